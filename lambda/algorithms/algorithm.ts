@@ -1,0 +1,56 @@
+import type { EpochMs } from '../clock'
+import type { ConditionalWrite, Fields } from './conditional-write'
+
+/**
+ * One way of counting: pure, so that the same code decides in Lambda, in a simulation and in a property test.
+ *
+ * Costs add up: one step of cost a + b allows exactly what a step of a followed by a step of b allows, and leaves the same state. That is what
+ * lets several requests of one subject share a write.
+ */
+export interface Algorithm<Quota> {
+  /** As written in a policy. */
+  readonly name: string
+
+  /**
+   * Decides one request, and says what to write if it is allowed.
+   *
+   * @param known what this instance last saw; `{}` when the subject is known to have no state, `undefined` when nothing is known.
+   *   It may be out of date: the guard of the write is what makes the decision safe, see the laws in docs/algorithms.md.
+   * @param cost whole units, 0 to peek.
+   */
+  step(known: Fields | undefined, quota: Quota, cost: number, now: EpochMs): Step
+
+  /**
+   * Gives units back that were charged at `chargedAt`; nothing to write when none of them can be found any more.
+   * Never leaves the subject better off than if the units had not been charged then.
+   */
+  refund(known: Fields, quota: Quota, units: number, chargedAt: EpochMs, now: EpochMs): ConditionalWrite | undefined
+
+  /** How long state can matter after its last write, in milliseconds. */
+  lifeMs(quota: Quota): number
+
+  /** A guess at today's state from an old view of a subject that others write too. Only ever used to choose the form of a write. */
+  expect?(seen: Fields, seenAt: EpochMs, quota: Quota, now: EpochMs): Fields
+
+  /** Clears away expired fields once so many have gathered that they cost money. */
+  tidy?(known: Fields, quota: Quota, now: EpochMs): ConditionalWrite | undefined
+}
+
+export interface Step {
+  readonly verdict: Verdict
+  /** Absent when the request only peeks, and when it is denied by an algorithm that does not record denials. */
+  readonly write?: ConditionalWrite
+}
+
+/** What one policy says about one request. */
+export interface Verdict {
+  readonly allowed: boolean
+  /** Whole units still permitted at this instant, after this request. */
+  readonly remaining: number
+  /** Time until the quota is whole again if nobody asks; 0 when it is. */
+  readonly resetAfterMs: number
+  /** Time until this very request would pass if nobody else asks: 0 when allowed, `Infinity` when it never can. */
+  readonly retryAfterMs: number
+  /** How long an allowed request has to wait for its turn. Only a leaky bucket that queues says so. */
+  readonly delayMs?: number
+}

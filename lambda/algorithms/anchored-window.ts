@@ -1,0 +1,53 @@
+import type { Algorithm } from './algorithm'
+import { absentOrAtMost, add, atLeast, atMost, exactly, numberOf, set, when } from './conditional-write'
+
+export interface AnchoredWindowQuota {
+  /** Units per window. */
+  readonly limit: number
+  readonly windowMs: number
+}
+
+/**
+ * Anchored window: the window opens at a subject's first request and closes `windowMs` later; the next request opens the next one.
+ *
+ * Fields: `s` when the window opened, `c` its count. A start that lies ahead of the clock is an open window.
+ *
+ * **For:** no two clients' windows close at the same instant, so no stampede. **Against:** up to twice the limit across an edge.
+ */
+export const anchoredWindow: Algorithm<AnchoredWindowQuota> = {
+  name: 'anchored-window',
+
+  step(known, { limit, windowMs }, cost, now) {
+    const expired = now - windowMs
+    const start = numberOf(known, 's', expired)
+    const open = start > expired
+    const used = open ? numberOf(known, 'c') : 0
+    const allowed = used + cost <= limit
+    const after = allowed ? used + cost : used
+    const closesAfterMs = (open ? start : now) + windowMs - now
+
+    const verdict = {
+      allowed,
+      remaining: Math.max(0, limit - after),
+      resetAfterMs: after > 0 ? closesAfterMs : 0,
+      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : closesAfterMs,
+    }
+    if (!allowed || cost === 0) return { verdict }
+
+    return {
+      verdict,
+      write: open
+        ? when([atLeast('s', expired + 1), atMost('c', limit - cost)], add('c', cost))
+        : when([absentOrAtMost('s', expired)], set('s', now), set('c', cost)),
+    }
+  },
+
+  refund(known, { windowMs }, units, chargedAt) {
+    const start = numberOf(known, 's', Infinity)
+    const used = numberOf(known, 'c')
+    if (start > chargedAt || start <= chargedAt - windowMs || used === 0) return undefined
+    return when([exactly('s', start), exactly('c', used)], set('c', Math.max(0, used - units)))
+  },
+
+  lifeMs: ({ windowMs }) => windowMs,
+}

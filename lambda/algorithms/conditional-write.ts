@@ -1,0 +1,98 @@
+/**
+ * A write to one subject's item that happens only while a guard holds, as data.
+ *
+ * Algorithms produce it, stores run it: `MemoryStore` interprets it with `holds` and `apply` below, `DynamoDbStore` turns it into one
+ * `UpdateItem`. A guard is a range and not a version, so that writers with an outdated view succeed together while there is room for both.
+ */
+export interface ConditionalWrite {
+  /** All must hold on the stored fields, at the instant of the write. */
+  readonly guard: readonly Clause[]
+  /** Each field stands in at most one assignment, so that their order means nothing. */
+  readonly assignments: readonly Assignment[]
+}
+
+/** What an algorithm keeps for one subject under one policy. Names are stored with every item, so they are short. All numbers are integers. */
+export type Fields = Readonly<Record<string, number | readonly number[]>>
+
+/**
+ * One comparison, or a choice of several conjunctions.
+ *
+ * Any single alternative of `anyOf` must be a sound guard by itself. A store that runs out of room in an expression keeps the first ones, which
+ * only makes the guard stricter; so the alternative that the known state satisfies comes first.
+ */
+export type Clause = Comparison | { readonly anyOf: readonly (readonly Comparison[])[] }
+
+/** Bounds are inclusive. Every stored number is an integer, so "above n" is "at least n + 1". */
+export type Comparison =
+  | { readonly field: string; readonly atLeast?: number; readonly atMost?: number; readonly orAbsent?: true }
+  /** A list that is absent has size 0. */
+  | { readonly list: string; readonly sizeAtMost: number }
+
+export type Assignment =
+  | { readonly field: string; readonly set: number }
+  | { readonly field: string; readonly setIfAbsent: number }
+  /** An absent field counts as 0. */
+  | { readonly field: string; readonly add: number }
+  | { readonly field: string; readonly remove: true }
+  | { readonly list: string; readonly append: readonly number[] }
+  | { readonly list: string; readonly replace: readonly number[] }
+
+/** Reads as a sentence: `when([absentOrAtMost('t', now)], set('t', next))`. */
+export const when = (guard: readonly Clause[], ...assignments: readonly Assignment[]): ConditionalWrite => ({ guard, assignments })
+
+export const between = (field: string, atLeast: number, atMost: number): Comparison => ({ field, atLeast, atMost })
+export const exactly = (field: string, value: number): Comparison => ({ field, atLeast: value, atMost: value })
+export const atMost = (field: string, atMost: number): Comparison => ({ field, atMost })
+export const atLeast = (field: string, atLeast: number): Comparison => ({ field, atLeast })
+export const absentOrAtMost = (field: string, atMost: number): Comparison => ({ field, atMost, orAbsent: true })
+export const sizeAtMost = (list: string, sizeAtMost: number): Comparison => ({ list, sizeAtMost })
+
+export const set = (field: string, value: number): Assignment => ({ field, set: value })
+export const setIfAbsent = (field: string, value: number): Assignment => ({ field, setIfAbsent: value })
+export const add = (field: string, amount: number): Assignment => ({ field, add: amount })
+export const remove = (field: string): Assignment => ({ field, remove: true })
+export const append = (list: string, values: readonly number[]): Assignment => ({ list, append: values })
+export const replace = (list: string, values: readonly number[]): Assignment => ({ list, replace: values })
+
+/** Whether a guard holds on these fields. */
+export function holds(guard: readonly Clause[], fields: Fields): boolean {
+  return guard.every((clause) =>
+    'anyOf' in clause ? clause.anyOf.some((all) => all.every((one) => compares(one, fields))) : compares(clause, fields),
+  )
+}
+
+/** The fields after a write whose guard held. */
+export function apply({ assignments }: ConditionalWrite, fields: Fields): Fields {
+  const after: Record<string, number | readonly number[]> = { ...fields }
+  for (const assignment of assignments) {
+    if ('list' in assignment) {
+      after[assignment.list] = 'append' in assignment ? [...listOf(fields, assignment.list), ...assignment.append] : assignment.replace
+    } else if ('remove' in assignment) {
+      delete after[assignment.field]
+    } else if ('add' in assignment) {
+      after[assignment.field] = numberOf(fields, assignment.field) + assignment.add
+    } else if ('set' in assignment || fields[assignment.field] === undefined) {
+      after[assignment.field] = 'set' in assignment ? assignment.set : assignment.setIfAbsent
+    }
+  }
+  return after
+}
+
+/** A stored number, or what counts when it is absent. */
+export function numberOf(fields: Fields | undefined, name: string, otherwise = 0): number {
+  const value = fields?.[name]
+  return typeof value === 'number' ? value : otherwise
+}
+
+/** A stored list, empty when it is absent. */
+export function listOf(fields: Fields | undefined, name: string): readonly number[] {
+  const value = fields?.[name]
+  return Array.isArray(value) ? value : []
+}
+
+function compares(comparison: Comparison, fields: Fields): boolean {
+  if ('list' in comparison) return listOf(fields, comparison.list).length <= comparison.sizeAtMost
+  const value = fields[comparison.field]
+  if (typeof value !== 'number') return comparison.orAbsent === true
+  return value >= (comparison.atLeast ?? -Infinity) && value <= (comparison.atMost ?? Infinity)
+}

@@ -1,0 +1,58 @@
+import type { Algorithm } from './algorithm'
+import { absentOrAtMost, add, exactly, numberOf, set, when } from './conditional-write'
+import { refundSlots, removeExpired, slot, tidySlots } from './slots'
+import type { WindowGrid } from './window-grid'
+
+export interface FixedWindowQuota {
+  /** Units per window. */
+  readonly limit: number
+  /** Where windows begin and end: by the epoch, or by a calendar. */
+  readonly grid: WindowGrid
+}
+
+/**
+ * Fixed window: at most `limit` units in each window of a grid that everybody shares.
+ *
+ * Fields: `w` the newest window written, and that window's count in its own slot. A clock behind `w` counts in `w`, so stepping back
+ * never opens a fresh window.
+ *
+ * **For:** the easiest to explain, lines up with billing periods. **Against:** up to twice the limit across an edge.
+ */
+export const fixedWindow: Algorithm<FixedWindowQuota> = {
+  name: 'fixed-window',
+
+  step(known, { limit, grid }, cost, now) {
+    const today = grid.indexAt(now)
+    const window = Math.max(today, numberOf(known, 'w', today))
+    const counter = slot(window)
+    const used = numberOf(known, counter)
+    const allowed = used + cost <= limit
+    const after = allowed ? used + cost : used
+    const nextWindowMs = grid.startOf(window + 1) - now
+
+    const verdict = {
+      allowed,
+      remaining: Math.max(0, limit - after),
+      resetAfterMs: after > 0 ? nextWindowMs : 0,
+      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : nextWindowMs,
+    }
+    if (!allowed || cost === 0) return { verdict }
+
+    const noNewerWindow = window > today ? exactly('w', window) : absentOrAtMost('w', window)
+    return {
+      verdict,
+      write: when(
+        [noNewerWindow, absentOrAtMost(counter, limit - cost)],
+        set('w', window),
+        add(counter, cost),
+        ...removeExpired(known, window),
+      ),
+    }
+  },
+
+  refund: (known, { grid }, units, chargedAt) => refundSlots(known, units, grid.indexAt(chargedAt), 1),
+
+  lifeMs: ({ grid }) => grid.longestMs,
+
+  tidy: (known, { grid }, now) => tidySlots(known, Math.max(grid.indexAt(now), numberOf(known, 'w'))),
+}

@@ -1,0 +1,118 @@
+import type { Algorithm } from './algorithm'
+import { absentOrAtMost, add, atLeast, type Clause, exactly, type Fields, numberOf, set, setIfAbsent, when } from './conditional-write'
+import { isSlot, refundSlots, removeExpired, slot, slotIndex, tidySlots } from './slots'
+
+export interface SlidingBucketsQuota {
+  /** Units per window. */
+  readonly limit: number
+  readonly windowMs: number
+  /** Sub-windows that the window is divided into; a divisor of `windowMs`. */
+  readonly buckets: number
+}
+
+/**
+ * Sliding window in sub-windows: `limit` units in the `buckets` newest sub-windows, the current one included.
+ *
+ * Fields: `w` the newest sub-window written; a slot for each with a count; `n` the sum of the slots from `o` on; `v` how often units were
+ * given back. The usual write only adds: slots that have expired linger in `n`, which can only make it stricter. When `n` is full, what is
+ * known to have expired is subtracted in the same write as the charge.
+ *
+ * **For:** a rolling window that is wrong by one sub-window at most, and assumes nothing. **Against:** a slot per busy sub-window, 11 bytes each.
+ */
+export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
+  name: 'sliding-buckets',
+
+  step(known, quota, cost, now) {
+    const { limit, windowMs, buckets } = quota
+    const bucketMs = windowMs / buckets
+    const today = Math.floor(now / bucketMs)
+    const newest = Math.max(today, numberOf(known, 'w', today))
+    const expired = newest - buckets
+    const live = slotsOf(known, expired + 1)
+    const used = sumOf(live)
+    const allowed = used + cost <= limit
+    const last = allowed && cost > 0 ? newest : live.at(-1)?.index
+
+    const freeAfterMs = (index: number): number => (index + buckets) * bucketMs - now
+    const verdict = {
+      allowed,
+      remaining: Math.max(0, limit - (allowed ? used + cost : used)),
+      resetAfterMs: last === undefined ? 0 : freeAfterMs(last),
+      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : freeAfterMs(slotThatFrees(used + cost - limit, live)),
+    }
+    if (!allowed || cost === 0) return { verdict }
+
+    const noNewerBucket = newest > today ? exactly('w', newest) : absentOrAtMost('w', newest)
+    const charge = [set('w', newest), add(slot(newest), cost)]
+    const oldest = newest - 2 * buckets
+    // Each slot holds a unit at least, so a limit below 2 × buckets bounds the slots by itself.
+    const bounded = limit <= 2 * buckets
+    if (numberOf(known, 'n') + cost <= limit && (bounded || numberOf(known, 'o', newest) > oldest)) {
+      const guard: Clause[] = [noNewerBucket, absentOrAtMost('n', limit - cost)]
+      if (!bounded) guard.push({ field: 'o', atLeast: oldest + 1, orAbsent: true })
+      const litter = removeExpired(known ?? {}, numberOf(known, 'o'))
+      return { verdict, write: when(guard, ...charge, add('n', cost), setIfAbsent('o', newest), ...litter) }
+    }
+
+    // Only the newest known slot can have grown since it was seen, and slots newer than that are not known at all.
+    const seenUntil = Math.min(expired, numberOf(known, 'w'))
+    const gone = slotsOf(known, numberOf(known, 'o')).filter(({ index }) => index <= seenUntil)
+    const freed = sumOf(gone)
+    const asSeen = gone.filter(({ index }) => index === numberOf(known, 'w')).map(({ index, count }) => exactly(slot(index), count))
+    return {
+      verdict,
+      write: when(
+        [noNewerBucket, absentOrAtMost('n', limit - cost + freed), exactly('o', numberOf(known, 'o')), unrefunded(known), ...asSeen],
+        ...charge,
+        add('n', cost - freed),
+        set('o', seenUntil + 1),
+        ...removeExpired(known ?? {}, seenUntil + 1),
+      ),
+    }
+  },
+
+  refund(known, { windowMs, buckets }, units, chargedAt) {
+    const bucketMs = windowMs / buckets
+    const write = refundSlots(known, units, Math.floor(chargedAt / bucketMs), buckets)
+    if (!write) return undefined
+    const back = write.assignments.reduce(
+      (sum, one) => sum + ('add' in one ? -one.add : 'field' in one ? numberOf(known, one.field) : 0),
+      0,
+    )
+    return when([...write.guard, unrefunded(known), atLeast('n', back)], ...write.assignments, add('n', -back), add('v', 1))
+  },
+
+  lifeMs: ({ windowMs }) => windowMs,
+
+  tidy: (known) => tidySlots(known, numberOf(known, 'o')),
+}
+
+interface Slot {
+  readonly index: number
+  readonly count: number
+}
+
+/** The slots from `oldest` on, in order. */
+function slotsOf(known: Fields | undefined, oldest: number): Slot[] {
+  const slots: Slot[] = []
+  for (const name in known)
+    if (isSlot(name) && slotIndex(name) >= oldest) slots.push({ index: slotIndex(name), count: numberOf(known, name) })
+  return slots.sort((a, b) => a.index - b.index)
+}
+
+const sumOf = (slots: readonly Slot[]): number => slots.reduce((sum, { count }) => sum + count, 0)
+
+/** The slot with whose expiry at least `units` are free. */
+function slotThatFrees(units: number, live: readonly Slot[]): number {
+  let freed = 0
+  for (const { index, count } of live) {
+    freed += count
+    if (freed >= units) return index
+  }
+  return Infinity
+}
+
+const unrefunded = (known: Fields | undefined): Clause => {
+  const version = numberOf(known, 'v')
+  return version === 0 ? absentOrAtMost('v', 0) : exactly('v', version)
+}

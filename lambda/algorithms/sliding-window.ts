@@ -1,0 +1,111 @@
+import type { Algorithm } from './algorithm'
+import { absentOrAtMost, add, type Clause, type Comparison, exactly, numberOf, set, when } from './conditional-write'
+import { firstMoment } from './first-moment'
+import { refundSlots, removeExpired, slot, tidySlots } from './slots'
+
+export interface SlidingWindowQuota {
+  /** Units per window. */
+  readonly limit: number
+  readonly windowMs: number
+}
+
+/**
+ * Sliding window counter: this window's count plus the previous one's, weighted by how much of it the last `windowMs` still cover.
+ * Allows when `⌊previous · (windowMs − elapsed) / windowMs⌋ + current + cost ≤ limit`.
+ *
+ * Fields: `w` the newest window written, and a slot each for that window and the one before. A clock behind `w` counts in `w`.
+ *
+ * DynamoDB cannot multiply in a condition, so the guard covers the triangle of permitted counts with rectangles "previous ≤ p and
+ * current ≤ c": one that is exact when the previous count is known for certain, a staircase of several when it is not.
+ *
+ * **For:** close to a true rolling window with two numbers. **Against:** assumes that the previous window's requests were spread evenly.
+ */
+export const slidingWindow: Algorithm<SlidingWindowQuota> = {
+  name: 'sliding-window',
+
+  step(known, quota, cost, now) {
+    const { limit, windowMs } = quota
+    const today = Math.floor(now / windowMs)
+    const window = Math.max(today, numberOf(known, 'w', today))
+    const previous = numberOf(known, slot(window - 1))
+    const current = numberOf(known, slot(window))
+    const used = weighted(previous, now - window * windowMs, windowMs) + current
+    const allowed = used + cost <= limit
+    const after = allowed ? current + cost : current
+
+    const usedAt = (at: number, newest: number): number => {
+      const elapsed = at - window * windowMs
+      return elapsed < windowMs ? weighted(previous, elapsed, windowMs) + newest : weighted(newest, elapsed - windowMs, windowMs)
+    }
+    const wholeAt = (window + 2) * windowMs
+    const verdict = {
+      allowed,
+      remaining: Math.max(0, limit - (allowed ? used + cost : used)),
+      resetAfterMs: firstMoment(now, wholeAt, (at) => usedAt(at, after) === 0) - now,
+      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : firstMoment(now, wholeAt, (at) => usedAt(at, current) + cost <= limit) - now,
+    }
+    if (!allowed || cost === 0) return { verdict }
+
+    const room = { limit, cost, previous, current, elapsed: now - window * windowMs, windowMs }
+    const certain = numberOf(known, 'w', -1) === window
+    return {
+      verdict,
+      write: when(
+        [window > today ? exactly('w', window) : absentOrAtMost('w', window), permittedCounts(window, room, certain)],
+        set('w', window),
+        add(slot(window), cost),
+        ...removeExpired(known, window - 1),
+      ),
+    }
+  },
+
+  refund: (known, { windowMs }, units, chargedAt) => refundSlots(known, units, Math.floor(chargedAt / windowMs), 2),
+
+  lifeMs: ({ windowMs }) => 2 * windowMs,
+
+  tidy: (known, { windowMs }, now) => tidySlots(known, Math.max(Math.floor(now / windowMs), numberOf(known, 'w')) - 1),
+}
+
+/** What the previous window still weighs, in whole units. A clock behind the window's start finds it at full weight. */
+function weighted(previous: number, elapsedMs: number, windowMs: number): number {
+  return Math.floor((previous * Math.min(windowMs, windowMs - elapsedMs)) / windowMs)
+}
+
+interface Room extends SlidingWindowQuota {
+  readonly cost: number
+  /** Both counts as last seen; they can only have grown. */
+  readonly previous: number
+  readonly current: number
+  readonly elapsed: number
+}
+
+/** Where in the possible weights of an uncertain previous count the steps stand, in eighths, best guess first; measured in docs/adr/0002. */
+const STEPS = [4, 7, 2, 6, 8, 5, 3, 1, 0]
+
+/**
+ * The counts that leave room for this request. A step of weight `v` permits every previous count that weighs no more than `v`, and the current
+ * count that then still fits.
+ *
+ * @param certain nobody adds to a window once a newer one has been written, so a previous count seen from the current window is final.
+ */
+function permittedCounts(window: number, room: Room, certain: boolean): Clause {
+  const atStep = (weight: number): Comparison[] => [
+    absentOrAtMost(slot(window - 1), heaviest(weight, room)),
+    absentOrAtMost(slot(window), room.limit - room.cost - weight),
+  ]
+  const lightest = weighted(room.previous, room.elapsed, room.windowMs)
+  if (certain) return { anyOf: [atStep(lightest)] }
+
+  const heaviestFitting = Math.min(weighted(room.limit, room.elapsed, room.windowMs), room.limit - room.cost - room.current)
+  const spread = Math.max(0, heaviestFitting - lightest)
+  const weights = new Set(STEPS.map((eighths) => lightest + Math.ceil((spread * eighths) / 8)))
+  return { anyOf: [...weights].map(atStep) }
+}
+
+/** The largest previous count that weighs at most `weight`. */
+function heaviest(weight: number, { elapsed, windowMs }: Room): number {
+  const remaining = Math.min(windowMs, windowMs - elapsed)
+  let previous = Math.ceil(((weight + 1) * windowMs) / remaining) - 1
+  while (weighted(previous, elapsed, windowMs) > weight) previous--
+  return previous
+}

@@ -1,0 +1,97 @@
+import type { EpochMs } from '../clock'
+import type { Algorithm, Step } from './algorithm'
+import { arrivalStep, arrivalUpkeep, emissionUs, type Pace } from './arrival'
+import {
+  type Assignment,
+  absentOrAtMost,
+  add,
+  atLeast,
+  atMost,
+  between,
+  type Comparison,
+  exactly,
+  type Fields,
+  numberOf,
+  set,
+  when,
+} from './conditional-write'
+
+export interface TokenBucketQuota {
+  /** Tokens that come back per window. */
+  readonly limit: number
+  readonly windowMs: number
+  /** Tokens that the bucket holds. */
+  readonly burst: number
+  /** `greedy`: tokens come back one by one, evenly. `interval`: `limit` at once, at each multiple of `windowMs`. */
+  readonly refill: 'greedy' | 'interval'
+}
+
+/**
+ * Token bucket: starts full with `burst` tokens, a request takes its cost, `limit` tokens come back per window.
+ *
+ * Greedy refill keeps the one field `t` of arrival.ts. Interval refill keeps `k`, the newest interval written, and `u`, the tokens then missing from a
+ * full bucket; a clock behind `k` finds what is missing there.
+ *
+ * **For:** the words that most people know; a burst and a pace, each its own number. **Against:** up to `burst + limit` in one window.
+ */
+export const tokenBucket: Algorithm<TokenBucketQuota> = {
+  name: 'token-bucket',
+
+  step: (known, quota, cost, now) =>
+    quota.refill === 'greedy' ? arrivalStep(known, pace(quota), cost, now) : intervalStep(known, quota, cost, now),
+
+  refund: (known, quota, units, chargedAt, now) =>
+    quota.refill === 'greedy' ? greedy.refund(known, quota, units, chargedAt, now) : intervalRefund(known, quota, units, chargedAt, now),
+
+  lifeMs: (quota) => (quota.refill === 'greedy' ? greedy.lifeMs(quota) : (intervalsToFill(quota, quota.burst) + 1) * quota.windowMs),
+
+  expect: (seen, seenAt, quota, now) => (quota.refill === 'greedy' ? greedy.expect!(seen, seenAt, quota, now) : seen),
+}
+
+function pace({ limit, windowMs, burst }: TokenBucketQuota): Pace {
+  const emission = emissionUs(limit, windowMs)
+  return { emissionUs: emission, toleranceUs: emission * burst }
+}
+
+const greedy = arrivalUpkeep(pace)
+
+/** Intervals until a deficit of `missing` tokens is gone. */
+const intervalsToFill = ({ limit }: TokenBucketQuota, missing: number): number => Math.ceil(missing / limit)
+
+function intervalStep(known: Fields | undefined, quota: TokenBucketQuota, cost: number, now: EpochMs): Step {
+  const { limit, windowMs, burst } = quota
+  const seen = numberOf(known, 'k', -1)
+  const interval = Math.max(Math.floor(now / windowMs), seen)
+  const refilled = seen < 0 ? Infinity : limit * (interval - seen)
+  const owed = Math.min(numberOf(known, 'u'), burst) // a burst that was lowered below it leaves an empty bucket
+  const missing = Math.max(0, owed - refilled)
+  const allowed = missing + cost <= burst
+  const after = allowed ? missing + cost : missing
+  const refillAfterMs = (intervals: number): number => (intervals <= 0 ? 0 : (interval + intervals) * windowMs - now)
+
+  const verdict = {
+    allowed,
+    remaining: burst - after,
+    resetAfterMs: refillAfterMs(intervalsToFill(quota, after)),
+    retryAfterMs: allowed ? 0 : cost > burst ? Infinity : refillAfterMs(intervalsToFill(quota, missing + cost - burst)),
+  }
+  if (!allowed || cost === 0) return { verdict }
+
+  if (interval === seen) return { verdict, write: when([exactly('k', interval), atMost('u', burst - cost)], add('u', cost)) }
+
+  const fullSince = interval - intervalsToFill(quota, burst) // a bucket that nobody has touched since then is full, whatever was left in it
+  if (seen <= fullSince) return { verdict, write: when([absentOrAtMost('k', fullSince)], set('k', interval), set('u', cost)) }
+
+  const refill = (owedThen: Comparison, owedNow: Assignment) => when([exactly('k', seen), owedThen], set('k', interval), owedNow)
+  if (owed <= refilled) return { verdict, write: refill(atMost('u', refilled), set('u', cost)) }
+  if (numberOf(known, 'u') >= burst) return { verdict, write: refill(atLeast('u', burst), set('u', after)) }
+  return { verdict, write: refill(between('u', refilled + 1, Math.min(burst - 1, burst - cost + refilled)), add('u', cost - refilled)) }
+}
+
+/** Tokens charged before the latest refill may have come back with it, so they are not given back twice. */
+function intervalRefund(known: Fields, { windowMs, burst }: TokenBucketQuota, units: number, chargedAt: EpochMs, now: EpochMs) {
+  const interval = numberOf(known, 'k', -1)
+  const owed = numberOf(known, 'u')
+  if (interval !== Math.floor(chargedAt / windowMs) || interval < Math.floor(now / windowMs) || owed === 0) return undefined
+  return when([exactly('k', interval), exactly('u', owed)], set('u', Math.max(0, Math.min(owed, burst) - units)))
+}

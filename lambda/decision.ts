@@ -1,0 +1,24 @@
+/** The numbers of an answer. */
+export interface Standing {
+  readonly allowed: boolean
+  /** Units per window, as the policy was configured. */
+  readonly limit: number
+  /** Whole units still permitted at this instant, after this request; never negative. */
+  readonly remaining: number
+  /** Time until the quota is whole again if nobody asks; 0 when it is. */
+  readonly resetAfterMs: number
+  /** Time until this very request would pass if nobody else asks: 0 when allowed, `Infinity` when it never can. */
+  readonly retryAfterMs: number
+  /** How long an allowed request should wait for its turn; 0 unless a leaky bucket queues it. */
+  readonly delayMs: number
+}
+
+/** The answer to one request over all its policies. */
+export interface Decision extends Standing {
+  /** Name of the policy that denied, or of the tightest when allowed. */
+  readonly policy: string
+  /** The store could not be asked, and the failure mode decided. */
+  readonly degraded: boolean
+  /** The same numbers for each policy, by name. */
+  readonly policies: Readonly<Record<string, Standing>>
+}

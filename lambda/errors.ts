@@ -1,0 +1,80 @@
+/**
+ * Everything that Sluice throws. A denial is not among it: that is a `Decision`.
+ * Each `code` is a heading in docs/errors.md.
+ */
+export abstract class SluiceError extends Error {
+  abstract readonly code: string
+}
+
+/** A mistake in policies, tiers, options or the environment, with every mistake found. */
+export class ConfigError extends SluiceError {
+  override readonly name = 'ConfigError'
+  readonly code = 'invalid_config'
+
+  /** @param issues one sentence each: what, got, wanted, and where. */
+  constructor(readonly issues: readonly string[]) {
+    super(
+      issues.length === 1
+        ? issues[0]
+        : `${issues.length} mistakes in the configuration:\n${issues.map((issue) => `  - ${issue}`).join('\n')}`,
+    )
+  }
+}
+
+/** A cost that is not a whole number from 0. Like the built-in `RangeError`, it is the caller's mistake, and nothing was charged. */
+export class CostError extends SluiceError {
+  override readonly name = 'CostError'
+  readonly code = 'invalid_cost'
+
+  constructor(
+    readonly cost: unknown,
+    readonly least: 0 | 1 = 0,
+  ) {
+    super(`cost must be an integer from ${least} to ${Number.MAX_SAFE_INTEGER}, got ${printed(cost)}`)
+  }
+}
+
+/** A subject that is not a string with at least one character. */
+export class SubjectError extends SluiceError {
+  override readonly name = 'SubjectError'
+  readonly code = 'invalid_subject'
+
+  constructor(readonly subject: unknown) {
+    super(`subject must be a string of one character or more, got ${printed(subject)}`)
+  }
+}
+
+/**
+ * - `timeout`: no answer within the deadline. The write may have been applied.
+ * - `contention`: others kept changing the item until the deadline.
+ * - `throttled`: the table refuses for lack of capacity.
+ * - `hot-key`: one item gets more writes than DynamoDB takes for an item (1,000 units a second).
+ * - `missing-table`: there is no such table here.
+ * - `refused`: credentials, permissions or the request itself were turned down.
+ * - `unreachable`: no connection, or one that broke.
+ * - `malformed`: an answer that is not one of DynamoDB's.
+ */
+export type StoreFailure = 'timeout' | 'contention' | 'throttled' | 'hot-key' | 'missing-table' | 'refused' | 'unreachable' | 'malformed'
+
+/** The state of a subject cannot be read or written. */
+export class StoreUnavailableError extends SluiceError {
+  override readonly name = 'StoreUnavailableError'
+  readonly code = 'store_unavailable'
+
+  constructor(
+    readonly reason: StoreFailure,
+    message: string,
+    options?: { readonly cause?: unknown },
+  ) {
+    super(message, options)
+  }
+}
+
+/** A value as a message shows it: short, quoted, never throwing. */
+export function printed(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 60)}…` : value)
+  if (typeof value === 'bigint') return `${value}n`
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value === 'object' && value !== null) return 'an object'
+  return String(value)
+}
