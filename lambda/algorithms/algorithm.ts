@@ -29,6 +29,9 @@ export interface Algorithm<Quota> {
   /** How long state can matter after its last write, in milliseconds. */
   lifeMs(quota: Quota): number
 
+  /** Whether a denied request has to be written down too. */
+  recordsDenials?(quota: Quota): boolean
+
   /** A guess at today's state from an old view of a subject that others write too. Only ever used to choose the form of a write. */
   expect?(seen: Fields, seenAt: EpochMs, quota: Quota, now: EpochMs): Fields
 

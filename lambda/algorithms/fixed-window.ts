@@ -54,5 +54,5 @@ export const fixedWindow: Algorithm<FixedWindowQuota> = {
 
   lifeMs: ({ grid }) => grid.longestMs,
 
-  tidy: (known, { grid }, now) => tidySlots(known, Math.max(grid.indexAt(now), numberOf(known, 'w'))),
+  tidy: (known) => tidySlots(known, numberOf(known, 'w')),
 }

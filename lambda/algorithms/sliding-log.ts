@@ -67,6 +67,8 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
   },
 
   lifeMs: ({ windowMs }) => windowMs,
+
+  recordsDenials: ({ countDenied }) => countDenied,
 }
 
 /** The newest time too, so that a log that was deleted and begun again is not taken for the one seen. */

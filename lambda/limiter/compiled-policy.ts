@@ -1,0 +1,39 @@
+import type { Algorithm } from '../algorithms/algorithm'
+import type { Fields } from '../algorithms/conditional-write'
+import { ConfigError } from '../errors'
+import type { Policy } from '../policies/policy'
+import { codeOf } from '../state/codes'
+import type { Item } from '../state/store'
+
+/** A policy with the place of its state: what the take loop works with. */
+export interface CompiledPolicy {
+  readonly name: string
+  readonly limit: number
+  readonly windowMs: number
+  readonly algorithm: Algorithm<unknown>
+  readonly quota: unknown
+  /** Prefix of its stored fields. */
+  readonly code: string
+}
+
+/**
+ * @param scope what the policy counts apart within a subject, such as a route.
+ */
+export function compile({ name, limit, windowMs, algorithm, quota, form }: Policy, scope = ''): CompiledPolicy {
+  return { name, limit, windowMs, algorithm, quota, code: codeOf(name, form, scope) }
+}
+
+/** Throws when two policies of one subject would store under one code: one in thousands of configurations, and silent if it were not looked for. */
+export function compileAll(policies: readonly Policy[]): CompiledPolicy[] {
+  const compiled = policies.map((policy) => compile(policy))
+  const byCode = new Map<string, string>()
+  for (const { code, name } of compiled) {
+    const other = byCode.get(code)
+    if (other !== undefined) throw new ConfigError([`policies "${other}" and "${name}" happen to share a storage code, rename one of them`])
+    byCode.set(code, name)
+  }
+  return compiled
+}
+
+/** What an item holds for a policy; `undefined` when nothing is known of the item. */
+export const fieldsOf = (item: Item | undefined, { code }: CompiledPolicy): Fields | undefined => item && (item.policies[code] ?? {})

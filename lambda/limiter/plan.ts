@@ -1,0 +1,64 @@
+import type { Step, Verdict } from '../algorithms/algorithm'
+import { apply, type Fields } from '../algorithms/conditional-write'
+import type { EpochMs } from '../clock'
+import type { PolicyWrite } from '../state/store'
+import { type CompiledPolicy, fieldsOf } from './compiled-policy'
+import type { View } from './known-subjects'
+
+/** What each policy says about one request, in the order of the policies. */
+export type Verdicts = readonly Verdict[]
+
+export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
+
+/** Each policy's fields at one moment; `undefined` where nothing is known. */
+export type States = readonly (Fields | undefined)[]
+
+export const statesOf = (view: View | undefined, policies: readonly CompiledPolicy[]): States =>
+  policies.map((policy) => fieldsOf(view?.item, policy))
+
+export const stepAll = (states: States, policies: readonly CompiledPolicy[], cost: number, now: EpochMs): Step[] =>
+  policies.map(({ algorithm, quota }, i) => algorithm.step(states[i], quota, cost, now))
+
+/** What is reported of one request: where it is denied nothing is charged, so the policies that would have allowed it say how they stand. */
+export function verdictsOf(steps: readonly Step[], states: States, policies: readonly CompiledPolicy[], now: EpochMs): Verdicts {
+  const verdicts = steps.map(({ verdict }) => verdict)
+  if (allAllow(verdicts)) return verdicts
+  return verdicts.map((verdict, i) => {
+    const { algorithm, quota } = policies[i]!
+    return verdict.allowed ? algorithm.step(states[i], quota, 0, now).verdict : verdict
+  })
+}
+
+/** Each policy's fields after a request that all of them allowed. */
+export const statesAfter = (states: States, steps: readonly Step[]): States =>
+  steps.map(({ write }, i) => (write ? apply(write, states[i] ?? {}) : states[i]))
+
+/** Those of several requests that fit one after another, in their order. */
+export function whichFit<R extends { readonly cost: number }>(
+  states: States,
+  policies: readonly CompiledPolicy[],
+  requests: readonly R[],
+  now: EpochMs,
+): R[] {
+  let current = states
+  return requests.filter(({ cost }) => {
+    const steps = stepAll(current, policies, cost, now)
+    if (!steps.every(({ verdict }) => verdict.allowed)) return false
+    if (requests.length > 1) current = statesAfter(current, steps)
+    return true
+  })
+}
+
+/**
+ * The writes that charge `cost` to every policy. Where others write the subject too, their form follows a guess at its present state: that only
+ * changes how often the write succeeds, never what it may do.
+ */
+export function chargeWrites(view: View | undefined, policies: readonly CompiledPolicy[], cost: number, now: EpochMs): PolicyWrite[] {
+  return policies.map((policy) => {
+    const { algorithm, quota, code } = policy
+    const seen = fieldsOf(view?.item, policy)
+    const guess = view?.shared && seen && algorithm.expect ? algorithm.expect(seen, view.seenAt, quota, now) : seen
+    const write = algorithm.step(guess, quota, cost, now).write ?? algorithm.step(seen, quota, cost, now).write
+    return { code, write: write! }
+  })
+}

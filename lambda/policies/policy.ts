@@ -1,0 +1,106 @@
+import * as v from 'valibot'
+import { printed } from '../errors'
+import { CALENDAR_UNITS, isCalendarUnit, isTimezone } from './calendar'
+import { parseDuration } from './duration'
+import { ALGORITHM_NAMES, type AlgorithmName, type Counting, toCounting } from './quota'
+import { checkFields, type FieldRules, mistake, type Place } from './report'
+
+/** A policy as it is written in code, in `tiers.yaml` and in the config table. */
+export interface PolicyInput {
+  /** Shown in the `RateLimit-Policy` header and named by a denial; 1 to 64 letters, digits, `.`, `_` or `-`. */
+  readonly name: string
+  /** @default 'sliding-window' */
+  readonly algorithm?: AlgorithmName
+  /** Units per window, an integer above 0. */
+  readonly limit: number
+  /** A duration such as `30s`, `1m`, `12h`, `7d`; for fixed windows also `day`, `week`, `month`, `year` by the calendar. */
+  readonly window: string
+  /** Whose calendar, as an IANA name. @default 'UTC' */
+  readonly timezone?: string
+  /** Units that may come at once: token bucket, leaky bucket, GCRA. @default the limit */
+  readonly burst?: number
+  /** Token bucket: evenly, or all at once at each multiple of the window. @default 'greedy' */
+  readonly refill?: 'greedy' | 'interval'
+  /** Leaky bucket: let pass what fits, or space it out. @default 'meter' */
+  readonly mode?: 'meter' | 'queue'
+  /** Leaky bucket as a queue: the longest wait, a duration. @default bounded by the burst alone */
+  readonly maxDelay?: string
+  /** Sliding buckets: sub-windows per window, 2 to 120. @default 60 */
+  readonly buckets?: number
+  /** Sliding log: record what this policy denies, too. @default false */
+  readonly countDenied?: boolean
+}
+
+/** A checked policy: its name, its numbers, and how it counts. */
+export interface Policy extends Counting {
+  readonly name: string
+  readonly limit: number
+}
+
+const positiveInteger = { schema: v.pipe(v.number(), v.safeInteger(), v.minValue(1)), wanted: 'a positive integer' }
+
+/** The fields of a policy, the source of its JSON Schema too. */
+export const POLICY_FIELDS = {
+  name: {
+    schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)),
+    wanted: 'a name of 1 to 64 letters, digits, ".", "_" or "-"',
+  },
+  algorithm: { schema: v.picklist(ALGORITHM_NAMES), wanted: `one of ${ALGORITHM_NAMES.join(', ')}`, optional: true },
+  limit: positiveInteger,
+  window: {
+    schema: v.pipe(
+      v.string(),
+      v.check((text) => isCalendarUnit(text) || parseDuration(text) !== undefined),
+    ),
+    wanted: `a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of ${CALENDAR_UNITS.join(', ')}`,
+  },
+  timezone: { schema: v.pipe(v.string(), v.check(isTimezone)), wanted: 'an IANA time zone such as "Europe/Berlin"', optional: true },
+  burst: { ...positiveInteger, optional: true },
+  refill: { schema: v.picklist(['greedy', 'interval']), wanted: '"greedy" or "interval"', optional: true },
+  mode: { schema: v.picklist(['meter', 'queue']), wanted: '"meter" or "queue"', optional: true },
+  maxDelay: {
+    schema: v.pipe(
+      v.string(),
+      v.check((text) => parseDuration(text) !== undefined),
+    ),
+    wanted: 'a duration such as "500ms" or "2s"',
+    optional: true,
+  },
+  buckets: { schema: v.pipe(v.number(), v.integer(), v.minValue(2), v.maxValue(120)), wanted: 'an integer from 2 to 120', optional: true },
+  countDenied: { schema: v.boolean(), wanted: 'true or false', optional: true },
+} as const satisfies FieldRules
+
+/** One DynamoDB expression holds about three hundred operators; each policy needs up to nine. */
+export const MOST_POLICIES = 30
+
+/**
+ * Checks a list of policies and collects every mistake in it; the policies are those without one.
+ *
+ * @param extraFields fields that this place knows beside a policy's own, such as a tier's `by`.
+ */
+export function parsePolicies(
+  input: unknown,
+  place: Place,
+  issues: string[],
+  extraFields: FieldRules = {},
+): (Policy & { readonly extra: Record<string, unknown> })[] {
+  if (!Array.isArray(input)) {
+    issues.push(mistake(`policies must be a list, got ${printed(input)}`, place))
+    return []
+  }
+  if (input.length > MOST_POLICIES) issues.push(mistake(`policies must be at most ${MOST_POLICIES}, got ${input.length}`, place))
+
+  const names = new Set<string>()
+  return input.slice(0, MOST_POLICIES).flatMap((item: unknown, index) => {
+    const name: unknown = (item as { name?: unknown } | null)?.name
+    const here = [...place, typeof name === 'string' ? `policy ${printed(name)}` : `policy ${index + 1}`]
+    const fields = checkFields(item, { ...POLICY_FIELDS, ...extraFields }, 'a policy', here, issues)
+    if (!fields) return []
+    const policy = fields as unknown as PolicyInput
+    if (names.has(policy.name)) issues.push(mistake('name must be unique, and this one is taken already', here))
+    names.add(policy.name)
+    const counting = toCounting(policy, here, issues)
+    const extra = Object.fromEntries(Object.keys(extraFields).map((field) => [field, fields[field]]))
+    return counting ? [{ name: policy.name, limit: policy.limit, ...counting, extra }] : []
+  })
+}

@@ -1,0 +1,111 @@
+import type { Algorithm } from '../algorithms/algorithm'
+import { anchoredWindow } from '../algorithms/anchored-window'
+import { fixedWindow } from '../algorithms/fixed-window'
+import { gcra } from '../algorithms/gcra'
+import { leakyBucket } from '../algorithms/leaky-bucket'
+import { slidingBuckets } from '../algorithms/sliding-buckets'
+import { slidingLog } from '../algorithms/sliding-log'
+import { slidingWindow } from '../algorithms/sliding-window'
+import { tokenBucket } from '../algorithms/token-bucket'
+import { epochGrid } from '../algorithms/window-grid'
+import { type CalendarUnit, calendarGrid, isCalendarUnit } from './calendar'
+import { parseDuration } from './duration'
+import type { PolicyInput } from './policy'
+import { mistake, type Place } from './report'
+
+/** An algorithm and the quota that it counts by; `Q` is known where they are put together and nowhere else. */
+export interface Counting {
+  readonly algorithm: Algorithm<unknown>
+  readonly quota: unknown
+  /** Nominal length of the window, in milliseconds; of a calendar window, its longest. */
+  readonly windowMs: number
+  /** Two policies with the same name may share stored state only when this is the same. */
+  readonly form: string
+}
+
+type Build = (input: PolicyInput, windowMs: number, wrong: (sentence: string) => void) => Omit<Counting, 'windowMs'>
+
+const BUILD = {
+  'fixed-window': ({ limit, window, timezone = 'UTC' }, windowMs) => {
+    const grid = isCalendarUnit(window) ? calendarGrid(window, timezone) : epochGrid(windowMs)
+    return counting(fixedWindow, { limit, grid }, isCalendarUnit(window) ? `${window} ${timezone}` : windowMs)
+  },
+
+  'anchored-window': ({ limit }, windowMs) => counting(anchoredWindow, { limit, windowMs }, windowMs),
+
+  'sliding-window': ({ limit }, windowMs) => counting(slidingWindow, { limit, windowMs }, windowMs),
+
+  'sliding-buckets': ({ limit, window, buckets = 60 }, windowMs, wrong) => {
+    if (windowMs % buckets !== 0) wrong(`buckets must divide the window into whole milliseconds, got ${buckets} for window "${window}"`)
+    return counting(slidingBuckets, { limit, windowMs, buckets }, `${windowMs}/${buckets}`)
+  },
+
+  'sliding-log': ({ limit, countDenied = false }, windowMs, wrong) => {
+    if (limit > LONGEST_LOG) wrong(`limit must be at most ${LONGEST_LOG} for a sliding-log, which stores every unit, got ${limit}`)
+    return counting(slidingLog, { limit, windowMs, countDenied }, windowMs)
+  },
+
+  'token-bucket': ({ limit, burst = limit, refill = 'greedy' }, windowMs, wrong) => {
+    if (refill === 'greedy') checkPace(limit, burst, windowMs, wrong)
+    return counting(tokenBucket, { limit, windowMs, burst, refill }, `${windowMs} ${refill}`)
+  },
+
+  'leaky-bucket': ({ limit, burst = limit, mode = 'meter', maxDelay }, windowMs, wrong) => {
+    checkPace(limit, burst, windowMs, wrong)
+    if (maxDelay !== undefined && mode !== 'queue') wrong('maxDelay applies to mode "queue" only, got mode "meter"')
+    return counting(leakyBucket, { limit, windowMs, burst, mode, maxDelayMs: parseDuration(maxDelay) }, windowMs)
+  },
+
+  gcra: ({ limit, burst = limit }, windowMs, wrong) => {
+    checkPace(limit, burst, windowMs, wrong)
+    return counting(gcra, { limit, windowMs, burst }, windowMs)
+  },
+} as const satisfies Record<string, Build>
+
+export type AlgorithmName = keyof typeof BUILD
+export const ALGORITHM_NAMES = Object.keys(BUILD) as AlgorithmName[]
+
+/** Fields that only some algorithms read. */
+const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
+  timezone: ['fixed-window'],
+  burst: ['token-bucket', 'leaky-bucket', 'gcra'],
+  refill: ['token-bucket'],
+  mode: ['leaky-bucket'],
+  maxDelay: ['leaky-bucket'],
+  buckets: ['sliding-buckets'],
+  countDenied: ['sliding-log'],
+}
+
+/** An item of DynamoDB holds 400 KB; a log this long takes a quarter of it, and a hundred write units a request. */
+const LONGEST_LOG = 10_000
+
+/** Puts a policy whose fields are right by themselves together, or says which of them do not fit each other. */
+export function toCounting(input: PolicyInput, place: Place, issues: string[]): Counting | undefined {
+  const before = issues.length
+  const wrong = (sentence: string) => void issues.push(mistake(sentence, place))
+  const { algorithm = 'sliding-window', window } = input
+
+  for (const [field, readers] of Object.entries(READ_BY)) {
+    if (input[field as keyof PolicyInput] !== undefined && !readers.includes(algorithm)) {
+      wrong(`${field} does not apply to algorithm "${algorithm}", only to ${readers.join(', ')}`)
+    }
+  }
+  const calendar = isCalendarUnit(window)
+  if (calendar && algorithm !== 'fixed-window') wrong(`window "${window}" needs algorithm "fixed-window", got "${algorithm}"`)
+  if (!calendar && input.timezone !== undefined) wrong(`timezone applies to the windows day, week, month and year only, got "${window}"`)
+
+  const windowMs = calendar ? calendarGrid(window as CalendarUnit, 'UTC').longestMs : parseDuration(window)!
+  const built = BUILD[algorithm](input, windowMs, wrong)
+  return issues.length === before ? { ...built, windowMs } : undefined
+}
+
+function counting<Quota>(algorithm: Algorithm<Quota>, quota: Quota, form: string | number): Omit<Counting, 'windowMs'> {
+  return { algorithm: algorithm as Algorithm<unknown>, quota, form: `${algorithm.name} ${form}` }
+}
+
+/** Paces count in whole microseconds: a unit takes at least one, and a full bucket stays an exact number. */
+function checkPace(limit: number, burst: number, windowMs: number, wrong: (sentence: string) => void): void {
+  if (limit > windowMs * 1000) wrong(`limit must be at most ${windowMs * 1000} for this window, a unit per microsecond, got ${limit}`)
+  const most = Math.floor(2 ** 52 / Math.ceil((windowMs * 1000) / limit))
+  if (burst > most) wrong(`burst must be at most ${most} at this pace, which takes 142 years to refill, got ${burst}`)
+}

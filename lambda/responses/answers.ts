@@ -1,0 +1,66 @@
+import { type AuthorizerContext, plain } from './context'
+import type { GatewayRequest } from './request'
+
+export interface Ruling {
+  readonly allowed: boolean
+  readonly context: AuthorizerContext
+  /** Who API Gateway's logs say is calling. */
+  readonly principalId: string
+}
+
+/** For REST and WebSocket APIs: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
+export interface PolicyAnswer {
+  readonly principalId: string
+  readonly policyDocument: {
+    readonly Version: '2012-10-17'
+    readonly Statement: readonly [{ readonly Action: 'execute-api:Invoke'; readonly Effect: 'Allow' | 'Deny'; readonly Resource: string }]
+  }
+  readonly context: AuthorizerContext
+}
+
+/** For HTTP APIs with payload 2.0: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html */
+export interface SimpleAnswer {
+  readonly isAuthorized: boolean
+  readonly context: AuthorizerContext
+}
+
+export type AuthorizerAnswer = PolicyAnswer | SimpleAnswer
+
+/** An answer in the form that the request's API understands. What is not a request is denied, in the form that most kinds of API understand. */
+export function toAnswer(request: GatewayRequest | undefined, { allowed, context, principalId }: Ruling): AuthorizerAnswer {
+  const isAuthorized = allowed && request !== undefined
+  if (request?.api === 'http') return { isAuthorized, context }
+  return {
+    principalId: plain(principalId) || 'unknown',
+    policyDocument: {
+      Version: '2012-10-17',
+      Statement: [{ Action: 'execute-api:Invoke', Effect: isAuthorized ? 'Allow' : 'Deny', Resource: resourceOf(request?.methodArn) }],
+    },
+    context,
+  }
+}
+
+/**
+ * Makes a REST API answer 401 when thrown out of the handler; any other message makes it a 500. An HTTP API is answered `isAuthorized: false`
+ * instead, since what it does with an error is not documented.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
+ */
+export function unauthorized(): never {
+  throw new Error('Unauthorized')
+}
+
+/** A policy's resource is limited to 512 bytes while a method's ARN may have 1,600. */
+const LONGEST_RESOURCE = 512
+
+/**
+ * A resource that always matches the request: its own ARN, or all of its stage when that is too long or holds `${`, which IAM would take for a
+ * variable. The wider one gives nothing away, because the answer is not cached.
+ *
+ * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html
+ */
+function resourceOf(methodArn: string | undefined): string {
+  const stage = /^arn:[^/]+\/[^/]+\//.exec(methodArn ?? '')?.[0]
+  if (methodArn === undefined || stage === undefined) return '*'
+  return [methodArn, `${stage}*`].find((arn) => Buffer.byteLength(arn) <= LONGEST_RESOURCE && !arn.includes('${')) ?? '*'
+}

@@ -1,0 +1,171 @@
+import type { EpochMs } from '../clock'
+import type { Decision } from '../decision'
+import {
+  type Headers,
+  type PolicyShape,
+  rateLimitList,
+  rateLimitPolicyList,
+  resetSeconds,
+  retryAfterSeconds,
+  toInteger,
+  toSeconds,
+} from './headers'
+
+/**
+ * - `ok`: counted and allowed.
+ * - `over-limit`: a policy denied.
+ * - `unavailable`: the store could not be asked, and the failure mode denies.
+ * - `uncounted`: allowed without a look, like a preflight.
+ * - `malformed`: not an event that an authorizer gets.
+ */
+export type Reason = 'ok' | 'over-limit' | 'unavailable' | 'uncounted' | 'malformed'
+
+export interface Outcome {
+  /** @default nothing was counted */
+  readonly decision?: Decision
+  /** @default what the decision says; without one, `malformed` */
+  readonly reason?: Reason
+  /** The policies that were asked, in the order of the configuration. @default none are told about */
+  readonly shapes?: readonly PolicyShape[]
+  /** @default '' */
+  readonly tier?: string
+  /** Who was limited. Backends and access logs see it. @default '' */
+  readonly subject?: string
+  readonly now: EpochMs
+}
+
+/**
+ * What the authorizer tells backends, gateway responses and access logs. Every key is always there, since what API Gateway renders for a
+ * missing one is not documented.
+ */
+export type AuthorizerContext = {
+  readonly allowed: boolean
+  /** Over the limit: the request that a backend behind an HTTP API should answer with 429 itself. */
+  readonly rateLimited: boolean
+  readonly reason: Reason
+  /** Name of the policy that denied, or of the tightest when allowed. */
+  readonly policy: string
+  readonly tier: string
+  readonly subject: string
+  readonly limit: number
+  readonly remaining: number
+  /** Epoch seconds. */
+  readonly reset: number
+  /** Seconds. */
+  readonly resetAfter: number
+  /** Seconds; 0 when allowed. */
+  readonly retryAfter: number
+  readonly delayMs: number
+  readonly degraded: boolean
+  /** A sentence for people. */
+  readonly detail: string
+  /** The value of `RateLimit`: for headers only, its quotes would end a JSON string. */
+  readonly rateLimit: string
+  /** The value of `RateLimit-Policy`: for headers only. */
+  readonly rateLimitPolicy: string
+}
+
+/**
+ * A flat context whose numbers are finite and whose strings are safe where API Gateway puts them, raw: all in headers, and all but `rateLimit`
+ * and `rateLimitPolicy` between the quotes of a JSON string.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html strings, numbers and booleans only
+ */
+export function toContext(outcome: Outcome): AuthorizerContext {
+  const { decision, shapes = [], now } = outcome
+  const reason = outcome.reason ?? reasonOf(decision)
+  const standing = decision ?? { ...NOTHING_COUNTED, allowed: reason === 'ok' || reason === 'uncounted' }
+  return {
+    allowed: standing.allowed,
+    rateLimited: reason === 'over-limit',
+    reason,
+    policy: plain(standing.policy),
+    tier: plain(outcome.tier ?? ''),
+    subject: plain(outcome.subject ?? ''),
+    limit: toInteger(standing.limit),
+    remaining: toInteger(standing.remaining),
+    reset: resetSeconds(standing, now),
+    resetAfter: toSeconds(standing.resetAfterMs),
+    retryAfter: retryAfterSeconds(standing),
+    delayMs: toInteger(Math.ceil(standing.delayMs)),
+    degraded: standing.degraded,
+    detail: plain(sentence(reason, standing), 512),
+    rateLimit: rateLimitList(standing, shapes),
+    rateLimitPolicy: rateLimitPolicyList(shapes),
+  }
+}
+
+/**
+ * The headers that a backend copies onto its response; none if the request was not counted or Sluice is not in front.
+ *
+ * @param context `event.requestContext.authorizer` of a REST API, where every value arrives as a string, or `….authorizer.lambda` of an HTTP API.
+ */
+export function headersFromContext(context: unknown): Headers {
+  const { policy, limit, remaining, reset, retryAfter, rateLimit, rateLimitPolicy } = {
+    ...(context as Record<string, unknown> | undefined),
+  }
+  if (typeof policy !== 'string' || policy === '') return {}
+  const headers: Headers = {}
+  for (const [name, value] of [
+    ['X-RateLimit-Limit', limit],
+    ['X-RateLimit-Remaining', remaining],
+    ['X-RateLimit-Reset', reset],
+    ['RateLimit', rateLimit],
+    ['RateLimit-Policy', rateLimitPolicy],
+    ['Retry-After', String(retryAfter) === '0' ? '' : retryAfter],
+  ] as const) {
+    if (typeof value !== 'string' && typeof value !== 'number') continue
+    const text = String(value)
+    if (/^[ -~]+$/.test(text)) headers[name] = text
+  }
+  return headers
+}
+
+/** Printable ASCII without what JSON strings or API Gateway's variables give a meaning to, at most `most` characters; the rest becomes `_`. */
+export function plain(text: string, most = 128): string {
+  return text
+    .slice(0, most)
+    .replace(/[^ -~]|["\\$]/gu, '_')
+    .trim()
+}
+
+const NOTHING_COUNTED: Decision = {
+  allowed: false,
+  policy: '',
+  limit: 0,
+  remaining: 0,
+  resetAfterMs: 0,
+  retryAfterMs: 0,
+  delayMs: 0,
+  degraded: false,
+  policies: {},
+}
+
+function reasonOf(decision: Decision | undefined): Reason {
+  if (decision === undefined) return 'malformed'
+  return decision.allowed ? 'ok' : 'over-limit'
+}
+
+function sentence(reason: Reason, decision: Decision): string {
+  const limit = toInteger(decision.limit)
+  const policy = plain(decision.policy)
+  const seconds = retryAfterSeconds(decision)
+  switch (reason) {
+    case 'ok':
+      return `${toInteger(decision.remaining)} of ${limit} units are left in the policy ${policy}.`
+    case 'over-limit':
+      return decision.retryAfterMs === Infinity
+        ? `This request costs more than the policy ${policy} ever admits: its limit is ${limit}.`
+        : `The limit of ${limit} units in the policy ${policy} is used up. Try again in ${inSeconds(seconds)}.`
+    case 'unavailable':
+      return `The limit cannot be checked at the moment. Try again in ${inSeconds(seconds)}.`
+    case 'uncounted':
+      return 'This request is not counted.'
+    case 'malformed':
+      return 'This request cannot be understood.'
+  }
+}
+
+function inSeconds(seconds: number): string {
+  return seconds === 1 ? '1 second' : `${seconds} seconds`
+}

@@ -1,0 +1,143 @@
+import type { EpochMs } from '../clock'
+import type { Decision, Standing } from '../decision'
+
+/** What the headers tell about a policy, apart from where the caller stands in it. */
+export interface PolicyShape {
+  readonly name: string
+  readonly limit: number
+  readonly windowMs: number
+}
+
+export type Headers = Record<string, string>
+
+/** A request that can never pass is told to come back in a year: `Retry-After` knows no "never". */
+export const NEVER_SECONDS = 31_536_000
+
+/** RFC 9651 §3.3.1: an Integer has at most 15 digits. */
+const GREATEST_INTEGER = 999_999_999_999_999
+
+/** Several policies' items stay well inside the 8 KB that a WebSocket authorizer may answer; those that do not fit are left out. */
+const LONGEST_LIST = 2_048
+
+/** Whole seconds that are never too early: rounded up, 0 for the past, a year for `Infinity`. */
+export function toSeconds(ms: number): number {
+  return ms === Infinity ? NEVER_SECONDS : toInteger(Math.ceil(ms / 1000))
+}
+
+/** An integer from 0 that a header and JSON can carry, whatever the number. */
+export function toInteger(value: number): number {
+  return value > 0 ? Math.min(Math.floor(value), GREATEST_INTEGER) : 0
+}
+
+/** Seconds after which this very request passes if nobody else asks; 0 when it has passed, else at least 1. */
+export function retryAfterSeconds({ allowed, retryAfterMs }: Standing): number {
+  return allowed ? 0 : Math.max(1, toSeconds(retryAfterMs))
+}
+
+/** The moment when the quota is whole again, in seconds since 1970. */
+export function resetSeconds({ resetAfterMs }: Standing, now: EpochMs): number {
+  return resetAfterMs === Infinity ? toSeconds(now) + NEVER_SECONDS : toSeconds(now + resetAfterMs)
+}
+
+/**
+ * `Retry-After`, on denials only.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
+ */
+export function retryAfter(standing: Standing): Headers {
+  return standing.allowed ? {} : { 'Retry-After': String(retryAfterSeconds(standing)) }
+}
+
+/** `X-RateLimit-*`, a convention without a specification: the policy that decides, and its reset as epoch seconds, which is what GitHub sends. */
+export function xRateLimit(standing: Standing, now: EpochMs): Headers {
+  return {
+    'X-RateLimit-Limit': String(toInteger(standing.limit)),
+    'X-RateLimit-Remaining': String(toInteger(standing.remaining)),
+    'X-RateLimit-Reset': String(resetSeconds(standing, now)),
+  }
+}
+
+/**
+ * `RateLimit` and `RateLimit-Policy` as structured lists with an item for each policy. A list that would be empty is not sent.
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10
+ */
+export function draft10(decision: Decision, shapes: readonly PolicyShape[]): Headers {
+  const [limits, policies] = [rateLimitList(decision, shapes), rateLimitPolicyList(shapes)]
+  return { ...(limits !== '' && { RateLimit: limits }), ...(policies !== '' && { 'RateLimit-Policy': policies }) }
+}
+
+/**
+ * `"per-minute";r=59;t=60` for each policy that was asked.
+ *
+ * On a denial no `t` is later than `Retry-After`, as §6 of draft 10 wants: for the policy that denied both are the moment when this request
+ * passes, and a policy that would have allowed it keeps its `t` only if that comes first. A `t` after `Retry-After` would tell the client to
+ * wait for a quota that it is not short of.
+ */
+export function rateLimitList(decision: Decision, shapes: readonly PolicyShape[]): string {
+  const latest = decision.allowed ? Infinity : retryAfterSeconds(decision)
+  return list(shapes, ({ name }) => {
+    if (!Object.hasOwn(decision.policies, name)) return undefined
+    const standing = decision.policies[name]!
+    const t = moreInSeconds(standing)
+    return `${quoted(name)};r=${toInteger(standing.remaining)}${t <= latest ? `;t=${t}` : ''}`
+  })
+}
+
+/** `"per-minute";q=60;w=60` for each policy. A window is rounded up to whole seconds, so it promises no more than there is. */
+export function rateLimitPolicyList(shapes: readonly PolicyShape[]): string {
+  return list(shapes, ({ name, limit, windowMs }) => `${quoted(name)};q=${toInteger(limit)};w=${windowSeconds(windowMs)}`)
+}
+
+/**
+ * `RateLimit: limit=…, remaining=…, reset=…` of the policy that decides.
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-07
+ */
+export function draft7(standing: Standing, shapes: readonly PolicyShape[]): Headers {
+  const { limit, remaining } = standing
+  return {
+    RateLimit: `limit=${toInteger(limit)}, remaining=${toInteger(remaining)}, reset=${moreInSeconds(standing)}`,
+    ...unnamedPolicies(shapes),
+  }
+}
+
+/**
+ * `RateLimit-Limit`, `-Remaining` and `-Reset` of the policy that decides, the last as seconds from now.
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-06
+ */
+export function draft6(standing: Standing, shapes: readonly PolicyShape[]): Headers {
+  return {
+    'RateLimit-Limit': String(toInteger(standing.limit)),
+    'RateLimit-Remaining': String(toInteger(standing.remaining)),
+    'RateLimit-Reset': String(moreInSeconds(standing)),
+    ...unnamedPolicies(shapes),
+  }
+}
+
+function unnamedPolicies(shapes: readonly PolicyShape[]): Headers {
+  const policies = list(shapes, ({ limit, windowMs }) => `${toInteger(limit)};w=${windowSeconds(windowMs)}`)
+  return policies === '' ? {} : { 'RateLimit-Policy': policies }
+}
+
+/** When there will be more: enough for this request if it was denied and can ever pass, else the whole quota. */
+function moreInSeconds({ allowed, resetAfterMs, retryAfterMs }: Standing): number {
+  return allowed || retryAfterMs === Infinity ? toSeconds(resetAfterMs) : toSeconds(retryAfterMs)
+}
+
+function windowSeconds(windowMs: number): number {
+  return Math.max(1, toSeconds(windowMs))
+}
+
+function list(shapes: readonly PolicyShape[], toItem: (shape: PolicyShape) => string | undefined): string {
+  let items = ''
+  for (const shape of shapes) {
+    const item = toItem(shape)
+    if (item === undefined) continue
+    if (items.length + item.length + 2 > LONGEST_LIST) break
+    items += items === '' ? item : `, ${item}`
+  }
+  return items
+}
+
+/** RFC 9651 §3.3.3: a String is printable ASCII; what is not becomes `_`. */
+function quoted(name: string): string {
+  return `"${name.replace(/[^ -~]/gu, '_').replace(/["\\]/g, '\\$&')}"`
+}

@@ -1,0 +1,171 @@
+/** What Sluice reads from an authorizer's event, the same for every kind of API. */
+export interface GatewayRequest {
+  readonly api: 'rest' | 'http' | 'websocket'
+  /** In upper case. */
+  readonly method: string
+  /**
+   * As the client sent it, without the stage and the query. Behind a custom domain it starts with the base path.
+   * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/rest-api-mappings.html
+   */
+  readonly path: string
+  /** The route that API Gateway chose: `/users/{id}`, `/{proxy+}`, `$default`, `$connect`. Clients cannot make up new ones. */
+  readonly resource: string
+  /** Names in lower case; several values of one name joined by `, `. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly query: ReadonlyMap<string, string>
+  readonly pathParameters: ReadonlyMap<string, string>
+  /** The TCP peer, which a client cannot choose. */
+  readonly sourceIp: string | undefined
+  /** Set by API Gateway where a method requires one of its keys; unlike a header, it is verified. */
+  readonly apiKeyId: string | undefined
+  readonly methodArn: string | undefined
+  /** `OPTIONS`: a browser asks before the request proper, without credentials. */
+  readonly preflight: boolean
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * API Gateway takes 10,240 bytes of request line and headers together, so nothing real comes near this; what exceeds it is cut off.
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html
+ */
+const MOST_CHARACTERS = 32_768
+
+/** RFC 9110 §5.6.2: methods and header names are tokens. It also keeps out letters that turn into ASCII in lower case, like the Kelvin sign. */
+const TOKEN = /^[\w!#$%&'*+.^`|~-]{1,256}$/
+
+/**
+ * Reads any JSON value without throwing, into something of bounded size; `undefined` if it is not the event of a `REQUEST` authorizer.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-input.html REST, and HTTP payload 1.0
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html HTTP payload 2.0
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-lambda-auth.html WebSocket
+ */
+export function fromEvent(event: unknown): GatewayRequest | undefined {
+  const fields = fieldsOf(event)
+  const context = fieldsOf(fields.requestContext)
+  if (fields.version === '2.0') return fromHttp(fields, context)
+  if (context.eventType === 'CONNECT') return fromWebSocket(fields, context)
+  return fromRest(fields, context)
+}
+
+function fromRest(event: Fields, context: Fields): GatewayRequest | undefined {
+  const identity = fieldsOf(context.identity)
+  return toRequest('rest', event, {
+    method: textOf(event.httpMethod),
+    path: textOf(event.path),
+    resource: textOf(event.resource),
+    sourceIp: textOf(identity.sourceIp),
+    apiKeyId: textOf(identity.apiKeyId),
+    methodArn: textOf(event.methodArn),
+  })
+}
+
+function fromHttp(event: Fields, context: Fields): GatewayRequest | undefined {
+  const http = fieldsOf(context.http)
+  const routeKey = textOf(event.routeKey)
+  return toRequest('http', event, {
+    method: textOf(http.method),
+    path: withoutStage(textOf(event.rawPath), textOf(context.stage)),
+    resource: routeKey?.slice(routeKey.indexOf(' ') + 1),
+    sourceIp: textOf(http.sourceIp),
+    apiKeyId: undefined,
+    methodArn: textOf(event.routeArn),
+  })
+}
+
+/** A connection opens with a GET (RFC 6455 §4.1), on the only path that there is. */
+function fromWebSocket(event: Fields, context: Fields): GatewayRequest | undefined {
+  const identity = fieldsOf(context.identity)
+  return toRequest('websocket', event, {
+    method: 'GET',
+    path: '/',
+    resource: '$connect',
+    sourceIp: textOf(identity.sourceIp),
+    apiKeyId: textOf(identity.apiKeyId),
+    methodArn: textOf(event.methodArn),
+  })
+}
+
+interface Particulars extends Pick<GatewayRequest, 'sourceIp' | 'apiKeyId' | 'methodArn'> {
+  readonly method: string | undefined
+  readonly path: string | undefined
+  readonly resource: string | undefined
+}
+
+function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Particulars): GatewayRequest | undefined {
+  const { sourceIp, apiKeyId, methodArn } = particulars
+  const method = particulars.method?.toUpperCase() ?? ''
+  const path = particulars.path?.split('?', 1)[0] ?? ''
+  if (!TOKEN.test(method) || !path.startsWith('/')) return undefined
+  return {
+    api,
+    method,
+    path,
+    resource: particulars.resource ?? path,
+    headers: headersOf(event.multiValueHeaders, event.headers),
+    query: valuesOf(event.multiValueQueryStringParameters, event.queryStringParameters),
+    pathParameters: valuesOf(event.pathParameters),
+    sourceIp,
+    apiKeyId,
+    methodArn,
+    preflight: method === 'OPTIONS',
+  }
+}
+
+/**
+ * `rawPath` starts with the stage unless that is `$default`. Behind a custom domain it need not, so it is taken off only where it is.
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-stages.html
+ */
+function withoutStage(rawPath: string | undefined, stage: string | undefined): string | undefined {
+  if (stage === undefined || stage === '$default') return rawPath
+  const prefix = `/${stage}`
+  if (rawPath === prefix) return '/'
+  return rawPath?.startsWith(`${prefix}/`) ? rawPath.slice(prefix.length) : rawPath
+}
+
+function headersOf(...sources: unknown[]): ReadonlyMap<string, string> {
+  return gather(sources, (name) => (TOKEN.test(name) ? name.toLowerCase() : undefined))
+}
+
+function valuesOf(...sources: unknown[]): ReadonlyMap<string, string> {
+  return gather(sources, (name) => name)
+}
+
+/** The first source that has anything; names spelled differently but equal by `toName` are one name with several values. */
+function gather(sources: readonly unknown[], toName: (name: string) => string | undefined): Map<string, string> {
+  const values = new Map<string, string>()
+  let room = MOST_CHARACTERS
+  for (const source of sources) {
+    for (const [written, value] of Object.entries(fieldsOf(source))) {
+      room -= written.length + 1
+      if (room <= 0) return values
+      const name = toName(written)
+      const text = joined(value, room)
+      if (name === undefined || text === undefined) continue
+      const before = values.get(name)
+      values.set(name, before === undefined ? text : `${before}, ${text}`)
+      room -= text.length + 2
+    }
+    if (values.size > 0) break
+  }
+  return values
+}
+
+function joined(value: unknown, room: number): string | undefined {
+  if (typeof value === 'string') return value.slice(0, room)
+  if (!Array.isArray(value)) return undefined
+  const texts = value.slice(0, room).filter((text) => typeof text === 'string')
+  return texts.length === 0 ? undefined : texts.join(', ').slice(0, room)
+}
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value.slice(0, MOST_CHARACTERS) : undefined
+}
+
+const NO_FIELDS: Fields = Object.freeze({})
+
+/** Safe with any names in the event: those read one by one are none of `Object.prototype`'s, the others are listed and go into maps. */
+function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NO_FIELDS
+}

@@ -1,0 +1,55 @@
+import { type StoreFailure, StoreUnavailableError } from '../errors'
+
+interface ServiceError {
+  readonly name?: string
+  readonly code?: string
+  readonly message?: string
+  readonly $metadata?: { readonly httpStatusCode?: number }
+  readonly ThrottlingReasons?: readonly { readonly reason?: string }[]
+}
+
+const THROTTLED = /^(ThrottlingException|ProvisionedThroughputExceededException|RequestLimitExceeded|TransactionInProgressException)$/
+const REFUSED =
+  /AccessDenied|UnrecognizedClient|ExpiredToken|InvalidSignature|InvalidClientTokenId|MissingAuthenticationToken|Credentials|Validation/
+const UNREACHABLE = /^(ECONN|ENOTFOUND|EAI_|EPIPE|EHOST|ENET|EPROTO|ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/
+
+/** Tells apart what went wrong in a call to a table; anything already told apart stays as it is. */
+export function toStoreUnavailable(error: unknown, tableName: string): StoreUnavailableError {
+  if (error instanceof StoreUnavailableError) return error
+  const reason = reasonOf(error)
+  return new StoreUnavailableError(reason, `${describe(reason, tableName)}: ${(error as ServiceError | null)?.message ?? String(error)}`, {
+    cause: error,
+  })
+}
+
+function reasonOf(error: unknown): StoreFailure {
+  const { name = '', code = '', $metadata, ThrottlingReasons } = (error ?? {}) as ServiceError
+  if (name === 'ResourceNotFoundException') return 'missing-table'
+  if (THROTTLED.test(name)) return ThrottlingReasons?.some(({ reason }) => reason?.includes('KeyRange')) ? 'hot-key' : 'throttled'
+  if (name === 'AbortError' || name === 'TimeoutError' || code === 'ETIMEDOUT') return 'timeout'
+  if (REFUSED.test(name)) return 'refused'
+  if (UNREACHABLE.test(code)) return 'unreachable'
+  const status = $metadata?.httpStatusCode
+  if (status !== undefined && status >= 500) return 'unreachable'
+  if (status !== undefined && status >= 400) return 'refused'
+  return 'malformed'
+}
+
+function describe(reason: StoreFailure, table: string): string {
+  switch (reason) {
+    case 'missing-table':
+      return `there is no table "${table}" here; make it with createStateTable(client, "${table}"), or deploy the stack`
+    case 'hot-key':
+      return `one item of table "${table}" gets more writes than DynamoDB takes for an item`
+    case 'throttled':
+      return `table "${table}" throttles`
+    case 'timeout':
+      return `table "${table}" did not answer in time`
+    case 'refused':
+      return `table "${table}" refused the call`
+    case 'unreachable':
+      return `table "${table}" cannot be reached`
+    default:
+      return `table "${table}" gave an answer that is not understood`
+  }
+}

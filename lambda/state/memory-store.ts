@@ -1,0 +1,74 @@
+import { apply, type Fields, holds } from '../algorithms/conditional-write'
+import type { Item, ItemWrite, PolicyWrite, StateStore, WriteOutcome } from './store'
+import { NO_ITEM } from './store'
+
+export interface MemoryStoreOptions {
+  /** Subjects kept at most; beyond it the one written longest ago is forgotten. @default 250,000 */
+  readonly maxSubjects?: number
+}
+
+/**
+ * A store in this process's memory: for tests, for programs that run alone, and for limiting while DynamoDB is away.
+ * It follows the same guards as DynamoDB, one write after another.
+ */
+export class MemoryStore implements StateStore {
+  /** In the order of their last write. */
+  private readonly items = new Map<string, Item>()
+  private readonly maxSubjects: number
+
+  constructor({ maxSubjects = 250_000 }: MemoryStoreOptions = {}) {
+    this.maxSubjects = maxSubjects
+  }
+
+  /** Subjects kept at this moment. */
+  get size(): number {
+    return this.items.size
+  }
+
+  async write(key: string, write: ItemWrite): Promise<WriteOutcome> {
+    const item = this.items.get(key) ?? NO_ITEM
+    const { mark, value } = write.id
+    if (item.marks[mark] === value) return { kind: 'repeated', item }
+
+    const inTime = write.expiresAtSeconds === undefined || item.expiresAtSeconds <= write.expiresAtSeconds
+    if (!inTime || !write.parts.every(({ code, write: part }) => holds(part.guard, item.policies[code] ?? {}))) {
+      return { kind: 'refused', item }
+    }
+    this.items.delete(key)
+    this.items.set(key, afterWrite(item, write))
+    this.forget(write.at)
+    return { kind: 'applied', item }
+  }
+
+  async read(key: string): Promise<Item> {
+    return this.items.get(key) ?? NO_ITEM
+  }
+
+  async delete(key: string): Promise<void> {
+    this.items.delete(key)
+  }
+
+  /** Drops what has expired among the items written longest ago, and the oldest of all while there are too many. */
+  private forget(at: number): void {
+    for (const [key, { expiresAtSeconds }] of this.items) {
+      const expired = expiresAtSeconds > 0 && expiresAtSeconds * 1000 < at
+      if (!expired && this.items.size <= this.maxSubjects) return
+      this.items.delete(key)
+    }
+  }
+}
+
+/** The item that a write leaves behind, given the one that it found. */
+export function afterWrite(item: Item, { parts, id, expiresAtSeconds }: Omit<ItemWrite, 'at'>): Item {
+  return {
+    policies: { ...item.policies, ...fieldsAfter(item, parts) },
+    expiresAtSeconds: expiresAtSeconds ?? item.expiresAtSeconds,
+    marks: { ...item.marks, [id.mark]: id.value },
+  }
+}
+
+function fieldsAfter(item: Item, parts: readonly PolicyWrite[]): Record<string, Fields> {
+  const after: Record<string, Fields> = {}
+  for (const { code, write } of parts) after[code] = apply(write, item.policies[code] ?? {})
+  return after
+}

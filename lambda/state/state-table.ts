@@ -1,0 +1,49 @@
+import { CreateTableCommand, DescribeTableCommand, type DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb'
+import { EXPIRY } from './attributes'
+import { toStoreUnavailable } from './dynamodb-errors'
+
+/** Key and billing of the state table: as `createStateTable` makes it, and as the stack declares it. */
+export const STATE_TABLE = { partitionKey: 'pk', timeToLiveAttribute: EXPIRY } as const
+
+const POLL_MS = 200
+const LONGEST_WAIT_MS = 60_000
+
+/**
+ * Makes the table that a `DynamoDbStore` needs, for development and tests; a deployment's comes from the stack. Resolves when it takes requests.
+ * A table of that name that is there already is left as it is, except that its TTL is switched on.
+ */
+export async function createStateTable(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
+  try {
+    await client.send(
+      new CreateTableCommand({
+        TableName: tableName,
+        BillingMode: 'PAY_PER_REQUEST',
+        AttributeDefinitions: [{ AttributeName: STATE_TABLE.partitionKey, AttributeType: 'S' }],
+        KeySchema: [{ AttributeName: STATE_TABLE.partitionKey, KeyType: 'HASH' }],
+      }),
+    )
+  } catch (error) {
+    if ((error as Error).name !== 'ResourceInUseException') throw toStoreUnavailable(error, tableName)
+  }
+  await active(client, tableName)
+  await expire(client, tableName)
+}
+
+async function active(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
+  for (let waitedMs = 0; waitedMs < LONGEST_WAIT_MS; waitedMs += POLL_MS) {
+    const { Table } = await client.send(new DescribeTableCommand({ TableName: tableName }))
+    if (Table?.TableStatus === 'ACTIVE') return
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+  }
+  throw new Error(`table "${tableName}" was not active after ${LONGEST_WAIT_MS / 1000} seconds`)
+}
+
+/** TTL is housekeeping: no decision relies on it, so an engine without it is good enough. */
+async function expire(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
+  const TimeToLiveSpecification = { AttributeName: STATE_TABLE.timeToLiveAttribute, Enabled: true }
+  try {
+    await client.send(new UpdateTimeToLiveCommand({ TableName: tableName, TimeToLiveSpecification }))
+  } catch (error) {
+    if (!/ValidationException|UnknownOperation|NotImplemented/.test((error as Error).name)) throw toStoreUnavailable(error, tableName)
+  }
+}
