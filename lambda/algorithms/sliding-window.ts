@@ -63,7 +63,7 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
 
   lifeMs: ({ windowMs }) => 2 * windowMs,
 
-  tidy: (known, { windowMs }, now) => tidySlots(known, Math.max(Math.floor(now / windowMs), numberOf(known, 'w')) - 1),
+  tidy: (known) => tidySlots(known, numberOf(known, 'w') - 1),
 }
 
 /** What the previous window still weighs, in whole units. A clock behind the window's start finds it at full weight. */

@@ -3,7 +3,7 @@ import type { Decision } from '../decision'
 import { ConfigError, printed } from '../errors'
 import { type PolicyInput, parsePolicies } from '../policies/policy'
 import { checkFields, type FieldRules } from '../policies/report'
-import { type CompiledPolicy, compileAll } from './compiled-policy'
+import { type CompiledPolicy, compile, distinct } from './compiled-policy'
 import { FAILURE_MODES } from './fallback'
 import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
 import { subjectKey } from './subject-key'
@@ -73,7 +73,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   if (given && parsed.length === 0 && issues.length === 0) issues.push('policies must have at least one policy, got none')
   if (issues.length > 0) throw new ConfigError(issues)
 
-  const policies = compileAll(parsed)
+  const policies = distinct(parsed.map((policy) => compile(policy)))
   const limiter = new RateLimiter(options)
   const charge = (subject: string, cost = 1): Charge => ({ key: subjectKey(subject), policies, cost })
   const some = remembered((names: readonly string[]) => named(policies, names))

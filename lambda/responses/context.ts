@@ -112,7 +112,7 @@ export function headersFromContext(context: unknown): Headers {
     ['X-RateLimit-Reset', reset],
     ['RateLimit', rateLimit],
     ['RateLimit-Policy', rateLimitPolicy],
-    ['Retry-After', String(retryAfter) === '0' ? '' : retryAfter],
+    ['Retry-After', retryAfter === 0 || retryAfter === '0' ? undefined : retryAfter],
   ] as const) {
     if (typeof value !== 'string' && typeof value !== 'number') continue
     const text = String(value)

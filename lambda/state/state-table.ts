@@ -13,20 +13,30 @@ const LONGEST_WAIT_MS = 60_000
  * A table of that name that is there already is left as it is, except that its TTL is switched on.
  */
 export async function createStateTable(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
+  await createTable(client, tableName, [STATE_TABLE.partitionKey])
+  await expire(client, tableName)
+}
+
+/** Makes a table with string keys, unless it is there, and waits until it takes requests. */
+export async function createTable(
+  client: Pick<DynamoDBClient, 'send'>,
+  tableName: string,
+  keys: readonly [string, string?],
+): Promise<void> {
+  const names = keys.filter((name) => name !== undefined)
   try {
     await client.send(
       new CreateTableCommand({
         TableName: tableName,
         BillingMode: 'PAY_PER_REQUEST',
-        AttributeDefinitions: [{ AttributeName: STATE_TABLE.partitionKey, AttributeType: 'S' }],
-        KeySchema: [{ AttributeName: STATE_TABLE.partitionKey, KeyType: 'HASH' }],
+        AttributeDefinitions: names.map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
+        KeySchema: names.map((AttributeName, i) => ({ AttributeName, KeyType: i === 0 ? 'HASH' : 'RANGE' })),
       }),
     )
   } catch (error) {
     if ((error as Error).name !== 'ResourceInUseException') throw toStoreUnavailable(error, tableName)
   }
   await active(client, tableName)
-  await expire(client, tableName)
 }
 
 async function active(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {

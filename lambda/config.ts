@@ -1,0 +1,62 @@
+import * as v from 'valibot'
+import { ConfigError, printed } from './errors'
+
+/** What the function is told by its environment. */
+export interface Config {
+  readonly stateTable: string
+  readonly configTable: string
+  /** Another DynamoDB than the Region's own. */
+  readonly endpoint: string | undefined
+  /** How old the configuration may get, in milliseconds. */
+  readonly configTtlMs: number
+  /** Time for one decision, in milliseconds. */
+  readonly deadlineMs: number
+  readonly onStoreError: 'local' | 'allow' | 'deny'
+  /** Bits of an IPv6 address that tell callers apart. */
+  readonly ipv6Prefix: number
+}
+
+const TABLE_NAME = /^[a-zA-Z0-9_.:/-]{3,1024}$/
+
+const table = { schema: v.pipe(v.string(), v.regex(TABLE_NAME)), wanted: 'the name or ARN of a table' }
+const integer = (least: number, most: number) => ({
+  schema: v.pipe(v.string(), v.regex(/^\d{1,9}$/), v.transform(Number), v.minValue(least), v.maxValue(most)),
+  wanted: `an integer from ${least} to ${most}`,
+})
+
+const VARIABLES = {
+  stateTable: { name: 'SLUICE_STATE_TABLE', ...table, otherwise: undefined },
+  configTable: { name: 'SLUICE_CONFIG_TABLE', ...table, otherwise: undefined },
+  endpoint: { name: 'SLUICE_DYNAMODB_ENDPOINT', schema: v.pipe(v.string(), v.url()), wanted: 'a URL', otherwise: null },
+  configTtlMs: { name: 'SLUICE_CONFIG_TTL_MS', ...integer(1, 86_400_000), otherwise: '30000' },
+  deadlineMs: { name: 'SLUICE_DEADLINE_MS', ...integer(20, 9000), otherwise: '300' },
+  onStoreError: {
+    name: 'SLUICE_ON_STORE_ERROR',
+    schema: v.picklist(['local', 'allow', 'deny']),
+    wanted: 'one of local, allow, deny',
+    otherwise: 'local',
+  },
+  ipv6Prefix: { name: 'SLUICE_IPV6_PREFIX', ...integer(1, 128), otherwise: '56' },
+} as const
+
+/**
+ * Reads the environment: the only code that does.
+ *
+ * @throws ConfigError that names every variable that is missing or wrong, what was got and what was wanted.
+ */
+export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const issues: string[] = []
+  const values = Object.entries(VARIABLES).map(([field, { name, schema, wanted, otherwise }]) => {
+    const text = environment[name] || otherwise
+    if (text === null) return [field, undefined]
+    const parsed = v.safeParse(schema as v.GenericSchema, text)
+    if (!parsed.success)
+      issues.push(text === undefined ? `${name} is missing, it must be ${wanted}` : `${name} must be ${wanted}, got ${printed(text)}`)
+    return [field, parsed.output]
+  })
+  if (issues.length > 0) throw new ConfigError(issues)
+  return Object.fromEntries(values) as Config
+}
+
+/** The environment of this process. */
+export const config = (): Config => parseConfig(process.env)

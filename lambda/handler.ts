@@ -1,0 +1,32 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { NodeHttpHandler } from '@smithy/node-http-handler'
+import { makeAuthorizer } from './authorize'
+import { systemClock } from './clock'
+import { config } from './config'
+import { RateLimiter } from './limiter/rate-limiter'
+import { DynamoDbStore } from './state/dynamodb-store'
+import { jsonLog } from './telemetry'
+import { Clients } from './tiers/clients'
+import { Plans } from './tiers/plans'
+import { PolicySets } from './tiers/policy-sets'
+
+/** The only place that puts the parts together. Clients are made once, and live as long as the instance. */
+const { stateTable, configTable, endpoint, configTtlMs, deadlineMs, onStoreError, ipv6Prefix } = config()
+
+const client = new DynamoDBClient({
+  endpoint,
+  maxAttempts: 1, // the take loop retries by itself, within the deadline and without counting twice
+  requestHandler: new NodeHttpHandler({ connectionTimeout: 1000, httpsAgent: { keepAlive: true, maxSockets: 50 } }),
+})
+const reading = { client, tableName: configTable, clock: systemClock, log: jsonLog, deadlineMs: 2000 }
+
+/** Lambda's entry point. */
+export const handler = makeAuthorizer({
+  limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: stateTable }), deadlineMs, onStoreError }),
+  plans: new Plans(new PolicySets({ ...reading, ttlMs: configTtlMs })),
+  clients: new Clients({ ...reading, ttlMs: configTtlMs }),
+  clock: systemClock,
+  log: jsonLog,
+  ipv6Prefix,
+  allowUndecided: onStoreError !== 'deny',
+})

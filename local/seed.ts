@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises'
+import path from 'node:path'
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
+import { parse } from 'yaml'
+import { hashApiKey } from '../lambda/identity/api-key'
+import { parseTiersFile } from '../lambda/policies/tiers'
+import { createStateTable, createTable } from '../lambda/state/state-table'
+import { CONFIG_TABLE, clientKey, routeKey, tierKey } from '../lambda/tiers/config-items'
+
+/** Keys to try the local gateway with. They are in the clear because they open nothing. */
+export const SAMPLE_KEYS = [
+  { apiKey: 'demo-free-key', id: 'demo-free', tier: 'free' },
+  { apiKey: 'demo-pro-key', id: 'demo-pro', tier: 'pro' },
+  { apiKey: 'demo-enterprise-key', id: 'demo-enterprise', tier: 'enterprise' },
+] as const
+
+const TIERS_FILE = path.join(__dirname, '..', 'tiers.yaml')
+
+/**
+ * Makes both tables where they are missing, and writes the tiers and routes of `tiers.yaml` and the sample keys into the config table.
+ *
+ * @throws ConfigError with every mistake in `tiers.yaml`; nothing is written then.
+ */
+export async function seed(client: DynamoDBClient, tables: { readonly state: string; readonly config: string }): Promise<void> {
+  const file: unknown = parse(await readFile(TIERS_FILE, 'utf8'))
+  parseTiersFile(file, 'tiers.yaml')
+  const { tiers, routes = {} } = file as Record<'tiers' | 'routes', Record<string, object>>
+
+  await createStateTable(client, tables.state)
+  await createTable(client, tables.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  const documents = DynamoDBDocumentClient.from(client)
+  const items = [
+    ...Object.entries(tiers).map(([name, tier]) => ({ ...tierKey(name), ...tier })),
+    ...Object.entries(routes).map(([pattern, route]) => ({ ...routeKey(pattern), ...route })),
+    ...SAMPLE_KEYS.map(({ apiKey, ...sample }) => ({ ...clientKey(hashApiKey(apiKey)), ...sample })),
+  ]
+  for (const Item of items) await documents.send(new PutCommand({ TableName: tables.config, Item }))
+}
