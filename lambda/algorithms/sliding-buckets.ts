@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm'
-import { absentOrAtMost, add, atLeast, type Clause, exactly, type Fields, numberOf, set, setIfAbsent, when } from './conditional-write'
+import { absentOrAtMost, add, type Clause, exactly, type Fields, numberOf, set, setIfAbsent, when } from './conditional-write'
 import { isSlot, refundSlots, removeExpired, slot, slotIndex, tidySlots } from './slots'
 
 export interface SlidingBucketsQuota {
@@ -55,14 +55,14 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
     }
 
     // Only the newest known slot can have grown since it was seen, and slots newer than that are not known at all.
-    const seenUntil = Math.min(expired, numberOf(known, 'w'))
-    const gone = slotsOf(known, numberOf(known, 'o')).filter(({ index }) => index <= seenUntil)
-    const freed = sumOf(gone)
-    const asSeen = gone.filter(({ index }) => index === numberOf(known, 'w')).map(({ index, count }) => exactly(slot(index), count))
+    const newestSeen = numberOf(known, 'w')
+    const seenUntil = Math.min(expired, newestSeen)
+    const freed = sumOf(slotsOf(known, numberOf(known, 'o')).filter(({ index }) => index <= seenUntil))
+    const notGrown = newestSeen > expired ? [] : [asSeen(known, slot(newestSeen))]
     return {
       verdict,
       write: when(
-        [noNewerBucket, absentOrAtMost('n', limit - cost + freed), exactly('o', numberOf(known, 'o')), unrefunded(known), ...asSeen],
+        [noNewerBucket, absentOrAtMost('n', limit - cost + freed), asSeen(known, 'o'), asSeen(known, 'v'), ...notGrown],
         ...charge,
         add('n', cost - freed),
         set('o', seenUntil + 1),
@@ -72,14 +72,15 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
   },
 
   refund(known, { windowMs, buckets }, units, chargedAt) {
-    const bucketMs = windowMs / buckets
-    const write = refundSlots(known, units, Math.floor(chargedAt / bucketMs), buckets)
+    const newest = Math.floor(chargedAt / (windowMs / buckets))
+    const kept = newest - numberOf(known, 'o') + 1 // slots before `o` are in `n` no more
+    const write = refundSlots(known, units, newest, Math.min(buckets, kept))
     if (!write) return undefined
     const back = write.assignments.reduce(
       (sum, one) => sum + ('add' in one ? -one.add : 'field' in one ? numberOf(known, one.field) : 0),
       0,
     )
-    return when([...write.guard, unrefunded(known), atLeast('n', back)], ...write.assignments, add('n', -back), add('v', 1))
+    return when([...write.guard, asSeen(known, 'o'), asSeen(known, 'v')], ...write.assignments, add('n', -back), add('v', 1))
   },
 
   lifeMs: ({ windowMs }) => windowMs,
@@ -112,7 +113,7 @@ function slotThatFrees(units: number, live: readonly Slot[]): number {
   return Infinity
 }
 
-const unrefunded = (known: Fields | undefined): Clause => {
-  const version = numberOf(known, 'v')
-  return version === 0 ? absentOrAtMost('v', 0) : exactly('v', version)
+const asSeen = (known: Fields | undefined, name: string): Clause => {
+  const value = numberOf(known, name)
+  return value === 0 ? absentOrAtMost(name, 0) : exactly(name, value)
 }

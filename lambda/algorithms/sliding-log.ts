@@ -40,15 +40,16 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
     const live = log.filter((time) => time > at - windowMs)
     const allowed = live.length + cost <= limit
     const recorded = allowed || countDenied ? cost : 0
-    const units = Array<number>(recorded).fill(at)
-    const after = [...live, ...units].slice(-limit) // beyond `limit` entries the oldest decide nothing
+    const units = Array<number>(Math.min(recorded, limit)).fill(at)
+    const entries = [...live, ...units]
+    const after = entries.slice(-limit) // beyond `limit` entries the oldest decide nothing
 
-    const freeAt = (entries: number): number => (after[entries - 1] ?? at) + windowMs - now
+    const freeAfterMs = (count: number): number => entries[count - 1]! + windowMs - now
     const verdict = {
       allowed,
       remaining: limit - after.length,
-      resetAfterMs: after.length > 0 ? freeAt(after.length) : 0,
-      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : freeAt(after.length + cost - limit),
+      resetAfterMs: entries.length > 0 ? freeAfterMs(entries.length) : 0,
+      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : freeAfterMs(entries.length + cost - limit),
     }
     if (recorded === 0) return { verdict }
 

@@ -1,0 +1,57 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { DynamoDbStore } from '../lambda/state/dynamodb-store'
+import { MemoryStore } from '../lambda/state/memory-store'
+import { createStateTable } from '../lambda/state/state-table'
+import type { StateStore } from '../lambda/state/store'
+import { connect } from '../local/dynamodb'
+import { dynoxideBinary } from '../local/engines/dynoxide'
+import type { EngineName } from '../local/engines/engine'
+import { startEngine } from '../local/engines/start-engine'
+
+/** A store to test, opened when the tests begin. */
+export interface OpenStore {
+  readonly store: StateStore
+  /** How to reach the engine below it, where there is one. */
+  readonly client?: DynamoDBClient
+  readonly endpoint?: string
+  close(): Promise<void>
+}
+
+export const TABLE = 'state-under-test'
+
+export async function openEngine(engine: EngineName): Promise<OpenStore & { readonly client: DynamoDBClient; readonly endpoint: string }> {
+  const { endpoint, stop } = await startEngine({ engine })
+  const client = connect(endpoint)
+  await createStateTable(client, TABLE)
+  return {
+    store: new DynamoDbStore({ client, tableName: TABLE }),
+    client,
+    endpoint,
+    async close() {
+      client.destroy()
+      await stop()
+    },
+  }
+}
+
+const openMemory = async (): Promise<OpenStore> => ({ store: new MemoryStore(), close: async () => {} })
+
+/** Runs tests once for each store that runs on this machine, and says why one does not. */
+export function describeStores(tests: (opened: () => OpenStore, name: string) => void): void {
+  const stores = [
+    { name: 'memory', open: openMemory },
+    { name: 'dynalite', open: () => openEngine('dynalite') },
+    { name: 'dynoxide', open: () => openEngine('dynoxide'), gap: dynoxideBinary() === undefined && 'its binary is for Linux on x64' },
+  ]
+  for (const { name, open, gap } of stores) {
+    const group = gap ? describe.skip : describe
+    group(`on ${name}${gap ? ` (skipped: ${gap})` : ''}`, () => {
+      let opened: OpenStore
+      beforeAll(async () => {
+        opened = await open()
+      })
+      afterAll(async () => opened?.close())
+      tests(() => opened, name)
+    })
+  }
+}
