@@ -1,3 +1,6 @@
+// The SDK reminds every process of its plans for old Node versions; once is enough.
+process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
+
 /** Everything that Node alone can run; jest.slow.config.js adds what needs other engines or minutes. @type {import('jest').Config} */
 module.exports = {
   testEnvironment: 'node',

@@ -1,0 +1,129 @@
+import type { PolicyInput } from '../../lambda/limiter'
+import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from './limiters'
+
+const perMinute = { name: 'per-minute', algorithm: 'fixed-window', limit: 10, window: '1m' } as const
+
+describe('calls to the store', () => {
+  for (const policies of [...everyAlgorithm(1000).map((policy) => [policy]), everyAlgorithm(1000)]) {
+    it(`are one per allowed request while nobody else writes: ${policies.map(({ name }) => name).join(', ')}`, async () => {
+      const store = new CountingStore()
+      const clock = new TestClock()
+      const limiter = limiterOn(store, clock, policies)
+      for (let i = 0; i < 200; i++) {
+        clock.at += [1, 40, 900, 7000, 61_000][i % 5]!
+        expect(await limiter.take('client:a')).toMatchObject({ allowed: true })
+      }
+      expect(store.calls).toBe(200)
+    })
+  }
+
+  it('are none for a denial that is known', async () => {
+    const store = new CountingStore()
+    const limiter = limiterOn(store, new TestClock(), [perMinute])
+    await limiter.take('client:a', { cost: 10 })
+    const before = store.calls
+    for (let i = 0; i < 100; i++) expect(await limiter.take('client:a')).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
+    expect(store.calls).toBe(before)
+  })
+
+  it('are made for a request that costs less than the one denied', async () => {
+    const limiter = limiterOn(new CountingStore(), new TestClock(), [perMinute])
+    await limiter.take('client:a', { cost: 8 })
+    expect(await limiter.take('client:a', { cost: 5 })).toMatchObject({ allowed: false, remaining: 2 })
+    expect(await limiter.take('client:a', { cost: 2 })).toMatchObject({ allowed: true, remaining: 0 })
+  })
+
+  it('are one read, not a write, when a known denial is looked up again', async () => {
+    const store = new CountingStore()
+    const clock = new TestClock()
+    const limiter = limiterOn(store, clock, [perMinute])
+    await limiter.take('client:a', { cost: 10 })
+    clock.at += 5001
+    expect(await limiter.take('client:a')).toMatchObject({ allowed: false })
+    expect(await limiter.take('client:a')).toMatchObject({ allowed: false })
+    expect([store.writes, store.reads]).toEqual([1, 1])
+  })
+
+  it('show a reset by another instance within denialTtlMs', async () => {
+    const store = new CountingStore()
+    const clock = new TestClock()
+    const [mine, yours] = [limiterOn(store, clock, [perMinute]), limiterOn(store, clock, [perMinute])]
+    await mine.take('client:a', { cost: 10 })
+    await yours.reset('client:a')
+    expect(await mine.take('client:a')).toMatchObject({ allowed: false })
+    clock.at += 5001
+    expect(await mine.take('client:a')).toMatchObject({ allowed: true, remaining: 9 })
+  })
+
+  it('are one per allowed request from an instance that knows nothing, or only what was long ago', async () => {
+    const windows: PolicyInput[] = [
+      { ...perMinute, limit: 100 },
+      { name: 'sliding', limit: 100, window: '1m' },
+      { name: 'second', limit: 40, window: '1s' },
+    ]
+    const store = new CountingStore()
+    const clock = new TestClock()
+    const instances = Array.from({ length: 5 }, () => limiterOn(store, clock, windows))
+    let taken = 0
+    for (const pauseMs of [0, 0, 10, 500, 3000, 59_000, 61_000, 3_600_000, 90_000_000, 0]) {
+      clock.at += pauseMs
+      for (const instance of instances.slice(taken % 2)) {
+        taken++
+        expect(await instance.take('client:a')).toMatchObject({ allowed: true })
+      }
+    }
+    expect(store.calls).toBe(taken)
+  })
+
+  it('are few when many requests for one subject come at once', async () => {
+    const store = new CountingStore()
+    const limiter = limiterOn(store, new TestClock(), [{ ...perMinute, limit: 100 }])
+    const decisions = await Promise.all(Array.from({ length: 150 }, () => limiter.take('client:a')))
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100)
+    expect(store.calls).toBeLessThanOrEqual(3)
+  })
+
+  it('clear litter away before it fills a write unit', async () => {
+    const store = new CountingStore()
+    const clock = new TestClock()
+    const policies: PolicyInput[] = [{ name: 'burst', limit: 5, window: '1s' }]
+    // A sparse client whose every request reaches an instance that knows nothing of the others.
+    for (let i = 0; i < 200; i++) {
+      clock.at += 30_000
+      expect(await limiterOn(store, clock, policies).take('client:a')).toMatchObject({ allowed: true })
+    }
+    expect(store.calls).toBeLessThanOrEqual(200 * 1.05)
+    const item = (await storedItems(store))[0]!
+    expect(Object.keys(Object.values(item.policies)[0]!).length).toBeLessThanOrEqual(36)
+  })
+})
+
+describe('several instances', () => {
+  for (const policy of everyAlgorithm(20, '1h')) {
+    it(`admit the limit together and not a unit more: ${policy.name}`, async () => {
+      const store = new CountingStore()
+      const clock = new TestClock()
+      const instances = Array.from({ length: 7 }, () => limiterOn(store, clock, [policy]))
+      let admitted = 0
+      for (let i = 0; i < 60; i++) {
+        const { allowed } = await instances[(i * 5) % 7]!.take('client:a', { cost: 1 + (i % 2) })
+        if (allowed) admitted += 1 + (i % 2)
+      }
+      expect(admitted).toBe(20)
+    })
+
+    it(`admit no more when their clocks differ by two seconds: ${policy.name}`, async () => {
+      const store = new CountingStore()
+      const clocks = [-2000, -700, 0, 1500, 2000].map((skew) => new TestClock(MIDNIGHT + 1_800_000 + skew))
+      const instances = clocks.map((clock) => limiterOn(store, clock, [{ ...policy, limit: 7 }]))
+      let admitted = 0
+      for (let i = 0; i < 40; i++) if ((await instances[(i * 3) % 5]!.take('client:a')).allowed) admitted++
+      expect(admitted).toBe(7)
+    })
+  }
+})
+
+async function storedItems(store: CountingStore) {
+  const { items } = (store as unknown as { inner: { items: Map<string, { policies: Record<string, object> }> } }).inner
+  return [...items.values()]
+}

@@ -1,0 +1,61 @@
+import { createLimiter, type Limiter, type LimiterOptions, MemoryStore, type PolicyInput } from '../../lambda/limiter'
+import type { ItemWrite, StateStore, WriteOutcome } from '../../lambda/state/store'
+
+/** A store that counts what it is asked. */
+export class CountingStore implements StateStore {
+  writes = 0
+  reads = 0
+
+  constructor(private readonly inner: StateStore = new MemoryStore()) {}
+
+  get calls(): number {
+    return this.writes + this.reads
+  }
+
+  write(key: string, write: ItemWrite, options?: { signal?: AbortSignal }): Promise<WriteOutcome> {
+    this.writes++
+    return this.inner.write(key, write, options)
+  }
+
+  read(key: string, options?: { signal?: AbortSignal }) {
+    this.reads++
+    return this.inner.read(key, options)
+  }
+
+  delete(key: string, options?: { signal?: AbortSignal }) {
+    return this.inner.delete(key, options)
+  }
+}
+
+/** 2025-11-21T00:00:00Z: on the edge of every epoch window up to a day. */
+export const MIDNIGHT = 1_763_683_200_000
+
+/** A clock that stands still until it is moved. */
+export class TestClock {
+  constructor(public at = MIDNIGHT) {}
+  readonly read = (): number => this.at
+}
+
+export function limiterOn(
+  store: StateStore,
+  clock: TestClock,
+  policies: readonly PolicyInput[],
+  more: Partial<LimiterOptions> = {},
+): Limiter {
+  return createLimiter({ store, clock: clock.read, policies, onStoreError: 'throw', ...more })
+}
+
+/** One policy for each way of counting, `limit` units a minute. */
+export const everyAlgorithm = (limit: number, window = '1m'): PolicyInput[] => [
+  { name: 'fixed-window', algorithm: 'fixed-window', limit, window },
+  { name: 'calendar', algorithm: 'fixed-window', limit, window: 'day', timezone: 'Europe/Berlin' },
+  { name: 'anchored-window', algorithm: 'anchored-window', limit, window },
+  { name: 'sliding-window', algorithm: 'sliding-window', limit, window },
+  { name: 'sliding-buckets', algorithm: 'sliding-buckets', limit, window },
+  { name: 'sliding-log', algorithm: 'sliding-log', limit, window },
+  { name: 'token-bucket', algorithm: 'token-bucket', limit, window },
+  { name: 'token-bucket-interval', algorithm: 'token-bucket', refill: 'interval', limit, window },
+  { name: 'leaky-bucket', algorithm: 'leaky-bucket', limit, window },
+  { name: 'leaky-bucket-queue', algorithm: 'leaky-bucket', mode: 'queue', limit, window },
+  { name: 'gcra', algorithm: 'gcra', limit, window },
+]
