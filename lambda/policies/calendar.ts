@@ -10,8 +10,8 @@ export const isCalendarUnit = (word: unknown): word is CalendarUnit => (CALENDAR
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 
-/** The longest that a window lasts: its longest form, and an hour or more when clocks go back in it. */
-const LONGEST_MS: Readonly<Record<CalendarUnit, number>> = {
+/** The longest that a window lasts: its longest form, and three hours, the most that clocks have gone back in this century (Antarctica/Casey, 2010). */
+export const LONGEST_WINDOW_MS: Readonly<Record<CalendarUnit, number>> = {
   day: 27 * HOUR_MS,
   week: 7 * DAY_MS + 3 * HOUR_MS,
   month: 31 * DAY_MS + 3 * HOUR_MS,
@@ -45,7 +45,7 @@ export function calendarGrid(unit: CalendarUnit, timezone: string): WindowGrid {
       newest = at >= startOf(byDate + 1) ? byDate + 1 : at < startOf(byDate) ? byDate - 1 : byDate
       return newest
     },
-    longestMs: LONGEST_MS[unit],
+    longestMs: LONGEST_WINDOW_MS[unit],
   }
 }
 

@@ -8,7 +8,7 @@ import { slidingLog } from '../algorithms/sliding-log'
 import { slidingWindow } from '../algorithms/sliding-window'
 import { tokenBucket } from '../algorithms/token-bucket'
 import { epochGrid } from '../algorithms/window-grid'
-import { type CalendarUnit, calendarGrid, isCalendarUnit } from './calendar'
+import { calendarGrid, isCalendarUnit } from './calendar'
 import { parseDuration } from './duration'
 import type { PolicyInput } from './policy'
 import { mistake, type Place } from './report'
@@ -47,6 +47,7 @@ const BUILD = {
 
   'token-bucket': ({ limit, burst = limit, refill = 'greedy' }, windowMs, wrong) => {
     if (refill === 'greedy') checkPace(limit, burst, windowMs, wrong)
+    else checkRefill(limit, burst, windowMs, wrong)
     return counting(tokenBucket, { limit, windowMs, burst, refill }, `${windowMs} ${refill}`)
   },
 
@@ -79,22 +80,32 @@ const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
 /** An item of DynamoDB holds 400 KB; a log this long takes a quarter of it, and a hundred write units a request. */
 const LONGEST_LOG = 10_000
 
-/** Puts a policy whose fields are right by themselves together, or says which of them do not fit each other. */
-export function toCounting(input: PolicyInput, place: Place, issues: string[]): Counting | undefined {
-  const before = issues.length
-  const wrong = (sentence: string) => void issues.push(mistake(sentence, place))
-  const { algorithm = 'sliding-window', window } = input
+/** Fifteen digits, the most that a header carries (RFC 9651 §3.3.1), and few enough that counts and their sums stay exact. */
+const MOST_UNITS = 999_999_999_999_999
 
+/** Reports fields that the algorithm does not read; those that are absent or wrong by themselves are not looked at. */
+export function checkFit(input: Partial<PolicyInput>, place: Place, issues: string[]): void {
+  const wrong = (sentence: string) => void issues.push(mistake(sentence, place))
+  const { algorithm = 'sliding-window', window, timezone } = input
   for (const [field, readers] of Object.entries(READ_BY)) {
     if (input[field as keyof PolicyInput] !== undefined && !readers.includes(algorithm)) {
       wrong(`${field} does not apply to algorithm "${algorithm}", only to ${readers.join(', ')}`)
     }
   }
+  if (window === undefined) return
   const calendar = isCalendarUnit(window)
   if (calendar && algorithm !== 'fixed-window') wrong(`window "${window}" needs algorithm "fixed-window", got "${algorithm}"`)
-  if (!calendar && input.timezone !== undefined) wrong(`timezone applies to the windows day, week, month and year only, got "${window}"`)
+  if (!calendar && timezone !== undefined) wrong(`timezone applies to the windows day, week, month and year only, got "${window}"`)
+}
 
-  const windowMs = calendar ? calendarGrid(window as CalendarUnit, 'UTC').longestMs : parseDuration(window)!
+/** Puts a policy whose fields are right by themselves together, or says which numbers go too far. */
+export function toCounting(input: PolicyInput, place: Place, issues: string[]): Counting | undefined {
+  const before = issues.length
+  const wrong = (sentence: string): undefined => void issues.push(mistake(sentence, place))
+  const { algorithm = 'sliding-window', window, limit } = input
+  if (limit > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS}, got ${limit}`)
+
+  const windowMs = isCalendarUnit(window) ? calendarGrid(window, 'UTC').longestMs : parseDuration(window)!
   const built = BUILD[algorithm](input, windowMs, wrong)
   return issues.length === before ? { ...built, windowMs } : undefined
 }
@@ -107,5 +118,11 @@ function counting<Quota>(algorithm: Algorithm<Quota>, quota: Quota, form: string
 function checkPace(limit: number, burst: number, windowMs: number, wrong: (sentence: string) => void): void {
   if (limit > windowMs * 1000) wrong(`limit must be at most ${windowMs * 1000} for this window, a unit per microsecond, got ${limit}`)
   const most = Math.floor(2 ** 52 / Math.ceil((windowMs * 1000) / limit))
+  if (burst > most) wrong(`burst must be at most ${most} at this pace, which takes 142 years to refill, got ${burst}`)
+}
+
+/** The same bound for a bucket that is refilled once a window, which keeps its state's time to live a date. */
+function checkRefill(limit: number, burst: number, windowMs: number, wrong: (sentence: string) => void): void {
+  const most = Math.min(MOST_UNITS, limit * Math.floor(2 ** 52 / (windowMs * 1000)))
   if (burst > most) wrong(`burst must be at most ${most} at this pace, which takes 142 years to refill, got ${burst}`)
 }

@@ -1,0 +1,47 @@
+import { compile } from '../../lambda/limiter/compiled-policy'
+import { expiryFor } from '../../lambda/limiter/expiry'
+import { parsePolicies } from '../../lambda/policies/policy'
+import { NO_ITEM } from '../../lambda/state/store'
+import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from './limiters'
+
+const HOUR_MS = 3_600_000
+const policiesOf = (limit: number, window: string) => parsePolicies(everyAlgorithm(limit, window), [], []).map((policy) => compile(policy))
+
+describe('the time to live of an item', () => {
+  for (const window of ['1s', '1m', '1h', '30d']) {
+    for (const policy of policiesOf(60, window)) {
+      it(`is an hour or more after the last moment at which ${policy.name} of ${window} matters`, () => {
+        for (const now of [MIDNIGHT, MIDNIGHT + 1, MIDNIGHT + HOUR_MS - 1, MIDNIGHT + 17 * HOUR_MS + 123]) {
+          const full = policy.algorithm.step({}, policy.quota, 60, now)
+          expect(expiryFor([policy], NO_ITEM, now)! * 1000).toBeGreaterThanOrEqual(now + full.verdict.resetAfterMs + HOUR_MS)
+        }
+      })
+    }
+  }
+
+  it('stays where it is while it lies far enough ahead', () => {
+    const policies = policiesOf(60, '1m')
+    const expiresAtSeconds = expiryFor(policies, undefined, MIDNIGHT)!
+    expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT + HOUR_MS / 2)).toBeUndefined()
+    expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT + 2 * HOUR_MS)).toBeGreaterThan(expiresAtSeconds)
+  })
+
+  it('is whole epoch seconds, as TTL wants it', () => {
+    expect(Number.isInteger(expiryFor(policiesOf(60, '1s'), undefined, MIDNIGHT + 7))).toBe(true)
+  })
+
+  it('is not shortened by a policy that needs less of it', async () => {
+    const store = new CountingStore()
+    const clock = new TestClock()
+    const [month, second] = [
+      { name: 'month', algorithm: 'anchored-window', limit: 5, window: '30d' } as const,
+      { name: 'second', limit: 5, window: '1s' },
+    ]
+    const long = limiterOn(store, clock, [month])
+    await long.take('client:a')
+    await limiterOn(store, clock, [second]).take('client:a')
+    clock.at += 20 * 24 * HOUR_MS
+    await limiterOn(store, clock, [second]).take('client:b') // makes the store look for what has expired
+    expect(await limiterOn(store, clock, [month]).take('client:a', { cost: 0 })).toMatchObject({ remaining: 4 })
+  })
+})
