@@ -1,0 +1,18 @@
+import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
+
+/** Stands in for the SDK's SHA-256, which carries one in JavaScript for Node built without OpenSSL. Requests are signed with it. */
+export class Sha256 {
+  readonly #hash: Hash | Hmac
+
+  constructor(secret?: string | Uint8Array) {
+    this.#hash = secret ? createHmac('sha256', secret) : createHash('sha256')
+  }
+
+  update(data: string | Uint8Array): void {
+    this.#hash.update(data)
+  }
+
+  async digest(): Promise<Uint8Array> {
+    return this.#hash.digest()
+  }
+}
