@@ -1,0 +1,32 @@
+import { spawnSync } from 'node:child_process'
+import { dirname, join } from 'node:path'
+import { reasonOf, StartError } from '../start-error'
+import type { Engine } from './engine'
+import { startEngineProcess } from './engine-process'
+import { freePort } from './free-port'
+
+/** The binary from the optional package, or `undefined` where it is not installed or does not run. */
+export function dynoxideBinary(): string | undefined {
+  try {
+    const binary = join(dirname(require.resolve('@dynoxide/linux-x64/package.json')), 'dynoxide')
+    return spawnSync(binary, ['--version'], { stdio: 'ignore', timeout: 5000 }).status === 0 ? binary : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** dynoxide, a static binary, as a child process and in memory: as close to AWS's conditions as the embedded engines come, and the fastest. */
+export async function startDynoxide(binary: string): Promise<Engine> {
+  const port = await freePort()
+  try {
+    return await startEngineProcess({
+      name: 'dynoxide',
+      endpoint: `http://127.0.0.1:${port}`,
+      command: binary,
+      args: ['--host', '127.0.0.1', '--port', String(port)],
+      answersWithinMs: 5000,
+    })
+  } catch (error) {
+    throw new StartError(`dynoxide did not start: ${reasonOf(error)}. Use --engine dynalite`)
+  }
+}

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { untilItAnswers } from './answers'
+import type { Engine } from './engine'
+
+const STOPS_WITHIN_MS = 2000
+
+/**
+ * Runs the engine until its standard input ends. The pipe ends however this process dies, so the engine never outlives it; `wait` ends the
+ * shell when the engine ends by itself.
+ */
+const UNTIL_STDIN_ENDS = `
+  exec 3<&0
+  "$0" "$@" & engine=$!
+  (read -r _ <&3; kill "$engine") 2>/dev/null & watcher=$!
+  wait "$engine"
+  kill "$watcher" 2>/dev/null`
+
+/** An engine to run as a child process, and where it will listen. */
+export interface EngineCommand extends Pick<Engine, 'name' | 'endpoint'> {
+  readonly command: string
+  readonly args: readonly string[]
+  /** Folder and environment to run in. @default this process's */
+  readonly cwd?: string
+  readonly env?: NodeJS.ProcessEnv
+  readonly answersWithinMs: number
+}
+
+/** Starts an engine in a process of its own, which ends with this one. Returns when it answers; throws the reason when it does not. */
+export async function startEngineProcess({ name, endpoint, command, args, cwd, env, answersWithinMs }: EngineCommand): Promise<Engine> {
+  const child = spawn('/bin/sh', ['-c', UNTIL_STDIN_ENDS, command, ...args], {
+    cwd,
+    env,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    // A group of its own: Ctrl-C goes to the whole group of the terminal, and requests under way still need the engine.
+    detached: true,
+  })
+  child.stdin.on('error', () => {}) // the pipe of a child that is gone
+  const died = new AbortController()
+  child.once('exit', () => died.abort())
+  child.once('error', () => died.abort())
+  try {
+    await untilItAnswers(endpoint, answersWithinMs, died.signal)
+  } catch (error) {
+    await stop(child)
+    throw error
+  }
+  return { name, endpoint, stop: () => stop(child) }
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
+  const exited = once(child, 'exit')
+  child.stdin?.end()
+  const impatience = setTimeout(() => killGroup(child.pid as number), STOPS_WITHIN_MS)
+  await exited
+  clearTimeout(impatience)
+}
+
+function killGroup(pid: number): void {
+  try {
+    process.kill(-pid, 'SIGKILL')
+  } catch {
+    // Gone in the meantime.
+  }
+}

@@ -1,0 +1,13 @@
+/** A DynamoDB to decide in, as running. */
+export interface Engine {
+  /** As printed to the user. */
+  readonly name: string
+  /** URL for the SDK's `endpoint`. */
+  readonly endpoint: string
+  /** Ends what this process started, and only that. Safe to call twice. */
+  stop(): Promise<void>
+}
+
+/** Engines that come with the package. */
+export const ENGINE_NAMES = ['dynoxide', 'dynalite'] as const
+export type EngineName = (typeof ENGINE_NAMES)[number]

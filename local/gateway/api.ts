@@ -1,0 +1,70 @@
+import type { IncomingRequest } from './incoming-request'
+
+/** An HTTP response as far as this gateway makes any. */
+export interface GatewayResponse {
+  readonly statusCode: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** What the authorizer's answer means for the request. */
+export type Outcome =
+  | {
+      readonly allowed: true
+      /** The event that the backend gets. */
+      readonly event: BackendEvent
+    }
+  | { readonly allowed: false; readonly response: GatewayResponse }
+
+/** What the sample backend reads of the event that either kind of API hands to a backend function. */
+export interface BackendEvent {
+  readonly queryStringParameters?: Readonly<Record<string, string | undefined>> | null
+  readonly requestContext: { readonly authorizer: Readonly<Record<string, unknown>> }
+}
+
+/** One kind of API on API Gateway: how it asks an authorizer and what it makes of the answer. */
+export interface Api {
+  readonly name: 'rest' | 'http'
+  authorizerEvent(request: IncomingRequest): object
+  /** Reads a returned answer. Throws `MalformedAnswer` for one that API Gateway would not take. */
+  outcome(answer: unknown, request: IncomingRequest): Outcome
+  /** The response when the authorizer threw, timed out or gave an answer that is not one. */
+  failure(error: unknown): GatewayResponse
+  /** The headers that every response of such an API carries. */
+  identify(request: IncomingRequest): Readonly<Record<string, string>>
+}
+
+/** The authorizer returned something that API Gateway does not understand. */
+export class MalformedAnswer extends Error {
+  override readonly name = 'MalformedAnswer'
+}
+
+/** The ids of the API that this gateway pretends to be. */
+export const API_IDS = {
+  accountId: '000000000000',
+  apiId: 'sluicelocal',
+  deploymentId: 'deploy',
+  domainName: 'sluicelocal.execute-api.us-east-1.amazonaws.com',
+  domainPrefix: 'sluicelocal',
+} as const
+
+/** `arn:aws:execute-api:us-east-1:000000000000:sluicelocal/local/GET/hello`. */
+export function methodArn(stage: string, request: Pick<IncomingRequest, 'method' | 'path'>): string {
+  return `arn:aws:execute-api:us-east-1:${API_IDS.accountId}:${API_IDS.apiId}/${stage}/${request.method}${request.path}`
+}
+
+/** `12/Mar/2026:19:03:58 +0000`, the access log's form. */
+export function logTime(epochMs: number): string {
+  const [, day, month, year, time] = new Date(epochMs).toUTCString().split(' ')
+  return `${day}/${month}/${year}:${time} +0000`
+}
+
+/** A JSON response of API Gateway's own making. */
+export function jsonResponse(statusCode: number, body: unknown, headers: Readonly<Record<string, string>> = {}): GatewayResponse {
+  return { statusCode, headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(body) }
+}
+
+/** The one message that an authorizer throws on purpose. */
+export function isUnauthorized(error: unknown): boolean {
+  return error instanceof Error && error.message === 'Unauthorized'
+}

@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { transformSync } from 'esbuild'
+import { AuthorizerError } from './authorizer'
+import type { WorkerData, WorkerMessage } from './authorizer-worker'
+
+export interface InstanceOptions {
+  /** The file that Lambda would load, with the export `handler`. */
+  readonly bundle: string
+  /** All of the environment that the bundle sees. */
+  readonly env: Readonly<Record<string, string>>
+  /** @default 10 s, as for a Lambda authorizer */
+  readonly timeoutMs?: number
+  /** Takes what the bundle prints. */
+  readonly log: (text: string) => void
+}
+
+const TIMEOUT_MS = 10_000
+const WORKER_SOURCE = join(__dirname, 'authorizer-worker.ts')
+
+/** One execution environment of the function: a thread that takes one event at a time, started anew after it crashed or ran out of time. */
+export class AuthorizerInstance {
+  readonly #options: InstanceOptions
+  readonly #timeoutMs: number
+  #worker: Worker | undefined
+
+  constructor(options: InstanceOptions) {
+    this.#options = options
+    this.#timeoutMs = options.timeoutMs ?? TIMEOUT_MS
+  }
+
+  /** Must not be called again before it has settled. */
+  async invoke(event: object): Promise<unknown> {
+    this.#worker ??= this.#start()
+    const message = await this.#ask(this.#worker, JSON.stringify(event))
+    if ('answer' in message) return JSON.parse(message.answer)
+    throw new AuthorizerError(message.errorMessage, message.trace)
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker?.terminate()
+  }
+
+  #ask(worker: Worker, event: string): Promise<WorkerMessage> {
+    return new Promise((resolve, reject) => {
+      const settle = (act: () => void) => {
+        clearTimeout(timer)
+        worker.off('message', onMessage).off('error', onError).off('exit', onExit)
+        act()
+      }
+      const onMessage = (message: WorkerMessage) => settle(() => resolve(message))
+      const onError = (error: Error) => settle(() => reject(new AuthorizerError(error.message, error.stack)))
+      const onExit = (code: number) => settle(() => reject(new AuthorizerError(`the authorizer exited with code ${code}`)))
+      const timer = setTimeout(() => {
+        this.#forget(worker)
+        worker.terminate()
+        settle(() => reject(new AuthorizerError(`the authorizer took longer than ${this.#timeoutMs} ms`)))
+      }, this.#timeoutMs)
+      worker.on('message', onMessage).on('error', onError).on('exit', onExit)
+      worker.postMessage(event)
+    })
+  }
+
+  #start(): Worker {
+    const { bundle, env, log } = this.#options
+    const worker = new Worker(workerCode(), {
+      eval: true,
+      env,
+      execArgv: [],
+      stdout: true,
+      stderr: true,
+      workerData: { bundle, timeoutMs: this.#timeoutMs } satisfies WorkerData,
+    })
+    worker.stdout.on('data', (chunk) => log(String(chunk)))
+    worker.stderr.on('data', (chunk) => log(String(chunk)))
+    worker.on('error', () => this.#forget(worker))
+    worker.on('exit', () => this.#forget(worker))
+    return worker
+  }
+
+  #forget(worker: Worker): void {
+    if (this.#worker === worker) this.#worker = undefined
+  }
+}
+
+let code: string | undefined
+
+/** A thread is not started through the loader that runs this file, so its source is turned into JavaScript here. */
+function workerCode(): string {
+  code ??= transformSync(readFileSync(WORKER_SOURCE, 'utf8'), { loader: 'ts', format: 'cjs', target: 'node20' }).code
+  return code
+}

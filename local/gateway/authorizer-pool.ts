@@ -1,0 +1,51 @@
+import { type Authorize, AuthorizerError } from './authorizer'
+import { AuthorizerInstance, type InstanceOptions } from './authorizer-instance'
+
+/** As many function instances as Lambda would be allowed to run at a time. */
+export interface AuthorizerPool {
+  readonly authorize: Authorize
+  /** Hands one event to each instance, and returns their answers; rejects with the first failure. For before there are requests. */
+  warmUp(event: object): Promise<unknown[]>
+  /** Ends all instances, whatever they are doing. */
+  stop(): Promise<void>
+}
+
+/** Requests that may wait for an instance. Beyond it Lambda's throttling is played. */
+const MAX_WAITING = 10_000
+
+/** Instances take turns, so that a caller meets all of them, as behind Lambda; requests beyond their number wait in line. */
+export function createAuthorizerPool(instances: number, options: InstanceOptions): AuthorizerPool {
+  const all = Array.from({ length: instances }, () => new AuthorizerInstance(options))
+  const idle = [...all]
+  const waiting: ((instance: AuthorizerInstance) => void)[] = []
+
+  function acquire(): Promise<AuthorizerInstance> {
+    const instance = idle.shift()
+    if (instance !== undefined) return Promise.resolve(instance)
+    if (waiting.length >= MAX_WAITING) return Promise.reject(new AuthorizerError('Rate Exceeded.'))
+    return new Promise((resolve) => waiting.push(resolve))
+  }
+
+  function release(instance: AuthorizerInstance): void {
+    const next = waiting.shift()
+    if (next === undefined) idle.push(instance)
+    else next(instance)
+  }
+
+  return {
+    async authorize(event) {
+      const instance = await acquire()
+      try {
+        return await instance.invoke(event)
+      } finally {
+        release(instance)
+      }
+    },
+
+    warmUp: (event) => Promise.all(all.map((instance) => instance.invoke(event))),
+
+    async stop() {
+      await Promise.all(all.map((instance) => instance.stop()))
+    },
+  }
+}

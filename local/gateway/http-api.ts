@@ -1,0 +1,73 @@
+import { API_IDS, type Api, isUnauthorized, jsonResponse, logTime, MalformedAnswer, methodArn } from './api'
+import { groupHeaders, groupQuery, type IncomingRequest } from './incoming-request'
+import { routeKey } from './routes'
+
+const STAGE = '$default'
+
+/**
+ * An HTTP API with payload 2.0, simple responses and no result cache.
+ *
+ * It has no gateway responses: a denial is 403 whatever the authorizer says in its context, and the integration's header mapping is not made.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html
+ */
+export const httpApi: Api = {
+  name: 'http',
+  authorizerEvent,
+
+  outcome(answer, request) {
+    const { isAuthorized, context } = parseSimpleAnswer(answer)
+    if (!isAuthorized) return { allowed: false, response: jsonResponse(403, { message: 'Forbidden' }) }
+    const { identitySource: _, routeArn: __, type: ___, ...event } = authorizerEvent(request)
+    return { allowed: true, event: { ...event, requestContext: { ...event.requestContext, authorizer: { lambda: context } } } }
+  },
+
+  failure(error) {
+    return isUnauthorized(error) ? jsonResponse(401, { message: 'Unauthorized' }) : jsonResponse(500, { message: 'Internal Server Error' })
+  },
+
+  identify: ({ id }) => ({ 'Apigw-Requestid': id }),
+}
+
+function authorizerEvent(request: IncomingRequest) {
+  const { method, path, route, rawQuery, sourceIp } = request
+  const headers = joinEach(groupHeaders(request.headers, 'lower-case'))
+  const { cookie, ...withoutCookie } = headers
+  const key = route.method === 'ANY' ? '$default' : routeKey(route)
+  return {
+    version: '2.0',
+    type: 'REQUEST',
+    routeArn: methodArn(STAGE, request),
+    identitySource: null,
+    routeKey: key,
+    rawPath: path,
+    rawQueryString: rawQuery,
+    ...(cookie !== undefined && { cookies: cookie.split(/;\s*/) }),
+    headers: withoutCookie,
+    ...(rawQuery !== '' && { queryStringParameters: joinEach(groupQuery(rawQuery)) }),
+    requestContext: {
+      accountId: API_IDS.accountId,
+      apiId: API_IDS.apiId,
+      domainName: API_IDS.domainName,
+      domainPrefix: API_IDS.domainPrefix,
+      http: { method, path, protocol: request.protocol, sourceIp, userAgent: headers['user-agent'] ?? '' },
+      requestId: request.id,
+      routeKey: key,
+      stage: STAGE,
+      time: logTime(request.receivedAt),
+      timeEpoch: request.receivedAt,
+    },
+  }
+}
+
+/** Lists and objects are welcome in the context, unlike on a REST API. */
+function parseSimpleAnswer(answer: unknown): { isAuthorized: boolean; context: Record<string, unknown> | null } {
+  const { isAuthorized, context = null } = (answer ?? {}) as Record<string, unknown>
+  if (typeof isAuthorized !== 'boolean') throw new MalformedAnswer('isAuthorized must be true or false')
+  if (typeof context !== 'object' || Array.isArray(context)) throw new MalformedAnswer('context must be an object')
+  return { isAuthorized, context: context as Record<string, unknown> | null }
+}
+
+function joinEach(values: Map<string, string[]>): Record<string, string> {
+  return Object.fromEntries([...values].map(([name, all]) => [name, all.join(',')]))
+}

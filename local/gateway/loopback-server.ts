@@ -1,0 +1,73 @@
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+
+export interface LoopbackServer {
+  readonly port: number
+  /** Takes no more requests, lets those under way finish within `graceMs`, and closes every connection. */
+  close(graceMs: number): Promise<void>
+}
+
+/** Serves HTTP on both addresses of `localhost`, and on no other. Port 0 picks a free one. Rejects with `EADDRINUSE` when either is taken. */
+export async function listenOnLoopback(port: number, listener: RequestListener): Promise<LoopbackServer> {
+  const v4 = await listen('127.0.0.1', port, listener)
+  const v6 = await listen('::1', v4.port, listener).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code === 'EADDRNOTAVAIL' || error.code === 'EAFNOSUPPORT') return undefined
+    await v4.close(0)
+    throw error
+  })
+  return {
+    port: v4.port,
+    close: async (graceMs) => {
+      await Promise.all([v4.close(graceMs), v6?.close(graceMs)])
+    },
+  }
+}
+
+async function listen(host: string, port: number, listener: RequestListener): Promise<LoopbackServer> {
+  const server = createServer(listener)
+  const connections = followConnections(server)
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, resolve)
+  })
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: async (graceMs) => {
+      const closed = new Promise((resolve) => server.close(resolve))
+      connections.closeWhenIdle()
+      const impatience = setTimeout(() => server.closeAllConnections(), graceMs)
+      await closed
+      clearTimeout(impatience)
+    },
+  }
+}
+
+/**
+ * Node's own `closeIdleConnections` leaves connections alone on which nothing was asked yet, and browsers open such ones ahead of need, so
+ * this keeps its own account: a connection is idle when no request is under way on it.
+ */
+function followConnections(server: Server): { closeWhenIdle(): void } {
+  const underWay = new Map<Socket, number>()
+  let closing = false
+  const closeIfIdle = (socket: Socket) => {
+    if (closing && underWay.get(socket) === 0) socket.end(() => socket.destroy())
+  }
+  server.on('connection', (socket: Socket) => {
+    underWay.set(socket, 0)
+    socket.once('close', () => underWay.delete(socket))
+  })
+  server.on('request', ({ socket }, response) => {
+    underWay.set(socket, (underWay.get(socket) ?? 0) + 1)
+    response.once('close', () => {
+      if (!underWay.has(socket)) return
+      underWay.set(socket, (underWay.get(socket) ?? 1) - 1)
+      closeIfIdle(socket)
+    })
+  })
+  return {
+    closeWhenIdle() {
+      closing = true
+      for (const socket of underWay.keys()) closeIfIdle(socket)
+    },
+  }
+}

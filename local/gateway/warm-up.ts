@@ -1,0 +1,47 @@
+import { randomUUID } from 'node:crypto'
+import type { AuthorizerAnswer } from '../../lambda/responses/answers'
+import { reasonOf, StartError } from '../start-error'
+import type { Api } from './api'
+import type { AuthorizerPool } from './authorizer-pool'
+import type { IncomingRequest } from './incoming-request'
+import { matchRoute } from './routes'
+
+/** The first decisions of an instance may miss their deadline on a busy machine, and are then made without the table. */
+const ATTEMPTS = 5
+
+/** Returns when every instance has made a decision in the tables. Throws the reason when one does not. */
+export async function warmUp(pool: AuthorizerPool, api: Api): Promise<void> {
+  let reasons: string[] = []
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    const answers = await pool.warmUp(api.authorizerEvent(nobodysRequest())).catch((error) => {
+      throw new StartError(`the authorizer does not answer: ${reasonOf(error)}`)
+    })
+    reasons = answers.map(uncounted).filter((reason) => reason !== undefined)
+    if (reasons.length === 0) return
+  }
+  throw new StartError(`the authorizer answers without counting (${reasons[0]}): its log above says why`)
+}
+
+/** Why an answer is not a decision made in the tables; `undefined` when it is one. */
+function uncounted(answer: unknown): string | undefined {
+  const context = (answer as Partial<AuthorizerAnswer> | null)?.context
+  if (context === undefined) return 'no context'
+  if (context.degraded) return 'degraded'
+  return ['ok', 'over-limit'].includes(context.reason) ? undefined : context.reason
+}
+
+/** From an address that is nobody's (RFC 5737), so that deciding it takes nothing from any caller's limit. */
+function nobodysRequest(): IncomingRequest {
+  const [method, path] = ['GET', '/_local/warm-up']
+  return {
+    id: randomUUID(),
+    method,
+    path,
+    rawQuery: '',
+    headers: [],
+    sourceIp: '192.0.2.1',
+    protocol: 'HTTP/1.1',
+    route: matchRoute(method, path),
+    receivedAt: Date.now(),
+  }
+}

@@ -1,0 +1,22 @@
+import { YAMLParseError } from 'yaml'
+import { SluiceError } from '../lambda/errors'
+
+/** Something that the person at the keyboard can put right: printed as one line without a stack, exit code 1. */
+export class StartError extends Error {
+  override readonly name = 'StartError'
+}
+
+/** What to print about an error: a user's mistake in its own words, a bug with its stack. */
+export function toUser(error: unknown): string {
+  if (error instanceof StartError || error instanceof SluiceError) return error.message
+  if (error instanceof YAMLParseError) return `tiers.yaml: ${reasonOf(error)}`
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+/** The first line of whatever was thrown, for use inside a one-line message. A failed connection hides its reason in `cause` or `errors`. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
+  if (error instanceof Error && error.cause instanceof Error) return reasonOf(error.cause)
+  const text = error instanceof Error ? error.message || error.name : String(error)
+  return text.split('\n')[0] as string
+}

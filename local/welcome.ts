@@ -1,0 +1,60 @@
+import { parse } from 'yaml'
+import { TABLES } from './dynamodb'
+import type { Engine } from './engines/engine'
+import type { Options } from './options'
+import { SAMPLE_KEYS } from './seed'
+
+/** One tier as tiers.yaml has it, as far as it is told here. */
+interface Tier {
+  readonly policies: readonly { readonly name: string; readonly limit: number; readonly window: string }[]
+}
+
+export interface Running {
+  readonly url: string
+  readonly engine: Engine
+  readonly options: Options
+  /** The text of tiers.yaml. */
+  readonly tiersYaml: string
+}
+
+/** What to know after the ready line: who can call, how much they may, where it is decided, and what to type. */
+export function welcome({ url, engine, options, tiersYaml }: Running): string {
+  const tiers = (parse(tiersYaml) as { tiers: Record<string, Tier> }).tiers
+  const enough = Math.min(...(tiers.anonymous?.policies ?? []).map(({ limit }) => limit)) + 5
+  return [
+    '',
+    'Tiers and their keys, to send as X-Api-Key (without a known one the tier is anonymous, by IP address)',
+    ...table(Object.entries(tiers).map(([name, tier]) => [name, keyOf(name), limitsOf(tier)])),
+    '',
+    'Routes: GET /hello, GET /search, POST /batch (cost 5), and any other path',
+    `API: ${API_NAMES[options.api]}, ${options.instances} authorizer instance${options.instances === 1 ? '' : 's'}`,
+    `DynamoDB: ${engine.name} at ${engine.endpoint}, tables ${TABLES.state} and ${TABLES.config}`,
+    '',
+    'Try',
+    `  curl -i ${url}/hello`,
+    `  curl -i -H 'X-Api-Key: ${keyOf('free')}' '${url}/search?q=water'`,
+    `  curl -i -H 'X-Api-Key: ${keyOf('pro')}' -X POST ${url}/batch`,
+    ...(Number.isFinite(enough)
+      ? [`  curl -i '${url}/hello?[1-${enough}]'        # that many requests: the last ones are turned away`]
+      : []),
+    `  curl ${url}/_local/backend-calls        # what reached the backend`,
+    '',
+    'Ctrl-C stops it.',
+    '',
+  ].join('\n')
+}
+
+const API_NAMES = { rest: 'REST', http: 'HTTP (a denial is a plain 403)' } as const
+
+function keyOf(tier: string): string {
+  return SAMPLE_KEYS.find((sample) => sample.tier === tier)?.apiKey ?? ''
+}
+
+function limitsOf({ policies }: Tier): string {
+  return policies.map(({ name, limit, window }) => `${limit} per ${window} (${name})`).join(', ')
+}
+
+function table(rows: readonly (readonly string[])[]): string[] {
+  const widths = rows[0]?.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0))) ?? []
+  return rows.map((row) => `  ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  ')}`.trimEnd())
+}

@@ -1,0 +1,99 @@
+import { execFile, execFileSync } from 'node:child_process'
+import { createHash, createHmac } from 'node:crypto'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { createServer, type IncomingHttpHeaders } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+import { authorizerBundleOptions, buildAuthorizerBundle } from '../../lib/authorizer-bundle'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const CREDENTIALS = {
+  AWS_ACCESS_KEY_ID: 'AKIDEXAMPLE',
+  AWS_SECRET_ACCESS_KEY: 'wJalrXUtnFEMI',
+  AWS_SESSION_TOKEN: 'session',
+  AWS_REGION: 'eu-west-1',
+}
+
+test('the authorizer is one file of at most 220 KB that loads without anything else', () => {
+  const file = buildAuthorizerBundle(folder)
+  expect(statSync(file).size).toBeLessThanOrEqual(220_000)
+  const env = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config', AWS_REGION: 'eu-west-1' }
+  const script = 'process.stdout.write(typeof require(process.argv[1]).handler)'
+  expect(execFileSync(process.execPath, ['-e', script, file], { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' })).toBe('function')
+})
+
+describe('the SDK as bundled', () => {
+  test.each([200, 400, 500])('signs its one request as AWS checks it, and makes no second after a %i', async (status) => {
+    const requests: Received[] = []
+    const server = createServer(async (incoming, response) => {
+      const chunks: Buffer[] = []
+      for await (const chunk of incoming) chunks.push(chunk)
+      requests.push({ path: incoming.url ?? '', headers: incoming.headers, body: Buffer.concat(chunks) })
+      const body = status === 400 ? { __type: 'com.amazonaws.dynamodb.v20120810#ThrottlingException', message: 'slow down' } : {}
+      response.writeHead(status, { 'Content-Type': 'application/x-amz-json-1.0' }).end(JSON.stringify(body))
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const outcome = await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+    server.close()
+
+    expect(outcome).toBe({ 200: 'answered', 400: 'ThrottlingException', 500: 'Unknown' }[status])
+    expect(requests).toHaveLength(1)
+    const { headers, body } = requests[0] as Received
+    expect(headers['x-amz-target']).toBe('DynamoDB_20120810.UpdateItem')
+    expect(JSON.parse(body.toString())).toEqual({ TableName: 'state', Key: { pk: { S: 'ü' } } })
+    expect(headers.authorization).toBe(expectedAuthorization(requests[0] as Received))
+  })
+
+  test('refuses a client that counts on retries', async () => {
+    expect(await run('http://127.0.0.1:1', 3)).toBe('the authorizer bundle has no retries: maxAttempts must be 1')
+  })
+})
+
+interface Received {
+  readonly path: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/** Sends one UpdateItem through a bundle made like the authorizer's, from a process of its own, and returns what came of it. */
+async function run(endpoint: string, maxAttempts = 1): Promise<string> {
+  const outfile = join(folder, `probe-${maxAttempts}.js`)
+  const contents = `
+    import { DynamoDBClient, UpdateItemCommand } from '@aws-sdk/client-dynamodb'
+    try {
+      const client = new DynamoDBClient({ endpoint: process.argv[2], maxAttempts: ${maxAttempts} })
+      client.send(new UpdateItemCommand({ TableName: 'state', Key: { pk: { S: 'ü' } } })).then(
+        () => console.log('answered'),
+        (error) => console.log(error.name),
+      )
+    } catch (error) {
+      console.log(error.message)
+    }`
+  const { entryPoints: _, ...options } = authorizerBundleOptions
+  buildSync({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, logLevel: 'silent' })
+  return new Promise((resolve, reject) => {
+    execFile(process.execPath, [outfile, endpoint], { env: CREDENTIALS }, (error, stdout) =>
+      error ? reject(error) : resolve(stdout.trim()),
+    )
+  })
+}
+
+/** @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html */
+function expectedAuthorization({ path, headers, body }: Received): string {
+  const signed = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? '')?.[1] ?? ''
+  const time = String(headers['x-amz-date'])
+  const scope = `${time.slice(0, 8)}/${CREDENTIALS.AWS_REGION}/dynamodb/aws4_request`
+  const lines = signed.split(';').map((name) => `${name}:${headers[name]}\n`)
+  const canonical = ['POST', path, '', lines.join(''), signed, sha256(body)].join('\n')
+  const toSign = ['AWS4-HMAC-SHA256', time, scope, sha256(canonical)].join('\n')
+  const key = scope.split('/').reduce<string | Buffer>((secret, part) => hmac(secret, part), `AWS4${CREDENTIALS.AWS_SECRET_ACCESS_KEY}`)
+  const signature = hmac(key, toSign).toString('hex')
+  return `AWS4-HMAC-SHA256 Credential=${CREDENTIALS.AWS_ACCESS_KEY_ID}/${scope}, SignedHeaders=${signed}, Signature=${signature}`
+}
+
+const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest('hex')
+const hmac = (key: string | Buffer, data: string) => createHmac('sha256', key).update(data).digest()
