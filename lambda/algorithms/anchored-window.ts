@@ -52,4 +52,8 @@ export const anchoredWindow: Algorithm<AnchoredWindowQuota> = {
   },
 
   lifeMs: ({ windowMs }) => windowMs,
+
+  /** A subject that sent several requests in one window has likely opened the next one by now, at the hands of other instances. */
+  expect: (seen, _seenAt, { windowMs }, now) =>
+    numberOf(seen, 's', now) <= now - windowMs && numberOf(seen, 'c') > 1 ? { s: now, c: 0 } : seen,
 }

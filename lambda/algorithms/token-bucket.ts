@@ -45,7 +45,8 @@ export const tokenBucket: Algorithm<TokenBucketQuota> = {
 
   lifeMs: (quota) => (quota.refill === 'greedy' ? greedy.lifeMs(quota) : (intervalsToFill(quota, quota.burst) + 1) * quota.windowMs),
 
-  expect: (seen, seenAt, quota, now) => (quota.refill === 'greedy' ? greedy.expect!(seen, seenAt, quota, now) : seen),
+  expect: (seen, seenAt, quota, now) =>
+    quota.refill === 'greedy' ? greedy.expect!(seen, seenAt, quota, now) : intervalExpect(seen, seenAt, quota, now),
 }
 
 function pace({ limit, windowMs, burst }: TokenBucketQuota): Pace {
@@ -60,9 +61,9 @@ const intervalsToFill = ({ limit }: TokenBucketQuota, missing: number): number =
 
 function intervalStep(known: Fields | undefined, quota: TokenBucketQuota, cost: number, now: EpochMs): Step {
   const { limit, windowMs, burst } = quota
-  const seen = numberOf(known, 'k', -1)
+  const seen = numberOf(known, 'k', -Infinity) // a bucket that was never touched has been filling for ever
   const interval = Math.max(Math.floor(now / windowMs), seen)
-  const refilled = seen < 0 ? Infinity : limit * (interval - seen)
+  const refilled = limit * (interval - seen)
   const owed = Math.min(numberOf(known, 'u'), burst) // a burst that was lowered below it leaves an empty bucket
   const missing = Math.max(0, owed - refilled)
   const allowed = missing + cost <= burst
@@ -89,9 +90,19 @@ function intervalStep(known: Fields | undefined, quota: TokenBucketQuota, cost: 
 }
 
 /** Tokens charged before the latest refill may have come back with it, so they are not given back twice. */
-function intervalRefund(known: Fields, { windowMs, burst }: TokenBucketQuota, units: number, chargedAt: EpochMs, now: EpochMs) {
+function intervalRefund(known: Fields, { windowMs }: TokenBucketQuota, units: number, chargedAt: EpochMs, now: EpochMs) {
   const interval = numberOf(known, 'k', -1)
   const owed = numberOf(known, 'u')
   if (interval !== Math.floor(chargedAt / windowMs) || interval < Math.floor(now / windowMs) || owed === 0) return undefined
-  return when([exactly('k', interval), exactly('u', owed)], set('u', Math.max(0, Math.min(owed, burst) - units)))
+  return when([exactly('k', interval), exactly('u', owed)], set('u', Math.max(0, owed - units)))
 }
+
+/** At the pace last seen, somebody has likely written to the present interval already, and refilled the bucket. */
+function intervalExpect(seen: Fields, seenAt: EpochMs, { windowMs }: TokenBucketQuota, now: EpochMs): Fields {
+  const interval = Math.floor(now / windowMs)
+  const perMs = numberOf(seen, 'u') / (1 + seenAt - numberOf(seen, 'k') * windowMs)
+  return interval > numberOf(seen, 'k') && perMs * (now - interval * windowMs) > LIKELY ? { k: interval, u: 0 } : seen
+}
+
+/** Requests expected at which one at least has more likely come than not: ln 2. */
+const LIKELY = 0.69

@@ -50,14 +50,22 @@ export function whichFit<R extends { readonly cost: number }>(
 }
 
 /**
- * The writes that charge `cost` to every policy. Where others write the subject too, their form follows a guess at its present state: that only
+ * The writes that charge `cost` to every policy. Where others write the subject too, their form may follow a guess at its present state: that only
  * changes how often the write succeeds, never what it may do.
+ *
+ * @param guessing for the first try only: what a refusal brought back is no guess, and a write made from it succeeds.
  */
-export function chargeWrites(view: View | undefined, policies: readonly CompiledPolicy[], cost: number, now: EpochMs): PolicyWrite[] {
+export function chargeWrites(
+  view: View | undefined,
+  policies: readonly CompiledPolicy[],
+  cost: number,
+  now: EpochMs,
+  guessing: boolean,
+): PolicyWrite[] {
   return policies.map((policy) => {
     const { algorithm, quota, code } = policy
     const seen = fieldsOf(view?.item, policy)
-    const guess = view?.shared && seen && algorithm.expect ? algorithm.expect(seen, view.seenAt, quota, now) : seen
+    const guess = guessing && view?.shared && seen && algorithm.expect ? algorithm.expect(seen, view.seenAt, quota, now) : seen
     const write = algorithm.step(guess, quota, cost, now).write ?? algorithm.step(seen, quota, cost, now).write
     return { code, write: write! }
   })

@@ -81,7 +81,7 @@ export class TakeLoop {
       }
 
       const total = admitted.reduce((sum, { cost }) => sum + cost, 0)
-      const write = this.itemWrite(chargeWrites(view, policies, total, now), policies, view?.item, now)
+      const write = this.itemWrite(chargeWrites(view, policies, total, now, round === 0), policies, view?.item, now)
       const { kind, item } = await this.send(key, write, deadline)
       if (kind === 'refused') {
         this.known.learn(key, item, now, true)
@@ -89,7 +89,7 @@ export class TakeLoop {
       }
 
       const after = kind === 'applied' ? afterWrite(item, write) : item
-      this.known.learn(key, after, now, view && kind === 'applied' ? othersWrote(view.item, item) : undefined)
+      this.known.learn(key, after, now, view && kind === 'applied' && round === 0 ? othersWrote(view.item, item) : undefined)
       let truth = statesOf({ item, seenAt: now, shared: false }, policies)
       for (const { cost, position } of admitted) {
         const steps = stepAll(truth, policies, kind === 'applied' ? cost : 0, now)
