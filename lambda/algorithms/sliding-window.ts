@@ -38,10 +38,11 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
       return elapsed < windowMs ? weighted(previous, elapsed, windowMs) + newest : weighted(newest, elapsed - windowMs, windowMs)
     }
     const wholeAt = (window + 2) * windowMs
+    const weightlessAt = after > 0 ? weightless(after, window + 1, windowMs) : weightless(previous, window, windowMs)
     const verdict = {
       allowed,
       remaining: Math.max(0, limit - (allowed ? used + cost : used)),
-      resetAfterMs: firstMoment(now, wholeAt, (at) => usedAt(at, after) === 0) - now,
+      resetAfterMs: firstMoment(now, wholeAt, (at) => usedAt(at, after) === 0, weightlessAt) - now,
       retryAfterMs: allowed ? 0 : cost > limit ? Infinity : firstMoment(now, wholeAt, (at) => usedAt(at, current) + cost <= limit) - now,
     }
     if (!allowed || cost === 0) return { verdict }
@@ -69,6 +70,11 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
 /** What the previous window still weighs, in whole units. A clock behind the window's start finds it at full weight. */
 function weighted(previous: number, elapsedMs: number, windowMs: number): number {
   return Math.floor((previous * Math.min(windowMs, windowMs - elapsedMs)) / windowMs)
+}
+
+/** When a count from the window before weighs less than a unit. */
+function weightless(previous: number, window: number, windowMs: number): number {
+  return window * windowMs + Math.floor(windowMs - windowMs / previous) + 1
 }
 
 interface Room extends SlidingWindowQuota {

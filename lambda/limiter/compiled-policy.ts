@@ -14,13 +14,15 @@ export interface CompiledPolicy {
   readonly quota: unknown
   /** Prefix of its stored fields. */
   readonly code: string
+  /** How long its state can matter, in milliseconds. */
+  readonly lifeMs: number
 }
 
 /**
  * @param scope what the policy counts apart within a subject, such as a route.
  */
 export function compile({ name, limit, windowMs, algorithm, quota, form }: Policy, scope = ''): CompiledPolicy {
-  return { name, limit, windowMs, algorithm, quota, code: codeOf(name, form, scope) }
+  return { name, limit, windowMs, algorithm, quota, code: codeOf(name, form, scope), lifeMs: algorithm.lifeMs(quota) }
 }
 
 /**

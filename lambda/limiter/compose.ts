@@ -2,10 +2,6 @@ import type { Decision, Standing } from '../decision'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Verdicts } from './plan'
 
-interface Named extends Standing {
-  readonly policy: string
-}
-
 /** What the policies of one subject said. */
 export interface Answer {
   readonly policies: readonly CompiledPolicy[]
@@ -19,36 +15,44 @@ export interface Answer {
  * after the policy with the least left, of several the one that takes longest to be whole again.
  */
 export function compose(answers: readonly Answer[], degraded = false): Decision {
-  const standings = answers.flatMap(({ policies, verdicts }) => verdicts.map((verdict, i) => standing(policies[i]!, verdict)))
-  const denying = standings.filter(({ allowed }) => !allowed)
-  const shown = denying[0] ?? standings.reduce((least, one) => (tighter(one, least) ? one : least))
-  return {
-    ...shown,
-    retryAfterMs: denying.reduce((latest, { retryAfterMs }) => Math.max(latest, retryAfterMs), 0),
-    delayMs: denying.length > 0 ? 0 : Math.max(...standings.map(({ delayMs }) => delayMs)),
-    degraded,
-    policies: byName(standings),
+  let shown: Named | undefined
+  let retryAfterMs = 0
+  let delayMs = 0
+  const policies: Record<string, Standing> = {}
+  for (const { policies: asked, verdicts } of answers) {
+    for (const [i, verdict] of verdicts.entries()) {
+      const { name, limit } = asked[i]!
+      const standing = toStanding(limit, verdict)
+      if (!shown || comesBefore(standing, shown.standing)) shown = { name, standing }
+      retryAfterMs = Math.max(retryAfterMs, verdict.retryAfterMs)
+      delayMs = Math.max(delayMs, standing.delayMs)
+      const other = Object.hasOwn(policies, name) ? policies[name] : undefined // two subjects may share a name
+      if (!other || tighter(standing, other)) policies[name] = standing
+    }
   }
+  const { name, standing } = shown!
+  const { allowed, limit, remaining, resetAfterMs } = standing
+  return { allowed, policy: name, limit, remaining, resetAfterMs, retryAfterMs, delayMs: allowed ? delayMs : 0, degraded, policies }
 }
 
-const standing = ({ name, limit }: CompiledPolicy, { delayMs = 0, ...verdict }: Verdicts[number]): Named => ({
-  policy: name,
+interface Named {
+  readonly name: string
+  readonly standing: Standing
+}
+
+const toStanding = (limit: number, { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0 }: Verdicts[number]): Standing => ({
+  allowed,
   limit,
-  ...verdict,
+  remaining,
+  resetAfterMs,
+  retryAfterMs,
   delayMs,
 })
 
-function tighter(one: Named, other: Named): boolean {
+/** The first denial stays; among those that allow, the tighter one. */
+const comesBefore = (one: Standing, shown: Standing): boolean => shown.allowed && tighter(one, shown)
+
+function tighter(one: Standing, other: Standing): boolean {
   if (one.allowed !== other.allowed) return !one.allowed
   return one.remaining < other.remaining || (one.remaining === other.remaining && one.resetAfterMs > other.resetAfterMs)
-}
-
-/** A name that two subjects share stands for the tighter one. */
-function byName(standings: readonly Named[]): Record<string, Standing> {
-  const named = new Map<string, Named>()
-  for (const one of standings) {
-    const other = named.get(one.policy)
-    if (!other || tighter(one, other)) named.set(one.policy, one)
-  }
-  return Object.fromEntries([...named].map(([name, { policy: _, ...rest }]) => [name, rest]))
 }

@@ -10,7 +10,7 @@ const STEP_SECONDS = 3600
  * Always an hour or more later than the last moment at which any of these policies' state matters, whatever skew clocks have.
  */
 export function expiryFor(policies: readonly CompiledPolicy[], known: Item | undefined, now: EpochMs): number | undefined {
-  const lifeMs = Math.max(...policies.map(({ algorithm, quota }) => algorithm.lifeMs(quota)))
+  const lifeMs = policies.reduce((longest, policy) => Math.max(longest, policy.lifeMs), 0)
   const neededSeconds = Math.ceil((now + lifeMs) / 1000) + STEP_SECONDS
   if (known && known.expiresAtSeconds >= neededSeconds) return undefined
   return Math.ceil(neededSeconds / STEP_SECONDS) * STEP_SECONDS + STEP_SECONDS

@@ -19,13 +19,14 @@ export const statesOf = (view: View | undefined, policies: readonly CompiledPoli
 export const stepAll = (states: States, policies: readonly CompiledPolicy[], cost: number, now: EpochMs): Step[] =>
   policies.map(({ algorithm, quota }, i) => algorithm.step(states[i], quota, cost, now))
 
+export const allStepsAllow = (steps: readonly Step[]): boolean => steps.every(({ verdict }) => verdict.allowed)
+
 /** What is reported of one request: where it is denied nothing is charged, so the policies that would have allowed it say how they stand. */
 export function verdictsOf(steps: readonly Step[], states: States, policies: readonly CompiledPolicy[], now: EpochMs): Verdicts {
-  const verdicts = steps.map(({ verdict }) => verdict)
-  if (allAllow(verdicts)) return verdicts
-  return verdicts.map((verdict, i) => {
+  const denied = !allStepsAllow(steps)
+  return steps.map(({ verdict }, i) => {
     const { algorithm, quota } = policies[i]!
-    return verdict.allowed ? algorithm.step(states[i], quota, 0, now).verdict : verdict
+    return denied && verdict.allowed ? algorithm.step(states[i], quota, 0, now).verdict : verdict
   })
 }
 
@@ -43,9 +44,9 @@ export function whichFit<R extends { readonly cost: number }>(
   let current = states
   return requests.filter(({ cost }) => {
     const steps = stepAll(current, policies, cost, now)
-    if (!steps.every(({ verdict }) => verdict.allowed)) return false
-    if (requests.length > 1) current = statesAfter(current, steps)
-    return true
+    const fits = allStepsAllow(steps)
+    if (fits) current = statesAfter(current, steps)
+    return fits
   })
 }
 
@@ -53,20 +54,22 @@ export function whichFit<R extends { readonly cost: number }>(
  * The writes that charge `cost` to every policy. Where others write the subject too, their form may follow a guess at its present state: that only
  * changes how often the write succeeds, never what it may do.
  *
+ * @param steps from what is known, for this very cost.
  * @param guessing for the first try only: what a refusal brought back is no guess, and a write made from it succeeds.
  */
 export function chargeWrites(
+  steps: readonly Step[],
   view: View | undefined,
   policies: readonly CompiledPolicy[],
   cost: number,
   now: EpochMs,
   guessing: boolean,
 ): PolicyWrite[] {
-  return policies.map((policy) => {
+  return policies.map((policy, i) => {
     const { algorithm, quota, code } = policy
-    const seen = fieldsOf(view?.item, policy)
-    const guess = guessing && view?.shared && seen && algorithm.expect ? algorithm.expect(seen, view.seenAt, quota, now) : seen
-    const write = algorithm.step(guess, quota, cost, now).write ?? algorithm.step(seen, quota, cost, now).write
-    return { code, write: write! }
+    const seen = guessing && view?.shared && algorithm.expect ? fieldsOf(view.item, policy) : undefined
+    const guess = seen && algorithm.expect!(seen, view!.seenAt, quota, now)
+    const write = guess && guess !== seen ? algorithm.step(guess, quota, cost, now).write : undefined
+    return { code, write: (write ?? steps[i]!.write)! }
   })
 }

@@ -83,12 +83,13 @@ export class RateLimiter {
   }
 
   private async ask(charges: readonly Charge[]): Promise<Answer[]> {
-    const foreseen = charges.map((charge) => charge.cost > 0 && this.loop.foreseen(charge.key, charge.policies, charge.cost))
-    const chargedAt = this.loop.now()
+    if (charges.length === 1) return [await this.charge(charges[0]!)]
+    const foreseen = charges.map(({ key, policies, cost }) => (cost > 0 ? this.loop.foreseen(key, policies, cost) : undefined))
     const refused = charges.flatMap(({ policies }, i): Answer[] => (foreseen[i] ? [{ policies, verdicts: foreseen[i] }] : []))
     if (refused.length > 0) return refused
 
-    const results = await Promise.allSettled(charges.map((charge) => (charge.cost === 0 ? this.look(charge) : this.charge(charge))))
+    const chargedAt = this.loop.now()
+    const results = await Promise.allSettled(charges.map((charge) => this.charge(charge)))
     const failed = results.find((result) => result.status === 'rejected')
     const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
     if (failed || answers.some(({ verdicts }) => !allAllow(verdicts))) await this.giveBack(charges, results, chargedAt)
@@ -97,7 +98,8 @@ export class RateLimiter {
   }
 
   private async charge({ key, policies, cost }: Charge): Promise<Answer> {
-    return { policies, verdicts: await this.writes.take(key, policies, cost) }
+    const verdicts = await (cost === 0 ? this.loop.look(key, policies, 0) : this.writes.take(key, policies, cost))
+    return { policies, verdicts }
   }
 
   private async look({ key, policies, cost }: Charge): Promise<Answer> {

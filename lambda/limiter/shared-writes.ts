@@ -24,7 +24,10 @@ export class SharedWrites {
 
   async take(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
     const line = this.lines.get(key)
-    if (line) return new Promise((resolve, reject) => line.push({ policies, cost, resolve, reject }))
+    if (line) {
+      const denied = this.loop.foreseen(key, policies, cost)
+      return denied ?? new Promise((resolve, reject) => line.push({ policies, cost, resolve, reject }))
+    }
     this.lines.set(key, [])
     try {
       return (await this.loop.settle(key, policies, [cost]))[0]!

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { SubjectError } from '../errors'
 
 const SCOPE = /^[a-z][a-z0-9-]{0,15}(?=:)/
@@ -10,5 +10,5 @@ const SCOPE = /^[a-z][a-z0-9-]{0,15}(?=:)/
 export function subjectKey(subject: string): string {
   if (typeof subject !== 'string' || subject === '') throw new SubjectError(subject)
   const scope = SCOPE.exec(subject)?.[0] ?? 'subject'
-  return `${scope}#${createHash('sha256').update(subject).digest('base64url')}`
+  return `${scope}#${hash('sha256', subject, 'base64url')}`
 }

@@ -6,7 +6,7 @@ import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { Deadline } from './deadline'
 import { expiryFor } from './expiry'
 import { KnownSubjects, othersWrote, type View } from './known-subjects'
-import { chargeWrites, statesAfter, statesOf, stepAll, type Verdicts, verdictsOf, whichFit } from './plan'
+import { allStepsAllow, chargeWrites, type States, statesAfter, statesOf, stepAll, type Verdicts, verdictsOf, whichFit } from './plan'
 
 export interface TakeLoopOptions {
   readonly store: StateStore
@@ -71,17 +71,19 @@ export class TakeLoop {
       const now = this.now()
       const view = this.known.get(key)
       const states = statesOf(view, policies)
-      const admitted = whichFit(states, policies, pending, now)
+      const admitted = pending.length === 1 ? pending : whichFit(states, policies, pending, now)
+      const total = admitted.reduce((sum, { cost }) => sum + cost, 0)
+      const steps = stepAll(states, policies, total, now)
 
-      if (admitted.length === 0) {
+      if (admitted.length === 0 || !allStepsAllow(steps)) {
         const denied = await this.denials(key, policies, pending, now, deadline)
         if (!denied) continue
         for (const { position, verdicts } of denied) answers[position] = verdicts
         return answers
       }
 
-      const total = admitted.reduce((sum, { cost }) => sum + cost, 0)
-      const write = this.itemWrite(chargeWrites(view, policies, total, now, round === 0), policies, view?.item, now)
+      const parts = chargeWrites(steps, view, policies, total, now, round === 0)
+      const write = this.itemWrite(parts, policies, view?.item, now)
       const { kind, item } = await this.send(key, write, deadline)
       if (kind === 'refused') {
         this.known.learn(key, item, now, true)
@@ -89,18 +91,33 @@ export class TakeLoop {
       }
 
       const after = kind === 'applied' ? afterWrite(item, write) : item
-      this.known.learn(key, after, now, view && kind === 'applied' && round === 0 ? othersWrote(view.item, item) : undefined)
-      let truth = statesOf({ item, seenAt: now, shared: false }, policies)
-      for (const { cost, position } of admitted) {
-        const steps = stepAll(truth, policies, kind === 'applied' ? cost : 0, now)
-        answers[position] = steps.map(({ verdict }) => ({ ...verdict, allowed: true, retryAfterMs: 0 }))
-        truth = statesAfter(truth, steps)
-      }
-      await this.tidy(key, policies, after, now, deadline)
+      const asKnown = kind === 'applied' && view !== undefined && !othersWrote(view.item, item)
+      this.known.learn(key, after, now, view && round === 0 ? !asKnown : undefined)
+      if (asKnown && admitted.length === 1) answers[admitted[0]!.position] = steps.map(({ verdict }) => verdict)
+      else this.answerAll(answers, admitted, item, kind, policies, now)
+      if (!asKnown) await this.tidy(key, policies, after, now, deadline) // who writes alone leaves no litter
       pending = pending.filter(({ position }) => answers[position] === undefined)
       if (pending.length === 0) return answers
     }
     throw new StoreUnavailableError('contention', 'others kept changing the subject until the deadline')
+  }
+
+  /** Answers requests that share a write, one after another, from the item that it found. */
+  private answerAll(
+    answers: Verdicts[],
+    admitted: readonly { readonly cost: number; readonly position: number }[],
+    item: Item,
+    kind: WriteOutcome['kind'],
+    policies: readonly CompiledPolicy[],
+    now: EpochMs,
+  ): void {
+    let truth: States = policies.map((policy) => fieldsOf(item, policy))
+    for (const { cost, position } of admitted) {
+      // An item that has the write in it already tells how the policies stand, not how they stood before.
+      const steps = stepAll(truth, policies, kind === 'applied' ? cost : 0, now)
+      answers[position] = steps.map(({ verdict }) => (verdict.allowed ? verdict : { ...verdict, allowed: true, retryAfterMs: 0 }))
+      truth = statesAfter(truth, steps)
+    }
   }
 
   /** What a request would be told now: one read, nothing taken. */
