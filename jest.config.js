@@ -1,3 +1,5 @@
+const SWC = ['@swc/jest', { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }]
+
 // The SDK reminds every process of its plans for old Node versions; once is enough.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
 
@@ -7,6 +9,7 @@ module.exports = {
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/slow/'],
-  transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2023', parser: { syntax: 'typescript' } }, module: { type: 'commonjs' } }] },
+  transform: { '^.+\\.ts$': SWC, '/temporal-[a-z]+/.+\\.js$': SWC },
+  transformIgnorePatterns: ['/node_modules/(?!temporal-)'], // which come as ES modules only
   testTimeout: 20_000,
 }

@@ -52,9 +52,10 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: n
   const address = `ip:${clientIpKey(request.sourceIp ?? '', parts.ipv6Prefix) ?? 'unknown'}`
   const caller = client ? `client:${client.id}` : address
   const tier = set.tiers.get(client?.tier ?? ANONYMOUS) ?? set.tiers.get(ANONYMOUS)
+  if (!tier) return undecided(parts, now)
   const route = routeOf(set, request.method, request.path)
   const plan = parts.plans.planFor(set, tier, route, client !== undefined)
-  const about = { tier: tier?.name, subject: subjectKey(caller), now }
+  const about = { tier: tier.name, subject: subjectKey(caller), now }
   const charges = [
     { key: subjectKey(caller), policies: plan.caller, cost: plan.cost },
     { key: subjectKey(address), policies: plan.address, cost: plan.cost },
@@ -62,8 +63,9 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: n
   if (charges.length === 0) return { ...about, reason: 'uncounted' }
 
   const decision = await parts.limiter.decide(charges)
-  if (decision.degraded) parts.log('warn', 'a decision was made without the store', { tier: tier?.name, policy: decision.policy })
-  return { ...about, decision, shapes: charges.flatMap(({ policies }) => policies) }
+  if (decision.degraded) parts.log('warn', 'a decision was made without the store', { tier: tier.name, policy: decision.policy })
+  const turnedAway = decision.degraded && !decision.allowed && !parts.allowUndecided // by the failure mode, whatever was counted
+  return { ...about, decision, reason: turnedAway ? 'unavailable' : undefined, shapes: charges.flatMap(({ policies }) => policies) }
 }
 
 async function identify({ headers }: GatewayRequest, { clients }: AuthorizerParts): Promise<Client | undefined> {

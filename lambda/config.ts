@@ -27,7 +27,12 @@ const integer = (least: number, most: number) => ({
 const VARIABLES = {
   stateTable: { name: 'SLUICE_STATE_TABLE', ...table, otherwise: undefined },
   configTable: { name: 'SLUICE_CONFIG_TABLE', ...table, otherwise: undefined },
-  endpoint: { name: 'SLUICE_DYNAMODB_ENDPOINT', schema: v.pipe(v.string(), v.url()), wanted: 'a URL', otherwise: null },
+  endpoint: {
+    name: 'SLUICE_DYNAMODB_ENDPOINT',
+    schema: v.pipe(v.string(), v.url(), v.regex(/^https?:/i)), // `localhost:8000` is a URL, too
+    wanted: 'a URL such as "http://localhost:8000"',
+    otherwise: null,
+  },
   configTtlMs: { name: 'SLUICE_CONFIG_TTL_MS', ...integer(1, 86_400_000), otherwise: '30000' },
   deadlineMs: { name: 'SLUICE_DEADLINE_MS', ...integer(20, 9000), otherwise: '300' },
   onStoreError: {

@@ -1,3 +1,5 @@
+import { printed } from './errors'
+
 /** Writes one structured entry. Nothing that identifies a caller in clear belongs in it. */
 export type Log = (level: 'info' | 'warn' | 'error', message: string, details?: Readonly<Record<string, unknown>>) => void
 
@@ -10,4 +12,4 @@ export const jsonLog: Log = (level, message, details = {}) => {
 export const errorDetails = (error: unknown): Record<string, unknown> =>
   error instanceof Error
     ? { error: error.message, name: error.name, reason: (error as { reason?: unknown }).reason }
-    : { error: String(error) }
+    : { error: printed(error) }

@@ -5,7 +5,7 @@ import { createStateTable } from '../lambda/state/state-table'
 import type { StateStore } from '../lambda/state/store'
 import { connect } from '../local/dynamodb'
 import { dynoxideBinary } from '../local/engines/dynoxide'
-import type { EngineName } from '../local/engines/engine'
+import type { Engine, EngineName } from '../local/engines/engine'
 import { startEngine } from '../local/engines/start-engine'
 
 /** A store to test, opened when the tests begin. */
@@ -19,8 +19,15 @@ export interface OpenStore {
 
 export const TABLE = 'state-under-test'
 
-export async function openEngine(engine: EngineName): Promise<OpenStore & { readonly client: DynamoDBClient; readonly endpoint: string }> {
-  const { endpoint, stop } = await startEngine({ engine })
+export interface OpenEngine extends OpenStore {
+  readonly client: DynamoDBClient
+  readonly endpoint: string
+}
+
+export const openEngine = async (engine: EngineName): Promise<OpenEngine> => openOn(await startEngine({ engine }))
+
+/** Makes the state table on an engine, and stops the engine when closed. */
+export async function openOn({ endpoint, stop }: Engine): Promise<OpenEngine> {
   const client = connect(endpoint)
   await createStateTable(client, TABLE)
   return {

@@ -41,7 +41,7 @@ export function calendarGrid(unit: CalendarUnit, timezone: string): WindowGrid {
     indexAt(at) {
       if (at >= startOf(newest) && at < startOf(newest + 1)) return newest
       const byDate = indexOfDay(unit, localDay(at))
-      // A zone that goes back across midnight shows one date twice; windows never go back.
+      // A zone that goes back across midnight begins a date twice; the window begins at one of the two, and windows never go back.
       newest = at >= startOf(byDate + 1) ? byDate + 1 : at < startOf(byDate) ? byDate - 1 : byDate
       return newest
     },

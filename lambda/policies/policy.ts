@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { printed } from '../errors'
 import { CALENDAR_UNITS, isCalendarUnit, isTimezone } from './calendar'
 import { parseDuration } from './duration'
-import { ALGORITHM_NAMES, type AlgorithmName, type Counting, toCounting } from './quota'
+import { ALGORITHM_NAMES, type AlgorithmName, type Counting, checkFit, toCounting } from './quota'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
 
 /** A policy as it is written in code, in `tiers.yaml` and in the config table. */
@@ -37,7 +37,7 @@ export interface Policy extends Counting {
   readonly limit: number
 }
 
-const positiveInteger = { schema: v.pipe(v.number(), v.safeInteger(), v.minValue(1)), wanted: 'a positive integer' }
+const positiveInteger = { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer' }
 
 /** The fields of a policy, the source of its JSON Schema too. */
 export const POLICY_FIELDS = {
@@ -70,6 +70,8 @@ export const POLICY_FIELDS = {
   countDenied: { schema: v.boolean(), wanted: 'true or false', optional: true },
 } as const satisfies FieldRules
 
+const COUNTED_FIELDS = Object.keys(POLICY_FIELDS).filter((field) => field !== 'name')
+
 /** One DynamoDB expression holds about three hundred operators; each policy needs up to nine. */
 export const MOST_POLICIES = 30
 
@@ -90,17 +92,23 @@ export function parsePolicies(
   }
   if (input.length > MOST_POLICIES) issues.push(mistake(`policies must be at most ${MOST_POLICIES}, got ${input.length}`, place))
 
-  const names = new Set<string>()
-  return input.slice(0, MOST_POLICIES).flatMap((item: unknown, index) => {
-    const name: unknown = (item as { name?: unknown } | null)?.name
-    const here = [...place, typeof name === 'string' ? `policy ${printed(name)}` : `policy ${index + 1}`]
+  const positions = new Map<unknown, number>()
+  return [...input.slice(0, MOST_POLICIES)].flatMap((item: unknown, index) => {
+    const before = issues.length
+    const given = (item ?? {}) as Readonly<Record<string, unknown>>
+    const here = [...place, typeof given.name === 'string' ? `policy ${printed(given.name)}` : `policy ${index + 1}`]
     const fields = checkFields(item, { ...POLICY_FIELDS, ...extraFields }, 'a policy', here, issues)
     if (!fields) return []
+    const { name } = fields
+    if (positions.has(name)) issues.push(mistake(`name must be unique, and policy ${positions.get(name)} has this one already`, here))
+    else if (name !== undefined) positions.set(name, index + 1)
+
+    const isRight = (field: string) => given[field] === undefined || fields[field] !== undefined
     const policy = fields as unknown as PolicyInput
-    if (names.has(policy.name)) issues.push(mistake('name must be unique, and this one is taken already', here))
-    names.add(policy.name)
-    const counting = toCounting(policy, here, issues)
+    if (isRight('algorithm')) checkFit(policy, here, issues)
+    const isCountable = policy.limit !== undefined && policy.window !== undefined && COUNTED_FIELDS.every(isRight)
+    const counting = isCountable && toCounting(policy, here, issues)
     const extra = Object.fromEntries(Object.keys(extraFields).map((field) => [field, fields[field]]))
-    return counting ? [{ name: policy.name, limit: policy.limit, ...counting, extra }] : []
+    return counting && issues.length === before ? [{ name: policy.name, limit: policy.limit, ...counting, extra }] : []
   })
 }

@@ -35,9 +35,12 @@ const BUILD = {
 
   'sliding-window': ({ limit }, windowMs) => counting(slidingWindow, { limit, windowMs }, windowMs),
 
-  'sliding-buckets': ({ limit, window, buckets = 60 }, windowMs, wrong) => {
-    if (windowMs % buckets !== 0) wrong(`buckets must divide the window into whole milliseconds, got ${buckets} for window "${window}"`)
-    return counting(slidingBuckets, { limit, windowMs, buckets }, `${windowMs}/${buckets}`)
+  'sliding-buckets': ({ limit, window, buckets }, windowMs, wrong) => {
+    const count = buckets ?? 60
+    if (windowMs % count !== 0) {
+      wrong(`buckets must divide the window into whole milliseconds, got ${buckets ?? 'the default of 60'} for window "${window}"`)
+    }
+    return counting(slidingBuckets, { limit, windowMs, buckets: count }, `${windowMs}/${count}`)
   },
 
   'sliding-log': ({ limit, countDenied = false }, windowMs, wrong) => {
@@ -92,10 +95,12 @@ export function checkFit(input: Partial<PolicyInput>, place: Place, issues: stri
       wrong(`${field} does not apply to algorithm "${algorithm}", only to ${readers.join(', ')}`)
     }
   }
-  if (window === undefined) return
-  const calendar = isCalendarUnit(window)
-  if (calendar && algorithm !== 'fixed-window') wrong(`window "${window}" needs algorithm "fixed-window", got "${algorithm}"`)
-  if (!calendar && timezone !== undefined) wrong(`timezone applies to the windows day, week, month and year only, got "${window}"`)
+  const fixed = algorithm === 'fixed-window'
+  if (isCalendarUnit(window)) {
+    if (!fixed) wrong(`window "${window}" needs algorithm "fixed-window", got "${algorithm}"`)
+  } else if (fixed && window !== undefined && timezone !== undefined) {
+    wrong(`timezone applies to the windows day, week, month and year only, got "${window}"`)
+  }
 }
 
 /** Puts a policy whose fields are right by themselves together, or says which numbers go too far. */

@@ -7,13 +7,16 @@ export type Place = readonly string[]
 /** Fields of a configured object: how each is checked, and in words what is wanted. */
 export type FieldRules = Readonly<Record<string, { readonly schema: v.GenericSchema; readonly wanted: string; readonly optional?: true }>>
 
+/** Unknown fields of one object that are told one by one. */
+const MOST_UNKNOWN = 20
+
 /** One sentence about one mistake: what, got, wanted, and where. */
 export const mistake = (sentence: string, place: Place): string => (place.length === 0 ? sentence : `${sentence} (${place.join(', ')})`)
 
 /**
  * Checks every field of a configured object and reports all mistakes at once, unknown fields with the known one that looks like them.
  *
- * @returns the object's own fields as they are when there is nothing to report.
+ * @returns the fields that are right by themselves, so that the caller can go on and find what else is wrong; `undefined` for no object.
  */
 export function checkFields(
   input: unknown,
@@ -26,23 +29,30 @@ export function checkFields(
     issues.push(mistake(`${what} must be an object, got ${printed(input)}`, place))
     return undefined
   }
-  const before = issues.length
   const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
-  for (const [field, value] of given) {
-    const rule = Object.hasOwn(rules, field) ? rules[field] : undefined
-    if (!rule) issues.push(mistake(`unknown field ${printed(field)}${suggestion(field, Object.keys(rules))}`, place))
-    else if (!v.is(rule.schema, value)) issues.push(mistake(`${field} must be ${rule.wanted}, got ${printed(value)}`, place))
+  const unknown = [...given.keys()].filter((field) => !Object.hasOwn(rules, field))
+  for (const field of unknown.slice(0, MOST_UNKNOWN)) {
+    issues.push(mistake(`unknown field ${printed(field)}${suggestion(field, Object.keys(rules))}`, place))
   }
-  for (const [field, { optional, wanted }] of Object.entries(rules)) {
-    if (!optional && !given.has(field)) issues.push(mistake(`${field} is missing, it must be ${wanted}`, place))
+  if (unknown.length > MOST_UNKNOWN) issues.push(mistake(`${unknown.length - MOST_UNKNOWN} more unknown fields`, place))
+
+  const right: Record<string, unknown> = {}
+  for (const [field, { schema, optional, wanted }] of Object.entries(rules)) {
+    const value = given.get(field)
+    if (value === undefined) {
+      if (!optional) issues.push(mistake(`${field} is missing, it must be ${wanted}`, place))
+    } else if (v.is(schema, value)) right[field] = value
+    else issues.push(mistake(`${field} must be ${wanted}, got ${printed(value)}`, place))
   }
-  return issues.length === before ? Object.fromEntries(given) : undefined
+  return right
 }
 
-/** `, did you mean "limit"?` when one known word is at most two edits away. */
+/** `, did you mean "limit"?` for the known word that is the fewest edits away, at most two, and not all of it. */
 function suggestion(word: string, known: readonly string[]): string {
-  const near = known.find((candidate) => distance(word.slice(0, 40).toLowerCase(), candidate.toLowerCase()) <= 2)
-  return near ? `, did you mean "${near}"?` : `, known are ${known.join(', ')}`
+  const edits = known.map((candidate) => distance(word.slice(0, 40).toLowerCase(), candidate.toLowerCase()))
+  const fewest = Math.min(...edits)
+  const near = known[edits.indexOf(fewest)]!
+  return fewest <= Math.min(2, near.length - 1) ? `, did you mean "${near}"?` : `, known are ${known.join(', ')}`
 }
 
 /** Levenshtein distance. */

@@ -1,3 +1,5 @@
+import { printed } from '../errors'
+
 /** A route as an operator writes it: `GET /api/search`, `ANY /v1/*`, `/users/{id}`, `GET /files/{proxy+}`. */
 export interface RoutePattern {
   /** As it was written, in one spelling. */
@@ -12,28 +14,36 @@ type Segment = { readonly literal: string } | 'one' | 'rest'
 
 const METHODS = ['ANY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
 
-/** Longer paths than API Gateway takes are compared as far as this, and match nothing beyond. */
+/** Far more than a path has that people write down. */
 const MOST_SEGMENTS = 200
 
 /** A pattern, or what is wrong with it. A method that is left out is `ANY`. */
 export function parseRoutePattern(text: string): RoutePattern | { readonly wrong: string } {
   const [, method = 'ANY', path] = /^(?:([A-Za-z]+) +)?(\/\S*)$/.exec(text.trim()) ?? []
   if (path === undefined) return { wrong: 'must be a method and a path such as "GET /api/search", "ANY /v1/*" or "/users/{id}"' }
-  if (!METHODS.includes(method.toUpperCase())) return { wrong: `method must be one of ${METHODS.join(', ')}, got "${method}"` }
-  const names = splitPath(path)
+  if (!METHODS.includes(method.toUpperCase())) return { wrong: `method must be one of ${METHODS.join(', ')}, got ${printed(method)}` }
+  if (/[?#]/.test(path)) return { wrong: 'is a path without a query: "?" and "#" never reach it' }
+  const names = namesOf(path)
+  if (names.length > MOST_SEGMENTS) return { wrong: `must have at most ${MOST_SEGMENTS} segments, got ${names.length}` }
   const segments = names.map(toSegment)
   if (segments.includes(undefined)) return { wrong: 'a parameter is a whole segment: "{id}", or at the end "{proxy+}" or "*"' }
   if (segments.slice(0, -1).includes('rest')) return { wrong: '"{proxy+}" and "*" may stand at the end only' }
   return { text: `${method.toUpperCase()} /${names.join('/')}`, method: method.toUpperCase(), segments: segments as Segment[] }
 }
 
-export function matchesRoute({ method, segments }: RoutePattern, requestMethod: string, path: string): boolean {
+/** @param names the request's path, from `segmentsOf`. */
+export function matchesRoute({ method, segments }: RoutePattern, requestMethod: string, names: readonly string[]): boolean {
   if (method !== 'ANY' && method !== requestMethod) return false
-  const names = splitPath(path)
   const open = segments.at(-1) === 'rest'
   if (open ? names.length < segments.length : names.length !== segments.length) return false
   return segments.every((segment, i) => typeof segment === 'string' || segment.literal === names[i])
 }
+
+/**
+ * A request's path as patterns see it. What most backends take for the same path is the same here, or a client could spell itself out of a
+ * rule: needless percent-encoding (REST APIs pass it on, HTTP APIs decode it), doubled slashes, and one at the end.
+ */
+export const segmentsOf = (path: string): string[] => namesOf(path).map(decoded)
 
 /**
  * Orders patterns so that the most specific comes first: segment by segment a literal before a parameter before the rest, then a method before `ANY`.
@@ -56,14 +66,20 @@ function rank(segment: Segment | undefined): number {
   return segment === 'rest' ? 2 : segment === 'one' ? 1 : 0
 }
 
-function splitPath(path: string): string[] {
-  const names = path.split('/', MOST_SEGMENTS + 1).slice(1)
-  if (names.at(-1) === '') names.pop() // "/users/" is "/users"
-  return names
+const namesOf = (path: string): string[] => path.split('/').filter((name) => name !== '')
+
+/** `%61` is `a`. A slash that is encoded stays so: it divides nothing. */
+function decoded(name: string): string {
+  if (!name.includes('%')) return name
+  try {
+    return decodeURIComponent(name.replace(/%2f/gi, '%252F'))
+  } catch {
+    return name
+  }
 }
 
 function toSegment(name: string): Segment | undefined {
   if (name === '*' || /^\{[^{}]+\+\}$/.test(name)) return 'rest'
   if (/^\{[^{}+]+\}$/.test(name)) return 'one'
-  return /[{}*]/.test(name) ? undefined : { literal: name }
+  return /[{}*]/.test(name) ? undefined : { literal: decoded(name) }
 }

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
 import { ConfigError, printed } from '../errors'
-import { type Policy, parsePolicies } from './policy'
+import { MOST_POLICIES, type Policy, parsePolicies } from './policy'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
-import { bySpecificity, matchesRoute, parseRoutePattern, type RoutePattern } from './route-pattern'
+import { bySpecificity, matchesRoute, parseRoutePattern, type RoutePattern, segmentsOf } from './route-pattern'
 
 /** Whom a policy counts: the caller, whoever that is; the caller's address; and either of them for each route apart. */
 export type CountedBy = { readonly subject: 'client' | 'ip'; readonly perRoute: boolean }
@@ -75,16 +75,14 @@ export function parseRoute(text: string, input: unknown, place: Place, issues: s
   if ('wrong' in pattern) issues.push(mistake(`a route ${pattern.wrong}`, here))
   const fields = checkFields(input, ROUTE_FIELDS, 'a route', here, issues)
   if (!fields) return undefined
-  const policies = parseTierPolicies(fields.policies ?? [], toCountedBy(fields.by) ?? { subject: 'client', perRoute: true }, here, issues)
+  const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? { subject: 'client', perRoute: true }, here, issues)
   return issues.length === before
     ? { pattern: pattern as RoutePattern, cost: (fields.cost as number | undefined) ?? 1, policies }
     : undefined
 }
 
-/** Puts tiers and routes together; two routes that match the same requests are a mistake, and so is a set without the tier of unknown callers. */
+/** Puts tiers and routes together, and reports where they contradict each other. */
 export function toPolicySet(tiers: readonly Tier[], routes: readonly Route[], place: Place, issues: string[]): PolicySet {
-  if (!tiers.some(({ name }) => name === ANONYMOUS))
-    issues.push(mistake(`tiers must have "${ANONYMOUS}", the tier of callers without a known key`, place))
   const sorted = [...routes].sort((a, b) => bySpecificity(a.pattern, b.pattern))
   for (const [i, { pattern }] of sorted.entries()) {
     const next = sorted[i + 1]
@@ -92,12 +90,53 @@ export function toPolicySet(tiers: readonly Tier[], routes: readonly Route[], pl
       issues.push(mistake(`routes "${pattern.text}" and "${next.pattern.text}" match the same requests, keep one`, place))
     }
   }
+  checkTogether(tiers, routes, place, issues)
   return { tiers: new Map(tiers.map((tier) => [tier.name, tier])), routes: sorted }
 }
 
+/** Reports when the tier of callers who are not known is not among these. */
+export function checkAnonymous(names: Iterable<string>, place: Place, issues: string[]): void {
+  if (![...names].includes(ANONYMOUS))
+    issues.push(mistake(`tiers must have "${ANONYMOUS}", the tier of callers without a known key`, place))
+}
+
+/** One request is held to its route's policies and to its tier's: all must fit into one write, and none may be another's double. */
+function checkTogether(tiers: readonly Tier[], routes: readonly Route[], place: Place, issues: string[]): void {
+  const [longest] = [...tiers].sort((a, b) => b.policies.length - a.policies.length)
+  const counts = new Map(
+    tiers.flatMap((tier) => tier.policies.flatMap((policy) => countsOf(policy, tier).map((count) => [count, tier.name]))),
+  )
+  for (const { pattern, policies } of routes) {
+    const here = [...place, `route ${printed(pattern.text)}`]
+    const together = policies.length + (longest?.policies.length ?? 0)
+    if (longest && together > MOST_POLICIES) {
+      issues.push(mistake(`policies must be at most ${MOST_POLICIES} with those of tier "${longest.name}", got ${together}`, here))
+    }
+    for (const policy of policies) {
+      const tier = countsOf(policy)
+        .map((count) => counts.get(count))
+        .find((name) => name !== undefined)
+      if (tier === undefined) continue
+      issues.push(
+        mistake(`name must differ from that of a policy of tier "${tier}", or both would count as one`, [
+          ...here,
+          `policy "${policy.name}"`,
+        ]),
+      )
+    }
+  }
+}
+
+/** Whom a policy counts under what, one text for each; two policies with the same would share stored state. Unknown callers count by address. */
+function countsOf({ name, form, by: { subject, perRoute } }: TierPolicy, tier?: Tier): string[] {
+  const subjects = tier === undefined ? [subject, ANONYMOUS] : [tier.name === ANONYMOUS ? ANONYMOUS : subject]
+  return subjects.map((one) => `${one} ${perRoute} ${name} ${form}`)
+}
+
+const named = v.custom<Readonly<Record<string, unknown>>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
 const FILE_FIELDS = {
-  tiers: { schema: v.record(v.string(), v.unknown()), wanted: 'tiers by name' },
-  routes: { schema: v.record(v.string(), v.unknown()), wanted: 'routes by method and path', optional: true },
+  tiers: { schema: named, wanted: 'tiers by name' },
+  routes: { schema: named, wanted: 'routes by method and path', optional: true },
 } as const satisfies FieldRules
 
 /**
@@ -110,16 +149,20 @@ export function parseTiersFile(input: unknown, file: string): PolicySet {
   const fields = checkFields(input, FILE_FIELDS, 'the file', [file], issues)
   const tiers = Object.entries((fields?.tiers ?? {}) as object).flatMap(([name, tier]) => parseTier(name, tier, [file], issues) ?? [])
   const routes = Object.entries((fields?.routes ?? {}) as object).flatMap(([text, route]) => parseRoute(text, route, [file], issues) ?? [])
-  const set = toPolicySet(tiers, routes, [file], fields && issues.length === 0 ? issues : [])
+  if (fields?.tiers) checkAnonymous(Object.keys(fields.tiers), [file], issues)
+  const set = toPolicySet(tiers, routes, [file], issues)
   if (issues.length > 0) throw new ConfigError(issues)
   return set
 }
 
 /** The rules for a request, or `undefined` where no route is configured for it. */
-export const routeOf = ({ routes }: PolicySet, method: string, path: string): Route | undefined =>
-  routes.find(({ pattern }) => matchesRoute(pattern, method, path))
+export function routeOf({ routes }: PolicySet, method: string, path: string): Route | undefined {
+  const segments = segmentsOf(path)
+  return routes.find(({ pattern }) => matchesRoute(pattern, method, segments))
+}
 
 function parseTierPolicies(input: unknown, otherwise: CountedBy, place: Place, issues: string[]): TierPolicy[] {
+  if (input === undefined) return []
   return parsePolicies(input, place, issues, POLICY_EXTRAS).map(({ extra, ...policy }) => ({
     ...policy,
     by: toCountedBy(extra.by) ?? otherwise,

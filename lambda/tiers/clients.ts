@@ -17,8 +17,12 @@ export interface ClientsOptions {
 
 interface Known {
   readonly client: Client | undefined
-  readonly readAt: EpochMs
+  readonly since: EpochMs
+  readonly until: EpochMs
 }
+
+/** Pause after a look-up that failed, in milliseconds. A key that is not known has none: its next request asks again. */
+const RETRY_AFTER_MS = 1000
 
 /** Keys remembered, of clients and of nobody apart, so that made-up keys push no client out. */
 const MOST_KEYS = 10_000
@@ -34,8 +38,8 @@ export class Clients {
   /** The client with this key, `undefined` when there is none. A known client is answered at once and looked up again in the background. */
   async find(apiKeyHash: string): Promise<Client | undefined> {
     const known = this.clients.get(apiKeyHash) ?? this.strangers.get(apiKeyHash)
-    const age = known ? this.options.clock() - known.readAt : Infinity
-    if (known && age >= 0 && age < this.options.ttlMs) return known.client
+    const now = this.options.clock()
+    if (known && now >= known.since && now < known.until) return known.client
     const found = this.looking.get(apiKeyHash) ?? this.look(apiKeyHash, known)
     return known?.client ?? found
   }
@@ -50,22 +54,23 @@ export class Clients {
     const { client, tableName, deadlineMs, log } = this.options
     try {
       const command = new GetItemCommand({ TableName: tableName, Key: marshall(clientKey(hash)) })
-      const item = fromAttributes((await client.send(command, { abortSignal: AbortSignal.timeout(deadlineMs) })).Item)
+      const { Item } = await client.send(command, { abortSignal: AbortSignal.timeout(deadlineMs) })
       const issues: string[] = []
-      const found = item && parseClientItem(item, issues)
+      const found = Item ? parseClientItem(fromAttributes(Item), issues) : undefined
       if (issues.length > 0) log('error', 'a client in the config table is wrong', { keyHash: hash, issues })
-      return this.remember(hash, issues.length > 0 ? known?.client : found)
+      return this.remember(hash, issues.length > 0 ? known?.client : found, this.options.ttlMs)
     } catch (error) {
       log('error', 'a client cannot be looked up', { table: tableName, ...errorDetails(error) })
-      return known?.client
+      return known && this.remember(hash, known.client, Math.min(RETRY_AFTER_MS, this.options.ttlMs))
     }
   }
 
-  private remember(hash: string, client: Client | undefined): Client | undefined {
+  private remember(hash: string, client: Client | undefined, forMs: number): Client | undefined {
     this.clients.delete(hash)
     this.strangers.delete(hash)
     const map = client ? this.clients : this.strangers
-    map.set(hash, { client, readAt: this.options.clock() })
+    const since = this.options.clock()
+    map.set(hash, { client, since, until: since + forMs })
     if (map.size > MOST_KEYS) map.delete(map.keys().next().value!)
     return client
   }

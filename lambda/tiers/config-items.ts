@@ -17,12 +17,12 @@ export interface Client {
   readonly tier: string
 }
 
-/** An item as an object, `undefined` when it cannot be one. */
-export function fromAttributes(attributes: Record<string, AttributeValue> | undefined): Record<string, unknown> | undefined {
+/** An item as an object, without fields when it cannot be one. Numbers too large to be exact are as near as they get; checks turn them down. */
+export function fromAttributes(attributes: Record<string, AttributeValue>): Record<string, unknown> {
   try {
-    return attributes && unmarshall(attributes)
+    return unmarshall(attributes, { wrapNumbers: Number })
   } catch {
-    return undefined
+    return {}
   }
 }
 
@@ -42,9 +42,10 @@ export function parsePolicyItem(
 
 /** The client that an item describes. */
 export function parseClientItem(item: Readonly<Record<string, unknown>>, issues: string[]): Client | undefined {
+  const before = issues.length
   const { id, tier } = item
   if (typeof id !== 'string' || id === '' || id.length > 256)
     issues.push(`id must be a text of 1 to 256 characters, got ${printed(id)} (client)`)
   if (typeof tier !== 'string' || tier === '') issues.push(`tier must be the name of a tier, got ${printed(tier)} (client)`)
-  return issues.length === 0 ? { id: id as string, tier: tier as string } : undefined
+  return issues.length === before ? { id: id as string, tier: tier as string } : undefined
 }

@@ -1,8 +1,8 @@
 import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
 import type { Clock, EpochMs } from '../clock'
-import { type PolicySet, type Route, type Tier, toPolicySet } from '../policies/tiers'
+import { ANONYMOUS, checkAnonymous, type PolicySet, type Route, type Tier, toPolicySet } from '../policies/tiers'
 import { errorDetails, type Log } from '../telemetry'
-import { CONFIG_TABLE, fromAttributes, parsePolicyItem } from './config-items'
+import { CONFIG_TABLE, fromAttributes, parsePolicyItem, tierKey } from './config-items'
 
 export interface PolicySetsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -15,16 +15,22 @@ export interface PolicySetsOptions {
   readonly log: Log
 }
 
-/** More items than this are not read: tiers and routes are written by hand. */
+/** More items than this are a mistake: tiers and routes are written by hand. */
 const MOST_ITEMS = 5000
+
+const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
+
+/** Pause after a reading that failed, in milliseconds: a table in trouble is not asked for every request. */
+const RETRY_AFTER_MS = 1000
 
 /**
  * The policy set of the config table, always a whole one: read once at the start, and again in the background when it has grown old, while the old
- * one still serves. An item that is wrong keeps its last good version.
+ * one still serves. An item that is wrong keeps its last good version, and so does the tier of unknown callers when it is gone.
  */
 export class PolicySets {
   private set: PolicySet | undefined
   private readAt: EpochMs = 0
+  private failedAt: EpochMs | undefined
   private reading: Promise<void> | undefined
   private readonly lastGood = new Map<string, { readonly tier?: Tier; readonly route?: Route }>()
 
@@ -32,10 +38,19 @@ export class PolicySets {
 
   /** The set in force; `undefined` only while none could ever be read. */
   async current(): Promise<PolicySet | undefined> {
-    const age = this.options.clock() - this.readAt
-    if (this.set === undefined || age >= this.options.ttlMs || age < 0) this.reading ??= this.read()
+    if (this.isOld() && !this.hasJustFailed()) this.reading ??= this.read()
     if (this.set === undefined) await this.reading
     return this.set
+  }
+
+  private isOld(): boolean {
+    const age = this.options.clock() - this.readAt
+    return this.set === undefined || age >= this.options.ttlMs || age < 0
+  }
+
+  private hasJustFailed(): boolean {
+    const age = this.options.clock() - (this.failedAt ?? -Infinity)
+    return age >= 0 && age < Math.min(RETRY_AFTER_MS, this.options.ttlMs)
   }
 
   private async read(): Promise<void> {
@@ -43,6 +58,7 @@ export class PolicySets {
       this.take(await this.query())
       this.readAt = this.options.clock()
     } catch (error) {
+      this.failedAt = this.options.clock()
       this.options.log('error', 'the config table cannot be read', { table: this.options.tableName, ...errorDetails(error) })
     } finally {
       this.reading = undefined
@@ -64,7 +80,8 @@ export class PolicySets {
       const page = await this.options.client.send(command, { abortSignal })
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
-    } while (ExclusiveStartKey && items.length < MOST_ITEMS)
+    } while (ExclusiveStartKey && items.length <= MOST_ITEMS)
+    if (items.length > MOST_ITEMS) throw new Error(`a policy set has at most ${MOST_ITEMS} tiers and routes, this one has more`)
     return items
   }
 
@@ -72,16 +89,23 @@ export class PolicySets {
     const found = items.map((attributes) => {
       const sk = attributes[CONFIG_TABLE.sortKey]?.S ?? ''
       const issues: string[] = []
-      const parsed = parsePolicyItem(fromAttributes(attributes) ?? { sk }, issues)
+      const parsed = parsePolicyItem({ ...fromAttributes(attributes), sk }, issues)
       if (issues.length > 0)
         this.options.log('error', 'an item of the config table is wrong, its last good version stays', { item: sk, issues })
       return { sk, parsed: issues.length === 0 ? parsed : this.lastGood.get(sk) }
     })
+    const issues: string[] = []
+    const anonymous = this.lastGood.get(ANONYMOUS_ITEM)
     this.lastGood.clear()
     for (const { sk, parsed } of found) if (parsed) this.lastGood.set(sk, parsed)
+    checkAnonymous(
+      [...this.lastGood.values()].map(({ tier }) => tier?.name ?? ''),
+      [],
+      issues,
+    )
+    if (anonymous && !this.lastGood.has(ANONYMOUS_ITEM)) this.lastGood.set(ANONYMOUS_ITEM, anonymous)
 
     const good = [...this.lastGood.values()]
-    const issues: string[] = []
     this.set = toPolicySet(
       good.flatMap(({ tier }) => tier ?? []),
       good.flatMap(({ route }) => route ?? []),

@@ -1,0 +1,26 @@
+import fc from 'fast-check'
+import { firstMoment } from '../../lambda/algorithms/first-moment'
+
+describe('the first moment', () => {
+  it('is found to the millisecond, wherever it lies, in few steps', () =>
+    fc.assert(
+      fc.property(fc.nat({ max: 2 ** 41 }), fc.nat({ max: 2 ** 36 }), fc.nat({ max: 2 ** 36 }), (from, a, b) => {
+        const [moment, to] = [from + Math.min(a, b), from + Math.max(a, b)]
+        let asked = 0
+        const found = firstMoment(from, to, (at) => {
+          asked++
+          expect(at >= from && at <= to).toBe(true)
+          return at >= moment
+        })
+        expect(found).toBe(moment)
+        expect(asked).toBeLessThanOrEqual(37)
+      }),
+    ))
+
+  it('is the first of all when it always holds, and the last when it holds only there', () => {
+    expect(firstMoment(5, 9, () => true)).toBe(5)
+    expect(firstMoment(5, 9, () => false)).toBe(9)
+    expect(firstMoment(5, 9, (at) => at === 9)).toBe(9)
+    expect(firstMoment(5, 5, () => false)).toBe(5)
+  })
+})

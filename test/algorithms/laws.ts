@@ -1,0 +1,11 @@
+import { guardLaws } from './guard-laws'
+import { refundLaws } from './refund-laws'
+import { verdictLaws } from './verdict-laws'
+import type { Candidate } from './world'
+
+/** The promises of docs/algorithms.md, each as a test over random states, quotas, costs and clocks. */
+export function obeysTheLaws<Quota>(candidate: Candidate<Quota>): void {
+  guardLaws(candidate)
+  verdictLaws(candidate)
+  refundLaws(candidate)
+}

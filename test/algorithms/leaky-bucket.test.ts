@@ -1,0 +1,170 @@
+import fc from 'fast-check'
+import type { Fields } from '../../lambda/algorithms/conditional-write'
+import { type LeakyBucketQuota, leakyBucket } from '../../lambda/algorithms/leaky-bucket'
+import worked from '../vectors/worked-examples.json'
+import { emissionUs, fitsPace, mostAtPace } from './charges'
+import { obeysTheLaws } from './laws'
+import { carryOut, type Row, takeAt, tell } from './story'
+import { anyOrderlyRequests, anySize, anyWindowMs, type Candidate, live } from './world'
+
+const YEAR_MS = 31_536_000_000
+
+describe('leaky bucket', () => {
+  const stories: [string, LeakyBucketQuota, Row[]][] = [
+    [
+      'a meter of three that leaks ten per second',
+      { limit: 10, windowMs: 1000, burst: 3, mode: 'meter' },
+      [
+        [1000, 0, true, 3, 0, 'a peek takes nothing'],
+        [1000, 3, true, 0, 0, 'full'],
+        [1099, 1, false, 0, 1, 'a millisecond too early'],
+        [1100, 1, true, 0, 0, 'just in time'],
+        [1100, 4, false, 0, Infinity, 'more than the bucket holds can never pass'],
+        [1050, 1, false, 0, 150, 'from a bucket nothing leaks while the clock steps back'],
+        [9000, 1, true, 2, 0, 'a long pause empties the bucket and no more'],
+      ],
+    ],
+    [
+      'a queue of five that leaks four per second and is patient for 600 ms',
+      { limit: 4, windowMs: 1000, burst: 5, mode: 'queue', maxDelayMs: 600 },
+      [
+        [1000, 3, true, 0, 0, 'the last of the three waits for 500 ms'],
+        [1000, 1, false, 0, 150, 'the fourth would wait for 750'],
+        [1000, 4, false, 0, Infinity, 'four could never all leave in time'],
+        [1149, 1, false, 0, 1, 'a millisecond too early'],
+        [1150, 1, true, 0, 0, 'just in time'],
+        [9000, 3, true, 0, 0, ''],
+      ],
+    ],
+    [
+      'a queue without patience: one at a time',
+      { limit: 4, windowMs: 1000, burst: 5, mode: 'queue', maxDelayMs: 0 },
+      [
+        [1000, 2, false, 1, Infinity, ''],
+        [1000, 1, true, 0, 0, ''],
+        [1249, 1, false, 0, 1, ''],
+        [1250, 1, true, 0, 0, ''],
+      ],
+    ],
+    [
+      'a queue that is more patient than deep',
+      { limit: 4, windowMs: 1000, burst: 2, mode: 'queue', maxDelayMs: 60_000 },
+      [
+        [1000, 2, true, 0, 0, ''],
+        [1000, 1, false, 0, 250, ''],
+        [1000, 3, false, 0, Infinity, ''],
+      ],
+    ],
+    [
+      'a meter does not look at patience',
+      { limit: 4, windowMs: 1000, burst: 5, mode: 'meter', maxDelayMs: 0 },
+      [[1000, 5, true, 0, 0, '']],
+    ],
+    [
+      'a window of a millisecond',
+      { limit: 1, windowMs: 1, burst: 2, mode: 'queue' },
+      [
+        [100, 2, true, 0, 0, ''],
+        [100, 1, false, 0, 1, ''],
+        [101, 1, true, 0, 0, ''],
+      ],
+    ],
+    [
+      'a window of a year',
+      { limit: 1, windowMs: YEAR_MS, burst: 1, mode: 'meter' },
+      [
+        [123, 1, true, 0, 0, ''],
+        [122 + YEAR_MS, 1, false, 0, 1, ''],
+        [123 + YEAR_MS, 1, true, 0, 0, ''],
+      ],
+    ],
+  ]
+  it.each(stories)('tells the story of %s', (_, quota, story) => {
+    tell(leakyBucket, quota, story)
+  })
+
+  describe('as a queue', () => {
+    const { leak, rows, story } = worked.leakyBucket
+    const quota: LeakyBucketQuota = { limit: leak.amount, windowMs: leak.everyMs, burst: worked.leakyBucket.capacity, mode: 'queue' }
+
+    it(`works the example: ${story}`, () => {
+      let state: Fields = {}
+      for (const { atMs, allowed, delayMs } of rows) {
+        const { verdict, write } = leakyBucket.step(state, quota, 1, atMs)
+        expect({ atMs, ...verdict }).toMatchObject({ atMs, allowed })
+        expect({ atMs, delayMs: verdict.delayMs }).toEqual({ atMs, delayMs })
+        if (write) state = carryOut(write, state)
+      }
+    })
+
+    it('tells a request to wait for those before it, and a peek how long that would be', () => {
+      const delayMs = (state: Fields, cost: number, at: number) => leakyBucket.step(state, quota, cost, at).verdict.delayMs
+      const state = takeAt(leakyBucket, quota, [1000, 1000])
+      expect(delayMs({}, 1, 1000)).toBe(0)
+      expect(delayMs(state, 1, 1000)).toBe(500)
+      expect(delayMs(state, 3, 1000)).toBe(500)
+      expect(delayMs(state, 0, 1000)).toBe(500)
+      expect(delayMs(state, 1, 1499)).toBe(1)
+      expect(delayMs(state, 1, 1500)).toBe(0)
+      expect(delayMs(state, 1, 9000)).toBe(0)
+      expect(delayMs(state, 1, 900)).toBe(600)
+      expect(delayMs(state, 4, 1000)).toBeUndefined()
+    })
+
+    it('spaces departures by the pace, and makes nobody wait longer than its patience', () => {
+      fc.assert(
+        fc.property(anyQueue(fc.integer({ min: 0, max: 3000 })), anyOrderlyRequests, (queue, requests) => {
+          const emissionMs = queue.windowMs / queue.limit
+          let free = -Infinity
+          let fields: Fields = {}
+          for (const { clock, take, fields: after } of live({ ...candidate, resized: undefined }, queue, requests)) {
+            const { verdict } = leakyBucket.step(fields, queue, take!.cost, clock)
+            fields = after
+            if (!verdict.allowed || take!.cost === 0) continue
+            const leavesAt = clock + verdict.delayMs!
+            expect(leavesAt).toBeGreaterThanOrEqual(free - 1e-3)
+            free = Math.max(leavesAt - 1, free) + emissionMs * take!.cost // a delay is rounded up to a whole millisecond
+            expect(verdict.delayMs! + emissionMs * (take!.cost - 1)).toBeLessThanOrEqual(queue.maxDelayMs! + 1)
+          }
+        }),
+      )
+    })
+  })
+
+  it('a meter lets nobody wait', () => {
+    const quota: LeakyBucketQuota = { limit: 4, windowMs: 1000, burst: 5, mode: 'meter' }
+    expect(leakyBucket.step({ t: 1_500_000 }, quota, 1, 1000).verdict).toEqual({
+      allowed: true,
+      remaining: 2,
+      resetAfterMs: 750,
+      retryAfterMs: 0,
+    })
+  })
+
+  it('remembers as long as the bucket takes to run empty', () => {
+    expect(leakyBucket.lifeMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'meter', maxDelayMs: 300 })).toBe(1250)
+    expect(leakyBucket.lifeMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'queue' })).toBe(1250)
+    expect(leakyBucket.lifeMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'queue', maxDelayMs: 300 })).toBe(550)
+  })
+
+  const anyQueue = (maxDelayMs: fc.Arbitrary<number | undefined>): fc.Arbitrary<LeakyBucketQuota> =>
+    fc.record({ limit: anySize, windowMs: anyWindowMs, burst: anySize, mode: fc.constant('queue' as const), maxDelayMs })
+
+  /** Units that fit, a fraction of one included. */
+  const capacity = ({ limit, windowMs, burst, mode, maxDelayMs }: LeakyBucketQuota): number =>
+    mode === 'queue' && maxDelayMs !== undefined ? Math.min(burst, 1 + (1000 * maxDelayMs) / emissionUs({ limit, windowMs })) : burst
+
+  const candidate: Candidate<LeakyBucketQuota> = {
+    algorithm: leakyBucket,
+    quota: anyQueue(fc.option(fc.integer({ min: 0, max: 3000 }), { nil: undefined })),
+    windowMs: ({ windowMs }) => windowMs,
+    largest: (quota) => Math.floor(capacity(quota)),
+    resized: (quota, burst) => ({ ...quota, burst }),
+    settled: (fields) => fields,
+    admits: (past, quota, cost, now) => fitsPace(past, quota, capacity(quota), cost, now),
+    most: mostAtPace,
+  }
+  describe('laws of the queue', () => obeysTheLaws(candidate))
+  describe('laws of the meter', () =>
+    obeysTheLaws({ ...candidate, quota: candidate.quota.map((quota) => ({ ...quota, mode: 'meter' as const })) }))
+})

@@ -1,0 +1,109 @@
+import fc from 'fast-check'
+import { apply, type Fields, holds } from '../../lambda/algorithms/conditional-write'
+import { agree, fromEveryView, NUM_RUNS, resize } from './encounters'
+import { anyCost, anyElapsed, anyOrderlyRequests, anyRequests, anySize, type Candidate, inMs, live, START } from './world'
+
+/** What happens to units that are given back. */
+export function refundLaws<Quota>(candidate: Candidate<Quota>): void {
+  const { algorithm, windowMs } = candidate
+  const intact = candidate.intact ?? (() => {})
+  const remaining = (state: Fields, quota: Quota, now: number): number => algorithm.step(state, quota, 0, now).verdict.remaining
+
+  it('a charge given back at once changes no decision from then on', () =>
+    fc.assert(
+      fc.property(candidate.quota, anyOrderlyRequests, anyElapsed, anyCost, anyRequests, (first, requests, elapsed, cost, later) => {
+        const last = live(candidate, first, requests).at(-1)
+        const quota = last?.quota ?? first
+        let spared = last?.fields ?? {}
+        let now = (last?.clock ?? START) + inMs(elapsed, windowMs(quota))
+        const { verdict, write } = algorithm.step(spared, quota, cost, now)
+        if (!verdict.allowed || !write) return
+        const charged = apply(write, spared)
+        const refund = algorithm.refund(charged, quota, cost, now, now)
+        agree(refund && holds(refund.guard, charged), true, { charged, quota, cost, now })
+        let refunded = apply(refund!, charged)
+        for (const request of later.slice(0, 5)) {
+          const [expected, got] = [spared, refunded].map((state) => algorithm.step(state, quota, request.cost, now))
+          agree(got!.verdict, expected!.verdict, { spared, refunded, quota, now })
+          if (expected!.write) spared = apply(expected!.write, spared)
+          if (got!.write) refunded = apply(got!.write, refunded)
+          now += inMs(request.elapsed, windowMs(quota))
+        }
+      }),
+      { numRuns: NUM_RUNS },
+    ))
+
+  it('a refund never leaves the subject better off than if the units had not been charged', () =>
+    fc.assert(
+      fc.property(
+        candidate.quota,
+        anyOrderlyRequests,
+        fc.record({ cost: fc.integer({ min: 1, max: 6 }), given: fc.integer({ min: 1, max: 6 }) }),
+        fc.array(fc.record({ elapsed: anyElapsed, cost: anyCost, size: fc.option(anySize, { nil: undefined, freq: 8 }) }), {
+          maxLength: 6,
+        }),
+        fc.array(fc.record({ elapsed: anyElapsed, cost: anyCost }), { minLength: 1, maxLength: 8 }),
+        (first, before, { cost, given }, between, after) => {
+          const last = live(candidate, first, before).at(-1)
+          let quota = last?.quota ?? first
+          let now = last?.clock ?? START
+          let charged: Fields = last?.fields ?? {}
+          let spared = charged
+          const units = Math.min(cost, given)
+          const comparable = () => candidate.comparable === undefined || candidate.comparable(charged, spared)
+
+          /** The same request in both courses of events; false when it cannot be the same. */
+          const request = (costs: { charged: number; spared: number }): boolean => {
+            const step = algorithm.step(charged, quota, costs.charged, now)
+            if (!step.verdict.allowed) return step.write === undefined // the other course would not record this denial
+            if (step.write) charged = apply(step.write, charged)
+            const other = algorithm.step(spared, quota, costs.spared, now)
+            agree(other.verdict.allowed, true, { charged, spared, quota, now })
+            if (other.write) spared = apply(other.write, spared)
+            return true
+          }
+
+          if (!algorithm.step(charged, quota, cost, now).verdict.allowed) return
+          request({ charged: cost, spared: cost - units })
+          const chargedAt = now
+          for (const { elapsed, cost, size } of between) {
+            now += inMs(elapsed, windowMs(quota))
+            quota = resize(candidate, quota, size)
+            if (!comparable() || !request({ charged: cost, spared: cost })) return
+          }
+
+          const refund = algorithm.refund(charged, quota, units, chargedAt, now)
+          if (refund) {
+            agree(holds(refund.guard, charged), true, { charged, refund })
+            charged = apply(refund, charged)
+            intact(charged, quota)
+          }
+          for (const { elapsed, cost } of after) {
+            if (!comparable()) return
+            const better = remaining(charged, quota, now) > remaining(spared, quota, now)
+            agree(better, false, { charged, spared, quota, now, chargedAt })
+            if (!request({ charged: cost, spared: cost })) return
+            now += inMs(elapsed, windowMs(quota))
+          }
+        },
+      ),
+      { numRuns: NUM_RUNS },
+    ))
+
+  it('a refund made from an old view gives no more than one made from what is stored', () => {
+    const held = fromEveryView(candidate, ({ known, state, quota, cost, now, chargedAt }) => {
+      const write = algorithm.refund(known ?? {}, quota, cost, chargedAt, now)
+      if (!write || !holds(write.guard, state)) return 0
+      const truth = algorithm.refund(state, quota, cost, chargedAt, now)
+      const after = apply(write, state)
+      intact(after, quota)
+      for (const windows of [0, 0.3, 0.8, 1, 1.5]) {
+        const at = now + Math.floor(windows * windowMs(quota))
+        const better = remaining(after, quota, at) > remaining(truth ? apply(truth, state) : state, quota, at)
+        agree(better, false, { known, state, quota, cost, now, chargedAt, at })
+      }
+      return 1
+    })
+    expect(held).toBeGreaterThan(NUM_RUNS / 10)
+  })
+}

@@ -1,0 +1,236 @@
+import fc from 'fast-check'
+import { apply, type Fields, holds, numberOf } from '../../lambda/algorithms/conditional-write'
+import { type SlidingBucketsQuota, slidingBuckets } from '../../lambda/algorithms/sliding-buckets'
+import { isSlot, slot, slotIndex } from '../../lambda/algorithms/slots'
+import worked from '../vectors/worked-examples.json'
+import { unitsSince } from './charges'
+import { keeping } from './encounters'
+import { obeysTheLaws } from './laws'
+import { carryOut, type Row, remainingAt, takeAt, tell } from './story'
+import { anySize, blindTake } from './world'
+
+const YEAR_MS = 31_536_000_000
+
+describe('sliding buckets', () => {
+  const stories: [string, SlidingBucketsQuota, Row[]][] = [
+    [
+      'three per second in four buckets',
+      { limit: 3, windowMs: 1000, buckets: 4 },
+      [
+        [1000, 0, true, 3, 0, 'a peek takes nothing'],
+        [1000, 1, true, 2, 0, ''],
+        [1499, 1, true, 1, 0, 'in the next bucket'],
+        [1750, 1, true, 0, 0, 'in the fourth'],
+        [1750, 1, false, 0, 250, 'full until the first bucket expires'],
+        [1750, 2, false, 0, 500, 'two have to'],
+        [1750, 3, false, 0, 1000, 'all three'],
+        [1750, 4, false, 0, Infinity, 'more than the limit can never pass'],
+        [1999, 1, false, 0, 1, 'a millisecond too early'],
+        [2000, 1, true, 0, 0, 'just in time'],
+        [1000, 1, false, 0, 1250, 'a clock that steps back finds the newest bucket'],
+        [1000, 0, true, 0, 0, ''],
+        [2249, 1, false, 0, 1, ''],
+        [2250, 1, true, 0, 0, 'the second bucket has expired'],
+        [1400, 1, false, 0, 1350, 'a clock that steps back revives it for nobody'],
+        [9000, 3, true, 0, 0, 'a long pause gives one window'],
+        [9001, 1, false, 0, 999, ''],
+      ],
+    ],
+    [
+      'one at a time, in one bucket',
+      { limit: 1, windowMs: 1000, buckets: 1 },
+      [
+        [5300, 1, true, 0, 0, ''],
+        [5301, 1, false, 0, 699, ''],
+        [5301, 2, false, 0, Infinity, ''],
+        [6000, 1, true, 0, 0, ''],
+      ],
+    ],
+    [
+      'a window of a millisecond',
+      { limit: 2, windowMs: 1, buckets: 1 },
+      [
+        [100, 2, true, 0, 0, ''],
+        [100, 1, false, 0, 1, ''],
+        [101, 1, true, 1, 0, ''],
+      ],
+    ],
+    [
+      'a window of a year in days',
+      { limit: 1000, windowMs: YEAR_MS, buckets: 365 },
+      [
+        [50 * YEAR_MS, 400, true, 600, 0, ''],
+        [50 * YEAR_MS + 86_400_000, 600, true, 0, 0, 'the day after'],
+        [51 * YEAR_MS - 1, 1, false, 0, 1, ''],
+        [51 * YEAR_MS, 400, true, 0, 0, ''],
+        [51 * YEAR_MS, 1, false, 0, 86_400_000, ''],
+      ],
+    ],
+  ]
+  it.each(stories)('tells the story of %s', (_, quota, story) => {
+    tell(slidingBuckets, quota, story)
+  })
+
+  it(`works the example: ${worked.slidingBuckets.story}`, () => {
+    const { limit, windowMs, buckets, also } = worked.slidingBuckets
+    const policies: SlidingBucketsQuota[] = [
+      { limit, windowMs, buckets },
+      { ...also, buckets: 1 },
+    ]
+    let states: Fields[] = [{}, {}]
+    let admitted = 0
+    for (let at = 0; at < windowMs; at += 100) {
+      const steps = policies.map((quota, index) => slidingBuckets.step(states[index], quota, 1, at))
+      if (!steps.every(({ verdict }) => verdict.allowed)) continue
+      admitted++
+      states = steps.map(({ write }, index) => carryOut(write!, states[index]!))
+      if (admitted === limit) expect(at).toBe(19_400) // five in each of twenty seconds
+    }
+    expect(admitted).toBe(limit)
+    expect(slidingBuckets.step(states[0], policies[0]!, 1, windowMs - 1).verdict.retryAfterMs).toBe(1)
+    expect(remainingAt(slidingBuckets, policies[0]!, states[0]!, windowMs)).toBe(5)
+  })
+
+  it('says when the last bucket expires, and nothing to wait for when it is whole', () => {
+    const quota = { limit: 3, windowMs: 1000, buckets: 4 }
+    expect(slidingBuckets.step({}, quota, 0, 1200).verdict.resetAfterMs).toBe(0)
+    expect(slidingBuckets.step({}, quota, 4, 1200).verdict.resetAfterMs).toBe(0)
+    expect(slidingBuckets.step({}, quota, 1, 1200).verdict.resetAfterMs).toBe(800)
+    const state = takeAt(slidingBuckets, quota, [1000, 1250])
+    expect(slidingBuckets.step(state, quota, 0, 1500).verdict.resetAfterMs).toBe(750)
+    expect(slidingBuckets.step(state, quota, 1, 1500).verdict.resetAfterMs).toBe(1000)
+    expect(slidingBuckets.step(state, quota, 3, 1500).verdict.resetAfterMs).toBe(750)
+  })
+
+  it('remembers one window', () => {
+    expect(slidingBuckets.lifeMs({ limit: 3, windowMs: 1000, buckets: 4 })).toBe(1000)
+  })
+
+  describe('the sum of all slots', () => {
+    const quota = { limit: 4, windowMs: 1000, buckets: 1 } // more than two units for each bucket, so the oldest slot matters too
+
+    it('keeps what expired while there is room, and drops it when there is none', () => {
+      let state = takeAt(slidingBuckets, quota, [10_000, 10_000, 11_000])
+      expect(state).toEqual({ w: 11, o: 10, n: 3, '0a': 2, '0b': 1 })
+      state = takeAt(slidingBuckets, quota, [11_000, 11_000], state)
+      expect(state).toEqual({ w: 11, o: 11, n: 3, '0b': 3 })
+    })
+
+    it('drops what expired when the oldest slot is two windows old', () => {
+      const state = takeAt(slidingBuckets, quota, [10_000, 11_000])
+      expect(takeAt(slidingBuckets, quota, [11_500], state)).toEqual({ w: 11, o: 10, n: 3, '0a': 1, '0b': 2 })
+      expect(takeAt(slidingBuckets, quota, [12_000], state)).toEqual({ w: 12, o: 12, n: 1, '0c': 1 })
+    })
+
+    it('need not drop anything for age where the limit bounds the slots', () => {
+      const small = { limit: 2, windowMs: 1000, buckets: 1 }
+      expect(takeAt(slidingBuckets, small, [10_000, 90_000])).toEqual({ w: 90, o: 10, n: 2, '0a': 1, [slot(90)]: 1 })
+    })
+
+    it('is not freed of a slot in which somebody charged after the view, be it one that had been given back', () => {
+      const seen = carryOut(
+        slidingBuckets.refund(takeAt(slidingBuckets, quota, [10_000]), quota, 1, 10_000, 10_000)!,
+        takeAt(slidingBuckets, quota, [10_000]),
+      )
+      expect(seen).toEqual({ w: 10, o: 10, n: 0, v: 1 })
+      const stored = takeAt(slidingBuckets, quota, [10_000, 10_000], seen)
+      const { write } = slidingBuckets.step(seen, quota, 1, 19_000)
+      expect(holds(write!.guard, stored)).toBe(false)
+      expect(takeAt(slidingBuckets, quota, [19_000], stored)).toEqual({ w: 19, o: 11, n: 1, v: 1, [slot(19)]: 1 })
+    })
+  })
+
+  describe('gives back', () => {
+    const quota = { limit: 9, windowMs: 1000, buckets: 2 }
+
+    it('to the bucket that was charged, then to those before it that still count', () => {
+      const state = takeAt(slidingBuckets, quota, [5000, 5500, 5500, 6000])
+      expect(state).toEqual({ w: 12, o: 10, n: 4, '0a': 1, '0b': 2, '0c': 1 })
+      expect(carryOut(slidingBuckets.refund(state, quota, 1, 5999, 6000)!, state)).toEqual({
+        w: 12,
+        o: 10,
+        n: 3,
+        v: 1,
+        '0a': 1,
+        '0b': 1,
+        '0c': 1,
+      })
+      expect(carryOut(slidingBuckets.refund(state, quota, 9, 6000, 6000)!, state)).toEqual({ w: 12, o: 10, n: 1, v: 1, '0a': 1 })
+      expect(slidingBuckets.refund(state, quota, 1, 7000, 7000)).toBeUndefined()
+    })
+
+    it('nothing from slots that the sum no longer holds', () => {
+      const state = { w: 12, o: 11, n: 3, '0a': 1, '0b': 2, '0c': 1 } // slot 10 is litter that was not removed yet
+      expect(slidingBuckets.refund(state, quota, 1, 5000, 6000)).toBeUndefined()
+      expect(carryOut(slidingBuckets.refund(state, quota, 3, 5500, 6000)!, state)).toEqual({ w: 12, o: 11, n: 1, v: 1, '0a': 1, '0c': 1 })
+    })
+
+    it('once for each view', () => {
+      const state = takeAt(slidingBuckets, quota, [5000, 5000, 5000])
+      const write = slidingBuckets.refund(state, quota, 1, 5000, 5000)!
+      expect(holds(write.guard, apply(write, state))).toBe(false)
+      const again = takeAt(slidingBuckets, quota, [5000], apply(write, state))
+      expect(holds(write.guard, again)).toBe(false)
+    })
+  })
+
+  describe('litter', () => {
+    const quota = { limit: 1000, windowMs: 60_000, buckets: 60 }
+    const minute = Array.from({ length: 60 }, (_, second) => 1_000_000 + 1000 * second)
+
+    it('is removed as far as one write may, and tidied away once there is much of it', () => {
+      const full = takeAt(slidingBuckets, quota, minute)
+      const later = takeAt(slidingBuckets, quota, [2_000_000], full)
+      expect(numberOf(later, 'n')).toBe(1)
+      const litter = Object.keys(later).filter((name) => isSlot(name) && slotIndex(name) < numberOf(later, 'o'))
+      expect(litter.length).toBe(60 - 24 - 2)
+      const tidied = carryOut(slidingBuckets.tidy!(later, quota, 2_000_000)!, later)
+      expect(tidied).toEqual({ w: 2000, o: 1060, n: 1, [slot(2000)]: 1 })
+      expect(slidingBuckets.tidy!(takeAt(slidingBuckets, quota, [2_001_000], later), quota, 2_001_000)).toBeUndefined()
+    })
+  })
+
+  describe('laws', () =>
+    obeysTheLaws<SlidingBucketsQuota>({
+      algorithm: slidingBuckets,
+      quota: fc
+        .record({
+          limit: anySize,
+          bucketMs: fc.oneof(fc.integer({ min: 1, max: 500 }), fc.constantFrom(1, 1000, 86_400_000)),
+          buckets: fc.integer({ min: 1, max: 8 }),
+        })
+        .map(({ limit, bucketMs, buckets }) => ({ limit, windowMs: bucketMs * buckets, buckets })),
+      windowMs: ({ windowMs }) => windowMs,
+      largest: ({ limit }) => limit,
+      resized: (quota, limit) => ({ ...quota, limit }),
+      litter: fc
+        .record({
+          bucketMs: fc.integer({ min: 1, max: 500 }),
+          full: fc.integer({ min: 90, max: 119 }),
+          pause: fc.integer({ min: 12, max: 60 }),
+        })
+        .map(({ bucketMs, full, pause }) => [
+          { limit: full + 80, windowMs: 60 * bucketMs, buckets: 60 },
+          [
+            ...Array.from({ length: full }, () => blindTake({ twelfths: 0, ms: bucketMs })),
+            ...Array.from({ length: 3 }, (_, index) => blindTake({ twelfths: index === 0 ? pause : 1, ms: 0 })),
+          ],
+        ]),
+      settled: (fields, { buckets }) =>
+        keeping(fields, (name) => name === 'w' || (isSlot(name) && slotIndex(name) > numberOf(fields, 'w') - buckets)),
+      intact: (fields, { buckets }) => {
+        const slots = Object.keys(fields).filter(isSlot)
+        const kept = slots.filter((name) => slotIndex(name) >= numberOf(fields, 'o'))
+        const live = slots.filter((name) => slotIndex(name) > numberOf(fields, 'w') - buckets)
+        expect({ fields, sum: numberOf(fields, 'n') }).toEqual({ fields, sum: kept.reduce((sum, name) => sum + numberOf(fields, name), 0) })
+        expect(kept).toEqual(expect.arrayContaining(live))
+        expect(slots.filter((name) => numberOf(fields, name) < 1)).toEqual([])
+      },
+      admits: (past, { limit, windowMs, buckets }, cost, now) => {
+        const bucket = (at: number) => Math.floor(at / (windowMs / buckets))
+        return unitsSince(past, now, ({ at }, latest) => bucket(at) > bucket(latest) - buckets) + cost <= limit
+      },
+      most: ({ limit, windowMs, buckets }, from, to) =>
+        limit * Math.ceil((Math.floor((to * buckets) / windowMs) - Math.floor((from * buckets) / windowMs) + 1) / buckets),
+    }))
+})

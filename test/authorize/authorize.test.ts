@@ -1,0 +1,409 @@
+import { StoreUnavailableError } from '../../lambda/errors'
+import type { FailureMode } from '../../lambda/limiter/fallback'
+import { subjectKey } from '../../lambda/limiter/subject-key'
+import { parseTiersFile } from '../../lambda/policies/tiers'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import type { StateStore } from '../../lambda/state/store'
+import { policy } from '../policies/issues'
+import preflight from '../responses/events/rest-preflight.json'
+import websocket from '../responses/events/websocket-connect.json'
+import { Gateway, httpEvent, KEYS, type Request, restEvent, times } from './gateway'
+
+const { free, pro, enterprise } = KEYS
+
+describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
+  it('is allowed until the limit, then denied by the policy that says so', async () => {
+    const gateway = new Gateway()
+    for (let left = 19; left >= 0; left--) {
+      expect(await gateway[api]()).toMatchObject({
+        effect: 'Allow',
+        allowed: true,
+        reason: 'ok',
+        policy: 'per-minute',
+        limit: 20,
+        remaining: left,
+      })
+    }
+    expect(await gateway[api]()).toMatchObject({
+      effect: 'Deny',
+      allowed: false,
+      rateLimited: true,
+      reason: 'over-limit',
+      policy: 'per-minute',
+      tier: 'anonymous',
+      limit: 20,
+      remaining: 0,
+      degraded: false,
+      rateLimitPolicy: '"per-minute";q=20;w=60',
+    })
+    expect(gateway.entries).toEqual([])
+  })
+
+  it('passes again exactly when it was told', async () => {
+    const gateway = new Gateway()
+    await gateway.allowed(times(20))
+    const { retryAfter } = await gateway[api]()
+    expect(retryAfter).toBeGreaterThan(0)
+    gateway.clock.now += (retryAfter - 1) * 1000
+    expect((await gateway[api]()).effect).toBe('Deny')
+    gateway.clock.now += 1000
+    expect((await gateway[api]()).effect).toBe('Allow')
+  })
+
+  it('with a known key is counted as that client, in its tier, wherever it calls from', async () => {
+    const gateway = new Gateway()
+    expect(await gateway[api]({ key: free })).toMatchObject({
+      tier: 'free',
+      limit: 60,
+      remaining: 59,
+      subject: subjectKey('client:client-free'),
+    })
+    expect(await gateway[api]({ key: free, ip: '203.0.113.9' })).toMatchObject({ remaining: 58 })
+    expect(await gateway[api]({ key: pro })).toMatchObject({ tier: 'pro', limit: 600, remaining: 599 })
+    expect(await gateway[api]({ key: enterprise })).toMatchObject({ tier: 'enterprise', limit: 6000, remaining: 5999 })
+    expect(await gateway[api]()).toMatchObject({ tier: 'anonymous', limit: 20, remaining: 19, subject: subjectKey('ip:198.51.100.7') })
+  })
+
+  it('is told about all policies that were asked, the tightest first in the context', async () => {
+    const told = await new Gateway()[api]({ path: '/search', key: free })
+    expect(told).toMatchObject({ policy: 'search', limit: 10, remaining: 9 })
+    expect(told.rateLimitPolicy).toBe('"search";q=10;w=1, "per-minute";q=60;w=60, "per-hour";q=1000;w=3600, "per-day";q=10000;w=86400')
+  })
+
+  it('pays five for a batch', async () => {
+    const gateway = new Gateway()
+    expect(await gateway[api]({ method: 'POST', path: '/batch', key: free })).toMatchObject({ remaining: 55 })
+    expect(await gateway[api]({ method: 'GET', path: '/batch', key: free })).toMatchObject({ remaining: 54 })
+    await gateway.allowed(times(2, { method: 'POST', path: '/batch' })) // 10 of 20
+    await gateway.allowed(times(7)) // 17 of 20
+    expect(await gateway[api]({ method: 'POST', path: '/batch' })).toMatchObject({ effect: 'Deny', remaining: 3 })
+    expect(await gateway[api]()).toMatchObject({ effect: 'Allow', remaining: 2 })
+  })
+
+  it('before a request of a browser is not counted', async () => {
+    const gateway = new Gateway()
+    for (let i = 0; i < 50; i++) expect(await gateway[api]({ method: 'OPTIONS' })).toMatchObject({ effect: 'Allow', reason: 'uncounted' })
+    expect(await gateway[api]()).toMatchObject({ remaining: 19 })
+  })
+})
+
+describe('made-up identities mint no quota', () => {
+  it('a thousand keys from one address have the quota of that address', async () => {
+    const gateway = new Gateway()
+    const requests = Array.from({ length: 1000 }, (_, i): Request => ({ key: `made-up-${i}` }))
+    expect(await gateway.allowed(requests)).toBe(20)
+    expect(await gateway.allowed(times(1))).toBe(0)
+    expect(gateway.store.size).toBe(1)
+  })
+
+  it('nor do keys of strange forms', async () => {
+    const gateway = new Gateway()
+    const keys = ['', ' ', 'x'.repeat(513), '__proto__', 'constructor', 'ключ', '\u0000', `${free}x`, free.toUpperCase(), 'a, b']
+    const requests = Array.from({ length: 5 }, () => keys.map((key): Request => ({ key }))).flat()
+    expect(await gateway.allowed(requests)).toBe(20)
+    expect(gateway.store.size).toBe(1)
+  })
+
+  it('addresses of one IPv6 household share a quota, its neighbours have their own', async () => {
+    const gateway = new Gateway()
+    const household = Array.from({ length: 256 }, (_, i): Request => ({ ip: `2001:db8:1:2a${i.toString(16).padStart(2, '0')}::${i}` }))
+    expect(await gateway.allowed(household)).toBe(20)
+    expect(await gateway.allowed(times(1, { ip: '2001:db8:1:2b00::1' }))).toBe(1)
+    expect(await gateway.allowed(times(1, { ip: '2001:db8:1:29ff:ffff:ffff:ffff:ffff' }))).toBe(1)
+    expect(gateway.store.size).toBe(3)
+  })
+
+  it('nor do other spellings of an address, or headers that claim one', async () => {
+    const gateway = new Gateway()
+    expect(await gateway.allowed([...times(10, { ip: '198.51.100.7' }), ...times(15, { ip: '::ffff:198.51.100.7' })])).toBe(20)
+    const forwarded = restEvent()
+    expect(await gateway.authorize({ ...forwarded, headers: { 'X-Forwarded-For': '8.8.8.8' }, multiValueHeaders: null })).toMatchObject({
+      context: { allowed: false },
+    })
+  })
+
+  it('what is no address at all is one caller', async () => {
+    const gateway = new Gateway()
+    const strange = ['test-invoke-source-ip', 'x', '999.1.1.1', '1.2.3', ':::'].flatMap((ip) => times(8, { ip }))
+    expect(await gateway.allowed(strange)).toBe(20)
+    expect(gateway.store.size).toBe(1)
+  })
+
+  it('other spellings of a path change neither its cost nor its limit', async () => {
+    const gateway = new Gateway()
+    const spellings = ['/search', '/search/', '//search', '/se%61rch', '/%73earch//', '/search?x=1']
+    const requests = Array.from({ length: 5 }, () => spellings.map((path): Request => ({ path, key: pro }))).flat()
+    expect(await gateway.allowed(requests)).toBe(10)
+    expect(await gateway.rest({ method: 'POST', path: '/b%61tch/', key: free })).toMatchObject({ remaining: 55 })
+    expect(await gateway.rest({ method: 'post', path: '/batch', key: free })).toMatchObject({ remaining: 50 })
+  })
+})
+
+describe('a denied request', () => {
+  it('by its route takes nothing from the tier', async () => {
+    const gateway = new Gateway()
+    const search: Request = { path: '/search', key: free }
+    expect(await gateway.allowed(times(10, search))).toBe(10)
+    for (let i = 0; i < 20; i++) expect(await gateway.rest(search)).toMatchObject({ effect: 'Deny', policy: 'search' })
+    expect(await gateway.rest({ key: free })).toMatchObject({ policy: 'per-minute', remaining: 49 })
+  })
+
+  it('by its tier takes nothing from the route', async () => {
+    const tiers = {
+      anonymous: { policies: [policy()] },
+      free: { policies: [policy({ name: 'three', limit: 3, algorithm: 'anchored-window' })] },
+    }
+    const routes = { 'GET /search': { policies: [policy({ name: 'search', limit: 10, algorithm: 'anchored-window', window: '1d' })] } }
+    const gateway = new Gateway({ set: parseTiersFile({ tiers, routes }, 'f') })
+    const search: Request = { path: '/search', key: free }
+    for (let minute = 1; minute <= 3; minute++) {
+      expect(await gateway.allowed(times(3, search))).toBe(3)
+      for (let i = 0; i < 5; i++) expect(await gateway.rest(search)).toMatchObject({ effect: 'Deny', policy: 'three' })
+      gateway.clock.now += 60_000
+    }
+    expect(await gateway.rest(search)).toMatchObject({ effect: 'Allow', policy: 'search', remaining: 0 })
+    expect(await gateway.rest(search)).toMatchObject({ effect: 'Deny', policy: 'search' })
+  })
+
+  it('by its address takes nothing from the client, nor the other way round', async () => {
+    const set = parseTiersFile(
+      {
+        tiers: {
+          anonymous: { policies: [policy()] },
+          free: { policies: [policy({ name: 'mine', limit: 10 }), policy({ name: 'ours', limit: 4, by: 'ip' })] },
+          pro: { policies: [policy({ name: 'few', limit: 2 }), policy({ name: 'ours', limit: 4, by: 'ip' })] },
+        },
+      },
+      'f',
+    )
+    const gateway = new Gateway({ set })
+    expect(await gateway.allowed(times(4, { key: pro }))).toBe(2) // two more were refused by "few"
+    expect(await gateway.allowed(times(2, { key: free }))).toBe(2) // so "ours" has two left
+    for (let i = 0; i < 5; i++) expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', policy: 'ours' })
+    expect(await gateway.rest({ key: free, ip: '203.0.113.9' })).toMatchObject({
+      effect: 'Allow',
+      rateLimit: expect.stringContaining('"mine";r=7'),
+    })
+  })
+
+  it('for its cost may be followed by a cheaper one that passes', async () => {
+    const gateway = new Gateway()
+    await gateway.allowed(times(17))
+    expect(await gateway.allowed(times(5, { method: 'POST', path: '/batch' }))).toBe(0)
+    expect(await gateway.allowed(times(5))).toBe(3)
+  })
+})
+
+describe('a tier', () => {
+  const set = parseTiersFile(
+    {
+      tiers: { anonymous: { by: 'ip', policies: [policy({ limit: 2 })] }, free: { policies: [] } },
+      routes: { 'GET /health': { cost: 0 }, 'GET /search': { policies: [policy({ name: 'search', limit: 1 })] } },
+    },
+    'f',
+  )
+
+  it('that does not exist makes its client anonymous, by address', async () => {
+    const gateway = new Gateway({ set })
+    expect(await gateway.rest({ key: pro })).toMatchObject({ tier: 'anonymous', subject: subjectKey('client:client-pro'), remaining: 1 })
+    expect(await gateway.rest()).toMatchObject({ remaining: 0 })
+    expect(await gateway.rest({ key: pro })).toMatchObject({ effect: 'Deny' })
+  })
+
+  it('without policies is not counted, its routes are', async () => {
+    const gateway = new Gateway({ set })
+    for (let i = 0; i < 5; i++)
+      expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Allow', reason: 'uncounted', tier: 'free' })
+    expect(await gateway.allowed(times(3, { key: free, path: '/search' }))).toBe(1)
+  })
+
+  it('does not count what costs nothing', async () => {
+    const gateway = new Gateway({ set })
+    expect(await gateway.allowed(times(50, { path: '/health' }))).toBe(50)
+    expect(gateway.store.size).toBe(0)
+  })
+})
+
+describe('without anything to decide by', () => {
+  const withoutAnonymous = { ...parseTiersFile({ tiers: { anonymous: { policies: [] } } }, 'f'), tiers: new Map() }
+
+  it.each([
+    [null, true],
+    [null, false],
+    [withoutAnonymous, true],
+    [withoutAnonymous, false],
+  ])('requests pass only if that was wished for', async (none, allowUndecided) => {
+    const gateway = new Gateway({ set: none, allowUndecided })
+    const told = { effect: allowUndecided ? 'Allow' : 'Deny', reason: allowUndecided ? 'uncounted' : 'unavailable', rateLimited: false }
+    expect(await gateway.rest()).toMatchObject(told)
+    expect(await gateway.http({ key: free })).toMatchObject(told)
+    expect(gateway.store.size).toBe(0)
+  })
+
+  it('a client whose tier is there is still held to it', async () => {
+    const tiers = new Map([
+      [
+        'free',
+        parseTiersFile({ tiers: { anonymous: { policies: [] }, free: { policies: [policy({ limit: 2 })] } } }, 'f').tiers.get('free')!,
+      ],
+    ])
+    const gateway = new Gateway({ set: { tiers, routes: [] }, allowUndecided: false })
+    expect(await gateway.allowed(times(3, { key: free }))).toBe(2)
+    expect(await gateway.allowed(times(3))).toBe(0)
+  })
+})
+
+describe('a store that fails', () => {
+  const failing = (error: () => unknown): StateStore => {
+    const fail = async () => {
+      throw error()
+    }
+    return { write: fail, read: fail, delete: fail }
+  }
+  const away = () => new StoreUnavailableError('unreachable', 'no connection')
+
+  it('leaves the limits to this instance, by default, and says that it guesses', async () => {
+    const gateway = new Gateway({ store: failing(away) })
+    for (let i = 0; i < 20; i++) expect(await gateway.rest()).toMatchObject({ effect: 'Allow', reason: 'ok', degraded: true })
+    expect(await gateway.rest()).toMatchObject({
+      effect: 'Deny',
+      reason: 'over-limit',
+      rateLimited: true,
+      degraded: true,
+      policy: 'per-minute',
+    })
+    expect(gateway.entries).toHaveLength(21)
+    expect(gateway.entries[0]).toEqual({
+      level: 'warn',
+      message: 'a decision was made without the store',
+      details: { tier: 'anonymous', policy: 'per-minute' },
+    })
+  })
+
+  it('lets everything pass where that is the failure mode', async () => {
+    const gateway = new Gateway({ store: failing(away), onStoreError: 'allow' })
+    for (let i = 0; i < 50; i++) expect(await gateway.http()).toMatchObject({ effect: 'Allow', reason: 'ok', degraded: true })
+  })
+
+  it('lets nothing pass where that is the failure mode, and blames the store and not the caller', async () => {
+    const gateway = new Gateway({ store: failing(away), onStoreError: 'deny' })
+    expect(await gateway.rest()).toMatchObject({
+      effect: 'Deny',
+      reason: 'unavailable',
+      rateLimited: false,
+      degraded: true,
+      retryAfter: 1,
+      detail: 'The limit cannot be checked at the moment. Try again in 1 second.',
+    })
+  })
+
+  it.each<[FailureMode, string, string]>([
+    ['local', 'Allow', 'uncounted'],
+    ['allow', 'Allow', 'uncounted'],
+    ['deny', 'Deny', 'unavailable'],
+    ['throw', 'Allow', 'uncounted'],
+  ])('because its table was never there decides nothing: %s, %s', async (onStoreError, effect, reason) => {
+    const gateway = new Gateway({
+      store: failing(() => new StoreUnavailableError('missing-table', 'there is no table "state"')),
+      onStoreError,
+    })
+    expect(await gateway.rest()).toMatchObject({ effect, reason })
+    expect(gateway.entries).toEqual([
+      {
+        level: 'error',
+        message: 'a request could not be decided',
+        details: { error: 'there is no table "state"', name: 'StoreUnavailableError', reason: 'missing-table' },
+      },
+    ])
+  })
+
+  it.each([new TypeError('a bug'), 'a string', null, undefined, 7, Object.create(null)])(
+    'or throws %p is answered, not thrown',
+    async (thrown) => {
+      const gateway = new Gateway({ store: failing(() => thrown), onStoreError: 'deny' })
+      expect(await gateway.rest()).toMatchObject({ effect: 'Deny', reason: 'unavailable' })
+      expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'unavailable' })
+      expect(gateway.entries).toHaveLength(2)
+    },
+  )
+
+  it('and a look-up or a set that fails is answered, too', async () => {
+    const broken = async () => {
+      throw new Error('broken')
+    }
+    for (const parts of [{ clients: { find: broken } }, { plans: { current: broken, planFor: () => undefined } as never }]) {
+      const gateway = new Gateway({ ...parts, allowUndecided: false })
+      expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', reason: 'unavailable' })
+      expect(gateway.entries).toMatchObject([{ level: 'error', details: { error: 'broken' } }])
+    }
+  })
+
+  it('and comes back counts again, from what was stored', async () => {
+    const memory = new MemoryStore()
+    let down = false
+    const store: StateStore = {
+      write: async (key, write) => (down ? Promise.reject(away()) : memory.write(key, write)),
+      read: async (key) => (down ? Promise.reject(away()) : memory.read(key)),
+      delete: async (key) => memory.delete(key),
+    }
+    const gateway = new Gateway({ store })
+    await gateway.allowed(times(5))
+    down = true
+    expect(await gateway.rest()).toMatchObject({ degraded: true })
+    down = false
+    expect(await gateway.rest()).toMatchObject({ degraded: false, remaining: 14 })
+  })
+})
+
+describe('nothing that identifies a caller', () => {
+  it('is in an answer or in the log: neither the key nor the address', async () => {
+    const SECRETS = ['sk-live-secret-key', 'made-up-secret-key', '198.51.100.7', '2001:db8:1:2a00', '2001:db8:1:2aff::9']
+    const clients = { find: async () => ({ id: 'client-secret-id', tier: 'free' }) }
+    const away = async () => {
+      throw new StoreUnavailableError('unreachable', 'no connection')
+    }
+    const gateways = [
+      new Gateway(),
+      new Gateway({ clients }),
+      new Gateway({ clients, store: { write: away, read: away, delete: away } }),
+      new Gateway({ onStoreError: 'deny', store: { write: away, read: away, delete: away } }),
+      new Gateway({ set: null }),
+    ]
+    for (const gateway of gateways) {
+      for (const key of ['sk-live-secret-key', 'made-up-secret-key', undefined]) {
+        for (const ip of ['198.51.100.7', '2001:db8:1:2aff::9', 'not an address 198.51.100.7']) {
+          for (let i = 0; i < 8; i++) {
+            await gateway.rest({ key, ip })
+            await gateway.http({ key, ip })
+          }
+        }
+      }
+      const text = JSON.stringify([gateway.answers, gateway.entries])
+      for (const secret of [...SECRETS, 'client-secret-id']) expect(text).not.toContain(secret)
+    }
+  })
+})
+
+describe('other events', () => {
+  it('a preflight of a REST API passes', async () => {
+    expect(await new Gateway().authorize(preflight)).toMatchObject({
+      policyDocument: { Statement: [{ Effect: 'Allow' }] },
+      context: { reason: 'uncounted' },
+    })
+  })
+
+  it('a WebSocket that connects is counted', async () => {
+    const gateway = new Gateway()
+    expect(await gateway.authorize(websocket)).toMatchObject({
+      policyDocument: { Statement: [{ Effect: 'Allow' }] },
+      context: { reason: 'ok', remaining: 19 },
+    })
+  })
+
+  it('an answer has the form that the kind of API understands', async () => {
+    const gateway = new Gateway()
+    expect(Object.keys(await gateway.authorize(restEvent())).sort()).toEqual(['context', 'policyDocument', 'principalId'])
+    expect(Object.keys(await gateway.authorize(httpEvent())).sort()).toEqual(['context', 'isAuthorized'])
+    expect(await gateway.authorize(restEvent())).toMatchObject({ principalId: subjectKey('ip:198.51.100.7') })
+  })
+})

@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parse } from 'yaml'
+import { type AuthorizerParts, makeAuthorizer } from '../../lambda/authorize'
+import { hashApiKey } from '../../lambda/identity/api-key'
+import type { FailureMode } from '../../lambda/limiter/fallback'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { type PolicySet, parseTiersFile } from '../../lambda/policies/tiers'
+import type { PolicyAnswer, SimpleAnswer } from '../../lambda/responses/answers'
+import type { AuthorizerContext } from '../../lambda/responses/context'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import type { StateStore } from '../../lambda/state/store'
+import type { Client } from '../../lambda/tiers/config-items'
+import { Plans } from '../../lambda/tiers/plans'
+import httpRequest from '../responses/events/http-request.json'
+import restRequest from '../responses/events/rest-request.json'
+import { type Entry, FakeClock, FakeLog } from '../tiers/fake-table'
+
+/** The repository's own tiers and routes. */
+export const TIERS = parseTiersFile(parse(readFileSync(path.join(__dirname, '../../tiers.yaml'), 'utf8')), 'tiers.yaml')
+
+/** Keys that are known, by tier. */
+export const KEYS = { free: 'key of free', pro: 'key of pro', enterprise: 'key of enterprise' } as const
+
+export interface Request {
+  readonly method?: string
+  readonly path?: string
+  readonly key?: string
+  readonly ip?: string
+}
+
+/** The event of a REST API. */
+export function restEvent({ method = 'GET', path: to = '/hello', key, ip = '198.51.100.7' }: Request = {}): Record<string, unknown> {
+  const { 'X-Api-Key': _, ...headers } = restRequest.headers
+  const { 'X-Api-Key': __, ...multiValueHeaders } = restRequest.multiValueHeaders
+  return {
+    ...restRequest,
+    httpMethod: method,
+    path: to,
+    resource: '/{proxy+}',
+    methodArn: `arn:aws:execute-api:us-east-1:123456789012:abcdef1234/prod/${method}${to}`,
+    headers: { ...headers, 'X-Forwarded-For': ip, ...(key !== undefined && { 'X-Api-Key': key }) },
+    multiValueHeaders: { ...multiValueHeaders, 'X-Forwarded-For': [ip], ...(key !== undefined && { 'X-Api-Key': [key] }) },
+    requestContext: {
+      ...restRequest.requestContext,
+      identity: { ...restRequest.requestContext.identity, sourceIp: ip, apiKey: key ?? null },
+    },
+  }
+}
+
+/** The event of an HTTP API with payload 2.0. */
+export function httpEvent({ method = 'GET', path: to = '/hello', key, ip = '198.51.100.7' }: Request = {}): Record<string, unknown> {
+  const { 'x-api-key': _, ...headers } = httpRequest.headers
+  const { http, ...context } = httpRequest.requestContext
+  return {
+    ...httpRequest,
+    routeKey: '$default',
+    rawPath: `/${context.stage}${to}`,
+    headers: { ...headers, 'x-forwarded-for': ip, ...(key !== undefined && { 'x-api-key': key }) },
+    requestContext: { ...context, http: { ...http, method, path: `/${context.stage}${to}`, sourceIp: ip } },
+  }
+}
+
+export interface Told extends AuthorizerContext {
+  readonly effect: 'Allow' | 'Deny'
+}
+
+/** An authorizer around the real limiter, on a clock that stands still. */
+export class Gateway {
+  readonly clock = new FakeClock()
+  readonly store = new MemoryStore()
+  readonly log: FakeLog
+  readonly authorize: ReturnType<typeof makeAuthorizer>
+  /** Everything that was answered. */
+  readonly answers: unknown[] = []
+
+  constructor({
+    set = TIERS,
+    store,
+    onStoreError = 'local',
+    ...parts
+  }: { set?: PolicySet | null; store?: StateStore; onStoreError?: FailureMode } & Partial<AuthorizerParts> = {}) {
+    this.log = new FakeLog()
+    const clients = new Map<string, Client>(Object.entries(KEYS).map(([tier, key]) => [hashApiKey(key), { id: `client-${tier}`, tier }]))
+    this.authorize = makeAuthorizer({
+      limiter: new RateLimiter({ store: store ?? this.store, clock: this.clock.read, onStoreError }),
+      plans: new Plans({ current: async () => set ?? undefined }),
+      clients: { find: async (hash) => clients.get(hash) },
+      clock: this.clock.read,
+      log: this.log.write,
+      ipv6Prefix: 56,
+      allowUndecided: onStoreError !== 'deny',
+      ...parts,
+    })
+  }
+
+  get entries(): readonly Entry[] {
+    return this.log.entries
+  }
+
+  async rest(request?: Request): Promise<Told> {
+    const answer = (await this.authorize(restEvent(request))) as PolicyAnswer
+    this.answers.push(answer)
+    return { ...answer.context, effect: answer.policyDocument.Statement[0].Effect }
+  }
+
+  async http(request?: Request): Promise<Told> {
+    const answer = (await this.authorize(httpEvent(request))) as SimpleAnswer
+    this.answers.push(answer)
+    return { ...answer.context, effect: answer.isAuthorized ? 'Allow' : 'Deny' }
+  }
+
+  /** How many of these requests, one after another, are allowed. */
+  async allowed(requests: readonly Request[]): Promise<number> {
+    let allowed = 0
+    for (const request of requests) if ((await this.rest(request)).effect === 'Allow') allowed++
+    return allowed
+  }
+}
+
+/** The same request over and over. */
+export const times = (count: number, request: Request = {}): Request[] => Array.from({ length: count }, () => request)

@@ -1,0 +1,89 @@
+import { parseConfig } from '../lambda/config'
+import { issuesOf } from './policies/issues'
+
+const TABLES = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config' }
+const issuesIn = (environment: Record<string, string>) => issuesOf(() => parseConfig({ ...TABLES, ...environment }))
+
+describe('the environment', () => {
+  it('needs the names of two tables and has defaults for the rest', () => {
+    expect(parseConfig(TABLES)).toEqual({
+      stateTable: 'state',
+      configTable: 'config',
+      endpoint: undefined,
+      configTtlMs: 30_000,
+      deadlineMs: 300,
+      onStoreError: 'local',
+      ipv6Prefix: 56,
+    })
+  })
+
+  it('sets everything', () => {
+    expect(
+      parseConfig({
+        SLUICE_STATE_TABLE: 'arn:aws:dynamodb:us-east-1:123456789012:table/Sluice_State-1.x',
+        SLUICE_CONFIG_TABLE: 'abc',
+        SLUICE_DYNAMODB_ENDPOINT: 'http://localhost:8000',
+        SLUICE_CONFIG_TTL_MS: '5000',
+        SLUICE_DEADLINE_MS: '20',
+        SLUICE_ON_STORE_ERROR: 'deny',
+        SLUICE_IPV6_PREFIX: '64',
+        HOME: '/nowhere',
+      }),
+    ).toEqual({
+      stateTable: 'arn:aws:dynamodb:us-east-1:123456789012:table/Sluice_State-1.x',
+      configTable: 'abc',
+      endpoint: 'http://localhost:8000',
+      configTtlMs: 5000,
+      deadlineMs: 20,
+      onStoreError: 'deny',
+      ipv6Prefix: 64,
+    })
+  })
+
+  it('takes an empty variable for one that is not set', () => {
+    expect(parseConfig({ ...TABLES, SLUICE_DYNAMODB_ENDPOINT: '', SLUICE_DEADLINE_MS: '', SLUICE_ON_STORE_ERROR: '' })).toEqual(
+      parseConfig(TABLES),
+    )
+    expect(issuesIn({ SLUICE_STATE_TABLE: '' })).toEqual(['SLUICE_STATE_TABLE is missing, it must be the name or ARN of a table'])
+  })
+
+  it.each([
+    ['SLUICE_STATE_TABLE', 'ab', 'SLUICE_STATE_TABLE must be the name or ARN of a table, got "ab"'],
+    ['SLUICE_CONFIG_TABLE', 'a b c', 'SLUICE_CONFIG_TABLE must be the name or ARN of a table, got "a b c"'],
+    ['SLUICE_DYNAMODB_ENDPOINT', 'localhost', 'SLUICE_DYNAMODB_ENDPOINT must be a URL such as "http://localhost:8000", got "localhost"'],
+    [
+      'SLUICE_DYNAMODB_ENDPOINT',
+      'localhost:8000',
+      'SLUICE_DYNAMODB_ENDPOINT must be a URL such as "http://localhost:8000", got "localhost:8000"',
+    ],
+    ['SLUICE_DYNAMODB_ENDPOINT', 'ftp://x', 'SLUICE_DYNAMODB_ENDPOINT must be a URL such as "http://localhost:8000", got "ftp://x"'],
+    ['SLUICE_CONFIG_TTL_MS', '0', 'SLUICE_CONFIG_TTL_MS must be an integer from 1 to 86400000, got "0"'],
+    ['SLUICE_CONFIG_TTL_MS', '86400001', 'SLUICE_CONFIG_TTL_MS must be an integer from 1 to 86400000, got "86400001"'],
+    ['SLUICE_CONFIG_TTL_MS', '30s', 'SLUICE_CONFIG_TTL_MS must be an integer from 1 to 86400000, got "30s"'],
+    ['SLUICE_DEADLINE_MS', '19', 'SLUICE_DEADLINE_MS must be an integer from 20 to 9000, got "19"'],
+    ['SLUICE_DEADLINE_MS', '9001', 'SLUICE_DEADLINE_MS must be an integer from 20 to 9000, got "9001"'],
+    ['SLUICE_DEADLINE_MS', '300.5', 'SLUICE_DEADLINE_MS must be an integer from 20 to 9000, got "300.5"'],
+    ['SLUICE_DEADLINE_MS', ' 300', 'SLUICE_DEADLINE_MS must be an integer from 20 to 9000, got " 300"'],
+    ['SLUICE_ON_STORE_ERROR', 'throw', 'SLUICE_ON_STORE_ERROR must be one of local, allow, deny, got "throw"'],
+    ['SLUICE_ON_STORE_ERROR', 'Deny', 'SLUICE_ON_STORE_ERROR must be one of local, allow, deny, got "Deny"'],
+    ['SLUICE_IPV6_PREFIX', '129', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "129"'],
+    ['SLUICE_IPV6_PREFIX', '/56', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "/56"'],
+  ])('%s=%j is wrong, and it says so', (name, value, sentence) => {
+    expect(issuesIn({ [name]: value })).toEqual([sentence])
+  })
+
+  it('reports every mistake at once', () => {
+    expect(issuesOf(() => parseConfig({ SLUICE_DEADLINE_MS: 'x', SLUICE_ON_STORE_ERROR: 'x' }))).toEqual([
+      'SLUICE_STATE_TABLE is missing, it must be the name or ARN of a table',
+      'SLUICE_CONFIG_TABLE is missing, it must be the name or ARN of a table',
+      'SLUICE_DEADLINE_MS must be an integer from 20 to 9000, got "x"',
+      'SLUICE_ON_STORE_ERROR must be one of local, allow, deny, got "x"',
+    ])
+  })
+
+  it('is not repeated at length', () => {
+    for (const issue of issuesIn({ SLUICE_STATE_TABLE: 'x '.repeat(100_000), SLUICE_DYNAMODB_ENDPOINT: 'x'.repeat(100_000) })) {
+      expect(issue.length).toBeLessThan(250)
+    }
+  })
+})

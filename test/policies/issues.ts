@@ -1,0 +1,65 @@
+import { ConfigError } from '../../lambda/errors'
+import { type Policy, type PolicyInput, parsePolicies } from '../../lambda/policies/policy'
+
+/** A policy that is right, with these fields changed; `undefined` leaves one out. */
+export const policy = (changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
+  name: 'per-minute',
+  limit: 60,
+  window: '1m',
+  ...changes,
+})
+
+/** Every mistake in a list of policies. */
+export function issuesIn(policies: unknown, place: readonly string[] = []): string[] {
+  const issues: string[] = []
+  const parsed = parsePolicies(policies, place, issues)
+  expect(parsed.length === 0 || issues.length === 0 || Array.isArray(policies)).toBe(true)
+  return issues
+}
+
+/** The policy, which must be right. */
+export function parsed(changes: Partial<Record<keyof PolicyInput, unknown>> = {}): Policy {
+  const issues: string[] = []
+  const [only] = parsePolicies([policy(changes)], [], issues)
+  expect(issues).toEqual([])
+  return only!
+}
+
+/** What a call reports; it must throw a `ConfigError`. */
+export function issuesOf(call: () => unknown): readonly string[] {
+  let thrown: unknown
+  try {
+    call()
+  } catch (error) {
+    thrown = error
+  }
+  if (!(thrown instanceof ConfigError)) throw new Error(`expected a ConfigError, got ${String(thrown)}`, { cause: thrown })
+  for (const issue of thrown.issues) expect(thrown.message).toContain(issue)
+  return thrown.issues
+}
+
+/** What people, machines and attackers may write where something else is wanted. */
+export const RUBBISH: readonly unknown[] = [
+  null,
+  true,
+  false,
+  0,
+  -1,
+  1.5,
+  Number.NaN,
+  Infinity,
+  '',
+  'x',
+  '__proto__',
+  [],
+  [[]],
+  [null],
+  {},
+  { constructor: 1 },
+  JSON.parse('{"__proto__": {"limit": 1}}'),
+  new Map(),
+  new Date(0),
+  10n,
+  Symbol('s'),
+  () => 1,
+]

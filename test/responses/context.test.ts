@@ -1,0 +1,199 @@
+import fc from 'fast-check'
+import { parseList } from 'structured-headers'
+import { headersFromContext, type Outcome, plain, toContext } from '../../lambda/responses/context'
+import { draft10, NEVER_SECONDS, retryAfter, xRateLimit } from '../../lambda/responses/headers'
+import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, SHAPES, standing } from './decisions'
+
+const FACTS = { shapes: SHAPES, tier: 'free', subject: 'client:abc', now: NOW }
+const NOW_SECONDS = Math.ceil(NOW / 1000)
+
+test('an allowed request', () => {
+  expect(toContext({ decision: ALLOWED, ...FACTS })).toEqual({
+    allowed: true,
+    rateLimited: false,
+    reason: 'ok',
+    policy: 'per-minute',
+    tier: 'free',
+    subject: 'client:abc',
+    limit: 60,
+    remaining: 59,
+    reset: Math.ceil((NOW + 59_001) / 1000),
+    resetAfter: 60,
+    retryAfter: 0,
+    delayMs: 0,
+    degraded: false,
+    detail: '59 of 60 units are left in the policy per-minute.',
+    rateLimit: '"per-minute";r=59;t=60, "per-day";r=8123;t=30126',
+    rateLimitPolicy: '"per-minute";q=60;w=60, "per-day";q=10000;w=86400',
+  })
+})
+
+test('a denied request', () => {
+  expect(toContext({ decision: DENIED, ...FACTS })).toMatchObject({
+    allowed: false,
+    rateLimited: true,
+    reason: 'over-limit',
+    policy: 'per-minute',
+    remaining: 0,
+    reset: NOW_SECONDS + 45,
+    resetAfter: 46,
+    retryAfter: 13,
+    detail: 'The limit of 60 units in the policy per-minute is used up. Try again in 13 seconds.',
+  })
+})
+
+test('a request that can never pass', () => {
+  expect(toContext({ decision: IMPOSSIBLE, ...FACTS })).toMatchObject({
+    retryAfter: NEVER_SECONDS,
+    detail: 'This request costs more than the policy per-minute ever admits: its limit is 60.',
+  })
+})
+
+test('a store that could not be asked', () => {
+  const decision = { ...DENIED, degraded: true, retryAfterMs: 1_000 }
+  expect(toContext({ decision, reason: 'unavailable', ...FACTS })).toMatchObject({
+    allowed: false,
+    rateLimited: false,
+    degraded: true,
+    detail: 'The limit cannot be checked at the moment. Try again in 1 second.',
+  })
+})
+
+test('a request that waits for its turn is told how long in whole milliseconds', () => {
+  const decision = decisionOf('queue', { queue: standing({ delayMs: 12.5 }) })
+  expect(toContext({ decision, now: NOW })).toMatchObject({ allowed: true, delayMs: 13 })
+})
+
+test('an uncounted request is allowed and has no numbers', () => {
+  expect(toContext({ reason: 'uncounted', now: NOW })).toEqual({
+    allowed: true,
+    rateLimited: false,
+    reason: 'uncounted',
+    policy: '',
+    tier: '',
+    subject: '',
+    limit: 0,
+    remaining: 0,
+    reset: NOW_SECONDS,
+    resetAfter: 0,
+    retryAfter: 0,
+    delayMs: 0,
+    degraded: false,
+    detail: 'This request is not counted.',
+    rateLimit: '',
+    rateLimitPolicy: '',
+  })
+})
+
+test('what was not decided is malformed and denied', () => {
+  expect(toContext({ now: NOW })).toMatchObject({
+    allowed: false,
+    rateLimited: false,
+    reason: 'malformed',
+    retryAfter: 1,
+    detail: 'This request cannot be understood.',
+  })
+})
+
+describe('what API Gateway requires', () => {
+  const outcomes: [string, Outcome][] = [
+    ['allowed', { decision: ALLOWED, ...FACTS }],
+    ['denied', { decision: DENIED, ...FACTS }],
+    ['impossible', { decision: IMPOSSIBLE, now: NOW }],
+    ['uncounted', { reason: 'uncounted', now: NOW }],
+    ['malformed', { reason: 'malformed', now: NOW }],
+  ]
+  const keys = Object.keys(toContext({ now: NOW }))
+
+  test.each(outcomes)('%s: every key is there, letters and digits only, with a value that is flat and finite', (_, outcome) => {
+    const context = toContext(outcome)
+    expect(Object.keys(context)).toEqual(keys)
+    for (const [key, value] of Object.entries(context)) {
+      expect(key).toMatch(/^[A-Za-z0-9]+$/)
+      expect(['string', 'boolean'].includes(typeof value) || Number.isSafeInteger(value)).toBe(true)
+    }
+  })
+
+  test('whatever the names, strings are safe in headers and, but for the two lists, in JSON strings', () => {
+    const text = fc.oneof(
+      fc.string({ unit: 'binary', maxLength: 400 }),
+      fc.constantFrom('"', '\\', '\r\n', '$context.authorizer.tier', '\u2028'),
+    )
+    fc.assert(
+      fc.property(text, text, text, (policy, tier, subject) => {
+        const decision = decisionOf('__proto__x', { __proto__x: standing({ allowed: false, retryAfterMs: 5 }) })
+        const shapes = [{ name: policy, limit: 1, windowMs: 1 }]
+        const { rateLimit, rateLimitPolicy, ...others } = toContext({ decision: { ...decision, policy }, shapes, tier, subject, now: NOW })
+        expect(parseList(rateLimit)).toEqual([])
+        expect(parseList(rateLimitPolicy)).toHaveLength(1)
+        for (const value of Object.values(others)) {
+          if (typeof value !== 'string') continue
+          expect(value).toMatch(/^[ -~]*$/)
+          expect(value).not.toContain('$')
+          expect(JSON.parse(`"${value}"`)).toBe(value)
+          expect(value.length).toBeLessThanOrEqual(512)
+        }
+      }),
+    )
+  })
+
+  test('the largest context stays under the 8 KB of a WebSocket answer', () => {
+    const shapes = Array.from({ length: 300 }, (_, index) => ({ name: `"${index}`, limit: 1e15, windowMs: 1e15 }))
+    const policies = Object.fromEntries(shapes.map(({ name }) => [name, standing({ remaining: 1e15 })]))
+    const decision = { ...decisionOf(shapes[0]!.name, policies), policy: '"'.repeat(1_000) }
+    const context = toContext({ decision, shapes, tier: 'é'.repeat(1_000), subject: 'x'.repeat(1_000), now: NOW })
+    expect(JSON.stringify(context).length).toBeLessThan(7_000)
+  })
+})
+
+test.each([
+  ['per-minute', 'per-minute'],
+  ['ip:2001:db8:1234:5600::/56', 'ip:2001:db8:1234:5600::/56'],
+  ['a"b\\c$d\ne', 'a_b_c_d_e'],
+  ['größe 🙂', 'gr__e _'],
+  [' spaced ', 'spaced'],
+  ['x'.repeat(129), 'x'.repeat(128)],
+])('%j is written plainly as %j', (text, written) => expect(plain(text)).toBe(written))
+
+describe('headers for a backend to copy', () => {
+  test.each([
+    ['allowed', ALLOWED],
+    ['denied', DENIED],
+    ['impossible', IMPOSSIBLE],
+  ])('%s: the same as made from the decision itself', (_, decision) => {
+    const expected = { ...xRateLimit(decision, NOW), ...draft10(decision, SHAPES), ...retryAfter(decision) }
+    const context = toContext({ decision, ...FACTS })
+    expect(headersFromContext(context)).toEqual(expected)
+    expect(headersFromContext(asStrings(context))).toEqual(expected)
+  })
+
+  test('none for what was not counted', () => {
+    expect(headersFromContext(toContext({ reason: 'uncounted', now: NOW }))).toEqual({})
+  })
+
+  test('no list for policies that were not told about', () => {
+    const { RateLimit, 'RateLimit-Policy': policy, ...others } = headersFromContext(toContext({ decision: ALLOWED, now: NOW }))
+    expect([RateLimit, policy, Object.keys(others).length]).toEqual([undefined, undefined, 3])
+  })
+
+  test('no value that would break out of its header', () => {
+    expect(
+      headersFromContext({ policy: 'p', limit: '1\r\nX-Evil: 1', remaining: 'ä', reset: {}, retryAfter: null, rateLimit: true }),
+    ).toEqual({})
+  })
+
+  test('none, and no error, without Sluice in front', () => {
+    for (const context of [undefined, null, 'policy', 7, {}, [], { policy: 7 }]) expect(headersFromContext(context)).toEqual({})
+    fc.assert(
+      fc.property(fc.anything({ withNullPrototype: true }), (value) => {
+        headersFromContext(value)
+        headersFromContext({ policy: 'p', limit: value, retryAfter: value })
+      }),
+    )
+  })
+})
+
+/** As a REST API hands a context to its backend. */
+function asStrings(context: object) {
+  return Object.fromEntries(Object.entries(context).map(([key, value]) => [key, String(value)]))
+}

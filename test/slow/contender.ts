@@ -1,0 +1,66 @@
+import type { PolicyInput, Standing } from '../../lambda/limiter'
+import { createLimiter, DynamoDbStore } from '../../lambda/limiter'
+import { connect } from '../../local/dynamodb'
+
+/** What one process is to do: `requests` for one subject, as many of them at a time as it has `lanes`. */
+export interface Job {
+  readonly endpoint: string
+  readonly tableName: string
+  readonly subject: string
+  readonly policies: readonly PolicyInput[]
+  readonly requests: number
+  readonly lanes: number
+}
+
+export interface Tally {
+  /** What each admitted request was told of each policy. */
+  readonly admitted: readonly Readonly<Record<string, Standing>>[]
+  readonly denied: number
+  /** Everything that was thrown, and decisions that did not come from the store. */
+  readonly failures: readonly string[]
+  /** Requests that DynamoDB got. */
+  readonly calls: number
+}
+
+/** One of several processes that take from one subject at the same time, each on its own: nothing is shared but the table. */
+process.on('message', async (job: Job) => process.send!(await contend(job)))
+process.on('disconnect', () => process.exit())
+process.send!('ready')
+
+async function contend({ endpoint, tableName, subject, policies, requests, lanes }: Job): Promise<Tally> {
+  const client = connect(endpoint)
+  let calls = 0
+  client.middlewareStack.add(
+    (next) => (request) => {
+      calls++
+      return next(request)
+    },
+    { step: 'finalizeRequest' },
+  )
+  const limiter = createLimiter({
+    store: new DynamoDbStore({ client, tableName }),
+    policies,
+    deadlineMs: 120_000, // the answer is looked for here, not its speed
+    onStoreError: 'throw',
+  })
+
+  const admitted: Readonly<Record<string, Standing>>[] = []
+  const failures: string[] = []
+  let denied = 0
+  let left = requests
+  const lane = async () => {
+    while (left-- > 0) {
+      try {
+        const decision = await limiter.take(subject)
+        if (decision.degraded) failures.push('degraded')
+        else if (decision.allowed) admitted.push(decision.policies)
+        else denied++
+      } catch (error) {
+        failures.push(String(error))
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  client.destroy()
+  return { admitted, denied, failures, calls }
+}

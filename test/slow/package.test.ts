@@ -1,0 +1,171 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Engine } from '../../local/engines/engine'
+import { startEngine } from '../../local/engines/start-engine'
+
+const ROOT = join(__dirname, '..', '..')
+const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+
+/** What belongs in the package, and nothing else does. */
+const SHIPPED = [
+  /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|tiers\.yaml)$/,
+  /^dist\/lambda\/((algorithms|limiter|policies|state)\/[a-z-]+|clock|decision|errors)\.(js|d\.ts)$/,
+]
+const MOST_KB_PACKED = 100
+
+const EXPORTED = [
+  'ConfigError',
+  'CostError',
+  'DynamoDbStore',
+  'MemoryStore',
+  'SluiceError',
+  'StoreUnavailableError',
+  'SubjectError',
+  'createLimiter',
+  'createStateTable',
+]
+
+/** Takes until the limit, and says how many passed and what stopped the next. */
+const TAKE_THREE = `
+  const limiter = createLimiter({ store: new MemoryStore(), policies: [{ name: 'per-minute', limit: 2, window: '1m' }] })
+  const decide = async () => [await limiter.take('a'), await limiter.take('a'), await limiter.take('a')]
+  decide().then((decisions) => console.log(decisions.map(({ allowed, policy }) => policy + ' ' + allowed).join()))`
+const TWO_OF_THREE = 'per-minute true,per-minute true,per-minute false\n'
+
+/** A user's program that says the name of every type that it can reach. */
+const TYPED = `
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { ConfigError, createLimiter, createStateTable, type Decision, DynamoDbStore, type Limiter, type LimiterOptions, MemoryStore,
+  type PolicyInput, type Standing, type StateStore, StoreUnavailableError } from 'sluice/limiter'
+import { storeContract } from 'sluice/store-contract'
+
+export async function main(client: DynamoDBClient): Promise<Standing | undefined> {
+  await createStateTable(client, 'table')
+  const policies: PolicyInput[] = [{ name: 'p', algorithm: 'gcra', limit: 1, window: '1s', burst: 2 }]
+  const stores: StateStore[] = [new DynamoDbStore({ client, tableName: 'table' }), new MemoryStore()]
+  const options: LimiterOptions = { store: stores[0]!, policies, clock: () => Date.now() }
+  const limiter: Limiter = createLimiter(options)
+  const decision: Decision = await limiter.take('a', { cost: 1 })
+  const numbers: number = decision.limit + decision.remaining + decision.resetAfterMs + decision.retryAfterMs + decision.delayMs
+  const { allowed, degraded }: { allowed: boolean; degraded: boolean } = decision
+  for (const { name, run } of storeContract) await run(stores[name.length % 2]!)
+  return numbers > 0 && allowed && !degraded ? decision.policies.p : undefined
+}
+
+export const issuesOf = (error: unknown): readonly string[] =>
+  error instanceof ConfigError ? error.issues : error instanceof StoreUnavailableError ? [error.reason] : []
+
+// @ts-expect-error: an algorithm that does not exist
+export const wrong: PolicyInput = { name: 'p', algorithm: 'guess', limit: 1, window: '1s' }
+`
+
+describe('the package, installed from its tarball in an empty project', () => {
+  const project = mkdtempSync(join(tmpdir(), 'sluice-package-'))
+  let packed: { filename: string; size: number; files: { path: string }[] }
+
+  beforeAll(async () => {
+    packed = JSON.parse(await run(ROOT, 'npm', ['pack', '--json', '--pack-destination', project]))[0]
+    write('package.json', '{ "private": true }')
+    const beside = ['@aws-sdk/client-dynamodb', '@types/node'].map((name) => `${name}@${devDependencies[name]}`)
+    await run(project, 'npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', `./${packed.filename}`, ...beside])
+  }, 180_000)
+  afterAll(() => rmSync(project, { recursive: true, force: true }))
+
+  const write = (name: string, text: string) => writeFileSync(join(project, name), text)
+
+  it('holds the library with its types and papers, and nothing else', () => {
+    const paths = packed.files.map(({ path }) => path)
+    expect(paths.filter((path) => !SHIPPED.some((pattern) => pattern.test(path)))).toEqual([])
+    expect(paths).toEqual(
+      expect.arrayContaining(['LICENSE', 'README.md', 'dist/lambda/limiter/index.js', 'dist/lambda/limiter/index.d.ts']),
+    )
+    expect(packed.size).toBeLessThan(MOST_KB_PACKED * 1024)
+  })
+
+  it('tells nothing of the machine that packed it', () => {
+    const installed = join(project, 'node_modules', 'sluice')
+    const files = readdirSync(installed, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    const telling = files.filter((file) => readFileSync(join(file.parentPath, file.name), 'utf8').includes(ROOT))
+    expect(telling.map(({ name }) => name)).toEqual([])
+  })
+
+  it('needs no package beside valibot and the AWS SDK', () => {
+    const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(project, 'node_modules', 'sluice', 'package.json'), 'utf8'))
+    expect(Object.keys({ ...dependencies, ...peerDependencies })).toEqual(['valibot', '@aws-sdk/client-dynamodb'])
+  })
+
+  it('is required from CommonJS', async () => {
+    write('program.cjs', `const { createLimiter, MemoryStore } = require('sluice/limiter')\n${TAKE_THREE}`)
+    expect(await run(project, 'node', ['program.cjs'])).toBe(TWO_OF_THREE)
+  })
+
+  it('is imported from an ES module, by the names of its exports', async () => {
+    write('program.mjs', `import { ${EXPORTED.join(', ')} } from 'sluice/limiter'\n${TAKE_THREE}`)
+    expect(await run(project, 'node', ['program.mjs'])).toBe(TWO_OF_THREE)
+  })
+
+  it('exports what the documentation names, and no more', async () => {
+    write('names.cjs', `console.log(Object.keys(require('sluice/limiter')).sort().join())`)
+    expect(await run(project, 'node', ['names.cjs'])).toBe(`${EXPORTED.join()}\n`)
+  })
+
+  it('brings the store contract, for stores that users write', async () => {
+    write(
+      'contract.mjs',
+      `import { MemoryStore } from 'sluice/limiter'
+       import { storeContract } from 'sluice/store-contract'
+       for (const { run } of storeContract) await run(new MemoryStore())
+       console.log(storeContract.length > 0)`,
+    )
+    expect(await run(project, 'node', ['contract.mjs'])).toBe('true\n')
+  })
+
+  it.each([
+    ['nodenext', ['typed.mts', 'typed.cts'], ['--module', 'nodenext']],
+    // Checking the SDK's own types takes most of the time, and once is enough.
+    ['node16', ['typed.mts', 'typed.cts'], ['--module', 'node16', '--skipLibCheck']],
+    ['bundler', ['typed.mts', 'typed.cts'], ['--module', 'esnext', '--moduleResolution', 'bundler', '--skipLibCheck']],
+    ['node10', ['typed.ts'], ['--module', 'commonjs', '--moduleResolution', 'node10', '--ignoreDeprecations', '6.0', '--skipLibCheck']],
+  ] as const)('compiles with the types it brings: strict, module resolution %s', async (_, files, options) => {
+    for (const file of files) write(file, TYPED)
+    expect(await compile([...options, ...files])).toBe('')
+  })
+
+  describe("the README's example", () => {
+    let engine: Engine
+    beforeAll(async () => {
+      engine = await startEngine({})
+    })
+    afterAll(async () => engine?.stop())
+
+    it('compiles, and runs as it stands, without API Gateway', async () => {
+      const blocks = readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/^```ts\n(.*?)^```/gms)
+      const example = [...blocks].map(([, code]) => code!).find((code) => code.includes("'sluice/limiter'"))
+      write('example.mts', example!)
+      expect(await compile(['--module', 'nodenext', '--noEmit', 'false', 'example.mts'])).toBe('')
+      await run(project, 'node', ['example.mjs'], {
+        AWS_ENDPOINT_URL: engine.endpoint,
+        AWS_REGION: 'us-east-1',
+        AWS_ACCESS_KEY_ID: 'local',
+        AWS_SECRET_ACCESS_KEY: 'local',
+      })
+    })
+  })
+
+  /** What the compiler has to say. */
+  const compile = (args: readonly string[]) =>
+    run(project, 'node', [require.resolve('typescript/bin/tsc'), '--strict', '--noEmit', '--target', 'es2022', '--types', 'node', ...args])
+})
+
+/** What a command prints; throws that together with its errors when it fails. */
+async function run(cwd: string, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
+  try {
+    return (await promisify(execFile)(command, args, { cwd, env: { ...process.env, ...env }, maxBuffer: 64 * 2 ** 20 })).stdout
+  } catch (error) {
+    const { message, stdout } = error as Error & { stdout?: string }
+    throw new Error([message, stdout].join('\n'))
+  }
+}

@@ -1,0 +1,223 @@
+import { unmarshall } from '@aws-sdk/util-dynamodb'
+import { hashApiKey } from '../../lambda/identity/api-key'
+import { Clients } from '../../lambda/tiers/clients'
+import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled } from './fake-table'
+
+const TTL_MS = 30_000
+const HASH = hashApiKey('key of alice')
+const ALICE = { id: 'alice', tier: 'free' }
+
+let table: FakeTable
+let clock: FakeClock
+let log: FakeLog
+let clients: Clients
+
+beforeEach(() => {
+  table = new FakeTable()
+  clock = new FakeClock()
+  log = new FakeLog()
+  clients = new Clients({ client: table.client, tableName: 'config', clock: clock.read, ttlMs: TTL_MS, deadlineMs: 2000, log: log.write })
+})
+
+const found = (item: Record<string, unknown>) => ({ Item: itemsOf([item])[0] })
+const NOTHING = {}
+
+async function findNow(output: Record<string, unknown>, hash = HASH) {
+  table.answers = () => output
+  const client = await clients.find(hash)
+  await settled()
+  table.answers = undefined
+  return client
+}
+
+describe('a client', () => {
+  it('is looked up by one GetItem under the hash of its key', async () => {
+    expect(await findNow(found(ALICE))).toEqual(ALICE)
+    expect(table.calls).toHaveLength(1)
+    expect(table.calls[0]!.name).toBe('GetItemCommand')
+    expect(table.calls[0]!.input).toMatchObject({ TableName: 'config' })
+    expect(unmarshall(table.calls[0]!.input.Key as never)).toEqual({ pk: `client#${HASH}`, sk: 'client' })
+    expect(table.calls[0]!.signal).toBeInstanceOf(AbortSignal)
+  })
+
+  it('has an id and a tier, and other fields mean nothing yet', async () => {
+    expect(await findNow(found({ pk: 'x', sk: 'client', ...ALICE, note: 'since 2024', balance: 10 }))).toEqual(ALICE)
+  })
+
+  it('is looked up once, however many ask at the same time', async () => {
+    const waiting = Array.from({ length: 50 }, () => clients.find(HASH))
+    await settled()
+    expect(table.calls).toHaveLength(1)
+    await table.calls[0]!.answer(found(ALICE))
+    for (const client of await Promise.all(waiting)) expect(client).toEqual(ALICE)
+    expect(table.calls).toHaveLength(1)
+  })
+
+  it('is not looked up again until its answer is old, and then once, while all are answered at once', async () => {
+    await findNow(found(ALICE))
+    clock.now += TTL_MS - 1
+    expect(await clients.find(HASH)).toEqual(ALICE)
+    expect(table.calls).toHaveLength(1)
+
+    clock.now += 1
+    for (let request = 0; request < 50; request++) {
+      const answer = clients.find(HASH)
+      expect(await isSettled(answer)).toBe(true)
+      expect(await answer).toEqual(ALICE)
+    }
+    expect(table.calls).toHaveLength(2)
+    await table.calls[1]!.answer(found({ ...ALICE, tier: 'pro' }))
+    expect(await clients.find(HASH)).toEqual({ ...ALICE, tier: 'pro' })
+    clock.now += TTL_MS - 1
+    await clients.find(HASH)
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('is looked up again when the clock has stepped back', async () => {
+    await findNow(found(ALICE))
+    clock.now -= 1
+    expect(await clients.find(HASH)).toEqual(ALICE)
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('that was deleted is nobody once that is known', async () => {
+    await findNow(found(ALICE))
+    clock.now += TTL_MS
+    expect(await findNow(NOTHING)).toEqual(ALICE)
+    expect(await clients.find(HASH)).toBeUndefined()
+    expect(table.calls).toHaveLength(2)
+  })
+})
+
+describe('a key that nobody has', () => {
+  it('is remembered as well, for as long', async () => {
+    expect(await findNow(NOTHING)).toBeUndefined()
+    clock.now += TTL_MS - 1
+    expect(await clients.find(HASH)).toBeUndefined()
+    expect(table.calls).toHaveLength(1)
+    clock.now += 1
+    expect(await findNow(found(ALICE))).toEqual(ALICE)
+    expect(await clients.find(HASH)).toEqual(ALICE)
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('pushes no client out, and what is remembered of tens of thousands is bounded', async () => {
+    const hashes = Array.from({ length: 100 }, (_, i) => hashApiKey(`client ${i}`))
+    for (const [i, hash] of hashes.entries()) await findNow(found({ id: `client-${i}`, tier: 'free' }), hash)
+    table.answers = () => NOTHING
+    for (let made = 0; made < 25_000; made++) await clients.find(`made up ${made}`)
+    const calls = table.calls.length
+    expect(calls).toBe(100 + 25_000)
+
+    for (const [i, hash] of hashes.entries()) expect(await clients.find(hash)).toEqual({ id: `client-${i}`, tier: 'free' })
+    for (let made = 15_000; made < 25_000; made++) await clients.find(`made up ${made}`)
+    expect(table.calls).toHaveLength(calls)
+    await clients.find('made up 14999')
+    expect(table.calls).toHaveLength(calls + 1)
+    expect(remembered(clients)).toEqual([100, 10_000, 0])
+  })
+
+  it('nor does a flood of clients grow without bound', async () => {
+    table.answers = (call) => found({ id: String(unmarshall(call.input.Key as never).pk), tier: 'free' })
+    for (let client = 0; client < 10_001; client++) await clients.find(`client ${client}`)
+    expect(remembered(clients)).toEqual([10_000, 0, 0])
+    await clients.find('client 10000')
+    expect(table.calls).toHaveLength(10_001)
+    await clients.find('client 0') // the one looked up longest ago
+    expect(table.calls).toHaveLength(10_002)
+  })
+})
+
+/** Sizes of all maps that it keeps. */
+const remembered = (of: Clients): number[] => Object.values(of).flatMap((value) => (value instanceof Map ? [value.size] : []))
+
+describe('a client whose item is wrong', () => {
+  it.each([
+    [{ id: '', tier: 'free' }, ['id must be a text of 1 to 256 characters, got "" (client)']],
+    [{ id: 'x'.repeat(257), tier: 'free' }, [expect.stringMatching(/^id must be a text of 1 to 256 characters, got "x{60}…" \(client\)$/)]],
+    [{ id: 7, tier: 'free' }, ['id must be a text of 1 to 256 characters, got 7 (client)']],
+    [{ id: 'alice' }, ['tier must be the name of a tier, got undefined (client)']],
+    [{ id: 'alice', tier: '' }, ['tier must be the name of a tier, got "" (client)']],
+    [
+      { id: ['alice'], tier: null },
+      ['id must be a text of 1 to 256 characters, got a list (client)', 'tier must be the name of a tier, got null (client)'],
+    ],
+  ])('%j is told, and is nobody where it never was right', async (item, issues) => {
+    expect(await findNow(found(item))).toBeUndefined()
+    expect(log.entries).toEqual([{ level: 'error', message: 'a client in the config table is wrong', details: { keyHash: HASH, issues } }])
+    await clients.find(HASH)
+    expect(table.calls).toHaveLength(1)
+  })
+
+  it('stays who it was', async () => {
+    await findNow(found(ALICE))
+    for (const broken of [found({ id: 'alice' }), { Item: { id: { N: '1e500' } } }, { Item: { id: { X: 'unknown type' } } }]) {
+      clock.now += TTL_MS
+      await findNow(broken)
+      expect(await clients.find(HASH)).toEqual(ALICE)
+    }
+    expect(log.entries).toHaveLength(3)
+    expect(table.calls).toHaveLength(4)
+    clock.now += TTL_MS
+    await findNow(found({ ...ALICE, tier: 'pro' }))
+    expect(await clients.find(HASH)).toEqual({ ...ALICE, tier: 'pro' })
+  })
+
+  it('may hold a number that no program can, beside an id and a tier that are right', async () => {
+    expect(await findNow({ Item: { id: { S: 'alice' }, tier: { S: 'free' }, phone: { N: '12345678901234567890123' } } })).toEqual(ALICE)
+    expect(log.entries).toEqual([])
+  })
+})
+
+describe('a look-up that fails', () => {
+  const failure = Object.assign(new Error('throttled'), { name: 'ThrottlingException' })
+
+  it('leaves a client who it was, and is not repeated within a second', async () => {
+    await findNow(found(ALICE))
+    clock.now += TTL_MS
+    table.answers = () => {
+      throw failure
+    }
+    for (let request = 0; request < 100; request++) {
+      expect(await clients.find(HASH)).toEqual(ALICE)
+      await settled()
+      clock.now += 100
+    }
+    expect(table.calls).toHaveLength(1 + 10)
+    expect(log.entries).toHaveLength(10)
+    expect(log.entries[0]).toEqual({
+      level: 'error',
+      message: 'a client cannot be looked up',
+      details: { table: 'config', error: 'throttled', name: 'ThrottlingException', reason: undefined },
+    })
+    expect(await findNow(found({ ...ALICE, tier: 'pro' }))).toEqual(ALICE)
+    expect(await clients.find(HASH)).toEqual({ ...ALICE, tier: 'pro' })
+  })
+
+  it('of a key that is not known yet finds nobody, for this request only', async () => {
+    const first = [clients.find(HASH), clients.find(HASH)]
+    await settled()
+    await table.calls[0]!.fail(failure)
+    expect(await Promise.all(first)).toEqual([undefined, undefined])
+    expect(await findNow(found(ALICE))).toEqual(ALICE)
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('of a key that nobody had leaves it nobody’s', async () => {
+    await findNow(NOTHING)
+    clock.now += TTL_MS
+    table.answers = () => {
+      throw failure
+    }
+    expect(await clients.find(HASH)).toBeUndefined()
+    expect(await clients.find(HASH)).toBeUndefined()
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it.each([undefined, null, 5, { Item: null }, { Item: 5 }, { Item: [] }, { Item: { id: null } }])(
+    'or answers %j finds nobody',
+    async (output) => {
+      expect(await findNow(output as never)).toBeUndefined()
+    },
+  )
+})

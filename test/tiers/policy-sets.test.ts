@@ -1,0 +1,314 @@
+import type { PolicySet } from '../../lambda/policies/tiers'
+import { PolicySets } from '../../lambda/tiers/policy-sets'
+import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled, tierItem } from './fake-table'
+
+const TTL_MS = 30_000
+
+let table: FakeTable
+let clock: FakeClock
+let log: FakeLog
+let sets: PolicySets
+
+beforeEach(() => {
+  table = new FakeTable()
+  clock = new FakeClock()
+  log = new FakeLog()
+  sets = new PolicySets({ client: table.client, tableName: 'config', clock: clock.read, ttlMs: TTL_MS, deadlineMs: 2000, log: log.write })
+})
+
+const page = (...items: Record<string, unknown>[]) => ({ Items: itemsOf(items) })
+const limitOf = (set: PolicySet | undefined, tier = 'anonymous') => set?.tiers.get(tier)?.policies[0]?.limit
+
+/** The set in force, with the table answering at once. */
+async function readNow(...items: Record<string, unknown>[]): Promise<PolicySet | undefined> {
+  table.answers = () => page(...items)
+  const set = await sets.current()
+  await settled()
+  table.answers = undefined
+  return set
+}
+
+/** Reads again after the time to live, and returns what is in force then. */
+async function readLater(...items: Record<string, unknown>[]): Promise<PolicySet | undefined> {
+  clock.now += TTL_MS
+  await readNow(...items)
+  return sets.current()
+}
+
+describe('the policy set', () => {
+  it('is read by one Query on one partition, consistently and within a deadline', async () => {
+    await readNow(tierItem('anonymous', 20))
+    expect(table.calls).toHaveLength(1)
+    expect(table.calls[0]!.name).toBe('QueryCommand')
+    expect(table.calls[0]!.input).toEqual({
+      TableName: 'config',
+      KeyConditionExpression: 'pk = :set',
+      ExpressionAttributeValues: { ':set': { S: 'policy-set' } },
+      ConsistentRead: true,
+      ExclusiveStartKey: undefined,
+    })
+    expect(table.calls[0]!.signal).toBeInstanceOf(AbortSignal)
+  })
+
+  it('has the tiers and routes of the table', async () => {
+    const set = await readNow(
+      tierItem('anonymous', 20, { by: 'ip' }),
+      tierItem('free', 60),
+      { pk: 'policy-set', sk: 'route#POST /batch', cost: 5 },
+      { pk: 'policy-set', sk: 'route#GET /a#b' },
+    )
+    expect([...set!.tiers.keys()]).toEqual(['anonymous', 'free'])
+    expect([limitOf(set), limitOf(set, 'free')]).toEqual([20, 60])
+    expect(set!.routes.map(({ pattern, cost }) => [pattern.text, cost])).toEqual([['POST /batch', 5]])
+    expect(log.entries).toEqual([
+      expect.objectContaining({ details: { item: 'route#GET /a#b', issues: [expect.stringContaining('route "GET /a#b"')] } }),
+    ])
+  })
+
+  it('is waited for at the start, by everybody together', async () => {
+    const waiting = [sets.current(), sets.current(), sets.current()]
+    await settled()
+    expect(table.calls).toHaveLength(1)
+    expect(await isSettled(Promise.race(waiting))).toBe(false)
+    await table.calls[0]!.answer(page(tierItem('anonymous', 20)))
+    const [one, ...others] = await Promise.all(waiting)
+    expect(limitOf(one)).toBe(20)
+    for (const other of others) expect(other).toBe(one)
+    expect(table.calls).toHaveLength(1)
+  })
+
+  it('is not read again until it is old', async () => {
+    const set = await readNow(tierItem('anonymous', 20))
+    for (let second = 0; second < 30; second++) {
+      expect(await sets.current()).toBe(set)
+      clock.now += second < 29 ? 1000 : 999
+    }
+    expect(table.calls).toHaveLength(1)
+    clock.now += 1
+    await sets.current()
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('serves while it is read again, once, and no request waits for that', async () => {
+    const old = await readNow(tierItem('anonymous', 20))
+    clock.now += TTL_MS
+    for (let request = 0; request < 100; request++) {
+      const answer = sets.current()
+      expect(await isSettled(answer)).toBe(true)
+      expect(await answer).toBe(old)
+    }
+    expect(table.calls).toHaveLength(2)
+    await table.calls[1]!.answer(page(tierItem('anonymous', 30)))
+    expect(limitOf(await sets.current())).toBe(30)
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('counts its age from when it arrived, one reading per time to live', async () => {
+    await readNow(tierItem('anonymous', 20))
+    for (let step = 1; step <= 5; step++) {
+      clock.now += TTL_MS
+      await sets.current()
+      clock.now += 700 // the answer takes its time
+      await table.calls[step]!.answer(page(tierItem('anonymous', 20 + step)))
+      expect(limitOf(await sets.current())).toBe(20 + step)
+      clock.now += TTL_MS - 1
+      await sets.current()
+      expect(table.calls).toHaveLength(step + 1)
+      clock.now -= TTL_MS - 1
+    }
+  })
+
+  it('is read again when the clock has stepped back behind it', async () => {
+    await readNow(tierItem('anonymous', 20))
+    clock.now -= 1
+    await sets.current()
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('comes in pages', async () => {
+    const answer = sets.current()
+    await settled()
+    const key = { pk: { S: 'policy-set' }, sk: { S: 'tier#anonymous' } }
+    await table.calls[0]!.answer({ ...page(tierItem('anonymous', 20)), LastEvaluatedKey: key })
+    expect(table.calls[1]!.input).toMatchObject({ ExclusiveStartKey: key })
+    await table.calls[1]!.answer({ LastEvaluatedKey: key }) // a page may be empty
+    await table.calls[2]!.answer(page(tierItem('free', 60)))
+    expect([...(await answer)!.tiers.keys()]).toEqual(['anonymous', 'free'])
+    expect(new Set(table.calls.map(({ signal }) => signal)).size).toBe(1) // one deadline for all of them
+  })
+
+  it('is not taken in part: a page that fails leaves the old one in force', async () => {
+    const old = await readNow(tierItem('anonymous', 20))
+    clock.now += TTL_MS
+    await sets.current()
+    await table.calls[1]!.answer({ ...page(tierItem('anonymous', 30)), LastEvaluatedKey: {} })
+    await table.calls[2]!.fail(new Error('gone'))
+    expect(await sets.current()).toBe(old)
+  })
+
+  it('of more items than people write is none', async () => {
+    const old = await readNow(tierItem('anonymous', 20))
+    clock.now += TTL_MS
+    const thousand = itemsOf(Array.from({ length: 1000 }, (_, i) => ({ pk: 'policy-set', sk: `route#GET /${i}` })))
+    table.answers = () => ({ Items: thousand, LastEvaluatedKey: {} })
+    await sets.current()
+    await settled()
+    expect(table.calls).toHaveLength(1 + 6)
+    expect(await sets.current()).toBe(old)
+    expect(log.entries[0]).toMatchObject({
+      message: 'the config table cannot be read',
+      details: { error: 'a policy set has at most 5000 tiers and routes, this one has more' },
+    })
+  })
+})
+
+describe('a table that fails', () => {
+  it('leaves the set in force, however long, and is not asked more than once a second', async () => {
+    const old = await readNow(tierItem('anonymous', 20))
+    table.answers = () => {
+      throw Object.assign(new Error('no such table'), { name: 'ResourceNotFoundException' })
+    }
+    clock.now += TTL_MS
+    for (let request = 0; request < 100; request++) {
+      expect(await sets.current()).toBe(old)
+      await settled()
+      clock.now += 100
+    }
+    expect(table.calls).toHaveLength(1 + 10)
+    expect(log.entries).toHaveLength(10)
+    expect(log.entries[0]).toEqual({
+      level: 'error',
+      message: 'the config table cannot be read',
+      details: { table: 'config', error: 'no such table', name: 'ResourceNotFoundException', reason: undefined },
+    })
+    expect(limitOf(await readLater(tierItem('anonymous', 30)))).toBe(30)
+  })
+
+  it('at the start leaves nothing to decide by, for a second at a time, and then all of it', async () => {
+    const first = [sets.current(), sets.current()]
+    await settled()
+    await table.calls[0]!.fail(new Error('slow'))
+    expect(await Promise.all(first)).toEqual([undefined, undefined])
+    clock.now += 999
+    expect(await sets.current()).toBeUndefined()
+    expect(table.calls).toHaveLength(1)
+    clock.now += 1
+    expect(limitOf(await readNow(tierItem('anonymous', 20)))).toBe(20)
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('is asked again at once when the clock has stepped back', async () => {
+    table.answers = () => {
+      throw new Error('slow')
+    }
+    expect(await sets.current()).toBeUndefined()
+    clock.now -= 1
+    expect(limitOf(await readNow(tierItem('anonymous', 20)))).toBe(20)
+  })
+
+  it('that answers with rubbish is a table that fails or a set without mistakes, and nothing is thrown', async () => {
+    const old = await readNow(tierItem('anonymous', 20))
+    for (const rubbish of [
+      undefined,
+      null,
+      {},
+      { Items: null },
+      { Items: [] },
+      { Items: [{}] },
+      { Items: [null] },
+      { Items: [{ sk: { S: 'tier#free' } }] },
+      { Items: 5 },
+    ]) {
+      clock.now += TTL_MS
+      table.answers = () => rubbish as never
+      await sets.current()
+      await settled()
+      expect(limitOf(await sets.current())).toBe(limitOf(old))
+    }
+  })
+})
+
+describe('an item that is wrong', () => {
+  const free = (set: PolicySet | undefined) => limitOf(set, 'free')
+
+  it('keeps its last good version while the others change, and is told by item, field, got and wanted', async () => {
+    await readNow(tierItem('anonymous', 20), tierItem('free', 60))
+    const set = await readLater(tierItem('anonymous', 21), tierItem('free', 'sixty'))
+    expect([limitOf(set), free(set)]).toEqual([21, 60])
+    expect(log.entries).toEqual([
+      {
+        level: 'error',
+        message: 'an item of the config table is wrong, its last good version stays',
+        details: {
+          item: 'tier#free',
+          issues: ['limit must be a positive integer, got "sixty" (item "tier#free", tier "free", policy "per-minute")'],
+        },
+      },
+    ])
+  })
+
+  it('keeps it reading after reading, until it is right again', async () => {
+    await readNow(tierItem('anonymous', 20), tierItem('free', 60))
+    for (let turn = 0; turn < 3; turn++) expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 0)))).toBe(60)
+    expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 70)))).toBe(70)
+    expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 0)))).toBe(70)
+  })
+
+  it('has no last good version when it never was right, or was away in between', async () => {
+    expect(free(await readNow(tierItem('anonymous', 20), tierItem('free', 0)))).toBeUndefined()
+    expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 60)))).toBe(60)
+    expect(free(await readLater(tierItem('anonymous', 20)))).toBeUndefined()
+    expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 0)))).toBeUndefined()
+  })
+
+  it('may be a route', async () => {
+    const route = (cost: unknown) => ({ pk: 'policy-set', sk: 'route#POST /batch', cost })
+    await readNow(tierItem('anonymous', 20), route(5))
+    const set = await readLater(tierItem('anonymous', 20), route(-5))
+    expect(set!.routes.map(({ cost }) => cost)).toEqual([5])
+    expect(log.entries[0]!.details.issues).toEqual([
+      'cost must be an integer from 0, got -5 (item "route#POST /batch", route "POST /batch")',
+    ])
+  })
+
+  it('may be of no kind that is known, or hold a number that no program can', async () => {
+    table.answers = () => ({
+      Items: [
+        ...itemsOf([tierItem('anonymous', 20), { pk: 'policy-set', sk: 'settings' }, { pk: 'policy-set', sk: 'tier#' }]),
+        { pk: { S: 'policy-set' }, sk: { S: 'route#POST /batch' }, cost: { N: '12345678901234567890123' } },
+        { pk: { S: 'policy-set' }, sk: { S: 'route#POST /other' }, cost: { X: 'unknown type' } as never },
+      ],
+    })
+    expect(limitOf(await sets.current())).toBe(20)
+    expect(log.entries.map(({ details }) => [details.item, (details.issues as string[])[0]])).toEqual([
+      ['settings', 'sk must begin with "tier#" or "route#", got "settings"'],
+      ['tier#', expect.stringContaining("a tier's name must be")],
+      ['route#POST /batch', expect.stringContaining('cost must be an integer from 0, got 1.2345678901234568e+22')],
+    ])
+  })
+
+  it('of unknown callers keeps its last good version even when it is gone, since nobody could be counted without', async () => {
+    await readNow(tierItem('anonymous', 20), tierItem('free', 60))
+    const set = await readLater(tierItem('free', 70))
+    expect([limitOf(set), free(set)]).toEqual([20, 70])
+    expect(log.entries).toEqual([
+      {
+        level: 'error',
+        message: 'the policy set has mistakes',
+        details: { table: 'config', issues: ['tiers must have "anonymous", the tier of callers without a known key'] },
+      },
+    ])
+    expect(limitOf(await readLater())).toBe(20)
+    expect(limitOf(await readLater(tierItem('anonymous', 25)))).toBe(25)
+  })
+
+  it('beside another that it contradicts is told, too', async () => {
+    const set = await readNow(
+      tierItem('anonymous', 20),
+      { pk: 'policy-set', sk: 'route#GET /users/{id}', cost: 2 },
+      { pk: 'policy-set', sk: 'route#GET /users/{name}', cost: 3 },
+    )
+    expect(set!.routes).toHaveLength(2)
+    expect(log.entries[0]!.details.issues).toEqual(['routes "GET /users/{id}" and "GET /users/{name}" match the same requests, keep one'])
+  })
+})
