@@ -11,7 +11,7 @@ const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 
 /** The longest that a window lasts: its longest form, and three hours, the most that clocks have gone back in this century (Antarctica/Casey, 2010). */
-export const LONGEST_WINDOW_MS: Readonly<Record<CalendarUnit, number>> = {
+const LONGEST_WINDOW_MS: Readonly<Record<CalendarUnit, number>> = {
   day: 27 * HOUR_MS,
   week: 7 * DAY_MS + 3 * HOUR_MS,
   month: 31 * DAY_MS + 3 * HOUR_MS,

@@ -5,7 +5,7 @@ import { checkFields, type FieldRules, mistake, type Place } from './report'
 import { bySpecificity, matchesRoute, parseRoutePattern, type RoutePattern, segmentsOf } from './route-pattern'
 
 /** Whom a policy counts: the caller, whoever that is; the caller's address; and either of them for each route apart. */
-export type CountedBy = { readonly subject: 'client' | 'ip'; readonly perRoute: boolean }
+type CountedBy = { readonly subject: 'client' | 'ip'; readonly perRoute: boolean }
 
 export interface TierPolicy extends Policy {
   readonly by: CountedBy

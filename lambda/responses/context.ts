@@ -18,7 +18,7 @@ import {
  * - `uncounted`: allowed without a look, like a preflight.
  * - `malformed`: not an event that an authorizer gets.
  */
-export type Reason = 'ok' | 'over-limit' | 'unavailable' | 'uncounted' | 'malformed'
+type Reason = 'ok' | 'over-limit' | 'unavailable' | 'uncounted' | 'malformed'
 
 export interface Outcome {
   /** @default nothing was counted */

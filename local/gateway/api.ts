@@ -8,7 +8,7 @@ export interface GatewayResponse {
 }
 
 /** What the authorizer's answer means for the request. */
-export type Outcome =
+type Outcome =
   | {
       readonly allowed: true
       /** The event that the backend gets. */

@@ -3,7 +3,7 @@ import { type BackendEvent, type GatewayResponse, jsonResponse } from './api'
 import { type Route, routeKey } from './routes'
 
 /** How often the backend ran: a request that was turned away is not in here. */
-export interface BackendCalls {
+interface BackendCalls {
   readonly total: number
   /** By `GET /hello` and so on. */
   readonly routes: Readonly<Record<string, number>>

@@ -56,8 +56,8 @@ export interface Elapsed {
   readonly ms: number
 }
 
-export const INSTANCES = 4
-export const MAX_SKEW_MS = 2000
+const INSTANCES = 4
+const MAX_SKEW_MS = 2000
 export const START = 1_700_000_000_123
 
 /** The state after something happened. */

@@ -17,7 +17,7 @@ import restRequest from '../responses/events/rest-request.json'
 import { type Entry, FakeClock, FakeLog } from '../tiers/fake-table'
 
 /** The repository's own tiers and routes. */
-export const TIERS = parseTiersFile(parse(readFileSync(path.join(__dirname, '../../tiers.yaml'), 'utf8')), 'tiers.yaml')
+const TIERS = parseTiersFile(parse(readFileSync(path.join(__dirname, '../../tiers.yaml'), 'utf8')), 'tiers.yaml')
 
 /** Keys that are known, by tier. */
 export const KEYS = { free: 'key of free', pro: 'key of pro', enterprise: 'key of enterprise' } as const
