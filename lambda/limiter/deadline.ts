@@ -1,4 +1,5 @@
 import { StoreUnavailableError } from '../errors'
+import type { EndSignal } from '../state/store'
 
 /** The time that one decision may take, in real milliseconds; the limiter's own clock may be simulated. */
 export class Deadline {
@@ -13,20 +14,30 @@ export class Deadline {
   }
 
   /** Runs a call with a share of what is left, and ends it when that has passed, whether the store heeds the signal or not. */
-  async bound<T>(share: number, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async bound<T>(share: number, call: (signal: EndSignal) => Promise<T>): Promise<T> {
     const ms = Math.max(1, this.leftMs * share)
-    const controller = new AbortController()
+    const signal = new Timeout()
     let timer: NodeJS.Timeout | undefined
     const expiry = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
         reject(new StoreUnavailableError('timeout', `the store did not answer within ${Math.round(ms)} ms`))
-        controller.abort()
+        signal.end()
       }, ms)
     })
     try {
-      return await Promise.race([call(controller.signal), expiry])
+      return await Promise.race([call(signal), expiry])
     } finally {
       clearTimeout(timer)
     }
+  }
+}
+
+class Timeout implements EndSignal {
+  aborted = false
+  onabort: (() => unknown) | null = null
+
+  end(): void {
+    this.aborted = true
+    this.onabort?.()
   }
 }

@@ -1,7 +1,16 @@
 import type { Clock, EpochMs } from '../clock'
 import { type StoreFailure, StoreUnavailableError } from '../errors'
 import { afterWrite } from '../state/memory-store'
-import { type Item, type ItemWrite, MARKS, type PolicyWrite, type StateStore, type WriteId, type WriteOutcome } from '../state/store'
+import {
+  type EndSignal,
+  type Item,
+  type ItemWrite,
+  MARKS,
+  type PolicyWrite,
+  type StateStore,
+  type WriteId,
+  type WriteOutcome,
+} from '../state/store'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { Deadline } from './deadline'
 import { expiryFor } from './expiry'
@@ -227,7 +236,7 @@ export class TakeLoop {
   }
 
   /** Calls the store, and again while there is time and the failure may pass. A write keeps its id, so that it counts once. */
-  private async tried<T>(deadline: Deadline, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  private async tried<T>(deadline: Deadline, call: (signal: EndSignal) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
         const answer = await deadline.bound(tries < MOST_TRIES ? 0.6 : 1, call)

@@ -74,7 +74,7 @@ export type AuthorizerContext = {
 export function toContext(outcome: Outcome): AuthorizerContext {
   const { decision, shapes = [], now } = outcome
   const reason = outcome.reason ?? reasonOf(decision)
-  const standing = decision ?? { ...NOTHING_COUNTED, allowed: reason === 'ok' || reason === 'uncounted' }
+  const standing = decision ?? { ...NOTHING_COUNTED, allowed: reason === 'uncounted' }
   return {
     allowed: standing.allowed,
     rateLimited: reason === 'over-limit',

@@ -1,9 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { type Fields, numberOf } from '../../lambda/algorithms/conditional-write'
-import { anyCost, anyElapsed, anyHistory, anySize, anySkew, type Candidate, type Happening, inMs, live } from './world'
-
-export const NUM_RUNS = 200
+import { anyCost, anyElapsed, anyHistory, anySize, anySkew, type Candidate, type Happening, inMs, live, NUM_RUNS } from './world'
 
 /** A request that comes upon a reachable state. */
 export interface Encounter<Quota> {

@@ -17,6 +17,21 @@ describe('the first moment', () => {
       }),
     ))
 
+  it('is found at once when the guess is right, and found all the same when it is wrong', () =>
+    fc.assert(
+      fc.property(fc.nat({ max: 50 }), fc.nat({ max: 50 }), fc.integer({ min: -5, max: 60 }), (a, b, guess) => {
+        const [moment, to] = [Math.min(a, b), Math.max(a, b)]
+        const asked: number[] = []
+        const holds = (at: number) => {
+          asked.push(at)
+          return at >= moment
+        }
+        expect(firstMoment(0, to, holds, guess)).toBe(moment)
+        expect(asked.filter((at) => at < 0 || at > to)).toEqual([])
+        if (guess === moment && moment > 0) expect(asked).toEqual([moment - 1, moment])
+      }),
+    ))
+
   it('is the first of all when it always holds, and the last when it holds only there', () => {
     expect(firstMoment(5, 9, () => true)).toBe(5)
     expect(firstMoment(5, 9, () => false)).toBe(9)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { apply, type Clause, type ConditionalWrite, holds } from '../../lambda/algorithms/conditional-write'
-import { agree, fromEveryView, inEveryEncounter, NUM_RUNS } from './encounters'
-import { anyCost, anyHistory, type Candidate, manyBlindTakes } from './world'
+import { agree, fromEveryView, inEveryEncounter } from './encounters'
+import { anyCost, anyHistory, type Candidate, manyBlindTakes, NUM_RUNS } from './world'
 
 /** What makes it safe to write without reading. */
 export function guardLaws<Quota>(candidate: Candidate<Quota>): void {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { apply, type Fields, holds } from '../../lambda/algorithms/conditional-write'
-import { agree, fromEveryView, NUM_RUNS, resize } from './encounters'
-import { anyCost, anyElapsed, anyOrderlyRequests, anyRequests, anySize, type Candidate, inMs, live, START } from './world'
+import { agree, fromEveryView, resize } from './encounters'
+import { anyCost, anyElapsed, anyOrderlyRequests, anyRequests, anySize, type Candidate, inMs, live, NUM_RUNS, START } from './world'
 
 /** What happens to units that are given back. */
 export function refundLaws<Quota>(candidate: Candidate<Quota>): void {

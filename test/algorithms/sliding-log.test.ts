@@ -131,6 +131,11 @@ describe('sliding log', () => {
     })
   })
 
+  it('records denials only where they count', () => {
+    expect(slidingLog.recordsDenials!(quota)).toBe(false)
+    expect(slidingLog.recordsDenials!({ ...quota, countDenied: true })).toBe(true)
+  })
+
   it('records no more of a denied request than decides something', () => {
     const { write } = slidingLog.step({}, { ...quota, countDenied: true }, 2 ** 40, 1000)
     expect(carryOut(write!, {})).toEqual({ l: [1000, 1000, 1000], t: 1000, v: 1 })

@@ -208,9 +208,15 @@ describe('token bucket', () => {
       expect(remainingAt(tokenBucket, quota, refunded, 1500)).toBe(0) // without those three, twelve would be missing from ten
     })
 
-    it('expects no more than it has seen', () => {
-      const seen: Fields = { k: 1, u: 10 }
-      expect(tokenBucket.expect!(seen, 1300, quota, 9000)).toBe(seen)
+    it('expects that somebody has refilled the bucket once one more request is likelier than none', () => {
+      const seen: Fields = { k: 1, u: 10 } // ten in 301 ms: one every 30
+      const expected = (at: number, view = seen) => tokenBucket.expect!(view, 1300, quota, at)
+      expect(expected(9020)).toBe(seen)
+      expect(expected(9021)).toEqual({ k: 9, u: 0 })
+      expect(expected(1999)).toBe(seen)
+      expect(expected(900)).toBe(seen)
+      expect(expected(9999, { k: 1, u: 0 })).toEqual({ k: 1, u: 0 })
+      expect(expected(9999, {})).toEqual({})
     })
   })
 

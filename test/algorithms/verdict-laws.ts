@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import type { Verdict } from '../../lambda/algorithms/algorithm'
 import { apply, type Fields } from '../../lambda/algorithms/conditional-write'
-import { agree, inEveryEncounter, NUM_RUNS, resize } from './encounters'
-import { anyCost, anyElapsed, anyOrderlyRequests, anyRequests, anySize, type Candidate, type Charge, inMs, live } from './world'
+import { agree, inEveryEncounter, resize } from './encounters'
+import { anyCost, anyElapsed, anyOrderlyRequests, anyRequests, anySize, type Candidate, type Charge, inMs, live, NUM_RUNS } from './world'
 
 /** What callers are told, and how much they get. */
 export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {

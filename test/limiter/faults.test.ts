@@ -1,5 +1,6 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDbStore, type LimiterOptions, type PolicyInput, StoreUnavailableError } from '../../lambda/limiter'
+import type { EndSignal } from '../../lambda/state/store'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { openEngine, TABLE } from '../stores'
 import { limiterOn, TestClock } from './limiters'
@@ -35,14 +36,16 @@ const FAULTS = {
 function faulty(client: DynamoDBClient) {
   const queue: Fault[] = []
   let calls = 0
-  const send = async (command: never, options: { abortSignal?: AbortSignal } = {}) => {
+  const send = async (command: never, options: { abortSignal?: EndSignal } = {}) => {
     calls++
     const next = queue.shift()
     if (!next) return client.send(command)
     if (next.reaches) await client.send(command).catch(() => {})
     if (next.answer === 'garbage') return { Attributes: { a1b2c: { N: 'not a number' } } }
     if (next.answer === 'throws') throw next.error!()
-    return new Promise((_, reject) => options.abortSignal?.addEventListener('abort', () => reject(fault('AbortError'))))
+    return new Promise((_, reject) => {
+      if (options.abortSignal) options.abortSignal.onabort = () => reject(fault('AbortError'))
+    })
   }
   return { send: send as unknown as DynamoDBClient['send'], queue, calls: () => calls }
 }

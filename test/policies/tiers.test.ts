@@ -1,7 +1,4 @@
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
 import fc from 'fast-check'
-import { parse } from 'yaml'
 import { type PolicySet, parseRoute, parseTier, parseTiersFile, routeOf } from '../../lambda/policies/tiers'
 import { issuesOf, policy, RUBBISH } from './issues'
 
@@ -14,32 +11,6 @@ const setOf = ({ tiers = {}, routes = {} }: { tiers?: Record<string, unknown>; r
 
 const issuesInTier = (tier: unknown, name = 'free') => issuesOf(() => setOf({ tiers: { [name]: tier } }))
 const issuesInRoute = (route: unknown, text = 'GET /search') => issuesOf(() => setOf({ routes: { [text]: route } }))
-
-describe('the repository’s own tiers.yaml', () => {
-  const file: unknown = parse(readFileSync(path.join(__dirname, '../../tiers.yaml'), 'utf8'))
-  const set = parseTiersFile(file, 'tiers.yaml')
-
-  it('has the tiers, their limits and whom they count', () => {
-    const told = [...set.tiers.values()].map(({ name, policies }) => [
-      name,
-      policies.map((one) => `${one.name} ${one.limit} by ${one.by.subject}`),
-    ])
-    expect(Object.fromEntries(told)).toEqual({
-      anonymous: ['per-minute 20 by ip'],
-      free: ['per-minute 60 by client', 'per-hour 1000 by client', 'per-day 10000 by client'],
-      pro: ['per-minute 600 by client', 'per-hour 10000 by client', 'per-day 100000 by client'],
-      enterprise: ['per-minute 6000 by client', 'per-hour 100000 by client', 'per-day 1000000 by client'],
-    })
-  })
-
-  it('lets a batch cost five, and holds searches to ten a second for each client', () => {
-    expect(routeOf(set, 'POST', '/batch')).toMatchObject({ cost: 5, policies: [] })
-    expect(routeOf(set, 'GET', '/batch')).toBeUndefined()
-    const [search] = routeOf(set, 'GET', '/search')!.policies
-    expect(search).toMatchObject({ name: 'search', limit: 10, windowMs: 1000, by: { subject: 'client', perRoute: true } })
-    expect(search!.algorithm.name).toBe('gcra')
-  })
-})
 
 describe('mistakes in a file', () => {
   it.each(RUBBISH)('%p is reported, as the file, its tiers, its routes, a tier and a route', (rubbish) => {
@@ -268,7 +239,13 @@ describe('a set that is right', () => {
 })
 
 describe('whatever is written', () => {
-  const anything = fc.oneof(fc.anything(), fc.constantFrom(...RUBBISH), fc.constant([policy()]), fc.constant('ip'), fc.constant(5))
+  const anything = fc.oneof(
+    fc.anything({ maxDepth: 1, maxKeys: 3 }),
+    fc.constantFrom(...RUBBISH),
+    fc.constant([policy()]),
+    fc.constant('ip'),
+    fc.constant(5),
+  )
   const object = fc.dictionary(
     fc.oneof(fc.constantFrom('tiers', 'routes', 'by', 'policies', 'cost', 'anonymous', 'GET /a', '__proto__', 'constructor'), fc.string()),
     anything,
@@ -292,11 +269,11 @@ describe('whatever is written', () => {
         try {
           parsing()
         } catch {
-          for (const issue of issuesOf(parsing)) expect(issue).toMatch(/\(f[,)]/)
+          expect(issuesOf(parsing).filter((issue) => !/\(f[,)]/.test(issue))).toEqual([])
         }
         if (set) expect(set.tiers.has('anonymous')).toBe(true)
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     )
   })
 
@@ -308,7 +285,7 @@ describe('whatever is written', () => {
           expect(parseOne(name, input, [], issues) === undefined).toBe(issues.length > 1)
         }
       }),
-      { numRuns: 1000 },
+      { numRuns: 500 },
     )
   })
 

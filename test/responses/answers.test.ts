@@ -54,6 +54,7 @@ describe('the resource of a policy', () => {
     ['a path that IAM would take for a variable', `${stage}GET/\${aws:username}`, wildcard],
     ['a partition of its own', 'arn:aws-cn:execute-api:cn-north-1:1:a/s/GET/', 'arn:aws-cn:execute-api:cn-north-1:1:a/s/GET/'],
     ['no ARN', 'GET /users', '*'],
+    ['something before the ARN', `x${stage}GET/`, '*'],
     ['an ARN without a stage', 'arn:aws:execute-api:us-east-1:123456789012:abcdef1234', '*'],
     ['a stage too long for a policy', `arn:aws:execute-api:us-east-1:1:a/${'s'.repeat(600)}/GET/`, '*'],
     ['nothing', undefined, '*'],

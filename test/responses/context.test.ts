@@ -183,7 +183,7 @@ describe('headers for a backend to copy', () => {
   })
 
   test('none, and no error, without Sluice in front', () => {
-    for (const context of [undefined, null, 'policy', 7, {}, [], { policy: 7 }]) expect(headersFromContext(context)).toEqual({})
+    for (const context of [undefined, null, 'policy', 7, {}, [], { policy: 7, limit: 1 }]) expect(headersFromContext(context)).toEqual({})
     fc.assert(
       fc.property(fc.anything({ withNullPrototype: true }), (value) => {
         headersFromContext(value)

@@ -58,6 +58,9 @@ test('the body for a malformed event is JSON too', () => {
 test.each([
   ["'60'", '60'],
   ["''", ''],
+  ["not 'quoted'", "not 'quoted'"],
+  ["'quoted' not", "'quoted' not"],
+  ['not context.authorizer.limit', 'not context.authorizer.limit'],
   ['context.authorizer.limit', '5'],
   ['context.authorizer.missing', ''],
   ['context.authorizer.constructor', ''],

@@ -147,6 +147,14 @@ test('hundreds of policies are cut off after whole items', () => {
   expect(items(list).at(-1)![0]).toMatch(/^policy-\d+$/)
 })
 
+test('the list may have 2,048 characters and not one more', () => {
+  const second = { name: 'b', limit: 1, windowMs: 1_000 }
+  const first = (length: number) => ({ name: 'a'.repeat(length - '"";q=1;w=1'.length), limit: 1, windowMs: 1_000 })
+  const rest = ', "b";q=1;w=1'.length
+  expect(rateLimitPolicyList([first(2_048 - rest), second])).toHaveLength(2_048)
+  expect(rateLimitPolicyList([first(2_049 - rest), second])).toHaveLength(2_049 - rest)
+})
+
 test.each([
   [0, 0],
   [-5, 0],

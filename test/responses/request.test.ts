@@ -151,6 +151,37 @@ test('a huge event makes a request of bounded size, and keeps what comes first',
   expect(sizeOf(request)).toBeLessThan(200_000)
 })
 
+describe('a map has at most 32,768 characters', () => {
+  const many = (value: unknown) => Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [index.toString(36), value]))
+
+  test.each([
+    ['of a long value', { a: 'x'.repeat(100_000) }],
+    ['of long values', { a: 'x'.repeat(20_000), b: 'y'.repeat(20_000) }],
+    ['of many values of one name', { a: Array(100_000).fill('x') }],
+    ['of one name in two spellings', { a: 'x'.repeat(20_000), A: 'y'.repeat(20_000) }],
+    ['of many names', many('')],
+    ['of many names with values', many('x')],
+    ['of a long name', { ['a'.repeat(100_000)]: 'x' }],
+  ])('%s', (_, values) => {
+    const { headers, query } = fromEvent({ ...httpRequest, headers: values, queryStringParameters: values })!
+    for (const map of [headers, query]) expect([...map].flat().join('').length).toBeLessThanOrEqual(32_768)
+  })
+
+  test('and what comes first is kept as it is, up to there', () => {
+    const { headers } = fromEvent({ ...httpRequest, headers: { a: 'x'.repeat(32_000), b: 'y'.repeat(32_000), c: 'z' } })!
+    expect([...headers].map(([name, value]) => [name, value.length])).toEqual([
+      ['a', 32_000],
+      ['b', 32_768 - 32_000 - 2 - 2 - 2],
+    ])
+  })
+})
+
+test('an empty text is none', () => {
+  const identity = { sourceIp: '', apiKeyId: '' }
+  const request = fromEvent({ ...restRequest, methodArn: '', requestContext: { ...restRequest.requestContext, identity } })
+  expect(request).toMatchObject({ sourceIp: undefined, apiKeyId: undefined, methodArn: undefined })
+})
+
 test.each([
   ['null', null],
   ['nothing', undefined],

@@ -1,0 +1,67 @@
+import { createStateTable, type PolicyInput } from '../../lambda/limiter'
+import { CountingClient } from '../engine'
+import { type Figure, toFigure } from '../figure'
+import type { Bench, Part } from '../part'
+import { EACH_ALGORITHM } from '../policies'
+import { below, exponential, seeded } from '../random'
+
+const SUBJECTS = 5
+const GOAL = { atMost: 1.02 }
+const START = Date.UTC(2026, 0, 15, 12, 58)
+
+const FOUR: readonly PolicyInput[] = [
+  { name: 'per-second', limit: 10, window: '1s' },
+  { name: 'per-minute', limit: 60, window: '1m' },
+  { name: 'per-hour', limit: 3600, window: '1h' },
+  { name: 'per-day', limit: 86_400, window: '1d' },
+]
+
+/** How often DynamoDB is called for a request that is allowed, when one instance sees all of a subject's requests. */
+export const calls: Part = {
+  title: 'DynamoDB calls per allowed decision, one instance',
+
+  async run(bench) {
+    const client = new CountingClient(bench.engine)
+    await createStateTable(client, 'bench-calls')
+    const sets: [string, readonly PolicyInput[]][] = [
+      ['1 policy: sliding-window', FOUR.slice(1, 2)],
+      ['4 policies: sliding-window', FOUR],
+      ...EACH_ALGORITHM.map((form): [string, PolicyInput[]] => [nameOf(form), [{ name: 'each', limit: 60, window: '1m', ...form }]]),
+    ]
+    const figures: Figure[] = []
+    for (const [i, [name, policies]] of sets.entries()) figures.push(await callsPerAllowed(bench, client, name, policies, i))
+    client.destroy()
+    return {
+      figures,
+      details: [
+        `${SUBJECTS} subjects at 80 % of 60 a minute, at random moments (Poisson) by a simulated clock, through the SDK on ${bench.engine.name}.`,
+        'Every call counts, the first of a subject too: writes, reads, second tries, clearing away.',
+      ],
+    }
+  },
+}
+
+async function callsPerAllowed(
+  { product, quick }: Bench,
+  client: CountingClient,
+  name: string,
+  policies: readonly PolicyInput[],
+  seed: number,
+) {
+  const random = seeded(seed)
+  let now = START
+  const store = new product.DynamoDbStore({ client, tableName: 'bench-calls' })
+  const limiter = product.createLimiter({ store, policies, clock: () => now, deadlineMs: 60_000, onStoreError: 'throw' })
+  const tally = { allowed: 0, denied: 0, calls: 0 }
+  for (let i = 0, requests = quick ? 100 : 1000; i < requests; i++) {
+    now += exponential(random, 60_000 / (60 * 0.8 * SUBJECTS))
+    const before = client.calls
+    const { allowed } = await limiter.take(`calls:${name}:${below(random, SUBJECTS)}`)
+    if (allowed) tally.calls += client.calls - before
+    tally[allowed ? 'allowed' : 'denied']++
+  }
+  const notes = tally.denied > 0 ? [`${tally.denied} of ${tally.denied + tally.allowed} denied, not counted`] : []
+  return toFigure(name, { measured: tally.calls / tally.allowed, unit: 'calls', goal: GOAL, notes })
+}
+
+const nameOf = ({ algorithm, ...form }: (typeof EACH_ALGORITHM)[number]): string => [algorithm, ...Object.values(form)].join(' ')

@@ -1,0 +1,59 @@
+import type { Figure, Unit } from './figure'
+import type { Outcome } from './part'
+
+/** One part as it ran. */
+export interface PartReport extends Outcome {
+  readonly part: string
+  readonly title: string
+  readonly seconds: number
+}
+
+/** Everything that was measured, and on what. */
+export interface Report {
+  readonly node: string
+  readonly cpu: string
+  readonly cpus: number
+  readonly engine: string
+  readonly quick: boolean
+  readonly notes: readonly string[]
+  readonly parts: readonly PartReport[]
+}
+
+const COLUMNS = ['figure', 'measured', 'goal', 'met'] as const
+const DECIMALS: Readonly<Record<Unit, number>> = { calls: 3, '×': 2, KB: 0, bytes: 0, MB: 1 }
+
+/** A part as text: its table, then what is needed to read it. */
+export function partText({ title, figures, details }: PartReport): string {
+  const rows = [
+    COLUMNS,
+    ...figures.map((figure) => [figure.figure, valueText(figure.measured, figure.unit), goalText(figure), metText(figure)]),
+  ]
+  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
+  const line = (row: readonly string[]): string => `  ${row.map((cell, column) => cell.padEnd(widths[column]!)).join('   ')}`.trimEnd()
+  const [head, ...body] = rows.map(line)
+  const rule = `  ${widths.map((width) => '─'.repeat(width)).join('───')}`
+  return [title, '', head, rule, ...body, '', ...figures.flatMap(figureDetails), ...details.map((text) => `  ${text}`), ''].join('\n')
+}
+
+export function reportHead({ node, cpu, cpus, engine, quick, notes }: Omit<Report, 'parts'>): string {
+  const mode = quick ? ' · quick: fewer rounds, not to be quoted' : ''
+  return [`Node ${node} · ${cpus} × ${cpu} · ${engine}${mode}`, ...notes, ''].join('\n')
+}
+
+function figureDetails({ figure, unit, spread, notes }: Figure): string[] {
+  const range = spread ? [`${valueText(spread.min, unit)} to ${valueText(spread.max, unit)}`] : []
+  return range.length + notes.length === 0 ? [] : [`  ${figure}: ${[...range, ...notes].join('; ')}`]
+}
+
+function valueText(value: number, unit: Unit): string {
+  const number = value.toLocaleString('en', { minimumFractionDigits: DECIMALS[unit], maximumFractionDigits: DECIMALS[unit] })
+  return unit === '×' ? `${number}×` : `${number} ${unit}`
+}
+
+function goalText({ goal, unit }: Figure): string {
+  if (!goal) return ''
+  const [sign, value]: [string, number] = 'atMost' in goal ? ['≤', goal.atMost] : ['≥', goal.atLeast]
+  return `${sign} ${value.toLocaleString('en', unit === 'calls' && value > 0 ? { minimumFractionDigits: 2 } : {})}${unit === '×' ? '×' : unit === 'calls' ? '' : ` ${unit}`}`
+}
+
+const metText = ({ met }: Figure): string => (met === null ? '' : met ? 'yes' : 'no')

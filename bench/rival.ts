@@ -1,0 +1,53 @@
+import { RateLimiterDynamo, RateLimiterUnion } from 'rate-limiter-flexible'
+import type { PolicyInput } from '../lambda/limiter'
+import type { CountingClient } from './engine'
+
+const SECONDS: Readonly<Record<string, number>> = { '1s': 1, '1m': 60, '1h': 3600, '1d': 86_400 }
+const TABLE = 'bench-rate-limiter-flexible'
+
+/** rate-limiter-flexible with the same limits. */
+export interface Rival {
+  /** Throws when a request is denied. */
+  take(subject: string): Promise<unknown>
+  /** What it has counted for a subject under one limit. */
+  counted(subject: string, policy: string): Promise<number>
+}
+
+/**
+ * One `RateLimiterDynamo` for each limit, all in one table. Where there are several, its `RateLimiterUnion` asks them in parallel.
+ *
+ * The fastest set-up that it has: the table is there beforehand, and `ttlSet` spares the question about TTL; `inMemoryBlockOnConsumed` saves
+ * calls for denials, of which there are none here.
+ */
+export async function limiterUnion(storeClient: CountingClient, policies: readonly PolicyInput[]): Promise<Rival> {
+  await createTable(storeClient)
+  const limiters = new Map<string, RateLimiterDynamo>()
+  for (const { name, limit, window } of policies)
+    limiters.set(name, await ready(storeClient, `${policies.length}-${name}`, limit, SECONDS[window]!))
+  const [first] = limiters.values()
+  const limiter = limiters.size === 1 ? first! : new RateLimiterUnion(...limiters.values())
+  return {
+    take: (subject) => limiter.consume(subject),
+    counted: async (subject, policy) => (await limiters.get(policy)!.get(subject))?.consumedPoints ?? 0,
+  }
+}
+
+async function ready(storeClient: CountingClient, keyPrefix: string, points: number, duration: number): Promise<RateLimiterDynamo> {
+  return new Promise((resolve, reject) => {
+    const options = { storeClient, tableName: TABLE, tableCreated: true, ttlSet: true, keyPrefix, points, duration }
+    const limiter = new RateLimiterDynamo(options, (error?: Error) => (error ? reject(error) : queueMicrotask(() => resolve(limiter))))
+  })
+}
+
+async function createTable(client: CountingClient): Promise<void> {
+  try {
+    await client.createTable({
+      TableName: TABLE,
+      BillingMode: 'PAY_PER_REQUEST',
+      AttributeDefinitions: [{ AttributeName: 'key', AttributeType: 'S' }],
+      KeySchema: [{ AttributeName: 'key', KeyType: 'HASH' }],
+    })
+  } catch (error) {
+    if ((error as Error).name !== 'ResourceInUseException') throw error
+  }
+}
