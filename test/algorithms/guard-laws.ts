@@ -59,6 +59,13 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
       }
     }))
 
+  it('an allowed request that costs is written down, a denied one only where denials are recorded', () =>
+    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+      const { verdict, write } = algorithm.step(state, quota, cost, now)
+      const recorded = cost > 0 && (verdict.allowed || algorithm.recordsDenials?.(quota) === true)
+      agree(write !== undefined, recorded, { state, quota, cost, now, verdict })
+    }))
+
   it('no decision reads what counts as litter, by whatever clock', () =>
     inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
       const { verdict } = algorithm.step(state, quota, cost, now)
