@@ -11,5 +11,5 @@ module.exports = {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/slow/'],
   transform: { '^.+\\.ts$': SWC, '/temporal-[a-z]+/.+\\.js$': SWC },
   transformIgnorePatterns: ['/node_modules/(?!temporal-)'], // which come as ES modules only
-  testTimeout: 20_000,
+  testTimeout: 60_000,
 }

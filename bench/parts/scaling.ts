@@ -3,7 +3,7 @@ import { createStateTable, type Limiter } from '../../lambda/limiter'
 import { subjectKey } from '../../lambda/limiter/subject-key'
 import { CountingStore } from '../counting-store'
 import { CountingClient } from '../engine'
-import { type Figure, toFigure } from '../figure'
+import { type Figure, type Goal, toFigure } from '../figure'
 import type { Bench, Part } from '../part'
 import { mixedSet, windowSet } from '../policies'
 import { below, seeded } from '../random'
@@ -11,8 +11,6 @@ import { interleaved, median, ratios, summary } from '../statistics'
 
 const TABLE = 'bench-scaling'
 const POLICIES = [1, 4, 10, 20, 30] as const
-const IN_STORE = [10, 1000, 10_000, 100_000] as const
-const IN_MEMORY = [10, 1000, 100_000, 1_000_000] as const
 const FLAT_CALLS = { atMost: 1.02 }
 /** "Flat": not a quarter slower than with ten. */
 const FLAT_TIME = { atMost: 1.25 }
@@ -66,50 +64,62 @@ async function byPolicies({ engine, product, quick }: Bench, client: CountingCli
   ]
 }
 
-/** Real items in a real table; the limiter has seen the last 50,000. */
+/** Real items in a real table that stays as large throughout, so that only the number of subjects that come differs. */
 async function bySubjectsInStore({ engine, product, quick }: Bench, client: CountingClient, details: string[]): Promise<Figure[]> {
-  const most = quick ? 1000 : 100_000
-  const sizes = IN_STORE.filter((size) => size <= most)
+  const [stored, many] = quick ? [1000, 200] : [100_000, 10_000]
   const store = new product.DynamoDbStore({ client, tableName: TABLE })
-  const policies = windowSet(4)
-  const limiter = product.createLimiter({ store, policies, deadlineMs: 10_000, onStoreError: 'throw' })
-  await fill(limiter, client, most)
-  const { took, calls, decisions } = await bySubjects(limiter, sizes, quick ? 40 : 200, quick ? 500 : 15_000, () => client.calls)
-  details.push(
-    `Subjects in ${engine.name}, 4 policies: ${shown(sizes, took)} a decision; the largest table holds ${most.toLocaleString('en')} items.`,
+  const limiter = product.createLimiter({ store, policies: windowSet(4), deadlineMs: 10_000, onStoreError: 'throw' })
+  await fill(limiter, client, stored)
+  for (let i = 0; i < many; i++) await limiter.take(`subject:${i}`)
+
+  const random = seeded(1)
+  let unseen = many
+  const decisions = quick ? 40 : 200
+  const before = client.calls
+  const took = await interleaved(
+    {
+      ten: () => msPerDecision(limiter, decisions, () => `subject:${below(random, 10)}`),
+      many: () => msPerDecision(limiter, decisions, () => `subject:${below(random, many)}`),
+      unseen: () => msPerDecision(limiter, decisions, () => `subject:${unseen++ % stored}`),
+    },
+    { most: 40, least: quick ? 3 : 12, budgetMs: quick ? 500 : 15_000 },
   )
-  const from = `${sizes.at(-1)!.toLocaleString('en')} subjects on the engine`
+  const calls = (client.calls - before) / (3 * decisions * (took.ten.length + 1))
+  const [tenMs, manyMs, unseenMs] = [took.ten, took.many, took.unseen].map((values) => median(values).toFixed(2))
+  const [some, all] = [many, stored].map((number) => number.toLocaleString('en'))
+  details.push(
+    `Subjects, 4 policies, ${all} items in ${engine.name}: ${tenMs} ms a decision for ten, ${manyMs} ms for ${some}, ${unseenMs} ms unseen.`,
+  )
+  const against = (name: string, values: readonly number[], goal?: Goal) =>
+    toFigure(name, { ...summary(ratios(values, took.ten)), unit: '×', goal })
   return [
-    toFigure(`${from}, 4 policies`, { measured: calls / decisions, unit: 'calls', goal: FLAT_CALLS }),
-    toFigure(`time with ${from} against 10`, { ...summary(ratios(took[sizes.at(-1)!]!, took[10]!)), unit: '×', goal: FLAT_TIME }),
+    toFigure(`${all} subjects on the engine, 4 policies`, { measured: calls, unit: 'calls', goal: FLAT_CALLS }),
+    against(`time with ${some} subjects on the engine against 10`, took.many, FLAT_TIME),
+    against('time for one of them that this instance has not seen', took.unseen),
   ]
 }
 
+/** All of them known to the limiter, far more than it keeps by default, and nothing but its own work measured. */
 async function bySubjectsInMemory({ product, quick }: Bench, details: string[]): Promise<Figure[]> {
-  const sizes = quick ? IN_MEMORY.slice(0, 2) : IN_MEMORY
-  const most = sizes.at(-1)!
-  const policies = windowSet(1)
+  const most = quick ? 10_000 : 1_000_000
   const store = new CountingStore(new product.MemoryStore({ maxSubjects: most }))
-  const limiter = product.createLimiter({ store, policies, onStoreError: 'throw', deadlineMs: 10_000 })
+  const policies = windowSet(1)
+  const limiter = product.createLimiter({ store, policies, onStoreError: 'throw', deadlineMs: 10_000, maxSubjects: most })
   for (let i = 0; i < most; i++) await limiter.take(`subject:${i}`)
-  const { took, calls, decisions } = await bySubjects(limiter, sizes, quick ? 500 : 4000, quick ? 500 : 6000, () => store.calls)
-  details.push(
-    `Subjects in a MemoryStore, 1 policy, no SDK: ${shown(sizes, took)} a decision; the limiter knows the last 50,000 (its default).`,
-  )
-  const name = `${most.toLocaleString('en')} subjects in memory`
-  return [
-    toFigure(`${name}, 1 policy`, { measured: calls / decisions, unit: 'calls', goal: FLAT_CALLS }),
-    toFigure(`time with ${name} against 10`, { ...summary(ratios(took[most]!, took[10]!)), unit: '×' }),
-  ]
-}
 
-/** Decides for subjects drawn at random among the first 10, the first 1000 and so on, in turns. */
-async function bySubjects(limiter: Limiter, sizes: readonly number[], decisions: number, budgetMs: number, callsSoFar: () => number) {
-  const random = seeded(sizes.length)
-  const before = callsSoFar()
-  const arm = (size: number) => () => msPerDecision(limiter, decisions, () => `subject:${below(random, size)}`)
-  const took = await interleaved(Object.fromEntries(sizes.map((size) => [size, arm(size)])), { most: 40, least: 5, budgetMs })
-  return { took, calls: callsSoFar() - before, decisions: decisions * sizes.length * (took[10]!.length + 1) }
+  const random = seeded(2)
+  const decisions = quick ? 500 : 4000
+  const among = (subjects: number) => () => msPerDecision(limiter, decisions, () => `subject:${below(random, subjects)}`)
+  const before = store.calls
+  const took = await interleaved({ ten: among(10), most: among(most) }, { most: 40, least: 5, budgetMs: quick ? 500 : 6000 })
+  const calls = (store.calls - before) / (2 * decisions * (took.ten.length + 1))
+  const [tenUs, mostUs] = [took.ten, took.most].map((values) => Math.round(1000 * median(values)))
+  const name = `${most.toLocaleString('en')} subjects in memory`
+  details.push(`${name}, 1 policy, all known, no SDK: ${tenUs} µs a decision for ten of them, ${mostUs} µs for all.`)
+  return [
+    toFigure(`${name}, 1 policy`, { measured: calls, unit: 'calls', goal: FLAT_CALLS }),
+    toFigure(`time with ${name} against 10`, { ...summary(ratios(took.most, took.ten)), unit: '×' }),
+  ]
 }
 
 /** Puts the state of a subject that was just seen under the keys of many. */
@@ -137,6 +147,3 @@ async function msPerDecision(limiter: Limiter, decisions: number, subject: (i: n
   }
   return (performance.now() - start) / decisions
 }
-
-const shown = (sizes: readonly number[], took: Readonly<Record<number, number[]>>): string =>
-  sizes.map((size) => `${size.toLocaleString('en')}: ${median(took[size]!).toFixed(3)} ms`).join(', ')
