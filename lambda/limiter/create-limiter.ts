@@ -3,9 +3,10 @@ import type { Decision } from '../decision'
 import { ConfigError, printed } from '../errors'
 import { type PolicyInput, parsePolicies } from '../policies/policy'
 import { checkFields, type FieldRules } from '../policies/report'
+import type { Charge } from './charge'
 import { type CompiledPolicy, compile, distinct } from './compiled-policy'
 import { FAILURE_MODES } from './fallback'
-import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
+import { RateLimiter, type RateLimiterOptions } from './rate-limiter'
 import { subjectKey } from './subject-key'
 
 export interface LimiterOptions extends RateLimiterOptions {

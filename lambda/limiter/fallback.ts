@@ -1,9 +1,9 @@
 import type { Clock } from '../clock'
 import type { Decision } from '../decision'
 import { MemoryStore } from '../state/memory-store'
+import type { Charge } from './charge'
 import { compose } from './compose'
 import { stepAll, type Verdicts } from './plan'
-import type { Charge } from './rate-limiter'
 import { TakeLoop, type TakeLoopOptions } from './take-loop'
 
 /**

@@ -2,21 +2,12 @@ import { type Clock, type EpochMs, systemClock } from '../clock'
 import type { Decision } from '../decision'
 import { CostError, StoreUnavailableError } from '../errors'
 import type { StateStore } from '../state/store'
-import type { CompiledPolicy } from './compiled-policy'
+import type { Charge } from './charge'
 import { type Answer, compose } from './compose'
 import { type FailureMode, Fallback } from './fallback'
 import { allAllow, type Verdicts } from './plan'
 import { SharedWrites } from './shared-writes'
 import { TakeLoop } from './take-loop'
-
-/** Units that one request takes from one subject, under these policies. */
-export interface Charge {
-  /** Where the subject's state is, see `subjectKey`. */
-  readonly key: string
-  readonly policies: readonly CompiledPolicy[]
-  /** Whole units, 0 to peek. */
-  readonly cost: number
-}
 
 export interface RateLimiterOptions {
   readonly store: StateStore
