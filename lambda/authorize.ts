@@ -1,23 +1,29 @@
-import type { Clock } from './clock'
-import { apiKeyFrom, hashApiKey } from './identity/api-key'
-import { clientIpKey } from './identity/client-ip'
+import type { Clock, EpochMs } from './clock'
+import { addressKey, addressOf } from './identity/client-ip'
+import { type Directory, identify } from './identity/identify'
+import type { Sources } from './identity/sources'
 import type { RateLimiter } from './limiter/rate-limiter'
 import { subjectKey } from './limiter/subject-key'
-import { ANONYMOUS, routeOf } from './policies/tiers'
+import { routeOf } from './policies/policy-set'
+import { ANONYMOUS } from './policies/tiers'
 import { type AuthorizerAnswer, toAnswer } from './responses/answers'
 import { type Outcome, toContext } from './responses/context'
 import { fromEvent, type GatewayRequest } from './responses/request'
+import { type Asking, subjectOf } from './subjects'
 import { errorDetails, type Log } from './telemetry'
-import type { Client } from './tiers/config-items'
+import type { Client } from './tiers/client-item'
 import type { Plans } from './tiers/plans'
+import type { Configuration } from './tiers/policy-sets'
 
 export interface AuthorizerParts {
   readonly limiter: Pick<RateLimiter, 'decide'>
+  readonly configuration: { current(): Promise<Configuration | undefined> }
   readonly plans: Plans
-  readonly clients: { find(apiKeyHash: string): Promise<Client | undefined> }
+  readonly clients: Directory<Client>
+  readonly sources: Sources
   readonly clock: Clock
   readonly log: Log
-  /** Bits of an IPv6 address that tell callers apart. */
+  /** Bits of an IPv6 address that tell callers apart, where the settings say nothing. */
   readonly ipv6Prefix: number
   /** Whether requests pass when nothing can be decided, not even by the failure mode: without tiers, or without a table that was ever there. */
   readonly allowUndecided: boolean
@@ -26,10 +32,9 @@ export interface AuthorizerParts {
 type Authorizer = (event: unknown) => Promise<AuthorizerAnswer>
 
 /**
- * Makes the authorizer: any event in, an answer out, never an error.
+ * Makes the authorizer: any event in, an answer out. The only error that it throws is the one by which REST and WebSocket APIs answer 401.
  *
- * Who asks is told by an API key that the config table knows, else by the address; unknown keys are anonymous by address, so that made-up keys
- * mint no fresh quota.
+ * Order: blocked addresses, who is asking, blocked clients, and then one decision over the global, the route's and the tier's policies.
  */
 export function makeAuthorizer(parts: AuthorizerParts): Authorizer {
   return async (event) => {
@@ -37,43 +42,69 @@ export function makeAuthorizer(parts: AuthorizerParts): Authorizer {
     const request = fromEvent(event)
     if (!request) return answer(undefined, { reason: 'malformed', now })
     if (request.preflight) return answer(request, { reason: 'uncounted', now })
-    try {
-      return answer(request, await outcomeOf(request, parts, now))
-    } catch (error) {
-      parts.log('error', 'a request could not be decided', errorDetails(error))
-      return answer(request, undecided(parts, now))
-    }
+    return answer(request, await outcomeOrFallback(request, parts, now))
   }
 }
 
-async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: number): Promise<Outcome> {
-  const [set, client] = await Promise.all([parts.plans.current(), identify(request, parts)])
-  if (!set) return undecided(parts, now)
-  const address = `ip:${clientIpKey(request.sourceIp ?? '', parts.ipv6Prefix) ?? 'unknown'}`
-  const caller = client ? `client:${client.id}` : address
-  const tier = set.tiers.get(client?.tier ?? ANONYMOUS) ?? set.tiers.get(ANONYMOUS)
+async function outcomeOrFallback(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs): Promise<Outcome> {
+  try {
+    return await outcomeOf(request, parts, now)
+  } catch (error) {
+    parts.log('error', 'a request could not be decided', errorDetails(error))
+    return undecided(parts, now)
+  }
+}
+
+async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs): Promise<Outcome> {
+  const configuration = await parts.configuration.current()
+  if (!configuration) return undecided(parts, now)
+  const { policies: set, access } = configuration
+  const sources = parts.sources.of(set.settings)
+
+  const ip = addressOf(request, sources.address)
+  const ofAddress = access.ofAddress(ip, now)
+  if (ofAddress === 'block') return { reason: 'blocked', now }
+
+  const identity = await identify(request, sources.list, parts.clients, now)
+  if (identity.kind === 'rejected') return { reason: 'unauthorized', now }
+  if (identity.kind === 'unavailable') return { reason: 'unavailable', now }
+  const known = identity.kind === 'known' ? identity : undefined
+  const ofClient = known?.client && access.ofClient(known.client.id, now)
+  if (ofClient === 'block') return { reason: 'blocked', now }
+
+  const tier = tierOf(configuration, known)
   if (!tier) return undecided(parts, now)
   const route = routeOf(set, request.method, request.path)
-  const plan = parts.plans.planFor(set, tier, route, client !== undefined)
+  const address = `ip:${ip ? addressKey(ip, sources.address.ipv6Prefix ?? parts.ipv6Prefix) : 'unknown'}`
+  const caller = known?.caller ?? address
   const about = { tier: tier.name, subject: subjectKey(caller), now }
-  const charges = [
-    { key: subjectKey(caller), policies: plan.caller, cost: plan.cost },
-    { key: subjectKey(address), policies: plan.address, cost: plan.cost },
-  ].filter(({ policies, cost }) => policies.length > 0 && cost > 0)
-  if (charges.length === 0) return { ...about, reason: 'uncounted' }
+  if (!known && (tier.credentials === 'required' || route?.credentials === 'required')) return { ...about, reason: 'unauthorized' }
+  if (ofAddress === 'allow' || ofClient === 'allow') return { ...about, reason: 'exempt' }
 
+  const plan = parts.plans.planFor(configuration, tier, route, known?.client)
+  if (plan.cost === 0 || plan.groups.length === 0) return { ...about, reason: 'uncounted' }
+  const asking: Asking = {
+    caller,
+    user: known?.user ?? address,
+    address,
+    headers: request.headers,
+    claims: known?.claims ?? {},
+    route: route?.pattern.text,
+  }
+  const charges = plan.chargesFor(plan.groups.map(({ who }) => subjectKey(subjectOf(who, asking))))
   const decision = await parts.limiter.decide(charges)
   if (decision.degraded) parts.log('warn', 'a decision was made without the store', { tier: tier.name, policy: decision.policy })
   const turnedAway = decision.degraded && !decision.allowed && !parts.allowUndecided // by the failure mode, whatever was counted
   return { ...about, decision, reason: turnedAway ? 'unavailable' : undefined, shapes: charges.flatMap(({ policies }) => policies) }
 }
 
-async function identify({ headers }: GatewayRequest, { clients }: AuthorizerParts): Promise<Client | undefined> {
-  const key = apiKeyFrom(headers)
-  return key === undefined ? undefined : clients.find(hashApiKey(key))
+/** The caller's tier; where that is not there, the default one; and that of strangers for strangers, or when nothing else is there. */
+function tierOf({ policies: { tiers, settings } }: Configuration, known: { readonly tier?: string } | undefined) {
+  const names = known ? [known.tier, settings.defaultTier, ANONYMOUS] : [ANONYMOUS]
+  return names.map((name) => (name === undefined ? undefined : tiers.get(name))).find((tier) => tier !== undefined)
 }
 
-function undecided({ allowUndecided }: AuthorizerParts, now: number): Outcome {
+function undecided({ allowUndecided }: AuthorizerParts, now: EpochMs): Outcome {
   return { reason: allowUndecided ? 'uncounted' : 'unavailable', now }
 }
 

@@ -9,6 +9,8 @@ export interface Config {
   readonly endpoint: string | undefined
   /** How old the configuration may get, in milliseconds. */
   readonly configTtlMs: number
+  /** How long a credential that nobody has is remembered as such, in milliseconds. */
+  readonly negativeTtlMs: number
   /** Time for one decision, in milliseconds. */
   readonly deadlineMs: number
   readonly onStoreError: 'local' | 'allow' | 'deny'
@@ -34,6 +36,7 @@ const VARIABLES = {
     otherwise: null,
   },
   configTtlMs: { name: 'SLUICE_CONFIG_TTL_MS', ...integer(1, 86_400_000), otherwise: '30000' },
+  negativeTtlMs: { name: 'SLUICE_NEGATIVE_TTL_MS', ...integer(1, 86_400_000), otherwise: '30000' },
   deadlineMs: { name: 'SLUICE_DEADLINE_MS', ...integer(20, 9000), otherwise: '300' },
   onStoreError: {
     name: 'SLUICE_ON_STORE_ERROR',

@@ -3,6 +3,7 @@ import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { makeAuthorizer } from './authorize'
 import { systemClock } from './clock'
 import { config } from './config'
+import { Sources } from './identity/sources'
 import { RateLimiter } from './limiter/rate-limiter'
 import { DynamoDbStore } from './state/dynamodb-store'
 import { jsonLog } from './telemetry'
@@ -11,7 +12,7 @@ import { Plans } from './tiers/plans'
 import { PolicySets } from './tiers/policy-sets'
 
 /** The only place that puts the parts together. Clients are made once, and live as long as the instance. */
-const { stateTable, configTable, endpoint, configTtlMs, deadlineMs, onStoreError, ipv6Prefix } = config()
+const { stateTable, configTable, endpoint, configTtlMs, negativeTtlMs, deadlineMs, onStoreError, ipv6Prefix } = config()
 
 const client = new DynamoDBClient({
   endpoint,
@@ -23,8 +24,10 @@ const reading = { client, tableName: configTable, clock: systemClock, log: jsonL
 /** Lambda's entry point. */
 export const handler = makeAuthorizer({
   limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: stateTable }), deadlineMs, onStoreError }),
-  plans: new Plans(new PolicySets({ ...reading, ttlMs: configTtlMs })),
-  clients: new Clients({ ...reading, ttlMs: configTtlMs }),
+  configuration: new PolicySets({ ...reading, ttlMs: configTtlMs }),
+  plans: new Plans(jsonLog),
+  clients: new Clients({ ...reading, ttlMs: configTtlMs, negativeTtlMs }),
+  sources: new Sources(),
   clock: systemClock,
   log: jsonLog,
   ipv6Prefix,

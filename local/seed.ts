@@ -4,7 +4,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { parse } from 'yaml'
 import { hashApiKey } from '../lambda/identity/api-key'
-import { parseTiersFile } from '../lambda/policies/tiers'
+import { parseTiersFile } from '../lambda/policies/policy-set'
 import { createStateTable, createTable } from '../lambda/state/state-table'
 import { CONFIG_TABLE, clientKey, routeKey, tierKey } from '../lambda/tiers/config-items'
 

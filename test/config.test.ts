@@ -14,6 +14,7 @@ describe('the environment', () => {
       deadlineMs: 300,
       onStoreError: 'local',
       ipv6Prefix: 56,
+      negativeTtlMs: 30_000,
     })
   })
 
@@ -27,6 +28,7 @@ describe('the environment', () => {
         SLUICE_DEADLINE_MS: '20',
         SLUICE_ON_STORE_ERROR: 'deny',
         SLUICE_IPV6_PREFIX: '64',
+        SLUICE_NEGATIVE_TTL_MS: '7000',
         HOME: '/nowhere',
       }),
     ).toEqual({
@@ -37,6 +39,7 @@ describe('the environment', () => {
       deadlineMs: 20,
       onStoreError: 'deny',
       ipv6Prefix: 64,
+      negativeTtlMs: 7000,
     })
   })
 

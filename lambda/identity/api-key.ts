@@ -1,17 +1,21 @@
 import { createHash } from 'node:crypto'
+import { NOBODY, type Source } from './source'
 
 /** API Gateway's own keys have at most 128 characters: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
 const LONGEST_KEY = 512
 
 /**
- * The key in `X-Api-Key`, a claim that nobody has verified. A longer one than any key is none: cut short, it could become someone else's.
+ * A key in a header, a claim that nobody has verified: it is worth what the config table says of its hash, and nothing when that knows none.
  *
- * @param headers names in lower case.
+ * @param header in lower case.
  */
-export function apiKeyFrom(headers: ReadonlyMap<string, string>): string | undefined {
-  const key = headers.get('x-api-key')?.trim()
-  return key === undefined || key === '' || key.length > LONGEST_KEY ? undefined : key
-}
+export const apiKeySource = (header: string): Source => ({
+  claim({ headers }) {
+    const key = headers.get(header)?.trim()
+    // A longer one than any key is none: cut short, it could become someone else's.
+    return key === undefined || key === '' || key.length > LONGEST_KEY ? NOBODY : { kind: 'claim', credential: hashApiKey(key) }
+  },
+})
 
 /** SHA-256 in hexadecimal: the only form in which a key is stored, compared or logged. */
 export function hashApiKey(key: string): string {

@@ -35,6 +35,8 @@ export interface PolicyInput {
 export interface Policy extends Counting {
   readonly name: string
   readonly limit: number
+  /** As it was configured. */
+  readonly written: PolicyInput
 }
 
 const positiveInteger = { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer' }
@@ -109,6 +111,20 @@ export function parsePolicies(
     const isCountable = policy.limit !== undefined && policy.window !== undefined && COUNTED_FIELDS.every(isRight)
     const counting = isCountable && toCounting(policy, here, issues)
     const extra = Object.fromEntries(Object.keys(extraFields).map((field) => [field, fields[field]]))
-    return counting && issues.length === before ? [{ name: policy.name, limit: policy.limit, ...counting, extra }] : []
+    return counting && issues.length === before ? [{ name: policy.name, limit: policy.limit, written: policy, ...counting, extra }] : []
   })
+}
+
+/** The same policy with other numbers, which counts on in the same state; `undefined`, and why, where they do not fit how it counts. */
+export function withNumbers(
+  policy: Policy,
+  numbers: Pick<PolicyInput, 'limit' | 'burst'>,
+  place: Place,
+  issues: string[],
+): Policy | undefined {
+  const before = issues.length
+  const written = { ...policy.written, ...numbers }
+  checkFit(written, place, issues)
+  const counting = toCounting(written, place, issues)
+  return counting && issues.length === before ? { ...policy, ...counting, limit: numbers.limit, written } : undefined
 }

@@ -26,10 +26,14 @@ export interface SimpleAnswer {
 
 export type AuthorizerAnswer = PolicyAnswer | SimpleAnswer
 
-/** An answer in the form that the request's API understands. What is not a request is denied, in the form that most kinds of API understand. */
+/**
+ * An answer in the form that the request's API understands. What is not a request is denied, in the form that most kinds of API understand; bad
+ * credentials are thrown, which is how REST and WebSocket APIs are told to answer 401.
+ */
 export function toAnswer(request: GatewayRequest | undefined, { allowed, context, principalId }: Ruling): AuthorizerAnswer {
   const isAuthorized = allowed && request !== undefined
   if (request?.api === 'http') return { isAuthorized, context }
+  if (context.reason === 'unauthorized') unauthorized()
   return {
     principalId: plain(principalId) || 'unknown',
     policyDocument: {

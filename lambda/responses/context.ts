@@ -16,9 +16,12 @@ import {
  * - `over-limit`: a policy denied.
  * - `unavailable`: the store could not be asked, and the failure mode denies.
  * - `uncounted`: allowed without a look, like a preflight.
+ * - `exempt`: on the list of those who pass uncounted.
+ * - `blocked`: on the list of those who never pass.
+ * - `unauthorized`: without credentials where they are required, or with bad ones.
  * - `malformed`: not an event that an authorizer gets.
  */
-type Reason = 'ok' | 'over-limit' | 'unavailable' | 'uncounted' | 'malformed'
+export type Reason = 'ok' | 'over-limit' | 'unavailable' | 'uncounted' | 'exempt' | 'blocked' | 'unauthorized' | 'malformed'
 
 export interface Outcome {
   /** @default nothing was counted */
@@ -74,7 +77,7 @@ export type AuthorizerContext = {
 export function toContext(outcome: Outcome): AuthorizerContext {
   const { decision, shapes = [], now } = outcome
   const reason = outcome.reason ?? reasonOf(decision)
-  const standing = decision ?? { ...NOTHING_COUNTED, allowed: reason === 'uncounted' }
+  const standing = decision ?? { ...NOTHING_COUNTED, ...WITHOUT_DECISION[reason] }
   return {
     allowed: standing.allowed,
     rateLimited: reason === 'over-limit',
@@ -141,6 +144,13 @@ const NOTHING_COUNTED: Decision = {
   policies: {},
 }
 
+/** How a request stands about which nothing was decided. Who is blocked need not come back soon. */
+const WITHOUT_DECISION: Readonly<Partial<Record<Reason, Partial<Decision>>>> = {
+  uncounted: { allowed: true },
+  exempt: { allowed: true },
+  blocked: { retryAfterMs: Infinity },
+}
+
 function reasonOf(decision: Decision | undefined): Reason {
   if (decision === undefined) return 'malformed'
   return decision.allowed ? 'ok' : 'over-limit'
@@ -160,7 +170,12 @@ function sentence(reason: Reason, decision: Decision): string {
     case 'unavailable':
       return `The limit cannot be checked at the moment. Try again in ${inSeconds(seconds)}.`
     case 'uncounted':
+    case 'exempt':
       return 'This request is not counted.'
+    case 'blocked':
+      return 'This caller is blocked.'
+    case 'unauthorized':
+      return 'This request needs valid credentials.'
     case 'malformed':
       return 'This request cannot be understood.'
   }

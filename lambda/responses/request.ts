@@ -18,6 +18,8 @@ export interface GatewayRequest {
   readonly sourceIp: string | undefined
   /** Set by API Gateway where a method requires one of its keys; unlike a header, it is verified. */
   readonly apiKeyId: string | undefined
+  /** The client's certificate in PEM, where the API's domain demands one; API Gateway has checked it. */
+  readonly clientCertificate: string | undefined
   readonly methodArn: string | undefined
   /** `OPTIONS`: a browser asks before the request proper, without credentials. */
   readonly preflight: boolean
@@ -57,6 +59,7 @@ function fromRest(event: Fields, context: Fields): GatewayRequest | undefined {
     resource: textOf(event.resource),
     sourceIp: textOf(identity.sourceIp),
     apiKeyId: textOf(identity.apiKeyId),
+    clientCertificate: textOf(fieldsOf(identity.clientCert).clientCertPem),
     methodArn: textOf(event.methodArn),
   })
 }
@@ -70,6 +73,7 @@ function fromHttp(event: Fields, context: Fields): GatewayRequest | undefined {
     resource: routeKey?.slice(routeKey.indexOf(' ') + 1),
     sourceIp: textOf(http.sourceIp),
     apiKeyId: undefined,
+    clientCertificate: textOf(fieldsOf(fieldsOf(context.authentication).clientCert).clientCertPem),
     methodArn: textOf(event.routeArn),
   })
 }
@@ -83,18 +87,19 @@ function fromWebSocket(event: Fields, context: Fields): GatewayRequest | undefin
     resource: '$connect',
     sourceIp: textOf(identity.sourceIp),
     apiKeyId: textOf(identity.apiKeyId),
+    clientCertificate: textOf(fieldsOf(identity.clientCert).clientCertPem),
     methodArn: textOf(event.methodArn),
   })
 }
 
-interface Particulars extends Pick<GatewayRequest, 'sourceIp' | 'apiKeyId' | 'methodArn'> {
+interface Particulars extends Pick<GatewayRequest, 'sourceIp' | 'apiKeyId' | 'clientCertificate' | 'methodArn'> {
   readonly method: string | undefined
   readonly path: string | undefined
   readonly resource: string | undefined
 }
 
 function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Particulars): GatewayRequest | undefined {
-  const { sourceIp, apiKeyId, methodArn } = particulars
+  const { sourceIp, apiKeyId, clientCertificate, methodArn } = particulars
   const method = particulars.method?.toUpperCase() ?? ''
   const path = particulars.path?.split('?', 1)[0] ?? ''
   if (!TOKEN.test(method) || !path.startsWith('/')) return undefined
@@ -108,6 +113,7 @@ function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Parti
     pathParameters: valuesOf(event.pathParameters),
     sourceIp,
     apiKeyId,
+    clientCertificate,
     methodArn,
     preflight: method === 'OPTIONS',
   }

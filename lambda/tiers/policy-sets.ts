@@ -1,8 +1,10 @@
 import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
 import type { Clock, EpochMs } from '../clock'
-import { ANONYMOUS, checkAnonymous, type PolicySet, type Route, type Tier, toPolicySet } from '../policies/tiers'
+import { checkAnonymous, checkDefaultTier, type PolicySet, toPolicySet } from '../policies/policy-set'
+import { ANONYMOUS } from '../policies/tiers'
 import { errorDetails, type Log } from '../telemetry'
-import { CONFIG_TABLE, fromAttributes, parsePolicyItem, tierKey } from './config-items'
+import { AccessList } from './access-list'
+import { CONFIG_TABLE, type ConfigItem, fromAttributes, parsePolicyItem, tierKey } from './config-items'
 
 export interface PolicySetsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -15,7 +17,22 @@ export interface PolicySetsOptions {
   readonly log: Log
 }
 
-/** More items than this are a mistake: tiers and routes are written by hand. */
+/** All that the config table says, but for clients. */
+export interface Configuration {
+  readonly policies: PolicySet
+  readonly access: AccessList
+}
+
+/** What was last read of one item. */
+interface Known {
+  /** As it was stored. */
+  readonly text: string
+  readonly issues: readonly string[]
+  /** The last version that had no mistake. */
+  readonly good: ConfigItem | undefined
+}
+
+/** More items than this are a mistake: tiers, routes and blocks are written by hand. */
 const MOST_ITEMS = 5000
 
 const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
@@ -24,28 +41,29 @@ const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
 const RETRY_AFTER_MS = 1000
 
 /**
- * The policy set of the config table, always a whole one: read once at the start, and again in the background when it has grown old, while the old
+ * The configuration in the config table, always a whole one: read once at the start, and again in the background when it has grown old, while the old
  * one still serves. An item that is wrong keeps its last good version, and so does the tier of unknown callers when it is gone.
  */
 export class PolicySets {
-  private set: PolicySet | undefined
+  private configuration: Configuration | undefined
   private readAt: EpochMs = 0
   private failedAt: EpochMs | undefined
   private reading: Promise<void> | undefined
-  private readonly lastGood = new Map<string, { readonly tier?: Tier; readonly route?: Route }>()
+  /** By sort key. */
+  private known = new Map<string, Known>()
 
   constructor(private readonly options: PolicySetsOptions) {}
 
-  /** The set in force; `undefined` only while none could ever be read. */
-  async current(): Promise<PolicySet | undefined> {
+  /** What is in force, the same object while nothing changes; `undefined` only while nothing could ever be read. */
+  async current(): Promise<Configuration | undefined> {
     if (this.isOld() && !this.hasJustFailed()) this.reading ??= this.read()
-    if (this.set === undefined) await this.reading
-    return this.set
+    if (this.configuration === undefined) await this.reading
+    return this.configuration
   }
 
   private isOld(): boolean {
     const age = this.options.clock() - this.readAt
-    return this.set === undefined || age >= this.options.ttlMs || age < 0
+    return this.configuration === undefined || age >= this.options.ttlMs || age < 0
   }
 
   private hasJustFailed(): boolean {
@@ -81,37 +99,65 @@ export class PolicySets {
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
     } while (ExclusiveStartKey && items.length <= MOST_ITEMS)
-    if (items.length > MOST_ITEMS) throw new Error(`a policy set has at most ${MOST_ITEMS} tiers and routes, this one has more`)
+    if (items.length > MOST_ITEMS) throw new Error(`a policy set has at most ${MOST_ITEMS} items, this one has more`)
     return items
   }
 
   private take(items: readonly Record<string, AttributeValue>[]): void {
-    const found = items.map((attributes) => {
-      const sk = attributes[CONFIG_TABLE.sortKey]?.S ?? ''
-      const issues: string[] = []
-      const parsed = parsePolicyItem({ ...fromAttributes(attributes), sk }, issues)
-      if (issues.length > 0)
-        this.options.log('error', 'an item of the config table is wrong, its last good version stays', { item: sk, issues })
-      return { sk, parsed: issues.length === 0 ? parsed : this.lastGood.get(sk) }
-    })
-    const issues: string[] = []
-    const anonymous = this.lastGood.get(ANONYMOUS_ITEM)
-    this.lastGood.clear()
-    for (const { sk, parsed } of found) if (parsed) this.lastGood.set(sk, parsed)
-    checkAnonymous(
-      [...this.lastGood.values()].map(({ tier }) => tier?.name ?? ''),
-      [],
-      issues,
-    )
-    if (anonymous && !this.lastGood.has(ANONYMOUS_ITEM)) this.lastGood.set(ANONYMOUS_ITEM, anonymous)
+    const seen = new Map(items.map((attributes) => [attributes[CONFIG_TABLE.sortKey]?.S ?? '', attributes]))
+    const before = this.known
+    this.known = new Map([...seen].map(([sk, attributes]) => [sk, this.parsed(sk, attributes, before.get(sk))]))
+    const gone = [...before.keys()].some((sk) => !this.known.has(sk))
+    const changed = [...this.known].some(([sk, one]) => one !== before.get(sk))
+    if (this.configuration === undefined || gone || changed) this.configuration = this.combined(before)
+  }
 
-    const good = [...this.lastGood.values()]
-    this.set = toPolicySet(
-      good.flatMap(({ tier }) => tier ?? []),
-      good.flatMap(({ route }) => route ?? []),
+  /** An item that reads like last time is the same object, so that nothing is checked or worked out again. */
+  private parsed(sk: string, attributes: Record<string, AttributeValue>, before: Known | undefined): Known {
+    const text = JSON.stringify(attributes)
+    if (before?.text === text) {
+      this.report(sk, before.issues)
+      return before
+    }
+    const issues: string[] = []
+    const item = parsePolicyItem({ ...fromAttributes(attributes), sk }, issues)
+    this.report(sk, issues)
+    return { text, issues, good: issues.length === 0 ? item : before?.good }
+  }
+
+  private report(sk: string, issues: readonly string[]): void {
+    if (issues.length === 0) return
+    this.options.log('error', 'an item of the config table is wrong, its last good version stays', { item: sk, issues }, 'ConfigErrors')
+  }
+
+  /** Puts the good versions together. The tier of unknown callers stays even when it is gone. */
+  private combined(before: ReadonlyMap<string, Known>): Configuration {
+    const good = new Map([...this.known].flatMap(([sk, { good }]) => (good ? [[sk, good] as const] : [])))
+    const issues: string[] = []
+    checkAnonymous(namesOf(good), [], issues)
+    const anonymous = before.get(ANONYMOUS_ITEM)
+    if (anonymous?.good && !good.has(ANONYMOUS_ITEM)) {
+      good.set(ANONYMOUS_ITEM, anonymous.good)
+      this.known.set(ANONYMOUS_ITEM, { ...anonymous, text: '' })
+    }
+    const all = [...good.values()]
+    const settings = all.find((item) => item.settings)?.settings
+    if (settings) checkDefaultTier(settings, namesOf(good), [], issues)
+    const policies = toPolicySet(
+      {
+        settings,
+        tiers: all.flatMap(({ tier }) => tier ?? []),
+        routes: all.flatMap(({ route }) => route ?? []),
+        global: all.find((item) => item.global)?.global,
+      },
       [],
       issues,
     )
-    if (issues.length > 0) this.options.log('error', 'the policy set has mistakes', { table: this.options.tableName, issues })
+    if (issues.length > 0) {
+      this.options.log('error', 'the policy set has mistakes', { table: this.options.tableName, issues }, 'ConfigErrors')
+    }
+    return { policies, access: new AccessList(all.flatMap(({ access }) => access ?? [])) }
   }
 }
+
+const namesOf = (good: ReadonlyMap<string, ConfigItem>): string[] => [...good.values()].flatMap(({ tier }) => tier?.name ?? [])

@@ -1,7 +1,8 @@
 import { StoreUnavailableError } from '../../lambda/errors'
 import type { FailureMode } from '../../lambda/limiter/fallback'
 import { subjectKey } from '../../lambda/limiter/subject-key'
-import { parseTiersFile } from '../../lambda/policies/tiers'
+import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { DEFAULT_SETTINGS } from '../../lambda/policies/settings'
 import { MemoryStore } from '../../lambda/state/memory-store'
 import type { StateStore } from '../../lambda/state/store'
 import { policy } from '../policies/issues'
@@ -247,7 +248,7 @@ describe('without anything to decide by', () => {
         parseTiersFile({ tiers: { anonymous: { policies: [] }, free: { policies: [policy({ limit: 2 })] } } }, 'f').tiers.get('free')!,
       ],
     ])
-    const gateway = new Gateway({ set: { tiers, routes: [] }, allowUndecided: false })
+    const gateway = new Gateway({ set: { settings: DEFAULT_SETTINGS, tiers, routes: [], global: [] }, allowUndecided: false })
     expect(await gateway.allowed(times(3, { key: free }))).toBe(2)
     expect(await gateway.allowed(times(3))).toBe(0)
   })
@@ -331,7 +332,7 @@ describe('a store that fails', () => {
     const broken = async () => {
       throw new Error('broken')
     }
-    for (const parts of [{ clients: { find: broken } }, { plans: { current: broken, planFor: () => undefined } as never }]) {
+    for (const parts of [{ clients: { find: broken } }, { configuration: { current: broken } }]) {
       const gateway = new Gateway({ ...parts, allowUndecided: false })
       expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', reason: 'unavailable' })
       expect(gateway.entries).toMatchObject([{ level: 'error', details: { error: 'broken' } }])
@@ -358,7 +359,7 @@ describe('a store that fails', () => {
 describe('nothing that identifies a caller', () => {
   it('is in an answer or in the log: neither the key nor the address', async () => {
     const SECRETS = ['sk-live-secret-key', 'made-up-secret-key', '198.51.100.7', '2001:db8:1:2a00', '2001:db8:1:2aff::9']
-    const clients = { find: async () => ({ id: 'client-secret-id', tier: 'free' }) }
+    const clients = { find: async () => ({ id: 'client-secret-id', tier: 'free', overrides: {}, disabled: false }) }
     const away = async () => {
       throw new StoreUnavailableError('unreachable', 'no connection')
     }

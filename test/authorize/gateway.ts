@@ -3,14 +3,16 @@ import path from 'node:path'
 import { parse } from 'yaml'
 import { type AuthorizerParts, makeAuthorizer } from '../../lambda/authorize'
 import { hashApiKey } from '../../lambda/identity/api-key'
+import { Sources } from '../../lambda/identity/sources'
 import type { FailureMode } from '../../lambda/limiter/fallback'
 import { RateLimiter } from '../../lambda/limiter/rate-limiter'
-import { type PolicySet, parseTiersFile } from '../../lambda/policies/tiers'
+import { type PolicySet, parseTiersFile } from '../../lambda/policies/policy-set'
 import type { PolicyAnswer, SimpleAnswer } from '../../lambda/responses/answers'
 import type { AuthorizerContext } from '../../lambda/responses/context'
 import { MemoryStore } from '../../lambda/state/memory-store'
 import type { StateStore } from '../../lambda/state/store'
-import type { Client } from '../../lambda/tiers/config-items'
+import { type AccessEntry, AccessList } from '../../lambda/tiers/access-list'
+import type { Client } from '../../lambda/tiers/client-item'
 import { Plans } from '../../lambda/tiers/plans'
 import httpRequest from '../responses/events/http-request.json'
 import restRequest from '../responses/events/rest-request.json'
@@ -43,7 +45,7 @@ export function restEvent({ method = 'GET', path: to = '/hello', key, ip = '198.
     multiValueHeaders: { ...multiValueHeaders, 'X-Forwarded-For': [ip], ...(key !== undefined && { 'X-Api-Key': [key] }) },
     requestContext: {
       ...restRequest.requestContext,
-      identity: { ...restRequest.requestContext.identity, sourceIp: ip, apiKey: key ?? null },
+      identity: { ...restRequest.requestContext.identity, sourceIp: ip, apiKey: key ?? null, apiKeyId: null },
     },
   }
 }
@@ -78,13 +80,24 @@ export class Gateway {
     set = TIERS,
     store,
     onStoreError = 'local',
+    access = [],
     ...parts
-  }: { set?: PolicySet | null; store?: StateStore; onStoreError?: FailureMode } & Partial<AuthorizerParts> = {}) {
+  }: {
+    set?: PolicySet | null
+    access?: readonly AccessEntry[]
+    store?: StateStore
+    onStoreError?: FailureMode
+  } & Partial<AuthorizerParts> = {}) {
     this.log = new FakeLog()
-    const clients = new Map<string, Client>(Object.entries(KEYS).map(([tier, key]) => [hashApiKey(key), { id: `client-${tier}`, tier }]))
+    const clients = new Map<string, Client>(
+      Object.entries(KEYS).map(([tier, key]) => [hashApiKey(key), { id: `client-${tier}`, tier, overrides: {}, disabled: false }]),
+    )
+    const configuration = set ? { policies: set, access: new AccessList(access) } : undefined
     this.authorize = makeAuthorizer({
       limiter: new RateLimiter({ store: store ?? this.store, clock: this.clock.read, onStoreError }),
-      plans: new Plans({ current: async () => set ?? undefined }),
+      configuration: { current: async () => configuration },
+      plans: new Plans(this.log.write),
+      sources: new Sources(),
       clients: { find: async (hash) => clients.get(hash) },
       clock: this.clock.read,
       log: this.log.write,

@@ -1,6 +1,7 @@
-import { apiKeyFrom, hashApiKey } from '../../lambda/identity/api-key'
+import { apiKeySource, hashApiKey } from '../../lambda/identity/api-key'
 
-const header = (value: string) => new Map([['x-api-key', value]])
+const NOTHING = { query: new Map(), pathParameters: new Map(), sourceIp: undefined, apiKeyId: undefined, clientCertificate: undefined }
+const claimOf = (name: string, value: string) => apiKeySource('x-api-key').claim({ ...NOTHING, headers: new Map([[name, value]]) })
 
 test.each([
   ['a key', 'sk_live_123', 'sk_live_123'],
@@ -10,9 +11,11 @@ test.each([
   ['512 characters: just short enough', 'k'.repeat(512), 'k'.repeat(512)],
   ['513 characters: just too long', 'k'.repeat(513), undefined],
   ['512 characters with spaces around them', ` ${'k'.repeat(512)} `, 'k'.repeat(512)],
-])('%s', (_, value, key) => expect(apiKeyFrom(header(value))).toBe(key))
+])('%s', (_, value, key) => {
+  expect(claimOf('x-api-key', value)).toEqual(key === undefined ? { kind: 'nobody' } : { kind: 'claim', credential: hashApiKey(key) })
+})
 
-test('no header, no key', () => expect(apiKeyFrom(new Map())).toBeUndefined())
+test('no header, or another, no key', () => expect(claimOf('x-other', 'sk_live_123')).toEqual({ kind: 'nobody' }))
 
 test('a key is hashed with SHA-256, in hexadecimal', () => {
   expect(hashApiKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')

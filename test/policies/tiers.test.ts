@@ -1,9 +1,12 @@
 import fc from 'fast-check'
-import { type PolicySet, parseRoute, parseTier, parseTiersFile, routeOf } from '../../lambda/policies/tiers'
+import { BY_FIELD } from '../../lambda/policies/counted-by'
+import { type PolicySet, parseTiersFile, routeOf } from '../../lambda/policies/policy-set'
+import { DEFAULT_SETTINGS } from '../../lambda/policies/settings'
+import { parseRoute, parseTier } from '../../lambda/policies/tiers'
 import { issuesOf, policy, RUBBISH } from './issues'
 
 const anonymous = { by: 'ip', policies: [policy()] }
-const BY = 'by must be "client" or "ip", or a list such as [client, route]'
+const BY = `by must be ${BY_FIELD.wanted}`
 
 /** The set of a file whose tier `anonymous` is right. */
 const setOf = ({ tiers = {}, routes = {} }: { tiers?: Record<string, unknown>; routes?: Record<string, unknown> }): PolicySet =>
@@ -46,7 +49,9 @@ describe('mistakes in a file', () => {
     expect(issuesInTier([policy()])).toEqual(['a tier must be an object, got a list (tiers.yaml, tier "free")'])
     expect(issuesInTier({})).toEqual(['policies is missing, it must be a list of policies (tiers.yaml, tier "free")'])
     expect(issuesInTier({ policies: null })).toEqual(['policies must be a list, got null (tiers.yaml, tier "free")'])
-    expect(issuesInTier({ policies: [], cost: 5 })).toEqual(['unknown field "cost", known are by, policies (tiers.yaml, tier "free")'])
+    expect(issuesInTier({ policies: [], cost: 5 })).toEqual([
+      'unknown field "cost", known are by, credentials, policies (tiers.yaml, tier "free")',
+    ])
     expect(issuesInTier({ policys: [] })[0]).toBe('unknown field "policys", did you mean "policies"? (tiers.yaml, tier "free")')
   })
 
@@ -80,12 +85,16 @@ describe('mistakes in a file', () => {
 
   it.each([
     null,
-    'route',
-    ['route'],
+    'routes',
     [],
-    'user',
-    ['client', 'ip'],
+    'header:',
+    'claim:',
+    'header:a b',
+    'header:ä',
     ['client', 'client'],
+    ['header:A', 'header:a'],
+    ['global', 'client'],
+    ['client', 'ip', 'user', 'route', 'claim:a', 'claim:b'],
     ['client', 'route', 'route'],
     [['client']],
     7,
@@ -101,14 +110,14 @@ describe('mistakes in a file', () => {
   it('all of them at once, wherever they are', () => {
     const file = {
       teirs: {},
-      tiers: { anonymous: { by: 'ip', policies: [policy({ limit: 0 })] }, 'a b': { by: 'user', policies: [policy({ window: 'x' })] } },
+      tiers: { anonymous: { by: 'ip', policies: [policy({ limit: 0 })] }, 'a b': { by: 'nobody', policies: [policy({ window: 'x' })] } },
       routes: { 'GET a': { cost: -1, policies: [policy({ name: '' })] }, 'GET /b': { policies: [null] } },
     }
     expect(issuesOf(() => parseTiersFile(file, 'f'))).toEqual([
       'unknown field "teirs", did you mean "tiers"? (f)',
       'limit must be a positive integer, got 0 (f, tier "anonymous", policy "per-minute")',
       expect.stringMatching(/^a tier's name .* got "a b" \(f\)$/),
-      `${BY}, got "user" (f, tier "a b")`,
+      `${BY}, got "nobody" (f, tier "a b")`,
       expect.stringMatching(/^window must be .* got "x" \(f, tier "a b", policy "per-minute"\)$/),
       expect.stringMatching(/^a route must be a method and a path .* \(f, route "GET a"\)$/),
       'cost must be an integer from 0, got -1 (f, route "GET a")',
@@ -184,18 +193,18 @@ describe('a set that is right', () => {
     })
     const by = (policies: PolicySet['routes'][number]['policies']) => policies.map((one) => one.by)
     expect(by(set.tiers.get('free')!.policies)).toEqual([
-      { subject: 'client', perRoute: false },
-      { subject: 'ip', perRoute: true },
+      { who: ['client'], perRoute: false },
+      { who: ['ip'], perRoute: true },
     ])
     expect(by(set.tiers.get('ip')!.policies)).toEqual([
-      { subject: 'ip', perRoute: false },
-      { subject: 'client', perRoute: false },
+      { who: ['ip'], perRoute: false },
+      { who: ['client'], perRoute: false },
     ])
     expect(by(routeOf(set, 'GET', '/a')!.policies)).toEqual([
-      { subject: 'client', perRoute: true },
-      { subject: 'ip', perRoute: false },
+      { who: ['client'], perRoute: true },
+      { who: ['ip'], perRoute: false },
     ])
-    expect(by(routeOf(set, 'GET', '/b')!.policies)).toEqual([{ subject: 'ip', perRoute: false }])
+    expect(by(routeOf(set, 'GET', '/b')!.policies)).toEqual([{ who: ['ip'], perRoute: false }])
   })
 
   it('costs one unless it says otherwise, and nothing where that is said', () => {
@@ -223,7 +232,7 @@ describe('a set that is right', () => {
 
   it('looks a route up among thousands quickly enough not to matter, however long the path', () => {
     const routes = Array.from({ length: 5000 }, (_, i) => parseRoute(`GET /api/v1/things-${i}/{id}`, {}, [], [])!)
-    const set: PolicySet = { tiers: new Map(), routes }
+    const set: PolicySet = { settings: DEFAULT_SETTINGS, tiers: new Map(), routes, global: [] }
     const split = jest.spyOn(String.prototype, 'split')
     try {
       expect(routeOf(set, 'GET', `/api/v1/${'x/'.repeat(10_000)}`)).toBeUndefined()

@@ -81,7 +81,11 @@ export interface Entry {
 /** Keeps what is logged. */
 export class FakeLog {
   readonly entries: Entry[] = []
-  readonly write: Log = (level, message, details = {}) => void this.entries.push({ level, message, details })
+  readonly metrics: string[] = []
+  readonly write: Log = (level, message, details = {}, metric) => {
+    this.entries.push({ level, message, details })
+    if (metric) this.metrics.push(metric)
+  }
 }
 
 /** Items as DynamoDB answers them. */

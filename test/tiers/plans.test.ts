@@ -1,34 +1,55 @@
-import { parseTiersFile, routeOf } from '../../lambda/policies/tiers'
-import { Plans } from '../../lambda/tiers/plans'
+import { parseTiersFile, routeOf } from '../../lambda/policies/policy-set'
+import { AccessList } from '../../lambda/tiers/access-list'
+import type { Client } from '../../lambda/tiers/client-item'
+import { type Plan, Plans } from '../../lambda/tiers/plans'
 import { policy } from '../policies/issues'
+import { FakeLog } from './fake-table'
 
 const FILE = {
+  settings: { trustedHeaders: ['x-device'] },
   tiers: {
     anonymous: { by: 'ip', policies: [policy({ limit: 20 })] },
     free: { policies: [policy(), policy({ name: 'per-address', by: 'ip' }), policy({ name: 'per-route', by: ['client', 'route'] })] },
-    pro: { policies: [policy({ limit: 600 })] },
+    pro: { policies: [policy({ limit: 600 }), policy({ name: 'paced', algorithm: 'gcra', limit: 60, burst: 10 })] },
   },
   routes: {
     'GET /search': { policies: [policy({ name: 'search', window: '1s' }), policy({ name: 'search-ip', by: ['ip', 'route'] })] },
-    'GET /find': { policies: [policy({ name: 'search', window: '1s' })] },
+    'GET /find': { policies: [policy({ name: 'search', window: '1s' }), policy({ name: 'find', by: 'route', limit: 1000 })] },
     'POST /batch': { cost: 5 },
   },
+  global: { policies: [policy({ name: 'all', limit: 9000 }), policy({ name: 'device', by: ['user', 'header:x-device'] })] },
 }
 
-const set = parseTiersFile(FILE, 'tiers.yaml')
-const plans = new Plans({ current: async () => set })
-const tier = (name: string) => set.tiers.get(name)
-const planFor = (name: string, method = 'GET', path = '/', known = true, of = plans) =>
-  of.planFor(set, set.tiers.get(name), routeOf(set, method, path), known)
-const names = (policies: readonly { readonly name: string }[]) => policies.map(({ name }) => name)
-const codes = (policies: readonly { readonly code: string }[]) => policies.map(({ code }) => code)
+const configure = () => ({ policies: parseTiersFile(FILE, 'tiers.yaml'), access: new AccessList([]) })
+const configuration = configure()
+const set = configuration.policies
+const log = new FakeLog()
+const plans = new Plans(log.write)
+const client = (overrides: Client['overrides']): Client => ({ id: 'acme', tier: 'pro', overrides, disabled: false })
+const planFor = (name: string, method = 'GET', path = '/', of = plans, who?: Client) =>
+  of.planFor(configuration, set.tiers.get(name), routeOf(set, method, path), who)
+
+/** The policies that count each kind of subject, by name. */
+const told = (plan: Plan) =>
+  Object.fromEntries(plan.groups.map(({ who, policies }) => [who.join() || 'route', policies.map(({ name }) => name)]))
+const all = (plan: Plan) => plan.groups.flatMap(({ policies }) => policies)
+const codeOf = (plan: Plan, policy: string) => all(plan).find(({ name }) => name === policy)!.code
 
 describe('a plan', () => {
-  it('holds a request to its route’s policies first, then to its tier’s', () => {
-    const { caller, address, cost } = planFor('free', 'GET', '/search')
-    expect(names(caller)).toEqual(['search', 'per-minute', 'per-route'])
-    expect(names(address)).toEqual(['search-ip', 'per-address'])
-    expect(cost).toBe(1)
+  it('holds a request to the global policies first, then to its route’s, then to its tier’s', () => {
+    const plan = planFor('free', 'GET', '/search')
+    expect(plan.groups.map(({ who }) => who.join())).toEqual(['global', 'header:x-device,user', 'client', 'ip'])
+    expect(told(plan)).toEqual({
+      global: ['all'],
+      'header:x-device,user': ['device'],
+      client: ['search', 'per-minute', 'per-route'],
+      ip: ['search-ip', 'per-address'],
+    })
+    expect(plan.cost).toBe(1)
+  })
+
+  it('counts a route itself as a subject of its own', () => {
+    expect(told(planFor('pro', 'GET', '/find'))).toMatchObject({ route: ['find'], client: ['search', 'per-minute', 'paced'] })
   })
 
   it('has the cost of the route', () => {
@@ -36,78 +57,120 @@ describe('a plan', () => {
     expect(planFor('free', 'GET', '/batch')).toMatchObject({ cost: 1 })
   })
 
-  it('counts a caller who is not known by address throughout', () => {
-    const { caller, address } = planFor('anonymous', 'GET', '/search', false)
-    expect(names(caller)).toEqual(['search', 'search-ip', 'per-minute'])
-    expect(address).toEqual([])
-    expect(names(planFor('anonymous', 'GET', '/search', true).address)).toEqual(['search-ip', 'per-minute'])
+  it('charges each subject once, with all that counts it', () => {
+    const charges = planFor('free', 'GET', '/search').chargesFor(['g', 'd', 'c', 'a'])
+    expect(charges.map(({ key, policies, cost }) => [key, policies.length, cost])).toEqual([
+      ['g', 1, 1],
+      ['d', 1, 1],
+      ['c', 3, 1],
+      ['a', 2, 1],
+    ])
+    const stranger = planFor('anonymous', 'GET', '/search').chargesFor(['g', 'ip', 'ip', 'ip'])
+    expect(stranger.map(({ key, policies }) => [key, policies.map(({ name }) => name)])).toEqual([
+      ['g', ['all']],
+      ['ip', ['device', 'search', 'search-ip', 'per-minute']],
+    ])
   })
 
-  it('is the same lists for the same kind of request, so that requests can share writes', () => {
-    for (const [name, method, path, known] of [
-      ['free', 'GET', '/search', true],
-      ['free', 'GET', '/', true],
-      ['anonymous', 'GET', '/', false],
-    ] as const) {
-      const plan = planFor(name, method, path, known)
-      expect(planFor(name, method, path, known)).toBe(plan)
-      expect(planFor(name, method, `${path}/`, known).caller).toBe(plan.caller)
+  it('charges the same lists for the same kind of request, so that requests can share writes', () => {
+    for (const keys of [
+      ['g', 'd', 'c', 'a'],
+      ['g', 'ip', 'ip', 'ip'],
+    ]) {
+      const others = keys.map((key) => `another ${key}`)
+      const charges = planFor('free', 'GET', '/search').chargesFor(keys)
+      const again = planFor('free', 'GET', '/search/').chargesFor(others)
+      expect(again).toHaveLength(charges.length)
+      for (const [i, { policies }] of charges.entries()) expect(again[i]!.policies).toBe(policies)
     }
     expect(planFor('free', 'GET', '/anything')).toBe(planFor('free', 'PUT', '/else'))
   })
 
-  it('is another for another tier, route, kind of caller or set', () => {
+  it('is another for another tier, route, numbers or configuration', () => {
     const kinds = [
       planFor('free'),
       planFor('pro'),
       planFor('free', 'GET', '/search'),
       planFor('free', 'GET', '/find'),
-      planFor('free', 'GET', '/', false),
-      plans.planFor(parseTiersFile(FILE, 'tiers.yaml'), tier('free'), undefined, true),
+      planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit: 7 } })),
+      planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit: 8 } })),
+      plans.planFor(configure(), set.tiers.get('free'), undefined),
     ]
     expect(new Set(kinds).size).toBe(kinds.length)
+    expect(planFor('pro', 'GET', '/', plans, client({}))).toBe(planFor('pro'))
   })
 
-  it('without a tier holds to the route alone', () => {
-    expect(plans.planFor(set, undefined, routeOf(set, 'GET', '/find'), true)).toMatchObject({
-      caller: [{ name: 'search' }],
-      address: [],
-      cost: 1,
+  it('without a tier holds to the others alone', () => {
+    const plan = plans.planFor(configuration, undefined, routeOf(set, 'GET', '/find'))
+    expect(all(plan).map(({ name }) => name)).toEqual(['all', 'device', 'search', 'find'])
+  })
+
+  it('remembers a bounded number of kinds', () => {
+    const first = planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit: 1 } }))
+    for (let limit = 2; limit < 6000; limit++) planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit } }))
+    expect(planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit: 1 } }))).not.toBe(first)
+  })
+})
+
+describe('a client’s own numbers', () => {
+  const own = (overrides: Client['overrides']) => planFor('pro', 'GET', '/', plans, client(overrides))
+
+  it('replace those of the policy, which counts on where it stood', () => {
+    const plan = own({ 'per-minute': { limit: 7 }, paced: { limit: 120, burst: 30 } })
+    expect(all(plan)).toMatchObject([{ name: 'all', limit: 9000 }, { name: 'device' }, { limit: 7 }, { limit: 120, quota: { burst: 30 } }])
+    expect(codeOf(plan, 'per-minute')).toBe(codeOf(planFor('pro'), 'per-minute'))
+    expect(codeOf(plan, 'paced')).toBe(codeOf(planFor('pro'), 'paced'))
+  })
+
+  it('leave a burst that they do not name as it was', () => {
+    expect(all(own({ paced: { limit: 120 } })).at(-1)).toMatchObject({ limit: 120, quota: { burst: 10 } })
+  })
+
+  it('are nobody’s own where a policy counts everybody', () => {
+    expect(all(own({ all: { limit: 1 } }))[0]).toMatchObject({ name: 'all', limit: 9000 })
+  })
+
+  it('are told and left alone when they do not fit how the policy counts', () => {
+    expect(all(own({ 'per-minute': { limit: 7, burst: 3 } }))).toMatchObject([{}, {}, { name: 'per-minute', limit: 600 }, {}])
+    expect(log.entries.at(-1)).toMatchObject({
+      level: 'error',
+      details: {
+        client: 'acme',
+        issues: [
+          'burst does not apply to algorithm "sliding-window", only to token-bucket, leaky-bucket, gcra (client, override "per-minute")',
+        ],
+      },
     })
   })
 
-  it('asks for the set that is in force', async () => {
-    expect(await plans.current()).toBe(set)
+  it('for policies that are not there, or have a name of Object’s, mean nothing', () => {
+    expect(all(own({ nothing: { limit: 1 }, constructor: { limit: 1 } })).map(({ limit }) => limit)).toEqual([9000, 60, 600, 60])
   })
 })
 
 describe('where a policy’s state is kept', () => {
   it('is apart for each route that counts by itself', () => {
-    const [search] = planFor('free', 'GET', '/search').caller
-    const [find] = planFor('free', 'GET', '/find').caller
-    expect(search!.name).toBe(find!.name)
-    expect(search!.code).not.toBe(find!.code)
+    expect(codeOf(planFor('free', 'GET', '/search'), 'search')).not.toBe(codeOf(planFor('free', 'GET', '/find'), 'search'))
   })
 
   it('is the same on every route for policies that do not', () => {
-    const code = (path: string) => planFor('free', 'GET', path).caller.find(({ name }) => name === 'per-minute')!.code
-    expect(new Set(['/', '/search', '/find', '/other'].map(code)).size).toBe(1)
+    expect(new Set(['/', '/search', '/find', '/other'].map((path) => codeOf(planFor('free', 'GET', path), 'per-minute'))).size).toBe(1)
   })
 
   it('is apart for each configured route, and one for all others, where a tier counts by route', () => {
-    const code = (method: string, path: string) => planFor('free', method, path).caller.find(({ name }) => name === 'per-route')!.code
-    expect(
-      new Set([code('GET', '/search'), code('GET', '/find'), code('POST', '/batch'), code('GET', '/'), code('GET', '/other')]).size,
-    ).toBe(4)
+    const code = (method: string, path: string) => codeOf(planFor('free', method, path), 'per-route')
+    const codes = [code('GET', '/search'), code('GET', '/find'), code('POST', '/batch'), code('GET', '/'), code('GET', '/other')]
+    expect(new Set(codes).size).toBe(4)
     expect(code('GET', '/')).toBe(code('PUT', '/other'))
   })
 
   it('is the same in every instance', () => {
-    const elsewhere = new Plans({ current: async () => undefined })
-    expect(codes(planFor('free', 'GET', '/search', true, elsewhere).caller)).toEqual(codes(planFor('free', 'GET', '/search').caller))
+    const elsewhere = new Plans(log.write)
+    const codes = (plan: Plan) => all(plan).map(({ code }) => code)
+    expect(codes(planFor('free', 'GET', '/search', elsewhere))).toEqual(codes(planFor('free', 'GET', '/search')))
   })
 
   it('is the same in tiers that name a policy alike, so that an upgrade forgets nothing', () => {
-    expect(codes(planFor('free').caller)[0]).toBe(codes(planFor('pro').caller)[0])
+    expect(codeOf(planFor('free'), 'per-minute')).toBe(codeOf(planFor('pro'), 'per-minute'))
   })
 })

@@ -1,4 +1,5 @@
-import type { PolicySet } from '../../lambda/policies/tiers'
+import { parseIpAddress } from '../../lambda/ip-address'
+import type { PolicySet } from '../../lambda/policies/policy-set'
 import { PolicySets } from '../../lambda/tiers/policy-sets'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled, tierItem } from './fake-table'
 
@@ -7,13 +8,17 @@ const TTL_MS = 30_000
 let table: FakeTable
 let clock: FakeClock
 let log: FakeLog
-let sets: PolicySets
+let configurations: PolicySets
+
+/** What is asked of the policy set alone. */
+const sets = { current: async () => (await configurations.current())?.policies }
 
 beforeEach(() => {
   table = new FakeTable()
   clock = new FakeClock()
   log = new FakeLog()
-  sets = new PolicySets({ client: table.client, tableName: 'config', clock: clock.read, ttlMs: TTL_MS, deadlineMs: 2000, log: log.write })
+  const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+  configurations = new PolicySets({ ...reading, ttlMs: TTL_MS })
 })
 
 const page = (...items: Record<string, unknown>[]) => ({ Items: itemsOf(items) })
@@ -157,7 +162,7 @@ describe('the policy set', () => {
     expect(await sets.current()).toBe(old)
     expect(log.entries[0]).toMatchObject({
       message: 'the config table cannot be read',
-      details: { error: 'a policy set has at most 5000 tiers and routes, this one has more' },
+      details: { error: 'a policy set has at most 5000 items, this one has more' },
     })
   })
 })
@@ -274,14 +279,14 @@ describe('an item that is wrong', () => {
   it('may be of no kind that is known, or hold a number that no program can', async () => {
     table.answers = () => ({
       Items: [
-        ...itemsOf([tierItem('anonymous', 20), { pk: 'policy-set', sk: 'settings' }, { pk: 'policy-set', sk: 'tier#' }]),
+        ...itemsOf([tierItem('anonymous', 20), { pk: 'policy-set', sk: 'setting' }, { pk: 'policy-set', sk: 'tier#' }]),
         { pk: { S: 'policy-set' }, sk: { S: 'route#POST /batch' }, cost: { N: '12345678901234567890123' } },
         { pk: { S: 'policy-set' }, sk: { S: 'route#POST /other' }, cost: { X: 'unknown type' } as never },
       ],
     })
     expect(limitOf(await sets.current())).toBe(20)
     expect(log.entries.map(({ details }) => [details.item, (details.issues as string[])[0]])).toEqual([
-      ['settings', 'sk must begin with "tier#" or "route#", got "settings"'],
+      ['setting', 'sk must be "global" or "settings", or begin with "tier#", "route#", "block#" or "allow#", got "setting"'],
       ['tier#', expect.stringContaining("a tier's name must be")],
       ['route#POST /batch', expect.stringContaining('cost must be an integer from 0, got 1.2345678901234568e+22')],
     ])
@@ -310,5 +315,65 @@ describe('an item that is wrong', () => {
     )
     expect(set!.routes).toHaveLength(2)
     expect(log.entries[0]!.details.issues).toEqual(['routes "GET /users/{id}" and "GET /users/{name}" match the same requests, keep one'])
+  })
+})
+
+describe('settings, global policies and blocks', () => {
+  const settings = (more: Record<string, unknown>) => ({ pk: 'policy-set', sk: 'settings', ...more })
+  const global = (limit: unknown) => ({ pk: 'policy-set', sk: 'global', policies: [{ name: 'all', limit, window: '1s' }] })
+  const block = (range: string, more: Record<string, unknown> = {}) => ({ pk: 'policy-set', sk: `block#ip#${range}`, ...more })
+
+  it('are read with the rest', async () => {
+    const set = await readNow(
+      tierItem('anonymous', 20),
+      tierItem('free', 60),
+      settings({ defaultTier: 'free' }),
+      global(1000),
+      block('203.0.113.0/24'),
+    )
+    expect(set).toMatchObject({ settings: { defaultTier: 'free' }, global: [{ name: 'all', limit: 1000, by: { who: ['global'] } }] })
+    const { access } = (await configurations.current())!
+    expect(access.ofAddress(parseIpAddress('203.0.113.9'), clock.now)).toBe('block')
+    expect(log.entries).toEqual([])
+  })
+
+  it('keep their last good version, each by itself', async () => {
+    await readNow(tierItem('anonymous', 20), settings({ trustedHeaders: ['X-Tenant'] }), global(1000), block('203.0.113.0/24'))
+    const set = await readLater(tierItem('anonymous', 21), settings({ trustedHeaders: 5 }), global(0), block('203.0.113.0/24', { note: 7 }))
+    expect(set).toMatchObject({ settings: { trustedHeaders: ['x-tenant'] }, global: [{ limit: 1000 }] })
+    expect(limitOf(set)).toBe(21)
+    const { access } = (await configurations.current())!
+    expect(access.ofAddress(parseIpAddress('203.0.113.9'), clock.now)).toBe('block')
+    expect(log.entries.map(({ details }) => details.item)).toEqual(['settings', 'global', 'block#ip#203.0.113.0/24'])
+  })
+
+  it('name a default tier that is there, or it is told', async () => {
+    await readNow(tierItem('anonymous', 20), settings({ defaultTier: 'fre' }))
+    expect(log.entries[0]!.details.issues).toEqual(['defaultTier must be the name of a tier, got "fre", which is none (settings)'])
+  })
+})
+
+describe('a configuration that has not changed', () => {
+  it('is the same object, so that nothing is worked out again', async () => {
+    await readNow(tierItem('anonymous', 20), tierItem('free', 60))
+    const before = await configurations.current()
+    await readLater(tierItem('anonymous', 20), tierItem('free', 60))
+    expect(await configurations.current()).toBe(before)
+    await readLater(tierItem('anonymous', 20), tierItem('free', 61))
+    expect(await configurations.current()).not.toBe(before)
+  })
+
+  it('has the same tiers where only others have changed', async () => {
+    const before = await readNow(tierItem('anonymous', 20), tierItem('free', 60))
+    const after = await readLater(tierItem('anonymous', 21), tierItem('free', 60))
+    expect(after!.tiers.get('free')).toBe(before!.tiers.get('free'))
+  })
+
+  it('tells its mistakes again at each reading, and counts them', async () => {
+    await readNow(tierItem('anonymous', 20), tierItem('free', 0))
+    await readLater(tierItem('anonymous', 20), tierItem('free', 0))
+    expect(log.entries).toHaveLength(2)
+    expect(log.entries[1]).toEqual(log.entries[0])
+    expect(log.metrics).toEqual(['ConfigErrors', 'ConfigErrors'])
   })
 })

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parse } from 'yaml'
-import { parseTiersFile, routeOf } from '../../lambda/policies/tiers'
+import { parseTiersFile, routeOf } from '../../lambda/policies/policy-set'
 
 describe('the repository’s own tiers.yaml', () => {
   const file: unknown = parse(readFileSync(path.join(__dirname, '../../tiers.yaml'), 'utf8'))
@@ -10,7 +10,7 @@ describe('the repository’s own tiers.yaml', () => {
   it('has the tiers, their limits and whom they count', () => {
     const told = [...set.tiers.values()].map(({ name, policies }) => [
       name,
-      policies.map((one) => `${one.name} ${one.limit} by ${one.by.subject}`),
+      policies.map((one) => `${one.name} ${one.limit} by ${one.by.who}`),
     ])
     expect(Object.fromEntries(told)).toEqual({
       anonymous: ['per-minute 20 by ip'],
@@ -24,7 +24,7 @@ describe('the repository’s own tiers.yaml', () => {
     expect(routeOf(set, 'POST', '/batch')).toMatchObject({ cost: 5, policies: [] })
     expect(routeOf(set, 'GET', '/batch')).toBeUndefined()
     const [search] = routeOf(set, 'GET', '/search')!.policies
-    expect(search).toMatchObject({ name: 'search', limit: 10, windowMs: 1000, by: { subject: 'client', perRoute: true } })
+    expect(search).toMatchObject({ name: 'search', limit: 10, windowMs: 1000, by: { who: ['client'], perRoute: true } })
     expect(search!.algorithm.name).toBe('gcra')
   })
 })

@@ -1,0 +1,21 @@
+import { createHash } from 'node:crypto'
+import { NOBODY, type Source } from './source'
+
+/**
+ * The certificate of a mutual TLS connection. API Gateway has checked it against the trust store; here it only names the caller, by the
+ * fingerprint that `openssl x509 -fingerprint -sha256` prints, in lower case and without colons.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/rest-api-mutual-tls.html
+ */
+export const clientCertificateSource: Source = {
+  claim({ clientCertificate }) {
+    const fingerprint = clientCertificate === undefined ? undefined : fingerprintOf(clientCertificate)
+    return fingerprint === undefined ? NOBODY : { kind: 'claim', credential: `client-certificate:${fingerprint}` }
+  },
+}
+
+/** SHA-256 of the certificate's DER form; `undefined` for what is no PEM. */
+export function fingerprintOf(pem: string): string | undefined {
+  const [, base64] = /-----BEGIN CERTIFICATE-----([A-Za-z0-9+/=\s]+)-----END CERTIFICATE-----/.exec(pem) ?? []
+  return base64 && createHash('sha256').update(Buffer.from(base64, 'base64')).digest('hex')
+}

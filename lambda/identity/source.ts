@@ -1,0 +1,49 @@
+/** The parts of a request that tell who is asking. */
+export interface RequestFacts {
+  /** Names in lower case; several values of one name joined by `, `. */
+  readonly headers: ReadonlyMap<string, string>
+  readonly query: ReadonlyMap<string, string>
+  readonly pathParameters: ReadonlyMap<string, string>
+  /** The TCP peer, which a client cannot choose. */
+  readonly sourceIp: string | undefined
+  /** Set by API Gateway where a method requires one of its keys; unlike a header, it is verified. */
+  readonly apiKeyId: string | undefined
+  /** The client's certificate in PEM, which API Gateway has verified. */
+  readonly clientCertificate: string | undefined
+}
+
+/** One way of telling who is asking. */
+export interface Source {
+  claim(request: RequestFacts): Answer | Promise<Answer>
+}
+
+/**
+ * - a claim: who is asking, as far as this source can tell.
+ * - `nobody`: this source has nothing to go by, the next one is asked.
+ * - `rejected`: credentials were shown, and they are bad.
+ * - `unavailable`: credentials were shown, and cannot be checked at the moment.
+ */
+export type Answer = Claim | { readonly kind: 'nobody' } | { readonly kind: 'rejected' } | { readonly kind: 'unavailable' }
+
+export interface Claim {
+  readonly kind: 'claim'
+  /**
+   * Where the config table has what is known of the caller: the hash of an API key, or `<source>:<value>`. Without one, nothing is looked up.
+   */
+  readonly credential?: string
+  /** The caller by what the source knows itself, such as `user:42`. Without it the caller is whoever the config table has, or nobody. */
+  readonly caller?: string
+  /** The user, where that is somebody else than the caller: a client acts for many. */
+  readonly user?: string
+  /** The tier that the source vouches for. */
+  readonly tier?: string
+  readonly claims?: Readonly<Record<string, unknown>>
+}
+
+export const NOBODY: Answer = { kind: 'nobody' }
+
+/** Identities are bounded before they are looked up or become part of a subject: a longer one than any is none. */
+export const LONGEST_IDENTITY = 256
+
+export const isIdentity = (value: string | undefined): value is string =>
+  value !== undefined && value !== '' && value.length <= LONGEST_IDENTITY

@@ -1,0 +1,50 @@
+import type { SourceSettings } from '../policies/identity-settings'
+import type { Settings } from '../policies/settings'
+import { apiGatewayKeySource } from './api-gateway-key'
+import { apiKeySource } from './api-key'
+import { clientCertificateSource } from './client-certificate'
+import type { AddressRules } from './client-ip'
+import type { Source } from './source'
+import { trustedValueSource } from './trusted-value'
+
+/** Who is asked who the caller is, and how the caller's address is read. */
+export interface SourceList {
+  readonly list: readonly Source[]
+  readonly address: AddressRules & { readonly ipv6Prefix?: number }
+}
+
+/** Makes the sources of the settings once, and again when those have changed. */
+export class Sources {
+  private readonly made = new WeakMap<Settings, SourceList>()
+
+  of(settings: Settings): SourceList {
+    const known = this.made.get(settings)
+    if (known) return known
+    const made = this.make(settings.identity)
+    this.made.set(settings, made)
+    return made
+  }
+
+  private make(identity: readonly SourceSettings[]): SourceList {
+    const address = identity.find((one) => one.source === 'ip') ?? { trustedHops: 0, viewerAddress: false }
+    return { list: identity.flatMap((one) => this.sourceOf(one) ?? []), address }
+  }
+
+  /** The address is no source: it is who a stranger is. */
+  private sourceOf(settings: SourceSettings): Source | undefined {
+    switch (settings.source) {
+      case 'api-key':
+        return apiKeySource(settings.header)
+      case 'api-gateway-key':
+        return apiGatewayKeySource
+      case 'client-certificate':
+        return clientCertificateSource
+      case 'header':
+      case 'query':
+      case 'path':
+        return trustedValueSource(settings)
+      case 'ip':
+        return undefined
+    }
+  }
+}

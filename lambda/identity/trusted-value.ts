@@ -1,0 +1,30 @@
+import { isIdentity, NOBODY, type RequestFacts, type Source } from './source'
+
+export interface TrustedValue {
+  readonly source: 'header' | 'query' | 'path'
+  /** Of a header in lower case. */
+  readonly name: string
+  readonly as: 'client' | 'user'
+  /** The tier of callers who are not looked up, or not found. */
+  readonly tier?: string
+  /** Whether the config table may know more of the caller. */
+  readonly lookup: boolean
+}
+
+/**
+ * A header or parameter that the operator has declared trusted, because something in front of the API sets it and callers cannot. Of several
+ * values none is trusted: whoever can add one could choose.
+ */
+export const trustedValueSource = ({ source, name, as, tier, lookup }: TrustedValue): Source => ({
+  claim(request) {
+    const value = VALUES[source](request).get(name)?.trim()
+    if (!isIdentity(value) || value.includes(',')) return NOBODY
+    return { kind: 'claim', caller: `${as}:${value}`, tier, ...(lookup && { credential: `${source}:${name}:${value}` }) }
+  },
+})
+
+const VALUES = {
+  header: ({ headers }: RequestFacts) => headers,
+  query: ({ query }: RequestFacts) => query,
+  path: ({ pathParameters }: RequestFacts) => pathParameters,
+} as const

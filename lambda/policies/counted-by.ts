@@ -1,0 +1,59 @@
+import * as v from 'valibot'
+
+/**
+ * Whom a policy counts, as an operator writes it:
+ * - `client`: the caller, whoever that is: a client, a user, and who is neither by address
+ * - `user`: the user whom a token names, else the caller
+ * - `ip`: the caller's address
+ * - `global`: everybody together
+ * - `header:x-tenant`: each value of a header that the settings declare trusted
+ * - `claim:org`: each value of a token's claim
+ *
+ * Where a request has no such header or claim, it counts by the caller's address.
+ */
+export type Dimension = 'client' | 'user' | 'ip' | 'global' | `header:${string}` | `claim:${string}`
+
+/** The dimensions that together make a subject, and whether each route is counted apart. No dimension at all is a route's own subject. */
+export interface CountedBy {
+  readonly who: readonly Dimension[]
+  readonly perRoute: boolean
+}
+
+/** Header names are tokens (RFC 9110 §5.6.2); claim names are any text (RFC 7519 §4), often URLs. */
+const WORD = /^(?:client|user|ip|route|global|header:[\w!#$%&'*+.^`|~-]{1,128}|claim:[^\s]{1,128})$/
+
+export const BY_FIELD = {
+  schema: v.pipe(
+    v.union([v.string(), v.array(v.string())]),
+    v.check((words) => toCountedBy(words) !== undefined),
+  ),
+  wanted: 'client, user, ip, route, global, header:<name> or claim:<name>, or a list of them such as [client, route] (global stands alone)',
+  optional: true,
+} as const
+
+/** What the words of `by` say; `undefined` for what makes no sense together: the same twice, or `global` and anything else but `route`. */
+export function toCountedBy(words: unknown): CountedBy | undefined {
+  const list: unknown[] = Array.isArray(words) ? words : [words]
+  if (list.length === 0 || list.length > 5 || !list.every((word) => typeof word === 'string' && WORD.test(word))) return undefined
+  const named = (list as string[]).map((word) => (word.startsWith('header:') ? word.toLowerCase() : word))
+  const who = named.filter((word) => word !== 'route').sort() as Dimension[]
+  if (new Set(named).size !== named.length || (who.includes('global') && who.length > 1)) return undefined
+  return { who, perRoute: who.length < named.length }
+}
+
+/**
+ * All that these dimensions can come down to: a caller without a user is the user, an address stands in for a header or a claim that is not there,
+ * and for everything about a stranger.
+ *
+ * @param strangers whether callers who are not known count, too.
+ */
+export function waysToCount(who: readonly Dimension[], strangers: boolean): readonly (readonly Dimension[])[] {
+  if (who.length === 0 || who.includes('global')) return [who]
+  const withoutUser = who.map((dimension) => (dimension === 'user' ? 'client' : dimension))
+  const withoutValues = withoutUser.map((dimension) => (dimension.includes(':') ? 'ip' : dimension))
+  return [who, withoutUser, withoutValues, ...(strangers ? [['ip'] as const] : [])].map((ways) => [...new Set(ways)].sort())
+}
+
+/** The headers whose values these dimensions count by, in lower case. */
+export const headersIn = (who: readonly Dimension[]): string[] =>
+  who.flatMap((dimension) => (dimension.startsWith('header:') ? dimension.slice('header:'.length) : []))

@@ -1,0 +1,41 @@
+import type { Dimension } from './policies/counted-by'
+
+/** What a request's subjects are made of. */
+export interface Asking {
+  /** `client:acme`, `user:42`, or the address of a stranger. */
+  readonly caller: string
+  readonly user: string
+  /** `ip:203.0.113.7`. */
+  readonly address: string
+  readonly headers: ReadonlyMap<string, string>
+  readonly claims: Readonly<Record<string, unknown>>
+  /** The configured route's pattern; `undefined` where none matches. */
+  readonly route: string | undefined
+}
+
+/** Longer values are told apart by their first characters; it is whoever declared the header or signed the token who chose them. */
+const LONGEST_VALUE = 512
+
+/** The subject that these dimensions count, as one text. Where a request lacks one of them, its address stands in. */
+export function subjectOf(who: readonly Dimension[], asking: Asking): string {
+  if (who.length === 0) return `route:${asking.route ?? '*'}`
+  const parts = [...new Set(who.map((dimension) => partOf(dimension, asking)))]
+  return parts.length === 1 ? parts[0]! : `several:${JSON.stringify(parts)}`
+}
+
+function partOf(dimension: Dimension, { caller, user, address, headers, claims }: Asking): string {
+  switch (dimension) {
+    case 'client':
+      return caller
+    case 'user':
+      return user
+    case 'ip':
+      return address
+    case 'global':
+      return 'global'
+  }
+  const name = dimension.slice(dimension.indexOf(':') + 1)
+  const value = dimension.startsWith('header:') ? headers.get(name) : Object.hasOwn(claims, name) ? claims[name] : undefined
+  if (typeof value === 'boolean' || typeof value === 'number') return `${dimension}=${value}`
+  return typeof value === 'string' && value !== '' ? `${dimension}=${value.slice(0, LONGEST_VALUE)}` : address
+}

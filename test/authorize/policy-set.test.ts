@@ -1,0 +1,180 @@
+import { subjectKey } from '../../lambda/limiter/subject-key'
+import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { parseAccess } from '../../lambda/tiers/access-list'
+import { policy } from '../policies/issues'
+import { Gateway, httpEvent, KEYS, restEvent, times } from './gateway'
+
+const anonymous = { by: 'ip', policies: [policy({ limit: 3 })] }
+const setOf = (file: object) => parseTiersFile({ tiers: { anonymous, free: { policies: [policy({ limit: 5 })] } }, ...file }, 'tiers.yaml')
+const { free, pro } = KEYS
+const access = (...entries: string[]) =>
+  entries.map((entry) => {
+    const [kind, words] = entry.split(' ') as ['block' | 'allow', string]
+    return parseAccess(kind, words, {}, [], [])!
+  })
+
+describe('global policies', () => {
+  const set = setOf({ global: { policies: [policy({ name: 'all', limit: 8 })] } })
+
+  it('hold all callers together', async () => {
+    const gateway = new Gateway({ set })
+    expect(await gateway.allowed(times(9, { key: free }))).toBe(5)
+    expect(await gateway.allowed(times(9, { ip: '198.51.100.1' }))).toBe(3)
+    expect(await gateway.rest({ ip: '198.51.100.2' })).toMatchObject({ effect: 'Deny', policy: 'all', limit: 8, remaining: 0 })
+  })
+
+  it('stay where they were when a caller’s own policy denies: nothing is charged anywhere', async () => {
+    const gateway = new Gateway({ set })
+    await gateway.allowed(times(5, { key: free }))
+    const { policies } = (await gateway.store.read(subjectKey('global'))) as { policies: Record<string, Record<string, number>> }
+    expect(await gateway.allowed(times(19, { key: free }))).toBe(0)
+    expect((await gateway.store.read(subjectKey('global'))).policies).toEqual(policies)
+    expect((await gateway.rest({ key: free })).policy).toBe('per-minute')
+    expect(await gateway.allowed(times(9, { ip: '198.51.100.1' }))).toBe(3)
+  })
+})
+
+describe('who counts', () => {
+  it('may be everybody on a route together', async () => {
+    const gateway = new Gateway({
+      set: setOf({ routes: { 'GET /export': { policies: [policy({ name: 'export', limit: 2, by: 'route' })] } } }),
+    })
+    expect(await gateway.allowed([{ path: '/export', key: free }, { path: '/export' }, { path: '/export', ip: '198.51.100.1' }])).toBe(2)
+    expect(await gateway.rest({ path: '/export', key: free })).toMatchObject({ effect: 'Deny', policy: 'export' })
+    expect(await gateway.rest({ path: '/other', key: free })).toMatchObject({ effect: 'Allow' })
+  })
+
+  it('may be the tenant that a trusted header names, and the address of who has none', async () => {
+    const settings = { trustedHeaders: ['x-tenant'] }
+    const gateway = new Gateway({
+      set: setOf({ settings, global: { policies: [policy({ name: 'tenant', limit: 2, by: 'header:x-tenant' })] } }),
+    })
+    const from = (tenant: string | undefined, ip: string) => {
+      const event = restEvent({ ip })
+      return gateway.authorize({
+        ...event,
+        multiValueHeaders: undefined,
+        headers: { ...(event.headers as object), ...(tenant && { 'X-Tenant': tenant }) },
+      })
+    }
+    const effects = []
+    for (const [tenant, ip] of [
+      ['north', '198.51.100.1'],
+      ['north', '198.51.100.2'],
+      ['north', '198.51.100.3'],
+      ['south', '198.51.100.4'],
+      [undefined, '198.51.100.5'],
+      [undefined, '198.51.100.6'],
+    ] as const) {
+      const answer = (await from(tenant, ip)) as unknown as { policyDocument: { Statement: [{ Effect: string }] } }
+      effects.push(answer.policyDocument.Statement[0].Effect)
+    }
+    expect(effects).toEqual(['Allow', 'Allow', 'Deny', 'Allow', 'Allow', 'Allow'])
+  })
+})
+
+describe('a client', () => {
+  const client = (more: object) => ({
+    clients: { find: async () => ({ id: 'acme', tier: 'free', overrides: {}, disabled: false, ...more }) },
+  })
+
+  it('has numbers of its own where it has', async () => {
+    const gateway = new Gateway({ set: setOf({}), ...client({ overrides: { 'per-minute': { limit: 7 } } }) })
+    expect(await gateway.allowed(times(9, { key: 'any' }))).toBe(7)
+  })
+
+  it('whose tier is not there has the default one, and without that the strangers’', async () => {
+    const lost = client({ tier: 'platinum' })
+    expect(await new Gateway({ set: setOf({ settings: { defaultTier: 'free' } }), ...lost }).rest({ key: 'any' })).toMatchObject({
+      tier: 'free',
+      limit: 5,
+    })
+    expect(await new Gateway({ set: setOf({}), ...lost }).rest({ key: 'any' })).toMatchObject({ tier: 'anonymous', limit: 3 })
+  })
+
+  it('that is disabled is not let in: a 401, apart from a 429', async () => {
+    const gateway = new Gateway({ set: setOf({}), ...client({ disabled: true }) })
+    await expect(gateway.rest({ key: 'any' })).rejects.toThrow(/^Unauthorized$/)
+    expect(await gateway.http({ key: 'any' })).toMatchObject({ effect: 'Deny', reason: 'unauthorized', rateLimited: false, retryAfter: 1 })
+    expect(gateway.store.size).toBe(0)
+  })
+})
+
+describe('credentials', () => {
+  it('are demanded of strangers by a tier', async () => {
+    const gateway = new Gateway({
+      set: setOf({ tiers: { anonymous: { ...anonymous, credentials: 'required' }, free: { policies: [policy()] } } }),
+    })
+    await expect(gateway.rest()).rejects.toThrow('Unauthorized')
+    await expect(gateway.rest({ key: 'made up' })).rejects.toThrow('Unauthorized')
+    expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Allow' })
+  })
+
+  it('or by a route', async () => {
+    const gateway = new Gateway({ set: setOf({ routes: { 'ANY /admin/*': { credentials: 'required' } } }) })
+    await expect(gateway.rest({ path: '/admin/users' })).rejects.toThrow('Unauthorized')
+    expect(await gateway.rest({ path: '/hello' })).toMatchObject({ effect: 'Allow' })
+    expect(await gateway.rest({ path: '/admin/users', key: free })).toMatchObject({ effect: 'Allow' })
+  })
+
+  it('that cannot be checked let nobody in, and are not called bad', async () => {
+    const sources = {
+      of: () => ({ list: [{ claim: async () => ({ kind: 'unavailable' as const }) }], address: { trustedHops: 0, viewerAddress: false } }),
+    }
+    const gateway = new Gateway({ set: setOf({}), sources: sources as never })
+    expect(await gateway.rest()).toMatchObject({ effect: 'Deny', reason: 'unavailable', rateLimited: false })
+  })
+})
+
+describe('the lists', () => {
+  it('turn blocked addresses away before anything is looked up or counted', async () => {
+    let looked = 0
+    const clients = { find: async () => void looked++ }
+    const gateway = new Gateway({ set: setOf({}), access: access('block ip#203.0.113.0/24'), clients })
+    const told = {
+      effect: 'Deny',
+      reason: 'blocked',
+      rateLimited: false,
+      policy: '',
+      detail: 'This caller is blocked.',
+      retryAfter: 31_536_000,
+    }
+    expect(await gateway.rest({ ip: '203.0.113.9', key: free })).toMatchObject(told)
+    expect(await gateway.http({ ip: '203.0.113.9' })).toMatchObject(told)
+    expect(await gateway.rest({ ip: '203.0.114.9' })).toMatchObject({ effect: 'Allow' })
+    expect(looked).toBe(0)
+    expect(gateway.store.size).toBe(1)
+  })
+
+  it('turn blocked clients away, whose other requests without their key are strangers’', async () => {
+    const gateway = new Gateway({ access: access('block client#client-free') })
+    expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', reason: 'blocked' })
+    expect(await gateway.rest({ key: pro })).toMatchObject({ effect: 'Allow', tier: 'pro' })
+    expect(await gateway.rest()).toMatchObject({ effect: 'Allow', tier: 'anonymous' })
+  })
+
+  it('let allowed ones pass uncounted, but not without the credentials that are demanded', async () => {
+    const routes = { 'GET /admin': { credentials: 'required' } }
+    const gateway = new Gateway({ set: setOf({ routes }), access: access('allow ip#203.0.113.7', 'allow client#client-free') })
+    expect(await gateway.allowed(times(50, { ip: '203.0.113.7' }))).toBe(50)
+    expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Allow', reason: 'exempt', rateLimited: false, limit: 0 })
+    expect(gateway.store.size).toBe(0)
+    await expect(gateway.rest({ ip: '203.0.113.7', path: '/admin' })).rejects.toThrow('Unauthorized')
+  })
+
+  it('block an allowed client from a blocked address', async () => {
+    const gateway = new Gateway({ access: access('block ip#203.0.113.0/24', 'allow client#client-free') })
+    expect(await gateway.rest({ ip: '203.0.113.7', key: free })).toMatchObject({ reason: 'blocked' })
+  })
+})
+
+test('a made-up key mints no quota: a thousand of them are one address', async () => {
+  const gateway = new Gateway({ set: setOf({}) })
+  expect(await gateway.allowed(Array.from({ length: 1000 }, (_, i) => ({ key: `made up ${i}`, ip: '198.51.100.9' })))).toBe(3)
+  expect(gateway.store.size).toBe(1)
+})
+
+test('a preflight is never asked for credentials', async () => {
+  const gateway = new Gateway({ set: setOf({ tiers: { anonymous: { ...anonymous, credentials: 'required' } } }) })
+  expect(await gateway.authorize(httpEvent({ method: 'OPTIONS' }))).toMatchObject({ isAuthorized: true })
+})

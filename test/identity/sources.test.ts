@@ -1,0 +1,128 @@
+import { createHash } from 'node:crypto'
+import { fingerprintOf } from '../../lambda/identity/client-certificate'
+import { type Directory, identify, type KnownClient } from '../../lambda/identity/identify'
+import type { Answer, RequestFacts, Source } from '../../lambda/identity/source'
+import { Sources } from '../../lambda/identity/sources'
+import { parseIdentity } from '../../lambda/policies/identity-settings'
+import { request } from './requests'
+
+const NOW = 1_700_000_000_000
+
+function sourcesOf(...identity: unknown[]): readonly Source[] {
+  const issues: string[] = []
+  const settings = { identity: parseIdentity(identity, [], issues), trustedHeaders: [] }
+  expect(issues).toEqual([])
+  return new Sources().of(settings).list
+}
+
+/** What one source says of a request. */
+const claimOf = (source: unknown, facts: RequestFacts): Answer | Promise<Answer> => sourcesOf(source)[0]!.claim(facts)
+
+const NOBODY = { kind: 'nobody' }
+const trusted = (source: string, name: string, more: object = {}) => ({ source, name, trusted: true, ...more })
+
+describe('what a source claims', () => {
+  it.each([
+    ['api-gateway-key', request({ apiKeyId: 'a1b2c3' }), { kind: 'claim', credential: 'api-gateway-key:a1b2c3' }],
+    ['api-gateway-key', request({ headers: { 'x-api-key': 'made up' } }), NOBODY],
+    ['api-gateway-key', request({ apiKeyId: 'x'.repeat(257) }), NOBODY],
+    [trusted('header', 'X-User', { as: 'user' }), request({ headers: { 'x-user': ' 42 ' } }), { kind: 'claim', caller: 'user:42' }],
+    [trusted('header', 'x-user'), request({ headers: { 'x-user': '42, 43' } }), NOBODY],
+    [trusted('header', 'x-user'), request({ headers: { 'x-user': '' } }), NOBODY],
+    [trusted('header', 'x-user'), request({ headers: { 'x-user': 'x'.repeat(257) } }), NOBODY],
+    [trusted('header', 'x-user'), request({ query: { 'x-user': '42' } }), NOBODY],
+    [trusted('query', 'who', { tier: 'pro' }), request({ query: { who: 'acme' } }), { kind: 'claim', caller: 'client:acme', tier: 'pro' }],
+    [
+      trusted('path', 'tenant', { lookup: true }),
+      request({ path: { tenant: 'acme' } }),
+      { kind: 'claim', caller: 'client:acme', credential: 'path:tenant:acme' },
+    ],
+    ['client-certificate', request({ clientCertificate: 'no certificate' }), NOBODY],
+    ['client-certificate', request(), NOBODY],
+  ])('%j', (source, facts, claim) => expect(claimOf(source, facts)).toEqual(claim))
+
+  it('is a certificate’s fingerprint', () => {
+    const der = Buffer.from('the bytes of a certificate')
+    const pem = `-----BEGIN CERTIFICATE-----\n${der.toString('base64')}\n-----END CERTIFICATE-----\n`
+    const fingerprint = createHash('sha256').update(der).digest('hex')
+    expect(fingerprintOf(pem)).toBe(fingerprint)
+    expect(claimOf('client-certificate', request({ clientCertificate: pem }))).toEqual({
+      kind: 'claim',
+      credential: `client-certificate:${fingerprint}`,
+    })
+  })
+})
+
+test('sources are made once for the same settings', () => {
+  const settings = { identity: parseIdentity(['api-key'], [], []), trustedHeaders: [] }
+  const sources = new Sources()
+  expect(sources.of(settings)).toBe(sources.of(settings))
+  expect(sources.of({ ...settings })).not.toBe(sources.of(settings))
+})
+
+describe('who is asking', () => {
+  const CLIENTS: Record<string, KnownClient> = {
+    'api-gateway-key:good': { id: 'acme', tier: 'pro', disabled: false },
+    'api-gateway-key:off': { id: 'off', tier: 'pro', disabled: true },
+    'api-gateway-key:late': { id: 'late', tier: 'pro', disabled: false, expiresAt: NOW },
+    'api-gateway-key:soon': { id: 'soon', tier: 'pro', disabled: false, expiresAt: NOW + 1 },
+    'header:x-user:42': { id: 'answer', tier: 'free', disabled: false },
+  }
+  const looked: string[] = []
+  const directory: Directory<KnownClient> = {
+    find: async (credential) => {
+      looked.push(credential)
+      return CLIENTS[credential]
+    },
+  }
+  const who = (facts: RequestFacts, ...sources: unknown[]) => identify(facts, sourcesOf(...sources), directory, NOW)
+
+  it('is whom the first source names that knows somebody', async () => {
+    const facts = request({ apiKeyId: 'good', headers: { 'x-user': '7' } })
+    const header = trusted('header', 'x-user', { as: 'user', tier: 'free' })
+    expect(await who(facts, 'api-gateway-key', header)).toEqual({
+      kind: 'known',
+      caller: 'client:acme',
+      user: 'client:acme',
+      tier: 'pro',
+      client: CLIENTS['api-gateway-key:good'],
+      claims: {},
+    })
+    expect(await who(facts, header, 'api-gateway-key')).toMatchObject({ caller: 'user:7', user: 'user:7', tier: 'free', client: undefined })
+  })
+
+  it('is whom the next one names when a credential is nobody’s', async () => {
+    const facts = request({ apiKeyId: 'made up', headers: { 'x-user': '7' } })
+    expect(await who(facts, 'api-gateway-key', trusted('header', 'x-user'))).toMatchObject({ caller: 'client:7' })
+    expect(await who(facts, 'api-gateway-key')).toEqual({ kind: 'stranger' })
+    expect(await who(request(), 'api-gateway-key')).toEqual({ kind: 'stranger' })
+  })
+
+  it('is the client in the config table, whose tier comes before the source’s', async () => {
+    const header = trusted('header', 'x-user', { as: 'user', tier: 'pro', lookup: true })
+    expect(await who(request({ headers: { 'x-user': '42' } }), header)).toMatchObject({
+      caller: 'client:answer',
+      user: 'user:42',
+      tier: 'free',
+    })
+    expect(await who(request({ headers: { 'x-user': '43' } }), header)).toMatchObject({ caller: 'user:43', user: 'user:43', tier: 'pro' })
+  })
+
+  it('is nobody who is disabled, or whose time is over, and the next source is not asked', async () => {
+    const ask = (apiKeyId: string) => who(request({ apiKeyId, headers: { 'x-user': '7' } }), 'api-gateway-key', trusted('header', 'x-user'))
+    expect(await ask('off')).toEqual({ kind: 'rejected' })
+    expect(await ask('late')).toEqual({ kind: 'rejected' })
+    expect(await ask('soon')).toMatchObject({ kind: 'known', caller: 'client:soon' })
+  })
+
+  it.each(['rejected', 'unavailable'] as const)('is %s when a source says so', async (kind) => {
+    const sources: Source[] = [{ claim: async () => ({ kind }) }, ...sourcesOf(trusted('header', 'x-user'))]
+    expect(await identify(request({ headers: { 'x-user': '7' } }), sources, directory, NOW)).toEqual({ kind })
+  })
+
+  it('is looked up only where a source has a credential', async () => {
+    looked.length = 0
+    await who(request({ headers: { 'x-user': '7' } }), 'api-key', 'api-gateway-key', trusted('header', 'x-user'))
+    expect(looked).toEqual([])
+  })
+})
