@@ -5,7 +5,8 @@ const ROOT = join(__dirname, '..')
 const STAND_INS = join(__dirname, 'authorizer-bundle')
 
 /**
- * How lambda/handler.ts becomes the one file that Lambda loads. Deployment and the local gateway both build with these options.
+ * How lambda/handler.ts becomes the file that Lambda loads, and the verifier of JWTs the one that this loads when there is a token to verify.
+ * Deployment and the local gateway both build with these options.
  *
  * CommonJS, because it loads a little sooner than an ES module; for Node 20, because that is the oldest that runs the local gateway, and a
  * newer target makes it no smaller. The SDK is bundled, so that the version tested is the version that runs. `mainFields` takes the SDK's ES
@@ -13,7 +14,10 @@ const STAND_INS = join(__dirname, 'authorizer-bundle')
  * why). `npm run bench` prints size and load time against a bundle made without all this.
  */
 export const authorizerBundleOptions = {
-  entryPoints: [join(ROOT, 'lambda', 'handler.ts')],
+  entryPoints: {
+    index: join(ROOT, 'lambda', 'handler.ts'),
+    'jwt-verifier': join(ROOT, 'lambda', 'identity', 'jwt-verifier.ts'), // the name by which load-verifier.ts looks for it
+  },
   absWorkingDir: ROOT,
   bundle: true,
   minify: true,
@@ -32,9 +36,11 @@ export const authorizerBundleOptions = {
   },
 } satisfies BuildOptions
 
-/** Builds the bundle as `index.js` in a folder, to be loaded as `index.handler`, and returns the file. Takes a tenth of a second. */
+/**
+ * Builds the bundle in a folder: `index.js`, to be loaded as `index.handler`, and `jwt-verifier.js`, to stay beside it. Returns the first. Takes
+ * a tenth of a second.
+ */
 export function buildAuthorizerBundle(outdir: string): string {
-  const outfile = join(outdir, 'index.js')
-  buildSync({ ...authorizerBundleOptions, outfile, logLevel: 'silent' })
-  return outfile
+  buildSync({ ...authorizerBundleOptions, outdir, logLevel: 'silent' })
+  return join(outdir, 'index.js')
 }

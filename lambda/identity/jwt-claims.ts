@@ -1,0 +1,63 @@
+import type { JwtSettings } from '../policies/jwt-settings'
+import type { Claims } from './token-verifier'
+
+/** Who calls, by the claims of a verified token. */
+export interface TokenCaller {
+  readonly user: string
+  readonly client?: string
+  /** The name of a tier, which may or may not exist. */
+  readonly tier?: string
+  readonly roles: readonly string[]
+}
+
+/** Cut short, a longer value could become someone else's: it counts as none. */
+const LONGEST_VALUE = 256
+const MOST_ROLES = 100
+
+/**
+ * The token of a request, unverified: what follows `Bearer` in the header, or, in another header than `Authorization`, all of it.
+ *
+ * @param headers names in lower case.
+ * @returns `undefined` when there is none, as with `Authorization: Basic …`, which is other people's.
+ */
+export function tokenFrom(headers: ReadonlyMap<string, string>, { header }: Pick<JwtSettings, 'header'>): string | undefined {
+  const value = headers.get(header)?.trim()
+  if (value === undefined) return undefined
+  const [, bearer] = /^bearer +(.+)$/i.exec(value) ?? []
+  return bearer ?? (header === 'authorization' || value === '' ? undefined : value)
+}
+
+/**
+ * Who calls, by verified claims. The tier is the one that a claim names, else that of the first role in `tiersByRole` that the caller has.
+ *
+ * @returns `undefined` when the user's claim is missing, empty or too long.
+ */
+export function callerFrom(claims: Claims, settings: JwtSettings): TokenCaller | undefined {
+  const named = (name: string | undefined) => (name === undefined ? undefined : textOf(claimOf(claims, name)))
+  const user = named(settings.userClaim)
+  if (user === undefined) return undefined
+  const roles = settings.rolesClaim === undefined ? [] : rolesOf(claimOf(claims, settings.rolesClaim))
+  const tier = named(settings.tierClaim) ?? settings.tiersByRole.find(({ role }) => roles.includes(role))?.tier
+  return { user, client: named(settings.clientClaim), tier, roles }
+}
+
+/** The claim of this very name, else what a path of names such as `realm_access.roles` leads to; inherited properties are no claims. */
+function claimOf(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name]
+  let found: unknown = claims
+  for (const step of name.split('.')) {
+    if (typeof found !== 'object' || found === null || !Object.hasOwn(found, step)) return undefined
+    found = (found as Claims)[step]
+  }
+  return found
+}
+
+function textOf(value: unknown): string | undefined {
+  const text = Number.isSafeInteger(value) ? String(value) : value
+  return typeof text === 'string' && text !== '' && text.length <= LONGEST_VALUE ? text : undefined
+}
+
+function rolesOf(value: unknown): readonly string[] {
+  const listed = typeof value === 'string' ? value.split(' ') : value
+  return Array.isArray(listed) ? listed.slice(0, MOST_ROLES).flatMap((role) => textOf(role) ?? []) : []
+}

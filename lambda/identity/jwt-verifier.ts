@@ -1,0 +1,98 @@
+import { JwtInvalidSignatureAlgorithmError } from 'aws-jwt-verify/error'
+import { type DecomposedJwt, decomposeUnverifiedJwt } from 'aws-jwt-verify/jwt'
+import { supportedSignatureAlgorithms, verifyJwtSync } from 'aws-jwt-verify/jwt-verifier'
+import type { Clock, EpochMs } from '../clock'
+import { isCognito, type JwtSettings } from '../policies/jwt-settings'
+import { type IssuerKey, IssuerKeys } from './issuer-keys'
+import { type FetchJwks, fetchJwks } from './jwks-fetch'
+import type { InvalidReason, Verified } from './token-verifier'
+
+/** API Gateway takes 10,240 bytes of headers: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
+const LONGEST_TOKEN = 8192
+
+/** How far the issuer's clock and ours may be apart, in seconds; RFC 7519 §4.1.4 allows for a few minutes at most. */
+export const TOLERANCE_SECONDS = 30
+
+/** Far more issuers than are configured; settings change, and what they named before shall not stay forever. */
+const MOST_ISSUERS = 20
+
+/**
+ * Verifies tokens of any issuer, and keeps the keys of each.
+ *
+ * What can be refused by the token alone is refused first, so that only a token that would pass makes anyone ask the issuer for keys. The library
+ * reads the token and checks the signature against the one key that the token names. Time, audience and kind are checked here: the library's time
+ * is not ours to pass in, and it takes tokens that never expire.
+ */
+export class JwtVerifier {
+  private readonly issuers = new Map<string, IssuerKeys>()
+  private readonly clock: Clock
+  private readonly fetch: FetchJwks
+
+  constructor({ clock, fetch = fetchJwks }: { readonly clock: Clock; readonly fetch?: FetchJwks }) {
+    this.clock = clock
+    this.fetch = fetch
+  }
+
+  /**
+   * Never throws.
+   *
+   * @param deadlineMs time for this answer, in milliseconds.
+   */
+  async verify(token: string, settings: JwtSettings, deadlineMs: number): Promise<Verified> {
+    const parts = partsOf(token)
+    if (!parts) return { kind: 'invalid', why: 'malformed' }
+    const why = faultOf(parts, settings, this.clock())
+    if (why) return { kind: 'invalid', why }
+
+    const search = await this.keysAt(settings.jwksUri).find(parts.header.kid ?? '', deadlineMs)
+    if ('unavailable' in search) return { kind: 'unavailable', cause: search.unavailable }
+    return search.key ? verifiedWith(search.key, token, settings) : { kind: 'invalid', why: 'unknown-key' }
+  }
+
+  private keysAt(uri: string): IssuerKeys {
+    const known = this.issuers.get(uri)
+    if (known) return known
+    const keys = new IssuerKeys(uri, { clock: this.clock, fetch: this.fetch })
+    this.issuers.set(uri, keys)
+    for (const first of this.issuers.keys()) if (this.issuers.size > MOST_ISSUERS) this.issuers.delete(first)
+    return keys
+  }
+}
+
+function partsOf(token: string): DecomposedJwt | undefined {
+  if (token.length > LONGEST_TOKEN) return undefined
+  try {
+    return decomposeUnverifiedJwt(token)
+  } catch {
+    return undefined
+  }
+}
+
+/** What speaks against a token before its signature is looked at. */
+function faultOf({ header, payload }: DecomposedJwt, settings: JwtSettings, now: EpochMs): InvalidReason | undefined {
+  if (header.crit !== undefined) return 'malformed' // extensions that must be understood, and none is: RFC 7515 §4.1.11
+  if (!(supportedSignatureAlgorithms as readonly unknown[]).includes(header.alg)) return 'algorithm'
+  if (payload.iss !== settings.issuer) return 'issuer'
+  if (payload.exp === undefined) return 'malformed'
+  if (now >= (payload.exp + TOLERANCE_SECONDS) * 1000) return 'expired'
+  if (payload.nbf !== undefined && now < (payload.nbf - TOLERANCE_SECONDS) * 1000) return 'not-yet-valid'
+  if (settings.tokenUse !== undefined && payload.token_use !== settings.tokenUse) return 'token-use'
+  if (!isForUs(payload, settings)) return 'audience'
+  return header.kid === undefined ? 'unknown-key' : undefined
+}
+
+/** Access tokens of Cognito are made out to the app client in `client_id`; `aud`, where there is one, names an API. */
+function isForUs({ aud, client_id, token_use }: DecomposedJwt['payload'], { issuer, audience }: JwtSettings): boolean {
+  if (audience === 'any') return true
+  const parties: readonly unknown[] = [aud, token_use === 'access' && isCognito(issuer) ? client_id : undefined].flat()
+  return audience.some((party) => parties.includes(party))
+}
+
+function verifiedWith({ jwk, key }: IssuerKey, token: string, { issuer }: JwtSettings): Verified {
+  const rules = { issuer, audience: null, graceSeconds: Number.POSITIVE_INFINITY } // the rest is checked above
+  try {
+    return { kind: 'valid', claims: verifyJwtSync(token, jwk, rules, () => key) }
+  } catch (error) {
+    return { kind: 'invalid', why: error instanceof JwtInvalidSignatureAlgorithmError ? 'algorithm' : 'signature' }
+  }
+}

@@ -1,0 +1,122 @@
+import * as v from 'valibot'
+import { checkFields, type FieldRules, mistake, type Place } from './report'
+
+/** Whose tokens are accepted, and which claims say who calls, as it is written in `tiers.yaml` and in the config table. */
+export interface JwtSettingsInput {
+  readonly source: 'jwt'
+  /** The `iss` of every token, character by character; Cognito's is `https://cognito-idp.<region>.amazonaws.com/<pool>`. */
+  readonly issuer: string
+  /** The API, or the app client, that a token must be made out to; `any` takes those made out to someone else, too. */
+  readonly audience: string | readonly string[]
+  /** Where the issuer's keys are. @default `<issuer>/.well-known/jwks.json`, as Cognito and Auth0 have it */
+  readonly jwksUri?: string
+  /** The header that holds the token. @default 'authorization' */
+  readonly header?: string
+  /** Cognito: take only access tokens, or only ID tokens. @default both */
+  readonly tokenUse?: 'access' | 'id'
+  /** @default 'sub' */
+  readonly userClaim?: string
+  readonly clientClaim?: string
+  readonly tierClaim?: string
+  /** A list of roles, or a text of roles with spaces between. */
+  readonly rolesClaim?: string
+  /**
+   * The tier of who has a role; the first that applies. A list of `{ role, tier }`, or an object from role to tier, whose order gets lost in
+   * DynamoDB: fine where nobody has two of its roles.
+   */
+  readonly tiersByRole?: Readonly<Record<string, string>> | readonly RoleTier[]
+}
+
+/** Who has this role is held to this tier. */
+export interface RoleTier {
+  readonly role: string
+  readonly tier: string
+}
+
+/** Checked, with every default in its place. */
+export interface JwtSettings {
+  readonly source: 'jwt'
+  readonly issuer: string
+  /** `any`: whomever the token is made out to. */
+  readonly audience: readonly string[] | 'any'
+  readonly jwksUri: string
+  /** In lower case. */
+  readonly header: string
+  readonly tokenUse?: 'access' | 'id'
+  readonly userClaim: string
+  readonly clientClaim?: string
+  readonly tierClaim?: string
+  readonly rolesClaim?: string
+  /** The first that applies wins. */
+  readonly tiersByRole: readonly RoleTier[]
+}
+
+const MOST_AUDIENCES = 50
+const MOST_ROLES = 100
+
+const text = v.pipe(v.string(), v.minLength(1), v.maxLength(256))
+const claim = { schema: text, wanted: 'the name of a claim, such as "sub" or "realm_access.roles"', optional: true } as const
+const endpoint = { schema: v.pipe(v.string(), v.maxLength(1024), v.check(isEndpoint)), wanted: 'an https URL' } as const
+
+/** The fields of a JWT source, the source of its JSON Schema too. */
+export const JWT_FIELDS = {
+  source: { schema: v.literal('jwt'), wanted: '"jwt"' },
+  issuer: endpoint,
+  audience: {
+    schema: v.union([text, v.pipe(v.array(text), v.minLength(1), v.maxLength(MOST_AUDIENCES))]),
+    wanted: `a text or a list of 1 to ${MOST_AUDIENCES} texts, one of which is in every token, or "any"`,
+  },
+  jwksUri: { ...endpoint, optional: true },
+  header: { schema: v.pipe(v.string(), v.regex(/^[\w-]{1,64}$/)), wanted: 'the name of a header', optional: true },
+  tokenUse: { schema: v.picklist(['access', 'id']), wanted: '"access" or "id"', optional: true },
+  userClaim: claim,
+  clientClaim: claim,
+  tierClaim: claim,
+  rolesClaim: claim,
+  tiersByRole: {
+    schema: v.union([
+      v.pipe(v.array(v.strictObject({ role: text, tier: text })), v.maxLength(MOST_ROLES)),
+      v.pipe(v.record(text, text), v.maxEntries(MOST_ROLES)),
+    ]),
+    wanted: `at most ${MOST_ROLES} tiers by role, such as { gold: pro } or [{ role: gold, tier: pro }]`,
+    optional: true,
+  },
+} as const satisfies FieldRules
+
+/** Checks the settings of a JWT source and reports every mistake in them. */
+export function parseJwtSettings(input: unknown, place: Place, issues: string[]): JwtSettings | undefined {
+  const before = issues.length
+  const fields = checkFields(input, JWT_FIELDS, 'a jwt source', place, issues) as JwtSettingsInput | undefined
+  if (!fields) return undefined
+  const { issuer, audience, jwksUri, header = 'authorization', tokenUse, userClaim = 'sub', rolesClaim, tiersByRole = [] } = fields
+  if (tokenUse !== undefined && issuer !== undefined && !isCognito(issuer))
+    issues.push(mistake(`tokenUse applies to Cognito only, and the issuer is ${issuer}`, place))
+  if (fields.tiersByRole !== undefined && rolesClaim === undefined)
+    issues.push(mistake('tiersByRole needs rolesClaim, the claim that holds the roles', place))
+  if (issues.length > before) return undefined
+  return {
+    ...fields,
+    audience: audience === 'any' ? 'any' : [audience].flat(),
+    jwksUri: jwksUri ?? `${issuer.replace(/\/$/, '')}/.well-known/jwks.json`,
+    header: header.toLowerCase(),
+    userClaim,
+    tiersByRole: Array.isArray(tiersByRole) ? tiersByRole : Object.entries(tiersByRole).map(([role, tier]) => ({ role, tier })),
+  }
+}
+
+/**
+ * Whether an issuer is a Cognito user pool, whose access tokens name the app client in `client_id` and not in `aud`.
+ *
+ * @see https://docs.aws.amazon.com/cognito/latest/developerguide/amazon-cognito-user-pools-using-the-access-token.html
+ */
+export function isCognito(issuer: string): boolean {
+  return /^https:\/\/(issuer-)?cognito-idp(-fips)?\.[a-z\d-]+\.amazonaws\.(com|com\.cn|eu)\/./.test(issuer)
+}
+
+/** Keys that came over plain HTTP could be anyone's, unless they never left this machine. */
+function isEndpoint(url: string): boolean {
+  if (!URL.canParse(url) || /[\s?#]/.test(url)) return false
+  const { protocol, hostname, username, password } = new URL(url)
+  if (username !== '' || password !== '') return false
+  return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname))
+}
