@@ -1,6 +1,6 @@
 import { JwtInvalidSignatureAlgorithmError } from 'aws-jwt-verify/error'
 import { type DecomposedJwt, decomposeUnverifiedJwt } from 'aws-jwt-verify/jwt'
-import { supportedSignatureAlgorithms, verifyJwtSync } from 'aws-jwt-verify/jwt-verifier'
+import { type SupportedSignatureAlgorithm, verifyJwtSync } from 'aws-jwt-verify/jwt-verifier'
 import type { Clock, EpochMs } from '../clock'
 import { isCognito, type JwtSettings } from '../policies/jwt-settings'
 import { type IssuerKey, IssuerKeys } from './issuer-keys'
@@ -15,6 +15,17 @@ export const TOLERANCE_SECONDS = 30
 
 /** Far more issuers than are configured; settings change, and what they named before shall not stay forever. */
 const MOST_ISSUERS = 20
+
+/** The kind of key that each algorithm is for; the library would check an RSA signature under the name of ES256. RFC 7518 §3.1, RFC 8037 §3.1. */
+const KEY_KINDS: Readonly<Record<SupportedSignatureAlgorithm, string>> = {
+  RS256: 'RSA',
+  RS384: 'RSA',
+  RS512: 'RSA',
+  ES256: 'P-256',
+  ES384: 'P-384',
+  ES512: 'P-521',
+  EdDSA: 'OKP',
+}
 
 /**
  * Verifies tokens of any issuer, and keeps the keys of each.
@@ -46,7 +57,9 @@ export class JwtVerifier {
 
     const search = await this.keysAt(settings.jwksUri).find(parts.header.kid ?? '', deadlineMs)
     if ('unavailable' in search) return { kind: 'unavailable', cause: search.unavailable }
-    return search.key ? verifiedWith(search.key, token, settings) : { kind: 'invalid', why: 'unknown-key' }
+    if (!search.key) return { kind: 'invalid', why: 'unknown-key' }
+    if (!isFor(search.key, parts)) return { kind: 'invalid', why: 'algorithm' }
+    return verifiedWith(search.key, token, settings)
   }
 
   private keysAt(uri: string): IssuerKeys {
@@ -71,7 +84,7 @@ function partsOf(token: string): DecomposedJwt | undefined {
 /** What speaks against a token before its signature is looked at. */
 function faultOf({ header, payload }: DecomposedJwt, settings: JwtSettings, now: EpochMs): InvalidReason | undefined {
   if (header.crit !== undefined) return 'malformed' // extensions that must be understood, and none is: RFC 7515 §4.1.11
-  if (!(supportedSignatureAlgorithms as readonly unknown[]).includes(header.alg)) return 'algorithm'
+  if (!Object.hasOwn(KEY_KINDS, header.alg ?? '')) return 'algorithm'
   if (payload.iss !== settings.issuer) return 'issuer'
   if (payload.exp === undefined) return 'malformed'
   if (now >= (payload.exp + TOLERANCE_SECONDS) * 1000) return 'expired'
@@ -86,6 +99,10 @@ function isForUs({ aud, client_id, token_use }: DecomposedJwt['payload'], { issu
   if (audience === 'any') return true
   const parties: readonly unknown[] = [aud, token_use === 'access' && isCognito(issuer) ? client_id : undefined].flat()
   return audience.some((party) => parties.includes(party))
+}
+
+function isFor({ jwk }: IssuerKey, { header }: DecomposedJwt): boolean {
+  return KEY_KINDS[header.alg as SupportedSignatureAlgorithm] === (jwk.kty === 'EC' ? jwk.crv : jwk.kty)
 }
 
 function verifiedWith({ jwk, key }: IssuerKey, token: string, { issuer }: JwtSettings): Verified {

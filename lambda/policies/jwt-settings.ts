@@ -56,17 +56,17 @@ const MOST_ROLES = 100
 
 const text = v.pipe(v.string(), v.minLength(1), v.maxLength(256))
 const claim = { schema: text, wanted: 'the name of a claim, such as "sub" or "realm_access.roles"', optional: true } as const
-const endpoint = { schema: v.pipe(v.string(), v.maxLength(1024), v.check(isEndpoint)), wanted: 'an https URL' } as const
+const endpoint = v.pipe(v.string(), v.maxLength(1024), v.check(isEndpoint))
 
 /** The fields of a JWT source, the source of its JSON Schema too. */
 export const JWT_FIELDS = {
   source: { schema: v.literal('jwt'), wanted: '"jwt"' },
-  issuer: endpoint,
+  issuer: { schema: v.pipe(endpoint, v.excludes('?')), wanted: 'an https URL without a query' },
   audience: {
     schema: v.union([text, v.pipe(v.array(text), v.minLength(1), v.maxLength(MOST_AUDIENCES))]),
     wanted: `a text or a list of 1 to ${MOST_AUDIENCES} texts, one of which is in every token, or "any"`,
   },
-  jwksUri: { ...endpoint, optional: true },
+  jwksUri: { schema: endpoint, wanted: 'an https URL', optional: true },
   header: { schema: v.pipe(v.string(), v.regex(/^[\w-]{1,64}$/)), wanted: 'the name of a header', optional: true },
   tokenUse: { schema: v.picklist(['access', 'id']), wanted: '"access" or "id"', optional: true },
   userClaim: claim,
@@ -115,7 +115,7 @@ export function isCognito(issuer: string): boolean {
 
 /** Keys that came over plain HTTP could be anyone's, unless they never left this machine. */
 function isEndpoint(url: string): boolean {
-  if (!URL.canParse(url) || /[\s?#]/.test(url)) return false
+  if (!/^https?:\/\/[^\s#]+$/.test(url) || !URL.canParse(url)) return false
   const { protocol, hostname, username, password } = new URL(url)
   if (username !== '' || password !== '') return false
   return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname))

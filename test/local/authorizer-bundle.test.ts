@@ -4,9 +4,10 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { buildSync } from 'esbuild'
 import { authorizerBundleOptions, buildAuthorizerBundle } from '../../lib/authorizer-bundle'
+import { keyServer, pair, token } from '../identity/issuer'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -18,13 +19,52 @@ const CREDENTIALS = {
   AWS_REGION: 'eu-west-1',
 }
 
-test('the authorizer is one file of at most 220 KB that loads without anything else', () => {
+test('the authorizer is a file of at most 220 KB that loads without anything else', () => {
   const file = buildAuthorizerBundle(folder)
   expect(statSync(file).size).toBeLessThanOrEqual(220_000)
   const env = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config', AWS_REGION: 'eu-west-1' }
   const script = 'process.stdout.write(typeof require(process.argv[1]).handler)'
   expect(execFileSync(process.execPath, ['-e', script, file], { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' })).toBe('function')
 })
+
+describe('the verifier of JWTs', () => {
+  test('is a file of at most 25 KB beside the authorizer', () => {
+    expect(statSync(join(dirname(buildAuthorizerBundle(folder)), 'jwt-verifier.js')).size).toBeLessThanOrEqual(25_000)
+  })
+
+  test('is loaded by what is bundled, with the first token', async () => {
+    buildAuthorizerBundle(folder)
+    const key = pair('k')
+    const server = await keyServer([key])
+    const claims = { iss: 'https://issuer.example', aud: 'api', exp: Date.now() / 1000 + 60 }
+    const signed = token(claims, key)
+    expect(JSON.parse(await verifyBundled(folder, server.url, signed))).toEqual({ kind: 'valid', claims })
+    expect(JSON.parse(await verifyBundled(folder, server.url, signed.slice(0, -9)))).toEqual({ kind: 'invalid', why: 'signature' })
+    await server.close()
+  })
+
+  test('that is missing makes no token good or bad', async () => {
+    const alone = mkdtempSync(join(folder, 'alone-'))
+    expect(JSON.parse(await verifyBundled(alone, 'http://127.0.0.1:1/', 'a.b.c'))).toEqual({
+      kind: 'unavailable',
+      cause: expect.objectContaining({ code: 'MODULE_NOT_FOUND' }),
+    })
+  })
+})
+
+/** Verifies a token by a bundle made like the authorizer's in this folder, in a process of its own; returns what came of it as JSON. */
+function verifyBundled(outdir: string, jwksUri: string, text: string): Promise<string> {
+  const outfile = join(outdir, 'probe-jwt.js')
+  const contents = `
+    import { lazyVerifiers } from '../../lambda/identity/load-verifier'
+    const [, , jwksUri, token] = process.argv
+    const verifier = lazyVerifiers(Date.now)({ issuer: 'https://issuer.example', audience: ['api'], jwksUri })
+    verifier.verify(token, 5000).then((verified) => console.log(JSON.stringify(verified)))`
+  const { entryPoints: _, ...options } = authorizerBundleOptions
+  buildSync({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, logLevel: 'silent' })
+  expect(statSync(outfile).size).toBeLessThan(1500) // for the verifier is not in it
+  return output([outfile, jwksUri, text], {})
+}
 
 describe('the SDK as bundled', () => {
   test.each([200, 400, 500])('signs its one request as AWS checks it, and makes no second after a %i', async (status) => {
@@ -75,10 +115,13 @@ async function run(endpoint: string, maxAttempts = 1): Promise<string> {
     }`
   const { entryPoints: _, ...options } = authorizerBundleOptions
   buildSync({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, logLevel: 'silent' })
+  return output([outfile, endpoint], CREDENTIALS)
+}
+
+/** What a Node process prints. */
+function output(args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {
-    execFile(process.execPath, [outfile, endpoint], { env: CREDENTIALS }, (error, stdout) =>
-      error ? reject(error) : resolve(stdout.trim()),
-    )
+    execFile(process.execPath, args, { env }, (error, stdout) => (error ? reject(error) : resolve(stdout.trim())))
   })
 }
 
