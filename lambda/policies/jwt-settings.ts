@@ -51,22 +51,30 @@ export interface JwtSettings {
   readonly tiersByRole: readonly RoleTier[]
 }
 
-const MOST_AUDIENCES = 50
 const MOST_ROLES = 100
 
-const text = v.pipe(v.string(), v.minLength(1), v.maxLength(256))
+/** Said with few kinds of valibot's schemas: each further one is half a kilobyte in the authorizer's bundle. */
+const text = v.pipe(v.string(), v.regex(/^[\s\S]{1,256}$/))
 const claim = { schema: text, wanted: 'the name of a claim, such as "sub" or "realm_access.roles"', optional: true } as const
-const endpoint = v.pipe(v.string(), v.maxLength(1024), v.check(isEndpoint))
 
 /** The fields of a JWT source, the source of its JSON Schema too. */
 export const JWT_FIELDS = {
-  source: { schema: v.literal('jwt'), wanted: '"jwt"' },
-  issuer: { schema: v.pipe(endpoint, v.excludes('?')), wanted: 'an https URL without a query' },
-  audience: {
-    schema: v.union([text, v.pipe(v.array(text), v.minLength(1), v.maxLength(MOST_AUDIENCES))]),
-    wanted: `a text or a list of 1 to ${MOST_AUDIENCES} texts, one of which is in every token, or "any"`,
+  source: { schema: v.picklist(['jwt']), wanted: '"jwt"' },
+  issuer: {
+    schema: v.pipe(
+      v.string(),
+      v.check((url) => isEndpoint(url) && !url.includes('?')),
+    ),
+    wanted: 'an https URL without a query',
   },
-  jwksUri: { schema: endpoint, wanted: 'an https URL', optional: true },
+  audience: {
+    schema: v.pipe(
+      v.union([text, v.array(text)]),
+      v.check(({ length }) => length > 0 && length <= 256),
+    ),
+    wanted: 'a text or a list of 1 to 256 texts, one of which is in every token, or "any"',
+  },
+  jwksUri: { schema: v.pipe(v.string(), v.check(isEndpoint)), wanted: 'an https URL', optional: true },
   header: { schema: v.pipe(v.string(), v.regex(/^[\w-]{1,64}$/)), wanted: 'the name of a header', optional: true },
   tokenUse: { schema: v.picklist(['access', 'id']), wanted: '"access" or "id"', optional: true },
   userClaim: claim,
@@ -74,10 +82,13 @@ export const JWT_FIELDS = {
   tierClaim: claim,
   rolesClaim: claim,
   tiersByRole: {
-    schema: v.union([
-      v.pipe(v.array(v.strictObject({ role: text, tier: text })), v.maxLength(MOST_ROLES)),
-      v.pipe(v.record(text, text), v.maxEntries(MOST_ROLES)),
-    ]),
+    schema: v.pipe(
+      v.unknown(),
+      v.check((input) => {
+        const tiers = roleTiersOf(input)
+        return tiers !== undefined && tiers.length <= MOST_ROLES && tiers.every(isRoleTier)
+      }),
+    ),
     wanted: `at most ${MOST_ROLES} tiers by role, such as { gold: pro } or [{ role: gold, tier: pro }]`,
     optional: true,
   },
@@ -88,7 +99,7 @@ export function parseJwtSettings(input: unknown, place: Place, issues: string[])
   const before = issues.length
   const fields = checkFields(input, JWT_FIELDS, 'a jwt source', place, issues) as JwtSettingsInput | undefined
   if (!fields) return undefined
-  const { issuer, audience, jwksUri, header = 'authorization', tokenUse, userClaim = 'sub', rolesClaim, tiersByRole = [] } = fields
+  const { issuer, audience, jwksUri, header = 'authorization', tokenUse, userClaim = 'sub', rolesClaim } = fields
   if (tokenUse !== undefined && issuer !== undefined && !isCognito(issuer))
     issues.push(mistake(`tokenUse applies to Cognito only, and the issuer is ${issuer}`, place))
   if (fields.tiersByRole !== undefined && rolesClaim === undefined)
@@ -100,7 +111,7 @@ export function parseJwtSettings(input: unknown, place: Place, issues: string[])
     jwksUri: jwksUri ?? `${issuer.replace(/\/$/, '')}/.well-known/jwks.json`,
     header: header.toLowerCase(),
     userClaim,
-    tiersByRole: Array.isArray(tiersByRole) ? tiersByRole : Object.entries(tiersByRole).map(([role, tier]) => ({ role, tier })),
+    tiersByRole: (roleTiersOf(fields.tiersByRole ?? []) as readonly RoleTier[]).map(({ role, tier }) => ({ role, tier })),
   }
 }
 
@@ -113,9 +124,20 @@ export function isCognito(issuer: string): boolean {
   return /^https:\/\/(issuer-)?cognito-idp(-fips)?\.[a-z\d-]+\.amazonaws\.(com|com\.cn|eu)\/./.test(issuer)
 }
 
+/** As a list, whichever way it is written; unchecked. */
+function roleTiersOf(input: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(input)) return input
+  return typeof input === 'object' && input ? Object.entries(input).map(([role, tier]) => ({ role, tier })) : undefined
+}
+
+function isRoleTier(input: unknown): boolean {
+  const { role, tier, ...others } = Object(input)
+  return v.is(text, role) && v.is(text, tier) && Object.keys(others).length === 0
+}
+
 /** Keys that came over plain HTTP could be anyone's, unless they never left this machine. */
 function isEndpoint(url: string): boolean {
-  if (!/^https?:\/\/[^\s#]+$/.test(url) || !URL.canParse(url)) return false
+  if (!/^https?:\/\/[^\s#]{1,1000}$/.test(url) || !URL.canParse(url)) return false
   const { protocol, hostname, username, password } = new URL(url)
   if (username !== '' || password !== '') return false
   return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname))

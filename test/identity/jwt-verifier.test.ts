@@ -264,6 +264,12 @@ describe('the keys of an issuer', () => {
     expect(await verdict(token(claims, first, { kid: 'broken' }))).toBe('unknown-key')
   })
 
+  it('are the first of those with one id', async () => {
+    server.publish([first, { ...second, jwk: { ...second.jwk, kid: first.kid } }])
+    expect(await verdict(token(claims, first))).toBe('valid')
+    expect(await verdict(token(claims, { ...second, kid: first.kid }))).toBe('signature')
+  })
+
   it('without an algorithm of their own check those of their kind, and no others', async () => {
     const open = { ...first, jwk: { ...first.jwk, alg: undefined } }
     server.publish([open])
@@ -348,6 +354,15 @@ describe('an issuer in trouble', () => {
     server.publish([first])
     now = NOW + 45_000
     expect(await verdict(token(claims, first))).toBe('valid')
+
+    server.publish((_, response) => response.writeHead(503).end())
+    now += PAUSE_MS
+    expect(await verdict(token({ ...claims, exp: SECONDS + 3600 }, second))).toBe('unavailable')
+    server.publish([second])
+    now += 999
+    expect(await verdict(token({ ...claims, exp: SECONDS + 3600 }, second))).toBe('unavailable')
+    now += 1
+    expect(await verdict(token({ ...claims, exp: SECONDS + 3600 }, second))).toBe('valid')
   })
 
   it('is asked although the clock was set back', async () => {
