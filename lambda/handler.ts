@@ -3,6 +3,7 @@ import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { makeAuthorizer } from './authorize'
 import { systemClock } from './clock'
 import { config } from './config'
+import { lazyVerifiers } from './identity/load-verifier'
 import { Sources } from './identity/sources'
 import { RateLimiter } from './limiter/rate-limiter'
 import { DynamoDbStore } from './state/dynamodb-store'
@@ -27,7 +28,7 @@ export const handler = makeAuthorizer({
   configuration: new PolicySets({ ...reading, ttlMs: configTtlMs }),
   plans: new Plans(jsonLog),
   clients: new Clients({ ...reading, ttlMs: configTtlMs, negativeTtlMs }),
-  sources: new Sources(),
+  sources: new Sources(lazyVerifiers(systemClock), deadlineMs),
   clock: systemClock,
   log: jsonLog,
   ipv6Prefix,

@@ -45,13 +45,18 @@ export async function identify<Client extends KnownClient>(
   clients: Directory<Client>,
   now: number,
 ): Promise<Identity<Client>> {
+  let rejected = false
   for (const source of sources) {
     const answer = await source.claim(request)
-    if (answer.kind === 'rejected' || answer.kind === 'unavailable') return { kind: answer.kind }
+    if (answer.kind === 'unavailable') return { kind: 'unavailable' }
+    if (answer.kind === 'rejected') {
+      if (!answer.perhapsGoodElsewhere) return { kind: 'rejected' }
+      rejected = true
+    }
     const identity = answer.kind === 'claim' ? await known(answer, clients, now) : undefined
     if (identity) return identity
   }
-  return { kind: 'stranger' }
+  return { kind: rejected ? 'rejected' : 'stranger' }
 }
 
 async function known<Client extends KnownClient>(

@@ -23,9 +23,14 @@ export interface Source {
  * - `rejected`: credentials were shown, and they are bad.
  * - `unavailable`: credentials were shown, and cannot be checked at the moment.
  */
-export type Answer = Claim | { readonly kind: 'nobody' } | { readonly kind: 'rejected' } | { readonly kind: 'unavailable' }
+export type Answer =
+  | Claim
+  | { readonly kind: 'nobody' }
+  /** Unless they turn out to be good for a later source. */
+  | { readonly kind: 'rejected'; readonly perhapsGoodElsewhere?: true }
+  | { readonly kind: 'unavailable' }
 
-export interface Claim {
+interface Claim {
   readonly kind: 'claim'
   /**
    * Where the config table has what is known of the caller: the hash of an API key, or `<source>:<value>`. Without one, nothing is looked up.

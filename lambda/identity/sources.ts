@@ -1,10 +1,13 @@
 import type { SourceSettings } from '../policies/identity-settings'
+import type { JwtSettings } from '../policies/jwt-settings'
 import type { Settings } from '../policies/settings'
 import { apiGatewayKeySource } from './api-gateway-key'
 import { apiKeySource } from './api-key'
 import { clientCertificateSource } from './client-certificate'
 import type { AddressRules } from './client-ip'
+import { jwtSource } from './jwt'
 import type { Source } from './source'
+import type { TokenVerifier } from './token-verifier'
 import { trustedValueSource } from './trusted-value'
 
 /** Who is asked who the caller is, and how the caller's address is read. */
@@ -16,6 +19,12 @@ export interface SourceList {
 /** Makes the sources of the settings once, and again when those have changed. */
 export class Sources {
   private readonly made = new WeakMap<Settings, SourceList>()
+
+  /** @param deadlineMs time for an issuer's keys, in milliseconds. */
+  constructor(
+    private readonly verifierOf: (settings: JwtSettings) => TokenVerifier,
+    private readonly deadlineMs: number,
+  ) {}
 
   of(settings: Settings): SourceList {
     const known = this.made.get(settings)
@@ -39,6 +48,8 @@ export class Sources {
         return apiGatewayKeySource
       case 'client-certificate':
         return clientCertificateSource
+      case 'jwt':
+        return jwtSource(settings, this.verifierOf(settings), this.deadlineMs)
       case 'header':
       case 'query':
       case 'path':

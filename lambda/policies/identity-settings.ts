@@ -1,26 +1,27 @@
 import * as v from 'valibot'
 import { printed } from '../errors'
+import { JWT_FIELDS, type JwtSettings, parseJwtSettings } from './jwt-settings'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
 
 /** A key of Sluice's own in a header, looked up by its hash. */
-export interface ApiKeySettings {
+interface ApiKeySettings {
   readonly source: 'api-key'
   /** In lower case. */
   readonly header: string
 }
 
 /** The key that API Gateway itself has checked, where a method requires one. */
-export interface ApiGatewayKeySettings {
+interface ApiGatewayKeySettings {
   readonly source: 'api-gateway-key'
 }
 
 /** The certificate of a mutual TLS connection, which API Gateway has checked. */
-export interface ClientCertificateSettings {
+interface ClientCertificateSettings {
   readonly source: 'client-certificate'
 }
 
 /** A value that something in front of the API vouches for. */
-export interface TrustedValueSettings {
+interface TrustedValueSettings {
   readonly source: 'header' | 'query' | 'path'
   /** Of the header (in lower case), the parameter in the query, or the parameter in the path. */
   readonly name: string
@@ -42,7 +43,13 @@ export interface AddressSettings {
   readonly viewerAddress: boolean
 }
 
-export type SourceSettings = ApiKeySettings | ApiGatewayKeySettings | ClientCertificateSettings | TrustedValueSettings | AddressSettings
+export type SourceSettings =
+  | ApiKeySettings
+  | ApiGatewayKeySettings
+  | JwtSettings
+  | ClientCertificateSettings
+  | TrustedValueSettings
+  | AddressSettings
 
 const source = { schema: v.string(), wanted: 'the name of a source' } as const
 const token = { schema: v.pipe(v.string(), v.regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/)), wanted: 'the name of a header' } as const
@@ -63,6 +70,7 @@ const parameter = { schema: v.pipe(v.string(), v.minLength(1), v.maxLength(128))
 export const SOURCE_FIELDS = {
   'api-key': { source, header: { ...token, optional: true } },
   'api-gateway-key': { source },
+  jwt: JWT_FIELDS,
   'client-certificate': { source },
   header: { ...trusted, name: token },
   query: { ...trusted, name: parameter },
@@ -118,12 +126,15 @@ function parseSource(input: unknown, place: Place, issues: string[]): SourceSett
   if (typeof name !== 'string' || !Object.hasOwn(SOURCE_FIELDS, name)) {
     return void issues.push(mistake(`source must be one of ${NAMES.join(', ')}, got ${printed(name ?? input)}`, place))
   }
+  if (name === 'jwt') return parseJwtSettings(given, place, issues)
   const before = issues.length
   const { trusted: _, ...fields } = checkFields(given, SOURCE_FIELDS[name as keyof typeof SOURCE_FIELDS], 'a source', place, issues) ?? {}
-  return issues.length === before ? completed(fields as { source: SourceSettings['source'] }) : undefined
+  return issues.length === before ? completed(fields as Parameters<typeof completed>[0]) : undefined
 }
 
-function completed(fields: { readonly source: SourceSettings['source'] } & Readonly<Record<string, unknown>>): SourceSettings {
+function completed(
+  fields: { readonly source: Exclude<SourceSettings['source'], 'jwt'> } & Readonly<Record<string, unknown>>,
+): SourceSettings {
   switch (fields.source) {
     case 'api-key':
       return { source: 'api-key', header: String(fields.header ?? 'x-api-key').toLowerCase() }

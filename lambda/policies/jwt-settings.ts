@@ -28,7 +28,7 @@ export interface JwtSettingsInput {
 }
 
 /** Who has this role is held to this tier. */
-export interface RoleTier {
+interface RoleTier {
   readonly role: string
   readonly tier: string
 }

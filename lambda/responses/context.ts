@@ -21,7 +21,7 @@ import {
  * - `unauthorized`: without credentials where they are required, or with bad ones.
  * - `malformed`: not an event that an authorizer gets.
  */
-export type Reason = 'ok' | 'over-limit' | 'unavailable' | 'uncounted' | 'exempt' | 'blocked' | 'unauthorized' | 'malformed'
+type Reason = 'ok' | 'over-limit' | 'unavailable' | 'uncounted' | 'exempt' | 'blocked' | 'unauthorized' | 'malformed'
 
 export interface Outcome {
   /** @default nothing was counted */

@@ -17,7 +17,7 @@ export interface Client {
 }
 
 /** What replaces a policy's numbers. How it counts stays, and so does what it has counted. */
-export interface Override {
+interface Override {
   readonly limit: number
   readonly burst?: number
 }

@@ -18,6 +18,9 @@ import httpRequest from '../responses/events/http-request.json'
 import restRequest from '../responses/events/rest-request.json'
 import { type Entry, FakeClock, FakeLog } from '../tiers/fake-table'
 
+/** Tokens are put to the test in test/identity. */
+const NO_TOKENS = () => ({ verify: async () => ({ kind: 'invalid', why: 'malformed' }) as const })
+
 /** The repository's own tiers and routes. */
 const TIERS = parseTiersFile(parse(readFileSync(path.join(__dirname, '../../tiers.yaml'), 'utf8')), 'tiers.yaml')
 
@@ -97,7 +100,7 @@ export class Gateway {
       limiter: new RateLimiter({ store: store ?? this.store, clock: this.clock.read, onStoreError }),
       configuration: { current: async () => configuration },
       plans: new Plans(this.log.write),
-      sources: new Sources(),
+      sources: new Sources(NO_TOKENS, 300),
       clients: { find: async (hash) => clients.get(hash) },
       clock: this.clock.read,
       log: this.log.write,

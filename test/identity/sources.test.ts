@@ -3,16 +3,20 @@ import { fingerprintOf } from '../../lambda/identity/client-certificate'
 import { type Directory, identify, type KnownClient } from '../../lambda/identity/identify'
 import type { Answer, RequestFacts, Source } from '../../lambda/identity/source'
 import { Sources } from '../../lambda/identity/sources'
+import type { Verified } from '../../lambda/identity/token-verifier'
 import { parseIdentity } from '../../lambda/policies/identity-settings'
 import { request } from './requests'
 
 const NOW = 1_700_000_000_000
 
+let verified: Verified
+const verifierOf = () => ({ verify: async () => verified })
+
 function sourcesOf(...identity: unknown[]): readonly Source[] {
   const issues: string[] = []
   const settings = { identity: parseIdentity(identity, [], issues), trustedHeaders: [] }
   expect(issues).toEqual([])
-  return new Sources().of(settings).list
+  return new Sources(verifierOf, 300).of(settings).list
 }
 
 /** What one source says of a request. */
@@ -53,9 +57,35 @@ describe('what a source claims', () => {
   })
 })
 
+describe('a token', () => {
+  const jwt = { source: 'jwt', issuer: 'https://issuer.example', audience: 'api', clientClaim: 'azp', tierClaim: 'plan' }
+  const claimWith = (answer: Verified, headers: Record<string, string> = { authorization: 'Bearer a.b.c' }) => {
+    verified = answer
+    return claimOf(jwt, request({ headers }))
+  }
+
+  it('names a user, and the client that acts for him', async () => {
+    const claims = { sub: '42', plan: 'pro', org: 'acme' }
+    expect(await claimWith({ kind: 'valid', claims })).toEqual({ kind: 'claim', caller: 'user:42', user: 'user:42', tier: 'pro', claims })
+    expect(await claimWith({ kind: 'valid', claims: { ...claims, azp: 'app' } })).toMatchObject({ caller: 'client:app', user: 'user:42' })
+  })
+
+  it('that is not there is nobody’s, and one that is bad or names nobody is rejected', async () => {
+    expect(await claimWith({ kind: 'valid', claims: { sub: '42' } }, {})).toEqual(NOBODY)
+    expect(await claimWith({ kind: 'valid', claims: { sub: '42' } }, { authorization: 'Basic abc' })).toEqual(NOBODY)
+    expect(await claimWith({ kind: 'invalid', why: 'expired' })).toEqual({ kind: 'rejected' })
+    expect(await claimWith({ kind: 'valid', claims: {} })).toEqual({ kind: 'rejected' })
+    expect(await claimWith({ kind: 'invalid', why: 'issuer' })).toEqual({ kind: 'rejected', perhapsGoodElsewhere: true })
+  })
+
+  it('that cannot be checked is neither good nor bad', async () => {
+    expect(await claimWith({ kind: 'unavailable', cause: new Error('slow') })).toEqual({ kind: 'unavailable' })
+  })
+})
+
 test('sources are made once for the same settings', () => {
   const settings = { identity: parseIdentity(['api-key'], [], []), trustedHeaders: [] }
-  const sources = new Sources()
+  const sources = new Sources(verifierOf, 300)
   expect(sources.of(settings)).toBe(sources.of(settings))
   expect(sources.of({ ...settings })).not.toBe(sources.of(settings))
 })
@@ -113,6 +143,15 @@ describe('who is asking', () => {
     expect(await ask('off')).toEqual({ kind: 'rejected' })
     expect(await ask('late')).toEqual({ kind: 'rejected' })
     expect(await ask('soon')).toMatchObject({ kind: 'known', caller: 'client:soon' })
+  })
+
+  it('is whom another issuer’s token names, and nobody when no issuer knows it', async () => {
+    const foreign: Source = { claim: () => ({ kind: 'rejected', perhapsGoodElsewhere: true }) }
+    const header = sourcesOf(trusted('header', 'x-user'))
+    expect(await identify(request({ headers: { 'x-user': '7' } }), [foreign, ...header], directory, NOW)).toMatchObject({
+      caller: 'client:7',
+    })
+    expect(await identify(request(), [foreign, ...header], directory, NOW)).toEqual({ kind: 'rejected' })
   })
 
   it.each(['rejected', 'unavailable'] as const)('is %s when a source says so', async (kind) => {

@@ -5,8 +5,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { buildSync } from 'esbuild'
-import { authorizerBundleOptions, buildAuthorizerBundle } from '../../lib/authorizer-bundle'
+import { authorizerBundleOptions, buildAuthorizerBundle, bundle } from '../../lib/authorizer-bundle'
 import { keyServer, pair, token } from '../identity/issuer'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
@@ -61,7 +60,7 @@ function verifyBundled(outdir: string, jwksUri: string, text: string): Promise<s
     const verifier = lazyVerifiers(Date.now)({ issuer: 'https://issuer.example', audience: ['api'], jwksUri })
     verifier.verify(token, 5000).then((verified) => console.log(JSON.stringify(verified)))`
   const { entryPoints: _, ...options } = authorizerBundleOptions
-  buildSync({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, logLevel: 'silent' })
+  bundle({ ...options, stdin: { contents, resolveDir: __dirname }, outfile })
   expect(statSync(outfile).size).toBeLessThan(1500) // for the verifier is not in it
   return output([outfile, jwksUri, text], {})
 }
@@ -114,7 +113,7 @@ async function run(endpoint: string, maxAttempts = 1): Promise<string> {
       console.log(error.message)
     }`
   const { entryPoints: _, ...options } = authorizerBundleOptions
-  buildSync({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, logLevel: 'silent' })
+  bundle({ ...options, stdin: { contents, resolveDir: __dirname }, outfile })
   return output([outfile, endpoint], CREDENTIALS)
 }
 

@@ -1,0 +1,30 @@
+import type { JwtSettings } from '../policies/jwt-settings'
+import { callerFrom, tokenFrom } from './jwt-claims'
+import { NOBODY, type Source } from './source'
+import type { TokenVerifier } from './token-verifier'
+
+/**
+ * A JSON Web Token of an OpenID Connect issuer. Without one the next source is asked; with one that is not good, or that names nobody, the request
+ * is; and while the issuer's keys cannot be had, nothing can be said of it.
+ *
+ * @param deadlineMs time for the issuer's keys, in milliseconds.
+ */
+export const jwtSource = (settings: JwtSettings, verifier: TokenVerifier, deadlineMs: number): Source => ({
+  async claim({ headers }) {
+    const token = tokenFrom(headers, settings)
+    if (token === undefined) return NOBODY
+    const verified = await verifier.verify(token, deadlineMs)
+    if (verified.kind === 'unavailable') return { kind: 'unavailable' }
+    const caller = verified.kind === 'valid' ? callerFrom(verified.claims, settings) : undefined
+    if (verified.kind === 'invalid' && verified.why === 'issuer') return { kind: 'rejected', perhapsGoodElsewhere: true }
+    if (!caller) return { kind: 'rejected' }
+    const { user, client, tier } = caller
+    return {
+      kind: 'claim',
+      caller: client === undefined ? `user:${user}` : `client:${client}`,
+      user: `user:${user}`,
+      tier,
+      claims: verified.claims,
+    }
+  },
+})
