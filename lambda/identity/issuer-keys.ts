@@ -74,7 +74,6 @@ export class IssuerKeys {
     try {
       this.keys = toKeys(await this.options.fetch(this.uri), this.uri)
       this.readAt = this.options.clock()
-      this.failedAt = undefined
       this.failures = 0
     } catch (error) {
       this.failure = error

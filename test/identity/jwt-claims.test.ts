@@ -119,6 +119,7 @@ describe('who calls', () => {
     for (const userClaim of ['constructor', 'toString', '__proto__', 'constructor.name', '__proto__.constructor.name', 'sub.length']) {
       expect(callerFrom({ sub: 'ada' }, settings({ userClaim }))).toBeUndefined()
     }
+    expect(callerFrom({ person: Object.create({ id: 'eve' }) }, settings({ userClaim: 'person.id' }))).toBeUndefined()
     expect(callerFrom(JSON.parse('{"sub": "ada", "__proto__": {"tier": "pro"}}'), settings({ tierClaim: 'tier' }))?.tier).toBeUndefined()
   })
 
