@@ -48,7 +48,7 @@ interface Claim {
 export const NOBODY: Answer = { kind: 'nobody' }
 
 /** Identities are bounded before they are looked up or become part of a subject: a longer one than any is none. */
-export const LONGEST_IDENTITY = 256
+const LONGEST_IDENTITY = 256
 
 export const isIdentity = (value: string | undefined): value is string =>
   value !== undefined && value !== '' && value.length <= LONGEST_IDENTITY
