@@ -11,11 +11,13 @@ export interface Standing {
   readonly retryAfterMs: number
   /** How long an allowed request should wait for its turn; 0 unless a leaky bucket queues it. */
   readonly delayMs: number
+  /** Units past the quota that are on record for the current window, this request's included. Absent where the policy denies what is past its quota. */
+  readonly over?: number
 }
 
-/** The answer to one request over all its policies. */
+/** The answer to one request over all its policies; the numbers are those of the policy that it is named after. */
 export interface Decision extends Standing {
-  /** Name of the policy that denied, or of the tightest when allowed. */
+  /** Name of the policy that denied, or of the tightest when allowed: the one with the least left, of several with nothing left the furthest over. */
   readonly policy: string
   /** The store could not be asked, and the failure mode decided. */
   readonly degraded: boolean

@@ -1,6 +1,9 @@
 import type { EpochMs } from '../clock'
 import type { ConditionalWrite, Fields } from './conditional-write'
 
+/** Fifteen digits, the most that a header carries (RFC 9651 §3.3.1), and few enough that counts and their sums stay exact. */
+export const MOST_UNITS = 999_999_999_999_999
+
 /**
  * One way of counting: pure, so that the same code decides in Lambda, in a simulation and in a property test.
  *
@@ -56,4 +59,6 @@ export interface Verdict {
   readonly retryAfterMs: number
   /** How long an allowed request has to wait for its turn. Only a leaky bucket that queues says so. */
   readonly delayMs?: number
+  /** Units past the quota in the current window, after this request. Only a policy that admits past its quota says so. */
+  readonly over?: number
 }

@@ -8,6 +8,13 @@ import { type Assignment, add, type Clause, type ConditionalWrite, exactly, type
  */
 export const slot = (index: number): string => index.toString(36).padStart(2, '0')
 
+/**
+ * A second count of the same window. It is a slot too: `parseInt` stops at the underscore, so that its number is the window's, and whoever clears
+ * the window away clears this with it, also a policy that has never heard of it.
+ */
+export const overSlot = (index: number): string => `${slot(index)}_`
+export const isOverSlot = (name: string): boolean => name.endsWith('_')
+
 /** Slots have two characters or more, all other fields have one. */
 export const isSlot = (name: string): boolean => name.length > 1
 export const slotIndex = (name: string): number => Number.parseInt(name, 36)

@@ -12,7 +12,7 @@ export interface Answer {
  * One decision from what all policies said, in the order of evaluation.
  *
  * Denied: named after the first policy that denies; the retry is the latest of all that deny, for only then do all of them allow. Allowed: named
- * after the policy with the least left, of several the one that takes longest to be whole again.
+ * after the policy with the least left; of several the one that is furthest past its quota, then the one that takes longest to be whole again.
  */
 export function compose(answers: readonly Answer[], degraded = false): Decision {
   let shown: Named | undefined
@@ -31,8 +31,7 @@ export function compose(answers: readonly Answer[], degraded = false): Decision 
     }
   }
   const { name, standing } = shown!
-  const { allowed, limit, remaining, resetAfterMs } = standing
-  return { allowed, policy: name, limit, remaining, resetAfterMs, retryAfterMs, delayMs: allowed ? delayMs : 0, degraded, policies }
+  return { ...standing, policy: name, retryAfterMs, delayMs: standing.allowed ? delayMs : 0, degraded, policies }
 }
 
 interface Named {
@@ -40,19 +39,17 @@ interface Named {
   readonly standing: Standing
 }
 
-const toStanding = (limit: number, { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0 }: Verdicts[number]): Standing => ({
-  allowed,
-  limit,
-  remaining,
-  resetAfterMs,
-  retryAfterMs,
-  delayMs,
-})
+const toStanding = (limit: number, verdict: Verdicts[number]): Standing => {
+  const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, over } = verdict
+  const standing = { allowed, limit, remaining, resetAfterMs, retryAfterMs, delayMs }
+  return over === undefined ? standing : { ...standing, over }
+}
 
 /** The first denial stays; among those that allow, the tighter one. */
 const comesBefore = (one: Standing, shown: Standing): boolean => shown.allowed && tighter(one, shown)
 
 function tighter(one: Standing, other: Standing): boolean {
   if (one.allowed !== other.allowed) return !one.allowed
-  return one.remaining < other.remaining || (one.remaining === other.remaining && one.resetAfterMs > other.resetAfterMs)
+  const less = other.remaining - one.remaining || (one.over ?? 0) - (other.over ?? 0) || one.resetAfterMs - other.resetAfterMs
+  return less > 0
 }

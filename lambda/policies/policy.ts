@@ -17,6 +17,8 @@ export interface PolicyInput {
   readonly window: string
   /** Whose calendar, as an IANA name. @default 'UTC' */
   readonly timezone?: string
+  /** Fixed windows: deny what is past the limit, or admit it and count it for billing. @default 'deny' */
+  readonly overage?: 'deny' | 'allow'
   /** Units that may come at once: token bucket, leaky bucket, GCRA. @default the limit */
   readonly burst?: number
   /** Token bucket: evenly, or all at once at each multiple of the window. @default 'greedy' */
@@ -57,6 +59,7 @@ export const POLICY_FIELDS = {
     wanted: `a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of ${CALENDAR_UNITS.join(', ')}`,
   },
   timezone: { schema: v.pipe(v.string(), v.check(isTimezone)), wanted: 'an IANA time zone such as "Europe/Berlin"', optional: true },
+  overage: { schema: v.picklist(['deny', 'allow']), wanted: '"deny" or "allow"', optional: true },
   burst: { ...positiveInteger, optional: true },
   refill: { schema: v.picklist(['greedy', 'interval']), wanted: '"greedy" or "interval"', optional: true },
   mode: { schema: v.picklist(['meter', 'queue']), wanted: '"meter" or "queue"', optional: true },

@@ -1,8 +1,9 @@
-import type { Algorithm } from '../algorithms/algorithm'
+import { type Algorithm, MOST_UNITS } from '../algorithms/algorithm'
 import { anchoredWindow } from '../algorithms/anchored-window'
 import { fixedWindow } from '../algorithms/fixed-window'
 import { gcra } from '../algorithms/gcra'
 import { leakyBucket } from '../algorithms/leaky-bucket'
+import { meteredWindow } from '../algorithms/metered-window'
 import { slidingBuckets } from '../algorithms/sliding-buckets'
 import { slidingLog } from '../algorithms/sliding-log'
 import { slidingWindow } from '../algorithms/sliding-window'
@@ -26,9 +27,10 @@ export interface Counting {
 type Build = (input: PolicyInput, windowMs: number, wrong: (sentence: string) => void) => Omit<Counting, 'windowMs'>
 
 const BUILD = {
-  'fixed-window': ({ limit, window, timezone = 'UTC' }, windowMs) => {
+  'fixed-window': ({ limit, window, timezone = 'UTC', overage = 'deny' }, windowMs) => {
     const grid = isCalendarUnit(window) ? calendarGrid(window, timezone) : epochGrid(windowMs)
-    return counting(fixedWindow, { limit, grid }, isCalendarUnit(window) ? `${window} ${timezone}` : windowMs)
+    const algorithm = overage === 'allow' ? meteredWindow : fixedWindow // of one form, so that switching loses no count
+    return counting(algorithm, { limit, grid }, isCalendarUnit(window) ? `${window} ${timezone}` : windowMs)
   },
 
   'anchored-window': ({ limit }, windowMs) => counting(anchoredWindow, { limit, windowMs }, windowMs),
@@ -72,6 +74,7 @@ export const ALGORITHM_NAMES = Object.keys(BUILD) as AlgorithmName[]
 /** Fields that only some algorithms read. */
 const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
   timezone: ['fixed-window'],
+  overage: ['fixed-window'],
   burst: ['token-bucket', 'leaky-bucket', 'gcra'],
   refill: ['token-bucket'],
   mode: ['leaky-bucket'],
@@ -82,9 +85,6 @@ const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
 
 /** An item of DynamoDB holds 400 KB; a log this long takes a quarter of it, and a hundred write units a request. */
 const LONGEST_LOG = 10_000
-
-/** Fifteen digits, the most that a header carries (RFC 9651 §3.3.1), and few enough that counts and their sums stay exact. */
-const MOST_UNITS = 999_999_999_999_999
 
 /** Reports fields that the algorithm does not read; those that are absent or wrong by themselves are not looked at. */
 export function checkFit(input: Partial<PolicyInput>, place: Place, issues: string[]): void {

@@ -5,6 +5,7 @@ import {
   type PolicyShape,
   rateLimitList,
   rateLimitPolicyList,
+  recordedOverage,
   resetSeconds,
   retryAfterSeconds,
   toInteger,
@@ -59,6 +60,8 @@ export type AuthorizerContext = {
   /** Seconds; 0 when allowed. */
   readonly retryAfter: number
   readonly delayMs: number
+  /** Units past the quota of `policy` that are on record for its current window; 0 when there are none. */
+  readonly overage: number
   readonly degraded: boolean
   /** A sentence for people. */
   readonly detail: string
@@ -91,6 +94,7 @@ export function toContext(outcome: Outcome): AuthorizerContext {
     resetAfter: toSeconds(standing.resetAfterMs),
     retryAfter: retryAfterSeconds(standing),
     delayMs: toInteger(Math.ceil(standing.delayMs)),
+    overage: recordedOverage(standing),
     degraded: standing.degraded,
     detail: plain(sentence(reason, standing), 512),
     rateLimit: rateLimitList(standing, shapes),
@@ -104,7 +108,7 @@ export function toContext(outcome: Outcome): AuthorizerContext {
  * @param context `event.requestContext.authorizer` of a REST API, where every value arrives as a string, or `….authorizer.lambda` of an HTTP API.
  */
 export function headersFromContext(context: unknown): Headers {
-  const { policy, limit, remaining, reset, retryAfter, rateLimit, rateLimitPolicy } = {
+  const { policy, limit, remaining, reset, retryAfter, overage, rateLimit, rateLimitPolicy } = {
     ...(context as Record<string, unknown> | undefined),
   }
   if (typeof policy !== 'string' || policy === '') return {}
@@ -113,9 +117,10 @@ export function headersFromContext(context: unknown): Headers {
     ['X-RateLimit-Limit', limit],
     ['X-RateLimit-Remaining', remaining],
     ['X-RateLimit-Reset', reset],
+    ['X-RateLimit-Overage', unlessZero(overage)],
     ['RateLimit', rateLimit],
     ['RateLimit-Policy', rateLimitPolicy],
-    ['Retry-After', retryAfter === 0 || retryAfter === '0' ? undefined : retryAfter],
+    ['Retry-After', unlessZero(retryAfter)],
   ] as const) {
     if (typeof value !== 'string' && typeof value !== 'number') continue
     const text = String(value)
@@ -123,6 +128,9 @@ export function headersFromContext(context: unknown): Headers {
   }
   return headers
 }
+
+/** A number, or one that arrives as a string. */
+const unlessZero = (value: unknown): unknown => (value === 0 || value === '0' ? undefined : value)
 
 /** Printable ASCII without what JSON strings or API Gateway's variables give a meaning to, at most `most` characters; the rest becomes `_`. */
 export function plain(text: string, most = 128): string {
@@ -161,8 +169,12 @@ function sentence(reason: Reason, decision: Decision): string {
   const policy = plain(decision.policy)
   const seconds = retryAfterSeconds(decision)
   switch (reason) {
-    case 'ok':
+    case 'ok': {
+      const over = recordedOverage(decision)
+      if (over > 0)
+        return `${over} ${over === 1 ? 'unit' : 'units'} past the quota of ${limit} in the policy ${policy} ${over === 1 ? 'is' : 'are'} recorded.`
       return `${toInteger(decision.remaining)} of ${limit} units are left in the policy ${policy}.`
+    }
     case 'over-limit':
       return decision.retryAfterMs === Infinity
         ? `This request costs more than the policy ${policy} ever admits: its limit is ${limit}.`

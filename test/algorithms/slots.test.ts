@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { type Fields, holds } from '../../lambda/algorithms/conditional-write'
-import { isSlot, refundSlots, removeExpired, slot, slotIndex, tidySlots } from '../../lambda/algorithms/slots'
+import { isOverSlot, isSlot, overSlot, refundSlots, removeExpired, slot, slotIndex, tidySlots } from '../../lambda/algorithms/slots'
 import { carryOut } from './story'
 
 /** The names of the slots that a write removes, in order. */
@@ -20,6 +20,8 @@ describe('the name of a slot', () => {
       fc.property(fc.nat({ max: 2 ** 45 }), (index) => {
         expect(slotIndex(slot(index))).toBe(index)
         expect(isSlot(slot(index))).toBe(true)
+        expect([slotIndex(overSlot(index)), isSlot(overSlot(index))]).toEqual([index, true])
+        expect([isOverSlot(overSlot(index)), isOverSlot(slot(index))]).toEqual([true, false])
       }),
     ))
 

@@ -55,12 +55,13 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
       agree({ retries, waits: retryAfterMs > 0 }, { retries: [false, true], waits: true }, context)
     }))
 
-  it('remaining units pass at once, and not one more', () =>
+  const { beyond = false } = candidate
+  it(`remaining units pass at once, and ${beyond ? 'more, which are told' : 'not one more'}`, () =>
     inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
       const { verdict, after } = take(state, quota, cost, now)
       const passes = (units: number) => algorithm.step(after, quota, units, now).verdict.allowed
       const enough = verdict.remaining === 0 || passes(verdict.remaining)
-      agree({ enough, more: passes(verdict.remaining + 1) }, { enough: true, more: false }, { state, quota, cost, now, verdict })
+      agree({ enough, more: passes(verdict.remaining + 1) }, { enough: true, more: beyond }, { state, quota, cost, now, verdict })
     }))
 
   it('the quota is whole again after resetAfterMs, and not a millisecond sooner', () =>

@@ -45,6 +45,15 @@ describe('a decision', () => {
     })
   })
 
+  it('is named, of several that have nothing left, after the policy that is furthest past its quota', () => {
+    const over = (units: number, resetAfterMs = 1000): Verdict => ({ ...allow(0, resetAfterMs), over: units })
+    const decision = compose([{ policies, verdicts: [over(4, 5000), over(7), allow(0, 9000)] }])
+    expect(decision).toMatchObject({ policy: 'b', limit: 20, over: 7, policies: { a: { over: 4 } } })
+    expect(decision.policies.c).not.toHaveProperty('over')
+    expect(compose([{ policies, verdicts: [over(0), allow(0, 2000), allow(3)] }])).toMatchObject({ policy: 'b' })
+    expect(compose([{ policies, verdicts: [over(4), deny(100), allow(3)] }])).not.toHaveProperty('over')
+  })
+
   it('lets a name that two subjects share stand for the tighter one', () => {
     const answers = [
       { policies: [policy('a', 10)], verdicts: [allow(7)] },

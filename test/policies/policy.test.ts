@@ -10,7 +10,7 @@ const HERE = '(policy "per-minute")'
 const NAMES = 'a name of 1 to 64 letters, digits, ".", "_" or "-"'
 const ALGORITHMS = 'one of fixed-window, anchored-window, sliding-window, sliding-buckets, sliding-log, token-bucket, leaky-bucket, gcra'
 const WINDOWS = 'a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of day, week, month, year'
-const FIELDS = 'name, algorithm, limit, window, timezone, burst, refill, mode, maxDelay, buckets, countDenied'
+const FIELDS = 'name, algorithm, limit, window, timezone, overage, burst, refill, mode, maxDelay, buckets, countDenied'
 
 describe('one mistake gets one sentence: what, got, wanted and where', () => {
   it.each<[field: string, got: unknown, sentence: string, others?: Record<string, unknown>]>([
@@ -52,6 +52,7 @@ describe('one mistake gets one sentence: what, got, wanted and where', () => {
     ['buckets', 1, 'buckets must be an integer from 2 to 120, got 1', { algorithm: 'sliding-buckets' }],
     ['buckets', 121, 'buckets must be an integer from 2 to 120, got 121', { algorithm: 'sliding-buckets' }],
     ['buckets', 2.5, 'buckets must be an integer from 2 to 120, got 2.5', { algorithm: 'sliding-buckets' }],
+    ['overage', true, 'overage must be "deny" or "allow", got true', { algorithm: 'fixed-window' }],
     ['countDenied', 'yes', 'countDenied must be true or false, got "yes"', { algorithm: 'sliding-log' }],
     ['tiemzone', 'UTC', 'unknown field "tiemzone", did you mean "timezone"?'],
     ['Limit', 60, 'unknown field "Limit", did you mean "limit"?'],
@@ -94,6 +95,8 @@ describe('one mistake gets one sentence: what, got, wanted and where', () => {
 describe('fields that do not go together', () => {
   it.each<[Record<string, unknown>, string]>([
     [{ timezone: 'UTC', algorithm: 'gcra' }, 'timezone does not apply to algorithm "gcra", only to fixed-window'],
+    [{ overage: 'allow' }, 'overage does not apply to algorithm "sliding-window", only to fixed-window'],
+    [{ overage: 'deny', algorithm: 'gcra' }, 'overage does not apply to algorithm "gcra", only to fixed-window'],
     [{ burst: 5 }, 'burst does not apply to algorithm "sliding-window", only to token-bucket, leaky-bucket, gcra'],
     [{ burst: 5, algorithm: 'fixed-window' }, 'burst does not apply to algorithm "fixed-window", only to token-bucket, leaky-bucket, gcra'],
     [{ refill: 'greedy', algorithm: 'gcra' }, 'refill does not apply to algorithm "gcra", only to token-bucket'],

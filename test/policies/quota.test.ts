@@ -2,6 +2,7 @@ import { anchoredWindow } from '../../lambda/algorithms/anchored-window'
 import { fixedWindow } from '../../lambda/algorithms/fixed-window'
 import { gcra } from '../../lambda/algorithms/gcra'
 import { leakyBucket } from '../../lambda/algorithms/leaky-bucket'
+import { meteredWindow } from '../../lambda/algorithms/metered-window'
 import { slidingBuckets } from '../../lambda/algorithms/sliding-buckets'
 import { slidingLog } from '../../lambda/algorithms/sliding-log'
 import { slidingWindow } from '../../lambda/algorithms/sliding-window'
@@ -69,6 +70,14 @@ describe('how a policy counts', () => {
     const { grid } = policy.quota as { grid: WindowGrid }
     const index = grid.indexAt(Date.parse('2024-03-31T12:00:00Z'))
     expect([index, index + 1].map((one) => new Date(grid.startOf(one)).toISOString())).toEqual([start, end])
+  })
+
+  it('counts on where it was when overage is allowed or denied from now on', () => {
+    const fields = { algorithm: 'fixed-window', window: 'month', timezone: 'Europe/Berlin' }
+    const [bare, denying, allowing] = [{}, { overage: 'deny' }, { overage: 'allow' }].map((more) => parsed({ ...fields, ...more }))
+    expect([bare!.algorithm, denying!.algorithm, allowing!.algorithm]).toEqual([fixedWindow, fixedWindow, meteredWindow])
+    expect(allowing!.form).toBe('fixed-window month Europe/Berlin')
+    expect([bare!.form, denying!.form]).toEqual([allowing!.form, allowing!.form])
   })
 
   it('has a form that is not another’s, by algorithm, window and what divides it', () => {

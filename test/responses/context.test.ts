@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
 import { headersFromContext, type Outcome, plain, toContext } from '../../lambda/responses/context'
-import { draft10, NEVER_SECONDS, retryAfter, xRateLimit } from '../../lambda/responses/headers'
-import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, SHAPES, standing } from './decisions'
+import { draft10, NEVER_SECONDS, overage, retryAfter, xRateLimit } from '../../lambda/responses/headers'
+import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, OVER, SHAPES, standing } from './decisions'
 
 const FACTS = { shapes: SHAPES, tier: 'free', subject: 'client:abc', now: NOW }
 const NOW_SECONDS = Math.ceil(NOW / 1000)
@@ -21,6 +21,7 @@ test('an allowed request', () => {
     resetAfter: 60,
     retryAfter: 0,
     delayMs: 0,
+    overage: 0,
     degraded: false,
     detail: '59 of 60 units are left in the policy per-minute.',
     rateLimit: '"per-minute";r=59;t=60, "per-day";r=8123;t=30126',
@@ -64,6 +65,44 @@ test('a request that waits for its turn is told how long in whole milliseconds',
   expect(toContext({ decision, now: NOW })).toMatchObject({ allowed: true, delayMs: 13 })
 })
 
+describe('a request past a quota that allows overage', () => {
+  test('is allowed like any other, and told what is on record', () => {
+    expect(toContext({ decision: OVER, ...FACTS })).toMatchObject({
+      allowed: true,
+      rateLimited: false,
+      reason: 'ok',
+      policy: 'per-day',
+      remaining: 0,
+      retryAfter: 0,
+      overage: 17,
+      detail: '17 units past the quota of 10000 in the policy per-day are recorded.',
+      rateLimit: '"per-minute";r=59;t=60, "per-day";r=0;t=30126',
+    })
+    expect(headersFromContext(toContext({ decision: OVER, ...FACTS }))).toMatchObject({ 'X-RateLimit-Overage': '17' })
+  })
+
+  test('is told of a single unit in good grammar', () => {
+    expect(toContext({ decision: { ...OVER, over: 1 }, ...FACTS }).detail).toBe(
+      '1 unit past the quota of 10000 in the policy per-day is recorded.',
+    )
+  })
+
+  test('is told nothing while it is inside the quota', () => {
+    const context = toContext({ decision: { ...ALLOWED, over: 0 }, ...FACTS })
+    expect(context).toEqual(toContext({ decision: ALLOWED, ...FACTS }))
+    expect(Object.keys(headersFromContext(context))).not.toContain('X-RateLimit-Overage')
+  })
+
+  test('has nothing on record when another policy denies it, or when the store was not asked', () => {
+    for (const changes of [{ allowed: false, retryAfterMs: 5 }, { degraded: true }]) {
+      const context = toContext({ decision: { ...OVER, ...changes }, ...FACTS })
+      expect(context.overage).toBe(0)
+      expect(context.detail).not.toContain('record')
+      expect(Object.keys(headersFromContext(context))).not.toContain('X-RateLimit-Overage')
+    }
+  })
+})
+
 test('an uncounted request is allowed and has no numbers', () => {
   expect(toContext({ reason: 'uncounted', now: NOW })).toEqual({
     allowed: true,
@@ -78,6 +117,7 @@ test('an uncounted request is allowed and has no numbers', () => {
     resetAfter: 0,
     retryAfter: 0,
     delayMs: 0,
+    overage: 0,
     degraded: false,
     detail: 'This request is not counted.',
     rateLimit: '',
@@ -160,8 +200,9 @@ describe('headers for a backend to copy', () => {
     ['allowed', ALLOWED],
     ['denied', DENIED],
     ['impossible', IMPOSSIBLE],
+    ['past its quota', OVER],
   ])('%s: the same as made from the decision itself', (_, decision) => {
-    const expected = { ...xRateLimit(decision, NOW), ...draft10(decision, SHAPES), ...retryAfter(decision) }
+    const expected = { ...xRateLimit(decision, NOW), ...overage(decision), ...draft10(decision, SHAPES), ...retryAfter(decision) }
     const context = toContext({ decision, ...FACTS })
     expect(headersFromContext(context)).toEqual(expected)
     expect(headersFromContext(asStrings(context))).toEqual(expected)

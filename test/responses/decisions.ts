@@ -14,6 +14,12 @@ export function standing(given: Partial<Standing> = {}): Standing {
 
 const perDay = standing({ limit: 10_000, remaining: 8_123, resetAfterMs: 30_125_750 })
 
+/** Allowed, the day's quota being one that allows overage. */
+export const OVER: Decision = decisionOf('per-day', {
+  'per-minute': standing(),
+  'per-day': { ...perDay, remaining: 0, over: 17 },
+})
+
 /** Allowed; of its two policies the one by minute is the tightest. */
 export const ALLOWED: Decision = decisionOf('per-minute', { 'per-minute': standing(), 'per-day': perDay })
 

@@ -1,0 +1,302 @@
+import fc from 'fast-check'
+import { MOST_UNITS } from '../../lambda/algorithms/algorithm'
+import { apply, type Fields, holds } from '../../lambda/algorithms/conditional-write'
+import { type FixedWindowQuota, fixedWindow } from '../../lambda/algorithms/fixed-window'
+import { meteredWindow, usageOf } from '../../lambda/algorithms/metered-window'
+import { overSlot, slot } from '../../lambda/algorithms/slots'
+import { epochGrid, type WindowGrid } from '../../lambda/algorithms/window-grid'
+import { calendarGrid } from '../../lambda/policies/calendar'
+import { keeping } from './encounters'
+import { obeysTheLaws } from './laws'
+import { carryOut } from './story'
+import { anyCost, anyElapsed, anyHistory, anySize, anyWindowMs, type Candidate, inMs, live, NUM_RUNS, START } from './world'
+
+const epoch = (limit: number, windowMs = 1000): FixedWindowQuota => ({ limit, grid: epochGrid(windowMs) })
+const month = (limit: number): FixedWindowQuota => ({ limit, grid: calendarGrid('month', 'Europe/Berlin') })
+
+/** One request, what is left and what is past the quota after it. */
+type Row = [at: number, cost: number, remaining: number, over: number, about: string]
+
+/** Runs a timeline in which everything is allowed, and returns the state. */
+function tell(quota: FixedWindowQuota, story: readonly Row[], start: Fields = {}): Fields {
+  let state = start
+  for (const [at, cost, remaining, over, about] of story) {
+    const { verdict, write } = meteredWindow.step(state, quota, cost, at)
+    expect({ at, cost, about, ...verdict }).toMatchObject({ at, cost, about, allowed: true, retryAfterMs: 0, remaining, over })
+    if (write) state = carryOut(write, state)
+  }
+  return state
+}
+
+const take = (state: Fields, quota: FixedWindowQuota, cost: number, now: number): Fields =>
+  carryOut(meteredWindow.step(state, quota, cost, now).write!, state)
+
+describe('metered window', () => {
+  const stories: [string, FixedWindowQuota, Row[]][] = [
+    [
+      'three per second',
+      epoch(3),
+      [
+        [1200, 1, 2, 0, 'the first of its window'],
+        [1300, 0, 2, 0, 'a peek takes nothing'],
+        [1400, 2, 0, 0, 'the last of the quota: just inside'],
+        [1500, 0, 0, 0, ''],
+        [1500, 1, 0, 1, 'the first past it is admitted, and counted'],
+        [1500, 9, 0, 10, 'and nine more'],
+        [1999, 0, 0, 10, 'a peek tells what is on record'],
+        [2000, 1, 2, 0, 'a new window owes nothing'],
+        [1900, 4, 0, 2, 'a clock that steps back counts in the newest window, and the request that crosses is split'],
+        [1000, 1, 0, 3, 'however far it steps back'],
+        [9700, 5, 0, 2, 'a first request larger than the quota'],
+      ],
+    ],
+    [
+      'a quota of one',
+      epoch(1),
+      [
+        [5000, 1, 0, 0, ''],
+        [5001, 1, 0, 1, ''],
+        [6000, 2, 0, 1, ''],
+      ],
+    ],
+  ]
+  it.each(stories)('tells the story of %s', (_, quota, story) => {
+    tell(quota, story)
+  })
+
+  it('has quotas by the month that begin at midnight in Berlin, where clocks are an hour ahead in winter and two in summer', () => {
+    const quota = month(10)
+    const state = tell(quota, [
+      [Date.parse('2026-03-31T21:59:59.999Z'), 12, 0, 2, 'the last instant of March, summer time'],
+      [Date.parse('2026-03-31T22:00:00.000Z'), 11, 0, 1, 'the first of April'],
+      [Date.parse('2026-10-31T22:59:59.999Z'), 3, 7, 0, 'the last instant of October, winter time'],
+      [Date.parse('2026-10-31T23:00:00.000Z'), 4, 6, 0, 'the first of November'],
+    ])
+    const told = usageOf(state, quota).map(({ startAt, endsAt, used, over }) => [
+      new Date(startAt).toISOString(),
+      new Date(endsAt).toISOString(),
+      used,
+      over,
+    ])
+    expect(told).toEqual([
+      ['2026-10-31T23:00:00.000Z', '2026-11-30T23:00:00.000Z', 4, 0],
+      ['2026-09-30T22:00:00.000Z', '2026-10-31T23:00:00.000Z', 3, 0],
+      ['2026-03-31T22:00:00.000Z', '2026-04-30T22:00:00.000Z', 11, 1],
+      ['2026-02-28T23:00:00.000Z', '2026-03-31T22:00:00.000Z', 12, 2],
+    ])
+  })
+
+  it('says when the window ends', () => {
+    expect(meteredWindow.step({}, epoch(3), 0, 1200).verdict.resetAfterMs).toBe(0)
+    expect(meteredWindow.step({}, epoch(3), 9, 1200).verdict.resetAfterMs).toBe(800)
+  })
+
+  it('judges units by the limit in force when they come: what was past a smaller one stays so', () => {
+    let state = tell(epoch(3), [[1000, 5, 0, 2, 'two past a limit of three']])
+    state = tell(epoch(10), [[1100, 4, 1, 2, 'a raised limit has room for more, and forgives nothing']], state)
+    state = tell(epoch(10), [[1200, 3, 0, 4, 'until it is crossed too']], state)
+    state = tell(epoch(4), [[1300, 1, 0, 5, 'a lowered limit takes effect at once, and not backwards']], state)
+    expect(usageOf(state, epoch(4))).toEqual([{ startAt: 1000, endsAt: 2000, used: 13, over: 5 }])
+  })
+
+  it('counts no further than numbers are exact', () => {
+    const quota = epoch(3)
+    const full = take({}, quota, MOST_UNITS, 1000)
+    expect(meteredWindow.step(full, quota, 1, 1200)).toEqual({
+      verdict: { allowed: false, remaining: 0, resetAfterMs: 800, retryAfterMs: 800, over: MOST_UNITS - 3 },
+    })
+    expect(meteredWindow.step(full, quota, 1, 2000).verdict.allowed).toBe(true)
+    expect(meteredWindow.step({}, quota, MOST_UNITS + 1, 1200).verdict).toMatchObject({ allowed: false, retryAfterMs: Infinity, over: 0 })
+
+    const { write } = meteredWindow.step({ w: 1, '01': 5, '01_': 2 }, quota, 2, 1200)
+    expect(holds(write!.guard, { w: 1, '01': MOST_UNITS - 2, '01_': 2 })).toBe(true)
+    expect(holds(write!.guard, { w: 1, '01': MOST_UNITS - 1, '01_': 2 })).toBe(false)
+  })
+
+  describe('from an outdated view', () => {
+    const quota = epoch(10)
+    const writeFrom = (known: Fields | undefined, cost: number) => meteredWindow.step(known, quota, cost, 1500).write!
+
+    it('a write inside the quota succeeds while there is room, and one past it once there is none', () => {
+      for (const used of [1, 7, 8]) expect(holds(writeFrom(undefined, 2).guard, { w: 1, '01': used })).toBe(true)
+      expect(holds(writeFrom(undefined, 2).guard, { w: 1, '01': 9 })).toBe(false)
+      for (const used of [10, 11, 500]) expect(holds(writeFrom({ w: 1, '01': 12, '01_': 2 }, 2).guard, { w: 1, '01': used })).toBe(true)
+      expect(holds(writeFrom({ w: 1, '01': 12, '01_': 2 }, 2).guard, { w: 1, '01': 9 })).toBe(false)
+    })
+
+    it('a write across the limit needs the count as seen', () => {
+      const { guard } = writeFrom({ w: 1, '01': 9 }, 2)
+      expect([8, 9, 10].map((used) => holds(guard, { w: 1, '01': used }))).toEqual([false, true, false])
+      const first = writeFrom({}, 12).guard
+      expect([holds(first, {}), holds(first, { w: 1, '01': 1 })]).toEqual([true, false])
+    })
+  })
+
+  describe('keeps the newest thirteen windows', () => {
+    const quota = epoch(2)
+    const busy = (windows: number): Fields =>
+      Array.from({ length: windows }, (_, index) => index).reduce((state, index) => take(state, quota, 3, 50_000 + 1000 * index), {})
+
+    it('removes older ones in the write that begins a new one', () => {
+      expect(usageOf(busy(13), quota).map(({ startAt }) => startAt / 1000)).toEqual([62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50])
+      const state = busy(20)
+      expect(usageOf(state, quota)).toHaveLength(13)
+      expect(usageOf(state, quota).every(({ used, over }) => used === 3 && over === 1)).toBe(true)
+      expect(Object.keys(state)).toHaveLength(1 + 2 * 13)
+    })
+
+    it('tells of no others, though blind writers have left some', () => {
+      const state = { ...busy(13), [slot(49)]: 7, [overSlot(49)]: 5 }
+      expect(usageOf(state, quota)).toEqual(usageOf(busy(13), quota))
+      expect(take(state, quota, 1, 62_500)).toEqual(take(busy(13), quota, 1, 62_500))
+    })
+
+    it('tidies what blind writers have left once it is much', () => {
+      const litter = Object.fromEntries(
+        Array.from({ length: 17 }, (_, index) => [slot(index), overSlot(index)])
+          .flat()
+          .map((name) => [name, 1]),
+      )
+      const state = { ...busy(13), ...litter }
+      expect(carryOut(meteredWindow.tidy!(state, quota, 62_500)!, state)).toEqual(busy(13))
+      expect(meteredWindow.tidy!(busy(13), quota, 62_500)).toBeUndefined()
+    })
+
+    it('has them live as long', () => {
+      expect(meteredWindow.lifeMs(quota)).toBe(13_000)
+    })
+  })
+
+  describe('a refund', () => {
+    const refund = (state: Fields, limit: number, units: number, chargedAt = 1500): Fields =>
+      carryOut(meteredWindow.refund(state, epoch(limit), units, chargedAt, chargedAt)!, state)
+
+    it('gives back what is past the quota first: the last in is the first out', () => {
+      const state = { w: 1, '01': 8, '01_': 3 }
+      expect(refund(state, 5, 1)).toEqual({ w: 1, '01': 7, '01_': 2 })
+      expect(refund(state, 5, 3)).toEqual({ w: 1, '01': 5 })
+      expect(refund(state, 5, 4)).toEqual({ w: 1, '01': 4 })
+      expect(refund(state, 5, 99)).toEqual({ w: 1 })
+    })
+
+    it('forgives nothing that was past an earlier, smaller quota', () => {
+      expect(refund({ w: 1, '01': 20, '01_': 10 }, 100, 5)).toEqual({ w: 1, '01': 15, '01_': 10 })
+      expect(refund({ w: 1, '01': 25, '01_': 13 }, 22, 5)).toEqual({ w: 1, '01': 20, '01_': 10 })
+      expect(refund({ w: 1, '01': 20, '01_': 10 }, 100, 15)).toEqual({ w: 1, '01': 5, '01_': 5 })
+    })
+
+    it('is for the window that was charged, also when it is over', () => {
+      const state = { w: 2, '01': 8, '01_': 3, '02': 1 }
+      expect(refund(state, 5, 4)).toEqual({ w: 2, '01': 4, '02': 1 })
+      expect(meteredWindow.refund(state, epoch(5), 4, 3000, 3000)).toBeUndefined()
+    })
+
+    it('needs both counts as seen', () => {
+      const { guard } = meteredWindow.refund({ w: 1, '01': 8, '01_': 3 }, epoch(5), 1, 1500, 1500)!
+      expect(holds(guard, { w: 1, '01': 9, '01_': 3 })).toBe(false)
+      expect(holds(guard, { w: 1, '01': 8, '01_': 2 })).toBe(false)
+      expect(holds(meteredWindow.refund({ w: 1, '01': 4 }, epoch(5), 1, 1500, 1500)!.guard, { w: 1, '01': 4, '01_': 1 })).toBe(false)
+    })
+
+    it('undoes any request exactly, while the limit stays', () =>
+      fc.assert(
+        fc.property(anyHistory, anySize, anyCost, anyElapsed, (history, limit, cost, elapsed) => {
+          if (cost === 0) return
+          const last = live(
+            { ...candidate(fc.constant(epochGrid(1000))), resized: (quota, size) => ({ ...quota, limit: size }) },
+            epoch(limit),
+            history,
+          ).at(-1)!
+          const now = Math.max(last.latest, last.clock) + inMs(elapsed, 1000)
+          const before = last.fields
+          const charged = apply(meteredWindow.step(before, last.quota, cost, now).write!, before)
+          const after = apply(meteredWindow.refund(charged, last.quota, cost, now, now)!, charged)
+          expect(usageOf(after, last.quota)).toEqual(usageOf({ ...before, w: charged.w! }, last.quota))
+        }),
+        { numRuns: NUM_RUNS },
+      ))
+  })
+
+  describe('shares its state with the fixed window', () => {
+    const quota = epoch(5)
+
+    it('denies, once overage is denied, what is past the limit already', () => {
+      const state = tell(quota, [[1200, 9, 0, 4, 'nine of five']])
+      expect(fixedWindow.step(state, quota, 1, 1300).verdict).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 700 })
+      const next = fixedWindow.step(state, quota, 1, 2000)
+      expect(carryOut(next.write!, state)).toEqual({ w: 2, '02': 1 })
+    })
+
+    it('counts on, once overage is allowed, from where the fixed window was', () => {
+      const { write } = fixedWindow.step({}, quota, 4, 1200)
+      const state = tell(quota, [[1300, 3, 0, 2, 'one more was left']], carryOut(write!, {}))
+      expect(usageOf(state, quota)).toEqual([{ startAt: 1000, endsAt: 2000, used: 7, over: 2 }])
+    })
+
+    it('knows what was past the limit before overage was denied for a while', () => {
+      let state = tell(quota, [[1200, 6, 0, 1, '']])
+      state = carryOut(fixedWindow.step(state, epoch(8), 2, 1300).write!, state)
+      tell(quota, [[1400, 1, 0, 2, 'what was admitted in between stays inside']], state)
+    })
+
+    it('at the same time, while instances learn of the change: neither over-admits by its own rule', () => {
+      fc.assert(
+        fc.property(fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 4 })), { maxLength: 20 }), (requests) => {
+          let state: Fields = {}
+          let used = 0
+          for (const [metered, cost] of requests) {
+            const { verdict, write } = (metered ? meteredWindow : fixedWindow).step(state, quota, cost, 1500)
+            expect(verdict.allowed).toBe(metered || used + cost <= 5)
+            if (!write) continue
+            state = carryOut(write, state)
+            used += cost
+          }
+          expect(usageOf(state, quota)).toEqual(used === 0 ? [] : [{ startAt: 1000, endsAt: 2000, used, over: Math.max(0, used - 5) }])
+        }),
+      )
+    })
+  })
+
+  it('records every unit once, and each past the limit in force, at the hands of instances with outdated views', () =>
+    fc.assert(
+      fc.property(anySize, anyHistory, (limit, history) => {
+        const grid = epochGrid(60_000)
+        const quota = { limit, grid }
+        const takes = history.filter(({ kind }) => kind === 'take')
+        const moments = live({ ...candidate(fc.constant(grid)), resized: (before, size) => ({ ...before, limit: size }) }, quota, takes)
+        const records = new Map<number, { used: number; over: number }>()
+        let newest = grid.indexAt(START) - 1
+        for (const { take, clock, quota } of moments) {
+          if (!take?.recorded) continue
+          newest = Math.max(newest, grid.indexAt(clock))
+          const { used, over } = records.get(newest) ?? { used: 0, over: 0 }
+          const after = used + take.cost
+          records.set(newest, { used: after, over: over + Math.max(0, Math.min(take.cost, after - quota.limit)) })
+        }
+        const expected = [...records].filter(([index]) => index > newest - 13).reverse()
+        const kept = usageOf(moments.at(-1)?.fields ?? {}, quota)
+        expect(kept.map(({ startAt, used, over }) => [grid.indexAt(startAt), { used, over }])).toEqual(expected)
+      }),
+      { numRuns: NUM_RUNS },
+    ))
+
+  // All laws apply. Two of them say little, since everything is admitted; the record above takes their place.
+  const candidate = (grid: fc.Arbitrary<WindowGrid>): Candidate<FixedWindowQuota> => ({
+    algorithm: meteredWindow,
+    quota: fc.record({ limit: anySize, grid }),
+    windowMs: ({ grid }) => grid.longestMs,
+    largest: () => MOST_UNITS,
+    beyond: true,
+    resized: (quota, limit) => ({ ...quota, limit }),
+    settled: (fields) => keeping(fields, (name) => ['w', slot(fields.w as number), overSlot(fields.w as number)].includes(name)),
+    intact: (fields) => {
+      const index = fields.w as number
+      if (index === undefined) return
+      const [used, over] = [slot(index), overSlot(index)].map((name) => (fields[name] as number | undefined) ?? 0)
+      if (over! < 0 || over! > used!) expect({ fields, over }).toBe('at most what was used')
+    },
+    admits: () => true,
+    most: () => Infinity,
+  })
+  describe('laws', () => obeysTheLaws(candidate(anyWindowMs.map(epochGrid))))
+})

@@ -1,0 +1,122 @@
+import fc from 'fast-check'
+import type { FixedWindowQuota } from '../../lambda/algorithms/fixed-window'
+import { type Usage, usageOf } from '../../lambda/algorithms/metered-window'
+import { compile, fieldsOf } from '../../lambda/limiter/compiled-policy'
+import { subjectKey } from '../../lambda/limiter/subject-key'
+import { type PolicyInput, parsePolicies } from '../../lambda/policies/policy'
+import type { StateStore } from '../../lambda/state/store'
+import { describeStores } from '../stores'
+import { CountingStore, limiterOn, TestClock } from './limiters'
+
+const monthly = (limit: number, overage: 'allow' | 'deny' = 'allow'): PolicyInput => ({
+  name: 'monthly',
+  algorithm: 'fixed-window',
+  limit,
+  window: 'month',
+  timezone: 'Europe/Berlin',
+  overage,
+})
+
+/** What the state table says of a subject, read as a command line would. */
+async function recorded(store: StateStore, subject: string): Promise<Pick<Usage, 'used' | 'over'>[]> {
+  const policy = compile(parsePolicies([monthly(1)], [], [])[0]!)
+  const fields = fieldsOf(await store.read(subjectKey(subject)), policy)!
+  return usageOf(fields, policy.quota as FixedWindowQuota).map(({ used, over }) => ({ used, over }))
+}
+
+let subjects = 0
+const newSubject = () => `client:overage-${process.pid}-${subjects++}`
+
+describe('a quota that allows overage', () => {
+  describeStores((opened, name) => {
+    it('records every unit of eight concurrent limiters, and exactly those past the quota', async () => {
+      const anyCosts = fc.array(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 6 }), { minLength: 8, maxLength: 8 })
+      await fc.assert(
+        fc.asyncProperty(anyCosts, fc.integer({ min: 1, max: 120 }), async (costs, limit) => {
+          const { store } = opened()
+          const [clock, subject] = [new TestClock(), newSubject()]
+          const decisions = await Promise.all(
+            costs.map(async (own) => {
+              const limiter = limiterOn(store, clock, [monthly(limit)], { deadlineMs: 20_000 })
+              const told = []
+              for (const cost of own) told.push({ cost, ...(await limiter.take(subject, { cost })) })
+              return told
+            }),
+          )
+          const used = costs.flat().reduce((sum, cost) => sum + cost, 0)
+          const over = Math.max(0, used - limit)
+          expect(await recorded(store, subject)).toEqual([{ used, over }])
+
+          const all = decisions.flat()
+          expect(all.every(({ allowed }) => allowed)).toBe(true)
+          expect(Math.max(...all.map((decision) => decision.over!))).toBe(over)
+          const past = all.filter((decision) => decision.over! > 0).map((decision) => decision.over!)
+          expect(new Set(past).size).toBe(past.length) // each is told its own place
+        }),
+        { numRuns: name === 'memory' ? 50 : 4 },
+      )
+    })
+
+    it('records what requests that share a write are told', async () => {
+      const { store } = opened()
+      const subject = newSubject()
+      const limiter = limiterOn(store, new TestClock(), [monthly(10)])
+      const costs = Array.from({ length: 20 }, (_, i) => (i % 3) + 1)
+      const decisions = await Promise.all(costs.map((cost) => limiter.take(subject, { cost })))
+      let used = 0
+      for (const [i, cost] of costs.entries()) {
+        used += cost
+        expect(decisions[i]).toMatchObject({ allowed: true, remaining: Math.max(0, 10 - used), over: Math.max(0, used - 10) })
+      }
+      expect(await recorded(store, subject)).toEqual([{ used, over: used - 10 }])
+    })
+
+    it('keeps one month apart from the next, and what was over when the limit is raised in between', async () => {
+      const { store } = opened()
+      const [clock, subject] = [new TestClock(Date.parse('2026-03-31T21:59:00Z')), newSubject()] // a minute before April in Berlin
+      await limiterOn(store, clock, [monthly(10)]).take(subject, { cost: 14 })
+      await limiterOn(store, clock, [monthly(20)]).take(subject, { cost: 5 })
+      expect(await recorded(store, subject)).toEqual([{ used: 19, over: 4 }])
+      clock.at += 60_000
+      expect(await limiterOn(store, clock, [monthly(20)]).take(subject, { cost: 21 })).toMatchObject({ remaining: 0, over: 1 })
+      expect(await recorded(store, subject)).toEqual([
+        { used: 21, over: 1 },
+        { used: 19, over: 4 },
+      ])
+    })
+
+    it('gives back what a request took that another policy of another subject denied', async () => {
+      const { store } = opened()
+      const [client, address] = [newSubject(), newSubject()]
+      const limiter = limiterOn(store, new TestClock(), [monthly(5), { name: 'per-minute', limit: 1, window: '1m' }])
+      const request = [
+        { subject: client, policies: ['monthly'], cost: 4 },
+        { subject: address, policies: ['per-minute'] },
+      ]
+      expect(await limiter.takeAll(request)).toMatchObject({ allowed: true })
+      const other = limiterOn(store, new TestClock(), [monthly(5), { name: 'per-minute', limit: 1, window: '1m' }]) // knows no denial yet
+      expect(await other.takeAll(request)).toMatchObject({ allowed: false, policy: 'per-minute' })
+      expect(await recorded(store, client)).toEqual([{ used: 4, over: 0 }])
+    })
+
+    it('goes on from the count when overage is denied, and when it is allowed again', async () => {
+      const { store } = opened()
+      const [clock, subject] = [new TestClock(), newSubject()]
+      const [allowing, denying] = [limiterOn(store, clock, [monthly(5)]), limiterOn(store, clock, [monthly(5, 'deny')])]
+      expect(await denying.take(subject, { cost: 4 })).toMatchObject({ allowed: true, remaining: 1 })
+      expect(await denying.take(subject, { cost: 2 })).toMatchObject({ allowed: false, remaining: 1 })
+      expect(await allowing.take(subject, { cost: 2 })).toMatchObject({ allowed: true, over: 1 })
+      const fresh = limiterOn(store, clock, [monthly(5, 'deny')])
+      expect(await fresh.take(subject)).toMatchObject({ allowed: false, remaining: 0 })
+      expect(await allowing.take(subject)).toMatchObject({ allowed: true, over: 2 })
+      expect(await recorded(store, subject)).toEqual([{ used: 7, over: 2 }])
+    })
+  })
+
+  it('costs one call a request, across the limit too, for who writes alone', async () => {
+    const store = new CountingStore()
+    const limiter = limiterOn(store, new TestClock(), [monthly(5)])
+    for (let i = 0; i < 9; i++) await limiter.take('client:a', { cost: 2 })
+    expect(store.calls).toBe(9)
+  })
+})
