@@ -1,0 +1,172 @@
+import fc from 'fast-check'
+import { MemoryStore, type PolicyInput } from '../../lambda/limiter'
+import { type CompiledPolicy, compile } from '../../lambda/limiter/compiled-policy'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { subjectKey } from '../../lambda/limiter/subject-key'
+import { parsePolicies } from '../../lambda/policies/policy'
+import type { StateStore } from '../../lambda/state/store'
+import { describeStores } from '../stores'
+import { CountingStore, everyAlgorithm, TestClock } from './limiters'
+
+/** Policies as they are compiled anew when a configuration has changed. */
+const compiled = (...inputs: PolicyInput[]): CompiledPolicy[] => {
+  const issues: string[] = []
+  const policies = parsePolicies(inputs, [], issues).map((policy) => compile(policy))
+  expect(issues).toEqual([])
+  return policies
+}
+
+const limiterOf = (store: StateStore, clock: TestClock) =>
+  new RateLimiter({ store, clock: clock.read, onStoreError: 'throw', deadlineMs: 10_000 })
+
+let subjects = 0
+const newKey = () => subjectKey(`client:changed-${process.pid}-${subjects++}`)
+
+/** Where a pace is kept, the state is a time: what was spent drains at the new pace. Everywhere else it is a count. */
+const keepsPace = ({ algorithm, refill }: PolicyInput): boolean =>
+  algorithm === 'gcra' || algorithm === 'leaky-bucket' || (algorithm === 'token-bucket' && refill !== 'interval')
+
+const EVERY = everyAlgorithm(10)
+const COUNTING = EVERY.filter((policy) => !keepsPace(policy))
+const PACING = EVERY.filter(keepsPace)
+
+describe('a limit that was raised', () => {
+  describeStores((opened) => {
+    it.each(COUNTING)('admits at once, and what was used stays used: $name', async (policy) => {
+      const limiter = limiterOf(opened().store, new TestClock())
+      const key = newKey()
+      const [small, large] = [compiled(policy), compiled({ ...policy, limit: 15 })]
+      await limiter.decide([{ key, policies: small, cost: 10 }])
+      expect(await limiter.decide([{ key, policies: small, cost: 1 }])).toMatchObject({ allowed: false, remaining: 0 })
+      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({ allowed: true, limit: 15, remaining: 4 })
+      expect(await limiter.decide([{ key, policies: large, cost: 5 }])).toMatchObject({ allowed: false, remaining: 4 })
+    })
+
+    it.each(PACING)('admits after one interval of the new pace, where the burst is the limit: $name', async (policy) => {
+      const clock = new TestClock()
+      const limiter = limiterOf(opened().store, clock)
+      const key = newKey()
+      const [small, large] = [compiled(policy), compiled({ ...policy, limit: 60 })]
+      await limiter.decide([{ key, policies: small, cost: 10 }])
+      expect(await limiter.decide([{ key, policies: small, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 6000 })
+      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 1000 })
+      clock.at += 999
+      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 1 })
+      clock.at += 1
+      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({ allowed: true, limit: 60 })
+    })
+  })
+
+  it.each(PACING)('admits after what docs/limitations.md says at the latest, where the burst is its own: $name', async (policy) => {
+    const clock = new TestClock()
+    const limiter = limiterOf(new MemoryStore(), clock)
+    const key = newKey()
+    const at = (limit: number) => compiled({ ...policy, limit, burst: 20 })
+    const [slow, fast] = [at(10), at(100)]
+    await limiter.decide([{ key, policies: slow, cost: 20 }])
+    const { allowed, retryAfterMs } = await limiter.decide([{ key, policies: fast, cost: 1 }])
+    expect({ allowed, retryAfterMs }).toEqual({ allowed: false, retryAfterMs: 20 * (6000 - 600) + 600 })
+    clock.at += retryAfterMs
+    expect(await limiter.decide([{ key, policies: fast, cost: 1 }])).toMatchObject({ allowed: true })
+  })
+
+  it.each(COUNTING)('ends a denial that is known from memory: $name', async (policy) => {
+    const store = new CountingStore()
+    const limiter = limiterOf(store, new TestClock())
+    const [key, other] = [newKey(), newKey()]
+    const [small, large] = [compiled(policy), compiled({ ...policy, limit: 11 })]
+    await limiter.decide([{ key, policies: small, cost: 10 }])
+    await limiter.decide([{ key, policies: small, cost: 1 }])
+    const known = store.calls
+    for (let i = 0; i < 5; i++) expect((await limiter.decide([{ key, policies: small, cost: 1 }])).allowed).toBe(false)
+    const together = (policies: CompiledPolicy[]) => limiter.decide([key, other].map((one) => ({ key: one, policies, cost: 1 })))
+    expect((await together(small)).allowed).toBe(false)
+    expect(store.calls).toBe(known) // all of these denials came from memory
+    expect(await together(large)).toMatchObject({ allowed: true, remaining: 0 })
+  })
+
+  it('admits requests that wait in one line for the same subject, each by the policies it came with', async () => {
+    const limiter = limiterOf(new MemoryStore(), new TestClock())
+    const key = newKey()
+    const [small, large] = [10, 12].map((limit) => compiled({ name: 'log', algorithm: 'sliding-log', limit, window: '1m' }))
+    await limiter.decide([{ key, policies: small!, cost: 9 }])
+    const asked = [small!, small!, large!, small!, large!, large!]
+    const decisions = await Promise.all(asked.map((policies) => limiter.decide([{ key, policies, cost: 1 }])))
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, false, true, false, true, false])
+  })
+})
+
+describe('a limit that was lowered', () => {
+  const anyPauseMs = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 20_000 }))
+  const anyTraffic = fc.array(fc.record({ pauseMs: anyPauseMs, cost: fc.integer({ min: 1, max: 10 }) }), { minLength: 1, maxLength: 40 })
+  const anyPauses = fc.array(anyPauseMs, { minLength: 1, maxLength: 60 })
+
+  it.each(COUNTING)('counts what was used against the new one: $name', async (policy) => {
+    const limiter = limiterOf(new MemoryStore(), new TestClock())
+    const key = newKey()
+    await limiter.decide([{ key, policies: compiled(policy), cost: 6 }])
+    expect(await limiter.decide([{ key, policies: compiled({ ...policy, limit: 7 }), cost: 2 }])).toMatchObject({ allowed: false })
+    expect(await limiter.decide([{ key, policies: compiled({ ...policy, limit: 7 }), cost: 1 }])).toMatchObject({ allowed: true })
+    expect(await limiter.decide([{ key, policies: compiled({ ...policy, limit: 3 }), cost: 1 }])).toMatchObject({ allowed: false })
+  })
+
+  it.each(EVERY)('admits from then on no more than it would have admitted to a new subject: $name', (policy) =>
+    fc.assert(
+      fc.asyncProperty(anyTraffic, anyPauses, fc.integer({ min: 1, max: 9 }), async (before, after, limit) => {
+        const clock = new TestClock()
+        const store = new MemoryStore()
+        const [one, another] = [limiterOf(store, clock), limiterOf(store, clock)]
+        const [old, lowered] = [compiled(policy), compiled({ ...policy, limit })]
+        const [used, fresh] = [newKey(), newKey()]
+        for (const { pauseMs, cost } of before) {
+          clock.at += pauseMs
+          await one.decide([{ key: used, policies: old, cost }])
+        }
+        // The same requests, to a subject that has used nothing: at no time may it be behind.
+        const admitted = { used: 0, fresh: 0 }
+        for (const pauseMs of after) {
+          clock.at += pauseMs
+          if ((await another.decide([{ key: used, policies: lowered, cost: 1 }])).allowed) admitted.used += 1
+          if ((await another.decide([{ key: fresh, policies: lowered, cost: 1 }])).allowed) admitted.fresh += 1
+          expect(admitted.used).toBeLessThanOrEqual(admitted.fresh + (policy.algorithm === 'anchored-window' ? limit : 0))
+        }
+      }),
+      { numRuns: 40 },
+    ),
+  )
+})
+
+describe('a policy that was changed otherwise', () => {
+  const sibling: PolicyInput = { name: 'sibling', algorithm: 'sliding-window', limit: 100, window: '1h' }
+
+  describeStores((opened) => {
+    const changes = EVERY.flatMap((policy) => [
+      { policy, what: 'window', changed: { ...policy, window: policy.window === 'day' ? 'week' : '2m' } },
+      {
+        policy,
+        what: 'algorithm',
+        changed: { name: policy.name, limit: 10, window: '1m', algorithm: policy.algorithm === 'gcra' ? 'sliding-log' : 'gcra' } as const,
+      },
+    ])
+    it.each(changes)('starts fresh, and nothing else does: $policy.name with another $what', async ({ policy, changed }) => {
+      const limiter = limiterOf(opened().store, new TestClock())
+      const key = newKey()
+      await limiter.decide([{ key, policies: compiled(policy, sibling), cost: 10 }])
+      expect(await limiter.decide([{ key, policies: compiled(policy, sibling), cost: 1 }])).toMatchObject({ allowed: false })
+
+      const told = await limiter.decide([{ key, policies: compiled(changed, sibling), cost: 2 }])
+      expect(told).toMatchObject({ allowed: true, policies: { [policy.name]: { remaining: 8 }, sibling: { remaining: 88 } } })
+      // And back: what was there before is still there.
+      expect(await limiter.decide([{ key, policies: compiled(policy, sibling), cost: 1 }])).toMatchObject({ allowed: false })
+    })
+
+    it('starts fresh in another time zone', async () => {
+      const limiter = limiterOf(opened().store, new TestClock())
+      const key = newKey()
+      const daily = (timezone: string) => compiled({ name: 'daily', algorithm: 'fixed-window', limit: 5, window: 'day', timezone }, sibling)
+      await limiter.decide([{ key, policies: daily('Europe/Berlin'), cost: 5 }])
+      const told = await limiter.decide([{ key, policies: daily('Asia/Tokyo'), cost: 1 }])
+      expect(told.policies).toMatchObject({ daily: { remaining: 4 }, sibling: { remaining: 94 } })
+    })
+  })
+})
