@@ -15,8 +15,8 @@ export const jwtSource = (settings: JwtSettings, verifier: TokenVerifier, deadli
     if (token === undefined) return NOBODY
     const verified = await verifier.verify(token, deadlineMs)
     if (verified.kind === 'unavailable') return { kind: 'unavailable' }
-    const caller = verified.kind === 'valid' ? callerFrom(verified.claims, settings) : undefined
-    if (verified.kind === 'invalid' && verified.why === 'issuer') return { kind: 'rejected', perhapsGoodElsewhere: true }
+    if (verified.kind === 'invalid') return { kind: 'rejected', ...(verified.why === 'issuer' && { perhapsGoodElsewhere: true }) }
+    const caller = callerFrom(verified.claims, settings)
     if (!caller) return { kind: 'rejected' }
     const { user, client, tier } = caller
     return {

@@ -1,0 +1,58 @@
+import { toJsonSchema } from '@valibot/to-json-schema'
+import { SOURCE_FIELDS } from '../lambda/policies/identity-settings'
+import { POLICY_FIELDS } from '../lambda/policies/policy'
+import { FILE_FIELDS } from '../lambda/policies/policy-set'
+import type { FieldRules } from '../lambda/policies/report'
+import { SETTINGS_FIELDS } from '../lambda/policies/settings'
+import { GLOBAL_FIELDS, POLICY_EXTRAS, ROUTE_FIELDS, TIER_FIELDS } from '../lambda/policies/tiers'
+
+type Schema = Readonly<Record<string, unknown>>
+
+/**
+ * The JSON Schema of `tiers.yaml`, made from the rules that check it. It knows every field, its type and its numbers; what only the checks know
+ * (whether two routes match the same requests, say) is for `sluice tiers validate`.
+ */
+export function tiersSchema(): Schema {
+  const policies = { type: 'array', maxItems: 30, items: { $ref: '#/definitions/policy' } }
+  const text = { type: 'string' }
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    title: 'tiers.yaml of Sluice',
+    ...objectOf(FILE_FIELDS, {
+      settings: { $ref: '#/definitions/settings' },
+      tiers: { type: 'object', additionalProperties: { $ref: '#/definitions/tier' }, required: ['anonymous'] },
+      routes: { type: 'object', additionalProperties: { $ref: '#/definitions/route' } },
+      global: { $ref: '#/definitions/global' },
+      exported: { type: 'object', additionalProperties: text },
+    }),
+    definitions: {
+      policy: objectOf({ ...POLICY_FIELDS, ...POLICY_EXTRAS }),
+      tier: objectOf(TIER_FIELDS, { policies }),
+      route: objectOf(ROUTE_FIELDS, { policies }),
+      global: objectOf(GLOBAL_FIELDS, { policies }),
+      settings: objectOf(SETTINGS_FIELDS, { identity: { type: 'array', maxItems: 16, items: { anyOf: sources() } } }),
+    },
+  }
+}
+
+/** Each source by its name alone, where it needs no more, or with its fields. */
+function sources(): Schema[] {
+  const tiersByRole = { type: ['array', 'object'] }
+  const all = Object.entries(SOURCE_FIELDS).map(([name, fields]) => {
+    const known: Readonly<Record<string, Schema>> = { source: { const: name }, ...(name === 'jwt' && { tiersByRole }) }
+    return { name, schema: objectOf(fields, known) }
+  })
+  const alone = all.filter(({ schema }) => (schema.required as string[]).length === 1).map(({ name }) => name)
+  return [{ enum: alone }, ...all.map(({ schema }) => schema)]
+}
+
+/** An object with these fields and no others. @param known the schemas of fields whose rules are elsewhere. */
+function objectOf(rules: FieldRules, known: Readonly<Record<string, Schema>> = {}): Schema {
+  const properties = Object.entries(rules).map(([field, { schema, wanted }]) => {
+    // What no JSON Schema can say, such as whether a time zone exists, is left to the checks.
+    const { $schema: _, ...converted } = known[field] ?? toJsonSchema(schema, { errorMode: 'ignore' })
+    return [field, { ...converted, description: wanted }]
+  })
+  const required = Object.entries(rules).flatMap(([field, { optional }]) => (optional ? [] : [field]))
+  return { type: 'object', properties: Object.fromEntries(properties), required, additionalProperties: false }
+}
