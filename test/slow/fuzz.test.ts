@@ -1,0 +1,166 @@
+import { marshall } from '@aws-sdk/util-dynamodb'
+import fc from 'fast-check'
+import { lazyVerifiers } from '../../lambda/identity/load-verifier'
+import { Sources } from '../../lambda/identity/sources'
+import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { ALGORITHM_NAMES } from '../../lambda/policies/quota'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import type { StateStore } from '../../lambda/state/store'
+import { Clients } from '../../lambda/tiers/clients'
+import { PolicySets } from '../../lambda/tiers/policy-sets'
+import { Gateway, restEvent } from '../authorize/gateway'
+import { expectAnswer, garbage, mangled } from '../authorize/mangled'
+import { FakeClock, FakeLog, FakeTable } from '../tiers/fake-table'
+
+/** Every source of identity, every way of counting, a global policy and routes. */
+const EVERYTHING = parseTiersFile(
+  {
+    settings: {
+      trustedHeaders: ['x-forwarded-for', 'user-agent'],
+      identity: [
+        'api-key',
+        'api-gateway-key',
+        { source: 'jwt', issuer: 'https://issuer.invalid', audience: 'api' },
+        'client-certificate',
+        { source: 'header', name: 'x-user', trusted: true, as: 'user', lookup: true },
+        { source: 'query', name: 'q', trusted: true },
+        { source: 'path', name: 'proxy', trusted: true },
+        { source: 'ip', trustedHops: 1, viewerAddress: true },
+      ],
+    },
+    tiers: {
+      anonymous: { by: 'ip', policies: [{ name: 'a', limit: 9, window: '1m' }] },
+      free: { policies: [{ name: 'b', limit: 9, window: '1m', by: ['user', 'header:user-agent', 'claim:org'] }] },
+    },
+    routes: { 'ANY /{proxy+}': { policies: [{ name: 'c', limit: 5, window: '1s', by: ['ip', 'route'] }] } },
+    global: { policies: [{ name: 'd', limit: 50, window: '1s' }] },
+  },
+  'fuzz',
+)
+
+/** Notes the longest key and forgets the rest. */
+class KeyLengths implements StateStore {
+  longest = 0
+  private readonly store = new MemoryStore({ maxSubjects: 1000 })
+  private noted<T>(key: string, then: () => Promise<T>): Promise<T> {
+    this.longest = Math.max(this.longest, key.length)
+    return then()
+  }
+  write: StateStore['write'] = (key, write) => this.noted(key, () => this.store.write(key, write))
+  read: StateStore['read'] = (key) => this.noted(key, () => this.store.read(key))
+  delete: StateStore['delete'] = (key) => this.noted(key, () => this.store.delete(key))
+}
+
+/** Sizes of all maps inside an object, however deep. */
+function mapSizes(value: unknown, depth = 6): number[] {
+  if (typeof value !== 'object' || value === null || depth === 0) return []
+  const own = value instanceof Map ? [value.size] : []
+  return [...own, ...Object.values(value).flatMap((inner) => mapSizes(inner, depth - 1))]
+}
+
+test('100,000 random events: each is answered, no map grows without bound, and no key is longer than its bound', async () => {
+  const table = new FakeTable()
+  table.answers = () => ({})
+  const clock = new FakeClock()
+  const log = new FakeLog()
+  const clients = new Clients({
+    client: table.client,
+    tableName: 't',
+    clock: clock.read,
+    ttlMs: 30_000,
+    negativeTtlMs: 30_000,
+    deadlineMs: 100,
+    log: log.write,
+  })
+  const store = new KeyLengths()
+  const parts = { set: EVERYTHING, store, clients, sources: new Sources(lazyVerifiers(clock.read), 100), log: () => {} }
+  const gateway = new Gateway(parts)
+  const unauthorized = { seen: 0 }
+  const headers = fc.dictionary(
+    fc.constantFrom('x-api-key', 'authorization', 'x-user', 'X-Forwarded-For', 'User-Agent', 'CloudFront-Viewer-Address'),
+    fc.string({ unit: 'binary', maxLength: 300 }),
+  )
+  const event = fc.oneof(
+    mangled,
+    garbage,
+    fc.record({ headers, query: fc.option(fc.dictionary(fc.string(), fc.string())) }).map(({ headers, query }) => ({
+      ...restEvent(),
+      headers,
+      multiValueHeaders: undefined,
+      queryStringParameters: query,
+      multiValueQueryStringParameters: undefined,
+      pathParameters: { proxy: headers['x-user'] },
+    })),
+  )
+  for (let round = 0; round < 10; round++) {
+    await fc.assert(
+      fc.asyncProperty(event, async (one) => {
+        try {
+          expectAnswer(await gateway.authorize(one))
+        } catch (error) {
+          if ((error as Error).message !== 'Unauthorized') throw error
+          unauthorized.seen++
+        }
+      }),
+      { numRuns: 10_000 },
+    )
+    clock.now += 61_000
+  }
+  expect(store.longest).toBeGreaterThan(40)
+  expect(store.longest).toBeLessThanOrEqual(60)
+  for (const size of [...mapSizes(clients), ...mapSizes(gateway)]) expect(size).toBeLessThanOrEqual(50_000)
+}, 600_000)
+
+test('20,000 random items of the config table: each is good or told, and the service keeps what it had', async () => {
+  const table = new FakeTable()
+  const clock = new FakeClock()
+  const log = new FakeLog()
+  const sets = new PolicySets({ client: table.client, tableName: 't', clock: clock.read, ttlMs: 1000, deadlineMs: 100, log: log.write })
+  const anonymous = { pk: 'policy-set', sk: 'tier#anonymous', policies: [{ name: 'a', limit: 20, window: '1m' }] }
+  const name = fc.oneof(fc.string(), fc.constantFrom('a', 'b', '__proto__', 'constructor'))
+  const policy = fc.record(
+    {
+      name,
+      limit: fc.oneof(fc.integer(), fc.double(), fc.constant('60')),
+      window: fc.oneof(fc.string(), fc.constantFrom('1m', 'day', '0s', '10000d')),
+      algorithm: fc.oneof(fc.string(), fc.constantFrom(...ALGORITHM_NAMES)),
+      by: fc.anything({ maxDepth: 1 }),
+      burst: fc.integer(),
+      buckets: fc.integer(),
+    },
+    { requiredKeys: ['name', 'limit', 'window'] },
+  )
+  const sk = fc.oneof(
+    fc.tuple(fc.constantFrom('tier#', 'route#GET /', 'block#ip#', 'block#client#', 'allow#ip#', 'x#'), name).map((parts) => parts.join('')),
+    fc.constantFrom('global', 'settings', 'tier#anonymous', 'block#ip#10.0.0.0/8', 'block#ip#10.0.0.1/8', 'route#ANY /*'),
+    name,
+  )
+  const item = fc.record(
+    {
+      sk,
+      policies: fc.oneof(fc.array(policy, { maxLength: 5 }), fc.anything({ maxDepth: 2 })),
+      cost: fc.anything({ maxDepth: 1 }),
+      identity: fc.anything({ maxDepth: 2 }),
+      expiresAt: fc.string(),
+    },
+    { requiredKeys: ['sk'] },
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(item, { minLength: 20, maxLength: 20 }), async (items) => {
+      clock.now += 1000
+      table.answers = () => ({
+        // What DynamoDB can hold at all: no Infinity, no functions.
+        Items: [...items, anonymous].map((one) =>
+          marshall(JSON.parse(JSON.stringify({ pk: 'policy-set', ...one })), { allowImpreciseNumbers: true }),
+        ),
+      })
+      await sets.current()
+      await new Promise((resolve) => setImmediate(resolve))
+      const current = await sets.current()
+      expect(current!.policies.tiers.has('anonymous')).toBe(true)
+      for (const size of mapSizes(sets)) expect(size).toBeLessThanOrEqual(100)
+    }),
+    { numRuns: 1000 },
+  )
+  expect(log.entries.length).toBeGreaterThan(1000)
+}, 600_000)
