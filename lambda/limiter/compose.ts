@@ -22,7 +22,7 @@ export function compose(answers: readonly Answer[], degraded = false): Decision 
   for (const { policies: asked, verdicts } of answers) {
     for (const [i, verdict] of verdicts.entries()) {
       const { name, limit } = asked[i]!
-      const standing = toStanding(limit, verdict)
+      const standing = toStanding(limit, verdict, degraded)
       if (!shown || comesBefore(standing, shown.standing)) shown = { name, standing }
       retryAfterMs = Math.max(retryAfterMs, verdict.retryAfterMs)
       delayMs = Math.max(delayMs, standing.delayMs)
@@ -39,10 +39,11 @@ interface Named {
   readonly standing: Standing
 }
 
-const toStanding = (limit: number, verdict: Verdicts[number]): Standing => {
+/** Units past a quota are told only when they are on record, which without the store they are not. */
+const toStanding = (limit: number, verdict: Verdicts[number], degraded: boolean): Standing => {
   const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, over } = verdict
   const standing = { allowed, limit, remaining, resetAfterMs, retryAfterMs, delayMs }
-  return over === undefined ? standing : { ...standing, over }
+  return over === undefined || degraded ? standing : { ...standing, over }
 }
 
 /** The first denial stays; among those that allow, the tighter one. */

@@ -39,14 +39,14 @@ export function resetSeconds({ resetAfterMs }: Standing, now: EpochMs): number {
   return resetAfterMs === Infinity ? toSeconds(now) + NEVER_SECONDS : toSeconds(now + resetAfterMs)
 }
 
-/** Units past the quota that are on record; without the store nothing is recorded. */
-export function recordedOverage({ allowed, degraded, over = 0 }: Decision): number {
-  return allowed && !degraded ? toInteger(over) : 0
+/** Units past the quota that are on record, for an allowed request. */
+export function recordedOverage({ allowed, over = 0 }: Standing): number {
+  return allowed ? toInteger(over) : 0
 }
 
 /** `X-RateLimit-Overage`, only where there are units past the quota: a name of ours, no convention has one. */
-export function overage(decision: Decision): Headers {
-  const over = recordedOverage(decision)
+export function overage(standing: Standing): Headers {
+  const over = recordedOverage(standing)
   return over > 0 ? { 'X-RateLimit-Overage': String(over) } : {}
 }
 

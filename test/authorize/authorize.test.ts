@@ -3,6 +3,7 @@ import type { FailureMode } from '../../lambda/limiter/fallback'
 import { subjectKey } from '../../lambda/limiter/subject-key'
 import { parseTiersFile } from '../../lambda/policies/policy-set'
 import { DEFAULT_SETTINGS } from '../../lambda/policies/settings'
+import { headersFromContext } from '../../lambda/responses/context'
 import { MemoryStore } from '../../lambda/state/memory-store'
 import type { StateStore } from '../../lambda/state/store'
 import { policy } from '../policies/issues'
@@ -85,6 +86,28 @@ describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
     const gateway = new Gateway()
     for (let i = 0; i < 50; i++) expect(await gateway[api]({ method: 'OPTIONS' })).toMatchObject({ effect: 'Allow', reason: 'uncounted' })
     expect(await gateway[api]()).toMatchObject({ remaining: 19 })
+  })
+})
+
+describe('a plan that bills what is past its quota', () => {
+  const monthly = { name: 'monthly', algorithm: 'fixed-window', limit: 3, window: 'month', timezone: 'Europe/Berlin', overage: 'allow' }
+  const plan = (...policies: unknown[]) => parseTiersFile({ tiers: { anonymous: { policies } } }, 'f')
+
+  it('lets requests past it through, marked for backends and access logs', async () => {
+    const gateway = new Gateway({ set: plan(monthly, policy({ limit: 5 })) })
+    expect(await gateway.allowed(times(3))).toBe(3)
+    const over = await gateway.rest()
+    expect(over).toMatchObject({ effect: 'Allow', reason: 'ok', policy: 'monthly', limit: 3, remaining: 0, overage: 1 })
+    expect(headersFromContext(over)).toMatchObject({ 'X-RateLimit-Remaining': '0', 'X-RateLimit-Overage': '1' })
+    expect(await gateway.http()).toMatchObject({ effect: 'Allow', overage: 2, rateLimit: expect.stringContaining('"monthly";r=0') })
+  })
+
+  it('still holds them to its other limits, and bills nothing that was denied', async () => {
+    const gateway = new Gateway({ set: plan(monthly, policy({ limit: 5 })) })
+    expect(await gateway.allowed(times(9))).toBe(5)
+    expect(await gateway.rest()).toMatchObject({ effect: 'Deny', reason: 'over-limit', policy: 'per-minute', overage: 0 })
+    gateway.clock.now += 120_000
+    expect(await gateway.rest()).toMatchObject({ effect: 'Allow', overage: 3 })
   })
 })
 
@@ -262,6 +285,14 @@ describe('a store that fails', () => {
     return { write: fail, read: fail, delete: fail }
   }
   const away = () => new StoreUnavailableError('unreachable', 'no connection')
+
+  it('bills nothing past a quota, since it is on no record', async () => {
+    const monthly = policy({ algorithm: 'fixed-window', window: 'month', limit: 2, overage: 'allow' })
+    const set = parseTiersFile({ tiers: { anonymous: { policies: [monthly] } } }, 'f')
+    const gateway = new Gateway({ set, store: failing(away), onStoreError: 'local' })
+    expect(await gateway.allowed(times(4))).toBe(4)
+    expect(await gateway.rest()).toMatchObject({ effect: 'Allow', degraded: true, remaining: 0, overage: 0 })
+  })
 
   it('leaves the limits to this instance, by default, and says that it guesses', async () => {
     const gateway = new Gateway({ store: failing(away) })

@@ -66,6 +66,13 @@ describe('a decision', () => {
     })
   })
 
+  it('tells of nothing past a quota that the store has not recorded', () => {
+    const answers = [{ policies, verdicts: [{ ...allow(0), over: 3 }, allow(1), allow(1)] }]
+    expect(compose(answers)).toMatchObject({ over: 3, policies: { a: { over: 3 } } })
+    expect(compose(answers, true)).not.toHaveProperty('over')
+    expect(compose(answers, true).policies.a).not.toHaveProperty('over')
+  })
+
   it('says when it was made without the store', () => {
     const answers = [{ policies, verdicts: [allow(1), allow(1), allow(1)] }]
     expect([compose(answers).degraded, compose(answers, true).degraded]).toEqual([false, true])

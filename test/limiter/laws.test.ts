@@ -19,6 +19,7 @@ const policySets: PolicyInput[][] = [
   [{ name: 'slow-interval', algorithm: 'token-bucket', refill: 'interval', limit: 9, burst: 4, window: '1s' }],
   [{ name: 'queue', algorithm: 'leaky-bucket', mode: 'queue', limit: 3, window: '1s', burst: 50, maxDelay: '1500ms' }],
   [{ name: 'few-buckets', algorithm: 'sliding-buckets', limit: 9, window: '2s', buckets: 4 }],
+  [{ name: 'overage', algorithm: 'fixed-window', limit: 6, window: '3s', overage: 'allow' }],
   [{ name: 'denied-too', algorithm: 'sliding-log', limit: 4, window: '2s', countDenied: true }],
   [
     { name: 'second', limit: 4, window: '1s' },

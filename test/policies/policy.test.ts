@@ -305,6 +305,7 @@ const nearlyAPolicy: fc.Arbitrary<unknown> = fc.record(
     limit: anyLimit,
     window: anyWindow,
     timezone: fc.oneof(fc.constantFrom('UTC', 'Europe/Berlin'), anyInput),
+    overage: fc.oneof(fc.constantFrom('deny', 'allow'), anyInput),
     burst: anyLimit,
     refill: fc.oneof(fc.constantFrom('greedy', 'interval'), anyInput),
     mode: fc.oneof(fc.constantFrom('meter', 'queue'), anyInput),
@@ -343,6 +344,7 @@ describe('whatever is written', () => {
     const forms: fc.Arbitrary<Partial<PolicyInput>> = fc.oneof(
       fc.record({ algorithm: fc.constantFrom('anchored-window', 'sliding-window', 'fixed-window') }),
       fc.record({ algorithm: fc.constant('fixed-window'), window: fc.constantFrom('day', 'week', 'month', 'year') }),
+      fc.record({ algorithm: fc.constant('fixed-window'), overage: fc.constantFrom('deny', 'allow') }),
       fc.record({ algorithm: fc.constant('sliding-buckets'), buckets: fc.constantFrom(2, 10, 50) }),
       fc.record({ algorithm: fc.constant('sliding-log'), countDenied: fc.boolean() }),
       fc.record({ algorithm: fc.constantFrom('gcra', 'token-bucket', 'leaky-bucket'), burst: fc.integer({ min: 1, max: 7000 }) }),
