@@ -86,6 +86,11 @@ describe('metered window', () => {
     ])
   })
 
+  it('stores what a fixed window stores until something is past the quota', () => {
+    expect(take({}, epoch(3), 3, 1000)).toEqual({ w: 1, '01': 3 })
+    expect(take({ w: 1, '01': 3 }, epoch(3), 1, 1000)).toEqual({ w: 1, '01': 4, '01_': 1 })
+  })
+
   it('says when the window ends', () => {
     expect(meteredWindow.step({}, epoch(3), 0, 1200).verdict.resetAfterMs).toBe(0)
     expect(meteredWindow.step({}, epoch(3), 9, 1200).verdict.resetAfterMs).toBe(800)
@@ -106,6 +111,7 @@ describe('metered window', () => {
       verdict: { allowed: false, remaining: 0, resetAfterMs: 800, retryAfterMs: 800, over: MOST_UNITS - 3 },
     })
     expect(meteredWindow.step(full, quota, 1, 2000).verdict.allowed).toBe(true)
+    expect(meteredWindow.step(full, quota, MOST_UNITS, 1200).verdict.retryAfterMs).toBe(800)
     expect(meteredWindow.step({}, quota, MOST_UNITS + 1, 1200).verdict).toMatchObject({ allowed: false, retryAfterMs: Infinity, over: 0 })
 
     const { write } = meteredWindow.step({ w: 1, '01': 5, '01_': 2 }, quota, 2, 1200)
@@ -122,6 +128,16 @@ describe('metered window', () => {
       expect(holds(writeFrom(undefined, 2).guard, { w: 1, '01': 9 })).toBe(false)
       for (const used of [10, 11, 500]) expect(holds(writeFrom({ w: 1, '01': 12, '01_': 2 }, 2).guard, { w: 1, '01': used })).toBe(true)
       expect(holds(writeFrom({ w: 1, '01': 12, '01_': 2 }, 2).guard, { w: 1, '01': 9 })).toBe(false)
+    })
+
+    it('a write past the quota needs no count as seen, just at the limit either', () => {
+      const { guard } = writeFrom({ w: 1, '01': 10 }, 2)
+      expect([9, 10, 11].map((used) => holds(guard, { w: 1, '01': used }))).toEqual([false, true, true])
+    })
+
+    it('a write to a window that lies ahead of the clock needs that window to be there', () => {
+      const { guard } = writeFrom({ w: 2, '02': 1 }, 2)
+      expect([holds(guard, { w: 2, '02': 5 }), holds(guard, {}), holds(guard, { w: 3, '03': 1 })]).toEqual([true, false, false])
     })
 
     it('a write across the limit needs the count as seen', () => {
