@@ -1,0 +1,36 @@
+import { InvalidArgumentError } from 'commander'
+import type { Clock } from '../lambda/clock'
+import { parseDuration } from '../lambda/policies/duration'
+import { UserError } from './exit'
+
+/** A whole number from `least`, for an option or an argument. */
+export const wholeNumber =
+  (least: number) =>
+  (text: string): number => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
+    if (number >= least) return number
+    throw new InvalidArgumentError(`It must be a whole number from ${least}.`)
+  }
+
+/** Milliseconds, for an option. */
+export function durationMs(text: string): number {
+  const ms = parseDuration(text)
+  if (ms === undefined) throw new InvalidArgumentError('It must be a duration such as "30s", "12h" or "7d".')
+  return ms
+}
+
+/** `Date.parse` takes nearly anything for a date. */
+const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/
+
+/** ISO 8601 text of a time given so, or as a duration from now; whole seconds. */
+export function moment(text: string, option: string, clock: Clock): string {
+  const ms = parseDuration(text)
+  const at = ms !== undefined ? clock() + ms : ISO_8601.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at)) {
+    throw new UserError(`${option} must be a duration such as "24h" or a time such as "2027-01-31T00:00:00Z", got "${text}"`)
+  }
+  return new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z')
+}
+
+/** Gathers an option that may be given several times. */
+export const gather = (text: string, before: readonly string[] = []): string[] => [...before, text]

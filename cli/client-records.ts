@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto'
+import type { EpochMs } from '../lambda/clock'
+import { printed } from '../lambda/errors'
+import { hashApiKey } from '../lambda/identity/api-key'
+import { clientKey } from '../lambda/tiers/config-items'
+import type { ConfigTable, StoredItem } from './config-table'
+import { UserError } from './exit'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** Other credentials than Sluice's own keys: the option that names one, and how the table does. */
+export const SOURCES = { apiGatewayKey: 'api-gateway-key', user: 'user', certificate: 'client-certificate' } as const
+export type Source = keyof typeof SOURCES
+
+const OWN_KEY = /^client#([0-9a-f]{64})$/
+
+/** 256 bits of chance, with a prefix by which scanners for leaked secrets can know it. */
+export const newApiKey = (): string => `slc_${randomBytes(32).toString('base64url')}`
+
+/** Where the record of an API key is. */
+export const ownKey = (apiKey: string) => clientKey(hashApiKey(apiKey))
+
+/** Where the record of somebody with another credential is. */
+export const sourceKey = (source: Source, value: string) => clientKey(`${SOURCES[source]}:${value}`)
+
+/** How a record's credential is shown: a source and its value, or the beginning of a key's hash. Neither opens anything. */
+export function credentialOf({ pk }: { readonly pk: string }): string {
+  const [, hash] = OWN_KEY.exec(pk) ?? []
+  return hash === undefined ? pk.slice('client#'.length) : `key ${hash.slice(0, 12)}`
+}
+
+export const hasOwnKey = ({ item }: StoredItem): boolean => OWN_KEY.test(item.pk)
+
+export function isExpired({ expiresAt }: Fields, now: EpochMs): boolean {
+  return typeof expiresAt === 'string' && Date.parse(expiresAt) <= now
+}
+
+/** In a word, what a client's request with this record meets. */
+export function stateOf(item: Fields, now: EpochMs): string {
+  if (item.disabled === true) return 'disabled'
+  if (isExpired(item, now)) return 'expired'
+  return typeof item.expiresAt === 'string' ? `until ${item.expiresAt}` : 'active'
+}
+
+/** All records of a client; throws when there are none. */
+export async function recordsOf(table: ConfigTable, id: string): Promise<StoredItem[]> {
+  const records = await table.clients(id)
+  if (records.length === 0) throw new UserError(`there is no client ${printed(id)}: sluice clients list shows all`)
+  return records
+}
+
+/** Throws unless the config table has a tier of this name. */
+export async function checkTier(table: ConfigTable, tier: string): Promise<void> {
+  const tiers = (await table.policySet()).flatMap(({ item: { sk } }) => (sk.startsWith('tier#') ? sk.slice('tier#'.length) : []))
+  if (!tiers.includes(tier)) {
+    throw new UserError(
+      `there is no tier ${printed(tier)}: ${tiers.length === 0 ? 'none is configured yet' : `known are ${tiers.join(', ')}`}`,
+    )
+  }
+}
+
+/** `per-minute=600` or `per-minute=600:50`: another limit, and another burst, than the tier's. */
+export function parseOverrides(texts: readonly string[]): Record<string, { limit: number; burst?: number }> {
+  return Object.fromEntries(
+    texts.map((text) => {
+      const [, name, limit, burst] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=([1-9]\d{0,14})(?::([1-9]\d{0,14}))?$/.exec(text) ?? []
+      if (name === undefined)
+        throw new UserError(
+          `--override must be a policy and its limit such as "per-minute=600" or "per-second=10:20", got ${printed(text)}`,
+        )
+      return [name, { limit: Number(limit), ...(burst !== undefined && { burst: Number(burst) }) }]
+    }),
+  )
+}
+
+/** `per-minute 600, per-second 10 (burst 20)`. */
+export function overridesText(overrides: unknown): string {
+  return Object.entries((overrides ?? {}) as Record<string, { limit?: unknown; burst?: unknown } | undefined>)
+    .map(([name, one]) => `${name} ${String(one?.limit)}${one?.burst === undefined ? '' : ` (burst ${String(one.burst)})`}`)
+    .join(', ')
+}

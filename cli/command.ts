@@ -1,0 +1,52 @@
+import type { Command } from 'commander'
+import { Connection, type Where, withWhere } from './connection'
+import type { Io } from './io'
+import { Printer } from './output'
+
+/** One run of the command line. */
+export class Session {
+  readonly print: Printer
+  private readonly connections: Connection[] = []
+
+  constructor(
+    readonly io: Io,
+    readonly version: string,
+  ) {
+    this.print = new Printer(io)
+  }
+
+  connect(where: Where): Connection {
+    const connection = new Connection(where, this.io.env)
+    this.connections.push(connection)
+    return connection
+  }
+
+  close(): void {
+    for (const connection of this.connections) connection.close()
+  }
+}
+
+/** Puts one command under its group: one file of `commands/` each. */
+export type AddCommand = (group: Command, session: Session) => void
+
+/** The options that every command with an answer has. */
+export interface Answering extends Where {
+  readonly json?: boolean
+}
+
+const EXAMPLES = new WeakMap<Command, readonly string[]>()
+
+/** Makes a command with a sentence about it and examples, which `--help` and docs/cli.md show. */
+export function describeCommand(group: Command, usage: string, description: string, examples: readonly string[]): Command {
+  const command = group.command(usage).description(description)
+  EXAMPLES.set(command, examples)
+  const many = examples.length > 1 ? 'Examples' : 'Example'
+  return command.addHelpText('after', `\n${many}:\n${examples.map((example) => `  $ ${example}`).join('\n')}`)
+}
+
+/** The same for a command that talks to the tables, and that can answer scripts. */
+export function describeAnswering(...about: Parameters<typeof describeCommand>): Command {
+  return withWhere(describeCommand(...about).option('--json', 'print JSON, for scripts'))
+}
+
+export const examplesOf = (command: Command): readonly string[] => EXAMPLES.get(command) ?? []

@@ -1,0 +1,27 @@
+import { entryOf } from '../block-entries'
+import { isExpired } from '../client-records'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+
+export const addBlockList: AddCommand = (group, session) => {
+  describeAnswering(group, 'list', 'List who is turned away, and who passes uncounted.', ['sluice block list']).action(
+    async (options: Answering) => {
+      const { print, io } = session
+      const items = await (await session.connect(options).configTable()).policySet()
+      const entries = items.flatMap(({ item }) => {
+        const entry = entryOf(item.sk)
+        return entry ? [{ ...entry, note: item.note, expiresAt: item.expiresAt, expired: isExpired(item, io.clock()) }] : []
+      })
+      if (options.json) return print.json(entries)
+      if (entries.length === 0) return print.note('nobody is blocked')
+      print.table(
+        ['list', 'who', 'until', 'note'],
+        entries.map(({ list, who, note, expiresAt, expired }) => [
+          list,
+          who,
+          `${String(expiresAt ?? '-')}${expired ? ' (over)' : ''}`,
+          String(note ?? ''),
+        ]),
+      )
+    },
+  )
+}

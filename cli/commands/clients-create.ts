@@ -1,0 +1,81 @@
+import { printed } from '../../lambda/errors'
+import { gather, moment } from '../arguments'
+import { checkTier, newApiKey, ownKey, parseOverrides, SOURCES, type Source, sourceKey } from '../client-records'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { toAttributes } from '../config-table'
+import { UserError } from '../exit'
+import { ChangedMeanwhile } from '../item-writes'
+
+interface Options extends Answering, Partial<Record<Source, string>> {
+  readonly tier?: string
+  readonly name?: string
+  readonly notes?: string
+  readonly override?: readonly string[]
+  readonly expires?: string
+  readonly anotherKey?: boolean
+}
+
+export const addClientsCreate: AddCommand = (group, session) => {
+  describeAnswering(group, 'create <id>', 'Make a client, and print its API key: this once, it is stored as a hash only.', [
+    'sluice clients create acme --tier pro --name "Acme Corp."',
+    'sluice clients create acme --another-key',
+    'sluice clients create acme --tier pro --api-gateway-key a1b2c3d4e5',
+  ])
+    .option('--tier <name>', 'the tier that it has')
+    .option('--name <text>', 'a name for people')
+    .option('--notes <text>', 'anything worth knowing')
+    .option(
+      '--override <policy=limit>',
+      'another limit than the tier’s, per-minute=600 or with a burst per-second=10:20; repeatable',
+      gather,
+    )
+    .option('--expires <when>', 'a duration such as 30d, or a time such as 2027-01-31T00:00:00Z')
+    .option('--another-key', 'one more key for a client that exists, with what it has')
+    .option('--api-gateway-key <id>', 'known by the id of an API Gateway key instead of a generated key')
+    .option('--user <sub>', 'known by the subject of its tokens instead of a generated key')
+    .option('--certificate <id>', 'known by its client certificate instead of a generated key')
+    .action(async (id: string, options: Options) => {
+      if (id === '' || id.length > 256) throw new UserError(`the id must be a text of 1 to 256 characters, got ${printed(id)}`)
+      const sources = (Object.keys(SOURCES) as Source[]).filter((source) => options[source] !== undefined)
+      if (sources.length > 1) throw new UserError('a client is known by one credential at a time: add others with --another-key')
+      const table = await session.connect(options).configTable()
+      const fields = options.anotherKey ? await fieldsOfExisting(id, options) : await fieldsOfNew(id, options)
+      const [source] = sources
+      const apiKey = source === undefined ? newApiKey() : undefined
+      const key = source === undefined ? ownKey(apiKey!) : sourceKey(source, options[source]!)
+      const item = {
+        ...fields,
+        ...key,
+        ...(options.expires !== undefined && { expiresAt: moment(options.expires, '--expires', session.io.clock) }),
+      }
+      await session.io.interrupts.during(async () => {
+        await table.write([{ key, after: toAttributes(item) }]).catch((error) => {
+          throw error instanceof ChangedMeanwhile ? new UserError(`another client is known by this ${SOURCES[source!]} already`) : error
+        })
+        if (options.json) return session.print.json({ id, tier: fields.tier, ...(apiKey !== undefined && { apiKey }) })
+        session.print.note(`client ${printed(id)} is made, tier ${printed(fields.tier)}`)
+        if (apiKey === undefined) return
+        session.print.note('its API key, which is not shown again:')
+        session.print.line(apiKey)
+      })
+
+      async function fieldsOfNew(id: string, { tier, name, notes, override }: Options) {
+        if (tier === undefined) throw new UserError('--tier is missing: the tier that the client has')
+        await checkTier(table, tier)
+        const [existing] = await table.clients(id)
+        if (existing) throw new UserError(`client ${printed(id)} exists: clients create ${id} --another-key gives it one more key`)
+        return { id, tier, name, notes, ...(override && { overrides: parseOverrides(override) }) }
+      }
+
+      async function fieldsOfExisting(id: string, options: Options): Promise<Record<string, unknown>> {
+        for (const field of ['tier', 'name', 'notes', 'override'] as const) {
+          if (options[field] !== undefined)
+            throw new UserError(`--${field} cannot be said with --another-key: clients set changes it for all keys`)
+        }
+        const records = await table.clients(id)
+        const existing = records.find(({ item }) => item.expiresAt === undefined) ?? records[0] // rather no key that is in its grace
+        if (!existing) throw new UserError(`there is no client ${printed(id)}: leave --another-key out`)
+        return existing.item
+      }
+    })
+}

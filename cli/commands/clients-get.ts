@@ -1,0 +1,36 @@
+import { credentialOf, overridesText, recordsOf, stateOf } from '../client-records'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+
+export const addClientsGet: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'get <id>',
+    'Show a client and the credentials it is known by. API keys are stored as hashes, of which the beginning is shown.',
+    ['sluice clients get acme'],
+  ).action(async (id: string, options: Answering) => {
+    const { print, io } = session
+    const records = await recordsOf(await session.connect(options).configTable(), id)
+    if (options.json) {
+      const { pk: _pk, sk: _sk, expiresAt: _expiresAt, disabled: _disabled, ...fields } = records[0]!.item
+      const credentials = records.map(({ item }) => ({
+        credential: credentialOf(item),
+        disabled: item.disabled === true,
+        expiresAt: item.expiresAt ?? null,
+      }))
+      return print.json({ ...fields, credentials })
+    }
+    const { tier, name, notes, overrides } = records[0]!.item
+    const rows = [
+      ['id', id],
+      ['tier', String(tier)],
+      ['name', name],
+      ['overrides', overridesText(overrides)],
+      ['notes', notes],
+      ...records.map(({ item }, i) => [i === 0 ? 'known by' : '', `${credentialOf(item)}  ${stateOf(item, io.clock())}`]),
+    ]
+    print.table(
+      ['field', 'value'],
+      rows.filter((row): row is string[] => typeof row[1] === 'string' && row[1] !== ''),
+    )
+  })
+}

@@ -1,0 +1,35 @@
+import { credentialOf, overridesText, stateOf } from '../client-records'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+
+interface Options extends Answering {
+  readonly tier?: string
+}
+
+export const addClientsList: AddCommand = (group, session) => {
+  describeAnswering(group, 'list', 'List all clients, a line for each credential. It reads the whole config table.', [
+    'sluice clients list',
+    'sluice clients list --tier pro --json',
+  ])
+    .option('--tier <name>', 'only those of a tier')
+    .action(async (options: Options) => {
+      const { print, io } = session
+      const all = await (await session.connect(options).configTable()).clients()
+      const items = all
+        .map(({ item }) => item as Readonly<Record<string, unknown>> & { readonly pk: string })
+        .filter(({ tier }) => options.tier === undefined || tier === options.tier)
+        .sort((a, b) => String(a.id).localeCompare(String(b.id)) || (a.pk < b.pk ? -1 : 1))
+      if (options.json) return print.json(items.map(({ pk, sk: _sk, ...fields }) => ({ ...fields, credential: credentialOf({ pk }) })))
+      if (items.length === 0) return print.note('no clients')
+      print.table(
+        ['id', 'tier', 'name', 'overrides', 'known by', 'state'],
+        items.map((item) => [
+          String(item.id),
+          String(item.tier),
+          String(item.name ?? ''),
+          overridesText(item.overrides),
+          credentialOf(item),
+          stateOf(item, io.clock()),
+        ]),
+      )
+    })
+}

@@ -1,0 +1,62 @@
+import { printed } from '../../lambda/errors'
+import { durationMs } from '../arguments'
+import { writeRecords } from '../client-changes'
+import { credentialOf, hasOwnKey, isExpired, newApiKey, ownKey, recordsOf } from '../client-records'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { type StoredItem, toAttributes } from '../config-table'
+import { UserError } from '../exit'
+
+interface Options extends Answering {
+  /** Milliseconds. */
+  readonly grace?: number
+  readonly key?: string
+}
+
+export const addClientsRotateKey: AddCommand = (group, session) => {
+  describeAnswering(group, 'rotate-key <id>', 'Give a client a new API key, printed this once, for its old one.', [
+    'sluice clients rotate-key acme',
+    'sluice clients rotate-key acme --grace 24h',
+  ])
+    .option('--grace <duration>', 'how long the old key still works (default: not at all)', durationMs)
+    .option('--key <hash>', 'which key, where there are several: the beginning of its hash, as clients get shows it')
+    .action(async (id: string, options: Options) => {
+      const { io, print } = session
+      const table = await session.connect(options).configTable()
+      const old = chosen(await recordsOf(table, id), id, options, io.clock())
+      const apiKey = newApiKey()
+      const key = ownKey(apiKey)
+      const ends = options.grace === undefined ? undefined : graceEnd(old, io.clock() + options.grace)
+      await io.interrupts.during(async () => {
+        await writeRecords(session, table, id, [
+          { key, after: toAttributes({ ...old.item, ...key }) },
+          {
+            key: { pk: old.item.pk, sk: old.item.sk },
+            before: old.attributes,
+            ...(ends !== undefined && { after: toAttributes({ ...old.item, expiresAt: ends }) }),
+          },
+        ])
+        if (options.json) return print.json({ id, apiKey, oldKeyExpiresAt: ends ?? null })
+        print.note(`the old key ${ends === undefined ? 'is gone' : `works until ${ends}`}; the new one, which is not shown again:`)
+        print.line(apiKey)
+      })
+    })
+}
+
+/** The only key that could be meant. Those that are in their grace already are not. */
+function chosen(records: readonly StoredItem[], id: string, { key }: Options, now: number): StoredItem {
+  const own = records.filter(hasOwnKey)
+  if (own.length === 0) throw new UserError(`client ${printed(id)} has no API key of Sluice's: it is known by ${known(records)}`)
+  const matching = own.filter(({ item }) => (key === undefined ? !isExpired(item, now) : item.pk.startsWith(`client#${key}`)))
+  const lasting = matching.filter(({ item }) => item.expiresAt === undefined)
+  const [only, ...others] = lasting.length > 0 ? lasting : matching
+  if (only && others.length === 0) return only
+  throw new UserError(`say with --key which key of client ${printed(id)}: it is known by ${known(own)}`)
+}
+
+/** A client's own end stays, when it comes before that of the grace. */
+function graceEnd({ item: { expiresAt } }: StoredItem, at: number): string {
+  const before = typeof expiresAt === 'string' ? Date.parse(expiresAt) : Number.NaN
+  return new Date(Number.isNaN(before) ? at : Math.min(before, at)).toISOString().replace(/\.\d{3}Z$/, 'Z')
+}
+
+const known = (records: readonly StoredItem[]) => records.map(({ item }) => credentialOf(item)).join(', ')

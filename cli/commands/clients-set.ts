@@ -1,0 +1,56 @@
+import { printed } from '../../lambda/errors'
+import { gather, moment } from '../arguments'
+import { changeClient, tell } from '../client-changes'
+import { checkTier, parseOverrides } from '../client-records'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { UserError } from '../exit'
+
+interface Options extends Answering {
+  readonly tier?: string
+  readonly name?: string
+  readonly notes?: string
+  readonly override?: readonly string[]
+  /** `false`: remove all. */
+  readonly overrides?: boolean
+  readonly expires?: string
+  readonly enable?: boolean
+}
+
+const CHANGES = ['tier', 'name', 'notes', 'override', 'expires', 'enable'] as const
+
+export const addClientsSet: AddCommand = (group, session) => {
+  describeAnswering(group, 'set <id>', 'Change a client, whatever it is known by. Authorizers notice within half a minute.', [
+    'sluice clients set acme --tier enterprise',
+    'sluice clients set acme --override per-minute=1200 --expires 30d',
+    'sluice clients set acme --enable',
+  ])
+    .option('--tier <name>', 'another tier')
+    .option('--name <text>', 'a name for people; "" removes it')
+    .option('--notes <text>', 'anything worth knowing; "" removes it')
+    .option('--override <policy=limit>', 'another limit than the tier’s, beside those it has; repeatable', gather)
+    .option('--no-overrides', 'the tier’s own limits, but for those said with --override')
+    .option('--expires <when>', 'a duration, or a time; "never" removes it')
+    .option('--enable', 'let it in again after clients disable')
+    .action(async (id: string, options: Options) => {
+      if (options.overrides !== false && CHANGES.every((change) => options[change] === undefined)) {
+        throw new UserError('say what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable')
+      }
+      const added = parseOverrides(options.override ?? [])
+      const expiresAt = options.expires === 'never' ? undefined : options.expires && moment(options.expires, '--expires', session.io.clock)
+      const table = await session.connect(options).configTable()
+      if (options.tier !== undefined) await checkTier(table, options.tier)
+      await changeClient(session, table, id, (item) => {
+        const overrides = { ...(options.overrides === false ? {} : (item.overrides as object | undefined)), ...added }
+        return {
+          ...item,
+          ...(options.tier !== undefined && { tier: options.tier }),
+          ...(options.name !== undefined && { name: options.name || undefined }),
+          ...(options.notes !== undefined && { notes: options.notes || undefined }),
+          overrides: Object.keys(overrides).length > 0 ? overrides : undefined,
+          ...(options.expires !== undefined && { expiresAt }),
+          ...(options.enable && { disabled: undefined }),
+        }
+      })
+      tell(session, options, `client ${printed(id)} is changed`, { id, changed: true })
+    })
+}

@@ -1,0 +1,69 @@
+import { SluiceError, StoreUnavailableError } from '../lambda/errors'
+
+/** What the process ends with; 130 is what shells call ended by Ctrl-C. */
+export const EXIT = { done: 0, mistake: 1, service: 2, interrupted: 130 } as const
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+/** Something that the person at the keyboard can put right: told without a stack, exit code 1. */
+export class UserError extends Error {
+  override readonly name = 'UserError'
+}
+
+/** DynamoDB or CloudFormation did not do what it was asked: exit code 2. */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError'
+}
+
+/** Ctrl-C while there was still something to do: exit code 130. */
+export class InterruptedError extends Error {
+  override readonly name = 'InterruptedError'
+}
+
+interface SdkError extends Error {
+  readonly code?: string
+  readonly $metadata?: { readonly httpStatusCode?: number }
+  readonly errors?: readonly Error[]
+}
+
+const DENIED =
+  /AccessDenied|UnrecognizedClient|ExpiredToken|InvalidSignature|InvalidClientTokenId|MissingAuthenticationToken|SignatureDoesNotMatch|AuthFailure/
+
+/** What to print about an error, and what to end with. A bug shows its stack, nothing else does. */
+export function failureOf(error: unknown): { readonly code: ExitCode; readonly message: string } {
+  if (!(error instanceof Error)) return { code: EXIT.service, message: String(error) }
+  if (error instanceof UserError) return { code: EXIT.mistake, message: error.message }
+  if (error instanceof InterruptedError) return { code: EXIT.interrupted, message: error.message }
+  if (error instanceof ServiceError) return { code: EXIT.service, message: error.message }
+  if (error instanceof StoreUnavailableError) return storeFailure(error)
+  if (error instanceof SluiceError) return { code: EXIT.mistake, message: error.message }
+  return sdkFailure(error)
+}
+
+function storeFailure(error: StoreUnavailableError): ReturnType<typeof failureOf> {
+  if (error.reason === 'missing-table') {
+    return { code: EXIT.mistake, message: `${error.message.split(';')[0]}: name it with --state-table or SLUICE_STATE_TABLE` }
+  }
+  if (error.reason === 'refused' && error.cause instanceof Error) return sdkFailure(error.cause)
+  return { code: EXIT.service, message: error.message }
+}
+
+function sdkFailure(error: SdkError): ReturnType<typeof failureOf> {
+  const { name, message } = error
+  if (/^Region is missing/.test(message)) {
+    return { code: EXIT.mistake, message: 'no AWS region: set AWS_REGION or say --region, or say --endpoint for a DynamoDB of your own' }
+  }
+  if (/CredentialsProviderError|TokenProviderError/.test(name) || /credential/i.test(message)) {
+    return {
+      code: EXIT.mistake,
+      message: `no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (${firstLine(message)})`,
+    }
+  }
+  if (DENIED.test(name)) return { code: EXIT.mistake, message: `AWS refuses these credentials: ${firstLine(message)}` }
+  const cause = error.errors?.[0] ?? error
+  if (error.$metadata?.httpStatusCode !== undefined || error.code !== undefined || name === 'TimeoutError' || name === 'AbortError') {
+    return { code: EXIT.service, message: `the service failed: ${firstLine(cause.message || name)}` }
+  }
+  return { code: EXIT.service, message: error.stack ?? message }
+}
+
+const firstLine = (text: string): string => text.split('\n')[0] as string

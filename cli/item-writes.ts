@@ -1,0 +1,120 @@
+import {
+  type AttributeValue,
+  DeleteItemCommand,
+  type DynamoDBClient,
+  GetItemCommand,
+  PutItemCommand,
+  TransactWriteItemsCommand,
+} from '@aws-sdk/client-dynamodb'
+import { CONFIG_TABLE } from '../lambda/tiers/config-items'
+
+export type Attributes = Record<string, AttributeValue>
+
+/** One item's way from what it was when somebody looked to what it shall be. */
+export interface ItemWrite {
+  readonly key: { readonly pk: string; readonly sk: string }
+  /** `undefined`: there was none. */
+  readonly before?: Attributes
+  /** `undefined`: it shall go. */
+  readonly after?: Attributes
+}
+
+/** Items that were not what they had been when the change was worked out. Nothing of these was written. */
+export class ChangedMeanwhile extends Error {
+  override readonly name = 'ChangedMeanwhile'
+
+  constructor(readonly keys: readonly ItemWrite['key'][]) {
+    super(`changed meanwhile: ${keys.map(({ sk }) => sk).join(', ')}`)
+  }
+}
+
+/** @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters 100 items and 4 MB */
+const MOST_ITEMS = 100
+const MOST_BYTES = 3_500_000
+
+/** All fields that an item of the config table may have; a write looks that those which were absent still are. */
+const FIELDS = [
+  ...['by', 'credentials', 'policies', 'cost', 'defaultTier', 'identity', 'trustedHeaders', 'note', 'expiresAt'],
+  ...['id', 'tier', 'name', 'overrides', 'disabled', 'notes'],
+]
+
+export const fitOneTransaction = (writes: readonly ItemWrite[]): boolean =>
+  writes.length <= MOST_ITEMS && JSON.stringify(writes).length <= MOST_BYTES
+
+/**
+ * Writes all or nothing.
+ *
+ * @returns false, with nothing written, where the engine knows no transactions.
+ * @throws ChangedMeanwhile when an item is no longer what it was; nothing is written.
+ */
+export async function writeTogether(
+  client: Pick<DynamoDBClient, 'send'>,
+  tableName: string,
+  writes: readonly ItemWrite[],
+): Promise<boolean> {
+  const TransactItems = writes.map((write) =>
+    write.after
+      ? { Put: { TableName: tableName, Item: write.after, ...condition(write) } }
+      : { Delete: { TableName: tableName, Key: keyOf(write), ...condition(write) } },
+  )
+  try {
+    await client.send(new TransactWriteItemsCommand({ TransactItems }))
+    return true
+  } catch (error) {
+    const { name, CancellationReasons = [] } = error as {
+      readonly name?: string
+      readonly CancellationReasons?: readonly { Code?: string }[]
+    }
+    if (name !== undefined && /UnknownOperation|NotImplemented/.test(name)) return false
+    const refused = writes.filter((_, i) => CancellationReasons[i]?.Code === 'ConditionalCheckFailed')
+    throw refused.length > 0 ? new ChangedMeanwhile(refused.map(({ key }) => key)) : error
+  }
+}
+
+/**
+ * Writes one item, unless it is no longer what it was. A write whose answer was lost and that the SDK sent again is found to have been done.
+ *
+ * @throws ChangedMeanwhile
+ */
+export async function writeAlone(client: Pick<DynamoDBClient, 'send'>, tableName: string, write: ItemWrite): Promise<void> {
+  try {
+    if (write.after) await client.send(new PutItemCommand({ TableName: tableName, Item: write.after, ...condition(write) }))
+    else await client.send(new DeleteItemCommand({ TableName: tableName, Key: keyOf(write), ...condition(write) }))
+  } catch (error) {
+    if ((error as Error).name !== 'ConditionalCheckFailedException') throw error
+    const { Item } = await client.send(new GetItemCommand({ TableName: tableName, Key: keyOf(write), ConsistentRead: true }))
+    if (!isSame(Item, write.after)) throw new ChangedMeanwhile([write.key])
+  }
+}
+
+const keyOf = ({ key: { pk, sk } }: ItemWrite): Attributes => ({ pk: { S: pk }, sk: { S: sk } })
+
+/** That the item is still what it was, attribute by attribute. */
+function condition({ before }: ItemWrite) {
+  const ExpressionAttributeNames: Record<string, string> = { '#pk': CONFIG_TABLE.partitionKey }
+  if (!before) return { ConditionExpression: 'attribute_not_exists(#pk)', ExpressionAttributeNames }
+  const ExpressionAttributeValues: Attributes = {}
+  const parts = ['attribute_exists(#pk)']
+  for (const [i, [name, value]] of Object.entries(before).entries()) {
+    if (name === CONFIG_TABLE.partitionKey || name === CONFIG_TABLE.sortKey) continue
+    ExpressionAttributeNames[`#a${i}`] = name
+    ExpressionAttributeValues[`:a${i}`] = value
+    parts.push(`#a${i} = :a${i}`)
+  }
+  for (const [i, name] of FIELDS.entries()) {
+    if (before[name] !== undefined) continue
+    ExpressionAttributeNames[`#n${i}`] = name
+    parts.push(`attribute_not_exists(#n${i})`)
+  }
+  return {
+    ConditionExpression: parts.join(' AND '),
+    ExpressionAttributeNames,
+    ...(Object.keys(ExpressionAttributeValues).length > 0 && { ExpressionAttributeValues }),
+  }
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return one === other
+  const keys = Object.keys(one)
+  return keys.length === Object.keys(other).length && keys.every((key) => isSame(one[key as never], other[key as never]))
+}

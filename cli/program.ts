@@ -1,0 +1,43 @@
+import { Command } from 'commander'
+import type { Session } from './command'
+import { addBlockAdd } from './commands/block-add'
+import { addBlockList } from './commands/block-list'
+import { addBlockRemove } from './commands/block-remove'
+import { addClientsCreate } from './commands/clients-create'
+import { addClientsDelete } from './commands/clients-delete'
+import { addClientsDisable } from './commands/clients-disable'
+import { addClientsGet } from './commands/clients-get'
+import { addClientsList } from './commands/clients-list'
+import { addClientsRotateKey } from './commands/clients-rotate-key'
+import { addClientsSet } from './commands/clients-set'
+
+const GROUPS = [
+  {
+    name: 'clients',
+    description: 'Who has which tier, and is known by which key.',
+    commands: [addClientsCreate, addClientsGet, addClientsList, addClientsSet, addClientsRotateKey, addClientsDisable, addClientsDelete],
+  },
+  { name: 'block', description: 'Who is turned away, or passes uncounted.', commands: [addBlockAdd, addBlockRemove, addBlockList] },
+] as const
+
+/** The whole tree of commands. */
+export function buildProgram(session: Session): Command {
+  const { stdout, stderr } = session.io
+  const program = new Command('sluice')
+    .description('Manages the tiers, clients and limits of Sluice, a rate limiter for Amazon API Gateway.')
+    .version(session.version)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void stdout.write(text),
+      writeErr: (text) => void stderr.write(text),
+      getOutHelpWidth: () => stdout.columns ?? 100,
+      getErrHelpWidth: () => stderr.columns ?? 100,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+  for (const { name, description, commands } of GROUPS) {
+    const group = program.command(name).description(description)
+    for (const add of commands) add(group, session)
+  }
+  return program
+}

@@ -1,0 +1,148 @@
+import { hashApiKey } from '../../lambda/identity/api-key'
+import { dynoxideBinary } from '../../local/engines/dynoxide'
+import type { EngineName } from '../../local/engines/engine'
+import { type Deployment, deploy, TIERS } from './command-line'
+
+const ENGINES: EngineName[] = dynoxideBinary() === undefined ? ['dynalite'] : ['dynoxide', 'dynalite']
+const NOW = Date.parse('2026-11-21T12:00:00Z')
+
+describe.each(ENGINES)('clients on %s', (engine) => {
+  let at: Deployment
+  beforeAll(async () => {
+    at = await deploy(engine)
+    await at.put(...TIERS)
+  })
+  afterAll(async () => at?.close())
+
+  /** The client's records, by the beginning of what stands for their credential. */
+  const credentials = async (id: string): Promise<string[]> =>
+    (await at.json(['clients', 'get', id], { now: NOW })).credentials.map((one: { credential: string }) => one.credential).sort()
+  const known = (apiKey: string) => `key ${hashApiKey(apiKey).slice(0, 12)}`
+
+  it('are made with a key that is printed once, alone on standard output, and stored as a hash', async () => {
+    const { code, out, err } = await at.sluice(['clients', 'create', 'acme', '--tier', 'pro', '--name', 'Acme'])
+    expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('client "acme" is made, tier "pro"') })
+    expect(out).toMatch(/^slc_[\w-]{43}\n$/)
+    expect(err).not.toContain(out.trim())
+    const shown = await at.sluice(['clients', 'get', 'acme'])
+    expect(shown.out).toContain(known(out.trim()))
+    expect(shown.out).not.toContain(out.trim())
+    expect(await credentials('acme')).toEqual([known(out.trim())])
+  })
+
+  it('are made once, and may have another key', async () => {
+    const { apiKey } = await at.json(['clients', 'create', 'twice', '--tier', 'free', '--override', 'per-minute=90:10'])
+    expect(await at.sluice(['clients', 'create', 'twice', '--tier', 'free'])).toEqual({
+      code: 1,
+      out: '',
+      err: 'client "twice" exists: clients create twice --another-key gives it one more key\n',
+    })
+    const more = await at.json(['clients', 'create', 'twice', '--another-key'])
+    expect(more).toEqual({ id: 'twice', tier: 'free', apiKey: expect.any(String) })
+    expect(await credentials('twice')).toEqual([known(apiKey), known(more.apiKey)].sort())
+    expect(await at.json(['clients', 'get', 'twice'])).toMatchObject({ overrides: { 'per-minute': { limit: 90, burst: 10 } } })
+  })
+
+  it('are known by other credentials, each by one client', async () => {
+    expect(await at.json(['clients', 'create', 'gate', '--tier', 'pro', '--api-gateway-key', 'a1b2'])).toEqual({ id: 'gate', tier: 'pro' })
+    await at.json(['clients', 'create', 'gate', '--another-key', '--user', '42'])
+    await at.json(['clients', 'create', 'gate', '--another-key', '--certificate', 'CN=gate'])
+    expect(await credentials('gate')).toEqual(['api-gateway-key:a1b2', 'client-certificate:CN=gate', 'user:42'])
+    const again = await at.sluice(['clients', 'create', 'other', '--tier', 'pro', '--api-gateway-key', 'a1b2'])
+    expect(again).toEqual({ code: 1, out: '', err: 'another client is known by this api-gateway-key already\n' })
+  })
+
+  it.each([
+    [['create', 'x'], '--tier is missing: the tier that the client has\n'],
+    [['create', 'x', '--tier', 'gold'], 'there is no tier "gold": known are anonymous, free, pro\n'],
+    [['create', 'x', '--another-key'], 'there is no client "x": leave --another-key out\n'],
+    [['create', 'x', '--another-key', '--tier', 'pro'], '--tier cannot be said with --another-key: clients set changes it for all keys\n'],
+    [
+      ['create', 'x', '--user', '1', '--certificate', '2'],
+      'a client is known by one credential at a time: add others with --another-key\n',
+    ],
+    [
+      ['create', 'x', '--tier', 'pro', '--override', 'a=0'],
+      '--override must be a policy and its limit such as "per-minute=600" or "per-second=10:20", got "a=0"\n',
+    ],
+    [
+      ['create', 'x', '--tier', 'pro', '--expires', 'soon'],
+      '--expires must be a duration such as "24h" or a time such as "2027-01-31T00:00:00Z", got "soon"\n',
+    ],
+    [['get', 'x'], 'there is no client "x": sluice clients list shows all\n'],
+    [['set', 'x'], 'say what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable\n'],
+    [['rotate-key', 'x'], 'there is no client "x": sluice clients list shows all\n'],
+    [['delete', 'x', '--yes'], 'there is no client "x": sluice clients list shows all\n'],
+  ])('%j is a mistake, told in a line', async (args, err) => {
+    expect(await at.sluice(['clients', ...args])).toEqual({ code: 1, out: '', err })
+  })
+
+  it('are changed in all their records, and what is not said stays', async () => {
+    await at.json(['clients', 'create', 'change', '--tier', 'free', '--name', 'Old', '--override', 'a=1'])
+    await at.json(['clients', 'create', 'change', '--another-key'])
+    const change = (...args: string[]) => at.json(['clients', 'set', 'change', ...args], { now: NOW })
+    await change('--tier', 'pro', '--override', 'b=2', '--expires', '24h')
+    const all = (await at.json(['clients', 'list'])).filter(({ id }: { id: string }) => id === 'change')
+    expect(all).toHaveLength(2)
+    for (const one of all) {
+      expect(one).toMatchObject({
+        tier: 'pro',
+        name: 'Old',
+        overrides: { a: { limit: 1 }, b: { limit: 2 } },
+        expiresAt: '2026-11-22T12:00:00Z',
+      })
+    }
+    await change('--name', '', '--no-overrides', '--expires', 'never')
+    const { credentials: _, ...fields } = await at.json(['clients', 'get', 'change'])
+    expect(fields).toEqual({ id: 'change', tier: 'pro' })
+  })
+
+  it('are disabled, listed so, and enabled again', async () => {
+    await at.json(['clients', 'create', 'off', '--tier', 'free'])
+    await at.json(['clients', 'disable', 'off'])
+    expect((await at.sluice(['clients', 'list', '--tier', 'free'])).out).toMatch(/^off +free +key \w{12} +disabled$/m)
+    await at.json(['clients', 'set', 'off', '--enable'])
+    expect((await at.sluice(['clients', 'list', '--tier', 'free'])).out).toMatch(/^off +free +key \w{12} +active$/m)
+  })
+
+  it('get a new key for the old one, which goes at once or after its grace', async () => {
+    const first = (await at.json(['clients', 'create', 'turn', '--tier', 'pro'])).apiKey
+    const second = (await at.json(['clients', 'rotate-key', 'turn'])).apiKey
+    expect(await credentials('turn')).toEqual([known(second)])
+    expect(second).not.toBe(first)
+
+    const third = await at.json(['clients', 'rotate-key', 'turn', '--grace', '24h'], { now: NOW })
+    expect(third.oldKeyExpiresAt).toBe('2026-11-22T12:00:00Z')
+    expect(await credentials('turn')).toEqual([known(second), known(third.apiKey)].sort())
+    const { out } = await at.sluice(['clients', 'get', 'turn'], { now: NOW })
+    expect(out).toContain(`${known(second)}  until 2026-11-22T12:00:00Z`)
+    expect(out).toContain(`${known(third.apiKey)}  active`)
+
+    // The key in its grace is not meant when the next is asked for.
+    const fourth = (await at.json(['clients', 'rotate-key', 'turn'], { now: NOW })).apiKey
+    expect(await credentials('turn')).toEqual([known(second), known(fourth)].sort())
+  })
+
+  it('with several keys are asked which one', async () => {
+    const { apiKey } = await at.json(['clients', 'create', 'many', '--tier', 'pro'])
+    const other = (await at.json(['clients', 'create', 'many', '--another-key'])).apiKey
+    const { code, err } = await at.sluice(['clients', 'rotate-key', 'many'])
+    expect([code, err]).toEqual([1, expect.stringContaining('say with --key which key of client "many"')])
+    const fresh = (await at.json(['clients', 'rotate-key', 'many', '--key', hashApiKey(apiKey).slice(0, 12)])).apiKey
+    expect(await credentials('many')).toEqual([known(other), known(fresh)].sort())
+  })
+
+  it('are deleted after a question, which needs somebody to answer', async () => {
+    await at.json(['clients', 'create', 'gone', '--tier', 'pro'])
+    const nobody = await at.sluice(['clients', 'delete', 'gone'])
+    expect(nobody).toEqual({ code: 1, out: '', err: 'nothing was written: there is no terminal to ask on, say --yes\n' })
+    const no = await at.sluice(['clients', 'delete', 'gone'], { typed: 'n\n' })
+    expect([no.code, no.err]).toEqual([
+      1,
+      expect.stringMatching(/^Delete client "gone", known by key \w{12}\? \[y\/N\] nothing was written\n$/),
+    ])
+    expect(await credentials('gone')).toHaveLength(1)
+    expect((await at.sluice(['clients', 'delete', 'gone'], { typed: 'y\n' })).code).toBe(0)
+    expect((await at.sluice(['clients', 'get', 'gone'])).code).toBe(1)
+  })
+})

@@ -1,0 +1,103 @@
+import { PassThrough } from 'node:stream'
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
+import { Interrupts, type Io } from '../../cli/io'
+import { LOCAL_TABLES } from '../../cli/local-engine'
+import { run } from '../../cli/main'
+import { createStateTable, createTable } from '../../lambda/state/state-table'
+import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
+import type { EngineName } from '../../local/engines/engine'
+import { type OpenEngine, openEngine } from '../stores'
+
+export interface Said {
+  readonly code: number
+  readonly out: string
+  readonly err: string
+}
+
+export interface Situation {
+  readonly env?: Readonly<Record<string, string>>
+  /** What is typed; there is a terminal to type on only with this. */
+  readonly typed?: string
+  /** Whether standard output is a terminal. */
+  readonly terminal?: boolean
+  readonly now?: number
+  readonly interrupts?: Interrupts
+  readonly onOut?: (text: string) => void
+}
+
+/** Runs a command line in this process. */
+export async function sluice(args: readonly string[], situation: Situation = {}): Promise<Said> {
+  let [out, err] = ['', '']
+  const { typed, terminal = false, now } = situation
+  const stdin = Object.assign(new PassThrough(), { isTTY: typed !== undefined })
+  stdin.end(typed ?? '')
+  const io: Io = {
+    stdin,
+    stdout: {
+      isTTY: terminal,
+      columns: 120,
+      write: (text) => {
+        out += text
+        situation.onOut?.(text)
+      },
+    },
+    stderr: {
+      write: (text) => {
+        err += text
+      },
+    },
+    env: situation.env ?? {},
+    clock: () => now ?? Date.now(),
+    interrupts: situation.interrupts ?? new Interrupts(),
+  }
+  const code = await run(args, io, '1.2.3')
+  return { code, out, err }
+}
+
+/** An engine with both tables under the names of `npm start`, and the command line pointed at it. */
+export interface Deployment extends OpenEngine {
+  readonly engine: EngineName
+  sluice(args: readonly string[], situation?: Situation): Promise<Said>
+  /** The JSON that a command prints; throws when it fails. */
+  json(args: readonly string[], situation?: Situation): Promise<any>
+  /** Puts items into the config table as somebody with a console would. */
+  put(...items: readonly Record<string, unknown>[]): Promise<void>
+}
+
+export async function deploy(engine: EngineName): Promise<Deployment> {
+  const opened = await openEngine(engine)
+  await createStateTable(opened.client, LOCAL_TABLES.state)
+  await createTable(opened.client, LOCAL_TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  const at = (args: readonly string[], situation?: Situation) => sluice([...args, '--endpoint', opened.endpoint], situation)
+  return {
+    ...opened,
+    engine,
+    sluice: at,
+    async json(args, situation) {
+      const { code, out, err } = await at([...args, '--json'], situation)
+      if (code !== 0) throw new Error(`exit code ${code}: ${err}`)
+      return JSON.parse(out)
+    },
+    put: (...items) => put(opened.client, items),
+  }
+}
+
+async function put(client: DynamoDBClient, items: readonly Record<string, unknown>[]): Promise<void> {
+  const documents = DynamoDBDocumentClient.from(client)
+  for (const Item of items) await documents.send(new PutCommand({ TableName: LOCAL_TABLES.config, Item }))
+}
+
+/** Tiers to start from. */
+export const TIERS = [
+  { pk: 'policy-set', sk: 'tier#anonymous', by: 'ip', policies: [{ name: 'per-minute', limit: 20, window: '1m' }] },
+  {
+    pk: 'policy-set',
+    sk: 'tier#free',
+    policies: [
+      { name: 'per-minute', limit: 60, window: '1m' },
+      { name: 'per-day', limit: 1000, window: '1d', algorithm: 'fixed-window' },
+    ],
+  },
+  { pk: 'policy-set', sk: 'tier#pro', policies: [{ name: 'per-minute', limit: 600, window: '1m' }] },
+] as const
