@@ -77,41 +77,73 @@ export async function writeTogether(
  * @throws ChangedMeanwhile
  */
 export async function writeAlone(client: Pick<DynamoDBClient, 'send'>, tableName: string, write: ItemWrite): Promise<void> {
+  if (await tryAlone(client, tableName, write, condition(write))) return
+  const { Item } = await client.send(new GetItemCommand({ TableName: tableName, Key: keyOf(write), ConsistentRead: true }))
+  if (isSame(Item, write.after)) return
+  // An item that is what it was should not have been refused: dynalite compares no lists and maps, so they are taken apart for it.
+  if (isSame(Item, write.before) && (await tryAlone(client, tableName, write, condition(write, true)))) return
+  throw new ChangedMeanwhile([write.key])
+}
+
+async function tryAlone(
+  client: Pick<DynamoDBClient, 'send'>,
+  TableName: string,
+  write: ItemWrite,
+  guard: ReturnType<typeof condition>,
+): Promise<boolean> {
   try {
-    if (write.after) await client.send(new PutItemCommand({ TableName: tableName, Item: write.after, ...condition(write) }))
-    else await client.send(new DeleteItemCommand({ TableName: tableName, Key: keyOf(write), ...condition(write) }))
+    if (write.after) await client.send(new PutItemCommand({ TableName, Item: write.after, ...guard }))
+    else await client.send(new DeleteItemCommand({ TableName, Key: keyOf(write), ...guard }))
+    return true
   } catch (error) {
     if ((error as Error).name !== 'ConditionalCheckFailedException') throw error
-    const { Item } = await client.send(new GetItemCommand({ TableName: tableName, Key: keyOf(write), ConsistentRead: true }))
-    if (!isSame(Item, write.after)) throw new ChangedMeanwhile([write.key])
+    return false
   }
 }
 
 const keyOf = ({ key: { pk, sk } }: ItemWrite): Attributes => ({ pk: { S: pk }, sk: { S: sk } })
 
-/** That the item is still what it was, attribute by attribute. */
-function condition({ before }: ItemWrite) {
-  const ExpressionAttributeNames: Record<string, string> = { '#pk': CONFIG_TABLE.partitionKey }
-  if (!before) return { ConditionExpression: 'attribute_not_exists(#pk)', ExpressionAttributeNames }
-  const ExpressionAttributeValues: Attributes = {}
+/**
+ * That the item is still what it was, attribute by attribute.
+ *
+ * @param apart says of lists and maps what is in them, which makes a long expression: DynamoDB takes 300 operators, and compares them whole.
+ */
+function condition({ before }: ItemWrite, apart = false) {
+  const names: Record<string, string> = { '#pk': CONFIG_TABLE.partitionKey }
+  if (!before) return { ConditionExpression: 'attribute_not_exists(#pk)', ExpressionAttributeNames: names }
+  const values: Attributes = {}
   const parts = ['attribute_exists(#pk)']
-  for (const [i, [name, value]] of Object.entries(before).entries()) {
-    if (name === CONFIG_TABLE.partitionKey || name === CONFIG_TABLE.sortKey) continue
-    ExpressionAttributeNames[`#a${i}`] = name
-    ExpressionAttributeValues[`:a${i}`] = value
-    parts.push(`#a${i} = :a${i}`)
+  const alias = (name: string) => {
+    const known = Object.keys(names).find((one) => names[one] === name) ?? `#n${Object.keys(names).length}`
+    names[known] = name
+    return known
   }
-  for (const [i, name] of FIELDS.entries()) {
-    if (before[name] !== undefined) continue
-    ExpressionAttributeNames[`#n${i}`] = name
-    parts.push(`attribute_not_exists(#n${i})`)
+  const equals = (operand: string, value: AttributeValue) => {
+    const id = `:v${Object.keys(values).length}`
+    values[id] = value
+    parts.push(`${operand} = ${id}`)
   }
+  const compare = (path: string, value: AttributeValue): void => {
+    if (!apart || (value.L === undefined && value.M === undefined)) {
+      equals(path, value)
+      return
+    }
+    const inner = value.L ? value.L.map((one, i) => [`${path}[${i}]`, one] as const) : mapped(value.M!, (name) => `${path}.${alias(name)}`)
+    equals(`size(${path})`, { N: String(inner.length) })
+    for (const [at, one] of inner) compare(at, one)
+  }
+  for (const [name, value] of Object.entries(before)) {
+    if (name !== CONFIG_TABLE.partitionKey && name !== CONFIG_TABLE.sortKey) compare(alias(name), value)
+  }
+  for (const name of FIELDS) if (before[name] === undefined) parts.push(`attribute_not_exists(${alias(name)})`)
   return {
     ConditionExpression: parts.join(' AND '),
-    ExpressionAttributeNames,
-    ...(Object.keys(ExpressionAttributeValues).length > 0 && { ExpressionAttributeValues }),
+    ExpressionAttributeNames: names,
+    ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: values }),
   }
 }
+
+const mapped = (map: Attributes, path: (name: string) => string) => Object.entries(map).map(([name, one]) => [path(name), one] as const)
 
 function isSame(one: unknown, other: unknown): boolean {
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return one === other

@@ -10,8 +10,19 @@ import { addClientsGet } from './commands/clients-get'
 import { addClientsList } from './commands/clients-list'
 import { addClientsRotateKey } from './commands/clients-rotate-key'
 import { addClientsSet } from './commands/clients-set'
+import { addTiersApply } from './commands/tiers-apply'
+import { addTiersDiff } from './commands/tiers-diff'
+import { addTiersExport } from './commands/tiers-export'
+import { addTiersGet } from './commands/tiers-get'
+import { addTiersList } from './commands/tiers-list'
+import { addTiersValidate } from './commands/tiers-validate'
 
 const GROUPS = [
+  {
+    name: 'tiers',
+    description: 'Tiers, routes and their policies.',
+    commands: [addTiersList, addTiersGet, addTiersValidate, addTiersDiff, addTiersApply, addTiersExport],
+  },
   {
     name: 'clients',
     description: 'Who has which tier, and is known by which key.',

@@ -60,6 +60,7 @@ export interface Deployment extends OpenEngine {
   readonly engine: EngineName
   sluice(args: readonly string[], situation?: Situation): Promise<Said>
   /** The JSON that a command prints; throws when it fails. */
+  // biome-ignore lint/suspicious/noExplicitAny: what it is stands in the test
   json(args: readonly string[], situation?: Situation): Promise<any>
   /** Puts items into the config table as somebody with a console would. */
   put(...items: readonly Record<string, unknown>[]): Promise<void>

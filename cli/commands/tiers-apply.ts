@@ -1,0 +1,80 @@
+import { ConfigError } from '../../lambda/errors'
+import type { Change, TiersFile } from '../../lambda/tiers/tiers-file'
+import { type ApplyPlan, exportedAfter, planApply } from '../apply-plan'
+import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
+import type { ConfigTable, StoredItem } from '../config-table'
+import { countsText, titleOf } from '../diff-text'
+import { UserError } from '../exit'
+import { planJson, printPlan } from '../plan-text'
+import { confirm } from '../question'
+import { readTiersFile, stamp } from '../tiers-yaml'
+import { writeChanges } from '../write-changes'
+
+interface Options extends Answering {
+  readonly yes?: boolean
+  readonly force?: boolean
+  readonly prune?: boolean
+}
+
+export const addTiersApply: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'apply <file>',
+    'Make the table hold what a file does, after showing the difference and a question. Applied twice, it changes nothing.',
+    ['sluice tiers apply tiers.yaml', 'sluice tiers apply tiers.yaml --prune --yes'],
+  )
+    .option('-y, --yes', 'do not ask')
+    .option('--force', 'also over what somebody edited since the file was exported')
+    .option('--prune', 'remove what the file does not have; clients and the block list are never touched')
+    .action(async (path: string, options: Options) => {
+      const file = readTiersFile(path)
+      const table = await session.connect(options).configTable()
+      const stored = await table.policySet()
+      const items = stored.map(({ item }) => item)
+      const plan = planApply(items, file, options.prune === true)
+      if (!options.json) printPlan(plan, session.print)
+      await check(plan, table, options, session)
+
+      const done: Change[] = []
+      if (plan.changes.length > 0) {
+        await confirm(`Apply to table ${table.name}?`, session.io, options)
+        await session.io.interrupts.during(async (pressed) => {
+          try {
+            await writeChanges(
+              table,
+              stored,
+              plan.changes,
+              (change) => done.push(change),
+              pressed,
+              (text) => session.print.note(text),
+            )
+          } finally {
+            remember(path, file, stored, done, session)
+          }
+        })
+      }
+      if (options.json) session.print.json({ ...planJson(plan), applied: true })
+      else if (done.length > 0) session.print.line(`applied: ${countsText(done)}`)
+    })
+}
+
+async function check({ conflicts, issues, changes }: ApplyPlan, table: ConfigTable, options: Options, { print }: Session): Promise<void> {
+  if (issues.length > 0) throw new ConfigError(issues)
+  if (conflicts.length > 0 && !options.force) {
+    throw new UserError(
+      `nothing was written: somebody edited ${conflicts.map(titleOf).join(', ')} since the export; export again and merge, or overwrite with --force`,
+    )
+  }
+  const going = changes.filter(({ kind, sk }) => kind === 'remove' && sk.startsWith('tier#')).map(({ sk }) => sk.slice('tier#'.length))
+  if (going.length === 0) return
+  const left = (await table.clients()).filter(({ item }) => going.includes(String(item.tier))).map(({ item }) => String(item.id))
+  if (left.length > 0) print.note(`${new Set(left).size} clients have a tier that goes: ${[...new Set(left)].slice(0, 10).join(', ')}`)
+}
+
+/** What was written is no longer what was exported; without a note of it, the next edit of the same file would be taken for a conflict. */
+function remember(path: string, file: TiersFile, stored: readonly StoredItem[], done: readonly Change[], { print }: Session): void {
+  if (!file.exported || path === '-' || done.length === 0) return
+  const items = stored.map(({ item }) => item)
+  const wrong = stamp(path, exportedAfter(file, items, done))
+  if (wrong !== undefined) print.note(`"exported" in ${path} cannot be brought up to date, export again before the next edit: ${wrong}`)
+}

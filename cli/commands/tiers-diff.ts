@@ -1,0 +1,20 @@
+import { planApply } from '../apply-plan'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { planJson, printPlan } from '../plan-text'
+import { readTiersFile } from '../tiers-yaml'
+
+interface Options extends Answering {
+  readonly prune?: boolean
+}
+
+export const addTiersDiff: AddCommand = (group, session) => {
+  describeAnswering(group, 'diff <file>', 'Show what apply would change, and change nothing.', ['sluice tiers diff tiers.yaml --prune'])
+    .option('--prune', 'as if what the file does not have were to go')
+    .action(async (path: string, options: Options) => {
+      const file = readTiersFile(path)
+      const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)
+      const plan = planApply(items, file, options.prune === true)
+      if (options.json) session.print.json(planJson(plan))
+      else printPlan(plan, session.print)
+    })
+}

@@ -1,0 +1,18 @@
+import { fileOf, hashesOf } from '../../lambda/tiers/tiers-file'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { toYaml } from '../tiers-yaml'
+
+const HEADING = `# Tiers, routes and settings of Sluice. Edit, then: sluice tiers diff FILE, sluice tiers apply FILE.
+# "exported" is how apply notices that somebody edited an item since: leave it as it is.
+`
+
+export const addTiersExport: AddCommand = (group, session) => {
+  describeAnswering(group, 'export', 'Print all tiers, routes and settings as a file to edit and apply.', [
+    'sluice tiers export > tiers.yaml',
+  ]).action(async (options: Answering) => {
+    const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)
+    const file = { ...fileOf(items), exported: hashesOf(items) }
+    if (options.json) session.print.json(file)
+    else session.print.raw(HEADING + toYaml(file))
+  })
+}

@@ -1,0 +1,35 @@
+import { isInFile } from '../../lambda/tiers/tiers-file'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { inline, titleOf } from '../diff-text'
+
+export const addTiersList: AddCommand = (group, session) => {
+  describeAnswering(group, 'list', 'List tiers, routes and what holds for everybody, with their policies.', [
+    'sluice tiers list',
+    'sluice tiers list --endpoint http://127.0.0.1:8000',
+  ]).action(async (options: Answering) => {
+    const { print } = session
+    const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item).filter(isInFile)
+    if (options.json) return print.json(items.map(({ pk: _pk, ...item }) => item))
+    if (items.length === 0) return print.note('nothing is configured yet: sluice tiers apply tiers.yaml')
+    print.table(
+      ['what', 'by', 'policies'],
+      items.map(({ sk, by, policies, pk: _pk, ...rest }) => [
+        titleOf(sk),
+        textOf(by),
+        [...fieldTexts(rest), ...policyLines(policies)].join('\n'),
+      ]),
+    )
+  })
+}
+
+const textOf = (value: unknown): string => (value === undefined ? '' : inline(value))
+const fieldTexts = (fields: object): string[] => Object.entries(fields).map(([field, value]) => `${field}: ${inline(value)}`)
+
+/** `per-minute: 60 per 1m, sliding-window`. */
+function policyLines(policies: unknown): string[] {
+  if (!Array.isArray(policies)) return []
+  return policies.map((policy) => {
+    const { name, limit, window, ...rest } = (policy ?? {}) as Record<string, unknown>
+    return [`${String(name)}: ${String(limit)} per ${String(window)}`, ...fieldTexts(rest)].join(', ')
+  })
+}

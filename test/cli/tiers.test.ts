@@ -1,0 +1,176 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { dynoxideBinary } from '../../local/engines/dynoxide'
+import type { EngineName } from '../../local/engines/engine'
+import { type Deployment, deploy, type Situation, sluice, TIERS } from './command-line'
+
+const ENGINES: EngineName[] = dynoxideBinary() === undefined ? ['dynalite'] : ['dynoxide', 'dynalite']
+const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let files = 0
+/** Writes a file of its own, and gives its path. */
+function write(content: unknown): string {
+  const path = join(folder, `tiers-${files++}.yaml`)
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+const read = (path: string) => readFileSync(path, 'utf8')
+
+const limit = (count: number) => ({ policies: [{ name: 'per-minute', limit: count, window: '1m' }] })
+const anonymous = { by: 'ip', ...limit(20) }
+
+describe('a file', () => {
+  it('is validated without any table', async () => {
+    expect(await sluice(['tiers', 'validate', 'tiers.yaml'])).toEqual({ code: 0, out: 'tiers.yaml is valid: 4 tiers, 2 routes\n', err: '' })
+    const file = write('tiers:\n  anonymous: { policies: [ { name: a, limit: 0, window: 1m } ] }\n  free: { polices: [] }\n')
+    const { code, out, err } = await sluice(['tiers', 'validate', file])
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toContain(`limit must be a positive integer, got 0 (${file}, tier "anonymous", policy "a")`)
+    expect(err).toContain(`unknown field "polices", did you mean "policies"? (${file}, tier "free")`)
+  })
+
+  it.each([
+    ['tiers: [', 'Flow sequence in block collection must be'],
+    ['7', 'it must have tiers by name under "tiers"'],
+    ['tiers: {}', 'tiers must have "anonymous", the tier of callers without a known key'],
+    ['tiers: { anonymous: { policies: [] } }\nglobal: { policies: 7 }', 'policies must be a list, got 7'],
+    ['tiers: { anonymous: { policies: [] } }\nexported: 7', 'exported must be as tiers export wrote it'],
+  ])('%j is a mistake, told with the file’s name', async (text, message) => {
+    const path = write(text)
+    const { code, out, err } = await sluice(['tiers', 'validate', path])
+    expect({ code, out }).toEqual({ code: 1, out: '' })
+    expect(err).toContain(message)
+    expect(err).toContain(path)
+  })
+
+  it('that is not there is a mistake', async () => {
+    expect(await sluice(['tiers', 'validate', 'nowhere.yaml'])).toEqual({ code: 1, out: '', err: 'there is no file nowhere.yaml\n' })
+  })
+})
+
+describe.each(ENGINES)('tiers on %s', (engine) => {
+  let at: Deployment
+  beforeEach(async () => {
+    at = await deploy(engine)
+    await at.put(...TIERS)
+  })
+  afterEach(async () => at?.close())
+
+  const exported = async (): Promise<string> => write((await at.sluice(['tiers', 'export'])).out)
+  const apply = (path: string, ...options: string[]) => at.sluice(['tiers', 'apply', path, ...options])
+  const keys = async (): Promise<string[]> => (await at.json(['tiers', 'list'])).map(({ sk }: { sk: string }) => sk)
+
+  it('are listed and shown', async () => {
+    const { out } = await at.sluice(['tiers', 'list'])
+    expect(out).toMatch(/^tier anonymous +ip +per-minute: 20 per 1m$/m)
+    expect(out).toMatch(/^ +per-day: 1000 per 1d, algorithm: fixed-window$/m)
+    expect((await at.sluice(['tiers', 'get', 'pro'])).out).toBe(
+      'tiers:\n  pro:\n    policies:\n      - { name: per-minute, limit: 600, window: 1m }\n',
+    )
+    expect(await at.json(['tiers', 'get', 'pro'])).toEqual({ name: 'pro', policies: [{ name: 'per-minute', limit: 600, window: '1m' }] })
+    expect(await at.sluice(['tiers', 'get', 'gold'])).toEqual({
+      code: 1,
+      out: '',
+      err: 'there is no tier "gold": known are anonymous, free, pro\n',
+    })
+  })
+
+  it('are exported, and applying that changes nothing', async () => {
+    await at.put({ pk: 'policy-set', sk: 'global', policies: [{ name: 'all', limit: 9, window: '1s' }] })
+    await at.put({ pk: 'policy-set', sk: 'settings', defaultTier: 'free' }, { pk: 'policy-set', sk: 'block#client#x' })
+    const path = await exported()
+    const before = read(path)
+    expect(parse(before)).toMatchObject({ settings: { defaultTier: 'free' }, global: { policies: [{ name: 'all' }] } })
+    expect(await apply(path, '--prune')).toEqual({ code: 0, out: 'no changes\n', err: '' })
+    expect(read(path)).toBe(before)
+    expect(await at.json(['block', 'list'])).toHaveLength(1)
+  })
+
+  it('are applied after showing the difference and asking, and once is enough', async () => {
+    const path = await exported()
+    writeFileSync(path, read(path).replace('limit: 600', 'limit: 700').replace('tiers:\n', 'tiers: # ours\n  gold: { policies: [] }\n'))
+    const shown =
+      '+ tier gold\n~ tier pro\n    - { name: per-minute, limit: 600, window: 1m }\n    + { name: per-minute, limit: 700, window: 1m }\n'
+    expect(await at.sluice(['tiers', 'diff', path])).toEqual({ code: 0, out: `${shown}1 added, 1 changed\n`, err: '' })
+
+    const answer = (typed: string): Situation => ({ typed })
+    const no = await at.sluice(['tiers', 'apply', path], answer('no\n'))
+    expect(no).toEqual({ code: 1, out: `${shown}1 added, 1 changed\n`, err: 'Apply to table sluice-config? [y/N] nothing was written\n' })
+    expect(await keys()).toHaveLength(3)
+
+    const yes = await at.sluice(['tiers', 'apply', path], answer('y\n'))
+    expect([yes.code, yes.out]).toEqual([0, `${shown}1 added, 1 changed\napplied: 1 added, 1 changed\n`])
+    expect(await keys()).toEqual(['tier#anonymous', 'tier#free', 'tier#gold', 'tier#pro'])
+    expect(await at.json(['tiers', 'get', 'pro'])).toMatchObject({ policies: [{ limit: 700 }] })
+    expect(await apply(path)).toEqual({ code: 0, out: 'no changes\n', err: '' })
+
+    // The file knows of it, and says it in its own words otherwise.
+    expect(read(path)).toContain('tiers: # ours\n  gold: { policies: [] }\n')
+    writeFileSync(path, read(path).replace('limit: 700', 'limit: 800'))
+    expect((await apply(path, '--yes')).code).toBe(0)
+    expect(readdirSync(folder).filter((name) => name.includes('.tmp'))).toEqual([])
+  })
+
+  it('that somebody edited since the export are not overwritten without --force', async () => {
+    const path = await exported()
+    writeFileSync(path, read(path).replace('limit: 600', 'limit: 700'))
+    await at.put({ pk: 'policy-set', sk: 'tier#free', ...limit(61) }) // of no concern
+    expect((await at.json(['tiers', 'diff', path])).conflicts).toEqual(['tier#free'])
+    await at.put(TIERS[1], { pk: 'policy-set', sk: 'tier#pro', ...limit(650) })
+    const refused = await apply(path, '--yes')
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      expect.stringContaining('nothing was written: somebody edited tier pro since the export'),
+    ])
+    expect(await at.json(['tiers', 'get', 'pro'])).toMatchObject({ policies: [{ limit: 650 }] })
+    expect((await apply(path, '--yes', '--force')).code).toBe(0)
+    expect(await at.json(['tiers', 'get', 'pro'])).toMatchObject({ policies: [{ limit: 700 }] })
+  })
+
+  it('that the file does not have stay, or go with --prune, and clients of theirs are told', async () => {
+    const path = write({ tiers: { anonymous, pro: limit(600) } })
+    const kept = await apply(path, '--yes')
+    expect(kept).toEqual({ code: 0, out: 'no changes\n', err: 'only in the table, kept without --prune: tier free\n' })
+    await at.json(['clients', 'create', 'acme', '--tier', 'free'])
+    await at.json(['block', 'add', 'acme'])
+    const pruned = await apply(path, '--yes', '--prune')
+    expect([pruned.code, pruned.err]).toEqual([0, expect.stringContaining('1 clients have a tier that goes: acme\n')])
+    expect(await keys()).toEqual(['tier#anonymous', 'tier#pro'])
+    expect(await at.json(['clients', 'list'])).toHaveLength(1)
+    expect(await at.json(['block', 'list'])).toHaveLength(1)
+  })
+
+  it('are not applied where the table would not be valid with them', async () => {
+    await at.put({ pk: 'policy-set', sk: 'route#GET /x', cost: 2 })
+    const { code, err } = await apply(write({ tiers: { anonymous, free: limit(60) }, routes: { 'get /x': { cost: 3 } } }), '--yes')
+    expect([code, err]).toEqual([1, expect.stringContaining('match the same requests, keep one')])
+    expect(await keys()).toHaveLength(4)
+  })
+
+  it('are written one by one where they are too many for a transaction, in an order that is always valid', async () => {
+    const tiers = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`tier-${i}`, limit(i + 1)]))
+    const { code, err } = await apply(write({ tiers: { anonymous, ...tiers } }), '--yes', '--prune')
+    expect([code, err]).toEqual([0, '103 changes cannot be written at once here: they are written one after another\n'])
+    expect((await keys()).length).toBe(102)
+  })
+})
+
+describe('an answer for scripts', () => {
+  it('is one JSON document, and asks nothing without --yes but for it', async () => {
+    const at = await deploy('dynalite')
+    try {
+      const path = write({ tiers: { anonymous } })
+      const refused = await at.sluice(['tiers', 'apply', path, '--json'])
+      expect(refused).toEqual({ code: 1, out: '', err: 'nothing was written: there is no terminal to ask on, say --yes\n' })
+      const plan = { added: ['tier#anonymous'], changed: [], removed: [], kept: [], conflicts: [], issues: [] }
+      expect(await at.json(['tiers', 'diff', path])).toEqual(plan)
+      expect(await at.json(['tiers', 'apply', path, '--yes'])).toEqual({ ...plan, applied: true })
+      expect(await at.json(['tiers', 'list'])).toEqual([{ sk: 'tier#anonymous', ...anonymous }])
+    } finally {
+      await at.close()
+    }
+  })
+})
