@@ -40,15 +40,20 @@ export class Printer {
     return this.coloured ? styleText(format, text, { validateStream: false }) : text
   }
 
-  /** Columns without borders, headed by words. */
   table(head: readonly string[], rows: readonly (readonly string[])[]): void {
+    this.line(this.tableText(head, rows))
+  }
+
+  /** Columns without borders, headed by words; no line's end at the end. */
+  tableText(head: readonly string[], rows: readonly (readonly string[])[]): string {
     const table = new Table({
       head: head.map((word) => this.style('bold', word)),
       chars: NO_BORDERS,
       style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
     })
     table.push(...rows.map((row) => row.map(printable)))
-    for (const line of table.toString().split('\n')) this.line(line.trimEnd())
+    const lines = table.toString().split('\n')
+    return lines.map((line) => line.trimEnd()).join('\n')
   }
 
   /** `█████░░░░░` for a part of a whole, in red where nothing is left. */

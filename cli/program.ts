@@ -10,12 +10,16 @@ import { addClientsGet } from './commands/clients-get'
 import { addClientsList } from './commands/clients-list'
 import { addClientsRotateKey } from './commands/clients-rotate-key'
 import { addClientsSet } from './commands/clients-set'
+import { addPeek } from './commands/peek'
+import { addRefund } from './commands/refund'
+import { addReset } from './commands/reset'
 import { addTiersApply } from './commands/tiers-apply'
 import { addTiersDiff } from './commands/tiers-diff'
 import { addTiersExport } from './commands/tiers-export'
 import { addTiersGet } from './commands/tiers-get'
 import { addTiersList } from './commands/tiers-list'
 import { addTiersValidate } from './commands/tiers-validate'
+import { addUsage } from './commands/usage'
 
 const GROUPS = [
   {
@@ -30,6 +34,8 @@ const GROUPS = [
   },
   { name: 'block', description: 'Who is turned away, or passes uncounted.', commands: [addBlockAdd, addBlockRemove, addBlockList] },
 ] as const
+
+const SINGLE = [addUsage, addPeek, addRefund, addReset] as const
 
 /** The whole tree of commands. */
 export function buildProgram(session: Session): Command {
@@ -50,5 +56,6 @@ export function buildProgram(session: Session): Command {
     const group = program.command(name).description(description)
     for (const add of commands) add(group, session)
   }
+  for (const add of SINGLE) add(program, session)
   return program
 }

@@ -1,0 +1,46 @@
+import type { Command } from 'commander'
+import { parseConfig } from '../lambda/config'
+import { RateLimiter } from '../lambda/limiter/rate-limiter'
+import type { Answering, Session } from './command'
+import { findSubject, type Subject } from './subjects'
+
+/** The options of commands about one subject. */
+export interface AboutSubject extends Answering {
+  readonly tier?: string
+}
+
+export const SUBJECT = 'a client’s id, or client:…, user:…, ip:…, global'
+
+/** Time for one look at a table that may be far away, in milliseconds. */
+const DEADLINE_MS = 10_000
+
+export const withTier = (command: Command): Command => command.option('--tier <name>', 'the tier to take, for a subject without a record')
+
+/** Who is meant, and the limiter that knows how they stand. */
+export async function openSubject(
+  session: Session,
+  text: string,
+  options: AboutSubject,
+): Promise<{ subject: Subject; limiter: RateLimiter }> {
+  const connection = session.connect(options)
+  const { clock } = session.io
+  const subject = await findSubject(text, options.tier, await connection.configTable(), ipv6Prefix(session), clock())
+  const limiter = new RateLimiter({
+    store: await connection.stateStore(),
+    clock,
+    deadlineMs: DEADLINE_MS,
+    denialTtlMs: 0,
+    onStoreError: 'throw',
+  })
+  return { subject, limiter }
+}
+
+/** As the function's environment says, where this one says so too. */
+export function ipv6Prefix({ io }: Session): number {
+  const { SLUICE_IPV6_PREFIX } = io.env
+  return parseConfig({ SLUICE_STATE_TABLE: 'any', SLUICE_CONFIG_TABLE: 'any', SLUICE_IPV6_PREFIX }).ipv6Prefix
+}
+
+/** `client:acme (tier pro)`. */
+export const nameOf = ({ name, tier, remark }: Subject): string =>
+  `${name}${tier ? ` (tier ${tier.name}${remark === undefined ? '' : `, ${remark}`})` : ''}`

@@ -1,0 +1,153 @@
+import { Interrupts } from '../../cli/io'
+import { LOCAL_TABLES } from '../../cli/local-engine'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { subjectKey } from '../../lambda/limiter/subject-key'
+import { routeOf } from '../../lambda/policies/tiers'
+import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
+import { Plans } from '../../lambda/tiers/plans'
+import { PolicySets } from '../../lambda/tiers/policy-sets'
+import { type Deployment, deploy, TIERS } from './command-line'
+
+const NOW = Date.parse('2026-11-21T12:00:00Z')
+const now = { now: NOW }
+
+let at: Deployment
+beforeAll(async () => {
+  at = await deploy('dynalite')
+  await at.put(
+    ...TIERS,
+    { pk: 'policy-set', sk: 'route#GET /search', policies: [{ name: 'search', limit: 10, window: '1s', algorithm: 'gcra', burst: 4 }] },
+    { pk: 'policy-set', sk: 'route#POST /batch', cost: 5 },
+    { pk: 'policy-set', sk: 'tier#routed', policies: [{ name: 'each', limit: 8, window: '1m', by: ['client', 'route'] }] },
+    { pk: 'policy-set', sk: 'global', policies: [{ name: 'all', limit: 1000, window: '1s' }] },
+  )
+  await at.json(['clients', 'create', 'acme', '--tier', 'free', '--override', 'per-minute=90'])
+})
+afterAll(async () => at?.close())
+
+/** Charges requests as the authorizer would. */
+async function spend(subject: string, tierName: string, request: [string, string], cost: number): Promise<void> {
+  const reading = { client: at.client, clock: () => NOW, log: () => {}, ttlMs: 1000, deadlineMs: 2000 }
+  const plans = new Plans(new PolicySets({ ...reading, tableName: LOCAL_TABLES.config }))
+  const set = (await plans.current())!
+  const { caller } = plans.planFor(set, set.tiers.get(tierName), routeOf(set, ...request), !subject.startsWith('ip:'))
+  const limiter = new RateLimiter({ store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }), clock: () => NOW })
+  expect((await limiter.decide([{ key: subjectKey(subject), policies: caller, cost }])).allowed).toBe(true)
+}
+
+const used = async (...args: string[]): Promise<Record<string, number[]>> => {
+  const { policies } = await at.json(['usage', ...args], now)
+  return Object.fromEntries(
+    policies.map((one: { policy: string; route: string | null; used: number; remaining: number }) => [
+      [one.policy, one.route].filter(Boolean).join(' '),
+      [one.used, one.remaining],
+    ]),
+  )
+}
+
+describe('usage', () => {
+  it('tells every policy of a client, with its own limits and those of routes', async () => {
+    expect(await used('acme')).toEqual({ 'per-minute': [0, 90], 'per-day': [0, 1000], 'search GET /search': [0, 4] })
+    await spend('client:acme', 'free', ['GET', '/search'], 3)
+    await spend('client:acme', 'free', ['GET', '/else'], 7)
+    expect(await used('client:acme')).toEqual({ 'per-minute': [10, 80], 'per-day': [10, 990], 'search GET /search': [3, 1] })
+    const { out } = await at.sluice(['usage', 'acme'], now)
+    expect(out).toMatch(/^client:acme \(tier free\)\n/)
+    expect(out).toMatch(/^search +GET \/search +█{15}░{5} +3 +1 +10 +1 s$/m)
+    expect(out).toMatch(/^per-day +█░{19} +10 +990 +1000 +12 h$/m)
+  })
+
+  it('tells policies by route once for each route', async () => {
+    await spend('user:42', 'routed', ['POST', '/batch'], 5)
+    await spend('user:42', 'routed', ['GET', '/x'], 2)
+    expect(await used('user:42', '--tier', 'routed')).toEqual({
+      'each other routes': [2, 6],
+      'each GET /search': [0, 8],
+      'each POST /batch': [5, 3],
+      'search GET /search': [0, 4],
+    })
+  })
+
+  it('tells how an address stands, in any spelling, and what all share', async () => {
+    await spend('ip:2001:db8:1:200::/56', 'anonymous', ['GET', '/x'], 4)
+    expect(await used('ip:2001:0db8:1:02ff::9')).toMatchObject({ 'per-minute': [4, 16] })
+    expect(await used('global')).toEqual({ all: [0, 1000] })
+  })
+
+  it.each([
+    [['usage', 'nobody'], 'there is no client "nobody": say with --tier which tier to take, or ip:… for an address\n'],
+    [['usage', 'acme', '--tier', 'gold'], 'there is no valid tier "gold" for client:acme: known are anonymous, free, pro, routed\n'],
+    [['usage', 'ip:here'], 'an address must be such as ip:203.0.113.7, got "ip:here"\n'],
+    [['usage', 'user:'], 'a subject must be a client\'s id, client:…, user:…, ip:… or global, got "user:"\n'],
+    [['usage', 'ip:1.2.3.4', '--tier', 'pro'], null],
+    [['refund', 'acme', '1', '--policy', 'x'], 'client:acme (tier free) has no policy "x" there: known are per-minute, per-day\n'],
+    [['peek', 'acme', '--route', 'search'], '--route must be a method and a path such as "GET /search", got "search"\n'],
+  ])('%j is a mistake', async (args, err) => {
+    expect(await at.sluice(args)).toEqual({ code: 1, out: '', err: err ?? 'ip:1.2.3.4 (tier pro) is held to no policies\n' })
+  })
+
+  it('--watch draws it again until Ctrl-C, which is no failure', async () => {
+    const interrupts = new Interrupts()
+    let drawn = 0
+    const onOut = (text: string) => {
+      if (text.includes('per-day') && ++drawn === 3) interrupts.press()
+    }
+    const { code, out, err } = await at.sluice(['usage', 'acme', '--watch', '--interval', '5ms'], {
+      ...now,
+      interrupts,
+      onOut,
+      terminal: true,
+    })
+    expect([code, err, drawn]).toEqual([0, '', 3])
+    expect(out.split('\u001b[5A\u001b[J')).toHaveLength(3)
+  })
+
+  it('--watch without a terminal is a line of JSON each time', async () => {
+    const interrupts = new Interrupts()
+    let lines = 0
+    const onOut = () => void (++lines === 2 && interrupts.press())
+    const { code, out } = await at.sluice(['usage', 'acme', '--watch', '--interval', '5ms', '--json'], { interrupts, onOut })
+    expect([
+      code,
+      out
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line).subject),
+    ]).toEqual([0, ['client:acme', 'client:acme']])
+  })
+})
+
+describe('peek, refund and reset', () => {
+  it('say what a request would be told, and take nothing', async () => {
+    await at.json(['clients', 'create', 'peeker', '--tier', 'free'])
+    const { out } = await at.sluice(['peek', 'peeker'], now)
+    expect(out).toBe('client:peeker (tier free): a request of cost 1 would pass\npolicy per-minute: 59 of 60 left\n')
+    expect(await at.json(['peek', 'peeker', '--route', 'post /batch'], now)).toMatchObject({
+      allowed: true,
+      cost: 5,
+      policy: 'per-minute',
+      remaining: 55,
+    })
+    expect(await at.json(['peek', 'peeker', '--route', 'GET /search', '--cost', '5'], now)).toMatchObject({
+      allowed: false,
+      policy: 'search',
+    })
+    const never = await at.sluice(['peek', 'peeker', '--cost', '61'], now)
+    expect([never.code, never.out]).toEqual([
+      0,
+      expect.stringContaining('would be turned away\npolicy per-minute: 60 of 60 left, it can never pass\n'),
+    ])
+    expect(await used('peeker')).toMatchObject({ 'per-minute': [0, 60], 'per-day': [0, 1000] })
+  })
+
+  it('give back to all policies, or to some, and make all whole', async () => {
+    await at.json(['clients', 'create', 'back', '--tier', 'free'])
+    await spend('client:back', 'free', ['GET', '/x'], 20)
+    expect((await at.sluice(['refund', 'back', '5'], now)).out).toBe('client:back (tier free): 5 units given back in per-minute, per-day\n')
+    await at.json(['refund', 'back', '3', '--policy', 'per-day'], now)
+    expect(await used('back')).toMatchObject({ 'per-minute': [15, 45], 'per-day': [12, 988] })
+    expect((await at.sluice(['refund', 'back', '0'])).err).toContain('It must be a whole number from 1.')
+    expect((await at.sluice(['reset', 'back'], now)).out).toBe('client:back (tier free): all quotas are whole\n')
+    expect(await used('back')).toMatchObject({ 'per-minute': [0, 60], 'per-day': [0, 1000] })
+  })
+})
