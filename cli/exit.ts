@@ -28,6 +28,9 @@ interface SdkError extends Error {
 const DENIED =
   /AccessDenied|UnrecognizedClient|ExpiredToken|InvalidSignature|InvalidClientTokenId|MissingAuthenticationToken|SignatureDoesNotMatch|AuthFailure/
 
+/** What the SDK puts around errors that it does not take for errors, such as those of another realm. */
+const WRAPPER = /^AWS SDK error wrapper for (\w*Error: )?/
+
 /** What to print about an error, and what to end with. A bug shows its stack, nothing else does. */
 export function failureOf(error: unknown): { readonly code: ExitCode; readonly message: string } {
   if (!(error instanceof Error)) return { code: EXIT.service, message: String(error) }
@@ -59,10 +62,9 @@ function sdkFailure(error: SdkError): ReturnType<typeof failureOf> {
     }
   }
   if (DENIED.test(name)) return { code: EXIT.mistake, message: `AWS refuses these credentials: ${firstLine(message)}` }
-  const cause = error.errors?.[0] ?? error
-  if (error.$metadata?.httpStatusCode !== undefined || error.code !== undefined || name === 'TimeoutError' || name === 'AbortError') {
-    return { code: EXIT.service, message: `the service failed: ${firstLine(cause.message || name)}` }
-  }
+  const cause = firstLine((error.errors?.[0] ?? error).message || name).replace(WRAPPER, '')
+  const isTheirs = error.$metadata?.httpStatusCode !== undefined || error.code !== undefined || /^(Timeout|Abort)Error$/.test(name)
+  if (isTheirs || WRAPPER.test(message)) return { code: EXIT.service, message: `the service failed: ${cause}` }
   return { code: EXIT.service, message: error.stack ?? message }
 }
 

@@ -10,6 +10,8 @@ import { addClientsGet } from './commands/clients-get'
 import { addClientsList } from './commands/clients-list'
 import { addClientsRotateKey } from './commands/clients-rotate-key'
 import { addClientsSet } from './commands/clients-set'
+import { addCompletion } from './commands/completion'
+import { addDoctor } from './commands/doctor'
 import { addPeek } from './commands/peek'
 import { addRefund } from './commands/refund'
 import { addReset } from './commands/reset'
@@ -35,7 +37,7 @@ const GROUPS = [
   { name: 'block', description: 'Who is turned away, or passes uncounted.', commands: [addBlockAdd, addBlockRemove, addBlockList] },
 ] as const
 
-const SINGLE = [addUsage, addPeek, addRefund, addReset] as const
+const SINGLE = [addUsage, addPeek, addRefund, addReset, addDoctor, addCompletion] as const
 
 /** The whole tree of commands. */
 export function buildProgram(session: Session): Command {

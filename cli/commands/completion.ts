@@ -1,0 +1,12 @@
+import { Argument } from 'commander'
+import { type AddCommand, describeCommand } from '../command'
+import { completionScript, SHELLS, type Shell } from '../completion'
+
+export const addCompletion: AddCommand = (group, session) => {
+  describeCommand(group, 'completion', 'Print a script by which a shell completes commands and options.', [
+    'eval "$(sluice completion bash)"',
+    'sluice completion fish | source',
+  ])
+    .addArgument(new Argument('<shell>', 'which shell').choices(SHELLS))
+    .action((shell: Shell) => session.print.raw(completionScript(group, shell)))
+}

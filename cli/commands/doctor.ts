@@ -1,0 +1,105 @@
+import { readFileSync } from 'node:fs'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
+import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
+import type { Connection } from '../connection'
+import { decideEvent, type EventDecision } from '../decide-event'
+import { UserError } from '../exit'
+import { type Check, checkClients, checkClock, checkConfiguration, checkTable, checkTimeToLive } from '../health'
+import { ipv6Prefix } from '../limits'
+import { isLoopback } from '../local-engine'
+
+interface Options extends Answering {
+  readonly event?: string
+}
+
+const COLOURS = { ok: 'green', warning: 'yellow', FAILED: 'red' } as const
+
+export const addDoctor: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'doctor',
+    'Look whether everything is as it must be: tables, time to live, configuration, clients, clock. Ends with 1 if something is not.',
+    ['sluice doctor', 'sluice doctor --event event.json'],
+  )
+    .option('--event <file>', 'an authorizer’s event, as JSON: how it would be decided, and why; nothing is charged')
+    .action(async (options: Options) => {
+      const event = options.event === undefined ? undefined : readEvent(options.event)
+      const connection = session.connect(options)
+      const configTable = await connection.tableName('config')
+      const stateTable = await connection.tableName('state')
+      const checks = await examine(connection, configTable, stateTable, session)
+      const decision = event && (await decide(event.content, connection, configTable, stateTable, session))
+      if (decision) checks.push(asCheck(decision))
+      if (options.json) session.print.json({ healthy: isHealthy(checks), checks, ...(decision && { event: decision }) })
+      else {
+        for (const check of checks) show(check, session)
+        if (decision) explain(decision, session)
+      }
+      if (!isHealthy(checks)) throw new UserError('something is not as it must be')
+    })
+}
+
+async function examine(connection: Connection, configTable: string, stateTable: string, { io }: Session): Promise<Check[]> {
+  const { client, endpoint } = connection
+  const table = await connection.configTable()
+  const where = endpoint ?? `DynamoDB in ${await connection.region()}`
+  return [
+    { name: 'connection', status: 'ok', found: `${where}; tables by ${connection.foundBy()}` },
+    await checkTable(client, configTable, 'config'),
+    await checkTable(client, stateTable, 'state'),
+    await checkTimeToLive(client, stateTable, endpoint !== undefined && isLoopback(endpoint)),
+    ...(await checkConfiguration(table)),
+    await checkClients(table),
+    await checkClock(client, configTable, io.clock),
+  ]
+}
+
+function decide(event: unknown, { client }: Connection, configTable: string, tableName: string, session: Session): Promise<EventDecision> {
+  const { clock } = session.io
+  const limiter = new RateLimiter({ store: new DynamoDbStore({ client, tableName }), clock, deadlineMs: 10_000, onStoreError: 'throw' })
+  return decideEvent(event, { client, configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) })
+}
+
+/** Turning a request away is as it must be; not being able to decide is not. */
+function asCheck({ context, logged }: EventDecision): Check {
+  const { reason, allowed, detail } = context
+  const found = `${allowed ? 'allowed' : 'turned away'} (${reason}): ${detail}`
+  if (reason === 'malformed')
+    return { name: 'event', status: 'FAILED', found, remedy: 'it must be what API Gateway sends to a REQUEST authorizer' }
+  if (reason === 'unavailable')
+    return { name: 'event', status: 'FAILED', found: [found, ...logged].join('; '), remedy: 'see the checks above' }
+  return { name: 'event', status: 'ok', found }
+}
+
+function show({ name, status, found, remedy }: Check, { print }: Session): void {
+  print.line(`${print.style(COLOURS[status], status.padEnd(8))}${name}: ${found}`)
+  if (remedy !== undefined) print.line(`        ${print.style('bold', 'do')}: ${remedy}`)
+}
+
+function explain({ request, identity, tier, route, policies, context }: EventDecision, { print }: Session): void {
+  if (request === undefined) return
+  print.table(
+    ['event', ''],
+    [
+      ['request', request],
+      ['identity', identity],
+      ['tier', tier || '-'],
+      ['route', route ?? 'none is configured for it'],
+      ['policies', policies.join(', ') || '-'],
+      ['decided by', context.policy || '-'],
+      ['remaining', context.policy ? `${context.remaining} of ${context.limit}` : '-'],
+    ],
+  )
+}
+
+const isHealthy = (checks: readonly Check[]): boolean => checks.every(({ status }) => status !== 'FAILED')
+
+/** In an object, because an event may be anything. */
+function readEvent(path: string): { readonly content: unknown } {
+  try {
+    return { content: JSON.parse(readFileSync(path, 'utf8')) }
+  } catch (error) {
+    throw new UserError(`${path} cannot be read as JSON: ${(error as Error).message}`)
+  }
+}

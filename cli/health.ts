@@ -1,0 +1,143 @@
+import { DescribeTableCommand, DescribeTimeToLiveCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { Clock } from '../lambda/clock'
+import { STATE_TABLE } from '../lambda/state/state-table'
+import { CONFIG_TABLE, parseClientItem } from '../lambda/tiers/config-items'
+import { isInFile } from '../lambda/tiers/tiers-file'
+import type { ConfigTable } from './config-table'
+import { failureOf, UserError } from './exit'
+import { duration } from './output'
+import { readPolicySet } from './policy-set'
+
+/** One thing looked at. */
+export interface Check {
+  readonly name: string
+  readonly status: 'ok' | 'warning' | 'FAILED'
+  readonly found: string
+  /** What to do about it. */
+  readonly remedy?: string
+}
+
+/** From here on a `Retry-After` is wrong by seconds; and from here on windows are others than everybody else's. */
+const CLOCK_WARNING_MS = 2000
+const CLOCK_FAILURE_MS = 60_000
+
+/** In the absence of `settings`. */
+const USUAL_IDENTITY = ['api-key', 'ip']
+
+/** Does a check, and makes one that failed of what goes wrong meanwhile. */
+async function checked(name: string, remedy: string, look: () => Promise<Omit<Check, 'name'>>): Promise<Check> {
+  try {
+    return { name, ...(await look()) }
+  } catch (error) {
+    return { name, status: 'FAILED', found: failureOf(error).message, remedy }
+  }
+}
+
+/** That a table is there, takes requests, and has the keys that it must have. */
+export function checkTable(client: Pick<DynamoDBClient, 'send'>, tableName: string, kind: 'config' | 'state'): Promise<Check> {
+  const option = kind === 'config' ? '--table' : '--state-table'
+  const wanted = kind === 'config' ? [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey] : [STATE_TABLE.partitionKey]
+  const remedy = `name it with ${option}, deploy the stack, or allow dynamodb:DescribeTable`
+  return checked(`${kind} table`, remedy, async () => {
+    const { Table } = await client.send(new DescribeTableCommand({ TableName: tableName })).catch((error) => {
+      throw error.name === 'ResourceNotFoundException' ? new UserError(`there is no table ${tableName}`) : error
+    })
+    const keys = (Table?.KeySchema ?? []).map(({ AttributeName }) => AttributeName)
+    if (keys.join() !== wanted.join()) {
+      return {
+        status: 'FAILED',
+        found: `${tableName} has the keys ${keys.join(', ')}, not ${wanted.join(', ')}`,
+        remedy: 'it is another table: see the outputs of the stack',
+      }
+    }
+    if (Table?.TableStatus !== 'ACTIVE')
+      return { status: 'FAILED', found: `${tableName} is ${Table?.TableStatus}`, remedy: 'wait until it is ACTIVE' }
+    return { status: 'ok', found: `${tableName} is reached` }
+  })
+}
+
+/**
+ * That state which no longer matters is deleted.
+ *
+ * @param own whether this is a DynamoDB on one's own machine, of which some have no TTL and none has to last.
+ */
+export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName: string, own: boolean): Promise<Check> {
+  const attribute = STATE_TABLE.timeToLiveAttribute
+  const remedy = `switch TTL on, on attribute ${attribute}; without it the table grows with everybody who ever called`
+  return checked('time to live', remedy, async () => {
+    const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName: tableName })).catch((error) => {
+      if (own && /UnknownOperation|NotImplemented|ValidationException/.test(error.name)) return { TimeToLiveDescription: undefined }
+      throw error
+    })
+    const { TimeToLiveStatus = 'DISABLED', AttributeName } = TimeToLiveDescription ?? {}
+    if (TimeToLiveStatus.startsWith('ENABL') && AttributeName === attribute) return { status: 'ok', found: `on, by attribute ${attribute}` }
+    const found = `${TimeToLiveStatus}${AttributeName ? `, by attribute ${AttributeName}` : ''}`
+    return own ? { status: 'warning', found, remedy: 'nothing, on a DynamoDB of your own' } : { status: 'FAILED', found, remedy }
+  })
+}
+
+/** That tiers, routes and settings are as the authorizer takes them, and in which order it looks for identities. */
+export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
+  const remedy = 'sluice tiers export > tiers.yaml, mend what the sentences name, sluice tiers apply tiers.yaml'
+  let identity: unknown
+  const configuration = await checked('configuration', remedy, async () => {
+    const items = (await table.policySet()).map(({ item }) => item)
+    identity = items.find(({ sk }) => sk === 'settings')?.identity
+    if (!items.some(isInFile))
+      return { status: 'FAILED', found: 'the table has no tiers: nothing is counted', remedy: 'sluice tiers apply tiers.yaml' }
+    const { issues, set } = readPolicySet(items)
+    if (issues.length > 0) return { status: 'FAILED', found: issues.join('; '), remedy }
+    return { status: 'ok', found: `${set.tiers.size} tiers, ${set.routes.length} routes` }
+  })
+  const order = Array.isArray(identity) ? identity.map(String) : USUAL_IDENTITY
+  const said = Array.isArray(identity) ? 'as settings say' : 'the usual one, settings say nothing'
+  return [configuration, { name: 'identity', status: 'ok', found: `${order.join(', then ')} (${said})` }]
+}
+
+/** That clients are as the authorizer takes them, and have tiers that exist. */
+export function checkClients(table: ConfigTable): Promise<Check> {
+  return checked('clients', 'allow dynamodb:Scan on the config table', async () => {
+    const tiers = new Set((await table.policySet()).map(({ item: { sk } }) => sk))
+    const clients = await table.clients()
+    const wrong = clients.flatMap(({ item }) => {
+      const issues: string[] = []
+      const client = parseClientItem(item, issues)
+      if (client && !tiers.has(`tier#${client.tier}`)) issues.push(`client "${client.id}" has tier "${client.tier}", which does not exist`)
+      return issues
+    })
+    if (wrong.length === 0) return { status: 'ok', found: `${clients.length} credentials` }
+    const more = wrong.length > 5 ? `; and ${wrong.length - 5} more` : ''
+    return { status: 'FAILED', found: wrong.slice(0, 5).join('; ') + more, remedy: 'sluice clients set ID --tier NAME' }
+  })
+}
+
+/** That this machine's clock and the service's agree: from the `Date` of an answer, which tells whole seconds. */
+export async function checkClock(client: DynamoDBClient, tableName: string, clock: Clock): Promise<Check> {
+  return checked('clock', 'see what is said of the tables', async () => {
+    let skewMs: number | undefined
+    const name = 'sluiceClock'
+    client.middlewareStack.add(
+      (next) => async (args) => {
+        const sentAt = clock()
+        const result = await next(args)
+        const { headers = {} } = result.response as { readonly headers?: Readonly<Record<string, string>> }
+        const date = Date.parse(headers.date ?? '')
+        // The service wrote it between sending and receiving, some time within that second.
+        if (!Number.isNaN(date)) skewMs = date < sentAt - 1000 ? date + 1000 - sentAt : Math.max(0, date - clock())
+        return result
+      },
+      { step: 'deserialize', name },
+    )
+    try {
+      await client.send(new DescribeTableCommand({ TableName: tableName }))
+    } finally {
+      client.middlewareStack.remove(name)
+    }
+    if (skewMs === undefined)
+      return { status: 'warning', found: 'the service does not tell the time', remedy: 'nothing, on a DynamoDB of your own' }
+    const off = Math.abs(skewMs)
+    if (off < CLOCK_WARNING_MS) return { status: 'ok', found: 'agrees with the service' }
+    const found = `${duration(off)} ${skewMs < 0 ? 'ahead of' : 'behind'} the service`
+    return { status: off < CLOCK_FAILURE_MS ? 'warning' : 'FAILED', found, remedy: 'set this machine’s clock; usage and peek go by it' }
+  })
+}

@@ -1,0 +1,130 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkTimeToLive } from '../../cli/health'
+import { dynoxideBinary } from '../../local/engines/dynoxide'
+import { type Deployment, deploy, TIERS } from './command-line'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let at: Deployment
+beforeEach(async () => {
+  at = await deploy('dynalite')
+  await at.put(...TIERS)
+})
+afterEach(async () => at?.close())
+
+const statuses = async (...args: string[]): Promise<Record<string, string>> => {
+  const { out } = await at.sluice(['doctor', '--json', ...args])
+  return Object.fromEntries(JSON.parse(out).checks.map(({ name, status }: { name: string; status: string }) => [name, status]))
+}
+
+const HEALTHY = {
+  connection: 'ok',
+  'config table': 'ok',
+  'state table': 'ok',
+  'time to live': 'warning', // dynalite has none
+  configuration: 'ok',
+  identity: 'ok',
+  clients: 'ok',
+  clock: 'ok',
+}
+
+describe('the doctor', () => {
+  it('finds nothing where everything is as it must be', async () => {
+    expect(await statuses()).toEqual(HEALTHY)
+    const { code, out, err } = await at.sluice(['doctor'])
+    expect([code, err]).toEqual([0, ''])
+    expect(out).toContain('ok      configuration: 3 tiers, 0 routes\n')
+    expect(out).toContain('ok      identity: api-key, then ip (the usual one, settings say nothing)\n')
+    expect(out).toMatch(/^warning time to live: DISABLED\n {8}do: nothing, on a DynamoDB of your own$/m)
+  })
+
+  const withTtl = dynoxideBinary() === undefined ? it.skip : it
+  withTtl('sees time to live where the engine has it', async () => {
+    const other = await deploy('dynoxide')
+    try {
+      expect((await other.sluice(['doctor'])).out).toContain('ok      time to live: on, by attribute')
+      const wrong = await other.sluice(['doctor', '--state-table', 'sluice-config'])
+      expect(wrong.out).toMatch(/^warning time to live: DISABLED$/m)
+      expect(await checkTimeToLive(other.client, 'sluice-config', false)).toMatchObject({ status: 'FAILED', found: 'DISABLED' })
+    } finally {
+      await other.close()
+    }
+  })
+
+  it('fails for what is wrong, and says all of it', async () => {
+    await at.put({ pk: 'policy-set', sk: 'tier#bad', policies: [{ name: 'a', limit: 0, window: '1m' }] })
+    await at.put({ pk: 'policy-set', sk: 'settings', identity: ['user', 'ip'] }, { pk: 'client#1', sk: 'client', id: 'acme', tier: 'gold' })
+    const { code, out, err } = await at.sluice(['doctor'])
+    expect([code, err]).toEqual([1, 'something is not as it must be\n'])
+    expect(out).toMatch(/^FAILED {2}configuration: limit must be a positive integer, got 0 .*\n {8}do: sluice tiers export/m)
+    expect(out).toContain('FAILED  clients: client "acme" has tier "gold", which does not exist\n')
+    expect(out).toContain('ok      identity: user, then ip (as settings say)\n')
+  })
+
+  it('fails for tables that are not there, that are others, or that are empty', async () => {
+    expect(await statuses('--state-table', 'nowhere')).toEqual({ ...HEALTHY, 'state table': 'FAILED', 'time to live': 'FAILED' })
+    expect(await statuses('--table', 'sluice-state')).toMatchObject({
+      'config table': 'FAILED',
+      configuration: 'FAILED',
+      'state table': 'ok',
+    })
+    const empty = await deploy('dynalite')
+    const { code, out } = await empty.sluice(['doctor'])
+    expect([code, out]).toEqual([1, expect.stringContaining('FAILED  configuration: the table has no tiers: nothing is counted\n')])
+    await empty.close()
+  })
+
+  it.each([
+    [-90_000, 'FAILED', 'behind'],
+    [-10_000, 'warning', 'behind'],
+    [10_000, 'warning', 'ahead of'],
+    [90_000, 'FAILED', 'ahead of'],
+  ])('tells a clock that is %d ms off', async (off, status, word) => {
+    const { out } = await at.sluice(['doctor', '--json'], { now: Date.now() + off })
+    const clock = JSON.parse(out).checks.find(({ name }: { name: string }) => name === 'clock')
+    expect(clock).toMatchObject({ status, found: expect.stringContaining(`${word} the service`) })
+  })
+})
+
+describe('an event', () => {
+  const event = (headers: Record<string, string>, path = '/hello', method = 'GET') => {
+    const file = join(folder, 'event.json')
+    const requestContext = { identity: { sourceIp: '203.0.113.7' } }
+    const methodArn = 'arn:aws:execute-api:us-east-1:123456789012:a/prod/GET/hello'
+    writeFileSync(file, JSON.stringify({ type: 'REQUEST', methodArn, httpMethod: method, path, resource: path, headers, requestContext }))
+    return file
+  }
+  const decide = async (file: string) => (await at.json(['doctor', '--event', file])).event
+
+  it('is decided as the authorizer would, with the reasons, and charged to nobody', async () => {
+    await at.put({ pk: 'policy-set', sk: 'route#GET /search', policies: [{ name: 'search', limit: 1, window: '1s' }] })
+    const { apiKey } = await at.json(['clients', 'create', 'acme', '--tier', 'free'])
+    for (let i = 0; i < 2; i++) {
+      expect(await decide(event({ 'X-Api-Key': apiKey }, '/search'))).toMatchObject({
+        request: 'GET /search',
+        identity: 'client acme, by its API key',
+        tier: 'free',
+        route: 'GET /search',
+        policies: ['search', 'per-minute', 'per-day'],
+        context: { allowed: true, policy: 'search', remaining: 0 },
+      })
+    }
+    expect(await decide(event({}))).toMatchObject({ identity: 'address 203.0.113.7', tier: 'anonymous', policies: ['per-minute'] })
+    const { out } = await at.sluice(['doctor', '--event', event({ 'X-Api-Key': 'made up' })])
+    expect(out).toMatch(/^ok {6}event: allowed \(ok\): 19 of 20 units are left in the policy per-minute\.$/m)
+    expect(out).toMatch(/^identity +address 203\.0\.113\.7, for its API key is not known$/m)
+    expect(out).toMatch(/^route +none is configured for it$/m)
+    expect(out).not.toContain('made up')
+  })
+
+  it('that is none, or no file, is a failure', async () => {
+    const file = join(folder, 'none.json')
+    writeFileSync(file, '7')
+    const { code, out } = await at.sluice(['doctor', '--event', file])
+    expect([code, out]).toEqual([1, expect.stringContaining('FAILED  event: turned away (malformed)')])
+    expect((await at.sluice(['doctor', '--event', join(folder, 'nowhere')])).err).toContain('nowhere cannot be read as JSON: ENOENT')
+  })
+})

@@ -1,0 +1,153 @@
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import type { Command } from 'commander'
+import { examplesOf, Session } from '../../cli/command'
+import { completionScript, SHELLS } from '../../cli/completion'
+import { Interrupts } from '../../cli/io'
+import { duration, Printer } from '../../cli/output'
+import { buildProgram } from '../../cli/program'
+import { reference } from '../../cli/reference'
+import { deploy, sluice, TIERS } from './command-line'
+
+const nowhere = { write: () => true }
+const io = { stdin: new PassThrough(), stdout: nowhere, stderr: nowhere, env: {}, clock: Date.now, interrupts: new Interrupts() }
+const program = buildProgram(new Session(io, '1.2.3'))
+const leavesOf = (command: Command): Command[] => (command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf))
+const leaves = leavesOf(program)
+
+const ALL = [
+  ...['tiers list', 'tiers get', 'tiers validate', 'tiers diff', 'tiers apply', 'tiers export'],
+  ...['clients create', 'clients get', 'clients list', 'clients set', 'clients rotate-key', 'clients disable', 'clients delete'],
+  ...['block add', 'block remove', 'block list', 'usage', 'peek', 'refund', 'reset', 'doctor', 'completion'],
+]
+const nameOf = (command: Command): string => [command.parent?.parent ? command.parent.name() : '', command.name()].join(' ').trim()
+
+describe('every command', () => {
+  it('is there', () => {
+    expect(leaves.map(nameOf)).toEqual(ALL)
+  })
+
+  it.each(leaves.map((leaf) => [nameOf(leaf), leaf] as const))('%s has --help with examples of itself', async (name, leaf) => {
+    const { code, out, err } = await sluice([...name.split(' '), '--help'])
+    expect([code, err]).toEqual([0, ''])
+    expect(examplesOf(leaf).length).toBeGreaterThan(0)
+    for (const example of examplesOf(leaf)) {
+      expect(out).toContain(`$ ${example}`)
+      expect(example).toContain(`sluice ${name}`)
+    }
+  })
+
+  it('stands in docs/cli.md as it is', () => {
+    const docs = readFileSync(join(__dirname, '../../docs/cli.md'), 'utf8')
+    expect(docs).toBe(reference(program)) // npm run docs:cli
+    for (const name of ALL) expect(docs).toMatch(new RegExp(`^##+ ${name}( |$)`, 'm'))
+  })
+})
+
+describe('the command line', () => {
+  it.each([
+    [['tier', 'list'], "error: unknown command 'tier'\n(Did you mean tiers?)\n"],
+    [['tiers', 'list', '--jsn'], "error: unknown option '--jsn'\n(Did you mean --json?)\n"],
+    [['tiers', 'get'], "error: missing required argument 'name'\n"],
+    [
+      ['completion', 'tcsh'],
+      "error: command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.\n",
+    ],
+    [['tiers', 'list', '--endpoint', 'localhost:8000'], '--endpoint must be a URL such as http://localhost:8000, got "localhost:8000"\n'],
+  ])('%j is the user’s mistake', async (args, err) => {
+    expect(await sluice(args)).toEqual({ code: 1, out: '', err })
+  })
+
+  it('tells its version', async () => {
+    expect(await sluice(['--version'])).toEqual({ code: 0, out: '1.2.3\n', err: '' })
+  })
+
+  it('tells a table that is not there, and a service that is not, apart', async () => {
+    const at = await deploy('dynalite')
+    const missing = await at.sluice(['tiers', 'list', '--table', 'nowhere'])
+    const noState = await at.sluice(['usage', 'global', '--state-table', 'nowhere'])
+    await at.put(...TIERS)
+    const state = await at.sluice(['usage', 'ip:1.2.3.4', '--state-table', 'nowhere'])
+    await at.close()
+    expect(missing).toEqual({
+      code: 1,
+      out: '',
+      err: 'there is no table "nowhere" here: name it with --table or SLUICE_CONFIG_TABLE, or say --stack\n',
+    })
+    expect(noState.err).toBe('global is held to no policies\n')
+    expect(state).toEqual({ code: 1, out: '', err: 'there is no table "nowhere" here: name it with --state-table or SLUICE_STATE_TABLE\n' })
+    const away = await at.sluice(['tiers', 'list'])
+    expect([away.code, away.err]).toEqual([2, expect.stringMatching(/^the service failed: connect ECONNREFUSED .*\n$/)])
+  })
+
+  it('is coloured on a terminal only, and not with NO_COLOR', async () => {
+    const at = await deploy('dynalite')
+    await at.put(...TIERS)
+    const usage = (situation: object) => at.sluice(['usage', 'ip:1.2.3.4'], situation)
+    expect((await usage({ terminal: true })).out).toContain('\u001b[1mpolicy')
+    for (const plain of [{}, { terminal: true, env: { NO_COLOR: '1' } }, { terminal: true, env: { TERM: 'dumb' } }]) {
+      expect((await usage(plain)).out).not.toContain('\u001b')
+    }
+    await at.put({ pk: 'client#1', sk: 'client', id: 'evil\u001b[2J', tier: 'free' })
+    expect((await at.sluice(['clients', 'list'])).out).toContain('evil�[2J')
+    await at.close()
+  })
+})
+
+describe('completion', () => {
+  const complete = (line: string) => {
+    const words = line.split(' ')
+    const script = `${completionScript(program, 'bash')}
+      COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _sluice; printf '%s\\n' "\${COMPREPLY[@]}"`
+    return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim().split('\n').sort()
+  }
+
+  it.each([
+    ['sluice cl', ['clients']],
+    ['sluice clients re', ['']],
+    ['sluice clients ro', ['rotate-key']],
+    ['sluice clients rotate-key acme --g', ['--grace']],
+    [
+      'sluice tiers apply tiers.yaml --',
+      ['--endpoint', '--force', '--help', '--json', '--prune', '--region', '--stack', '--state-table', '--table', '--yes'],
+    ],
+    ['sluice tiers ', ['--help', 'apply', 'diff', 'export', 'get', 'list', 'validate']],
+  ])('in bash of "%s" is %j', (line, words) => {
+    expect(complete(line)).toEqual(words)
+  })
+
+  it.each(SHELLS)('for %s has every command and option', (shell) => {
+    const script = completionScript(program, shell)
+    for (const word of ALL.flatMap((name) => name.split(' '))) expect(script).toContain(word)
+    for (const { long } of leaves.flatMap(({ options }) => options)) expect(script).toContain(long!.slice(2))
+  })
+})
+
+describe('a duration for people', () => {
+  it.each([
+    [0, '-'],
+    [1, '1 s'],
+    [59_001, '1 min'],
+    [90_000, '1 min 30 s'],
+    [3_600_000 * 25 + 61_000, '1 d 1 h'],
+    [Infinity, 'never'],
+  ])('of %d ms is %s', (ms, text) => {
+    expect(duration(ms)).toBe(text)
+  })
+})
+
+describe('a bar', () => {
+  const { bar } = { bar: (used: number, whole: number) => new Printer({ ...io, stdout: nowhere }).bar(used, whole, 4) }
+  it.each([
+    [0, 4, '░░░░'],
+    [1, 100, '█░░░'],
+    [99, 100, '███░'],
+    [100, 100, '████'],
+    [120, 100, '████'],
+    [0, 0, '░░░░'],
+  ])('for %d of %d is %s', (used, whole, text) => {
+    expect(bar(used, whole)).toBe(text)
+  })
+})
