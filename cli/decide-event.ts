@@ -1,15 +1,16 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { makeAuthorizer } from '../lambda/authorize'
 import type { Clock } from '../lambda/clock'
-import { apiKeyFrom } from '../lambda/identity/api-key'
+import { lazyVerifiers } from '../lambda/identity/load-verifier'
+import { Sources } from '../lambda/identity/sources'
 import type { RateLimiter } from '../lambda/limiter/rate-limiter'
-import type { PolicySet, Route, Tier } from '../lambda/policies/tiers'
+import type { Route, Tier } from '../lambda/policies/tiers'
 import type { AuthorizerContext } from '../lambda/responses/context'
 import { fromEvent } from '../lambda/responses/request'
+import type { Client } from '../lambda/tiers/client-item'
 import { Clients } from '../lambda/tiers/clients'
-import type { Client } from '../lambda/tiers/config-items'
 import { Plans } from '../lambda/tiers/plans'
-import { PolicySets } from '../lambda/tiers/policy-sets'
+import { type Configuration, PolicySets } from '../lambda/tiers/policy-sets'
 
 /** What the authorizer would answer to an event, and why. */
 export interface EventDecision {
@@ -19,9 +20,10 @@ export interface EventDecision {
   readonly tier: string
   /** The configured route that is for it. */
   readonly route: string | undefined
-  /** Names of what it is held to, the caller's and then the address's. */
+  /** Names of what it is held to, in the order of evaluation. */
   readonly policies: readonly string[]
-  readonly context: AuthorizerContext
+  /** What the backend would be told; `undefined` where the answer is a bare 401. */
+  readonly context: AuthorizerContext | undefined
   /** What the authorizer would log meanwhile. */
   readonly logged: readonly string[]
 }
@@ -34,37 +36,42 @@ export interface Deciding {
   readonly ipv6Prefix: number
 }
 
+const DEADLINE_MS = 10_000
+
 /** Asks the real authorizer about an event, with a limiter that looks and does not charge. */
 export async function decideEvent(event: unknown, { client, configTable, limiter, clock, ipv6Prefix }: Deciding): Promise<EventDecision> {
   const logged: string[] = []
   const log = (_level: string, message: string, details: object = {}) => void logged.push(`${message} ${JSON.stringify(details)}`)
-  const reading = { client, tableName: configTable, clock, log, ttlMs: 60_000, deadlineMs: 10_000 }
-  const plans = new ObservedPlans(new PolicySets(reading))
+  const reading = { client, tableName: configTable, clock, log, ttlMs: 60_000, negativeTtlMs: 60_000, deadlineMs: DEADLINE_MS }
+  const plans = new ObservedPlans(log)
   const clients = new Clients(reading)
   let found: Client | undefined
+  let shown: string | undefined
   const authorize = makeAuthorizer({
     limiter: { decide: (charges) => limiter.peek(charges) },
+    configuration: new PolicySets(reading),
     plans,
     clients: {
-      find: async (hash) => {
-        found = await clients.find(hash)
+      find: async (credential) => {
+        shown = credential.includes(':') ? credential.split(':', 1)[0] : 'API key'
+        found = await clients.find(credential)
         return found
       },
     },
+    sources: new Sources(lazyVerifiers(clock), DEADLINE_MS),
     clock,
     log,
     ipv6Prefix,
     allowUndecided: false,
   })
-  const { context } = await authorize(event)
+  const context = await authorize(event).then((answer) => answer.context, ifUnauthorized)
   const request = fromEvent(event)
-  const hasKey = request !== undefined && apiKeyFrom(request.headers) !== undefined
   return {
     request: request && `${request.method} ${request.path}`,
     identity: found
-      ? `client ${found.id}, by its API key`
-      : `address ${request?.sourceIp ?? 'unknown'}${hasKey ? ', for its API key is not known' : ''}`,
-    tier: context.tier,
+      ? `client ${found.id}, by its ${shown}`
+      : `address ${request?.sourceIp ?? 'unknown'}${shown ? `, for its ${shown} is not known` : ''}`,
+    tier: context?.tier ?? plans.tier?.name ?? '',
     route: plans.route?.pattern.text,
     policies: plans.policies,
     context,
@@ -72,15 +79,22 @@ export async function decideEvent(event: unknown, { client, configTable, limiter
   }
 }
 
+/** The one error that the authorizer throws is an answer, 401. */
+function ifUnauthorized(error: unknown): undefined {
+  if (!(error instanceof Error) || error.message !== 'Unauthorized') throw error
+}
+
 /** Remembers which plan was asked for. */
 class ObservedPlans extends Plans {
+  tier: Tier | undefined
   route: Route | undefined
   policies: readonly string[] = []
 
-  override planFor(set: PolicySet, tier: Tier | undefined, route: Route | undefined, known: boolean) {
-    const plan = super.planFor(set, tier, route, known)
+  override planFor(configuration: Configuration, tier: Tier | undefined, route: Route | undefined, client?: Client) {
+    const plan = super.planFor(configuration, tier, route, client)
+    this.tier = tier
     this.route = route
-    this.policies = [...plan.caller, ...plan.address].map(({ name }) => name)
+    this.policies = plan.groups.flatMap(({ policies }) => policies.map(({ name }) => name))
     return plan
   }
 }

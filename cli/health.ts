@@ -1,7 +1,9 @@
 import { DescribeTableCommand, DescribeTimeToLiveCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { Clock } from '../lambda/clock'
+import { DEFAULT_IDENTITY, type SourceSettings } from '../lambda/policies/identity-settings'
 import { STATE_TABLE } from '../lambda/state/state-table'
-import { CONFIG_TABLE, parseClientItem } from '../lambda/tiers/config-items'
+import { parseClientItem } from '../lambda/tiers/client-item'
+import { CONFIG_TABLE } from '../lambda/tiers/config-items'
 import { isInFile } from '../lambda/tiers/tiers-file'
 import type { ConfigTable } from './config-table'
 import { failureOf, UserError } from './exit'
@@ -20,9 +22,6 @@ export interface Check {
 /** From here on a `Retry-After` is wrong by seconds; and from here on windows are others than everybody else's. */
 const CLOCK_WARNING_MS = 2000
 const CLOCK_FAILURE_MS = 60_000
-
-/** In the absence of `settings`. */
-const USUAL_IDENTITY = ['api-key', 'ip']
 
 /** Does a check, and makes one that failed of what goes wrong meanwhile. */
 async function checked(name: string, remedy: string, look: () => Promise<Omit<Check, 'name'>>): Promise<Check> {
@@ -79,19 +78,27 @@ export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName:
 /** That tiers, routes and settings are as the authorizer takes them, and in which order it looks for identities. */
 export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   const remedy = 'sluice tiers export > tiers.yaml, mend what the sentences name, sluice tiers apply tiers.yaml'
-  let identity: unknown
+  let identity = DEFAULT_IDENTITY
   const configuration = await checked('configuration', remedy, async () => {
     const items = (await table.policySet()).map(({ item }) => item)
-    identity = items.find(({ sk }) => sk === 'settings')?.identity
     if (!items.some(isInFile))
       return { status: 'FAILED', found: 'the table has no tiers: nothing is counted', remedy: 'sluice tiers apply tiers.yaml' }
-    const { issues, set } = readPolicySet(items)
+    const { issues, configuration } = readPolicySet(items)
+    const { tiers, routes, settings } = configuration.policies
+    identity = settings.identity
     if (issues.length > 0) return { status: 'FAILED', found: issues.join('; '), remedy }
-    return { status: 'ok', found: `${set.tiers.size} tiers, ${set.routes.length} routes` }
+    return { status: 'ok', found: `${tiers.size} tiers, ${routes.length} routes` }
   })
-  const order = Array.isArray(identity) ? identity.map(String) : USUAL_IDENTITY
-  const said = Array.isArray(identity) ? 'as settings say' : 'the usual one, settings say nothing'
-  return [configuration, { name: 'identity', status: 'ok', found: `${order.join(', then ')} (${said})` }]
+  const order = identity.map(sourceText).join(', then ')
+  const said = identity === DEFAULT_IDENTITY ? 'the usual order, settings say nothing' : 'as settings say'
+  return [configuration, { name: 'identity', status: 'ok', found: `${order} (${said})` }]
+}
+
+/** `header x-user`, `jwt https://issuer.example`, `ip`. */
+function sourceText(settings: SourceSettings): string {
+  if ('name' in settings) return `${settings.source} ${settings.name}`
+  if (settings.source === 'jwt') return `jwt ${settings.issuer}`
+  return settings.source
 }
 
 /** That clients are as the authorizer takes them, and have tiers that exist. */

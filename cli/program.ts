@@ -20,6 +20,7 @@ import { addTiersDiff } from './commands/tiers-diff'
 import { addTiersExport } from './commands/tiers-export'
 import { addTiersGet } from './commands/tiers-get'
 import { addTiersList } from './commands/tiers-list'
+import { addTiersSchema } from './commands/tiers-schema'
 import { addTiersValidate } from './commands/tiers-validate'
 import { addUsage } from './commands/usage'
 
@@ -27,7 +28,7 @@ const GROUPS = [
   {
     name: 'tiers',
     description: 'Tiers, routes and their policies.',
-    commands: [addTiersList, addTiersGet, addTiersValidate, addTiersDiff, addTiersApply, addTiersExport],
+    commands: [addTiersList, addTiersGet, addTiersValidate, addTiersDiff, addTiersApply, addTiersExport, addTiersSchema],
   },
   {
     name: 'clients',

@@ -1,28 +1,33 @@
 import type { EpochMs } from '../lambda/clock'
 import { printed } from '../lambda/errors'
 import { clientIpKey } from '../lambda/identity/client-ip'
-import { type CompiledPolicy, compile, distinct } from '../lambda/limiter/compiled-policy'
+import { type CompiledPolicy, distinct } from '../lambda/limiter/compiled-policy'
 import { subjectKey } from '../lambda/limiter/subject-key'
-import { ANONYMOUS, type Route, routeOf, type Tier, type TierPolicy } from '../lambda/policies/tiers'
-import { tierKey } from '../lambda/tiers/config-items'
+import { routeOf } from '../lambda/policies/policy-set'
+import { ANONYMOUS, type Route, type Tier } from '../lambda/policies/tiers'
+import { type Asking, subjectOf } from '../lambda/subjects'
+import { type Client, parseClientItem } from '../lambda/tiers/client-item'
 import { Plans } from '../lambda/tiers/plans'
+import type { Configuration } from '../lambda/tiers/policy-sets'
 import type { PolicySetItem } from '../lambda/tiers/tiers-file'
 import { stateOf } from './client-records'
 import type { ConfigTable } from './config-table'
 import { UserError } from './exit'
-import { type ReadSet, readPolicySet } from './policy-set'
+import { readPolicySet } from './policy-set'
 
 /** Somebody who is counted, and by what. */
 export interface Subject {
-  /** `client:acme`, `ip:203.0.113.7`, `global`. */
+  /** `client:acme`, `user:42`, `ip:203.0.113.7`, `global`, `route:GET /export`. */
   readonly name: string
   /** Where its state is. */
   readonly key: string
-  /** `undefined` for `global`. */
+  /** `undefined` for those who have none, such as `global`. */
   readonly tier: Tier | undefined
+  /** The record of a client, for its own numbers. */
+  readonly client: Client | undefined
   /** What its requests meet, where its record says more than that it is a client. */
   readonly remark: string | undefined
-  readonly read: ReadSet
+  readonly configuration: Configuration
 }
 
 /** A policy as it counts one subject. */
@@ -37,11 +42,18 @@ export interface Counted {
 /** Requests that no configured route is for. */
 const OTHER_ROUTES = 'other routes'
 
+/** An address of nobody, for requests of whom another subject is looked at. */
+const ELSEWHERE = 'ip:elsewhere'
+
+const KINDS = /^(client|user|ip|route|header|claim):(.*)$/s
+const WANTED = "a client's id, client:…, user:…, ip:…, global, route:…, header:<name>=<value> or claim:<name>=<value>"
+
 /**
- * Finds out who is meant: a client's id, or spelled out `client:acme`, `user:42`, `ip:203.0.113.7`, `global`.
+ * Finds out who is meant: a client's id, or spelled out `client:acme`, `user:42`, `ip:203.0.113.7`, `global`, `route:GET /export`,
+ * `header:x-tenant=north`, `claim:org=acme`.
  *
  * @param tier to take for one whom the config table knows nothing of; wins over its record.
- * @param ipv6Prefix bits of an IPv6 address that tell callers apart.
+ * @param ipv6Prefix bits of an IPv6 address that tell callers apart, where the settings say nothing.
  */
 export async function findSubject(
   text: string,
@@ -51,83 +63,82 @@ export async function findSubject(
   now: EpochMs,
 ): Promise<Subject> {
   const items = (await table.policySet()).map(({ item }) => item)
-  if (text === 'global') return subject(text, items, undefined)
-  const [, kind = 'client', rest] = /^(client|user|ip):(.*)$/s.exec(text) ?? []
-  const id = rest ?? text
-  if (id === '') throw new UserError(`a subject must be a client's id, client:…, user:…, ip:… or global, got ${printed(text)}`)
+  if (text === 'global') return subject(text, items, tier)
+  const [, kind = 'client', id = text] = KINDS.exec(text) ?? []
+  if (id === '') throw new UserError(`a subject must be ${WANTED}, got ${printed(text)}`)
+  const { settings } = readPolicySet(items).configuration.policies
   if (kind === 'ip') {
-    const address = clientIpKey(id, ipv6Prefix)
+    const rules = settings.identity.find((one) => one.source === 'ip')
+    const address = clientIpKey(id, rules?.ipv6Prefix ?? ipv6Prefix)
     if (address === undefined) throw new UserError(`an address must be such as ip:203.0.113.7, got ${printed(text)}`)
     return subject(`ip:${address}`, items, tier ?? ANONYMOUS)
   }
+  if (kind !== 'client' && kind !== 'user') return subject(`${kind}:${id}`, items, tier)
   const record = kind === 'client' ? (await table.clients(id))[0]?.item : undefined
-  const found = tier ?? record?.tier ?? settingsOf(items).defaultTier
+  const found = tier ?? record?.tier ?? settings.defaultTier
   if (typeof found !== 'string') {
     throw new UserError(`there is no client ${printed(id)}: say with --tier which tier to take, or ip:… for an address`)
   }
   const state = record && stateOf(record, now)
-  return subject(`${kind}:${id}`, withOverrides(items, found, record?.overrides), found, state === 'active' ? undefined : state)
+  return subject(`${kind}:${id}`, items, found, record && parseClientItem(record, []), state === 'active' ? undefined : state)
 }
 
 /** Every policy that counts the subject, those by route once for each route that is configured. */
-export function countedOf({ name, tier, read }: Subject): Counted[] {
-  const counted = (policy: TierPolicy, route: Route | undefined): Counted => {
-    const scope = policy.by.perRoute ? route?.pattern.text : ''
-    const shown = policy.by.perRoute ? (route?.pattern.text ?? OTHER_ROUTES) : undefined
-    return { policy: policy.name, route: shown, compiled: compile(policy, scope) }
+export function countedOf(one: Subject): Counted[] {
+  const byCode = new Map<string, Counted>()
+  for (const route of [undefined, ...one.configuration.policies.routes]) {
+    for (const compiled of countedOn(one, route).policies) {
+      const counted = { policy: compiled.name, route: routeShown(one, compiled.name, route), compiled }
+      if (!byCode.has(compiled.code)) byCode.set(compiled.code, counted)
+    }
   }
-  const all = tier
-    ? [undefined, ...read.set.routes].flatMap((route) =>
-        [...tier.policies, ...(route?.policies ?? [])].filter(countsSubject(name, tier)).map((policy) => counted(policy, route)),
-      )
-    : read.global.map((policy): Counted => ({ policy: policy.name, route: undefined, compiled: compile(policy) }))
-  const byCode = new Map(all.map((one) => [one.compiled.code, one]))
-  return [...byCode].map(([code, one]) => ({ ...one, compiled: { ...one.compiled, name: `${one.policy} ${code}` } }))
+  return [...byCode].map(([code, counted]) => ({ ...counted, compiled: { ...counted.compiled, name: `${counted.policy} ${code}` } }))
 }
 
 /** What one request of the subject is held to, as the authorizer works it out. */
-export function planOf(
-  { name, tier, read }: Subject,
-  request: string | undefined,
-): { readonly policies: readonly CompiledPolicy[]; readonly cost: number } {
-  if (!tier) return { policies: distinct(read.global.map((policy) => compile(policy))), cost: 1 }
+export function planOf(one: Subject, request: string | undefined): { readonly policies: readonly CompiledPolicy[]; readonly cost: number } {
   const [, method = 'GET', path] = /^(?:([A-Za-z]+) +)?(\/\S*)$/.exec(request ?? '/') ?? []
   if (path === undefined) throw new UserError(`--route must be a method and a path such as "GET /search", got ${printed(request)}`)
-  const route = request === undefined ? undefined : routeOf(read.set, method.toUpperCase(), path)
-  const known = !isUnknown(name, tier)
-  const plan = new Plans({ current: async () => read.set }).planFor(read.set, tier, route, known)
-  return { policies: known && name.startsWith('ip:') ? plan.address : plan.caller, cost: plan.cost }
+  const route = request === undefined ? undefined : routeOf(one.configuration.policies, method.toUpperCase(), path)
+  return countedOn(one, route)
 }
 
-/** An address of somebody without a tier of their own is counted by all policies, a client's address only by those that say so. */
-const isUnknown = (name: string, tier: Tier): boolean => name.startsWith('ip:') && tier.name === ANONYMOUS
+/** The policies by which a request for a route counts the subject, in the order of evaluation. */
+function countedOn({ name, tier, client, configuration }: Subject, route: Route | undefined) {
+  const plan = new Plans(() => {}).planFor(configuration, tier, route, client)
+  const asking = requestOf(name, tier, route)
+  const groups = plan.groups.filter(({ who }) => subjectOf(who, asking) === name)
+  return { policies: distinct(groups.flatMap(({ policies }) => policies)), cost: plan.cost }
+}
 
-const countsSubject =
-  (name: string, tier: Tier) =>
-  ({ by }: TierPolicy): boolean =>
-    isUnknown(name, tier) || by.subject === (name.startsWith('ip:') ? 'ip' : 'client')
-
-function subject(name: string, items: readonly PolicySetItem[], tierName: string | undefined, remark?: string): Subject {
-  const read = readPolicySet(items)
-  const tier = tierName === undefined ? undefined : read.set.tiers.get(tierName)
-  if (tierName !== undefined && !tier) {
-    throw new UserError(
-      `there is no valid tier ${printed(tierName)} for ${name}: known are ${[...read.set.tiers.keys()].join(', ') || 'none'}`,
-    )
+/** A request of which this is a subject, and of nobody else who is known. */
+function requestOf(name: string, tier: Tier | undefined, route: Route | undefined): Asking {
+  const [, kind = name, rest = ''] = KINDS.exec(name) ?? []
+  const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(rest) ?? []
+  const isStranger = kind === 'ip' && tier?.name === ANONYMOUS
+  const isCaller = kind === 'client' || kind === 'user' || isStranger
+  return {
+    caller: isCaller ? name : 'client:elsewhere',
+    user: isCaller ? name : 'user:elsewhere',
+    address: kind === 'ip' ? name : ELSEWHERE,
+    headers: new Map(kind === 'header' ? [[key, value]] : []),
+    claims: kind === 'claim' ? { [key]: value } : {},
+    route: route?.pattern.text,
   }
-  return { name, key: subjectKey(name), tier, remark, read }
 }
 
-/** The tier's item with a client's own limits in place of the tier's. */
-function withOverrides(items: readonly PolicySetItem[], tier: string, overrides: unknown): readonly PolicySetItem[] {
-  if (typeof overrides !== 'object' || overrides === null) return items
-  const own = overrides as Readonly<Record<string, object | undefined>>
-  const overridden = (policy: { readonly name?: unknown }) =>
-    typeof policy?.name === 'string' && Object.hasOwn(own, policy.name) ? { ...policy, ...own[policy.name] } : policy
-  return items.map((item) =>
-    item.sk === tierKey(tier).sk && Array.isArray(item.policies) ? { ...item, policies: item.policies.map(overridden) } : item,
-  )
+/** The route that a policy counts apart, in words; `undefined` for one that counts all routes together. */
+function routeShown({ tier, configuration: { policies } }: Subject, name: string, route: Route | undefined): string | undefined {
+  const policy = [...policies.global, ...(route?.policies ?? []), ...(tier?.policies ?? [])].find((one) => one.name === name)
+  return policy?.by.perRoute && policy.by.who.length > 0 ? (route?.pattern.text ?? OTHER_ROUTES) : undefined
 }
 
-const settingsOf = (items: readonly PolicySetItem[]): PolicySetItem | Record<string, undefined> =>
-  items.find(({ sk }) => sk === 'settings') ?? {}
+function subject(name: string, items: readonly PolicySetItem[], tierName: string | undefined, client?: Client, remark?: string): Subject {
+  const { configuration } = readPolicySet(items)
+  const { tiers } = configuration.policies
+  const tier = tierName === undefined ? undefined : tiers.get(tierName)
+  if (tierName !== undefined && !tier) {
+    throw new UserError(`there is no valid tier ${printed(tierName)} for ${name}: known are ${[...tiers.keys()].join(', ') || 'none'}`)
+  }
+  return { name, key: subjectKey(name), tier, client, remark, configuration }
+}

@@ -1,8 +1,8 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { Document, isCollection, isMap, isSeq, parseDocument, visit } from 'yaml'
+import { parseTiersFile } from '../lambda/policies/policy-set'
 import type { TiersFile } from '../lambda/tiers/tiers-file'
 import { failureOf, UserError } from './exit'
-import { checkTiersFile } from './policy-set'
 
 /**
  * Reads and checks a tiers file, YAML or JSON.
@@ -17,7 +17,7 @@ export function readTiersFile(path: string): TiersFile {
   if (typeof file !== 'object' || file === null || Array.isArray(file))
     throw new UserError(`${path}: it must have tiers by name under "tiers"`)
   checkExported((file as { exported?: unknown }).exported, path)
-  checkTiersFile(file as TiersFile, path)
+  parseTiersFile(file, path)
   return file as TiersFile
 }
 

@@ -63,6 +63,7 @@ function decide(event: unknown, { client }: Connection, configTable: string, tab
 
 /** Turning a request away is as it must be; not being able to decide is not. */
 function asCheck({ context, logged }: EventDecision): Check {
+  if (!context) return { name: 'event', status: 'ok', found: 'turned away (unauthorized): 401, this request needs valid credentials' }
   const { reason, allowed, detail } = context
   const found = `${allowed ? 'allowed' : 'turned away'} (${reason}): ${detail}`
   if (reason === 'malformed')
@@ -87,8 +88,8 @@ function explain({ request, identity, tier, route, policies, context }: EventDec
       ['tier', tier || '-'],
       ['route', route ?? 'none is configured for it'],
       ['policies', policies.join(', ') || '-'],
-      ['decided by', context.policy || '-'],
-      ['remaining', context.policy ? `${context.remaining} of ${context.limit}` : '-'],
+      ['decided by', context?.policy || '-'],
+      ['remaining', context?.policy ? `${context.remaining} of ${context.limit}` : '-'],
     ],
   )
 }

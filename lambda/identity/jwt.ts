@@ -19,12 +19,8 @@ export const jwtSource = (settings: JwtSettings, verifier: TokenVerifier, deadli
     const caller = callerFrom(verified.claims, settings)
     if (!caller) return { kind: 'rejected' }
     const { user, client, tier } = caller
-    return {
-      kind: 'claim',
-      caller: client === undefined ? `user:${user}` : `client:${client}`,
-      user: `user:${user}`,
-      tier,
-      claims: verified.claims,
-    }
+    const name = client === undefined ? `user:${user}` : `client:${client}`
+    const credential = settings.lookup ? name : undefined
+    return { kind: 'claim', caller: name, user: `user:${user}`, tier, claims: verified.claims, credential }
   },
 })

@@ -33,7 +33,7 @@ export type Answer =
 interface Claim {
   readonly kind: 'claim'
   /**
-   * Where the config table has what is known of the caller: the hash of an API key, or `<source>:<value>`. Without one, nothing is looked up.
+   * Where the config table has what is known of the caller: the hash of an API key, or `<kind>:<value>`. Without one, nothing is looked up.
    */
   readonly credential?: string
   /** The caller by what the source knows itself, such as `user:42`. Without it the caller is whoever the config table has, or nobody. */

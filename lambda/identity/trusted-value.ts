@@ -19,7 +19,8 @@ export const trustedValueSource = ({ source, name, as, tier, lookup }: TrustedVa
   claim(request) {
     const value = VALUES[source](request).get(name)?.trim()
     if (!isIdentity(value) || value.includes(',')) return NOBODY
-    return { kind: 'claim', caller: `${as}:${value}`, tier, ...(lookup && { credential: `${source}:${name}:${value}` }) }
+    const caller = `${as}:${value}`
+    return { kind: 'claim', caller, tier, ...(lookup && { credential: caller }) }
   },
 })
 

@@ -25,6 +25,8 @@ export interface JwtSettingsInput {
    * DynamoDB: fine where nobody has two of its roles.
    */
   readonly tiersByRole?: Readonly<Record<string, string>> | readonly RoleTier[]
+  /** Whether the config table may know more of the caller, under `client#user:<user>` or `client#client:<client>`. @default false */
+  readonly lookup?: boolean
 }
 
 /** Who has this role is held to this tier. */
@@ -49,6 +51,7 @@ export interface JwtSettings {
   readonly rolesClaim?: string
   /** The first that applies wins. */
   readonly tiersByRole: readonly RoleTier[]
+  readonly lookup?: boolean
 }
 
 const MOST_ROLES = 100
@@ -81,6 +84,7 @@ export const JWT_FIELDS = {
   clientClaim: claim,
   tierClaim: claim,
   rolesClaim: claim,
+  lookup: { schema: v.boolean(), wanted: 'true or false', optional: true },
   tiersByRole: {
     schema: v.pipe(
       v.unknown(),

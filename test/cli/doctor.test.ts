@@ -37,7 +37,7 @@ describe('the doctor', () => {
     const { code, out, err } = await at.sluice(['doctor'])
     expect([code, err]).toEqual([0, ''])
     expect(out).toContain('ok      configuration: 3 tiers, 0 routes\n')
-    expect(out).toContain('ok      identity: api-key, then ip (the usual one, settings say nothing)\n')
+    expect(out).toContain('ok      identity: api-key, then api-gateway-key, then ip (the usual order, settings say nothing)\n')
     expect(out).toMatch(/^warning time to live: DISABLED\n {8}do: nothing, on a DynamoDB of your own$/m)
   })
 
@@ -56,12 +56,15 @@ describe('the doctor', () => {
 
   it('fails for what is wrong, and says all of it', async () => {
     await at.put({ pk: 'policy-set', sk: 'tier#bad', policies: [{ name: 'a', limit: 0, window: '1m' }] })
-    await at.put({ pk: 'policy-set', sk: 'settings', identity: ['user', 'ip'] }, { pk: 'client#1', sk: 'client', id: 'acme', tier: 'gold' })
+    await at.put(
+      { pk: 'policy-set', sk: 'settings', identity: ['api-gateway-key', 'ip'] },
+      { pk: 'client#1', sk: 'client', id: 'acme', tier: 'gold' },
+    )
     const { code, out, err } = await at.sluice(['doctor'])
     expect([code, err]).toEqual([1, 'something is not as it must be\n'])
     expect(out).toMatch(/^FAILED {2}configuration: limit must be a positive integer, got 0 .*\n {8}do: sluice tiers export/m)
     expect(out).toContain('FAILED  clients: client "acme" has tier "gold", which does not exist\n')
-    expect(out).toContain('ok      identity: user, then ip (as settings say)\n')
+    expect(out).toContain('ok      identity: api-gateway-key, then ip (as settings say)\n')
   })
 
   it('fails for tables that are not there, that are others, or that are empty', async () => {

@@ -2,7 +2,7 @@ import { Interrupts } from '../../cli/io'
 import { LOCAL_TABLES } from '../../cli/local-engine'
 import { RateLimiter } from '../../lambda/limiter/rate-limiter'
 import { subjectKey } from '../../lambda/limiter/subject-key'
-import { routeOf } from '../../lambda/policies/tiers'
+import { routeOf } from '../../lambda/policies/policy-set'
 import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
 import { Plans } from '../../lambda/tiers/plans'
 import { PolicySets } from '../../lambda/tiers/policy-sets'
@@ -28,11 +28,12 @@ afterAll(async () => at?.close())
 /** Charges requests as the authorizer would. */
 async function spend(subject: string, tierName: string, request: [string, string], cost: number): Promise<void> {
   const reading = { client: at.client, clock: () => NOW, log: () => {}, ttlMs: 1000, deadlineMs: 2000 }
-  const plans = new Plans(new PolicySets({ ...reading, tableName: LOCAL_TABLES.config }))
-  const set = (await plans.current())!
-  const { caller } = plans.planFor(set, set.tiers.get(tierName), routeOf(set, ...request), !subject.startsWith('ip:'))
+  const configuration = (await new PolicySets({ ...reading, tableName: LOCAL_TABLES.config }).current())!
+  const { tiers } = configuration.policies
+  const plan = new Plans(() => {}).planFor(configuration, tiers.get(tierName), routeOf(configuration.policies, ...request))
+  const policies = plan.groups.filter(({ who }) => who[0] !== 'global').flatMap((group) => group.policies)
   const limiter = new RateLimiter({ store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }), clock: () => NOW })
-  expect((await limiter.decide([{ key: subjectKey(subject), policies: caller, cost }])).allowed).toBe(true)
+  expect((await limiter.decide([{ key: subjectKey(subject), policies, cost }])).allowed).toBe(true)
 }
 
 const used = async (...args: string[]): Promise<Record<string, number[]>> => {
@@ -78,7 +79,10 @@ describe('usage', () => {
     [['usage', 'nobody'], 'there is no client "nobody": say with --tier which tier to take, or ip:… for an address\n'],
     [['usage', 'acme', '--tier', 'gold'], 'there is no valid tier "gold" for client:acme: known are anonymous, free, pro, routed\n'],
     [['usage', 'ip:here'], 'an address must be such as ip:203.0.113.7, got "ip:here"\n'],
-    [['usage', 'user:'], 'a subject must be a client\'s id, client:…, user:…, ip:… or global, got "user:"\n'],
+    [
+      ['usage', 'user:'],
+      'a subject must be a client\'s id, client:…, user:…, ip:…, global, route:…, header:<name>=<value> or claim:<name>=<value>, got "user:"\n',
+    ],
     [['usage', 'ip:1.2.3.4', '--tier', 'pro'], null],
     [['refund', 'acme', '1', '--policy', 'x'], 'client:acme (tier free) has no policy "x" there: known are per-minute, per-day\n'],
     [['peek', 'acme', '--route', 'search'], '--route must be a method and a path such as "GET /search", got "search"\n'],

@@ -39,7 +39,7 @@ describe('what a source claims', () => {
     [
       trusted('path', 'tenant', { lookup: true }),
       request({ path: { tenant: 'acme' } }),
-      { kind: 'claim', caller: 'client:acme', credential: 'path:tenant:acme' },
+      { kind: 'claim', caller: 'client:acme', credential: 'client:acme' },
     ],
     ['client-certificate', request({ clientCertificate: 'no certificate' }), NOBODY],
     ['client-certificate', request(), NOBODY],
@@ -68,6 +68,10 @@ describe('a token', () => {
     const claims = { sub: '42', plan: 'pro', org: 'acme' }
     expect(await claimWith({ kind: 'valid', claims })).toEqual({ kind: 'claim', caller: 'user:42', user: 'user:42', tier: 'pro', claims })
     expect(await claimWith({ kind: 'valid', claims: { ...claims, azp: 'app' } })).toMatchObject({ caller: 'client:app', user: 'user:42' })
+    verified = { kind: 'valid', claims }
+    expect(await claimOf({ ...jwt, lookup: true }, request({ headers: { authorization: 'Bearer a.b.c' } }))).toMatchObject({
+      credential: 'user:42',
+    })
   })
 
   it('that is not there is nobody’s, and one that is bad or names nobody is rejected', async () => {
@@ -96,7 +100,7 @@ describe('who is asking', () => {
     'api-gateway-key:off': { id: 'off', tier: 'pro', disabled: true },
     'api-gateway-key:late': { id: 'late', tier: 'pro', disabled: false, expiresAt: NOW },
     'api-gateway-key:soon': { id: 'soon', tier: 'pro', disabled: false, expiresAt: NOW + 1 },
-    'header:x-user:42': { id: 'answer', tier: 'free', disabled: false },
+    'user:42': { id: 'answer', tier: 'free', disabled: false },
   }
   const looked: string[] = []
   const directory: Directory<KnownClient> = {
