@@ -2,7 +2,7 @@ import type { Clock } from '../lambda/clock'
 import { EXIT } from './exit'
 
 /** A stream to print on. */
-export interface Output {
+interface Output {
   write(text: string): unknown
   readonly isTTY?: boolean
   readonly columns?: number

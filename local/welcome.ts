@@ -39,9 +39,25 @@ export function welcome({ url, engine, options, tiersYaml }: Running): string {
       : []),
     `  curl ${url}/_local/backend-calls        # what reached the backend`,
     '',
+    'Manage tiers and clients, in another terminal',
+    ...commandLines(engine.endpoint).map((line) => `  ${line}`),
+    '',
     'Ctrl-C stops it.',
     '',
   ].join('\n')
+}
+
+/** Lines of the command line that work against this engine as they stand; what they change is in force within half a minute. */
+export function commandLines(endpoint: string): string[] {
+  const [free] = SAMPLE_KEYS
+  return [
+    `npx sluice tiers list --endpoint ${endpoint}`,
+    `npx sluice tiers export --endpoint ${endpoint} > my-tiers.yaml`,
+    `npx sluice tiers apply my-tiers.yaml --endpoint ${endpoint}`,
+    `npx sluice clients create acme --tier ${free.tier} --endpoint ${endpoint}`,
+    `npx sluice usage ${free.id} --watch --endpoint ${endpoint}`,
+    `npx sluice doctor --endpoint ${endpoint}`,
+  ]
 }
 
 const API_NAMES = { rest: 'REST', http: 'HTTP (a denial is a plain 403)' } as const

@@ -12,9 +12,25 @@ const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 
 /** What belongs in the package, and nothing else does. */
 const SHIPPED = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|tiers\.yaml)$/,
-  /^dist\/lambda\/((algorithms|limiter|policies|state)\/[a-z-]+|clock|decision|errors)\.(js|d\.ts)$/,
+  /^dist\/lambda\/((algorithms|identity|limiter|policies|responses|state|tiers)\/[a-z-]+|[a-z]+)\.(js|d\.ts)$/,
+  /^(bin\/sluice|dist\/cli\/(commands\/)?[a-z-]+)\.js$/,
 ]
-const MOST_KB_PACKED = 100
+const NOT_SHIPPED = /^dist\/lambda\/handler|write-reference/
+const MOST_KB_PACKED = 150
+
+/** What the command line and attaching need; the library needs valibot and the AWS SDK. */
+const DEPENDENCIES = [
+  '@aws-sdk/client-api-gateway',
+  '@aws-sdk/client-apigatewayv2',
+  '@aws-sdk/client-cloudformation',
+  '@aws-sdk/client-lambda',
+  '@aws-sdk/util-dynamodb',
+  'cli-table3',
+  'commander',
+  'valibot',
+  'yaml',
+  '@aws-sdk/client-dynamodb',
+]
 
 const EXPORTED = [
   'ConfigError',
@@ -76,9 +92,9 @@ describe('the package, installed from its tarball in an empty project', () => {
 
   const write = (name: string, text: string) => writeFileSync(join(project, name), text)
 
-  it('holds the library with its types and papers, and nothing else', () => {
+  it('holds the library with its types, the command line and papers, and nothing else', () => {
     const paths = packed.files.map(({ path }) => path)
-    expect(paths.filter((path) => !SHIPPED.some((pattern) => pattern.test(path)))).toEqual([])
+    expect(paths.filter((path) => NOT_SHIPPED.test(path) || !SHIPPED.some((pattern) => pattern.test(path)))).toEqual([])
     expect(paths).toEqual(
       expect.arrayContaining(['LICENSE', 'README.md', 'dist/lambda/limiter/index.js', 'dist/lambda/limiter/index.d.ts']),
     )
@@ -92,9 +108,21 @@ describe('the package, installed from its tarball in an empty project', () => {
     expect(telling.map(({ name }) => name)).toEqual([])
   })
 
-  it('needs no package beside valibot and the AWS SDK', () => {
+  it('needs these packages and no others', () => {
     const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(project, 'node_modules', 'sluice', 'package.json'), 'utf8'))
-    expect(Object.keys({ ...dependencies, ...peerDependencies })).toEqual(['valibot', '@aws-sdk/client-dynamodb'])
+    expect(Object.keys({ ...dependencies, ...peerDependencies })).toEqual(DEPENDENCIES)
+  })
+
+  it('brings the command line, compiled', async () => {
+    const sluice = (...args: string[]) => run(project, join(project, 'node_modules', '.bin', 'sluice'), args)
+    expect(await sluice('--version')).toBe('0.1.0\n')
+    const file = join('node_modules', 'sluice', 'tiers.yaml')
+    expect(await sluice('tiers', 'validate', file)).toBe(`${file} is valid: 4 tiers, 2 routes\n`)
+    const engine = await startEngine({ engine: 'dynalite' })
+    await expect(sluice('tiers', 'apply', file, '--yes', '--endpoint', engine.endpoint)).rejects.toThrow(
+      'there is no table "sluice-config" here',
+    )
+    await engine.stop()
   })
 
   it('is required from CommonJS', async () => {
