@@ -1,7 +1,6 @@
 import type { Change, PolicySetItem } from '../lambda/tiers/tiers-file'
 import { ordered } from '../lambda/tiers/tiers-file'
 import type { Printer } from './output'
-import { printable } from './output'
 
 const SIGNS = { add: '+', change: '~', remove: '-' } as const
 const COLOURS = { add: 'green', change: 'yellow', remove: 'red' } as const
@@ -9,9 +8,9 @@ const COLOURS = { add: 'green', change: 'yellow', remove: 'red' } as const
 /** Prints changes line by line, a policy on each. */
 export function printChanges(changes: readonly Change[], print: Printer): void {
   for (const { sk, kind, before, after } of changes) {
-    print.line(print.style(COLOURS[kind], `${SIGNS[kind]} ${printable(titleOf(sk))}`))
+    print.line(print.style(COLOURS[kind], `${SIGNS[kind]} ${titleOf(sk)}`))
     for (const { sign, text } of lineDiff(linesOf(before), linesOf(after))) {
-      const line = `    ${sign} ${printable(text)}`
+      const line = `    ${sign} ${text}`
       print.line(sign === '+' ? print.style('green', line) : sign === '-' ? print.style('red', line) : line)
     }
   }

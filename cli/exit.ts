@@ -55,13 +55,13 @@ function sdkFailure(error: SdkError): ReturnType<typeof failureOf> {
   if (/^Region is missing/.test(message)) {
     return { code: EXIT.mistake, message: 'no AWS region: set AWS_REGION or say --region, or say --endpoint for a DynamoDB of your own' }
   }
-  if (/CredentialsProviderError|TokenProviderError/.test(name) || /credential/i.test(message)) {
+  if (DENIED.test(name)) return { code: EXIT.mistake, message: `AWS refuses these credentials: ${firstLine(message)}` }
+  if (/CredentialsProviderError|TokenProviderError/.test(name)) {
     return {
       code: EXIT.mistake,
       message: `no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (${firstLine(message)})`,
     }
   }
-  if (DENIED.test(name)) return { code: EXIT.mistake, message: `AWS refuses these credentials: ${firstLine(message)}` }
   const cause = firstLine((error.errors?.[0] ?? error).message || name).replace(WRAPPER, '')
   const isTheirs = error.$metadata?.httpStatusCode !== undefined || error.code !== undefined || /^(Timeout|Abort)Error$/.test(name)
   if (isTheirs || WRAPPER.test(message)) return { code: EXIT.service, message: `the service failed: ${cause}` }

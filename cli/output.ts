@@ -19,7 +19,7 @@ export class Printer {
   }
 
   line(text = ''): void {
-    this.io.stdout.write(`${text}\n`)
+    this.io.stdout.write(`${printable(text)}\n`)
   }
 
   /** Text as it is, without a line's end. */
@@ -28,12 +28,12 @@ export class Printer {
   }
 
   json(value: unknown): void {
-    this.line(JSON.stringify(value, undefined, 2))
+    this.raw(`${JSON.stringify(value, undefined, 2)}\n`)
   }
 
   /** For whoever watches, not for what reads standard output. */
   note(text: string): void {
-    this.io.stderr.write(`${text}\n`)
+    this.io.stderr.write(`${printable(text)}\n`)
   }
 
   style(format: Format, text: string): string {
@@ -51,7 +51,7 @@ export class Printer {
       chars: NO_BORDERS,
       style: { head: [], border: [], 'padding-left': 0, 'padding-right': 2 },
     })
-    table.push(...rows.map((row) => row.map(printable)))
+    table.push(...rows.map((row) => row.map(printable))) // before widths are measured
     const lines = table.toString().split('\n')
     return lines.map((line) => line.trimEnd()).join('\n')
   }
@@ -66,7 +66,7 @@ export class Printer {
 }
 
 /** Names come from tables that others write: what would move the cursor or colour the terminal is shown as `�`. */
-export const printable = (text: string): string =>
+const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences other than our own colours are what is looked for
   text.replace(/\u001b(?!\[\d{1,2}m)|[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g, '�')
 

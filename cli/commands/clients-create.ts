@@ -3,7 +3,7 @@ import { gather, moment } from '../arguments'
 import { checkTier, newApiKey, ownKey, parseOverrides, SOURCES, type Source, sourceKey } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { toAttributes } from '../config-table'
-import { UserError } from '../exit'
+import { EXIT, failureOf, ServiceError, UserError } from '../exit'
 import { ChangedMeanwhile } from '../item-writes'
 
 interface Options extends Answering, Partial<Record<Source, string>> {
@@ -50,7 +50,10 @@ export const addClientsCreate: AddCommand = (group, session) => {
       }
       await session.io.interrupts.during(async () => {
         await table.write([{ key, after: toAttributes(item) }]).catch((error) => {
-          throw error instanceof ChangedMeanwhile ? new UserError(`another client is known by this ${SOURCES[source!]} already`) : error
+          if (error instanceof ChangedMeanwhile) throw new UserError(`another client is known by this ${SOURCES[source!]} already`)
+          const { code, message } = failureOf(error)
+          // The write may have been done all the same, and then nobody knows the key.
+          throw code === EXIT.service ? new ServiceError(`${message}\nlook whether it was made: sluice clients get ${id}`) : error
         })
         if (options.json) return session.print.json({ id, tier: fields.tier, ...(apiKey !== undefined && { apiKey }) })
         session.print.note(`client ${printed(id)} is made, tier ${printed(fields.tier)}`)

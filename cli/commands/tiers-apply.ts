@@ -68,7 +68,7 @@ async function check({ conflicts, issues, changes }: ApplyPlan, table: ConfigTab
   const going = changes.filter(({ kind, sk }) => kind === 'remove' && sk.startsWith('tier#')).map(({ sk }) => sk.slice('tier#'.length))
   if (going.length === 0) return
   const left = (await table.clients()).filter(({ item }) => going.includes(String(item.tier))).map(({ item }) => String(item.id))
-  if (left.length > 0) print.note(`${new Set(left).size} clients have a tier that goes: ${[...new Set(left)].slice(0, 10).join(', ')}`)
+  if (left.length > 0) print.note(`clients whose tier goes, ${new Set(left).size}: ${[...new Set(left)].slice(0, 10).join(', ')}`)
 }
 
 /** What was written is no longer what was exported; without a note of it, the next edit of the same file would be taken for a conflict. */

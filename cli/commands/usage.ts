@@ -58,7 +58,7 @@ async function usageOf({ key }: Subject, counted: readonly Counted[], limiter: R
 function print({ print }: Session, subject: Subject, usage: readonly Usage[], { json, watch }: Options, drawn: number): number {
   if (json) {
     const value = { subject: subject.name, tier: subject.tier?.name ?? null, policies: usage }
-    if (watch) print.line(JSON.stringify(value))
+    if (watch) print.raw(`${JSON.stringify(value)}\n`)
     else print.json(value)
     return 0
   }
