@@ -10,13 +10,13 @@ type Fields = Readonly<Record<string, unknown>>
 /**
  * Changes every record of a client, all or none where the engine can.
  *
- * @param change the fields as they shall be; `undefined` deletes the record.
+ * @param change the fields of a record as they shall be, `undefined` deletes it; gets all records of the client beside.
  */
 export async function changeClient(
   session: Session,
   table: ConfigTable,
   id: string,
-  change: (item: StoredItem['item']) => Fields | undefined,
+  change: (item: StoredItem['item'], all: readonly StoredItem['item'][]) => Fields | undefined,
 ): Promise<void> {
   const records = await recordsOf(table, id)
   await writeRecords(
@@ -24,7 +24,10 @@ export async function changeClient(
     table,
     id,
     records.map(({ item, attributes }) => {
-      const after = change(item)
+      const after = change(
+        item,
+        records.map((record) => record.item),
+      )
       return { key: { pk: item.pk, sk: item.sk }, before: attributes, ...(after && { after: toAttributes(after) }) }
     }),
   )

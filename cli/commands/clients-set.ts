@@ -39,7 +39,7 @@ export const addClientsSet: AddCommand = (group, session) => {
       const expiresAt = options.expires === 'never' ? undefined : options.expires && moment(options.expires, '--expires', session.io.clock)
       const table = await session.connect(options).configTable()
       if (options.tier !== undefined) await checkTier(table, options.tier)
-      await changeClient(session, table, id, (item) => {
+      await changeClient(session, table, id, (item, all) => {
         const overrides = { ...(options.overrides === false ? {} : (item.overrides as object | undefined)), ...added }
         return {
           ...item,
@@ -47,10 +47,19 @@ export const addClientsSet: AddCommand = (group, session) => {
           ...(options.name !== undefined && { name: options.name || undefined }),
           ...(options.notes !== undefined && { notes: options.notes || undefined }),
           overrides: Object.keys(overrides).length > 0 ? overrides : undefined,
-          ...(options.expires !== undefined && { expiresAt }),
+          ...(options.expires !== undefined && { expiresAt: endOf(item, all, expiresAt) }),
           ...(options.enable && { disabled: undefined }),
         }
       })
       tell(session, options, `client ${printed(id)} is changed`, { id, changed: true })
     })
 }
+
+/** A client's own end, but for a key that ends before the others: that is in the grace of a rotation, which must not be made longer. */
+function endOf(item: Fields, all: readonly Fields[], expiresAt: string | undefined): unknown {
+  const end = (of: unknown) => (typeof of === 'string' ? Date.parse(of) : Infinity)
+  const own = Math.max(...all.map((one) => end(one.expiresAt)))
+  return end(item.expiresAt) < Math.min(own, end(expiresAt)) ? item.expiresAt : expiresAt
+}
+
+type Fields = Readonly<Record<string, unknown>>

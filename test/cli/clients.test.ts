@@ -123,6 +123,20 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(await credentials('turn')).toEqual([known(second), known(fourth)].sort())
   })
 
+  it('keep the grace of an old key as short as it is, whatever is said of the client’s own end', async () => {
+    await at.json(['clients', 'create', 'grace', '--tier', 'pro'])
+    await at.json(['clients', 'rotate-key', 'grace', '--grace', '24h'], { now: NOW })
+    const ends = async (): Promise<(string | null)[]> =>
+      (await at.json(['clients', 'get', 'grace'])).credentials.map((one: { expiresAt: string | null }) => one.expiresAt).sort()
+    const set = (expires: string) => at.json(['clients', 'set', 'grace', '--expires', expires], { now: NOW })
+    await set('30d')
+    expect(await ends()).toEqual(['2026-11-22T12:00:00Z', '2026-12-21T12:00:00Z'])
+    await set('never')
+    expect(await ends()).toEqual(['2026-11-22T12:00:00Z', null])
+    await set('1h')
+    expect(await ends()).toEqual(['2026-11-21T13:00:00Z', '2026-11-21T13:00:00Z'])
+  })
+
   it('with several keys are asked which one', async () => {
     const { apiKey } = await at.json(['clients', 'create', 'many', '--tier', 'pro'])
     const other = (await at.json(['clients', 'create', 'many', '--another-key'])).apiKey
