@@ -1,3 +1,5 @@
+import { ANONYMOUS } from '../lambda/policies/tiers'
+import { tierKey } from '../lambda/tiers/config-items'
 import type { Change, PolicySetItem } from '../lambda/tiers/tiers-file'
 import { readPolicySet } from './policy-set'
 
@@ -43,6 +45,7 @@ function apply(items: Map<string, PolicySetItem>, { sk, after }: Change): void {
 }
 
 function rank({ kind, sk }: Change): number {
+  if (kind === 'add' && sk === tierKey(ANONYMOUS).sk) return -1 // without it nothing is valid
   const name = `${kind} ${sk.split('#', 1)[0]}`
   const last = LAST_RANKS.indexOf(name)
   return last < 0 ? RANKS.indexOf(name) : RANKS.length + last

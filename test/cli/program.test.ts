@@ -18,7 +18,7 @@ const leavesOf = (command: Command): Command[] => (command.commands.length === 0
 const leaves = leavesOf(program)
 
 const ALL = [
-  ...['tiers list', 'tiers get', 'tiers validate', 'tiers diff', 'tiers apply', 'tiers export'],
+  ...['tiers list', 'tiers get', 'tiers validate', 'tiers diff', 'tiers apply', 'tiers export', 'tiers schema'],
   ...['clients create', 'clients get', 'clients list', 'clients set', 'clients rotate-key', 'clients disable', 'clients delete'],
   ...['block add', 'block remove', 'block list', 'usage', 'peek', 'refund', 'reset', 'doctor', 'completion'],
 ]
@@ -113,7 +113,7 @@ describe('completion', () => {
       'sluice tiers apply tiers.yaml --',
       ['--endpoint', '--force', '--help', '--json', '--prune', '--region', '--stack', '--state-table', '--table', '--yes'],
     ],
-    ['sluice tiers ', ['--help', 'apply', 'diff', 'export', 'get', 'list', 'validate']],
+    ['sluice tiers ', ['--help', 'apply', 'diff', 'export', 'get', 'list', 'schema', 'validate']],
   ])('in bash of "%s" is %j', (line, words) => {
     expect(complete(line)).toEqual(words)
   })

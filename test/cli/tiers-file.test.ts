@@ -27,7 +27,10 @@ const routes = fc.dictionary(
   fc.record({ cost: fc.nat(9) }),
   { maxKeys: 4, noNullPrototype: true },
 )
-const settings = fc.record({ defaultTier: name, identity: fc.array(name, { maxLength: 3 }) }, { requiredKeys: [] })
+const settings = fc.record(
+  { defaultTier: fc.constant('anonymous'), identity: fc.uniqueArray(fc.constantFrom('api-key', 'api-gateway-key'), { maxLength: 3 }) },
+  { requiredKeys: [] },
+)
 /** What holds for everybody counts by nothing else. */
 const global = policies.map((some) => ({ policies: some.map(({ by: _, ...one }) => one) }))
 /** Routes without policies, so that tiers and routes never contradict each other. */

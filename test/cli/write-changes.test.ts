@@ -1,0 +1,118 @@
+import { ConfigTable } from '../../cli/config-table'
+import { InterruptedError, ServiceError, UserError } from '../../cli/exit'
+import { writeChanges } from '../../cli/write-changes'
+import { type Change, diff, itemsOf, type TiersFile } from '../../lambda/tiers/tiers-file'
+
+type Send = ConstructorParameters<typeof ConfigTable>[0]['send']
+
+const anonymous = { policies: [] }
+const named = (name: string, fields: object = {}) => Object.assign(new Error(`${name}!`), { name, ...fields })
+const changesOf = (before: TiersFile, after: TiersFile) => diff(itemsOf(before), itemsOf(after))
+const changes = changesOf({ tiers: {} }, { tiers: { anonymous, a: anonymous, b: anonymous } })
+
+/** Writes against a DynamoDB that answers each call as told, by the name of its command. */
+async function write(some: readonly Change[], answer: (command: string, count: number) => unknown, pressed = new AbortController()) {
+  const calls: string[] = []
+  const send = async ({ constructor: { name } }: object) => {
+    calls.push(name)
+    const answered = answer(name, calls.filter((call) => call === name).length)
+    if (answered instanceof Error) throw answered
+    return answered ?? {}
+  }
+  const done: Change[] = []
+  const table = new ConfigTable({ send: send as unknown as Send }, 'config')
+  const stored = itemsOf({ tiers: { anonymous } }).map((item) => ({ item, attributes: {} }))
+  const error = await writeChanges(
+    table,
+    some[0]?.before ? stored : [],
+    some,
+    (one) => done.push(one),
+    pressed.signal,
+    () => {},
+  ).catch((caught) => caught)
+  return { calls, done: done.map(({ sk }) => sk), error }
+}
+const noTransactions = (command: string) => (command === 'TransactWriteItemsCommand' ? named('UnknownOperationException') : undefined)
+
+describe('changes', () => {
+  it('are one transaction', async () => {
+    expect(await write(changes, () => undefined)).toEqual({
+      calls: ['TransactWriteItemsCommand'],
+      done: ['tier#a', 'tier#anonymous', 'tier#b'],
+      error: undefined,
+    })
+  })
+
+  it('of which one comes too late are none', async () => {
+    const cancelled = named('TransactionCanceledException', { CancellationReasons: [{ Code: 'None' }, { Code: 'ConditionalCheckFailed' }] })
+    const { done, error } = await write(changes, () => cancelled)
+    expect([done, error]).toEqual([[], new UserError('nothing was written: somebody edited tier anonymous just now')])
+  })
+
+  it('without transactions come one by one, first the tier without which nothing is valid', async () => {
+    const { calls, done, error } = await write(changes, noTransactions)
+    expect(calls.slice(1)).toEqual(['PutItemCommand', 'PutItemCommand', 'PutItemCommand'])
+    expect([done, error]).toEqual([['tier#anonymous', 'tier#a', 'tier#b'], undefined])
+  })
+
+  it.each([
+    [
+      'a failure of the service',
+      named('InternalServerError', { $metadata: { httpStatusCode: 500 } }),
+      ServiceError,
+      'the service failed: InternalServerError!',
+    ],
+    ['an edit by somebody', named('ConditionalCheckFailedException'), UserError, 'somebody edited tier b just now'],
+  ])('that %s stops tell how far they came', async (_, fault, kind, why) => {
+    const { done, error } = await write(
+      changes,
+      (command, count) => noTransactions(command) ?? (command === 'PutItemCommand' && count >= 3 ? fault : undefined),
+    )
+    expect(done).toHaveLength(2)
+    expect(error).toBeInstanceOf(kind)
+    expect(error.message).toBe(
+      `${why}\nwritten, 2 of 3: tier anonymous, tier a\nnot written: tier b\nThe table is valid as it is; apply the same file again to go on.`,
+    )
+  })
+
+  it('that Ctrl-C stops finish the write under way', async () => {
+    const pressed = new AbortController()
+    const { calls, done, error } = await write(
+      changes,
+      (command) => {
+        if (command === 'PutItemCommand') pressed.abort()
+        return noTransactions(command)
+      },
+      pressed,
+    )
+    expect([calls.length, done]).toEqual([2, ['tier#anonymous']])
+    expect(error).toBeInstanceOf(InterruptedError)
+    expect(error.message).toContain('stopped\nwritten, 1 of 3: tier anonymous\nnot written: tier a, tier b\n')
+  })
+
+  it('for which there is no order are not begun', async () => {
+    const limit = (name: string) => ({ policies: [{ name, limit: 1, window: '1s', by: 'client' }] })
+    const swap = changesOf(
+      { tiers: { anonymous: limit('a') }, routes: { 'GET /x': limit('b') } },
+      { tiers: { anonymous: limit('b') }, routes: { 'GET /x': limit('a') } },
+    )
+    const before = swap.map(({ before }) => ({ item: before!, attributes: {} }))
+    const calls: string[] = []
+    const send = async ({ constructor: { name } }: object) => {
+      calls.push(name)
+      throw named('UnknownOperationException')
+    }
+    const table = new ConfigTable({ send: send as unknown as Send }, 'config')
+    await expect(
+      writeChanges(
+        table,
+        before,
+        swap,
+        () => {},
+        new AbortController().signal,
+        () => {},
+      ),
+    ).rejects.toThrow('apply them in two steps')
+    expect(calls).toEqual(['TransactWriteItemsCommand'])
+  })
+})
