@@ -4,7 +4,7 @@ import { POLICY_FIELDS } from '../lambda/policies/policy'
 import { FILE_FIELDS } from '../lambda/policies/policy-set'
 import type { FieldRules } from '../lambda/policies/report'
 import { SETTINGS_FIELDS } from '../lambda/policies/settings'
-import { GLOBAL_FIELDS, POLICY_EXTRAS, ROUTE_FIELDS, TIER_FIELDS } from '../lambda/policies/tiers'
+import { GLOBAL_FIELDS, POLICY_EXTRAS, ROUTE_FIELDS, SHARED_POLICY_EXTRAS, TIER_FIELDS } from '../lambda/policies/tiers'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -13,7 +13,8 @@ type Schema = Readonly<Record<string, unknown>>
  * (whether two routes match the same requests, say) is for `sluice tiers validate`.
  */
 export function tiersSchema(): Schema {
-  const policies = { type: 'array', maxItems: 30, items: { $ref: '#/definitions/policy' } }
+  const policiesOf = (definition: string) => ({ type: 'array', maxItems: 30, items: { $ref: `#/definitions/${definition}` } })
+  const [policies, shared] = [policiesOf('policy'), policiesOf('sharedPolicy')]
   const text = { type: 'string' }
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
@@ -27,9 +28,10 @@ export function tiersSchema(): Schema {
     }),
     definitions: {
       policy: objectOf({ ...POLICY_FIELDS, ...POLICY_EXTRAS }),
+      sharedPolicy: objectOf({ ...POLICY_FIELDS, ...SHARED_POLICY_EXTRAS }),
       tier: objectOf(TIER_FIELDS, { policies }),
-      route: objectOf(ROUTE_FIELDS, { policies }),
-      global: objectOf(GLOBAL_FIELDS, { policies }),
+      route: objectOf(ROUTE_FIELDS, { policies: shared }),
+      global: objectOf(GLOBAL_FIELDS, { policies: shared }),
       settings: objectOf(SETTINGS_FIELDS, { identity: { type: 'array', maxItems: 16, items: { anyOf: sources() } } }),
     },
   }

@@ -76,6 +76,8 @@ function checkTogether({ settings, tiers, routes, global }: Required<PolicySetPa
   checkDoubles(ofTiers, [ofAll, ...ofRoutes], issues)
   checkDoubles(ofRoutes, [ofAll], issues)
   for (const { policies, place: here } of [...ofTiers, ...ofRoutes, ofAll]) checkHeaders(policies, settings, here, issues)
+  const names = tiers.map(({ name }) => name)
+  for (const { policies, place: here } of [...ofRoutes, ofAll]) checkTierNames(policies, names, here, issues)
 }
 
 function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: Group, issues: string[]): void {
@@ -110,6 +112,15 @@ function checkDoubles(others: readonly Group[], groups: readonly Group[], issues
 /** Whom a policy counts under what, one text for each; two policies with the same would share stored state. */
 function countsOf({ name, form, by: { who, perRoute } }: TierPolicy, { strangers }: Group): string[] {
   return waysToCount(who, strangers).map((one) => `${one} ${perRoute} ${name} ${form}`)
+}
+
+/** A tier that is not there holds nobody: most likely it is misspelled. */
+function checkTierNames(policies: readonly TierPolicy[], names: readonly string[], place: Place, issues: string[]): void {
+  for (const { name, tiers = [] } of policies) {
+    for (const tier of tiers.filter((one) => !names.includes(one))) {
+      issues.push(mistake(`tiers must be names of tiers, got ${printed(tier)}, which is none`, [...place, `policy "${name}"`]))
+    }
+  }
 }
 
 /** A header that anybody can set would give everybody as many quotas as he likes. */

@@ -84,12 +84,14 @@ export const MOST_POLICIES = 30
  * Checks a list of policies and collects every mistake in it; the policies are those without one.
  *
  * @param extraFields fields that this place knows beside a policy's own, such as a tier's `by`.
+ * @param apart whether two policies never hold the same request, and so may have the same name.
  */
 export function parsePolicies(
   input: unknown,
   place: Place,
   issues: string[],
   extraFields: FieldRules = {},
+  apart: (one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>) => boolean = () => false,
 ): (Policy & { readonly extra: Record<string, unknown> })[] {
   if (!Array.isArray(input)) {
     issues.push(mistake(`policies must be a list, got ${printed(input)}`, place))
@@ -97,16 +99,17 @@ export function parsePolicies(
   }
   if (input.length > MOST_POLICIES) issues.push(mistake(`policies must be at most ${MOST_POLICIES}, got ${input.length}`, place))
 
-  const positions = new Map<unknown, number>()
+  const before: (Record<string, unknown> & { readonly position: number })[] = []
   return [...input.slice(0, MOST_POLICIES)].flatMap((item: unknown, index) => {
-    const before = issues.length
+    const issuesBefore = issues.length
     const given = (item ?? {}) as Readonly<Record<string, unknown>>
     const here = [...place, typeof given.name === 'string' ? `policy ${printed(given.name)}` : `policy ${index + 1}`]
     const fields = checkFields(item, { ...POLICY_FIELDS, ...extraFields }, 'a policy', here, issues)
     if (!fields) return []
     const { name } = fields
-    if (positions.has(name)) issues.push(mistake(`name must be unique, and policy ${positions.get(name)} has this one already`, here))
-    else if (name !== undefined) positions.set(name, index + 1)
+    const double = before.find((other) => other.name === name && !apart(fields, other))
+    if (double) issues.push(mistake(`name must be unique, and policy ${double.position} has this one already`, here))
+    else if (name !== undefined) before.push({ ...fields, position: index + 1 })
 
     const isRight = (field: string) => given[field] === undefined || fields[field] !== undefined
     const policy = fields as unknown as PolicyInput
@@ -114,7 +117,9 @@ export function parsePolicies(
     const isCountable = policy.limit !== undefined && policy.window !== undefined && COUNTED_FIELDS.every(isRight)
     const counting = isCountable && toCounting(policy, here, issues)
     const extra = Object.fromEntries(Object.keys(extraFields).map((field) => [field, fields[field]]))
-    return counting && issues.length === before ? [{ name: policy.name, limit: policy.limit, written: policy, ...counting, extra }] : []
+    return counting && issues.length === issuesBefore
+      ? [{ name: policy.name, limit: policy.limit, written: policy, ...counting, extra }]
+      : []
   })
 }
 

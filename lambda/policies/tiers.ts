@@ -7,6 +7,8 @@ import { parseRoutePattern, type RoutePattern } from './route-pattern'
 
 export interface TierPolicy extends Policy {
   readonly by: CountedBy
+  /** The tiers whose callers it holds, on a route or of everybody's policies. @default all */
+  readonly tiers?: readonly string[]
 }
 
 /** A named plan that callers have. */
@@ -52,6 +54,14 @@ export const ROUTE_FIELDS = {
 } as const satisfies FieldRules
 export const GLOBAL_FIELDS = { by, policies: unchecked } as const satisfies FieldRules
 export const POLICY_EXTRAS = { by } as const satisfies FieldRules
+export const SHARED_POLICY_EXTRAS = {
+  by,
+  tiers: {
+    schema: v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.minLength(1), v.maxLength(200)),
+    wanted: 'a list of names of tiers',
+    optional: true,
+  },
+} as const satisfies FieldRules
 
 export function parseTier(name: string, input: unknown, place: Place, issues: string[]): Tier | undefined {
   const here = [...place, `tier ${printed(name)}`]
@@ -71,7 +81,7 @@ export function parseRoute(text: string, input: unknown, place: Place, issues: s
   if ('wrong' in pattern) issues.push(mistake(`a route ${pattern.wrong}`, here))
   const fields = checkFields(input, ROUTE_FIELDS, 'a route', here, issues)
   if (!fields) return undefined
-  const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_CLIENT_AND_ROUTE, here, issues)
+  const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_CLIENT_AND_ROUTE, here, issues, SHARED_POLICY_EXTRAS)
   if (issues.length > before) return undefined
   return { pattern: pattern as RoutePattern, cost: (fields.cost as number | undefined) ?? 1, credentials: credentialsOf(fields), policies }
 }
@@ -82,16 +92,29 @@ export function parseGlobal(input: unknown, place: Place, issues: string[]): rea
   const before = issues.length
   const fields = checkFields(input, GLOBAL_FIELDS, 'global', here, issues)
   if (!fields) return undefined
-  const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_EVERYBODY, here, issues)
+  const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_EVERYBODY, here, issues, SHARED_POLICY_EXTRAS)
   return issues.length === before ? policies : undefined
 }
 
-function parseTierPolicies(input: unknown, otherwise: CountedBy, place: Place, issues: string[]): TierPolicy[] {
+function parseTierPolicies(
+  input: unknown,
+  otherwise: CountedBy,
+  place: Place,
+  issues: string[],
+  extras: FieldRules = POLICY_EXTRAS,
+): TierPolicy[] {
   if (input === undefined) return []
-  return parsePolicies(input, place, issues, POLICY_EXTRAS).map(({ extra, ...policy }) => ({
+  return parsePolicies(input, place, issues, extras, forOtherTiers).map(({ extra, ...policy }) => ({
     ...policy,
     by: toCountedBy(extra.by) ?? otherwise,
+    ...(extra.tiers !== undefined && { tiers: extra.tiers as string[] }),
   }))
+}
+
+/** Whether no caller's tier is among those of both. */
+function forOtherTiers(one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): boolean {
+  const [some, others] = [one.tiers, other.tiers]
+  return Array.isArray(some) && Array.isArray(others) && !some.some((tier) => others.includes(tier))
 }
 
 const credentialsOf = (fields: Record<string, unknown>): Credentials => (fields.credentials as Credentials | undefined) ?? 'optional'

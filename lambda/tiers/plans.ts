@@ -64,7 +64,8 @@ export class Plans {
   }
 
   private make({ policies }: Configuration, tier: Tier | undefined, route: Route | undefined, client: Client | undefined): Plan {
-    const all = [...policies.global, ...(route?.policies ?? []), ...(tier?.policies ?? [])]
+    const shared = [...policies.global, ...(route?.policies ?? [])].filter(({ tiers }) => !tiers || (tier && tiers.includes(tier.name)))
+    const all = [...shared, ...(tier?.policies ?? [])]
     const groups = new Map<string, { who: readonly Dimension[]; policies: CompiledPolicy[] }>()
     for (const policy of all) {
       const { who, perRoute } = policy.by

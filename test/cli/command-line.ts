@@ -6,8 +6,8 @@ import { LOCAL_TABLES } from '../../cli/local-engine'
 import { run } from '../../cli/main'
 import { createStateTable, createTable } from '../../lambda/state/state-table'
 import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
-import type { EngineName } from '../../local/engines/engine'
-import { type OpenEngine, openEngine } from '../stores'
+import type { Engine, EngineName } from '../../local/engines/engine'
+import { type OpenEngine, openEngine, openOn } from '../stores'
 
 export interface Said {
   readonly code: number
@@ -57,7 +57,7 @@ export async function sluice(args: readonly string[], situation: Situation = {})
 
 /** An engine with both tables under the names of `npm start`, and the command line pointed at it. */
 export interface Deployment extends OpenEngine {
-  readonly engine: EngineName
+  readonly engine: string
   sluice(args: readonly string[], situation?: Situation): Promise<Said>
   /** The JSON that a command prints; throws when it fails. */
   // biome-ignore lint/suspicious/noExplicitAny: what it is stands in the test
@@ -66,14 +66,14 @@ export interface Deployment extends OpenEngine {
   put(...items: readonly Record<string, unknown>[]): Promise<void>
 }
 
-export async function deploy(engine: EngineName): Promise<Deployment> {
-  const opened = await openEngine(engine)
+export async function deploy(engine: EngineName | Engine): Promise<Deployment> {
+  const opened = await (typeof engine === 'string' ? openEngine(engine) : openOn(engine))
   await createStateTable(opened.client, LOCAL_TABLES.state)
   await createTable(opened.client, LOCAL_TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
   const at = (args: readonly string[], situation?: Situation) => sluice([...args, '--endpoint', opened.endpoint], situation)
   return {
     ...opened,
-    engine,
+    engine: typeof engine === 'string' ? engine : engine.name,
     sluice: at,
     async json(args, situation) {
       const { code, out, err } = await at([...args, '--json'], situation)

@@ -55,6 +55,36 @@ describe('global policies', () => {
   })
 })
 
+describe('a route’s policies for some tiers', () => {
+  const tiers = { anonymous, free: { policies: [policy({ name: 'own' })] }, pro: { policies: [policy({ name: 'own' })] } }
+  const search = (names: unknown, more: object = {}) => policy({ name: 'search', tiers: names, ...more })
+  const route = (...policies: object[]) => ({ tiers, routes: { 'GET /search': { policies } } })
+
+  it('may have one name where no caller is held to both, so that an upgrade forgets nothing', () => {
+    const set = setOf(route(search(['free', 'anonymous'], { limit: 5 }), search(['pro'], { limit: 50 })))
+    expect(set.routes[0]!.policies.map(({ name, limit, tiers: of }) => [name, limit, of])).toEqual([
+      ['search', 5, ['free', 'anonymous']],
+      ['search', 50, ['pro']],
+    ])
+  })
+
+  it('may not where one is', () => {
+    const twice = ['name must be unique, and policy 1 has this one already (tiers.yaml, route "GET /search", policy "search")']
+    expect(issuesIn(route(search(['free', 'pro']), search(['pro'])))).toEqual(twice)
+    expect(issuesIn(route(search(undefined), search(['pro'])))).toEqual(twice)
+  })
+
+  it('are for tiers that are there', () => {
+    expect(issuesIn(route(search(['fre'])))).toEqual([
+      'tiers must be names of tiers, got "fre", which is none (tiers.yaml, route "GET /search", policy "search")',
+    ])
+    expect(issuesIn(route(search([])))).toEqual([
+      'tiers must be a list of names of tiers, got a list (tiers.yaml, route "GET /search", policy "search")',
+    ])
+    expect(issuesIn({ tiers: { anonymous: { policies: [policy({ tiers: ['anonymous'] })] } } })[0]).toMatch(/^unknown field "tiers"/)
+  })
+})
+
 describe('credentials', () => {
   it('are optional unless a tier or a route requires them', () => {
     const { tiers, routes } = setOf({

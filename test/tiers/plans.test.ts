@@ -52,6 +52,27 @@ describe('a plan', () => {
     expect(told(planFor('pro', 'GET', '/find'))).toMatchObject({ route: ['find'], client: ['search', 'per-minute', 'paced'] })
   })
 
+  it('holds a caller to those of a route’s policies that are for its tier', () => {
+    const policies = parseTiersFile(
+      {
+        tiers: { anonymous: { policies: [] }, free: { policies: [] }, pro: { policies: [] } },
+        routes: {
+          'GET /a': { policies: [policy({ limit: 5, tiers: ['free'] }), policy({ limit: 50, tiers: ['pro'] }), policy({ name: 'all' })] },
+        },
+        global: { policies: [policy({ name: 'together', tiers: ['free'] })] },
+      },
+      'f',
+    )
+    const limits = (name: string | undefined) =>
+      all(plans.planFor({ policies, access: new AccessList([]) }, policies.tiers.get(name ?? ''), routeOf(policies, 'GET', '/a'))).map(
+        (one) => `${one.name} ${one.limit}`,
+      )
+    expect(limits('free')).toEqual(['together 60', 'per-minute 5', 'all 60'])
+    expect(limits('pro')).toEqual(['per-minute 50', 'all 60'])
+    expect(limits('anonymous')).toEqual(['all 60'])
+    expect(limits(undefined)).toEqual(['all 60'])
+  })
+
   it('has the cost of the route', () => {
     expect(planFor('free', 'POST', '/batch')).toMatchObject({ cost: 5 })
     expect(planFor('free', 'GET', '/batch')).toMatchObject({ cost: 1 })
