@@ -1,9 +1,11 @@
 import { marshall } from '@aws-sdk/util-dynamodb'
 import fc from 'fast-check'
+import { identify } from '../../lambda/identity/identify'
 import { lazyVerifiers } from '../../lambda/identity/load-verifier'
 import { Sources } from '../../lambda/identity/sources'
 import { parseTiersFile } from '../../lambda/policies/policy-set'
 import { ALGORITHM_NAMES } from '../../lambda/policies/quota'
+import { DEFAULT_SETTINGS } from '../../lambda/policies/settings'
 import { MemoryStore } from '../../lambda/state/memory-store'
 import type { StateStore } from '../../lambda/state/store'
 import { Clients } from '../../lambda/tiers/clients'
@@ -164,3 +166,52 @@ test('20,000 random items of the config table: each is good or told, and the ser
   )
   expect(log.entries.length).toBeGreaterThan(1000)
 }, 600_000)
+
+describe('made-up keys', () => {
+  const flood = () => {
+    const table = new FakeTable()
+    const asked = { times: 0 }
+    const nobody = async () => {
+      asked.times++
+      return {}
+    }
+    const clock = new FakeClock()
+    const reading = {
+      client: { send: nobody } as unknown as typeof table.client,
+      tableName: 't',
+      clock: clock.read,
+      deadlineMs: 100,
+      log: () => {},
+    }
+    return { asked, clients: new Clients({ ...reading, ttlMs: 30_000, negativeTtlMs: 30_000 }) }
+  }
+
+  it('a million of them are strangers all, looked up once each, in bounded memory', async () => {
+    const { asked, clients } = flood()
+    const { list } = new Sources(lazyVerifiers(Date.now), 100).of(DEFAULT_SETTINGS)
+    const headers = new Map<string, string>()
+    const facts = {
+      headers,
+      query: headers,
+      pathParameters: headers,
+      sourceIp: undefined,
+      apiKeyId: undefined,
+      clientCertificate: undefined,
+    }
+    for (let i = 0; i < 1_000_000; i++) {
+      headers.set('x-api-key', `made up ${i}`)
+      if ((await identify(facts, list, clients, 0)).kind !== 'stranger') throw new Error(`key ${i} is somebody`)
+    }
+    expect(asked.times).toBe(1_000_000)
+    for (const size of mapSizes(clients)) expect(size).toBeLessThanOrEqual(10_000)
+  }, 300_000)
+
+  it('thousands of them from ten addresses have ten buckets', async () => {
+    const { clients } = flood()
+    const store = new MemoryStore()
+    const gateway = new Gateway({ store, clients })
+    const requests = Array.from({ length: 20_000 }, (_, i) => ({ key: `made up ${i}`, ip: `198.51.100.${i % 10}` }))
+    expect(await gateway.allowed(requests)).toBe(10 * 20) // the anonymous tier's twenty a minute, for each address
+    expect(store.size).toBe(10)
+  })
+})
