@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { parseConfig } from '../lambda/config'
 import { RateLimiter } from '../lambda/limiter/rate-limiter'
+import type { StateStore } from '../lambda/state/store'
 import type { Answering, Session } from './command'
 import { findSubject, type Subject } from './subjects'
 
@@ -16,23 +17,26 @@ const DEADLINE_MS = 10_000
 
 export const withTier = (command: Command): Command => command.option('--tier <name>', 'the tier to take, for a subject without a record')
 
-/** Who is meant, and the limiter that knows how they stand. */
-export async function openSubject(
-  session: Session,
-  text: string,
-  options: AboutSubject,
-): Promise<{ subject: Subject; limiter: RateLimiter }> {
+/** Who is meant, the limiter that knows how they stand, and the store that it asks. */
+export interface OpenSubject {
+  readonly subject: Subject
+  readonly limiter: RateLimiter
+  readonly store: StateStore
+}
+
+export async function openSubject(session: Session, text: string, options: AboutSubject): Promise<OpenSubject> {
   const connection = session.connect(options)
   const { clock } = session.io
   const subject = await findSubject(text, options.tier, await connection.configTable(), ipv6Prefix(session), clock())
+  const store = await connection.stateStore()
   const limiter = new RateLimiter({
-    store: await connection.stateStore(),
+    store,
     clock,
     deadlineMs: DEADLINE_MS,
     denialTtlMs: 0,
     onStoreError: 'throw',
   })
-  return { subject, limiter }
+  return { subject, limiter, store }
 }
 
 /** As the function's environment says, where this one says so too. */

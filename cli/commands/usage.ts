@@ -1,9 +1,11 @@
-import type { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import type { EpochMs } from '../../lambda/clock'
+import { NO_ITEM } from '../../lambda/state/store'
 import { durationMs } from '../arguments'
 import { type AddCommand, describeAnswering, type Session } from '../command'
 import { UserError } from '../exit'
-import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../limits'
+import { type AboutSubject, nameOf, type OpenSubject, openSubject, SUBJECT, withTier } from '../limits'
 import { duration } from '../output'
+import { allowsOverage, type Period, periodsOf } from '../periods'
 import { type Counted, countedOf, type Subject } from '../subjects'
 
 interface Options extends AboutSubject {
@@ -18,26 +20,34 @@ interface Usage {
   readonly route: string | null
   /** Units per window. */
   readonly limit: number
-  /** Units that are gone of those that a whole quota has, which with a burst may be another number than the limit. */
+  /**
+   * Units that are gone of those that a whole quota has, which with a burst may be another number than the limit; where overage is allowed, all that
+   * the current window was charged.
+   */
   readonly used: number
   readonly remaining: number
   readonly resetAfterMs: number
+  /** The windows on record, newest first. Absent where what is past the quota is denied. */
+  readonly periods?: readonly Period[]
 }
 
 export const addUsage: AddCommand = (group, session) => {
   withTier(
-    describeAnswering(group, 'usage <subject>', `Show how every policy of somebody stands: ${SUBJECT}. Nothing is charged.`, [
-      'sluice usage acme',
-      'sluice usage ip:203.0.113.7 --watch',
-    ]),
+    describeAnswering(
+      group,
+      'usage <subject>',
+      `Show how every policy of somebody stands, and the periods on record where overage is allowed: ${SUBJECT}. Nothing is charged.`,
+      ['sluice usage acme', 'sluice usage ip:203.0.113.7 --watch'],
+    ),
   )
     .option('--watch', 'draw it again and again until Ctrl-C')
     .option('--interval <duration>', 'how often, with --watch', durationMs, 2000)
     .action(async (text: string, options: Options) => {
-      const { subject, limiter } = await openSubject(session, text, options)
+      const opened = await openSubject(session, text, options)
+      const { subject } = opened
       const counted = countedOf(subject)
       if (counted.length === 0) throw new UserError(`${nameOf(subject)} is held to no policies`)
-      const show = async (drawn: number) => print(session, subject, await usageOf(subject, counted, limiter), options, drawn)
+      const show = async (drawn: number) => print(session, subject, await usageOf(opened, counted, session.io.clock()), options, drawn)
       if (!options.watch) return void (await show(0))
       await session.io.interrupts.during(async (pressed) => {
         for (let lines = 0; !pressed.aborted; await pause(options.interval, pressed)) lines = await show(lines)
@@ -45,12 +55,17 @@ export const addUsage: AddCommand = (group, session) => {
     })
 }
 
-async function usageOf({ key }: Subject, counted: readonly Counted[], limiter: RateLimiter): Promise<Usage[]> {
+/** Policies that allow overage are read from the item itself, which has what no decision tells: earlier windows, and each one's units past the quota. */
+async function usageOf({ subject: { key }, limiter, store }: OpenSubject, counted: readonly Counted[], now: EpochMs): Promise<Usage[]> {
   const { policies } = await limiter.peek([{ key, policies: counted.map(({ compiled }) => compiled), cost: 0 }])
+  const item = counted.some(({ compiled }) => allowsOverage(compiled)) ? await store.read(key) : NO_ITEM
   return counted.map(({ policy, route, compiled }) => {
     const { limit, remaining, resetAfterMs } = policies[compiled.name]!
     const whole = compiled.algorithm.step({}, compiled.quota, 0, 0).verdict.remaining
-    return { policy, route: route ?? null, limit, used: Math.max(0, whole - remaining), remaining, resetAfterMs }
+    const periods = periodsOf(item, compiled)
+    const current = periods?.find(({ end }) => Date.parse(end) > now)
+    const used = current?.used ?? Math.max(0, whole - remaining)
+    return { policy, route: route ?? null, limit, used, remaining, resetAfterMs, ...(periods && { periods }) }
   })
 }
 
@@ -75,10 +90,19 @@ function print({ print }: Session, subject: Subject, usage: readonly Usage[], { 
       duration(resetAfterMs),
     ]),
   )
-  const lines = [nameOf(subject), ...text.split('\n')]
+  const lines = [nameOf(subject), ...text.split('\n'), ...periodLines(print, usage)]
   if (print.isTerminal && drawn > 0) print.raw(`\u001b[${drawn}A\u001b[J`)
   for (const line of lines) print.line(line)
   return lines.length
+}
+
+/** A table of the windows on record; no lines where no policy keeps any. */
+function periodLines(print: Session['print'], usage: readonly Usage[]): string[] {
+  const rows = usage.flatMap(({ policy, route, periods = [] }) =>
+    periods.map(({ start, end, used, over }) => [[policy, route].filter(Boolean).join(' '), start, end, String(used), String(over)]),
+  )
+  if (rows.length === 0) return []
+  return ['', ...print.tableText(['on record', 'from', 'to', 'used', 'over'], rows).split('\n')]
 }
 
 function pause(ms: number, pressed: AbortSignal): Promise<void> {

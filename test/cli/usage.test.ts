@@ -19,6 +19,14 @@ beforeAll(async () => {
     { pk: 'policy-set', sk: 'route#GET /search', policies: [{ name: 'search', limit: 10, window: '1s', algorithm: 'gcra', burst: 4 }] },
     { pk: 'policy-set', sk: 'route#POST /batch', cost: 5 },
     { pk: 'policy-set', sk: 'tier#routed', policies: [{ name: 'each', limit: 8, window: '1m', by: ['client', 'route'] }] },
+    {
+      pk: 'policy-set',
+      sk: 'tier#billed',
+      policies: [
+        { name: 'monthly', limit: 10, window: 'month', timezone: 'Europe/Berlin', algorithm: 'fixed-window', overage: 'allow' },
+        { name: 'hourly', limit: 100, window: '1h', algorithm: 'fixed-window' },
+      ],
+    },
     { pk: 'policy-set', sk: 'global', policies: [{ name: 'all', limit: 1000, window: '1s' }] },
   )
   await at.json(['clients', 'create', 'acme', '--tier', 'free', '--override', 'per-minute=90'])
@@ -26,13 +34,13 @@ beforeAll(async () => {
 afterAll(async () => at?.close())
 
 /** Charges requests as the authorizer would. */
-async function spend(subject: string, tierName: string, request: [string, string], cost: number): Promise<void> {
-  const reading = { client: at.client, clock: () => NOW, log: () => {}, ttlMs: 1000, deadlineMs: 2000 }
+async function spend(subject: string, tierName: string, request: [string, string], cost: number, when = NOW): Promise<void> {
+  const reading = { client: at.client, clock: () => when, log: () => {}, ttlMs: 1000, deadlineMs: 2000 }
   const configuration = (await new PolicySets({ ...reading, tableName: LOCAL_TABLES.config }).current())!
   const { tiers } = configuration.policies
   const plan = new Plans(() => {}).planFor(configuration, tiers.get(tierName), routeOf(configuration.policies, ...request))
   const policies = plan.groups.filter(({ who }) => who[0] !== 'global').flatMap((group) => group.policies)
-  const limiter = new RateLimiter({ store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }), clock: () => NOW })
+  const limiter = new RateLimiter({ store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }), clock: () => when })
   expect((await limiter.decide([{ key: subjectKey(subject), policies, cost }])).allowed).toBe(true)
 }
 
@@ -75,9 +83,60 @@ describe('usage', () => {
     expect(await used('global')).toEqual({ all: [0, 1000] })
   })
 
+  describe('of a quota that allows overage', () => {
+    const OCTOBER = Date.parse('2026-10-31T22:59:00Z') // its last minute in Berlin
+    beforeAll(async () => {
+      await at.json(['clients', 'create', 'metered', '--tier', 'billed'])
+      await spend('client:metered', 'billed', ['GET', '/x'], 8, OCTOBER)
+      await spend('client:metered', 'billed', ['GET', '/x'], 6)
+      await spend('client:metered', 'billed', ['GET', '/x'], 9)
+    })
+
+    it('tells the periods on record, by the calendar that it counts by: what was used, and what of it was past the quota', async () => {
+      const { policies } = await at.json(['usage', 'metered'], now)
+      expect(policies.filter(({ policy }: { policy: string }) => policy !== 'search')).toEqual([
+        {
+          ...{ policy: 'monthly', route: null, limit: 10, used: 15, remaining: 0, resetAfterMs: Date.parse('2026-11-30T23:00:00Z') - NOW },
+          periods: [
+            { start: '2026-10-31T23:00:00Z', end: '2026-11-30T23:00:00Z', used: 15, over: 5 },
+            { start: '2026-09-30T22:00:00Z', end: '2026-10-31T23:00:00Z', used: 8, over: 0 },
+          ],
+        },
+        { policy: 'hourly', route: null, limit: 100, used: 15, remaining: 85, resetAfterMs: 3_600_000 },
+      ])
+    })
+
+    it('tells them after the table, and draws over them as well', async () => {
+      const { out } = await at.sluice(['usage', 'metered'], now)
+      expect(out).toMatch(/^monthly +█{20} +15 +0 +10 +9 d 11 h\nhourly .*\nsearch .*\n\non record +from +to +used +over\n/m)
+      expect(out).toMatch(/^monthly +2026-10-31T23:00:00Z +2026-11-30T23:00:00Z +15 +5$/m)
+      expect(out).toMatch(/^monthly +2026-09-30T22:00:00Z +2026-10-31T23:00:00Z +8 +0\n$/m)
+
+      const interrupts = new Interrupts()
+      let drawn = 0
+      const onOut = (text: string) => void (text.includes('2026-09-30') && ++drawn === 2 && interrupts.press())
+      const watched = await at.sluice(['usage', 'metered', '--watch', '--interval', '5ms'], { ...now, interrupts, onOut, terminal: true })
+      expect(watched.out.split(`\u001b[${out.split('\n').length - 1}A\u001b[J`)).toHaveLength(2)
+    })
+
+    it('tells that a month without requests has used nothing, while those before stay on record', async () => {
+      const { policies } = await at.json(['usage', 'metered'], { now: Date.parse('2026-12-24T12:00:00Z') })
+      expect(policies[0]).toMatchObject({ used: 0, remaining: 10, periods: [{ used: 15, over: 5 }, { used: 8 }] })
+    })
+
+    it('has an empty record for who never came', async () => {
+      await at.json(['clients', 'create', 'shy', '--tier', 'billed'])
+      expect((await at.json(['usage', 'shy'], now)).policies[0]).toMatchObject({ used: 0, remaining: 10, periods: [] })
+      expect((await at.sluice(['usage', 'shy'], now)).out).not.toContain('on record')
+    })
+  })
+
   it.each([
     [['usage', 'nobody'], 'there is no client "nobody": say with --tier which tier to take, or ip:… for an address\n'],
-    [['usage', 'acme', '--tier', 'gold'], 'there is no valid tier "gold" for client:acme: known are anonymous, free, pro, routed\n'],
+    [
+      ['usage', 'acme', '--tier', 'gold'],
+      'there is no valid tier "gold" for client:acme: known are anonymous, billed, free, pro, routed\n',
+    ],
     [['usage', 'ip:here'], 'an address must be such as ip:203.0.113.7, got "ip:here"\n'],
     [
       ['usage', 'user:'],

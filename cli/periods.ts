@@ -1,0 +1,28 @@
+import type { Algorithm } from '../lambda/algorithms/algorithm'
+import type { FixedWindowQuota } from '../lambda/algorithms/fixed-window'
+import { meteredWindow, usageOf } from '../lambda/algorithms/metered-window'
+import { type CompiledPolicy, fieldsOf } from '../lambda/limiter/compiled-policy'
+import type { Item } from '../lambda/state/store'
+
+/** What a policy that allows overage has on record of one of its windows. */
+export interface Period {
+  /** Its first instant, as ISO 8601 writes it in UTC. */
+  readonly start: string
+  /** The first instant that is no longer in it. */
+  readonly end: string
+  /** Units charged, those past the quota included. */
+  readonly used: number
+  /** Those that were past the quota. */
+  readonly over: number
+}
+
+/** The windows on record, newest first; `undefined` for a policy that denies what is past its quota. */
+export function periodsOf(item: Item, compiled: CompiledPolicy): Period[] | undefined {
+  if (!allowsOverage(compiled)) return undefined
+  const recorded = usageOf(fieldsOf(item, compiled)!, compiled.quota as FixedWindowQuota)
+  return recorded.map(({ startAt, endsAt, used, over }) => ({ start: isoTime(startAt), end: isoTime(endsAt), used, over }))
+}
+
+export const allowsOverage = ({ algorithm }: CompiledPolicy): boolean => algorithm === (meteredWindow as Algorithm<unknown>)
+
+const isoTime = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z')
