@@ -52,7 +52,7 @@ export function calendarGrid(unit: CalendarUnit, timezone: string): WindowGrid {
 /** Whether the runtime's tz data knows a zone by this name. */
 export function isTimezone(name: string): boolean {
   try {
-    return name !== '' && Boolean(new Intl.DateTimeFormat('en-US', { timeZone: name }))
+    return name !== '' && Boolean(formatOf(name))
   } catch {
     return false
   }
@@ -60,18 +60,26 @@ export function isTimezone(name: string): boolean {
 
 /** Days from 1970-01-01 to the date that a zone's wall clocks show. */
 function localDays(timezone: string): (at: EpochMs) => number {
-  const format = new Intl.DateTimeFormat('en-US', {
-    timeZone: timezone,
-    calendar: 'iso8601',
-    year: 'numeric',
-    month: 'numeric',
-    day: 'numeric',
-  })
   return (at) => {
     const parts: Record<string, number> = {}
-    for (const { type, value } of format.formatToParts(at)) parts[type] = Number(value)
+    for (const { type, value } of formatOf(timezone).formatToParts(at)) parts[type] = Number(value)
     return Date.UTC(parts.year!, parts.month! - 1, parts.day!) / DAY_MS
   }
+}
+
+/** Zones remembered, far more than a policy set names. */
+const MOST_ZONES = 100
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** How dates are written in a zone, worked out once: this takes longer than all the rest of a policy. Throws where there is no such zone. */
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = formats.get(timeZone)
+  if (known) return known
+  const format = new Intl.DateTimeFormat('en-US', { timeZone, calendar: 'iso8601', year: 'numeric', month: 'numeric', day: 'numeric' })
+  if (formats.size >= MOST_ZONES) formats.clear()
+  formats.set(timeZone, format)
+  return format
 }
 
 function indexOfDay(unit: CalendarUnit, day: number): number {
