@@ -14,6 +14,7 @@ describe('the environment', () => {
       deadlineMs: 300,
       onStoreError: 'local',
       ipv6Prefix: 56,
+      httpDenials: 'gateway',
     })
   })
 
@@ -27,6 +28,7 @@ describe('the environment', () => {
         SLUICE_DEADLINE_MS: '20',
         SLUICE_ON_STORE_ERROR: 'deny',
         SLUICE_IPV6_PREFIX: '64',
+        SLUICE_HTTP_DENIALS: 'backend',
         HOME: '/nowhere',
       }),
     ).toEqual({
@@ -37,6 +39,7 @@ describe('the environment', () => {
       deadlineMs: 20,
       onStoreError: 'deny',
       ipv6Prefix: 64,
+      httpDenials: 'backend',
     })
   })
 
@@ -67,6 +70,7 @@ describe('the environment', () => {
     ['SLUICE_ON_STORE_ERROR', 'throw', 'SLUICE_ON_STORE_ERROR must be one of local, allow, deny, got "throw"'],
     ['SLUICE_ON_STORE_ERROR', 'Deny', 'SLUICE_ON_STORE_ERROR must be one of local, allow, deny, got "Deny"'],
     ['SLUICE_IPV6_PREFIX', '129', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "129"'],
+    ['SLUICE_HTTP_DENIALS', '429', 'SLUICE_HTTP_DENIALS must be one of gateway, backend, got "429"'],
     ['SLUICE_IPV6_PREFIX', '/56', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "/56"'],
   ])('%s=%j is wrong, and it says so', (name, value, sentence) => {
     expect(issuesIn({ [name]: value })).toEqual([sentence])
