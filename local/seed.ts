@@ -6,7 +6,8 @@ import { parse } from 'yaml'
 import { hashApiKey } from '../lambda/identity/api-key'
 import { parseTiersFile } from '../lambda/policies/tiers'
 import { createStateTable, createTable } from '../lambda/state/state-table'
-import { CONFIG_TABLE, clientKey, routeKey, tierKey } from '../lambda/tiers/config-items'
+import { CONFIG_TABLE, clientKey } from '../lambda/tiers/config-items'
+import { itemsOf } from '../lambda/tiers/tiers-file'
 
 /** Keys to try the local gateway with. They are in the clear because they open nothing. */
 export const SAMPLE_KEYS = [
@@ -25,15 +26,10 @@ const TIERS_FILE = path.join(__dirname, '..', 'tiers.yaml')
 export async function seed(client: DynamoDBClient, tables: { readonly state: string; readonly config: string }): Promise<void> {
   const file: unknown = parse(await readFile(TIERS_FILE, 'utf8'))
   parseTiersFile(file, 'tiers.yaml')
-  const { tiers, routes = {} } = file as Record<'tiers' | 'routes', Record<string, object>>
 
   await createStateTable(client, tables.state)
   await createTable(client, tables.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
   const documents = DynamoDBDocumentClient.from(client)
-  const items = [
-    ...Object.entries(tiers).map(([name, tier]) => ({ ...tierKey(name), ...tier })),
-    ...Object.entries(routes).map(([pattern, route]) => ({ ...routeKey(pattern), ...route })),
-    ...SAMPLE_KEYS.map(({ apiKey, ...sample }) => ({ ...clientKey(hashApiKey(apiKey)), ...sample })),
-  ]
+  const items = [...itemsOf(file), ...SAMPLE_KEYS.map(({ apiKey, ...sample }) => ({ ...clientKey(hashApiKey(apiKey)), ...sample }))]
   for (const Item of items) await documents.send(new PutCommand({ TableName: tables.config, Item }))
 }
