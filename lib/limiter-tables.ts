@@ -28,7 +28,7 @@ export interface LimiterTablesOptions {
    */
   readonly configBilling?: Billing
   /**
-   * Encrypts both tables.
+   * Encrypts both tables. The stack needs to know its account and Region then (`env`), since a table names its key by Region.
    * @default a key that DynamoDB owns
    */
   readonly encryptionKey?: IKey

@@ -1,7 +1,8 @@
-import { CfnResource, Stack } from 'aws-cdk-lib'
+import { Stack } from 'aws-cdk-lib'
 import { CfnGatewayResponse, type RestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { Construct } from 'constructs'
 import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
+import { isResource } from './is-resource'
 
 /**
  * Makes a denial a 429 with headers and a problem body. A response that the API already has for denials keeps its headers and templates where
@@ -28,9 +29,4 @@ export function gatewayResponsesOf(api: RestApi, type: string): CfnGatewayRespon
     .node.findAll()
     .filter((node): node is CfnGatewayResponse => isResource(node, CfnGatewayResponse.CFN_RESOURCE_TYPE_NAME))
     .filter(({ restApiId, responseType }) => restApiId === api.restApiId && responseType === type)
-}
-
-/** By its type and not by its class, of which there are several when a program has several copies of the CDK. */
-export function isResource(node: unknown, type: string): boolean {
-  return CfnResource.isCfnResource(node as Construct) && (node as CfnResource).cfnResourceType === type
 }

@@ -3,7 +3,7 @@ import { CfnAuthorizer, CfnIntegration, CfnRoute, type HttpApi, type HttpRoute }
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct, type IConstruct } from 'constructs'
 import { functionUri, permitAuthorizer } from './function-uri'
-import { isResource } from './gateway-response'
+import { isResource } from './is-resource'
 import { withDecisionHeaders } from './response-mapping'
 
 export interface ProtectHttpApiOptions {
@@ -22,7 +22,6 @@ export interface ProtectHttpApiOptions {
 /** An authorizer in front of an HTTP API's routes. It stands in the API's stack. */
 export class HttpApiProtection extends Construct {
   readonly authorizer: CfnAuthorizer
-  private readonly targets = new Set<string>()
   private readonly found = new Set<IConstruct>()
 
   constructor(
@@ -42,20 +41,10 @@ export class HttpApiProtection extends Construct {
       identitySource: [], // one that a request lacks would be a 401 without a call
     })
     permitAuthorizer(this, handler, api.apiId, this.authorizer.ref)
-    const aspects = Aspects.of(Stack.of(api))
-    const visitEach = <Resource extends IConstruct>(type: string, visit: (resource: Resource) => void) => ({
-      visit: (node: IConstruct) => void (isResource(node, type) && visit(node as Resource)),
-    })
-    const { MUTATING } = AspectPriority
-    aspects.add(
-      visitEach<CfnRoute>(CfnRoute.CFN_RESOURCE_TYPE_NAME, (route) => this.protect(route)),
-      { priority: MUTATING },
+    Aspects.of(Stack.of(api)).add(
+      { visit: (node) => void (isResource(node, CfnRoute.CFN_RESOURCE_TYPE_NAME) && this.protect(node as CfnRoute)) },
+      { priority: AspectPriority.MUTATING },
     )
-    if (options.mapHeaders ?? true)
-      aspects.add(
-        visitEach<CfnIntegration>(CfnIntegration.CFN_RESOURCE_TYPE_NAME, (one) => this.mapHeaders(one)),
-        { priority: MUTATING + 1 }, // when it is known which integrations are behind protected routes
-      )
     this.node.addValidation({
       validate: () => (this.found.size === 0 ? ['protect() wants an API with routes, got one without'] : []),
     })
@@ -66,7 +55,6 @@ export class HttpApiProtection extends Construct {
     if (route.apiId !== this.api.apiId || route.routeKey.startsWith('OPTIONS ')) return
     if (routes && !routes.some(({ node }) => node.defaultChild === route)) return
     this.found.add(route)
-    this.targets.add(JSON.stringify(Stack.of(route).resolve(route.target)))
     const { authorizationType = 'NONE' } = route
     if (authorizationType !== 'NONE') {
       Annotations.of(route).addError(
@@ -77,12 +65,16 @@ export class HttpApiProtection extends Construct {
     }
     route.authorizationType = 'CUSTOM'
     route.authorizerId = this.authorizer.ref
+    if (this.options.mapHeaders ?? true) this.mapHeaders(route)
   }
 
-  private mapHeaders(integration: CfnIntegration): void {
-    if (integration.apiId !== this.api.apiId) return
-    const reference = JSON.stringify(Stack.of(integration).resolve(integration.ref))
-    if ([...this.targets].some((target) => target.includes(reference)))
-      integration.responseParameters = withDecisionHeaders(integration.responseParameters)
+  private mapHeaders(route: CfnRoute): void {
+    const target = JSON.stringify(Stack.of(route).resolve(route.target) ?? '')
+    for (const node of Stack.of(route).node.findAll()) {
+      if (!isResource(node, CfnIntegration.CFN_RESOURCE_TYPE_NAME)) continue
+      const integration = node as CfnIntegration
+      if (target.includes(JSON.stringify(Stack.of(route).resolve(integration.ref))))
+        integration.responseParameters = withDecisionHeaders(integration.responseParameters)
+    }
   }
 }

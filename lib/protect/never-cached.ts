@@ -3,7 +3,7 @@ import { CfnAuthorizer as CfnRestAuthorizer } from 'aws-cdk-lib/aws-apigateway'
 import { CfnAuthorizer as CfnHttpAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2'
 import type { CfnFunction, IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { IConstruct } from 'constructs'
-import { isResource } from './gateway-response'
+import { isResource } from './is-resource'
 
 /**
  * Every authorizer of the app that calls this function and lets API Gateway cache its answers, as a sentence each. `protect()` makes none, but an authorizer

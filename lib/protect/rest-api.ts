@@ -4,7 +4,8 @@ import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct, type IConstruct } from 'constructs'
 import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
 import { functionUri, permitAuthorizer } from './function-uri'
-import { gatewayResponsesOf, inheritHeaders, isResource, tooManyRequestsResponse } from './gateway-response'
+import { gatewayResponsesOf, inheritHeaders, tooManyRequestsResponse } from './gateway-response'
+import { isResource } from './is-resource'
 
 export interface ProtectRestApiOptions {
   /**

@@ -3,7 +3,7 @@ import { CfnAuthorizer, CfnRoute, type WebSocketApi } from 'aws-cdk-lib/aws-apig
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
 import { functionUri, permitAuthorizer } from './function-uri'
-import { isResource } from './gateway-response'
+import { isResource } from './is-resource'
 
 const CONNECT = '$connect'
 
