@@ -7,7 +7,16 @@ import { roleFor } from './authorizer-function'
 import { RateLimiter } from './rate-limiter'
 import type { SluiceStackOptions } from './stack-options'
 
-const SAMPLE_BACKEND = `exports.handler = async (event) => ({ statusCode: 200, body: JSON.stringify({ path: event.path }) })`
+/** What `withRateLimit` of sluice/backend does with headers, in as little as fits into a template. */
+const SAMPLE_BACKEND = `exports.handler = async ({ path, requestContext: { authorizer } }) => ({
+  statusCode: 200,
+  headers: {
+    'X-RateLimit-Limit': authorizer.limit,
+    'X-RateLimit-Remaining': authorizer.remaining,
+    'X-RateLimit-Reset': authorizer.reset,
+  },
+  body: JSON.stringify({ path }),
+})`
 
 /** The limiter with the tiers of `tiers.yaml`, in front of a sample REST API. */
 export class SluiceStack extends Stack {
