@@ -11,7 +11,7 @@ const backend = new NodejsFunction(stack, 'Backend', { entry: 'backend.mjs', run
 const integration = new HttpLambdaIntegration('Integration', backend)
 const api = new HttpApi(stack, 'Api')
 const routes = api.addRoutes({ path: '/news', methods: [HttpMethod.GET], integration })
-api.addRoutes({ path: '/health', methods: [HttpMethod.GET], integration })
+api.addRoutes({ path: '/status', methods: [HttpMethod.GET], integration })
 const plain = new HttpApi(stack, 'Plain')
 plain.addRoutes({ path: '/news', methods: [HttpMethod.GET], integration: new HttpLambdaIntegration('PlainIntegration', backend) })
 new CfnOutput(stack, 'ApiUrl', { value: api.apiEndpoint })
@@ -20,7 +20,7 @@ const chat = new WebSocketApi(stack, 'Chat', { connectRouteOptions: { integratio
 
 // 'backend-429' lets requests over the limit through to backend.mjs, which turns them away.
 const limiter = new RateLimiter(stack, 'Limiter', { tiersFile: 'tiers.yaml', denials: 'backend-429' })
-limiter.protect(api, { routes }) // and not the health check
+limiter.protect(api, { routes }) // and not the status page
 limiter.protect(chat) // its connections
 
 // This one stops them at the gateway, with a 403. Both could share tables.

@@ -1,6 +1,5 @@
 import { withRateLimit } from 'sluice/backend'
 
-export const handler = withRateLimit(async ({ rawPath }) => {
-  console.log('served', rawPath)
-  return { news: 'none' }
-})
+let served = 0
+
+export const handler = withRateLimit(async () => ({ news: 'none', served: ++served }))

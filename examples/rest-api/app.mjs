@@ -8,12 +8,14 @@ const stack = new Stack(new App(), 'Shop')
 const backend = new LambdaFunction(stack, 'Backend', {
   runtime: Runtime.NODEJS_24_X,
   handler: 'index.handler',
-  code: Code.fromInline(
-    `exports.handler = async ({ path }) => (console.log('served', path), { statusCode: 200, body: 'a list of things' })`,
-  ),
+  code: Code.fromInline(`
+    let served = 0
+    exports.handler = async ({ path }) => ({ statusCode: 200, body: JSON.stringify({ path, served: ++served }) })
+  `),
 })
 const api = new RestApi(stack, 'Api')
-api.root.addResource('things').addMethod('GET', new LambdaIntegration(backend))
+const things = api.root.addResource('things').addMethod('GET', new LambdaIntegration(backend))
+api.root.addResource('health').addMethod('GET', new LambdaIntegration(backend))
 
 const limiter = new RateLimiter(stack, 'Limiter', { tiersFile: 'tiers.yaml' })
-limiter.protect(api)
+limiter.protect(api, { methods: [things] }) // and not the health check; protect(api) is for all

@@ -15,7 +15,7 @@ export const MINISTACK = join(
   'sluice/ministack-1.5.33-cfn-lint-1.58.0-node-24.21.0/bin',
 )
 
-export interface Answer {
+interface Answer {
   readonly status: number
   readonly headers: IncomingHttpHeaders
   readonly body: string
