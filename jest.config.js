@@ -9,7 +9,8 @@ module.exports = {
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/slow/'],
-  transform: { '^.+\\.ts$': SWC, '/temporal-[a-z]+/.+\\.js$': SWC },
-  transformIgnorePatterns: ['/node_modules/(?!temporal-)'], // which come as ES modules only
+  transform: { '^.+\\.ts$': SWC, '/(temporal-[a-z]+|@middy)/.+\\.js$': SWC },
+  transformIgnorePatterns: ['/node_modules/(?!temporal-|@middy/)'], // which come as ES modules only
+  moduleNameMapper: { '^@middy/(core|util)$': '<rootDir>/node_modules/@middy/$1/index.js' }, // which name no file for `require`
   testTimeout: 60_000,
 }

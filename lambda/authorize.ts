@@ -27,6 +27,8 @@ export interface AuthorizerParts {
   readonly ipv6Prefix: number
   /** Whether requests pass when nothing can be decided, not even by the failure mode: without tiers, or without a table that was ever there. */
   readonly allowUndecided: boolean
+  /** Whether requests over the limit pass on HTTP APIs, for the backend to answer 429. @default false */
+  readonly backendAnswers?: boolean
 }
 
 type Authorizer = (event: unknown) => Promise<AuthorizerAnswer>
@@ -40,9 +42,9 @@ export function makeAuthorizer(parts: AuthorizerParts): Authorizer {
   return async (event) => {
     const now = parts.clock()
     const request = fromEvent(event)
-    if (!request) return answer(undefined, { reason: 'malformed', now })
-    if (request.preflight) return answer(request, { reason: 'uncounted', now })
-    return answer(request, await outcomeOrFallback(request, parts, now))
+    if (!request) return answer(parts, undefined, { reason: 'malformed', now })
+    if (request.preflight) return answer(parts, request, { reason: 'uncounted', now })
+    return answer(parts, request, await outcomeOrFallback(request, parts, now))
   }
 }
 
@@ -108,7 +110,7 @@ function undecided({ allowUndecided }: AuthorizerParts, now: EpochMs): Outcome {
   return { reason: allowUndecided ? 'uncounted' : 'unavailable', now }
 }
 
-function answer(request: GatewayRequest | undefined, outcome: Outcome): AuthorizerAnswer {
+function answer({ backendAnswers }: AuthorizerParts, request: GatewayRequest | undefined, outcome: Outcome): AuthorizerAnswer {
   const context = toContext(outcome)
-  return toAnswer(request, { allowed: context.allowed, context, principalId: outcome.subject ?? '' })
+  return toAnswer(request, { allowed: context.allowed, context, principalId: outcome.subject ?? '', backendAnswers })
 }

@@ -16,6 +16,8 @@ export interface Config {
   readonly onStoreError: 'local' | 'allow' | 'deny'
   /** Bits of an IPv6 address that tell callers apart. */
   readonly ipv6Prefix: number
+  /** Who answers a request over the limit on an HTTP API: the gateway with its 403, or the backend, which is let have the request, with 429. */
+  readonly httpDenials: 'gateway' | 'backend'
 }
 
 const TABLE_NAME = /^[a-zA-Z0-9_.:/-]{3,1024}$/
@@ -45,6 +47,12 @@ const VARIABLES = {
     otherwise: 'local',
   },
   ipv6Prefix: { name: 'SLUICE_IPV6_PREFIX', ...integer(1, 128), otherwise: '56' },
+  httpDenials: {
+    name: 'SLUICE_HTTP_DENIALS',
+    schema: v.picklist(['gateway', 'backend']),
+    wanted: 'one of gateway, backend',
+    otherwise: 'gateway',
+  },
 } as const
 
 /**

@@ -13,7 +13,7 @@ import { Plans } from './tiers/plans'
 import { PolicySets } from './tiers/policy-sets'
 
 /** The only place that puts the parts together. Clients are made once, and live as long as the instance. */
-const { stateTable, configTable, endpoint, configTtlMs, negativeTtlMs, deadlineMs, onStoreError, ipv6Prefix } = config()
+const { stateTable, configTable, endpoint, configTtlMs, negativeTtlMs, deadlineMs, onStoreError, ipv6Prefix, httpDenials } = config()
 
 const client = new DynamoDBClient({
   endpoint,
@@ -33,4 +33,5 @@ export const handler = makeAuthorizer({
   log: jsonLog,
   ipv6Prefix,
   allowUndecided: onStoreError !== 'deny',
+  backendAnswers: httpDenials === 'backend',
 })

@@ -1,46 +1,152 @@
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { Duration } from 'aws-cdk-lib'
+import { Duration, RemovalPolicy } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
-import { Architecture, Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
-import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
+import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2'
+import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { Architecture, type FunctionOptions, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
+import { type ILogGroup, LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { buildAuthorizerBundle } from './authorizer-bundle'
+import { parseConfig } from '../lambda/config'
+import { bundledCode } from './bundled-code'
 
-export interface AuthorizerFunctionProps {
+export interface AuthorizerFunctionOptions {
+  /** @default Architecture.ARM_64 */
+  readonly architecture?: Architecture
+  /**
+   * Memory in MiB, and with it CPU, of which a cold start is made; a decision waits for DynamoDB just as long at any size.
+   * @default 1769, which is one whole CPU
+   * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+   */
+  readonly memorySize?: number
+  /**
+   * The longest that one call may take; API Gateway waits at most ten seconds for an authorizer of an HTTP API.
+   * @default Duration.seconds(10)
+   */
+  readonly timeout?: Duration
+  /**
+   * Most instances at a time, which are then kept for this function. **A trap:** when all are busy, API Gateway cannot ask the authorizer and answers 500,
+   * not 429, so a flood that should be turned away becomes an outage. Instances needed are about requests per second × 0.02.
+   * @default what the account has left
+   */
+  readonly reservedConcurrentExecutions?: number
+  /**
+   * Runs the function in a VPC, where it needs a gateway endpoint for DynamoDB.
+   * @default no VPC
+   */
+  readonly vpc?: IVpc
+  /** @default private subnets */
+  readonly vpcSubnets?: SubnetSelection
+  /** @default one is made */
+  readonly securityGroups?: ISecurityGroup[]
+  /**
+   * Where the functions log.
+   * @default one is made for each function
+   */
+  readonly logGroup?: ILogGroup
+  /**
+   * How long logs stay, in a group that is made here.
+   * @default RetentionDays.ONE_MONTH
+   */
+  readonly logRetention?: RetentionDays
+  /**
+   * Who decides when DynamoDB cannot be asked: `local` counts in each instance's memory, `allow` and `deny` count nothing.
+   * @default 'local'
+   */
+  readonly failureMode?: 'local' | 'allow' | 'deny'
+  /**
+   * Time for one decision, 20 ms to 9 s; after it the failure mode decides.
+   * @default Duration.millis(300)
+   */
+  readonly decisionDeadline?: Duration
+  /**
+   * How long an instance goes by the tiers and clients that it has read.
+   * @default Duration.seconds(30)
+   */
+  readonly configTtl?: Duration
+  /**
+   * Bits of an IPv6 address that tell callers apart.
+   * @default 56
+   */
+  readonly ipv6Prefix?: number
+  /**
+   * How a request over the limit is answered on an HTTP API, which knows no 429 from an authorizer. `gateway-403`: it stops at the gateway, which answers a plain
+   * 403. `backend-429`: it is let through, and `withRateLimit` of `sluice/backend` around **every** handler answers 429; a handler without it serves it.
+   * @default 'gateway-403'
+   */
+  readonly denials?: 'gateway-403' | 'backend-429'
+  /**
+   * Anything else that a function can be told, as an escape hatch: it wins over all of the above.
+   * @default nothing
+   */
+  readonly functionOptions?: Omit<FunctionOptions, 'logGroup'>
+}
+
+export interface AuthorizerFunctionProps extends AuthorizerFunctionOptions {
   /** Where subjects' state is kept, see lambda/state. */
   readonly stateTable: ITableV2
   /** Where tiers, routes and clients are kept, see lambda/tiers. */
   readonly configTable: ITableV2
-  readonly logGroup: ILogGroup
 }
 
-/**
- * The function that decides every request. It may change single items of the state table and read the config table, and nothing else.
- *
- * 1,769 MB is one whole CPU: a cold start is CPU, and a decision's wait for DynamoDB costs the same few milliseconds at any size.
- * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
- */
+/** The function that decides every request. It may change single items of the state table, read the config table, write its log, and nothing else. */
 export class AuthorizerFunction extends Construct {
   readonly handler: LambdaFunction
+  readonly logGroup: ILogGroup
 
-  constructor(scope: Construct, id: string, { stateTable, configTable, logGroup }: AuthorizerFunctionProps) {
+  constructor(scope: Construct, id: string, props: AuthorizerFunctionProps) {
     super(scope, id)
-    const bundle = mkdtempSync(join(tmpdir(), 'sluice-authorizer-'))
-    buildAuthorizerBundle(bundle)
+    const { stateTable, configTable, vpc, functionOptions } = props
+    this.logGroup = props.logGroup ?? logGroupFor(this, props)
+    const environment = { ...environmentOf(props), ...functionOptions?.environment }
+    parseConfig({ ...environment, ...NAMES_FOR_A_CHECK }) // so that a mistake fails the synth, and not the first request
     this.handler = new LambdaFunction(this, 'Handler', {
       description: 'Sluice: decides requests of API Gateway by their rate limits',
       runtime: Runtime.NODEJS_24_X,
-      architecture: Architecture.ARM_64,
-      code: Code.fromAsset(bundle),
+      architecture: props.architecture ?? Architecture.ARM_64,
+      code: bundledCode('authorizer'),
       handler: 'index.handler',
-      memorySize: 1769,
-      timeout: Duration.seconds(10), // API Gateway waits no longer for an authorizer
-      logGroup,
-      environment: { SLUICE_STATE_TABLE: stateTable.tableName, SLUICE_CONFIG_TABLE: configTable.tableName },
+      role: functionOptions?.role ?? roleFor(this, this.logGroup, vpc),
+      memorySize: props.memorySize ?? 1769,
+      timeout: props.timeout ?? Duration.seconds(10),
+      reservedConcurrentExecutions: props.reservedConcurrentExecutions,
+      vpc,
+      vpcSubnets: props.vpcSubnets,
+      securityGroups: props.securityGroups,
+      logGroup: this.logGroup,
+      ...functionOptions,
+      environment,
     })
     stateTable.grant(this.handler, 'dynamodb:UpdateItem', 'dynamodb:GetItem')
     configTable.grant(this.handler, 'dynamodb:GetItem', 'dynamodb:Query')
+    stateTable.encryptionKey?.grantEncryptDecrypt(this.handler)
+    configTable.encryptionKey?.grantDecrypt(this.handler)
   }
+}
+
+/** A group for the log of a function in this scope. */
+export function logGroupFor(scope: Construct, { logRetention = RetentionDays.ONE_MONTH }: AuthorizerFunctionOptions): LogGroup {
+  return new LogGroup(scope, 'Logs', { retention: logRetention, removalPolicy: RemovalPolicy.DESTROY })
+}
+
+/** A role that may write to one log, unlike the managed policy, which opens all; a VPC asks for that one's rights to network interfaces. */
+export function roleFor(scope: Construct, logGroup: ILogGroup, vpc?: IVpc): Role {
+  const inVpc = ManagedPolicy.fromAwsManagedPolicyName('service-role/AWSLambdaVPCAccessExecutionRole')
+  const role = new Role(scope, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com'), managedPolicies: vpc && [inVpc] })
+  logGroup.grantWrite(role)
+  return role
+}
+
+/** Names are not known before the deployment, and are not what a check is for. */
+const NAMES_FOR_A_CHECK = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config' }
+
+function environmentOf(props: AuthorizerFunctionProps): Record<string, string> {
+  const settings = {
+    SLUICE_STATE_TABLE: props.stateTable.tableName,
+    SLUICE_CONFIG_TABLE: props.configTable.tableName,
+    SLUICE_ON_STORE_ERROR: props.failureMode,
+    SLUICE_DEADLINE_MS: props.decisionDeadline?.toMilliseconds(),
+    SLUICE_CONFIG_TTL_MS: props.configTtl?.toMilliseconds(),
+    SLUICE_IPV6_PREFIX: props.ipv6Prefix,
+    SLUICE_HTTP_DENIALS: props.denials === 'backend-429' ? 'backend' : undefined,
+  }
+  return Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])))
 }

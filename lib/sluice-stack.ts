@@ -1,68 +1,50 @@
-import { CfnOutput, Duration, RemovalPolicy, Stack, type StackProps, Validations } from 'aws-cdk-lib'
-import { AuthorizationType, LambdaIntegration, RequestAuthorizer, ResponseType, RestApi } from 'aws-cdk-lib/aws-apigateway'
-import { AttributeType, Billing, TableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import { CfnOutput, RemovalPolicy, Stack, type StackProps, Validations } from 'aws-cdk-lib'
+import { LambdaIntegration, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { Architecture, Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
-import { ACCESS_DENIED } from '../lambda/responses/gateway-response'
-import { STATE_TABLE } from '../lambda/state/state-table'
-import { CONFIG_TABLE } from '../lambda/tiers/config-items'
-import { AuthorizerFunction } from './authorizer-function'
+import { roleFor } from './authorizer-function'
+import { RateLimiter } from './rate-limiter'
+import type { SluiceStackOptions } from './stack-options'
 
-const SAMPLE_BACKEND = `exports.handler = async (event) => ({ statusCode: 200, body: JSON.stringify({ path: event.path }) })`
+/** What `withRateLimit` of sluice/backend does with headers, in as little as fits into a template. */
+const SAMPLE_BACKEND = `exports.handler = async ({ path, requestContext: { authorizer } }) => ({
+  statusCode: 200,
+  headers: {
+    'X-RateLimit-Limit': authorizer.limit,
+    'X-RateLimit-Remaining': authorizer.remaining,
+    'X-RateLimit-Reset': authorizer.reset,
+  },
+  body: JSON.stringify({ path }),
+})`
 
-/** The authorizer with its tables, in front of a sample REST API. */
+/** The limiter with the tiers of `tiers.yaml`, in front of a sample REST API. */
 export class SluiceStack extends Stack {
-  constructor(scope: Construct, id: string, props: StackProps = {}) {
-    super(scope, id, { description: 'Sluice, a rate limiter for API Gateway', ...props })
+  constructor(scope: Construct, id: string, { stackName, tiersFile = 'tiers.yaml', ...options }: SluiceStackOptions & StackProps = {}) {
+    super(scope, id, { description: 'Sluice, a rate limiter for API Gateway', stackName, ...options })
+    const limiter = new RateLimiter(this, 'Limiter', { tiersFile, ...options })
 
-    // State is forgotten after its time to live anyway; the configuration is the operator's work and outlives the stack.
-    const stateTable = new TableV2(this, 'State', {
-      partitionKey: { name: STATE_TABLE.partitionKey, type: AttributeType.STRING },
-      timeToLiveAttribute: STATE_TABLE.timeToLiveAttribute,
-      billing: Billing.onDemand(),
-      removalPolicy: RemovalPolicy.DESTROY,
-    })
-    const configTable = new TableV2(this, 'Config', {
-      partitionKey: { name: CONFIG_TABLE.partitionKey, type: AttributeType.STRING },
-      sortKey: { name: CONFIG_TABLE.sortKey, type: AttributeType.STRING },
-      billing: Billing.onDemand(),
-      pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
-      removalPolicy: RemovalPolicy.RETAIN,
-    })
-    const logs = (name: string) => new LogGroup(this, name, { retention: RetentionDays.ONE_MONTH, removalPolicy: RemovalPolicy.DESTROY })
-    const { handler } = new AuthorizerFunction(this, 'Authorizer', { stateTable, configTable, logGroup: logs('AuthorizerLogs') })
-
+    const { architecture = Architecture.ARM_64, logRetention: retention = RetentionDays.ONE_MONTH } = options
+    const logGroup = new LogGroup(this, 'SampleBackendLogs', { retention, removalPolicy: RemovalPolicy.DESTROY })
     const backend = new LambdaFunction(this, 'SampleBackend', {
       runtime: Runtime.NODEJS_24_X,
-      architecture: Architecture.ARM_64,
+      architecture,
       code: Code.fromInline(SAMPLE_BACKEND),
       handler: 'index.handler',
-      logGroup: logs('SampleBackendLogs'),
+      role: roleFor(this, logGroup),
+      logGroup,
     })
-    const api = new RestApi(this, 'SampleApi', {
-      cloudWatchRole: false,
-      defaultMethodOptions: {
-        authorizationType: AuthorizationType.CUSTOM,
-        // A decision that is cached does not count, and a source that a request lacks would be a 401 without a call.
-        authorizer: new RequestAuthorizer(this, 'RequestAuthorizer', {
-          handler,
-          identitySources: [],
-          resultsCacheTtl: Duration.seconds(0),
-        }),
-      },
-    })
+    const api = new RestApi(this, 'SampleApi', { cloudWatchRole: false })
     api.root.addProxy({ defaultIntegration: new LambdaIntegration(backend) })
-    api.addGatewayResponse('OverLimit', {
-      type: ResponseType.ACCESS_DENIED,
-      statusCode: ACCESS_DENIED.statusCode,
-      responseHeaders: ACCESS_DENIED.headers,
-      templates: ACCESS_DENIED.templates,
-    })
+    limiter.protect(api)
 
     new CfnOutput(this, 'ApiUrl', { value: api.url })
-    new CfnOutput(this, 'StateTableName', { value: stateTable.tableName })
-    new CfnOutput(this, 'ConfigTableName', { value: configTable.tableName })
+    new CfnOutput(this, 'TryIt', {
+      description: 'until it says 429',
+      value: `for i in $(seq 25); do curl -s -o /dev/null -w '%{http_code} ' ${api.url}hello; done; curl -i ${api.url}hello`,
+    })
+    new CfnOutput(this, 'StateTableName', { value: limiter.stateTable.tableName })
+    new CfnOutput(this, 'ConfigTableName', { value: limiter.configTable.tableName })
     acknowledge(this)
   }
 }
@@ -71,8 +53,6 @@ export class SluiceStack extends Stack {
 function acknowledge(stack: Stack): void {
   const prefix = 'AwsSolutions::AwsSolutions-'
   const reasons = {
-    'IAM4[Policy::arn:<AWS::Partition>:iam::aws:policy/service-role/AWSLambdaBasicExecutionRole]':
-      'the managed policy allows writing logs and nothing else',
     APIG1: 'the API is a sample to send requests to; access logs are the choice of the API that Sluice is attached to',
     APIG2: 'the sample backend takes any request',
     APIG3: 'a web ACL is the choice of the API that Sluice is attached to',

@@ -15,6 +15,7 @@ describe('the environment', () => {
       onStoreError: 'local',
       ipv6Prefix: 56,
       negativeTtlMs: 30_000,
+      httpDenials: 'gateway',
     })
   })
 
@@ -29,6 +30,7 @@ describe('the environment', () => {
         SLUICE_ON_STORE_ERROR: 'deny',
         SLUICE_IPV6_PREFIX: '64',
         SLUICE_NEGATIVE_TTL_MS: '7000',
+        SLUICE_HTTP_DENIALS: 'backend',
         HOME: '/nowhere',
       }),
     ).toEqual({
@@ -40,6 +42,7 @@ describe('the environment', () => {
       onStoreError: 'deny',
       ipv6Prefix: 64,
       negativeTtlMs: 7000,
+      httpDenials: 'backend',
     })
   })
 
@@ -70,6 +73,7 @@ describe('the environment', () => {
     ['SLUICE_ON_STORE_ERROR', 'throw', 'SLUICE_ON_STORE_ERROR must be one of local, allow, deny, got "throw"'],
     ['SLUICE_ON_STORE_ERROR', 'Deny', 'SLUICE_ON_STORE_ERROR must be one of local, allow, deny, got "Deny"'],
     ['SLUICE_IPV6_PREFIX', '129', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "129"'],
+    ['SLUICE_HTTP_DENIALS', '429', 'SLUICE_HTTP_DENIALS must be one of gateway, backend, got "429"'],
     ['SLUICE_IPV6_PREFIX', '/56', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "/56"'],
   ])('%s=%j is wrong, and it says so', (name, value, sentence) => {
     expect(issuesIn({ [name]: value })).toEqual([sentence])

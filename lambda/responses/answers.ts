@@ -6,6 +6,8 @@ export interface Ruling {
   readonly context: AuthorizerContext
   /** Who API Gateway's logs say is calling. */
   readonly principalId: string
+  /** Lets a request over the limit pass on an HTTP API, for the backend to answer 429. @default false */
+  readonly backendAnswers?: boolean
 }
 
 /** For REST and WebSocket APIs: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
@@ -30,9 +32,10 @@ export type AuthorizerAnswer = PolicyAnswer | SimpleAnswer
  * An answer in the form that the request's API understands. What is not a request is denied, in the form that most kinds of API understand; bad
  * credentials are thrown, which is how REST and WebSocket APIs are told to answer 401.
  */
-export function toAnswer(request: GatewayRequest | undefined, { allowed, context, principalId }: Ruling): AuthorizerAnswer {
+export function toAnswer(request: GatewayRequest | undefined, ruling: Ruling): AuthorizerAnswer {
+  const { allowed, context, principalId, backendAnswers = false } = ruling
   const isAuthorized = allowed && request !== undefined
-  if (request?.api === 'http') return { isAuthorized, context }
+  if (request?.api === 'http') return { isAuthorized: isAuthorized || (backendAnswers && context.rateLimited), context }
   if (context.reason === 'unauthorized') unauthorized()
   return {
     principalId: plain(principalId) || 'unknown',

@@ -5,7 +5,8 @@ type Values = Readonly<Record<string, string | number | boolean>>
  * API, the local gateway renders it. REST APIs only.
  *
  * The status is the same for every denial of every authorizer of the API. Header values are mapping expressions; the template has its
- * variables replaced and is nothing more, so a value must be safe where it stands, see context.ts.
+ * variables replaced and is nothing more, so a value must be safe where it stands, see context.ts. Numbers stand between quotes: another
+ * authorizer's denial on the same API has none of these variables, and its body has to be JSON too.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-gatewayResponse-definition.html
  */
@@ -24,7 +25,7 @@ export const ACCESS_DENIED = {
     'application/json':
       '{"type":"about:blank","title":"Too Many Requests","status":429,' +
       '"detail":"$context.authorizer.detail","reason":"$context.authorizer.reason","policy":"$context.authorizer.policy",' +
-      '"limit":$context.authorizer.limit,"remaining":$context.authorizer.remaining,"retryAfter":$context.authorizer.retryAfter}',
+      '"limit":"$context.authorizer.limit","remaining":"$context.authorizer.remaining","retryAfter":"$context.authorizer.retryAfter"}',
   },
 } as const
 

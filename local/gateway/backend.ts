@@ -1,4 +1,4 @@
-import { headersFromContext } from '../../lambda/responses/context'
+import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { type BackendEvent, type GatewayResponse, jsonResponse } from './api'
 import { type Route, routeKey } from './routes'
 

@@ -1,18 +1,14 @@
-import { App } from 'aws-cdk-lib'
+import { App, Stack } from 'aws-cdk-lib'
 import { Annotations, Match, Template } from 'aws-cdk-lib/assertions'
 import { SluiceStack } from '../../lib/sluice-stack'
+import { stackOptionsFrom } from '../../lib/stack-options'
+import { issuesOf } from '../policies/issues'
+
+const optionsFrom = (context: Record<string, unknown>) => stackOptionsFrom(new App({ context }).node)
 
 describe('the stack', () => {
   const stack = new SluiceStack(new App(), 'Sluice')
   const template = Template.fromStack(stack)
-
-  it('never lets API Gateway cache a decision, nor ask for an identity before the function does', () => {
-    template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
-      Type: 'REQUEST',
-      AuthorizerResultTtlInSeconds: 0,
-      IdentitySource: '', // how the CDK says none
-    })
-  })
 
   it('asks the authorizer on every method', () => {
     const methods = Object.values(template.findResources('AWS::ApiGateway::Method'))
@@ -22,39 +18,69 @@ describe('the stack', () => {
     }
   })
 
-  it('turns a denial into a 429 that says when to come back', () => {
-    template.hasResourceProperties('AWS::ApiGateway::GatewayResponse', {
-      ResponseType: 'ACCESS_DENIED',
-      StatusCode: '429',
-      ResponseParameters: Match.objectLike({ 'gatewayresponse.header.Retry-After': 'context.authorizer.retryAfter' }),
-      ResponseTemplates: { 'application/json': Match.stringLikeRegexp('"policy":"\\$context.authorizer.policy"') },
-    })
+  it('seeds the tiers of tiers.yaml', () => {
+    const [seed] = Object.values(template.findResources('Custom::SluiceTiers'))
+    const items: string[] = seed!.Properties.Items
+    expect(items.map((text) => JSON.parse(text).sk)).toEqual(expect.arrayContaining(['tier#anonymous', 'tier#free', 'route#POST /batch']))
   })
 
-  it('lets the function change single items of its state, read its configuration, and nothing else', () => {
-    const statements = Object.values(template.findResources('AWS::IAM::Policy')).flatMap(
-      ({ Properties }) => Properties.PolicyDocument.Statement,
-    )
-    expect(statements.map(({ Action }) => Action)).toEqual([
-      ['dynamodb:UpdateItem', 'dynamodb:GetItem'],
-      ['dynamodb:GetItem', 'dynamodb:Query'],
-    ])
-    for (const { Resource } of statements) expect(JSON.stringify(Resource)).not.toContain('*')
-  })
-
-  it('forgets state after its time, and keeps the configuration when the stack goes', () => {
-    template.hasResource('AWS::DynamoDB::GlobalTable', {
-      DeletionPolicy: 'Delete',
-      Properties: Match.objectLike({
-        TimeToLiveSpecification: { AttributeName: 'exp', Enabled: true },
-        KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
-      }),
-    })
-    template.hasResource('AWS::DynamoDB::GlobalTable', {
-      DeletionPolicy: 'Retain',
-      Properties: Match.objectLike({ TimeToLiveSpecification: Match.absent() }),
-    })
+  it('says where its API is, and what to type next', () => {
+    template.hasOutput('ApiUrl', {})
+    template.hasOutput('TryIt', { Value: { 'Fn::Join': ['', Match.arrayWith([Match.stringLikeRegexp('curl')])] } })
   })
 
   it('raises no warning', () => Annotations.fromStack(stack).hasNoWarning('*', Match.anyValue()))
+})
+
+describe('the context of the app', () => {
+  it('is not needed', () => expect(new SluiceStack(new App(), 'Sluice', optionsFrom({})).stackName).toBe('Sluice'))
+
+  it('chooses names, removal policy, architecture and log retention', () => {
+    const stack = new SluiceStack(
+      new App(),
+      'Sluice',
+      optionsFrom({
+        stackName: 'limits',
+        stateTableName: 'limits-state',
+        configTableName: 'limits-config',
+        removalPolicy: 'destroy',
+        architecture: 'x86_64',
+        logRetentionDays: '7',
+      }),
+    )
+    const template = Template.fromStack(stack)
+    expect(stack.stackName).toBe('limits')
+    for (const TableName of ['limits-state', 'limits-config'])
+      template.hasResource('AWS::DynamoDB::GlobalTable', { Properties: Match.objectLike({ TableName }), DeletionPolicy: 'Delete' })
+    template.allResourcesProperties('AWS::Lambda::Function', { Architectures: ['x86_64'] })
+    template.allResourcesProperties('AWS::Logs::LogGroup', { RetentionInDays: 7 })
+  })
+
+  it('chooses the tiers file, whose mistakes end the synth', () => {
+    const { tiersFile } = optionsFrom({ tiersFile: 'package.json' })
+    expect(() => new SluiceStack(new App(), 'Sluice', { tiersFile })).toThrow('(package.json)')
+  })
+
+  it('is checked, and every mistake in it told', () => {
+    const context = {
+      stackName: '1',
+      stateTableName: 'a b',
+      configTableName: 'x',
+      removalPolicy: 'keep',
+      architecture: 'arm',
+      logRetentionDays: '2',
+    }
+    expect(issuesOf(() => optionsFrom(context))).toEqual([
+      'stackName must be a name of letters, digits and "-", got "1" (context)',
+      'stateTableName must be a name that DynamoDB takes, got "a b" (context)',
+      'configTableName must be a name that DynamoDB takes, got "x" (context)',
+      'removalPolicy must be destroy or retain, got "keep" (context)',
+      'architecture must be arm64 or x86_64, got "arm" (context)',
+      expect.stringMatching(/^logRetentionDays must be one of 1, 3, 5, 7, .*, got "2" \(context\)$/),
+    ])
+  })
+})
+
+test('nothing in the stack needs another environment than where it is deployed', () => {
+  expect(Stack.isStack(new SluiceStack(new App(), 'Sluice', { env: { account: '123456789012', region: 'cn-north-1' } }))).toBe(true)
 })

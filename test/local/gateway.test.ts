@@ -65,7 +65,7 @@ describe('a REST API', () => {
     expect(response.headers.get('content-type')).toBe('application/json')
     expect(response.headers.get('retry-after')).toBe('13')
     expect(response.headers.get('x-ratelimit-remaining')).toBe('0')
-    expect(await response.json()).toMatchObject({ title: 'Too Many Requests', status: 429, policy: 'per-minute', retryAfter: 13 })
+    expect(await response.json()).toMatchObject({ title: 'Too Many Requests', status: 429, policy: 'per-minute', retryAfter: '13' })
     expect(await calls()).toEqual({ total: 0, routes: {} })
   })
 

@@ -29,8 +29,18 @@ test('an HTTP request that is denied keeps its context', () => {
 })
 
 test('an HTTP request over the limit can be let through, for the backend to answer 429', () => {
-  const answer = toAnswer(fromEvent(httpRequest), { ...denied, allowed: true })
+  const answer = toAnswer(fromEvent(httpRequest), { ...denied, backendAnswers: true })
   expect(answer).toMatchObject({ isAuthorized: true, context: { allowed: false, rateLimited: true } })
+})
+
+test('nothing else that is denied is let through: not for another reason, and not where the gateway can say 429 itself', () => {
+  const undecided = { ...denied, context: toContext({ reason: 'unavailable', now: NOW }), backendAnswers: true }
+  expect(toAnswer(fromEvent(httpRequest), undecided)).toMatchObject({ isAuthorized: false })
+  expect(toAnswer(undefined, { ...denied, backendAnswers: true })).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Deny' }] } })
+  for (const event of [restRequest, websocketConnect]) {
+    const answer = toAnswer(fromEvent(event), { ...denied, backendAnswers: true })
+    expect(answer).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Deny' }] } })
+  }
 })
 
 test('what is no request is denied, even if the ruling says otherwise', () => {

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
-import { headersFromContext, type Outcome, plain, toContext } from '../../lambda/responses/context'
+import { headersFromContext } from '../../lambda/responses/backend-headers'
+import { type Outcome, plain, toContext } from '../../lambda/responses/context'
 import { draft10, NEVER_SECONDS, overage, retryAfter, xRateLimit } from '../../lambda/responses/headers'
 import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, OVER, SHAPES, standing } from './decisions'
 

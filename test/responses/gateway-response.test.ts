@@ -17,9 +17,9 @@ test('a denial is answered 429 with a problem body', () => {
     detail: 'The limit of 60 units in the policy per-minute is used up. Try again in 13 seconds.',
     reason: 'over-limit',
     policy: 'per-minute',
-    limit: 60,
-    remaining: 0,
-    retryAfter: 13,
+    limit: '60',
+    remaining: '0',
+    retryAfter: '13',
   })
 })
 
@@ -44,7 +44,7 @@ test('the body is JSON whatever the names', () => {
     fc.property(names, fc.boolean(), (policy, never) => {
       const decision = decisionOf('p', { p: standing({ allowed: false, retryAfterMs: never ? Infinity : 1 }) })
       const body = JSON.parse(render(TEMPLATE, toContext({ decision: { ...decision, policy }, now: NOW })))
-      expect(body.retryAfter).toBeGreaterThan(0)
+      expect(Number(body.retryAfter)).toBeGreaterThan(0)
       expect(Object.keys(body)).toHaveLength(9)
     }),
     { numRuns: 500 },
@@ -52,7 +52,11 @@ test('the body is JSON whatever the names', () => {
 })
 
 test('the body for a malformed event is JSON too', () => {
-  expect(JSON.parse(render(TEMPLATE, toContext({ now: NOW })))).toMatchObject({ reason: 'malformed', policy: '', retryAfter: 1 })
+  expect(JSON.parse(render(TEMPLATE, toContext({ now: NOW })))).toMatchObject({ reason: 'malformed', policy: '', retryAfter: '1' })
+})
+
+test('the body is JSON as well when another authorizer denied, which set none of its variables', () => {
+  expect(JSON.parse(render(TEMPLATE, {}))).toMatchObject({ status: 429, detail: '', reason: '', policy: '', limit: '' })
 })
 
 test.each([

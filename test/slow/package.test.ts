@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -11,12 +11,16 @@ const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 
 
 /** What belongs in the package, and nothing else does. */
 const SHIPPED = [
-  /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|tiers\.yaml)$/,
-  /^dist\/lambda\/((algorithms|identity|limiter|policies|responses|state|tiers)\/[a-z-]+|[a-z]+)\.(js|d\.ts)$/,
+  /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|tiers\.yaml|tiers\.schema\.json)$/,
+  /^dist\/lambda\/((algorithms|identity|limiter|policies|responses|state|tiers)\/[a-z-]+|[a-z-]+)\.(js|d\.ts)$/,
   /^(bin\/sluice|dist\/cli\/(commands\/)?[a-z-]+)\.js$/,
+  /^dist\/backend\/[a-z-]+\.(js|d\.ts)$/,
+  /^dist\/lib\/((protect|seed)\/)?[a-z-]+\.(js|d\.ts)$/,
+  /^dist\/(authorizer|seed)\/(index|jwt-verifier)\.js$/,
 ]
-const NOT_SHIPPED = /^dist\/lambda\/handler|write-reference/
-const MOST_KB_PACKED = 150
+/** What only a clone can run. */
+const NOT_SHIPPED = [/authorizer-bundle/, /seed-bundle/, /write-reference/]
+const MOST_KB_PACKED = 400
 
 /** What the command line and attaching need; the library needs valibot and the AWS SDK. */
 const DEPENDENCIES = [
@@ -25,6 +29,8 @@ const DEPENDENCIES = [
   '@aws-sdk/client-cloudformation',
   '@aws-sdk/client-lambda',
   '@aws-sdk/util-dynamodb',
+  '@valibot/to-json-schema',
+  'aws-jwt-verify',
   'cli-table3',
   'commander',
   'valibot',
@@ -56,7 +62,10 @@ const TYPED = `
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { ConfigError, createLimiter, createStateTable, type Decision, DynamoDbStore, type Limiter, type LimiterOptions, MemoryStore,
   type PolicyInput, type Standing, type StateStore, StoreUnavailableError } from 'sluice/limiter'
+import { withRateLimit } from 'sluice/backend'
 import { storeContract } from 'sluice/store-contract'
+
+export const handler = withRateLimit(async (event: { path: string }) => ({ statusCode: 200, body: event.path }))
 
 export async function main(client: DynamoDBClient): Promise<Standing | undefined> {
   await createStateTable(client, 'table')
@@ -94,7 +103,8 @@ describe('the package, installed from its tarball in an empty project', () => {
 
   it('holds the library with its types, the command line and papers, and nothing else', () => {
     const paths = packed.files.map(({ path }) => path)
-    expect(paths.filter((path) => NOT_SHIPPED.test(path) || !SHIPPED.some((pattern) => pattern.test(path)))).toEqual([])
+    expect(paths.filter((path) => !SHIPPED.some((pattern) => pattern.test(path)))).toEqual([])
+    expect(paths.filter((path) => NOT_SHIPPED.some((pattern) => pattern.test(path)))).toEqual([])
     expect(paths).toEqual(
       expect.arrayContaining(['LICENSE', 'README.md', 'dist/lambda/limiter/index.js', 'dist/lambda/limiter/index.d.ts']),
     )
@@ -123,6 +133,12 @@ describe('the package, installed from its tarball in an empty project', () => {
       'there is no table "sluice-config" here',
     )
     await engine.stop()
+  })
+
+  it('brings no CDK along: the limiter and the wrapper load without it', async () => {
+    expect(existsSync(join(project, 'node_modules', 'aws-cdk-lib'))).toBe(false)
+    write('no-cdk.cjs', `console.log(typeof require('sluice/limiter').createLimiter, Object.keys(require('sluice/backend')).join())`)
+    expect(await run(project, 'node', ['no-cdk.cjs'])).toBe('function headersFromContext,rateLimit,withRateLimit\n')
   })
 
   it('is required from CommonJS', async () => {

@@ -1,0 +1,5 @@
+/** `sluice/backend`: for the functions behind an API that Sluice protects. It stands alone, without a dependency. */
+export { headersFromContext } from '../lambda/responses/backend-headers'
+export { type RateLimitMiddleware, rateLimit } from './middleware'
+export type { TooManyRequests } from './responses'
+export { type BackendOptions, type Handler, type WithRateLimitOptions, withRateLimit } from './with-rate-limit'

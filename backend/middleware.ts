@@ -1,0 +1,38 @@
+import { fromEvent } from './gateway-context'
+import { type TooManyRequests, tooManyRequests, withHeaders } from './responses'
+import { waitForTurn } from './turn'
+import type { BackendOptions } from './with-rate-limit'
+
+/** As much of middy's request as is used here, so that middy need not be there. @see https://middy.js.org/docs/intro/how-it-works */
+interface Request {
+  readonly event: unknown
+  readonly context: unknown
+  response: unknown
+}
+
+/** A middleware of middy: `middy(handler).use(rateLimit())`. */
+export interface RateLimitMiddleware {
+  before(request: Request): Promise<TooManyRequests | undefined>
+  after(request: Request): void
+  onError(request: Request): void
+}
+
+/**
+ * `withRateLimit` for handlers that are put together with middy. Use it first: what other middlewares make of an error gets the headers, too,
+ * and a request over the limit costs none of them any work.
+ */
+export function rateLimit({ maxDelayMs }: BackendOptions = {}): RateLimitMiddleware {
+  const addHeaders = (request: Request) => {
+    request.response = withHeaders(request.response, fromEvent(request.event))
+  }
+  return {
+    async before({ event, context }) {
+      const decision = fromEvent(event)
+      if (decision.turnedAway) return tooManyRequests(decision)
+      await waitForTurn(decision.delayMs, context, maxDelayMs)
+      return undefined
+    },
+    after: addHeaders,
+    onError: addHeaders,
+  }
+}

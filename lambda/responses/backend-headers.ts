@@ -1,0 +1,31 @@
+import type { Headers } from './headers'
+
+/**
+ * The headers that a backend copies onto its response; none if the request was not counted or Sluice is not in front.
+ *
+ * @param context `event.requestContext.authorizer` of a REST API, where every value arrives as a string, or `….authorizer.lambda` of an HTTP API.
+ */
+export function headersFromContext(context: unknown): Headers {
+  const { policy, limit, remaining, reset, retryAfter, overage, rateLimit, rateLimitPolicy } = {
+    ...(context as Record<string, unknown> | undefined),
+  }
+  if (typeof policy !== 'string' || policy === '') return {}
+  const headers: Headers = {}
+  for (const [name, value] of [
+    ['X-RateLimit-Limit', limit],
+    ['X-RateLimit-Remaining', remaining],
+    ['X-RateLimit-Reset', reset],
+    ['X-RateLimit-Overage', unlessZero(overage)],
+    ['RateLimit', rateLimit],
+    ['RateLimit-Policy', rateLimitPolicy],
+    ['Retry-After', unlessZero(retryAfter)],
+  ] as const) {
+    if (typeof value !== 'string' && typeof value !== 'number') continue
+    const text = String(value)
+    if (/^[ -~]+$/.test(text)) headers[name] = text
+  }
+  return headers
+}
+
+/** A number, or one that arrives as a string. */
+const unlessZero = (value: unknown): unknown => (value === 0 || value === '0' ? undefined : value)

@@ -1,0 +1,34 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { AssetHashType, DockerImage } from 'aws-cdk-lib'
+import { Code } from 'aws-cdk-lib/aws-lambda'
+
+/** The functions that come with the constructs, and the folder of each one's source. */
+const SOURCES = { authorizer: join(__dirname, '..', 'lambda'), seed: join(__dirname, 'seed') } as const
+
+/**
+ * A function's code: the folder that was built when the package was published; in a clone, what esbuild makes of the source at synth. Never with
+ * Docker, and nothing is left behind.
+ */
+export function bundledCode(name: keyof typeof SOURCES): Code {
+  const published = join(__dirname, '..', name)
+  if (existsSync(join(published, 'index.js'))) return Code.fromAsset(published)
+  return Code.fromAsset(SOURCES[name], {
+    assetHashType: AssetHashType.OUTPUT,
+    bundling: {
+      image: DockerImage.fromRegistry('scratch'), // asked for, and never used
+      local: {
+        tryBundle(outdir) {
+          builderOf(name)(outdir)
+          return true
+        },
+      },
+    },
+  })
+}
+
+/** Loaded only in a clone: the package has neither the builders nor esbuild. */
+function builderOf(name: keyof typeof SOURCES): (outdir: string) => void {
+  if (name === 'seed') return (require('./seed/seed-bundle') as typeof import('./seed/seed-bundle')).buildSeedBundle
+  return (require('./authorizer-bundle') as typeof import('./authorizer-bundle')).buildAuthorizerBundle
+}

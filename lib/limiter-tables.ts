@@ -1,0 +1,88 @@
+import { RemovalPolicy } from 'aws-cdk-lib'
+import { AttributeType, Billing, type ITableV2, TableEncryptionV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import type { IKey } from 'aws-cdk-lib/aws-kms'
+import { Construct } from 'constructs'
+import { STATE_TABLE } from '../lambda/state/state-table'
+import { CONFIG_TABLE } from '../lambda/tiers/config-items'
+
+export interface LimiterTablesOptions {
+  /**
+   * A state table of your own: partition key `pk` (string), TTL attribute `exp`.
+   * @default one is made
+   */
+  readonly stateTable?: ITableV2
+  /**
+   * A config table of your own: partition key `pk`, sort key `sk` (strings). Limiters may share one.
+   * @default one is made
+   */
+  readonly configTable?: ITableV2
+  /**
+   * Capacity of the state table: on demand, with `maxWriteRequestUnits` as a ceiling to what it may cost, or provisioned. Where capacity ends, the
+   * failure mode decides.
+   * @default on demand, without a ceiling
+   */
+  readonly stateBilling?: Billing
+  /**
+   * Capacity of the config table.
+   * @default on demand
+   */
+  readonly configBilling?: Billing
+  /**
+   * Encrypts both tables. The stack needs to know its account and Region then (`env`), since a table names its key by Region.
+   * @default a key that DynamoDB owns
+   */
+  readonly encryptionKey?: IKey
+  /**
+   * Whether the state table can be put back to an earlier moment. It is worth nothing a day later, and costs by size.
+   * @default false
+   */
+  readonly statePointInTimeRecovery?: boolean
+  /**
+   * Whether the config table, which operators edit, can be put back to an earlier moment.
+   * @default true
+   */
+  readonly configPointInTimeRecovery?: boolean
+  /**
+   * What becomes of both tables when they leave the stack.
+   * @default the state goes, and the configuration, the operators' work, stays
+   */
+  readonly removalPolicy?: RemovalPolicy
+  /** @default CloudFormation makes a name */
+  readonly stateTableName?: string
+  /** @default CloudFormation makes a name */
+  readonly configTableName?: string
+}
+
+/** Where the limiter keeps what callers have used, and what they may use. */
+export class LimiterTables extends Construct {
+  readonly state: ITableV2
+  readonly config: ITableV2
+
+  constructor(scope: Construct, id: string, options: LimiterTablesOptions) {
+    super(scope, id)
+    const { encryptionKey, removalPolicy, statePointInTimeRecovery = false, configPointInTimeRecovery = true } = options
+    const encryption = encryptionKey && TableEncryptionV2.customerManagedKey(encryptionKey)
+    this.state =
+      options.stateTable ??
+      new TableV2(this, 'State', {
+        partitionKey: { name: STATE_TABLE.partitionKey, type: AttributeType.STRING },
+        timeToLiveAttribute: STATE_TABLE.timeToLiveAttribute,
+        billing: options.stateBilling ?? Billing.onDemand(),
+        pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: statePointInTimeRecovery },
+        removalPolicy: removalPolicy ?? RemovalPolicy.DESTROY,
+        tableName: options.stateTableName,
+        encryption,
+      })
+    this.config =
+      options.configTable ??
+      new TableV2(this, 'Config', {
+        partitionKey: { name: CONFIG_TABLE.partitionKey, type: AttributeType.STRING },
+        sortKey: { name: CONFIG_TABLE.sortKey, type: AttributeType.STRING },
+        billing: options.configBilling ?? Billing.onDemand(),
+        pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: configPointInTimeRecovery },
+        removalPolicy: removalPolicy ?? RemovalPolicy.RETAIN,
+        tableName: options.configTableName,
+        encryption,
+      })
+  }
+}

@@ -1,0 +1,36 @@
+import { Stack } from 'aws-cdk-lib'
+import { CfnAuthorizer as CfnRestAuthorizer } from 'aws-cdk-lib/aws-apigateway'
+import { CfnAuthorizer as CfnHttpAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2'
+import type { CfnFunction, IFunction } from 'aws-cdk-lib/aws-lambda'
+import type { IConstruct } from 'constructs'
+import { isResource } from './is-resource'
+
+/**
+ * Every authorizer of the app that calls this function and lets API Gateway cache its answers, as a sentence each. `protect()` makes none, but an authorizer
+ * made by hand caches for five minutes unless it is told not to.
+ */
+export function cachingAuthorizers(handler: IFunction): string[] {
+  const id = Stack.of(handler).getLogicalId(handler.node.defaultChild as CfnFunction)
+  return handler.node.root.node.findAll().flatMap((node) => {
+    if (!isAuthorizer(node) || !JSON.stringify(Stack.of(node).resolve(node.authorizerUri) ?? '').includes(id)) return []
+    const ttl = node.authorizerResultTtlInSeconds ?? (isWebSocket(node) ? 0 : 300)
+    if (ttl === 0) return []
+    return [
+      `resultsCacheTtl must be 0, got ${ttl} seconds (${node.node.path}): API Gateway would answer from its cache without asking Sluice, so requests ` +
+        'would not be counted, and one denial would turn everybody with the same cache key away for as long',
+    ]
+  })
+}
+
+type AnyAuthorizer = CfnRestAuthorizer | CfnHttpAuthorizer
+
+function isAuthorizer(node: IConstruct): node is AnyAuthorizer {
+  return isResource(node, CfnRestAuthorizer.CFN_RESOURCE_TYPE_NAME) || isResource(node, CfnHttpAuthorizer.CFN_RESOURCE_TYPE_NAME)
+}
+
+/** Those have no cache to switch off; what they have is no payload version. */
+function isWebSocket(node: AnyAuthorizer): boolean {
+  return (
+    isResource(node, CfnHttpAuthorizer.CFN_RESOURCE_TYPE_NAME) && (node as CfnHttpAuthorizer).authorizerPayloadFormatVersion === undefined
+  )
+}

@@ -1,0 +1,130 @@
+import type { CfnResource } from 'aws-cdk-lib'
+import type { RestApi } from 'aws-cdk-lib/aws-apigateway'
+import type { HttpApi, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
+import { Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch'
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
+import { FilterPattern, type ILogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs'
+import { Construct } from 'constructs'
+import { AuthorizerFunction, type AuthorizerFunctionOptions } from './authorizer-function'
+import { LimiterTables, type LimiterTablesOptions } from './limiter-tables'
+import { HttpApiProtection, type ProtectHttpApiOptions } from './protect/http-api'
+import { cachingAuthorizers } from './protect/never-cached'
+import { type ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
+import { WebSocketApiProtection } from './protect/websocket-api'
+import { TiersSeed } from './seed/tiers-seed'
+
+export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFunctionOptions {
+  /**
+   * Tiers and routes to start with, a YAML file relative to where the synth runs; a mistake in it fails the synth. What operators change in the table later
+   * stays as they left it.
+   * @default none: nothing is limited until the config table has tiers
+   */
+  readonly tiersFile?: string
+}
+
+/**
+ * A rate limiter for any number of APIs: a function that decides, a table for its state and one for tiers and clients.
+ *
+ * ```ts
+ * const limiter = new RateLimiter(this, 'Limiter', { tiersFile: 'tiers.yaml' })
+ * limiter.protect(api)
+ * ```
+ */
+export class RateLimiter extends Construct {
+  /** The function that API Gateway asks. Any setting that has no prop: `handler.node.defaultChild`, or `functionOptions`. */
+  readonly handler: LambdaFunction
+  readonly logGroup: ILogGroup
+  readonly stateTable: ITableV2
+  readonly configTable: ITableV2
+  private readonly backendsAnswer: boolean
+  private degraded?: MetricFilter
+
+  constructor(scope: Construct, id: string, props: RateLimiterProps = {}) {
+    super(scope, id)
+    const { state, config } = new LimiterTables(this, 'Tables', props)
+    this.stateTable = state
+    this.configTable = config
+    const { handler, logGroup } = new AuthorizerFunction(this, 'Authorizer', { ...props, stateTable: state, configTable: config })
+    this.handler = handler
+    this.logGroup = logGroup
+    this.backendsAnswer = props.denials === 'backend-429'
+    if (props.tiersFile !== undefined) new TiersSeed(this, 'Tiers', { ...props, tiersFile: props.tiersFile, configTable: config })
+    this.node.addValidation({ validate: () => cachingAuthorizers(handler) })
+  }
+
+  /**
+   * Asks the limiter about every request to an API, or to some of its methods or routes; of a WebSocket API, about every connection. A method that is authorized
+   * already is a mistake, since its check would be lost.
+   *
+   * @returns what was made for it, in the API's stack.
+   */
+  protect(api: RestApi, options?: ProtectRestApiOptions): RestApiProtection
+  protect(api: HttpApi, options?: ProtectHttpApiOptions): HttpApiProtection
+  protect(api: WebSocketApi): WebSocketApiProtection
+  protect(
+    api: RestApi | HttpApi | WebSocketApi,
+    options: ProtectRestApiOptions & ProtectHttpApiOptions = {},
+  ): RestApiProtection | HttpApiProtection | WebSocketApiProtection {
+    if (api.node.tryFindChild('Sluice'))
+      throw new Error(`protect() wants each API once, got ${api.node.path} again: name all methods in one call`)
+    switch (kindOf(api)) {
+      case 'REST':
+        return new RestApiProtection(api as RestApi, this.handler, options)
+      case 'HTTP':
+        return new HttpApiProtection(api as HttpApi, this.handler, { mapHeaders: !this.backendsAnswer, ...options })
+      case 'WEBSOCKET':
+        return new WebSocketApiProtection(api as WebSocketApi, this.handler)
+    }
+  }
+
+  /** Requests that the limiter was asked about. */
+  metricInvocations(options?: MetricOptions): Metric {
+    return this.handler.metricInvocations(options)
+  }
+
+  /** Requests that the limiter failed to answer, each a 500 for the client. Not one is normal. */
+  metricErrors(options?: MetricOptions): Metric {
+    return this.handler.metricErrors(options)
+  }
+
+  /** Time that the limiter added to requests. */
+  metricDuration(options?: MetricOptions): Metric {
+    return this.handler.metricDuration(options)
+  }
+
+  /** Requests for which there was no instance left, each a 500 for the client. */
+  metricThrottles(options?: MetricOptions): Metric {
+    return this.handler.metricThrottles(options)
+  }
+
+  /** Decisions that were made without DynamoDB, by the failure mode; counted from the log, from when this is first used. */
+  metricDegraded(options?: MetricOptions): Metric {
+    this.degraded ??= new MetricFilter(this, 'Degraded', {
+      logGroup: this.logGroup,
+      metricNamespace: 'Sluice',
+      metricName: `Degraded-${this.node.addr}`,
+      filterPattern: FilterPattern.stringValue('$.message', '=', 'a decision was made without the store'),
+    })
+    return this.degraded.metric({ statistic: 'sum', ...options })
+  }
+
+  /** Writes that the state table refused for lack of capacity. */
+  metricThrottledWrites(options?: MetricOptions): Metric {
+    const dimensionsMap = { TableName: this.stateTable.tableName }
+    return new Metric({ namespace: 'AWS/DynamoDB', metricName: 'WriteThrottleEvents', dimensionsMap, statistic: 'sum', ...options })
+  }
+}
+
+/** What CloudFormation makes of an API tells its kind, whatever copy of the CDK its class is from. */
+function kindOf(api: RestApi | HttpApi | WebSocketApi): 'REST' | 'HTTP' | 'WEBSOCKET' {
+  const resource = api.node.defaultChild as
+    | (CfnResource & { readonly protocolType?: string; readonly body?: unknown; readonly bodyS3Location?: unknown })
+    | undefined
+  if (resource?.cfnResourceType === 'AWS::ApiGateway::RestApi' && !resource.body && !resource.bodyS3Location) return 'REST'
+  if (resource?.protocolType === 'HTTP' || resource?.protocolType === 'WEBSOCKET') return resource.protocolType
+  throw new Error(
+    `protect() wants a RestApi, HttpApi or WebSocketApi that is made in this app, got ${api.node.path}: for an OpenAPI document or an API that is there already ` +
+      'see docs/deploy.md',
+  )
+}

@@ -1,0 +1,54 @@
+import { RemovalPolicy } from 'aws-cdk-lib'
+import { Architecture } from 'aws-cdk-lib/aws-lambda'
+import { RetentionDays } from 'aws-cdk-lib/aws-logs'
+import type { Node } from 'constructs'
+import { ConfigError, printed } from '../lambda/errors'
+import type { RateLimiterProps } from './rate-limiter'
+
+/** What `npx cdk deploy -c name=value` may say about the stack of this repository. */
+export interface SluiceStackOptions
+  extends Pick<RateLimiterProps, 'tiersFile' | 'architecture' | 'removalPolicy' | 'logRetention' | 'stateTableName' | 'configTableName'> {
+  /** @default 'Sluice' */
+  readonly stackName?: string
+}
+
+const DAYS = Object.values(RetentionDays).filter(
+  (days): days is RetentionDays => typeof days === 'number' && days !== RetentionDays.INFINITE,
+)
+const NAME = /^[A-Za-z0-9_.-]{3,255}$/
+
+/** A setting: what makes a value of its text, `undefined` when nothing can, and what was wanted then. */
+const SETTINGS = {
+  tiersFile: { read: (text: string) => text, wanted: 'a file of YAML' },
+  stackName: {
+    read: (text: string) => (/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(text) ? text : undefined),
+    wanted: 'a name of letters, digits and "-"',
+  },
+  stateTableName: { read: (text: string) => (NAME.test(text) ? text : undefined), wanted: 'a name that DynamoDB takes' },
+  configTableName: { read: (text: string) => (NAME.test(text) ? text : undefined), wanted: 'a name that DynamoDB takes' },
+  removalPolicy: {
+    read: (text: string) => ({ destroy: RemovalPolicy.DESTROY, retain: RemovalPolicy.RETAIN })[text],
+    wanted: 'destroy or retain',
+  },
+  architecture: { read: (text: string) => ({ arm64: Architecture.ARM_64, x86_64: Architecture.X86_64 })[text], wanted: 'arm64 or x86_64' },
+  logRetentionDays: { read: (text: string) => DAYS.find((days) => String(days) === text), wanted: `one of ${DAYS.join(', ')}` },
+} as const
+
+/**
+ * Reads the context of an app.
+ *
+ * @throws ConfigError with every setting that is wrong.
+ */
+export function stackOptionsFrom(node: Node): SluiceStackOptions {
+  const issues: string[] = []
+  const values = Object.entries(SETTINGS).map(([name, { read, wanted }]) => {
+    const given: unknown = node.tryGetContext(name)
+    if (given === undefined || given === '') return [name, undefined]
+    const value = read(String(given))
+    if (value === undefined) issues.push(`${name} must be ${wanted}, got ${printed(given)} (context)`)
+    return [name, value]
+  })
+  if (issues.length > 0) throw new ConfigError(issues)
+  const { logRetentionDays: logRetention, ...options } = Object.fromEntries(values)
+  return { ...options, logRetention }
+}

@@ -1,0 +1,336 @@
+import { App, Duration, Stack } from 'aws-cdk-lib'
+import { Annotations, Match, Template } from 'aws-cdk-lib/assertions'
+import {
+  AuthorizationType,
+  type CfnMethod,
+  Cors,
+  InlineApiDefinition,
+  MockIntegration,
+  RequestAuthorizer,
+  ResponseType,
+  RestApi,
+  SpecRestApi,
+} from 'aws-cdk-lib/aws-apigateway'
+import { CfnIntegration, HttpApi, HttpMethod, type IHttpRouteAuthorizer, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
+import { HttpIamAuthorizer, HttpLambdaAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2-authorizers'
+import { HttpUrlIntegration, WebSocketMockIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations'
+import { RateLimiter, type RateLimiterProps } from '../../lib/index'
+
+function setUp(props: RateLimiterProps = {}) {
+  const app = new App()
+  const stack = new Stack(app, 'Stack')
+  return { app, stack, limiter: new RateLimiter(stack, 'Limiter', props) }
+}
+
+const deploymentOf = (template: Template) => Object.keys(template.findResources('AWS::ApiGateway::Deployment'))[0]
+const errorsIn = (stack: Stack) =>
+  Annotations.fromStack(stack)
+    .findError('*', Match.anyValue())
+    .map(({ entry }) => String(entry.data))
+
+describe('a REST API', () => {
+  function restApi(stack: Stack) {
+    const api = new RestApi(stack, 'Api', { cloudWatchRole: false, defaultCorsPreflightOptions: { allowOrigins: Cors.ALL_ORIGINS } })
+    return { api, get: api.root.addMethod('GET') }
+  }
+
+  it('is asked about whole: methods made before and after, but no preflight, whose browser knows no credentials', () => {
+    const { stack, limiter } = setUp()
+    const { api } = restApi(stack)
+    limiter.protect(api)
+    api.root.addResource('later').addMethod('POST')
+    const types = Object.values(Template.fromStack(stack).findResources('AWS::ApiGateway::Method')).map(({ Properties }) => [
+      Properties.HttpMethod,
+      Properties.AuthorizationType,
+    ])
+    expect(types.sort()).toEqual([
+      ['GET', 'CUSTOM'],
+      ['OPTIONS', 'NONE'],
+      ['OPTIONS', 'NONE'],
+      ['POST', 'CUSTOM'],
+    ])
+  })
+
+  it('is asked about by method, where methods are named', () => {
+    const { stack, limiter } = setUp()
+    const { api, get } = restApi(stack)
+    const health = api.root.addMethod('HEAD')
+    limiter.protect(api, { methods: [get] })
+    Template.fromStack(stack)
+    expect([get, health].map(({ node }) => (node.defaultChild as CfnMethod).authorizationType)).toEqual(['CUSTOM', 'NONE'])
+  })
+
+  it('never caches a decision, and asks for no identity before the function does', () => {
+    const { stack, limiter } = setUp()
+    limiter.protect(restApi(stack).api)
+    Template.fromStack(stack).hasResourceProperties('AWS::ApiGateway::Authorizer', {
+      Type: 'REQUEST',
+      AuthorizerResultTtlInSeconds: 0,
+      IdentitySource: Match.absent(),
+    })
+  })
+
+  it('may call the function by that one authorizer', () => {
+    const { stack, limiter } = setUp()
+    const { authorizer } = limiter.protect(restApi(stack).api)
+    Template.fromStack(stack).hasResourceProperties('AWS::Lambda::Permission', {
+      Action: 'lambda:InvokeFunction',
+      Principal: 'apigateway.amazonaws.com',
+      SourceArn: { 'Fn::Join': ['', Match.arrayWith(['/authorizers/', stack.resolve(authorizer.ref)])] },
+    })
+  })
+
+  it('answers a denial with a 429 that says when to come back', () => {
+    const { stack, limiter } = setUp()
+    limiter.protect(restApi(stack).api)
+    Template.fromStack(stack).hasResourceProperties('AWS::ApiGateway::GatewayResponse', {
+      ResponseType: 'ACCESS_DENIED',
+      StatusCode: '429',
+      ResponseParameters: Match.objectLike({ 'gatewayresponse.header.Retry-After': 'context.authorizer.retryAfter' }),
+      ResponseTemplates: { 'application/json': Match.stringLikeRegexp('"policy":"\\$context.authorizer.policy"') },
+    })
+  })
+
+  it('keeps the headers and templates of the response that it had for denials', () => {
+    const { stack, limiter } = setUp()
+    const { api } = restApi(stack)
+    api.addGatewayResponse('Mine', {
+      type: ResponseType.ACCESS_DENIED,
+      statusCode: '403',
+      responseHeaders: { 'Access-Control-Allow-Origin': "'*'", 'Retry-After': "'60'" },
+      templates: { 'text/plain': 'no', 'application/json': '{}' },
+    })
+    limiter.protect(api)
+    const template = Template.fromStack(stack)
+    template.resourceCountIs('AWS::ApiGateway::GatewayResponse', 1)
+    template.hasResourceProperties('AWS::ApiGateway::GatewayResponse', {
+      StatusCode: '429',
+      ResponseParameters: Match.objectLike({
+        'gatewayresponse.header.Access-Control-Allow-Origin': "'*'",
+        'gatewayresponse.header.Retry-After': 'context.authorizer.retryAfter',
+      }),
+      ResponseTemplates: { 'text/plain': 'no', 'application/json': Match.stringLikeRegexp('Too Many Requests') },
+    })
+  })
+
+  it('keeps on denials the headers of the response for all errors, which answered them before', () => {
+    const { stack, limiter } = setUp()
+    const { api } = restApi(stack)
+    limiter.protect(api)
+    api.addGatewayResponse('Cors', {
+      type: ResponseType.DEFAULT_4XX,
+      responseHeaders: { 'Access-Control-Allow-Origin': "'https://a.example'" },
+    })
+    Template.fromStack(stack).hasResourceProperties('AWS::ApiGateway::GatewayResponse', {
+      ResponseType: 'ACCESS_DENIED',
+      ResponseParameters: Match.objectLike({
+        'gatewayresponse.header.Access-Control-Allow-Origin': "'https://a.example'",
+        'gatewayresponse.header.RateLimit': 'context.authorizer.rateLimit',
+      }),
+    })
+  })
+
+  it('is told when a second response for denials came later, which CloudFormation would refuse', () => {
+    const { app, stack, limiter } = setUp()
+    const { api } = restApi(stack)
+    limiter.protect(api)
+    api.addGatewayResponse('Late', { type: ResponseType.ACCESS_DENIED })
+    expect(() => app.synth()).toThrow('add yours before protect()')
+  })
+
+  it('is deployed again when protection comes, and when other methods are protected', () => {
+    const deployments = [undefined, {}, { some: true }].map((options) => {
+      const { stack, limiter } = setUp()
+      const { api, get } = restApi(stack)
+      if (options) limiter.protect(api, 'some' in options ? { methods: [get] } : {})
+      return deploymentOf(Template.fromStack(stack))
+    })
+    expect(new Set(deployments).size).toBe(3)
+  })
+
+  it('does not lose the check of a method that is authorized already', () => {
+    const { stack, limiter } = setUp()
+    const { api } = restApi(stack)
+    const admin = api.root.addMethod('DELETE', undefined, { authorizationType: AuthorizationType.IAM })
+    limiter.protect(api)
+    expect(errorsIn(stack)).toEqual([expect.stringContaining('authorized already, by AWS_IAM')])
+    expect((admin.node.defaultChild as CfnMethod).authorizationType).toBe('AWS_IAM')
+  })
+
+  it('is protected from another stack, which does not come to depend on it', () => {
+    const app = new App()
+    const limiter = new RateLimiter(new Stack(app, 'Limits'), 'Limiter')
+    const stack = new Stack(app, 'Api')
+    limiter.protect(restApi(stack).api)
+    expect(() => app.synth()).not.toThrow()
+    expect(limiter.node.scope).not.toBe(stack)
+    expect(stack.dependencies).toEqual([limiter.node.scope])
+  })
+
+  it('has to have methods, and to be protected once, and not to be a document', () => {
+    const { app, stack, limiter } = setUp()
+    const mock = new RestApi(stack, 'Api', { cloudWatchRole: false })
+    mock.root.addMethod('OPTIONS', new MockIntegration())
+    limiter.protect(mock)
+    expect(() => limiter.protect(mock)).toThrow('got Stack/Api again')
+    expect(() => app.synth()).toThrow('protect() wants an API with methods')
+    const document = new SpecRestApi(stack, 'Spec', { apiDefinition: new InlineApiDefinition({ openapi: '3.0.0' }) })
+    expect(() => limiter.protect(document as never)).toThrow('docs/deploy.md')
+    expect(() => limiter.protect(RestApi.fromRestApiId(stack, 'Imported', 'abc') as never)).toThrow('made in this app')
+  })
+})
+
+describe('an HTTP API', () => {
+  function httpApi(stack: Stack) {
+    const api = new HttpApi(stack, 'Api')
+    const integration = (path: string) => new HttpUrlIntegration(path, `https://example.com/${path}`)
+    const add = (path: string, method = HttpMethod.GET, authorizer?: IHttpRouteAuthorizer) =>
+      api.addRoutes({ path: `/${path}`, methods: [method], integration: integration(path), authorizer })[0]!
+    return { api, add }
+  }
+  const routesIn = (stack: Stack) =>
+    Object.fromEntries(
+      Object.values(Template.fromStack(stack).findResources('AWS::ApiGatewayV2::Route')).map(({ Properties }) => [
+        Properties.RouteKey,
+        Properties.AuthorizationType,
+      ]),
+    )
+  const mappingsIn = (stack: Stack) =>
+    Object.fromEntries(
+      Object.values(Template.fromStack(stack).findResources('AWS::ApiGatewayV2::Integration')).map(({ Properties }) => [
+        Properties.IntegrationUri,
+        Properties.ResponseParameters,
+      ]),
+    )
+
+  it('is asked about whole, and never caches a decision', () => {
+    const { stack, limiter } = setUp()
+    const { api, add } = httpApi(stack)
+    add('before')
+    limiter.protect(api)
+    add('after')
+    add('after', HttpMethod.OPTIONS)
+    expect(routesIn(stack)).toEqual({ 'GET /before': 'CUSTOM', 'GET /after': 'CUSTOM', 'OPTIONS /after': 'NONE' })
+    Template.fromStack(stack).hasResourceProperties('AWS::ApiGatewayV2::Authorizer', {
+      AuthorizerType: 'REQUEST',
+      AuthorizerPayloadFormatVersion: '2.0',
+      EnableSimpleResponses: true,
+      AuthorizerResultTtlInSeconds: 0,
+      IdentitySource: [],
+    })
+  })
+
+  it('is asked about by route, where routes are named, and maps headers there only', () => {
+    const { stack, limiter } = setUp()
+    const { api, add } = httpApi(stack)
+    const routes = [add('a')]
+    add('b')
+    limiter.protect(api, { routes })
+    expect(routesIn(stack)).toEqual({ 'GET /a': 'CUSTOM', 'GET /b': 'NONE' })
+    expect(mappingsIn(stack)).toEqual({ 'https://example.com/a': expect.anything(), 'https://example.com/b': undefined })
+  })
+
+  it('adds the headers of the decision to responses, beside what it maps already', () => {
+    const { stack, limiter } = setUp()
+    const { api, add } = httpApi(stack)
+    const route = add('a')
+    const own = [
+      { Destination: 'append:header.X-Own', Source: "'1'" },
+      { Destination: 'remove:header.ratelimit', Source: "''" },
+    ]
+    limiter.protect(api)
+    const integration = route.node.findAll().find((node): node is CfnIntegration => node instanceof CfnIntegration)!
+    integration.responseParameters = { 200: { ResponseParameters: own }, 299: { ResponseParameters: own } }
+    const mapping = mappingsIn(stack)['https://example.com/a']
+    const added = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'RateLimit-Policy']
+    expect(mapping['200'].ResponseParameters.slice(0, 2)).toEqual(own)
+    expect(mapping['200'].ResponseParameters.slice(2).map(({ Destination }: { Destination: string }) => Destination)).toEqual(
+      added.map((name) => `overwrite:header.${name}`),
+    )
+    expect(mapping['404'].ResponseParameters).toContainEqual({
+      Destination: 'overwrite:header.X-RateLimit-Remaining',
+      Source: '$context.authorizer.remaining',
+    })
+    expect(mapping['299'].ResponseParameters).toEqual(own)
+  })
+
+  it('leaves headers to the backends where those answer 429', () => {
+    const { stack, limiter } = setUp({ denials: 'backend-429' })
+    const { api, add } = httpApi(stack)
+    add('a')
+    limiter.protect(api)
+    expect(mappingsIn(stack)).toEqual({ 'https://example.com/a': undefined })
+    Template.fromStack(stack).hasResourceProperties('AWS::Lambda::Function', {
+      Environment: { Variables: Match.objectLike({ SLUICE_HTTP_DENIALS: 'backend' }) },
+    })
+  })
+
+  it('does not lose the check of a route that is authorized already', () => {
+    const { stack, limiter } = setUp()
+    const { api, add } = httpApi(stack)
+    add('admin', HttpMethod.GET, new HttpIamAuthorizer())
+    limiter.protect(api)
+    expect(errorsIn(stack)).toEqual([expect.stringContaining('authorized already, by AWS_IAM')])
+  })
+
+  it('has to have routes', () => {
+    const { app, stack, limiter } = setUp()
+    limiter.protect(httpApi(stack).api)
+    expect(() => app.synth()).toThrow('protect() wants an API with routes')
+  })
+})
+
+describe('a WebSocket API', () => {
+  it('is asked about when a client connects, and at nothing else', () => {
+    const { stack, limiter } = setUp()
+    const integration = new WebSocketMockIntegration('Mock')
+    const api = new WebSocketApi(stack, 'Api', { connectRouteOptions: { integration }, defaultRouteOptions: { integration } })
+    limiter.protect(api)
+    const template = Template.fromStack(stack)
+    template.hasResourceProperties('AWS::ApiGatewayV2::Route', {
+      RouteKey: '$connect',
+      AuthorizationType: 'CUSTOM',
+      AuthorizerId: Match.anyValue(),
+    })
+    template.hasResourceProperties('AWS::ApiGatewayV2::Route', { RouteKey: '$default', AuthorizerId: Match.absent() })
+    template.hasResourceProperties('AWS::ApiGatewayV2::Authorizer', { AuthorizerType: 'REQUEST', IdentitySource: [] })
+  })
+
+  it('has to have a $connect route', () => {
+    const { app, stack, limiter } = setUp()
+    limiter.protect(new WebSocketApi(stack, 'Api'))
+    expect(() => app.synth()).toThrow('protect() wants an API with a $connect route')
+  })
+})
+
+describe('an authorizer made by hand around the function', () => {
+  it.each([
+    ['as it comes', undefined, 300],
+    ['with a second', Duration.seconds(1), 1],
+  ])('may not cache decisions: REST, %s', (_, resultsCacheTtl, seconds) => {
+    const { app, stack, limiter } = setUp()
+    const identitySources = ['method.request.header.Authorization']
+    const authorizer = new RequestAuthorizer(stack, 'Mine', { handler: limiter.handler, identitySources, resultsCacheTtl })
+    new RestApi(stack, 'Api', { cloudWatchRole: false }).root.addMethod('GET', undefined, { authorizer })
+    expect(() => app.synth()).toThrow(
+      `resultsCacheTtl must be 0, got ${seconds} seconds (Stack/Mine/Resource): API Gateway would answer from its cache`,
+    )
+  })
+
+  it('may not cache decisions: HTTP', () => {
+    const { app, stack, limiter } = setUp()
+    const integration = new HttpUrlIntegration('I', 'https://example.com')
+    new HttpApi(stack, 'Api', { defaultIntegration: integration, defaultAuthorizer: new HttpLambdaAuthorizer('Mine', limiter.handler) })
+    expect(() => app.synth()).toThrow('resultsCacheTtl must be 0, got 300 seconds')
+  })
+
+  it('is fine without a cache, and so are caches of others', () => {
+    const { app, stack, limiter } = setUp()
+    const integration = new HttpUrlIntegration('I', 'https://example.com')
+    const mine = new HttpLambdaAuthorizer('Mine', limiter.handler, { resultsCacheTtl: Duration.seconds(0), identitySource: [] })
+    new HttpApi(stack, 'Api', { defaultIntegration: integration, defaultAuthorizer: mine })
+    const other = new RateLimiter(new Stack(app, 'Other'), 'Limiter')
+    expect(other.node.validate()).toEqual([])
+    expect(() => app.synth()).not.toThrow()
+  })
+})

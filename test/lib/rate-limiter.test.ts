@@ -1,0 +1,241 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { App, Duration, RemovalPolicy, Stack, Tags, Validations } from 'aws-cdk-lib'
+import { Match, Template } from 'aws-cdk-lib/assertions'
+import { AttributeType, Billing, Capacity, TableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import { Vpc } from 'aws-cdk-lib/aws-ec2'
+import { Key } from 'aws-cdk-lib/aws-kms'
+import { Architecture, type CfnFunction } from 'aws-cdk-lib/aws-lambda'
+import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
+import { AwsSolutionsChecks } from 'cdk-nag'
+import { buildSync } from 'esbuild'
+import { authorizerBundleOptions } from '../../lib/authorizer-bundle'
+import { RateLimiter, type RateLimiterProps } from '../../lib/index'
+
+const ROOT = join(__dirname, '..', '..')
+const AUTHORIZER = { Description: Match.stringLikeRegexp('decides requests') }
+
+function synthesize(props: RateLimiterProps | ((stack: Stack) => RateLimiterProps) = {}, touch: (limiter: RateLimiter) => void = () => {}) {
+  const stack = new Stack(new App(), 'Stack', { env: { account: '123456789012', region: 'eu-west-1' } })
+  touch(new RateLimiter(stack, 'Limiter', typeof props === 'function' ? props(stack) : props))
+  return Template.fromStack(stack)
+}
+
+const statementsOf = (template: Template, role: RegExp) =>
+  Object.entries(template.findResources('AWS::IAM::Policy'))
+    .filter(([id]) => role.test(id))
+    .flatMap(
+      ([, { Properties }]) => Properties.PolicyDocument.Statement as { Action: string | string[]; Resource: unknown; Condition?: object }[],
+    )
+
+describe('the function', () => {
+  const template = synthesize()
+
+  it('is one file for Node 24 on ARM, with one CPU, that API Gateway does not have to wait for in vain', () => {
+    template.hasResourceProperties('AWS::Lambda::Function', {
+      ...AUTHORIZER,
+      Runtime: 'nodejs24.x',
+      Architectures: ['arm64'],
+      Handler: 'index.handler',
+      MemorySize: 1769,
+      Timeout: 10,
+      ReservedConcurrentExecutions: Match.absent(),
+      VpcConfig: Match.absent(),
+    })
+  })
+
+  it('may do what its code calls on each table, write its log, and nothing else', () => {
+    const statements = statementsOf(template, /Authorizer/)
+    const sorted = (actions: Iterable<string>) => [...actions].map((name) => `dynamodb:${name}`).sort()
+    const [log, state, config] = statements
+    expect(statements).toHaveLength(3)
+    expect(log!.Action).toEqual(['logs:CreateLogStream', 'logs:PutLogEvents'])
+    const forgets = 'DeleteItem' // in the code of the store, for `reset`, to which the authorizer has no way
+    expect([...state!.Action, `dynamodb:${forgets}`].sort()).toEqual(sorted(commandsIn(/^lambda\/state\//)))
+    expect(readFileSync(join(ROOT, 'lambda', 'authorize.ts'), 'utf8')).not.toContain('reset')
+    expect([...config!.Action].sort()).toEqual(sorted(commandsIn(/^lambda\/(?!state\/)/)))
+    const resources = statements.map(({ Resource }) => JSON.stringify(Resource))
+    expect(resources).toEqual([/Logs/, /State/, /Config/].map((name) => expect.stringMatching(name)))
+    for (const resource of resources) expect(resource).not.toContain('*')
+    template.allResourcesProperties('AWS::IAM::Role', { ManagedPolicyArns: Match.absent() })
+  })
+
+  it('takes its settings from props', () => {
+    const custom = synthesize((stack) => ({
+      architecture: Architecture.X86_64,
+      memorySize: 512,
+      timeout: Duration.seconds(5),
+      reservedConcurrentExecutions: 20,
+      failureMode: 'deny',
+      decisionDeadline: Duration.millis(150),
+      configTtl: Duration.minutes(1),
+      ipv6Prefix: 64,
+      denials: 'backend-429',
+      logRetention: RetentionDays.ONE_WEEK,
+      vpc: new Vpc(stack, 'Vpc'),
+    }))
+    custom.hasResourceProperties('AWS::Lambda::Function', {
+      ...AUTHORIZER,
+      Architectures: ['x86_64'],
+      MemorySize: 512,
+      Timeout: 5,
+      ReservedConcurrentExecutions: 20,
+      VpcConfig: Match.objectLike({ SubnetIds: Match.anyValue() }),
+      Environment: {
+        Variables: {
+          SLUICE_STATE_TABLE: Match.anyValue(),
+          SLUICE_CONFIG_TABLE: Match.anyValue(),
+          SLUICE_ON_STORE_ERROR: 'deny',
+          SLUICE_DEADLINE_MS: '150',
+          SLUICE_CONFIG_TTL_MS: '60000',
+          SLUICE_IPV6_PREFIX: '64',
+          SLUICE_HTTP_DENIALS: 'backend',
+        },
+      },
+    })
+    custom.allResourcesProperties('AWS::Logs::LogGroup', { RetentionInDays: 7 })
+  })
+
+  it('is set where no prop reaches by functionOptions, or by the resource itself', () => {
+    const custom = synthesize({ functionOptions: { memorySize: 3008, environment: { SLUICE_IPV6_PREFIX: '48' } } }, ({ handler }) => {
+      const resource = handler.node.defaultChild as CfnFunction
+      resource.addPropertyOverride('RecursiveLoop', 'Allow')
+    })
+    custom.hasResourceProperties('AWS::Lambda::Function', {
+      ...AUTHORIZER,
+      MemorySize: 3008,
+      RecursiveLoop: 'Allow',
+      Environment: { Variables: Match.objectLike({ SLUICE_IPV6_PREFIX: '48', SLUICE_STATE_TABLE: Match.anyValue() }) },
+    })
+  })
+
+  it('logs to a group of yours, if you have one', () => {
+    const custom = synthesize((stack) => ({ logGroup: new LogGroup(stack, 'Mine'), tiersFile: 'tiers.yaml' }))
+    custom.resourceCountIs('AWS::Logs::LogGroup', 1)
+  })
+
+  it('is not made with settings that would fail at its first request', () => {
+    expect(() => synthesize({ ipv6Prefix: 129, decisionDeadline: Duration.seconds(10) })).toThrow(
+      /SLUICE_DEADLINE_MS must be an integer from 20 to 9000, got "10000"\n.*SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "129"/,
+    )
+  })
+
+  it('leaves nothing behind where it was built', () => {
+    const before = readdirSync(tmpdir())
+    synthesize()
+    const left = readdirSync(tmpdir()).filter((name) => !before.includes(name) && name.startsWith('sluice'))
+    expect(left).toEqual([])
+    expect(existsSync(join(ROOT, 'authorizer'))).toBe(false)
+  })
+})
+
+describe('the tables', () => {
+  it('forget state after its time, and keep the configuration when the stack goes', () => {
+    const template = synthesize()
+    template.hasResource('AWS::DynamoDB::GlobalTable', {
+      DeletionPolicy: 'Delete',
+      Properties: Match.objectLike({
+        BillingMode: 'PAY_PER_REQUEST',
+        TimeToLiveSpecification: { AttributeName: 'exp', Enabled: true },
+        KeySchema: [{ AttributeName: 'pk', KeyType: 'HASH' }],
+        Replicas: [Match.objectLike({ PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: false } })],
+      }),
+    })
+    template.hasResource('AWS::DynamoDB::GlobalTable', {
+      DeletionPolicy: 'Retain',
+      Properties: Match.objectLike({
+        TimeToLiveSpecification: Match.absent(),
+        Replicas: [Match.objectLike({ PointInTimeRecoverySpecification: { PointInTimeRecoveryEnabled: true } })],
+      }),
+    })
+  })
+
+  it('are yours, if you have some', () => {
+    const template = synthesize((stack) => ({
+      stateTable: new TableV2(stack, 'MyState', { partitionKey: { name: 'pk', type: AttributeType.STRING } }),
+      configTable: TableV2.fromTableArn(stack, 'MyConfig', 'arn:aws:dynamodb:us-east-1:123456789012:table/config'),
+    }))
+    template.resourceCountIs('AWS::DynamoDB::GlobalTable', 1)
+    const resources = statementsOf(template, /Authorizer/).map(({ Resource }) => JSON.stringify(Resource))
+    expect(resources[1]).toContain('MyState')
+    expect(resources[2]).toContain('table/config')
+  })
+
+  it('have a ceiling, or capacity that is provisioned, where that is asked for', () => {
+    const template = synthesize({
+      stateBilling: Billing.onDemand({ maxWriteRequestUnits: 2000, maxReadRequestUnits: 100 }),
+      configBilling: Billing.provisioned({ readCapacity: Capacity.fixed(5), writeCapacity: Capacity.autoscaled({ maxCapacity: 2 }) }),
+    })
+    template.hasResourceProperties('AWS::DynamoDB::GlobalTable', { WriteOnDemandThroughputSettings: { MaxWriteRequestUnits: 2000 } })
+    template.hasResourceProperties('AWS::DynamoDB::GlobalTable', { BillingMode: 'PROVISIONED' })
+  })
+
+  it('go with the stack or stay, and can be put back, as is asked for', () => {
+    const template = synthesize({ removalPolicy: RemovalPolicy.DESTROY, statePointInTimeRecovery: true, configPointInTimeRecovery: false })
+    template.allResources('AWS::DynamoDB::GlobalTable', { DeletionPolicy: 'Delete' })
+    const recoverable = Object.entries(template.findResources('AWS::DynamoDB::GlobalTable')).map(([id, { Properties }]) => [
+      id.includes('State'),
+      Properties.Replicas[0].PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled,
+    ])
+    expect(recoverable).toEqual([
+      [true, true],
+      [false, false],
+    ])
+  })
+
+  it('are encrypted with your key, which the functions may use as they use the tables', () => {
+    const template = synthesize((stack) => ({ encryptionKey: new Key(stack, 'Key'), tiersFile: 'tiers.yaml' }))
+    template.allResourcesProperties('AWS::DynamoDB::GlobalTable', { SSESpecification: { SSEEnabled: true, SSEType: 'KMS' } })
+    const kms = statementsOf(template, /Authorizer/).filter(({ Action }) => String(Action).includes('kms:'))
+    expect(kms.map(({ Action }) => Action)).toEqual([
+      ['kms:Decrypt', 'kms:Encrypt', 'kms:ReEncrypt*', 'kms:GenerateDataKey*'],
+      'kms:Decrypt',
+    ])
+  })
+})
+
+describe('the limiter', () => {
+  it('passes tags on to all that it is made of', () => {
+    const template = synthesize({ tiersFile: 'tiers.yaml' }, (limiter) => Tags.of(limiter).add('team', 'edge'))
+    const tag = Match.arrayWith([{ Key: 'team', Value: 'edge' }])
+    for (const type of ['AWS::Lambda::Function', 'AWS::IAM::Role', 'AWS::Logs::LogGroup'])
+      template.allResourcesProperties(type, { Tags: tag })
+    template.allResourcesProperties('AWS::DynamoDB::GlobalTable', { Replicas: [Match.objectLike({ Tags: tag })] })
+  })
+
+  it('has metrics to make alarms of', () => {
+    const names: string[] = []
+    const template = synthesize({}, (limiter) => {
+      const metrics = [limiter.metricInvocations(), limiter.metricErrors(), limiter.metricDuration(), limiter.metricThrottles()]
+      names.push(...[...metrics, limiter.metricThrottledWrites()].map(({ metricName }) => metricName))
+      expect(limiter.metricDegraded().metricName).toBe(limiter.metricDegraded({ period: Duration.minutes(1) }).metricName)
+    })
+    expect(names).toEqual(['Invocations', 'Errors', 'Duration', 'Throttles', 'WriteThrottleEvents'])
+    template.resourceCountIs('AWS::Logs::MetricFilter', 1)
+  })
+
+  it('counts as degraded what the authorizer logs as that', () => {
+    const template = synthesize({}, (limiter) => limiter.metricDegraded())
+    const [filter] = Object.values(template.findResources('AWS::Logs::MetricFilter'))
+    const [, words] = /= "(.*)"/.exec(filter!.Properties.FilterPattern)!
+    expect(readFileSync(join(ROOT, 'lambda', 'authorize.ts'), 'utf8')).toContain(`'warn', '${words}'`)
+  })
+
+  it('has nothing that cdk-nag would find', () => {
+    const app = new App()
+    Validations.of(app).addPlugins(new AwsSolutionsChecks(app))
+    new RateLimiter(new Stack(app, 'Stack'), 'Limiter', { tiersFile: 'tiers.yaml' })
+    expect(() => app.synth()).not.toThrow()
+  })
+})
+
+/** The DynamoDB calls in those files of the authorizer's bundle. */
+function commandsIn(files: RegExp): Set<string> {
+  const { metafile } = buildSync({ ...authorizerBundleOptions, metafile: true, write: false, outfile: 'index.js', logLevel: 'silent' })
+  const paths = Object.values(metafile.outputs).flatMap(({ inputs }) =>
+    Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 && files.test(path) ? path : [])),
+  )
+  const code = paths.map((path) => readFileSync(join(ROOT, path), 'utf8')).join()
+  return new Set([...code.matchAll(/new (\w+)Command\(/g)].map(([, name]) => name!))
+}

@@ -1,0 +1,262 @@
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb'
+import { DynamoDBDocumentClient, GetCommand, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
+import { App, Stack } from 'aws-cdk-lib'
+import { Match, Template } from 'aws-cdk-lib/assertions'
+import { createTable } from '../../lambda/state/state-table'
+import { clientKey, tierKey } from '../../lambda/tiers/config-items'
+import { contentHash, itemsOf, type PolicySetItem } from '../../lambda/tiers/tiers-file'
+import { ConfigError, RateLimiter } from '../../lib/index'
+import { handler, type SeedRequest } from '../../lib/seed/handler'
+import { buildSeedBundle } from '../../lib/seed/seed-bundle'
+import { seedItems } from '../../lib/seed/seed-items'
+import type { Engine } from '../../local/engines/engine'
+import { startEngine } from '../../local/engines/start-engine'
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const tier = (name: string, limit: number): PolicySetItem => ({
+  ...tierKey(name),
+  policies: [{ name: 'p', limit, window: '1m', algorithm: 'gcra' }],
+})
+
+describe('what a deployment writes into the config table', () => {
+  let engine: Engine
+  let client: DynamoDBClient
+  let documents: DynamoDBDocumentClient
+  let table = ''
+  let tables = 0
+
+  beforeAll(async () => {
+    engine = await startEngine({})
+    const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
+    client = new DynamoDBClient({ endpoint: engine.endpoint, region: 'us-east-1', credentials })
+    documents = DynamoDBDocumentClient.from(client)
+  })
+  afterAll(() => engine?.stop())
+  beforeEach(async () => {
+    table = `config-${tables++}`
+    await createTable(client, table, ['pk', 'sk'])
+  })
+
+  const put = (item: object) => documents.send(new PutCommand({ TableName: table, Item: item as Record<string, unknown> }))
+  const get = async (key: { pk: string; sk: string }) => (await documents.send(new GetCommand({ TableName: table, Key: key }))).Item
+
+  it('is every item, where there is none', async () => {
+    expect(await seedItems(client, table, [tier('free', 1), tier('pro', 2)])).toEqual({ 'tier#free': 'written', 'tier#pro': 'written' })
+    expect(await get(tierKey('free'))).toEqual(tier('free', 1))
+  })
+
+  it('is nothing, when all is as it should be', async () => {
+    await seedItems(client, table, [tier('free', 1)])
+    expect(await seedItems(client, table, [tier('free', 1)])).toEqual({ 'tier#free': 'unchanged' })
+  })
+
+  it('is what has changed in the file, where the item is still as it was seeded', async () => {
+    await seedItems(client, table, [tier('free', 1), tier('pro', 2)])
+    expect(await seedItems(client, table, [tier('free', 10), tier('pro', 2)])).toEqual({ 'tier#free': 'written', 'tier#pro': 'unchanged' })
+    expect(await seedItems(client, table, [tier('free', 11), tier('pro', 2)])).toEqual({ 'tier#free': 'written', 'tier#pro': 'unchanged' })
+    expect(await get(tierKey('free'))).toEqual(tier('free', 11))
+  })
+
+  it('never is over what an operator changed, nor over what was there before', async () => {
+    await put(tier('mine', 7))
+    await seedItems(client, table, [tier('free', 1), tier('mine', 1)])
+    await put(tier('free', 99))
+    expect(await seedItems(client, table, [tier('free', 2), tier('mine', 2)])).toEqual({ 'tier#free': 'kept', 'tier#mine': 'kept' })
+    expect([await get(tierKey('free')), await get(tierKey('mine'))]).toEqual([tier('free', 99), tier('mine', 7)])
+  })
+
+  it('goes on from an edit that the file has caught up with', async () => {
+    await seedItems(client, table, [tier('free', 1)])
+    await put(tier('free', 5))
+    expect(await seedItems(client, table, [tier('free', 5)])).toEqual({ 'tier#free': 'unchanged' })
+    expect(await seedItems(client, table, [tier('free', 6)])).toEqual({ 'tier#free': 'written' })
+  })
+
+  it('goes on from a deployment that broke off between an item and the note of it', async () => {
+    await put(tier('free', 1))
+    await seedItems(client, table, [tier('free', 1)])
+    expect(await seedItems(client, table, [tier('free', 2)])).toEqual({ 'tier#free': 'written' })
+  })
+
+  it('yields to an operator who changes an item at this very moment', async () => {
+    await seedItems(client, table, [tier('free', 1)])
+    const meanwhile = {
+      send: async (command: never) => {
+        if ((command as object) instanceof PutItemCommand && (await get(tierKey('free')))?.policies[0].limit === 1)
+          await put(tier('free', 50))
+        return client.send(command)
+      },
+    }
+    expect(await seedItems(meanwhile as never, table, [tier('free', 2)])).toEqual({ 'tier#free': 'kept' })
+    expect(await get(tierKey('free'))).toEqual(tier('free', 50))
+  })
+
+  it('leaves clients and items that are no longer in the file alone', async () => {
+    await put({ ...clientKey('hash'), id: 'a', tier: 'free' })
+    await seedItems(client, table, [tier('free', 1), tier('pro', 1)])
+    await seedItems(client, table, [tier('free', 1)])
+    const { Items = [] } = await documents.send(new ScanCommand({ TableName: table }))
+    expect(Items.map(({ pk, sk }) => `${pk} ${sk}`).sort()).toEqual([
+      'client#hash client',
+      'policy-set tier#free',
+      'policy-set tier#pro',
+      'seed tier#free',
+      'seed tier#pro',
+    ])
+  })
+
+  describe('as CloudFormation asks for it', () => {
+    const answers: Record<string, unknown>[] = []
+    const server = createServer(async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += chunk
+      answers.push({ method: request.method, type: request.headers['content-type'], ...JSON.parse(body) })
+      response.end()
+    })
+    const silent = [jest.spyOn(console, 'info'), jest.spyOn(console, 'error')]
+    const before = { ...process.env }
+    beforeAll(async () => {
+      for (const spy of silent) spy.mockImplementation(() => {})
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      Object.assign(process.env, {
+        AWS_ENDPOINT_URL: engine.endpoint,
+        AWS_REGION: 'us-east-1',
+        AWS_ACCESS_KEY_ID: 'a',
+        AWS_SECRET_ACCESS_KEY: 'a',
+      })
+    })
+    afterAll(() => {
+      server.close()
+      process.env = before
+      for (const spy of silent) spy.mockRestore()
+    })
+
+    const ask = async (RequestType: SeedRequest['RequestType'], TableName = table) => {
+      const ids = { StackId: 'stack', RequestId: 'request', LogicalResourceId: 'Tiers' }
+      const ResponseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      const Items = [JSON.stringify(tier('free', 3))]
+      await handler({ RequestType, ResponseURL, ...ids, ResourceProperties: { TableName, Items } })
+      return answers.at(-1)!
+    }
+
+    it('seeds, and says so at the address it was given', async () => {
+      expect(await ask('Create')).toEqual({
+        method: 'PUT',
+        type: undefined,
+        Status: 'SUCCESS',
+        Reason: '',
+        StackId: 'stack',
+        RequestId: 'request',
+        LogicalResourceId: 'Tiers',
+        PhysicalResourceId: 'Tiers-seed',
+      })
+      expect(await get(tierKey('free'))).toEqual(tier('free', 3))
+    })
+
+    it('touches nothing when the stack goes', async () => {
+      expect(await ask('Delete')).toMatchObject({ Status: 'SUCCESS' })
+      expect(await get(tierKey('free'))).toBeUndefined()
+    })
+
+    it('says what went wrong', async () => {
+      expect(await ask('Update', 'nowhere')).toMatchObject({
+        Status: 'FAILED',
+        Reason: expect.stringContaining('the config table could not be seeded: '),
+      })
+    })
+  })
+})
+
+describe('a content hash', () => {
+  it('is the same in whatever order fields stand', () => {
+    expect(contentHash({ a: 1, b: { c: [1, 2], d: undefined } })).toBe(contentHash({ b: { c: [1, 2] }, a: 1 }))
+  })
+
+  it.each([[{ a: 2 }], [{ a: '1' }], [{ a: [1] }], [{ a: 1, b: null }], [{}]])('differs for %j', (other) => {
+    expect(contentHash(other)).not.toBe(contentHash({ a: 1 }))
+  })
+})
+
+test('a file without routes has items, too', () => {
+  expect(itemsOf({ tiers: { free: { policies: [] } } })).toEqual([{ ...tierKey('free'), policies: [] }])
+})
+
+describe('the seed in a stack', () => {
+  const limiterWith = (tiersFile: string) => {
+    const stack = new Stack(new App(), 'Stack')
+    new RateLimiter(stack, 'Limiter', { tiersFile })
+    return Template.fromStack(stack)
+  }
+  const fileWith = (text: string) => {
+    const file = join(folder, 'tiers.yaml')
+    writeFileSync(file, text)
+    return file
+  }
+
+  it('may read and write tiers and routes, and nothing else: not clients, nor anything in another table', () => {
+    const policies = Object.entries(limiterWith('tiers.yaml').findResources('AWS::IAM::Policy'))
+    const [, { Properties }] = policies.find(([id]) => id.includes('Tiers'))!
+    expect(Properties.PolicyDocument.Statement).toEqual([
+      expect.objectContaining({ Action: ['logs:CreateLogStream', 'logs:PutLogEvents'] }),
+      {
+        Action: ['dynamodb:Query', 'dynamodb:PutItem'],
+        Effect: 'Allow',
+        Resource: { 'Fn::GetAtt': [expect.stringContaining('Config'), 'Arn'] },
+        Condition: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['policy-set', 'seed'] } },
+      },
+    ])
+  })
+
+  it('runs when its function may write, and knows its table', () => {
+    limiterWith('tiers.yaml').hasResource('Custom::SluiceTiers', {
+      DependsOn: Match.arrayWith([Match.stringLikeRegexp('TiersRoleDefaultPolicy')]),
+      Properties: { TableName: { Ref: Match.stringLikeRegexp('Config') }, Items: Match.anyValue() },
+    })
+  })
+
+  it('is not there without a tiers file', () => {
+    const stack = new Stack(new App(), 'Stack')
+    new RateLimiter(stack, 'Limiter')
+    Template.fromStack(stack).resourceCountIs('AWS::Lambda::Function', 1)
+  })
+
+  it('does not get as far as a deployment with mistakes in the file: all are told', () => {
+    const file = fileWith('tiers: { free: { policies: [ { name: p, limit: 0, window: 1m }, { name: q, limit: 1 } ] } }')
+    const error = issues(() => limiterWith(file))
+    expect(error).toHaveLength(3)
+    expect(error.every((issue) => issue.includes(file))).toBe(true)
+  })
+
+  it.each([
+    ['a file that is not there', () => join(folder, 'nowhere.yaml'), 'ENOENT'],
+    ['a file that is no YAML', () => fileWith('tiers: ['), 'tiersFile must be a file of YAML'],
+    ['a file that CloudFormation would not carry', () => fileWith(large()), 'tiersFile must be at most 200000 characters'],
+  ])('is refused for %s', (_, file, words) => expect(issues(() => limiterWith(file()))).toEqual([expect.stringContaining(words)]))
+})
+
+test('the seed function is one file of at most 400 KB', () => {
+  buildSeedBundle(folder)
+  expect(statSync(join(folder, 'index.js')).size).toBeLessThanOrEqual(400_000)
+})
+
+function issues(synthesize: () => unknown): readonly string[] {
+  try {
+    synthesize()
+  } catch (error) {
+    if (error instanceof ConfigError) return error.issues
+    throw error
+  }
+  throw new Error('no mistake was found')
+}
+
+function large(): string {
+  const tiers = Array.from({ length: 3000 }, (_, i) => `  t${i}: { policies: [ { name: per-minute, limit: 100, window: 1m } ] }\n`)
+  return `tiers:\n  anonymous: { by: ip, policies: [] }\n${tiers.join('')}`
+}

@@ -1,0 +1,119 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { APIGatewayClient, GetRestApisCommand } from '@aws-sdk/client-api-gateway'
+import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation'
+import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb'
+import { LambdaClient, ListFunctionsCommand } from '@aws-sdk/client-lambda'
+import { DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
+import { hashApiKey } from '../../lambda/identity/api-key'
+import { clientKey, tierKey } from '../../lambda/tiers/config-items'
+import { type MiniStack, startMiniStack } from '../engines/ministack'
+
+const ROOT = join(__dirname, '..', '..')
+
+/** What the operator makes of the tier that the file calls free. */
+const OPERATORS_FREE = { ...tierKey('free'), policies: [{ name: 'per-hour', limit: 1000, window: '1h', algorithm: 'anchored-window' }] }
+const API_KEY = 'a key that the operator gave away'
+
+/** How long an instance goes by what it has read of the config table, and a little more. */
+const CONFIG_TTL_MS = 45_000
+
+describe('the stack of this repository, on an AWS endpoint', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-deploy-'))
+  let aws: MiniStack
+  let documents: DynamoDBDocumentClient
+  let options: { endpoint: string; region: string; credentials: { accessKeyId: string; secretAccessKey: string } }
+  let outputs: { ApiUrl: string; ConfigTableName: string; StateTableName: string }
+
+  beforeAll(async () => {
+    aws = await startMiniStack()
+    options = { endpoint: aws.env.AWS_ENDPOINT_URL!, region: 'us-east-1', credentials: { accessKeyId: 'test', secretAccessKey: 'test' } }
+    documents = DynamoDBDocumentClient.from(new DynamoDBClient(options))
+  }, 120_000)
+  afterAll(async () => {
+    documents?.destroy()
+    await aws?.stop()
+    rmSync(folder, { recursive: true, force: true })
+  })
+
+  async function deploy(...context: string[]): Promise<void> {
+    const file = join(folder, 'outputs.json')
+    const assembly = join(folder, 'cdk.out')
+    await aws.cdk(
+      ROOT,
+      'deploy',
+      '--require-approval',
+      'never',
+      '--outputs-file',
+      file,
+      '--output',
+      assembly,
+      ...context.flatMap((one) => ['-c', one]),
+    )
+    outputs = JSON.parse(readFileSync(file, 'utf8')).Sluice
+  }
+  const hello = (headers = {}) => aws.send(`${outputs.ApiUrl}hello`, { headers })
+  const get = async (key: object) =>
+    (await documents.send(new GetCommand({ TableName: outputs.ConfigTableName, Key: key as Record<string, string> }))).Item
+  const put = (item: object) =>
+    documents.send(new PutCommand({ TableName: outputs.ConfigTableName, Item: item as Record<string, unknown> }))
+
+  it('is deployed, and says what its API is called', async () => {
+    await deploy()
+    expect(outputs.ApiUrl).toMatch(/^https:\/\/\w+\.execute-api\..*\/prod\/$/)
+  })
+
+  it('lets callers pass up to the limit of tiers.yaml, and answers the next 429 with a problem body', async () => {
+    const statuses: number[] = []
+    for (let i = 0; i < 20; i++) statuses.push((await hello()).status)
+    expect(statuses).toEqual(Array(20).fill(200))
+    const denied = await hello()
+    expect(denied.status).toBe(429)
+    expect(denied.headers['content-type']).toBe('application/json')
+    expect(JSON.parse(denied.body)).toMatchObject({ title: 'Too Many Requests', status: 429, policy: expect.any(String) })
+  })
+
+  it('takes up what an operator changes in the table: a tier, and a client in it', async () => {
+    await put(OPERATORS_FREE)
+    await put({ ...clientKey(hashApiKey(API_KEY)), id: 'customer', tier: 'free' })
+    const patience = Date.now() + CONFIG_TTL_MS
+    const limitInForce = async () => (await hello({ 'x-api-key': API_KEY })).headers['x-ratelimit-limit']
+    while (Date.now() < patience && (await limitInForce()) !== '1000') await new Promise((resolve) => setTimeout(resolve, 1000))
+    expect(Date.now()).toBeLessThan(patience)
+  })
+
+  it('admits exactly the limit to 8 clients that send 500 requests each', async () => {
+    const statuses = await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const all: number[] = []
+        for (let i = 0; i < 500; i++) all.push((await hello({ 'x-api-key': API_KEY })).status)
+        return all
+      }),
+    )
+    const counted = (status: number) => statuses.flat().filter((one) => one === status).length
+    expect([counted(200), counted(429)]).toEqual([1000 - 1, 3001]) // one was used to see that the limit is in force
+  })
+
+  it('is deployed again with another tiers file: what operators changed is still there, and the rest follows the file', async () => {
+    const file = readFileSync(join(ROOT, 'tiers.yaml'), 'utf8')
+    writeFileSync(join(folder, 'tiers.yaml'), file.replace('limit: 60,', 'limit: 61,').replace('limit: 600,', 'limit: 601,'))
+    await deploy(`tiersFile=${join(folder, 'tiers.yaml')}`)
+    expect(await get(tierKey('free'))).toEqual(OPERATORS_FREE)
+    expect(await get(clientKey(hashApiKey(API_KEY)))).toMatchObject({ id: 'customer' })
+    expect((await get(tierKey('pro')))!.policies[0]).toMatchObject({ limit: 601 })
+  })
+
+  it('is destroyed, and leaves the config table and nothing else', async () => {
+    await aws.cdk(ROOT, 'destroy', '--force', '--app', join(folder, 'cdk.out'))
+    expect(await stackNames()).toEqual(['CDKToolkit'])
+    expect((await new DynamoDBClient(options).send(new ListTablesCommand({}))).TableNames).toEqual([outputs.ConfigTableName])
+    expect((await new LambdaClient(options).send(new ListFunctionsCommand({}))).Functions).toEqual([])
+    expect((await new APIGatewayClient(options).send(new GetRestApisCommand({}))).items ?? []).toEqual([])
+  })
+
+  const stackNames = async () => {
+    const { Stacks = [] } = await new CloudFormationClient(options).send(new DescribeStacksCommand({}))
+    return Stacks.filter(({ StackStatus }) => StackStatus !== 'DELETE_COMPLETE').map(({ StackName }) => StackName)
+  }
+})

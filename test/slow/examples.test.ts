@@ -1,0 +1,100 @@
+import { execFile } from 'node:child_process'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { MINISTACK, type MiniStack, startMiniStack } from '../engines/ministack'
+
+const ROOT = join(__dirname, '..', '..')
+const EXAMPLES = join(ROOT, 'examples')
+const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
+
+describe("a stranger's apps, with the package from its tarball", () => {
+  const home = mkdtempSync(join(tmpdir(), 'sluice-stranger-'))
+  let aws: MiniStack
+
+  beforeAll(async () => {
+    const [{ filename }] = JSON.parse(await run(ROOT, 'npm', ['pack', '--json', '--pack-destination', home]))
+    writeFileSync(join(home, 'package.json'), '{ "private": true }')
+    const beside = ['aws-cdk-lib', 'constructs', 'esbuild'].map((name) => `${name}@${devDependencies[name]}`)
+    await run(home, 'npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', `./${filename}`, ...beside])
+    cpSync(EXAMPLES, home, { recursive: true })
+    aws = await startMiniStack()
+  }, 300_000)
+  afterAll(async () => {
+    await aws?.stop()
+    rmSync(home, { recursive: true, force: true })
+  })
+
+  /** Deploys an example, and returns its outputs. */
+  async function deploy(example: string): Promise<Record<string, string>> {
+    const folder = join(home, example)
+    await aws.cdk(
+      folder,
+      'deploy',
+      '--require-approval',
+      'never',
+      '--app',
+      'node app.mjs',
+      '--output',
+      'cdk.out',
+      '--outputs-file',
+      'outputs.json',
+    )
+    const [outputs] = Object.values(JSON.parse(readFileSync(join(folder, 'outputs.json'), 'utf8')))
+    return outputs as Record<string, string>
+  }
+
+  /** How many requests a backend has served, the one that asks included; requests one after another meet one instance. */
+  const served = async (url: string) => JSON.parse((await aws.send(url)).body).served
+
+  test('rest-api: the sixth request is a 429, and never reaches the backend', async () => {
+    const [url] = Object.values(await deploy('rest-api')) // which the CDK gives every REST API
+    const things = `${url}things`
+    const statuses: number[] = []
+    for (let i = 0; i < 8; i++) statuses.push((await aws.send(things)).status)
+    expect(statuses).toEqual([200, 200, 200, 200, 200, 429, 429, 429])
+    expect(JSON.parse((await aws.send(things)).body)).toMatchObject({ status: 429 })
+    expect(await served(`${url}health`)).toBe(5 + 1)
+    await aws.cdk(join(home, 'rest-api'), 'destroy', '--force', '--app', 'cdk.out')
+  })
+
+  test('http-api: 429 from the backend with headers and body, 403 from the gateway, and a status page that nobody counts', async () => {
+    const outputs = await deploy('http-api')
+    const [news, plainNews] = [`${outputs.ApiUrl}/news`, `${outputs.PlainUrl}/news`]
+    const answers = []
+    for (let i = 0; i < 7; i++) answers.push(await aws.send(news))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429, 429])
+    expect(answers[0]).toMatchObject({
+      body: '{"news":"none","served":1}',
+      headers: { 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '4' },
+    })
+    const denied = answers[5]!
+    expect(denied.headers).toMatchObject({ 'content-type': 'application/problem+json', 'retry-after': expect.stringMatching(/^\d+$/) })
+    expect(JSON.parse(denied.body)).toMatchObject({ status: 429, policy: 'per-hour', limit: '5', remaining: '0' })
+    expect(await served(`${outputs.ApiUrl}/status`)).toBe(5 + 1)
+
+    const plain: number[] = []
+    for (let i = 0; i < 7; i++) plain.push((await aws.send(plainNews)).status)
+    expect(plain).toEqual([200, 200, 200, 200, 200, 403, 403])
+    expect(await served(`${outputs.ApiUrl}/status`)).toBe(5 + 1 + 5 + 1)
+    await aws.cdk(join(home, 'http-api'), 'destroy', '--force', '--app', 'cdk.out')
+  })
+
+  test.each(readdirSync(EXAMPLES))('%s: cfn-lint finds nothing in the template that was deployed', async (example) => {
+    const folder = join(home, example)
+    const templates = readdirSync(join(folder, 'cdk.out')).filter((name) => name.endsWith('.template.json'))
+    expect(templates).toHaveLength(1)
+    // W3005: a dependency that the CDK writes down though it follows from a reference.
+    await run(folder, join(MINISTACK, 'cfn-lint'), ['--ignore-checks', 'W3005', '--', ...templates.map((name) => join('cdk.out', name))])
+  })
+})
+
+async function run(cwd: string, command: string, args: readonly string[]): Promise<string> {
+  try {
+    return (await promisify(execFile)(command, args, { cwd, maxBuffer: 64 * 2 ** 20 })).stdout
+  } catch (error) {
+    const { message, stdout } = error as Error & { stdout?: string }
+    throw new Error([message, stdout].join('\n'))
+  }
+}
