@@ -232,7 +232,7 @@ describe('the limiter', () => {
 
 /** The DynamoDB calls in those files of the authorizer's bundle. */
 function commandsIn(files: RegExp): Set<string> {
-  const { metafile } = buildSync({ ...authorizerBundleOptions, metafile: true, write: false, outfile: 'index.js', logLevel: 'silent' })
+  const { metafile } = buildSync({ ...authorizerBundleOptions, metafile: true, write: false, outdir: ROOT, logLevel: 'silent' })
   const paths = Object.values(metafile.outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 && files.test(path) ? path : [])),
   )
