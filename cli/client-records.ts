@@ -9,7 +9,7 @@ import { UserError } from './exit'
 type Fields = Readonly<Record<string, unknown>>
 
 /** Other credentials than Sluice's own keys: the option that names one, and how the table does. */
-export const SOURCES = { apiGatewayKey: 'api-gateway-key', user: 'user', certificate: 'client-certificate' } as const
+export const SOURCES = { apiGatewayKey: 'api-gateway-key', user: 'user', certificate: 'client-certificate', caller: 'client' } as const
 export type Source = keyof typeof SOURCES
 
 const OWN_KEY = /^client#([0-9a-f]{64})$/
@@ -21,7 +21,19 @@ export const newApiKey = (): string => `slc_${randomBytes(32).toString('base64ur
 export const ownKey = (apiKey: string) => clientKey(hashApiKey(apiKey))
 
 /** Where the record of somebody with another credential is. */
-export const sourceKey = (source: Source, value: string) => clientKey(`${SOURCES[source]}:${value}`)
+export function sourceKey(source: Source, value: string) {
+  if (value === '' || value.length > 256) throw new UserError(`a credential must be a text of 1 to 256 characters, got ${printed(value)}`)
+  return clientKey(`${SOURCES[source]}:${source === 'certificate' ? fingerprint(value) : value}`)
+}
+
+/** As `openssl x509 -fingerprint -sha256` prints it, or without its colons. */
+function fingerprint(text: string): string {
+  const hex = text.replaceAll(':', '').toLowerCase()
+  if (!/^[0-9a-f]{64}$/.test(hex)) {
+    throw new UserError(`--certificate must be a SHA-256 fingerprint, as openssl x509 -fingerprint -sha256 prints it, got ${printed(text)}`)
+  }
+  return hex
+}
 
 /** How a record's credential is shown: a source and its value, or the beginning of a key's hash. Neither opens anything. */
 export function credentialOf({ pk }: { readonly pk: string }): string {

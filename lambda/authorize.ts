@@ -5,6 +5,7 @@ import type { Sources } from './identity/sources'
 import type { RateLimiter } from './limiter/rate-limiter'
 import { subjectKey } from './limiter/subject-key'
 import { routeOf } from './policies/policy-set'
+import type { Settings } from './policies/settings'
 import { ANONYMOUS } from './policies/tiers'
 import { type AuthorizerAnswer, toAnswer } from './responses/answers'
 import { type Outcome, toContext } from './responses/context'
@@ -69,7 +70,10 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
 
   const identity = await identify(request, sources.list, parts.clients, now)
   if (identity.kind === 'rejected') return { reason: 'unauthorized', now }
-  if (identity.kind === 'unavailable') return { reason: 'unavailable', now }
+  if (identity.kind === 'unavailable') {
+    parts.log('error', 'credentials cannot be checked', errorDetails(identity.cause))
+    return { reason: 'unavailable', now }
+  }
   const known = identity.kind === 'known' ? identity : undefined
   const ofClient = known?.client && access.ofClient(known.client.id, now)
   if (ofClient === 'block') return { reason: 'blocked', now }
@@ -89,7 +93,7 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
     caller,
     user: known?.user ?? address,
     address,
-    headers: request.headers,
+    headers: trusted(request, set.settings),
     claims: known?.claims ?? {},
     route: route?.pattern.text,
   }
@@ -98,6 +102,11 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
   if (decision.degraded) parts.log('warn', 'a decision was made without the store', { tier: tier.name, policy: decision.policy })
   const turnedAway = decision.degraded && !decision.allowed && !parts.allowUndecided // by the failure mode, whatever was counted
   return { ...about, decision, reason: turnedAway ? 'unavailable' : undefined, shapes: charges.flatMap(({ policies }) => policies) }
+}
+
+/** The headers by which policies may count. One that nobody vouches for is as if it were not there, whatever a policy says. */
+function trusted({ headers }: GatewayRequest, { trustedHeaders }: Settings): ReadonlyMap<string, string> {
+  return new Map(trustedHeaders.flatMap((name) => (headers.has(name) ? [[name, headers.get(name)!] as const] : [])))
 }
 
 /** The caller's tier; where that is not there, the default one; and that of strangers for strangers, or when nothing else is there. */

@@ -33,7 +33,8 @@ export const addClientsCreate: AddCommand = (group, session) => {
     .option('--another-key', 'one more key for a client that exists, with what it has')
     .option('--api-gateway-key <id>', 'known by the id of an API Gateway key instead of a generated key')
     .option('--user <sub>', 'known by the subject of its tokens instead of a generated key')
-    .option('--certificate <id>', 'known by its client certificate instead of a generated key')
+    .option('--certificate <fingerprint>', 'known by the SHA-256 fingerprint of its client certificate instead of a generated key')
+    .option('--caller <id>', 'known by what a token’s clientClaim, or a trusted value, says instead of a generated key')
     .action(async (id: string, options: Options) => {
       if (id === '' || id.length > 256) throw new UserError(`the id must be a text of 1 to 256 characters, got ${printed(id)}`)
       const sources = (Object.keys(SOURCES) as Source[]).filter((source) => options[source] !== undefined)

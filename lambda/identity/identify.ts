@@ -25,7 +25,7 @@ export type Identity<Client extends KnownClient> =
   /** Bad credentials, or ones that are good no more. */
   | { readonly kind: 'rejected' }
   /** Credentials that cannot be checked at the moment. */
-  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 export interface Directory<Client extends KnownClient> {
   find(credential: string): Promise<Client | undefined>
@@ -48,7 +48,7 @@ export async function identify<Client extends KnownClient>(
   let rejected = false
   for (const source of sources) {
     const answer = await source.claim(request)
-    if (answer.kind === 'unavailable') return { kind: 'unavailable' }
+    if (answer.kind === 'unavailable') return answer
     if (answer.kind === 'rejected') {
       if (!answer.perhapsGoodElsewhere) return { kind: 'rejected' }
       rejected = true

@@ -14,7 +14,7 @@ export const jwtSource = (settings: JwtSettings, verifier: TokenVerifier, deadli
     const token = tokenFrom(headers, settings)
     if (token === undefined) return NOBODY
     const verified = await verifier.verify(token, deadlineMs)
-    if (verified.kind === 'unavailable') return { kind: 'unavailable' }
+    if (verified.kind === 'unavailable') return verified
     if (verified.kind === 'invalid') return { kind: 'rejected', ...(verified.why === 'issuer' && { perhapsGoodElsewhere: true }) }
     const caller = callerFrom(verified.claims, settings)
     if (!caller) return { kind: 'rejected' }

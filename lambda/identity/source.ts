@@ -28,7 +28,7 @@ export type Answer =
   | { readonly kind: 'nobody' }
   /** Unless they turn out to be good for a later source. */
   | { readonly kind: 'rejected'; readonly perhapsGoodElsewhere?: true }
-  | { readonly kind: 'unavailable' }
+  | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 interface Claim {
   readonly kind: 'claim'

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
 import type { Clock, EpochMs } from '../clock'
 import { errorDetails, type Log } from '../telemetry'
@@ -64,7 +65,8 @@ export class Clients {
       const { Item } = await client.send(command, { abortSignal: AbortSignal.timeout(deadlineMs) })
       const issues: string[] = []
       const found = Item ? parseClientItem(fromAttributes(Item), issues) : undefined
-      if (issues.length > 0) log('error', 'a client in the config table is wrong', { item: pk, issues }, 'ConfigErrors')
+      if (issues.length > 0)
+        log('error', 'a client in the config table is wrong', { item: `client#${shown(credential)}`, issues }, 'ConfigErrors')
       const right = issues.length > 0 ? known?.client : found
       return this.remember(credential, right, right ? ttlMs : negativeTtlMs)
     } catch (error) {
@@ -82,4 +84,10 @@ export class Clients {
     if (map.size > MOST_KEYS) map.delete(map.keys().next().value!)
     return client
   }
+}
+
+/** A credential as a log may have it: what is no hash yet, such as `user:alice@example.com`, is made one. */
+function shown(credential: string): string {
+  const [kind, ...value] = credential.split(':')
+  return value.length === 0 ? credential : `${kind}:sha256-${hash('sha256', value.join(':'))}`
 }

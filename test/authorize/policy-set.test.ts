@@ -73,6 +73,22 @@ describe('who counts', () => {
   })
 })
 
+it('is never a header that nobody vouches for, whatever a policy says', async () => {
+  const settings = { trustedHeaders: ['x-tenant'] }
+  const good = setOf({ settings, global: { policies: [policy({ name: 'tenant', limit: 2, by: 'header:x-tenant' })] } })
+  const gateway = new Gateway({ set: { ...good, settings: { ...good.settings, trustedHeaders: [] } } })
+  for (let i = 0; i < 9; i++) {
+    const event = restEvent()
+    await gateway.authorize({
+      ...event,
+      multiValueHeaders: undefined,
+      headers: { ...(event.headers as object), 'X-Tenant': `made up ${i}` },
+    })
+  }
+  expect(gateway.store.size).toBe(1)
+  expect(await gateway.rest()).toMatchObject({ effect: 'Deny', policy: 'tenant' })
+})
+
 describe('a client', () => {
   const client = (more: object) => ({
     clients: { find: async () => ({ id: 'acme', tier: 'free', overrides: {}, disabled: false, ...more }) },
@@ -119,10 +135,14 @@ describe('credentials', () => {
 
   it('that cannot be checked let nobody in, and are not called bad', async () => {
     const sources = {
-      of: () => ({ list: [{ claim: async () => ({ kind: 'unavailable' as const }) }], address: { trustedHops: 0, viewerAddress: false } }),
+      of: () => ({
+        list: [{ claim: async () => ({ kind: 'unavailable' as const, cause: new Error('slow issuer') }) }],
+        address: { trustedHops: 0, viewerAddress: false },
+      }),
     }
     const gateway = new Gateway({ set: setOf({}), sources: sources as never })
     expect(await gateway.rest()).toMatchObject({ effect: 'Deny', reason: 'unavailable', rateLimited: false })
+    expect(gateway.entries).toMatchObject([{ level: 'error', message: 'credentials cannot be checked', details: { error: 'slow issuer' } }])
   })
 })
 
