@@ -1,10 +1,11 @@
 import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
 import type { Clock, EpochMs } from '../clock'
 import { checkAnonymous, checkDefaultTier, type PolicySet, toPolicySet } from '../policies/policy-set'
-import { ANONYMOUS } from '../policies/tiers'
+import { ANONYMOUS, type Tier } from '../policies/tiers'
 import { errorDetails, type Log } from '../telemetry'
 import { AccessList } from './access-list'
 import { CONFIG_TABLE, type ConfigItem, fromAttributes, parsePolicyItem, tierKey } from './config-items'
+import { withPlainItems } from './plain-items'
 
 export interface PolicySetsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -35,6 +36,12 @@ interface Known {
 /** More items than this are a mistake: tiers, routes and blocks are written by hand. */
 const MOST_ITEMS = 5000
 
+/**
+ * Tiers that are looked at before the first answer, and with each request after it. A set of hundreds would keep the first request waiting for tiers
+ * that it is not in; so the others follow, unless somebody comes who is in them.
+ */
+const TIERS_AT_ONCE = 10
+
 const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
 
 /** Pause after a reading that failed, in milliseconds: a table in trouble is not asked for every request. */
@@ -42,7 +49,8 @@ const RETRY_AFTER_MS = 1000
 
 /**
  * The configuration in the config table, always a whole one: read once at the start, and again in the background when it has grown old, while the old
- * one still serves. An item that is wrong keeps its last good version, and so does the tier of unknown callers when it is gone.
+ * one still serves. An item that is wrong keeps its last good version, and so does the tier of unknown callers when it is gone. Mistakes are told when
+ * they are read, but for those of a large set at the start: they are told within the first requests, each of which looks at some more tiers.
  */
 export class PolicySets {
   private configuration: Configuration | undefined
@@ -51,6 +59,8 @@ export class PolicySets {
   private reading: Promise<void> | undefined
   /** By sort key. */
   private known = new Map<string, Known>()
+  /** Tiers of the first reading that nobody has looked at yet, by sort key. */
+  private readonly unread = new Map<string, Record<string, AttributeValue>>()
 
   constructor(private readonly options: PolicySetsOptions) {}
 
@@ -58,6 +68,7 @@ export class PolicySets {
   async current(): Promise<Configuration | undefined> {
     if (this.isOld() && !this.hasJustFailed()) this.reading ??= this.read()
     if (this.configuration === undefined) await this.reading
+    else this.readOn(TIERS_AT_ONCE)
     return this.configuration
   }
 
@@ -95,7 +106,7 @@ export class PolicySets {
         ConsistentRead: true,
         ExclusiveStartKey,
       })
-      const page = await this.options.client.send(command, { abortSignal })
+      const page = await this.options.client.send(withPlainItems(command), { abortSignal })
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
     } while (ExclusiveStartKey && items.length <= MOST_ITEMS)
@@ -104,12 +115,41 @@ export class PolicySets {
   }
 
   private take(items: readonly Record<string, AttributeValue>[]): void {
+    this.readOn(Infinity)
     const seen = new Map(items.map((attributes) => [attributes[CONFIG_TABLE.sortKey]?.S ?? '', attributes]))
+    if (this.configuration === undefined) this.putOff(seen)
     const before = this.known
     this.known = new Map([...seen].map(([sk, attributes]) => [sk, this.parsed(sk, attributes, before.get(sk))]))
     const gone = [...before.keys()].some((sk) => !this.known.has(sk))
     const changed = [...this.known].some(([sk, one]) => one !== before.get(sk))
     if (this.configuration === undefined || gone || changed) this.configuration = this.combined(before)
+  }
+
+  /** Moves the tiers that are too many for the start out of what was seen. */
+  private putOff(seen: Map<string, Record<string, AttributeValue>>): void {
+    const tiers = [...seen].filter(([sk]) => sk.startsWith(tierKey('').sk))
+    for (const [sk, attributes] of tiers.slice(TIERS_AT_ONCE)) {
+      seen.delete(sk)
+      this.unread.set(sk, attributes)
+    }
+  }
+
+  /** Looks at so many more of the tiers that were put off; what contradicts what is told with the last of them. */
+  private readOn(most: number): void {
+    if (this.unread.size === 0) return
+    for (const sk of [...this.unread.keys()].slice(0, most)) this.readTier(sk)
+    if (this.unread.size === 0) this.combined(this.known)
+  }
+
+  private readTier(sk: string): Tier | undefined {
+    const attributes = this.unread.get(sk)
+    if (!attributes) return undefined
+    this.unread.delete(sk) // first of all, so that it is never more than one request that stumbles over it
+    const known = this.parsed(sk, attributes, undefined)
+    this.known.set(sk, known)
+    const tier = known.good?.tier
+    if (tier) (this.configuration!.policies.tiers as Map<string, Tier>).set(tier.name, tier)
+    return tier
   }
 
   /** An item that reads like last time is the same object, so that nothing is checked or worked out again. */
@@ -153,10 +193,29 @@ export class PolicySets {
       [],
       issues,
     )
+    const access = new AccessList(all.flatMap(({ access }) => access ?? []))
+    if (this.unread.size > 0) {
+      const tiers = new TiersAsNeeded(policies.tiers, (name) => this.readTier(tierKey(name).sk))
+      return { policies: { ...policies, tiers }, access }
+    }
     if (issues.length > 0) {
       this.options.log('error', 'the policy set has mistakes', { table: this.options.tableName, issues }, 'ConfigErrors')
     }
-    return { policies, access: new AccessList(all.flatMap(({ access }) => access ?? [])) }
+    return { policies, access }
+  }
+}
+
+/** Tiers of which some are not looked at before they are asked for. */
+class TiersAsNeeded extends Map<string, Tier> {
+  constructor(
+    tiers: ReadonlyMap<string, Tier>,
+    private readonly read: (name: string) => Tier | undefined,
+  ) {
+    super(tiers)
+  }
+
+  override get(name: string): Tier | undefined {
+    return super.get(name) ?? this.read(name)
   }
 }
 

@@ -377,3 +377,75 @@ describe('a configuration that has not changed', () => {
     expect(log.metrics).toEqual(['ConfigErrors', 'ConfigErrors'])
   })
 })
+
+describe('a set of very many tiers', () => {
+  const name = (i: number) => `tier-${String(i).padStart(3, '0')}`
+  const many = (limit: (i: number) => unknown = () => 60) => [
+    tierItem('anonymous', 20),
+    ...Array.from({ length: 199 }, (_, i) => tierItem(name(i), limit(i))),
+  ]
+  const mistakes = () => log.entries.map(({ details }) => details.item)
+
+  it('has every tier from the first request on', async () => {
+    const set = await readNow(...many((i) => 100 + i))
+    for (let i = 198; i >= 0; i--) expect(limitOf(set, name(i))).toBe(100 + i)
+    expect(set!.tiers.get('tier-199')).toBeUndefined()
+    expect(set!.tiers.get(name(7))).toBe(set!.tiers.get(name(7)))
+  })
+
+  it('looks at few before the first answer, and at some more with each request, until every mistake is told', async () => {
+    const first = await readNow(...many((i) => (i === 5 || i === 50 || i === 198 ? 0 : 60)))
+    expect(mistakes()).toEqual(['tier#tier-005'])
+    for (let request = 1; request <= 19; request++) {
+      expect(await sets.current()).toBe(first)
+      expect(mistakes().includes('tier#tier-050')).toBe(request >= 5)
+      expect(mistakes().includes('tier#tier-198')).toBe(request >= 19)
+    }
+    expect(log.entries).toHaveLength(3)
+    expect(log.entries[1]!.details.issues).toEqual([
+      'limit must be a positive integer, got 0 (item "tier#tier-050", tier "tier-050", policy "per-minute")',
+    ])
+    expect([...first!.tiers.keys()].sort()).toEqual(
+      [...many().keys()]
+        .map((i) => (i === 199 ? 'anonymous' : name(i)))
+        .filter((one) => !/005|050|198/.test(one))
+        .sort(),
+    )
+    for (let request = 0; request < 50; request++) await sets.current()
+    expect(log.entries).toHaveLength(3)
+  })
+
+  it('tells the mistake of a tier with the first request of somebody who is in it, once', async () => {
+    const set = await readNow(...many((i) => (i === 150 ? 0 : 60)))
+    expect(limitOf(set, name(150))).toBeUndefined()
+    expect(limitOf(set, name(150))).toBeUndefined()
+    expect(mistakes()).toEqual(['tier#tier-150'])
+  })
+
+  it('tells contradictions when the last tier has been looked at', async () => {
+    const settings = { pk: 'policy-set', sk: 'settings', defaultTier: 'tier-150' }
+    const global = { pk: 'policy-set', sk: 'global', policies: [{ name: 'per-minute', limit: 5, window: '1m' }], by: 'client' }
+    const set = await readNow(...many(), settings, global)
+    expect(log.entries).toEqual([])
+    for (let request = 1; request <= 19; request++) await sets.current()
+    expect(log.entries.map(({ message }) => message)).toEqual(['the policy set has mistakes'])
+    expect(log.entries[0]!.details.issues).toHaveLength(1)
+    expect(await sets.current()).toBe(set)
+  })
+
+  it('keeps last good versions of tiers that nobody had looked at when it was read again', async () => {
+    await readNow(...many())
+    clock.now += TTL_MS
+    const set = await readNow(...many((i) => (i === 150 ? 0 : 70)))
+    expect([limitOf(set, name(149)), limitOf(set, name(150))]).toEqual([60, 60])
+    const after = await sets.current()
+    expect([limitOf(after, name(149)), limitOf(after, name(150))]).toEqual([70, 60])
+    expect(mistakes()).toEqual(['tier#tier-150'])
+  })
+
+  it('is the same object when it reads like before', async () => {
+    const before = await readNow(...many())
+    expect(await readLater(...many())).toBe(before)
+    expect(log.entries).toEqual([])
+  })
+})
