@@ -1,6 +1,7 @@
 import type { Part } from '../part'
 import { bundle } from './bundle'
 import { calls } from './calls'
+import { config } from './config'
 import { cpu } from './cpu'
 import { denials } from './denials'
 import { fleet } from './fleet'
@@ -9,7 +10,7 @@ import { size } from './size'
 import { throughput } from './throughput'
 
 /** In the order in which they are measured and shown. */
-export const PARTS = { calls, fleet, denials, throughput, cpu, bundle, scaling, size } as const satisfies Record<string, Part>
+export const PARTS = { calls, fleet, denials, throughput, cpu, bundle, config, scaling, size } as const satisfies Record<string, Part>
 
 export type PartName = keyof typeof PARTS
 export const PART_NAMES = Object.keys(PARTS) as PartName[]

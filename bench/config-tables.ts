@@ -1,0 +1,59 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb'
+import { marshall } from '@aws-sdk/util-dynamodb'
+import { hashApiKey } from '../lambda/identity/api-key'
+import type { PolicyInput } from '../lambda/limiter'
+import { createTable } from '../lambda/state/state-table'
+import { CONFIG_TABLE, clientKey } from '../lambda/tiers/config-items'
+import { itemsOf } from '../lambda/tiers/tiers-file'
+import type { CountingClient } from './engine'
+import { PLENTY } from './policies'
+
+/** What a config table holds: so many of each, three policies to a tier. */
+export interface ConfigSize {
+  readonly tiers: number
+  readonly clients: number
+  readonly routes: number
+}
+
+/** DynamoDB's own bound for one `BatchWriteItem`. */
+const BATCH = 25
+
+/** Somebody's key, `client-0`'s the first. */
+export const apiKeyOf = (client: number): string => `bench key of client ${client}`
+
+/** Makes a config table of that size: the tiers are `anonymous`, `tier-1`, …, and each client has one of them. */
+export async function fillConfigTable(client: CountingClient, table: string, size: ConfigSize): Promise<void> {
+  await createTable(client, table, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  const items = itemsOfSize(size)
+  for (let from = 0; from < items.length; from += BATCH) {
+    const requests = items.slice(from, from + BATCH).map((Item) => ({ PutRequest: { Item } }))
+    await client.batchWriteItem({ RequestItems: { [table]: requests } })
+  }
+}
+
+function itemsOfSize({ tiers, clients, routes }: ConfigSize): Record<string, AttributeValue>[] {
+  const tierName = (i: number): string => (i % tiers === 0 ? 'anonymous' : `tier-${i % tiers}`)
+  const named = <Of>(count: number, name: (i: number) => string, of: (i: number) => Of) =>
+    Object.fromEntries(Array.from({ length: count }, (_, i) => [name(i), of(i)]))
+  const set = itemsOf({
+    tiers: named(tiers, tierName, () => ({ policies: THREE })),
+    routes: named(
+      routes,
+      (i) => `GET /things/${i}/{id}`,
+      (i) => ({ cost: 1 + (i % 3) }),
+    ),
+  })
+  const known = Array.from({ length: clients }, (_, i) => ({
+    ...clientKey(hashApiKey(apiKeyOf(i))),
+    id: `client-${i}`,
+    tier: tierName(i + 1),
+    name: `Client number ${i}`,
+  }))
+  return [...set, ...known].map((item) => marshall(item))
+}
+
+const THREE: readonly PolicyInput[] = [
+  { name: 'per-second', algorithm: 'token-bucket', limit: PLENTY, window: '1s', burst: PLENTY },
+  { name: 'per-minute', limit: PLENTY, window: '1m' },
+  { name: 'per-day', algorithm: 'fixed-window', limit: PLENTY, window: 'day', timezone: 'Europe/Berlin' },
+]
