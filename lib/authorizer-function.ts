@@ -116,7 +116,7 @@ export class AuthorizerFunction extends Construct {
       environment,
     })
     stateTable.grant(this.handler, 'dynamodb:UpdateItem', 'dynamodb:GetItem')
-    configTable.grant(this.handler, 'dynamodb:GetItem', 'dynamodb:Query')
+    configTable.grant(this.handler, 'dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query')
     stateTable.encryptionKey?.grantEncryptDecrypt(this.handler)
     configTable.encryptionKey?.grantDecrypt(this.handler)
   }

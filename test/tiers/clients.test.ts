@@ -129,6 +129,79 @@ describe('a key that nobody has', () => {
 /** Sizes of all maps that it keeps. */
 const remembered = (of: Clients): number[] => Object.values(of).flatMap((value) => (value instanceof Map ? [value.size] : []))
 
+describe('clients that have grown old', () => {
+  const ids = Array.from({ length: 120 }, (_, i) => `client ${i}`)
+  const item = (credential: string, tier = 'free') => itemsOf([{ pk: `client#${credential}`, sk: 'client', id: credential, tier }])[0]!
+  const meet = async (credentials: readonly string[], tier?: string) => {
+    for (const one of credentials) {
+      table.answers = () => ({ Item: item(one, tier) })
+      await clients.find(one)
+    }
+    table.answers = undefined
+  }
+  const keysOf = (call: { input: unknown }) => (call.input as { RequestItems: { config: { Keys: unknown[] } } }).RequestItems.config.Keys
+
+  it('are looked up together, those that somebody has asked for', async () => {
+    await meet(ids.slice(0, 50))
+    for (const used of ids.slice(0, 40)) await clients.find(used)
+    clock.now += TTL_MS
+    for (const one of ids.slice(0, 40)) expect(await clients.find(one)).toMatchObject({ tier: 'free' })
+    expect(table.calls).toHaveLength(51)
+    expect(table.calls[50]!.name).toBe('BatchGetItemCommand')
+    expect(keysOf(table.calls[50]!)).toHaveLength(40)
+    await table.calls[50]!.answer({ Responses: { config: ids.slice(0, 40).map((one) => item(one, 'pro')) } })
+    for (const one of ids.slice(0, 40)) expect(await clients.find(one)).toMatchObject({ id: one, tier: 'pro' })
+    expect(table.calls).toHaveLength(51)
+  })
+
+  it('are so at most a hundred at a time, and not those whose time is not half over', async () => {
+    await meet(ids)
+    for (const used of ids) await clients.find(used)
+    clock.now += TTL_MS - 1
+    await meet(['late'])
+    await clients.find('late')
+    clock.now += 1
+    await clients.find(ids[0]!)
+    expect(keysOf(table.calls.at(-1)!)).toHaveLength(100)
+    await clients.find(ids[119]!)
+    expect(keysOf(table.calls.at(-1)!)).toHaveLength(20)
+  })
+
+  it('of whom one is gone, wrong or not answered at first are each what they are', async () => {
+    await meet(ids.slice(0, 4))
+    for (const used of ids.slice(0, 4)) await clients.find(used)
+    clock.now += TTL_MS
+    await clients.find(ids[0]!)
+    const wrong = itemsOf([{ pk: `client#${ids[2]}`, sk: 'client', id: '', tier: 'pro' }])[0]!
+    const UnprocessedKeys = { config: { Keys: [{ pk: { S: `client#${ids[3]}` }, sk: { S: 'client' } }] } }
+    await table.calls.at(-1)!.answer({ Responses: { config: [item(ids[0]!, 'pro'), wrong] }, UnprocessedKeys })
+    expect(keysOf(table.calls.at(-1)!)).toEqual(UnprocessedKeys.config.Keys)
+    await table.calls.at(-1)!.answer({ Responses: { config: [item(ids[3]!, 'pro')] } })
+    const now = await Promise.all(ids.slice(0, 4).map((one) => clients.find(one)))
+    expect(now.map((one) => one?.tier)).toEqual(['pro', undefined, 'free', 'pro'])
+    expect(log.entries).toHaveLength(1)
+  })
+
+  it('stay who they were when they cannot be looked up', async () => {
+    await meet(ids.slice(0, 4))
+    for (const used of ids.slice(0, 4)) await clients.find(used)
+    clock.now += TTL_MS
+    await clients.find(ids[0]!)
+    await table.calls.at(-1)!.fail(new Error('slow'))
+    for (const one of ids.slice(0, 4)) expect(await clients.find(one)).toMatchObject({ tier: 'free' })
+    expect(table.calls).toHaveLength(5)
+    expect(log.entries).toHaveLength(1)
+  })
+
+  it('wait for nobody when somebody new comes', async () => {
+    await meet(ids.slice(0, 4))
+    for (const used of ids.slice(0, 4)) await clients.find(used)
+    clock.now += TTL_MS
+    await meet(['new'])
+    expect(table.calls.at(-1)!.name).toBe('GetItemCommand')
+  })
+})
+
 describe('a credential that nobody has', () => {
   it('is looked up once in the time that is set for it', async () => {
     const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
