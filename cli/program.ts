@@ -1,5 +1,6 @@
 import { Command } from 'commander'
 import type { Session } from './command'
+import { addAttach } from './commands/attach'
 import { addBlockAdd } from './commands/block-add'
 import { addBlockList } from './commands/block-list'
 import { addBlockRemove } from './commands/block-remove'
@@ -11,10 +12,12 @@ import { addClientsList } from './commands/clients-list'
 import { addClientsRotateKey } from './commands/clients-rotate-key'
 import { addClientsSet } from './commands/clients-set'
 import { addCompletion } from './commands/completion'
+import { addDetach } from './commands/detach'
 import { addDoctor } from './commands/doctor'
 import { addPeek } from './commands/peek'
 import { addRefund } from './commands/refund'
 import { addReset } from './commands/reset'
+import { addStatus } from './commands/status'
 import { addTiersApply } from './commands/tiers-apply'
 import { addTiersDiff } from './commands/tiers-diff'
 import { addTiersExport } from './commands/tiers-export'
@@ -38,7 +41,7 @@ const GROUPS = [
   { name: 'block', description: 'Who is turned away, or passes uncounted.', commands: [addBlockAdd, addBlockRemove, addBlockList] },
 ] as const
 
-const SINGLE = [addUsage, addPeek, addRefund, addReset, addDoctor, addCompletion] as const
+const SINGLE = [addUsage, addPeek, addRefund, addReset, addAttach, addDetach, addStatus, addDoctor, addCompletion] as const
 
 /** The whole tree of commands. */
 export function buildProgram(session: Session): Command {

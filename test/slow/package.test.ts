@@ -13,7 +13,7 @@ const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 
 const SHIPPED = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|tiers\.yaml|tiers\.schema\.json)$/,
   /^dist\/lambda\/((algorithms|identity|limiter|policies|responses|state|tiers)\/[a-z-]+|[a-z-]+)\.(js|d\.ts)$/,
-  /^(bin\/sluice|dist\/cli\/(commands\/)?[a-z-]+)\.js$/,
+  /^(bin\/sluice|dist\/cli\/((attach|commands)\/)?[a-z-]+)\.js$/,
   /^dist\/backend\/[a-z-]+\.(js|d\.ts)$/,
   /^dist\/lib\/((protect|seed)\/)?[a-z-]+\.(js|d\.ts)$/,
   /^dist\/(authorizer|seed)\/(index|jwt-verifier)\.js$/,

@@ -1,0 +1,67 @@
+import { type ApiState, authorizationText, isPreflight } from './api-state'
+import { ownAuthorizer } from './plan-attach'
+import { attachMark, type Remembered } from './steps'
+import { isSameResponse } from './three-way'
+import { authorizerName, type FunctionName, functionUri, over, permissionPrefix, settingsDrift } from './wanted'
+
+/** Everything about an attached API that is not as attach left it, a sentence each; empty when all is well. */
+export function driftOf(state: ApiState, remembered: Remembered, target: FunctionName, statements: readonly string[]): string[] {
+  const { attachment, steps } = remembered
+  const unfinished = attachment.phase === 'attached' ? [] : [`${attachment.phase.replace('ing', '')} did not come to its end`]
+  return [
+    ...unfinished,
+    ...authorizerDrift(state, remembered, target, statements),
+    ...methodDrift(state, remembered),
+    ...(state.gatewayResponse && steps.some(({ kind }) => kind === 'gateway-response') ? responseDrift(state.gatewayResponse) : []),
+    ...stageDrift(state, remembered),
+  ]
+}
+
+function authorizerDrift(state: ApiState, remembered: Remembered, target: FunctionName, statements: readonly string[]): string[] {
+  const own = ownAuthorizer(state, remembered, target.arn)
+  if (!own) return [`authorizer "${authorizerName(target.arn)}" is gone`]
+  const wrong = settingsDrift(own, state.kind)
+  if (own.uri !== functionUri(target)) wrong.push('it calls something else')
+  return [
+    ...wrong.map((what) => `authorizer "${own.name}": ${what}`),
+    ...(statements.includes(permissionPrefix(state.id) + own.id) ? [] : ['API Gateway may not call the function: its permission is gone']),
+  ]
+}
+
+function methodDrift(state: ApiState, remembered: Remembered): string[] {
+  const own = ownAuthorizer(state, remembered, remembered.attachment.functionArn)
+  const noted = new Set(remembered.steps.flatMap((step) => (step.kind === 'method' ? [step.key] : [])))
+  const { methods: scope } = remembered.attachment
+  const present = new Set(state.methods.map(({ key }) => key))
+  const gone = [...noted].filter((key) => !present.has(key)).map((key) => `${key} is gone`)
+  return [
+    ...gone,
+    ...state.methods.flatMap((method) => {
+      const { key, authorization } = method
+      if (isPreflight(method) || (own && authorization.authorizerId === own.id)) return []
+      if (noted.has(key)) return [`${key} has ${authorizationText(authorization, state.authorizers)} instead of Sluice's`]
+      return scope === 'all' && authorization.type === 'NONE' ? [`${key} is new and unprotected`] : []
+    }),
+  ]
+}
+
+function responseDrift(now: NonNullable<ApiState['gatewayResponse']>): string[] {
+  if (now.isDefault) return ['gateway response ACCESS_DENIED is gone: who is over the limit gets 403']
+  const wanted = over(now)
+  if (now.statusCode !== wanted.statusCode)
+    return [`gateway response ACCESS_DENIED answers ${now.statusCode || '403'} instead of ${wanted.statusCode}`]
+  return isSameResponse(now, wanted) ? [] : ['gateway response ACCESS_DENIED has other headers or another body than Sluice’s']
+}
+
+function stageDrift({ stages, deployments }: ApiState, { attachment, steps }: Remembered): string[] {
+  return steps.flatMap((step) => {
+    if (step.kind !== 'deployment') return []
+    const stage = stages.find(({ name }) => name === step.stage)
+    if (!stage) return [`stage ${step.stage} is gone`]
+    const served = deployments.find(({ id }) => id === stage.deploymentId)
+    if (stage.deploysItself || served?.description === attachMark(attachment)) return []
+    return stage.deploymentId === step.before
+      ? [`stage ${stage.name} serves what it did before attach`]
+      : [`stage ${stage.name} was deployed without us, deployment ${stage.deploymentId ?? 'unknown'}`]
+  })
+}

@@ -1,0 +1,137 @@
+import { type CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation'
+import {
+  AddPermissionCommand,
+  GetFunctionConfigurationCommand,
+  GetPolicyCommand,
+  type LambdaClient,
+  RemovePermissionCommand,
+} from '@aws-sdk/client-lambda'
+import { printed } from '../../lambda/errors'
+import { UserError } from '../exit'
+import { type Calls, pages, unlessGone } from './calls'
+import { type FunctionName, parseFunctionArn } from './wanted'
+
+/** The stack output that names the authorizer's function. */
+const OUTPUT = 'AuthorizerFunctionArn'
+
+/** What looks a function up. */
+export interface Lookup {
+  readonly lambda: Pick<LambdaClient, 'send'>
+  readonly cloudFormation: Pick<CloudFormationClient, 'send'>
+  readonly calls: Calls
+  readonly region: string
+  /** The config table that attach remembers in. */
+  readonly configTable: string
+}
+
+/**
+ * The function to attach, named or found in a stack's outputs, and looked at: it must be a Sluice, in this Region, with this config table.
+ *
+ * @throws UserError
+ */
+export async function findFunction(lookup: Lookup, said: { readonly function?: string; readonly stack?: string }): Promise<FunctionName> {
+  const { region, configTable } = lookup
+  const text = said.function ?? (await fromStack(lookup, said.stack))
+  const named = parseFunctionArn(text)
+  if (text.startsWith('arn:') && !named) throw new UserError(`--function must be a function's name or ARN, got ${printed(text)}`)
+  if (named && named.region !== region) {
+    throw new UserError(`function ${text} is in ${named.region} and this is ${region}: say --region ${named.region} for an API there`)
+  }
+  const { FunctionArn, Environment } = await configurationOf(lookup, text)
+  const target = parseFunctionArn(FunctionArn ?? '')
+  if (!target) throw new UserError(`function ${printed(text)} has an ARN that is none: ${printed(FunctionArn)}`)
+  const table = Environment?.Variables?.SLUICE_CONFIG_TABLE
+  if (!table) throw new UserError(`function ${printed(text)} is no Sluice: SLUICE_CONFIG_TABLE is not in its environment`)
+  if (nameOf(table) !== nameOf(configTable)) {
+    throw new UserError(
+      `function ${printed(text)} reads config table "${table}" and this is "${configTable}": name one Sluice with --stack, or --table`,
+    )
+  }
+  return target
+}
+
+/** A table may be named by its ARN. */
+const nameOf = (table: string): string => table.split('/').at(-1)!
+
+async function fromStack({ cloudFormation, calls, region }: Lookup, name: string | undefined): Promise<string> {
+  const stacks = await pages(async (NextToken) => {
+    const page = await calls.make('cloudformation:DescribeStacks', `stack/${name ?? '*'}`, () =>
+      cloudFormation.send(new DescribeStacksCommand({ StackName: name, NextToken })),
+    )
+    return { items: page.Stacks, next: page.NextToken }
+  })
+  const found = stacks.flatMap(({ StackName, Outputs = [] }) => {
+    const arn = Outputs.find(({ OutputKey }) => OutputKey === OUTPUT)?.OutputValue
+    return arn ? [{ name: StackName!, arn }] : []
+  })
+  if (found.length === 1) return found[0]!.arn
+  throw new UserError(
+    found.length > 1
+      ? `${found.length} stacks have a Sluice, say which one with --stack: ${found.map((one) => one.name).join(', ')}`
+      : `${name === undefined ? `no stack in ${region}` : `stack "${name}"`} has an output ${OUTPUT}: say --function`,
+  )
+}
+
+async function configurationOf({ lambda, calls, region }: Lookup, FunctionName: string) {
+  try {
+    return await calls.make('lambda:GetFunctionConfiguration', `function ${FunctionName}`, () =>
+      lambda.send(new GetFunctionConfigurationCommand({ FunctionName })),
+    )
+  } catch (error) {
+    if ((error as Error).name !== 'ResourceNotFoundException') throw error
+    throw new UserError(`there is no function ${printed(FunctionName)} in ${region}`)
+  }
+}
+
+/** Who may call the function, as its resource policy says. */
+export class FunctionPolicy {
+  private readonly resource: string
+
+  constructor(
+    private readonly lambda: Pick<LambdaClient, 'send'>,
+    private readonly calls: Calls,
+    private readonly arn: string,
+  ) {
+    this.resource = `function ${arn}`
+  }
+
+  /** Ids of its statements; none where there is no policy, or no function. */
+  async statements(): Promise<string[]> {
+    let policy: string | undefined
+    await unlessGone(async () => {
+      const found = await this.calls.make('lambda:GetPolicy', this.resource, () =>
+        this.lambda.send(new GetPolicyCommand({ FunctionName: this.arn })),
+      )
+      policy = found.Policy
+    })
+    const { Statement = [] } = JSON.parse(policy ?? '{}') as { Statement?: { Sid?: string }[] }
+    return Statement.flatMap(({ Sid }) => (Sid === undefined ? [] : [Sid]))
+  }
+
+  /** Lets API Gateway call the function for one authorizer; a statement that is there already will do. */
+  async add(StatementId: string, SourceArn: string): Promise<void> {
+    try {
+      await this.calls.make('lambda:AddPermission', this.resource, () =>
+        this.lambda.send(
+          new AddPermissionCommand({
+            FunctionName: this.arn,
+            StatementId,
+            Action: 'lambda:InvokeFunction',
+            Principal: 'apigateway.amazonaws.com',
+            SourceArn,
+          }),
+        ),
+      )
+    } catch (error) {
+      if ((error as Error).name !== 'ResourceConflictException') throw error
+    }
+  }
+
+  async remove(StatementId: string): Promise<void> {
+    await unlessGone(() =>
+      this.calls.make('lambda:RemovePermission', this.resource, () =>
+        this.lambda.send(new RemovePermissionCommand({ FunctionName: this.arn, StatementId })),
+      ),
+    )
+  }
+}

@@ -1,0 +1,94 @@
+import { DeleteItemCommand, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb'
+import { CONFIG_TABLE, fromAttributes } from '../../lambda/tiers/config-items'
+import { type ConfigTable, toAttributes } from '../config-table'
+import { UserError } from '../exit'
+import type { Attributes } from '../item-writes'
+import { type Calls, pages } from './calls'
+import type { Attachment, Remembered, Step } from './steps'
+
+const HEADER = 'journal'
+const partition = (apiId: string) => `attachment#${apiId}`
+const headerOf = (attachment: Attachment) => ({ pk: partition(attachment.apiId), sk: HEADER, ...attachment })
+
+/** `step#method#GET /pets`: a step done again remembers in the same place. */
+function stepKey(step: Step): string {
+  const detail = { method: 'key', integration: 'id', deployment: 'stage' } as const
+  const field = step.kind in detail ? (step as unknown as Record<string, string>)[detail[step.kind as 'method']] : undefined
+  return `step#${step.kind}${field === undefined ? '' : `#${field}`}`
+}
+
+/**
+ * What attach did to an API, in the config table: an item about the attachment and one for each step, in a partition of its own. A step is
+ * written before it is done, so a death at any moment leaves nothing done that is not remembered.
+ */
+export class Journal {
+  private readonly resource: string
+
+  constructor(
+    private readonly table: ConfigTable,
+    private readonly calls: Calls,
+  ) {
+    this.resource = `table/${table.name}`
+  }
+
+  async read(apiId: string): Promise<Remembered | undefined> {
+    const items = await pages(async (next) => {
+      const page = await this.make('Query', () =>
+        this.table.client.send(
+          new QueryCommand({
+            TableName: this.table.name,
+            KeyConditionExpression: '#pk = :pk',
+            ExpressionAttributeNames: { '#pk': CONFIG_TABLE.partitionKey },
+            ExpressionAttributeValues: { ':pk': { S: partition(apiId) } },
+            ConsistentRead: true,
+            ExclusiveStartKey: next === undefined ? undefined : (JSON.parse(next) as Attributes),
+          }),
+        ),
+      )
+      return { items: page.Items, next: page.LastEvaluatedKey && JSON.stringify(page.LastEvaluatedKey) }
+    })
+    const all = items.map((item) => fromAttributes(item))
+    const header = all.find(({ sk }) => sk === HEADER)
+    if (!header) return undefined
+    const { pk: _pk, sk: _sk, ...attachment } = header
+    const steps = all.filter(({ sk }) => String(sk).startsWith('step#')).map(({ pk: _p, sk: _s, ...step }) => step)
+    return { attachment: attachment as unknown as Attachment, steps: steps as unknown as Step[] }
+  }
+
+  /** Remembers an attachment before its first step. @throws UserError when another attach began meanwhile. */
+  async begin(attachment: Attachment): Promise<void> {
+    try {
+      await this.put(headerOf(attachment), 'attribute_not_exists(pk)')
+    } catch (error) {
+      if ((error as Error).name !== 'ConditionalCheckFailedException') throw error
+      throw new UserError(`another attach of API ${attachment.apiId} began just now: nothing is changed`)
+    }
+  }
+
+  /** Remembers what is under way, or that nothing is. */
+  async update(attachment: Attachment): Promise<void> {
+    await this.put(headerOf(attachment))
+  }
+
+  /** Remembers a step: before it is done, and with what it made when it is. */
+  async note({ apiId }: Attachment, step: Step): Promise<void> {
+    await this.put({ pk: partition(apiId), sk: stepKey(step), ...step })
+  }
+
+  /** Forgets an API, what it is last: steps without their beginning would be looked for by nobody. */
+  async forget({ attachment: { apiId }, steps }: Remembered): Promise<void> {
+    for (const sk of [...steps.map(stepKey), HEADER]) {
+      const Key = toAttributes({ pk: partition(apiId), sk })
+      await this.make('DeleteItem', () => this.table.client.send(new DeleteItemCommand({ TableName: this.table.name, Key })))
+    }
+  }
+
+  private async put(item: Readonly<Record<string, unknown>>, ConditionExpression?: string): Promise<void> {
+    const Item = toAttributes(item)
+    await this.make('PutItem', () => this.table.client.send(new PutItemCommand({ TableName: this.table.name, Item, ConditionExpression })))
+  }
+
+  private make<T>(action: string, send: () => Promise<T>): Promise<T> {
+    return this.table.named(() => this.calls.make(`dynamodb:${action}`, this.resource, send))
+  }
+}

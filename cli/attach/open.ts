@@ -1,0 +1,60 @@
+import { APIGatewayClient } from '@aws-sdk/client-api-gateway'
+import { ApiGatewayV2Client } from '@aws-sdk/client-apigatewayv2'
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
+import { LambdaClient } from '@aws-sdk/client-lambda'
+import type { Session } from '../command'
+import type { Where } from '../connection'
+import { UserError } from '../exit'
+import type { ApiControl } from './api-state'
+import { Calls } from './calls'
+import { findApi } from './find-api'
+import { FunctionPolicy, findFunction } from './function'
+import { Journal } from './journal'
+import type { Remembered } from './steps'
+import type { FunctionName } from './wanted'
+
+/** A first connection takes longer than any call after it. */
+const TIMEOUTS = { connectionTimeout: 5000, requestTimeout: 30_000, throwOnRequestTimeout: true }
+
+export interface Opened {
+  readonly control: ApiControl | undefined
+  readonly journal: Journal
+  readonly remembered: Remembered | undefined
+  readonly region: string
+  /** The function named on the command line or by a stack, looked at. */
+  findFunction(said: { readonly function?: string; readonly stack?: string }): Promise<FunctionName>
+  policyOf(functionArn: string): FunctionPolicy
+}
+
+/** Opens what `attach`, `detach` and `status` need of an API, for the time of one piece of work. */
+export async function withApi<T>(session: Session, where: Where, apiId: string, work: (opened: Opened) => Promise<T>): Promise<T> {
+  const connection = session.connect(where)
+  const region = await connection.region()
+  const settings = { region, requestHandler: TIMEOUTS }
+  const rest = new APIGatewayClient(settings)
+  const http = new ApiGatewayV2Client(settings)
+  const lambda = new LambdaClient(settings)
+  const cloudFormation = new CloudFormationClient(settings)
+  try {
+    const calls = new Calls((text) => session.print.note(text))
+    const control = await findApi(apiId, { rest, http }, calls)
+    const table = await connection.configTable()
+    const journal = new Journal(table, calls)
+    return await work({
+      control,
+      journal,
+      remembered: await journal.read(apiId),
+      region,
+      findFunction: (said) => findFunction({ lambda, cloudFormation, calls, region, configTable: table.name }, said),
+      policyOf: (arn) => new FunctionPolicy(lambda, calls, arn),
+    })
+  } finally {
+    for (const client of [rest, http, lambda, cloudFormation]) client.destroy()
+  }
+}
+
+/** The API, which has to be there. */
+export function existing({ control, region }: Opened, apiId: string): ApiControl {
+  if (!control) throw new UserError(`there is no API ${apiId} in ${region}: look at the id, and at --region`)
+  return control
+}

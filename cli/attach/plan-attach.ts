@@ -1,0 +1,196 @@
+import { printed } from '../../lambda/errors'
+import { UserError } from '../exit'
+import { type ApiState, type Authorizer, authorizationText, isPreflight, type Method, type Stage } from './api-state'
+import { attachMark, notedAuthorizer, notedBefore, type Remembered, type Step } from './steps'
+import { isSameMappings, isSameResponse, takeBackMappings, takeBackResponse } from './three-way'
+import {
+  authorizerName,
+  calls,
+  type FunctionName,
+  functionUri,
+  isOfSluice,
+  over,
+  permissionPrefix,
+  settingsDrift,
+  withHeaders,
+} from './wanted'
+
+export interface Wishes {
+  /** @default the only stage */
+  readonly stage?: string
+  /** Keys of methods. @default all that there are and will be */
+  readonly methods?: readonly string[]
+  /** Also methods that have another authorizer. */
+  readonly replace: boolean
+  /** HTTP: status codes whose answers get the limit's headers. */
+  readonly headers?: readonly string[]
+}
+
+export interface AttachPlan {
+  readonly stage: Stage
+  /** In this order; none when all is as it should be. */
+  readonly steps: readonly Step[]
+  /** What somebody should know before saying yes, a sentence each. */
+  readonly notes: readonly string[]
+}
+
+/**
+ * Works out what makes an API ask this function, from what is there. Done a second time, it has no steps.
+ *
+ * @param remembered what an earlier attach of this Sluice noted; it may have died anywhere.
+ * @param statements ids of the function's resource policy.
+ * @throws UserError when it cannot be, or should not.
+ */
+export function planAttach(
+  state: ApiState,
+  remembered: Remembered | undefined,
+  wishes: Wishes,
+  target: FunctionName,
+  statements: readonly string[],
+): AttachPlan {
+  const own = ownAuthorizer(state, remembered, target.arn)
+  refuseOthers(state, remembered, own, target.arn)
+  const stage = findStage(state, wishes.stage)
+  const dead = remembered && notedAuthorizer(remembered)
+  const isOurs = ({ authorization: { authorizerId } }: Method) =>
+    authorizerId !== undefined && (authorizerId === own?.id || authorizerId === dead)
+  const { chosen, left } = choose(state, wishes, isOurs)
+
+  const steps: Step[] = []
+  if (!own || own.uri !== functionUri(target) || settingsDrift(own, state.kind).length > 0) steps.push({ kind: 'authorizer', id: own?.id })
+  if (!own || !statements.includes(permissionPrefix(state.id) + own.id)) steps.push({ kind: 'permission' })
+  steps.push(...responseSteps(state, remembered))
+  for (const method of chosen) {
+    const { key, authorization } = method
+    const before = remembered && isOurs(method) ? (notedBefore(remembered, key) ?? { type: 'NONE' }) : authorization
+    if (!own || authorization.authorizerId !== own.id) steps.push({ kind: 'method', key, before })
+  }
+  if (wishes.headers) steps.push(...integrationSteps(state, remembered, chosen, wishes.headers))
+  steps.push(...deploymentSteps(state, remembered, stage, steps))
+
+  const notes = left.map(
+    ({ key, authorization }) => `${key} keeps ${authorizationText(authorization, state.authorizers)}: --replace switches it`,
+  )
+  const others = state.stages.filter(({ name, deploysItself }) => deploysItself && name !== stage.name)
+  if (others.length > 0) notes.push(`methods belong to the API: ${names(others)} deploys by itself and is limited too`)
+  return { stage, steps, notes }
+}
+
+/** The authorizer that attach made, by its name or by what it noted. */
+export function ownAuthorizer({ authorizers }: ApiState, remembered: Remembered | undefined, functionArn: string): Authorizer | undefined {
+  if (!remembered) return undefined
+  const noted = notedAuthorizer(remembered)
+  return authorizers.find(({ id }) => id === noted) ?? authorizers.find(({ name }) => name === authorizerName(functionArn))
+}
+
+function refuseOthers(state: ApiState, remembered: Remembered | undefined, own: Authorizer | undefined, functionArn: string): void {
+  if (remembered && remembered.attachment.functionArn !== functionArn) {
+    throw new UserError(`API ${state.id} is attached to ${remembered.attachment.functionArn}: detach it first`)
+  }
+  if (remembered?.attachment.phase === 'detaching') {
+    throw new UserError(`a detach of API ${state.id} did not come to its end: finish it with sluice detach ${state.id}`)
+  }
+  const others = state.authorizers.filter(({ id }) => id !== own?.id)
+  const same = others.find((one) => calls(one, functionArn))
+  if (same && same.settings.ttlSeconds > 0) {
+    throw new UserError(
+      `authorizer "${same.name}" of API ${state.id} calls this Sluice and remembers decisions for ${same.settings.ttlSeconds} s, which are then not counted: ` +
+        'set its TTL to 0, or delete it and attach again',
+    )
+  }
+  if (same) {
+    throw new UserError(
+      `authorizer "${same.name}" of API ${state.id} calls this Sluice already, and attach did not make it: use that, or delete it`,
+    )
+  }
+  const other = others.find(isOfSluice)
+  if (other)
+    throw new UserError(`another Sluice is on API ${state.id}, authorizer "${other.name}": take it away first, two would both count`)
+}
+
+function findStage({ id, stages }: ApiState, name: string | undefined): Stage {
+  const known = stages.length === 0 ? 'it has none' : `there is ${names(stages)}`
+  const stage = name === undefined && stages.length === 1 ? stages[0] : stages.find((one) => one.name === name)
+  if (!stage) {
+    throw new UserError(name === undefined ? `say --stage for API ${id}: ${known}` : `API ${id} has no stage ${printed(name)}: ${known}`)
+  }
+  if (stage.hasCanary) throw new UserError(`stage ${stage.name} has a canary, which a deployment would go to: promote or delete it first`)
+  return stage
+}
+
+/** The methods to protect, and those that keep an authorizer of their own. */
+function choose(
+  state: ApiState,
+  { methods: wished, replace }: Wishes,
+  isOurs: (method: Method) => boolean,
+): { chosen: Method[]; left: Method[] } {
+  for (const key of wished ?? []) {
+    const method = state.methods.find((one) => one.key === key)
+    if (!method) throw new UserError(`API ${state.id} has no method ${printed(key)}: it has ${keysOf(state.methods)}`)
+    if (isPreflight(method)) throw new UserError(`${key} answers browsers' preflights, which cannot be counted: leave it out`)
+  }
+  const candidates = state.methods.filter((method) => !isPreflight(method) && (wished?.includes(method.key) ?? true))
+  const isFree = (method: Method) => method.authorization.type === 'NONE' || isOurs(method)
+  const left = replace ? [] : candidates.filter((method) => !isFree(method))
+  if (wished && left.length > 0) {
+    const { key, authorization } = left[0]!
+    throw new UserError(
+      `${key} has ${authorizationText(authorization, state.authorizers)}: --replace switches it, and detach gives it back`,
+    )
+  }
+  const chosen = candidates.filter((method) => !left.includes(method))
+  if (chosen.length === 0) {
+    throw new UserError(
+      candidates.length === 0
+        ? `API ${state.id} has no methods to protect`
+        : `all methods of API ${state.id} have an authorizer: --replace switches them, and detach gives them back`,
+    )
+  }
+  return { chosen, left }
+}
+
+function responseSteps({ gatewayResponse: now }: ApiState, remembered: Remembered | undefined): Step[] {
+  if (!now) return []
+  const noted = remembered?.steps.find((step) => step.kind === 'gateway-response')
+  const before = noted ? takeBackResponse(noted.before, noted.after, now).result : now
+  const after = over(before)
+  return isSameResponse(now, after) && noted ? [] : [{ kind: 'gateway-response', before, after }]
+}
+
+function integrationSteps(
+  { integrations }: ApiState,
+  remembered: Remembered | undefined,
+  chosen: readonly Method[],
+  statusCodes: readonly string[],
+): Step[] {
+  const served = integrations.filter(({ id }) => chosen.some(({ integrationId }) => integrationId === id))
+  return served.flatMap(({ id, responseParameters: now }): Step[] => {
+    const noted = remembered?.steps.find((step) => step.kind === 'integration' && step.id === id) as
+      | Extract<Step, { kind: 'integration' }>
+      | undefined
+    const before = noted ? takeBackMappings(noted.before, noted.after, now).result : now
+    const after = withHeaders(before, statusCodes)
+    return isSameMappings(now, after) ? [] : [{ kind: 'integration', id, before, after }]
+  })
+}
+
+function deploymentSteps({ deployments }: ApiState, remembered: Remembered | undefined, stage: Stage, others: readonly Step[]): Step[] {
+  if (stage.deploysItself) return []
+  const { name, deploymentId: now } = stage
+  const served = deployments.find(({ id }) => id === now)
+  const isOurs = remembered !== undefined && served?.description === attachMark(remembered.attachment)
+  if (isOurs && others.every(({ kind }) => kind === 'permission')) return []
+  const noted = remembered?.steps.find((step) => step.kind === 'deployment' && step.stage === name) as
+    | Extract<Step, { kind: 'deployment' }>
+    | undefined
+  // What somebody deployed since has our authorizer in it, so there is nothing to go back to.
+  const isLater = remembered !== undefined && (served?.createdAt ?? 0) > remembered.attachment.newestDeploymentAt
+  return [{ kind: 'deployment', stage: name, before: isOurs ? noted?.before : isLater ? undefined : now, pending: noted?.pending ?? [] }]
+}
+
+const names = (some: readonly { readonly name: string }[]) => some.map(({ name }) => name).join(', ')
+
+function keysOf(methods: readonly Method[]): string {
+  const keys = methods.filter((method) => !isPreflight(method)).map(({ key }) => key)
+  return keys.length > 12 ? `${keys.slice(0, 12).join(', ')} and ${keys.length - 12} more` : keys.join(', ') || 'none'
+}

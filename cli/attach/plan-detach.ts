@@ -1,0 +1,153 @@
+import { UserError } from '../exit'
+import {
+  type ApiState,
+  type Authorization,
+  authorizationText,
+  type GatewayResponse,
+  type Integration,
+  isSameAuthorization,
+  type Method,
+} from './api-state'
+import { ownAuthorizer } from './plan-attach'
+import { attachMark, detachMark, notedAuthorizer, type Remembered, type Step } from './steps'
+import { isSameMappings, isSameResponse, takeBackMappings, takeBackResponse } from './three-way'
+import { permissionPrefix } from './wanted'
+
+/** One thing to put back. */
+export type Undo =
+  | { readonly kind: 'method'; readonly method: Method; readonly to: Authorization }
+  | { readonly kind: 'integration'; readonly integration: Integration; readonly to: Integration['responseParameters'] }
+  | { readonly kind: 'gateway-response'; readonly to: GatewayResponse }
+  | { readonly kind: 'authorizer'; readonly id: string }
+  /** `to`: the deployment that the stage served before; `undefined`: a new one has to be made. */
+  | { readonly kind: 'deployment'; readonly stage: string; readonly to: string | undefined }
+  | { readonly kind: 'permission'; readonly statementId: string }
+  | { readonly kind: 'own-deployment'; readonly id: string }
+
+export interface DetachPlan {
+  /** In this order; those that are done already are not among them. */
+  readonly undos: readonly Undo[]
+  /** What is not as attach left it, and stays as it is: a sentence each. */
+  readonly changed: readonly string[]
+  /** What somebody should know before saying yes. */
+  readonly notes: readonly string[]
+}
+
+/**
+ * Works out what brings an API back to where it was, from what attach remembered and from what is there now. Only what still is as attach left
+ * it is put back.
+ *
+ * @param state `undefined`: the API is gone.
+ * @throws UserError when putting back would leave the API broken.
+ */
+export function planDetach(state: ApiState | undefined, remembered: Remembered, statements: readonly string[]): DetachPlan {
+  const permissions = statements
+    .filter((id) => id.startsWith(permissionPrefix(remembered.attachment.apiId)))
+    .map((statementId): Undo => ({ kind: 'permission', statementId }))
+  if (!state) return { undos: permissions, changed: [`API ${remembered.attachment.apiId} is gone`], notes: [] }
+
+  const changed: string[] = []
+  const notes: string[] = []
+  const own = ownAuthorizer(state, remembered, remembered.attachment.functionArn)
+  const deployments = undeploy(state, remembered, changed, notes)
+  return {
+    undos: [
+      ...methods(state, remembered, own?.id ?? notedAuthorizer(remembered), changed),
+      ...integrations(state, remembered, changed),
+      ...response(state, remembered, changed),
+      ...(own ? [{ kind: 'authorizer', id: own.id } as const] : []),
+      ...deployments,
+      ...permissions,
+      ...leftovers(state, remembered, deployments),
+    ],
+    changed,
+    notes,
+  }
+}
+
+function methods(state: ApiState, { steps }: Remembered, ownId: string | undefined, changed: string[]): Undo[] {
+  const noted = new Map(steps.flatMap((step) => (step.kind === 'method' ? [[step.key, step.before] as const] : [])))
+  const stranger = state.methods.find(({ key, authorization: { authorizerId } }) => ownId && authorizerId === ownId && !noted.has(key))
+  if (stranger) {
+    throw new UserError(
+      `${stranger.key} uses Sluice's authorizer, and attach did not switch it: nothing is known to go back to, give it another authorization first`,
+    )
+  }
+  const undos: Undo[] = []
+  for (const [key, before] of noted) {
+    const method = state.methods.find((one) => one.key === key)
+    if (!method) changed.push(`${key} is gone`)
+    else if (ownId && method.authorization.authorizerId === ownId) {
+      if (before.authorizerId && !state.authorizers.some(({ id }) => id === before.authorizerId)) {
+        throw new UserError(`${key} had authorizer ${before.authorizerId}, which somebody deleted: give it another authorization first`)
+      }
+      undos.push({ kind: 'method', method, to: before })
+    } else if (!isSameAuthorization(method.authorization, before)) {
+      changed.push(`${key} has ${authorizationText(method.authorization, state.authorizers)} by now`)
+    }
+  }
+  return undos
+}
+
+function integrations(state: ApiState, { steps }: Remembered, changed: string[]): Undo[] {
+  const noted = steps.filter((step): step is Extract<Step, { kind: 'integration' }> => step.kind === 'integration')
+  return noted.flatMap(({ id, before, after }): Undo[] => {
+    const integration = state.integrations.find((one) => one.id === id)
+    if (!integration) {
+      changed.push(`integration ${id} is gone`)
+      return []
+    }
+    const back = takeBackMappings(before, after, integration.responseParameters)
+    changed.push(...back.changed.map((name) => `integration ${id}: somebody changed ${name}`))
+    return isSameMappings(back.result, integration.responseParameters) ? [] : [{ kind: 'integration', integration, to: back.result }]
+  })
+}
+
+function response({ gatewayResponse: now }: ApiState, { steps }: Remembered, changed: string[]): Undo[] {
+  const noted = steps.find((step) => step.kind === 'gateway-response')
+  if (!noted || !now) return []
+  const { result, changed: parts } = takeBackResponse(noted.before, noted.after, now)
+  changed.push(...parts.map((part) => `gateway response ACCESS_DENIED: somebody changed ${part}`))
+  return isSameResponse(result, now) ? [] : [{ kind: 'gateway-response', to: result }]
+}
+
+/**
+ * A stage that still serves attach's deployment goes back to the one before: exactly what was live, and no edit of anybody goes live. One that
+ * somebody deployed meanwhile has the authorizer in it and must be deployed again, or it would ask a function that it may no longer ask.
+ */
+function undeploy(state: ApiState, { attachment, steps }: Remembered, changed: string[], notes: string[]): Undo[] {
+  const undos: Undo[] = []
+  const noted = new Map(steps.flatMap((step) => (step.kind === 'deployment' ? [[step.stage, step] as const] : [])))
+  for (const [name] of noted) if (!state.stages.some((stage) => stage.name === name)) changed.push(`stage ${name} is gone`)
+
+  for (const { name, deploymentId, deploysItself } of state.stages) {
+    const served = state.deployments.find(({ id }) => id === deploymentId)
+    const step = noted.get(name)
+    const before = step ? step.before : attachment.stages[name]
+    if (deploysItself || !served || served.id === before || served.description === detachMark(attachment)) continue
+    if (served.description === attachMark(attachment)) {
+      const exists = state.deployments.some(({ id }) => id === before)
+      undos.push({ kind: 'deployment', stage: name, to: exists ? before : undefined })
+      if (step && exists && step.pending.length > 0) {
+        notes.push(`edits of others that went live with attach leave stage ${name} again, and stay in the API: ${step.pending.join('; ')}`)
+      }
+      if (!exists)
+        notes.push(`stage ${name} is deployed anew, for what it served before is gone: undeployed edits of others go live with it`)
+    } else if (served.createdAt > attachment.newestDeploymentAt) {
+      undos.push({ kind: 'deployment', stage: name, to: undefined })
+      notes.push(`somebody deployed stage ${name} since: it is deployed again, and undeployed edits of others go live with it`)
+    } else {
+      changed.push(`stage ${name} was put back to an earlier deployment`)
+    }
+  }
+  return undos
+}
+
+/** Attach's deployments that no stage serves when all is put back. */
+function leftovers(state: ApiState, { attachment }: Remembered, undos: readonly Undo[]): Undo[] {
+  const moved = undos.flatMap((undo) => (undo.kind === 'deployment' ? [undo.stage] : []))
+  const serving = state.stages.filter(({ name }) => !moved.includes(name)).map(({ deploymentId }) => deploymentId)
+  return state.deployments
+    .filter(({ id, description }) => description === attachMark(attachment) && !serving.includes(id))
+    .map(({ id }) => ({ kind: 'own-deployment', id }))
+}

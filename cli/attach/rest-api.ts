@@ -1,0 +1,277 @@
+import {
+  type APIGatewayClient,
+  CreateAuthorizerCommand,
+  CreateDeploymentCommand,
+  DeleteAuthorizerCommand,
+  DeleteDeploymentCommand,
+  DeleteGatewayResponseCommand,
+  GetAuthorizersCommand,
+  GetDeploymentCommand,
+  GetDeploymentsCommand,
+  GetGatewayResponseCommand,
+  GetResourcesCommand,
+  GetStagesCommand,
+  type PatchOperation,
+  PutGatewayResponseCommand,
+  UpdateAuthorizerCommand,
+  UpdateMethodCommand,
+  UpdateStageCommand,
+  type Authorizer as WireAuthorizer,
+} from '@aws-sdk/client-api-gateway'
+import type { ApiControl, ApiState, Authorization, Authorizer, GatewayResponse, Method, PendingEdits, Stage } from './api-state'
+import { type Calls, pages, readAll, unlessGone, withOrWithoutId } from './calls'
+import { settingsFor } from './wanted'
+
+/** The most that one page may hold. */
+const limit = 500
+
+const responseType = 'ACCESS_DENIED'
+
+const replace = (path: string, value: string): PatchOperation => ({ op: 'replace', path, value })
+
+/** A REST API through the control plane. */
+export class RestApi implements ApiControl {
+  readonly kind = 'REST'
+  private readonly path: string
+
+  constructor(
+    private readonly client: Pick<APIGatewayClient, 'send'>,
+    private readonly calls: Calls,
+    private readonly api: { readonly id: string; readonly name: string },
+  ) {
+    this.path = `/restapis/${api.id}`
+  }
+
+  private make<T>(verb: string, below: string, send: () => Promise<T>): Promise<T> {
+    return this.calls.make(`apigateway:${verb}`, this.path + below, send)
+  }
+
+  async read(): Promise<ApiState> {
+    const { client } = this
+    const restApiId = this.api.id
+    const state = await readAll({
+      methods: async () => {
+        const resources = await pages(async (position) => {
+          const page = await this.make('GET', '/resources', () =>
+            client.send(new GetResourcesCommand({ restApiId, limit, position, embed: ['methods'] })),
+          )
+          return { items: page.items, next: page.position }
+        })
+        return resources.flatMap(({ id, path, resourceMethods = {} }) =>
+          Object.entries(resourceMethods).map(
+            ([verb, method]): Method => ({
+              key: `${verb} ${path}`,
+              ref: id!,
+              authorization: toAuthorization(method),
+              apiKeyRequired: method.apiKeyRequired === true,
+            }),
+          ),
+        )
+      },
+      authorizers: async () => {
+        const all = await pages(async (position) => {
+          const page = await this.make('GET', '/authorizers', () => client.send(new GetAuthorizersCommand({ restApiId, limit, position })))
+          return { items: page.items, next: page.position }
+        })
+        return all.map(toAuthorizer)
+      },
+      gatewayResponse: async (): Promise<GatewayResponse> => {
+        const found = await this.make('GET', `/gatewayresponses/${responseType}`, () =>
+          client.send(new GetGatewayResponseCommand({ restApiId, responseType })),
+        )
+        return {
+          isDefault: found.defaultResponse === true,
+          statusCode: found.statusCode ?? '',
+          parameters: found.responseParameters ?? {},
+          templates: found.responseTemplates ?? {},
+        }
+      },
+      stages: async () => {
+        const { item = [] } = await this.make('GET', '/stages', () => client.send(new GetStagesCommand({ restApiId })))
+        return item.map(
+          ({ stageName, deploymentId, canarySettings }): Stage => ({
+            name: stageName!,
+            deploymentId,
+            deploysItself: false,
+            hasCanary: canarySettings !== undefined,
+          }),
+        )
+      },
+      deployments: async () => {
+        const all = await pages(async (position) => {
+          const page = await this.make('GET', '/deployments', () => client.send(new GetDeploymentsCommand({ restApiId, limit, position })))
+          return { items: page.items, next: page.position }
+        })
+        return all
+          .map(({ id, description, createdDate }) => ({ id: id!, description: description ?? '', createdAt: createdDate?.getTime() ?? 0 }))
+          .sort((one, other) => one.createdAt - other.createdAt)
+      },
+    })
+    return { id: restApiId, kind: 'REST', name: this.api.name, integrations: [], ...state }
+  }
+
+  /** The service shows of a deployment which methods it has and whether they want an authorizer or an API key, and no more. */
+  async pendingEdits({ methods }: ApiState, { deploymentId }: Stage): Promise<PendingEdits> {
+    if (!deploymentId) return { edits: [], complete: true }
+    const { apiSummary = {} } = await this.make('GET', `/deployments/${deploymentId}`, () =>
+      this.client.send(new GetDeploymentCommand({ restApiId: this.api.id, deploymentId, embed: ['apisummary'] })),
+    )
+    const deployed = new Map(
+      Object.entries(apiSummary).flatMap(([path, verbs]) =>
+        Object.entries(verbs).map(([verb, one]): [string, typeof one] => [`${verb} ${path}`, one]),
+      ),
+    )
+    const edits = methods.flatMap(({ key, authorization, apiKeyRequired }) => {
+      const before = deployed.get(key)
+      if (!before) return [`${key} is new`]
+      const { authorizationType = authorization.type, apiKeyRequired: wasRequired = false } = before
+      return [
+        ...(authorizationType === authorization.type ? [] : [`${key} goes from ${authorizationType} to ${authorization.type}`]),
+        ...(wasRequired === apiKeyRequired ? [] : [`${key} ${apiKeyRequired ? 'wants' : 'no longer wants'} an API key`]),
+      ]
+    })
+    const now = new Set(methods.map(({ key }) => key))
+    const gone = [...deployed.keys()].filter((key) => !now.has(key)).map((key) => `${key} goes`)
+    return { edits: [...edits, ...gone], complete: false }
+  }
+
+  async createAuthorizer(name: string, authorizerUri: string): Promise<string> {
+    const made = await this.make('POST', '/authorizers', () =>
+      this.client.send(
+        new CreateAuthorizerCommand({
+          restApiId: this.api.id,
+          name,
+          type: 'REQUEST',
+          authorizerUri,
+          authorizerResultTtlInSeconds: settingsFor('REST').ttlSeconds,
+        }),
+      ),
+    )
+    const authorizer = toAuthorizer(made)
+    // Without a source the service might fill in one of its own.
+    if (authorizer.settings.identitySources.length > 0) await this.mendAuthorizer(authorizer, authorizerUri)
+    return authorizer.id
+  }
+
+  /** Says only what is to be different: what a service makes of an empty source is best not asked where there is none. */
+  async mendAuthorizer({ id: authorizerId, uri, settings }: Authorizer, authorizerUri: string): Promise<void> {
+    const patchOperations = [
+      ...(settings.ttlSeconds === 0 ? [] : [replace('/authorizerResultTtlInSeconds', '0')]),
+      ...(settings.identitySources.length === 0 ? [] : [replace('/identitySource', '')]),
+      ...(uri === authorizerUri ? [] : [replace('/authorizerUri', authorizerUri)]),
+    ]
+    await this.make('PATCH', `/authorizers/${authorizerId}`, () =>
+      this.client.send(new UpdateAuthorizerCommand({ restApiId: this.api.id, authorizerId, patchOperations })),
+    )
+  }
+
+  async deleteAuthorizer(authorizerId: string): Promise<void> {
+    await unlessGone(() =>
+      this.make('DELETE', `/authorizers/${authorizerId}`, () =>
+        this.client.send(new DeleteAuthorizerCommand({ restApiId: this.api.id, authorizerId })),
+      ),
+    )
+  }
+
+  /** Type and id go in one call: an id alone on a method of type `NONE` is answered with 200 and changes nothing. */
+  async authorize(
+    { key, ref: resourceId, authorization: now }: Method,
+    { type, authorizerId = '', scopes = [] }: Authorization,
+  ): Promise<void> {
+    const httpMethod = key.split(' ')[0]!
+    const scope = (op: 'add' | 'remove', some: readonly string[], others: readonly string[]): PatchOperation[] =>
+      some.filter((value) => !others.includes(value)).map((value) => ({ op, path: '/authorizationScopes', value }))
+    const send = (id: readonly PatchOperation[]) =>
+      this.make('PATCH', `/resources/${resourceId}/methods/${httpMethod}`, () =>
+        this.client.send(
+          new UpdateMethodCommand({
+            restApiId: this.api.id,
+            resourceId,
+            httpMethod,
+            patchOperations: [
+              replace('/authorizationType', type),
+              ...id,
+              ...scope('remove', now.scopes ?? [], scopes),
+              ...scope('add', scopes, now.scopes ?? []),
+            ],
+          }),
+        ),
+      )
+    await withOrWithoutId(
+      authorizerId,
+      () => send([replace('/authorizerId', authorizerId)]),
+      () => send([]),
+    )
+  }
+
+  async respond({ isDefault, statusCode, parameters, templates }: GatewayResponse): Promise<void> {
+    const restApiId = this.api.id
+    const below = `/gatewayresponses/${responseType}`
+    if (isDefault) {
+      await unlessGone(() =>
+        this.make('DELETE', below, () => this.client.send(new DeleteGatewayResponseCommand({ restApiId, responseType }))),
+      )
+      return
+    }
+    await this.make('PUT', below, () =>
+      this.client.send(
+        new PutGatewayResponseCommand({
+          restApiId,
+          responseType,
+          statusCode: statusCode || undefined,
+          responseParameters: { ...parameters },
+          responseTemplates: { ...templates },
+        }),
+      ),
+    )
+  }
+
+  async mapResponses(): Promise<void> {
+    throw new Error('integrations of REST APIs are not mapped')
+  }
+
+  async deploy(stageName: string, description: string): Promise<void> {
+    await this.make('POST', '/deployments', () =>
+      this.client.send(new CreateDeploymentCommand({ restApiId: this.api.id, stageName, description })),
+    )
+  }
+
+  async pointStage(stageName: string, deploymentId: string): Promise<void> {
+    const patchOperations = [replace('/deploymentId', deploymentId)]
+    await this.make('PATCH', `/stages/${stageName}`, () =>
+      this.client.send(new UpdateStageCommand({ restApiId: this.api.id, stageName, patchOperations })),
+    )
+  }
+
+  async deleteDeployment(deploymentId: string): Promise<void> {
+    await unlessGone(() =>
+      this.make('DELETE', `/deployments/${deploymentId}`, () =>
+        this.client.send(new DeleteDeploymentCommand({ restApiId: this.api.id, deploymentId })),
+      ),
+    )
+  }
+}
+
+interface WireMethod {
+  readonly authorizationType?: string
+  readonly authorizerId?: string
+  readonly authorizationScopes?: readonly string[]
+}
+
+/** An empty id and an empty list of scopes are none. */
+const toAuthorization = ({ authorizationType, authorizerId, authorizationScopes = [] }: WireMethod): Authorization => ({
+  type: authorizationType ?? 'NONE',
+  ...(authorizerId && { authorizerId }),
+  ...(authorizationScopes.length > 0 && { scopes: authorizationScopes }),
+})
+
+const toAuthorizer = ({ id, name, type, authorizerUri, authorizerResultTtlInSeconds, identitySource }: WireAuthorizer): Authorizer => ({
+  id: id!,
+  name: name ?? '',
+  uri: authorizerUri ?? '',
+  settings: {
+    type: type ?? '',
+    ttlSeconds: Number(authorizerResultTtlInSeconds ?? 300), // an endpoint that is not AWS's may give back the text that it was patched with
+    identitySources: identitySource ? identitySource.split(',').map((source) => source.trim()) : [],
+  },
+})

@@ -1,0 +1,124 @@
+import { InterruptedError, UserError } from '../exit'
+import type { ApiControl, ApiState, Authorizer, PendingEdits } from './api-state'
+import type { FunctionPolicy } from './function'
+import type { Journal } from './journal'
+import { type Attachment, attachMark, type Step } from './steps'
+import { authorizerName, type FunctionName, functionUri, permissionPrefix, permissionSource } from './wanted'
+
+/** What an attach or a detach works with. */
+export interface Workshop {
+  readonly control: ApiControl
+  readonly journal: Journal
+  readonly policy: FunctionPolicy
+  /** Gets a line for each step before it is done. */
+  readonly progress: (text: string) => void
+  /** Ctrl-C: the step under way is finished, and no other begun. */
+  readonly pressed: AbortSignal
+}
+
+/**
+ * Does the steps of a plan, each remembered before it is done. It may die at any moment: what is there tells the next attach, or a detach, how
+ * far this one came.
+ *
+ * @param attachment as the journal has it already.
+ * @param state as the plan was made from.
+ * @param own the authorizer that is there already.
+ * @throws InterruptedError between two steps.
+ */
+export async function runAttach(
+  { control, journal, policy, progress, pressed }: Workshop,
+  state: ApiState,
+  attachment: Attachment,
+  steps: readonly Step[],
+  target: FunctionName,
+  own: Authorizer | undefined,
+): Promise<void> {
+  let authorizerId = own?.id
+  const known = () => {
+    if (authorizerId === undefined) throw new Error('the plan uses an authorizer that it does not make')
+    return authorizerId
+  }
+  for (const [index, step] of steps.entries()) {
+    if (pressed.aborted) {
+      throw new InterruptedError(`stopped after ${index} of ${steps.length} steps: attach again goes on, detach takes back what is done`)
+    }
+    progress(`[${index + 1}/${steps.length}] ${stepText(step, state)}`)
+    await journal.note(attachment, step)
+    switch (step.kind) {
+      case 'authorizer':
+        if (own) await control.mendAuthorizer(own, functionUri(target))
+        else authorizerId = await createAuthorizer(control, target)
+        await journal.note(attachment, { kind: 'authorizer', id: authorizerId })
+        break
+      case 'permission':
+        await policy.add(permissionPrefix(state.id) + known(), permissionSource(target, state.id, known()))
+        break
+      case 'gateway-response':
+        await control.respond(step.after)
+        break
+      case 'method':
+        await control.authorize(state.methods.find(({ key }) => key === step.key)!, { type: 'CUSTOM', authorizerId: known() })
+        break
+      case 'integration':
+        await control.mapResponses(state.integrations.find(({ id }) => id === step.id)!, step.after)
+        break
+      case 'deployment':
+        await control.deploy(step.stage, attachMark(attachment))
+        break
+    }
+  }
+  await journal.update({ ...attachment, phase: 'attached' })
+}
+
+/** A call whose answer was lost and that was sent again fails because its first sending did not: then there is one by this name. */
+async function createAuthorizer(control: ApiControl, target: FunctionName): Promise<string> {
+  const name = authorizerName(target.arn)
+  try {
+    return await control.createAuthorizer(name, functionUri(target))
+  } catch (error) {
+    if (!/BadRequest|Conflict/.test((error as Error).name)) throw error
+    const made = (await control.read()).authorizers.find((one) => one.name === name)
+    if (!made) throw error
+    return made.id
+  }
+}
+
+/** What a step does, for those who read a plan or watch it. */
+export function stepText(step: Step, { kind, authorizers }: Pick<ApiState, 'kind' | 'authorizers'>): string {
+  switch (step.kind) {
+    case 'authorizer':
+      return step.id === undefined ? 'create the authorizer' : `mend authorizer ${step.id}`
+    case 'permission':
+      return 'let API Gateway call the function for this authorizer'
+    case 'gateway-response':
+      return `denials of any authorizer of this API answer 429 with headers instead of ${step.before.statusCode || '403'}`
+    case 'method': {
+      const { type, authorizerId } = step.before
+      const other = authorizerId && (authorizers.find(({ id }) => id === authorizerId)?.name ?? authorizerId)
+      return `${step.key}: ${type === 'NONE' ? 'ask Sluice' : `Sluice instead of ${other ? `authorizer "${other}"` : type}`}`
+    }
+    case 'integration':
+      return `integration ${step.id}: answers carry the limit's headers`
+    case 'deployment':
+      return `deploy stage ${step.stage}${kind === 'REST' ? ', with everything that is not yet deployed' : ''}`
+  }
+}
+
+/** What is said before somebody else's edits may go live. */
+export function pendingText(stage: string, { edits, complete }: PendingEdits): string[] {
+  const seen = edits.map((edit) => `  ${edit}`)
+  if (complete && edits.length === 0) return []
+  const first =
+    edits.length > 0
+      ? `undeployed edits of others go live with stage ${stage}:`
+      : `undeployed edits of others, if there are any, go live with stage ${stage}`
+  const rest = complete ? [] : ['  API Gateway shows added and removed methods, their authorization and API keys, but no other edits']
+  return [first, ...seen, ...rest]
+}
+
+/** Whether an error says that the API or the rights are not as they should be, rather than that a call may work another time. */
+export function isFinal(error: unknown): boolean {
+  if (error instanceof UserError) return true
+  const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode
+  return status !== undefined && status >= 400 && status < 500 && status !== 429
+}

@@ -1,0 +1,75 @@
+import { InterruptedError } from '../exit'
+import type { ApiControl, ApiState } from './api-state'
+import type { Undo } from './plan-detach'
+import type { Workshop } from './run-attach'
+import { detachMark, type Remembered } from './steps'
+
+/**
+ * Does what puts an API back, then forgets the attachment. It may die at any moment: the next detach looks at what is there and goes on.
+ *
+ * @throws InterruptedError between two of them.
+ */
+export async function runDetach(
+  { control, journal, policy, progress, pressed }: Omit<Workshop, 'control'> & { readonly control: ApiControl | undefined },
+  remembered: Remembered,
+  undos: readonly Undo[],
+): Promise<void> {
+  const { attachment } = remembered
+  await journal.update({ ...attachment, phase: 'detaching' })
+  const there = () => {
+    if (!control) throw new Error('the plan changes an API that is gone')
+    return control
+  }
+  for (const [index, undo] of undos.entries()) {
+    if (pressed.aborted) throw new InterruptedError(`stopped after ${index} of ${undos.length} steps: detach again goes on`)
+    progress(`[${index + 1}/${undos.length}] ${undoText(undo)}`)
+    switch (undo.kind) {
+      case 'method':
+        await there().authorize(undo.method, undo.to)
+        break
+      case 'integration':
+        await there().mapResponses(undo.integration, undo.to)
+        break
+      case 'gateway-response':
+        await there().respond(undo.to)
+        break
+      case 'authorizer':
+        await there().deleteAuthorizer(undo.id)
+        break
+      case 'deployment':
+        if (undo.to === undefined) await there().deploy(undo.stage, detachMark(attachment))
+        else await there().pointStage(undo.stage, undo.to)
+        break
+      case 'permission':
+        await policy.remove(undo.statementId)
+        break
+      case 'own-deployment':
+        await there().deleteDeployment(undo.id)
+        break
+    }
+  }
+  await journal.forget(remembered)
+}
+
+/** What one of them does, for those who read a plan or watch it. */
+export function undoText(undo: Undo, authorizers: ApiState['authorizers'] = []): string {
+  switch (undo.kind) {
+    case 'method': {
+      const { type, authorizerId } = undo.to
+      const name = authorizerId && (authorizers.find(({ id }) => id === authorizerId)?.name ?? authorizerId)
+      return `${undo.method.key}: ${type === 'NONE' ? 'no authorizer' : name ? `authorizer "${name}"` : type} again`
+    }
+    case 'integration':
+      return `integration ${undo.integration.id}: without the limit's headers`
+    case 'gateway-response':
+      return `denials answer ${undo.to.statusCode || '403'} again`
+    case 'authorizer':
+      return `delete authorizer ${undo.id}`
+    case 'deployment':
+      return undo.to === undefined ? `deploy stage ${undo.stage}` : `stage ${undo.stage} serves deployment ${undo.to} again`
+    case 'permission':
+      return 'API Gateway may no longer call the function for it'
+    case 'own-deployment':
+      return `delete deployment ${undo.id}, which attach made`
+  }
+}

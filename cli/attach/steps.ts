@@ -1,0 +1,51 @@
+import type { ApiState, Authorization, GatewayResponse, Integration } from './api-state'
+
+/** One change to an API, with what was there before: all that taking it back needs. */
+export type Step =
+  | { readonly kind: 'authorizer'; readonly id?: string }
+  | { readonly kind: 'permission'; readonly statementId?: string }
+  | { readonly kind: 'gateway-response'; readonly before: GatewayResponse; readonly after: GatewayResponse }
+  | { readonly kind: 'method'; readonly key: string; readonly before: Authorization }
+  | {
+      readonly kind: 'integration'
+      readonly id: string
+      readonly before: Integration['responseParameters']
+      readonly after: Integration['responseParameters']
+    }
+  /** `pending`: others' edits that went live with it, as far as they could be seen. */
+  | { readonly kind: 'deployment'; readonly stage: string; readonly before?: string; readonly pending: readonly string[] }
+
+/** One API that this Sluice was attached to. */
+export interface Attachment {
+  /** Marks the deployments of this attachment. */
+  readonly id: string
+  readonly apiId: string
+  readonly apiKind: ApiState['kind']
+  readonly apiName: string
+  readonly functionArn: string
+  /** What is under way, or `attached`. A death leaves the first or the last. */
+  readonly phase: 'attaching' | 'attached' | 'detaching'
+  readonly startedAt: string
+  /** Which methods it is for: those that there are and will be, or some. */
+  readonly methods: 'all' | readonly string[]
+  /** What each stage served when it began. */
+  readonly stages: Readonly<Record<string, string>>
+  /** When the newest deployment before all of this was made, by API Gateway's clock, in epoch milliseconds; 0 when there was none. */
+  readonly newestDeploymentAt: number
+}
+
+export interface Remembered {
+  readonly attachment: Attachment
+  readonly steps: readonly Step[]
+}
+
+/** What was there before a method was switched. */
+export const notedBefore = ({ steps }: Remembered, key: string): Authorization | undefined =>
+  steps.flatMap((step) => (step.kind === 'method' && step.key === key ? [step.before] : []))[0]
+
+/** The id of the authorizer that attach made; it may be gone, or never have been. */
+export const notedAuthorizer = ({ steps }: Remembered): string | undefined => steps.find((step) => step.kind === 'authorizer')?.id
+
+/** By which a deployment is known as made by an attachment, or by its end. */
+export const attachMark = ({ id }: Attachment): string => `sluice attach ${id}`
+export const detachMark = ({ id }: Attachment): string => `sluice detach ${id}`

@@ -1,0 +1,71 @@
+import type { GatewayResponse, Integration, Values } from './api-state'
+
+/** Puts values over others; names are compared as headers are, without regard to case. */
+export function mergeOver(below: Values, above: Values): Record<string, string> {
+  const taken = new Set(Object.keys(above).map((name) => name.toLowerCase()))
+  return { ...Object.fromEntries(Object.entries(below).filter(([name]) => !taken.has(name.toLowerCase()))), ...above }
+}
+
+/** What is left of a change when it is taken back, and which of its parts somebody has changed since: those stay as they are now. */
+interface TakenBack<T> {
+  readonly result: T
+  readonly changed: readonly string[]
+}
+
+/** Takes a change from `before` to `after` back out of what is there now. */
+export function takeBackResponse(before: GatewayResponse, after: GatewayResponse, now: GatewayResponse): TakenBack<GatewayResponse> {
+  if (now.isDefault) return { result: now, changed: before.isDefault ? [] : ['somebody deleted it'] }
+  const { result, changed } = takeBack(flat(before), flat(after), flat(now))
+  const { statusCode = now.statusCode, ...rest } = result
+  const part = (prefix: string) =>
+    Object.fromEntries(
+      Object.entries(rest).flatMap(([name, value]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [])),
+    )
+  const restored = { isDefault: false, statusCode, parameters: part('header '), templates: part('template ') }
+  return { result: { ...restored, isDefault: before.isDefault && isSameValues(flat(restored), flat(before)) }, changed }
+}
+
+/** The same for the mappings of an integration. */
+export function takeBackMappings(
+  before: Integration['responseParameters'],
+  after: Integration['responseParameters'],
+  now: Integration['responseParameters'],
+): TakenBack<Integration['responseParameters']> {
+  const changed: string[] = []
+  const result: Record<string, Values> = {}
+  for (const code of new Set([...Object.keys(before), ...Object.keys(now)])) {
+    const one = takeBack(before[code] ?? {}, after[code] ?? {}, now[code] ?? {})
+    changed.push(...one.changed.map((name) => `${name} for ${code}`))
+    if (Object.keys(one.result).length > 0) result[code] = one.result
+  }
+  return { result, changed }
+}
+
+export const isSameResponse = (one: GatewayResponse, other: GatewayResponse): boolean =>
+  one.isDefault === other.isDefault && (one.isDefault || isSameValues(flat(one), flat(other)))
+
+export function isSameMappings(one: Integration['responseParameters'], other: Integration['responseParameters']): boolean {
+  return [...new Set([...Object.keys(one), ...Object.keys(other)])].every((code) => isSameValues(one[code] ?? {}, other[code] ?? {}))
+}
+
+function takeBack(before: Values, after: Values, now: Values): TakenBack<Values> {
+  const result: Record<string, string> = {}
+  const changed: string[] = []
+  for (const name of new Set([...Object.keys(before), ...Object.keys(after), ...Object.keys(now)])) {
+    const isOurs = before[name] !== after[name]
+    const value = isOurs && now[name] === after[name] ? before[name] : now[name]
+    if (isOurs && now[name] !== after[name] && now[name] !== before[name]) changed.push(name)
+    if (value !== undefined) result[name] = value
+  }
+  return { result, changed }
+}
+
+function flat({ statusCode, parameters, templates }: GatewayResponse): Values {
+  const prefixed = (prefix: string, values: Values) => Object.entries(values).map(([name, value]) => [prefix + name, value])
+  return Object.fromEntries([['statusCode', statusCode], ...prefixed('header ', parameters), ...prefixed('template ', templates)])
+}
+
+function isSameValues(one: Values, other: Values): boolean {
+  const names = Object.keys(one)
+  return names.length === Object.keys(other).length && names.every((name) => one[name] === other[name])
+}

@@ -1,0 +1,178 @@
+import { randomBytes } from 'node:crypto'
+import type { ApiState } from '../attach/api-state'
+import { readAll } from '../attach/calls'
+import { existing, type Opened, withApi } from '../attach/open'
+import { type AttachPlan, ownAuthorizer, planAttach, type Wishes } from '../attach/plan-attach'
+import { planDetach } from '../attach/plan-detach'
+import { isFinal, pendingText, runAttach, stepText, type Workshop } from '../attach/run-attach'
+import { runDetach } from '../attach/run-detach'
+import { type Attachment, notedBefore, type Remembered } from '../attach/steps'
+import type { FunctionName } from '../attach/wanted'
+import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
+import { failureOf, InterruptedError, UserError } from '../exit'
+import { confirm } from '../question'
+
+interface Options extends Answering {
+  readonly stage?: string
+  readonly methods?: string
+  readonly function?: string
+  readonly replace?: boolean
+  readonly headers?: string | true
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+}
+
+/** Answers that carry the limit's headers, where nothing else is said: API Gateway maps exact status codes only. */
+const USUAL_STATUS_CODES = ['200', '201', '202', '204', '400', '404']
+
+export const addAttach: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'attach <api-id>',
+    'Put Sluice before an API that is there already. Every step is remembered, so that detach puts back what was there.',
+    [
+      'sluice attach a1b2c3d4e5 --stage prod --dry-run',
+      "sluice attach a1b2c3d4e5 --methods 'GET /pets,POST /pets' --yes",
+      'sluice attach a1b2c3d4e5 --stage prod --replace',
+    ],
+  )
+    .option('--stage <name>', 'the stage to deploy; the only one, where there is one')
+    .option('--methods <list>', 'only these methods or routes, such as "GET /pets,POST /pets"')
+    .option('--replace', 'also methods that have another authorizer; detach gives it back')
+    .option('--headers [codes]', `HTTP APIs: answers with these status codes carry the limit's headers (${USUAL_STATUS_CODES.join(',')})`)
+    .option('--function <name>', "Sluice's function by name or ARN (the stack's output AuthorizerFunctionArn)")
+    .option('--dry-run', 'show what would be done')
+    .option('-y, --yes', 'do not ask')
+    .action((apiId: string, options: Options) => withApi(session, options, apiId, (opened) => attach(session, apiId, options, opened)))
+}
+
+async function attach(session: Session, apiId: string, options: Options, opened: Opened): Promise<void> {
+  const { print } = session
+  const control = existing(opened, apiId)
+  const target = await opened.findFunction({ ...options, function: options.function ?? opened.remembered?.attachment.functionArn })
+  const policy = opened.policyOf(target.arn)
+  const { state, statements } = await readAll({ state: () => control.read(), statements: () => policy.statements() })
+  const wishes = wishesOf(options, control.kind)
+  const { remembered } = opened
+  const plan = planAttach(state, remembered, wishes, target, statements)
+  const pending = await others(opened, state, plan)
+  const steps = plan.steps.map((step) =>
+    step.kind === 'deployment' ? { ...step, pending: [...new Set([...step.pending, ...pending.edits])] } : step,
+  )
+
+  if (!options.json) {
+    print.line(`${control.kind} API ${apiId} "${state.name}", stage ${plan.stage.name}, function ${target.arn}`)
+    for (const step of steps) print.line(`  ${stepText(step, state)}`)
+    for (const note of plan.notes) print.note(note)
+    for (const line of pending.lines) print.note(line)
+  }
+  const answer = {
+    apiId,
+    stage: plan.stage.name,
+    function: target.arn,
+    steps: steps.map((step) => stepText(step, state)),
+    notes: plan.notes,
+  }
+  if (options.dryRun) {
+    if (options.json) print.json({ ...answer, pending: pending.edits, attached: false })
+    else print.note('nothing is changed: this was a dry run')
+    return
+  }
+  const isNew = remembered === undefined
+  const isWider = !isNew && !wishes.methods && remembered.attachment.methods !== 'all'
+  if (steps.length > 0 || isWider || remembered?.attachment.phase !== 'attached') {
+    await confirm(`Attach Sluice to API ${apiId}?`, session.io, options)
+    await session.io.interrupts.during(async (pressed) => {
+      const workshop: Workshop = { control, journal: opened.journal, policy, progress: (text) => print.note(text), pressed }
+      const attachment = attachmentOf(state, remembered, wishes, target)
+      if (remembered) await opened.journal.update(attachment)
+      else await opened.journal.begin(attachment)
+      try {
+        await runAttach(workshop, state, attachment, steps, target, ownAuthorizer(state, remembered, target.arn))
+      } catch (error) {
+        throw await afterFailure(error, isNew, workshop, apiId)
+      }
+    })
+  }
+  if (options.json) print.json({ ...answer, pending: pending.edits, attached: true })
+  else print.line(steps.length > 0 ? `attached: ${steps.length} steps` : 'attached already, nothing to do')
+}
+
+function wishesOf({ stage, methods, replace, headers }: Options, kind: ApiState['kind']): Wishes {
+  const list = methods
+    ?.split(',')
+    .map(toKey)
+    .filter((key) => key !== '')
+  if (list?.length === 0) throw new UserError(`--methods must name methods such as "GET /pets,POST /pets", got "${methods}"`)
+  if (headers !== undefined && kind === 'REST')
+    throw new UserError('--headers is for HTTP APIs: a REST API takes them in its backends or mappings')
+  const codes = headers === true ? USUAL_STATUS_CODES : headers?.split(',').map((code) => code.trim())
+  const wrong = codes?.find((code) => !/^[2-5]\d\d$/.test(code))
+  if (wrong !== undefined) throw new UserError(`--headers must be status codes such as "200,404", got "${wrong}"`)
+  return { stage, methods: list, replace: replace === true, headers: codes }
+}
+
+/** `get  /pets` is `GET /pets`. */
+const toKey = (text: string): string =>
+  text
+    .trim()
+    .replace(/\s+/, ' ')
+    .replace(/^[a-z]+(?= )/, (verb) => verb.toUpperCase())
+
+/** Edits that are not this Sluice's own and go live with the deployment. */
+async function others(
+  { control, remembered }: Opened,
+  state: ApiState,
+  { stage, steps }: AttachPlan,
+): Promise<{ edits: string[]; lines: string[] }> {
+  if (!steps.some(({ kind }) => kind === 'deployment')) return { edits: [], lines: [] }
+  // What an attach that died has switched is not somebody else's edit.
+  const methods = state.methods.map((method) => {
+    const before = remembered && notedBefore(remembered, method.key)
+    return before ? { ...method, authorization: before } : method
+  })
+  const { edits, complete } = await control!.pendingEdits({ ...state, methods }, stage)
+  return { edits: [...edits], lines: pendingText(stage.name, { edits, complete }) }
+}
+
+/** What an earlier attach noted stays true; a second one may only widen it. */
+function attachmentOf(state: ApiState, remembered: Remembered | undefined, wishes: Wishes, { arn }: FunctionName): Attachment {
+  const methods = wishes.methods ?? 'all'
+  const before = remembered?.attachment
+  if (before) {
+    const both = before.methods === 'all' || methods === 'all' ? 'all' : [...new Set([...before.methods, ...methods])]
+    return { ...before, phase: 'attaching', methods: both }
+  }
+  return {
+    id: randomBytes(6).toString('hex'),
+    apiId: state.id,
+    apiKind: state.kind,
+    apiName: state.name,
+    functionArn: arn,
+    phase: 'attaching',
+    startedAt: new Date().toISOString(),
+    methods,
+    stages: Object.fromEntries(state.stages.flatMap(({ name, deploymentId }) => (deploymentId ? [[name, deploymentId]] : []))),
+    newestDeploymentAt: state.deployments.at(-1)?.createdAt ?? 0,
+  }
+}
+
+/** A first attach that cannot succeed takes back what it did; one that was only held up is left to go on. */
+async function afterFailure(error: unknown, isNew: boolean, workshop: Workshop, apiId: string): Promise<unknown> {
+  if (error instanceof InterruptedError) return error
+  const { message } = failureOf(error)
+  if (!isNew || !isFinal(error)) {
+    workshop.progress(`not finished: sluice attach ${apiId} goes on, sluice detach ${apiId} takes back what is done`)
+    return error
+  }
+  try {
+    const remembered = await workshop.journal.read(apiId)
+    if (remembered) {
+      const undo = planDetach(await workshop.control.read(), remembered, await workshop.policy.statements())
+      await runDetach(workshop, remembered, undo.undos)
+    }
+    return new UserError(`${message} (what had been done is taken back, nothing is changed)`)
+  } catch (second) {
+    return new UserError(`${message}; and taking back what was done failed: ${failureOf(second).message}; try sluice detach ${apiId}`)
+  }
+}

@@ -1,0 +1,47 @@
+import { readAll } from '../attach/calls'
+import { driftOf } from '../attach/drift'
+import { existing, withApi } from '../attach/open'
+import { parseFunctionArn } from '../attach/wanted'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { UserError } from '../exit'
+
+export const addStatus: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'status <api-id>',
+    'Compare an API with what attach left: exit code 1 when something is not as it should be. It changes nothing.',
+    ['sluice status a1b2c3d4e5', 'sluice status a1b2c3d4e5 --json'],
+  ).action((apiId: string, options: Answering) =>
+    withApi(session, options, apiId, async (opened) => {
+      const { print } = session
+      const { remembered, policyOf } = opened
+      if (!remembered) {
+        existing(opened, apiId)
+        if (options.json) return print.json({ apiId, attached: false, drift: [] })
+        return print.line(`API ${apiId} is not attached`)
+      }
+      const control = existing(opened, apiId)
+      const { attachment, steps } = remembered
+      const target = parseFunctionArn(attachment.functionArn)
+      if (!target) throw new UserError(`what attach remembered of API ${apiId} names no function: somebody edited it`)
+      const policy = policyOf(attachment.functionArn)
+      const { state, statements } = await readAll({ state: () => control.read(), statements: () => policy.statements() })
+      const drift = driftOf(state, remembered, target, statements)
+      const methods = steps.filter(({ kind }) => kind === 'method').length
+      if (options.json)
+        print.json({ apiId, attached: true, phase: attachment.phase, function: target.arn, since: attachment.startedAt, methods, drift })
+      else {
+        print.line(
+          `${state.kind} API ${apiId} "${state.name}" is attached to ${target.arn} since ${attachment.startedAt}, ${methods} methods`,
+        )
+        for (const sentence of drift) print.line(`  ${print.style('yellow', sentence)}`)
+        if (drift.length === 0) print.line(print.style('green', 'all is as attach left it'))
+      }
+      if (drift.length > 0) {
+        throw new UserError(
+          `${drift.length === 1 ? 'one thing is' : `${drift.length} things are`} not as attach left it: sluice attach ${apiId} mends what it can`,
+        )
+      }
+    }),
+  )
+}

@@ -1,0 +1,688 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { authorizerName } from '../../cli/attach/wanted'
+import { Interrupts } from '../../cli/io'
+import { FakeAws, FUNCTION } from './fake-aws'
+import { failure } from './fake-service'
+
+let aws: FakeAws
+beforeEach(() => {
+  jest.restoreAllMocks()
+  aws = new FakeAws()
+})
+afterAll(() => jest.restoreAllMocks())
+
+const KINDS = [
+  {
+    kind: 'rest',
+    id: 'restapi001',
+    open: ['GET /', 'GET /pets', 'POST /pets', 'GET /pets/{id}'],
+    taken: ['DELETE /pets/{id}', 'ANY /users'],
+    preflight: 'OPTIONS /pets',
+  },
+  { kind: 'http', id: 'httpapi001', open: ['GET /pets', '$default'], taken: ['GET /users', 'GET /admin'], preflight: 'OPTIONS /pets' },
+] as const
+
+const attach = (id: string, ...more: string[]) => aws.sluice(['attach', id, '--yes', ...more])
+const detach = (id: string, ...more: string[]) => aws.sluice(['detach', id, '--yes', ...more])
+const status = async (id: string): Promise<string[]> => JSON.parse((await aws.sluice(['status', id, '--json'])).out).drift
+
+describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight }) => {
+  /** Everything that can be switched, switched. */
+  const everything = kind === 'rest' ? ['--replace'] : ['--replace', '--headers', '200,404']
+
+  it('asks Sluice after attach, and nothing but its own is touched', async () => {
+    expect(await attach(id)).toMatchObject({ code: 0, out: expect.stringMatching(/^attached: \d+ steps$/m) })
+    for (const key of open) expect(aws.meets(kind, 'prod', key)).toBe('Sluice')
+    for (const key of taken) expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
+    expect(aws.meets(kind, 'prod', preflight)).toBe('the backend')
+    expect(await status(id)).toEqual([])
+  })
+
+  it('is byte for byte what it was after attach and detach, and nothing is remembered', async () => {
+    const before = aws.dump()
+    await attach(id, ...everything)
+    for (const key of [...open, ...taken]) expect(aws.meets(kind, 'prod', key)).toBe('Sluice')
+    expect(await detach(id)).toMatchObject({ code: 0, out: expect.stringMatching(/^detached$/m) })
+    expect(aws.dump()).toBe(before)
+    expect(aws.table.size).toBe(0)
+  })
+
+  it('is not changed by a second attach, nor by a second detach', async () => {
+    const before = aws.dump()
+    await attach(id, ...everything)
+    const attached = aws.dump()
+    aws.calls = []
+    expect((await attach(id, ...everything)).out).toContain('attached already, nothing to do')
+    expect(aws.calls.filter((name) => !/^(Get|Query|Describe|Export)/.test(name))).toEqual([])
+    expect(aws.dump()).toBe(attached)
+    await detach(id)
+    expect((await detach(id)).out).toBe(`API ${id} is not attached, nothing to do\n`)
+    expect(aws.dump()).toBe(before)
+  })
+
+  it('is restored by detach when attach died after any of its calls, or before any', async () => {
+    const before = aws.dump()
+    await attach(id, ...everything)
+    const count = aws.calls.length
+    const journal = aws.calls.indexOf('PutItem')
+    expect(count - journal).toBeGreaterThan(15)
+    for (const moment of ['before', 'after'] as const) {
+      for (let last = journal + 1; last <= count; last++) {
+        jest.restoreAllMocks()
+        aws = new FakeAws()
+        let calls = 0
+        aws.hooks = {
+          [moment]: () => {
+            if (++calls >= last) throw new Error('killed')
+          },
+        }
+        const died = await attach(id, ...everything)
+        expect([last, died.code]).toEqual([last, 2])
+        aws.hooks = {}
+        const undone = await detach(id)
+        expect([last, undone.code, undone.err.includes('not as attach left it')]).toEqual([last, 0, false])
+        expect([last, aws.dump()]).toEqual([last, before])
+        expect(aws.table.size).toBe(0)
+      }
+    }
+  }, 120_000)
+
+  it('is attached by a second attach when the first died after any of its calls', async () => {
+    await attach(id, ...everything)
+    const [attached, count] = [JSON.parse(aws.dump()), aws.calls.length]
+    for (let last = aws.calls.indexOf('PutItem') + 1; last <= count; last++) {
+      jest.restoreAllMocks()
+      aws = new FakeAws()
+      const before = aws.dump()
+      let calls = 0
+      aws.hooks = {
+        after: () => {
+          if (++calls >= last) throw new Error('killed')
+        },
+      }
+      await attach(id, ...everything)
+      aws.hooks = {}
+      expect([last, (await attach(id, ...everything)).code]).toEqual([last, 0])
+      expect([last, await status(id)]).toEqual([last, []])
+      const { [kind]: api } = JSON.parse(aws.dump())
+      expect(api.authorizers).toHaveLength(attached[kind].authorizers.length)
+      await detach(id)
+      expect([last, aws.dump()]).toEqual([last, before])
+    }
+  }, 120_000)
+
+  it('is restored by a second detach when the first died after any of its calls', async () => {
+    const before = aws.dump()
+    await attach(id, ...everything)
+    aws.calls = []
+    await detach(id)
+    const [count, first] = [aws.calls.length, aws.calls.indexOf('PutItem')]
+    for (let last = first + 1; last <= count; last++) {
+      jest.restoreAllMocks()
+      aws = new FakeAws()
+      await attach(id, ...everything)
+      let calls = 0
+      aws.hooks = {
+        after: () => {
+          if (++calls >= last) throw new Error('killed')
+        },
+      }
+      expect((await detach(id)).code).toBe(2)
+      aws.hooks = {}
+      expect([last, (await detach(id)).code]).toEqual([last, 0])
+      expect([last, aws.dump()]).toEqual([last, before])
+      expect(aws.table.size).toBe(0)
+    }
+  }, 120_000)
+
+  it('stops between two steps when Ctrl-C is pressed, and goes on with the next attach', async () => {
+    const before = aws.dump()
+    const interrupts = new Interrupts()
+    aws.hooks = {
+      after: (name) => {
+        if (name === 'AddPermission') interrupts.press()
+      },
+    }
+    const { code, err } = await aws.sluice(['attach', id, '--yes'], { interrupts })
+    expect(code).toBe(130)
+    expect(err).toMatch(/stopped after 2 of \d+ steps: attach again goes on, detach takes back what is done/)
+    aws.hooks = {}
+    expect(await status(id)).toContain('attach did not come to its end')
+    await attach(id)
+    expect(await status(id)).toEqual([])
+    await detach(id)
+    expect(aws.dump()).toBe(before)
+  })
+
+  it('shows what would be done and does nothing in a dry run, or without a yes', async () => {
+    const before = aws.dump()
+    const { code, out, err } = await aws.sluice(['attach', id, '--dry-run'])
+    expect(code).toBe(0)
+    for (const key of open) expect(out).toContain(`${key}: ask Sluice`)
+    for (const key of taken) expect(err).toContain(`${key} keeps `)
+    expect((await aws.sluice(['attach', id], { typed: 'n\n' })).code).toBe(1)
+    expect((await aws.sluice(['attach', id])).err).toContain('there is no terminal to ask on, say --yes')
+    expect(aws.dump()).toBe(before)
+    expect(aws.table.size).toBe(0)
+  })
+
+  it('shows its progress, step by step', async () => {
+    const { err } = await attach(id)
+    expect(err).toMatch(
+      /\[1\/(\d+)\] create the authorizer\n\[2\/\1\] let API Gateway call the function[^\n]*\n.*\[\1\/\1\] deploy stage prod/s,
+    )
+  })
+
+  it('is attached method by method, where that is wished', async () => {
+    const before = aws.dump()
+    await attach(id, '--methods', open[0])
+    expect(aws.meets(kind, 'prod', open[0])).toBe('Sluice')
+    expect(aws.meets(kind, 'prod', open[1])).toBe('the backend')
+    expect(await status(id)).toEqual([])
+    await attach(id, '--methods', ` ${open[1].toLowerCase()} `)
+    expect(aws.meets(kind, 'prod', open[0])).toBe('Sluice')
+    expect(aws.meets(kind, 'prod', open[1])).toBe('Sluice')
+    await attach(id, '--methods', open.join(','))
+    await attach(id) // for all from now on
+    if (kind === 'rest') aws.rest.definition.resources.r2!.methods.PUT = { authorizationType: 'NONE', apiKeyRequired: false }
+    else aws.http.definition.routes.push({ RouteId: 'r9', RouteKey: 'PUT /pets', Target: '', AuthorizationType: 'NONE' })
+    expect(await status(id)).toEqual(['PUT /pets is new and unprotected'])
+    if (kind === 'rest') delete aws.rest.definition.resources.r2!.methods.PUT
+    else aws.http.definition.routes.pop()
+    await detach(id)
+    expect(aws.dump()).toBe(before)
+  })
+
+  it('loses nothing when a right is missing: it is named, and what was done is taken back', async () => {
+    const documented = readFileSync(join(__dirname, '..', '..', 'docs', 'attach.md'), 'utf8')
+    const before = aws.dump()
+    await attach(id, ...everything)
+    const writes = new Set(aws.calls.filter((name) => /^(Create|Update|Put[A-Z]\w*Response|Add)/.test(name)))
+    const reads = new Set(aws.calls.filter((name) => /^(Get|Query|Export)/.test(name) && !['GetRestApi', 'GetApi'].includes(name)))
+    await detach(id)
+    expect(writes.size).toBeGreaterThan(3)
+    for (const denied of [...writes, ...reads]) {
+      aws.hooks = {
+        before: (name) => {
+          if (name === denied) throw failure('AccessDeniedException', 403, 'User is not authorized to perform this')
+        },
+      }
+      const { code, err } = await attach(id, ...everything)
+      expect([denied, code]).toEqual([denied, 1])
+      const [, right] = /missing right: ([a-z]+:\w+) on \S+/.exec(err) ?? []
+      expect([denied, documented.includes(`\`${right}\``)]).toEqual([denied, true])
+      aws.hooks = {}
+      expect([denied, aws.dump()]).toEqual([denied, before])
+      expect(aws.table.size).toBe(0)
+    }
+  }, 60_000)
+
+  it('names all rights that reading lacks at once', async () => {
+    aws.hooks = {
+      before: (name) => {
+        if (/^Get(Stages|Authorizers|Policy)$/.test(name)) throw failure('AccessDeniedException', 403, 'no')
+      },
+    }
+    const { err } = await attach(id)
+    const path = kind === 'rest' ? '/restapis/restapi001' : '/apis/httpapi001'
+    expect(err).toBe(
+      `missing rights: apigateway:GET on ${path}/authorizers, apigateway:GET on ${path}/stages, lambda:GetPolicy on function ${FUNCTION}\n`,
+    )
+  })
+
+  it('goes on later when the service fails for a while', async () => {
+    const before = aws.dump()
+    aws.hooks = {
+      before: (name) => {
+        if (name === 'CreateDeployment') throw failure('ServiceUnavailableException', 503, 'try again')
+      },
+    }
+    const { code, err } = await attach(id)
+    expect(code).toBe(2)
+    expect(err).toContain(`not finished: sluice attach ${id} goes on, sluice detach ${id} takes back what is done`)
+    aws.hooks = {}
+    await attach(id)
+    expect(await status(id)).toEqual([])
+    await detach(id)
+    expect(aws.dump()).toBe(before)
+  })
+
+  describe('that somebody else changes while it is attached', () => {
+    beforeEach(async () => {
+      await attach(id)
+      expect(await status(id)).toEqual([])
+    })
+
+    it('is looked through by status, and mended by attach', async () => {
+      if (kind === 'rest') {
+        aws.rest.definition.authorizers[1]!.authorizerResultTtlInSeconds = 300
+        aws.rest.definition.resources.r2!.methods.PUT = { authorizationType: 'NONE', apiKeyRequired: false }
+        Object.assign(aws.rest.method('GET /pets'), { authorizationType: 'NONE', authorizerId: undefined })
+        delete aws.rest.definition.responses.ACCESS_DENIED
+        aws.rest.deploy('prod', 'by hand')
+      } else {
+        aws.http.definition.authorizers[1]!.AuthorizerResultTtlInSeconds = 300
+        aws.http.definition.routes.push({ RouteId: 'r9', RouteKey: 'PUT /pets', Target: 'integrations/i1', AuthorizationType: 'NONE' })
+        Object.assign(aws.http.route('GET /pets'), { AuthorizationType: 'NONE', AuthorizerId: undefined })
+        aws.http.stages[0]!.DeploymentId = aws.http.deploy('by hand')
+      }
+      aws.statements.clear()
+      const name = authorizerName(FUNCTION)
+      const { code, out, err } = await aws.sluice(['status', id])
+      expect(code).toBe(1)
+      for (const sentence of [
+        `authorizer "${name}": it remembers decisions for 300 s, which are then not counted`,
+        'API Gateway may not call the function: its permission is gone',
+        "GET /pets has no authorizer instead of Sluice's",
+        'PUT /pets is new and unprotected',
+        'stage prod was deployed without us, deployment d',
+        ...(kind === 'rest' ? ['gateway response ACCESS_DENIED is gone: who is over the limit gets 403'] : []),
+      ]) {
+        expect(out).toContain(sentence)
+      }
+      expect(err).toContain(`${kind === 'rest' ? 6 : 5} things are not as attach left it: sluice attach ${id} mends what it can`)
+      expect((await attach(id)).code).toBe(0)
+      expect(await status(id)).toEqual([])
+      expect(aws.meets(kind, 'prod', 'PUT /pets')).toBe('Sluice')
+      await detach(id)
+      expect(aws.meets(kind, 'prod', 'PUT /pets')).toBe('the backend')
+      for (const key of open) expect(aws.meets(kind, 'prod', key)).toBe('the backend')
+      for (const key of taken) expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
+    })
+
+    it('keeps what they changed when it is detached', async () => {
+      if (kind === 'rest') Object.assign(aws.rest.method('GET /pets'), { authorizationType: 'AWS_IAM', authorizerId: undefined })
+      else Object.assign(aws.http.route('GET /pets'), { AuthorizationType: 'AWS_IAM', AuthorizerId: undefined })
+      const { code, err } = await detach(id)
+      expect(code).toBe(0)
+      expect(err).toContain('not as attach left it, and left alone: GET /pets has AWS_IAM by now')
+      expect(kind === 'rest' ? aws.rest.method('GET /pets').authorizationType : aws.http.route('GET /pets').AuthorizationType).toBe(
+        'AWS_IAM',
+      )
+    })
+
+    it('is deployed again by detach where they deployed it, so that no stage asks a function that it may not', async () => {
+      if (kind === 'rest') {
+        aws.rest.deploy('prod', 'by hand')
+        aws.rest.deploy('dev', 'by hand')
+      } else {
+        aws.http.stages[0]!.DeploymentId = aws.http.deploy('by hand')
+        aws.http.stages.push({ StageName: 'dev', AutoDeploy: false, DeploymentId: aws.http.deploy('by hand') })
+      }
+      expect(aws.meets(kind, 'dev', open[0])).toBe('Sluice')
+      const { err } = await detach(id)
+      expect(err).toContain('somebody deployed stage prod since: it is deployed again')
+      for (const stage of ['prod', 'dev']) {
+        for (const key of open) expect(aws.meets(kind, stage, key)).toBe('the backend')
+        for (const key of taken) expect(aws.meets(kind, stage, key)).toBe('another authorizer')
+      }
+      expect(aws.statements.size).toBe(0)
+    })
+
+    it('is not detached while a method that attach does not know uses its authorizer', async () => {
+      const stranger = 'POST /new'
+      if (kind === 'rest') {
+        const { id: authorizerId } = aws.rest.definition.authorizers[1]!
+        aws.rest.definition.resources.r9 = {
+          path: '/new',
+          methods: { POST: { authorizationType: 'CUSTOM', authorizerId, apiKeyRequired: false } },
+        }
+      } else {
+        const { AuthorizerId } = aws.http.definition.authorizers[1]!
+        aws.http.definition.routes.push({ RouteId: 'r9', RouteKey: 'POST /new', Target: '', AuthorizationType: 'CUSTOM', AuthorizerId })
+      }
+      const before = aws.dump()
+      expect(await detach(id)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(`${stranger} uses Sluice's authorizer, and attach did not switch it`),
+      })
+      expect(aws.dump()).toBe(before)
+    })
+  })
+
+  it('is not detached to an authorizer that somebody deleted', async () => {
+    await attach(id, '--replace')
+    aws.rest.definition.authorizers.shift()
+    aws.http.definition.authorizers.shift()
+    const before = aws.dump()
+    expect(await detach(id)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('which somebody deleted: give it another authorization first'),
+    })
+    expect(aws.dump()).toBe(before)
+  })
+
+  it('is forgotten by detach when it is gone itself', async () => {
+    await attach(id)
+    const gone = jest.spyOn(aws[kind], 'handle').mockImplementation(() => {
+      throw failure('NotFoundException', 404, 'Invalid API identifier specified')
+    })
+    expect(await detach(id)).toMatchObject({ code: 0, err: expect.stringContaining(`API ${id} is gone`) })
+    gone.mockRestore()
+    expect(aws.statements.size).toBe(0)
+    expect(aws.table.size).toBe(0)
+  })
+
+  it('is not attached to a second Sluice, and to the same one again without naming it', async () => {
+    await attach(id)
+    const before = aws.dump()
+    expect(await attach(id, '--function', 'other-sluice-authorizer')).toMatchObject({
+      code: 1,
+      err: `API ${id} is attached to ${FUNCTION}: detach it first\n`,
+    })
+    aws.outputs = {}
+    expect((await attach(id)).out).toContain('attached already')
+    expect(aws.dump()).toBe(before)
+  })
+
+  it('is attached stage by stage, and every one of them goes back to what it served', async () => {
+    if (kind === 'rest') aws.rest.deploy('dev', 'theirs')
+    else aws.http.stages.push({ StageName: 'dev', AutoDeploy: false, DeploymentId: aws.http.deploy('theirs') })
+    const before = aws.dump()
+    await attach(id, '--stage', 'prod')
+    expect(aws.meets(kind, 'prod', open[0])).toBe('Sluice')
+    expect(aws.meets(kind, 'dev', open[0])).toBe('the backend')
+    await attach(id, '--stage', 'dev')
+    expect(aws.meets(kind, 'dev', open[0])).toBe('Sluice')
+    expect(await status(id)).toEqual([])
+    await detach(id)
+    expect(aws.dump()).toBe(before)
+  })
+
+  it('is restored where an empty authorizer id is turned down', async () => {
+    const before = aws.dump()
+    await attach(id, ...everything)
+    let turnedDown = 0
+    aws.hooks = {
+      before: (_, { patchOperations = [], AuthorizerId }) => {
+        const isEmpty =
+          AuthorizerId === '' ||
+          (patchOperations as { path: string; value: string }[]).some(({ path, value }) => path === '/authorizerId' && value === '')
+        if (!isEmpty) return
+        turnedDown++
+        throw failure('BadRequestException', 400, 'Invalid authorizer ID specified')
+      },
+    }
+    await detach(id)
+    expect(turnedDown).toBe(open.length + 1)
+    expect(aws.dump()).toBe(before)
+  })
+
+  it('gets one authorizer when the answer to its creation was lost and the SDK asked again', async () => {
+    let first = true
+    aws.hooks = {
+      after: (name) => {
+        if (name !== 'CreateAuthorizer' || !first) return
+        first = false
+        throw failure('BadRequestException', 400, 'Authorizer name must be unique.')
+      },
+    }
+    expect((await attach(id)).code).toBe(0)
+    expect(await status(id)).toEqual([])
+    expect(aws.calls.filter((name) => name === 'CreateAuthorizer')).toHaveLength(1)
+  })
+
+  it('is attached once when two try at the same time', async () => {
+    const both = await Promise.all([attach(id), attach(id)])
+    expect(both.map(({ code }) => code).sort()).toEqual([0, 1])
+    expect(both.map(({ err }) => err).join('')).toContain(`another attach of API ${id} began just now: nothing is changed`)
+    expect(await status(id)).toEqual([])
+  })
+
+  it('is not attached again before a detach that died has come to its end', async () => {
+    await attach(id)
+    aws.hooks = {
+      before: (name) => {
+        if (name === 'DeleteAuthorizer') throw new Error('killed')
+      },
+    }
+    await detach(id)
+    aws.hooks = {}
+    expect(await status(id)).toContain('detach did not come to its end')
+    expect((await attach(id)).err).toBe(`a detach of API ${id} did not come to its end: finish it with sluice detach ${id}\n`)
+  })
+
+  describe('with something wrong', () => {
+    const refusals: [string, () => unknown, string[], string][] = [
+      ['no such stage', () => {}, ['--stage', 'live'], `API ${id} has no stage "live": there is prod`],
+      ['no such method', () => {}, ['--methods', 'GET /cats'], `API ${id} has no method "GET /cats": it has `],
+      [
+        'a preflight',
+        () => {},
+        ['--methods', preflight],
+        `${preflight} answers browsers' preflights, which cannot be counted: leave it out`,
+      ],
+      ['an authorizer', () => {}, ['--methods', taken[0]], '--replace switches it, and detach gives it back'],
+      ['no methods', () => {}, ['--methods', ' , '], '--methods must name methods such as "GET /pets,POST /pets"'],
+      ['no such function', () => {}, ['--function', 'other'], 'there is no function "other" in us-east-1'],
+      ['the wrong Region', () => {}, ['--function', FUNCTION.replace('us-east-1', 'eu-west-1')], 'is in eu-west-1 and this is us-east-1'],
+      [
+        'another function',
+        () => Object.assign(aws, { environment: {} }),
+        [],
+        'is no Sluice: SLUICE_CONFIG_TABLE is not in its environment',
+      ],
+      [
+        'another table',
+        () => Object.assign(aws, { environment: { SLUICE_CONFIG_TABLE: 'theirs' } }),
+        [],
+        'reads config table "theirs" and this is "sluice-config"',
+      ],
+      [
+        'no stack',
+        () => Object.assign(aws, { outputs: {} }),
+        [],
+        'no stack in us-east-1 has an output AuthorizerFunctionArn: say --function',
+      ],
+      [
+        'a caching authorizer',
+        () => another(FUNCTION, 'limiter', 300),
+        [],
+        'calls this Sluice and remembers decisions for 300 s, which are then not counted',
+      ],
+      ['an authorizer of its own', () => another(FUNCTION, 'limiter', 0), [], 'authorizer "limiter" of API'],
+      [
+        'two Sluices',
+        () => another(FUNCTION.replace('sluice-authorizer', 'other'), 'sluice-0123', 0),
+        [],
+        `another Sluice is on API ${id}, authorizer "sluice-0123"`,
+      ],
+    ]
+    const another = (arn: string, name: string, ttl: number) => {
+      const uri = `arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/${arn}/invocations`
+      aws.rest.definition.authorizers.push({ id: 'x', name, type: 'REQUEST', authorizerUri: uri, authorizerResultTtlInSeconds: ttl })
+      aws.http.definition.authorizers.push({
+        AuthorizerId: 'x',
+        Name: name,
+        AuthorizerType: 'REQUEST',
+        AuthorizerUri: uri,
+        AuthorizerResultTtlInSeconds: ttl,
+      })
+    }
+
+    it.each(refusals)('is refused in one line, and nothing changes: %s', async (_, arrange, args, sentence) => {
+      arrange()
+      const before = aws.dump()
+      const { code, err } = await attach(id, ...args)
+      expect(code).toBe(1)
+      expect(err).toContain(sentence)
+      expect(err.trimEnd().split('\n')).toHaveLength(1)
+      expect(aws.dump()).toBe(before)
+      expect(aws.table.size).toBe(0)
+    })
+  })
+})
+
+describe('an API that is none of these', () => {
+  it('is not there', async () => {
+    for (const command of ['attach', 'status']) {
+      expect(await aws.sluice([command, 'abcdef0123'])).toEqual({
+        code: 1,
+        out: '',
+        err: 'there is no API abcdef0123 in us-east-1: look at the id, and at --region\n',
+      })
+    }
+    expect((await attach('no id')).err).toBe('an API\'s id must be such as "a1b2c3d4e5", got "no id"\n')
+  })
+
+  it('cannot be seen: the rights for both kinds are named, and one kind will do', async () => {
+    const deny = (...names: string[]) => {
+      aws.hooks = {
+        before: (name) => {
+          if (names.includes(name)) throw failure('AccessDeniedException', 403, 'no')
+        },
+      }
+    }
+    deny('GetRestApi', 'GetApi')
+    expect((await attach('httpapi001')).err).toBe(
+      'missing rights: apigateway:GET on /restapis/httpapi001, apigateway:GET on /apis/httpapi001\n',
+    )
+    deny('GetRestApi')
+    expect((await attach('httpapi001')).code).toBe(0)
+  })
+
+  it('is a WebSocket API', async () => {
+    aws.http.protocol = 'WEBSOCKET'
+    expect((await attach('httpapi001')).err).toBe(
+      'API httpapi001 is a WebSocket API, which attach does not do: the construct puts Sluice before its $connect\n',
+    )
+  })
+
+  it('is not attached, says status', async () => {
+    expect(await aws.sluice(['status', 'restapi001'])).toEqual({ code: 0, out: 'API restapi001 is not attached\n', err: '' })
+  })
+})
+
+describe('a REST API', () => {
+  const id = 'restapi001'
+
+  it('keeps its CORS headers in the 429, those from DEFAULT_4XX too, which is not touched', async () => {
+    const untouched = JSON.stringify(aws.rest.definition.responses.DEFAULT_4XX)
+    await attach(id)
+    const { responses } = aws.rest.definition
+    expect(responses.ACCESS_DENIED).toMatchObject({
+      statusCode: '429',
+      responseParameters: {
+        'gatewayresponse.header.Access-Control-Allow-Origin': "'*'",
+        'gatewayresponse.header.Retry-After': 'context.authorizer.retryAfter',
+      },
+    })
+    expect(JSON.stringify(responses.DEFAULT_4XX)).toBe(untouched)
+  })
+
+  it('gets the gateway response back that somebody had made, but for what they changed since', async () => {
+    const header = (name: string) => `gatewayresponse.header.${name}`
+    const mine = { [header('retry-after')]: "'60'", [header('X-Zoo')]: "'yes'" }
+    aws.rest.definition.responses.ACCESS_DENIED = {
+      statusCode: '401',
+      responseParameters: mine,
+      responseTemplates: { 'text/xml': '<no/>' },
+    }
+    const { ACCESS_DENIED: made } = aws.rest.definition.responses
+    for (const statusCode of [undefined, '401']) {
+      made!.statusCode = statusCode
+      const before = aws.dump()
+      await attach(id)
+      expect(aws.rest.definition.responses.ACCESS_DENIED!.statusCode).toBe('429')
+      await detach(id)
+      expect(aws.dump()).toBe(before)
+      Object.assign(aws.rest.definition.responses, { ACCESS_DENIED: made })
+    }
+
+    await attach(id)
+    const { ACCESS_DENIED } = aws.rest.definition.responses
+    ACCESS_DENIED!.responseParameters[header('X-New')] = "'new'"
+    ACCESS_DENIED!.statusCode = '420'
+    const { err } = await detach(id)
+    expect(err).toContain('gateway response ACCESS_DENIED: somebody changed statusCode')
+    expect(aws.rest.definition.responses.ACCESS_DENIED).toEqual({
+      statusCode: '420',
+      responseParameters: { ...mine, [header('X-New')]: "'new'" },
+      responseTemplates: { 'text/xml': '<no/>' },
+    })
+  })
+
+  it("shows others' undeployed edits before they go live, and takes them off the stage again with detach", async () => {
+    aws.rest.definition.resources.r5 = { path: '/draft', methods: { GET: { authorizationType: 'NONE', apiKeyRequired: false } } }
+    aws.rest.method('POST /pets').apiKeyRequired = false
+    delete aws.rest.definition.resources.r1
+    const before = aws.dump()
+    const { err } = await aws.sluice(['attach', id, '--dry-run'])
+    expect(err).toContain('undeployed edits of others go live with stage prod:\n')
+    for (const edit of ['GET /draft is new', 'POST /pets no longer wants an API key', 'GET / goes']) expect(err).toContain(`  ${edit}\n`)
+    expect(err).not.toContain('GET /pets goes from')
+    await attach(id)
+    const { err: said } = await detach(id)
+    expect(said).toContain('edits of others that went live with attach leave stage prod again, and stay in the API: ')
+    expect(aws.dump()).toBe(before)
+  })
+
+  it('gets an authorizer without identity sources where the service fills one in', async () => {
+    const { handle } = aws.rest
+    jest.spyOn(aws.rest, 'handle').mockImplementation((name, input) => {
+      const filled = name === 'CreateAuthorizer' ? { ...input, identitySource: 'method.request.header.Authorization' } : input
+      return handle.call(aws.rest, name, filled)
+    })
+    await attach(id)
+    expect(aws.rest.definition.authorizers[1]!.identitySource).toBe('')
+    expect(await status(id)).toEqual([])
+  })
+
+  it('wants to know which of several stages, and none with a canary', async () => {
+    aws.rest.deploy('dev')
+    expect((await attach(id)).err).toBe(`say --stage for API ${id}: there is prod, dev\n`)
+    aws.rest.stages[1]!.canarySettings = {}
+    expect((await attach(id, '--stage', 'dev')).err).toContain('stage dev has a canary')
+    expect((await attach(id, '--stage', 'prod', '--headers')).err).toContain('--headers is for HTTP APIs')
+  })
+})
+
+describe('an HTTP API', () => {
+  const id = 'httpapi001'
+
+  it('has headers put on the answers of protected integrations, and taken off again, but for those that others changed', async () => {
+    const before = aws.dump()
+    await attach(id, '--headers', '200,404')
+    const [zoo, other] = aws.http.definition.integrations
+    expect(zoo!.ResponseParameters![200]).toMatchObject({
+      'append:header.X-Zoo': 'yes',
+      'overwrite:header.X-RateLimit-Remaining': '$context.authorizer.remaining',
+    })
+    expect(Object.keys(zoo!.ResponseParameters![404]!)).not.toContain('overwrite:header.Retry-After')
+    expect(other!.ResponseParameters).toBeUndefined()
+    await detach(id)
+    expect(aws.dump()).toBe(before)
+
+    await attach(id, '--headers')
+    aws.http.definition.integrations[0]!.ResponseParameters![200]!['overwrite:header.RateLimit'] = 'mine'
+    const { err } = await detach(id)
+    expect(err).toContain('integration i1: somebody changed overwrite:header.RateLimit for 200')
+    expect(aws.http.definition.integrations[0]!.ResponseParameters).toEqual({
+      200: { 'append:header.X-Zoo': 'yes', 'overwrite:header.RateLimit': 'mine' },
+    })
+    expect((await attach(id, '--headers', '99')).err).toContain('--headers must be status codes such as "200,404", got "99"')
+  })
+
+  it('needs no deployment on a stage that deploys itself, and says which others are limited too', async () => {
+    aws.http.stages = [
+      { StageName: '$default', AutoDeploy: true },
+      { StageName: 'beta', AutoDeploy: true },
+    ]
+    const before = aws.dump()
+    const { err } = await attach(id, '--stage', '$default')
+    expect(err).toContain('beta deploys by itself and is limited too')
+    expect(aws.calls).not.toContain('CreateDeployment')
+    expect(aws.meets('http', 'beta', 'GET /pets')).toBe('Sluice')
+    expect(await status(id)).toEqual([])
+    await detach(id)
+    expect(aws.dump()).toBe(before)
+  })
+
+  it("shows others' undeployed edits before they go live", async () => {
+    aws.http.definition.routes.shift()
+    aws.http.definition.routes[0]!.Target = 'integrations/i2'
+    const { err } = await aws.sluice(['attach', id, '--dry-run'])
+    expect(err).toContain('undeployed edits of others go live with stage prod:\n  GET GET /pets goes\n  GET $default changes\n')
+  })
+})

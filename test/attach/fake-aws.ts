@@ -1,0 +1,131 @@
+import { APIGatewayClient } from '@aws-sdk/client-api-gateway'
+import { ApiGatewayV2Client } from '@aws-sdk/client-apigatewayv2'
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { LambdaClient } from '@aws-sdk/client-lambda'
+import { type Said, type Situation, sluice } from '../cli/command-line'
+import { FakeHttp } from './fake-http'
+import { FakeRest } from './fake-rest'
+import { failure, type Input } from './fake-service'
+
+export const FUNCTION = 'arn:aws:lambda:us-east-1:123456789012:function:sluice-authorizer'
+const TABLE = 'sluice-config'
+
+/** What happens to a call: `before` may throw instead of it, `after` may throw whatever it did. */
+interface Hooks {
+  before?(name: string, input: Input): void
+  after?(name: string, input: Input): void
+}
+
+/**
+ * An account in memory: API Gateway's control plane for REST and HTTP APIs, a function with its policy, a config table and a stack. It stands in
+ * for the SDK's clients, so what it gets is what AWS would.
+ */
+export class FakeAws {
+  readonly rest = new FakeRest()
+  readonly http = new FakeHttp()
+  readonly statements = new Map<string, string>()
+  readonly table = new Map<string, Record<string, { S: string }>>()
+  /** Stack outputs. */
+  outputs: Record<string, string> = { AuthorizerFunctionArn: FUNCTION }
+  environment: Record<string, string> = { SLUICE_CONFIG_TABLE: TABLE }
+  /** Names of all calls so far. */
+  calls: string[] = []
+  hooks: Hooks = {}
+
+  constructor() {
+    const wire = (client: { prototype: { send: unknown } }, handle: (name: string, input: Input) => unknown) =>
+      jest
+        .spyOn(client.prototype as { send: (command: never) => Promise<unknown> }, 'send')
+        .mockImplementation(async (command: { readonly input: Input; readonly constructor: { readonly name: string } }) => {
+          const name = command.constructor.name.replace(/Command$/, '')
+          this.hooks.before?.(name, command.input)
+          this.calls.push(name)
+          try {
+            return structuredClone(handle(name, structuredClone(command.input)))
+          } finally {
+            this.hooks.after?.(name, command.input)
+          }
+        })
+    wire(APIGatewayClient, (name, input) => this.rest.handle(name, input))
+    wire(ApiGatewayV2Client, (name, input) => this.http.handle(name, input))
+    wire(LambdaClient, (name, input) => this.lambda(name, input))
+    wire(DynamoDBClient, (name, input) => this.dynamoDb(name, input))
+    wire(CloudFormationClient, () => ({
+      Stacks: [
+        { StackName: 'Sluice', Outputs: Object.entries(this.outputs).map(([OutputKey, OutputValue]) => ({ OutputKey, OutputValue })) },
+      ],
+    }))
+  }
+
+  /** Runs a command line against this account. */
+  sluice(args: readonly string[], situation: Situation = {}): Promise<Said> {
+    return sluice([...args, '--region', 'us-east-1', '--table', TABLE], situation)
+  }
+
+  /** Everything that somebody else owns: both kinds of APIs with what their stages serve, and who may call the function. */
+  dump(): string {
+    return JSON.stringify({ rest: this.rest.dump(), http: this.http.dump(), statements: [...this.statements] }, undefined, 1)
+  }
+
+  /** What a request to a stage meets. */
+  meets(api: 'rest' | 'http', stage: string, key: string): 'the backend' | 'Sluice' | 'another authorizer' | 'an error' {
+    const { authorizerId, uri, type } = this[api].served(stage, key)
+    if (type === 'NONE') return 'the backend'
+    if (!uri?.includes(FUNCTION)) return 'another authorizer'
+    const sources = [...this.statements.values()]
+    return sources.some((source) => source.endsWith(`:${this[api].id}/authorizers/${authorizerId}`)) ? 'Sluice' : 'an error'
+  }
+
+  private lambda(name: string, input: Input): unknown {
+    const id = String(input.StatementId)
+    if (!String(input.FunctionName).endsWith('sluice-authorizer')) throw failure('ResourceNotFoundException', 404, 'Function not found')
+    switch (name) {
+      case 'GetFunctionConfiguration':
+        return {
+          FunctionArn: FUNCTION.replace('sluice-authorizer', String(input.FunctionName).split(':').at(-1)!),
+          Environment: { Variables: this.environment },
+        }
+      case 'GetPolicy':
+        if (this.statements.size === 0) throw failure('ResourceNotFoundException', 404, 'The resource you requested does not exist.')
+        return { Policy: JSON.stringify({ Statement: [...this.statements.keys()].map((Sid) => ({ Sid })) }) }
+      case 'AddPermission':
+        if (this.statements.has(id)) throw failure('ResourceConflictException', 409, 'The statement id provided already exists')
+        this.statements.set(id, String(input.SourceArn))
+        return {}
+      case 'RemovePermission':
+        if (!this.statements.delete(id)) throw failure('ResourceNotFoundException', 404, 'Statement not found')
+        return {}
+      default:
+        throw new Error(`no ${name} here`)
+    }
+  }
+
+  private dynamoDb(name: string, input: Input): unknown {
+    if (input.TableName !== TABLE) throw failure('ResourceNotFoundException', 400, 'Requested resource not found')
+    const keyOf = (key: never) => `${(key as { pk: { S: string } }).pk.S} ${(key as { sk: { S: string } }).sk.S}`
+    switch (name) {
+      case 'PutItem':
+        if (input.ConditionExpression === 'attribute_not_exists(pk)' && this.table.has(keyOf(input.Item as never))) {
+          throw failure('ConditionalCheckFailedException', 400, 'The conditional request failed')
+        }
+        this.table.set(keyOf(input.Item as never), input.Item as never)
+        return {}
+      case 'DeleteItem':
+        this.table.delete(keyOf(input.Key as never))
+        return {}
+      case 'Query': {
+        const { ':pk': pk } = input.ExpressionAttributeValues as Record<string, { S: string }>
+        const found = [...this.table.values()].filter((item) => item.pk!.S === pk!.S)
+        const start = input.ExclusiveStartKey
+          ? found.findIndex((item) => keyOf(item as never) === keyOf(input.ExclusiveStartKey as never)) + 1
+          : 0
+        const Items = found.slice(start, start + 2)
+        const last = Items.at(-1)
+        return { Items, LastEvaluatedKey: start + 2 < found.length && last ? { pk: last.pk, sk: last.sk } : undefined }
+      }
+      default:
+        throw new Error(`no ${name} here`)
+    }
+  }
+}

@@ -1,0 +1,191 @@
+import { failure, type Input, notFound, page, type Served } from './fake-service'
+
+interface Route {
+  RouteId: string
+  RouteKey: string
+  Target: string
+  AuthorizationType: string
+  AuthorizerId?: string
+  AuthorizationScopes?: string[]
+}
+
+interface Authorizer {
+  AuthorizerId: string
+  Name: string
+  AuthorizerType: string
+  AuthorizerUri?: string
+  AuthorizerResultTtlInSeconds?: number
+  IdentitySource?: string[]
+  [more: string]: unknown
+}
+
+interface Integration {
+  IntegrationId: string
+  ResponseParameters?: Record<string, Record<string, string>>
+}
+
+interface Definition {
+  routes: Route[]
+  authorizers: Authorizer[]
+  integrations: Integration[]
+}
+
+interface Stage {
+  StageName: string
+  AutoDeploy: boolean
+  DeploymentId?: string
+}
+
+/** One HTTP API of somebody else. Stages that deploy themselves always serve what the API says. */
+export class FakeHttp {
+  readonly id = 'httpapi001'
+  protocol = 'HTTP'
+  definition: Definition = {
+    routes: [
+      { RouteId: 'r1', RouteKey: 'GET /pets', Target: 'integrations/i1', AuthorizationType: 'NONE' },
+      { RouteId: 'r2', RouteKey: '$default', Target: 'integrations/i1', AuthorizationType: 'NONE' },
+      { RouteId: 'r3', RouteKey: 'OPTIONS /pets', Target: 'integrations/i2', AuthorizationType: 'NONE' },
+      {
+        RouteId: 'r4',
+        RouteKey: 'GET /users',
+        Target: 'integrations/i2',
+        AuthorizationType: 'JWT',
+        AuthorizerId: 'jwt',
+        AuthorizationScopes: ['read', 'write'],
+      },
+      { RouteId: 'r5', RouteKey: 'GET /admin', Target: 'integrations/i2', AuthorizationType: 'AWS_IAM' },
+    ],
+    authorizers: [{ AuthorizerId: 'jwt', Name: 'users', AuthorizerType: 'JWT' }],
+    integrations: [{ IntegrationId: 'i1', ResponseParameters: { 200: { 'append:header.X-Zoo': 'yes' } } }, { IntegrationId: 'i2' }],
+  }
+  stages: Stage[] = []
+  deployments: { DeploymentId: string; Description?: string; CreatedDate: Date; frozen: Definition }[] = []
+  private count = 0
+  private now = Date.parse('2026-01-01T00:00:00Z')
+
+  constructor() {
+    this.stages.push({ StageName: 'prod', AutoDeploy: false, DeploymentId: this.deploy() })
+  }
+
+  deploy(Description?: string): string {
+    this.now += 5000
+    const DeploymentId = `d${++this.count}`
+    this.deployments.push({ DeploymentId, Description, CreatedDate: new Date(this.now), frozen: structuredClone(this.definition) })
+    return DeploymentId
+  }
+
+  private definitionOf(stageName: unknown): Definition {
+    const stage = this.stages.find(({ StageName }) => StageName === stageName)
+    if (!stage) throw notFound('Stage')
+    return stage.AutoDeploy ? this.definition : this.deployments.find(({ DeploymentId }) => DeploymentId === stage.DeploymentId)!.frozen
+  }
+
+  route(key: string): Route {
+    return this.definition.routes.find(({ RouteKey }) => RouteKey === key)!
+  }
+
+  served(stageName: string, key: string): Served {
+    const { routes, authorizers } = this.definitionOf(stageName)
+    const { AuthorizationType: type, AuthorizerId: authorizerId } = routes.find(({ RouteKey }) => RouteKey === key)!
+    return { type, authorizerId, uri: authorizers.find(({ AuthorizerId }) => AuthorizerId === authorizerId)?.AuthorizerUri }
+  }
+
+  dump(): unknown {
+    return { ...this.definition, stages: this.stages, deployments: this.deployments.map(({ DeploymentId }) => DeploymentId) }
+  }
+
+  handle(name: string, input: Input): unknown {
+    if (input.ApiId !== this.id) throw notFound('API')
+    const { routes, authorizers, integrations } = this.definition
+    const list = (all: readonly unknown[]) => {
+      const { items, next } = page(all, input.NextToken)
+      return { Items: items, NextToken: next }
+    }
+    switch (name) {
+      case 'GetApi':
+        return { ApiId: this.id, Name: 'zoo', ProtocolType: this.protocol }
+      case 'GetRoutes':
+        return list(routes)
+      case 'GetAuthorizers':
+        return list(authorizers)
+      case 'GetStages':
+        return list(this.stages)
+      case 'GetIntegrations':
+        return list(integrations)
+      case 'GetDeployments':
+        return list(this.deployments.map(({ frozen: _, ...one }) => one))
+      case 'ExportApi': {
+        const shown = input.StageName === undefined ? this.definition : this.definitionOf(input.StageName)
+        const paths = Object.fromEntries(shown.routes.map(({ RouteKey, ...route }) => [RouteKey, { get: route }]))
+        return { body: new TextEncoder().encode(JSON.stringify({ paths })) }
+      }
+      case 'CreateAuthorizer': {
+        const { ApiId: _, ...fields } = input
+        if (authorizers.some(({ Name }) => Name === fields.Name))
+          throw failure('BadRequestException', 400, 'Authorizer name must be unique')
+        const made = { ...fields, AuthorizerId: `a${++this.count}` } as unknown as Authorizer
+        authorizers.push(made)
+        return made
+      }
+      case 'UpdateAuthorizer': {
+        const { ApiId: _, ...fields } = input
+        return Object.assign(find(authorizers, 'AuthorizerId', input), fields)
+      }
+      case 'DeleteAuthorizer': {
+        const one = find(authorizers, 'AuthorizerId', input)
+        if (routes.some(({ AuthorizerId }) => AuthorizerId === input.AuthorizerId)) throw failure('ConflictException', 409, 'in use')
+        authorizers.splice(authorizers.indexOf(one), 1)
+        return {}
+      }
+      case 'UpdateRoute':
+        return this.updateRoute(find(routes, 'RouteId', input), input)
+      case 'UpdateIntegration': {
+        const one = find(integrations, 'IntegrationId', input)
+        const merged = { ...one.ResponseParameters, ...(input.ResponseParameters as Integration['ResponseParameters']) }
+        const kept = Object.entries(merged).filter(([, values]) => Object.keys(values).length > 0)
+        if (kept.length > 0) one.ResponseParameters = Object.fromEntries(kept)
+        else delete one.ResponseParameters
+        return one
+      }
+      case 'CreateDeployment': {
+        if (input.StageName !== undefined) throw new Error('the stage is moved by UpdateStage')
+        return { DeploymentId: this.deploy(input.Description as string | undefined) }
+      }
+      case 'UpdateStage': {
+        const stage = find(this.stages, 'StageName', input)
+        if (stage.AutoDeploy) throw failure('BadRequestException', 400, 'Deployment ID cannot be set on a stage that deploys itself')
+        find(this.deployments, 'DeploymentId', input)
+        stage.DeploymentId = String(input.DeploymentId)
+        return stage
+      }
+      case 'DeleteDeployment': {
+        const one = find(this.deployments, 'DeploymentId', input)
+        if (this.stages.some(({ DeploymentId }) => DeploymentId === input.DeploymentId)) throw failure('ConflictException', 409, 'in use')
+        this.deployments.splice(this.deployments.indexOf(one), 1)
+        return {}
+      }
+      default:
+        throw new Error(`no ${name} here`)
+    }
+  }
+
+  private updateRoute(route: Route, { AuthorizationType, AuthorizerId, AuthorizationScopes }: Input): Route {
+    const type = String(AuthorizationType ?? route.AuthorizationType)
+    const wantsId = type === 'CUSTOM' || type === 'JWT'
+    if (AuthorizerId && !this.definition.authorizers.some((one) => one.AuthorizerId === AuthorizerId)) throw notFound('Authorizer')
+    const scopes = (AuthorizationScopes as string[] | undefined) ?? route.AuthorizationScopes ?? []
+    if (type !== 'JWT' && scopes.length > 0) throw failure('BadRequestException', 400, 'Scopes are for JWT authorizers')
+    route.AuthorizationType = type
+    if (wantsId && AuthorizerId) route.AuthorizerId = String(AuthorizerId)
+    else if (!wantsId) delete route.AuthorizerId
+    if (scopes.length > 0) route.AuthorizationScopes = scopes
+    else delete route.AuthorizationScopes
+    return route
+  }
+}
+
+function find<T>(all: T[], field: keyof T & string, input: Input): T {
+  const one = all.find((candidate) => candidate[field] === input[field])
+  if (!one) throw notFound(field)
+  return one
+}

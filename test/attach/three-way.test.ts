@@ -1,0 +1,65 @@
+import fc from 'fast-check'
+import type { GatewayResponse } from '../../cli/attach/api-state'
+import { isSameMappings, isSameResponse, mergeOver, takeBackMappings, takeBackResponse } from '../../cli/attach/three-way'
+import { over, withHeaders } from '../../cli/attach/wanted'
+
+const names = fc.constantFrom(
+  ...['Retry-After', 'retry-after', 'RateLimit', 'X-Zoo', 'Access-Control-Allow-Origin'].map((name) => `gatewayresponse.header.${name}`),
+)
+const values = fc.constantFrom("'a'", "'b'", 'context.authorizer.retryAfter')
+const responses = fc.record({
+  isDefault: fc.boolean(),
+  statusCode: fc.constantFrom('403', '401', '429'),
+  parameters: fc.dictionary(names, values),
+  templates: fc.dictionary(fc.constantFrom('application/json', 'text/xml'), values),
+})
+const mappings = fc.dictionary(
+  fc.constantFrom('200', '404', '500'),
+  fc.dictionary(fc.constantFrom('overwrite:header.RateLimit', 'overwrite:header.ratelimit', 'append:header.X-Zoo'), values, { minKeys: 1 }),
+)
+
+describe('a change that is taken back', () => {
+  it('leaves a gateway response as it was, whatever it was', () => {
+    fc.assert(
+      fc.property(responses, (before) => {
+        const { result, changed } = takeBackResponse(before, over(before), over(before))
+        expect(result).toEqual(before)
+        expect(changed).toEqual([])
+      }),
+    )
+  })
+
+  it('changes nothing when it never was made', () => {
+    fc.assert(
+      fc.property(responses, (before) => {
+        expect(isSameResponse(takeBackResponse(before, over(before), before).result, before)).toBe(true)
+      }),
+    )
+  })
+
+  it('keeps every header that somebody else set since, and loses none that is not its own', () => {
+    fc.assert(
+      fc.property(responses, responses, (before, theirs) => {
+        const now: GatewayResponse = {
+          ...over(before),
+          isDefault: false,
+          parameters: mergeOver(over(before).parameters, theirs.parameters),
+        }
+        const { result } = takeBackResponse(before, over(before), now)
+        for (const [name, value] of Object.entries(theirs.parameters)) {
+          if (over(before).parameters[name] !== value) expect(result.parameters[name]).toBe(now.parameters[name])
+        }
+      }),
+    )
+  })
+
+  it('leaves the mappings of an integration as they were, whatever they were', () => {
+    fc.assert(
+      fc.property(mappings, (before) => {
+        const after = withHeaders(before, ['200', '404'])
+        expect(takeBackMappings(before, after, after)).toEqual({ result: before, changed: [] })
+        expect(isSameMappings(takeBackMappings(before, after, before).result, before)).toBe(true)
+      }),
+    )
+  })
+})
