@@ -43,6 +43,10 @@ export class SluiceStack extends Stack {
       description: 'until it says 429',
       value: `for i in $(seq 25); do curl -s -o /dev/null -w '%{http_code} ' ${api.url}hello; done; curl -i ${api.url}hello`,
     })
+    new CfnOutput(this, 'AuthorizerFunctionArn', {
+      value: limiter.handler.functionArn,
+      description: 'what `sluice attach` puts before other APIs',
+    })
     new CfnOutput(this, 'StateTableName', { value: limiter.stateTable.tableName })
     new CfnOutput(this, 'ConfigTableName', { value: limiter.configTable.tableName })
     acknowledge(this)

@@ -46,7 +46,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
   it('are known by other credentials, each by one client', async () => {
     expect(await at.json(['clients', 'create', 'gate', '--tier', 'pro', '--api-gateway-key', 'a1b2'])).toEqual({ id: 'gate', tier: 'pro' })
     await at.json(['clients', 'create', 'gate', '--another-key', '--user', '42'])
-    await at.json(['clients', 'create', 'gate', '--another-key', '--certificate', 'AB:'.repeat(31) + 'CD'])
+    await at.json(['clients', 'create', 'gate', '--another-key', '--certificate', `${'AB:'.repeat(31)}CD`])
     expect(await credentials('gate')).toEqual(['api-gateway-key:a1b2', `client-certificate:${'ab'.repeat(31)}cd`, 'user:42'])
     const again = await at.sluice(['clients', 'create', 'other', '--tier', 'pro', '--api-gateway-key', 'a1b2'])
     expect(again).toEqual({ code: 1, out: '', err: 'another client is known by this api-gateway-key already\n' })
