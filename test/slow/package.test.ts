@@ -36,6 +36,8 @@ const DEPENDENCIES = [
   'valibot',
   'yaml',
   '@aws-sdk/client-dynamodb',
+  'aws-cdk-lib',
+  'constructs',
 ]
 
 const EXPORTED = [
