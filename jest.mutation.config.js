@@ -1,4 +1,11 @@
 const everyday = require('./jest.config.js')
 
-/** The tests of the pure folders, whose code Stryker changes. @type {import('jest').Config} */
-module.exports = { ...everyday, roots: ['<rootDir>/test/algorithms', '<rootDir>/test/policies'] }
+/**
+ * The tests of the pure folders, whose code Stryker changes; laws with fewer examples than every day, since they are tried a thousand times over.
+ * @type {import('jest').Config}
+ */
+module.exports = {
+  ...everyday,
+  roots: ['<rootDir>/test/algorithms', '<rootDir>/test/policies'],
+  setupFiles: ['<rootDir>/jest.mutation.setup.js'],
+}
