@@ -1,4 +1,5 @@
 import type { Clock, EpochMs } from './clock'
+import type { Check, Checker } from './delegate/check'
 import { addressKey, addressOf } from './identity/client-ip'
 import { type Directory, identify } from './identity/identify'
 import type { Sources } from './identity/sources'
@@ -7,7 +8,7 @@ import { subjectKey } from './limiter/subject-key'
 import { routeOf } from './policies/policy-set'
 import type { Settings } from './policies/settings'
 import { ANONYMOUS } from './policies/tiers'
-import { type AuthorizerAnswer, toAnswer } from './responses/answers'
+import { type AuthorizerAnswer, type Grant, toAnswer } from './responses/answers'
 import { type Outcome, toContext } from './responses/context'
 import { fromEvent, type GatewayRequest } from './responses/request'
 import { type Asking, subjectOf } from './subjects'
@@ -30,6 +31,8 @@ export interface AuthorizerParts {
   readonly allowUndecided: boolean
   /** Whether requests over the limit pass on HTTP APIs, for the backend to answer 429. @default false */
   readonly backendAnswers?: boolean
+  /** Who is asked before anything is counted, and without whose yes nothing passes. @default nobody */
+  readonly delegate?: Checker
 }
 
 type Authorizer = (event: unknown) => Promise<AuthorizerAnswer>
@@ -37,28 +40,55 @@ type Authorizer = (event: unknown) => Promise<AuthorizerAnswer>
 /**
  * Makes the authorizer: any event in, an answer out. The only error that it throws is the one by which REST and WebSocket APIs answer 401.
  *
- * Order: blocked addresses, who is asking, blocked clients, and then one decision over the global, the route's and the tier's policies.
+ * Order: blocked addresses, the delegate, who is asking, blocked clients, and then one decision over the global, the route's and the tier's policies.
  */
 export function makeAuthorizer(parts: AuthorizerParts): Authorizer {
   return async (event) => {
     const now = parts.clock()
     const request = fromEvent(event)
     if (!request) return answer(parts, undefined, { reason: 'malformed', now })
-    if (request.preflight) return answer(parts, request, { reason: 'uncounted', now })
-    return answer(parts, request, await outcomeOrFallback(request, parts, now))
+    const check = checkOnce(event, request, parts)
+    const outcome: Outcome = request.preflight ? { reason: 'uncounted', now } : await outcomeOrFallback(request, parts, now, check)
+    if (outcome.reason === 'blocked') return answer(parts, request, outcome)
+    const checked = await check() // whatever came of the rest: nothing passes unchecked
+    if (checked.kind !== 'granted') return answer(parts, request, { reason: refusalOf(checked), now })
+    return answer(parts, request, outcome, checked.grant)
   }
 }
 
-async function outcomeOrFallback(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs): Promise<Outcome> {
+type CheckOnce = () => Promise<Check>
+
+const NO_DELEGATE: Check = { kind: 'granted', grant: { context: {} } }
+
+/** Asks the delegate when first called, and gives the same answer from then on. */
+function checkOnce(event: unknown, request: GatewayRequest, { delegate, log }: AuthorizerParts): CheckOnce {
+  let asked: Promise<Check> | undefined
+  const ask = async () => {
+    const check = (await delegate?.check(event, request)) ?? NO_DELEGATE
+    if (check.kind === 'unavailable') log('error', 'the delegate cannot be asked', errorDetails(check.cause))
+    return check
+  }
+  return () => {
+    asked ??= ask()
+    return asked
+  }
+}
+
+/** A REST API's Deny is a 429, so the delegate's denial is a 401 there; of an HTTP API every denial is a 403. */
+function refusalOf({ kind }: Exclude<Check, { readonly kind: 'granted' }>): 'unauthorized' | 'unavailable' {
+  return kind === 'denied' ? 'unauthorized' : 'unavailable'
+}
+
+async function outcomeOrFallback(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs, check: CheckOnce): Promise<Outcome> {
   try {
-    return await outcomeOf(request, parts, now)
+    return await outcomeOf(request, parts, now, check)
   } catch (error) {
     parts.log('error', 'a request could not be decided', errorDetails(error))
     return undecided(parts, now)
   }
 }
 
-async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs): Promise<Outcome> {
+async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs, check: CheckOnce): Promise<Outcome> {
   const configuration = await parts.configuration.current()
   if (!configuration) return undecided(parts, now)
   const { policies: set, access } = configuration
@@ -67,6 +97,8 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
   const ip = addressOf(request, sources.address)
   const ofAddress = access.ofAddress(ip, now)
   if (ofAddress === 'block') return { reason: 'blocked', now }
+  const checked = await check()
+  if (checked.kind !== 'granted') return { reason: refusalOf(checked), now }
 
   const identity = await identify(request, sources.list, parts.clients, now)
   if (identity.kind === 'rejected') return { reason: 'unauthorized', now }
@@ -119,7 +151,12 @@ function undecided({ allowUndecided }: AuthorizerParts, now: EpochMs): Outcome {
   return { reason: allowUndecided ? 'uncounted' : 'unavailable', now }
 }
 
-function answer({ backendAnswers }: AuthorizerParts, request: GatewayRequest | undefined, outcome: Outcome): AuthorizerAnswer {
+function answer(
+  { backendAnswers }: AuthorizerParts,
+  request: GatewayRequest | undefined,
+  outcome: Outcome,
+  grant?: Grant,
+): AuthorizerAnswer {
   const context = toContext(outcome)
-  return toAnswer(request, { allowed: context.allowed, context, principalId: outcome.subject ?? '', backendAnswers })
+  return toAnswer(request, { allowed: context.allowed, context, principalId: outcome.subject ?? '', backendAnswers, grant })
 }

@@ -18,6 +18,14 @@ export interface Config {
   readonly ipv6Prefix: number
   /** Who answers a request over the limit on an HTTP API: the gateway with its 403, or the backend, which is let have the request, with 429. */
   readonly httpDenials: 'gateway' | 'backend'
+  /** Name or ARN of the function that is asked before anything is counted. */
+  readonly delegate: string | undefined
+  /** Time for its answer, in milliseconds. */
+  readonly delegateDeadlineMs: number
+  /** How long its answers are held to, in milliseconds; 0: not at all. */
+  readonly delegateTtlMs: number
+  /** The headers, in lower case, by which its answers differ. */
+  readonly delegateCacheHeaders: readonly string[]
 }
 
 const TABLE_NAME = /^[a-zA-Z0-9_.:/-]{3,1024}$/
@@ -53,6 +61,24 @@ const VARIABLES = {
     wanted: 'one of gateway, backend',
     otherwise: 'gateway',
   },
+  delegate: {
+    name: 'SLUICE_DELEGATE',
+    schema: v.pipe(v.string(), v.regex(/^[\w:$-]{1,256}$/)),
+    wanted: 'the name or ARN of a function',
+    otherwise: null,
+  },
+  delegateDeadlineMs: { name: 'SLUICE_DELEGATE_DEADLINE_MS', ...integer(20, 9000), otherwise: '2000' },
+  delegateTtlMs: { name: 'SLUICE_DELEGATE_TTL_MS', ...integer(0, 3_600_000), otherwise: '0' },
+  delegateCacheHeaders: {
+    name: 'SLUICE_DELEGATE_CACHE_HEADERS',
+    schema: v.pipe(
+      v.string(),
+      v.regex(/^[\w-]{1,64}(,[\w-]{1,64}){0,15}$/),
+      v.transform((names) => names.toLowerCase().split(',')),
+    ),
+    wanted: 'names of 1 to 16 headers with commas between them',
+    otherwise: null,
+  },
 } as const
 
 /**
@@ -70,9 +96,25 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
       issues.push(text === undefined ? `${name} is missing, it must be ${wanted}` : `${name} must be ${wanted}, got ${printed(text)}`)
     return [field, parsed.output]
   })
+  const { delegateCacheHeaders = [], ...others } = Object.fromEntries(values)
+  if (issues.length === 0 && others.delegateTtlMs > 0 && delegateCacheHeaders.length === 0)
+    issues.push(
+      'SLUICE_DELEGATE_CACHE_HEADERS must name the headers by which answers differ where SLUICE_DELEGATE_TTL_MS is not 0, got none',
+    )
   if (issues.length > 0) throw new ConfigError(issues)
-  return Object.fromEntries(values) as Config
+  return { ...others, delegateCacheHeaders }
 }
+
+/** By what this function may call others: its Region, its role's credentials, and the SDK's variable for another Lambda than the Region's own. */
+export const lambdaAccess = () => ({
+  region: process.env.AWS_REGION ?? '',
+  endpoint: process.env.AWS_ENDPOINT_URL_LAMBDA || process.env.AWS_ENDPOINT_URL || undefined,
+  credentials: {
+    accessKeyId: process.env.AWS_ACCESS_KEY_ID ?? '',
+    secretAccessKey: process.env.AWS_SECRET_ACCESS_KEY ?? '',
+    sessionToken: process.env.AWS_SESSION_TOKEN,
+  },
+})
 
 /** The environment of this process. */
 export const config = (): Config => parseConfig(process.env)

@@ -2,7 +2,8 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { NodeHttpHandler } from '@smithy/node-http-handler'
 import { makeAuthorizer } from './authorize'
 import { systemClock } from './clock'
-import { config } from './config'
+import { config, lambdaAccess } from './config'
+import { loadDelegate } from './delegate/load-delegate'
 import { lazyVerifiers } from './identity/load-verifier'
 import { Sources } from './identity/sources'
 import { RateLimiter } from './limiter/rate-limiter'
@@ -13,7 +14,9 @@ import { Plans } from './tiers/plans'
 import { PolicySets } from './tiers/policy-sets'
 
 /** The only place that puts the parts together. Clients are made once, and live as long as the instance. */
-const { stateTable, configTable, endpoint, configTtlMs, negativeTtlMs, deadlineMs, onStoreError, ipv6Prefix, httpDenials } = config()
+const { stateTable, configTable, endpoint, configTtlMs, negativeTtlMs, deadlineMs, onStoreError, ipv6Prefix, httpDenials, ...rest } =
+  config()
+const { delegate, delegateDeadlineMs, delegateTtlMs: ttlMs, delegateCacheHeaders: cacheHeaders } = rest
 
 const client = new DynamoDBClient({
   endpoint,
@@ -21,6 +24,8 @@ const client = new DynamoDBClient({
   requestHandler: new NodeHttpHandler({ connectionTimeout: 1000, httpsAgent: { keepAlive: true, maxSockets: 50 } }),
 })
 const reading = { client, tableName: configTable, clock: systemClock, log: jsonLog, deadlineMs: 2000 }
+
+const asking = { deadlineMs: delegateDeadlineMs, ttlMs, cacheHeaders, clock: systemClock }
 
 /** Lambda's entry point. */
 export const handler = makeAuthorizer({
@@ -34,4 +39,5 @@ export const handler = makeAuthorizer({
   ipv6Prefix,
   allowUndecided: onStoreError !== 'deny',
   backendAnswers: httpDenials === 'backend',
+  delegate: delegate === undefined ? undefined : loadDelegate().lambdaDelegate({ ...asking, ...lambdaAccess(), functionName: delegate }),
 })

@@ -6,7 +6,8 @@ const ROOT = join(__dirname, '..')
 const STAND_INS = join(__dirname, 'authorizer-bundle')
 
 /**
- * How lambda/handler.ts becomes the file that Lambda loads, and the verifier of JWTs the one that this loads when there is a token to verify.
+ * How lambda/handler.ts becomes the file that Lambda loads, and the verifier of JWTs the one that this loads when there is a token to verify,
+ * and the delegate's client the one that it loads where a delegate is configured.
  * Deployment and the local gateway both build with these options.
  *
  * CommonJS, because it loads a little sooner than an ES module; for Node 20, because that is the oldest that runs the local gateway, and a
@@ -18,6 +19,7 @@ export const authorizerBundleOptions = {
   entryPoints: {
     index: join(ROOT, 'lambda', 'handler.ts'),
     'jwt-verifier': join(ROOT, 'lambda', 'identity', 'jwt-verifier.ts'), // the name by which load-verifier.ts looks for it
+    'lambda-delegate': join(ROOT, 'lambda', 'delegate', 'lambda-delegate.ts'), // and load-delegate.ts
   },
   absWorkingDir: ROOT,
   bundle: true,
@@ -38,8 +40,8 @@ export const authorizerBundleOptions = {
 } satisfies BuildOptions
 
 /**
- * Builds the bundle in a folder: `index.js`, to be loaded as `index.handler`, and `jwt-verifier.js`, to stay beside it. Returns the first. Takes
- * two tenths of a second.
+ * Builds the bundle in a folder: `index.js`, to be loaded as `index.handler`, and `jwt-verifier.js` and `lambda-delegate.js`, to stay beside it. Returns the
+ * first. Takes two tenths of a second.
  */
 export function buildAuthorizerBundle(outdir: string): string {
   bundle({ ...authorizerBundleOptions, outdir })

@@ -16,6 +16,10 @@ describe('the environment', () => {
       ipv6Prefix: 56,
       negativeTtlMs: 30_000,
       httpDenials: 'gateway',
+      delegate: undefined,
+      delegateDeadlineMs: 2000,
+      delegateTtlMs: 0,
+      delegateCacheHeaders: [],
     })
   })
 
@@ -31,6 +35,10 @@ describe('the environment', () => {
         SLUICE_IPV6_PREFIX: '64',
         SLUICE_NEGATIVE_TTL_MS: '7000',
         SLUICE_HTTP_DENIALS: 'backend',
+        SLUICE_DELEGATE: 'arn:aws:lambda:eu-west-1:123456789012:function:check-tokens:live',
+        SLUICE_DELEGATE_DEADLINE_MS: '500',
+        SLUICE_DELEGATE_TTL_MS: '300000',
+        SLUICE_DELEGATE_CACHE_HEADERS: 'Authorization,x-tenant',
         HOME: '/nowhere',
       }),
     ).toEqual({
@@ -43,6 +51,10 @@ describe('the environment', () => {
       ipv6Prefix: 64,
       negativeTtlMs: 7000,
       httpDenials: 'backend',
+      delegate: 'arn:aws:lambda:eu-west-1:123456789012:function:check-tokens:live',
+      delegateDeadlineMs: 500,
+      delegateTtlMs: 300_000,
+      delegateCacheHeaders: ['authorization', 'x-tenant'],
     })
   })
 
@@ -74,6 +86,19 @@ describe('the environment', () => {
     ['SLUICE_ON_STORE_ERROR', 'Deny', 'SLUICE_ON_STORE_ERROR must be one of local, allow, deny, got "Deny"'],
     ['SLUICE_IPV6_PREFIX', '129', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "129"'],
     ['SLUICE_HTTP_DENIALS', '429', 'SLUICE_HTTP_DENIALS must be one of gateway, backend, got "429"'],
+    ['SLUICE_DELEGATE', 'a b', 'SLUICE_DELEGATE must be the name or ARN of a function, got "a b"'],
+    ['SLUICE_DELEGATE_DEADLINE_MS', '9001', 'SLUICE_DELEGATE_DEADLINE_MS must be an integer from 20 to 9000, got "9001"'],
+    ['SLUICE_DELEGATE_TTL_MS', '3600001', 'SLUICE_DELEGATE_TTL_MS must be an integer from 0 to 3600000, got "3600001"'],
+    [
+      'SLUICE_DELEGATE_TTL_MS',
+      '1',
+      'SLUICE_DELEGATE_CACHE_HEADERS must name the headers by which answers differ where SLUICE_DELEGATE_TTL_MS is not 0, got none',
+    ],
+    [
+      'SLUICE_DELEGATE_CACHE_HEADERS',
+      'a, b',
+      'SLUICE_DELEGATE_CACHE_HEADERS must be names of 1 to 16 headers with commas between them, got "a, b"',
+    ],
     ['SLUICE_IPV6_PREFIX', '/56', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "/56"'],
   ])('%s=%j is wrong, and it says so', (name, value, sentence) => {
     expect(issuesIn({ [name]: value })).toEqual([sentence])

@@ -8,6 +8,20 @@ export interface Ruling {
   readonly principalId: string
   /** Lets a request over the limit pass on an HTTP API, for the backend to answer 429. @default false */
   readonly backendAnswers?: boolean
+  /** What another authorizer has granted. @default there is none */
+  readonly grant?: Grant
+}
+
+/** What an authorizer that was asked before Sluice says beside yes. */
+export interface Grant {
+  /** For backends; where Sluice says something under the same key, that is what they get. */
+  readonly context: Readonly<Record<string, string | number | boolean>>
+  /** @default Sluice's */
+  readonly principalId?: string
+  /** The API key by which a usage plan counts; REST APIs only. */
+  readonly usageIdentifierKey?: string
+  /** Handed on as it is for an allowed request of a REST or WebSocket API. @default Sluice's, which allows the one method */
+  readonly policyDocument?: { readonly Version?: string; readonly Statement: readonly object[] }
 }
 
 /** For REST and WebSocket APIs: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
@@ -18,6 +32,7 @@ export interface PolicyAnswer {
     readonly Statement: readonly [{ readonly Action: 'execute-api:Invoke'; readonly Effect: 'Allow' | 'Deny'; readonly Resource: string }]
   }
   readonly context: AuthorizerContext
+  readonly usageIdentifierKey?: string
 }
 
 /** For HTTP APIs with payload 2.0: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html */
@@ -33,17 +48,19 @@ export type AuthorizerAnswer = PolicyAnswer | SimpleAnswer
  * credentials are thrown, which is how REST and WebSocket APIs are told to answer 401.
  */
 export function toAnswer(request: GatewayRequest | undefined, ruling: Ruling): AuthorizerAnswer {
-  const { allowed, context, principalId, backendAnswers = false } = ruling
+  const { allowed, principalId, backendAnswers = false, grant } = ruling
+  const context = { ...grant?.context, ...ruling.context }
   const isAuthorized = allowed && request !== undefined
   if (request?.api === 'http') return { isAuthorized: isAuthorized || (backendAnswers && context.rateLimited), context }
   if (context.reason === 'unauthorized') unauthorized()
   return {
-    principalId: plain(principalId) || 'unknown',
-    policyDocument: {
+    principalId: grant?.principalId ?? (plain(principalId) || 'unknown'),
+    policyDocument: (isAuthorized && (grant?.policyDocument as PolicyAnswer['policyDocument'])) || {
       Version: '2012-10-17',
       Statement: [{ Action: 'execute-api:Invoke', Effect: isAuthorized ? 'Allow' : 'Deny', Resource: resourceOf(request?.methodArn) }],
     },
     context,
+    ...(grant?.usageIdentifierKey !== undefined && { usageIdentifierKey: grant.usageIdentifierKey }),
   }
 }
 

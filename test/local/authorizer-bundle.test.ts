@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { authorizerBundleOptions, buildAuthorizerBundle, bundle } from '../../lib/authorizer-bundle'
 import { keyServer, pair, token } from '../identity/issuer'
+import restRequest from '../responses/events/rest-request.json'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -48,6 +49,35 @@ describe('the verifier of JWTs', () => {
       kind: 'unavailable',
       cause: expect.objectContaining({ code: 'MODULE_NOT_FOUND' }),
     })
+  })
+})
+
+describe("the delegate's client", () => {
+  test('is a file of at most 10 KB beside the authorizer', () => {
+    expect(statSync(join(dirname(buildAuthorizerBundle(folder)), 'lambda-delegate.js')).size).toBeLessThanOrEqual(10_000)
+  })
+
+  test('is loaded by the authorizer where one is configured, which asks it with the credentials of the environment', async () => {
+    const file = buildAuthorizerBundle(folder)
+    const asked: string[] = []
+    const server = createServer((request, response) => {
+      asked.push(`${request.url} ${request.headers['x-amz-security-token']}`)
+      response.setHeader('X-Amz-Function-Error', 'Unhandled').end('{"errorMessage":"Unauthorized"}')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const script = `require(process.argv[1]).handler(JSON.parse(process.argv[2])).then(console.log, ({ message }) => console.log(message)).then(() => process.exit())`
+    const env = {
+      ...CREDENTIALS,
+      SLUICE_STATE_TABLE: 'state',
+      SLUICE_CONFIG_TABLE: 'config',
+      SLUICE_DYNAMODB_ENDPOINT: 'http://127.0.0.1:1',
+      SLUICE_DELEGATE: 'check-tokens',
+      AWS_ENDPOINT_URL_LAMBDA: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    }
+    const answered = await output(['-e', script, file, JSON.stringify(restRequest)], env)
+    server.close()
+    expect(asked).toEqual(['/2015-03-31/functions/check-tokens/invocations session'])
+    expect(answered.split('\n').at(-1)).toBe('Unauthorized')
   })
 })
 

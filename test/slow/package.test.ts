@@ -16,7 +16,7 @@ const SHIPPED = [
   /^(bin\/sluice|dist\/cli\/((attach|commands)\/)?[a-z-]+)\.js$/,
   /^dist\/backend\/[a-z-]+\.(js|d\.ts)$/,
   /^dist\/lib\/((protect|seed)\/)?[a-z-]+\.(js|d\.ts)$/,
-  /^dist\/(authorizer|seed)\/(index|jwt-verifier)\.js$/,
+  /^dist\/(authorizer|seed)\/(index|jwt-verifier|lambda-delegate)\.js$/,
 ]
 /** What only a clone can run. */
 const NOT_SHIPPED = [/authorizer-bundle/, /seed-bundle/, /write-reference/]
