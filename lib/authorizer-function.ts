@@ -1,11 +1,12 @@
 import { Duration, RemovalPolicy } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2'
-import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
-import { Architecture, type FunctionOptions, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
+import { Grant, ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { Architecture, type FunctionOptions, type IFunction, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import { type ILogGroup, LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { parseConfig } from '../lambda/config'
+import { ConfigError } from '../lambda/errors'
 import { bundledCode } from './bundled-code'
 
 export interface AuthorizerFunctionOptions {
@@ -74,6 +75,28 @@ export interface AuthorizerFunctionOptions {
    */
   readonly denials?: 'gateway-403' | 'backend-429'
   /**
+   * The authorizer that the API had before: its function is asked first, with the event as it came, and without its yes nothing passes or is counted. Its policy,
+   * principal and context are handed on; see docs/deploy.md.
+   * @default nobody is asked
+   */
+  readonly delegate?: IFunction
+  /**
+   * Time for the delegate's answer, 20 ms to 9 s; a request that it does not answer in time is denied.
+   * @default Duration.seconds(2)
+   */
+  readonly delegateDeadline?: Duration
+  /**
+   * How long an answer of the delegate is held to, up to an hour, for requests with the same `delegateCacheHeaders` to the same stage: what its own result cache in
+   * API Gateway did.
+   * @default Duration.seconds(0), it is asked about each request
+   */
+  readonly delegateCacheTtl?: Duration
+  /**
+   * The headers by which the delegate's answers differ, such as `Authorization`: its identity sources. A request without one of them is always asked about.
+   * @default none, which goes with no caching only
+   */
+  readonly delegateCacheHeaders?: readonly string[]
+  /**
    * Anything else that a function can be told, as an escape hatch: it wins over all of the above.
    * @default nothing
    */
@@ -87,14 +110,15 @@ export interface AuthorizerFunctionProps extends AuthorizerFunctionOptions {
   readonly configTable: ITableV2
 }
 
-/** The function that decides every request. It may change single items of the state table, read the config table, write its log, and nothing else. */
+/** The function that decides every request. It may change single items of the state table, read the config table, write its log, call the delegate if there is one, and nothing else. */
 export class AuthorizerFunction extends Construct {
   readonly handler: LambdaFunction
   readonly logGroup: ILogGroup
 
   constructor(scope: Construct, id: string, props: AuthorizerFunctionProps) {
     super(scope, id)
-    const { stateTable, configTable, vpc, functionOptions } = props
+    const { stateTable, configTable, vpc, delegate, functionOptions } = props
+    if (!delegate) refuseWithoutDelegate(props)
     this.logGroup = props.logGroup ?? logGroupFor(this, props)
     const environment = { ...environmentOf(props), ...functionOptions?.environment }
     parseConfig({ ...environment, ...NAMES_FOR_A_CHECK }) // so that a mistake fails the synth, and not the first request
@@ -119,7 +143,15 @@ export class AuthorizerFunction extends Construct {
     configTable.grant(this.handler, 'dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query')
     stateTable.encryptionKey?.grantEncryptDecrypt(this.handler)
     configTable.encryptionKey?.grantDecrypt(this.handler)
+    // Not `grantInvoke`, which opens all versions and aliases of the function, too.
+    if (delegate) Grant.addToPrincipal({ grantee: this.handler, actions: ['lambda:InvokeFunction'], resourceArns: [delegate.functionArn] })
   }
+}
+
+/** @throws ConfigError for settings of a delegate that is not there: somebody believes that it is asked. */
+function refuseWithoutDelegate(props: AuthorizerFunctionProps): void {
+  const orphans = (['delegateDeadline', 'delegateCacheTtl', 'delegateCacheHeaders'] as const).filter((name) => props[name] !== undefined)
+  if (orphans.length > 0) throw new ConfigError(orphans.map((name) => `${name} wants a delegate beside it, got none`))
 }
 
 /** A group for the log of a function in this scope. */
@@ -136,7 +168,7 @@ export function roleFor(scope: Construct, logGroup: ILogGroup, vpc?: IVpc): Role
 }
 
 /** Names are not known before the deployment, and are not what a check is for. */
-const NAMES_FOR_A_CHECK = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config' }
+const NAMES_FOR_A_CHECK = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config', SLUICE_DELEGATE: 'delegate' }
 
 function environmentOf(props: AuthorizerFunctionProps): Record<string, string> {
   const settings = {
@@ -147,6 +179,10 @@ function environmentOf(props: AuthorizerFunctionProps): Record<string, string> {
     SLUICE_CONFIG_TTL_MS: props.configTtl?.toMilliseconds(),
     SLUICE_IPV6_PREFIX: props.ipv6Prefix,
     SLUICE_HTTP_DENIALS: props.denials === 'backend-429' ? 'backend' : undefined,
+    SLUICE_DELEGATE: props.delegate?.functionArn,
+    SLUICE_DELEGATE_DEADLINE_MS: props.delegateDeadline?.toMilliseconds(),
+    SLUICE_DELEGATE_TTL_MS: props.delegateCacheTtl?.toMilliseconds(),
+    SLUICE_DELEGATE_CACHE_HEADERS: props.delegateCacheHeaders?.join(','),
   }
   return Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])))
 }

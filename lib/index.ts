@@ -1,6 +1,8 @@
 /** `sluice`: constructs for the AWS CDK. */
 export { ConfigError } from '../lambda/errors'
+export type { JwtSettingsInput } from '../lambda/policies/jwt-settings'
 export type { AuthorizerFunctionOptions } from './authorizer-function'
+export { type AddressSource, type IdentitySource, jwt, type TrustedValueSource } from './identity'
 export type { LimiterTablesOptions } from './limiter-tables'
 export type { HttpApiProtection, ProtectHttpApiOptions } from './protect/http-api'
 export type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'

@@ -7,6 +7,7 @@ import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import { FilterPattern, type ILogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { AuthorizerFunction, type AuthorizerFunctionOptions } from './authorizer-function'
+import type { IdentitySource } from './identity'
 import { LimiterTables, type LimiterTablesOptions } from './limiter-tables'
 import { HttpApiProtection, type ProtectHttpApiOptions } from './protect/http-api'
 import { cachingAuthorizers } from './protect/never-cached'
@@ -21,6 +22,12 @@ export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFuncti
    * @default none: nothing is limited until the config table has tiers
    */
   readonly tiersFile?: string
+  /**
+   * Who says who is asking, in this order, such as `jwt({ issuer, audience })`, whose tokens Sluice verifies; a mistake fails the synth. It is seeded into the item
+   * `settings`, together with what the tiers file says there, which must have no `identity` then.
+   * @default what the tiers file says; without it API keys, and then addresses
+   */
+  readonly identity?: IdentitySource | readonly IdentitySource[]
 }
 
 /**
@@ -49,7 +56,7 @@ export class RateLimiter extends Construct {
     this.handler = handler
     this.logGroup = logGroup
     this.backendsAnswer = props.denials === 'backend-429'
-    if (props.tiersFile !== undefined) new TiersSeed(this, 'Tiers', { ...props, tiersFile: props.tiersFile, configTable: config })
+    if (props.tiersFile !== undefined || props.identity !== undefined) new TiersSeed(this, 'Tiers', { ...props, configTable: config })
     this.node.addValidation({ validate: () => cachingAuthorizers(handler) })
   }
 

@@ -11,12 +11,21 @@ import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
 import { itemsOf, type TiersFile } from '../../lambda/tiers/tiers-file'
 import { type AuthorizerFunctionOptions, logGroupFor, roleFor } from '../authorizer-function'
 import { bundledCode } from '../bundled-code'
+import { checkable, type IdentitySource, identityOf } from '../identity'
 import { SEED_PARTITION } from './seed-items'
 
 export interface TiersSeedProps extends AuthorizerFunctionOptions {
   readonly configTable: ITableV2
-  /** A YAML or JSON file, relative to where the synth runs. */
-  readonly tiersFile: string
+  /**
+   * A YAML or JSON file, relative to where the synth runs.
+   * @default no tiers, no routes
+   */
+  readonly tiersFile?: string
+  /**
+   * Who says who is asking.
+   * @default what the file says
+   */
+  readonly identity?: IdentitySource | readonly IdentitySource[]
 }
 
 /** CloudFormation hands a function at most 256 KB, the rest of its request included. */
@@ -29,8 +38,8 @@ const MOST_CHARACTERS = 200_000
 export class TiersSeed extends Construct {
   constructor(scope: Construct, id: string, props: TiersSeedProps) {
     super(scope, id)
-    const { configTable, tiersFile, logGroup = logGroupFor(this, props) } = props
-    const items = itemsIn(tiersFile)
+    const { configTable, logGroup = logGroupFor(this, props) } = props
+    const items = itemsFrom(props)
     const role = roleFor(this, logGroup)
     const handler = new LambdaFunction(this, 'Handler', {
       description: 'Sluice: writes tiers and routes into the config table when they are deployed',
@@ -61,15 +70,27 @@ export class TiersSeed extends Construct {
   }
 }
 
-/** @throws ConfigError with every mistake in the file, so that none of them gets as far as a deployment. */
-function itemsIn(path: string) {
-  const file = read(path)
-  parseTiersFile(file, path)
+/** @throws ConfigError with every mistake in the file or in the identity, so that none of them gets as far as a deployment. */
+function itemsFrom({ tiersFile: path, identity: sources }: Pick<TiersSeedProps, 'tiersFile' | 'identity'>) {
+  const identity = sources === undefined ? undefined : identityOf(sources)
+  if (path === undefined) return itemsOf({ tiers: {}, settings: { identity } })
+  const file = withIdentity(read(path), identity, path)
+  parseTiersFile(checkable(file), path)
   const items = itemsOf(file as TiersFile)
   const length = JSON.stringify(items).length
   if (length > MOST_CHARACTERS)
     throw new ConfigError([`tiersFile must be at most ${MOST_CHARACTERS} characters long as JSON, got ${length} (${path})`])
   return items
+}
+
+/** A file with the identity of a prop, unless it has one of its own; anything that is no such file stays as it is, to be reported as that. */
+function withIdentity(file: unknown, identity: readonly IdentitySource[] | undefined, path: string): unknown {
+  if (identity === undefined || typeof file !== 'object' || file === null) return file
+  const { settings = {} } = file as { settings?: unknown }
+  if (typeof settings !== 'object' || settings === null) return file
+  if ('identity' in settings)
+    throw new ConfigError([`identity must be said once, by the prop or in the settings of the tiers file, got both (${path})`])
+  return { ...file, settings: { ...settings, identity } }
 }
 
 function read(path: string): unknown {

@@ -6,7 +6,7 @@ import { Match, Template } from 'aws-cdk-lib/assertions'
 import { AttributeType, Billing, Capacity, TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { Vpc } from 'aws-cdk-lib/aws-ec2'
 import { Key } from 'aws-cdk-lib/aws-kms'
-import { Architecture, type CfnFunction } from 'aws-cdk-lib/aws-lambda'
+import { Architecture, type CfnFunction, Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { AwsSolutionsChecks } from 'cdk-nag'
 import { buildSync } from 'esbuild'
@@ -127,6 +127,62 @@ describe('the function', () => {
     const left = readdirSync(tmpdir()).filter((name) => !before.includes(name) && name.startsWith('sluice'))
     expect(left).toEqual([])
     expect(existsSync(join(ROOT, 'authorizer'))).toBe(false)
+  })
+})
+
+describe('a delegate', () => {
+  const arn = 'arn:aws:lambda:eu-west-1:123456789012:function:check-tokens'
+  const delegateIn = (stack: Stack) => LambdaFunction.fromFunctionArn(stack, 'Theirs', arn)
+
+  it('may be called by the function, it and no version of it nor anything else, and is known to it', () => {
+    const template = synthesize((stack) => ({
+      delegate: delegateIn(stack),
+      delegateDeadline: Duration.millis(800),
+      delegateCacheTtl: Duration.minutes(5),
+      delegateCacheHeaders: ['Authorization', 'X-Tenant'],
+    }))
+    const statements = statementsOf(template, /Authorizer/)
+    expect(statements).toHaveLength(4)
+    expect(statements[3]).toEqual({ Action: 'lambda:InvokeFunction', Effect: 'Allow', Resource: arn })
+    template.hasResourceProperties('AWS::Lambda::Function', {
+      ...AUTHORIZER,
+      Environment: {
+        Variables: Match.objectLike({
+          SLUICE_DELEGATE: arn,
+          SLUICE_DELEGATE_DEADLINE_MS: '800',
+          SLUICE_DELEGATE_TTL_MS: '300000',
+          SLUICE_DELEGATE_CACHE_HEADERS: 'Authorization,X-Tenant',
+        }),
+      },
+    })
+  })
+
+  it('of this very app, whose ARN is not known yet, or an alias of it, is called by that', () => {
+    const template = synthesize((stack) => {
+      const code = Code.fromInline('exports.handler = async () => ({})')
+      const theirs = new LambdaFunction(stack, 'Theirs', { runtime: Runtime.NODEJS_24_X, handler: 'index.handler', code })
+      return { delegate: theirs.addAlias('live') }
+    })
+    const alias = { Ref: Match.stringLikeRegexp('Alias') }
+    template.hasResourceProperties('AWS::Lambda::Function', {
+      ...AUTHORIZER,
+      Environment: { Variables: Match.objectLike({ SLUICE_DELEGATE: alias }) },
+    })
+    template.hasResourceProperties('AWS::IAM::Policy', {
+      PolicyDocument: { Statement: Match.arrayWith([{ Action: 'lambda:InvokeFunction', Effect: 'Allow', Resource: alias }]) },
+    })
+  })
+
+  it('has answers that are remembered by some header, or not at all', () => {
+    expect(() => synthesize((stack) => ({ delegate: delegateIn(stack), delegateCacheTtl: Duration.minutes(5) }))).toThrow(
+      'SLUICE_DELEGATE_CACHE_HEADERS must name the headers by which answers differ where SLUICE_DELEGATE_TTL_MS is not 0, got none',
+    )
+  })
+
+  it('has no settings without being there', () => {
+    expect(() => synthesize({ delegateCacheTtl: Duration.minutes(5), delegateDeadline: Duration.seconds(1) })).toThrow(
+      /delegateDeadline wants a delegate beside it, got none\n.*delegateCacheTtl wants a delegate beside it, got none/,
+    )
   })
 })
 

@@ -7,10 +7,11 @@ import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient, GetCommand, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { App, Stack } from 'aws-cdk-lib'
 import { Match, Template } from 'aws-cdk-lib/assertions'
+import { UserPool } from 'aws-cdk-lib/aws-cognito'
 import { createTable } from '../../lambda/state/state-table'
 import { clientKey, tierKey } from '../../lambda/tiers/config-items'
 import { contentHash, itemsOf, type PolicySetItem } from '../../lambda/tiers/tiers-file'
-import { ConfigError, RateLimiter } from '../../lib/index'
+import { ConfigError, jwt, RateLimiter, type RateLimiterProps } from '../../lib/index'
 import { handler, type SeedRequest } from '../../lib/seed/handler'
 import { buildSeedBundle } from '../../lib/seed/seed-bundle'
 import { seedItems } from '../../lib/seed/seed-items'
@@ -239,6 +240,78 @@ describe('the seed in a stack', () => {
     ['a file that is no YAML', () => fileWith('tiers: ['), 'tiersFile must be a file of YAML'],
     ['a file that CloudFormation would not carry', () => fileWith(large()), 'tiersFile must be at most 200000 characters'],
   ])('is refused for %s', (_, file, words) => expect(issues(() => limiterWith(file()))).toEqual([expect.stringContaining(words)]))
+})
+
+describe('the identity of a limiter', () => {
+  const template = (props: RateLimiterProps | ((stack: Stack) => RateLimiterProps)) => {
+    const stack = new Stack(new App(), 'Stack')
+    new RateLimiter(stack, 'Limiter', typeof props === 'function' ? props(stack) : props)
+    return Template.fromStack(stack)
+  }
+  const seeded = (from: Template) => Object.values(from.findResources('Custom::SluiceTiers'))[0]!.Properties.Items as unknown[]
+  const settingsOf = (from: Template) =>
+    seeded(from).flatMap((item) => (typeof item === 'string' && item.includes('"sk":"settings"') ? JSON.parse(item) : []))
+  const tiersWith = (settings: string) => {
+    const file = join(folder, 'identity.yaml')
+    writeFileSync(file, `${settings}\ntiers: { anonymous: { by: ip, policies: [] } }\n`)
+    return file
+  }
+  const ours = { issuer: 'https://login.example.com', audience: 'api' }
+
+  it('is seeded beside the tiers and what else the file says in its settings', () => {
+    const from = template({
+      tiersFile: tiersWith('settings: { trustedHeaders: [x-tenant] }'),
+      identity: [jwt({ ...ours, lookup: true }), 'api-key'],
+    })
+    const identity = [{ source: 'jwt', ...ours, lookup: true }, 'api-key']
+    expect(settingsOf(from)).toEqual([{ pk: 'policy-set', sk: 'settings', trustedHeaders: ['x-tenant'], identity }])
+    expect(seeded(from)).toHaveLength(2)
+  })
+
+  it('is seeded by itself where there is no file, and may be a single source', () => {
+    const from = template({ identity: jwt(ours) })
+    expect(settingsOf(from)).toEqual([{ pk: 'policy-set', sk: 'settings', identity: [{ source: 'jwt', ...ours }] }])
+    expect(seeded(from)).toHaveLength(1)
+  })
+
+  it('may be of a user pool that is made in the same stack', () => {
+    const from = template((stack) => {
+      const pool = new UserPool(stack, 'Pool')
+      const audience = pool.addClient('Client').userPoolClientId
+      return {
+        tiersFile: tiersWith(''),
+        identity: [
+          jwt({ issuer: pool.userPoolProviderUrl, audience, tokenUse: 'access' }),
+          jwt({ issuer: `https://cognito-idp.${stack.region}.amazonaws.com/${pool.userPoolId}`, audience: [audience] }),
+        ],
+      }
+    })
+    const text = JSON.stringify(seeded(from))
+    expect(text).toContain('ProviderURL')
+    expect(text).not.toContain('unknown')
+  })
+
+  it('is said once', () => {
+    const tiersFile = tiersWith('settings: { identity: [api-key] }')
+    expect(issues(() => template({ tiersFile, identity: 'api-key' }))).toEqual([
+      `identity must be said once, by the prop or in the settings of the tiers file, got both (${tiersFile})`,
+    ])
+  })
+
+  it.each([undefined, 'tiers.yaml'])('does not get as far as a deployment with mistakes in it: all are told (%s)', (tiersFile) => {
+    const identity = [jwt({ issuer: 'http://login.example.com', audience: [] }), 'cookie' as never]
+    expect(issues(() => template({ tiersFile, identity }))).toEqual([
+      expect.stringMatching(/^issuer must be an https URL without a query, got "http:.*\(prop "identity"/),
+      expect.stringContaining('audience must be'),
+      expect.stringMatching(/^source must be one of .*, got "cookie"/),
+    ])
+  })
+
+  it('does not hide that a file is none', () => {
+    const file = join(folder, 'identity.yaml')
+    writeFileSync(file, 'just words')
+    expect(issues(() => template({ tiersFile: file, identity: 'api-key' }))[0]).toContain(file)
+  })
 })
 
 test('the seed function is one file of at most 400 KB', () => {

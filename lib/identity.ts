@@ -1,0 +1,80 @@
+import { Token } from 'aws-cdk-lib'
+import { ConfigError } from '../lambda/errors'
+import type { JwtSettingsInput } from '../lambda/policies/jwt-settings'
+import { parseSettings } from '../lambda/policies/settings'
+
+/** A value that something in front of the API sets, and that callers cannot, for which the word `trusted` stands. */
+export interface TrustedValueSource {
+  readonly source: 'header' | 'query' | 'path'
+  readonly name: string
+  readonly trusted: true
+  /** @default 'client' */
+  readonly as?: 'client' | 'user'
+  /** @default the default tier */
+  readonly tier?: string
+  /** @default false */
+  readonly lookup?: boolean
+}
+
+/** The caller's address; the last source, if it is named at all. */
+export interface AddressSource {
+  readonly source: 'ip'
+  /** @default 56 bits */
+  readonly ipv6Prefix?: number
+  /** @default 0 */
+  readonly trustedHops?: number
+  /** @default false */
+  readonly viewerAddress?: boolean
+}
+
+/** Who says who is asking, as in the settings of a tiers file: docs/identity.md tells about each. */
+export type IdentitySource =
+  | 'api-key'
+  | 'api-gateway-key'
+  | 'client-certificate'
+  | 'ip'
+  | { readonly source: 'api-key'; readonly header?: string }
+  | { readonly source: 'api-gateway-key' | 'client-certificate' }
+  | JwtSettingsInput
+  | TrustedValueSource
+  | AddressSource
+
+/**
+ * A source of identity: tokens of an OpenID Connect issuer, verified by Sluice.
+ *
+ * ```ts
+ * identity: jwt({ issuer: userPool.userPoolProviderUrl, audience: client.userPoolClientId, tokenUse: 'access' })
+ * ```
+ */
+export function jwt(settings: Omit<JwtSettingsInput, 'source'>): JwtSettingsInput {
+  return { source: 'jwt', ...settings }
+}
+
+/**
+ * The `identity` of the settings for one source or several.
+ *
+ * @throws ConfigError with every mistake in them.
+ */
+export function identityOf(sources: IdentitySource | readonly IdentitySource[]): readonly IdentitySource[] {
+  const identity = [sources].flat() as IdentitySource[]
+  const issues: string[] = []
+  parseSettings({ identity: checkable(identity) }, ['prop "identity"'], issues)
+  if (issues.length > 0) throw new ConfigError(issues)
+  return identity
+}
+
+/** What stands where a value is not known before the deployment: an issuer of Cognito's, which any text of a source may look like. */
+const UNKNOWN_URL = 'https://cognito-idp.unknown.amazonaws.com/unknown'
+
+/** A copy in which what CloudFormation will fill in is filled in with something, so that the rest can be checked. */
+export function checkable(value: unknown): unknown {
+  if (typeof value === 'string') return Token.isUnresolved(value) ? filledIn(value) : value
+  if (Array.isArray(value)) return value.map(checkable)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, checkable(inner)]))
+}
+
+function filledIn(text: string): string {
+  const filled = text.replace(/\$\{Token\[[^\]]*\]\}/g, 'unknown')
+  return filled === 'unknown' ? UNKNOWN_URL : filled
+}
