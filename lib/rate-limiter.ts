@@ -1,5 +1,5 @@
 import type { CfnResource } from 'aws-cdk-lib'
-import type { RestApi } from 'aws-cdk-lib/aws-apigateway'
+import type { IRestApi, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { HttpApi, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import { Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
@@ -10,6 +10,7 @@ import { AuthorizerFunction, type AuthorizerFunctionOptions } from './authorizer
 import type { IdentitySource } from './identity'
 import { LimiterTables, type LimiterTablesOptions } from './limiter-tables'
 import { HttpApiProtection, type ProtectHttpApiOptions } from './protect/http-api'
+import { type AttachToOptions, ImportedRestApiProtection } from './protect/imported-rest-api'
 import { cachingAuthorizers } from './protect/never-cached'
 import { type ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
 import { WebSocketApiProtection } from './protect/websocket-api'
@@ -85,6 +86,19 @@ export class RateLimiter extends Construct {
     }
   }
 
+  /**
+   * Prepares a REST API that is imported, such as `RestApi.fromRestApiId(this, 'Shop', 'a1b2c3d4e5')`: an authorizer, its permission, the 429 for denials, and
+   * a deployment of a stage. Methods that this app adds to it are limited; those of other templates are out of reach here, and limited once they name the
+   * `authorizerId` that is returned.
+   *
+   * @returns what was made for it, in the stack that imports it.
+   * @throws if the API is made in this app, or was given before.
+   */
+  attachTo(api: IRestApi, options: AttachToOptions): ImportedRestApiProtection {
+    if (api.node.tryFindChild('Sluice')) throw new Error(`attachTo() wants each API once, got ${api.node.path} again`)
+    return new ImportedRestApiProtection(api, this.handler, options)
+  }
+
   /** Requests that the limiter was asked about. */
   metricInvocations(options?: MetricOptions): Metric {
     return this.handler.metricInvocations(options)
@@ -131,7 +145,7 @@ function kindOf(api: RestApi | HttpApi | WebSocketApi): 'REST' | 'HTTP' | 'WEBSO
   if (resource?.cfnResourceType === 'AWS::ApiGateway::RestApi' && !resource.body && !resource.bodyS3Location) return 'REST'
   if (resource?.protocolType === 'HTTP' || resource?.protocolType === 'WEBSOCKET') return resource.protocolType
   throw new Error(
-    `protect() wants a RestApi, HttpApi or WebSocketApi that is made in this app, got ${api.node.path}: for an OpenAPI document or an API that is there already ` +
-      'see docs/deploy.md',
+    `protect() wants a RestApi, HttpApi or WebSocketApi that is made in this app, got ${api.node.path}: use attachTo() for a REST API that is imported, ` +
+      'and for an OpenAPI document see docs/deploy.md',
   )
 }

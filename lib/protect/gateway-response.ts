@@ -1,5 +1,5 @@
 import { Stack } from 'aws-cdk-lib'
-import { CfnGatewayResponse, type RestApi } from 'aws-cdk-lib/aws-apigateway'
+import { CfnGatewayResponse, type IRestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { Construct } from 'constructs'
 import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
 import { isResource } from './is-resource'
@@ -8,7 +8,7 @@ import { isResource } from './is-resource'
  * Makes a denial a 429 with headers and a problem body. A response that the API already has for denials keeps its headers and templates where
  * they say nothing about the limit; CloudFormation would not take two.
  */
-export function tooManyRequestsResponse(scope: Construct, api: RestApi): CfnGatewayResponse {
+export function tooManyRequestsResponse(scope: Construct, api: IRestApi): CfnGatewayResponse {
   const [present] = gatewayResponsesOf(api, ACCESS_DENIED.type)
   const response = present ?? new CfnGatewayResponse(scope, 'OverLimit', { restApiId: api.restApiId, responseType: ACCESS_DENIED.type })
   const headers = Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [`gatewayresponse.header.${name}`, value])
@@ -19,12 +19,12 @@ export function tooManyRequestsResponse(scope: Construct, api: RestApi): CfnGate
 }
 
 /** A denial was answered by `DEFAULT_4XX` until now: what that one adds, CORS headers as a rule, a denial keeps. */
-export function inheritHeaders(response: CfnGatewayResponse, api: RestApi): void {
+export function inheritHeaders(response: CfnGatewayResponse, api: IRestApi): void {
   for (const { responseParameters } of gatewayResponsesOf(api, 'DEFAULT_4XX'))
     response.responseParameters = { ...responseParameters, ...response.responseParameters }
 }
 
-export function gatewayResponsesOf(api: RestApi, type: string): CfnGatewayResponse[] {
+export function gatewayResponsesOf(api: IRestApi, type: string): CfnGatewayResponse[] {
   return Stack.of(api)
     .node.findAll()
     .filter((node): node is CfnGatewayResponse => isResource(node, CfnGatewayResponse.CFN_RESOURCE_TYPE_NAME))

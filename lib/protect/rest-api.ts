@@ -1,8 +1,9 @@
-import { Annotations, AspectPriority, Aspects, Names, Stack } from 'aws-cdk-lib'
+import { AspectPriority, Aspects, Names, Stack } from 'aws-cdk-lib'
 import { CfnAuthorizer, CfnMethod, type Method, type RestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct, type IConstruct } from 'constructs'
 import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
+import { bindMethod } from './bind-method'
 import { functionUri, permitAuthorizer } from './function-uri'
 import { gatewayResponsesOf, inheritHeaders, tooManyRequestsResponse } from './gateway-response'
 import { isResource } from './is-resource'
@@ -58,17 +59,7 @@ export class RestApiProtection extends Construct {
     if (method.restApiId !== this.api.restApiId || method.httpMethod === 'OPTIONS') return
     if (methods && !methods.some(({ node }) => node.defaultChild === method)) return
     this.found.add(method)
-    const { authorizationType = 'NONE' } = method
-    if (method.authorizerId === this.authorizer.ref) return
-    if (authorizationType !== 'NONE') {
-      Annotations.of(method).addError(
-        `protect() found a method that is authorized already, by ${authorizationType}, and a method has one authorizer only: ` +
-          'leave it out by naming the others in `methods`, or let Sluice verify its tokens',
-      )
-      return
-    }
-    method.authorizationType = 'CUSTOM'
-    method.authorizerId = this.authorizer.ref
+    bindMethod(method, this.authorizer)
   }
 
   private mistakes(): string[] {

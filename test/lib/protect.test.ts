@@ -176,7 +176,96 @@ describe('a REST API', () => {
     expect(() => app.synth()).toThrow('protect() wants an API with methods')
     const document = new SpecRestApi(stack, 'Spec', { apiDefinition: new InlineApiDefinition({ openapi: '3.0.0' }) })
     expect(() => limiter.protect(document as never)).toThrow('docs/deploy.md')
-    expect(() => limiter.protect(RestApi.fromRestApiId(stack, 'Imported', 'abc') as never)).toThrow('made in this app')
+    expect(() => limiter.protect(RestApi.fromRestApiId(stack, 'Imported', 'abc') as never)).toThrow('use attachTo()')
+  })
+})
+
+describe('an imported REST API', () => {
+  const importedInto = (stack: Stack) => RestApi.fromRestApiAttributes(stack, 'Shop', { restApiId: 'a1b2c3d4e5', rootResourceId: 'f6g7h8' })
+
+  it('gets an authorizer that caches nothing and asks for no identity, which may call the function, and whose id is told', () => {
+    const { stack, limiter } = setUp()
+    const { authorizerId } = limiter.attachTo(importedInto(stack), { stageName: 'prod' })
+    const template = Template.fromStack(stack)
+    template.hasResourceProperties('AWS::ApiGateway::Authorizer', {
+      RestApiId: 'a1b2c3d4e5',
+      Type: 'REQUEST',
+      AuthorizerResultTtlInSeconds: 0,
+      IdentitySource: Match.absent(),
+    })
+    const [logicalId] = Object.keys(template.findResources('AWS::ApiGateway::Authorizer'))
+    expect(stack.resolve(authorizerId)).toEqual({ Ref: logicalId })
+    template.hasResourceProperties('AWS::Lambda::Permission', {
+      SourceArn: { 'Fn::Join': ['', Match.arrayWith([':a1b2c3d4e5/authorizers/', { Ref: logicalId }])] },
+    })
+  })
+
+  it('answers a denial with a 429, unless another template says so already', () => {
+    for (const gatewayResponse of [undefined, false]) {
+      const { stack, limiter } = setUp()
+      const made = limiter.attachTo(importedInto(stack), { stageName: 'prod', gatewayResponse })
+      const template = Template.fromStack(stack)
+      template.resourceCountIs('AWS::ApiGateway::GatewayResponse', gatewayResponse === false ? 0 : 1)
+      expect(made.gatewayResponse?.statusCode).toBe(gatewayResponse === false ? undefined : '429')
+    }
+  })
+
+  it('has its stage deployed when all of it is there, and keeps a deployment that the stage may serve', () => {
+    const { stack, limiter } = setUp()
+    limiter.attachTo(importedInto(stack), { stageName: 'prod' })
+    const template = Template.fromStack(stack)
+    const [authorizer] = Object.keys(template.findResources('AWS::ApiGateway::Authorizer'))
+    const [response] = Object.keys(template.findResources('AWS::ApiGateway::GatewayResponse'))
+    template.hasResource('AWS::ApiGateway::Deployment', {
+      Properties: { RestApiId: 'a1b2c3d4e5', StageName: 'prod' },
+      DependsOn: Match.arrayWith([authorizer, response].sort()),
+      DeletionPolicy: 'Retain',
+      UpdateReplacePolicy: 'Retain',
+    })
+  })
+
+  it('is deployed again when what is made for it changes, and when somebody asks, and not otherwise', () => {
+    const deployed = [{}, {}, { redeploy: '2' }, { gatewayResponse: false }, { stageName: 'test' }].map((options) => {
+      const { stack, limiter } = setUp()
+      limiter.attachTo(importedInto(stack), { stageName: 'prod', ...options })
+      return deploymentOf(Template.fromStack(stack))
+    })
+    expect(deployed[1]).toBe(deployed[0])
+    expect(new Set(deployed).size).toBe(4)
+  })
+
+  it('is asked about at methods that this app adds to it, or some of them, which the deployment waits for', () => {
+    for (const some of [false, true]) {
+      const { stack, limiter } = setUp()
+      const api = importedInto(stack)
+      const get = api.root.addMethod('GET')
+      limiter.attachTo(api, { stageName: 'prod', methods: some ? [get] : undefined })
+      const later = [api.root.addMethod('POST'), api.root.addMethod('OPTIONS')]
+      const template = Template.fromStack(stack)
+      const types = [get, ...later].map(({ node }) => (node.defaultChild as CfnMethod).authorizationType)
+      expect(types).toEqual(['CUSTOM', some ? 'NONE' : 'CUSTOM', 'NONE'])
+      template.hasResource('AWS::ApiGateway::Deployment', {
+        DependsOn: Match.arrayWith([stack.getLogicalId(get.node.defaultChild as CfnMethod)]),
+      })
+    }
+  })
+
+  it('is said not to be limited where another template makes its methods', () => {
+    const { stack, limiter } = setUp()
+    limiter.attachTo(importedInto(stack), { stageName: 'prod' })
+    const [warning, ...others] = Annotations.fromStack(stack).findWarning('*', Match.anyValue())
+    expect(others).toEqual([])
+    expect(String(warning!.entry.data)).toMatch(/Stack\/Shop .*this authorizerId.*\[ack: sluice:attachTo-methods\]/)
+  })
+
+  it('is attached to once, and is not one of this app', () => {
+    const { stack, limiter } = setUp()
+    const api = RestApi.fromRestApiId(stack, 'ById', 'a1b2c3d4e5')
+    limiter.attachTo(api, { stageName: 'prod' })
+    expect(() => limiter.attachTo(api, { stageName: 'test' })).toThrow('got Stack/ById again')
+    expect(() => limiter.attachTo(new RestApi(stack, 'Api'), { stageName: 'prod' })).toThrow(
+      'attachTo() wants a REST API that is imported, got Stack/Api, which is made in this app: use protect()',
+    )
   })
 })
 

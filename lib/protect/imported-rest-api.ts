@@ -1,0 +1,105 @@
+import { Annotations, AspectPriority, Aspects, Names, Stack } from 'aws-cdk-lib'
+import {
+  CfnAuthorizer,
+  type CfnGatewayResponse,
+  CfnMethod,
+  CfnRestApi,
+  Deployment,
+  type IRestApi,
+  type Method,
+} from 'aws-cdk-lib/aws-apigateway'
+import type { IFunction } from 'aws-cdk-lib/aws-lambda'
+import { Construct } from 'constructs'
+import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
+import { bindMethod } from './bind-method'
+import { functionUri, permitAuthorizer } from './function-uri'
+import { inheritHeaders, tooManyRequestsResponse } from './gateway-response'
+import { isResource } from './is-resource'
+
+export interface AttachToOptions {
+  /** The stage to deploy when something of this changes. A deployment takes the whole API: undeployed edits of others go live with it. */
+  readonly stageName: string
+  /**
+   * The methods to protect, of those that this app adds to the API.
+   * @default all of them but `OPTIONS`
+   */
+  readonly methods?: readonly Method[]
+  /**
+   * Whether denials become a 429 here. An API has one `ACCESS_DENIED` response: where another template makes it, that one has to say so.
+   * @default true
+   */
+  readonly gatewayResponse?: boolean
+  /**
+   * Any text; another one deploys the stage anew, which nothing else does after methods were switched elsewhere.
+   * @default none
+   */
+  readonly redeploy?: string
+}
+
+/**
+ * What an imported REST API needs to ask the limiter: an authorizer that caches nothing, its permission, the 429, and a deployment of the stage. Methods are not
+ * among it: those that this app adds to the API are switched, those of other templates have to name `authorizerId` there.
+ */
+export class ImportedRestApiProtection extends Construct {
+  readonly authorizer: CfnAuthorizer
+  /** What a method of another template names, beside the type `CUSTOM`. */
+  readonly authorizerId: string
+  /** Undefined where `gatewayResponse` is false. */
+  readonly gatewayResponse?: CfnGatewayResponse
+  readonly deployment: Deployment
+
+  constructor(
+    private readonly api: IRestApi,
+    handler: IFunction,
+    private readonly options: AttachToOptions,
+  ) {
+    if (isResource(api.node.defaultChild, CfnRestApi.CFN_RESOURCE_TYPE_NAME))
+      throw new Error(
+        `attachTo() wants a REST API that is imported, got ${api.node.path}, which is made in this app: use protect(), or for an OpenAPI document see docs/deploy.md`,
+      )
+    super(api, 'Sluice')
+    const { stageName, gatewayResponse = true, redeploy } = options
+    // `RequestAuthorizer` would not synthesise: it wants a method of this app.
+    this.authorizer = new CfnAuthorizer(this, 'Authorizer', {
+      restApiId: api.restApiId,
+      name: Names.uniqueResourceName(this, { maxLength: 128 }),
+      type: 'REQUEST',
+      authorizerUri: functionUri(this, handler),
+      authorizerResultTtlInSeconds: 0, // and no identity source: see RestApiProtection
+    })
+    this.authorizerId = this.authorizer.ref
+    permitAuthorizer(this, handler, api.restApiId, this.authorizerId)
+    const response = gatewayResponse ? tooManyRequestsResponse(this, api) : undefined
+    this.gatewayResponse = response
+
+    // Kept when it is replaced or the stack goes: API Gateway deletes no deployment that a stage serves, and this stage stays.
+    this.deployment = new Deployment(this, 'Deployment', { api, stageName, retainDeployments: true })
+    this.deployment.node.addDependency(this.authorizer, ...(response ? [response] : []))
+    this.deployment.addToLogicalId({ sluice: [this.node.addr, stageName, redeploy, response && ACCESS_DENIED] })
+
+    Aspects.of(Stack.of(api)).add(
+      {
+        visit: (node) => {
+          if (response && node === response) inheritHeaders(response, api)
+          if (isResource(node, CfnMethod.CFN_RESOURCE_TYPE_NAME)) this.switch(node as CfnMethod)
+        },
+      },
+      { priority: AspectPriority.MUTATING },
+    )
+    Annotations.of(this).addWarningV2(
+      'sluice:attachTo-methods',
+      `attachTo() limits no method of ${api.node.path} that another template makes: there, give each the type CUSTOM and this authorizerId, and deploy; ` +
+        'or run `sluice attach` in place of attachTo(), see docs/deploy.md',
+    )
+  }
+
+  /** A method that this app adds to the API goes live with the deployment. */
+  private switch(method: CfnMethod): void {
+    if (method.restApiId !== this.api.restApiId || method.httpMethod === 'OPTIONS') return
+    const { methods } = this.options
+    if (methods && !methods.some(({ node }) => node.defaultChild === method)) return
+    bindMethod(method, this.authorizer)
+    this.deployment.node.addDependency(method)
+    this.deployment.addToLogicalId({ method: method.node.addr })
+  }
+}
