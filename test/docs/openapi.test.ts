@@ -1,0 +1,51 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parse } from 'yaml'
+import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
+import { examplesIn, pageOf } from './examples'
+
+const template = (name: string) =>
+  parse(readFileSync(join(__dirname, '..', '..', 'examples', name, 'template.yaml'), 'utf8'), { logLevel: 'silent' }).Resources.Api
+    .Properties
+
+const HEADERS = Object.fromEntries(Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [`gatewayresponse.header.${name}`, value]))
+
+/** A 429's body when every variable is a text. */
+const bodyOf = (templates: Record<string, string>) => JSON.parse(templates['application/json']!)
+
+describe.each([
+  ['docs/deploy.md', parse(examplesIn(pageOf('deploy.md'), 'yaml')[0]!, { logLevel: 'silent' })],
+  ['examples/openapi', template('openapi').Body],
+])('the OpenAPI document of %s', (_, document) => {
+  it('asks about every request, remembers no answer, and names no identity source', () => {
+    const scheme = document.components.securitySchemes.sluice
+    expect(scheme['x-amazon-apigateway-authtype']).toBe('custom')
+    expect(scheme['x-amazon-apigateway-authorizer']).toMatchObject({ type: 'request', authorizerResultTtlInSeconds: 0 })
+    expect(scheme['x-amazon-apigateway-authorizer']).not.toHaveProperty('identitySource')
+    expect(document.security).toEqual([{ sluice: [] }])
+  })
+
+  it('answers a denial as the construct does', () => {
+    const response = document['x-amazon-apigateway-gateway-responses'][ACCESS_DENIED.type]
+    expect(String(response.statusCode)).toBe(ACCESS_DENIED.statusCode)
+    expect(response.responseParameters).toEqual(HEADERS)
+    expect(bodyOf(ACCESS_DENIED.templates)).toMatchObject(bodyOf(response.responseTemplates))
+  })
+})
+
+describe('the SAM template of examples/sam', () => {
+  it('asks about every request, remembers no answer, and names an identity that every request has', () => {
+    const { DefaultAuthorizer, Authorizers } = template('sam').Auth
+    expect(Authorizers[DefaultAuthorizer]).toMatchObject({
+      FunctionPayloadType: 'REQUEST',
+      Identity: { Context: ['path'], ReauthorizeEvery: 0 },
+    })
+  })
+
+  it('answers a denial as the construct does', () => {
+    const response = template('sam').GatewayResponses[ACCESS_DENIED.type]
+    expect(response.StatusCode).toBe(ACCESS_DENIED.statusCode)
+    expect(response.ResponseParameters.Headers).toEqual(ACCESS_DENIED.headers)
+    expect(bodyOf(ACCESS_DENIED.templates)).toMatchObject(bodyOf(response.ResponseTemplates))
+  })
+})
