@@ -12,7 +12,7 @@ const ROOT = join(__dirname, '..', '..')
 /** Where `.ci/ministack` puts MiniStack, cfn-lint and the Node that functions run on. */
 export const MINISTACK = join(
   process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
-  'sluice/ministack-1.5.33-cfn-lint-1.58.0-node-24.21.0/bin',
+  'sluice/ministack-1.5.33-cfn-lint-1.58.0-sam-1.115.0-node-24.21.0/bin',
 )
 
 interface Answer {
