@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { AssetHashType, DockerImage } from 'aws-cdk-lib'
 import { Code } from 'aws-cdk-lib/aws-lambda'
@@ -19,12 +19,25 @@ export function bundledCode(name: keyof typeof SOURCES): Code {
       image: DockerImage.fromRegistry('scratch'), // asked for, and never used
       local: {
         tryBundle(outdir) {
-          builderOf(name)(outdir)
+          build(name, outdir)
           return true
         },
       },
     },
   })
+}
+
+/** What was built in this process: a source does not change while an app is synthesised, however many limiters it has. */
+const built = new Map<keyof typeof SOURCES, ReadonlyMap<string, Buffer>>()
+
+function build(name: keyof typeof SOURCES, outdir: string): void {
+  const files = built.get(name)
+  if (files) {
+    for (const [file, content] of files) writeFileSync(join(outdir, file), content)
+    return
+  }
+  builderOf(name)(outdir)
+  built.set(name, new Map(readdirSync(outdir).map((file) => [file, readFileSync(join(outdir, file))])))
 }
 
 /** Loaded only in a clone: the package has neither the builders nor esbuild. */

@@ -83,6 +83,12 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     expect(Date.now()).toBeLessThan(patience)
   })
 
+  it('answers 401, which is not 429, to a client that has been disabled', async () => {
+    const key = 'a key that was taken back'
+    await put({ ...clientKey(hashApiKey(key)), id: 'former', tier: 'free', disabled: true })
+    expect((await hello({ 'x-api-key': key })).status).toBe(401)
+  })
+
   it('admits exactly the limit to 8 clients that send 500 requests each', async () => {
     const statuses = await Promise.all(
       Array.from({ length: 8 }, async () => {
