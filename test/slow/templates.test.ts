@@ -15,7 +15,7 @@ import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { clientKey } from '../../lambda/tiers/config-items'
-import { MINISTACK, type MiniStack, startMiniStack } from '../engines/ministack'
+import { MINISTACK, type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
 
 const ROOT = join(__dirname, '..', '..')
 const templateOf = (example: string) => join(ROOT, 'examples', example, 'template.yaml')
@@ -93,6 +93,7 @@ describe('templates without the CDK, beside the stack of this repository', () =>
       const key = `the key for ${example}`
       const client = { ...clientKey(hashApiKey(key)), id: example, tier: 'free' }
       await documents.send(new PutCommand({ TableName: sluice.ConfigTableName, Item: client }))
+      await minuteWith(20_000)
       const statuses: number[] = []
       for (let i = 0; i < LIMIT + 2; i++) statuses.push((await aws.send(`${url}orders`, { headers: { 'x-api-key': key } })).status)
       const counted = (status: number) => statuses.filter((one) => one === status).length
