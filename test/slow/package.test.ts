@@ -20,7 +20,7 @@ const SHIPPED = [
 ]
 /** What only a clone can run. */
 const NOT_SHIPPED = [/authorizer-bundle/, /seed-bundle/, /write-reference/]
-const MOST_KB_PACKED = 400
+const MOST_KB_PACKED = 480
 
 /** What the command line and attaching need; the library needs valibot and the AWS SDK. */
 const DEPENDENCIES = [
