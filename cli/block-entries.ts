@@ -1,6 +1,6 @@
 import { isIPv4 } from 'node:net'
 import { printed } from '../lambda/errors'
-import { clientIpKey } from '../lambda/identity/client-ip'
+import { type IpAddress, masked, parseIpAddress, toIpv4, toIpv6 } from '../lambda/ip-address'
 import { CONFIG_TABLE } from '../lambda/tiers/config-items'
 import { UserError } from './exit'
 
@@ -36,17 +36,13 @@ export function entryOf(sk: string): { readonly list: ListKind; readonly who: st
 }
 
 function networkOf(text: string): string | undefined {
-  const [, address = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? []
-  const whole = clientIpKey(address, 0)
-  if (whole === undefined || digits === undefined) return whole
-  const bits = Number(digits)
+  const [, written = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? []
+  const address = parseIpAddress(written)
+  if (!address || digits === undefined) return address && spelled(address)
   // A mapped address has 96 bits more than the IPv4 address that it is; whoever writes a network means one or the other, so it is not guessed.
-  if (isIPv4(whole)) return isIPv4(address) && bits >= 1 && bits <= 32 ? ipv4Network(whole, bits) : undefined
-  return bits >= 1 && bits <= 128 ? clientIpKey(address, bits) : undefined
+  if (toIpv4(address) !== undefined && !isIPv4(written)) return undefined
+  const [bits, outside] = [Number(digits), isIPv4(written) ? 96 : 0]
+  return bits >= 1 && bits + outside <= 128 ? `${spelled(masked(address, bits + outside))}/${bits}` : undefined
 }
 
-function ipv4Network(address: string, bits: number): string {
-  const number = address.split('.').reduce((sum, byte) => sum * 256 + Number(byte), 0)
-  const first = number - (number % 2 ** (32 - bits))
-  return `${[24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.')}/${bits}`
-}
+const spelled = (address: IpAddress): string => toIpv4(address) ?? toIpv6(address)
