@@ -5,6 +5,18 @@ import type { BuildOptions } from 'esbuild'
 const ROOT = join(__dirname, '..')
 const STAND_INS = join(__dirname, 'authorizer-bundle')
 
+/** How the code of any of our functions becomes what Lambda loads; the reasons are below. */
+export const functionBundleOptions = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  minify: true,
+  platform: 'node',
+  target: 'node20',
+  format: 'cjs',
+  mainFields: ['module', 'main'],
+  legalComments: 'none',
+} satisfies BuildOptions
+
 /**
  * How lambda/handler.ts becomes the file that Lambda loads, and the verifier of JWTs the one that this loads when there is a token to verify,
  * and the delegate's client the one that it loads where a delegate is configured.
@@ -16,19 +28,12 @@ const STAND_INS = join(__dirname, 'authorizer-bundle')
  * the authorizer never goes (each stand-in says why). `npm run bench` prints size and load time against a bundle made without all this.
  */
 export const authorizerBundleOptions = {
+  ...functionBundleOptions,
   entryPoints: {
     index: join(ROOT, 'lambda', 'handler.ts'),
     'jwt-verifier': join(ROOT, 'lambda', 'identity', 'jwt-verifier.ts'), // the name by which load-verifier.ts looks for it
     'lambda-delegate': join(ROOT, 'lambda', 'delegate', 'lambda-delegate.ts'), // and load-delegate.ts
   },
-  absWorkingDir: ROOT,
-  bundle: true,
-  minify: true,
-  platform: 'node',
-  target: 'node20',
-  format: 'cjs',
-  mainFields: ['module', 'main'],
-  legalComments: 'none',
   alias: {
     '@aws/lambda-invoke-store': join(STAND_INS, 'runtime-invoke-store.ts'),
     '@aws-sdk/credential-provider-node': join(STAND_INS, 'environment-credentials.ts'),
