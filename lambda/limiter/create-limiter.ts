@@ -59,6 +59,7 @@ const OPTIONS = {
   firstDeadlineMs: positiveMs,
   denialTtlMs: { ...positiveMs, schema: v.pipe(v.number(), v.minValue(0), v.maxValue(600_000)), wanted: 'milliseconds from 0 to 600000' },
   maxSubjects: { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer', optional: true },
+  onEvent: { schema: v.custom((tell) => typeof tell === 'function'), wanted: 'a function that is told LimiterEvents', optional: true },
   onStoreError: { schema: v.picklist(FAILURE_MODES), wanted: `one of ${FAILURE_MODES.join(', ')}`, optional: true },
 } as const satisfies FieldRules
 

@@ -28,7 +28,8 @@ export class Fallback {
     private readonly clock: Clock,
     options: TakeLoopOptions,
   ) {
-    this.local = new TakeLoop({ ...options, store: new MemoryStore({ maxSubjects: options.maxSubjects }) })
+    const store = new MemoryStore({ maxSubjects: options.maxSubjects })
+    this.local = new TakeLoop({ ...options, store, onEvent: () => {} })
   }
 
   async decide(charges: readonly Charge[]): Promise<Decision> {

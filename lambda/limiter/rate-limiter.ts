@@ -4,6 +4,7 @@ import { CostError, StoreUnavailableError } from '../errors'
 import type { StateStore } from '../state/store'
 import type { Charge } from './charge'
 import { type Answer, compose } from './compose'
+import type { OnEvent } from './events'
 import { type FailureMode, Fallback } from './fallback'
 import { allAllow, type Verdicts } from './plan'
 import { SharedWrites } from './shared-writes'
@@ -23,6 +24,8 @@ export interface RateLimiterOptions {
   readonly maxSubjects?: number
   /** @default 'local' */
   readonly onStoreError?: FailureMode
+  /** Told what happens on the way to decisions, for metrics. @default nobody is told */
+  readonly onEvent?: OnEvent
 }
 
 /** Decides requests over any number of subjects, each with policies of its own. Policies that are the same array can share a write. */
@@ -33,8 +36,9 @@ export class RateLimiter {
 
   constructor(options: RateLimiterOptions) {
     const { store, clock = systemClock, deadlineMs = 300, denialTtlMs = 5000, maxSubjects = 50_000, onStoreError = 'local' } = options
+    const { onEvent = () => {} } = options
     const firstDeadlineMs = options.firstDeadlineMs ?? Math.max(2000, deadlineMs)
-    const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects }
+    const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent }
     this.loop = new TakeLoop(loopOptions)
     this.writes = new SharedWrites(this.loop)
     this.fallback = onStoreError === 'throw' ? undefined : new Fallback(onStoreError, () => this.loop.now(), loopOptions)

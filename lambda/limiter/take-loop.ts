@@ -13,6 +13,7 @@ import {
 } from '../state/store'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { Deadline } from './deadline'
+import type { OnEvent } from './events'
 import { expiryFor } from './expiry'
 import { KnownSubjects, othersWrote, type View } from './known-subjects'
 import { allStepsAllow, chargeWrites, type States, statesAfter, statesOf, stepAll, type Verdicts, verdictsOf, whichFit } from './plan'
@@ -28,6 +29,7 @@ export interface TakeLoopOptions {
   readonly denialTtlMs: number
   /** Subjects whose state is remembered. */
   readonly maxSubjects: number
+  readonly onEvent: OnEvent
 }
 
 /** Failures after which the same call may succeed, and after which a write may have been applied. */
@@ -95,6 +97,7 @@ export class TakeLoop {
       const write = this.itemWrite(parts, policies, view?.item, now)
       const { kind, item } = await this.send(key, write, deadline)
       if (kind === 'refused') {
+        this.options.onEvent({ kind: 'conflict' })
         this.known.learn(key, item, now, true)
         continue
       }
@@ -238,12 +241,16 @@ export class TakeLoop {
   /** Calls the store, and again while there is time and the failure may pass. A write keeps its id, so that it counts once. */
   private async tried<T>(deadline: Deadline, call: (signal: EndSignal) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
+      const startedAt = performance.now()
+      const told = (failure?: StoreFailure) => this.options.onEvent({ kind: 'store-call', ms: performance.now() - startedAt, failure })
       try {
         const answer = await deadline.bound(tries < MOST_TRIES ? 0.6 : 1, call)
+        told()
         this.reached = true
         return answer
       } catch (error) {
         if (!(error instanceof StoreUnavailableError)) throw error
+        told(error.reason)
         const pauseMs = error.reason === 'throttled' ? FIRST_PAUSE_MS * tries * (1 + Math.random()) : 0
         if (tries >= MOST_TRIES || !WORTH_ANOTHER_TRY.includes(error.reason) || deadline.leftMs < pauseMs + 5) throw error
         if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
