@@ -1,41 +1,21 @@
-import type { Clock, EpochMs } from '../clock'
-import { type StoreFailure, StoreUnavailableError } from '../errors'
+import type { EpochMs } from '../clock'
+import { StoreUnavailableError } from '../errors'
 import { afterWrite } from '../state/memory-store'
-import {
-  type EndSignal,
-  type Item,
-  type ItemWrite,
-  MARKS,
-  type PolicyWrite,
-  type StateStore,
-  type WriteId,
-  type WriteOutcome,
-} from '../state/store'
+import type { Item, ItemWrite, PolicyWrite, WriteOutcome } from '../state/store'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import { Deadline } from './deadline'
-import type { OnEvent } from './events'
+import type { Deadline } from './deadline'
 import { expiryFor } from './expiry'
 import { KnownSubjects, othersWrote, type View } from './known-subjects'
 import { allStepsAllow, chargeWrites, type States, statesAfter, statesOf, stepAll, type Verdicts, verdictsOf, whichFit } from './plan'
+import { StoreCalls, type StoreCallsOptions } from './store-calls'
+import { Upkeep } from './upkeep'
 
-export interface TakeLoopOptions {
-  readonly store: StateStore
-  readonly clock: Clock
-  /** Time for one decision, in milliseconds. */
-  readonly deadlineMs: number
-  /** The same until the store has answered for the first time: a connection has to be made. */
-  readonly firstDeadlineMs: number
+export interface TakeLoopOptions extends StoreCallsOptions {
   /** How long a denial that is known is trusted, in milliseconds, so that a reset or a raised limit takes effect. */
   readonly denialTtlMs: number
   /** Subjects whose state is remembered. */
   readonly maxSubjects: number
-  readonly onEvent: OnEvent
 }
-
-/** Failures after which the same call may succeed, and after which a write may have been applied. */
-const WORTH_ANOTHER_TRY: readonly StoreFailure[] = ['timeout', 'unreachable', 'malformed', 'throttled']
-const MOST_TRIES = 3
-const FIRST_PAUSE_MS = 15
 
 /** Others would have to change the item between our look and our write this often in a row. */
 const MOST_ROUNDS = 100
@@ -48,17 +28,27 @@ const MOST_ROUNDS = 100
  */
 export class TakeLoop {
   private readonly known: KnownSubjects
-  private readonly mark = MARKS[Math.floor(Math.random() * MARKS.length)]!
-  private lastWrite = Math.floor(Math.random() * 2 ** 32)
-  /** Whether the store has ever answered. */
-  reached = false
+  private readonly calls: StoreCalls
+  private readonly upkeep: Upkeep
 
   constructor(private readonly options: TakeLoopOptions) {
     this.known = new KnownSubjects(options.maxSubjects)
+    this.calls = new StoreCalls(options)
+    this.upkeep = new Upkeep(this.calls, this.known)
+  }
+
+  /** Whether the store has ever answered. */
+  get reached(): boolean {
+    return this.calls.reached
   }
 
   now(): EpochMs {
-    return Math.max(0, Math.floor(this.options.clock()))
+    return this.calls.now()
+  }
+
+  /** What was last seen of a subject. */
+  view(key: string): View | undefined {
+    return this.known.get(key)
   }
 
   /** The denial of a request whose outcome is known without a call; `undefined` where it is not. */
@@ -74,7 +64,7 @@ export class TakeLoop {
 
   /** Decides several requests of one subject in as few writes as it takes; what each costs, and what each is told, in the same order. */
   async settle(key: string, policies: readonly CompiledPolicy[], costs: readonly number[]): Promise<Verdicts[]> {
-    const deadline = this.deadline()
+    const deadline = this.calls.deadline()
     const answers: Verdicts[] = []
     let pending = costs.map((cost, position) => ({ cost, position }))
 
@@ -95,7 +85,7 @@ export class TakeLoop {
 
       const parts = chargeWrites(steps, view, policies, total, now, round === 0)
       const write = this.itemWrite(parts, policies, view?.item, now)
-      const { kind, item } = await this.send(key, write, deadline)
+      const { kind, item } = await this.calls.write(key, write, deadline)
       if (kind === 'refused') {
         this.options.onEvent({ kind: 'conflict' })
         this.known.learn(key, item, now, true)
@@ -107,7 +97,7 @@ export class TakeLoop {
       this.known.learn(key, after, now, view && round === 0 ? !asKnown : undefined)
       if (asKnown && admitted.length === 1) answers[admitted[0]!.position] = steps.map(({ verdict }) => verdict)
       else this.answerAll(answers, admitted, item, kind, policies, now)
-      if (!asKnown) await this.tidy(key, policies, after, now, deadline) // who writes alone leaves no litter
+      if (!asKnown) await this.upkeep.tidy(key, policies, after, now, deadline) // who writes alone leaves no litter
       pending = pending.filter(({ position }) => answers[position] === undefined)
       if (pending.length === 0) return answers
     }
@@ -134,33 +124,24 @@ export class TakeLoop {
 
   /** What a request would be told now: one read, nothing taken. */
   async look(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
-    const { item, seenAt } = await this.refresh(key, this.deadline())
+    const { item, seenAt } = await this.refresh(key, this.calls.deadline())
     const states = statesOf({ item, seenAt, shared: false }, policies)
     return verdictsOf(stepAll(states, policies, cost, seenAt), states, policies, seenAt)
   }
 
   /** Gives units back as far as they can still be found; a policy whose window has passed has none. */
   async refund(key: string, policies: readonly CompiledPolicy[], units: number, chargedAt?: EpochMs): Promise<void> {
-    const deadline = this.deadline()
+    const deadline = this.calls.deadline()
     for (let round = 0; round < MOST_ROUNDS && deadline.leftMs > 0; round++) {
-      const now = this.now()
       const view = this.known.get(key)
-      const { item } = view && this.trusts(view, now) ? view : await this.refresh(key, deadline)
-      const parts = policies.flatMap((policy): PolicyWrite[] => {
-        const write = policy.algorithm.refund(fieldsOf(item, policy)!, policy.quota, units, chargedAt ?? now, now)
-        return write ? [{ code: policy.code, write }] : []
-      })
-      if (parts.length === 0) return
-      const write: ItemWrite = { parts, id: this.nextId(), at: now }
-      const outcome = await this.send(key, write, deadline)
-      this.known.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, now)
-      if (outcome.kind !== 'refused') return
+      const { item } = view && this.trusts(view, this.now()) ? view : await this.refresh(key, deadline)
+      if (await this.upkeep.refund(key, policies, units, item, chargedAt, deadline)) return
     }
     throw new StoreUnavailableError('contention', 'others kept changing the subject until the deadline')
   }
 
   async reset(key: string): Promise<void> {
-    await this.tried(this.deadline(), (signal) => this.options.store.delete(key, { signal }))
+    await this.calls.delete(key, this.calls.deadline())
     this.known.forget(key)
   }
 
@@ -203,71 +184,23 @@ export class TakeLoop {
     deadline: Deadline,
   ) {
     const write = this.itemWrite(parts, policies, seen, now)
-    const { kind, item } = await this.send(key, write, deadline)
+    const { kind, item } = await this.calls.write(key, write, deadline)
     this.known.learn(key, kind === 'applied' ? afterWrite(item, write) : item, now)
     return kind !== 'refused'
   }
 
-  private async tidy(key: string, policies: readonly CompiledPolicy[], item: Item, now: EpochMs, deadline: Deadline): Promise<void> {
-    const parts = policies.flatMap((policy): PolicyWrite[] => {
-      const write = policy.algorithm.tidy?.(fieldsOf(item, policy)!, policy.quota, now)
-      return write ? [{ code: policy.code, write }] : []
-    })
-    if (parts.length === 0) return
-    const write: ItemWrite = { parts, id: this.nextId(), at: now }
-    try {
-      const outcome = await deadline.bound(1, (signal) => this.options.store.write(key, write, { signal }))
-      if (outcome.kind === 'applied') this.known.learn(key, afterWrite(outcome.item, write), now)
-    } catch (error) {
-      if (!(error instanceof StoreUnavailableError)) throw error // the request is decided; the litter can wait
-    }
-  }
-
   private itemWrite(parts: PolicyWrite[], policies: readonly CompiledPolicy[], seen: Item | undefined, now: EpochMs): ItemWrite {
-    return { parts, id: this.nextId(), expiresAtSeconds: expiryFor(policies, seen, now), at: now }
+    return { parts, id: this.calls.nextId(), expiresAtSeconds: expiryFor(policies, seen, now), at: now }
   }
 
   private async refresh(key: string, deadline: Deadline): Promise<View> {
     const seenAt = this.now()
-    const item = await this.tried(deadline, (signal) => this.options.store.read(key, { signal }))
+    const item = await this.calls.read(key, deadline)
     this.known.learn(key, item, seenAt)
     return { item, seenAt, shared: false }
   }
 
-  private send(key: string, write: ItemWrite, deadline: Deadline): Promise<WriteOutcome> {
-    return this.tried(deadline, (signal) => this.options.store.write(key, write, { signal }))
-  }
-
-  /** Calls the store, and again while there is time and the failure may pass. A write keeps its id, so that it counts once. */
-  private async tried<T>(deadline: Deadline, call: (signal: EndSignal) => Promise<T>): Promise<T> {
-    for (let tries = 1; ; tries++) {
-      const startedAt = performance.now()
-      const told = (failure?: StoreFailure) => this.options.onEvent({ kind: 'store-call', ms: performance.now() - startedAt, failure })
-      try {
-        const answer = await deadline.bound(tries < MOST_TRIES ? 0.6 : 1, call)
-        told()
-        this.reached = true
-        return answer
-      } catch (error) {
-        if (!(error instanceof StoreUnavailableError)) throw error
-        told(error.reason)
-        const pauseMs = error.reason === 'throttled' ? FIRST_PAUSE_MS * tries * (1 + Math.random()) : 0
-        if (tries >= MOST_TRIES || !WORTH_ANOTHER_TRY.includes(error.reason) || deadline.leftMs < pauseMs + 5) throw error
-        if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
-      }
-    }
-  }
-
   private trusts(view: View, now: EpochMs): boolean {
     return Math.abs(now - view.seenAt) <= this.options.denialTtlMs
-  }
-
-  private deadline(): Deadline {
-    return new Deadline(this.reached ? this.options.deadlineMs : this.options.firstDeadlineMs)
-  }
-
-  private nextId(): WriteId {
-    this.lastWrite = (this.lastWrite + 1) % 2 ** 32
-    return { mark: this.mark, value: this.lastWrite }
   }
 }

@@ -67,15 +67,16 @@ describe(`a store that fails, on ${engine}`, () => {
 
   let subjects = 0
   const setUp = (more: Partial<LimiterOptions> = {}) => {
+    const clock = new TestClock()
     const client = faulty(opened.client)
     const subject = `client:${engine}-${subjects++}`
     const open = (from: Pick<DynamoDBClient, 'send'>) =>
-      limiterOn(new DynamoDbStore({ client: from, tableName: TABLE }), new TestClock(), policies, { deadlineMs: 200, ...more })
+      limiterOn(new DynamoDbStore({ client: from, tableName: TABLE }), clock, policies, { deadlineMs: 200, ...more })
     const limiter = open(client)
     /** What somebody sees who looks through a client without faults. */
     const left = async () =>
       Object.values((await open(opened.client).take(subject, { cost: 0 })).policies).map(({ remaining }) => remaining)
-    return { client, subject, limiter, left }
+    return { client, clock, subject, limiter, left }
   }
   const warm = async (more?: Partial<LimiterOptions>) => {
     const all = setUp(more)
@@ -172,11 +173,12 @@ describe(`a store that fails, on ${engine}`, () => {
   })
 
   it('counts in memory by default, marked degraded, once the store has worked', async () => {
-    const { client, subject, limiter } = await warm({ onStoreError: 'local' })
+    const { client, clock, subject, limiter } = await warm({ onStoreError: 'local' })
     client.queue.push(...Array<Fault>(99).fill({ reaches: false, answer: 'throws', error: () => fault('AccessDeniedException') }))
     for (let i = 0; i < 10; i++) expect(await limiter.take(subject)).toMatchObject({ allowed: true, degraded: true })
     expect(await limiter.take(subject)).toMatchObject({ allowed: false, degraded: true, policy: 'window' })
     client.queue.length = 0
+    clock.at += 1500 // the circuit has opened, for 0.5 to 1.5 s
     expect(await limiter.take(subject)).toMatchObject({ allowed: true, degraded: false, remaining: 8 })
   })
 

@@ -1,0 +1,81 @@
+import type { Clock, EpochMs } from './clock'
+
+export interface CircuitBreakerOptions {
+  readonly clock: Clock
+  /** A number from 0 to 1, as `Math.random` gives. */
+  readonly random?: () => number
+  readonly onChange?: (state: 'open' | 'closed') => void
+}
+
+/** Failures are counted over this many milliseconds. */
+const PERIOD_MS = 10_000
+/** It opens at so many failures, if they are half of all calls. */
+const FEWEST_FAILURES = 5
+const FAILED_SHARE = 0.5
+/** How long it stays open at first; each probe that fails doubles it. */
+const FIRST_PAUSE_MS = 1000
+const LONGEST_PAUSE_MS = 30_000
+
+/**
+ * Stops calls to a table that keeps failing, so that an outage costs a decision no time and the table no load, and probes it: after a pause one call is let
+ * through, and if that succeeds all are. Pauses differ by up to half, so that instances do not come back together.
+ */
+export class CircuitBreaker {
+  private periodStart: EpochMs = 0
+  private calls = 0
+  private failures = 0
+  private pauseMs = 0
+  private openUntil: EpochMs = 0
+  private probing = false
+
+  constructor(private readonly options: CircuitBreakerOptions) {}
+
+  get isOpen(): boolean {
+    return this.pauseMs > 0
+  }
+
+  /** Whether to call now. Who is told yes has to `report`. */
+  allows(): boolean {
+    if (!this.isOpen) return true
+    const now = this.options.clock()
+    const early = now < this.openUntil && now > this.openUntil - 2 * LONGEST_PAUSE_MS // unless the clock was set back
+    if (this.probing || early) return false
+    this.probing = true
+    return true
+  }
+
+  report(succeeded: boolean): void {
+    if (this.isOpen) {
+      this.probed(succeeded)
+      return
+    }
+    const now = this.options.clock()
+    if (Math.abs(now - this.periodStart) >= PERIOD_MS) {
+      this.periodStart = now
+      this.calls = this.failures = 0
+    }
+    this.calls++
+    if (succeeded) return
+    this.failures++
+    if (this.failures >= FEWEST_FAILURES && this.failures >= FAILED_SHARE * this.calls) this.open(FIRST_PAUSE_MS)
+  }
+
+  /** Calls that were under way when it opened come in here, too: what they say is as good as a probe's. */
+  private probed(succeeded: boolean): void {
+    const wasProbe = this.probing
+    this.probing = false
+    if (!succeeded) {
+      if (wasProbe) this.open(Math.min(LONGEST_PAUSE_MS, this.pauseMs * 2))
+      return
+    }
+    this.pauseMs = this.calls = this.failures = 0
+    this.options.onChange?.('closed')
+  }
+
+  private open(pauseMs: number): void {
+    if (!this.isOpen) this.options.onChange?.('open')
+    const { clock, random = Math.random } = this.options
+    this.pauseMs = pauseMs
+    this.openUntil = clock() + pauseMs * (0.5 + random())
+  }
+}
