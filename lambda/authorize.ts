@@ -130,9 +130,10 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
     route: route?.pattern.text,
   }
   const charges = plan.chargesFor(plan.groups.map(({ who }) => subjectKey(subjectOf(who, asking))))
-  const decision = await parts.limiter.decide(charges)
+  const { onStoreError = parts.allowUndecided ? undefined : 'deny' } = tier
+  const decision = await parts.limiter.decide(charges, { onStoreError, localShare: set.settings.localShare })
   if (decision.degraded) parts.log('warn', 'a decision was made without the store', { tier: tier.name, policy: decision.policy })
-  const turnedAway = decision.degraded && !decision.allowed && !parts.allowUndecided // by the failure mode, whatever was counted
+  const turnedAway = decision.degraded && !decision.allowed && onStoreError === 'deny' // by the failure mode, whatever was counted
   return { ...about, decision, reason: turnedAway ? 'unavailable' : undefined, shapes: charges.flatMap(({ policies }) => policies) }
 }
 

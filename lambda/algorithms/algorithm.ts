@@ -35,6 +35,14 @@ export interface Algorithm<Quota> {
   /** Whether a denied request has to be written down too. */
   recordsDenials?(quota: Quota): boolean
 
+  /**
+   * Until when units charged at `chargedAt` may be spent as if they were charged then, so that several can be taken ahead in one write: they never outlive
+   * what they count in. Absent, or `undefined`, where no unit can be taken before its request is there.
+   *
+   * @param after the subject's state after the charge.
+   */
+  heldUntil?(after: Fields, quota: Quota, chargedAt: EpochMs): EpochMs | undefined
+
   /** A guess at today's state from an old view of a subject that others write too. Only ever used to choose the form of a write. */
   expect?(seen: Fields, seenAt: EpochMs, quota: Quota, now: EpochMs): Fields
 
@@ -61,4 +69,6 @@ export interface Verdict {
   readonly delayMs?: number
   /** Units past the quota in the current window, after this request. Only a policy that admits past its quota says so. */
   readonly over?: number
+  /** Why a request passes that is past the limit. Only a policy that is relaxed or does not deny says so. */
+  readonly exceeded?: 'relaxed' | 'observe' | 'deprioritize'
 }

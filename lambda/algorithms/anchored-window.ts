@@ -53,6 +53,9 @@ export const anchoredWindow: Algorithm<AnchoredWindowQuota> = {
 
   lifeMs: ({ windowMs }) => windowMs,
 
+  /** Where the window opened later than that, it was by a clock that is ahead, or by this charge. */
+  heldUntil: (after, { windowMs }, chargedAt) => Math.min(chargedAt, numberOf(after, 's', chargedAt)) + windowMs,
+
   /** A subject that sent several requests in one window has likely opened the next one by now, at the hands of other instances. */
   expect: (seen, _seenAt, { windowMs }, now) =>
     numberOf(seen, 's', now) <= now - windowMs && numberOf(seen, 'c') > 1 ? { s: now, c: 0 } : seen,

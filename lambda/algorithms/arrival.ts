@@ -1,6 +1,7 @@
 import type { EpochMs } from '../clock'
 import type { Algorithm, Step } from './algorithm'
 import { absentOrAtMost, add, between, exactly, type Fields, numberOf, set, when } from './conditional-write'
+import { heldMs } from './window-grid'
 
 /** A pace in whole microseconds. */
 export interface Pace {
@@ -55,7 +56,9 @@ export function turnAfterMs(known: Fields | undefined, now: EpochMs): number {
 }
 
 /** The parts of an algorithm that follow from the pace alone. */
-export const arrivalUpkeep = <Quota>(pace: (quota: Quota) => Pace): Pick<Algorithm<Quota>, 'refund' | 'lifeMs' | 'expect'> => ({
+export const arrivalUpkeep = <Quota>(
+  pace: (quota: Quota) => Pace,
+): Pick<Algorithm<Quota>, 'refund' | 'lifeMs' | 'heldUntil' | 'expect'> => ({
   /** Time that went by since the charge has already given part of it back; only the rest can be refunded. */
   refund(known, quota, units, chargedAt, now) {
     const whole = numberOf(known, 't')
@@ -65,6 +68,8 @@ export const arrivalUpkeep = <Quota>(pace: (quota: Quota) => Pace): Pick<Algorit
   },
 
   lifeMs: (quota) => toMs(pace(quota).toleranceUs),
+
+  heldUntil: (_after, quota, chargedAt) => chargedAt + heldMs(toMs(pace(quota).toleranceUs)),
 
   /** A subject that was busy when last seen is likely as busy now, at the hands of other instances: its lead over the clock stays. */
   expect(seen, seenAt, quota, now) {

@@ -54,5 +54,7 @@ export const fixedWindow: Algorithm<FixedWindowQuota> = {
 
   lifeMs: ({ grid }) => grid.longestMs,
 
+  heldUntil: (_after, { grid }, chargedAt) => grid.startOf(grid.indexAt(chargedAt) + 1),
+
   tidy: (known) => tidySlots(known, numberOf(known, 'w')),
 }

@@ -13,6 +13,8 @@ export interface LeakyBucketQuota {
   readonly maxDelayMs?: number
 }
 
+const upkeep = arrivalUpkeep(pace)
+
 /**
  * Leaky bucket: fills by one for each unit, leaks at a steady pace, and denies what would overflow.
  *
@@ -30,7 +32,9 @@ export const leakyBucket: Algorithm<LeakyBucketQuota> = {
     return { verdict: { ...verdict, delayMs: turnAfterMs(known, now) }, write }
   },
 
-  ...arrivalUpkeep(pace),
+  ...upkeep,
+
+  heldUntil: (after, quota, chargedAt) => (quota.mode === 'queue' ? undefined : upkeep.heldUntil!(after, quota, chargedAt)),
 }
 
 function pace({ limit, windowMs, burst, mode, maxDelayMs }: LeakyBucketQuota): Pace {

@@ -1,6 +1,7 @@
 import type { Algorithm } from './algorithm'
 import { absentOrAtMost, add, type Clause, exactly, type Fields, numberOf, set, setIfAbsent, when } from './conditional-write'
 import { isSlot, refundSlots, removeExpired, slot, slotIndex, tidySlots } from './slots'
+import { edgeAfter } from './window-grid'
 
 export interface SlidingBucketsQuota {
   /** Units per window. */
@@ -84,6 +85,8 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
   },
 
   lifeMs: ({ windowMs }) => windowMs,
+
+  heldUntil: (_after, { windowMs, buckets }, chargedAt) => edgeAfter(chargedAt, windowMs / buckets),
 
   tidy: (known) => tidySlots(known, numberOf(known, 'o')),
 }

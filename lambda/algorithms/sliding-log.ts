@@ -13,6 +13,7 @@ import {
   sizeAtMost,
   when,
 } from './conditional-write'
+import { heldMs } from './window-grid'
 
 export interface SlidingLogQuota {
   /** Units in any interval of `windowMs`. */
@@ -68,6 +69,8 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
   },
 
   lifeMs: ({ windowMs }) => windowMs,
+
+  heldUntil: (_after, { windowMs, countDenied }, chargedAt) => (countDenied ? undefined : chargedAt + heldMs(windowMs)),
 
   recordsDenials: ({ countDenied }) => countDenied,
 }

@@ -2,6 +2,7 @@ import type { Algorithm } from './algorithm'
 import { absentOrAtMost, add, type Clause, type Comparison, exactly, numberOf, set, when } from './conditional-write'
 import { firstMoment } from './first-moment'
 import { refundSlots, removeExpired, slot, tidySlots } from './slots'
+import { edgeAfter } from './window-grid'
 
 export interface SlidingWindowQuota {
   /** Units per window. */
@@ -63,6 +64,8 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
   refund: (known, { windowMs }, units, chargedAt) => refundSlots(known, units, Math.floor(chargedAt / windowMs), 2),
 
   lifeMs: ({ windowMs }) => 2 * windowMs,
+
+  heldUntil: (_after, { windowMs }, chargedAt) => edgeAfter(chargedAt, windowMs),
 
   tidy: (known) => tidySlots(known, numberOf(known, 'w') - 1),
 }

@@ -15,6 +15,7 @@ import {
   set,
   when,
 } from './conditional-write'
+import { edgeAfter } from './window-grid'
 
 export interface TokenBucketQuota {
   /** Tokens that come back per window. */
@@ -44,6 +45,9 @@ export const tokenBucket: Algorithm<TokenBucketQuota> = {
     quota.refill === 'greedy' ? greedy.refund(known, quota, units, chargedAt, now) : intervalRefund(known, quota, units, chargedAt, now),
 
   lifeMs: (quota) => (quota.refill === 'greedy' ? greedy.lifeMs(quota) : (intervalsToFill(quota, quota.burst) + 1) * quota.windowMs),
+
+  heldUntil: (after, quota, chargedAt) =>
+    quota.refill === 'greedy' ? greedy.heldUntil!(after, quota, chargedAt) : edgeAfter(chargedAt, quota.windowMs),
 
   expect: (seen, seenAt, quota, now) =>
     quota.refill === 'greedy' ? greedy.expect!(seen, seenAt, quota, now) : intervalExpect(seen, seenAt, quota, now),

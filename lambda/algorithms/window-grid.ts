@@ -10,6 +10,15 @@ export interface WindowGrid {
   readonly longestMs: number
 }
 
+/** Where the window of this moment ends, of windows of one length. */
+export const edgeAfter = (at: EpochMs, windowMs: number): EpochMs => (Math.floor(at / windowMs) + 1) * windowMs
+
+/**
+ * How long units of a limit without windows may be held, in milliseconds: what is charged ahead leaves a gap that others cannot use, and is spent in a
+ * burst that came from nowhere, so neither for long.
+ */
+export const heldMs = (windowMs: number): number => Math.min(windowMs, 2000)
+
 /** Windows of one length, counted from 1970-01-01T00:00:00Z. */
 export const epochGrid = (windowMs: number): WindowGrid => ({
   indexAt: (at) => Math.floor(at / windowMs),

@@ -1,7 +1,7 @@
 import type { Algorithm } from '../algorithms/algorithm'
 import type { Fields } from '../algorithms/conditional-write'
 import { ConfigError } from '../errors'
-import type { Policy } from '../policies/policy'
+import { type Consistency, isLeasable, type Policy, withoutLimit, withShare } from '../policies/policy'
 import { codeOf } from '../state/codes'
 import type { Item } from '../state/store'
 
@@ -16,13 +16,46 @@ export interface CompiledPolicy {
   readonly code: string
   /** How long its state can matter, in milliseconds. */
   readonly lifeMs: number
+  readonly consistency: Consistency
+  /** Whether units may be taken ahead when the item gets more writes than the store takes. */
+  readonly autoLease: boolean
+  /** Consistency `eventual`: from one adding up to the next. */
+  readonly syncMs: number
+  /** The same with that share of its units. */
+  readonly shareOf: (share: number) => CompiledPolicy
+  /** The same without a limit. */
+  readonly unlimited: () => CompiledPolicy
 }
 
 /**
  * @param scope what the policy counts apart within a subject, such as a route.
+ * @param autoLease whether its units may be taken ahead in need.
  */
-export function compile({ name, limit, windowMs, algorithm, quota, form }: Policy, scope = ''): CompiledPolicy {
-  return { name, limit, windowMs, algorithm, quota, code: codeOf(name, form, scope), lifeMs: algorithm.lifeMs(quota) }
+export function compile(policy: Policy, scope = '', autoLease = true): CompiledPolicy {
+  const { name, limit, windowMs, algorithm, quota, form, consistency, written } = policy
+  return {
+    name,
+    limit,
+    windowMs,
+    algorithm,
+    quota,
+    code: codeOf(name, form, scope),
+    lifeMs: algorithm.lifeMs(quota),
+    consistency,
+    autoLease: autoLease && isLeasable(policy),
+    syncMs: written.syncMs ?? 1000,
+    shareOf: (share) => compile(withShare(policy, share), scope),
+    unlimited: () => compile(withoutLimit(policy), scope),
+  }
+}
+
+const ids = new WeakMap<readonly CompiledPolicy[], string>()
+
+/** The same for lists that store in the same places, whoever made them. */
+export function idOf(policies: readonly CompiledPolicy[]): string {
+  const id = ids.get(policies) ?? policies.map(({ code }) => code).join()
+  ids.set(policies, id)
+  return id
 }
 
 /**

@@ -12,6 +12,12 @@ import { subjectKey } from './subject-key'
 export interface LimiterOptions extends RateLimiterOptions {
   /** At most 30; each subject is held to all of them. */
   readonly policies: readonly PolicyInput[]
+  /**
+   * Whether a subject whose item gets more writes than DynamoDB takes for one, 1,000 a second, has units taken ahead for a minute or so, as with consistency
+   * `leased`. Where not, the failure mode decides about what is throttled.
+   * @default true
+   */
+  readonly autoLease?: boolean
 }
 
 export interface TakeOptions {
@@ -36,6 +42,10 @@ export interface Limiter {
   peek(subject: string, options?: TakeOptions): Promise<Decision>
   /** Gives units back, as far as they were charged in windows that still count. */
   refund(subject: string, units?: number): Promise<void>
+  /**
+   * For a program that stops: gives back units that consistency `leased` took ahead, and tells the store what `eventual` has counted. The limiter can be used on.
+   */
+  close(): Promise<void>
   /** Makes all quotas of the subject whole. Other instances notice within their `denialTtlMs`. */
   reset(subject: string): Promise<void>
 }
@@ -59,6 +69,8 @@ const OPTIONS = {
   firstDeadlineMs: positiveMs,
   denialTtlMs: { ...positiveMs, schema: v.pipe(v.number(), v.minValue(0), v.maxValue(600_000)), wanted: 'milliseconds from 0 to 600000' },
   maxSubjects: { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer', optional: true },
+  localShare: { schema: v.pipe(v.number(), v.gtValue(0), v.maxValue(1)), wanted: 'a number above 0 and up to 1', optional: true },
+  autoLease: { schema: v.boolean(), wanted: 'true or false', optional: true },
   onEvent: { schema: v.custom((tell) => typeof tell === 'function'), wanted: 'a function that is told LimiterEvents', optional: true },
   onStoreError: { schema: v.picklist(FAILURE_MODES), wanted: `one of ${FAILURE_MODES.join(', ')}`, optional: true },
 } as const satisfies FieldRules
@@ -75,7 +87,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   if (given && parsed.length === 0 && issues.length === 0) issues.push('policies must have at least one policy, got none')
   if (issues.length > 0) throw new ConfigError(issues)
 
-  const policies = distinct(parsed.map((policy) => compile(policy)))
+  const policies = distinct(parsed.map((policy) => compile(policy, '', options.autoLease)))
   const limiter = new RateLimiter(options)
   const charge = (subject: string, cost = 1): Charge => ({ key: subjectKey(subject), policies, cost })
   const some = remembered((names: readonly string[]) => named(policies, names))
@@ -90,6 +102,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
     },
     peek: async (subject, { cost } = {}) => limiter.peek([charge(subject, cost)]),
     refund: async (subject, units = 1) => limiter.refund(charge(subject, units)),
+    close: async () => limiter.close(),
     reset: async (subject) => limiter.reset(subjectKey(subject)),
   }
 }

@@ -1,14 +1,17 @@
-import type { Clock } from '../clock'
+import type { EpochMs } from '../clock'
 import type { Decision } from '../decision'
 import { MemoryStore } from '../state/memory-store'
+import type { PolicyWrite } from '../state/store'
 import type { Charge } from './charge'
-import { compose } from './compose'
+import { type CompiledPolicy, fieldsOf } from './compiled-policy'
+import { type Answer, compose } from './compose'
+import type { View } from './known-subjects'
 import { stepAll, type Verdicts } from './plan'
 import { TakeLoop, type TakeLoopOptions } from './take-loop'
 
 /**
  * What to answer when the store cannot be asked; every such decision says `degraded`.
- * - `local`: the same policies, counted in this instance's memory.
+ * - `local`: the same policies, counted in this instance's memory, which admits its share of each limit.
  * - `allow`: let everything pass.
  * - `deny`: let nothing pass.
  * - `throw`: no answer, the caller gets the `StoreUnavailableError`.
@@ -21,35 +24,82 @@ const RETRY_AFTER_MS = 1000
 
 /** Decides without the store. */
 export class Fallback {
+  private readonly memory: MemoryStore
   private readonly local: TakeLoop
+  /** When what the store knew of a subject was last taken over, or found to be nothing. */
+  private readonly begunAt = new Map<string, EpochMs>()
+  private readonly shares = new WeakMap<
+    readonly CompiledPolicy[],
+    { readonly share: number; readonly policies: readonly CompiledPolicy[] }
+  >()
 
+  /** @param loop the one that asks the store, for what it knows. */
   constructor(
-    private readonly mode: Exclude<FailureMode, 'throw'>,
-    private readonly clock: Clock,
-    options: TakeLoopOptions,
+    private readonly loop: TakeLoop,
+    private readonly options: TakeLoopOptions,
   ) {
-    const store = new MemoryStore({ maxSubjects: options.maxSubjects })
-    this.local = new TakeLoop({ ...options, store, onEvent: () => {} })
+    this.memory = new MemoryStore({ maxSubjects: options.maxSubjects })
+    this.local = new TakeLoop({ ...options, store: this.memory, clock: () => loop.now(), onEvent: () => {} })
   }
 
-  async decide(charges: readonly Charge[]): Promise<Decision> {
-    if (this.mode === 'local') return this.locally(charges)
-    const allowed = this.mode === 'allow'
+  /** @param share the part of each limit that this instance admits by itself, above 0 and up to 1. */
+  async decide(charges: readonly Charge[], mode: Exclude<FailureMode, 'throw'>, share: number): Promise<Decision> {
+    if (mode === 'local') return this.locally(charges, share)
+    const allowed = mode === 'allow'
     const answers = charges.map(({ policies, cost }) => {
-      const whole = stepAll([], policies, allowed ? cost : 0, this.clock())
+      const whole = stepAll([], policies, allowed ? cost : 0, this.loop.now())
       const verdicts: Verdicts = whole.map(({ verdict }) => ({ ...verdict, allowed, retryAfterMs: allowed ? 0 : RETRY_AFTER_MS }))
       return { policies, verdicts }
     })
     return compose(answers, true)
   }
 
-  private async locally(charges: readonly Charge[]): Promise<Decision> {
-    const answers = []
+  private async locally(charges: readonly Charge[], share: number): Promise<Decision> {
+    const answers: Answer[] = []
     for (const { key, policies, cost } of charges) {
-      const [verdicts] = cost === 0 ? [await this.local.look(key, policies, 0)] : await this.local.settle(key, policies, [cost])
-      answers.push({ policies, verdicts: verdicts! })
+      const own = this.shareOf(policies, share)
+      await this.begin(key, policies, own, share)
+      const [verdicts] = cost === 0 ? [await this.local.look(key, own, 0)] : await this.local.settle(key, own, [cost])
+      answers.push({ policies, verdicts: verdicts!.map((verdict, i) => (cost > policies[i]!.limit ? verdict : passable(verdict))) })
       if (verdicts!.some(({ allowed }) => !allowed)) break
     }
     return compose(answers, true)
   }
+
+  private shareOf(policies: readonly CompiledPolicy[], share: number): readonly CompiledPolicy[] {
+    if (share >= 1) return policies
+    let own = this.shares.get(policies)
+    if (own?.share !== share) own = { share, policies: policies.map((policy) => policy.shareOf(share)) }
+    this.shares.set(policies, own)
+    return own.policies
+  }
+
+  /** Where the store was asked since a subject was last counted here, its count here begins with this instance's share of what was left then. */
+  private async begin(key: string, policies: readonly CompiledPolicy[], own: readonly CompiledPolicy[], share: number): Promise<void> {
+    const view = this.loop.view(key)
+    const begunAt = this.begunAt.get(key)
+    if (begunAt !== undefined && (!view || view.seenAt <= begunAt)) return
+    this.begunAt.delete(key)
+    this.begunAt.set(key, this.loop.now())
+    if (this.begunAt.size > this.options.maxSubjects) this.begunAt.delete(this.begunAt.keys().next().value!)
+    if (view) await this.takeOver(view, key, policies, own, share)
+  }
+
+  private async takeOver(view: View, key: string, policies: readonly CompiledPolicy[], own: readonly CompiledPolicy[], share: number) {
+    await this.local.reset(key)
+    const at = this.loop.now()
+    const parts = policies.flatMap((policy, i): PolicyWrite[] => {
+      const mine = own[i]!
+      const { remaining } = policy.algorithm.step(fieldsOf(view.item, policy), policy.quota, 0, at).verdict
+      const whole = mine.algorithm.step({}, mine.quota, 0, at).verdict.remaining
+      const left = Math.min(whole, remaining === 0 ? 0 : Math.max(1, Math.floor(remaining * share)))
+      const { write } = mine.algorithm.step({}, mine.quota, whole - left, at)
+      return write ? [{ code: mine.code, write }] : []
+    })
+    if (parts.length > 0) await this.memory.write(key, { parts, id: { mark: '', value: 0 }, at })
+  }
 }
+
+/** What would pass were it not for the share passes once the store can be asked again. */
+const passable = (verdict: Verdicts[number]): Verdicts[number] =>
+  verdict.retryAfterMs === Infinity ? { ...verdict, retryAfterMs: RETRY_AFTER_MS } : verdict

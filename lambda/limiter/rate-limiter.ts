@@ -7,8 +7,8 @@ import { type Answer, compose } from './compose'
 import type { OnEvent } from './events'
 import { type FailureMode, Fallback } from './fallback'
 import { allAllow, type Verdicts } from './plan'
-import { SharedWrites } from './shared-writes'
 import { TakeLoop } from './take-loop'
+import { type Part, Ways } from './ways'
 
 export interface RateLimiterOptions {
   readonly store: StateStore
@@ -24,24 +24,34 @@ export interface RateLimiterOptions {
   readonly maxSubjects?: number
   /** @default 'local' */
   readonly onStoreError?: FailureMode
+  /**
+   * The share of each limit that this instance admits by itself while the store cannot be asked, above 0 and up to 1: one part in as many as there are instances.
+   * @default 1
+   */
+  readonly localShare?: number
   /** Told what happens on the way to decisions, for metrics. @default nobody is told */
   readonly onEvent?: OnEvent
 }
 
+/** How one decision is made where the store cannot be asked; what is not given is as in the limiter's options. */
+export type WithoutStore = Pick<RateLimiterOptions, 'onStoreError' | 'localShare'>
+
 /** Decides requests over any number of subjects, each with policies of its own. Policies that are the same array can share a write. */
 export class RateLimiter {
   private readonly loop: TakeLoop
-  private readonly writes: SharedWrites
-  private readonly fallback: Fallback | undefined
+  private readonly ways: Ways
+  private readonly fallback: Fallback
+  private readonly withoutStore: Required<WithoutStore>
 
   constructor(options: RateLimiterOptions) {
-    const { store, clock = systemClock, deadlineMs = 300, denialTtlMs = 5000, maxSubjects = 50_000, onStoreError = 'local' } = options
-    const { onEvent = () => {} } = options
+    const { store, clock = systemClock, deadlineMs = 300, denialTtlMs = 5000, maxSubjects = 50_000, onEvent = () => {} } = options
+    const { onStoreError = 'local', localShare = 1 } = options
     const firstDeadlineMs = options.firstDeadlineMs ?? Math.max(2000, deadlineMs)
     const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent }
     this.loop = new TakeLoop(loopOptions)
-    this.writes = new SharedWrites(this.loop)
-    this.fallback = onStoreError === 'throw' ? undefined : new Fallback(onStoreError, () => this.loop.now(), loopOptions)
+    this.ways = new Ways(this.loop, maxSubjects, onEvent)
+    this.fallback = new Fallback(this.loop, loopOptions)
+    this.withoutStore = { onStoreError, localShare }
   }
 
   /**
@@ -50,20 +60,21 @@ export class RateLimiter {
    * A store that cannot be asked leaves the decision to the failure mode; only a table that was never there, or that never let us in, is a mistake
    * of the set-up and thrown.
    */
-  async decide(charges: readonly Charge[]): Promise<Decision> {
+  async decide(charges: readonly Charge[], withoutStore: WithoutStore = {}): Promise<Decision> {
     for (const { cost } of charges) checkCost(cost, 0)
     try {
       return compose(await this.ask(charges))
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || !this.fallback || this.isSetupMistake(error)) throw error
-      return this.fallback.decide(charges)
+      const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
+      if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error)) throw error
+      return this.fallback.decide(charges, onStoreError, localShare)
     }
   }
 
   /** What `decide` would say, taking nothing. */
   async peek(charges: readonly Charge[]): Promise<Decision> {
     for (const { cost } of charges) checkCost(cost, 0)
-    return compose(await Promise.all(charges.map((charge) => this.look(charge))))
+    return compose(await Promise.all(this.partsOf(charges).map((part) => look(part))))
   }
 
   /** Gives back units that were charged just now, or at `chargedAt`. */
@@ -77,39 +88,50 @@ export class RateLimiter {
     await this.loop.reset(key)
   }
 
+  /** Gives back units that were taken ahead, and tells the store what was counted in memory, for a program that stops. */
+  async close(): Promise<void> {
+    await this.ways.close()
+  }
+
+  private partsOf(charges: readonly Charge[]): Part[] {
+    return charges.flatMap((charge) => this.ways.partsOf(charge))
+  }
+
   private async ask(charges: readonly Charge[]): Promise<Answer[]> {
-    if (charges.length === 1) return [await this.charge(charges[0]!)]
-    const foreseen = charges.map(({ key, policies, cost }) => (cost > 0 ? this.loop.foreseen(key, policies, cost) : undefined))
-    const refused = charges.flatMap(({ policies }, i): Answer[] => (foreseen[i] ? [{ policies, verdicts: foreseen[i] }] : []))
+    const parts = this.partsOf(charges)
+    if (parts.length === 1) return [await take(parts[0]!)]
+    const refused = parts.flatMap(({ way, key, policies, cost }): Answer[] => {
+      const verdicts = cost > 0 ? way.foreseen(key, policies, cost) : undefined
+      return verdicts ? [{ policies, verdicts }] : []
+    })
     if (refused.length > 0) return refused
 
     const chargedAt = this.loop.now()
-    const results = await Promise.allSettled(charges.map((charge) => this.charge(charge)))
+    const results = await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
     const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-    if (failed || answers.some(({ verdicts }) => !allAllow(verdicts))) await this.giveBack(charges, results, chargedAt)
+    if (failed || answers.some(({ verdicts }) => !allAllow(verdicts))) await giveBack(parts, results, chargedAt)
     if (failed) throw failed.reason
     return answers
-  }
-
-  private async charge({ key, policies, cost }: Charge): Promise<Answer> {
-    const verdicts = await (cost === 0 ? this.loop.look(key, policies, 0) : this.writes.take(key, policies, cost))
-    return { policies, verdicts }
-  }
-
-  private async look({ key, policies, cost }: Charge): Promise<Answer> {
-    return { policies, verdicts: await this.loop.look(key, policies, cost) }
-  }
-
-  /** A refund that fails leaves the subject with less than its due, never with more. */
-  private async giveBack(charges: readonly Charge[], results: readonly PromiseSettledResult<Answer>[], chargedAt: EpochMs): Promise<void> {
-    const charged = charges.filter(({ cost }, i) => cost > 0 && results[i]!.status === 'fulfilled' && allAllow(verdictsIn(results[i]!)))
-    await Promise.allSettled(charged.map((charge) => this.loop.refund(charge.key, charge.policies, charge.cost, chargedAt)))
   }
 
   private isSetupMistake({ reason }: StoreUnavailableError): boolean {
     return !this.loop.reached && (reason === 'missing-table' || reason === 'refused')
   }
+}
+
+async function take({ way, key, policies, cost }: Part): Promise<Answer> {
+  return { policies, verdicts: await (cost === 0 ? way.look(key, policies, 0) : way.take(key, policies, cost)) }
+}
+
+async function look({ way, key, policies, cost }: Part): Promise<Answer> {
+  return { policies, verdicts: await way.look(key, policies, cost) }
+}
+
+/** What cannot be given back leaves the subject with less than its due, never with more. */
+async function giveBack(parts: readonly Part[], results: readonly PromiseSettledResult<Answer>[], chargedAt: EpochMs): Promise<void> {
+  const charged = parts.filter(({ cost }, i) => cost > 0 && results[i]!.status === 'fulfilled' && allAllow(verdictsIn(results[i]!)))
+  await Promise.allSettled(charged.map(({ way, key, policies, cost }) => way.giveBack(key, policies, cost, chargedAt)))
 }
 
 const verdictsIn = (result: PromiseSettledResult<Answer>): Verdicts => (result.status === 'fulfilled' ? result.value.verdicts : [])

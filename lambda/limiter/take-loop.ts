@@ -62,14 +62,18 @@ export class TakeLoop {
     return steps.every(({ verdict }) => verdict.allowed) ? undefined : verdictsOf(steps, states, policies, now)
   }
 
-  /** Decides several requests of one subject in as few writes as it takes; what each costs, and what each is told, in the same order. */
-  async settle(key: string, policies: readonly CompiledPolicy[], costs: readonly number[]): Promise<Verdicts[]> {
+  /**
+   * Decides several requests of one subject in as few writes as it takes; what each costs, and what each is told, in the same order.
+   *
+   * @param at when the requests were there. @default now
+   */
+  async settle(key: string, policies: readonly CompiledPolicy[], costs: readonly number[], at?: EpochMs): Promise<Verdicts[]> {
     const deadline = this.calls.deadline()
     const answers: Verdicts[] = []
     let pending = costs.map((cost, position) => ({ cost, position }))
 
     for (let round = 0; round < MOST_ROUNDS && deadline.leftMs > 0; round++) {
-      const now = this.now()
+      const now = at ?? this.now()
       const view = this.known.get(key)
       const states = statesOf(view, policies)
       const admitted = pending.length === 1 ? pending : whichFit(states, policies, pending, now)

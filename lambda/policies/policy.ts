@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { printed } from '../errors'
 import { CALENDAR_UNITS, isCalendarUnit, isTimezone } from './calendar'
 import { parseDuration } from './duration'
-import { ALGORITHM_NAMES, type AlgorithmName, type Counting, checkFit, toCounting } from './quota'
+import { ALGORITHM_NAMES, type AlgorithmName, type Counting, checkFit, mostNumbers, toCounting } from './quota'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
 
 /** A policy as it is written in code, in `tiers.yaml` and in the config table. */
@@ -31,12 +31,23 @@ export interface PolicyInput {
   readonly buckets?: number
   /** Sliding log: record what this policy denies, too. @default false */
   readonly countDenied?: boolean
+  /**
+   * How instances agree on the count: each request in one write, batches of units taken ahead, or counted apart and added up every `syncMs`.
+   * @default 'strict'; in the config table, 'leased' for `by: global` and `by: route` where the algorithm permits
+   */
+  readonly consistency?: Consistency
+  /** Consistency `eventual`: milliseconds from one adding up to the next, 50 to 60,000. @default 1000 */
+  readonly syncMs?: number
 }
+
+export type Consistency = 'strict' | 'leased' | 'eventual'
+export const CONSISTENCIES: readonly Consistency[] = ['strict', 'leased', 'eventual']
 
 /** A checked policy: its name, its numbers, and how it counts. */
 export interface Policy extends Counting {
   readonly name: string
   readonly limit: number
+  readonly consistency: Consistency
   /** As it was configured. */
   readonly written: PolicyInput
 }
@@ -73,6 +84,12 @@ export const POLICY_FIELDS = {
   },
   buckets: { schema: v.pipe(v.number(), v.integer(), v.minValue(2), v.maxValue(120)), wanted: 'an integer from 2 to 120', optional: true },
   countDenied: { schema: v.boolean(), wanted: 'true or false', optional: true },
+  consistency: { schema: v.picklist(CONSISTENCIES), wanted: `one of ${CONSISTENCIES.join(', ')}`, optional: true },
+  syncMs: {
+    schema: v.pipe(v.number(), v.integer(), v.minValue(50), v.maxValue(60_000)),
+    wanted: 'an integer from 50 to 60000, in milliseconds',
+    optional: true,
+  },
 } as const satisfies FieldRules
 
 const COUNTED_FIELDS = Object.keys(POLICY_FIELDS).filter((field) => field !== 'name')
@@ -116,11 +133,41 @@ export function parsePolicies(
     if (isRight('algorithm')) checkFit(policy, here, issues)
     const isCountable = policy.limit !== undefined && policy.window !== undefined && COUNTED_FIELDS.every(isRight)
     const counting = isCountable && toCounting(policy, here, issues)
+    const { consistency = 'strict' } = policy
+    if (counting) checkConsistency({ ...policy, consistency }, counting, here, issues)
     const extra = Object.fromEntries(Object.keys(extraFields).map((field) => [field, fields[field]]))
     return counting && issues.length === issuesBefore
-      ? [{ name: policy.name, limit: policy.limit, written: policy, ...counting, extra }]
+      ? [{ name: policy.name, limit: policy.limit, consistency, written: policy, ...counting, extra }]
       : []
   })
+}
+
+function checkConsistency(policy: PolicyInput, counting: Counting, place: Place, issues: string[]): void {
+  const { consistency, syncMs } = policy
+  if (syncMs !== undefined && consistency !== 'eventual') issues.push(mistake('syncMs applies to consistency "eventual" only', place))
+  if (consistency === 'strict') return
+  if (!isLeasable(counting)) {
+    const those = 'a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow" or action "delay"'
+    issues.push(mistake(`consistency must be "strict" where each unit is charged by itself: ${those}, got "${consistency}"`, place))
+  } else if (consistency === 'eventual' && policy.algorithm === 'sliding-log') {
+    issues.push(mistake('consistency "eventual" may count past the limit, for which a sliding-log has no room, take "leased"', place))
+  }
+}
+
+/** Whether units can be taken ahead. */
+export const isLeasable = ({ algorithm, quota }: Counting): boolean => algorithm.heldUntil?.({}, quota, 0) !== undefined
+
+/** The same policy, which counts on in the same state and never denies: to record what was admitted already. */
+export function withoutLimit(policy: Policy): Policy {
+  const { written, windowMs } = policy
+  return withNumbers(policy, mostNumbers(written, windowMs), [], []) ?? policy
+}
+
+/** The same policy, which admits that share of its units, and at least one. */
+export function withShare(policy: Policy, share: number): Policy {
+  const part = (units: number): number => Math.max(1, Math.floor(units * share))
+  const { limit, burst } = policy.written
+  return withNumbers(policy, { limit: part(limit), ...(burst !== undefined && { burst: part(burst) }) }, [], []) ?? policy
 }
 
 /** The same policy with other numbers, which counts on in the same state; `undefined`, and why, where they do not fit how it counts. */

@@ -119,15 +119,25 @@ function counting<Quota>(algorithm: Algorithm<Quota>, quota: Quota, form: string
   return { algorithm: algorithm as Algorithm<unknown>, quota, form: `${algorithm.name} ${form}` }
 }
 
+/** The largest numbers with which a policy still counts in the same way. */
+export function mostNumbers(input: PolicyInput, windowMs: number): Pick<PolicyInput, 'limit' | 'burst'> {
+  const { algorithm = 'sliding-window', limit, refill } = input
+  if (!READ_BY.burst!.includes(algorithm)) return { limit: MOST_UNITS }
+  return { limit, burst: refill === 'interval' ? mostRefilled(limit, windowMs) : mostAtPace(limit, windowMs) }
+}
+
+const mostAtPace = (limit: number, windowMs: number): number => Math.floor(2 ** 52 / Math.ceil((windowMs * 1000) / limit))
+const mostRefilled = (limit: number, windowMs: number): number => Math.min(MOST_UNITS, limit * Math.floor(2 ** 52 / (windowMs * 1000)))
+
 /** Paces count in whole microseconds: a unit takes at least one, and a full bucket stays an exact number. */
 function checkPace(limit: number, burst: number, windowMs: number, wrong: (sentence: string) => void): void {
   if (limit > windowMs * 1000) wrong(`limit must be at most ${windowMs * 1000} for this window, a unit per microsecond, got ${limit}`)
-  const most = Math.floor(2 ** 52 / Math.ceil((windowMs * 1000) / limit))
+  const most = mostAtPace(limit, windowMs)
   if (burst > most) wrong(`burst must be at most ${most} at this pace, which takes 142 years to refill, got ${burst}`)
 }
 
 /** The same bound for a bucket that is refilled once a window, which keeps its state's time to live a date. */
 function checkRefill(limit: number, burst: number, windowMs: number, wrong: (sentence: string) => void): void {
-  const most = Math.min(MOST_UNITS, limit * Math.floor(2 ** 52 / (windowMs * 1000)))
+  const most = mostRefilled(limit, windowMs)
   if (burst > most) wrong(`burst must be at most ${most} at this pace, which takes 142 years to refill, got ${burst}`)
 }

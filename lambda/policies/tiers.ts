@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { printed } from '../errors'
 import { BY_FIELD, type CountedBy, toCountedBy } from './counted-by'
-import { type Policy, parsePolicies } from './policy'
+import { isLeasable, type Policy, parsePolicies } from './policy'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
 import { parseRoutePattern, type RoutePattern } from './route-pattern'
 
@@ -16,6 +16,8 @@ export interface Tier {
   readonly name: string
   /** Whether callers in this tier must have shown who they are; a 401 for those who have not. */
   readonly credentials: Credentials
+  /** Who decides about its callers while the state table cannot be asked. @default what the function is told by its environment */
+  readonly onStoreError?: OnStoreError
   readonly policies: readonly TierPolicy[]
 }
 
@@ -29,6 +31,7 @@ export interface Route {
 }
 
 type Credentials = 'required' | 'optional'
+export type OnStoreError = 'local' | 'allow' | 'deny'
 
 /** The tier of callers who are not known. */
 export const ANONYMOUS = 'anonymous'
@@ -45,7 +48,12 @@ const by = BY_FIELD
 const credentials = { schema: v.picklist(['required', 'optional']), wanted: '"required" or "optional"', optional: true } as const
 
 /** The fields of a tier, a route, the global policies, and those of a policy inside them; the source of their JSON Schema too. */
-export const TIER_FIELDS = { by, credentials, policies: unchecked } as const satisfies FieldRules
+export const TIER_FIELDS = {
+  by,
+  credentials,
+  onStoreError: { schema: v.picklist(['local', 'allow', 'deny']), wanted: 'one of local, allow, deny', optional: true },
+  policies: unchecked,
+} as const satisfies FieldRules
 export const ROUTE_FIELDS = {
   cost: { schema: v.pipe(v.number(), v.safeInteger(), v.minValue(0)), wanted: 'an integer from 0', optional: true },
   by,
@@ -71,7 +79,9 @@ export function parseTier(name: string, input: unknown, place: Place, issues: st
   const fields = checkFields(input, TIER_FIELDS, 'a tier', here, issues)
   if (!fields) return undefined
   const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_CLIENT, here, issues)
-  return issues.length === before ? { name, credentials: credentialsOf(fields), policies } : undefined
+  if (issues.length > before) return undefined
+  const { onStoreError } = fields as { onStoreError?: OnStoreError }
+  return { name, credentials: credentialsOf(fields), ...(onStoreError && { onStoreError }), policies }
 }
 
 export function parseRoute(text: string, input: unknown, place: Place, issues: string[]): Route | undefined {
@@ -104,12 +114,20 @@ function parseTierPolicies(
   extras: FieldRules = POLICY_EXTRAS,
 ): TierPolicy[] {
   if (input === undefined) return []
-  return parsePolicies(input, place, issues, extras, forOtherTiers).map(({ extra, ...policy }) => ({
-    ...policy,
-    by: toCountedBy(extra.by) ?? otherwise,
-    ...(extra.tiers !== undefined && { tiers: extra.tiers as string[] }),
-  }))
+  return parsePolicies(input, place, issues, extras, forOtherTiers).map(({ extra, ...policy }) => {
+    const by = toCountedBy(extra.by) ?? otherwise
+    const leased = policy.written.consistency === undefined && isOfEverybody(by) && isLeasable(policy)
+    return {
+      ...policy,
+      ...(leased && { consistency: 'leased' }),
+      by,
+      ...(extra.tiers !== undefined && { tiers: extra.tiers as string[] }),
+    }
+  })
 }
+
+/** Whether all callers count as one: more of them than one item takes writes. */
+const isOfEverybody = ({ who }: CountedBy): boolean => who.length === 0 || who[0] === 'global'
 
 /** Whether no caller's tier is among those of both. */
 function forOtherTiers(one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): boolean {

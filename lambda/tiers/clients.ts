@@ -7,6 +7,7 @@ import {
   type DynamoDBClient,
   GetItemCommand,
 } from '@aws-sdk/client-dynamodb'
+import { CircuitBreaker } from '../circuit-breaker'
 import type { Clock, EpochMs } from '../clock'
 import { errorDetails, type Log } from '../telemetry'
 import { type Client, parseClientItem } from './client-item'
@@ -51,8 +52,11 @@ export class Clients {
   private readonly clients = new Map<string, Known>()
   private readonly strangers = new Map<string, Known>()
   private readonly looking = new Map<string, Promise<Client | undefined>>()
+  private readonly circuit: CircuitBreaker
 
-  constructor(private readonly options: ClientsOptions) {}
+  constructor(private readonly options: ClientsOptions) {
+    this.circuit = new CircuitBreaker({ clock: options.clock })
+  }
 
   /**
    * The client with this credential, `undefined` when there is none. A known client is answered at once and looked up again in the background.
@@ -98,8 +102,10 @@ export class Clients {
 
   private async read(credentials: readonly string[]): Promise<void> {
     const { tableName, log, ttlMs } = this.options
+    if (!this.circuit.allows()) return // who is known stays so, and is asked about with the next request again
+    let items: ReadonlyMap<string, Record<string, AttributeValue>> | undefined
     try {
-      const items = await this.get(credentials)
+      items = await this.get(credentials)
       for (const credential of credentials) this.take(credential, items.get(clientKey(credential).pk))
     } catch (error) {
       log('error', 'a client cannot be looked up', { table: tableName, ...errorDetails(error) })
@@ -107,6 +113,8 @@ export class Clients {
         const known = this.known(credential)
         if (known) this.remember(credential, known.client, Math.min(RETRY_AFTER_MS, ttlMs))
       }
+    } finally {
+      this.circuit.report(items !== undefined)
     }
   }
 

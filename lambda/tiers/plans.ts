@@ -72,7 +72,7 @@ export class Plans {
       const id = who.join()
       const group = groups.get(id) ?? { who, policies: [] }
       groups.set(id, group)
-      group.policies.push(compile(this.ownOf(policy, client), perRoute ? (route?.pattern.text ?? '*') : ''))
+      group.policies.push(compile(this.ownOf(policy, client), perRoute ? (route?.pattern.text ?? '*') : '', policies.settings.autoLease))
     }
     return new Plan(
       [...groups.values()].map((group) => ({ ...group, policies: distinct(group.policies) })),

@@ -32,7 +32,19 @@ const GLOBAL_KEY = { pk: CONFIG_TABLE.policySet, sk: 'global' } as const
 const SETTINGS_KEY = { pk: CONFIG_TABLE.policySet, sk: 'settings' } as const
 
 /** The fields of policies and items in the order in which people write them; DynamoDB remembers none. */
-const ORDER = ['defaultTier', 'identity', 'trustedHeaders', ...Object.keys(POLICY_FIELDS), 'cost', 'by', 'credentials', 'policies']
+const ORDER = [
+  'defaultTier',
+  'identity',
+  'trustedHeaders',
+  'localShare',
+  'autoLease',
+  ...Object.keys(POLICY_FIELDS),
+  'cost',
+  'by',
+  'credentials',
+  'onStoreError',
+  'policies',
+]
 
 /** The items that a file stands for. It is not looked at whether they are right. */
 export function itemsOf({ settings, tiers, routes = {}, global }: TiersFile): PolicySetItem[] {

@@ -10,7 +10,7 @@ const HERE = '(policy "per-minute")'
 const NAMES = 'a name of 1 to 64 letters, digits, ".", "_" or "-"'
 const ALGORITHMS = 'one of fixed-window, anchored-window, sliding-window, sliding-buckets, sliding-log, token-bucket, leaky-bucket, gcra'
 const WINDOWS = 'a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of day, week, month, year'
-const FIELDS = 'name, algorithm, limit, window, timezone, overage, burst, refill, mode, maxDelay, buckets, countDenied'
+const FIELDS = 'name, algorithm, limit, window, timezone, overage, burst, refill, mode, maxDelay, buckets, countDenied, consistency, syncMs'
 
 describe('one mistake gets one sentence: what, got, wanted and where', () => {
   it.each<[field: string, got: unknown, sentence: string, others?: Record<string, unknown>]>([

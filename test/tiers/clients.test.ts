@@ -263,13 +263,13 @@ describe('a look-up that fails', () => {
     table.answers = () => {
       throw failure
     }
-    for (let request = 0; request < 100; request++) {
+    for (let request = 0; request < 40; request++) {
       expect(await clients.find(HASH)).toEqual(ALICE)
       await settled()
       clock.now += 100
     }
-    expect(table.calls).toHaveLength(1 + 10)
-    expect(log.entries).toHaveLength(10)
+    expect(table.calls).toHaveLength(1 + 4)
+    expect(log.entries).toHaveLength(4)
     expect(log.entries[0]).toEqual({
       level: 'error',
       message: 'a client cannot be looked up',
@@ -277,6 +277,18 @@ describe('a look-up that fails', () => {
     })
     expect(await findNow(found({ ...ALICE, tier: 'pro' }))).toEqual(ALICE)
     expect(await clients.find(HASH)).toEqual({ ...ALICE, tier: 'pro' })
+  })
+
+  it('of many keys opens the circuit: after five nobody waits for the table until it answers again', async () => {
+    table.answers = () => {
+      throw failure
+    }
+    for (let i = 0; i < 30; i++) expect(await clients.find(`made-up-${i}`)).toBeUndefined()
+    expect(table.calls).toHaveLength(5)
+    expect(log.entries).toHaveLength(5)
+    table.answers = undefined
+    clock.now += 1500
+    expect(await findNow(found(ITEM))).toEqual(ALICE)
   })
 
   it('of a key that is not known yet finds nobody, for this request only', async () => {

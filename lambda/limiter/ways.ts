@@ -1,0 +1,50 @@
+import type { Consistency } from '../policies/policy'
+import type { Charge } from './charge'
+import type { CompiledPolicy } from './compiled-policy'
+import type { OnEvent } from './events'
+import { Eventual } from './eventual'
+import { Leases } from './leases'
+import { SharedWrites } from './shared-writes'
+import { Strict } from './strict'
+import type { TakeLoop } from './take-loop'
+import type { Way } from './way'
+
+/** The part of a charge that is counted in one way. */
+export interface Part extends Charge {
+  readonly way: Way
+}
+
+/** How the policies of a charge are counted, by their `consistency`. */
+export class Ways {
+  private readonly ways: Readonly<Record<Consistency, Way>>
+  private readonly leases: Leases
+  private readonly eventual: Eventual
+  private readonly lists = new WeakMap<readonly CompiledPolicy[], readonly Pick<Part, 'way' | 'policies'>[]>()
+
+  constructor(loop: TakeLoop, maxSubjects: number, onEvent: OnEvent) {
+    const writes = new SharedWrites(loop)
+    this.leases = new Leases(loop, writes, onEvent, maxSubjects)
+    this.eventual = new Eventual(loop, maxSubjects)
+    this.ways = { strict: new Strict(loop, writes, this.leases, onEvent), leased: this.leases, eventual: this.eventual }
+  }
+
+  /** The lists of policies are the same arrays for the same charge's, so that requests can share writes. */
+  partsOf({ key, policies, cost }: Charge): Part[] {
+    const lists = this.lists.get(policies) ?? this.split(policies)
+    this.lists.set(policies, lists)
+    return lists.map((list) => ({ ...list, key, cost }))
+  }
+
+  /** Gives back and adds up what is only in memory. */
+  async close(): Promise<void> {
+    await Promise.all([this.leases.close(), this.eventual.close()])
+  }
+
+  private split(policies: readonly CompiledPolicy[]): readonly Pick<Part, 'way' | 'policies'>[] {
+    return (Object.keys(this.ways) as Consistency[]).flatMap((consistency) => {
+      const those = policies.filter((policy) => policy.consistency === consistency)
+      if (those.length === 0) return []
+      return { way: this.ways[consistency], policies: those.length === policies.length ? policies : those }
+    })
+  }
+}

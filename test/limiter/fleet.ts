@@ -1,0 +1,57 @@
+import { createLimiter, type Limiter, type LimiterOptions, type PolicyInput } from '../../lambda/limiter'
+import type { LimiterEvent } from '../../lambda/limiter/events'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import { CountingStore, MIDNIGHT } from './limiters'
+
+/** An instance, its own clock, and what it did. */
+export interface Instance {
+  limiter: Limiter
+  skewMs: number
+  readonly events: LimiterEvent[]
+}
+
+/** Instances with a store in common, in time that the test moves on. */
+export class Fleet {
+  now = MIDNIGHT
+  readonly store = new CountingStore(new MemoryStore())
+  readonly instances: Instance[]
+
+  constructor(
+    readonly policies: readonly PolicyInput[],
+    size: number,
+    private readonly options: Partial<LimiterOptions> = {},
+    skews: readonly number[] = [],
+  ) {
+    this.instances = Array.from({ length: size }, (_, i) => this.made(skews[i] ?? 0))
+  }
+
+  /** An instance that crashes is one that never comes back, and another that knows nothing. */
+  crash(i: number): void {
+    this.instances[i] = this.made(this.instances[i]!.skewMs)
+  }
+
+  private made(skewMs: number): Instance {
+    const events: LimiterEvent[] = []
+    const instance = { skewMs, events } as unknown as Instance
+    instance.limiter = createLimiter({
+      store: this.store,
+      policies: this.policies,
+      clock: () => this.now + instance.skewMs,
+      onStoreError: 'throw',
+      onEvent: (event) => events.push(event),
+      ...this.options,
+    })
+    return instance
+  }
+}
+
+/** A generator of the same numbers from 0 to 1 for the same seed. */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let t = Math.imul(state ^ (state >>> 15), 1 | state)
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
+  }
+}

@@ -1,0 +1,110 @@
+import { StoreUnavailableError } from '../../lambda/errors'
+import type { PolicyInput } from '../../lambda/limiter'
+import type { ItemWrite } from '../../lambda/state/store'
+import { Fleet } from './fleet'
+
+const strict: PolicyInput[] = [{ name: 'own', algorithm: 'fixed-window', limit: 100_000, window: '1m' }]
+
+/** Items that take so many writes a second, as DynamoDB's take 1,000: evenly, with a tenth of a second's in hand. */
+function hotKeys(fleet: Fleet, perSecond: number) {
+  const inner = fleet.store.write.bind(fleet.store)
+  const items = new Map<string, { tokens: number; at: number }>()
+  let refused = 0
+  jest.spyOn(fleet.store, 'write').mockImplementation(async (key: string, write: ItemWrite) => {
+    const { tokens, at } = items.get(key) ?? { tokens: perSecond / 10, at: fleet.now }
+    const now = Math.min(perSecond / 10, tokens + ((fleet.now - at) * perSecond) / 1000)
+    items.set(key, { tokens: now >= 1 ? now - 1 : now, at: fleet.now })
+    if (now >= 1) return inner(key, write)
+    refused++
+    throw new StoreUnavailableError('hot-key', 'one item gets more writes than DynamoDB takes for an item')
+  })
+  return { refused: () => refused }
+}
+
+/** So many requests a second, evenly, over all instances in turn. */
+async function load(fleet: Fleet, perSecond: number, seconds: number) {
+  const start = fleet.now
+  const passed = { allowed: 0, degraded: 0 }
+  for (let i = 0; i < perSecond * seconds; i++) {
+    fleet.now = start + Math.floor((i * 1000) / perSecond)
+    const decision = await fleet.instances[i % fleet.instances.length]!.limiter.take('client:big')
+    if (decision.allowed) passed.allowed++
+    if (decision.degraded) passed.degraded++
+  }
+  fleet.now = start + seconds * 1000
+  return passed
+}
+
+const events = (fleet: Fleet, kind: string) => fleet.instances.flatMap(({ events }) => events.filter((event) => event.kind === kind))
+
+it('a subject whose item is throttled has units taken ahead, and all is well', async () => {
+  const fleet = new Fleet(strict, 4, { onStoreError: 'local' })
+  const { refused } = hotKeys(fleet, 100)
+  const { allowed } = await load(fleet, 500, 4)
+  expect(allowed).toBe(2000)
+  expect(events(fleet, 'hot-key').length).toBeGreaterThanOrEqual(1)
+  expect(events(fleet, 'lease').length).toBeGreaterThan(4)
+  expect(refused()).toBeLessThan(100) // within the first second
+})
+
+it('counts each unit once meanwhile: the limit holds', async () => {
+  const fleet = new Fleet([{ ...strict[0]!, limit: 700 }], 4, { onStoreError: 'throw' })
+  hotKeys(fleet, 100)
+  const takes = { allowed: 0, failed: 0 }
+  for (let i = 0; i < 3000; i++) {
+    fleet.now += 2
+    const decision = await fleet.instances[i % 4]!.limiter.take('client:big').catch(() => undefined)
+    if (!decision) takes.failed++
+    else if (decision.allowed) takes.allowed++
+  }
+  expect(takes.allowed).toBeLessThanOrEqual(700)
+  expect(takes.allowed).toBeGreaterThanOrEqual(680)
+})
+
+it('moves back after a minute or so: one write for each request again', async () => {
+  const fleet = new Fleet(strict, 1, { onStoreError: 'local' })
+  const hot = hotKeys(fleet, 10)
+  await load(fleet, 100, 1)
+  expect(hot.refused()).toBeGreaterThan(0)
+  fleet.now += 90_000
+  const before = fleet.store.writes
+  await load(fleet, 5, 1)
+  expect(fleet.store.writes - before).toBe(5)
+})
+
+it('leaves other subjects alone', async () => {
+  const fleet = new Fleet(strict, 1, { onStoreError: 'local' })
+  hotKeys(fleet, 10)
+  await load(fleet, 100, 1)
+  const before = fleet.store.writes
+  for (let i = 0; i < 5; i++) {
+    fleet.now += 200
+    await fleet.instances[0]!.limiter.take('client:small')
+  }
+  expect(fleet.store.writes - before).toBe(5)
+})
+
+it.each([
+  ['autoLease is off', strict, { autoLease: false }],
+  ['a policy cannot be taken ahead', [{ name: 'queue', algorithm: 'leaky-bucket', mode: 'queue', limit: 1000, window: '1s' } as const], {}],
+])('where %s, the failure mode decides', async (_, policies, options) => {
+  const fleet = new Fleet(policies, 1, { onStoreError: 'local', ...options })
+  hotKeys(fleet, 10)
+  const { degraded } = await load(fleet, 100, 1)
+  expect(degraded).toBeGreaterThan(80)
+  expect(events(fleet, 'hot-key')).toEqual([])
+})
+
+it('an item of a leased policy that is throttled gets fewer and larger writes', async () => {
+  const leased: PolicyInput[] = [{ ...strict[0]!, limit: 1_000_000, window: '1s', consistency: 'leased' }]
+  const attempts = async (perSecond: number) => {
+    const fleet = new Fleet(leased, 20, { onStoreError: 'local' })
+    const { refused } = hotKeys(fleet, perSecond)
+    await load(fleet, 5000, 2)
+    const before = fleet.store.writes + refused()
+    const { allowed } = await load(fleet, 5000, 2)
+    expect(allowed).toBe(10_000)
+    return fleet.store.writes + refused() - before
+  }
+  expect(await attempts(60)).toBeLessThan(0.95 * (await attempts(100_000)))
+})

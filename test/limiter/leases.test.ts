@@ -1,0 +1,200 @@
+import fc from 'fast-check'
+import { Fleet, seeded } from './fleet'
+import { MIDNIGHT } from './limiters'
+
+/** Requests at random moments, routed to instances at random; what passed, by the second. */
+async function overload(fleet: Fleet, perSecond: number, seconds: number, seed = 1) {
+  const random = seeded(seed)
+  const admitted: number[] = []
+  const until = fleet.now + seconds * 1000
+  let next = fleet.now
+  let decisions = 0
+  const start = fleet.store.calls
+  for (;;) {
+    next -= (Math.log(1 - random()) * 1000) / perSecond
+    if (next >= until) break
+    fleet.now = Math.floor(next)
+    const instance = fleet.instances[Math.floor(random() * fleet.instances.length)]!
+    const { allowed } = await instance.limiter.take('global')
+    decisions++
+    const second = Math.floor((fleet.now - MIDNIGHT) / 1000)
+    admitted[second] = (admitted[second] ?? 0) + (allowed ? 1 : 0)
+  }
+  fleet.now = until
+  return { admitted, decisions, calls: fleet.store.calls - start }
+}
+
+const leased = (limit: number, window = '1s', algorithm = 'fixed-window' as const) => [
+  { name: 'all', algorithm, limit, window, consistency: 'leased' as const },
+]
+
+describe('units taken ahead', () => {
+  it('need at most one call in a hundred decisions at 1,000 requests a second', async () => {
+    const fleet = new Fleet(leased(1_000_000), 1)
+    await overload(fleet, 1000, 2)
+    const { decisions, calls } = await overload(fleet, 1000, 10)
+    expect(calls / decisions).toBeLessThanOrEqual(0.01)
+  })
+
+  it.each([
+    ['just past', 10_500],
+    ['twice', 20_000],
+    ['four times', 40_000],
+  ])('use up a limit of 10,000 a second by 50 instances, %s it, with a few writes each', async (_, perSecond) => {
+    const fleet = new Fleet(leased(10_000), 50)
+    await overload(fleet, perSecond, 1)
+    const seconds = 2
+    const { admitted, calls } = await overload(fleet, perSecond, seconds)
+    const used = admitted.slice(1).map((units) => units / 10_000)
+    expect(Math.max(...used)).toBeLessThanOrEqual(1)
+    expect(used.reduce((sum, share) => sum + share, 0) / seconds).toBeGreaterThanOrEqual(0.97)
+    expect(calls / seconds / 50).toBeLessThanOrEqual(8)
+  })
+
+  it('are not hoarded near a limit: a small one is used up like a strict one', async () => {
+    const fleet = new Fleet(leased(20, '1m'), 5)
+    const { admitted } = await overload(fleet, 50, 60)
+    expect(admitted.reduce((sum, units) => sum + units, 0)).toBe(20)
+  })
+
+  it('never outlive the window that they were charged to', async () => {
+    const fleet = new Fleet(leased(1000), 2)
+    await overload(fleet, 500, 1)
+    fleet.now = MIDNIGHT + 1999
+    await fleet.instances[0]!.limiter.take('global')
+    const callsBefore = fleet.store.calls
+    fleet.now = MIDNIGHT + 2000
+    await fleet.instances[0]!.limiter.take('global')
+    expect(fleet.store.calls).toBe(callsBefore + 1)
+  })
+
+  it('come back to the memory that they came from when a sibling denies', async () => {
+    const fleet = new Fleet(
+      [
+        { name: 'all', algorithm: 'fixed-window', limit: 1000, window: '1m', consistency: 'leased' },
+        { name: 'own', limit: 1, window: '1m' },
+      ],
+      1,
+    )
+    const { limiter } = fleet.instances[0]!
+    const both = (subject: string) =>
+      limiter.takeAll([
+        { subject, policies: ['own'] },
+        { subject: 'global', policies: ['all'] },
+      ])
+    for (let i = 0; i < 50; i++) {
+      fleet.now += 1
+      await both(`client:${i}`)
+    }
+    const left = async () => (await limiter.peek('global', { cost: 0 })).policies.all!.remaining
+    expect(await left()).toBe(950)
+    for (let i = 0; i < 50; i++) expect(await both(`client:${i}`)).toMatchObject({ allowed: false, policy: 'own' })
+    expect(await left()).toBe(950)
+  })
+
+  it('are given back by a limiter that is closed', async () => {
+    const fleet = new Fleet(leased(1000, '1m'), 2)
+    const [one, other] = fleet.instances.map(({ limiter }) => limiter)
+    for (let i = 0; i < 100; i++) {
+      fleet.now += 1
+      await one!.take('global')
+    }
+    expect((await other!.peek('global', { cost: 0 })).remaining).toBeLessThan(900)
+    await one!.close()
+    expect((await other!.peek('global', { cost: 0 })).remaining).toBe(900)
+  })
+
+  it('say how they stand as if each had been charged by itself', async () => {
+    const fleet = new Fleet(leased(1000, '1m'), 1)
+    const { limiter } = fleet.instances[0]!
+    for (let i = 1; i <= 200; i++) {
+      fleet.now += 1
+      expect(await limiter.take('global')).toMatchObject({ allowed: true, remaining: 1000 - i, resetAfterMs: 60_000 - i })
+    }
+  })
+
+  it('are told as events', async () => {
+    const fleet = new Fleet(leased(100_000), 1)
+    await overload(fleet, 1000, 1)
+    const taken = fleet.instances[0]!.events.flatMap((event) => (event.kind === 'lease' ? [event.units] : []))
+    expect(taken.length).toBeGreaterThan(3)
+    expect(Math.max(...taken)).toBeGreaterThan(150)
+  })
+})
+
+it('a window of a grid never holds more than the limit, whatever instances do, crash and forget, while their clocks agree', async () => {
+  const event = fc.record({
+    elapsed: fc.oneof(fc.nat(3), fc.nat(400)),
+    instance: fc.nat(7),
+    cost: fc.integer({ min: 1, max: 9 }),
+    crash: fc.nat(30),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(event, { minLength: 100, maxLength: 400 }), fc.integer({ min: 10, max: 400 }), async (events, limit) => {
+      const fleet = new Fleet(leased(limit), 8)
+      const passed = new Map<number, number>()
+      for (const { elapsed, instance, cost, crash } of events) {
+        fleet.now += elapsed
+        if (crash === 0) fleet.crash(instance)
+        const { allowed } = await fleet.instances[instance]!.limiter.take('global', { cost })
+        const window = Math.floor(fleet.now / 1000)
+        if (allowed) passed.set(window, (passed.get(window) ?? 0) + cost)
+      }
+      expect(Math.max(...passed.values())).toBeLessThanOrEqual(limit)
+    }),
+    { numRuns: 60 },
+  )
+})
+
+/** For each way of counting, how many times the limit may pass in an interval as long as the window, where nothing is taken ahead. */
+const COUNTING = [
+  { algorithm: 'fixed-window', most: 2 },
+  { algorithm: 'anchored-window', most: 2 },
+  { algorithm: 'sliding-window', most: 2 },
+  { algorithm: 'sliding-buckets', buckets: 4, most: 2 },
+  { algorithm: 'sliding-log', most: 1 },
+  { algorithm: 'gcra', most: 2 },
+  { algorithm: 'token-bucket', most: 2 },
+  { algorithm: 'token-bucket', refill: 'interval', most: 2 },
+  { algorithm: 'leaky-bucket', most: 2 },
+] as const
+
+describe.each(COUNTING)('the bound of $algorithm, taken ahead by instances that crash and whose clocks differ', ({ most, ...counting }) => {
+  it('is never passed', async () => {
+    const event = fc.record({
+      elapsed: fc.oneof(fc.nat(3), fc.nat(40), fc.nat(900)),
+      instance: fc.nat(4),
+      cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 12 })),
+      crash: fc.nat(40).map((n) => n === 0),
+    })
+    const skews = fc.array(fc.constantFrom(0, 0, 50, -50, 300), { minLength: 5, maxLength: 5 })
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(event, { minLength: 50, maxLength: 250 }),
+        skews,
+        fc.integer({ min: 10, max: 120 }),
+        async (events, skew, limit) => {
+          const windowMs = 1000
+          const fleet = new Fleet([{ name: 'all', limit, window: '1s', consistency: 'leased', ...counting }], 5, {}, skew)
+          const passed: { at: number; units: number }[] = []
+          const leases: number[] = []
+          for (const { elapsed, instance, cost, crash } of events) {
+            fleet.now += elapsed
+            if (crash) fleet.crash(instance)
+            const { limiter, events: told } = fleet.instances[instance]!
+            const before = told.length
+            if ((await limiter.take('global', { cost })).allowed) passed.push({ at: fleet.now, units: cost })
+            for (const one of told.slice(before)) if (one.kind === 'lease') leases.push(one.units)
+          }
+          // What instances held when an interval began was at most a batch each; a clock that differs opens its windows at other times.
+          const held = 5 * Math.max(0, ...leases) + (skew.some((ms) => ms !== 0) ? limit : 0)
+          for (const { at } of passed) {
+            const units = passed.reduce((sum, one) => sum + (one.at > at - windowMs && one.at <= at ? one.units : 0), 0)
+            expect(units).toBeLessThanOrEqual(most * limit + held)
+          }
+        },
+      ),
+      { numRuns: 30 },
+    )
+  })
+})
