@@ -36,11 +36,14 @@ export const authorizerBundleOptions = {
   },
   alias: {
     '@aws/lambda-invoke-store': join(STAND_INS, 'runtime-invoke-store.ts'),
+    '@aws-sdk/core/protocols': join(STAND_INS, 'item-calls.ts'),
     '@aws-sdk/credential-provider-node': join(STAND_INS, 'environment-credentials.ts'),
+    '@aws-sdk/dynamodb-codec': join(STAND_INS, 'item-calls.ts'),
     '@aws-sdk/middleware-endpoint-discovery': join(STAND_INS, 'no-endpoint-discovery.ts'),
     '@smithy/core/checksum': join(STAND_INS, 'node-sha256.ts'),
     '@smithy/core/event-streams': join(STAND_INS, 'no-event-streams.ts'),
     '@smithy/core/retry': join(STAND_INS, 'no-retries.ts'),
+    '@smithy/core/schema': join(STAND_INS, 'item-calls.ts'),
   },
 } satisfies BuildOptions
 

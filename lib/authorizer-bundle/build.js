@@ -4,49 +4,68 @@ const { readFileSync } = require('node:fs')
 const { join } = require('node:path')
 const { build } = require('esbuild')
 
-/** Errors of DynamoDB's that calls on single items and queries can be answered with. */
-const THROWN = [
-  'ConditionalCheckFailedException',
-  'InternalServerError',
-  'InvalidEndpointException',
-  'ItemCollectionSizeLimitExceededException',
-  'LimitExceededException',
-  'ProvisionedThroughputExceededException',
-  'ReplicatedWriteConflictException',
-  'RequestLimitExceeded',
-  'ResourceInUseException',
-  'ResourceNotFoundException',
-  'ThrottlingException',
-  'TransactionConflictException',
-  'TransactionInProgressException',
-]
+/**
+ * Files inside the SDK that are more than is needed, and cannot be aliased because they are imported by relative paths: the end of each one's path,
+ * and what is loaded instead of what it says.
+ *
+ * @type {Readonly<Record<string, (text: string) => string>>}
+ */
+const REPLACEMENTS = {
+  // Of its package.json the SDK needs the version, for the user agent.
+  '@aws-sdk/client-dynamodb/package.json': (text) => JSON.stringify({ version: JSON.parse(text).version }),
+  '@aws-sdk/client-dynamodb/dist-es/endpoint/endpointResolver.js': () => standIn('region-endpoints.ts'),
+  // What item-calls.ts does without; commands ask for it by name.
+  '@aws-sdk/client-dynamodb/dist-es/schemas/schemas_0.js': (text) =>
+    `export const errorTypeRegistries = []; export let ${text.match(/(?<=^export var )\w+\$?(?= =)/gm)}`,
+  // Copies every input and output, attribute by attribute, for a log that nobody keeps.
+  '@aws-sdk/core/dist-es/submodules/client/middleware-logger/loggerMiddleware.js': () =>
+    'export const getLoggerPlugin = () => ({ applyToStack() {} }); export let loggerMiddleware, loggerMiddlewareOptions',
+  // Functions for endpoint rules, with every Region and its name: region-endpoints.ts has no rules.
+  '@aws-sdk/core/dist-es/submodules/client/util-endpoints/aws.js': () => 'export const awsEndpointFunctions = {}',
+  '@smithy/core/dist-es/submodules/config/node-config-provider/configLoader.js': () => standIn('environment-settings.ts'),
+  // Has a say in retries and in timeouts, of which no-retries.ts has none and handler.ts sets its own.
+  '@smithy/core/dist-es/submodules/config/defaults-mode/resolveDefaultsModeConfig.js': () =>
+    "export const resolveDefaultsModeConfig = () => async () => 'legacy'",
+  // Asks the machine for its Region over HTTP: Lambda has it in the environment.
+  '@smithy/core/dist-es/submodules/config/config-resolver/regionConfig/getInstanceMetadataRegion.js': () =>
+    'export const getInstanceMetadataRegion = async () => undefined',
+  // Writes the headers of events to be signed, of which DynamoDB has none.
+  '@smithy/signature-v4/dist-es/HeaderFormatter.js': () => 'export class HeaderFormatter {}; export let Int64',
+}
 
-/** Files inside the SDK that are more than is needed, and cannot be aliased because they are imported by relative paths. @type {import('esbuild').Plugin} */
+/** Of the above, what no import has led to yet. */
+const idle = new Set(Object.keys(REPLACEMENTS))
+
+/** @type {import('esbuild').Plugin} */
 const lessOfTheSdk = {
   name: 'less-of-the-sdk',
   setup({ onLoad }) {
-    // Of its package.json the SDK needs the version, for the user agent.
-    onLoad({ filter: /client-dynamodb[\\/]package\.json$/ }, ({ path }) => {
-      const { version } = JSON.parse(readFileSync(path, 'utf8'))
-      return { contents: JSON.stringify({ version }), loader: 'json' }
-    })
-    onLoad({ filter: /client-dynamodb[\\/]dist-es[\\/]endpoint[\\/]endpointResolver\.js$/ }, () => {
-      return { contents: readFileSync(join(__dirname, 'region-endpoints.ts'), 'utf8'), loader: 'ts' }
-    })
-    // Copies every input and output, attribute by attribute, for a log that nobody keeps.
-    onLoad({ filter: /middleware-logger[\\/]loggerMiddleware\.js$/ }, () => {
-      return {
-        contents: 'export const getLoggerPlugin = () => ({ applyToStack() {} }); export let loggerMiddleware, loggerMiddlewareOptions',
-      }
-    })
-    // An error that no call here is answered with needs no class of its own.
-    onLoad({ filter: /client-dynamodb[\\/]dist-es[\\/]models[\\/]errors\.js$/ }, ({ path }) => {
-      const contents = readFileSync(path, 'utf8').replace(/export class (\w+) extends __BaseException \{[\s\S]*?\n\}\n/g, (text, name) =>
-        THROWN.includes(name) ? text : `export const ${name} = __BaseException;\n`,
-      )
-      return { contents }
-    })
+    for (const [file, replaced] of Object.entries(REPLACEMENTS)) {
+      const path = ['', 'node_modules', ...file.split('/')].join('[\\/]').replaceAll('.', '\\.')
+      onLoad({ filter: new RegExp(`${path}$`) }, ({ path }) => {
+        idle.delete(file)
+        return { contents: replaced(readFileSync(path, 'utf8')), loader: file.endsWith('.json') ? 'json' : 'ts' }
+      })
+    }
   },
 }
 
-build({ ...JSON.parse(process.argv[2]), plugins: [lessOfTheSdk] }).catch(() => process.exit(1)) // esbuild has said why
+/** Refuses a bundle of an SDK in which something has moved that is replaced: it would come back without a word. */
+function checkReplaced({ inputs }, aliases) {
+  const imported = new Set(Object.values(inputs).flatMap(({ imports }) => imports.map(({ original }) => original)))
+  if (!imported.has('@aws-sdk/client-dynamodb')) return
+  const gone = [...idle, ...aliases.filter((name) => !imported.has(name))]
+  if (gone.length > 0) throw new Error(`the SDK no longer has what lib/authorizer-bundle replaces: ${gone.join(', ')}`)
+}
+
+function standIn(name) {
+  return readFileSync(join(__dirname, name), 'utf8')
+}
+
+const options = JSON.parse(process.argv[2])
+build({ ...options, metafile: true, plugins: [lessOfTheSdk] })
+  .then(({ metafile }) => checkReplaced(metafile, Object.keys(options.alias ?? {})))
+  .catch((error) => {
+    if (!error.errors) console.error(error.message) // or esbuild has said why
+    process.exit(1)
+  })
