@@ -5,7 +5,6 @@ import { ANONYMOUS, type Tier } from '../policies/tiers'
 import { errorDetails, type Log } from '../telemetry'
 import { AccessList } from './access-list'
 import { CONFIG_TABLE, type ConfigItem, fromAttributes, parsePolicyItem, tierKey } from './config-items'
-import { withPlainItems } from './plain-items'
 
 export interface PolicySetsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -106,7 +105,7 @@ export class PolicySets {
         ConsistentRead: true,
         ExclusiveStartKey,
       })
-      const page = await this.options.client.send(withPlainItems(command), { abortSignal })
+      const page = await this.options.client.send(command, { abortSignal })
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
     } while (ExclusiveStartKey && items.length <= MOST_ITEMS)

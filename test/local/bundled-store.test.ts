@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { DynamoDbStore } from '../../lambda/state/dynamodb-store'
+import { storeContract } from '../../lambda/state/store-contract'
+import { authorizerBundleOptions, bundle } from '../../lib/authorizer-bundle'
+import { dynoxideBinary } from '../../local/engines/dynoxide'
+import { type OpenEngine, openEngine, TABLE } from '../stores'
+
+interface Bundled {
+  readonly DynamoDBClient: typeof DynamoDBClient
+  readonly DynamoDbStore: typeof DynamoDbStore
+}
+
+/** Beside the SDK itself, whose runs are in test/state: what is replaced in the bundle must not show on the wire. */
+describe.each(dynoxideBinary() === undefined ? ['dynalite' as const] : (['dynalite', 'dynoxide'] as const))(
+  'the store as bundled, on %s',
+  (engine) => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+    let opened: OpenEngine
+    let client: DynamoDBClient
+    let store: DynamoDbStore
+
+    beforeAll(async () => {
+      opened = await openEngine(engine)
+      const bundled = bundledStore()
+      client = new bundled.DynamoDBClient({
+        endpoint: opened.endpoint,
+        region: 'us-east-1',
+        credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+        maxAttempts: 1,
+      })
+      store = new bundled.DynamoDbStore({ client, tableName: TABLE })
+    })
+    afterAll(async () => {
+      client?.destroy()
+      await opened?.close()
+      rmSync(folder, { recursive: true })
+    })
+
+    function bundledStore(): Bundled {
+      const outfile = join(folder, 'store.js')
+      const contents = `
+      export { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+      export { DynamoDbStore } from '../../lambda/state/dynamodb-store'`
+      const { entryPoints: _, ...options } = authorizerBundleOptions
+      bundle({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, supported: { 'dynamic-import': false } }) // which Jest does not have
+      return require(outfile)
+    }
+
+    for (const { name, run } of storeContract) it(name, () => run(store))
+  },
+)
