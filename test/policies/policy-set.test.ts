@@ -114,6 +114,8 @@ describe('settings', () => {
         { source: 'ip', trustedHops: 0, viewerAddress: false },
       ],
       trustedHeaders: [],
+      localShare: 0.2,
+      autoLease: true,
     })
     expect(setOf({ settings: {} }).settings).toEqual(setOf({}).settings)
   })
