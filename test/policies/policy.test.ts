@@ -1,7 +1,8 @@
 import fc from 'fast-check'
+import { apply, holds } from '../../lambda/algorithms/conditional-write'
 import { createLimiter } from '../../lambda/limiter/create-limiter'
 import { LONGEST_MS } from '../../lambda/policies/duration'
-import { MOST_POLICIES, POLICY_FIELDS, type PolicyInput, parsePolicies } from '../../lambda/policies/policy'
+import { MOST_POLICIES, POLICY_FIELDS, type PolicyInput, parsePolicies, withoutLimit, withShare } from '../../lambda/policies/policy'
 import { ALGORITHM_NAMES } from '../../lambda/policies/quota'
 import { MemoryStore } from '../../lambda/state/memory-store'
 import { issuesIn, issuesOf, parsed, policy, RUBBISH } from './issues'
@@ -11,6 +12,10 @@ const NAMES = 'a name of 1 to 64 letters, digits, ".", "_" or "-"'
 const ALGORITHMS = 'one of fixed-window, anchored-window, sliding-window, sliding-buckets, sliding-log, token-bucket, leaky-bucket, gcra'
 const WINDOWS = 'a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of day, week, month, year'
 const FIELDS = 'name, algorithm, limit, window, timezone, overage, burst, refill, mode, maxDelay, buckets, countDenied, consistency, syncMs'
+
+const BY_ITSELF =
+  'consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, ' +
+  'overage "allow" or action "delay"'
 
 describe('one mistake gets one sentence: what, got, wanted and where', () => {
   it.each<[field: string, got: unknown, sentence: string, others?: Record<string, unknown>]>([
@@ -54,6 +59,19 @@ describe('one mistake gets one sentence: what, got, wanted and where', () => {
     ['buckets', 2.5, 'buckets must be an integer from 2 to 120, got 2.5', { algorithm: 'sliding-buckets' }],
     ['overage', true, 'overage must be "deny" or "allow", got true', { algorithm: 'fixed-window' }],
     ['countDenied', 'yes', 'countDenied must be true or false, got "yes"', { algorithm: 'sliding-log' }],
+    ['consistency', 'weak', 'consistency must be one of strict, leased, eventual, got "weak"'],
+    ['syncMs', 49, 'syncMs must be an integer from 50 to 60000, in milliseconds, got 49', { consistency: 'eventual' }],
+    ['syncMs', '1s', 'syncMs must be an integer from 50 to 60000, in milliseconds, got "1s"', { consistency: 'eventual' }],
+    ['syncMs', 500, 'syncMs applies to consistency "eventual" only', { consistency: 'leased' }],
+    ['consistency', 'leased', `${BY_ITSELF}, got "leased"`, { algorithm: 'leaky-bucket', mode: 'queue' }],
+    ['consistency', 'eventual', `${BY_ITSELF}, got "eventual"`, { algorithm: 'sliding-log', countDenied: true }],
+    ['consistency', 'leased', `${BY_ITSELF}, got "leased"`, { algorithm: 'fixed-window', overage: 'allow' }],
+    [
+      'consistency',
+      'eventual',
+      'consistency "eventual" may count past the limit, for which a sliding-log has no room, take "leased"',
+      { algorithm: 'sliding-log' },
+    ],
     ['tiemzone', 'UTC', 'unknown field "tiemzone", did you mean "timezone"?'],
     ['Limit', 60, 'unknown field "Limit", did you mean "limit"?'],
     ['colour', 'red', `unknown field "colour", known are ${FIELDS}`],
@@ -429,5 +447,36 @@ describe('createLimiter', () => {
   it('takes what is right', async () => {
     const limiter = createLimiter({ store, policies: [policy() as never], clock: () => 0 })
     expect(await limiter.take('client:a')).toMatchObject({ allowed: true, policy: 'per-minute', remaining: 59 })
+  })
+})
+
+describe('the same policy', () => {
+  it('without a limit counts on in the same state, whatever was its limit', () => {
+    for (const changes of [
+      {},
+      { algorithm: 'fixed-window' },
+      { algorithm: 'gcra', burst: 3 },
+      { algorithm: 'token-bucket', refill: 'interval' },
+      { algorithm: 'sliding-buckets' },
+      { algorithm: 'anchored-window' },
+    ]) {
+      const limited = parsed({ limit: 3, ...changes })
+      const free = withoutLimit(limited)
+      expect(free.form).toBe(limited.form)
+      const at = 1_763_720_243_456
+      const full = apply(limited.algorithm.step({}, limited.quota, 3, at).write!, {})
+      expect(limited.algorithm.step(full, limited.quota, 1, at).verdict.allowed).toBe(false)
+      const { verdict, write } = free.algorithm.step(full, free.quota, 1000, at)
+      expect(verdict.allowed).toBe(true)
+      expect(holds(write!.guard, full)).toBe(true)
+      expect(limited.algorithm.step(apply(write!, full), limited.quota, 1, at).verdict).toMatchObject({ allowed: false, remaining: 0 })
+    }
+  })
+
+  it('with a share admits that part of its units, and one at least', () => {
+    expect(withShare(parsed({ limit: 10 }), 0.25).limit).toBe(2)
+    expect(withShare(parsed({ limit: 3 }), 0.1).limit).toBe(1)
+    expect(withShare(parsed({ algorithm: 'gcra', limit: 60, burst: 10 }), 0.5)).toMatchObject({ limit: 30, quota: { burst: 5 } })
+    expect(withShare(parsed({ algorithm: 'gcra', limit: 60 }), 0.5)).toMatchObject({ limit: 30, quota: { burst: 30 } })
   })
 })
