@@ -42,6 +42,7 @@ export class RateLimiter {
   private readonly ways: Ways
   private readonly fallback: Fallback
   private readonly withoutStore: Required<WithoutStore>
+  private readonly deadlineMs: number
 
   constructor(options: RateLimiterOptions) {
     const { store, clock = systemClock, deadlineMs = 300, denialTtlMs = 5000, maxSubjects = 50_000, onEvent = () => {} } = options
@@ -52,6 +53,7 @@ export class RateLimiter {
     this.ways = new Ways(this.loop, maxSubjects, onEvent)
     this.fallback = new Fallback(this.loop, loopOptions)
     this.withoutStore = { onStoreError, localShare }
+    this.deadlineMs = deadlineMs
   }
 
   /**
@@ -106,11 +108,13 @@ export class RateLimiter {
     })
     if (refused.length > 0) return refused
 
-    const chargedAt = this.loop.now()
+    const [chargedAt, startedAt] = [this.loop.now(), performance.now()]
     const results = await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
     const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-    if (failed || answers.some(({ verdicts }) => !allAllow(verdicts))) await giveBack(parts, results, chargedAt)
+    if (failed || answers.some(({ verdicts }) => !allAllow(verdicts))) {
+      await within(this.deadlineMs - (performance.now() - startedAt), giveBack(parts, results, chargedAt))
+    }
     if (failed) throw failed.reason
     return answers
   }
@@ -132,6 +136,16 @@ async function look({ way, key, policies, cost }: Part): Promise<Answer> {
 async function giveBack(parts: readonly Part[], results: readonly PromiseSettledResult<Answer>[], chargedAt: EpochMs): Promise<void> {
   const charged = parts.filter(({ cost }, i) => cost > 0 && results[i]!.status === 'fulfilled' && allAllow(verdictsIn(results[i]!)))
   await Promise.allSettled(charged.map(({ way, key, policies, cost }) => way.giveBack(key, policies, cost, chargedAt)))
+}
+
+/** Waits for what is under way, and no longer than that; it goes on by itself. */
+async function within(ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const end = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, ms))
+  })
+  await Promise.race([work, end])
+  clearTimeout(timer)
 }
 
 const verdictsIn = (result: PromiseSettledResult<Answer>): Verdicts => (result.status === 'fulfilled' ? result.value.verdicts : [])

@@ -93,3 +93,21 @@ describe('an outage', () => {
     expect(events.filter(({ kind }) => kind === 'circuit')).toHaveLength(2)
   })
 })
+
+it('a subject that was charged is given its units back within the deadline, or after the answer', async () => {
+  const { fleet } = fleetOf(1, { deadlineMs: 60, firstDeadlineMs: 60 }, [...policies, { name: 'other', limit: 100, window: '1h' }])
+  const { limiter } = fleet.instances[0]!
+  const write = fleet.store.write.bind(fleet.store)
+  let calls = 0
+  jest.spyOn(fleet.store, 'write').mockImplementation((key, change) => {
+    calls++
+    return calls === 1 ? write(key, change) : new Promise(() => {})
+  })
+  const startedAt = performance.now()
+  const decision = await limiter.takeAll([
+    { subject: 'client:a', policies: ['all'] },
+    { subject: 'client:b', policies: ['other'] },
+  ])
+  expect(decision).toMatchObject({ degraded: true })
+  expect(performance.now() - startedAt).toBeLessThan(60 + 40)
+})
