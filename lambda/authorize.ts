@@ -3,16 +3,18 @@ import type { Check, Checker } from './delegate/check'
 import { addressKey, addressOf } from './identity/client-ip'
 import { type Directory, identify } from './identity/identify'
 import type { Sources } from './identity/sources'
+import type { IpAddress } from './ip-address'
 import type { RateLimiter } from './limiter/rate-limiter'
 import { subjectKey } from './limiter/subject-key'
 import { routeOf } from './policies/policy-set'
 import type { Settings } from './policies/settings'
 import { ANONYMOUS } from './policies/tiers'
 import { type AuthorizerAnswer, type Grant, toAnswer } from './responses/answers'
-import { type Outcome, toContext } from './responses/context'
+import { type AuthorizerContext, type Outcome, toContext } from './responses/context'
 import { fromEvent, type GatewayRequest } from './responses/request'
 import { type Asking, subjectOf } from './subjects'
-import { errorDetails, type Log } from './telemetry'
+import { errorDetails, type Log } from './telemetry/log'
+import type { Origin, Telemetry } from './telemetry/telemetry'
 import type { Client } from './tiers/client-item'
 import type { Plans } from './tiers/plans'
 import type { Configuration } from './tiers/policy-sets'
@@ -33,6 +35,8 @@ export interface AuthorizerParts {
   readonly backendAnswers?: boolean
   /** Who is asked before anything is counted, and without whose yes nothing passes. @default nobody */
   readonly delegate?: Checker
+  /** Who is told of every answer. @default nobody */
+  readonly telemetry?: Pick<Telemetry, 'answered'>
 }
 
 type Authorizer = (event: unknown) => Promise<AuthorizerAnswer>
@@ -46,14 +50,24 @@ export function makeAuthorizer(parts: AuthorizerParts): Authorizer {
   return async (event) => {
     const now = parts.clock()
     const request = fromEvent(event)
-    if (!request) return answer(parts, undefined, { reason: 'malformed', now })
+    if (!request) return answer(parts, undefined, { reason: 'malformed', now }, {})
+    const seen: Seen = {}
     const check = checkOnce(event, request, parts)
-    const outcome: Outcome = request.preflight ? { reason: 'uncounted', now } : await outcomeOrFallback(request, parts, now, check)
-    if (outcome.reason === 'blocked') return answer(parts, request, outcome)
+    const outcome: Outcome = request.preflight ? { reason: 'uncounted', now } : await outcomeOrFallback(request, parts, now, check, seen)
+    if (outcome.reason === 'blocked') return answer(parts, request, outcome, seen)
     const checked = await check() // whatever came of the rest: nothing passes unchecked
-    if (checked.kind !== 'granted') return answer(parts, request, { reason: refusalOf(checked), now })
-    return answer(parts, request, outcome, checked.grant)
+    if (checked.kind !== 'granted') return answer(parts, request, { reason: refusalOf(checked), now }, seen)
+    return answer(parts, request, outcome, seen, checked.grant)
   }
+}
+
+/** What was found out about a request on the way, for whatever comes of it to be logged. */
+interface Seen {
+  ip?: IpAddress
+  /** `ip:203.0.113.7`, as it is counted. */
+  address?: string
+  caller?: string
+  route?: string
 }
 
 type CheckOnce = () => Promise<Check>
@@ -79,22 +93,30 @@ function refusalOf({ kind }: Exclude<Check, { readonly kind: 'granted' }>): 'una
   return kind === 'denied' ? 'unauthorized' : 'unavailable'
 }
 
-async function outcomeOrFallback(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs, check: CheckOnce): Promise<Outcome> {
+async function outcomeOrFallback(
+  request: GatewayRequest,
+  parts: AuthorizerParts,
+  now: EpochMs,
+  check: CheckOnce,
+  seen: Seen,
+): Promise<Outcome> {
   try {
-    return await outcomeOf(request, parts, now, check)
+    return await outcomeOf(request, parts, now, check, seen)
   } catch (error) {
     parts.log('error', 'a request could not be decided', errorDetails(error))
     return undecided(parts, now)
   }
 }
 
-async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs, check: CheckOnce): Promise<Outcome> {
+async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs, check: CheckOnce, seen: Seen): Promise<Outcome> {
   const configuration = await parts.configuration.current()
   if (!configuration) return undecided(parts, now)
   const { policies: set, access } = configuration
   const sources = parts.sources.of(set.settings)
 
   const ip = addressOf(request, sources.address)
+  const address = `ip:${ip ? addressKey(ip, sources.address.ipv6Prefix ?? parts.ipv6Prefix) : 'unknown'}`
+  Object.assign(seen, { ip, address })
   const ofAddress = access.ofAddress(ip, now)
   if (ofAddress === 'block') return { reason: 'blocked', now }
   const checked = await check()
@@ -107,13 +129,14 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
     return { reason: 'unavailable', now }
   }
   const known = identity.kind === 'known' ? identity : undefined
+  seen.caller = known?.caller
   const ofClient = known?.client && access.ofClient(known.client.id, now)
   if (ofClient === 'block') return { reason: 'blocked', now }
 
   const tier = tierOf(configuration, known)
   if (!tier) return undecided(parts, now)
   const route = routeOf(set, request.method, request.path)
-  const address = `ip:${ip ? addressKey(ip, sources.address.ipv6Prefix ?? parts.ipv6Prefix) : 'unknown'}`
+  seen.route = route?.pattern.text
   const caller = known?.caller ?? address
   const about = { tier: tier.name, subject: subjectKey(caller), now }
   if (!known && (tier.credentials === 'required' || route?.credentials === 'required')) return { ...about, reason: 'unauthorized' }
@@ -153,11 +176,29 @@ function undecided({ allowUndecided }: AuthorizerParts, now: EpochMs): Outcome {
 }
 
 function answer(
-  { backendAnswers }: AuthorizerParts,
+  { backendAnswers, telemetry }: AuthorizerParts,
   request: GatewayRequest | undefined,
   outcome: Outcome,
+  seen: Seen,
   grant?: Grant,
 ): AuthorizerAnswer {
   const context = toContext(outcome)
+  telemetry?.answered(context, outcome.decision, originOf(context, request, seen), outcome.now)
   return toAnswer(request, { allowed: context.allowed, context, principalId: outcome.subject ?? '', backendAnswers, grant })
+}
+
+/** Methods of HTTP; another is whatever a client made up. */
+const METHOD = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/
+
+function originOf(
+  { subject, allowed }: AuthorizerContext,
+  request: GatewayRequest | undefined,
+  { ip, address, caller, route }: Seen,
+): Origin {
+  return {
+    subject: subject || (address === undefined || allowed ? '' : subjectKey(address)),
+    method: request && (METHOD.test(request.method) ? request.method : 'other'),
+    route: route ?? request?.resource.slice(0, 128),
+    caller: () => ({ caller, ip: ip && addressKey(ip, 0) }),
+  }
 }

@@ -1,5 +1,6 @@
 import * as v from 'valibot'
 import { ConfigError, printed } from './errors'
+import { LOG_LEVELS, type LogLevel } from './telemetry/log'
 
 /** What the function is told by its environment. */
 export interface Config {
@@ -26,6 +27,14 @@ export interface Config {
   readonly delegateTtlMs: number
   /** The headers, in lower case, by which its answers differ. */
   readonly delegateCacheHeaders: readonly string[]
+  /** Log entries below it are left out. */
+  readonly logLevel: LogLevel
+  /** Whether the log names callers by hash only, or by their id and address, too. */
+  readonly logCallers: 'hashed' | 'clear'
+  /** Metrics are written at most this often, in milliseconds; 0: with every request. */
+  readonly metricsFlushMs: number
+  /** Where CloudWatch keeps the metrics. */
+  readonly metricsNamespace: string
 }
 
 const TABLE_NAME = /^[a-zA-Z0-9_.:/-]{3,1024}$/
@@ -34,6 +43,10 @@ const table = { schema: v.pipe(v.string(), v.regex(TABLE_NAME)), wanted: 'the na
 const integer = (least: number, most: number) => ({
   schema: v.pipe(v.string(), v.regex(/^\d{1,9}$/), v.transform(Number), v.minValue(least), v.maxValue(most)),
   wanted: `an integer from ${least} to ${most}`,
+})
+const oneOf = <const Words extends readonly string[]>(words: Words) => ({
+  schema: v.picklist(words),
+  wanted: `one of ${words.join(', ')}`,
 })
 
 const VARIABLES = {
@@ -50,15 +63,13 @@ const VARIABLES = {
   deadlineMs: { name: 'SLUICE_DEADLINE_MS', ...integer(20, 9000), otherwise: '300' },
   onStoreError: {
     name: 'SLUICE_ON_STORE_ERROR',
-    schema: v.picklist(['local', 'allow', 'deny']),
-    wanted: 'one of local, allow, deny',
+    ...oneOf(['local', 'allow', 'deny']),
     otherwise: 'local',
   },
   ipv6Prefix: { name: 'SLUICE_IPV6_PREFIX', ...integer(1, 128), otherwise: '56' },
   httpDenials: {
     name: 'SLUICE_HTTP_DENIALS',
-    schema: v.picklist(['gateway', 'backend']),
-    wanted: 'one of gateway, backend',
+    ...oneOf(['gateway', 'backend']),
     otherwise: 'gateway',
   },
   delegate: {
@@ -78,6 +89,23 @@ const VARIABLES = {
     ),
     wanted: 'names of 1 to 16 headers with commas between them',
     otherwise: null,
+  },
+  logLevel: {
+    name: 'SLUICE_LOG_LEVEL',
+    ...oneOf(LOG_LEVELS),
+    otherwise: 'info',
+  },
+  logCallers: {
+    name: 'SLUICE_LOG_CALLERS',
+    ...oneOf(['hashed', 'clear']),
+    otherwise: 'hashed',
+  },
+  metricsFlushMs: { name: 'SLUICE_METRICS_FLUSH_MS', ...integer(0, 3_600_000), otherwise: '10000' },
+  metricsNamespace: {
+    name: 'SLUICE_METRICS_NAMESPACE',
+    schema: v.pipe(v.string(), v.regex(/^(?!AWS\/)[\w.\-/#]{1,255}$/)),
+    wanted: 'a namespace such as "Sluice", and not one of AWS',
+    otherwise: 'Sluice',
   },
 } as const
 

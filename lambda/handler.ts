@@ -8,7 +8,7 @@ import { lazyVerifiers } from './identity/load-verifier'
 import { Sources } from './identity/sources'
 import { RateLimiter } from './limiter/rate-limiter'
 import { DynamoDbStore } from './state/dynamodb-store'
-import { jsonLog } from './telemetry'
+import { makeTelemetry } from './telemetry/telemetry'
 import { Clients } from './tiers/clients'
 import { Plans } from './tiers/plans'
 import { PolicySets } from './tiers/policy-sets'
@@ -16,26 +16,33 @@ import { PolicySets } from './tiers/policy-sets'
 /** The only place that puts the parts together. Clients are made once, and live as long as the instance. */
 const { stateTable, configTable, endpoint, configTtlMs, negativeTtlMs, deadlineMs, onStoreError, ipv6Prefix, httpDenials, ...rest } =
   config()
+const { logLevel: level, logCallers: callers, metricsFlushMs: flushMs, metricsNamespace: namespace } = rest
 const { delegate, delegateDeadlineMs, delegateTtlMs: ttlMs, delegateCacheHeaders: cacheHeaders } = rest
+
+/** Not by `console`, which in Lambda puts time and request before what has to be JSON from its first character on. */
+const write = (line: string) => process.stdout.write(`${line}\n`)
+const telemetry = makeTelemetry({ write, clock: systemClock, level, callers, flushMs, namespace })
+const { log, onEvent } = telemetry
 
 const client = new DynamoDBClient({
   endpoint,
   maxAttempts: 1, // the take loop retries by itself, within the deadline and without counting twice
   requestHandler: new NodeHttpHandler({ connectionTimeout: 1000, httpsAgent: { keepAlive: true, maxSockets: 50 } }),
 })
-const reading = { client, tableName: configTable, clock: systemClock, log: jsonLog, deadlineMs: 2000 }
+const reading = { client, tableName: configTable, clock: systemClock, log, deadlineMs: 2000 }
 
 const asking = { deadlineMs: delegateDeadlineMs, ttlMs, cacheHeaders, clock: systemClock }
 
 /** Lambda's entry point. */
 export const handler = makeAuthorizer({
-  limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: stateTable }), deadlineMs, onStoreError }),
+  limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: stateTable }), deadlineMs, onStoreError, onEvent }),
   configuration: new PolicySets({ ...reading, ttlMs: configTtlMs }),
-  plans: new Plans(jsonLog),
+  plans: new Plans(log),
   clients: new Clients({ ...reading, ttlMs: configTtlMs, negativeTtlMs }),
   sources: new Sources(lazyVerifiers(systemClock), deadlineMs),
   clock: systemClock,
-  log: jsonLog,
+  log,
+  telemetry,
   ipv6Prefix,
   allowUndecided: onStoreError !== 'deny',
   backendAnswers: httpDenials === 'backend',

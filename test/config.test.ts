@@ -20,6 +20,10 @@ describe('the environment', () => {
       delegateDeadlineMs: 2000,
       delegateTtlMs: 0,
       delegateCacheHeaders: [],
+      logLevel: 'info',
+      logCallers: 'hashed',
+      metricsFlushMs: 10_000,
+      metricsNamespace: 'Sluice',
     })
   })
 
@@ -39,6 +43,10 @@ describe('the environment', () => {
         SLUICE_DELEGATE_DEADLINE_MS: '500',
         SLUICE_DELEGATE_TTL_MS: '300000',
         SLUICE_DELEGATE_CACHE_HEADERS: 'Authorization,x-tenant',
+        SLUICE_LOG_LEVEL: 'debug',
+        SLUICE_LOG_CALLERS: 'clear',
+        SLUICE_METRICS_FLUSH_MS: '0',
+        SLUICE_METRICS_NAMESPACE: 'Shop/limits',
         HOME: '/nowhere',
       }),
     ).toEqual({
@@ -55,6 +63,10 @@ describe('the environment', () => {
       delegateDeadlineMs: 500,
       delegateTtlMs: 300_000,
       delegateCacheHeaders: ['authorization', 'x-tenant'],
+      logLevel: 'debug',
+      logCallers: 'clear',
+      metricsFlushMs: 0,
+      metricsNamespace: 'Shop/limits',
     })
   })
 
@@ -99,6 +111,11 @@ describe('the environment', () => {
       'a, b',
       'SLUICE_DELEGATE_CACHE_HEADERS must be names of 1 to 16 headers with commas between them, got "a, b"',
     ],
+    ['SLUICE_LOG_LEVEL', 'INFO', 'SLUICE_LOG_LEVEL must be one of debug, info, warn, error, got "INFO"'],
+    ['SLUICE_LOG_CALLERS', 'yes', 'SLUICE_LOG_CALLERS must be one of hashed, clear, got "yes"'],
+    ['SLUICE_METRICS_FLUSH_MS', '3600001', 'SLUICE_METRICS_FLUSH_MS must be an integer from 0 to 3600000, got "3600001"'],
+    ['SLUICE_METRICS_NAMESPACE', 'AWS/Lambda', 'SLUICE_METRICS_NAMESPACE must be a namespace such as "Sluice", and not one of AWS, got "AWS/Lambda"'],
+    ['SLUICE_METRICS_NAMESPACE', 'a b', 'SLUICE_METRICS_NAMESPACE must be a namespace such as "Sluice", and not one of AWS, got "a b"'],
     ['SLUICE_IPV6_PREFIX', '/56', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "/56"'],
   ])('%s=%j is wrong, and it says so', (name, value, sentence) => {
     expect(issuesIn({ [name]: value })).toEqual([sentence])

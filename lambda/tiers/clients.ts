@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-dynamodb'
 import { CircuitBreaker } from '../circuit-breaker'
 import type { Clock, EpochMs } from '../clock'
-import { errorDetails, type Log } from '../telemetry'
+import { errorDetails, type Log } from '../telemetry/log'
 import { type Client, parseClientItem } from './client-item'
 import { clientKey, fromAttributes } from './config-items'
 

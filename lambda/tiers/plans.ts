@@ -3,7 +3,7 @@ import { type CompiledPolicy, compile, distinct } from '../limiter/compiled-poli
 import type { Dimension } from '../policies/counted-by'
 import { type Policy, withNumbers } from '../policies/policy'
 import type { Route, Tier, TierPolicy } from '../policies/tiers'
-import type { Log } from '../telemetry'
+import type { Log } from '../telemetry/log'
 import type { Client } from './client-item'
 import type { Configuration } from './policy-sets'
 

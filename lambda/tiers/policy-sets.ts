@@ -2,7 +2,7 @@ import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk
 import type { Clock, EpochMs } from '../clock'
 import { checkAnonymous, checkDefaultTier, type PolicySet, toPolicySet } from '../policies/policy-set'
 import { ANONYMOUS, type Tier } from '../policies/tiers'
-import { errorDetails, type Log } from '../telemetry'
+import { errorDetails, type Log } from '../telemetry/log'
 import { AccessList } from './access-list'
 import { CONFIG_TABLE, type ConfigItem, fromAttributes, parsePolicyItem, tierKey } from './config-items'
 

@@ -12,7 +12,7 @@ const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 
 /** What belongs in the package, and nothing else does. */
 const SHIPPED = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|tiers\.yaml|tiers\.schema\.json)$/,
-  /^dist\/lambda\/((algorithms|delegate|identity|limiter|policies|responses|state|tiers)\/[a-z-]+|[a-z-]+)\.(js|d\.ts)$/,
+  /^dist\/lambda\/((algorithms|delegate|identity|limiter|policies|responses|state|telemetry|tiers)\/[a-z-]+|[a-z-]+)\.(js|d\.ts)$/,
   /^(bin\/sluice|dist\/cli\/((attach|commands)\/)?[a-z-]+)\.js$/,
   /^dist\/backend\/[a-z-]+\.(js|d\.ts)$/,
   /^dist\/lib\/((protect|seed)\/)?[a-z-]+\.(js|d\.ts)$/,

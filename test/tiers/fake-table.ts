@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { marshall } from '@aws-sdk/util-dynamodb'
-import type { Log } from '../../lambda/telemetry'
+import type { Log } from '../../lambda/telemetry/log'
 
 /** One call that waits for its answer. */
 export interface Call {

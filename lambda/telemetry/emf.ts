@@ -1,0 +1,47 @@
+import type { EpochMs } from '../clock'
+
+/** All are counts but `StoreLatency`, which is in milliseconds. */
+export type MetricName =
+  | 'Allowed'
+  | 'Denied'
+  | 'Degraded'
+  | 'Observed'
+  | 'Relaxed'
+  | 'Deprioritized'
+  | 'LeaseGrants'
+  | 'Conflicts'
+  | 'HotKeys'
+  | 'CircuitOpened'
+  | 'ConfigErrors'
+  | 'StoreFailures'
+  | 'StoreLatency'
+
+export type MetricValues = { readonly [Name in MetricName]?: number | readonly number[] }
+
+/** Values of one metric in one entry. */
+export const MOST_VALUES = 100
+
+/**
+ * What makes a log entry metrics, too: in total, and apart for these dimensions if there are any.
+ *
+ * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+ */
+export const embeddedMetrics = (
+  Namespace: string,
+  Timestamp: EpochMs,
+  values: MetricValues,
+  dimensions?: Readonly<Record<string, string>>,
+): Readonly<Record<string, unknown>> => ({
+  _aws: {
+    Timestamp,
+    CloudWatchMetrics: [
+      {
+        Namespace,
+        Dimensions: dimensions ? [[], Object.keys(dimensions)] : [[]],
+        Metrics: Object.keys(values).map((Name) => ({ Name, Unit: Name === 'StoreLatency' ? 'Milliseconds' : 'Count' })),
+      },
+    ],
+  },
+  ...dimensions,
+  ...values,
+})

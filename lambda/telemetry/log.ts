@@ -1,0 +1,43 @@
+import type { Clock } from '../clock'
+import { printed } from '../errors'
+import { embeddedMetrics } from './emf'
+
+/** From the most to the least talkative. */
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** Writes one structured entry. Nothing that identifies a caller in clear belongs in it. */
+export type Log = (
+  level: LogLevel,
+  message: string,
+  details?: Readonly<Record<string, unknown>>,
+  /** Counts the entry as one of these, too. */
+  metric?: 'ConfigErrors',
+) => void
+
+/** Takes one line, without its end. */
+export type WriteLine = (line: string) => void
+
+export interface LogOptions {
+  readonly write: WriteLine
+  readonly clock: Clock
+  /** Entries below it are left out, unless they are counted. @default 'info' */
+  readonly level?: LogLevel
+  /** Where CloudWatch keeps the metrics. @default 'Sluice' */
+  readonly namespace?: string
+}
+
+/** One line of JSON per entry, which CloudWatch Logs takes apart by itself, and counts where it says so. */
+export const jsonLog = ({ write, clock, level: least = 'info', namespace = 'Sluice' }: LogOptions): Log => {
+  const lowest = LOG_LEVELS.indexOf(least)
+  return (level, message, details, metric) => {
+    if (!metric && LOG_LEVELS.indexOf(level) < lowest) return
+    write(JSON.stringify({ level, message, ...details, ...(metric && embeddedMetrics(namespace, clock(), { [metric]: 1 })) }))
+  }
+}
+
+/** What a log entry says about an error: its words and its code, never its stack. */
+export const errorDetails = (error: unknown): Record<string, unknown> =>
+  error instanceof Error
+    ? { error: error.message, name: error.name, reason: (error as { reason?: unknown }).reason }
+    : { error: printed(error) }

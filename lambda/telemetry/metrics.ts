@@ -1,0 +1,92 @@
+import type { Clock } from '../clock'
+import type { StoreFailure } from '../errors'
+import { embeddedMetrics, type MetricName, type MetricValues, MOST_VALUES } from './emf'
+import type { WriteLine } from './log'
+
+export interface MetricsOptions {
+  readonly write: WriteLine
+  readonly clock: Clock
+  /** Counts are written at most this often, in milliseconds; 0: with every request. @default 10,000 */
+  readonly flushMs?: number
+  /** Where CloudWatch keeps them. @default 'Sluice' */
+  readonly namespace?: string
+}
+
+export interface Metrics {
+  /** Counts one, in total and for this tier and policy if both are said. */
+  count(name: MetricName, tier?: string, policy?: string): void
+  /** Takes in one call to the store. */
+  called(ms: number, failure?: StoreFailure): void
+  /** Writes what was counted, if that is due. */
+  flush(): void
+}
+
+/** Pairs of tier and policy in an instance's life: CloudWatch has its price for each, and there may be thousands. The others are in the totals. */
+const MOST_PAIRS = 100
+/** Of more calls between two lines, as many as are kept are a fair sample. */
+const MOST_LATENCIES = 1000
+/** Counts that are older when the next one comes are written on their own, whatever is due. */
+const OLD_MS = 1000
+
+/**
+ * Counts in memory, and writes that down when asked to and when it is due: a line for every request would cost more than its decision. Nothing waits for
+ * a timer, since between two requests an instance stands still, or goes, and with it what it counted since its last line.
+ */
+export function makeMetrics({ write, clock, flushMs = 10_000, namespace = 'Sluice' }: MetricsOptions): Metrics {
+  const groups = new Map<string, { readonly pair?: Readonly<Record<string, string>>; counts: { [Name in MetricName]?: number } }>()
+  let latencies: number[] = []
+  let calls = 0
+  let failures: { [Reason in StoreFailure]?: number } = {}
+  let countedAt = -Infinity
+  let writtenAt = -Infinity
+
+  const line = (values: MetricValues, pair?: Readonly<Record<string, string>>, details?: object) => {
+    if (Object.keys(values).length > 0) write(JSON.stringify({ ...embeddedMetrics(namespace, countedAt, values, pair), ...details }))
+  }
+
+  const writeAll = () => {
+    for (let i = 0; i < latencies.length; i += MOST_VALUES) line({ StoreLatency: latencies.slice(i, i + MOST_VALUES) })
+    for (const group of groups.values()) {
+      line(group.counts, group.pair, group.counts.StoreFailures ? { failures } : undefined)
+      group.counts = {}
+    }
+    latencies = []
+    calls = 0
+    failures = {}
+  }
+
+  /** What an instance counted before it stood still for long has another time than what it counts now. */
+  const tick = () => {
+    const now = clock()
+    if (now - countedAt > Math.max(flushMs, OLD_MS)) writeAll()
+    countedAt = now
+  }
+
+  const count: Metrics['count'] = (name, tier, policy) => {
+    tick()
+    let key = tier && policy ? `${tier} ${policy}` : ''
+    if (!groups.has(key) && groups.size > MOST_PAIRS) key = ''
+    const group = groups.get(key) ?? { pair: key ? { tier: tier!, policy: policy! } : undefined, counts: {} }
+    groups.set(key, group)
+    group.counts[name] = (group.counts[name] ?? 0) + 1
+  }
+  groups.set('', { counts: {} })
+
+  return {
+    count,
+    called(ms, failure) {
+      tick()
+      const place = calls++ < MOST_LATENCIES ? latencies.length : Math.floor(Math.random() * calls)
+      if (place < MOST_LATENCIES) latencies[place] = Math.round(ms * 10) / 10
+      if (!failure) return
+      count('StoreFailures')
+      failures[failure] = (failures[failure] ?? 0) + 1
+    },
+    flush() {
+      const now = clock()
+      if (Math.abs(now - writtenAt) < flushMs) return
+      writtenAt = now
+      writeAll()
+    },
+  }
+}

@@ -1,0 +1,48 @@
+import type { EpochMs } from '../clock'
+
+/** How many like it were left out before the event that is told. */
+export interface LeftOut {
+  /** Of the same key, since it was told last. */
+  readonly same: number
+  /** Of any key, since the last one that was told, because there was too much to tell in that second. */
+  readonly others: number
+}
+
+/**
+ * @param forMs how long the key's next events are left out, in milliseconds.
+ * @returns `undefined` for an event that is to be left out.
+ */
+export type Sample = (key: string, now: EpochMs, forMs: number) => LeftOut | undefined
+
+/**
+ * Lets the first event of each key through, and again the first after a time; and of all keys together so many in a second. Knows at most `most` keys:
+ * the one told longest ago is forgotten first, and its next event is told again.
+ */
+export function makeSampler(most = 10_000, perSecond = 10): Sample {
+  const told = new Map<string, { readonly until: EpochMs; same: number }>()
+  let others = 0
+  let second = 0
+  let lines = 0
+
+  return (key, now, forMs) => {
+    const last = told.get(key)
+    if (last && now < last.until) {
+      last.same++
+      return undefined
+    }
+    const thisSecond = Math.floor(now / 1000)
+    if (thisSecond !== second) lines = 0
+    second = thisSecond
+    if (lines >= perSecond) {
+      others++
+      return undefined
+    }
+    lines++
+    told.delete(key)
+    told.set(key, { until: now + forMs, same: 0 })
+    if (told.size > most) told.delete(told.keys().next().value!)
+    const leftOut = { same: last?.same ?? 0, others }
+    others = 0
+    return leftOut
+  }
+}

@@ -1,0 +1,118 @@
+import type { EpochMs } from '../clock'
+import type { Decision } from '../decision'
+import type { LimiterEvent, OnEvent } from '../limiter/events'
+import { jsonLog, type Log, type LogOptions } from './log'
+import { type Metrics, type MetricsOptions, makeMetrics } from './metrics'
+import { makeSampler } from './sampler'
+
+/** What a request was told; the authorizer's context is one. */
+export interface Told {
+  readonly allowed: boolean
+  readonly reason: string
+  readonly policy: string
+  readonly tier: string
+  readonly limit: number
+  readonly remaining: number
+  /** Seconds. */
+  readonly retryAfter: number
+  readonly degraded: boolean
+}
+
+/** Where a request came from. */
+export interface Origin {
+  /** The hash of who asks, or of the address where nobody got so far as to look. */
+  readonly subject: string
+  readonly method?: string
+  /** The pattern of the route, never the path. */
+  readonly route?: string
+  /** Who asks, in clear. Called only where the log may say so. */
+  readonly caller: () => Readonly<Record<string, string | undefined>>
+}
+
+export interface Telemetry {
+  readonly log: Log
+  readonly onEvent: OnEvent
+  /**
+   * Counts and logs one answered request, and then writes the metrics if they are due: the last thing before the answer, since an instance may stand still
+   * right after it.
+   */
+  answered(told: Told, decision: Decision | undefined, origin: Origin, now: EpochMs): void
+}
+
+export interface TelemetryOptions extends LogOptions, MetricsOptions {
+  /** Whether the log names callers by hash only, or by their id and address, too. @default 'hashed' */
+  readonly callers?: 'hashed' | 'clear'
+}
+
+/** What is done with requests over a limit that pass: the metric, and what the log says. */
+const PASSES = {
+  observe: ['Observed', 'a request would have been denied'],
+  relaxed: ['Relaxed', 'a request was let pass over its limit'],
+  deprioritize: ['Deprioritized', 'a request over its limit was let pass with low priority'],
+} as const
+
+/** Until each `Standing` says it. */
+type Exceeded = { readonly exceeded?: keyof typeof PASSES }
+
+/** How long a caller's denials are told once, where no policy says it; and the least in any case. */
+const WINDOW_MS = 60_000
+const SHORTEST_MS = 1000
+const YEAR_S = 31_536_000
+
+/** Counts and logs what the limiter and the authorizer do. */
+export function makeTelemetry(options: TelemetryOptions): Telemetry {
+  const log = jsonLog(options)
+  const metrics = makeMetrics(options)
+  const take = makeSampler()
+
+  const detailsOf = ({ reason, tier, policy, limit, retryAfter, degraded }: Told, { subject, method, route, caller }: Origin) => {
+    const whom = options.callers === 'clear' ? caller() : undefined
+    return { reason, tier, policy, subject, limit, retryAfter, degraded: degraded || undefined, method, route, ...whom }
+  }
+
+  const sample = (message: string, told: Told, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
+    const key = [message, told.reason, told.policy, origin.subject].join(' ')
+    const leftOut = take(key, now, Math.max(SHORTEST_MS, forMs))
+    if (leftOut) log('info', message, { ...detailsOf(told, origin), leftOut: leftOut.same, othersLeftOut: leftOut.others || undefined })
+  }
+
+  const passed = (told: Told, { policies }: Decision, origin: Origin, now: EpochMs) => {
+    const seen = new Set<string>()
+    for (const [policy, standing] of Object.entries(policies)) {
+      const { exceeded } = standing as Exceeded
+      if (!exceeded || seen.has(exceeded)) continue // a request counts once, for the first policy, as a denial does
+      seen.add(exceeded)
+      const [metric, message] = PASSES[exceeded]
+      metrics.count(metric, told.tier, policy)
+      const retryAfter = Math.min(YEAR_S, Math.ceil(standing.retryAfterMs / 1000))
+      sample(message, { ...told, policy, limit: standing.limit, retryAfter }, origin, now, standing.resetAfterMs)
+    }
+  }
+
+  return {
+    log,
+    onEvent: (event) => tell(event, metrics, log),
+    answered(told, decision, origin, now) {
+      const { allowed, tier, policy } = told
+      metrics.count(allowed ? 'Allowed' : 'Denied', tier, policy)
+      if (told.degraded) metrics.count('Degraded', tier, policy)
+      if (!allowed) sample('a request was denied', told, origin, now, decision?.policies[policy]?.resetAfterMs)
+      else if (decision) passed(told, decision, origin, now)
+      if (options.level === 'debug')
+        log('debug', 'a request was answered', { allowed, remaining: told.remaining, ...detailsOf(told, origin) })
+      metrics.flush()
+    },
+  }
+}
+
+const COUNTED = { conflict: 'Conflicts', lease: 'LeaseGrants', 'hot-key': 'HotKeys' } as const
+
+function tell(event: LimiterEvent, metrics: Metrics, log: Log): void {
+  if (event.kind === 'store-call') metrics.called(event.ms, event.failure)
+  else if (event.kind !== 'circuit') metrics.count(COUNTED[event.kind])
+  else if (event.state === 'closed') log('info', 'the state table is asked again')
+  else {
+    metrics.count('CircuitOpened')
+    log('warn', 'the state table fails, and is not asked for a while')
+  }
+}
