@@ -114,7 +114,11 @@ describe('the environment', () => {
     ['SLUICE_LOG_LEVEL', 'INFO', 'SLUICE_LOG_LEVEL must be one of debug, info, warn, error, got "INFO"'],
     ['SLUICE_LOG_CALLERS', 'yes', 'SLUICE_LOG_CALLERS must be one of hashed, clear, got "yes"'],
     ['SLUICE_METRICS_FLUSH_MS', '3600001', 'SLUICE_METRICS_FLUSH_MS must be an integer from 0 to 3600000, got "3600001"'],
-    ['SLUICE_METRICS_NAMESPACE', 'AWS/Lambda', 'SLUICE_METRICS_NAMESPACE must be a namespace such as "Sluice", and not one of AWS, got "AWS/Lambda"'],
+    [
+      'SLUICE_METRICS_NAMESPACE',
+      'AWS/Lambda',
+      'SLUICE_METRICS_NAMESPACE must be a namespace such as "Sluice", and not one of AWS, got "AWS/Lambda"',
+    ],
     ['SLUICE_METRICS_NAMESPACE', 'a b', 'SLUICE_METRICS_NAMESPACE must be a namespace such as "Sluice", and not one of AWS, got "a b"'],
     ['SLUICE_IPV6_PREFIX', '/56', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "/56"'],
   ])('%s=%j is wrong, and it says so', (name, value, sentence) => {

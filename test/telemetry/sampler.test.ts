@@ -1,0 +1,51 @@
+import { makeSampler } from '../../lambda/telemetry/sampler'
+
+const T = 1_700_000_000_000
+const NOTHING = { same: 0, others: 0 }
+
+describe('a sampler', () => {
+  it('tells the first of each key, and the first after the time that it was left out for', () => {
+    const take = makeSampler()
+    expect(take('a', T, 5000)).toEqual(NOTHING)
+    expect(take('b', T, 5000)).toEqual(NOTHING)
+    expect(take('a', T, 5000)).toBeUndefined()
+    expect(take('a', T + 4999, 5000)).toBeUndefined() // just too early
+    expect(take('a', T + 5000, 5000)).toEqual({ same: 2, others: 0 }) // just in time
+    expect(take('b', T + 5000, 5000)).toEqual(NOTHING)
+    expect(take('a', T + 5001, 5000)).toBeUndefined()
+  })
+
+  it('goes by the time that was said with what it told', () => {
+    const take = makeSampler()
+    take('a', T, 60_000)
+    expect(take('a', T + 2000, 1)).toBeUndefined()
+    expect(take('a', T + 60_000, 1)).toEqual({ same: 1, others: 0 })
+    expect(take('a', T + 60_001, 1)).toEqual(NOTHING)
+  })
+
+  it('tells at most so many in a second, says how many it left out, and forgets none of them', () => {
+    const take = makeSampler(10_000, 3)
+    const told = (from: number, now: number) => Array.from({ length: 10 }, (_, i) => take(`key ${from + i}`, now, 5000)).filter(Boolean)
+    expect(told(0, T)).toEqual([NOTHING, NOTHING, NOTHING])
+    expect(told(0, T + 999)).toEqual([])
+    expect(told(0, T + 1000)).toEqual([{ same: 0, others: 14 }, NOTHING, NOTHING])
+  })
+
+  it('knows as many keys as it may, and of a million callers no more', () => {
+    const take = makeSampler(100, Infinity)
+    for (let i = 0; i < 1_000_000; i++) take(`caller ${i}`, T, 3_600_000)
+    for (let i = 999_900; i < 1_000_000; i++) expect(take(`caller ${i}`, T, 1)).toBeUndefined()
+    expect(take('caller 999899', T, 1)).toEqual(NOTHING)
+    expect(take('caller 0', T, 1)).toEqual(NOTHING)
+  })
+
+  it('forgets whom it told about longest ago', () => {
+    const take = makeSampler(2)
+    take('a', T, 1000)
+    take('b', T, 60_000)
+    take('a', T + 2000, 60_000) // told again, so b is the oldest now
+    take('c', T + 2000, 60_000)
+    expect(take('a', T + 2000, 1)).toBeUndefined()
+    expect(take('b', T + 2000, 1)).toEqual(NOTHING)
+  })
+})

@@ -1,0 +1,252 @@
+import type { Decision } from '../../lambda/decision'
+import { toContext } from '../../lambda/responses/context'
+import type { Origin, TelemetryOptions } from '../../lambda/telemetry/telemetry'
+import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, standing } from '../responses/decisions'
+import { brokenRules, sums } from './embedded-metrics'
+import { watched } from './watched'
+
+const ORIGIN: Origin = {
+  subject: 'client#hash',
+  method: 'GET',
+  route: 'GET /search',
+  caller: () => ({ caller: 'client:acme', ip: '203.0.113.7' }),
+}
+
+function telling(options: Partial<TelemetryOptions> = {}) {
+  const { clock, lines, telemetry, entries } = watched(options)
+  const answered = (decision: Decision | undefined, more: { reason?: 'blocked' | 'unauthorized' | 'exempt'; subject?: string } = {}) => {
+    const { reason, subject = ORIGIN.subject } = more
+    const told = toContext({ decision, reason, tier: decision && 'free', now: NOW })
+    telemetry.answered(told, decision, { ...ORIGIN, subject }, clock.now)
+  }
+  return { clock, lines, entries, telemetry, answered }
+}
+
+const exceeding = (exceeded: 'observe' | 'relaxed' | 'deprioritize') =>
+  decisionOf('per-minute', {
+    'per-minute': standing(),
+    'per-day': { ...standing({ limit: 10_000, remaining: 0, resetAfterMs: 5000, retryAfterMs: 1500 }), exceeded } as never,
+    'per-month': { ...standing({ remaining: 0 }), exceeded } as never,
+  })
+
+describe('a denial', () => {
+  it('is logged with who, what and how long', () => {
+    const { answered, entries } = telling()
+    answered(DENIED)
+    expect(entries()).toEqual([
+      {
+        level: 'info',
+        message: 'a request was denied',
+        reason: 'over-limit',
+        tier: 'free',
+        policy: 'per-minute',
+        subject: 'client#hash',
+        limit: 60,
+        retryAfter: 13,
+        method: 'GET',
+        route: 'GET /search',
+        leftOut: 0,
+      },
+    ])
+  })
+
+  it('is logged once until its policy is whole again, and then with how many were left out', () => {
+    const { clock, answered, entries } = telling()
+    for (let i = 0; i < 100; i++) answered(DENIED)
+    clock.now += DENIED.resetAfterMs - 1 // just too early
+    answered(DENIED)
+    expect(entries()).toHaveLength(1)
+    clock.now += 1 // just in time
+    answered(DENIED)
+    expect(entries().map(({ leftOut }) => leftOut)).toEqual([0, 100])
+  })
+
+  it('of something that never passes is logged once a second at most', () => {
+    const { clock, answered, entries } = telling()
+    for (let i = 0; i < 10; i++) {
+      answered(IMPOSSIBLE)
+      clock.now += 100
+    }
+    expect(entries()).toHaveLength(1)
+    answered(IMPOSSIBLE)
+    expect(entries()).toHaveLength(2)
+  })
+
+  it('is logged for each caller, policy and reason', () => {
+    const { answered, entries } = telling()
+    answered(DENIED, { subject: 'a' })
+    answered(DENIED, { subject: 'b' })
+    answered(decisionOf('per-day', { 'per-day': standing({ allowed: false }) }), { subject: 'a' })
+    answered(undefined, { reason: 'blocked', subject: 'a' })
+    answered(undefined, { reason: 'unauthorized', subject: 'a' })
+    answered(undefined, { subject: '' })
+    expect(entries().map(({ reason, subject }) => `${reason} ${subject}`)).toEqual([
+      'over-limit a',
+      'over-limit b',
+      'over-limit a',
+      'blocked a',
+      'unauthorized a',
+      'malformed ',
+    ])
+  })
+
+  it('without a policy is logged once a minute', () => {
+    const { clock, answered, entries } = telling()
+    answered(undefined, { reason: 'blocked' })
+    clock.now += 59_999
+    answered(undefined, { reason: 'blocked' })
+    clock.now += 1
+    answered(undefined, { reason: 'blocked' })
+    expect(entries().map(({ leftOut }) => leftOut)).toEqual([0, 1])
+  })
+
+  it('of a crowd is logged for ten in a second, and the next line says how many are missing', () => {
+    const { clock, answered, entries } = telling()
+    for (let i = 0; i < 500; i++) answered(DENIED, { subject: `caller ${i}` })
+    expect(entries()).toHaveLength(10)
+    clock.now += 1000
+    answered(DENIED, { subject: 'caller 499' })
+    expect(entries().at(-1)).toMatchObject({ subject: 'caller 499', leftOut: 0, othersLeftOut: 490 })
+  })
+})
+
+describe('a request that passes over its limit', () => {
+  it.each([
+    ['observe', 'Observed', 'a request would have been denied'],
+    ['relaxed', 'Relaxed', 'a request was let pass over its limit'],
+    ['deprioritize', 'Deprioritized', 'a request over its limit was let pass with low priority'],
+  ] as const)('by %s is counted as %s once, and logged under the first policy that says so', (exceeded, metric, message) => {
+    const { clock, answered, entries, lines } = telling({ flushMs: 0 })
+    answered(exceeding(exceeded))
+    answered(exceeding(exceeded))
+    expect(entries()).toMatchObject([{ message, reason: 'ok', policy: 'per-day', limit: 10_000, retryAfter: 2, leftOut: 0 }])
+    expect(sums(lines)).toEqual({
+      Allowed: 2,
+      'Allowed free per-minute': 2,
+      [metric]: 2,
+      [`${metric} free per-day`]: 2,
+    })
+    clock.now += 5000
+    answered(exceeding(exceeded))
+    expect(entries()[1]).toMatchObject({ message, leftOut: 1 })
+  })
+
+  it('of one policy, and is denied by another, is a denial', () => {
+    const { answered, entries, lines } = telling({ flushMs: 0 })
+    const observed = { ...standing(), exceeded: 'observe' } as never
+    answered(decisionOf('per-minute', { 'per-day': observed, 'per-minute': standing({ allowed: false }) }))
+    expect(entries().map(({ message }) => message)).toEqual(['a request was denied'])
+    expect(sums(lines)).toEqual({ Denied: 1, 'Denied free per-minute': 1 })
+  })
+})
+
+describe('what is counted', () => {
+  it('is every answer, as allowed or as denied', () => {
+    const { answered, lines } = telling({ flushMs: 0 })
+    answered(ALLOWED)
+    answered(DENIED)
+    answered({ ...DENIED, degraded: true })
+    answered({ ...ALLOWED, degraded: true })
+    answered(undefined, { reason: 'blocked' })
+    answered(undefined, { reason: 'exempt' })
+    expect(sums(lines)).toEqual({
+      Allowed: 3,
+      'Allowed free per-minute': 2,
+      Denied: 3,
+      'Denied free per-minute': 2,
+      Degraded: 2,
+      'Degraded free per-minute': 2,
+    })
+    expect(lines.flatMap(brokenRules)).toEqual([])
+  })
+
+  it('is what the limiter tells', () => {
+    const { telemetry, answered, lines, entries } = telling({ flushMs: 0 })
+    telemetry.onEvent({ kind: 'store-call', ms: 2.34 })
+    telemetry.onEvent({ kind: 'store-call', ms: 300, failure: 'timeout' })
+    telemetry.onEvent({ kind: 'conflict' })
+    telemetry.onEvent({ kind: 'lease', units: 100 })
+    telemetry.onEvent({ kind: 'lease', units: 50 })
+    telemetry.onEvent({ kind: 'hot-key' })
+    telemetry.onEvent({ kind: 'circuit', state: 'open' })
+    telemetry.onEvent({ kind: 'circuit', state: 'closed' })
+    answered(undefined, { reason: 'exempt' })
+    expect(sums(lines)).toEqual({
+      StoreLatency: 302.3,
+      StoreFailures: 1,
+      Conflicts: 1,
+      LeaseGrants: 2,
+      HotKeys: 1,
+      CircuitOpened: 1,
+      Allowed: 1,
+    })
+    expect(entries()).toEqual([
+      { level: 'warn', message: 'the state table fails, and is not asked for a while' },
+      { level: 'info', message: 'the state table is asked again' },
+    ])
+  })
+
+  it('is a mistake in the configuration, in the line that tells of it, whatever the level', () => {
+    const { telemetry, lines } = telling({ level: 'error', namespace: 'Shop' })
+    telemetry.log('warn', 'something is wrong', { item: 'tier#free' }, 'ConfigErrors')
+    expect(JSON.parse(lines[0]!)).toMatchObject({ level: 'warn', message: 'something is wrong', item: 'tier#free', ConfigErrors: 1 })
+    expect(JSON.parse(lines[0]!)._aws.CloudWatchMetrics[0].Namespace).toBe('Shop')
+    expect(sums(lines)).toEqual({ ConfigErrors: 1 })
+    expect(brokenRules(lines[0]!)).toEqual([])
+  })
+})
+
+describe('the level', () => {
+  it.each([
+    ['debug', ['debug', 'info', 'warn', 'error']],
+    ['info', ['info', 'warn', 'error']],
+    ['warn', ['warn', 'error']],
+    ['error', ['error']],
+  ] as const)('%s leaves out what is below it', (level, written) => {
+    const { telemetry, entries } = telling({ level })
+    for (const each of ['debug', 'info', 'warn', 'error'] as const) telemetry.log(each, 'a message')
+    expect(entries().map((entry) => entry.level)).toEqual(written)
+  })
+
+  it('debug has a line for every answer', () => {
+    const { answered, entries } = telling({ level: 'debug' })
+    answered(ALLOWED)
+    answered(DENIED)
+    answered(DENIED)
+    expect(entries().map(({ level, message, allowed }) => [level, message, allowed])).toEqual([
+      ['debug', 'a request was answered', true],
+      ['info', 'a request was denied', undefined],
+      ['debug', 'a request was answered', false],
+      ['debug', 'a request was answered', false],
+    ])
+    expect(entries()[0]).toMatchObject({
+      reason: 'ok',
+      tier: 'free',
+      policy: 'per-minute',
+      limit: 60,
+      remaining: 59,
+      subject: 'client#hash',
+    })
+  })
+
+  it('warn has no denials, which are counted all the same', () => {
+    const { answered, entries, lines } = telling({ level: 'warn' })
+    answered(DENIED)
+    expect(entries()).toEqual([])
+    expect(sums(lines)).toMatchObject({ Denied: 1 })
+  })
+})
+
+describe('callers', () => {
+  it('are a hash', () => {
+    const { answered, lines } = telling({ level: 'debug' })
+    answered(DENIED)
+    expect(lines.join()).not.toMatch(/acme|203\.0\.113/)
+  })
+
+  it('have their id and address where that is asked for', () => {
+    const { answered, entries } = telling({ callers: 'clear' })
+    answered(DENIED)
+    expect(entries()).toMatchObject([{ subject: 'client#hash', caller: 'client:acme', ip: '203.0.113.7' }])
+  })
+})
