@@ -97,6 +97,26 @@ export interface AuthorizerFunctionOptions {
    */
   readonly delegateCacheHeaders?: readonly string[]
   /**
+   * The least that is logged: denials are `info`, decisions without DynamoDB `warn`, mistakes and failures `error`, and every answer `debug`.
+   * @default 'info'
+   */
+  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error'
+  /**
+   * How the log names who was denied: `hashed` as in the state table, `clear` by id and address, too. Credentials are never logged.
+   * @default 'hashed'
+   */
+  readonly logCallers?: 'hashed' | 'clear'
+  /**
+   * How often an instance writes its metrics at most, up to an hour; 0 is with every request, which costs more than the decision.
+   * @default Duration.seconds(10)
+   */
+  readonly metricsInterval?: Duration
+  /**
+   * Where CloudWatch keeps the metrics. Limiters of one account and Region that are to be told apart need one each.
+   * @default 'Sluice'
+   */
+  readonly metricsNamespace?: string
+  /**
    * Anything else that a function can be told, as an escape hatch: it wins over all of the above.
    * @default nothing
    */
@@ -183,6 +203,10 @@ function environmentOf(props: AuthorizerFunctionProps): Record<string, string> {
     SLUICE_DELEGATE_DEADLINE_MS: props.delegateDeadline?.toMilliseconds(),
     SLUICE_DELEGATE_TTL_MS: props.delegateCacheTtl?.toMilliseconds(),
     SLUICE_DELEGATE_CACHE_HEADERS: props.delegateCacheHeaders?.join(','),
+    SLUICE_LOG_LEVEL: props.logLevel,
+    SLUICE_LOG_CALLERS: props.logCallers,
+    SLUICE_METRICS_FLUSH_MS: props.metricsInterval?.toMilliseconds(),
+    SLUICE_METRICS_NAMESPACE: props.metricsNamespace,
   }
   return Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])))
 }

@@ -8,4 +8,4 @@ export type { HttpApiProtection, ProtectHttpApiOptions } from './protect/http-ap
 export type { AttachToOptions, ImportedRestApiProtection } from './protect/imported-rest-api'
 export type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
 export type { WebSocketApiProtection } from './protect/websocket-api'
-export { RateLimiter, type RateLimiterProps } from './rate-limiter'
+export { type DecisionMetricOptions, RateLimiter, type RateLimiterProps } from './rate-limiter'

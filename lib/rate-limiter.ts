@@ -4,8 +4,10 @@ import type { HttpApi, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import { Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
-import { FilterPattern, type ILogGroup, MetricFilter } from 'aws-cdk-lib/aws-logs'
+import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
+import { printed } from '../lambda/errors'
+import type { MetricName } from '../lambda/telemetry/emf'
 import { AuthorizerFunction, type AuthorizerFunctionOptions } from './authorizer-function'
 import type { IdentitySource } from './identity'
 import { LimiterTables, type LimiterTablesOptions } from './limiter-tables'
@@ -31,6 +33,14 @@ export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFuncti
   readonly identity?: IdentitySource | readonly IdentitySource[]
 }
 
+/** What a metric is looked at by. */
+export interface DecisionMetricOptions extends MetricOptions {
+  /** Only requests of this tier that this policy decided: of those that it let pass, the ones of which it left the least. @default all */
+  readonly tier?: string
+  /** Goes with `tier`. @default all */
+  readonly policy?: string
+}
+
 /**
  * A rate limiter for any number of APIs: a function that decides, a table for its state and one for tiers and clients.
  *
@@ -46,7 +56,7 @@ export class RateLimiter extends Construct {
   readonly stateTable: ITableV2
   readonly configTable: ITableV2
   private readonly backendsAnswer: boolean
-  private degraded?: MetricFilter
+  private readonly metricsNamespace: string
 
   constructor(scope: Construct, id: string, props: RateLimiterProps = {}) {
     super(scope, id)
@@ -56,6 +66,7 @@ export class RateLimiter extends Construct {
     const { handler, logGroup } = new AuthorizerFunction(this, 'Authorizer', { ...props, stateTable: state, configTable: config })
     this.handler = handler
     this.logGroup = logGroup
+    this.metricsNamespace = props.functionOptions?.environment?.SLUICE_METRICS_NAMESPACE ?? props.metricsNamespace ?? 'Sluice'
     this.backendsAnswer = props.denials === 'backend-429'
     if (props.tiersFile !== undefined || props.identity !== undefined) new TiersSeed(this, 'Tiers', { ...props, configTable: config })
     this.node.addValidation({ validate: () => cachingAuthorizers(handler) })
@@ -119,21 +130,83 @@ export class RateLimiter extends Construct {
     return this.handler.metricThrottles(options)
   }
 
-  /** Decisions that were made without DynamoDB, by the failure mode; counted from the log, from when this is first used. */
-  metricDegraded(options?: MetricOptions): Metric {
-    this.degraded ??= new MetricFilter(this, 'Degraded', {
-      logGroup: this.logGroup,
-      metricNamespace: 'Sluice',
-      metricName: `Degraded-${this.node.addr}`,
-      filterPattern: FilterPattern.stringValue('$.message', '=', 'a decision was made without the store'),
-    })
-    return this.degraded.metric({ statistic: 'sum', ...options })
+  /** Requests that were let pass. */
+  metricAllowed(options?: DecisionMetricOptions): Metric {
+    return this.metric('Allowed', options)
+  }
+
+  /** Requests that were turned away, for whatever reason; with a tier and policy, those over its limit. */
+  metricDenied(options?: DecisionMetricOptions): Metric {
+    return this.metric('Denied', options)
+  }
+
+  /** Decisions that were made without DynamoDB, by the failure mode. */
+  metricDegraded(options?: DecisionMetricOptions): Metric {
+    return this.metric('Degraded', options)
+  }
+
+  /** Requests that would have been denied, were it not for `observe`. */
+  metricObserved(options?: DecisionMetricOptions): Metric {
+    return this.metric('Observed', options)
+  }
+
+  /** Requests past a limit that its `overrun` let pass. */
+  metricRelaxed(options?: DecisionMetricOptions): Metric {
+    return this.metric('Relaxed', options)
+  }
+
+  /** Requests over a limit that were let pass with low priority. */
+  metricDeprioritized(options?: DecisionMetricOptions): Metric {
+    return this.metric('Deprioritized', options)
+  }
+
+  /** Batches of units that instances took ahead. */
+  metricLeaseGrants(options?: MetricOptions): Metric {
+    return this.metric('LeaseGrants', options)
+  }
+
+  /** Writes that found the item changed, and were thought over. */
+  metricConflicts(options?: MetricOptions): Metric {
+    return this.metric('Conflicts', options)
+  }
+
+  /** Callers with more writes than one DynamoDB item takes. */
+  metricHotKeys(options?: MetricOptions): Metric {
+    return this.metric('HotKeys', options)
+  }
+
+  /** Times that an instance stopped asking the state table because it kept failing. */
+  metricCircuitOpened(options?: MetricOptions): Metric {
+    return this.metric('CircuitOpened', options)
+  }
+
+  /** Mistakes found in the config table; each instance tells of each. */
+  metricConfigErrors(options?: MetricOptions): Metric {
+    return this.metric('ConfigErrors', options)
+  }
+
+  /** Calls to the state table that failed, each try for itself. */
+  metricStoreFailures(options?: MetricOptions): Metric {
+    return this.metric('StoreFailures', options)
+  }
+
+  /** Milliseconds that calls to the state table took, those that failed too; the 99th percentile unless told otherwise. */
+  metricStoreLatency(options?: MetricOptions): Metric {
+    return this.metric('StoreLatency', { statistic: 'p99', ...options })
   }
 
   /** Writes that the state table refused for lack of capacity. */
   metricThrottledWrites(options?: MetricOptions): Metric {
     const dimensionsMap = { TableName: this.stateTable.tableName }
     return new Metric({ namespace: 'AWS/DynamoDB', metricName: 'WriteThrottleEvents', dimensionsMap, statistic: 'sum', ...options })
+  }
+
+  /** One of those that the function writes into its log. */
+  private metric(metricName: MetricName, { tier, policy, ...options }: DecisionMetricOptions = {}): Metric {
+    if ((tier === undefined) !== (policy === undefined))
+      throw new Error(`a metric wants tier and policy, or neither, got tier ${printed(tier)} and policy ${printed(policy)}`)
+    const dimensionsMap = tier !== undefined && policy !== undefined ? { tier, policy } : undefined
+    return new Metric({ namespace: this.metricsNamespace, metricName, dimensionsMap, statistic: 'sum', ...options })
   }
 }
 

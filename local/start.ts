@@ -63,6 +63,9 @@ async function seedTables(endpoint: string): Promise<void> {
   }
 }
 
+/** What the one who starts it may say about the log and the metrics. */
+const TELEMETRY = /^SLUICE_(LOG|METRICS)_/
+
 /** All that the authorizer sees of the environment, as in Lambda. */
 function lambdaEnvironment(endpoint: string): Record<string, string> {
   return {
@@ -71,6 +74,8 @@ function lambdaEnvironment(endpoint: string): Record<string, string> {
     SLUICE_STATE_TABLE: TABLES.state,
     SLUICE_CONFIG_TABLE: TABLES.config,
     SLUICE_DYNAMODB_ENDPOINT: endpoint,
+    SLUICE_METRICS_FLUSH_MS: '3600000', // nobody collects them here
+    ...Object.fromEntries(Object.entries(process.env).filter(([name]) => TELEMETRY.test(name))),
   }
 }
 

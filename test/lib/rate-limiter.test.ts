@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { App, Duration, RemovalPolicy, Stack, Tags, Validations } from 'aws-cdk-lib'
 import { Match, Template } from 'aws-cdk-lib/assertions'
+import type { Metric } from 'aws-cdk-lib/aws-cloudwatch'
 import { AttributeType, Billing, Capacity, TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { Vpc } from 'aws-cdk-lib/aws-ec2'
 import { Key } from 'aws-cdk-lib/aws-kms'
@@ -265,17 +266,45 @@ describe('the limiter', () => {
     const template = synthesize({}, (limiter) => {
       const metrics = [limiter.metricInvocations(), limiter.metricErrors(), limiter.metricDuration(), limiter.metricThrottles()]
       names.push(...[...metrics, limiter.metricThrottledWrites()].map(({ metricName }) => metricName))
-      expect(limiter.metricDegraded().metricName).toBe(limiter.metricDegraded({ period: Duration.minutes(1) }).metricName)
     })
     expect(names).toEqual(['Invocations', 'Errors', 'Duration', 'Throttles', 'WriteThrottleEvents'])
-    template.resourceCountIs('AWS::Logs::MetricFilter', 1)
+    template.resourceCountIs('AWS::Logs::MetricFilter', 0)
   })
 
-  it('counts as degraded what the authorizer logs as that', () => {
-    const template = synthesize({}, (limiter) => limiter.metricDegraded())
-    const [filter] = Object.values(template.findResources('AWS::Logs::MetricFilter'))
-    const [, words] = /= "(.*)"/.exec(filter!.Properties.FilterPattern)!
-    expect(readFileSync(join(ROOT, 'lambda', 'authorize.ts'), 'utf8')).toContain(`'warn', '${words}'`)
+  it('has a method for each metric that the function writes, under the name and by the dimensions that it has there', () => {
+    synthesize({}, (limiter) => {
+      const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(limiter)).filter((name) => /^metric[A-Z]/.test(name))
+      const metrics = methods.map((method) => (limiter as never as Record<string, () => Metric>)[method]!())
+      const own = metrics.filter(({ namespace }) => namespace === 'Sluice')
+      const names = [...readFileSync(join(ROOT, 'lambda/telemetry/emf.ts'), 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, name]) => name)
+      expect(names).toHaveLength(13)
+      expect(own.map(({ metricName }) => metricName).sort()).toEqual(names.sort())
+      for (const { metricName, statistic, dimensions } of own) {
+        expect({ statistic, dimensions }).toEqual({ statistic: metricName === 'StoreLatency' ? 'p99' : 'Sum', dimensions: undefined })
+      }
+      const ofTier = limiter.metricDenied({ tier: 'free', policy: 'per-minute', period: Duration.minutes(1) })
+      expect(ofTier).toMatchObject({
+        metricName: 'Denied',
+        dimensions: { tier: 'free', policy: 'per-minute' },
+        period: Duration.minutes(1),
+      })
+      expect(() => limiter.metricDenied({ tier: 'free' })).toThrow('got tier "free" and policy undefined')
+    })
+  })
+
+  it('looks for its metrics where the function writes them', () => {
+    const template = synthesize({ metricsNamespace: 'Shop' }, (limiter) => expect(limiter.metricDenied().namespace).toBe('Shop'))
+    template.hasResourceProperties('AWS::Lambda::Function', { Environment: { Variables: { SLUICE_METRICS_NAMESPACE: 'Shop' } } })
+    synthesize({ metricsNamespace: 'Shop', functionOptions: { environment: { SLUICE_METRICS_NAMESPACE: 'Store' } } }, (limiter) =>
+      expect(limiter.metricDenied().namespace).toBe('Store'),
+    )
+  })
+
+  it('tells the function what to log, and how often to write metrics', () => {
+    const template = synthesize({ logLevel: 'warn', logCallers: 'clear', metricsInterval: Duration.minutes(1) })
+    const Variables = { SLUICE_LOG_LEVEL: 'warn', SLUICE_LOG_CALLERS: 'clear', SLUICE_METRICS_FLUSH_MS: '60000' }
+    template.hasResourceProperties('AWS::Lambda::Function', { Environment: { Variables } })
+    expect(() => synthesize({ metricsInterval: Duration.hours(2) })).toThrow('SLUICE_METRICS_FLUSH_MS must be an integer from 0 to 3600000')
   })
 
   it('has nothing that cdk-nag would find', () => {
