@@ -35,7 +35,7 @@ async function start(shutdown: Shutdown): Promise<void> {
   const pool = createAuthorizerPool(options.instances, {
     bundle: buildAuthorizerBundle(temporaryFolder()),
     env: lambdaEnvironment(engine.endpoint),
-    log,
+    log: (text) => log(process.env.SLUICE_METRICS_FLUSH_MS === undefined ? text.replace(METRICS, '') : text),
   })
   shutdown.add(() => pool.stop())
   await warmUp(pool, api)
@@ -63,6 +63,9 @@ async function seedTables(endpoint: string): Promise<void> {
   }
 }
 
+/** Lines that CloudWatch would take in; here they are for those who ask for them. */
+const METRICS = /^\{"_aws":.*\n/gm
+
 /** What the one who starts it may say about the log and the metrics. */
 const TELEMETRY = /^SLUICE_(LOG|METRICS)_/
 
@@ -74,7 +77,7 @@ function lambdaEnvironment(endpoint: string): Record<string, string> {
     SLUICE_STATE_TABLE: TABLES.state,
     SLUICE_CONFIG_TABLE: TABLES.config,
     SLUICE_DYNAMODB_ENDPOINT: endpoint,
-    SLUICE_METRICS_FLUSH_MS: '3600000', // nobody collects them here
+    SLUICE_LOG_LEVEL: 'warn',
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => TELEMETRY.test(name))),
   }
 }

@@ -13,7 +13,7 @@ const SET = parseTiersFile(
   { tiers: { anonymous: { policies: [policy({ limit: 1 })] }, free: { policies: [policy({ limit: 1 })] } }, settings: {} },
   'f',
 )
-const BLOCKED = parseAccess('block', '203.0.113.66', {}, [], [])!
+const BLOCKED = parseAccess('block', 'ip#203.0.113.66', {}, [], [])!
 
 const away = async (): Promise<never> => {
   throw new StoreUnavailableError('unreachable', 'no connection')
