@@ -1,7 +1,7 @@
 import type { EpochMs } from '../clock'
 
 /** How many like it were left out before the event that is told. */
-export interface LeftOut {
+interface LeftOut {
   /** Of the same key, since it was told last. */
   readonly same: number
   /** Of any key, since the last one that was told, because there was too much to tell in that second. */

@@ -6,7 +6,7 @@ import { type Metrics, type MetricsOptions, makeMetrics } from './metrics'
 import { makeSampler } from './sampler'
 
 /** What a request was told; the authorizer's context is one. */
-export interface Told {
+interface Told {
   readonly allowed: boolean
   readonly reason: string
   readonly policy: string
