@@ -78,6 +78,8 @@ describe("the delegate's client", () => {
     server.close()
     expect(asked).toEqual(['/2015-03-31/functions/check-tokens/invocations session'])
     expect(answered.split('\n').at(-1)).toBe('Unauthorized')
+    const lines = answered.split('\n').filter((line) => line.startsWith('{"_aws":')) // CloudWatch wants nothing before the JSON
+    expect(lines.map((line) => JSON.parse(line).Denied)).toContain(1)
   })
 })
 
