@@ -41,7 +41,7 @@ export interface PolicyInput {
 }
 
 export type Consistency = 'strict' | 'leased' | 'eventual'
-export const CONSISTENCIES: readonly Consistency[] = ['strict', 'leased', 'eventual']
+const CONSISTENCIES: readonly Consistency[] = ['strict', 'leased', 'eventual']
 
 /** A checked policy: its name, its numbers, and how it counts. */
 export interface Policy extends Counting {

@@ -31,7 +31,7 @@ export interface Route {
 }
 
 type Credentials = 'required' | 'optional'
-export type OnStoreError = 'local' | 'allow' | 'deny'
+type OnStoreError = 'local' | 'allow' | 'deny'
 
 /** The tier of callers who are not known. */
 export const ANONYMOUS = 'anonymous'
