@@ -46,6 +46,15 @@ export interface Algorithm<Quota> {
   /** A guess at today's state from an old view of a subject that others write too. Only ever used to choose the form of a write. */
   expect?(seen: Fields, seenAt: EpochMs, quota: Quota, now: EpochMs): Fields
 
+  /**
+   * How far the state has come: the start of the newest window written, or the newest time recorded. It lies ahead of the clock where a request was
+   * charged at a later turn. Absent where the state itself says when there is room, as a time of arrival does.
+   */
+  reachedAt?(known: Fields | undefined, quota: Quota, now: EpochMs): EpochMs
+
+  /** Whether two requests that follow each other can share a write. @default costs add up, so they can */
+  together?(one: Step, next: Step): boolean
+
   /** Clears away expired fields once so many have gathered that they cost money. */
   tidy?(known: Fields, quota: Quota, now: EpochMs): ConditionalWrite | undefined
 }
@@ -65,10 +74,18 @@ export interface Verdict {
   readonly resetAfterMs: number
   /** Time until this very request would pass if nobody else asks: 0 when allowed, `Infinity` when it never can. */
   readonly retryAfterMs: number
-  /** How long an allowed request has to wait for its turn. Only a leaky bucket that queues says so. */
+  /** How long an allowed request has to wait for its turn. Only what queues says so. */
   readonly delayMs?: number
   /** Units past the quota in the current window, after this request. Only a policy that admits past its quota says so. */
   readonly over?: number
-  /** Why a request passes that is past the limit. Only a policy that is relaxed or does not deny says so. */
-  readonly exceeded?: 'relaxed' | 'observe' | 'deprioritize'
+  /** Allowed past the limit, and why. Only what lets requests pass there says so. */
+  readonly exceeded?: Exceeded
 }
+
+/**
+ * Why a request passes that the limit alone would deny:
+ * - `relaxed`: inside the share by which a limit may be overrun; it is charged.
+ * - `observe`: the policy only watches; nothing is charged to it.
+ * - `deprioritize`: it passes with low priority; nothing is charged to the policy.
+ */
+export type Exceeded = 'relaxed' | 'observe' | 'deprioritize'

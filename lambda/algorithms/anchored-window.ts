@@ -53,6 +53,8 @@ export const anchoredWindow: Algorithm<AnchoredWindowQuota> = {
 
   lifeMs: ({ windowMs }) => windowMs,
 
+  reachedAt: (known) => numberOf(known, 's'),
+
   /** Where the window opened later than that, it was by a clock that is ahead, or by this charge. */
   heldUntil: (after, { windowMs }, chargedAt) => Math.min(chargedAt, numberOf(after, 's', chargedAt)) + windowMs,
 

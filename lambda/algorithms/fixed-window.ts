@@ -54,6 +54,8 @@ export const fixedWindow: Algorithm<FixedWindowQuota> = {
 
   lifeMs: ({ grid }) => grid.longestMs,
 
+  reachedAt: (known, { grid }, now) => grid.startOf(numberOf(known, 'w', grid.indexAt(now))),
+
   heldUntil: (_after, { grid }, chargedAt) => grid.startOf(grid.indexAt(chargedAt) + 1),
 
   tidy: (known) => tidySlots(known, numberOf(known, 'w')),

@@ -86,6 +86,8 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
 
   lifeMs: ({ windowMs }) => windowMs,
 
+  reachedAt: (known, { windowMs, buckets }) => numberOf(known, 'w') * (windowMs / buckets),
+
   heldUntil: (_after, { windowMs, buckets }, chargedAt) => edgeAfter(chargedAt, windowMs / buckets),
 
   tidy: (known) => tidySlots(known, numberOf(known, 'o')),

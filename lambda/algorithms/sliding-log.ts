@@ -70,6 +70,8 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
 
   lifeMs: ({ windowMs }) => windowMs,
 
+  reachedAt: (known) => numberOf(known, 't'),
+
   heldUntil: (_after, { windowMs, countDenied }, chargedAt) => (countDenied ? undefined : chargedAt + heldMs(windowMs)),
 
   recordsDenials: ({ countDenied }) => countDenied,

@@ -65,6 +65,8 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
 
   lifeMs: ({ windowMs }) => 2 * windowMs,
 
+  reachedAt: (known, { windowMs }) => numberOf(known, 'w') * windowMs,
+
   heldUntil: (_after, { windowMs }, chargedAt) => edgeAfter(chargedAt, windowMs),
 
   tidy: (known) => tidySlots(known, numberOf(known, 'w') - 1),

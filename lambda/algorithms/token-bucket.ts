@@ -46,6 +46,8 @@ export const tokenBucket: Algorithm<TokenBucketQuota> = {
 
   lifeMs: (quota) => (quota.refill === 'greedy' ? greedy.lifeMs(quota) : (intervalsToFill(quota, quota.burst) + 1) * quota.windowMs),
 
+  reachedAt: (known, { windowMs }) => numberOf(known, 'k') * windowMs, // under greedy refill there is no `k`
+
   heldUntil: (after, quota, chargedAt) =>
     quota.refill === 'greedy' ? greedy.heldUntil!(after, quota, chargedAt) : edgeAfter(chargedAt, quota.windowMs),
 

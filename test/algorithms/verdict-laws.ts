@@ -59,9 +59,12 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
   it(`remaining units pass at once, and ${beyond ? 'more, which are told' : 'not one more'}`, () =>
     inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
       const { verdict, after } = take(state, quota, cost, now)
-      const passes = (units: number) => algorithm.step(after, quota, units, now).verdict.allowed
+      const passes = (units: number) => {
+        const { allowed, exceeded } = algorithm.step(after, quota, units, now).verdict
+        return beyond === 'marked' ? allowed && exceeded === undefined : allowed
+      }
       const enough = verdict.remaining === 0 || passes(verdict.remaining)
-      agree({ enough, more: passes(verdict.remaining + 1) }, { enough: true, more: beyond }, { state, quota, cost, now, verdict })
+      agree({ enough, more: passes(verdict.remaining + 1) }, { enough: true, more: beyond === true }, { state, quota, cost, now, verdict })
     }))
 
   it('the quota is whole again after resetAfterMs, and not a millisecond sooner', () =>

@@ -16,8 +16,8 @@ export interface Candidate<Quota> {
   readonly windowMs: (quota: Quota) => number
   /** The largest cost that can ever pass. */
   readonly largest: (quota: Quota) => number
-  /** Whether units pass beyond those that remain. @default false */
-  readonly beyond?: boolean
+  /** Whether units pass beyond those that remain; `marked`: some, marked as exceeding. @default false */
+  readonly beyond?: boolean | 'marked'
   /** The quota after an operator changed its size. Absent where earlier decisions cannot be judged by a new size. */
   readonly resized?: (quota: Quota, size: number) => Quota
   /** The fields without those that no later decision reads, by whatever clock. */

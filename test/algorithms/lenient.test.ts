@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { apply, type Fields } from '../../lambda/algorithms/conditional-write'
+import { fixedWindow } from '../../lambda/algorithms/fixed-window'
+import { leakyBucket } from '../../lambda/algorithms/leaky-bucket'
+import { lenient } from '../../lambda/algorithms/lenient'
+import { slidingLog } from '../../lambda/algorithms/sliding-log'
+import { epochGrid } from '../../lambda/algorithms/window-grid'
+import { anyQuotaOf, NAMES } from './any-algorithm'
+import { anyCost, NUM_RUNS, START } from './world'
+
+describe('a policy that denies nothing', () => {
+  const quota = { limit: 3, grid: epochGrid(1000) }
+
+  it.each(['observe', 'deprioritize'] as const)('lets pass what is past the limit, marked %s, and charges it nothing', (exceeded) => {
+    expect(lenient(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 2, 1500)).toEqual({
+      verdict: { allowed: true, remaining: 1, resetAfterMs: 500, retryAfterMs: 0, exceeded, ...(exceeded === 'observe' && { delayMs: 0 }) },
+      write: undefined,
+    })
+    expect(lenient(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 1, 1500).verdict.exceeded).toBeUndefined()
+  })
+
+  it('records denials where the limit would', () => {
+    const log = { limit: 1, windowMs: 1000, countDenied: true }
+    const { verdict, write } = lenient(slidingLog, 'observe').step({ l: [1000], t: 1000, v: 1 }, log, 1, 1500)
+    expect(verdict).toMatchObject({ allowed: true, exceeded: 'observe' })
+    expect(write).toEqual(slidingLog.step({ l: [1000], t: 1000, v: 1 }, log, 1, 1500).write)
+  })
+
+  it('makes nobody wait where it only observes', () => {
+    const queue = { limit: 4, windowMs: 1000, burst: 5, mode: 'queue' } as const
+    const delayMs = (exceeded: 'observe' | 'deprioritize') =>
+      lenient(leakyBucket, exceeded).step({ t: 1_500_000 }, queue, 1, 1000).verdict.delayMs
+    expect([delayMs('observe'), delayMs('deprioritize')]).toEqual([0, 500])
+  })
+
+  it('charges those that fit apart from those that do not', () => {
+    const watching = lenient(fixedWindow, 'observe')
+    const [fits, other] = [watching.step({}, quota, 1, 1500), watching.step({}, quota, 4, 1500)]
+    expect([watching.together!(fits, fits), watching.together!(other, other), watching.together!(fits, other)]).toEqual([true, true, false])
+  })
+
+  it.each(NAMES)('is a %s in all else: the same state, and the same word while there is room', (name) =>
+    fc.assert(
+      fc.property(
+        anyQuotaOf(name),
+        fc.array(fc.record({ elapsedMs: fc.nat({ max: 500 }), cost: anyCost }), { minLength: 1, maxLength: 30 }),
+        ({ algorithm, quota: own }, requests) => {
+          const watching = lenient(algorithm, 'deprioritize')
+          let state: Fields = {}
+          let now = START
+          for (const { elapsedMs, cost } of requests) {
+            now += elapsedMs
+            const inner = algorithm.step(state, own, cost, now)
+            const { verdict, write } = watching.step(state, own, cost, now)
+            expect(write).toEqual(inner.write)
+            expect(verdict).toEqual(
+              inner.verdict.allowed ? inner.verdict : { ...inner.verdict, allowed: true, retryAfterMs: 0, exceeded: 'deprioritize' },
+            )
+            if (write) state = apply(write, state)
+          }
+        },
+      ),
+      { numRuns: NUM_RUNS },
+    ),
+  )
+})

@@ -1,0 +1,216 @@
+import fc from 'fast-check'
+import { apply, type ConditionalWrite, type Fields, holds } from '../../lambda/algorithms/conditional-write'
+import { fixedWindow } from '../../lambda/algorithms/fixed-window'
+import { gcra } from '../../lambda/algorithms/gcra'
+import { type Queued, queued } from '../../lambda/algorithms/queued'
+import { slidingLog } from '../../lambda/algorithms/sliding-log'
+import { epochGrid } from '../../lambda/algorithms/window-grid'
+import { anyQuotaOf, NAMES } from './any-algorithm'
+import { carryOut } from './story'
+import { NUM_RUNS, START } from './world'
+
+/** At, cost, whether it passes, how long it waits; of a denial after how long it would pass. */
+type Row = [at: number, cost: number, allowed: boolean, waitMs: number, about: string]
+
+function tell<Quota>(algorithm: ReturnType<typeof queued<Quota>>, quota: Queued<Quota>, rows: readonly Row[], start: Fields = {}): Fields {
+  let state = start
+  for (const [at, cost, allowed, waitMs, about] of rows) {
+    const { verdict, write } = algorithm.step(state, quota, cost, at)
+    const wanted = allowed ? { delayMs: waitMs, retryAfterMs: 0 } : { delayMs: undefined, retryAfterMs: waitMs }
+    const { delayMs, retryAfterMs } = verdict
+    expect({ at, about, allowed: verdict.allowed, delayMs, retryAfterMs }).toEqual({ at, about, allowed, ...wanted })
+    if (write) state = carryOut(write, state)
+  }
+  return state
+}
+
+describe('a queue', () => {
+  it('in front of fixed windows lets requests wait for the next one, in their order', () => {
+    const state = tell(queued(fixedWindow), { limit: 3, grid: epochGrid(1000), patienceMs: 1200 }, [
+      [1700, 2, true, 0, 'there is room'],
+      [1750, 2, true, 250, 'waits for the next window'],
+      [1750, 1, true, 250, 'would have fitted into this one, and has to come after'],
+      [1750, 1, false, 50, 'the window after that is 1,250 ms away'],
+      [1799, 1, false, 1, 'a millisecond too early'],
+      [1800, 1, true, 1200, 'just in time'],
+      [1800, 4, false, Infinity, 'never fits'],
+      [2500, 0, true, 500, 'a peek tells how long the queue is'],
+      [2500, 2, true, 500, 'behind it'],
+      [4000, 3, true, 0, 'nobody is waiting'],
+    ])
+    expect(state).toEqual({ w: 4, '04': 3 })
+  })
+
+  it('in front of a pace lets requests wait for the pace', () => {
+    tell(queued(gcra), { limit: 10, windowMs: 1000, burst: 2, patienceMs: 250 }, [
+      [1000, 2, true, 0, 'the burst'],
+      [1000, 1, true, 100, ''],
+      [1000, 1, true, 200, ''],
+      [1000, 1, false, 50, 'would wait for 300 ms'],
+      [1049, 1, false, 1, 'a millisecond too early'],
+      [1050, 1, true, 250, 'just in time'],
+      [1050, 3, false, Infinity, 'never fits'],
+    ])
+  })
+
+  it('in front of a log begins where the log ends', () => {
+    tell(queued(slidingLog), { limit: 2, windowMs: 1000, countDenied: false, patienceMs: 900 }, [
+      [1000, 1, true, 0, ''],
+      [1500, 1, true, 0, ''],
+      [1600, 1, true, 400, 'until the first leaves the log'],
+      [1700, 1, true, 800, 'until the second does'],
+      [1700, 1, false, 400, 'until the third does, at 3000'],
+    ])
+  })
+
+  it('says that nothing is left while somebody waits, and when all will be whole', () => {
+    const quota = { limit: 3, grid: epochGrid(1000), patienceMs: 1000 }
+    const queue = queued(fixedWindow)
+    expect(queue.step({ w: 1, '01': 1 }, quota, 1, 1500).verdict).toEqual({
+      ...{ allowed: true, remaining: 1, resetAfterMs: 500, retryAfterMs: 0, delayMs: 0 },
+    })
+    expect(queue.step({ w: 1, '01': 3 }, quota, 1, 1500).verdict).toEqual({
+      ...{ allowed: true, remaining: 0, resetAfterMs: 1500, retryAfterMs: 0, delayMs: 500 },
+    })
+    expect(queue.step({ w: 2, '02': 3 }, quota, 1, 1500).verdict).toEqual({
+      ...{ allowed: false, remaining: 0, resetAfterMs: 1500, retryAfterMs: 500 },
+    })
+    expect(queue.step({ w: 1, '01': 2 }, { ...quota, patienceMs: 300 }, 2, 1500).verdict).toEqual({
+      ...{ allowed: false, remaining: 0, resetAfterMs: 500, retryAfterMs: 200 },
+    })
+  })
+
+  it('remembers for as long as somebody may wait', () => {
+    expect(queued(gcra).lifeMs({ limit: 10, windowMs: 1000, burst: 3, patienceMs: 250 })).toBe(550)
+  })
+
+  it('shares a write among requests of one turn only', () => {
+    const [queue, quota] = [queued(fixedWindow), { limit: 3, grid: epochGrid(1000), patienceMs: 1000 }]
+    const [now, later] = [queue.step({}, quota, 1, 1500), queue.step({ w: 1, '01': 3 }, quota, 1, 1500)]
+    expect([queue.together!(now, now), queue.together!(later, later), queue.together!(now, later)]).toEqual([true, true, false])
+  })
+
+  interface Arrival {
+    readonly elapsedMs: number
+    readonly cost: number
+    /** How many states ago the instance last looked; more than there are: never. */
+    readonly behind: number
+    readonly denied: boolean
+  }
+
+  const anyArrivals = (windowMs: number): fc.Arbitrary<Arrival[]> =>
+    fc.array(
+      fc.record({
+        elapsedMs: fc.oneof({ arbitrary: fc.constant(0), weight: 2 }, { arbitrary: fc.nat({ max: Math.ceil(windowMs / 6) }), weight: 3 }),
+        cost: fc.oneof({ arbitrary: fc.constant(1), weight: 3 }, { arbitrary: fc.integer({ min: 1, max: 5 }), weight: 1 }),
+        behind: fc.oneof({ arbitrary: fc.constant(0), weight: 2 }, { arbitrary: fc.nat({ max: 8 }), weight: 1 }),
+        denied: fc.oneof({ arbitrary: fc.constant(false), weight: 6 }, { arbitrary: fc.constant(true), weight: 1 }),
+      }),
+      { minLength: 1, maxLength: 50 },
+    )
+
+  const anyCourse = (name: string) =>
+    anyQuotaOf(name).chain((one) => {
+      const windowMs = one.algorithm.lifeMs(one.quota)
+      return fc.tuple(
+        fc.constant(one),
+        fc.oneof(fc.integer({ min: 1, max: Math.ceil(windowMs / 4) }), fc.integer({ min: 1, max: 2 * windowMs })),
+        anyArrivals(windowMs),
+      )
+    })
+
+  describe.each(NAMES)('in front of a %s', (name) => {
+    it('admits at their turns no more than the quota does, in order, and lets nobody wait longer than it may', () => {
+      let waited = 0
+      fc.assert(
+        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, patienceMs, arrivals]) => {
+          const queue = queued(algorithm as typeof gcra)
+          const quota = { ...(plain as unknown as Queued<Parameters<typeof gcra.lifeMs>[0]>), patienceMs }
+          const states: Fields[] = [{}]
+          const turns: { at: number; cost: number }[] = []
+          let now = START
+          for (const { elapsedMs, cost, behind, denied } of arrivals) {
+            now += elapsedMs
+            const stored = states.at(-1)!
+            const truth = queue.step(stored, quota, cost, now)
+            const guess = queue.step(states[states.length - 1 - behind], quota, cost, now)
+            const { write } = guess.write && holds(guess.write.guard, stored) ? guess : truth
+            if (!truth.verdict.allowed) {
+              expect(write).toBeUndefined()
+              continue
+            }
+            let after = apply(write!, stored)
+            if (denied) {
+              const refund = algorithm.refund(after, plain, cost, now, now) // another policy of the request denied it
+              if (refund && holds(refund.guard, after)) after = apply(refund, after)
+            } else {
+              const { delayMs } = truth.verdict
+              expect(delayMs).toBeLessThanOrEqual(patienceMs)
+              if (delayMs! > 0) waited++
+              turns.push({ at: now + delayMs!, cost })
+            }
+            states.push(after)
+          }
+          expect(turns.map(({ at }) => at)).toEqual(turns.map(({ at }) => at).toSorted((a, b) => a - b))
+          let replayed: Fields = {}
+          for (const { at, cost } of turns) {
+            const { verdict, write } = algorithm.step(replayed, plain, cost, at)
+            if (!verdict.allowed) expect({ turns, at, cost, replayed }).toBe('admitted by the quota')
+            replayed = apply(write!, replayed)
+          }
+        }),
+        { numRuns: 2 * NUM_RUNS },
+      )
+      expect(waited).toBeGreaterThan(NUM_RUNS / 4)
+    })
+
+    it('keeps its word: a retry after retryAfterMs may wait for its turn, one a millisecond sooner may not', () => {
+      let denials = 0
+      fc.assert(
+        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, patienceMs, arrivals]) => {
+          const queue = queued(algorithm)
+          const quota = { ...plain, patienceMs } as Queued<unknown>
+          let state: Fields = {}
+          let now = START
+          for (const { elapsedMs, cost } of arrivals) {
+            now += elapsedMs
+            const { verdict, write } = queue.step(state, quota, cost, now)
+            if (write) state = apply(write, state)
+            if (verdict.allowed || verdict.retryAfterMs === Infinity) continue
+            denials++
+            const retries = [-1, 0].map((early) => queue.step(state, quota, cost, now + verdict.retryAfterMs + early).verdict.allowed)
+            if (retries[0] || !retries[1] || verdict.retryAfterMs < 1) expect({ state, now, verdict, retries }).toBe('kept')
+          }
+        }),
+        { numRuns: NUM_RUNS },
+      )
+      expect(denials).toBeGreaterThan(NUM_RUNS / 10)
+    })
+
+    it('the write made from what is stored succeeds at the first try, and costs add up at one turn', () => {
+      fc.assert(
+        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, patienceMs, arrivals]) => {
+          const queue = queued(algorithm)
+          const quota = { ...plain, patienceMs } as Queued<unknown>
+          let state: Fields = {}
+          let now = START
+          for (const { elapsedMs, cost } of arrivals) {
+            now += elapsedMs
+            const first = queue.step(state, quota, cost, now)
+            if (!first.write) continue
+            expect(holds(first.write.guard, state)).toBe(true)
+            const afterFirst = apply(first.write, state)
+            const next = queue.step(afterFirst, quota, 1, now)
+            if (next.write && queue.together!(first, next)) {
+              const both = queue.step(state, quota, cost + 1, now)
+              const stored = (write: ConditionalWrite, before: Fields) => ({ ...apply(write, before), v: 0 }) // how often a log was written
+              expect([both.verdict, stored(both.write!, state)]).toEqual([next.verdict, stored(next.write, afterFirst)])
+            }
+            state = afterFirst
+          }
+        }),
+        { numRuns: NUM_RUNS },
+      )
+    })
+  })
+})

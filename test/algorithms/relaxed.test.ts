@@ -1,0 +1,123 @@
+import fc from 'fast-check'
+import { apply, type Fields } from '../../lambda/algorithms/conditional-write'
+import { type FixedWindowQuota, fixedWindow } from '../../lambda/algorithms/fixed-window'
+import { type GcraQuota, gcra } from '../../lambda/algorithms/gcra'
+import { type Relaxed, relaxed } from '../../lambda/algorithms/relaxed'
+import { type SlidingLogQuota, slidingLog } from '../../lambda/algorithms/sliding-log'
+import { slot } from '../../lambda/algorithms/slots'
+import { epochGrid } from '../../lambda/algorithms/window-grid'
+import { anyQuotaOf, NAMES } from './any-algorithm'
+import { fitsPace, mostAtPace, unitsSince } from './charges'
+import { keeping } from './encounters'
+import { obeysTheLaws } from './laws'
+import { tell } from './story'
+import { anyCost, anySize, anyWindowMs, type Candidate, NUM_RUNS, START } from './world'
+
+const overrun = <Quota>(quota: Quota, raised: Partial<Quota>): Relaxed<Quota> => ({ ...quota, raised: { ...quota, ...raised } })
+
+describe('a limit that may be overrun', () => {
+  const windows = overrun<FixedWindowQuota>({ limit: 3, grid: epochGrid(1000) }, { limit: 5 })
+
+  it('tells the story of three per second, and two more', () => {
+    tell(relaxed(fixedWindow), windows, [
+      [1100, 2, true, 1, 0, ''],
+      [1200, 4, false, 1, 800, 'six are past the raised limit; one is left of the limit itself'],
+      [1200, 6, false, 1, Infinity, 'six never fit'],
+      [1200, 2, true, 0, 0, 'four are past the limit'],
+      [1300, 1, true, 0, 0, ''],
+      [1400, 1, false, 0, 600, 'a sixth is past the raised limit'],
+      [2000, 1, true, 2, 0, ''],
+    ])
+  })
+
+  it('marks what is past the limit, and nothing else', () => {
+    const marks = (used: number, cost: number) => relaxed(fixedWindow).step({ w: 1, '01': used }, windows, cost, 1500).verdict.exceeded
+    expect([marks(2, 1), marks(3, 0), marks(2, 2), marks(3, 1), marks(4, 0), marks(5, 1)]).toEqual([
+      ...[undefined, undefined, 'relaxed', 'relaxed', 'relaxed', undefined],
+    ])
+  })
+
+  it('counts on where a limit begins to be overrun, and where it ceases to', () => {
+    const state = tell(fixedWindow, windows, [[1100, 3, true, 0, 0, '']])
+    const past = tell(relaxed(fixedWindow), windows, [[1200, 1, true, 0, 0, '']], state)
+    tell(fixedWindow, windows, [[1300, 1, false, 0, 700, '']], past)
+  })
+
+  it('is remembered as long as the raised burst takes to come back', () => {
+    expect(relaxed(gcra).lifeMs(overrun<GcraQuota>({ limit: 10, windowMs: 1000, burst: 2 }, { burst: 3 }))).toBe(300)
+  })
+
+  it.each(NAMES)('a %s decides and writes as with the raised limit, and marks what the limit itself would deny', (name) =>
+    fc.assert(
+      fc.property(
+        anyQuotaOf(name),
+        fc.integer({ min: 1, max: 5 }),
+        fc.array(fc.record({ elapsedMs: fc.nat({ max: 500 }), cost: anyCost }), { minLength: 1, maxLength: 30 }),
+        ({ algorithm, quota, sized }, more, requests) => {
+          const raised = sized(((quota.burst ?? quota.limit) as number) + more)
+          let state: Fields = {}
+          let now = START
+          for (const { elapsedMs, cost } of requests) {
+            now += elapsedMs
+            const { verdict, write } = relaxed(algorithm).step(state, { ...quota, raised }, cost, now)
+            const [strict, wide] = [quota, raised].map((one) => algorithm.step(state, one, cost, now))
+            expect(write).toEqual(wide!.write)
+            const exceeded = wide!.verdict.allowed && !strict!.verdict.allowed ? 'relaxed' : undefined
+            const remaining = exceeded ? 0 : strict!.verdict.remaining
+            expect({ exceeded: undefined, ...verdict }).toEqual({ ...wide!.verdict, remaining, exceeded })
+            if (write) state = apply(write, state)
+          }
+        },
+      ),
+      { numRuns: NUM_RUNS },
+    ),
+  )
+
+  const anyMore = fc.integer({ min: 1, max: 10 })
+
+  const windowCandidate: Candidate<Relaxed<FixedWindowQuota>> = {
+    algorithm: relaxed(fixedWindow),
+    quota: fc
+      .tuple(anySize, anyMore, anyWindowMs.map(epochGrid))
+      .map(([limit, more, grid]) => overrun<FixedWindowQuota>({ limit, grid }, { limit: limit + more })),
+    windowMs: ({ grid }) => grid.longestMs,
+    largest: ({ raised }) => raised.limit,
+    beyond: 'marked',
+    resized: (quota, limit) => overrun<FixedWindowQuota>({ ...quota, limit }, { limit: limit + 2 }),
+    settled: (fields) => keeping(fields, (name) => name === 'w' || name === slot(fields.w as number)),
+    admits: (past, { raised: { limit, grid } }, cost, now) =>
+      unitsSince(past, now, ({ at }, latest) => grid.indexAt(at) === grid.indexAt(latest)) + cost <= limit,
+    most: ({ raised: { limit, grid } }, from, to) => limit * (grid.indexAt(to) - grid.indexAt(from) + 1),
+  }
+  describe('laws of a window', () => obeysTheLaws(windowCandidate))
+
+  const paceCandidate: Candidate<Relaxed<GcraQuota>> = {
+    algorithm: relaxed(gcra),
+    quota: fc
+      .record({ limit: anySize, windowMs: anyWindowMs, burst: anySize, more: anyMore })
+      .map(({ more, ...quota }) => overrun<GcraQuota>(quota, { burst: quota.burst + more })),
+    windowMs: ({ windowMs }) => windowMs,
+    largest: ({ raised }) => raised.burst,
+    beyond: 'marked',
+    resized: (quota, burst) => overrun<GcraQuota>({ ...quota, burst }, { burst: burst + 2 }),
+    settled: (fields) => fields,
+    admits: (past, { raised }, cost, now) => fitsPace(past, raised, raised.burst, cost, now),
+    most: ({ raised }, from, to) => mostAtPace(raised, from, to),
+  }
+  describe('laws of a pace', () => obeysTheLaws(paceCandidate))
+
+  const logCandidate: Candidate<Relaxed<SlidingLogQuota>> = {
+    algorithm: relaxed(slidingLog),
+    quota: fc
+      .record({ limit: anySize, windowMs: anyWindowMs, more: anyMore, countDenied: fc.constant(false) })
+      .map(({ more, ...quota }) => overrun<SlidingLogQuota>(quota, { limit: quota.limit + more })),
+    windowMs: ({ windowMs }) => windowMs,
+    largest: ({ raised }) => raised.limit,
+    beyond: 'marked',
+    settled: ({ v: _, ...fields }) => fields,
+    admits: (past, { raised: { limit, windowMs } }, cost, now) =>
+      unitsSince(past, now, ({ at }, latest) => at > latest - windowMs) + cost <= limit,
+    most: ({ raised: { limit, windowMs } }, from, to) => limit * (1 + Math.floor((to - from) / windowMs)),
+  }
+  describe('laws of a log', () => obeysTheLaws(logCandidate))
+})
