@@ -34,7 +34,7 @@ const MOST_BYTES = 3_500_000
 
 /** All fields that an item of the config table may have; a write looks that those which were absent still are. */
 const FIELDS = [
-  ...['by', 'credentials', 'policies', 'cost', 'defaultTier', 'identity', 'trustedHeaders', 'note', 'expiresAt'],
+  ...['by', 'credentials', 'policies', 'cost', 'defaultTier', 'identity', 'trustedHeaders', 'mode', 'note', 'expiresAt'],
   ...['localShare', 'autoLease', 'onStoreError'],
   ...['id', 'tier', 'name', 'overrides', 'disabled', 'notes'],
 ]

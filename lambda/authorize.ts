@@ -26,6 +26,8 @@ export interface AuthorizerParts {
   readonly clients: Directory<Client>
   readonly sources: Sources
   readonly clock: Clock
+  /** Lets time pass, in milliseconds. @default a timer */
+  readonly wait?: (ms: number) => Promise<void>
   readonly log: Log
   /** Bits of an IPv6 address that tell callers apart, where the settings say nothing. */
   readonly ipv6Prefix: number
@@ -57,7 +59,7 @@ export function makeAuthorizer(parts: AuthorizerParts): Authorizer {
     if (outcome.reason === 'blocked') return answer(parts, request, outcome, seen)
     const checked = await check() // whatever came of the rest: nothing passes unchecked
     if (checked.kind !== 'granted') return answer(parts, request, { reason: refusalOf(checked), now }, seen)
-    return answer(parts, request, outcome, seen, checked.grant)
+    return answer(parts, request, { ...outcome, waitedMs: await turnOf(outcome, parts) }, seen, checked.grant)
   }
 }
 
@@ -69,6 +71,19 @@ interface Seen {
   caller?: string
   route?: string
 }
+
+/** When the answer is given at the latest, in milliseconds after the event came: an HTTP API waits 10 s for it. */
+const LATEST_ANSWER_MS = 8500
+
+/** Waits until it is an allowed request's turn, as far as that is for the authorizer to do and there is time; returns how much of the delay is over. */
+async function turnOf({ decision, now }: Outcome, { clock, wait = timer }: AuthorizerParts): Promise<number> {
+  const waitMs = Math.min(decision?.waitMs ?? 0, LATEST_ANSWER_MS - (clock() - now))
+  if (waitMs <= 0) return 0
+  await wait(waitMs)
+  return waitMs
+}
+
+const timer = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
 type CheckOnce = () => Promise<Check>
 
@@ -142,6 +157,7 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
   if (!known && (tier.credentials === 'required' || route?.credentials === 'required')) return { ...about, reason: 'unauthorized' }
   if (ofAddress === 'allow' || ofClient === 'allow') return { ...about, reason: 'exempt' }
 
+  if (set.settings.mode === 'off') return { ...about, reason: 'uncounted' }
   const plan = parts.plans.planFor(configuration, tier, route, known?.client)
   if (plan.cost === 0 || plan.groups.length === 0) return { ...about, reason: 'uncounted' }
   const asking: Asking = {

@@ -1,3 +1,5 @@
+import type { Exceeded } from './algorithms/algorithm'
+
 /** The numbers of an answer. */
 export interface Standing {
   readonly allowed: boolean
@@ -9,10 +11,12 @@ export interface Standing {
   readonly resetAfterMs: number
   /** Time until this very request would pass if nobody else asks: 0 when allowed, `Infinity` when it never can. */
   readonly retryAfterMs: number
-  /** How long an allowed request should wait for its turn; 0 unless a leaky bucket queues it. */
+  /** How long an allowed request should wait for its turn; 0 unless a leaky bucket or `action: delay` queues it. */
   readonly delayMs: number
   /** Units past the quota that are on record for the current window, this request's included. Absent where the policy denies what is past its quota. */
   readonly over?: number
+  /** Allowed past the limit, and why: inside an `overrun`, or by the policy's action. Absent for all others. */
+  readonly exceeded?: Exceeded
 }
 
 /** The answer to one request over all its policies; the numbers are those of the policy that it is named after. */
@@ -21,6 +25,14 @@ export interface Decision extends Standing {
   readonly policy: string
   /** The store could not be asked, and the failure mode decided. */
   readonly degraded: boolean
+  /** The part of `delayMs` that who asked for the decision waits himself, for policies with `delayIn: authorizer`. */
+  readonly waitMs: number
+  /** Allowed in the share by which a limit may be overrun. */
+  readonly relaxed: boolean
+  /** Allowed although a policy with `action: observe` would have denied it. */
+  readonly observed: boolean
+  /** `low`: allowed past the limit of a policy with `action: deprioritize`. */
+  readonly priority: 'normal' | 'low'
   /** The same numbers for each policy, by name. */
   readonly policies: Readonly<Record<string, Standing>>
 }

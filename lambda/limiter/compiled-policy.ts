@@ -16,6 +16,10 @@ export interface CompiledPolicy {
   readonly code: string
   /** How long its state can matter, in milliseconds. */
   readonly lifeMs: number
+  /** Never denies: it observes, or only lowers the priority. */
+  readonly lenient: boolean
+  /** Whoever asks for the decision waits until it is a request's turn. */
+  readonly waits: boolean
   readonly consistency: Consistency
   /** Whether units may be taken ahead when the item gets more writes than the store takes. */
   readonly autoLease: boolean
@@ -32,7 +36,7 @@ export interface CompiledPolicy {
  * @param autoLease whether its units may be taken ahead in need.
  */
 export function compile(policy: Policy, scope = '', autoLease = true): CompiledPolicy {
-  const { name, limit, windowMs, algorithm, quota, form, consistency, written } = policy
+  const { name, limit, windowMs, algorithm, quota, form, lenient, waits, consistency, written } = policy
   return {
     name,
     limit,
@@ -41,6 +45,8 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     quota,
     code: codeOf(name, form, scope),
     lifeMs: algorithm.lifeMs(quota),
+    lenient,
+    waits,
     consistency,
     autoLease: autoLease && isLeasable(policy),
     syncMs: written.syncMs ?? 1000,

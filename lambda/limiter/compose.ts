@@ -1,3 +1,4 @@
+import type { Exceeded } from '../algorithms/algorithm'
 import type { Decision, Standing } from '../decision'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Verdicts } from './plan'
@@ -18,20 +19,37 @@ export function compose(answers: readonly Answer[], degraded = false): Decision 
   let shown: Named | undefined
   let retryAfterMs = 0
   let delayMs = 0
+  let waitMs = 0
+  const exceeded = new Set<Exceeded>()
   const policies: Record<string, Standing> = {}
   for (const { policies: asked, verdicts } of answers) {
     for (const [i, verdict] of verdicts.entries()) {
-      const { name, limit } = asked[i]!
+      const { name, limit, waits } = asked[i]!
       const standing = toStanding(limit, verdict, degraded)
       if (!shown || comesBefore(standing, shown.standing)) shown = { name, standing }
       retryAfterMs = Math.max(retryAfterMs, verdict.retryAfterMs)
       delayMs = Math.max(delayMs, standing.delayMs)
+      if (waits) waitMs = Math.max(waitMs, standing.delayMs)
+      if (standing.exceeded) exceeded.add(standing.exceeded)
       const other = Object.hasOwn(policies, name) ? policies[name] : undefined // two subjects may share a name
       if (!other || tighter(standing, other)) policies[name] = standing
     }
   }
   const { name, standing } = shown!
-  return { ...standing, policy: name, retryAfterMs, delayMs: standing.allowed ? delayMs : 0, degraded, policies }
+  const { allowed } = standing
+  const did = (what: Exceeded) => allowed && exceeded.has(what)
+  return {
+    ...standing,
+    policy: name,
+    retryAfterMs,
+    delayMs: allowed ? delayMs : 0,
+    waitMs: allowed ? waitMs : 0,
+    relaxed: did('relaxed'),
+    observed: did('observe'),
+    priority: did('deprioritize') ? 'low' : 'normal',
+    degraded,
+    policies,
+  }
 }
 
 interface Named {
@@ -41,8 +59,8 @@ interface Named {
 
 /** Units past a quota are told only when they are on record, which without the store they are not. */
 const toStanding = (limit: number, verdict: Verdicts[number], degraded: boolean): Standing => {
-  const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, over } = verdict
-  const standing = { allowed, limit, remaining, resetAfterMs, retryAfterMs, delayMs }
+  const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, over, exceeded } = verdict
+  const standing = { allowed, limit, remaining, resetAfterMs, retryAfterMs, delayMs, ...(exceeded && { exceeded }) }
   return over === undefined || degraded ? standing : { ...standing, over }
 }
 

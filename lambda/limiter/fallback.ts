@@ -48,7 +48,11 @@ export class Fallback {
     const allowed = mode === 'allow'
     const answers = charges.map(({ policies, cost }) => {
       const whole = stepAll([], policies, allowed ? cost : 0, this.loop.now())
-      const verdicts: Verdicts = whole.map(({ verdict }) => ({ ...verdict, allowed, retryAfterMs: allowed ? 0 : RETRY_AFTER_MS }))
+      const verdicts: Verdicts = whole.map(({ verdict }, i) =>
+        allowed || policies[i]!.lenient
+          ? { ...verdict, allowed: true, retryAfterMs: 0 }
+          : { ...verdict, allowed, retryAfterMs: RETRY_AFTER_MS },
+      )
       return { policies, verdicts }
     })
     return compose(answers, true)

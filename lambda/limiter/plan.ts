@@ -1,4 +1,4 @@
-import type { Step, Verdict } from '../algorithms/algorithm'
+import type { Algorithm, Step, Verdict } from '../algorithms/algorithm'
 import { apply, type Fields } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { PolicyWrite } from '../state/store'
@@ -9,6 +9,9 @@ import type { View } from './known-subjects'
 export type Verdicts = readonly Verdict[]
 
 export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
+
+/** Whether an allowed request was charged: past a limit that lets it pass it is not. */
+export const isCharged = ({ exceeded = 'relaxed' }: Verdict): boolean => exceeded === 'relaxed'
 
 /** Each policy's fields at one moment; `undefined` where nothing is known. */
 export type States = readonly (Fields | undefined)[]
@@ -34,7 +37,7 @@ export function verdictsOf(steps: readonly Step[], states: States, policies: rea
 export const statesAfter = (states: States, steps: readonly Step[]): States =>
   steps.map(({ write }, i) => (write ? apply(write, states[i] ?? {}) : states[i]))
 
-/** Those of several requests that fit one after another, in their order. */
+/** Those of several requests that fit one after another, in their order, and can share a write. */
 export function whichFit<R extends { readonly cost: number }>(
   states: States,
   policies: readonly CompiledPolicy[],
@@ -42,17 +45,20 @@ export function whichFit<R extends { readonly cost: number }>(
   now: EpochMs,
 ): R[] {
   let current = states
+  let before: Step[] | undefined
   return requests.filter(({ cost }) => {
     const steps = stepAll(current, policies, cost, now)
-    const fits = allStepsAllow(steps)
-    if (fits) current = statesAfter(current, steps)
+    const fits = allStepsAllow(steps) && policies.every(({ algorithm }, i) => !before || together(algorithm, before[i]!, steps[i]!))
+    if (fits) [current, before] = [statesAfter(current, steps), steps]
     return fits
   })
 }
 
+const together = (algorithm: Algorithm<unknown>, one: Step, next: Step): boolean => algorithm.together?.(one, next) ?? true
+
 /**
- * The writes that charge `cost` to every policy. Where others write the subject too, their form may follow a guess at its present state: that only
- * changes how often the write succeeds, never what it may do.
+ * The writes that charge `cost` to every policy but those that let it pass uncharged. Where others write the subject too, their form may follow a
+ * guess at its present state: that only changes how often the write succeeds, never what it may do.
  *
  * @param steps from what is known, for this very cost.
  * @param guessing for the first try only: what a refusal brought back is no guess, and a write made from it succeeds.
@@ -65,11 +71,13 @@ export function chargeWrites(
   now: EpochMs,
   guessing: boolean,
 ): PolicyWrite[] {
-  return policies.map((policy, i) => {
+  return policies.flatMap((policy, i): PolicyWrite[] => {
     const { algorithm, quota, code } = policy
+    const step = steps[i]!
     const seen = guessing && view?.shared && algorithm.expect ? fieldsOf(view.item, policy) : undefined
     const guess = seen && algorithm.expect!(seen, view!.seenAt, quota, now)
-    const write = guess && guess !== seen ? algorithm.step(guess, quota, cost, now).write : undefined
-    return { code, write: (write ?? steps[i]!.write)! }
+    const guessed = guess && guess !== seen ? algorithm.step(guess, quota, cost, now) : step
+    const write = (together(algorithm, step, guessed) && guessed.write) || step.write
+    return write ? [{ code, write }] : []
   })
 }

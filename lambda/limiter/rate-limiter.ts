@@ -6,7 +6,7 @@ import type { Charge } from './charge'
 import { type Answer, compose } from './compose'
 import type { OnEvent } from './events'
 import { type FailureMode, Fallback } from './fallback'
-import { allAllow, type Verdicts } from './plan'
+import { allAllow, isCharged, type Verdicts } from './plan'
 import { TakeLoop } from './take-loop'
 import { type Part, Ways } from './ways'
 
@@ -134,8 +134,13 @@ async function look({ way, key, policies, cost }: Part): Promise<Answer> {
 
 /** What cannot be given back leaves the subject with less than its due, never with more. */
 async function giveBack(parts: readonly Part[], results: readonly PromiseSettledResult<Answer>[], chargedAt: EpochMs): Promise<void> {
-  const charged = parts.filter(({ cost }, i) => cost > 0 && results[i]!.status === 'fulfilled' && allAllow(verdictsIn(results[i]!)))
-  await Promise.allSettled(charged.map(({ way, key, policies, cost }) => way.giveBack(key, policies, cost, chargedAt)))
+  const refunds = parts.map(async ({ way, key, policies, cost }, i) => {
+    const verdicts = verdictsIn(results[i]!)
+    if (cost === 0 || verdicts.length === 0 || !allAllow(verdicts)) return
+    const charged = policies.filter((_, j) => isCharged(verdicts[j]!))
+    if (charged.length > 0) await way.giveBack(key, charged, cost, chargedAt)
+  })
+  await Promise.allSettled(refunds)
 }
 
 /** Waits for what is under way, and no longer than that; it goes on by itself. */

@@ -87,7 +87,19 @@ export class TakeLoop {
         return answers
       }
 
+      const uncharged = steps.some(({ write }) => !write) // let pass past a limit, which is a denial but for its name
+      if (uncharged && !(view && this.trusts(view, now))) {
+        await this.refresh(key, deadline)
+        continue
+      }
+
       const parts = chargeWrites(steps, view, policies, total, now, round === 0)
+      if (parts.length === 0) {
+        this.answerAll(answers, admitted, view!.item, 'applied', policies, now)
+        pending = pending.filter(({ position }) => answers[position] === undefined)
+        if (pending.length === 0) return answers
+        continue
+      }
       const write = this.itemWrite(parts, policies, view?.item, now)
       const { kind, item } = await this.calls.write(key, write, deadline)
       if (kind === 'refused') {

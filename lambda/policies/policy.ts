@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { printed } from '../errors'
 import { CALENDAR_UNITS, isCalendarUnit, isTimezone } from './calendar'
 import { parseDuration } from './duration'
+import { ACTIONS, type Acting, type Action, acting, DELAY_IN, type DelayIn } from './over-limit'
 import { ALGORITHM_NAMES, type AlgorithmName, type Counting, checkFit, mostNumbers, toCounting } from './quota'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
 
@@ -25,8 +26,14 @@ export interface PolicyInput {
   readonly refill?: 'greedy' | 'interval'
   /** Leaky bucket: let pass what fits, or space it out. @default 'meter' */
   readonly mode?: 'meter' | 'queue'
-  /** Leaky bucket as a queue: the longest wait, a duration. @default bounded by the burst alone */
+  /** What becomes of a request past the limit. @default 'deny' */
+  readonly action?: Action
+  /** The longest wait for a turn, a duration. @default '1s' for `action: delay`; a leaky bucket as a queue is bounded by its burst alone */
   readonly maxDelay?: string
+  /** Who waits. @default 'authorizer' for `action: delay`, 'backend' for a leaky bucket as a queue */
+  readonly delayIn?: DelayIn
+  /** The share of the limit by which it may be overrun, such as `10%`; at least one unit. @default none */
+  readonly overrun?: string
   /** Sliding buckets: sub-windows per window, 2 to 120. @default 60 */
   readonly buckets?: number
   /** Sliding log: record what this policy denies, too. @default false */
@@ -43,8 +50,8 @@ export interface PolicyInput {
 export type Consistency = 'strict' | 'leased' | 'eventual'
 const CONSISTENCIES: readonly Consistency[] = ['strict', 'leased', 'eventual']
 
-/** A checked policy: its name, its numbers, and how it counts. */
-export interface Policy extends Counting {
+/** A checked policy: its name, its numbers, how it counts, and what it does past its limit. */
+export interface Policy extends Acting {
   readonly name: string
   readonly limit: number
   readonly consistency: Consistency
@@ -80,6 +87,13 @@ export const POLICY_FIELDS = {
       v.check((text) => parseDuration(text) !== undefined),
     ),
     wanted: 'a duration such as "500ms" or "2s"',
+    optional: true,
+  },
+  action: { schema: v.picklist(ACTIONS), wanted: `one of ${ACTIONS.join(', ')}`, optional: true },
+  delayIn: { schema: v.picklist(DELAY_IN), wanted: '"authorizer" or "backend"', optional: true },
+  overrun: {
+    schema: v.pipe(v.string(), v.regex(/^(?:[1-9]\d{0,2}|1000)%$/)),
+    wanted: 'a whole percentage from "1%" to "1000%"',
     optional: true,
   },
   buckets: { schema: v.pipe(v.number(), v.integer(), v.minValue(2), v.maxValue(120)), wanted: 'an integer from 2 to 120', optional: true },
@@ -132,7 +146,8 @@ export function parsePolicies(
     const policy = fields as unknown as PolicyInput
     if (isRight('algorithm')) checkFit(policy, here, issues)
     const isCountable = policy.limit !== undefined && policy.window !== undefined && COUNTED_FIELDS.every(isRight)
-    const counting = isCountable && toCounting(policy, here, issues)
+    const plain = isCountable && toCounting(policy, here, issues)
+    const counting = plain && acting(plain, policy)
     const { consistency = 'strict' } = policy
     if (counting) checkConsistency({ ...policy, consistency }, counting, here, issues)
     const extra = Object.fromEntries(Object.keys(extraFields).map((field) => [field, fields[field]]))
@@ -142,7 +157,7 @@ export function parsePolicies(
   })
 }
 
-function checkConsistency(policy: PolicyInput, counting: Counting, place: Place, issues: string[]): void {
+function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, issues: string[]): void {
   const { consistency, syncMs } = policy
   if (syncMs !== undefined && consistency !== 'eventual') issues.push(mistake('syncMs applies to consistency "eventual" only', place))
   if (consistency === 'strict') return
@@ -151,6 +166,8 @@ function checkConsistency(policy: PolicyInput, counting: Counting, place: Place,
     issues.push(mistake(`consistency must be "strict" where each unit is charged by itself: ${those}, got "${consistency}"`, place))
   } else if (consistency === 'eventual' && policy.algorithm === 'sliding-log') {
     issues.push(mistake('consistency "eventual" may count past the limit, for which a sliding-log has no room, take "leased"', place))
+  } else if (consistency === 'eventual' && counting.lenient) {
+    issues.push(mistake(`consistency "eventual" does not go with action "${policy.action}", take "leased"`, place))
   }
 }
 
@@ -159,8 +176,8 @@ export const isLeasable = ({ algorithm, quota }: Counting): boolean => algorithm
 
 /** The same policy, which counts on in the same state and never denies: to record what was admitted already. */
 export function withoutLimit(policy: Policy): Policy {
-  const { written, windowMs } = policy
-  return withNumbers(policy, mostNumbers(written, windowMs), [], []) ?? policy
+  const { overrun: _, ...written } = policy.written
+  return withNumbers({ ...policy, written }, mostNumbers(written, policy.windowMs), [], []) ?? policy
 }
 
 /** The same policy, which admits that share of its units, and at least one. */
@@ -181,5 +198,12 @@ export function withNumbers(
   const written = { ...policy.written, ...numbers }
   checkFit(written, place, issues)
   const counting = toCounting(written, place, issues)
-  return counting && issues.length === before ? { ...policy, ...counting, limit: numbers.limit, written } : undefined
+  return counting && issues.length === before ? { ...policy, ...acting(counting, written), limit: numbers.limit, written } : undefined
+}
+
+/** The same policy, counting in the same state, while the whole service only observes. */
+export function observing(policy: Policy): Policy {
+  const { maxDelay, delayIn: _, ...others } = policy.written
+  const written: PolicyInput = { ...others, ...(others.mode === 'queue' && { maxDelay }), action: 'observe' }
+  return { ...policy, ...acting(toCounting(written, [], [])!, written), written }
 }

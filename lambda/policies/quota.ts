@@ -4,6 +4,7 @@ import { fixedWindow } from '../algorithms/fixed-window'
 import { gcra } from '../algorithms/gcra'
 import { leakyBucket } from '../algorithms/leaky-bucket'
 import { meteredWindow } from '../algorithms/metered-window'
+import { relaxed } from '../algorithms/relaxed'
 import { slidingBuckets } from '../algorithms/sliding-buckets'
 import { slidingLog } from '../algorithms/sliding-log'
 import { slidingWindow } from '../algorithms/sliding-window'
@@ -11,6 +12,7 @@ import { tokenBucket } from '../algorithms/token-bucket'
 import { epochGrid } from '../algorithms/window-grid'
 import { calendarGrid, isCalendarUnit } from './calendar'
 import { parseDuration } from './duration'
+import { checkOverLimit } from './over-limit'
 import type { PolicyInput } from './policy'
 import { mistake, type Place } from './report'
 
@@ -58,7 +60,6 @@ const BUILD = {
 
   'leaky-bucket': ({ limit, burst = limit, mode = 'meter', maxDelay }, windowMs, wrong) => {
     checkPace(limit, burst, windowMs, wrong)
-    if (maxDelay !== undefined && mode !== 'queue') wrong('maxDelay applies to mode "queue" only, got mode "meter"')
     return counting(leakyBucket, { limit, windowMs, burst, mode, maxDelayMs: parseDuration(maxDelay) }, windowMs)
   },
 
@@ -78,7 +79,6 @@ const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
   burst: ['token-bucket', 'leaky-bucket', 'gcra'],
   refill: ['token-bucket'],
   mode: ['leaky-bucket'],
-  maxDelay: ['leaky-bucket'],
   buckets: ['sliding-buckets'],
   countDenied: ['sliding-log'],
 }
@@ -95,6 +95,7 @@ export function checkFit(input: Partial<PolicyInput>, place: Place, issues: stri
       wrong(`${field} does not apply to algorithm "${algorithm}", only to ${readers.join(', ')}`)
     }
   }
+  checkOverLimit(input, place, issues)
   const fixed = algorithm === 'fixed-window'
   if (isCalendarUnit(window)) {
     if (!fixed) wrong(`window "${window}" needs algorithm "fixed-window", got "${algorithm}"`)
@@ -107,12 +108,24 @@ export function checkFit(input: Partial<PolicyInput>, place: Place, issues: stri
 export function toCounting(input: PolicyInput, place: Place, issues: string[]): Counting | undefined {
   const before = issues.length
   const wrong = (sentence: string): undefined => void issues.push(mistake(sentence, place))
-  const { algorithm = 'sliding-window', window, limit } = input
+  const { algorithm = 'sliding-window', window, limit, overrun } = input
   if (limit > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS}, got ${limit}`)
 
   const windowMs = isCalendarUnit(window) ? calendarGrid(window, 'UTC').longestMs : parseDuration(window)!
   const built = BUILD[algorithm](input, windowMs, wrong)
-  return issues.length === before ? { ...built, windowMs } : undefined
+  if (issues.length > before || !overrun) return issues.length > before ? undefined : { ...built, windowMs }
+
+  const more = Math.max(1, Math.floor((limit * Number.parseInt(overrun, 10)) / 100))
+  const raised = READ_BY.burst!.includes(algorithm) ? { burst: (input.burst ?? limit) + more } : { limit: limit + more }
+  if (limit + more > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS} with its overrun, got ${limit + more}`)
+  const { quota } = BUILD[algorithm]({ ...input, ...raised }, windowMs, (sentence) => wrong(`with its overrun ${sentence}`))
+  if (issues.length > before) return undefined
+  return {
+    ...built,
+    windowMs,
+    algorithm: relaxed(built.algorithm) as Algorithm<unknown>,
+    quota: { ...(built.quota as object), raised: quota },
+  }
 }
 
 function counting<Quota>(algorithm: Algorithm<Quota>, quota: Quota, form: string | number): Omit<Counting, 'windowMs'> {

@@ -14,7 +14,12 @@ export interface Settings {
   readonly localShare: number
   /** Whether a subject whose item gets more writes than DynamoDB takes for one has units taken ahead for a while. */
   readonly autoLease: boolean
+  /** Whether limits are enforced; or are counted and told of, and deny nothing: `observe`; or are not even counted: `off`. */
+  readonly mode: ServiceMode
 }
+
+type ServiceMode = (typeof MODES)[number]
+const MODES = ['enforce', 'observe', 'off'] as const
 
 /** One part of five: an authorizer that takes 10 ms a request has five instances at 500 requests a second. */
 const LOCAL_SHARE = 0.2
@@ -24,6 +29,7 @@ export const DEFAULT_SETTINGS: Settings = {
   trustedHeaders: [],
   localShare: LOCAL_SHARE,
   autoLease: true,
+  mode: 'enforce',
 }
 
 /** The fields of the settings, the source of their JSON Schema too. */
@@ -35,6 +41,7 @@ export const SETTINGS_FIELDS = {
     wanted: 'a list of at most 32 names of headers',
     optional: true,
   },
+  mode: { schema: v.picklist(MODES), wanted: `one of ${MODES.join(', ')}`, optional: true },
   localShare: {
     schema: v.pipe(v.number(), v.gtValue(0), v.maxValue(1)),
     wanted: 'a number above 0 and up to 1, such as 0.1 for ten instances',

@@ -6,9 +6,8 @@ import type { Headers } from './headers'
  * @param context `event.requestContext.authorizer` of a REST API, where every value arrives as a string, or `….authorizer.lambda` of an HTTP API.
  */
 export function headersFromContext(context: unknown): Headers {
-  const { policy, limit, remaining, reset, retryAfter, overage, rateLimit, rateLimitPolicy } = {
-    ...(context as Record<string, unknown> | undefined),
-  }
+  const values = { ...(context as Record<string, unknown> | undefined) }
+  const { policy, limit, remaining, reset, retryAfter, overage, rateLimit, rateLimitPolicy } = values
   if (typeof policy !== 'string' || policy === '') return {}
   const headers: Headers = {}
   for (const [name, value] of [
@@ -16,6 +15,7 @@ export function headersFromContext(context: unknown): Headers {
     ['X-RateLimit-Remaining', remaining],
     ['X-RateLimit-Reset', reset],
     ['X-RateLimit-Overage', unlessZero(overage)],
+    ['X-RateLimit-Reason', notable(values)],
     ['RateLimit', rateLimit],
     ['RateLimit-Policy', rateLimitPolicy],
     ['Retry-After', unlessZero(retryAfter)],
@@ -29,3 +29,11 @@ export function headersFromContext(context: unknown): Headers {
 
 /** A number, or one that arrives as a string. */
 const unlessZero = (value: unknown): unknown => (value === 0 || value === '0' ? undefined : value)
+
+/** Why a request was denied, or what is special about one that was allowed. */
+const notable = ({ reason, relaxed, degraded }: Readonly<Record<string, unknown>>): unknown => {
+  if (reason !== 'ok') return reason
+  return isTrue(relaxed) ? 'relaxed' : isTrue(degraded) ? 'degraded' : undefined
+}
+
+const isTrue = (value: unknown): boolean => value === true || value === 'true'

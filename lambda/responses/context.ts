@@ -14,6 +14,7 @@ import {
 /**
  * - `ok`: counted and allowed.
  * - `over-limit`: a policy denied.
+ * - `degraded`: the same, counted without the store.
  * - `unavailable`: the store could not be asked, and the failure mode denies.
  * - `uncounted`: allowed without a look, like a preflight.
  * - `exempt`: on the list of those who pass uncounted.
@@ -21,7 +22,7 @@ import {
  * - `unauthorized`: without credentials where they are required, or with bad ones.
  * - `malformed`: not an event that an authorizer gets.
  */
-type Reason = 'ok' | 'over-limit' | 'unavailable' | 'uncounted' | 'exempt' | 'blocked' | 'unauthorized' | 'malformed'
+type Reason = 'ok' | 'over-limit' | 'degraded' | 'unavailable' | 'uncounted' | 'exempt' | 'blocked' | 'unauthorized' | 'malformed'
 
 export interface Outcome {
   /** @default nothing was counted */
@@ -34,6 +35,8 @@ export interface Outcome {
   readonly tier?: string
   /** Who was limited. Backends and access logs see it. @default '' */
   readonly subject?: string
+  /** How much of the decision's delay is over already, in milliseconds. @default 0 */
+  readonly waitedMs?: number
   readonly now: EpochMs
 }
 
@@ -58,7 +61,14 @@ export type AuthorizerContext = {
   readonly resetAfter: number
   /** Seconds; 0 when allowed. */
   readonly retryAfter: number
+  /** How long the backend should let it wait for its turn. */
   readonly delayMs: number
+  /** `low`: past the limit of a policy that lets such requests pass with low priority. */
+  readonly priority: Decision['priority']
+  /** Allowed past a limit, in the share by which it may be overrun. */
+  readonly relaxed: boolean
+  /** Allowed, though a policy that only observes would have denied it. */
+  readonly observed: boolean
   /** Units past the quota of `policy` that are on record for its current window; 0 when there are none. */
   readonly overage: number
   readonly degraded: boolean
@@ -77,12 +87,12 @@ export type AuthorizerContext = {
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html strings, numbers and booleans only
  */
 export function toContext(outcome: Outcome): AuthorizerContext {
-  const { decision, shapes = [], now } = outcome
+  const { decision, shapes = [], waitedMs = 0, now } = outcome
   const reason = outcome.reason ?? reasonOf(decision)
   const standing = decision ?? { ...NOTHING_COUNTED, ...WITHOUT_DECISION[reason] }
   return {
     allowed: standing.allowed,
-    rateLimited: reason === 'over-limit',
+    rateLimited: reason === 'over-limit' || reason === 'degraded',
     reason,
     policy: plain(standing.policy),
     tier: plain(outcome.tier ?? ''),
@@ -92,7 +102,10 @@ export function toContext(outcome: Outcome): AuthorizerContext {
     reset: resetSeconds(standing, now),
     resetAfter: toSeconds(standing.resetAfterMs),
     retryAfter: retryAfterSeconds(standing),
-    delayMs: toInteger(Math.ceil(standing.delayMs)),
+    delayMs: toInteger(Math.ceil(standing.delayMs - waitedMs)),
+    priority: standing.priority,
+    relaxed: standing.relaxed,
+    observed: standing.observed,
     overage: recordedOverage(standing),
     degraded: standing.degraded,
     detail: plain(sentence(reason, standing), 512),
@@ -117,6 +130,10 @@ const NOTHING_COUNTED: Decision = {
   resetAfterMs: 0,
   retryAfterMs: 0,
   delayMs: 0,
+  waitMs: 0,
+  relaxed: false,
+  observed: false,
+  priority: 'normal',
   degraded: false,
   policies: {},
 }
@@ -130,7 +147,7 @@ const WITHOUT_DECISION: Readonly<Partial<Record<Reason, Partial<Decision>>>> = {
 
 function reasonOf(decision: Decision | undefined): Reason {
   if (decision === undefined) return 'malformed'
-  return decision.allowed ? 'ok' : 'over-limit'
+  return decision.allowed ? 'ok' : decision.degraded ? 'degraded' : 'over-limit'
 }
 
 function sentence(reason: Reason, decision: Decision): string {
@@ -142,9 +159,10 @@ function sentence(reason: Reason, decision: Decision): string {
       const over = recordedOverage(decision)
       if (over > 0)
         return `${over} ${over === 1 ? 'unit' : 'units'} past the quota of ${limit} in the policy ${policy} ${over === 1 ? 'is' : 'are'} recorded.`
-      return `${toInteger(decision.remaining)} of ${limit} units are left in the policy ${policy}.`
+      return `${toInteger(decision.remaining)} of ${limit} units are left in the policy ${policy}.${pastLimit(decision)}`
     }
     case 'over-limit':
+    case 'degraded':
       return decision.retryAfterMs === Infinity
         ? `This request costs more than the policy ${policy} ever admits: its limit is ${limit}.`
         : `The limit of ${limit} units in the policy ${policy} is used up. Try again in ${inSeconds(seconds)}.`
@@ -160,6 +178,12 @@ function sentence(reason: Reason, decision: Decision): string {
     case 'malformed':
       return 'This request cannot be understood.'
   }
+}
+
+/** What else is to be said of a request that was allowed past a limit. */
+function pastLimit({ relaxed, priority, observed }: Decision): string {
+  const ways = [relaxed && 'may be overrun', priority === 'low' && 'makes its priority low', observed && 'is not enforced']
+  return ways.map((way) => (way ? ` This request is past a limit that ${way}.` : '')).join('')
 }
 
 function inSeconds(seconds: number): string {

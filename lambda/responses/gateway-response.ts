@@ -18,6 +18,7 @@ export const ACCESS_DENIED = {
     'X-RateLimit-Limit': 'context.authorizer.limit',
     'X-RateLimit-Remaining': 'context.authorizer.remaining',
     'X-RateLimit-Reset': 'context.authorizer.reset',
+    'X-RateLimit-Reason': 'context.authorizer.reason',
     RateLimit: 'context.authorizer.rateLimit',
     'RateLimit-Policy': 'context.authorizer.rateLimitPolicy',
   },

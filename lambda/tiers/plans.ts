@@ -1,7 +1,7 @@
 import type { Charge } from '../limiter/charge'
 import { type CompiledPolicy, compile, distinct } from '../limiter/compiled-policy'
 import type { Dimension } from '../policies/counted-by'
-import { type Policy, withNumbers } from '../policies/policy'
+import { observing, type Policy, withNumbers } from '../policies/policy'
 import type { Route, Tier, TierPolicy } from '../policies/tiers'
 import type { Log } from '../telemetry/log'
 import type { Client } from './client-item'
@@ -72,7 +72,10 @@ export class Plans {
       const id = who.join()
       const group = groups.get(id) ?? { who, policies: [] }
       groups.set(id, group)
-      group.policies.push(compile(this.ownOf(policy, client), perRoute ? (route?.pattern.text ?? '*') : '', policies.settings.autoLease))
+      const { mode, autoLease } = policies.settings
+      const own = this.ownOf(policy, client)
+      const scope = perRoute ? (route?.pattern.text ?? '*') : ''
+      group.policies.push(compile(mode === 'observe' ? observing(own) : own, scope, autoLease))
     }
     return new Plan(
       [...groups.values()].map((group) => ({ ...group, policies: distinct(group.policies) })),

@@ -299,7 +299,7 @@ describe('a store that fails', () => {
     for (let i = 0; i < 4; i++) expect(await gateway.rest()).toMatchObject({ effect: 'Allow', reason: 'ok', degraded: true })
     expect(await gateway.rest()).toMatchObject({
       effect: 'Deny',
-      reason: 'over-limit',
+      reason: 'degraded',
       rateLimited: true,
       degraded: true,
       policy: 'per-minute',

@@ -14,7 +14,13 @@ const verifierOf = () => ({ verify: async () => verified })
 
 function sourcesOf(...identity: unknown[]): readonly Source[] {
   const issues: string[] = []
-  const settings = { identity: parseIdentity(identity, [], issues), trustedHeaders: [], localShare: 1, autoLease: true }
+  const settings = {
+    identity: parseIdentity(identity, [], issues),
+    trustedHeaders: [],
+    localShare: 1,
+    autoLease: true,
+    mode: 'enforce' as const,
+  }
   expect(issues).toEqual([])
   return new Sources(verifierOf, 300).of(settings).list
 }
@@ -88,7 +94,13 @@ describe('a token', () => {
 })
 
 test('sources are made once for the same settings', () => {
-  const settings = { identity: parseIdentity(['api-key'], [], []), trustedHeaders: [], localShare: 1, autoLease: true }
+  const settings = {
+    identity: parseIdentity(['api-key'], [], []),
+    trustedHeaders: [],
+    localShare: 1,
+    autoLease: true,
+    mode: 'enforce' as const,
+  }
   const sources = new Sources(verifierOf, 300)
   expect(sources.of(settings)).toBe(sources.of(settings))
   expect(sources.of({ ...settings })).not.toBe(sources.of(settings))

@@ -116,6 +116,7 @@ describe('settings', () => {
       trustedHeaders: [],
       localShare: 0.2,
       autoLease: true,
+      mode: 'enforce',
     })
     expect(setOf({ settings: {} }).settings).toEqual(setOf({}).settings)
   })

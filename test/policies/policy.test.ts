@@ -11,7 +11,8 @@ const HERE = '(policy "per-minute")'
 const NAMES = 'a name of 1 to 64 letters, digits, ".", "_" or "-"'
 const ALGORITHMS = 'one of fixed-window, anchored-window, sliding-window, sliding-buckets, sliding-log, token-bucket, leaky-bucket, gcra'
 const WINDOWS = 'a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of day, week, month, year'
-const FIELDS = 'name, algorithm, limit, window, timezone, overage, burst, refill, mode, maxDelay, buckets, countDenied, consistency, syncMs'
+const FIELDS =
+  'name, algorithm, limit, window, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, overrun, buckets, countDenied, consistency, syncMs'
 
 const BY_ITSELF =
   'consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, ' +
@@ -119,14 +120,11 @@ describe('fields that do not go together', () => {
     [{ burst: 5, algorithm: 'fixed-window' }, 'burst does not apply to algorithm "fixed-window", only to token-bucket, leaky-bucket, gcra'],
     [{ refill: 'greedy', algorithm: 'gcra' }, 'refill does not apply to algorithm "gcra", only to token-bucket'],
     [{ mode: 'queue', algorithm: 'token-bucket' }, 'mode does not apply to algorithm "token-bucket", only to leaky-bucket'],
-    [{ maxDelay: '1s', algorithm: 'gcra' }, 'maxDelay does not apply to algorithm "gcra", only to leaky-bucket'],
     [{ buckets: 60, algorithm: 'sliding-window' }, 'buckets does not apply to algorithm "sliding-window", only to sliding-buckets'],
     [{ countDenied: false }, 'countDenied does not apply to algorithm "sliding-window", only to sliding-log'],
     [{ window: 'day', algorithm: 'gcra' }, 'window "day" needs algorithm "fixed-window", got "gcra"'],
     [{ window: 'month' }, 'window "month" needs algorithm "fixed-window", got "sliding-window"'],
     [{ timezone: 'UTC', algorithm: 'fixed-window' }, 'timezone applies to the windows day, week, month and year only, got "1m"'],
-    [{ maxDelay: '1s', algorithm: 'leaky-bucket' }, 'maxDelay applies to mode "queue" only, got mode "meter"'],
-    [{ maxDelay: '1s', mode: 'meter', algorithm: 'leaky-bucket' }, 'maxDelay applies to mode "queue" only, got mode "meter"'],
     [{ algorithm: 'sliding-buckets', buckets: 7 }, 'buckets must divide the window into whole milliseconds, got 7 for window "1m"'],
     [
       { algorithm: 'sliding-buckets', window: '250ms' },

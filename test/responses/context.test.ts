@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
+import type { Decision } from '../../lambda/decision'
 import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { type Outcome, plain, toContext } from '../../lambda/responses/context'
 import { draft10, NEVER_SECONDS, overage, retryAfter, xRateLimit } from '../../lambda/responses/headers'
@@ -22,6 +23,9 @@ test('an allowed request', () => {
     resetAfter: 60,
     retryAfter: 0,
     delayMs: 0,
+    priority: 'normal',
+    relaxed: false,
+    observed: false,
     overage: 0,
     degraded: false,
     detail: '59 of 60 units are left in the policy per-minute.',
@@ -61,9 +65,57 @@ test('a store that could not be asked', () => {
   })
 })
 
+test('a denial by what was counted without the store', () => {
+  expect(toContext({ decision: { ...DENIED, degraded: true }, ...FACTS })).toMatchObject({
+    allowed: false,
+    rateLimited: true,
+    reason: 'degraded',
+    degraded: true,
+    detail: 'The limit of 60 units in the policy per-minute is used up. Try again in 13 seconds.',
+  })
+})
+
+describe('a request that is allowed past a limit', () => {
+  const past = (fields: Partial<Decision>) => {
+    const context = toContext({ decision: { ...ALLOWED, ...fields }, ...FACTS })
+    return {
+      ...context,
+      header: headersFromContext(context)['X-RateLimit-Reason'],
+      texts: headersFromContext(asTexts(context))['X-RateLimit-Reason'],
+    }
+  }
+  const asTexts = (context: object) => Object.fromEntries(Object.entries(context).map(([key, value]) => [key, String(value)]))
+  const LEFT = '59 of 60 units are left in the policy per-minute.'
+
+  test('says why, in a key, a sentence, and where a caller may know in a header', () => {
+    expect(past({ relaxed: true })).toMatchObject({
+      ...{ relaxed: true, header: 'relaxed', texts: 'relaxed' },
+      detail: `${LEFT} This request is past a limit that may be overrun.`,
+    })
+    expect(past({ priority: 'low' })).toMatchObject({
+      ...{ priority: 'low', header: undefined, texts: undefined },
+      detail: `${LEFT} This request is past a limit that makes its priority low.`,
+    })
+    expect(past({ observed: true })).toMatchObject({
+      ...{ observed: true, header: undefined, texts: undefined },
+      detail: `${LEFT} This request is past a limit that is not enforced.`,
+    })
+    expect(past({ degraded: true })).toMatchObject({ degraded: true, header: 'degraded', texts: 'degraded', detail: LEFT })
+    expect(past({ degraded: true, relaxed: true })).toMatchObject({ header: 'relaxed', texts: 'relaxed' })
+    expect(past({})).toMatchObject({ header: undefined, texts: undefined, detail: LEFT })
+  })
+
+  test('and one that is denied has its reason in the header', () => {
+    expect(headersFromContext(toContext({ decision: DENIED, ...FACTS }))['X-RateLimit-Reason']).toBe('over-limit')
+    expect(headersFromContext(toContext({ decision: { ...DENIED, degraded: true }, ...FACTS }))['X-RateLimit-Reason']).toBe('degraded')
+  })
+})
+
 test('a request that waits for its turn is told how long in whole milliseconds', () => {
   const decision = decisionOf('queue', { queue: standing({ delayMs: 12.5 }) })
   expect(toContext({ decision, now: NOW })).toMatchObject({ allowed: true, delayMs: 13 })
+  expect(toContext({ decision, waitedMs: 10, now: NOW })).toMatchObject({ delayMs: 3 })
+  expect(toContext({ decision, waitedMs: 20, now: NOW })).toMatchObject({ delayMs: 0 })
 })
 
 describe('a request past a quota that allows overage', () => {
@@ -116,6 +168,9 @@ test('an uncounted request is allowed and has no numbers', () => {
     resetAfter: 0,
     retryAfter: 0,
     delayMs: 0,
+    priority: 'normal',
+    relaxed: false,
+    observed: false,
     overage: 0,
     degraded: false,
     detail: 'This request is not counted.',
@@ -201,7 +256,10 @@ describe('headers for a backend to copy', () => {
     ['impossible', IMPOSSIBLE],
     ['past its quota', OVER],
   ])('%s: the same as made from the decision itself', (_, decision) => {
-    const expected = { ...xRateLimit(decision, NOW), ...overage(decision), ...draft10(decision, SHAPES), ...retryAfter(decision) }
+    const expected = {
+      ...{ ...xRateLimit(decision, NOW), ...overage(decision), ...draft10(decision, SHAPES), ...retryAfter(decision) },
+      ...(!decision.allowed && { 'X-RateLimit-Reason': 'over-limit' }),
+    }
     const context = toContext({ decision, ...FACTS })
     expect(headersFromContext(context)).toEqual(expected)
     expect(headersFromContext(asStrings(context))).toEqual(expected)

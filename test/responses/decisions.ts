@@ -8,6 +8,9 @@ export const SHAPES: readonly PolicyShape[] = [
   { name: 'per-day', limit: 10_000, windowMs: 86_400_000 },
 ]
 
+/** What is said of a decision that nothing is special about. */
+export const PLAIN = { degraded: false, waitMs: 0, relaxed: false, observed: false, priority: 'normal' } as const
+
 export function standing(given: Partial<Standing> = {}): Standing {
   return { allowed: true, limit: 60, remaining: 59, resetAfterMs: 59_001, retryAfterMs: 0, delayMs: 0, ...given }
 }
@@ -36,5 +39,5 @@ export const IMPOSSIBLE: Decision = decisionOf('per-minute', {
 })
 
 export function decisionOf(policy: string, policies: Readonly<Record<string, Standing>>): Decision {
-  return { ...policies[policy]!, policy, degraded: false, policies }
+  return { ...policies[policy]!, policy, ...PLAIN, policies }
 }

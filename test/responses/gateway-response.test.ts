@@ -25,7 +25,10 @@ test('a denial is answered 429 with a problem body', () => {
 
 test('its headers are those of the decision', () => {
   const headers = Object.fromEntries(Object.entries(ACCESS_DENIED.headers).map(([name, mapping]) => [name, render(mapping, context)]))
-  expect(headers).toEqual({ ...xRateLimit(DENIED, NOW), ...draft10(DENIED, SHAPES), ...retryAfter(DENIED) })
+  expect(headers).toEqual({
+    ...{ ...xRateLimit(DENIED, NOW), ...draft10(DENIED, SHAPES), ...retryAfter(DENIED) },
+    'X-RateLimit-Reason': 'over-limit',
+  })
   expect(parseItem(headers['Retry-After']!)[0]).toBe(13)
   expect(parseList(headers.RateLimit!).map(([name]) => name)).toEqual(['per-minute', 'per-day'])
 })

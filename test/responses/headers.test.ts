@@ -14,7 +14,7 @@ import {
   xRateLimit,
 } from '../../lambda/responses/headers'
 import vectors from '../vectors/headers.json'
-import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, SHAPES, standing } from './decisions'
+import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, PLAIN, SHAPES, standing } from './decisions'
 
 /** A list of strings with parameters, as [name, { parameter: value }]. */
 const items = (field: string | undefined) => parseList(field!).map(([name, parameters]) => [name, Object.fromEntries(parameters)])
@@ -183,7 +183,7 @@ describe('laws', () => {
   const policies = fc.dictionary(fc.string({ unit: 'binary' }), numbers, { minKeys: 1, maxKeys: 5, noNullPrototype: false })
   const decisions = fc.tuple(policies, fc.boolean(), ms).map(([byName, allowed, retryAfterMs]): Decision => {
     const name = Object.keys(byName)[0]!
-    return { ...byName[name]!, allowed, retryAfterMs, policy: name, degraded: false, policies: byName }
+    return { ...byName[name]!, allowed, retryAfterMs, policy: name, ...PLAIN, policies: byName }
   })
   const shapesOf = (decision: Decision): PolicyShape[] =>
     Object.entries(decision.policies).map(([name, { limit, resetAfterMs }]) => ({ name, limit, windowMs: resetAfterMs }))

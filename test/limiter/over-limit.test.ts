@@ -1,0 +1,265 @@
+import { StoreUnavailableError } from '../../lambda/errors'
+import type { PolicyInput } from '../../lambda/limiter'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import type { StateStore } from '../../lambda/state/store'
+import { describeStores } from '../stores'
+import { CountingStore, limiterOn, TestClock } from './limiters'
+
+const fixed = (name: string, limit: number, more: Partial<PolicyInput> = {}): PolicyInput => ({
+  ...{ name, algorithm: 'fixed-window', limit, window: '1m' },
+  ...more,
+})
+
+const observed = fixed('observed', 3, { action: 'observe' })
+const ample = fixed('ample', 100)
+
+let subjects = 0
+const newSubject = () => `client:over-limit-${process.pid}-${subjects++}`
+
+/** A store that cannot be asked. */
+const away: StateStore = {
+  write: () => Promise.reject(new StoreUnavailableError('refused', 'away')),
+  read: () => Promise.reject(new StoreUnavailableError('refused', 'away')),
+  delete: () => Promise.reject(new StoreUnavailableError('refused', 'away')),
+}
+
+describe('a policy that observes', () => {
+  describeStores((opened) => {
+    it('denies nobody, says whom it would have denied, and leaves the others to charge as always', async () => {
+      const { store } = opened()
+      const [clock, subject] = [new TestClock(), newSubject()]
+      const limiter = limiterOn(store, clock, [observed, fixed('enforced', 5)])
+      const told = []
+      for (let i = 0; i < 6; i++) told.push(await limiter.take(subject))
+      expect(told.map(({ allowed, observed }) => [allowed, observed])).toEqual([
+        ...[
+          [true, false],
+          [true, false],
+          [true, false],
+        ],
+        ...[
+          [true, true],
+          [true, true],
+        ],
+        [false, false],
+      ])
+      expect(told[4]).toMatchObject({
+        ...{ relaxed: false, priority: 'normal', retryAfterMs: 0 },
+        policies: { observed: { allowed: true, exceeded: 'observe', remaining: 0 }, enforced: { remaining: 0 } },
+      })
+      expect(told[4]!.policies.enforced).not.toHaveProperty('exceeded')
+      expect(told[5]).toMatchObject({ policy: 'enforced' })
+    })
+
+    it('has the state that it would have if it denied', async () => {
+      const { store } = opened()
+      const [clock, subject] = [new TestClock(), newSubject()]
+      const observing = limiterOn(store, clock, [observed])
+      for (let i = 0; i < 5; i++) await observing.take(subject)
+      const enforcing = limiterOn(store, clock, [fixed('observed', 4)])
+      expect([await enforcing.take(subject), await enforcing.take(subject)]).toMatchObject([
+        { allowed: true, remaining: 0 },
+        { allowed: false },
+      ])
+    })
+
+    it('is charged what fits by requests that come together, and by no others', async () => {
+      const { store } = opened()
+      const [clock, subject] = [new TestClock(), newSubject()]
+      const limiter = limiterOn(store, clock, [observed, ample], { deadlineMs: 20_000 })
+      const told = await Promise.all(Array.from({ length: 12 }, () => limiter.take(subject)))
+      expect(told.filter((decision) => decision.observed)).toHaveLength(9)
+      expect(told.every(({ allowed }) => allowed)).toBe(true)
+      const peeked = await limiter.peek(subject, { cost: 0 })
+      expect(peeked.policies).toMatchObject({ observed: { remaining: 0 }, ample: { remaining: 88 } })
+    })
+  })
+
+  it('costs no call beyond those of the others', async () => {
+    const store = new CountingStore()
+    const limiter = limiterOn(store, new TestClock(), [observed, ample])
+    for (let i = 0; i < 10; i++) await limiter.take('client:a')
+    expect(store.calls).toBe(10)
+  })
+
+  it('costs no call at all while nothing is to be charged, and looks once what it knows is old', async () => {
+    const [store, clock] = [new CountingStore(), new TestClock()]
+    const limiter = limiterOn(store, clock, [observed], { denialTtlMs: 5000 })
+    for (let i = 0; i < 3; i++) await limiter.take('client:a')
+    for (let i = 0; i < 7; i++) expect(await limiter.take('client:a')).toMatchObject({ allowed: true, observed: true })
+    expect(store.calls).toBe(3)
+    clock.at += 5001
+    expect(await limiter.take('client:a')).toMatchObject({ observed: true })
+    expect(store).toMatchObject({ writes: 3, reads: 1 })
+  })
+
+  it('says nothing from a view that is too old: another instance may have reset the subject', async () => {
+    const [store, clock] = [new CountingStore(), new TestClock()]
+    const limiter = limiterOn(store, clock, [observed, ample], { denialTtlMs: 5000 })
+    for (let i = 0; i < 4; i++) await limiter.take('client:a')
+    await limiterOn(store, clock, [observed, ample]).reset('client:a')
+    clock.at += 5001
+    expect(await limiter.take('client:a')).toMatchObject({ observed: false, policies: { observed: { remaining: 2 } } })
+  })
+
+  it('looks first where nothing is known and the cost is past every limit', async () => {
+    const store = new CountingStore()
+    const limiter = limiterOn(store, new TestClock(), [observed])
+    expect(await limiter.take('client:a', { cost: 9 })).toMatchObject({ allowed: true, observed: true, remaining: 3 })
+    expect(store).toMatchObject({ writes: 0, reads: 1 })
+  })
+
+  it('gets nothing back for a request that it was not charged, when another subject’s policy denies', async () => {
+    const [store, clock] = [new MemoryStore(), new TestClock()]
+    const policies = [observed, ample, fixed('strict', 1)]
+    const request = [
+      { subject: 'client:a', policies: ['observed', 'ample'] },
+      { subject: 'ip:b', policies: ['strict'] },
+    ]
+    for (let i = 0; i < 3; i++) await limiterOn(store, clock, policies).takeAll([request[0]!])
+    await limiterOn(store, clock, policies).takeAll([request[1]!])
+    const fresh = limiterOn(store, clock, policies)
+    expect(await fresh.takeAll(request)).toMatchObject({ allowed: false, policy: 'strict', observed: false })
+    expect(await fresh.peek('client:a', { cost: 0 })).toMatchObject({ policies: { observed: { remaining: 0 }, ample: { remaining: 97 } } })
+  })
+
+  it('denies nobody when the store cannot be asked, whatever the failure mode', async () => {
+    for (const onStoreError of ['local', 'allow', 'deny'] as const) {
+      const limiter = limiterOn(away, new TestClock(), [observed], { onStoreError })
+      // A store that was never reached and refuses is a mistake of the set-up.
+      const unreachable = { ...away, write: () => Promise.reject(new StoreUnavailableError('unreachable', 'away')) }
+      const other = limiterOn(unreachable, new TestClock(), [observed], { onStoreError })
+      await expect(limiter.take('client:a')).rejects.toThrow('away')
+      expect(await other.take('client:a')).toMatchObject({ allowed: true, degraded: true })
+    }
+  })
+})
+
+describe('a policy that lowers the priority', () => {
+  it('says so of what is past its limit', async () => {
+    const limiter = limiterOn(new MemoryStore(), new TestClock(), [fixed('a', 1, { action: 'deprioritize' })])
+    expect(await limiter.take('client:a')).toMatchObject({ priority: 'normal' })
+    expect(await limiter.take('client:a')).toMatchObject({ allowed: true, priority: 'low', observed: false, exceeded: 'deprioritize' })
+  })
+})
+
+describe('a limit that may be overrun', () => {
+  it.each([
+    ['deny', { allowed: false, relaxed: false }],
+    ['observe', { allowed: true, relaxed: false, observed: true }],
+    ['deprioritize', { allowed: true, relaxed: false, priority: 'low' }],
+    ['delay', { allowed: true, relaxed: true, delayMs: 500, waitMs: 500 }],
+  ] as const)('admits its share, marked, and then does as its action says: %s', async (action, wanted) => {
+    const clock = new TestClock()
+    const policy = fixed('a', 10, { overrun: '20%', window: '1s', action })
+    const limiter = limiterOn(new MemoryStore(), clock, [policy])
+    clock.at += 500
+    const told = []
+    for (let i = 0; i < 13; i++) told.push(await limiter.take('client:a'))
+    expect(told.slice(0, 12).map(({ allowed, relaxed, remaining }) => [allowed, relaxed, remaining])).toEqual(
+      Array.from({ length: 12 }, (_, i) => [true, i >= 10, Math.max(0, 9 - i)]),
+    )
+    // A delayed request begins the next window, where it is inside the limit.
+    expect(told[12]).toMatchObject(action === 'delay' ? { ...wanted, relaxed: false } : wanted)
+  })
+})
+
+describe('a policy that delays', () => {
+  describeStores((opened) => {
+    it('gives turns that never exceed the limit, at the hands of concurrent limiters', async () => {
+      const { store } = opened()
+      const [clock, subject] = [new TestClock(), newSubject()]
+      clock.at += 250
+      const policy = fixed('a', 5, { window: '1s', action: 'delay', maxDelay: '3s' })
+      const limiters = Array.from({ length: 4 }, () => limiterOn(store, clock, [policy, ample], { deadlineMs: 20_000 }))
+      const told = (await Promise.all(limiters.flatMap((limiter) => Array.from({ length: 6 }, () => limiter.take(subject))))).map(
+        ({ allowed, delayMs, retryAfterMs }) => (allowed ? delayMs : -retryAfterMs),
+      )
+      const turns = [...Array(5).fill(0), ...Array(5).fill(750), ...Array(5).fill(1750), ...Array(5).fill(2750)]
+      expect(told.toSorted((a, b) => a - b)).toEqual([...Array(4).fill(-750), ...turns])
+    })
+
+    it('hands the longest delay over, and the part of it that the authorizer waits', async () => {
+      const { store } = opened()
+      const [clock, subject] = [new TestClock(), newSubject()]
+      const limiter = limiterOn(store, clock, [
+        fixed('here', 1, { window: '1s', action: 'delay', maxDelay: '2s' }),
+        fixed('there', 1, { window: '2s', action: 'delay', maxDelay: '20s', delayIn: 'backend' }),
+      ])
+      await limiter.take(subject)
+      expect(await limiter.take(subject)).toMatchObject({
+        ...{ allowed: true, delayMs: 2000, waitMs: 1000 },
+        policies: { here: { delayMs: 1000 }, there: { delayMs: 2000 } },
+      })
+      expect(await limiter.take(subject)).toMatchObject({ allowed: true, delayMs: 4000, waitMs: 2000 })
+      expect(await limiter.take(subject)).toMatchObject({ allowed: false, policy: 'here', delayMs: 0, waitMs: 0, retryAfterMs: 1000 })
+    })
+  })
+
+  it('is told from memory that a queue is too long', async () => {
+    const [store, clock] = [new CountingStore(), new TestClock()]
+    const limiter = limiterOn(store, clock, [fixed('a', 1, { window: '1s', action: 'delay', maxDelay: '1s' })])
+    for (let i = 0; i < 5; i++) await limiter.take('client:a')
+    expect(store.calls).toBe(2)
+  })
+
+  it('has its turn again when an answer was lost', async () => {
+    const store = new MemoryStore()
+    let lost = false
+    const losing: StateStore = {
+      ...away,
+      read: (key) => store.read(key),
+      async write(key, write) {
+        const outcome = await store.write(key, write)
+        if (!lost) return outcome
+        lost = false
+        throw new StoreUnavailableError('unreachable', 'lost')
+      },
+    }
+    const clock = new TestClock()
+    const limiter = limiterOn(losing, clock, [fixed('a', 1, { window: '1s', action: 'delay', maxDelay: '3s' })])
+    await limiter.take('client:a')
+    lost = true
+    expect(await limiter.take('client:a')).toMatchObject({ allowed: true, delayMs: 1000 })
+    expect(await limiter.take('client:a')).toMatchObject({ allowed: true, delayMs: 2000 })
+  })
+})
+
+describe('units taken ahead', () => {
+  it.each<[Partial<PolicyInput>, { allowed: number; observed: number; relaxed: number }]>([
+    [{ action: 'observe' }, { allowed: 60, observed: 50, relaxed: 0 }],
+    [{ overrun: '20%' }, { allowed: 12, observed: 0, relaxed: 2 }],
+    [
+      { overrun: '20%', action: 'observe' },
+      { allowed: 60, observed: 48, relaxed: 2 },
+    ],
+  ])('by several instances are inside the limit, and marked past it: %j', async (fields, wanted) => {
+    const [store, clock] = [new MemoryStore(), new TestClock()]
+    const policy = fixed('a', 10, { consistency: 'leased', ...fields })
+    const limiters = Array.from({ length: 3 }, () => limiterOn(store, clock, [policy]))
+    const told = []
+    for (let i = 0; i < 60; i++) told.push(await limiters[i % 3]!.take('global'))
+    expect({
+      allowed: told.filter(({ allowed }) => allowed).length,
+      observed: told.filter(({ observed }) => observed).length,
+      relaxed: told.filter(({ relaxed }) => relaxed).length,
+    }).toEqual(wanted)
+  })
+
+  it('share an outage without denying anybody whom they only observe', async () => {
+    const [store, clock] = [new CountingStore(), new TestClock()]
+    let isAway = false
+    const flaky: StateStore = {
+      write: (key, write) => (isAway ? Promise.reject(new StoreUnavailableError('unreachable', 'away')) : store.write(key, write)),
+      read: (key) => (isAway ? Promise.reject(new StoreUnavailableError('unreachable', 'away')) : store.read(key)),
+      delete: (key) => store.delete(key),
+    }
+    const limiter = limiterOn(flaky, clock, [observed], { onStoreError: 'local' })
+    await limiter.take('client:a')
+    isAway = true
+    const told = []
+    for (let i = 0; i < 6; i++) told.push(await limiter.take('client:a'))
+    expect(told.every(({ allowed, degraded }) => allowed && degraded)).toBe(true)
+    expect(told.at(-1)).toMatchObject({ observed: true })
+  })
+})
