@@ -1,0 +1,19 @@
+/** A certificate that nobody trusts, for `*.sluice.test`, and its key, which opens nothing: made by `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1`. */
+export const SELF_SIGNED = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgrMIhYsjtwDm/i6ty
+2urgAiXHCVynvt5npkYSMYqlj7yhRANCAARa8AzVR3Ynzi5Q68/3RcsdmtkZFDaB
+s+XV/Fcjm/QQLkIVXR9DifPLYh1KD6ATQpofT1wsQsNls+Fapez6qrn+
+-----END PRIVATE KEY-----`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBnTCCAUOgAwIBAgIUdz9zunOV3gGt01vWvpBRCi66Ib0wCgYIKoZIzj0EAwIw
+FjEUMBIGA1UEAwwLc2x1aWNlLnRlc3QwIBcNMjYxMTIxMDY0MTI4WhgPMjEyNjEw
+MjgwNjQxMjhaMBYxFDASBgNVBAMMC3NsdWljZS50ZXN0MFkwEwYHKoZIzj0CAQYI
+KoZIzj0DAQcDQgAEWvAM1Ud2J84uUOvP90XLHZrZGRQ2gbPl1fxXI5v0EC5CFV0f
+Q4nzy2IdSg+gE0KaH09cLELDZbPhWqXs+qq5/qNtMGswHQYDVR0OBBYEFEzg5NMz
+o0AxCZPucvnFNE69CvmZMB8GA1UdIwQYMBaAFEzg5NMzo0AxCZPucvnFNE69CvmZ
+MA8GA1UdEwEB/wQFMAMBAf8wGAYDVR0RBBEwD4INKi5zbHVpY2UudGVzdDAKBggq
+hkjOPQQDAgNIADBFAiBlL98VYsXSQobpTNCLH9o/6QTDzucFGVSt/UQbEjOoowIh
+AN4hnrnaFUjFfFEr7NJCf47HbLMLo1p90fF1bY/yRIdN
+-----END CERTIFICATE-----`,
+}

@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
+import vm from 'node:vm'
+import { eventOf } from '../../bench/authorizer-event'
+
+/** What a decision's context says, as far as it is looked at here. */
+export interface Told {
+  readonly allowed: boolean
+  readonly reason: string
+  readonly degraded: boolean
+  readonly remaining: number
+  readonly subject: string
+  readonly tier: string
+}
+
+/** One function instance: asked as API Gateway asks it. Rejects with what the handler threw. */
+export interface Instance {
+  ask(request: { readonly ip: string; readonly apiKey?: string }): Promise<Told>
+  /** What it has logged. */
+  readonly log: readonly string[]
+}
+
+/** The file that Lambda loads, to be loaded any number of times: each is an instance with a memory and connections of its own. */
+export class Bundle {
+  private readonly script: vm.Script
+
+  constructor(private readonly file: string) {
+    const parameters = 'exports, require, module, __filename, __dirname, console'
+    this.script = new vm.Script(`(function (${parameters}) {${readFileSync(file, 'utf8')}\n})`, {
+      filename: file,
+      importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
+    })
+  }
+
+  /** @param environment what this instance is told; it is read while the file is loaded. */
+  open(environment: Readonly<Record<string, string>>): Instance {
+    const log: string[] = []
+    const note = (line: string) => void log.push(line)
+    const own = { info: note, warn: note, error: note, log: note }
+    const module = { exports: {} as { handler(event: object): Promise<{ isAuthorized: boolean; context: Told }> } }
+    const before = { ...process.env }
+    Object.assign(process.env, environment)
+    try {
+      this.script.runInThisContext()(module.exports, require, module, this.file, dirname(this.file), own)
+    } finally {
+      for (const name of Object.keys(environment)) delete process.env[name]
+      Object.assign(process.env, before)
+    }
+    const { handler } = module.exports
+    return {
+      log,
+      async ask(request) {
+        const { isAuthorized, context } = await handler(eventOf({ path: '/hello', ...request }))
+        if (isAuthorized !== context.allowed) throw new Error(`the answer is ${isAuthorized}, and its context says ${context.allowed}`)
+        return context
+      },
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
+import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
+import { SELF_SIGNED } from './certificate'
+import type { Answered, BrokenConnection, Fault } from './fault'
+
+/** One call, as far as faults are aimed by it. */
+export interface Call {
+  /** `UpdateItem`, `GetItem`, `Query` … */
+  readonly operation: string
+  readonly table: string
+}
+
+/** A fault, and which calls it meets. */
+export interface Armed {
+  readonly fault: Fault
+  readonly aim: (call: Call) => boolean
+  /** Whether DynamoDB does what it is asked before the answer is spoilt. */
+  readonly applied: boolean
+  /** How often, from the first call that it is aimed at. */
+  readonly times: number
+  /** What a share of the deadline is, for answers that come late. */
+  readonly deadlineMs: number
+}
+
+/**
+ * A DynamoDB that fails as it is told to: passes calls on to an engine, over real connections, so that what fails is what the SDK and Node make of it.
+ *
+ * Listens for itself at `endpoint`; faults of a connection that happen before it, at names and addresses, are played by `Network`.
+ */
+export class FaultyDynamoDb {
+  /** Calls that arrived, whatever became of them. */
+  calls = 0
+  /** When the last query was answered as it should be, in milliseconds of `performance.now()`. */
+  queriedAt = 0
+  private armed: Armed | undefined
+  private left = 0
+  private readonly open = new Set<Socket>()
+  private readonly agent = new Agent({ keepAlive: true })
+  private readonly http: Server
+  private readonly tcp = createTcpServer((socket) => this.accept(socket))
+  private context: SecureContext | undefined
+
+  /** @param engine the URL of the DynamoDB behind it. @param secure whether it speaks TLS, with a certificate that nobody trusts. */
+  constructor(
+    private readonly engine: string,
+    secure: boolean,
+  ) {
+    this.http = createServer((incoming, outgoing) => void this.pass(incoming, outgoing).catch(() => outgoing.socket?.destroy()))
+    this.http.keepAliveTimeout = 60_000
+    if (secure) this.context = createSecureContext(SELF_SIGNED)
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.tcp.listen(0, '127.0.0.1', resolve))
+  }
+
+  get port(): number {
+    return (this.tcp.address() as AddressInfo).port
+  }
+
+  /** From now on calls meet the fault. A broken connection is met by the next one that is made, so those that are open are ended. */
+  async arm(armed: Armed): Promise<void> {
+    this.armed = armed
+    this.left = armed.times
+    if (armed.fault.connection) await this.hangUp()
+  }
+
+  disarm(): void {
+    this.armed = undefined
+  }
+
+  /** Ends connections as a server does that has not heard from them for long. */
+  async hangUp(): Promise<void> {
+    for (const socket of this.open) socket.destroy()
+    await new Promise((resolve) => setTimeout(resolve, 20)) // until the other side has noticed
+  }
+
+  /** The connection fault that this one has to meet, of those that can be played where it is asked from. */
+  connectionFault(...kinds: readonly BrokenConnection[]): BrokenConnection | undefined {
+    const kind = this.armed?.fault.connection
+    return kind !== undefined && kinds.includes(kind) && this.left-- > 0 ? kind : undefined
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.open) socket.destroy()
+    this.agent.destroy()
+    await new Promise((resolve) => this.tcp.close(resolve))
+  }
+
+  private accept(socket: Socket): void {
+    this.open.add(socket)
+    socket.on('error', () => {}).on('close', () => this.open.delete(socket))
+    const fault = this.connectionFault('reset', 'silent', 'not-tls')
+    if (fault === 'reset') socket.resetAndDestroy()
+    else if (fault === 'not-tls') socket.end('HTTP/1.1 400 Bad Request\r\n\r\n')
+    else if (fault === undefined) this.serve(socket)
+  }
+
+  private serve(socket: Socket): void {
+    if (!this.context) return void this.http.emit('connection', socket)
+    const secured = new TLSSocket(socket, { isServer: true, secureContext: this.context })
+    secured.on('error', () => {}) // of a client that does not trust it
+    this.http.emit('connection', secured)
+  }
+
+  private async pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    this.calls++
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk)
+    const sent = Buffer.concat(chunks)
+    const { armed } = this
+    const operation = String(incoming.headers['x-amz-target']).split('.').pop()!
+    const met = armed && this.left > 0 && armed.aim({ operation, table: tableOf(sent) }) ? armed : undefined
+    if (met) this.left--
+    if (met?.fault.answer && !met.applied) return met.fault.answer(outgoing, undefined)
+    const real = await this.ask(incoming, sent)
+    if (met?.fault.answer) return met.fault.answer(outgoing, real)
+    if (met?.fault.slow) await new Promise((resolve) => setTimeout(resolve, met.fault.slow! * met.deadlineMs))
+    outgoing.writeHead(real.status, real.headers).end(real.body)
+    if (operation === 'Query') this.queriedAt = performance.now()
+  }
+
+  private ask({ method, url, headers }: IncomingMessage, sent: Buffer): Promise<Answered> {
+    return new Promise((resolve, reject) => {
+      const { hostname, port } = new URL(this.engine)
+      const onward = request({ hostname, port, method, path: url, headers, agent: this.agent }, async (answer) => {
+        const chunks: Buffer[] = []
+        for await (const chunk of answer) chunks.push(chunk)
+        const { 'transfer-encoding': _, connection: __, ...kept } = answer.headers as Record<string, string>
+        const body = Buffer.concat(chunks)
+        resolve({ status: answer.statusCode!, headers: { ...kept, 'content-length': String(body.length) }, body })
+      })
+      onward.on('error', reject).end(sent)
+    })
+  }
+}
+
+function tableOf(sent: Buffer): string {
+  const { TableName, RequestItems } = JSON.parse(sent.toString())
+  return TableName ?? Object.keys(RequestItems ?? {})[0] ?? ''
+}

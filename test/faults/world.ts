@@ -1,0 +1,108 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PutItemCommand } from '@aws-sdk/client-dynamodb'
+import { marshall } from '@aws-sdk/util-dynamodb'
+import { hashApiKey } from '../../lambda/identity/api-key'
+import { createLimiter, createStateTable, DynamoDbStore, type Limiter, type PolicyInput } from '../../lambda/limiter'
+import { createTable } from '../../lambda/state/state-table'
+import { CONFIG_TABLE, clientKey } from '../../lambda/tiers/config-items'
+import { itemsOf } from '../../lambda/tiers/tiers-file'
+import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
+import { awsEnvironment, connect } from '../../local/dynamodb'
+import type { Engine } from '../../local/engines/engine'
+import { Bundle, type Instance } from './instance'
+import { Network } from './network'
+import { FaultyDynamoDb } from './proxy'
+
+export const TABLES = { state: 'state-under-fault', config: 'config-under-fault' } as const
+
+/** So long that nothing comes back meanwhile: exactly the limit is the right answer. */
+const WINDOW = '365d'
+export const LIMIT = 6
+
+/** What each address, and each client, is held to. */
+const POLICIES: readonly PolicyInput[] = [
+  { name: 'per-year', limit: LIMIT, window: WINDOW },
+  { name: 'roomy', algorithm: 'fixed-window', limit: 1000, window: WINDOW },
+]
+
+/** A client's key, and who it is. */
+export const CLIENT = { apiKey: 'key of a client', id: 'known', tier: 'paid' } as const
+
+/** What all cells share: an engine with both tables, the bundle, the network. */
+export class World {
+  readonly network = new Network()
+  private readonly folder = mkdtempSync(join(tmpdir(), 'sluice-faults-'))
+  private readonly bundle: Bundle
+  private readonly direct: ReturnType<typeof connect>
+  private readonly counter: Limiter
+  private subjects = 0
+  private hosts = 0
+
+  private constructor(private readonly engine: Engine) {
+    Object.assign(process.env, awsEnvironment()) // which the bundle reads when it first signs
+    this.bundle = new Bundle(buildAuthorizerBundle(this.folder))
+    this.direct = connect(engine.endpoint)
+    this.counter = createLimiter({
+      store: new DynamoDbStore({ client: this.direct, tableName: TABLES.state }),
+      policies: POLICIES,
+      onStoreError: 'throw',
+      denialTtlMs: 0,
+      deadlineMs: 10_000,
+    })
+  }
+
+  /** @param engine is stopped with it. */
+  static async open(engine: Engine): Promise<World> {
+    const world = new World(engine)
+    const { direct } = world
+    await createStateTable(direct, TABLES.state)
+    await createTable(direct, TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+    const { apiKey, ...client } = CLIENT
+    const tiers = { anonymous: { policies: POLICIES }, [CLIENT.tier]: { policies: POLICIES } }
+    const items = [...itemsOf({ tiers: tiers as never }), { ...clientKey(hashApiKey(apiKey)), ...client }]
+    for (const item of items) await direct.send(new PutItemCommand({ TableName: TABLES.config, Item: marshall(item) }))
+    return world
+  }
+
+  /** An address that nobody has asked from yet. */
+  address(): string {
+    const number = ++this.subjects
+    return `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`
+  }
+
+  /** A table that can fail. @param secure over TLS. */
+  async table(secure: boolean): Promise<{ readonly table: FaultyDynamoDb; readonly endpoint: string }> {
+    const table = new FaultyDynamoDb(this.engine.endpoint, secure)
+    await table.listen()
+    return { table, endpoint: this.network.add(`table-${this.hosts++}`, table, secure) }
+  }
+
+  /** A new instance, which has asked for nothing yet. @param endpoint the engine's own where it is left out. */
+  instance(environment: Readonly<Record<string, string>> = {}, endpoint = this.engine.endpoint): Instance {
+    return this.bundle.open({
+      SLUICE_STATE_TABLE: TABLES.state,
+      SLUICE_CONFIG_TABLE: TABLES.config,
+      SLUICE_DYNAMODB_ENDPOINT: endpoint,
+      ...environment,
+    })
+  }
+
+  /** Takes units of an address behind everybody's back. */
+  async charge(ip: string, units: number): Promise<void> {
+    if (units > 0) await this.counter.take(`ip:${ip}`, { cost: units })
+  }
+
+  /** Units of an address that are charged in the table. */
+  async charged(ip: string): Promise<number> {
+    return LIMIT - (await this.counter.peek(`ip:${ip}`, { cost: 0 })).policies['per-year']!.remaining
+  }
+
+  async close(): Promise<void> {
+    this.network.restore()
+    this.direct.destroy()
+    rmSync(this.folder, { recursive: true, force: true })
+    await this.engine.stop()
+  }
+}
