@@ -188,7 +188,7 @@ function tierOf({ policies: { tiers, settings } }: Configuration, known: { reado
 }
 
 function undecided({ allowUndecided }: AuthorizerParts, now: EpochMs): Outcome {
-  return { reason: allowUndecided ? 'uncounted' : 'unavailable', now }
+  return { reason: allowUndecided ? 'uncounted' : 'unavailable', degraded: true, now }
 }
 
 function answer(

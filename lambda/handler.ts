@@ -38,7 +38,7 @@ export const handler = makeAuthorizer({
   limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: stateTable }), deadlineMs, onStoreError, onEvent }),
   configuration: new PolicySets({ ...reading, ttlMs: configTtlMs }),
   plans: new Plans(log),
-  clients: new Clients({ ...reading, ttlMs: configTtlMs, negativeTtlMs }),
+  clients: new Clients({ ...reading, ttlMs: configTtlMs, negativeTtlMs, deadlineMs }),
   sources: new Sources(lazyVerifiers(systemClock), deadlineMs),
   clock: systemClock,
   log,

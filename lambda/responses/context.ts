@@ -29,6 +29,8 @@ export interface Outcome {
   readonly decision?: Decision
   /** @default what the decision says; without one, `malformed` */
   readonly reason?: Reason
+  /** Without a decision: that there would have been one, had anybody been there to ask. @default false */
+  readonly degraded?: boolean
   /** The policies that were asked, in the order of the configuration. @default none are told about */
   readonly shapes?: readonly PolicyShape[]
   /** @default '' */
@@ -89,7 +91,7 @@ export type AuthorizerContext = {
 export function toContext(outcome: Outcome): AuthorizerContext {
   const { decision, shapes = [], waitedMs = 0, now } = outcome
   const reason = outcome.reason ?? reasonOf(decision)
-  const standing = decision ?? { ...NOTHING_COUNTED, ...WITHOUT_DECISION[reason] }
+  const standing = decision ?? { ...NOTHING_COUNTED, ...WITHOUT_DECISION[reason], degraded: outcome.degraded ?? false }
   return {
     allowed: standing.allowed,
     rateLimited: reason === 'over-limit' || reason === 'degraded',

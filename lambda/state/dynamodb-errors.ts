@@ -6,6 +6,8 @@ interface ServiceError {
   readonly message?: string
   readonly $metadata?: { readonly httpStatusCode?: number }
   readonly ThrottlingReasons?: readonly { readonly reason?: string }[]
+  /** So a `ThrottlingException` spells it, and it alone. */
+  readonly throttlingReasons?: readonly { readonly reason?: string }[]
 }
 
 const THROTTLED = /^(ThrottlingException|ProvisionedThroughputExceededException|RequestLimitExceeded|TransactionInProgressException)$/
@@ -23,7 +25,7 @@ export function toStoreUnavailable(error: unknown, tableName: string): StoreUnav
 }
 
 function reasonOf(error: unknown): StoreFailure {
-  const { name = '', code = '', $metadata, ThrottlingReasons } = (error ?? {}) as ServiceError
+  const { name = '', code = '', $metadata, throttlingReasons, ThrottlingReasons = throttlingReasons } = (error ?? {}) as ServiceError
   if (name === 'ResourceNotFoundException') return 'missing-table'
   if (THROTTLED.test(name)) return ThrottlingReasons?.some(({ reason }) => reason?.includes('KeyRange')) ? 'hot-key' : 'throttled'
   if (name === 'AbortError' || name === 'TimeoutError' || code === 'ETIMEDOUT') return 'timeout'

@@ -1,6 +1,7 @@
 import { type AttributeValue, DeleteItemCommand, type DynamoDBClient, GetItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb'
 import { ConfigError, printed } from '../errors'
 import { toItem } from './attributes'
+import { authentic } from './authentic'
 import { toStoreUnavailable } from './dynamodb-errors'
 import { toUpdate } from './expressions'
 import type { CallOptions, Item, ItemWrite, StateStore, WriteOutcome } from './store'
@@ -36,7 +37,7 @@ export class DynamoDbStore implements StateStore {
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     })
     try {
-      const { Attributes } = await this.client.send(command, { abortSignal: options.signal })
+      const { Attributes } = authentic(await this.client.send(command, { abortSignal: options.signal }))
       return { kind: 'applied', item: toItem(Attributes) }
     } catch (error) {
       const refusal = error as { readonly name?: string; readonly Item?: Record<string, AttributeValue> }
@@ -49,7 +50,7 @@ export class DynamoDbStore implements StateStore {
   async read(key: string, options: CallOptions = {}): Promise<Item> {
     try {
       const command = new GetItemCommand({ TableName: this.tableName, Key: { pk: { S: key } }, ConsistentRead: true })
-      return toItem((await this.client.send(command, { abortSignal: options.signal })).Item)
+      return toItem(authentic(await this.client.send(command, { abortSignal: options.signal })).Item)
     } catch (error) {
       throw toStoreUnavailable(error, this.tableName)
     }

@@ -9,9 +9,11 @@ import {
 } from '@aws-sdk/client-dynamodb'
 import { CircuitBreaker } from '../circuit-breaker'
 import type { Clock, EpochMs } from '../clock'
+import { authentic } from '../state/authentic'
 import { errorDetails, type Log } from '../telemetry/log'
 import { type Client, parseClientItem } from './client-item'
 import { clientKey, fromAttributes } from './config-items'
+import { readAgain } from './read-again'
 
 export interface ClientsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -79,7 +81,7 @@ export class Clients {
   private look(credential: string, known: Known | undefined): Promise<Client | undefined> {
     const along = known ? this.oldOnesBeside(credential) : [] // somebody new is waiting, and waits for nobody else
     const all = [credential, ...along]
-    const read = this.read(all)
+    const read = this.read(all, known === undefined)
     for (const one of all) {
       const found = read.then(() => this.known(one)?.client).finally(() => this.looking.delete(one))
       this.looking.set(one, found)
@@ -100,12 +102,12 @@ export class Clients {
     return old
   }
 
-  private async read(credentials: readonly string[]): Promise<void> {
+  private async read(credentials: readonly string[], awaited: boolean): Promise<void> {
     const { tableName, log, ttlMs } = this.options
     if (!this.circuit.allows()) return // who is known stays so, and is asked about with the next request again
     let items: ReadonlyMap<string, Record<string, AttributeValue>> | undefined
     try {
-      items = await this.get(credentials)
+      items = await readAgain({ ...this.options, awaited }, (signal) => this.get(credentials, signal))
       for (const credential of credentials) this.take(credential, items.get(clientKey(credential).pk))
     } catch (error) {
       log('error', 'a client cannot be looked up', { table: tableName, ...errorDetails(error) })
@@ -119,19 +121,19 @@ export class Clients {
   }
 
   /** The items that there are, by partition key: one by a plain read, several together. */
-  private async get(credentials: readonly string[]): Promise<ReadonlyMap<string, Record<string, AttributeValue>>> {
-    const { client, tableName, deadlineMs } = this.options
-    const abortSignal = AbortSignal.timeout(deadlineMs)
+  private async get(credentials: readonly string[], abortSignal: AbortSignal): Promise<ReadonlyMap<string, Record<string, AttributeValue>>> {
+    const { client, tableName } = this.options
     const keys = credentials.map(clientKey)
     if (keys.length === 1) {
-      const { Item } = await client.send(new GetItemCommand({ TableName: tableName, Key: attributes(keys[0]!) }), { abortSignal })
+      const command = new GetItemCommand({ TableName: tableName, Key: attributes(keys[0]!) })
+      const { Item } = authentic(await client.send(command, { abortSignal }))
       return new Map(Item ? [[keys[0]!.pk, Item]] : [])
     }
     const found = new Map<string, Record<string, AttributeValue>>()
     let wanted: BatchGetItemCommandInput['RequestItems'] = { [tableName]: { Keys: keys.map(attributes) } }
     while (wanted && Object.keys(wanted).length > 0) {
       const command: BatchGetItemCommand = new BatchGetItemCommand({ RequestItems: wanted })
-      const { Responses, UnprocessedKeys }: BatchGetItemCommandOutput = await client.send(command, { abortSignal })
+      const { Responses, UnprocessedKeys }: BatchGetItemCommandOutput = authentic(await client.send(command, { abortSignal }))
       for (const item of Object.values(Responses ?? {}).flat()) found.set(item.pk?.S ?? '', item)
       wanted = UnprocessedKeys
     }

@@ -2,9 +2,11 @@ import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk
 import type { Clock, EpochMs } from '../clock'
 import { checkAnonymous, checkDefaultTier, type PolicySet, toPolicySet } from '../policies/policy-set'
 import { ANONYMOUS, type Tier } from '../policies/tiers'
+import { authentic } from '../state/authentic'
 import { errorDetails, type Log } from '../telemetry/log'
 import { AccessList } from './access-list'
 import { CONFIG_TABLE, type ConfigItem, fromAttributes, parsePolicyItem, tierKey } from './config-items'
+import { readAgain } from './read-again'
 
 export interface PolicySetsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -83,7 +85,8 @@ export class PolicySets {
 
   private async read(): Promise<void> {
     try {
-      this.take(await this.query())
+      const reading = { ...this.options, awaited: this.configuration === undefined }
+      this.take(await readAgain(reading, (signal) => this.query(signal)))
       this.readAt = this.options.clock()
     } catch (error) {
       this.failedAt = this.options.clock()
@@ -93,8 +96,7 @@ export class PolicySets {
     }
   }
 
-  private async query(): Promise<Record<string, AttributeValue>[]> {
-    const abortSignal = AbortSignal.timeout(this.options.deadlineMs)
+  private async query(abortSignal: AbortSignal): Promise<Record<string, AttributeValue>[]> {
     const items: Record<string, AttributeValue>[] = []
     let ExclusiveStartKey: Record<string, AttributeValue> | undefined
     do {
@@ -105,7 +107,7 @@ export class PolicySets {
         ConsistentRead: true,
         ExclusiveStartKey,
       })
-      const page = await this.options.client.send(command, { abortSignal })
+      const page = authentic(await this.options.client.send(command, { abortSignal }))
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
     } while (ExclusiveStartKey && items.length <= MOST_ITEMS)

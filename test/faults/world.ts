@@ -41,7 +41,7 @@ export class World {
   private hosts = 0
 
   private constructor(private readonly engine: Engine) {
-    Object.assign(process.env, awsEnvironment()) // which the bundle reads when it first signs
+    Object.assign(process.env, awsEnvironment(), { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' }) // which the bundle reads when it first signs
     this.bundle = new Bundle(buildAuthorizerBundle(this.folder))
     this.direct = connect(engine.endpoint)
     this.counter = createLimiter({
