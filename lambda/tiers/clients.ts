@@ -121,7 +121,10 @@ export class Clients {
   }
 
   /** The items that there are, by partition key: one by a plain read, several together. */
-  private async get(credentials: readonly string[], abortSignal: AbortSignal): Promise<ReadonlyMap<string, Record<string, AttributeValue>>> {
+  private async get(
+    credentials: readonly string[],
+    abortSignal: AbortSignal,
+  ): Promise<ReadonlyMap<string, Record<string, AttributeValue>>> {
     const { client, tableName } = this.options
     const keys = credentials.map(clientKey)
     if (keys.length === 1) {

@@ -16,11 +16,11 @@ export async function readAgain<T>({ tableName, deadlineMs, awaited }: Reading, 
   if (!awaited) return read(AbortSignal.timeout(deadlineMs))
   const startedAt = performance.now()
   try {
-    return await read(AbortSignal.timeout(deadlineMs * FIRST_SHARE))
+    return await read(AbortSignal.timeout(Math.ceil(deadlineMs * FIRST_SHARE)))
   } catch (error) {
     const { reason } = toStoreUnavailable(error, tableName)
     const leftMs = deadlineMs - (performance.now() - startedAt)
     if (reason === 'refused' || reason === 'missing-table' || leftMs < 1) throw error
-    return read(AbortSignal.timeout(leftMs))
+    return read(AbortSignal.timeout(Math.floor(leftMs)))
   }
 }

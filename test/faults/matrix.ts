@@ -1,47 +1,95 @@
-import { type Cell, type Outcome, Trial } from './cell'
+import { type ConfigCell, ConfigTrial } from './config-cell'
 import { ANSWERS, CONNECTIONS, type Fault, SLOW } from './fault'
+import { type StateCell, StateTrial } from './state-cell'
+import { type Outcome, runTrials, type Trial } from './trial'
 import type { World } from './world'
 
-/** Cells whose decisions are timed at the same time. */
-const AT_ONCE = 24
+/** A table of results: each row a fault at one step, each column a situation that it comes in. */
+export interface Matrix {
+  readonly title: string
+  readonly columns: readonly string[]
+  readonly rows: readonly { readonly fault: string; readonly step: string; readonly outcomes: readonly Outcome[] }[]
+}
 
-type Situation = Pick<Cell, 'tries' | 'instance' | 'left'>
-
-/** The columns of the table. */
-export const SITUATIONS: readonly (Situation & { readonly title: string })[] = [
+const STATE_COLUMNS: readonly (Omit<StateCell, 'fault' | 'applied'> & { readonly title: string })[] = [
   { title: 'first try', tries: 'first', instance: 'warm', left: 'some' },
   { title: 'first try, new instance', tries: 'first', instance: 'cold', left: 'some' },
   { title: 'every try', tries: 'every', instance: 'warm', left: 'some' },
   { title: 'every try, new instance', tries: 'every', instance: 'cold', left: 'some' },
   { title: 'over the limit, first try', tries: 'first', instance: 'warm', left: 'nothing' },
   { title: 'over the limit, every try', tries: 'every', instance: 'warm', left: 'nothing' },
-  { title: 'known to be over the limit', tries: 'every', instance: 'warm', left: 'nothing, known' },
+  { title: 'known to be over', tries: 'every', instance: 'warm', left: 'nothing, known' },
 ]
 
-/** A row of the table: a fault, and the step at which it comes. */
-export interface Row {
-  readonly fault: Fault
-  readonly step: string
-  readonly outcomes: readonly Outcome[]
+const MODE_COLUMNS: typeof STATE_COLUMNS = (['allow', 'deny'] as const).flatMap((onStoreError) => [
+  { title: onStoreError, tries: 'every', instance: 'warm', left: 'some', onStoreError },
+  { title: `${onStoreError}, new instance`, tries: 'every', instance: 'cold', left: 'some', onStoreError },
+])
+
+const CONFIG_COLUMNS: readonly (Omit<ConfigCell, 'fault'> & { readonly title: string })[] = [
+  { title: 'tiers of a new instance, first try', reading: 'tiers', tries: 'first' },
+  { title: 'every try', reading: 'tiers', tries: 'every' },
+  { title: 'tiers again', reading: 'tiers again', tries: 'every' },
+  { title: 'a new client, first try', reading: 'client', tries: 'first' },
+  { title: 'every try', reading: 'client', tries: 'every' },
+  { title: 'a client again', reading: 'client again', tries: 'every' },
+]
+
+const step = (name: string, applied: boolean, faults: readonly Fault[]) => faults.map((fault) => ({ fault, step: name, applied }))
+
+const STATE_ROWS = [
+  ...step('connection', false, CONNECTIONS),
+  ...step('before the write', false, ANSWERS),
+  ...step('after the write', true, ANSWERS),
+  ...step('after the write', true, SLOW),
+]
+/** One of each kind: the rest differs in how long it takes to give up, and no more. */
+const MODE_ROWS = STATE_ROWS.filter(
+  ({ fault, step }) =>
+    ['a connection that is silent', 'ThrottlingException, the table', 'AccessDeniedException', 'garbage, no JSON'].includes(fault.name) ||
+    (fault.name === 'stalled, no answer' && step === 'after the write'),
+)
+const CONFIG_ROWS = [...step('connection', false, CONNECTIONS), ...step('answer', true, [...ANSWERS, ...SLOW])]
+
+/** A cell, and what is wrong there. */
+export interface Finding {
+  readonly cell: string
+  readonly problems: readonly string[]
 }
 
-const STEPS: readonly { readonly step: string; readonly applied: boolean; readonly faults: readonly Fault[] }[] = [
-  { step: 'connection', applied: false, faults: CONNECTIONS },
-  { step: 'instead of the write', applied: false, faults: ANSWERS },
-  { step: 'after the write', applied: true, faults: ANSWERS },
-  { step: 'after the write', applied: true, faults: SLOW },
-]
+/** The cells in which something is wrong. */
+export const findings = (matrices: readonly Matrix[]): Finding[] =>
+  matrices.flatMap(({ title, columns, rows }) =>
+    rows.flatMap(({ fault, step, outcomes }) =>
+      outcomes.flatMap(({ problems }, i) =>
+        problems.length === 0 ? [] : [{ cell: `${title}: ${fault}, ${step}, ${columns[i]}`, problems: problems.map(({ text }) => text) }],
+      ),
+    ),
+  )
 
-/** Runs every fault at every step in every situation. */
-export async function runMatrix(world: World): Promise<Row[]> {
-  const kinds = STEPS.flatMap(({ step, applied, faults }) => faults.map((fault) => ({ step, applied, fault })))
-  const cells = kinds.flatMap(({ applied, fault }) => SITUATIONS.map(({ title: _, ...situation }): Cell => ({ applied, fault, ...situation })))
-  const outcomes: Outcome[] = []
-  for (let from = 0; from < cells.length; from += AT_ONCE) {
-    const trials = cells.slice(from, from + AT_ONCE).map((cell) => new Trial(world, cell))
-    for (const trial of trials) await trial.prepare()
-    await Promise.all(trials.map((trial) => trial.meet()))
-    outcomes.push(...(await Promise.all(trials.map((trial) => trial.settle()))))
-  }
-  return kinds.map(({ fault, step }, i) => ({ fault, step, outcomes: outcomes.slice(i * SITUATIONS.length, (i + 1) * SITUATIONS.length) }))
+/** Runs every fault at every step in every situation: of the state table, of it in other failure modes, and of the config table. */
+export async function runMatrices(world: World): Promise<Matrix[]> {
+  return [
+    await run('State table', STATE_ROWS, STATE_COLUMNS, (cell) => new StateTrial(world, cell)),
+    await run('Other failure modes', MODE_ROWS, MODE_COLUMNS, (cell) => new StateTrial(world, cell)),
+    await run('Config table', CONFIG_ROWS, CONFIG_COLUMNS, (cell) => new ConfigTrial(world, cell)),
+  ]
+}
+
+type Kind = (typeof STATE_ROWS)[number]
+
+async function run<Column extends { readonly title: string }>(
+  title: string,
+  kinds: readonly Kind[],
+  columns: readonly Column[],
+  start: (cell: Column & { readonly fault: Fault; readonly applied: boolean }) => Trial,
+): Promise<Matrix> {
+  const cells = kinds.flatMap(({ fault, applied }) => columns.map((column) => () => start({ ...column, fault, applied })))
+  const outcomes = await runTrials(cells)
+  const rows = kinds.map((kind, i) => ({
+    fault: kind.fault.name,
+    step: kind.step,
+    outcomes: outcomes.slice(i * columns.length, (i + 1) * columns.length),
+  }))
+  return { title, columns: columns.map((column) => column.title), rows }
 }

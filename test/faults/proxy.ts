@@ -31,8 +31,8 @@ export interface Armed {
 export class FaultyDynamoDb {
   /** Calls that arrived, whatever became of them. */
   calls = 0
-  /** When the last query was answered as it should be, in milliseconds of `performance.now()`. */
-  queriedAt = 0
+  /** When the fault was first met, in milliseconds of `performance.now()`. */
+  metAt = 0
   private armed: Armed | undefined
   private left = 0
   private readonly open = new Set<Socket>()
@@ -63,6 +63,7 @@ export class FaultyDynamoDb {
   async arm(armed: Armed): Promise<void> {
     this.armed = armed
     this.left = armed.times
+    this.metAt = 0
     if (armed.fault.connection) await this.hangUp()
   }
 
@@ -79,13 +80,20 @@ export class FaultyDynamoDb {
   /** The connection fault that this one has to meet, of those that can be played where it is asked from. */
   connectionFault(...kinds: readonly BrokenConnection[]): BrokenConnection | undefined {
     const kind = this.armed?.fault.connection
-    return kind !== undefined && kinds.includes(kind) && this.left-- > 0 ? kind : undefined
+    if (kind === undefined || !kinds.includes(kind) || this.left === 0) return undefined
+    this.meet()
+    return kind
   }
 
   async close(): Promise<void> {
     for (const socket of this.open) socket.destroy()
     this.agent.destroy()
     await new Promise((resolve) => this.tcp.close(resolve))
+  }
+
+  private meet(): void {
+    this.left--
+    this.metAt ||= performance.now()
   }
 
   private accept(socket: Socket): void {
@@ -112,13 +120,12 @@ export class FaultyDynamoDb {
     const { armed } = this
     const operation = String(incoming.headers['x-amz-target']).split('.').pop()!
     const met = armed && this.left > 0 && armed.aim({ operation, table: tableOf(sent) }) ? armed : undefined
-    if (met) this.left--
+    if (met) this.meet()
     if (met?.fault.answer && !met.applied) return met.fault.answer(outgoing, undefined)
     const real = await this.ask(incoming, sent)
     if (met?.fault.answer) return met.fault.answer(outgoing, real)
     if (met?.fault.slow) await new Promise((resolve) => setTimeout(resolve, met.fault.slow! * met.deadlineMs))
     outgoing.writeHead(real.status, real.headers).end(real.body)
-    if (operation === 'Query') this.queriedAt = performance.now()
   }
 
   private ask({ method, url, headers }: IncomingMessage, sent: Buffer): Promise<Answered> {

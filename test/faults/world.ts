@@ -21,14 +21,17 @@ export const TABLES = { state: 'state-under-fault', config: 'config-under-fault'
 const WINDOW = '365d'
 export const LIMIT = 6
 
+/** Of a decision, and of an instance's first one. */
+export const DEADLINE_MS = 300
+export const FIRST_DEADLINE_MS = 2000
+
 /** What each address, and each client, is held to. */
 const POLICIES: readonly PolicyInput[] = [
   { name: 'per-year', limit: LIMIT, window: WINDOW },
   { name: 'roomy', algorithm: 'fixed-window', limit: 1000, window: WINDOW },
 ]
 
-/** A client's key, and who it is. */
-export const CLIENT = { apiKey: 'key of a client', id: 'known', tier: 'paid' } as const
+export const PAID = 'paid'
 
 /** What all cells share: an engine with both tables, the bundle, the network. */
 export class World {
@@ -59,11 +62,19 @@ export class World {
     const { direct } = world
     await createStateTable(direct, TABLES.state)
     await createTable(direct, TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
-    const { apiKey, ...client } = CLIENT
-    const tiers = { anonymous: { policies: POLICIES }, [CLIENT.tier]: { policies: POLICIES } }
-    const items = [...itemsOf({ tiers: tiers as never }), { ...clientKey(hashApiKey(apiKey)), ...client }]
-    for (const item of items) await direct.send(new PutItemCommand({ TableName: TABLES.config, Item: marshall(item) }))
+    for (const item of itemsOf({ tiers: { anonymous: { policies: POLICIES }, [PAID]: { policies: POLICIES } } })) await world.put(item)
     return world
+  }
+
+  /** Makes a client, whose key is its id. */
+  async client(): Promise<string> {
+    const id = `client-${++this.subjects}`
+    await this.put({ ...clientKey(hashApiKey(id)), id, tier: PAID })
+    return id
+  }
+
+  private async put(item: object): Promise<void> {
+    await this.direct.send(new PutItemCommand({ TableName: TABLES.config, Item: marshall(item) }))
   }
 
   /** An address that nobody has asked from yet. */
@@ -85,6 +96,7 @@ export class World {
       SLUICE_STATE_TABLE: TABLES.state,
       SLUICE_CONFIG_TABLE: TABLES.config,
       SLUICE_DYNAMODB_ENDPOINT: endpoint,
+      SLUICE_DEADLINE_MS: String(DEADLINE_MS),
       ...environment,
     })
   }
@@ -95,8 +107,17 @@ export class World {
   }
 
   /** Units of an address that are charged in the table. */
-  async charged(ip: string): Promise<number> {
-    return LIMIT - (await this.counter.peek(`ip:${ip}`, { cost: 0 })).policies['per-year']!.remaining
+  charged(ip: string): Promise<number> {
+    return this.chargedTo(`ip:${ip}`)
+  }
+
+  /** Units of a client that are charged in the table. */
+  chargedToClient(id: string): Promise<number> {
+    return this.chargedTo(`client:${id}`)
+  }
+
+  private async chargedTo(subject: string): Promise<number> {
+    return LIMIT - (await this.counter.peek(subject, { cost: 0 })).policies['per-year']!.remaining
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Fault } from './fault'
+import type { Instance } from './instance'
+import type { FaultyDynamoDb } from './proxy'
+import { isOfTls } from './state-cell'
+import { GRACE_MS, isReal, late, type Outcome, type Problem, type Timed, type Trial, timed, wrong } from './trial'
+import { DEADLINE_MS, FIRST_DEADLINE_MS, PAID, TABLES, type World } from './world'
+
+/** A fault of the config table at one of its readings. */
+export interface ConfigCell {
+  readonly fault: Fault
+  readonly tries: 'first' | 'every'
+  /** Tiers and routes at a new instance, and once more later; a client that is new to the instance, and one that it has known for long. */
+  readonly reading: 'tiers' | 'tiers again' | 'client' | 'client again'
+}
+
+/**
+ * - `decided`: for the caller who it is, by the state table.
+ * - `stranger`: a client was counted as an unknown caller.
+ * - `degraded`: by the failure mode, and marked.
+ */
+export type ConfigVerdict = 'decided' | 'stranger' | 'degraded'
+
+const BACK_WITHIN_MS = 15_000
+
+/** Runs a cell: what an instance has read stays in force, what it has not it lacks for the moment only. */
+export class ConfigTrial implements Trial<ConfigVerdict> {
+  private instance!: Instance
+  private table!: FaultyDynamoDb
+  private answer!: Timed
+  private apiKey: string | undefined
+  private readonly ip: string
+  private readonly problems: Problem[] = []
+
+  constructor(
+    private readonly world: World,
+    private readonly cell: ConfigCell,
+  ) {
+    this.ip = world.address()
+  }
+
+  /** A reading that waits for a request has a deadline of its own. */
+  private get deadlineMs(): number {
+    const { reading, fault } = this.cell
+    if (reading === 'tiers') return FIRST_DEADLINE_MS
+    return reading === 'client' && fault.connection ? 2 * DEADLINE_MS : DEADLINE_MS // both tables are behind the connection
+  }
+
+  async prepare(): Promise<void> {
+    const { cell, world } = this
+    const { table, endpoint } = await world.table(isOfTls(cell.fault))
+    this.table = table
+    this.apiKey = cell.reading.startsWith('client') ? await world.client() : undefined
+    const soon = { SLUICE_CONFIG_TTL_MS: '1' }
+    this.instance = world.instance(cell.reading.endsWith('again') ? soon : {}, endpoint)
+    if (cell.reading !== 'tiers') await this.instance.ask({ ip: world.address() })
+    if (cell.reading === 'client again') await this.instance.ask({ ip: world.address(), apiKey: this.apiKey })
+    await sleep(5)
+    const operations = cell.reading.startsWith('tiers') ? ['Query'] : ['GetItem', 'BatchGetItem']
+    const aim = (call: { table: string; operation: string }) => call.table === TABLES.config && operations.includes(call.operation)
+    const times = cell.tries === 'first' ? 1 : Infinity
+    await table.arm({ fault: cell.fault, aim, applied: true, times, deadlineMs: this.deadlineMs })
+  }
+
+  async meet(): Promise<void> {
+    this.answer = await timed(this.deadlineMs, () => this.instance.ask({ ip: this.ip, apiKey: this.apiKey }))
+  }
+
+  async settle(): Promise<Outcome<ConfigVerdict>> {
+    await sleep(30)
+    const verdict = await this.judge()
+    this.table.disarm()
+    await this.comeBack()
+    await this.table.close()
+    return { verdict, problems: this.problems }
+  }
+
+  private async judge(): Promise<ConfigVerdict> {
+    const { told, thrown, overrunMs } = this.answer
+    const { cell, problems, apiKey } = this
+    if (!told) {
+      problems.push(wrong(`the handler threw ${thrown}`))
+      return 'degraded'
+    }
+    const overrun = Math.round(overrunMs())
+    if (overrun > GRACE_MS) problems.push(late(`it came ${overrun} ms after its deadline`))
+    if (this.table.metAt === 0) problems.push(wrong('the fault was not met'))
+    const hadItsTry = cell.tries === 'first' && !cell.fault.final
+    const isBackground = cell.reading.endsWith('again') && !cell.fault.connection
+    if (!isReal(told)) {
+      if (!told.degraded) problems.push(wrong(`nobody was asked, and it does not say so: ${told.reason}`))
+      if (hadItsTry || isBackground) problems.push(late('it could have been decided'))
+      return 'degraded'
+    }
+    const charged = { ip: await this.world.charged(this.ip), client: apiKey === undefined ? 0 : await this.world.chargedToClient(apiKey) }
+    const isKnown = told.tier === PAID
+    const before = cell.reading === 'client again' ? 1 : 0
+    const right = isKnown ? { ip: 0, client: before + 1 } : { ip: 1, client: before }
+    if (!told.allowed || charged.ip !== right.ip || charged.client !== right.client)
+      problems.push(wrong(`it was ${told.reason}, and ${JSON.stringify(charged)} were charged`))
+    if (apiKey === undefined || isKnown) return 'decided'
+    if (hadItsTry || isBackground) problems.push(late('it could have been known who asks'))
+    return 'stranger'
+  }
+
+  /** The fault over, callers are who they are again, and decided about for real. */
+  private async comeBack(): Promise<void> {
+    const giveUpAt = performance.now() + BACK_WITHIN_MS
+    while (performance.now() < giveUpAt) {
+      const told = await this.instance.ask({ ip: this.world.address(), apiKey: this.apiKey })
+      if ((told.tier === PAID) === (this.apiKey !== undefined) && !told.degraded && told.reason !== 'uncounted') return
+      await sleep(50)
+    }
+    this.problems.push(wrong(`not decided again within ${BACK_WITHIN_MS} ms after the fault`))
+  }
+}

@@ -1,0 +1,39 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Matrix } from './matrix'
+
+const PAGE = join(__dirname, '..', '..', 'docs', 'reliability.md')
+const [BEGIN, END] = ['<!-- what follows is written by npm run docs:reliability -->', '<!-- end -->'] as const
+
+/** The tables of results, as docs/reliability.md has them. No figure in them is a time, so the same product always gives the same text. */
+export function tablesOf(matrices: readonly Matrix[]): string {
+  const cells = matrices.reduce((sum, { rows, columns }) => sum + rows.length * columns.length, 0)
+  return [`${cells} cells.`, ...matrices.map(tableOf)].join('\n\n')
+}
+
+function tableOf({ title, columns, rows }: Matrix): string {
+  const line = (texts: readonly string[]) => `| ${texts.join(' | ')} |`
+  return [
+    `### ${title}\n`,
+    line(['fault', 'step', ...columns]),
+    `|${'---|'.repeat(columns.length + 2)}`,
+    ...rows.map(({ fault, step, outcomes }) =>
+      line([fault, step, ...outcomes.map(({ verdict, problems }) => (problems.length === 0 ? verdict : `**${verdict}, and wrong**`))]),
+    ),
+  ].join('\n')
+}
+
+/** The tables that stand in the page. */
+export const tablesInPage = (): string => parts().tables
+
+/** Puts the tables into the page. */
+export function writeTables(tables: string): void {
+  const { before, after } = parts()
+  writeFileSync(PAGE, `${before}${BEGIN}\n\n${tables}\n\n${END}${after}`)
+}
+
+function parts(): { before: string; tables: string; after: string } {
+  const [before = '', rest = ''] = readFileSync(PAGE, 'utf8').split(BEGIN)
+  const [tables = '', after = ''] = rest.split(END)
+  return { before, tables: tables.trim(), after }
+}

@@ -1,0 +1,83 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Told } from './instance'
+
+/** Something that must not be. */
+export interface Problem {
+  readonly text: string
+  /** Whether a machine that is busy with something else could be to blame, and not the product. */
+  readonly perhapsTheMachine: boolean
+}
+
+export const wrong = (text: string): Problem => ({ text, perhapsTheMachine: false })
+export const late = (text: string): Problem => ({ text, perhapsTheMachine: true })
+
+/** What a cell shows: how the request was answered, and what was wrong with that. */
+export interface Outcome<Verdict extends string = string> {
+  readonly verdict: Verdict
+  readonly problems: readonly Problem[]
+}
+
+/** A cell being run. Steps of several are taken together, so that nothing else loads the machine while requests meet their faults. */
+export interface Trial<Verdict extends string = string> {
+  prepare(): Promise<void>
+  /** Sends the request that meets the fault. */
+  meet(): Promise<void>
+  /** What came of it, and whether all is well afterwards. */
+  settle(): Promise<Outcome<Verdict>>
+}
+
+/** A decision may come so much after its deadline. */
+export const GRACE_MS = 20
+
+const AT_ONCE = 28
+/** How often a cell is run, by itself, before its being late is not put down to the machine. */
+const MOST_RUNS = 4
+
+/** Runs cells in groups, and those that were late again by themselves. */
+export async function runTrials<Verdict extends string>(makers: readonly (() => Trial<Verdict>)[]): Promise<Outcome<Verdict>[]> {
+  const outcomes: Outcome<Verdict>[] = []
+  for (let from = 0; from < makers.length; from += AT_ONCE) outcomes.push(...(await runTogether(makers.slice(from, from + AT_ONCE))))
+  for (const [i, make] of makers.entries()) {
+    for (let run = 1; run < MOST_RUNS && isPerhapsTheMachine(outcomes[i]!); run++) outcomes[i] = (await runTogether([make]))[0]!
+  }
+  return outcomes
+}
+
+const isPerhapsTheMachine = ({ problems }: Outcome): boolean =>
+  problems.length > 0 && problems.every(({ perhapsTheMachine }) => perhapsTheMachine)
+
+async function runTogether<Verdict extends string>(makers: readonly (() => Trial<Verdict>)[]): Promise<Outcome<Verdict>[]> {
+  const trials = makers.map((make) => make())
+  for (const trial of trials) await trial.prepare()
+  await Promise.all(trials.map((trial) => trial.meet()))
+  return Promise.all(trials.map((trial) => trial.settle()))
+}
+
+/** One answer, and how it stood with the time. */
+export interface Timed {
+  readonly told: Told | undefined
+  readonly thrown: unknown
+  /** By how much the answer came after the deadline; what this process's timers were late by is taken off. Negative when it came before. */
+  overrunMs(since?: number): number
+}
+
+/** Sends a request, with a timer of the same length beside it. */
+export async function timed(deadlineMs: number, ask: () => Promise<Told>): Promise<Timed> {
+  const startedAt = performance.now()
+  const lag = sleep(deadlineMs).then(() => performance.now() - startedAt - deadlineMs)
+  let told: Told | undefined
+  let thrown: unknown
+  try {
+    told = await ask()
+  } catch (error) {
+    thrown = error
+  }
+  const endedAt = performance.now()
+  const lagMs = endedAt - startedAt < deadlineMs ? 0 : await lag
+  return { told, thrown, overrunMs: (since = startedAt) => endedAt - since - deadlineMs - lagMs }
+}
+
+/** Whether a policy was asked, be it the table's count or the failure mode's. */
+export const isCounted = ({ reason }: Told): boolean => reason === 'ok' || reason === 'over-limit'
+/** Whether it is the table that said so. */
+export const isReal = (told: Told): boolean => isCounted(told) && !told.degraded

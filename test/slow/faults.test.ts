@@ -1,0 +1,23 @@
+import { startEngine } from '../../local/engines/start-engine'
+import { findings, type Matrix, runMatrices } from '../faults/matrix'
+import { tablesInPage, tablesOf } from '../faults/report'
+import { World } from '../faults/world'
+
+describe('each fault at each step of a decision, on the bundle that Lambda loads', () => {
+  let world: World
+  let matrices: Matrix[]
+  beforeAll(async () => {
+    world = await World.open(await startEngine({}))
+    matrices = await runMatrices(world)
+  }, 600_000)
+  afterAll(async () => world?.close())
+
+  it('throws nothing, admits none too many, loses and doubles no charge, says when it guesses, is in time, and recovers', () => {
+    expect(findings(matrices)).toEqual([])
+    expect(matrices.flatMap(({ rows }) => rows).length).toBeGreaterThan(70)
+  })
+
+  it('does what docs/reliability.md says', () => {
+    expect(tablesOf(matrices)).toBe(tablesInPage()) // npm run docs:reliability
+  })
+})
