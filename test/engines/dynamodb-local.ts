@@ -13,17 +13,12 @@ const ANSWERS_WITHIN_MS = 90_000
 
 /** AWS's own DynamoDB Local in memory: the judge where engines differ. Fails with the command that downloads it where it is not there. */
 export async function startDynamoDbLocal(): Promise<Engine> {
-  if (!existsSync(JARS)) throw new Error(`DynamoDB Local is not in ${JARS}: bash .ci/dynamodb-local puts it there`)
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'sluice-dynamodb-local-')) // it leaves a file where it runs
   const engine = await startEngineProcess({
     name: 'DynamoDB Local',
     endpoint: `http://127.0.0.1:${port}`,
-    command: 'java',
-    args: [
-      ...['-cp', join(JARS, '*'), `-Djava.library.path=${JARS}`, `-Dsqlite4java.library.path=${JARS}`],
-      ...['software.amazon.dynamodb.services.local.main.ServerRunner', '-inMemory', '-sharedDb', '-port', String(port)],
-    ],
+    ...dynamoDbLocalCommand(port, ['-inMemory']),
     cwd: folder,
     env: { ...process.env, DDB_LOCAL_TELEMETRY: '0' },
     answersWithinMs: ANSWERS_WITHIN_MS,
@@ -35,4 +30,15 @@ export async function startDynamoDbLocal(): Promise<Engine> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
+}
+
+/** How it is started. @param keeping where its tables are kept: `-inMemory`, or `-dbPath` and a folder. */
+export function dynamoDbLocalCommand(
+  port: number,
+  keeping: readonly string[],
+): { readonly command: string; readonly args: readonly string[] } {
+  if (!existsSync(JARS)) throw new Error(`DynamoDB Local is not in ${JARS}: bash .ci/dynamodb-local puts it there`)
+  const jars = ['-cp', join(JARS, '*'), `-Djava.library.path=${JARS}`, `-Dsqlite4java.library.path=${JARS}`]
+  const server = 'software.amazon.dynamodb.services.local.main.ServerRunner'
+  return { command: 'java', args: [...jars, server, ...keeping, '-sharedDb', '-port', String(port)] }
 }

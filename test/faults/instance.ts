@@ -25,27 +25,21 @@ export class Bundle {
   private readonly script: vm.Script
 
   constructor(private readonly file: string) {
-    const parameters = 'exports, require, module, __filename, __dirname, console'
+    const parameters = 'exports, require, module, __filename, __dirname, console, process'
     this.script = new vm.Script(`(function (${parameters}) {${readFileSync(file, 'utf8')}\n})`, {
       filename: file,
       importModuleDynamically: vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
     })
   }
 
-  /** @param environment what this instance is told; it is read while the file is loaded. */
+  /** @param environment what this instance is told, beside what this process is. */
   open(environment: Readonly<Record<string, string>>): Instance {
     const log: string[] = []
     const note = (line: string) => void log.push(line)
     const own = { info: note, warn: note, error: note, log: note }
     const module = { exports: {} as { handler(event: object): Promise<{ isAuthorized: boolean; context: Told }> } }
-    const before = { ...process.env }
-    Object.assign(process.env, environment)
-    try {
-      this.script.runInThisContext()(module.exports, require, module, this.file, dirname(this.file), own)
-    } finally {
-      for (const name of Object.keys(environment)) delete process.env[name]
-      Object.assign(process.env, before)
-    }
+    const itself = Object.create(process, { env: { value: { ...process.env, ...environment } } })
+    this.script.runInThisContext()(module.exports, require, module, this.file, dirname(this.file), own, itself)
     const { handler } = module.exports
     return {
       log,

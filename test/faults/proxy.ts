@@ -36,6 +36,7 @@ export class FaultyDynamoDb {
   private armed: Armed | undefined
   private left = 0
   private readonly open = new Set<Socket>()
+  private readonly forgotten = new WeakSet<Socket>()
   private readonly agent = new Agent({ keepAlive: true })
   private readonly http: Server
   private readonly tcp = createTcpServer((socket) => this.accept(socket))
@@ -69,6 +70,16 @@ export class FaultyDynamoDb {
 
   disarm(): void {
     this.armed = undefined
+  }
+
+  /** From now on nothing comes back on the connections that are open, not even an end: as when something between has forgotten them. */
+  forgetConnections(): void {
+    for (const socket of this.open) this.forgotten.add(socket)
+  }
+
+  /** Cuts all connections off. */
+  resetConnections(): void {
+    for (const socket of this.open) socket.resetAndDestroy()
   }
 
   /** Ends connections as a server does that has not heard from them for long. */
@@ -113,6 +124,7 @@ export class FaultyDynamoDb {
   }
 
   private async pass(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    if (this.forgotten.has(incoming.socket)) return
     this.calls++
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk)

@@ -36,7 +36,9 @@ export const PAID = 'paid'
 /** What all cells share: an engine with both tables, the bundle, the network. */
 export class World {
   readonly network = new Network()
-  private readonly folder = mkdtempSync(join(tmpdir(), 'sluice-faults-'))
+  readonly folder = mkdtempSync(join(tmpdir(), 'sluice-faults-'))
+  /** The file that Lambda loads. */
+  readonly bundleFile: string
   private readonly bundle: Bundle
   private readonly direct: ReturnType<typeof connect>
   private readonly counter: Limiter
@@ -45,7 +47,8 @@ export class World {
 
   private constructor(private readonly engine: Engine) {
     Object.assign(process.env, awsEnvironment(), { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' }) // which the bundle reads when it first signs
-    this.bundle = new Bundle(buildAuthorizerBundle(this.folder))
+    this.bundleFile = buildAuthorizerBundle(this.folder)
+    this.bundle = new Bundle(this.bundleFile)
     this.direct = connect(engine.endpoint)
     this.counter = createLimiter({
       store: new DynamoDbStore({ client: this.direct, tableName: TABLES.state }),
@@ -59,11 +62,15 @@ export class World {
   /** @param engine is stopped with it. */
   static async open(engine: Engine): Promise<World> {
     const world = new World(engine)
-    const { direct } = world
-    await createStateTable(direct, TABLES.state)
-    await createTable(direct, TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
-    for (const item of itemsOf({ tiers: { anonymous: { policies: POLICIES }, [PAID]: { policies: POLICIES } } })) await world.put(item)
+    await world.createTables()
     return world
+  }
+
+  /** As an operator does: both tables, and the tiers. */
+  async createTables(): Promise<void> {
+    await createStateTable(this.direct, TABLES.state)
+    await createTable(this.direct, TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+    for (const item of itemsOf({ tiers: { anonymous: { policies: POLICIES }, [PAID]: { policies: POLICIES } } })) await this.put(item)
   }
 
   /** Makes a client, whose key is its id. */
@@ -92,13 +99,17 @@ export class World {
 
   /** A new instance, which has asked for nothing yet. @param endpoint the engine's own where it is left out. */
   instance(environment: Readonly<Record<string, string>> = {}, endpoint = this.engine.endpoint): Instance {
-    return this.bundle.open({
+    return this.bundle.open({ ...this.environment(endpoint), ...environment })
+  }
+
+  /** What instances are told. */
+  environment(endpoint: string): Record<string, string> {
+    return {
       SLUICE_STATE_TABLE: TABLES.state,
       SLUICE_CONFIG_TABLE: TABLES.config,
       SLUICE_DYNAMODB_ENDPOINT: endpoint,
       SLUICE_DEADLINE_MS: String(DEADLINE_MS),
-      ...environment,
-    })
+    }
   }
 
   /** Takes units of an address behind everybody's back. */
