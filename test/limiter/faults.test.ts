@@ -143,6 +143,12 @@ describe(`a store that fails, on ${engine}`, () => {
     ['credentials that are lacking', () => fault('CredentialsProviderError'), 'refused', 1],
     ['a request that is not understood', () => fault('ValidationException', { $metadata: { httpStatusCode: 400 } }), 'refused', 1],
     ['a hot key', throttled('KeyRangeThroughputExceeded'), 'hot-key', 2], // the second for units taken ahead
+    [
+      'a hot key, as a ThrottlingException spells it',
+      () => fault('ThrottlingException', { throttlingReasons: [{ reason: 'TableWriteKeyRangeThroughputExceeded' }] }),
+      'hot-key',
+      1,
+    ],
     ['a table that throttles', throttled('TableWriteProvisionedThroughputExceeded'), 'throttled', 3],
     ['throttling in the old words', () => fault('ProvisionedThroughputExceededException'), 'throttled', 3],
     ['no address', () => fault('Error', { code: 'ENOTFOUND' }), 'unreachable', 3],

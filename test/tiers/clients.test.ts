@@ -284,7 +284,7 @@ describe('a look-up that fails', () => {
       throw failure
     }
     for (let i = 0; i < 30; i++) expect(await clients.find(`made-up-${i}`)).toBeUndefined()
-    expect(table.calls).toHaveLength(5)
+    expect(table.calls).toHaveLength(2 * 5) // each tried again
     expect(log.entries).toHaveLength(5)
     table.answers = undefined
     clock.now += 1500
@@ -295,9 +295,29 @@ describe('a look-up that fails', () => {
     const first = [clients.find(HASH), clients.find(HASH)]
     await settled()
     await table.calls[0]!.fail(failure)
+    await table.calls[1]!.fail(failure)
     expect(await Promise.all(first)).toEqual([undefined, undefined])
     expect(await findNow(found(ITEM))).toEqual(ALICE)
-    expect(table.calls).toHaveLength(2)
+    expect(table.calls).toHaveLength(3)
+  })
+
+  it('is tried again where a request waits for it, unless it would be refused again', async () => {
+    const first = clients.find(HASH)
+    await settled()
+    await table.calls[0]!.fail(failure)
+    await table.calls[1]!.answer(found(ITEM))
+    expect(await first).toEqual(ALICE)
+    const refused = clients.find('another')
+    await settled()
+    await table.calls[2]!.fail(Object.assign(new Error('no'), { name: 'AccessDeniedException' }))
+    expect(await refused).toBeUndefined()
+    expect(table.calls).toHaveLength(3)
+  })
+
+  it('is one that comes without the name of the request that it answers', async () => {
+    table.answers = () => ({ ...found(ITEM), $metadata: { httpStatusCode: 200 } })
+    expect(await clients.find(HASH)).toBeUndefined()
+    expect(log.entries[0]).toMatchObject({ message: 'a client cannot be looked up' })
   })
 
   it('of a key that nobody had leaves it nobody’s', async () => {

@@ -193,13 +193,32 @@ describe('a table that fails', () => {
     const first = [sets.current(), sets.current()]
     await settled()
     await table.calls[0]!.fail(new Error('slow'))
+    await table.calls[1]!.fail(new Error('slow again'))
     expect(await Promise.all(first)).toEqual([undefined, undefined])
     clock.now += 999
     expect(await sets.current()).toBeUndefined()
-    expect(table.calls).toHaveLength(1)
+    expect(table.calls).toHaveLength(2)
     clock.now += 1
     expect(limitOf(await readNow(tierItem('anonymous', 20)))).toBe(20)
-    expect(table.calls).toHaveLength(2)
+    expect(table.calls).toHaveLength(3)
+  })
+
+  it('once, at the start, is asked a second time', async () => {
+    const first = sets.current()
+    await settled()
+    await table.calls[0]!.fail(new Error('slow'))
+    await table.calls[1]!.answer({ Items: itemsOf([tierItem('anonymous', 20)]) })
+    expect(limitOf(await first)).toBe(20)
+  })
+
+  it('with an answer that is not its own, an empty one, leaves the set in force', async () => {
+    const old = await readNow(tierItem('anonymous', 20))
+    clock.now += TTL_MS
+    table.answers = () => ({ $metadata: { httpStatusCode: 200 } })
+    await sets.current()
+    await settled()
+    expect(await sets.current()).toBe(old)
+    expect(log.entries[0]).toMatchObject({ message: 'the config table cannot be read' })
   })
 
   it('is asked again at once when the clock has stepped back', async () => {
