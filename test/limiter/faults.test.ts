@@ -147,7 +147,7 @@ describe(`a store that fails, on ${engine}`, () => {
       'a hot key, as a ThrottlingException spells it',
       () => fault('ThrottlingException', { throttlingReasons: [{ reason: 'TableWriteKeyRangeThroughputExceeded' }] }),
       'hot-key',
-      1,
+      2,
     ],
     ['a table that throttles', throttled('TableWriteProvisionedThroughputExceeded'), 'throttled', 3],
     ['throttling in the old words', () => fault('ProvisionedThroughputExceededException'), 'throttled', 3],
