@@ -38,6 +38,67 @@ export const garbage = fc.oneof(
   ),
 )
 
+/** Names by which an object's own machinery is reached, where somebody copies by name. */
+export const POLLUTING = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', '__defineGetter__'] as const
+
+/** Text that is no UTF-8 once it is encoded: halves of surrogate pairs, and what decoders put in the place of bytes that were none. */
+export const brokenText = fc
+  .array(fc.constantFrom('\ud800', '\udfff', '\ufffd', '\u0000', '\xc3\x28', '\xed\xa0\x80', 'a', '€'), { maxLength: 30 })
+  .map((parts) => parts.join(''))
+
+/** What a client can put into headers, query and path: far more of them, and far longer, than API Gateway lets through, under any names. */
+const hostileTexts = fc
+  .array(
+    fc.tuple(
+      fc.oneof(
+        fc.constantFrom(...POLLUTING, 'X-Api-Key', 'authorization', 'x-user', 'User-Agent'),
+        fc.string({ maxLength: 40 }),
+        brokenText,
+      ),
+      fc.oneof(
+        brokenText,
+        fc.nat({ max: 200_000 }).map((length) => 'x'.repeat(length)),
+        fc.string({ unit: 'binary' }),
+      ),
+    ),
+    { maxLength: 12 },
+  )
+  .map((pairs) => ownFields(pairs))
+
+/** Hundreds of headers of some kilobytes. */
+const manyHeaders = fc
+  .tuple(fc.integer({ min: 200, max: 500 }), fc.integer({ min: 1, max: 4000 }))
+  .map(([count, length]) => ownFields(Array.from({ length: count }, (_, i) => [`x-${i}`, 'y'.repeat(length)])))
+
+/** Fields as `JSON.parse` makes them: `__proto__` is one like the others. */
+const ownFields = (pairs: readonly (readonly [string, unknown])[]): Record<string, unknown> => {
+  const fields = {}
+  for (const [name, value] of pairs) Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true })
+  return fields
+}
+
+/** An event whose client has sent whatever can be sent, and more. */
+export const hostile: fc.Arbitrary<unknown> = fc
+  .tuple(fc.oneof({ weight: 9, arbitrary: hostileTexts }, { weight: 1, arbitrary: manyHeaders }), hostileTexts, hostileTexts, fc.boolean())
+  .map(([headers, query, path, isRest]) =>
+    isRest
+      ? {
+          ...restEvent(),
+          headers,
+          multiValueHeaders: ownFields(Object.entries(headers).map(([name, value]) => [name, [value, value]])),
+          queryStringParameters: query,
+          pathParameters: path,
+        }
+      : { ...httpEvent(), headers, queryStringParameters: query, pathParameters: path, rawPath: Object.keys(path)[0] ?? '/' },
+  )
+
+/** A claim inside a claim, so deep. */
+export function deep(depth: number): unknown {
+  let value: unknown = 'org'
+  for (let i = 0; i < depth; i++) value = i % 2 === 0 ? { [POLLUTING[i % POLLUTING.length]!]: value } : [value]
+  return value
+}
+
 /** An event with some of its parts replaced, deep inside too. */
 export const mangled: fc.Arbitrary<unknown> = fc
   .tuple(

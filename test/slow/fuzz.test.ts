@@ -11,7 +11,7 @@ import type { StateStore } from '../../lambda/state/store'
 import { Clients } from '../../lambda/tiers/clients'
 import { PolicySets } from '../../lambda/tiers/policy-sets'
 import { Gateway, restEvent } from '../authorize/gateway'
-import { expectAnswer, garbage, mangled } from '../authorize/mangled'
+import { deep, expectAnswer, garbage, hostile, mangled } from '../authorize/mangled'
 import { FakeClock, FakeLog, FakeTable } from '../tiers/fake-table'
 
 /** Every source of identity, every way of counting, a global policy and routes. */
@@ -78,6 +78,7 @@ test('100,000 random events: each is answered, no map grows without bound, and n
   const parts = { set: EVERYTHING, store, clients, sources: new Sources(lazyVerifiers(clock.read), 100), log: () => {} }
   const gateway = new Gateway(parts)
   const unauthorized = { seen: 0 }
+  let slowest = 0
   const headers = fc.dictionary(
     fc.constantFrom('x-api-key', 'authorization', 'x-user', 'X-Forwarded-For', 'User-Agent', 'CloudFront-Viewer-Address'),
     fc.string({ unit: 'binary', maxLength: 300 }),
@@ -85,6 +86,7 @@ test('100,000 random events: each is answered, no map grows without bound, and n
   const event = fc.oneof(
     mangled,
     garbage,
+    hostile,
     fc.record({ headers, query: fc.option(fc.dictionary(fc.string(), fc.string())) }).map(({ headers, query }) => ({
       ...restEvent(),
       headers,
@@ -97,21 +99,54 @@ test('100,000 random events: each is answered, no map grows without bound, and n
   for (let round = 0; round < 10; round++) {
     await fc.assert(
       fc.asyncProperty(event, async (one) => {
+        const startedAt = performance.now()
         try {
           expectAnswer(await gateway.authorize(one))
         } catch (error) {
           if ((error as Error).message !== 'Unauthorized') throw error
           unauthorized.seen++
         }
+        slowest = Math.max(slowest, performance.now() - startedAt)
       }),
       { numRuns: 10_000 },
     )
     clock.now += 61_000
   }
+  expect(slowest).toBeLessThan(1000) // a few milliseconds, but for the machine's own pauses
+  expect(({} as Record<string, unknown>).value).toBeUndefined()
+  expect(Object.keys(Object.prototype)).toEqual([])
   expect(store.longest).toBeGreaterThan(40)
   expect(store.longest).toBeLessThanOrEqual(60)
   for (const size of [...mapSizes(clients), ...mapSizes(gateway)]) expect(size).toBeLessThanOrEqual(50_000)
 }, 600_000)
+
+test('claims of any depth and under any names make one caller, in bounded time', async () => {
+  const anything = fc.oneof(fc.anything({ maxDepth: 4 }), fc.constantFrom(1, 10, 1000, 20_000).map(deep))
+  const claims = fc.dictionary(
+    fc.oneof(fc.constantFrom('sub', 'org', 'tier', 'scope', '__proto__', 'constructor'), fc.string()),
+    anything,
+    { maxKeys: 6 },
+  )
+  let said: Record<string, unknown> = {}
+  const tokens = () => ({ verify: async () => ({ kind: 'valid', claims: said }) as const })
+  const store = new KeyLengths()
+  const gateway = new Gateway({ set: EVERYTHING, store, sources: new Sources(tokens, 100), log: () => {} })
+  await fc.assert(
+    fc.asyncProperty(claims, fc.boolean(), async (some, named) => {
+      said = named ? { ...some, sub: 'somebody' } : some
+      const startedAt = performance.now()
+      try {
+        expectAnswer(await gateway.authorize({ ...restEvent(), headers: { authorization: 'Bearer a.b.c' }, multiValueHeaders: undefined }))
+      } catch (error) {
+        if ((error as Error).message !== 'Unauthorized') throw error
+      }
+      expect(performance.now() - startedAt).toBeLessThan(1000)
+    }),
+    { numRuns: 5000 },
+  )
+  expect(Object.keys(Object.prototype)).toEqual([])
+  expect(store.longest).toBeLessThanOrEqual(60)
+}, 300_000)
 
 test('20,000 random items of the config table: each is good or told, and the service keeps what it had', async () => {
   const table = new FakeTable()
