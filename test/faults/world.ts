@@ -90,6 +90,11 @@ export class World {
     return `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`
   }
 
+  /** Where the engine is, without anything between. */
+  get endpoint(): string {
+    return this.engine.endpoint
+  }
+
   /** A table that can fail. @param secure over TLS. */
   async table(secure: boolean): Promise<{ readonly table: FaultyDynamoDb; readonly endpoint: string }> {
     const table = new FaultyDynamoDb(this.engine.endpoint, secure)

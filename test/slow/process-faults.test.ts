@@ -1,11 +1,16 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { build } from 'esbuild'
 import { startEngine } from '../../local/engines/start-engine'
 import { AuthorizerProcess } from '../faults/authorizer-process'
 import type { Told } from '../faults/instance'
+import type { Lease, Spent } from '../faults/lessee-child'
 import { forgetfulDynoxide, lastingDynamoDbLocal, lastingDynoxide, type MortalEngine } from '../faults/mortal-engine'
 import type { FaultyDynamoDb } from '../faults/proxy'
 import { isReal, timed } from '../faults/trial'
-import { DEADLINE_MS, LIMIT, World } from '../faults/world'
+import { DEADLINE_MS, LIMIT, TABLES, World } from '../faults/world'
 
 /** What a busy machine may add to a decision's time; the matrix of faults holds the 20 ms. */
 const SLACK_MS = 150
@@ -160,5 +165,59 @@ describe('an instance that Lambda freezes between invocations', () => {
     const { told } = await asleep(frozen, () => table.resetConnections(), ip)
     expect(told).toMatchObject([{ allowed: false, degraded: false, reason: 'over-limit' }])
     expect(await world.charged(ip)).toBe(LIMIT)
+  })
+})
+
+describe('a process that is stopped for 3 s in the middle of a window, and goes on', () => {
+  const WINDOW_MS = 1000
+  const PER_WINDOW = 400
+  const FOR_MS = 7000
+  let world: World
+  beforeAll(async () => {
+    world = await World.open(await startEngine({}))
+  })
+  afterAll(async () => world?.close())
+
+  it('spends nothing that it had leased in a window that has passed', async () => {
+    const outfile = join(world.folder, 'lessee-child.js')
+    const entry = join(__dirname, '..', 'faults', 'lessee-child.ts')
+    await build({ entryPoints: [entry], bundle: true, platform: 'node', outfile, logLevel: 'error' })
+    const processes = Array.from({ length: 4 }, () => fork(outfile, { serialization: 'advanced', execArgv: [] }))
+    try {
+      await Promise.all(processes.map((child) => once(child, 'message')))
+      const lease: Lease = {
+        endpoint: world.endpoint,
+        tableName: TABLES.state,
+        policies: [{ name: 'all', algorithm: 'fixed-window', limit: PER_WINDOW, window: '1s', consistency: 'leased' }],
+        forMs: FOR_MS,
+      }
+      const spending = processes.map(async (child) => {
+        const spent = once(child, 'message')
+        child.send(lease)
+        return (await spent)[0] as Spent
+      })
+      const [stopped] = processes
+      await sleep(1500 + WINDOW_MS / 2 - ((Date.now() + 1500) % WINDOW_MS) + WINDOW_MS) // it has leased, and a window is half over
+      stopped!.kill('SIGSTOP')
+      const stoppedAt = Date.now()
+      await sleep(3000)
+      stopped!.kill('SIGCONT')
+      const continuedAt = Date.now()
+      const tallies = await Promise.all(spending)
+
+      expect(tallies.flatMap(({ failures }) => failures)).toEqual([])
+      const inWindow = new Map<number, number>()
+      for (const [from, to] of tallies.flatMap(({ admitted }) => admitted)) {
+        const window = Math.floor(from / WINDOW_MS)
+        if (Math.floor(to / WINDOW_MS) === window) inWindow.set(window, (inWindow.get(window) ?? 0) + 1)
+      }
+      for (const count of inWindow.values()) expect(count).toBeLessThanOrEqual(PER_WINDOW)
+      expect(Math.max(...inWindow.values())).toBeGreaterThan(PER_WINDOW / 2) // they did ask for more than there was
+      const [ofStopped] = tallies
+      expect(ofStopped!.admitted.some(([from, to]) => from > stoppedAt + 50 && to < continuedAt - 50)).toBe(false)
+      expect(ofStopped!.admitted.some(([from]) => from > continuedAt)).toBe(true) // and it goes on with units that are new
+    } finally {
+      for (const child of processes) child.kill('SIGKILL')
+    }
   })
 })

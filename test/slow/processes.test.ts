@@ -102,6 +102,20 @@ describe(`${PROCESSES} processes with ${REQUESTS_EACH} requests each for one sub
           const left = Object.fromEntries(policies.map((each) => [each.name, each.limit - LIMIT]))
           expect(remaining(await stranger(opened, policies).peek(name))).toEqual(left)
         })
+
+        it('leased: never more than the limit, and nearly all of it', async () => {
+          const policies = [policy({ algorithm: 'fixed-window', consistency: 'leased' })]
+          const job: Job = { endpoint: opened.endpoint, tableName: TABLE, subject: 'leased', policies, requests: REQUESTS_EACH, lanes }
+          const tallies = await Promise.all(processes.map((child) => run(child, job)))
+          calls.push(`leased ${sum(tallies.map((tally) => tally.calls))}`)
+
+          const admitted = tallies.flatMap((tally) => tally.admitted).length
+          expect(tallies.flatMap((tally) => tally.failures)).toEqual([])
+          expect(admitted).toBeLessThanOrEqual(LIMIT)
+          expect(admitted).toBeGreaterThanOrEqual(0.9 * LIMIT)
+          expect(admitted + sum(tallies.map((tally) => tally.denied))).toBe(PROCESSES * REQUESTS_EACH)
+          expect(remaining(await stranger(opened, policies).peek('leased'))['per-year']).toBeLessThanOrEqual(LIMIT - admitted) // charged before they are used
+        })
       })
     }
   }
