@@ -13,8 +13,8 @@ interface Told {
   readonly tier: string
   readonly limit: number
   readonly remaining: number
-  /** Seconds. */
-  readonly retryAfter: number
+  /** Seconds, of a denial. */
+  readonly retryAfter?: number
   readonly degraded: boolean
 }
 
@@ -51,13 +51,9 @@ const PASSES = {
   deprioritize: ['Deprioritized', 'a request over its limit was let pass with low priority'],
 } as const
 
-/** Until each `Standing` says it. */
-type Exceeded = { readonly exceeded?: keyof typeof PASSES }
-
 /** How long a caller's denials are told once, where no policy says it; and the least in any case. */
 const WINDOW_MS = 60_000
 const SHORTEST_MS = 1000
-const YEAR_S = 31_536_000
 
 /** Counts and logs what the limiter and the authorizer do. */
 export function makeTelemetry(options: TelemetryOptions): Telemetry {
@@ -79,13 +75,12 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
   const passed = (told: Told, { policies }: Decision, origin: Origin, now: EpochMs) => {
     const seen = new Set<string>()
     for (const [policy, standing] of Object.entries(policies)) {
-      const { exceeded } = standing as Exceeded
+      const { exceeded } = standing
       if (!exceeded || seen.has(exceeded)) continue // a request counts once, for the first policy, as a denial does
       seen.add(exceeded)
       const [metric, message] = PASSES[exceeded]
       metrics.count(metric, told.tier, policy)
-      const retryAfter = Math.min(YEAR_S, Math.ceil(standing.retryAfterMs / 1000))
-      sample(message, { ...told, policy, limit: standing.limit, retryAfter }, origin, now, standing.resetAfterMs)
+      sample(message, { ...told, policy, limit: standing.limit, retryAfter: undefined }, origin, now, standing.resetAfterMs)
     }
   }
 

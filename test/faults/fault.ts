@@ -11,7 +11,7 @@ export interface Answered {
 }
 
 /** Spoils an answer. `real` is there where the call has reached DynamoDB. */
-export type Spoil = (response: ServerResponse, real: Answered | undefined) => void
+type Spoil = (response: ServerResponse, real: Answered | undefined) => void
 
 export interface Fault {
   /** As docs/reliability.md names it. */

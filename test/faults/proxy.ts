@@ -5,7 +5,7 @@ import { SELF_SIGNED } from './certificate'
 import type { Answered, BrokenConnection, Fault } from './fault'
 
 /** One call, as far as faults are aimed by it. */
-export interface Call {
+interface Call {
   /** `UpdateItem`, `GetItem`, `Query` … */
   readonly operation: string
   readonly table: string
