@@ -24,7 +24,11 @@ export const apiKeyOf = (client: number): string => `bench key of client ${clien
 /** Makes a config table of that size: the tiers are `anonymous`, `tier-1`, …, and each client has one of them. */
 export async function fillConfigTable(client: CountingClient, table: string, size: ConfigSize): Promise<void> {
   await createTable(client, table, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
-  const items = itemsOfSize(size)
+  await putAll(client, table, itemsOfSize(size))
+}
+
+/** Writes items, however many there are. */
+export async function putAll(client: CountingClient, table: string, items: readonly Record<string, AttributeValue>[]): Promise<void> {
   for (let from = 0; from < items.length; from += BATCH) {
     const requests = items.slice(from, from + BATCH).map((Item) => ({ PutRequest: { Item } }))
     await client.batchWriteItem({ RequestItems: { [table]: requests } })

@@ -23,16 +23,20 @@ const COLUMNS = ['figure', 'measured', 'goal', 'met'] as const
 const DECIMALS: Readonly<Record<Unit, number>> = { calls: 3, '×': 2, KB: 0, bytes: 0, MB: 1 }
 
 /** A part as text: its table, then what is needed to read it. */
-export function partText({ title, figures, details }: PartReport): string {
-  const rows = [
-    COLUMNS,
-    ...figures.map((figure) => [figure.figure, valueText(figure.measured, figure.unit), goalText(figure), metText(figure)]),
-  ]
-  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)))
-  const line = (row: readonly string[]): string => `  ${row.map((cell, column) => cell.padEnd(widths[column]!)).join('   ')}`.trimEnd()
-  const [head, ...body] = rows.map(line)
+export function partText({ title, figures, details }: Pick<PartReport, 'title' | 'figures' | 'details'>): string {
+  const rows = figures.map((figure) => [figure.figure, valueText(figure.measured, figure.unit), goalText(figure), metText(figure)])
+  return [
+    ...[title, '', tableText(COLUMNS, rows), ''],
+    ...[...figures.flatMap(figureDetails), ...details.map((text) => `  ${text}`), ''],
+  ].join('\n')
+}
+
+/** Columns as wide as they need to be, a rule below their heads. */
+export function tableText(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = columns.map((column, i) => Math.max(column.length, ...rows.map((row) => row[i]!.length)))
+  const line = (row: readonly string[]): string => `  ${row.map((cell, i) => cell.padEnd(widths[i]!)).join('   ')}`.trimEnd()
   const rule = `  ${widths.map((width) => '─'.repeat(width)).join('───')}`
-  return [title, '', head, rule, ...body, '', ...figures.flatMap(figureDetails), ...details.map((text) => `  ${text}`), ''].join('\n')
+  return [line(columns), rule, ...rows.map(line)].join('\n')
 }
 
 export function reportHead({ node, cpu, cpus, engine, quick, notes }: Omit<Report, 'parts'>): string {

@@ -1,6 +1,6 @@
-import { cpus } from 'node:os'
 import { reasonOf, StartError } from '../local/start-error'
 import { startBenchEngine } from './engine'
+import { machine } from './machine'
 import { HELP, type Options, parseOptions } from './options'
 import type { Bench, Outcome } from './part'
 import { PARTS, type PartName } from './parts'
@@ -41,8 +41,6 @@ async function runPart(part: PartName, bench: Bench): Promise<Outcome> {
     return { figures: [], details: [`failed: ${reasonOf(error)}`] }
   }
 }
-
-const machine = () => ({ node: process.version, cpu: cpus()[0]?.model ?? 'unknown', cpus: cpus().length })
 
 function fallbackNotes({ engine: wish }: Options, engine: string): string[] {
   if (engine === 'dynoxide' || wish !== undefined) return []

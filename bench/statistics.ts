@@ -12,6 +12,12 @@ export function median(values: readonly number[]): number {
   return (sorted[Math.floor(middle)]! + sorted[Math.ceil(middle) - 1]!) / 2
 }
 
+/** The value that a share of all values does not exceed: 0.99 for the 99th percentile. */
+export function percentile(values: readonly number[], share: number): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  return sorted[Math.max(0, Math.ceil(sorted.length * share) - 1)]!
+}
+
 export function summary(values: readonly number[]): Summary {
   return { measured: median(values), spread: { min: Math.min(...values), max: Math.max(...values) } }
 }

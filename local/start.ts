@@ -79,6 +79,7 @@ function lambdaEnvironment(endpoint: string): Record<string, string> {
     SLUICE_DYNAMODB_ENDPOINT: endpoint,
     SLUICE_LOG_LEVEL: 'warn',
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => TELEMETRY.test(name))),
+    ...(process.env.SLUICE_DEADLINE_MS && { SLUICE_DEADLINE_MS: process.env.SLUICE_DEADLINE_MS }),
   }
 }
 

@@ -53,7 +53,7 @@ describe('figures', () => {
       toFigure('calls', { measured: 1, unit: 'calls', goal: { atMost: 1.1 } }),
       toFigure('speed', { measured: 1.5, unit: '×', goal: { atLeast: 2 }, spread: { min: 1.25, max: 2.5 } }),
     ]
-    expect(partText({ part: 'p', title: 'Title', seconds: 1, figures, details: ['A detail.'] }).split('\n')).toEqual([
+    expect(partText({ title: 'Title', figures, details: ['A detail.'] }).split('\n')).toEqual([
       'Title',
       '',
       '  figure   measured      goal     met',

@@ -1,0 +1,56 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+
+/** A file running in a process of its own, which is asked and answers. */
+export interface Child {
+  readonly process: ChildProcess
+  /** Sends the question with a number, and waits for the answer to that number; rejects when it has failed, or the process ends instead. */
+  ask<Answer>(question: object): Promise<Answer>
+  /** Ends it by closing the channel, or by a signal where it would not end by that. */
+  stop(signal?: NodeJS.Signals): Promise<void>
+}
+
+export interface ChildOptions {
+  readonly args?: readonly string[]
+  /** All of its environment. @default this process's */
+  readonly env?: NodeJS.ProcessEnv
+  /** A file to be loaded before. */
+  readonly preload?: string
+}
+
+/** What comes back over the channel. */
+export type Reply = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: string }
+
+/** Starts a compiled file as it is, and a TypeScript file through tsx, like the bench itself. */
+export function startChild(file: string, { args = [], env, preload }: ChildOptions = {}): Child {
+  const loader = file.endsWith('.ts') ? ['--require', require.resolve('tsx/cjs')] : []
+  const execArgv = [...loader, ...(preload === undefined ? [] : ['--require', preload])]
+  const child = fork(file, args, { execArgv, env, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
+  child.stdout?.resume() // whether or not somebody listens
+  const waiting = new Map<number, (reply: Reply) => void>()
+  let last = 0
+  child.on('message', (reply: Reply) => {
+    waiting.get(reply.id)?.(reply)
+    waiting.delete(reply.id)
+  })
+  child.once('exit', (code, signal) => {
+    for (const [id, settle] of waiting) settle({ id, error: `${file} ended with ${signal ?? `code ${code}`} before it answered` })
+  })
+  return {
+    process: child,
+    ask: <Answer>(question: object) =>
+      new Promise<Answer>((resolve, reject) => {
+        if (!child.connected) return reject(new Error(`${file} is not running any more`))
+        const id = ++last
+        waiting.set(id, (reply) => ('error' in reply ? reject(new Error(reply.error)) : resolve(reply.value as Answer)))
+        child.send({ ...question, id })
+      }),
+    stop: async (signal) => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const exited = once(child, 'exit')
+      if (signal) child.kill(signal)
+      else child.disconnect()
+      await exited
+    },
+  }
+}

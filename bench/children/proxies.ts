@@ -1,0 +1,24 @@
+import { answerParent } from '../answer'
+import { CountingProxy, type Trouble } from '../counting-proxy'
+
+/** What the bench asks of this process. */
+export type ProxyQuestion =
+  | { readonly id: number; readonly ask: 'open'; readonly endpoint: string }
+  | { readonly id: number; readonly ask: 'take'; readonly url: string }
+  | { readonly id: number; readonly ask: 'trouble'; readonly url: string; readonly trouble: Trouble }
+
+const proxies = new Map<string, CountingProxy>()
+
+/** Counting proxies in a process of their own, so that their work is nobody else's. */
+answerParent<ProxyQuestion>(async (question) => {
+  if (question.ask === 'open') {
+    const proxy = new CountingProxy(question.endpoint)
+    const url = await proxy.listen()
+    proxies.set(url, proxy)
+    return url
+  }
+  const proxy = proxies.get(question.url)
+  if (!proxy) throw new Error(`there is no proxy at ${question.url}`)
+  if (question.ask === 'take') return proxy.take()
+  proxy.trouble = question.trouble
+})

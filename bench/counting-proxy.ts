@@ -1,0 +1,81 @@
+import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What has gone through since the proxy was last asked. */
+export interface CallCounts {
+  readonly total: number
+  /** By table; what names none is under `''`. */
+  readonly tables: Readonly<Record<string, number>>
+}
+
+/** What happens to calls on their way. `lose`: the next write is applied, and its answer never arrives. `down`: nobody answers. */
+export type Trouble = 'none' | 'lose' | 'down'
+
+const WRITES = /\.(UpdateItem|PutItem|TransactWriteItems)$/
+const TABLE = /"(?:TableName"\s*:\s*"|RequestItems"\s*:\s*\{\s*")([^"]+)"/
+
+/**
+ * Stands between a limiter and its DynamoDB and counts every call, whoever makes it and in whatever language: one measure for all, second tries of
+ * an SDK included.
+ */
+export class CountingProxy {
+  trouble: Trouble = 'none'
+  readonly #agent = new Agent({ keepAlive: true })
+  readonly #target: URL
+  #tables: Record<string, number> = {}
+  #server: Server | undefined
+
+  constructor(endpoint: string) {
+    this.#target = new URL(endpoint)
+  }
+
+  /** Returns the URL that clients take for DynamoDB's. */
+  async listen(): Promise<string> {
+    const server = createServer((incoming, response) => void this.#pass(incoming, response))
+    this.#server = server
+    server.keepAliveTimeout = 60_000 // the engine's patience decides, not this one's
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject)
+      server.listen(0, '127.0.0.1', resolve)
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  /** What was counted since the last time this was asked. */
+  take(): CallCounts {
+    const tables = this.#tables
+    this.#tables = {}
+    return { total: Object.values(tables).reduce((sum, calls) => sum + calls, 0), tables }
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise((resolve) => (this.#server ? this.#server.close(resolve) : resolve(undefined)))
+    this.#server?.closeAllConnections()
+    this.#agent.destroy()
+    await closed
+  }
+
+  async #pass(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const chunks: Buffer[] = []
+    for await (const chunk of incoming) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks)
+    const table = TABLE.exec(body.toString('utf8'))?.[1] ?? ''
+    this.#tables[table] = (this.#tables[table] ?? 0) + 1
+    if (this.trouble === 'down') return void incoming.socket.destroy()
+    const lost = this.trouble === 'lose' && WRITES.test(String(incoming.headers['x-amz-target']))
+    if (lost) this.trouble = 'none'
+
+    const { hostname: host, port } = this.#target
+    const options = { host, port, method: incoming.method, path: incoming.url, headers: incoming.headers, agent: this.#agent }
+    const onward = request(options, (answer) => {
+      if (lost) {
+        answer.resume().once('end', () => incoming.socket.destroy())
+        return
+      }
+      response.writeHead(answer.statusCode ?? 500, answer.headers)
+      answer.pipe(response)
+    })
+    onward.once('error', () => incoming.socket.destroy())
+    onward.end(body)
+  }
+}

@@ -1,0 +1,83 @@
+import { PLENTY } from '../policies'
+
+type Policy = Readonly<Record<string, unknown>>
+
+/** Who sends how much, and what is right to let through. */
+export interface Shape {
+  readonly name: string
+  /** What its clients are held to. */
+  readonly policies: readonly Policy[]
+  /** What its route is held to, all clients together. */
+  readonly shared: readonly Policy[]
+  readonly clients: number
+  readonly requests: number
+  /** Which client sends request `i`. */
+  readonly sender: (i: number) => number
+  /** What may pass, of each client and in all. */
+  readonly due: { readonly each: number; readonly all: number }
+  /** The share of it that has to pass. */
+  readonly utilisation: number
+  /** Most calls to the state table per decision. */
+  readonly goal: { readonly atMost: number }
+}
+
+/** Long enough that no shape meets its end. */
+const WINDOW = '1h'
+const LIMIT = 20
+
+/**
+ * The shapes of traffic, with so many requests each: a multiple of 400.
+ *
+ * Limits are of windows that begin with a client's first request, or of buckets that do not fill up in the time, so that what is due is a number
+ * and not a range.
+ */
+export function shapes(requests: number): Shape[] {
+  const base = { shared: [], requests, utilisation: 1 }
+  const limited = { name: 'per-hour', limit: LIMIT, window: WINDOW }
+  const limitedTo = (clients: number) => ({ clients, due: { each: LIMIT, all: LIMIT * clients } })
+  return [
+    {
+      ...base,
+      name: 'well-behaved',
+      policies: [{ name: 'per-minute', limit: PLENTY, window: '1m' }],
+      clients: 50,
+      sender: (i) => i % 50,
+      due: { each: requests, all: requests },
+      goal: { atMost: 1.02 },
+    },
+    {
+      ...base,
+      ...limitedTo(requests / 25),
+      name: 'bursty, 25 at once of 20',
+      policies: [{ ...limited, algorithm: 'token-bucket' }],
+      sender: (i) => Math.floor(i / 25),
+      goal: { atMost: 0.9 },
+    },
+    {
+      ...base,
+      ...limitedTo(requests / 40),
+      name: 'abusive, 50 % denied',
+      policies: [{ ...limited, algorithm: 'anchored-window' }],
+      sender: (i) => i % (requests / 40),
+      goal: { atMost: 0.6 },
+    },
+    {
+      ...base,
+      ...limitedTo(requests / 400),
+      name: 'abusive, 95 % denied',
+      policies: [{ ...limited, algorithm: 'anchored-window' }],
+      sender: (i) => i % (requests / 400),
+      goal: { atMost: 0.1 },
+    },
+    {
+      ...base,
+      name: 'hot global',
+      policies: [],
+      shared: [{ name: 'everybody', by: 'global', limit: requests / 2, window: WINDOW, algorithm: 'anchored-window' }],
+      clients: 20,
+      sender: (i) => i % 20,
+      due: { each: requests / 2, all: requests / 2 },
+      goal: { atMost: 0.6 },
+    },
+  ]
+}
