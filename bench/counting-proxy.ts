@@ -8,7 +8,7 @@ export interface CallCounts {
   readonly tables: Readonly<Record<string, number>>
 }
 
-/** What happens to calls on their way. `lose`: the next write is applied, and its answer never arrives. `down`: nobody answers. */
+/** What happens to calls on their way. `lose`: the answer to the next write that is applied never arrives. `down`: nobody answers. */
 export type Trouble = 'none' | 'lose' | 'down'
 
 const WRITES = /\.(UpdateItem|PutItem|TransactWriteItems)$/
@@ -62,13 +62,13 @@ export class CountingProxy {
     const table = TABLE.exec(body.toString('utf8'))?.[1] ?? ''
     this.#tables[table] = (this.#tables[table] ?? 0) + 1
     if (this.trouble === 'down') return void incoming.socket.destroy()
-    const lost = this.trouble === 'lose' && WRITES.test(String(incoming.headers['x-amz-target']))
-    if (lost) this.trouble = 'none'
+    const write = WRITES.test(String(incoming.headers['x-amz-target']))
 
     const { hostname: host, port } = this.#target
     const options = { host, port, method: incoming.method, path: incoming.url, headers: incoming.headers, agent: this.#agent }
     const onward = request(options, (answer) => {
-      if (lost) {
+      if (this.trouble === 'lose' && write && answer.statusCode === 200) {
+        this.trouble = 'none'
         answer.resume().once('end', () => incoming.socket.destroy())
         return
       }

@@ -1,9 +1,11 @@
+import type { DynamoDB } from '@aws-sdk/client-dynamodb'
 import { RateLimiterDynamo, RateLimiterUnion } from 'rate-limiter-flexible'
 import type { PolicyInput } from '../lambda/limiter'
 import type { CountingClient } from './engine'
 
 const SECONDS: Readonly<Record<string, number>> = { '1s': 1, '1m': 60, '1h': 3600, '1d': 86_400 }
-const TABLE = 'bench-rate-limiter-flexible'
+/** The table that all of its limiters share. */
+export const RIVAL_TABLE = 'bench-rate-limiter-flexible'
 
 /** rate-limiter-flexible with the same limits. */
 export interface Rival {
@@ -20,7 +22,7 @@ export interface Rival {
  * calls for denials, of which there are none here.
  */
 export async function limiterUnion(storeClient: CountingClient, policies: readonly PolicyInput[]): Promise<Rival> {
-  await createTable(storeClient)
+  await createRivalTable(storeClient)
   const limiters = new Map<string, RateLimiterDynamo>()
   for (const { name, limit, window } of policies)
     limiters.set(name, await ready(storeClient, `${policies.length}-${name}`, limit, SECONDS[window]!))
@@ -34,15 +36,16 @@ export async function limiterUnion(storeClient: CountingClient, policies: readon
 
 async function ready(storeClient: CountingClient, keyPrefix: string, points: number, duration: number): Promise<RateLimiterDynamo> {
   return new Promise((resolve, reject) => {
-    const options = { storeClient, tableName: TABLE, tableCreated: true, ttlSet: true, keyPrefix, points, duration }
+    const options = { storeClient, tableName: RIVAL_TABLE, tableCreated: true, ttlSet: true, keyPrefix, points, duration }
     const limiter = new RateLimiterDynamo(options, (error?: Error) => (error ? reject(error) : queueMicrotask(() => resolve(limiter))))
   })
 }
 
-async function createTable(client: CountingClient): Promise<void> {
+/** Makes its table where it is missing. */
+export async function createRivalTable(client: DynamoDB): Promise<void> {
   try {
     await client.createTable({
-      TableName: TABLE,
+      TableName: RIVAL_TABLE,
       BillingMode: 'PAY_PER_REQUEST',
       AttributeDefinitions: [{ AttributeName: 'key', AttributeType: 'S' }],
       KeySchema: [{ AttributeName: 'key', KeyType: 'HASH' }],

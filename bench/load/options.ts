@@ -1,6 +1,5 @@
-import { parseArgs } from 'node:util'
-import { ENGINE_NAMES, type EngineName } from '../../local/engines/engine'
-import { StartError } from '../../local/start-error'
+import type { EngineName } from '../../local/engines/engine'
+import { parseFlags } from '../flags'
 
 export interface LoadOptions {
   readonly help: boolean
@@ -22,19 +21,6 @@ reported and is no error.
 
 /** Reads the command line. Throws a `StartError` for the first mistake. */
 export function parseLoadOptions(args: readonly string[]): LoadOptions {
-  const values = parse(args)
-  const engine = ENGINE_NAMES.find((name) => name === values.engine)
-  if (values.engine !== undefined && engine === undefined)
-    throw new StartError(`--engine must be one of ${ENGINE_NAMES.join(', ')}, got "${values.engine}"`)
-  return { help: values.help ?? false, smoke: values.smoke ?? false, engine }
-}
-
-function parse(args: readonly string[]) {
-  try {
-    const options = { smoke: { type: 'boolean' }, engine: { type: 'string' }, help: { type: 'boolean', short: 'h' } } as const
-    return parseArgs({ args: [...args], options }).values
-  } catch (error) {
-    const [what] = (error as Error).message.split(/\. |\n/)
-    throw new StartError(`${what}: npm run bench:load -- --help lists the options`)
-  }
+  const { help, smoke, engine } = parseFlags(args, 'bench:load', ['smoke'])
+  return { help, smoke: smoke ?? false, engine }
 }

@@ -1,0 +1,60 @@
+import { join } from 'node:path'
+import { compiled } from '../product'
+import type { EngineProxy, Proxies } from '../proxies'
+import type { Contender } from './contender'
+import { startContender } from './contender-process'
+import { ZAE_VERSION, zaePython } from './python'
+
+/** A product with the proxy that counts its calls; or why it is not here. */
+export type Entrant = { readonly name: string; readonly version: string } & (
+  | { readonly contender: Contender; readonly proxy: EngineProxy }
+  | { readonly missing: string }
+)
+
+export type Present = Extract<Entrant, { readonly contender: Contender }>
+
+const FLEXIBLE = (require('rate-limiter-flexible/package.json') as { version: string }).version
+
+/** In the order of the table's columns. */
+const NODE_PRODUCTS = [
+  { name: 'sluice', version: '' },
+  { name: 'rate-limiter-flexible', version: FLEXIBLE },
+  { name: 'rate-limiter-flexible with memory', version: FLEXIBLE },
+] as const
+
+/** What every process gets of the environment: made-up credentials, which the engine takes. */
+const ENVIRONMENT = {
+  PATH: process.env.PATH,
+  AWS_REGION: 'us-east-1',
+  AWS_DEFAULT_REGION: 'us-east-1',
+  AWS_ACCESS_KEY_ID: 'bench',
+  AWS_SECRET_ACCESS_KEY: 'bench',
+  AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+}
+
+/** Starts them all, each in a process of its own and behind a proxy of its own, on one engine. */
+export async function startContenders(proxies: Proxies, engine: string, answersWithinMs: number): Promise<Entrant[]> {
+  const program = compiled('bench/children/contender.ts')
+  const entrants: Entrant[] = []
+  for (const product of NODE_PRODUCTS) {
+    const proxy = await proxies.open(engine)
+    const args = [program, product.name, proxy.endpoint]
+    const contender = await startContender({ name: product.name, command: process.execPath, args, env: ENVIRONMENT, answersWithinMs })
+    entrants.push({ ...product, contender, proxy })
+  }
+  return [...entrants, await startZae(proxies, engine, answersWithinMs)]
+}
+
+async function startZae(proxies: Proxies, engine: string, answersWithinMs: number): Promise<Entrant> {
+  const product = { name: 'zae-limiter', version: ZAE_VERSION }
+  const found = zaePython()
+  if ('missing' in found) return { ...product, missing: found.missing }
+  const proxy = await proxies.open(engine)
+  const args = ['-W', 'ignore', join(__dirname, 'zae_contender.py'), proxy.endpoint]
+  try {
+    const contender = await startContender({ name: product.name, command: found.python, args, env: ENVIRONMENT, answersWithinMs })
+    return { ...product, proxy, contender }
+  } catch (error) {
+    return { ...product, missing: (error as Error).message }
+  }
+}

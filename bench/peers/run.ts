@@ -1,0 +1,77 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { StartError } from '../../local/start-error'
+import { startBenchEngine } from '../engine'
+import { machine } from '../machine'
+import { Proxies } from '../proxies'
+import { reportHead } from '../report'
+import { type Entrant, type Present, startContenders } from './contenders'
+import { EXPERIMENTS, type Experiment, type Finding } from './experiments'
+import { PEERS_HELP, parsePeersOptions } from './options'
+import { measureSpeed } from './speed'
+import { howText, markdownTable, type Row, replaceGenerated, speedRows } from './table'
+
+const DOCUMENT = join(__dirname, '..', '..', 'docs', 'comparison.md')
+
+async function main(): Promise<void> {
+  const { help, smoke, write, engine: wish } = parsePeersOptions(process.argv.slice(2))
+  if (help) return void process.stdout.write(PEERS_HELP)
+  const stops: (() => Promise<void>)[] = []
+  try {
+    const engine = await startBenchEngine(wish)
+    stops.push(() => engine.stop())
+    const proxies = new Proxies()
+    stops.push(() => proxies.stop())
+    const entrants = await startContenders(proxies, engine.endpoint, smoke ? 10_000 : 60_000)
+    const present = entrants.filter((entrant) => 'contender' in entrant)
+    stops.push(
+      ...present.map(
+        ({ contender }) =>
+          () =>
+            contender.stop(),
+      ),
+    )
+
+    const head = reportHead({ ...machine(), engine: engine.name, quick: smoke, notes: [] }).trim()
+    console.error('decisions in turns …')
+    const speeds = speedRows(await measureSpeed(present, smoke))
+    const { rows, wrong } = await ask(present)
+    const table = markdownTable(entrants, [...speeds, ...rows])
+    const generated = `${head}\n\n${table}\n\n${howText(EXPERIMENTS)}`
+    console.log(`${generated}\n`)
+    for (const text of missingTexts(entrants)) console.log(text)
+    if (write) writeFileSync(DOCUMENT, replaceGenerated(readFileSync(DOCUMENT, 'utf8'), generated))
+    if (wrong.length > 0) process.exitCode = 1
+    console.log(wrong.length === 0 ? 'Sluice was right in every experiment.' : `Sluice was wrong: ${wrong.join('; ')}`)
+  } finally {
+    for (const stop of stops.reverse()) await stop()
+  }
+}
+
+/** Puts every question to everybody. Whoever fails one has its message in the cell; Sluice must be right. */
+async function ask(present: readonly Present[]): Promise<{ rows: Row[]; wrong: string[] }> {
+  const found = new Map<Experiment, Map<string, Finding>>()
+  const put = async (experiment: Experiment, entrant: Present): Promise<void> => {
+    const finding = await experiment.run(entrant).catch((error: Error) => ({ cell: error.message, right: false }))
+    found.set(experiment, (found.get(experiment) ?? new Map<string, Finding>()).set(entrant.name, finding))
+  }
+  for (const experiment of EXPERIMENTS) {
+    console.error(`${experiment.question} …`)
+    await Promise.all(present.map((entrant) => put(experiment, entrant)))
+  }
+  return {
+    rows: EXPERIMENTS.map((experiment) => ({
+      question: experiment.question,
+      cells: new Map([...found.get(experiment)!].map(([name, { cell }]) => [name, cell])),
+    })),
+    wrong: EXPERIMENTS.filter((experiment) => !found.get(experiment)!.get('sluice')!.right).map(({ question }) => question),
+  }
+}
+
+const missingTexts = (entrants: readonly Entrant[]): string[] =>
+  entrants.flatMap((entrant) => ('missing' in entrant ? [`${entrant.name} did not run: ${entrant.missing}`] : []))
+
+main().catch((error: unknown) => {
+  console.error(error instanceof StartError ? `bench:peers: ${error.message}` : error)
+  process.exitCode = 1
+})

@@ -1,0 +1,63 @@
+import type { Summary } from '../statistics'
+import type { Entrant } from './contenders'
+import type { Experiment } from './experiments'
+import type { Speed } from './speed'
+
+/** A question, and each contender's answer to it. */
+export interface Row {
+  readonly question: string
+  /** By the contender's name; one that did not run has none. */
+  readonly cells: ReadonlyMap<string, string>
+}
+
+const HEADS: Readonly<Record<string, string>> = {
+  sluice: 'Sluice',
+  'rate-limiter-flexible with memory': 'the same, with `inMemoryBlockOnConsumed` and `insuranceLimiter`',
+}
+
+/** The contender as the table calls it. */
+export const headOf = ({ name, version }: Pick<Entrant, 'name' | 'version'>): string => HEADS[name] ?? `${name} ${version}`.trim()
+
+export function speedRows(speeds: ReadonlyMap<string, Speed>): Row[] {
+  const row = (question: string, text: (speed: Speed) => string): Row => ({
+    question,
+    cells: new Map([...speeds].map(([name, speed]) => [name, text(speed)])),
+  })
+  const ratio = ({ measured, spread }: Summary) => `${measured.toFixed(2)}× (${spread.min.toFixed(2)} to ${spread.max.toFixed(2)})`
+  return [
+    row('calls per allowed decision', ({ callsPerDecision }) => callsPerDecision.toFixed(2)),
+    row("decisions/s against Sluice's, one at a time", ({ single }) => ratio(single)),
+    row("decisions/s against Sluice's, 16 in flight", ({ many }) => ratio(many)),
+    row('p50 and p99, one at a time', ({ p50Ms, p99Ms }) => `${p50Ms.toFixed(1)} ms, ${p99Ms.toFixed(1)} ms`),
+  ]
+}
+
+/** A table in Markdown. Whoever did not run has the reason in each cell. */
+export function markdownTable(entrants: readonly Entrant[], rows: readonly Row[]): string {
+  const cell = (entrant: Entrant, { cells }: Row) => ('missing' in entrant ? `not run: ${entrant.missing}` : cells.get(entrant.name)!)
+  const line = (cells: readonly string[]) => `| ${cells.map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`
+  return [
+    line(['', ...entrants.map(headOf)]),
+    line(['', ...entrants].map(() => '---')),
+    ...rows.map((row) => line([row.question, ...entrants.map((entrant) => cell(entrant, row))])),
+  ].join('\n')
+}
+
+/** How each question was asked, a line each. */
+export const howText = (experiments: readonly Experiment[]): string =>
+  experiments.map(({ question, how }) => `- *${question}*: ${how}`).join('\n')
+
+const [BEGIN, END] = ['<!-- bench:peers -->', '<!-- /bench:peers -->']
+
+/** The document with what stands between its markers replaced. */
+export function replaceGenerated(document: string, generated: string): string {
+  const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)]
+  if (from < 0 || to < from) throw new Error(`the document must hold ${BEGIN} and, below it, ${END}`)
+  return `${document.slice(0, from)}${BEGIN}\n\n${generated}\n\n${document.slice(to)}`
+}
+
+/** What stands between the markers. */
+export function generatedPart(document: string): string {
+  const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)]
+  return document.slice(from + BEGIN.length, to).trim()
+}
