@@ -53,8 +53,17 @@ async function startZae(proxies: Proxies, engine: string, answersWithinMs: numbe
   const args = ['-W', 'ignore', join(__dirname, 'zae_contender.py'), proxy.endpoint]
   try {
     const contender = await startContender({ name: product.name, command: found.python, args, env: ENVIRONMENT, answersWithinMs })
-    return { ...product, proxy, contender }
+    const { allowed, reason } = await trial(contender)
+    if (allowed === 1) return { ...product, proxy, contender }
+    await contender.stop()
+    return { ...product, missing: `it cannot decide on this engine: ${reason}` }
   } catch (error) {
     return { ...product, missing: (error as Error).message }
   }
+}
+
+/** One decision: zae-limiter needs transactions, which not every engine has. */
+async function trial(contender: Contender) {
+  await contender.limit({ name: 'trial', units: 10, seconds: 60, kind: 'window' })
+  return contender.take({ limit: 'trial', prefix: 'trial' })
 }

@@ -39,7 +39,7 @@ const denial: Experiment = {
   },
 }
 
-const IDLE = { units: 100, seconds: 5 } as const
+const IDLE = { units: 100, seconds: 10 } as const
 
 const idleBurst: Experiment = {
   question: 'burst after idle: admitted, and due',

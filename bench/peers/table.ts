@@ -16,7 +16,7 @@ const HEADS: Readonly<Record<string, string>> = {
 }
 
 /** The contender as the table calls it. */
-export const headOf = ({ name, version }: Pick<Entrant, 'name' | 'version'>): string => HEADS[name] ?? `${name} ${version}`.trim()
+const headOf = ({ name, version }: Pick<Entrant, 'name' | 'version'>): string => HEADS[name] ?? `${name} ${version}`.trim()
 
 export function speedRows(speeds: ReadonlyMap<string, Speed>): Row[] {
   const row = (question: string, text: (speed: Speed) => string): Row => ({
@@ -43,9 +43,21 @@ export function markdownTable(entrants: readonly Entrant[], rows: readonly Row[]
   ].join('\n')
 }
 
-/** How each question was asked, a line each. */
+/** How each question was asked, an entry of a list each. */
 export const howText = (experiments: readonly Experiment[]): string =>
-  experiments.map(({ question, how }) => `- *${question}*: ${how}`).join('\n')
+  experiments.map(({ question, how }) => entry(`*${question}*: ${how}`)).join('\n')
+
+const LINE = 160
+
+/** An entry of a list in Markdown, in lines no longer than the documents' own. */
+function entry(text: string): string {
+  const lines = ['-']
+  for (const word of text.split(' ')) {
+    if (lines.at(-1)!.length + 1 + word.length > LINE) lines.push(' ')
+    lines[lines.length - 1] += ` ${word}`
+  }
+  return lines.join('\n')
+}
 
 const [BEGIN, END] = ['<!-- bench:peers -->', '<!-- /bench:peers -->']
 
