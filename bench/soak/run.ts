@@ -145,11 +145,17 @@ async function fillUp(traffic: Traffic, send: (sent: Sent) => Promise<void>): Pr
   await Promise.all(Array.from({ length: 8 }, lane))
 }
 
-/** The bundle's log would drown the report; what it says is looked for in the answers. */
+/** The bundle's log and metrics, one JSON object to a line, would drown the report; what they say is looked for in the answers. */
 function silence(): () => void {
-  const { info, warn, error } = console
-  Object.assign(console, { info: () => {}, warn: () => {}, error: () => {} })
-  return () => void Object.assign(console, { info, warn, error })
+  const { stdout, stderr } = process
+  const writes = [stdout.write.bind(stdout), stderr.write.bind(stderr)] as const
+  const unlessJson = (write: (text: string) => boolean) => (text: string | Uint8Array) => /^\{/.test(String(text)) || write(String(text))
+  Object.assign(stdout, { write: unlessJson(writes[0]) })
+  Object.assign(stderr, { write: unlessJson(writes[1]) })
+  return () => {
+    Object.assign(stdout, { write: writes[0] })
+    Object.assign(stderr, { write: writes[1] })
+  }
 }
 
 function line(elapsed: number, { latencies, allowed, denied, degraded }: Interval, { heap, rss, descriptors }: Health): string {

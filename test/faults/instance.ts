@@ -38,7 +38,7 @@ export class Bundle {
     const note = (line: string) => void log.push(line)
     const own = { info: note, warn: note, error: note, log: note }
     const module = { exports: {} as { handler(event: object): Promise<{ isAuthorized: boolean; context: Told }> } }
-    const itself = Object.create(process, { env: { value: { ...process.env, ...environment } } })
+    const itself = Object.create(process, { env: { value: { ...process.env, ...environment } }, stdout: { value: { write: note } } })
     this.script.runInThisContext()(module.exports, require, module, this.file, dirname(this.file), own, itself)
     const { handler } = module.exports
     return {
