@@ -25,13 +25,13 @@ export class Ledger {
   /** @param from when it was sent, @param to when it was answered, in epoch milliseconds. */
   note({ bounds }: Sent, told: { readonly allowed: boolean; readonly degraded: boolean }, from: number, to: number): void {
     const window = Math.floor(from / WINDOW_MS)
-    const isSure = Math.floor(to / WINDOW_MS) === window
+    const answered = Math.floor(to / WINDOW_MS)
     for (const { counter, limit, consistency } of bounds) {
       const tally = this.tally(window, counter, limit, consistency)
       tally.asked++
       if (told.degraded) tally.degraded++
-      else if (told.allowed && isSure) tally.sure++
-      else if (told.allowed) tally.edge++
+      else if (told.allowed && answered === window) tally.sure++
+      else if (told.allowed) for (const either of [window, answered]) this.tally(either, counter, limit, consistency).edge++
     }
   }
 
