@@ -39,10 +39,10 @@ export const garbage = fc.oneof(
 )
 
 /** Names by which an object's own machinery is reached, where somebody copies by name. */
-export const POLLUTING = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', '__defineGetter__'] as const
+const POLLUTING = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', '__defineGetter__'] as const
 
 /** Text that is no UTF-8 once it is encoded: halves of surrogate pairs, and what decoders put in the place of bytes that were none. */
-export const brokenText = fc
+const brokenText = fc
   .array(fc.constantFrom('\ud800', '\udfff', '\ufffd', '\u0000', '\xc3\x28', '\xed\xa0\x80', 'a', '€'), { maxLength: 30 })
   .map((parts) => parts.join(''))
 

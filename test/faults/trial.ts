@@ -78,6 +78,6 @@ export async function timed(deadlineMs: number, ask: () => Promise<Told>): Promi
 }
 
 /** Whether a policy was asked, be it the table's count or the failure mode's. */
-export const isCounted = ({ reason }: Told): boolean => reason === 'ok' || reason === 'over-limit'
+const isCounted = ({ reason }: Told): boolean => reason === 'ok' || reason === 'over-limit'
 /** Whether it is the table that said so. */
 export const isReal = (told: Told): boolean => isCounted(told) && !told.degraded
