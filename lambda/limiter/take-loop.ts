@@ -69,6 +69,7 @@ export class TakeLoop {
    */
   async settle(key: string, policies: readonly CompiledPolicy[], costs: readonly number[], at?: EpochMs): Promise<Verdicts[]> {
     const deadline = this.calls.deadline()
+    const begunAt = this.now()
     const answers: Verdicts[] = []
     let pending = costs.map((cost, position) => ({ cost, position }))
 
@@ -81,14 +82,14 @@ export class TakeLoop {
       const steps = stepAll(states, policies, total, now)
 
       if (admitted.length === 0 || !allStepsAllow(steps)) {
-        const denied = await this.denials(key, policies, pending, now, deadline)
+        const denied = await this.denials(key, policies, pending, now, begunAt, deadline)
         if (!denied) continue
         for (const { position, verdicts } of denied) answers[position] = verdicts
         return answers
       }
 
       const uncharged = steps.some(({ write }) => !write) // let pass past a limit, which is a denial but for its name
-      if (uncharged && !(view && this.trusts(view, now))) {
+      if (uncharged && !(view && this.trusts(view, now, begunAt))) {
         await this.refresh(key, deadline)
         continue
       }
@@ -170,10 +171,11 @@ export class TakeLoop {
     policies: readonly CompiledPolicy[],
     pending: readonly { readonly cost: number; readonly position: number }[],
     now: EpochMs,
+    begunAt: EpochMs,
     deadline: Deadline,
   ): Promise<{ position: number; verdicts: Verdicts }[] | undefined> {
     const view = this.known.get(key)
-    if (!view || !this.trusts(view, now)) {
+    if (!view || !this.trusts(view, now, begunAt)) {
       await this.refresh(key, deadline)
       return undefined
     }
@@ -216,7 +218,8 @@ export class TakeLoop {
     return { item, seenAt, shared: false }
   }
 
-  private trusts(view: View, now: EpochMs): boolean {
-    return Math.abs(now - view.seenAt) <= this.options.denialTtlMs
+  /** @param begunAt when a decision began, whose own look is recent enough whatever the settings say. */
+  private trusts(view: View, now: EpochMs, begunAt = Infinity): boolean {
+    return view.seenAt >= begunAt || Math.abs(now - view.seenAt) <= this.options.denialTtlMs
   }
 }

@@ -1,6 +1,6 @@
-import { CostError, type Decision, SubjectError } from '../../lambda/limiter'
+import { CostError, createLimiter, type Decision, SubjectError } from '../../lambda/limiter'
 import { describeStores } from '../stores'
-import { everyAlgorithm, limiterOn, TestClock } from './limiters'
+import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from './limiters'
 
 const perMinute = { name: 'per-minute', algorithm: 'fixed-window', limit: 3, window: '1m' } as const
 const perHour = { name: 'per-hour', algorithm: 'fixed-window', limit: 4, window: '1h' } as const
@@ -173,3 +173,15 @@ function expectAllowed(decision: Decision): Decision {
   expect(decision).toMatchObject({ allowed: true, retryAfterMs: 0 })
   return decision
 }
+
+it('looks every denial up with a denialTtlMs of 0, once, on a clock that runs', async () => {
+  const store = new CountingStore()
+  let now = MIDNIGHT
+  const clock = () => now++ // never the same millisecond twice
+  const limiter = createLimiter({ store, clock, policies: [{ name: 'a', limit: 1, window: '1d' }], denialTtlMs: 0, onStoreError: 'throw' })
+  await limiter.take('client:a')
+  for (let i = 1; i <= 3; i++) {
+    expect((await limiter.take('client:a')).allowed).toBe(false)
+    expect(store.reads).toBe(i)
+  }
+})
