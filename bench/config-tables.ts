@@ -47,14 +47,14 @@ function itemsOfSize({ tiers, clients, routes }: ConfigSize): Record<string, Att
       (i) => ({ cost: 1 + (i % 3) }),
     ),
   })
-  const known = Array.from({ length: clients }, (_, i) => ({
-    ...clientKey(hashApiKey(apiKeyOf(i))),
-    id: `client-${i}`,
-    tier: tierName(i + 1),
-    name: `Client number ${i}`,
-  }))
-  return [...set, ...known].map((item) => marshall(item))
+  return [...set.map((item) => marshall(item)), ...clientItems(clients, (i) => tierName(i + 1))]
 }
+
+/** So many clients with an API key each, and the tiers that they have. */
+export const clientItems = (count: number, tierOf: (client: number) => string): Record<string, AttributeValue>[] =>
+  Array.from({ length: count }, (_, i) =>
+    marshall({ ...clientKey(hashApiKey(apiKeyOf(i))), id: `client-${i}`, tier: tierOf(i), name: `Client number ${i}` }),
+  )
 
 const THREE: readonly PolicyInput[] = [
   { name: 'per-second', algorithm: 'token-bucket', limit: PLENTY, window: '1s', burst: PLENTY },

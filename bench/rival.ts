@@ -3,7 +3,7 @@ import { RateLimiterDynamo, RateLimiterUnion } from 'rate-limiter-flexible'
 import type { PolicyInput } from '../lambda/limiter'
 import type { CountingClient } from './engine'
 
-const SECONDS: Readonly<Record<string, number>> = { '1s': 1, '1m': 60, '1h': 3600, '1d': 86_400 }
+const secondsOf = (window: string): number => Number.parseInt(window, 10) * { s: 1, m: 60, h: 3600, d: 86_400 }[window.at(-1) as 's']
 /** The table that all of its limiters share. */
 export const RIVAL_TABLE = 'bench-rate-limiter-flexible'
 
@@ -18,14 +18,15 @@ export interface Rival {
 /**
  * One `RateLimiterDynamo` for each limit, all in one table. Where there are several, its `RateLimiterUnion` asks them in parallel.
  *
- * The fastest set-up that it has: the table is there beforehand, and `ttlSet` spares the question about TTL; `inMemoryBlockOnConsumed` saves
- * calls for denials, of which there are none here.
+ * The fastest set-up that it has: the table is there beforehand, and `ttlSet` spares the question about TTL.
+ *
+ * @param blocks `inMemoryBlockOnConsumed`, which saves calls for denials: a limiter answers those who are past its limit from memory.
  */
-export async function limiterUnion(storeClient: CountingClient, policies: readonly PolicyInput[]): Promise<Rival> {
+export async function limiterUnion(storeClient: CountingClient, policies: readonly PolicyInput[], blocks = false): Promise<Rival> {
   await createRivalTable(storeClient)
   const limiters = new Map<string, RateLimiterDynamo>()
   for (const { name, limit, window } of policies)
-    limiters.set(name, await ready(storeClient, `${policies.length}-${name}`, limit, SECONDS[window]!))
+    limiters.set(name, await ready(storeClient, `${policies.length}-${name}`, limit, secondsOf(window), blocks))
   const [first] = limiters.values()
   const limiter = limiters.size === 1 ? first! : new RateLimiterUnion(...limiters.values())
   return {
@@ -34,9 +35,16 @@ export async function limiterUnion(storeClient: CountingClient, policies: readon
   }
 }
 
-async function ready(storeClient: CountingClient, keyPrefix: string, points: number, duration: number): Promise<RateLimiterDynamo> {
+async function ready(
+  storeClient: CountingClient,
+  keyPrefix: string,
+  points: number,
+  duration: number,
+  blocks: boolean,
+): Promise<RateLimiterDynamo> {
   return new Promise((resolve, reject) => {
-    const options = { storeClient, tableName: RIVAL_TABLE, tableCreated: true, ttlSet: true, keyPrefix, points, duration }
+    const table = { storeClient, tableName: RIVAL_TABLE, tableCreated: true, ttlSet: true }
+    const options = { ...table, keyPrefix, points, duration, ...(blocks && { inMemoryBlockOnConsumed: points }) }
     const limiter = new RateLimiterDynamo(options, (error?: Error) => (error ? reject(error) : queueMicrotask(() => resolve(limiter))))
   })
 }

@@ -2,15 +2,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { QueryCommand } from '@aws-sdk/client-dynamodb'
-import { makeAuthorizer } from '../../lambda/authorize'
-import { Sources } from '../../lambda/identity/sources'
 import { createStateTable, MemoryStore } from '../../lambda/limiter'
-import { RateLimiter } from '../../lambda/limiter/rate-limiter'
-import { Clients } from '../../lambda/tiers/clients'
 import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
-import { Plans } from '../../lambda/tiers/plans'
-import { PolicySets } from '../../lambda/tiers/policy-sets'
 import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
+import { authorizerInstance, CONFIG_TTL_MS } from '../authorizer'
 import { eventOf } from '../authorizer-event'
 import { type FirstDecision, firstDecision } from '../cold-start'
 import { apiKeyOf, type ConfigSize, fillConfigTable } from '../config-tables'
@@ -27,8 +22,6 @@ const LARGE = { tiers: 200, clients: 10_000, routes: 50 } as const satisfies Con
 const START = Date.UTC(2026, 0, 15, 12)
 const MINUTE = 60_000
 const A_SECOND = 50
-/** As the function has it by default, in milliseconds. */
-const TTL = 30_000
 
 /** What the config table is asked, and whether a large one keeps the first request waiting. */
 export const config: Part = {
@@ -52,7 +45,7 @@ export const config: Part = {
       figures: [...figures, ...cold.figures],
       details: [
         `Steady: one instance, ${A_SECOND} requests a second at random moments (Poisson) by a simulated clock, ten minutes after one of warming up, through the`,
-        `real authorizer; clients with keys, and strangers of whom half have a made-up key. The policy set is read every ${TTL / 1000} s, and`,
+        `real authorizer; clients with keys, and strangers of whom half have a made-up key. The policy set is read every ${CONFIG_TTL_MS / 1000} s, and`,
         `so is each key in use, up to a hundred of them in one call, whatever else there is in the table.`,
         ...cold.details,
       ],
@@ -82,23 +75,8 @@ async function steadily(
     pending.push(answer as unknown as Promise<unknown>)
     return answer
   }
-  const log = (_level: string, message: string) => {
-    throw new Error(`nothing should be logged, but "${message}" was`)
-  }
-  const reading = { client: { send: send as CountingClient['send'] }, tableName, clock, log, ttlMs: TTL, deadlineMs: 10_000 }
-  const authorize = makeAuthorizer({
-    limiter: new RateLimiter({ store: new MemoryStore(), clock, deadlineMs: 60_000, onStoreError: 'throw' }),
-    configuration: new PolicySets(reading),
-    plans: new Plans(log),
-    clients: new Clients({ ...reading, negativeTtlMs: TTL }),
-    sources: new Sources(() => {
-      throw new Error('there are no tokens here')
-    }, 1000),
-    clock,
-    log,
-    ipv6Prefix: 56,
-    allowUndecided: false,
-  })
+  const store = new MemoryStore()
+  const authorize = authorizerInstance({ store, client: { send: send as CountingClient['send'] }, configTable: tableName, clock })
   const callers = [
     ...Array.from({ length: clients }, (_, i) => ({ path: '/hello', ip: '198.51.100.7', apiKey: apiKeyOf(i) })),
     ...Array.from({ length: strangers }, (_, i) => ({

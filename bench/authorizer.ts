@@ -1,0 +1,44 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { makeAuthorizer } from '../lambda/authorize'
+import type { Clock } from '../lambda/clock'
+import { Sources } from '../lambda/identity/sources'
+import type { StateStore } from '../lambda/limiter'
+import { RateLimiter } from '../lambda/limiter/rate-limiter'
+import { Clients } from '../lambda/tiers/clients'
+import { Plans } from '../lambda/tiers/plans'
+import { PolicySets } from '../lambda/tiers/policy-sets'
+
+/** As the function has it by default, in milliseconds. */
+export const CONFIG_TTL_MS = 30_000
+
+/** One function instance: the real authorizer, on a simulated clock. Whatever it would log as wrong is thrown. */
+export function authorizerInstance({
+  store,
+  client,
+  configTable,
+  clock,
+}: {
+  readonly store: StateStore
+  /** Reads the config table. */
+  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly configTable: string
+  readonly clock: Clock
+}) {
+  const log = (_level: string, message: string) => {
+    throw new Error(`nothing should be logged, but "${message}" was`)
+  }
+  const reading = { client, tableName: configTable, clock, log, ttlMs: CONFIG_TTL_MS, deadlineMs: 10_000 }
+  return makeAuthorizer({
+    limiter: new RateLimiter({ store, clock, deadlineMs: 60_000, onStoreError: 'throw' }),
+    configuration: new PolicySets(reading),
+    plans: new Plans(log),
+    clients: new Clients({ ...reading, negativeTtlMs: CONFIG_TTL_MS }),
+    sources: new Sources(() => {
+      throw new Error('there are no tokens here')
+    }, 1000),
+    clock,
+    log,
+    ipv6Prefix: 56,
+    allowUndecided: false,
+  })
+}

@@ -1,0 +1,38 @@
+/** When the pages below were last looked up, in stored copies. Look at them again before you rely on a bill. */
+export const PRICES_READ = '2026-11-21'
+
+/**
+ * US dollars in us-east-1, without free tiers, volume discounts and taxes. `-- --region-prices file.json` replaces any of them by name.
+ *
+ * @see https://aws.amazon.com/dynamodb/pricing/on-demand/ on-demand prices were halved on 2024-11-01
+ * @see https://aws.amazon.com/lambda/pricing/ arm64, first tier
+ * @see https://aws.amazon.com/api-gateway/pricing/ first tier
+ * @see https://aws.amazon.com/cloudwatch/pricing/ standard log class
+ * @see https://aws.amazon.com/waf/pricing/
+ * @see https://upstash.com/docs/redis/overall/billing pay as you go, $0.20 for 100,000 commands
+ */
+export const US_EAST_1 = {
+  dynamodbMillionWriteUnits: 0.625,
+  dynamodbMillionReadUnits: 0.125,
+  lambdaMillionRequests: 0.2,
+  lambdaGbSecond: 0.0000133334,
+  restApiMillionRequests: 3.5,
+  httpApiMillionRequests: 1,
+  logsGb: 0.5,
+  wafMillionRequests: 0.6,
+  wafAclMonth: 5,
+  wafRuleMonth: 1,
+  redisMillionCommands: 2,
+} as const
+
+export type PriceName = keyof typeof US_EAST_1
+export type Prices = Readonly<Record<PriceName, number>>
+
+/** Another region's prices: those given, and us-east-1's for the rest. Throws an `Error` that names a price that is none, or is no number. */
+export function withPrices(given: Readonly<Record<string, unknown>>): Prices {
+  for (const [name, usd] of Object.entries(given)) {
+    if (!Object.hasOwn(US_EAST_1, name)) throw new Error(`"${name}" is not a price: those are ${Object.keys(US_EAST_1).join(', ')}`)
+    if (typeof usd !== 'number' || !(usd >= 0)) throw new Error(`${name} must be US dollars from 0, got ${JSON.stringify(usd)}`)
+  }
+  return { ...US_EAST_1, ...(given as Partial<Prices>) }
+}
