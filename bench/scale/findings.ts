@@ -1,0 +1,47 @@
+import type { Second } from './fleet'
+
+/** Requests a second that are simulated. */
+export const RATES = [1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000] as const
+
+/** More than this share of requests without an exact decision is a break. */
+const BROKEN = 0.001
+
+/** One scenario at all of its rates. */
+export interface Sweep {
+  readonly id: string
+  readonly title: string
+  readonly points: readonly { readonly rps: number; readonly second: Second }[]
+}
+
+/** Decided by the store, by a denial that is known, or by a lease. */
+export const exact = ({ allowed, denied }: Second): number => allowed + denied
+
+/** Of the requests that an answer was found for, or that were turned away before, those with an exact decision. */
+export function exactShare(second: Second): number {
+  const { degraded, refusedByGateway, refusedByLambda } = second
+  return exact(second) / (exact(second) + degraded + refusedByGateway + refusedByLambda)
+}
+
+const CAUSES = {
+  refusedByGateway: 'API Gateway: requests/s of the account',
+  refusedByLambda: 'Lambda: instances of the account',
+  throttledTable: 'DynamoDB: writes/s of the table',
+  throttledItem: 'DynamoDB: 1,000 writes/s of one item',
+} as const
+
+/** Where a sweep stops being exact, and why; `held` only where it never does. */
+export interface Break {
+  readonly held: number | undefined
+  readonly broke?: number
+  /** Of what was refused there, the most frequent. */
+  readonly cause?: string
+}
+
+export function firstBreak({ points }: Sweep): Break {
+  const at = points.findIndex(({ second }) => 1 - exactShare(second) > BROKEN)
+  if (at < 0) return { held: points.at(-1)?.rps }
+  const { rps, second } = points[at]!
+  const causes = Object.keys(CAUSES) as (keyof typeof CAUSES)[]
+  const worst = causes.reduce((one, other) => (second[other] > second[one] ? other : one))
+  return { held: points[at - 1]?.rps, broke: rps, cause: CAUSES[worst] }
+}

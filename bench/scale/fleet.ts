@@ -1,0 +1,132 @@
+import { createLimiter, type Limiter } from '../../lambda/limiter'
+import { exponential, seeded } from '../random'
+import { Allowance } from './allowance'
+import { popularity } from './popularity'
+import type { Scenario } from './scenarios'
+import { SimulatedTable } from './simulated-table'
+import { VirtualTime } from './virtual-time'
+
+/** What an invocation takes beside its calls to DynamoDB, in milliseconds. */
+const OVERHEAD_MS = 1.5
+
+/** A quarter of a second until the second that is measured begins, for instances to start and to see who is there. */
+const WARM_UP_MS = 250
+const MEASURED_MS = 1000
+/** Long after every window of a limit, in which nothing was used. */
+const START = Date.UTC(2026, 0, 15, 12, 30) + MEASURED_MS - WARM_UP_MS
+
+/** One whole second of a scenario at one rate. */
+export interface Second {
+  readonly offered: number
+  /** Let pass and turned away by an exact decision: by the store, by a denial that is known, by a lease. */
+  readonly allowed: number
+  readonly denied: number
+  /** Decided without the store, and marked so. */
+  readonly degraded: number
+  /** Not decided at all: 429 by API Gateway, 500 for want of an instance. */
+  readonly refusedByGateway: number
+  readonly refusedByLambda: number
+  /** Calls that DynamoDB refused: for an item's sake, for the table's. */
+  readonly throttledItem: number
+  readonly throttledTable: number
+  readonly writes: number
+  readonly reads: number
+  /** Instances there were at the end, and the most that were busy at a time. */
+  readonly instances: number
+  readonly busiest: number
+}
+
+/** Runs a scenario: each instance a limiter of its own, one request at a time, as in Lambda. */
+export async function simulateSecond(scenario: Scenario, rps: number, seed = 1): Promise<Second> {
+  const time = new VirtualTime(START)
+  const uninstall = time.install(seed)
+  try {
+    const fleet = new Fleet(scenario, rps, time, seeded(seed + 1))
+    fleet.open()
+    await time.runUntil(WARM_UP_MS)
+    const before = fleet.counts()
+    await time.runUntil(WARM_UP_MS + MEASURED_MS)
+    return difference(fleet.counts(), before)
+  } finally {
+    uninstall()
+  }
+}
+
+class Fleet {
+  private readonly table: SimulatedTable
+  private readonly gateway: Allowance
+  private readonly nextClient: (random: () => number) => number
+  private readonly idle: Limiter[] = []
+  private readonly tally = { offered: 0, allowed: 0, denied: 0, degraded: 0, refusedByGateway: 0, refusedByLambda: 0 }
+  private instances = 0
+  private busy = 0
+  private busiest = 0
+
+  constructor(
+    private readonly scenario: Scenario,
+    private readonly rps: number,
+    private readonly time: VirtualTime,
+    private readonly random: () => number,
+  ) {
+    const { account, clients, skew } = scenario
+    this.table = new SimulatedTable({ time, random, writesPerSecond: account.tableWrites, partitions: account.partitions })
+    this.gateway = new Allowance(account.gateway.perSecond, account.gateway.burst)
+    this.nextClient = popularity(clients, skew)
+  }
+
+  /** Requests come at random moments from now on. */
+  open(): void {
+    this.time.after(exponential(this.random, 1000 / this.rps), () => {
+      this.open()
+      this.arrive(this.nextClient(this.random))
+    })
+  }
+
+  counts(): Second {
+    const { writes, reads, throttled } = this.table
+    const { instances, busiest } = this
+    return { ...this.tally, throttledItem: throttled.item, throttledTable: throttled.table, writes, reads, instances, busiest }
+  }
+
+  private arrive(client: number): void {
+    this.tally.offered++
+    if (!this.gateway.take(this.time.now)) {
+      this.tally.refusedByGateway++
+      return
+    }
+    const limiter = this.instance()
+    if (!limiter) this.tally.refusedByLambda++
+    else void this.serve(limiter, client)
+  }
+
+  /** Any idle instance, or a new one: which of them Lambda takes it does not say. */
+  private instance(): Limiter | undefined {
+    const { idle, scenario } = this
+    if (idle.length > 0) {
+      const place = Math.floor(this.random() * idle.length)
+      const chosen = idle[place]!
+      idle[place] = idle.at(-1)!
+      idle.pop()
+      return chosen
+    }
+    if (this.instances >= scenario.account.concurrency) return undefined
+    this.instances++
+    return createLimiter({ store: this.table, policies: scenario.policies, clock: () => this.time.now })
+  }
+
+  private async serve(limiter: Limiter, client: number): Promise<void> {
+    this.busy++
+    this.busiest = Math.max(this.busiest, this.busy)
+    const { allowed, degraded } = await limiter.takeAll(this.scenario.subjectsOf(client))
+    this.tally[degraded ? 'degraded' : allowed ? 'allowed' : 'denied']++
+    this.time.after(OVERHEAD_MS, () => {
+      this.busy--
+      this.idle.push(limiter)
+    })
+  }
+}
+
+function difference(end: Second, start: Second): Second {
+  const rates = Object.fromEntries(Object.entries(end).map(([name, value]) => [name, value - start[name as keyof Second]]))
+  return { ...(rates as unknown as Second), instances: end.instances, busiest: end.busiest }
+}

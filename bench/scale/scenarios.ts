@@ -1,0 +1,109 @@
+import type { PolicyInput, SubjectCharge } from '../../lambda/limiter'
+import { PUBLISHED } from './published-limits'
+
+/** What an account may have. */
+export interface Account {
+  readonly gateway: { readonly perSecond: number; readonly burst: number }
+  /** Instances at a time. */
+  readonly concurrency: number
+  readonly tableWrites: number
+  /** @default one for each item, as a table has that has long split what is hot */
+  readonly partitions?: number
+}
+
+/** An account as AWS makes it, with a table that was made just now. */
+const NEW_ACCOUNT: Account = {
+  gateway: { perSecond: PUBLISHED.gateway, burst: PUBLISHED.gatewayBurst },
+  concurrency: PUBLISHED.concurrency,
+  tableWrites: PUBLISHED.newTable,
+  partitions: PUBLISHED.newTable / PUBLISHED.item,
+}
+
+/** Quotas raised out of the way, and a table that was warmed for it: what is left is what nobody can raise. */
+const RAISED: Account = {
+  gateway: { perSecond: 10_000_000, burst: 10_000_000 },
+  concurrency: 100_000,
+  tableWrites: 10_000_000,
+}
+
+/** Who asks for what, in which account. */
+export interface Scenario {
+  /** In file names and on the command line. */
+  readonly id: string
+  readonly title: string
+  readonly account: Account
+  readonly clients: number
+  /** 0: all alike. 1: Zipf, the n-th client a n-th as often as the first. */
+  readonly skew: number
+  readonly policies: readonly PolicyInput[]
+  /** The highest rate that is worth simulating: past it, it only goes on as it went. */
+  readonly upTo: number
+  subjectsOf(client: number): SubjectCharge[]
+}
+
+const MILLION = 1_000_000
+const CLIENTS = 100_000
+/** What all clients together may take in a second. */
+const GLOBAL_LIMIT = 500_000
+
+const perClient = (limit: number): PolicyInput => ({ name: 'per-client', limit, window: '1s' })
+const forAll = (more: object): PolicyInput => ({ name: 'for-all', limit: GLOBAL_LIMIT, window: '1s', ...more })
+
+const theClient = (client: number): SubjectCharge[] => [{ subject: `client:${client}` }]
+const theClientAndAll = (client: number): SubjectCharge[] => [
+  { subject: 'global', policies: ['for-all'] },
+  { subject: `client:${client}`, policies: ['per-client'] },
+]
+
+export const SCENARIOS: readonly Scenario[] = [
+  {
+    id: 'new-account',
+    title: 'a new account and table: 20/s per client, clients alike',
+    account: NEW_ACCOUNT,
+    clients: CLIENTS,
+    skew: 0,
+    policies: [perClient(20)],
+    upTo: 100_000,
+    subjectsOf: theClient,
+  },
+  {
+    id: 'even',
+    title: '20/s per client, clients alike',
+    account: RAISED,
+    clients: CLIENTS,
+    skew: 0,
+    policies: [perClient(20)],
+    upTo: MILLION,
+    subjectsOf: theClient,
+  },
+  {
+    id: 'skewed',
+    title: '20/s per client, Zipf clients',
+    account: RAISED,
+    clients: CLIENTS,
+    skew: 1,
+    policies: [perClient(20)],
+    upTo: MILLION,
+    subjectsOf: theClient,
+  },
+  {
+    id: 'hot-client',
+    title: '100,000/s per client, Zipf clients',
+    account: RAISED,
+    clients: CLIENTS,
+    skew: 1,
+    policies: [perClient(100_000)],
+    upTo: MILLION,
+    subjectsOf: theClient,
+  },
+  {
+    id: 'strict-global',
+    title: '20/s per client and a strict 500,000/s for all',
+    account: RAISED,
+    clients: CLIENTS,
+    skew: 0,
+    policies: [forAll({}), perClient(20)],
+    upTo: 100_000,
+    subjectsOf: theClientAndAll,
+  },
+]

@@ -1,0 +1,94 @@
+import { type Item, type ItemWrite, MemoryStore, type StateStore, StoreUnavailableError, type WriteOutcome } from '../../lambda/limiter'
+import { exponential } from '../random'
+import { Allowance } from './allowance'
+import { PUBLISHED } from './published-limits'
+import type { VirtualTime } from './virtual-time'
+
+export interface SimulatedTableOptions {
+  readonly time: VirtualTime
+  readonly random: () => number
+  /** Write units a second that the whole table takes. */
+  readonly writesPerSecond: number
+  /** Partitions of a table that has not split any yet: their items share what one of them takes. @default each item has a partition's whole share */
+  readonly partitions?: number
+}
+
+/** A call's way there and back, in milliseconds: at least the first, and the second more on average. */
+const LATENCY = { least: 2, more: 2 } as const
+
+/**
+ * A state table in virtual time, with DynamoDB's limits: calls take time, are applied on their way, one after another, and are refused past what an item, or
+ * the table, takes in a second. Items are smaller than a kilobyte, so each write is one unit, whether or not its condition holds.
+ */
+export class SimulatedTable implements StateStore {
+  /** Calls that were billed. */
+  writes = 0
+  reads = 0
+  /** Calls that were refused, for an item's sake and for the table's. */
+  readonly throttled = { item: 0, table: 0 }
+  private readonly store = new MemoryStore({ maxSubjects: Number.POSITIVE_INFINITY })
+  private readonly table: { readonly write: Allowance; readonly read: Allowance }
+  private readonly items = new Map<string | number, { readonly write: Allowance; readonly read: Allowance }>()
+
+  constructor(private readonly options: SimulatedTableOptions) {
+    const { writesPerSecond } = options
+    // Three reads for each write, as a new table and each partition have it.
+    this.table = { write: new Allowance(writesPerSecond), read: new Allowance(3 * writesPerSecond) }
+  }
+
+  async write(key: string, write: ItemWrite): Promise<WriteOutcome> {
+    return this.call(key, 'write', () => this.store.write(key, write))
+  }
+
+  async read(key: string): Promise<Item> {
+    return this.call(key, 'read', () => this.store.read(key))
+  }
+
+  async delete(key: string): Promise<void> {
+    return this.call(key, 'write', () => this.store.delete(key))
+  }
+
+  private async call<Answer>(key: string, kind: 'read' | 'write', apply: () => Promise<Answer>): Promise<Answer> {
+    const { time, random } = this.options
+    const latency = LATENCY.least + exponential(random, LATENCY.more)
+    await time.sleep(latency / 2)
+    const refusal = this.charge(key, kind)
+    const answer = refusal === undefined ? await apply() : undefined
+    await time.sleep(latency / 2)
+    if (refusal !== undefined) throw refusal
+    return answer as Answer
+  }
+
+  private charge(key: string, kind: 'read' | 'write'): StoreUnavailableError | undefined {
+    const { time } = this.options
+    if (!this.table[kind].take(time.now)) {
+      this.throttled.table++
+      return new StoreUnavailableError('throttled', 'the simulated table throttles')
+    }
+    if (!this.shareOf(key)[kind].take(time.now)) {
+      this.throttled.item++
+      return new StoreUnavailableError('hot-key', 'an item of the simulated table gets more than it takes')
+    }
+    if (kind === 'write') this.writes++
+    else this.reads++
+    return undefined
+  }
+
+  private shareOf(key: string) {
+    const { partitions } = this.options
+    const id = partitions === undefined ? key : partitionOf(key, partitions)
+    let share = this.items.get(id)
+    if (!share) {
+      share = { write: new Allowance(PUBLISHED.item), read: new Allowance(3 * PUBLISHED.item) }
+      this.items.set(id, share)
+    }
+    return share
+  }
+}
+
+/** Which of so many partitions has this key: keys end in a hash, so some of it will do. */
+function partitionOf(key: string, partitions: number): number {
+  let sum = 0
+  for (let i = 1; i <= 6; i++) sum = (sum * 31 + key.charCodeAt(key.length - i)) >>> 0
+  return sum % partitions
+}
