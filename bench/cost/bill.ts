@@ -6,7 +6,7 @@ const MILLION = 1e6
 const SECONDS_A_MONTH = 30 * 86_400
 
 /** Where a number comes from. */
-export type Basis = 'measured' | 'assumed' | 'published'
+type Basis = 'measured' | 'assumed' | 'published'
 
 /** A line of a bill. */
 export interface Line {
@@ -42,7 +42,7 @@ export const lambdaUsd = (ms: number, memoryMb: number, prices: Prices): number 
   prices.lambdaMillionRequests + MILLION * (ms / 1000) * (memoryMb / 1024) * prices.lambdaGbSecond
 
 /** Milliseconds billed for the mean decision. */
-export const meanMs = ({ asked, ...rest }: Decisions, { lambdaMs, lambdaMsKnown }: Assumptions): number =>
+const meanMs = ({ asked, ...rest }: Decisions, { lambdaMs, lambdaMsKnown }: Assumptions): number =>
   lambdaMsKnown + (lambdaMs - lambdaMsKnown) * (asked / decided(rest))
 
 /** What a million decisions cost, DynamoDB, Lambda and API Gateway apart. */

@@ -25,7 +25,7 @@ export const US_EAST_1 = {
   redisMillionCommands: 2,
 } as const
 
-export type PriceName = keyof typeof US_EAST_1
+type PriceName = keyof typeof US_EAST_1
 export type Prices = Readonly<Record<PriceName, number>>
 
 /** Another region's prices: those given, and us-east-1's for the rest. Throws an `Error` that names a price that is none, or is no number. */

@@ -1,25 +1,39 @@
-/** How long an allowance may be saved up, in milliseconds, where AWS says nothing: a tenth of a second, so that a whole second never has much more than it may. */
-const SAVED_MS = 100
+/** So many units in each second of the clock, in whatever rhythm. AWS says how many, and not how evenly. */
+export class PerSecond {
+  private second = Number.NaN
+  private left = 0
 
-/** So many units a second, a token bucket. */
-export class Allowance {
+  constructor(private readonly units: number) {}
+
+  /** Takes one unit, if there is one. @param now epoch milliseconds. */
+  take(now: number): boolean {
+    const second = Math.floor(now / 1000)
+    if (second !== this.second) {
+      this.second = second
+      this.left = this.units
+    }
+    if (this.left < 1) return false
+    this.left--
+    return true
+  }
+}
+
+/** So many units a second, of which some may come at once: a token bucket. */
+export class TokenBucket {
   private tokens: number
-  private readonly most: number
   private at = Number.NEGATIVE_INFINITY
 
-  /** @param burst units that may come at once. @default a tenth of a second's */
   constructor(
     private readonly perSecond: number,
-    burst?: number,
+    private readonly burst: number,
   ) {
-    this.most = Math.max(1, burst ?? (perSecond * SAVED_MS) / 1000)
-    this.tokens = this.most
+    this.tokens = burst
   }
 
   /** Takes one unit, if there is one. @param now milliseconds, of any clock. */
   take(now: number): boolean {
     if (now > this.at) {
-      this.tokens = Math.min(this.most, this.tokens + ((now - this.at) * this.perSecond) / 1000)
+      this.tokens = Math.min(this.burst, this.tokens + ((now - this.at) * this.perSecond) / 1000)
       this.at = now
     }
     if (this.tokens < 1) return false

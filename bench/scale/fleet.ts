@@ -1,6 +1,6 @@
 import { createLimiter, type Limiter } from '../../lambda/limiter'
 import { exponential, seeded } from '../random'
-import { Allowance } from './allowance'
+import { TokenBucket } from './allowance'
 import { popularity } from './popularity'
 import type { Scenario } from './scenarios'
 import { SimulatedTable } from './simulated-table'
@@ -9,11 +9,13 @@ import { VirtualTime } from './virtual-time'
 /** What an invocation takes beside its calls to DynamoDB, in milliseconds. */
 const OVERHEAD_MS = 1.5
 
-/** A quarter of a second until the second that is measured begins, for instances to start and to see who is there. */
-const WARM_UP_MS = 250
 const MEASURED_MS = 1000
-/** Long after every window of a limit, in which nothing was used. */
-const START = Date.UTC(2026, 0, 15, 12, 30) + MEASURED_MS - WARM_UP_MS
+/** Whole seconds begin after a quarter of one, in which instances start. */
+const FIRST_MS = 250
+/** Until the second that is measured: where units are taken ahead, instances first learn how many, and get over what that did to the item. */
+const warmUpMs = ({ learns }: Scenario): number => FIRST_MS + (learns ? 2000 : 0)
+/** Long after any window of a limit in which something was used. */
+const START = Date.UTC(2026, 0, 15, 12, 30, 1) - FIRST_MS
 
 /** One whole second of a scenario at one rate. */
 export interface Second {
@@ -43,9 +45,9 @@ export async function simulateSecond(scenario: Scenario, rps: number, seed = 1):
   try {
     const fleet = new Fleet(scenario, rps, time, seeded(seed + 1))
     fleet.open()
-    await time.runUntil(WARM_UP_MS)
+    await time.runUntil(warmUpMs(scenario))
     const before = fleet.counts()
-    await time.runUntil(WARM_UP_MS + MEASURED_MS)
+    await time.runUntil(warmUpMs(scenario) + MEASURED_MS)
     return difference(fleet.counts(), before)
   } finally {
     uninstall()
@@ -54,7 +56,7 @@ export async function simulateSecond(scenario: Scenario, rps: number, seed = 1):
 
 class Fleet {
   private readonly table: SimulatedTable
-  private readonly gateway: Allowance
+  private readonly gateway: TokenBucket
   private readonly nextClient: (random: () => number) => number
   private readonly idle: Limiter[] = []
   private readonly tally = { offered: 0, allowed: 0, denied: 0, degraded: 0, refusedByGateway: 0, refusedByLambda: 0 }
@@ -70,7 +72,7 @@ class Fleet {
   ) {
     const { account, clients, skew } = scenario
     this.table = new SimulatedTable({ time, random, writesPerSecond: account.tableWrites, partitions: account.partitions })
-    this.gateway = new Allowance(account.gateway.perSecond, account.gateway.burst)
+    this.gateway = new TokenBucket(account.gateway.perSecond, account.gateway.burst)
     this.nextClient = popularity(clients, skew)
   }
 
@@ -111,7 +113,8 @@ class Fleet {
     }
     if (this.instances >= scenario.account.concurrency) return undefined
     this.instances++
-    return createLimiter({ store: this.table, policies: scenario.policies, clock: () => this.time.now })
+    const { policies, autoLease } = scenario
+    return createLimiter({ store: this.table, policies, autoLease, clock: () => this.time.now })
   }
 
   private async serve(limiter: Limiter, client: number): Promise<void> {

@@ -21,6 +21,7 @@ const STYLES = [
   { colour: '#a855f7', dashes: '4 4' },
   { colour: '#16a34a', dashes: 'none' },
   { colour: '#0891b2', dashes: '14 4 4 4' },
+  { colour: '#db2777', dashes: '6 2' },
 ] as const
 
 const place = (value: number, from: number, to: number): number =>

@@ -2,7 +2,7 @@ import type { PolicyInput, SubjectCharge } from '../../lambda/limiter'
 import { PUBLISHED } from './published-limits'
 
 /** What an account may have. */
-export interface Account {
+interface Account {
   readonly gateway: { readonly perSecond: number; readonly burst: number }
   /** Instances at a time. */
   readonly concurrency: number
@@ -36,6 +36,10 @@ export interface Scenario {
   /** 0: all alike. 1: Zipf, the n-th client a n-th as often as the first. */
   readonly skew: number
   readonly policies: readonly PolicyInput[]
+  /** Whether a strict subject that is too hot for its item is leased for a while. */
+  readonly autoLease: boolean
+  /** Whether units are taken ahead, of which instances have to learn how many. */
+  readonly learns: boolean
   /** The highest rate that is worth simulating: past it, it only goes on as it went. */
   readonly upTo: number
   subjectsOf(client: number): SubjectCharge[]
@@ -47,7 +51,12 @@ const CLIENTS = 100_000
 const GLOBAL_LIMIT = 500_000
 
 const perClient = (limit: number): PolicyInput => ({ name: 'per-client', limit, window: '1s' })
-const forAll = (more: object): PolicyInput => ({ name: 'for-all', limit: GLOBAL_LIMIT, window: '1s', ...more })
+const forAll = (consistency: PolicyInput['consistency'], seconds = 1): PolicyInput => ({
+  name: 'for-all',
+  limit: GLOBAL_LIMIT * seconds,
+  window: `${seconds}s`,
+  consistency,
+})
 
 const theClient = (client: number): SubjectCharge[] => [{ subject: `client:${client}` }]
 const theClientAndAll = (client: number): SubjectCharge[] => [
@@ -63,6 +72,8 @@ export const SCENARIOS: readonly Scenario[] = [
     clients: CLIENTS,
     skew: 0,
     policies: [perClient(20)],
+    autoLease: true,
+    learns: false,
     upTo: 100_000,
     subjectsOf: theClient,
   },
@@ -73,36 +84,80 @@ export const SCENARIOS: readonly Scenario[] = [
     clients: CLIENTS,
     skew: 0,
     policies: [perClient(20)],
+    autoLease: true,
+    learns: false,
     upTo: MILLION,
     subjectsOf: theClient,
   },
   {
     id: 'skewed',
-    title: '20/s per client, Zipf clients',
+    title: '20/s per client, Zipf clients, the hottest far over its limit',
     account: RAISED,
     clients: CLIENTS,
     skew: 1,
     policies: [perClient(20)],
-    upTo: MILLION,
+    autoLease: true,
+    learns: false,
+    upTo: 100_000,
     subjectsOf: theClient,
   },
   {
-    id: 'hot-client',
-    title: '100,000/s per client, Zipf clients',
+    id: 'hot-strict',
+    title: '100,000/s per client, Zipf clients, autoLease: false',
     account: RAISED,
     clients: CLIENTS,
     skew: 1,
     policies: [perClient(100_000)],
-    upTo: MILLION,
+    autoLease: false,
+    learns: false,
+    upTo: 100_000,
+    subjectsOf: theClient,
+  },
+  {
+    id: 'hot-leased',
+    title: '100,000/s per client, Zipf clients, autoLease as it is by default',
+    account: RAISED,
+    clients: CLIENTS,
+    skew: 1,
+    policies: [perClient(100_000)],
+    autoLease: true,
+    learns: true,
+    upTo: 100_000,
     subjectsOf: theClient,
   },
   {
     id: 'strict-global',
-    title: '20/s per client and a strict 500,000/s for all',
+    title: '20/s per client and a strict 500,000/s for all, autoLease: false',
     account: RAISED,
     clients: CLIENTS,
     skew: 0,
-    policies: [forAll({}), perClient(20)],
+    policies: [forAll('strict'), perClient(20)],
+    autoLease: false,
+    learns: false,
+    upTo: 20_000,
+    subjectsOf: theClientAndAll,
+  },
+  {
+    id: 'leased-global',
+    title: '20/s per client and a leased 500,000/s for all',
+    account: RAISED,
+    clients: CLIENTS,
+    skew: 0,
+    policies: [forAll('leased'), perClient(20)],
+    autoLease: true,
+    learns: true,
+    upTo: 100_000,
+    subjectsOf: theClientAndAll,
+  },
+  {
+    id: 'leased-minute',
+    title: '20/s per client and a leased 30,000,000/min for all',
+    account: RAISED,
+    clients: CLIENTS,
+    skew: 0,
+    policies: [forAll('leased', 60), perClient(20)],
+    autoLease: true,
+    learns: true,
     upTo: 100_000,
     subjectsOf: theClientAndAll,
   },

@@ -1,6 +1,6 @@
 import { type Item, type ItemWrite, MemoryStore, type StateStore, StoreUnavailableError, type WriteOutcome } from '../../lambda/limiter'
 import { exponential } from '../random'
-import { Allowance } from './allowance'
+import { PerSecond } from './allowance'
 import { PUBLISHED } from './published-limits'
 import type { VirtualTime } from './virtual-time'
 
@@ -27,13 +27,13 @@ export class SimulatedTable implements StateStore {
   /** Calls that were refused, for an item's sake and for the table's. */
   readonly throttled = { item: 0, table: 0 }
   private readonly store = new MemoryStore({ maxSubjects: Number.POSITIVE_INFINITY })
-  private readonly table: { readonly write: Allowance; readonly read: Allowance }
-  private readonly items = new Map<string | number, { readonly write: Allowance; readonly read: Allowance }>()
+  private readonly table: { readonly write: PerSecond; readonly read: PerSecond }
+  private readonly items = new Map<string | number, { readonly write: PerSecond; readonly read: PerSecond }>()
 
   constructor(private readonly options: SimulatedTableOptions) {
     const { writesPerSecond } = options
     // Three reads for each write, as a new table and each partition have it.
-    this.table = { write: new Allowance(writesPerSecond), read: new Allowance(3 * writesPerSecond) }
+    this.table = { write: new PerSecond(writesPerSecond), read: new PerSecond(3 * writesPerSecond) }
   }
 
   async write(key: string, write: ItemWrite): Promise<WriteOutcome> {
@@ -79,7 +79,7 @@ export class SimulatedTable implements StateStore {
     const id = partitions === undefined ? key : partitionOf(key, partitions)
     let share = this.items.get(id)
     if (!share) {
-      share = { write: new Allowance(PUBLISHED.item), read: new Allowance(3 * PUBLISHED.item) }
+      share = { write: new PerSecond(PUBLISHED.item), read: new PerSecond(3 * PUBLISHED.item) }
       this.items.set(id, share)
     }
     return share
