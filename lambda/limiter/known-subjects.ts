@@ -7,6 +7,8 @@ export interface View {
   readonly seenAt: EpochMs
   /** Whether somebody else wrote to it between our last two looks. */
   readonly shared: boolean
+  /** How often in a row our write was refused because others had taken what had become free. */
+  readonly lost: number
 }
 
 /** The views of the subjects seen last, at most `max` of them. */
@@ -27,8 +29,14 @@ export class KnownSubjects {
 
   /** Takes in what came back from the store. */
   learn(key: string, item: Item, seenAt: EpochMs, shared = this.views.get(key)?.shared ?? false): void {
-    this.touch(key, { item, seenAt, shared })
+    this.touch(key, { item, seenAt, shared, lost: this.views.get(key)?.lost ?? 0 })
     if (this.views.size > this.max) this.views.delete(this.views.keys().next().value!)
+  }
+
+  /** Notes whether others were quicker, or not. */
+  wasQuicker(key: string, others: boolean): void {
+    const view = this.views.get(key)
+    if (view && (others || view.lost > 0)) this.views.set(key, { ...view, lost: others ? view.lost + 1 : 0 })
   }
 
   forget(key: string): void {

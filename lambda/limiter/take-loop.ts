@@ -17,6 +17,12 @@ export interface TakeLoopOptions extends StoreCallsOptions {
   readonly maxSubjects: number
 }
 
+/**
+ * A write that is refused costs as much as five looks. Whoever has lost so many in a row, as instances do that one tireless caller's requests are spread
+ * over, looks before the next one.
+ */
+const LOST_BEFORE_LOOKING = 2
+
 /** Others would have to change the item between our look and our write this often in a row. */
 const MOST_ROUNDS = 100
 
@@ -72,6 +78,7 @@ export class TakeLoop {
     const begunAt = this.now()
     const answers: Verdicts[] = []
     let pending = costs.map((cost, position) => ({ cost, position }))
+    let wasRefused = false
 
     for (let round = 0; round < MOST_ROUNDS && deadline.leftMs > 0; round++) {
       const now = at ?? this.now()
@@ -84,6 +91,7 @@ export class TakeLoop {
       if (admitted.length === 0 || !allStepsAllow(steps)) {
         const denied = await this.denials(key, policies, pending, now, begunAt, deadline)
         if (!denied) continue
+        if (wasRefused) this.known.wasQuicker(key, true)
         for (const { position, verdicts } of denied) answers[position] = verdicts
         return answers
       }
@@ -101,9 +109,15 @@ export class TakeLoop {
         if (pending.length === 0) return answers
         continue
       }
+      if (round === 0 && view && view.lost >= LOST_BEFORE_LOOKING && view.seenAt < begunAt) {
+        await this.refresh(key, deadline)
+        continue
+      }
+
       const write = this.itemWrite(parts, policies, view?.item, now)
       const { kind, item } = await this.calls.write(key, write, deadline)
       if (kind === 'refused') {
+        wasRefused = true
         this.options.onEvent({ kind: 'conflict' })
         this.known.learn(key, item, now, true)
         continue
@@ -112,6 +126,7 @@ export class TakeLoop {
       const after = kind === 'applied' ? afterWrite(item, write) : item
       const asKnown = kind === 'applied' && view !== undefined && !othersWrote(view.item, item)
       this.known.learn(key, after, now, view && round === 0 ? !asKnown : undefined)
+      this.known.wasQuicker(key, false)
       if (asKnown && admitted.length === 1) answers[admitted[0]!.position] = steps.map(({ verdict }) => verdict)
       else this.answerAll(answers, admitted, item, kind, policies, now)
       if (!asKnown) await this.upkeep.tidy(key, policies, after, now, deadline) // who writes alone leaves no litter
@@ -141,9 +156,9 @@ export class TakeLoop {
 
   /** What a request would be told now: one read, nothing taken. */
   async look(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
-    const { item, seenAt } = await this.refresh(key, this.calls.deadline())
-    const states = statesOf({ item, seenAt, shared: false }, policies)
-    return verdictsOf(stepAll(states, policies, cost, seenAt), states, policies, seenAt)
+    const view = await this.refresh(key, this.calls.deadline())
+    const states = statesOf(view, policies)
+    return verdictsOf(stepAll(states, policies, cost, view.seenAt), states, policies, view.seenAt)
   }
 
   /** Gives units back as far as they can still be found; a policy whose window has passed has none. */
@@ -215,7 +230,7 @@ export class TakeLoop {
     const seenAt = this.now()
     const item = await this.calls.read(key, deadline)
     this.known.learn(key, item, seenAt)
-    return { item, seenAt, shared: false }
+    return this.known.get(key)!
   }
 
   /** @param begunAt when a decision began, whose own look is recent enough whatever the settings say. */
