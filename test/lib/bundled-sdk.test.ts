@@ -98,7 +98,8 @@ const base64 = (value: object): string =>
 const KEY = { pk: { S: 'größe' } }
 const getItem = ({ GetItemCommand }: typeof sdk) => new GetItemCommand({ TableName: 'state', Key: KEY })
 
-const text = fc.string({ unit: 'grapheme' })
+/** The SDK loses an attribute named `__proto__`; the bundle reads it like any other. */
+const text = fc.string({ unit: 'grapheme' }).filter((name) => name !== '__proto__')
 const attribute: fc.Arbitrary<object> = fc.letrec<{ value: object }>((tie) => ({
   value: fc.oneof(
     { maxDepth: 3 },
