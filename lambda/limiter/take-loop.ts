@@ -174,6 +174,11 @@ export class TakeLoop {
 
   async reset(key: string): Promise<void> {
     await this.calls.delete(key, this.calls.deadline())
+    this.forget(key)
+  }
+
+  /** Forgets what was seen of a subject. */
+  forget(key: string): void {
     this.known.forget(key)
   }
 
