@@ -1,8 +1,7 @@
-import { remove, when } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import type { Decision } from '../decision'
 import { MemoryStore } from '../state/memory-store'
-import type { Item, PolicyWrite } from '../state/store'
+import type { PolicyWrite } from '../state/store'
 import type { Charge } from './charge'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { type Answer, compose } from './compose'
@@ -27,9 +26,8 @@ const RETRY_AFTER_MS = 1000
 export class Fallback {
   private readonly memory: MemoryStore
   private readonly local: TakeLoop
-  /** By subject and policy, when what the store knew was last taken over, or found to be nothing. */
-  private readonly begunAt = new Map<string, Map<string, EpochMs>>()
-  private takenOver = 0
+  /** When what the store knew of a subject was last taken over, or found to be nothing. */
+  private readonly begunAt = new Map<string, EpochMs>()
   private readonly shares = new WeakMap<
     readonly CompiledPolicy[],
     { readonly share: number; readonly policies: readonly CompiledPolicy[] }
@@ -80,44 +78,30 @@ export class Fallback {
     return own.policies
   }
 
-  /** Where the store was asked about a subject since a policy was last counted here, its count here begins with this instance's share of what was left then. */
+  /** Where the store was asked since a subject was last counted here, its count here begins with this instance's share of what was left then. */
   private async begin(key: string, policies: readonly CompiledPolicy[], own: readonly CompiledPolicy[], share: number): Promise<void> {
     const view = this.loop.view(key)
-    const now = this.loop.now()
-    const begun = this.begunAt.get(key) ?? new Map<string, EpochMs>()
-    const isNew = ({ code }: CompiledPolicy) => !begun.has(code) || (view !== undefined && view.seenAt > begun.get(code)!)
-    const places = policies.flatMap((policy, i) => (isNew(policy) ? [i] : []))
-    if (places.length === 0) return
-    for (const i of places) begun.set(policies[i]!.code, now)
+    const begunAt = this.begunAt.get(key)
+    if (begunAt !== undefined && (!view || view.seenAt <= begunAt)) return
     this.begunAt.delete(key)
-    this.begunAt.set(key, begun)
+    this.begunAt.set(key, this.loop.now())
     if (this.begunAt.size > this.options.maxSubjects) this.begunAt.delete(this.begunAt.keys().next().value!)
-    if (!view) return
-    const before = await this.memory.read(key)
-    const [old, fresh] = [
-      places.flatMap((i) => cleared(before, own[i]!)),
-      places.flatMap((i) => taken(view, policies[i]!, own[i]!, share, now)),
-    ]
-    for (const parts of [old, fresh]) {
-      if (parts.length > 0) await this.memory.write(key, { parts, id: { mark: '', value: this.takenOver++ }, at: now })
-    }
-    this.local.forget(key)
+    if (view) await this.takeOver(view, key, policies, own, share)
   }
-}
 
-/** What empties a policy's count. */
-function cleared(item: Item, policy: CompiledPolicy): PolicyWrite[] {
-  const names = Object.keys(fieldsOf(item, policy)!)
-  return names.length > 0 ? [{ code: policy.code, write: when([], ...names.map(remove)) }] : []
-}
-
-/** What leaves an empty count with this instance's share of what the policy has left. */
-function taken({ item }: View, policy: CompiledPolicy, own: CompiledPolicy, share: number, now: EpochMs): PolicyWrite[] {
-  const { remaining } = policy.algorithm.step(fieldsOf(item, policy), policy.quota, 0, now).verdict
-  const whole = own.algorithm.step({}, own.quota, 0, now).verdict.remaining
-  const left = Math.min(whole, remaining === 0 ? 0 : Math.max(1, Math.floor(remaining * share)))
-  const { write } = own.algorithm.step({}, own.quota, whole - left, now)
-  return write ? [{ code: own.code, write }] : []
+  private async takeOver(view: View, key: string, policies: readonly CompiledPolicy[], own: readonly CompiledPolicy[], share: number) {
+    await this.local.reset(key)
+    const at = this.loop.now()
+    const parts = policies.flatMap((policy, i): PolicyWrite[] => {
+      const mine = own[i]!
+      const { remaining } = policy.algorithm.step(fieldsOf(view.item, policy), policy.quota, 0, at).verdict
+      const whole = mine.algorithm.step({}, mine.quota, 0, at).verdict.remaining
+      const left = Math.min(whole, remaining === 0 ? 0 : Math.max(1, Math.floor(remaining * share)))
+      const { write } = mine.algorithm.step({}, mine.quota, whole - left, at)
+      return write ? [{ code: mine.code, write }] : []
+    })
+    if (parts.length > 0) await this.memory.write(key, { parts, id: { mark: '', value: 0 }, at })
+  }
 }
 
 /** What would pass were it not for the share passes once the store can be asked again. */

@@ -174,11 +174,6 @@ export class TakeLoop {
 
   async reset(key: string): Promise<void> {
     await this.calls.delete(key, this.calls.deadline())
-    this.forget(key)
-  }
-
-  /** Forgets what was seen of a subject. */
-  forget(key: string): void {
     this.known.forget(key)
   }
 
