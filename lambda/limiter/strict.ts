@@ -29,11 +29,11 @@ export class Strict implements Way {
   ) {}
 
   foreseen(key: string, policies: readonly CompiledPolicy[], cost: number): Verdicts | undefined {
-    return this.isHot(key) ? this.leases.foreseen(key, policies, cost) : this.loop.foreseen(key, policies, cost)
+    return this.isHot(key, policies) ? this.leases.foreseen(key, policies, cost) : this.loop.foreseen(key, policies, cost)
   }
 
   async take(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
-    if (!this.isHot(key)) {
+    if (!this.isHot(key, policies)) {
       try {
         return await this.writes.take(key, policies, cost)
       } catch (error) {
@@ -50,11 +50,14 @@ export class Strict implements Way {
   }
 
   giveBack(key: string, policies: readonly CompiledPolicy[], cost: number, chargedAt: EpochMs): Promise<void> {
-    return this.isHot(key) ? this.leases.giveBack(key, policies, cost, chargedAt) : this.loop.refund(key, policies, cost, chargedAt)
+    return this.isHot(key, policies)
+      ? this.leases.giveBack(key, policies, cost, chargedAt)
+      : this.loop.refund(key, policies, cost, chargedAt)
   }
 
-  private isHot(key: string): boolean {
-    if (this.hotUntil.size === 0) return false
+  /** A subject is hot whichever policies found that out, and leased for those alone that can be. */
+  private isHot(key: string, policies: readonly CompiledPolicy[]): boolean {
+    if (this.hotUntil.size === 0 || !policies.every(({ autoLease }) => autoLease)) return false
     const until = this.hotUntil.get(key)
     if (until === undefined) return false
     const now = this.loop.now()

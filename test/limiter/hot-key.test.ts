@@ -1,5 +1,8 @@
 import { StoreUnavailableError } from '../../lambda/errors'
 import type { PolicyInput } from '../../lambda/limiter'
+import { compile } from '../../lambda/limiter/compiled-policy'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { parsePolicies } from '../../lambda/policies/policy'
 import type { ItemWrite } from '../../lambda/state/store'
 import { Fleet } from './fleet'
 
@@ -107,4 +110,20 @@ it('an item of a leased policy that is throttled gets fewer and larger writes', 
     return fleet.store.writes + refused() - before
   }
   expect(await attempts(60)).toBeLessThan(0.95 * (await attempts(100_000)))
+})
+
+it('leases only those requests of a hot subject whose policies permit it', async () => {
+  const fleet = new Fleet([], 0)
+  const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now, onStoreError: 'throw' })
+  const write = jest.spyOn(fleet.store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
+  const own = { name: 'own', limit: 100, window: '1m' }
+  const others = [
+    { name: 'turns', algorithm: 'fixed-window', limit: 100, window: '1m', action: 'delay' },
+    { name: 'log', algorithm: 'sliding-log', limit: 100, window: '1m', countDenied: true },
+  ]
+  const take = (...policies: object[]) =>
+    limiter.decide([{ key: 'k', policies: parsePolicies(policies, [], []).map((policy) => compile(policy)), cost: 1 }])
+  expect(await take(own)).toMatchObject({ allowed: true })
+  for (const other of others) expect(await take(own, other)).toMatchObject({ allowed: true, degraded: false })
+  expect(write).toHaveBeenCalledTimes(4)
 })
