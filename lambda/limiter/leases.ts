@@ -63,7 +63,9 @@ export class Leases implements Way {
   async take(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
     const account = this.accountOf(key, policies)
     for (;;) {
-      const answer = spend(account.lease, cost, this.loop.now()) ?? this.foreseen(key, policies, cost)
+      // While a batch is on its way, what is left of the last one is spoken for by whoever asks for it.
+      const spent = account.granting ? undefined : spend(account.lease, cost, this.loop.now())
+      const answer = spent ?? this.foreseen(key, policies, cost)
       if (answer) return answer
       if (!account.granting) break
       await account.granting.catch(() => {}) // whoever began it is told; the others may have more luck
@@ -82,10 +84,10 @@ export class Leases implements Way {
     return withMore(verdicts, Math.max(0, left - cost), 0)
   }
 
-  /** While its lease is good, a unit goes back to the memory that it came from, where the next request finds it. */
+  /** A unit of the lease at hand goes back to the memory that it came from, where the next request finds it; an older one may belong to a window that is over. */
   async giveBack(key: string, policies: readonly CompiledPolicy[], cost: number, chargedAt: EpochMs): Promise<void> {
-    const lease = this.accounts.get(`${key} ${idOf(policies)}`)?.lease
-    if (!isGood(lease, this.loop.now())) return this.loop.refund(key, policies, cost, chargedAt)
+    const lease = this.accounts.get(accountId(key, policies))?.lease
+    if (!isGood(lease, this.loop.now()) || chargedAt < lease.takenAt) return this.loop.refund(key, policies, cost, chargedAt)
     lease.left += cost
   }
 
@@ -98,12 +100,12 @@ export class Leases implements Way {
   }
 
   private leftOf(key: string, policies: readonly CompiledPolicy[]): number {
-    const lease = this.accounts.get(`${key} ${idOf(policies)}`)?.lease
+    const lease = this.accounts.get(accountId(key, policies))?.lease
     return isGood(lease, this.loop.now()) ? lease.left : 0
   }
 
   private accountOf(key: string, policies: readonly CompiledPolicy[]): Account {
-    const id = `${key} ${idOf(policies)}`
+    const id = accountId(key, policies)
     const account = this.accounts.get(id) ?? { key, batch: new BatchSize(Math.min(...policies.map(({ windowMs }) => windowMs))) }
     this.accounts.delete(id)
     this.accounts.set(id, account)
@@ -181,6 +183,10 @@ export class Leases implements Way {
     return { left, endsAt }
   }
 }
+
+/** Units that were taken under one limit are not spent under another, such as a lower one of now. */
+const accountId = (key: string, policies: readonly CompiledPolicy[]): string =>
+  `${key} ${idOf(policies)} ${policies.map(({ limit }) => limit).join()}`
 
 /** A clock that was set back makes no lease last longer. */
 const isGood = (lease: Lease | undefined, now: EpochMs): lease is Lease => lease !== undefined && now >= lease.takenAt && now < lease.until

@@ -1,4 +1,8 @@
 import fc from 'fast-check'
+import { compile } from '../../lambda/limiter/compiled-policy'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { subjectKey } from '../../lambda/limiter/subject-key'
+import { parsePolicies } from '../../lambda/policies/policy'
 import { Fleet, seeded } from './fleet'
 import { MIDNIGHT } from './limiters'
 
@@ -197,4 +201,64 @@ describe.each(COUNTING)('the bound of $algorithm, taken ahead by instances that 
       { numRuns: 30 },
     )
   })
+})
+
+/** Lets each write take as long as is said, in milliseconds. */
+function slowWrites(fleet: Fleet, msOf: (key: string) => number) {
+  const write = fleet.store.write.bind(fleet.store)
+  jest.spyOn(fleet.store, 'write').mockImplementation(async (key, one) => {
+    const ms = msOf(key)
+    if (ms > 0) await new Promise((resolve) => setTimeout(resolve, ms))
+    return write(key, one)
+  })
+}
+
+it('what is left of a batch is not spent by others while a larger request asks for the rest of its units', async () => {
+  const fleet = new Fleet(leased(1000, '1m'), 1)
+  const { limiter } = fleet.instances[0]!
+  let admitted = 0
+  const take = async (cost: number) => {
+    if ((await limiter.take('global', { cost })).allowed) admitted += cost
+  }
+  for (let i = 0; i < 60; i++) {
+    fleet.now += 1
+    await take(1)
+  }
+  slowWrites(fleet, () => 1)
+  for (let i = 0; i < 40; i++) {
+    fleet.now += 1
+    await Promise.all([40, 3, 3, 3, 1, 1, 1].map(take))
+  }
+  for (let i = 0; i < 100; i++) await take(1)
+  expect(admitted).toBe(1000)
+})
+
+it('a unit that comes back after its window is not spent in the next one', async () => {
+  const own = { name: 'own', limit: 1, window: '1m' }
+  const fleet = new Fleet([...leased(20), own], 2)
+  const [limiter, other] = fleet.instances.map((instance) => instance.limiter)
+  const callers = Array.from({ length: 10 }, (_, i) => ({ subject: `client:${i}`, policies: ['own'] }))
+  for (const caller of callers) await other!.takeAll([caller])
+  const everybody = { subject: 'global', policies: ['all'] }
+
+  slowWrites(fleet, (key) => (key === subjectKey('global') ? 0 : 20))
+  fleet.now = MIDNIGHT + 995
+  const late = Promise.all(callers.map((caller) => limiter!.takeAll([caller, everybody])))
+  await new Promise((resolve) => setTimeout(resolve, 5))
+  fleet.now = MIDNIGHT + 1001
+  let admitted = (await limiter!.takeAll([everybody])).allowed ? 1 : 0
+  for (const decision of await late) expect(decision).toMatchObject({ allowed: false, policy: 'own' })
+  for (let i = 0; i < 50; i++) if ((await limiter!.takeAll([everybody])).allowed) admitted++
+  expect(admitted).toBe(20)
+})
+
+it('units that were taken before a limit was lowered are not spent after', async () => {
+  const fleet = new Fleet([], 0)
+  const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now, onStoreError: 'throw' })
+  const [before, after] = [10_000, 100].map((limit) => parsePolicies(leased(limit, '1d'), [], []).map((policy) => compile(policy)))
+  for (let i = 0; i < 200; i++) {
+    fleet.now += 1
+    await limiter.decide([{ key: 'k', policies: before!, cost: 1 }])
+  }
+  expect(await limiter.decide([{ key: 'k', policies: after!, cost: 1 }])).toMatchObject({ allowed: false, limit: 100, remaining: 0 })
 })
