@@ -6,7 +6,7 @@ import type { Charge } from './charge'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { type Answer, compose } from './compose'
 import type { View } from './known-subjects'
-import { stepAll, type Verdicts } from './plan'
+import { allAllow, isCharged, stepAll, type Verdicts } from './plan'
 import { TakeLoop, type TakeLoopOptions } from './take-loop'
 
 /**
@@ -26,8 +26,8 @@ const RETRY_AFTER_MS = 1000
 export class Fallback {
   private readonly memory: MemoryStore
   private readonly local: TakeLoop
-  /** When what the store knew of a subject was last taken over, or found to be nothing. */
-  private readonly begunAt = new Map<string, EpochMs>()
+  /** When what the store knew of a subject was last taken over, or found to be nothing, and for which policies. */
+  private readonly begun = new Map<string, { readonly at: EpochMs; readonly codes: Set<string> }>()
   private readonly shares = new WeakMap<
     readonly CompiledPolicy[],
     { readonly share: number; readonly policies: readonly CompiledPolicy[] }
@@ -65,9 +65,19 @@ export class Fallback {
       await this.begin(key, policies, own, share)
       const [verdicts] = cost === 0 ? [await this.local.look(key, own, 0)] : await this.local.settle(key, own, [cost])
       answers.push({ policies, verdicts: verdicts!.map((verdict, i) => (cost > policies[i]!.limit ? verdict : passable(verdict))) })
-      if (verdicts!.some(({ allowed }) => !allowed)) break
+      if (allAllow(verdicts!)) continue
+      await this.giveBack(charges.slice(0, answers.length - 1), answers, share)
+      break
     }
     return compose(answers, true)
+  }
+
+  /** What a denied request was charged already. */
+  private async giveBack(charges: readonly Charge[], answers: readonly Answer[], share: number): Promise<void> {
+    for (const [i, { key, policies, cost }] of charges.entries()) {
+      const charged = this.shareOf(policies, share).filter((_, j) => isCharged(answers[i]!.verdicts[j]!))
+      if (cost > 0 && charged.length > 0) await this.local.refund(key, charged, cost)
+    }
   }
 
   private shareOf(policies: readonly CompiledPolicy[], share: number): readonly CompiledPolicy[] {
@@ -81,26 +91,38 @@ export class Fallback {
   /** Where the store was asked since a subject was last counted here, its count here begins with this instance's share of what was left then. */
   private async begin(key: string, policies: readonly CompiledPolicy[], own: readonly CompiledPolicy[], share: number): Promise<void> {
     const view = this.loop.view(key)
-    const begunAt = this.begunAt.get(key)
-    if (begunAt !== undefined && (!view || view.seenAt <= begunAt)) return
-    this.begunAt.delete(key)
-    this.begunAt.set(key, this.loop.now())
-    if (this.begunAt.size > this.options.maxSubjects) this.begunAt.delete(this.begunAt.keys().next().value!)
-    if (view) await this.takeOver(view, key, policies, own, share)
+    let begun = this.begun.get(key)
+    if (!begun || (view && view.seenAt > begun.at)) {
+      begun = { at: this.loop.now(), codes: new Set() }
+      this.begun.delete(key)
+      this.begun.set(key, begun)
+      if (this.begun.size > this.options.maxSubjects) this.begun.delete(this.begun.keys().next().value!)
+      if (view) await this.local.reset(key)
+    }
+    if (view) await this.takeOver(view, begun.codes, key, policies, own, share)
   }
 
-  private async takeOver(view: View, key: string, policies: readonly CompiledPolicy[], own: readonly CompiledPolicy[], share: number) {
-    await this.local.reset(key)
+  /** @param codes of the policies that are taken over already: not all of a subject's requests have the same ones. */
+  private async takeOver(
+    view: View,
+    codes: Set<string>,
+    key: string,
+    policies: readonly CompiledPolicy[],
+    own: readonly CompiledPolicy[],
+    share: number,
+  ) {
     const at = this.loop.now()
     const parts = policies.flatMap((policy, i): PolicyWrite[] => {
       const mine = own[i]!
+      if (codes.has(mine.code)) return []
+      codes.add(mine.code)
       const { remaining } = policy.algorithm.step(fieldsOf(view.item, policy), policy.quota, 0, at).verdict
       const whole = mine.algorithm.step({}, mine.quota, 0, at).verdict.remaining
       const left = Math.min(whole, remaining === 0 ? 0 : Math.max(1, Math.floor(remaining * share)))
       const { write } = mine.algorithm.step({}, mine.quota, whole - left, at)
       return write ? [{ code: mine.code, write }] : []
     })
-    if (parts.length > 0) await this.memory.write(key, { parts, id: { mark: '', value: 0 }, at })
+    if (parts.length > 0) await this.memory.write(key, { parts, id: { mark: '', value: codes.size }, at })
   }
 }
 

@@ -1,5 +1,8 @@
 import { StoreUnavailableError } from '../../lambda/errors'
 import type { LimiterOptions, PolicyInput } from '../../lambda/limiter'
+import { compile } from '../../lambda/limiter/compiled-policy'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { parsePolicies } from '../../lambda/policies/policy'
 import { Fleet } from './fleet'
 
 const policies: PolicyInput[] = [{ name: 'all', algorithm: 'fixed-window', limit: 100, window: '1h' }]
@@ -110,4 +113,32 @@ it('a subject that was charged is given its units back within the deadline, or a
   ])
   expect(decision).toMatchObject({ degraded: true })
   expect(performance.now() - startedAt).toBeLessThan(60 + 40)
+})
+
+it('takes the table over for each policy of a subject, also where its requests have different ones', async () => {
+  const { fleet, away } = fleetOf(0)
+  const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now })
+  const [all, few] = parsePolicies([...policies, { name: 'few', algorithm: 'fixed-window', limit: 5, window: '1h' }], [], []).map(
+    (policy) => compile(policy),
+  )
+  const take = (...held: (typeof all)[]) => limiter.decide([{ key: 'k', policies: held as never, cost: 1 }])
+  for (let i = 0; i < 5; i++) await take(all, few)
+  await take(all)
+  away()
+  fleet.now += 6000 // no denial is known by now
+  expect(await take(all)).toMatchObject({ allowed: true, degraded: true, remaining: 93 })
+  expect(await take(all, few)).toMatchObject({ allowed: false, degraded: true, policy: 'few' })
+})
+
+it('a denial charges no other subject', async () => {
+  const { fleet, away } = fleetOf(1, {}, [...policies, { name: 'own', limit: 5, window: '1h' }])
+  away()
+  const { limiter } = fleet.instances[0]!
+  const take = (subject: string) =>
+    limiter.takeAll([
+      { subject: 'global', policies: ['all'] },
+      { subject, policies: ['own'] },
+    ])
+  for (let i = 0; i < 150; i++) await take('client:greedy')
+  expect((await take('client:modest')).policies.all).toMatchObject({ allowed: true, remaining: 94 })
 })
