@@ -235,6 +235,6 @@ export class TakeLoop {
 
   /** @param begunAt when a decision began, whose own look is recent enough whatever the settings say. */
   private trusts(view: View, now: EpochMs, begunAt = Infinity): boolean {
-    return view.seenAt >= begunAt || Math.abs(now - view.seenAt) <= this.options.denialTtlMs
+    return (view.seenAt >= begunAt && view.seenAt <= this.now()) || Math.abs(now - view.seenAt) <= this.options.denialTtlMs
   }
 }

@@ -1,5 +1,6 @@
 import { CostError, createLimiter, type Decision, SubjectError } from '../../lambda/limiter'
 import { describeStores } from '../stores'
+import { Fleet } from './fleet'
 import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from './limiters'
 
 const perMinute = { name: 'per-minute', algorithm: 'fixed-window', limit: 3, window: '1m' } as const
@@ -184,4 +185,15 @@ it('looks every denial up with a denialTtlMs of 0, once, on a clock that runs', 
     expect((await limiter.take('client:a')).allowed).toBe(false)
     expect(store.reads).toBe(i)
   }
+})
+
+it('a clock that steps back does not make a known denial last', async () => {
+  const fleet = new Fleet([{ name: 'own', algorithm: 'fixed-window', limit: 1, window: '1d' }], 2)
+  const [one, other] = fleet.instances.map(({ limiter }) => limiter)
+  fleet.now += 7_200_000
+  await one!.take('me')
+  expect(await one!.take('me')).toMatchObject({ allowed: false })
+  fleet.now -= 3_600_000
+  await other!.reset('me')
+  expect(await one!.take('me')).toMatchObject({ allowed: true })
 })
