@@ -1,4 +1,5 @@
 import type { EpochMs } from '../clock'
+import type { WriteId } from '../state/store'
 import { type CompiledPolicy, idOf } from './compiled-policy'
 import { allStepsAllow, type States, statesAfter, statesOf, stepAll, type Verdicts, verdictsOf } from './plan'
 import type { TakeLoop } from './take-loop'
@@ -12,6 +13,8 @@ interface Ledger {
   states: States
   /** Units admitted here that the store has not been told of. */
   pending: number
+  /** Units that it was told of without an answer, so that nobody knows: they are sent again as they were. */
+  unsure?: { readonly units: number; readonly at: EpochMs; readonly id: WriteId }
   /** When the last of them was admitted. */
   pendingAt: EpochMs
   triedAt: EpochMs
@@ -81,12 +84,7 @@ export class Eventual implements Way {
   async close(): Promise<void> {
     const ledgers = [...this.ledgers.values()]
     this.ledgers.clear()
-    await Promise.all(
-      ledgers.map(async (ledger) => {
-        await ledger.syncing
-        if (ledger.pending > 0) await this.sync(ledger, ledger.key, ledger.policies)
-      }),
-    )
+    await Promise.all(ledgers.map((ledger) => this.tellRest(ledger)))
   }
 
   private ledgerOf(key: string, policies: readonly CompiledPolicy[]): Ledger {
@@ -104,8 +102,20 @@ export class Eventual implements Way {
     ledger.policies = policies
     this.ledgers.delete(id)
     this.ledgers.set(id, ledger)
-    if (this.ledgers.size > this.maxSubjects) this.ledgers.delete(this.ledgers.keys().next().value!)
+    if (this.ledgers.size > this.maxSubjects) this.forgetOldest()
     return ledger
+  }
+
+  /** Its units are not forgotten: who asks for enough other subjects would get the limit anew. */
+  private forgetOldest(): void {
+    const [[id, ledger]] = this.ledgers as Iterable<[string, Ledger]> as [[string, Ledger]]
+    this.ledgers.delete(id)
+    void this.tellRest(ledger)
+  }
+
+  private async tellRest(ledger: Ledger): Promise<void> {
+    await ledger.syncing
+    for (let tries = 0; tries < 2 && (ledger.unsure || ledger.pending > 0); tries++) await this.sync(ledger, ledger.key, ledger.policies)
   }
 
   private throwIfOutOfTouch(ledger: Ledger, key: string, policies: readonly CompiledPolicy[]): void {
@@ -127,20 +137,23 @@ export class Eventual implements Way {
 
   /** Adds what is pending, under no limit since it was admitted already, and takes over what the others have added. */
   private async sync(ledger: Ledger, key: string, policies: readonly CompiledPolicy[]): Promise<void> {
-    const { pending: units, pendingAt } = ledger
     const startedAt = this.loop.now()
     const unlimited = policies.map((policy) => policy.unlimited())
-    ledger.pending = 0
+    if (!ledger.unsure && ledger.pending > 0) {
+      ledger.unsure = { units: ledger.pending, at: ledger.pendingAt, id: this.loop.nextId() }
+      ledger.pending = 0
+    }
     try {
-      if (units > 0) await this.loop.settle(key, unlimited, [units], pendingAt)
+      const { unsure } = ledger
+      if (unsure) await this.loop.settle(key, unlimited, [unsure.units], unsure.at, unsure.id)
       else await this.loop.look(key, policies, 0)
+      ledger.unsure = undefined
       const states = statesOf(this.loop.view(key), policies)
       const meanwhile = stepAll(states, unlimited, ledger.pending, this.loop.now())
       ledger.states = statesAfter(states, meanwhile)
       ledger.syncedAt = startedAt
       ledger.failure = undefined
     } catch (error) {
-      ledger.pending += units
       ledger.failure = error // told by a take, if it does not pass
     }
   }

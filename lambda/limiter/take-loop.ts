@@ -1,7 +1,7 @@
 import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
 import { afterWrite } from '../state/memory-store'
-import type { Item, ItemWrite, PolicyWrite, WriteOutcome } from '../state/store'
+import type { Item, ItemWrite, PolicyWrite, WriteId, WriteOutcome } from '../state/store'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import type { Deadline } from './deadline'
 import { expiryFor } from './expiry'
@@ -52,6 +52,11 @@ export class TakeLoop {
     return this.calls.now()
   }
 
+  /** Names a write, for `settle`. */
+  nextId(): WriteId {
+    return this.calls.nextId()
+  }
+
   /** What was last seen of a subject. */
   view(key: string): View | undefined {
     return this.known.get(key)
@@ -72,8 +77,15 @@ export class TakeLoop {
    * Decides several requests of one subject in as few writes as it takes; what each costs, and what each is told, in the same order.
    *
    * @param at when the requests were there. @default now
+   * @param id of one request, by which it counts once although it was settled before, and nobody knows whether that arrived. @default a new one
    */
-  async settle(key: string, policies: readonly CompiledPolicy[], costs: readonly number[], at?: EpochMs): Promise<Verdicts[]> {
+  async settle(
+    key: string,
+    policies: readonly CompiledPolicy[],
+    costs: readonly number[],
+    at?: EpochMs,
+    id?: WriteId,
+  ): Promise<Verdicts[]> {
     const deadline = this.calls.deadline()
     const begunAt = this.now()
     const answers: Verdicts[] = []
@@ -114,7 +126,7 @@ export class TakeLoop {
         continue
       }
 
-      const write = this.itemWrite(parts, policies, view?.item, now)
+      const write = { ...this.itemWrite(parts, policies, view?.item, now), ...(id && { id }) }
       const { kind, item } = await this.calls.write(key, write, deadline)
       if (kind === 'refused') {
         wasRefused = true

@@ -108,3 +108,44 @@ describe('counting in memory', () => {
     },
   )
 })
+
+/** Units that the store has on record of a subject. */
+async function recorded(fleet: Fleet, subject: string) {
+  const { policies } = await fleet.store.read(subjectKey(subject))
+  const fields = Object.values(policies).flatMap((all) => Object.entries(all))
+  return fields.reduce((sum, [name, n]) => sum + (name.length > 1 ? Number(n) : 0), 0)
+}
+
+it('a sync whose answer is lost counts once, however often it is sent', async () => {
+  const fleet = new Fleet(eventual(1000, '1d'), 1, { deadlineMs: 20, firstDeadlineMs: 20, onStoreError: 'allow' })
+  const { limiter } = fleet.instances[0]!
+  let admitted = 0
+  const take = async () => {
+    fleet.now += 101
+    if (!(await limiter.take('global')).degraded) admitted++
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+  await take()
+  const write = fleet.store.write.bind(fleet.store)
+  const lost = jest.spyOn(fleet.store, 'write').mockImplementation(async (...call) => {
+    await write(...call)
+    return new Promise(() => {})
+  })
+  for (let i = 0; i < 6; i++) await take()
+  lost.mockRestore()
+  fleet.now += 60_000 // the circuit closes again
+  for (let i = 0; i < 3; i++) await take()
+  await limiter.close()
+  expect(await recorded(fleet, 'global')).toBe(admitted)
+})
+
+it('a subject that is forgotten for others leaves its units in the store', async () => {
+  const fleet = new Fleet(eventual(100, '1d'), 1, { maxSubjects: 2 })
+  const { limiter } = fleet.instances[0]!
+  await limiter.take('me')
+  await settled()
+  for (let i = 0; i < 9; i++) await limiter.take('me')
+  for (const other of ['one', 'two', 'three']) await limiter.take(other)
+  await settled()
+  expect(await recorded(fleet, 'me')).toBe(10)
+})
