@@ -145,7 +145,7 @@ export class Eventual implements Way {
     }
     try {
       const { unsure } = ledger
-      if (unsure) await this.loop.settle(key, unlimited, [unsure.units], unsure.at, unsure.id)
+      if (unsure) await this.loop.settle(key, unlimited, [unsure.units], unsure)
       else await this.loop.look(key, policies, 0)
       ledger.unsure = undefined
       const states = statesOf(this.loop.view(key), policies)

@@ -2,6 +2,7 @@ import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
 import { BatchSize } from './batch-size'
 import { type CompiledPolicy, fieldsOf, idOf } from './compiled-policy'
+import type { Deadline } from './deadline'
 import type { OnEvent } from './events'
 import { allAllow, type Verdicts } from './plan'
 import type { SharedWrites } from './shared-writes'
@@ -118,12 +119,13 @@ export class Leases implements Way {
     const { batch } = account
     const kept = this.settled(account)
     const least = cost - (kept?.left ?? 0)
+    const deadline = this.loop.deadline()
 
     for (let tries = 1; ; tries++) {
       const now = this.loop.now()
       const { left, endsAt } = this.prospect(key, policies, now)
       const units = tries < TRIES ? Math.max(least, batch.next(now, left, endsAt - now)) : least
-      const verdicts = await this.charged(account, key, policies, units, now)
+      const verdicts = await this.charged(account, key, policies, units, now, deadline)
       if (!allAllow(verdicts)) {
         if (units === least) return verdicts
         continue
@@ -155,11 +157,12 @@ export class Leases implements Way {
     policies: readonly CompiledPolicy[],
     units: number,
     now: EpochMs,
+    deadline: Deadline,
   ): Promise<Verdicts> {
     const { throttled } = account
     if (throttled && now < throttled.until && throttled.until - now <= 2 * PAUSE_MS) throw throttled.error
     try {
-      return await this.writes.take(key, policies, units)
+      return await this.writes.take(key, policies, units, deadline)
     } catch (error) {
       if (error instanceof StoreUnavailableError && error.reason === 'hot-key') {
         account.batch.strained(now)

@@ -1,4 +1,5 @@
 import type { CompiledPolicy } from './compiled-policy'
+import type { Deadline } from './deadline'
 import type { Verdicts } from './plan'
 import type { TakeLoop } from './take-loop'
 
@@ -22,7 +23,8 @@ export class SharedWrites {
 
   constructor(private readonly loop: TakeLoop) {}
 
-  async take(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
+  /** @param deadline of the decision that this is a part of, where it begins at once. @default a new one */
+  async take(key: string, policies: readonly CompiledPolicy[], cost: number, deadline?: Deadline): Promise<Verdicts> {
     const line = this.lines.get(key)
     if (line) {
       const denied = this.loop.foreseen(key, policies, cost)
@@ -30,7 +32,7 @@ export class SharedWrites {
     }
     this.lines.set(key, [])
     try {
-      return (await this.loop.settle(key, policies, [cost]))[0]!
+      return (await this.loop.settle(key, policies, [cost], { deadline }))[0]!
     } finally {
       this.next(key)
     }

@@ -17,6 +17,16 @@ export interface TakeLoopOptions extends StoreCallsOptions {
   readonly maxSubjects: number
 }
 
+/** How requests are settled, where not as new ones of this moment. */
+export interface Settling {
+  /** When the requests were there. */
+  readonly at?: EpochMs
+  /** Of a request that was settled before, and nobody knows whether that arrived: it counts once. */
+  readonly id?: WriteId
+  /** Of the decision that this is a part of. */
+  readonly deadline?: Deadline
+}
+
 /**
  * A write that is refused costs as much as five looks. Whoever has lost so many in a row, as instances do that one tireless caller's requests are spread
  * over, looks before the next one.
@@ -52,6 +62,11 @@ export class TakeLoop {
     return this.calls.now()
   }
 
+  /** For a decision that begins now. */
+  deadline(): Deadline {
+    return this.calls.deadline()
+  }
+
   /** Names a write, for `settle`. */
   nextId(): WriteId {
     return this.calls.nextId()
@@ -75,18 +90,13 @@ export class TakeLoop {
 
   /**
    * Decides several requests of one subject in as few writes as it takes; what each costs, and what each is told, in the same order.
-   *
-   * @param at when the requests were there. @default now
-   * @param id of one request, by which it counts once although it was settled before, and nobody knows whether that arrived. @default a new one
    */
   async settle(
     key: string,
     policies: readonly CompiledPolicy[],
     costs: readonly number[],
-    at?: EpochMs,
-    id?: WriteId,
+    { at, id, deadline = this.deadline() }: Settling = {},
   ): Promise<Verdicts[]> {
-    const deadline = this.calls.deadline()
     const begunAt = this.now()
     const answers: Verdicts[] = []
     let pending = costs.map((cost, position) => ({ cost, position }))

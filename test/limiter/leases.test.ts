@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { compile } from '../../lambda/limiter/compiled-policy'
+import { createLimiter } from '../../lambda/limiter/create-limiter'
 import { RateLimiter } from '../../lambda/limiter/rate-limiter'
 import { subjectKey } from '../../lambda/limiter/subject-key'
 import { parsePolicies } from '../../lambda/policies/policy'
@@ -261,4 +262,31 @@ it('units that were taken before a limit was lowered are not spent after', async
     await limiter.decide([{ key: 'k', policies: before!, cost: 1 }])
   }
   expect(await limiter.decide([{ key: 'k', policies: after!, cost: 1 }])).toMatchObject({ allowed: false, limit: 100, remaining: 0 })
+})
+
+it('a batch that others are quicker than, try after try, takes no longer than one decision may', async () => {
+  const fleet = new Fleet(leased(4000, '1m'), 1, { deadlineMs: 200, onStoreError: 'local' })
+  const { limiter } = fleet.instances[0]!
+  for (let i = 0; i < 300; i++) {
+    fleet.now += 1
+    await limiter.take('global')
+  }
+  const write = fleet.store.write.bind(fleet.store)
+  const store = { write, read: fleet.store.read.bind(fleet.store), delete: fleet.store.delete.bind(fleet.store) }
+  const others = createLimiter({ store, policies: leased(4000, '1m').map(({ consistency: _, ...one }) => one), clock: () => fleet.now })
+  const leaving = [60, 5, 0]
+  jest.spyOn(fleet.store, 'write').mockImplementation(async (...call) => {
+    const { remaining } = await others.peek('global', { cost: 0 })
+    const cost = remaining - (leaving.shift() ?? remaining)
+    if (cost > 0) await others.take('global', { cost })
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    return write(...call)
+  })
+  let longest = 0
+  while (leaving.length > 0) {
+    const startedAt = performance.now()
+    await limiter.take('global')
+    longest = Math.max(longest, performance.now() - startedAt)
+  }
+  expect(longest).toBeLessThan(250)
 })
