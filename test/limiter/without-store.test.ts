@@ -58,6 +58,18 @@ describe('an outage', () => {
     expect(await passing(fleet, 0)).toBe(5)
   })
 
+  it('begins each policy with what was left of it, also one that only some requests are held to', async () => {
+    const search = { name: 'search', algorithm: 'fixed-window', limit: 40, window: '1h' } as const
+    const { fleet, away } = fleetOf(1, { localShare: 0.5 }, [...policies, search])
+    const { limiter } = fleet.instances[0]!
+    await limiter.take('client:a', { cost: 20 })
+    away()
+    const other = () => limiter.takeAll([{ subject: 'client:a', policies: ['all'] }])
+    expect(await other()).toMatchObject({ degraded: true, remaining: 39 })
+    expect((await limiter.take('client:a')).policies).toMatchObject({ all: { remaining: 38 }, search: { remaining: 9 } })
+    expect(await other()).toMatchObject({ remaining: 37 })
+  })
+
   it('lets a subject pass whose share is less than a unit: one at least', async () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.001 })
     away()
