@@ -4,7 +4,7 @@ import { BatchSize } from './batch-size'
 import { type CompiledPolicy, fieldsOf, idOf } from './compiled-policy'
 import type { Deadline } from './deadline'
 import type { OnEvent } from './events'
-import { allAllow, type Verdicts } from './plan'
+import { allAllow, isCharged, type Verdicts } from './plan'
 import type { SharedWrites } from './shared-writes'
 import type { TakeLoop } from './take-loop'
 import type { Way } from './way'
@@ -131,7 +131,7 @@ export class Leases implements Way {
         continue
       }
       const until = Math.min(this.prospect(key, policies, now).endsAt, kept?.until ?? Infinity)
-      const surplus = verdicts.some(({ exceeded }) => exceeded !== undefined) ? 0 : units - least // what is let through past a limit goes one by one
+      const surplus = verdicts.every(isCharged) ? units - least : 0 // what is let through uncharged goes one by one
       account.lease = { left: surplus, units, takenAt: now, until, policies, verdicts }
       if (units > least) this.onEvent({ kind: 'lease', units })
       return withMore(verdicts, surplus, 0)
@@ -205,6 +205,6 @@ function spend(lease: Lease | undefined, cost: number, now: EpochMs): Verdicts |
 const withMore = (verdicts: Verdicts, units: number, elapsedMs: number): Verdicts =>
   verdicts.map((verdict) => ({
     ...verdict,
-    remaining: verdict.remaining + units,
+    remaining: verdict.exceeded ? verdict.remaining : verdict.remaining + units, // a batch that overran a limit leaves nothing of the limit
     resetAfterMs: Math.max(0, verdict.resetAfterMs - elapsedMs),
   }))

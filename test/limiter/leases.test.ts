@@ -290,3 +290,18 @@ it('a batch that others are quicker than, try after try, takes no longer than on
   }
   expect(longest).toBeLessThan(250)
 })
+
+it('a batch that crosses the limit into its overrun is not lost', async () => {
+  const fleet = new Fleet([{ ...leased(1000, '1h')[0]!, overrun: '10%' }], 10)
+  const random = seeded(5)
+  const admitted = { all: 0, relaxed: 0 }
+  for (let i = 0; i < 4000; i++) {
+    fleet.now += 1
+    const { allowed, relaxed, remaining } = await fleet.instances[Math.floor(random() * 10)]!.limiter.take('global')
+    if (allowed) admitted.all++
+    if (relaxed) admitted.relaxed++
+    if (relaxed) expect(remaining).toBe(0)
+  }
+  expect(admitted.all).toBe(1100)
+  expect(admitted.relaxed).toBeGreaterThanOrEqual(100)
+})
