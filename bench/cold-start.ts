@@ -51,5 +51,5 @@ export function firstDecision(
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  return JSON.parse(output) as FirstDecision
+  return JSON.parse(output.slice(output.lastIndexOf('\n') + 1)) as FirstDecision // the lines before it are the authorizer's metrics
 }

@@ -97,7 +97,12 @@ export class Leases implements Way {
     const now = this.loop.now()
     const held = [...this.accounts.values()].flatMap(({ key, lease }) => (isGood(lease, now) && lease.left > 0 ? [{ key, lease }] : []))
     this.accounts.clear()
-    await Promise.allSettled(held.map(({ key, lease }) => this.loop.refund(key, lease.policies, lease.left, lease.takenAt)))
+    const refunds = held.map(({ key, lease }) => {
+      const { left } = lease
+      lease.left = 0 // also for a batch that is on its way and counts on it
+      return this.loop.refund(key, lease.policies, left, lease.takenAt)
+    })
+    await Promise.allSettled(refunds)
   }
 
   private leftOf(key: string, policies: readonly CompiledPolicy[]): number {
