@@ -1,7 +1,8 @@
 import type { Algorithm } from '../algorithms/algorithm'
 import type { Fields } from '../algorithms/conditional-write'
 import { ConfigError } from '../errors'
-import { type Consistency, isLeasable, type Policy, withoutLimit, withShare } from '../policies/policy'
+import { type Consistency, isLeasable, type Policy } from '../policies/policy'
+import { withoutLimit, withShare } from '../policies/variants'
 import { codeOf } from '../state/codes'
 import type { Item } from '../state/store'
 

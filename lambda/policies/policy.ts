@@ -3,7 +3,7 @@ import { printed } from '../errors'
 import { CALENDAR_UNITS, isCalendarUnit, isTimezone } from './calendar'
 import { parseDuration } from './duration'
 import { ACTIONS, type Acting, type Action, acting, DELAY_IN, type DelayIn } from './over-limit'
-import { ALGORITHM_NAMES, type AlgorithmName, type Counting, checkFit, mostNumbers, toCounting } from './quota'
+import { ALGORITHM_NAMES, type AlgorithmName, type Counting, checkFit, toCounting } from './quota'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
 
 /** A policy as it is written in code, in `tiers.yaml` and in the config table. */
@@ -173,37 +173,3 @@ function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, i
 
 /** Whether units can be taken ahead. */
 export const isLeasable = ({ algorithm, quota }: Counting): boolean => algorithm.heldUntil?.({}, quota, 0) !== undefined
-
-/** The same policy, which counts on in the same state and never denies: to record what was admitted already. */
-export function withoutLimit(policy: Policy): Policy {
-  const { overrun: _, ...written } = policy.written
-  return withNumbers({ ...policy, written }, mostNumbers(written, policy.windowMs), [], []) ?? policy
-}
-
-/** The same policy, which admits that share of its units, and at least one. */
-export function withShare(policy: Policy, share: number): Policy {
-  const part = (units: number): number => Math.max(1, Math.floor(units * share))
-  const { limit, burst } = policy.written
-  return withNumbers(policy, { limit: part(limit), ...(burst !== undefined && { burst: part(burst) }) }, [], []) ?? policy
-}
-
-/** The same policy with other numbers, which counts on in the same state; `undefined`, and why, where they do not fit how it counts. */
-export function withNumbers(
-  policy: Policy,
-  numbers: Pick<PolicyInput, 'limit' | 'burst'>,
-  place: Place,
-  issues: string[],
-): Policy | undefined {
-  const before = issues.length
-  const written = { ...policy.written, ...numbers }
-  checkFit(written, place, issues)
-  const counting = toCounting(written, place, issues)
-  return counting && issues.length === before ? { ...policy, ...acting(counting, written), limit: numbers.limit, written } : undefined
-}
-
-/** The same policy, counting in the same state, while the whole service only observes. */
-export function observing(policy: Policy): Policy {
-  const { maxDelay, delayIn: _, ...others } = policy.written
-  const written: PolicyInput = { ...others, ...(others.mode === 'queue' && { maxDelay }), action: 'observe' }
-  return { ...policy, ...acting(toCounting(written, [], [])!, written), written }
-}
