@@ -1,6 +1,8 @@
 import { exact, type Sweep } from './findings'
 
 const WIDTH = 860
+/** Half of the last label stands to the right of the last line. */
+const OVERHANG = 24
 const HEIGHT = 560
 const LEFT = 88
 const RIGHT = 24
@@ -34,7 +36,7 @@ const round = (value: number): number => Math.round(value * 10) / 10
 export function plotOf(sweeps: readonly Sweep[]): string {
   const height = HEIGHT + sweeps.length * LEGEND_ROW + 12
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, sans-serif" font-size="14" role="img">`,
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH + OVERHANG} ${height}" font-family="system-ui, sans-serif" font-size="14" role="img">`,
     '<title>Exact decisions a second over requests a second</title>',
     '<style>',
     '  text { fill: #57606a } .grid { stroke: #57606a; stroke-opacity: 0.25 } .line { fill: none; stroke-width: 2.5 }',
