@@ -48,7 +48,7 @@ describe('units taken ahead', () => {
   ])('use up a limit of 10,000 a second by 50 instances, %s it, with a few writes each', async (_, perSecond) => {
     const fleet = new Fleet(leased(10_000), 50)
     await overload(fleet, perSecond, 1)
-    const seconds = 2
+    const seconds = 1
     const { admitted, calls } = await overload(fleet, perSecond, seconds)
     const used = admitted.slice(1).map((units) => units / 10_000)
     expect(Math.max(...used)).toBeLessThanOrEqual(1)
@@ -199,7 +199,7 @@ describe.each(COUNTING)('the bound of $algorithm, taken ahead by instances that 
           }
         },
       ),
-      { numRuns: 30 },
+      { numRuns: 20 },
     )
   })
 })
