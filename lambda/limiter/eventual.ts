@@ -44,7 +44,7 @@ export class Eventual implements Way {
   ) {}
 
   foreseen(key: string, policies: readonly CompiledPolicy[], cost: number): Verdicts | undefined {
-    const ledger = this.ledgers.get(`${key} ${idOf(policies)}`)
+    const ledger = this.ledgers.get(ledgerId(key, policies))
     if (!ledger) return undefined
     const now = this.loop.now()
     const steps = stepAll(ledger.states, policies, cost, now)
@@ -68,14 +68,14 @@ export class Eventual implements Way {
   }
 
   async look(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
-    const ledger = this.ledgers.get(`${key} ${idOf(policies)}`)
+    const ledger = this.ledgers.get(ledgerId(key, policies))
     if (!ledger) return this.loop.look(key, policies, cost)
     const now = this.loop.now()
     return verdictsOf(stepAll(ledger.states, policies, cost, now), ledger.states, policies, now)
   }
 
   async giveBack(key: string, policies: readonly CompiledPolicy[], cost: number, chargedAt: EpochMs): Promise<void> {
-    const ledger = this.ledgers.get(`${key} ${idOf(policies)}`)
+    const ledger = this.ledgers.get(ledgerId(key, policies))
     if (!ledger || ledger.pending < cost) return this.loop.refund(key, policies, cost, chargedAt)
     ledger.pending -= cost // the next sync brings states without it
   }
@@ -88,7 +88,7 @@ export class Eventual implements Way {
   }
 
   private ledgerOf(key: string, policies: readonly CompiledPolicy[]): Ledger {
-    const id = `${key} ${idOf(policies)}`
+    const id = ledgerId(key, policies)
     const found = this.ledgers.get(id)
     const ledger = found ?? {
       key,
@@ -158,5 +158,7 @@ export class Eventual implements Way {
     }
   }
 }
+
+const ledgerId = (key: string, policies: readonly CompiledPolicy[]): string => `${key} ${idOf(policies)}`
 
 const syncMsOf = (policies: readonly CompiledPolicy[]): number => Math.min(...policies.map(({ syncMs }) => syncMs))

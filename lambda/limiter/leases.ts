@@ -192,9 +192,14 @@ export class Leases implements Way {
   }
 }
 
+const termsOf = new WeakMap<readonly CompiledPolicy[], string>()
+
 /** Units that were taken under one limit are not spent under another, such as a lower one of now. */
-const accountId = (key: string, policies: readonly CompiledPolicy[]): string =>
-  `${key} ${idOf(policies)} ${policies.map(({ limit }) => limit).join()}`
+function accountId(key: string, policies: readonly CompiledPolicy[]): string {
+  const terms = termsOf.get(policies) ?? `${idOf(policies)} ${policies.map(({ limit }) => limit).join()}`
+  termsOf.set(policies, terms)
+  return `${key} ${terms}`
+}
 
 /** A clock that was set back makes no lease last longer. */
 const isGood = (lease: Lease | undefined, now: EpochMs): lease is Lease => lease !== undefined && now >= lease.takenAt && now < lease.until
