@@ -1,4 +1,6 @@
 import type { Exceeded } from './algorithms/algorithm'
+import type { EpochMs } from './clock'
+import type { StoreFailure } from './errors'
 
 /** The numbers of an answer. */
 export interface Standing {
@@ -23,8 +25,17 @@ export interface Standing {
 export interface Decision extends Standing {
   /** Name of the policy that denied, or of the tightest when allowed: the one with the least left, of several with nothing left the furthest over. */
   readonly policy: string
+  /**
+   * When the store was charged, in epoch milliseconds: what `refund` wants to know. Units of a lease were charged when it was taken. `null` when nothing was
+   * charged to the store: a denial, a peek, or a degraded decision.
+   */
+  readonly chargedAt: EpochMs | null
+  /** A denial that was known without a call: subjects that were not looked at may make the request wait longer than `retryAfterMs`. */
+  readonly retryAfterIsLowerBound: boolean
   /** The store could not be asked, and the failure mode decided. */
   readonly degraded: boolean
+  /** Why the store could not be asked. With `item` the subject's own item is refused, and the decision is a denial in every failure mode. Absent where it could. */
+  readonly failure?: StoreFailure
   /** The part of `delayMs` that who asked for the decision waits himself, for policies with `delayIn: authorizer`. */
   readonly waitMs: number
   /** Allowed in the share by which a limit may be overrun. */

@@ -6,6 +6,9 @@ export abstract class SluiceError extends Error {
   abstract readonly code: string
 }
 
+/** In microseconds, and with the longest burst on top, times are exact until here: in September 2112. */
+export const LATEST_MS = Math.floor(2 ** 52 / 1000)
+
 /** A mistake in policies, tiers, options or the environment, with every mistake found. */
 export class ConfigError extends SluiceError {
   override readonly name = 'ConfigError'
@@ -34,6 +37,30 @@ export class CostError extends SluiceError {
   }
 }
 
+/** A moment that is none, or lies in the future, said of units to give back. Nothing was given back. */
+export class ChargedAtError extends SluiceError {
+  override readonly name = 'ChargedAtError'
+  readonly code = 'invalid_charged_at'
+
+  constructor(
+    readonly option: 'chargedAt' | 'delayMs',
+    readonly got: unknown,
+    wanted: string,
+  ) {
+    super(`${option} must be ${wanted}, got ${printed(got)}`)
+  }
+}
+
+/** A clock that tells no time: not a number of milliseconds from 1970 to 2112. Nothing was charged. */
+export class ClockError extends SluiceError {
+  override readonly name = 'ClockError'
+  readonly code = 'invalid_clock'
+
+  constructor(readonly told: unknown) {
+    super(`clock must tell epoch milliseconds from 0 to ${LATEST_MS}, got ${printed(told)}`)
+  }
+}
+
 /** A subject that is not a string with at least one character. */
 export class SubjectError extends SluiceError {
   override readonly name = 'SubjectError'
@@ -49,12 +76,24 @@ export class SubjectError extends SluiceError {
  * - `contention`: others kept changing the item until the deadline.
  * - `throttled`: the table refuses for lack of capacity.
  * - `hot-key`: one item gets more writes than DynamoDB takes for an item (1,000 units a second).
+ * - `item`: a write to one item is refused for what that item or the write is, such as an item that would pass 400 KB. The table is well.
  * - `missing-table`: there is no such table here.
  * - `refused`: credentials, permissions or the request itself were turned down.
  * - `unreachable`: no connection, or one that broke.
  * - `malformed`: an answer that is not one of DynamoDB's.
+ * - `in-doubt`: a refund or a reset whose answer was lost, and others have written since: nobody can tell whether it happened. It is not tried again.
  */
-export type StoreFailure = 'timeout' | 'contention' | 'throttled' | 'hot-key' | 'missing-table' | 'refused' | 'unreachable' | 'malformed'
+export type StoreFailure =
+  | 'timeout'
+  | 'contention'
+  | 'throttled'
+  | 'hot-key'
+  | 'item'
+  | 'missing-table'
+  | 'refused'
+  | 'unreachable'
+  | 'malformed'
+  | 'in-doubt'
 
 /** The state of a subject cannot be read or written. */
 export class StoreUnavailableError extends SluiceError {

@@ -20,8 +20,9 @@ export interface Algorithm<Quota> {
    * @param known what this instance last saw; `{}` when the subject is known to have no state, `undefined` when nothing is known.
    *   It may be out of date: the guard of the write is what makes the decision safe, see the laws in docs/algorithms.md.
    * @param cost whole units, 0 to peek.
+   * @param asOf the real time, where `now` is a turn to come. @default now
    */
-  step(known: Fields | undefined, quota: Quota, cost: number, now: EpochMs): Step
+  step(known: Fields | undefined, quota: Quota, cost: number, now: EpochMs, asOf?: EpochMs): Step
 
   /**
    * Gives units back that were charged at `chargedAt`; nothing to write when none of them can be found any more.
@@ -31,6 +32,9 @@ export interface Algorithm<Quota> {
 
   /** How long state can matter after its last write, in milliseconds. */
   lifeMs(quota: Quota): number
+
+  /** The most that one subject's state takes in its item, expired fields and the names of fields included, in bytes as DynamoDB counts them. */
+  storedBytes(quota: Quota): number
 
   /** Whether a denied request has to be written down too. */
   recordsDenials?(quota: Quota): boolean
@@ -80,6 +84,8 @@ export interface Verdict {
   readonly over?: number
   /** Allowed past the limit, and why. Only what lets requests pass there says so. */
   readonly exceeded?: Exceeded
+  /** When the units were charged that the request was allowed, where something was charged: for `Way.giveBack`. Set by who writes, not by an algorithm. */
+  readonly chargedAt?: EpochMs
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm'
-import { absentOrAtMost, add, atLeast, atMost, exactly, numberOf, remove, set, when } from './conditional-write'
+import { absentOrAtMost, add, atLeast, atMost, exactly, numberOf, numbersBytes, remove, set, when } from './conditional-write'
 
 export interface AnchoredWindowQuota {
   /** Units per window. */
@@ -46,12 +46,14 @@ export const anchoredWindow: Algorithm<AnchoredWindowQuota> = {
     const start = numberOf(known, 's', Infinity)
     const used = numberOf(known, 'c')
     if (start > chargedAt || start <= chargedAt - windowMs || used === 0) return undefined
-    const asSeen = [exactly('s', start), exactly('c', used)]
+    if (units < used) return when([exactly('s', start), atLeast('c', units + 1)], add('c', -units))
     // A window that nothing is charged to closes: the next request opens its own, as if there had been none.
-    return units < used ? when(asSeen, add('c', -units)) : when(asSeen, remove('s'), remove('c'))
+    return when([exactly('s', start), exactly('c', used)], remove('s'), remove('c'))
   },
 
   lifeMs: ({ windowMs }) => windowMs,
+
+  storedBytes: () => numbersBytes(2),
 
   reachedAt: (known) => numberOf(known, 's'),
 

@@ -17,8 +17,8 @@ export type Fields = Readonly<Record<string, number | readonly number[]>>
 /**
  * One comparison, or a choice of several conjunctions.
  *
- * Any single alternative of `anyOf` must be a sound guard by itself. A store that runs out of room in an expression keeps the first ones, which
- * only makes the guard stricter; so the alternative that the known state satisfies comes first.
+ * Any single alternative of `anyOf` must be a sound guard by itself. Where an expression has no room for all, the first ones are kept, which only
+ * makes the guard stricter; so the alternative that the known state satisfies comes first.
  */
 export type Clause = Comparison | { readonly anyOf: readonly (readonly Comparison[])[] }
 
@@ -34,6 +34,8 @@ export type Assignment =
   /** An absent field counts as 0. */
   | { readonly field: string; readonly add: number }
   | { readonly field: string; readonly remove: true }
+  /** Removes an expired field, which no decision reads, when there is room for it. Those that had better go come first. */
+  | { readonly field: string; readonly purge: true }
   | { readonly list: string; readonly append: readonly number[] }
   | { readonly list: string; readonly replace: readonly number[] }
 
@@ -51,8 +53,16 @@ export const set = (field: string, value: number): Assignment => ({ field, set: 
 export const setIfAbsent = (field: string, value: number): Assignment => ({ field, setIfAbsent: value })
 export const add = (field: string, amount: number): Assignment => ({ field, add: amount })
 export const remove = (field: string): Assignment => ({ field, remove: true })
+export const purge = (field: string): Assignment => ({ field, purge: true })
 export const append = (list: string, values: readonly number[]): Assignment => ({ list, append: values })
 export const replace = (list: string, values: readonly number[]): Assignment => ({ list, replace: values })
+
+/** The most that these many stored numbers take, in bytes: with a policy's code and the name of a window each, and 17 digits. */
+export const numbersBytes = (count: number): number => count * NUMBER_BYTES
+const NUMBER_BYTES = 4 + 10 + 12
+
+/** What a list of so many times takes, in bytes: a byte for two of 13 digits, and two for being a number in a list. */
+export const listBytes = (entries: number): number => 16 + 9 * entries
 
 /** Whether a guard holds on these fields. */
 export function holds(guard: readonly Clause[], fields: Fields): boolean {
@@ -67,7 +77,7 @@ export function apply({ assignments }: ConditionalWrite, fields: Fields): Fields
   for (const assignment of assignments) {
     if ('list' in assignment) {
       after[assignment.list] = 'append' in assignment ? [...listOf(fields, assignment.list), ...assignment.append] : assignment.replace
-    } else if ('remove' in assignment) {
+    } else if ('remove' in assignment || 'purge' in assignment) {
       delete after[assignment.field]
     } else if ('add' in assignment) {
       after[assignment.field] = numberOf(fields, assignment.field) + assignment.add

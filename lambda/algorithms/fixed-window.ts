@@ -1,6 +1,6 @@
 import type { Algorithm } from './algorithm'
-import { absentOrAtMost, add, exactly, numberOf, set, when } from './conditional-write'
-import { refundSlots, removeExpired, slot, tidySlots } from './slots'
+import { absentOrAtMost, add, exactly, numberOf, numbersBytes, set, when } from './conditional-write'
+import { refundSlots, removeExpired, slot, slotsBytes, tidySlots } from './slots'
 import type { WindowGrid } from './window-grid'
 
 export interface FixedWindowQuota {
@@ -53,6 +53,8 @@ export const fixedWindow: Algorithm<FixedWindowQuota> = {
   refund: (known, { grid }, units, chargedAt) => refundSlots(known, units, grid.indexAt(chargedAt), 1),
 
   lifeMs: ({ grid }) => grid.longestMs,
+
+  storedBytes: () => numbersBytes(1) + slotsBytes(1),
 
   reachedAt: (known, { grid }, now) => grid.startOf(numberOf(known, 'w', grid.indexAt(now))),
 

@@ -12,13 +12,13 @@ export interface GcraQuota {
 /**
  * Generic cell rate algorithm: any interval of length `d` admits at most `burst + d / emission` units.
  *
- * Field: `t`, see arrival.ts.
+ * Fields: `t` and `e`, see arrival.ts.
  *
  * **For:** the least state there is, no edge to game. **Against:** clients see no window to line up with.
  */
 export const gcra: Algorithm<GcraQuota> = {
   name: 'gcra',
-  step: (known, quota, cost, now) => arrivalStep(known, pace(quota), cost, now),
+  step: (known, quota, cost, now, asOf) => arrivalStep(known, pace(quota), cost, now, asOf),
   ...arrivalUpkeep(pace),
 }
 

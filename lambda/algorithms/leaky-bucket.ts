@@ -18,18 +18,18 @@ const upkeep = arrivalUpkeep(pace)
 /**
  * Leaky bucket: fills by one for each unit, leaks at a steady pace, and denies what would overflow.
  *
- * Field: `t`, when the bucket will have run empty, see arrival.ts. As a queue, a request departs when all before it have leaked: request k of a
- * burst after k emission intervals.
+ * Fields: `t`, when the bucket will have run empty, and `e`, see arrival.ts. As a queue, a request departs when all before it have leaked: request k of
+ * a burst after k emission intervals.
  *
  * **For:** a queue gives a backend that cannot take bursts an even stream. **Against:** waiting holds a connection, and in Lambda time.
  */
 export const leakyBucket: Algorithm<LeakyBucketQuota> = {
   name: 'leaky-bucket',
 
-  step(known, quota, cost, now) {
-    const { verdict, write } = arrivalStep(known, pace(quota), cost, now)
+  step(known, quota, cost, now, asOf) {
+    const { verdict, write } = arrivalStep(known, pace(quota), cost, now, asOf)
     if (quota.mode === 'meter' || !verdict.allowed) return { verdict, write }
-    return { verdict: { ...verdict, delayMs: turnAfterMs(known, now) }, write }
+    return { verdict: { ...verdict, delayMs: turnAfterMs(known, pace(quota), now) }, write }
   },
 
   ...upkeep,
@@ -42,5 +42,5 @@ function pace({ limit, windowMs, burst, mode, maxDelayMs }: LeakyBucketQuota): P
   const capacity = emission * burst
   // The last unit in the bucket waits for all the others: one emission interval less than the bucket is full.
   const patience = mode === 'queue' && maxDelayMs !== undefined ? maxDelayMs * 1000 + emission : Infinity
-  return { emissionUs: emission, toleranceUs: Math.min(capacity, patience) }
+  return { emissionUs: emission, toleranceUs: Math.min(capacity, patience), inTurn: mode === 'queue' }
 }

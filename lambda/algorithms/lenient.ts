@@ -9,8 +9,8 @@ import type { Algorithm, Exceeded } from './algorithm'
 export const lenient = <Quota>(algorithm: Algorithm<Quota>, exceeded: Exclude<Exceeded, 'relaxed'>): Algorithm<Quota> => ({
   ...algorithm,
 
-  step(known, quota, cost, now) {
-    const { verdict, write } = algorithm.step(known, quota, cost, now)
+  step(known, quota, cost, now, asOf) {
+    const { verdict, write } = algorithm.step(known, quota, cost, now, asOf)
     const passed = { ...verdict, ...(exceeded === 'observe' && { delayMs: 0 }) }
     return { verdict: verdict.allowed ? passed : { ...passed, allowed: true, retryAfterMs: 0, exceeded }, write }
   },

@@ -4,17 +4,19 @@ import {
   type Assignment,
   absentOrAtMost,
   add,
+  atLeast,
   between,
   type Clause,
   exactly,
   type Fields,
   numberOf,
+  numbersBytes,
   remove,
   set,
   when,
 } from './conditional-write'
 import { type FixedWindowQuota, fixedWindow } from './fixed-window'
-import { isOverSlot, isSlot, overSlot, removeExpired, slot, slotIndex, tidySlots } from './slots'
+import { isOverSlot, isSlot, overSlot, removeExpired, slot, slotIndex, slotsBytes, tidySlots } from './slots'
 
 /** Windows that are kept for reading, the newest one included: by the month, the same month of last year. */
 const KEPT = 13
@@ -78,13 +80,17 @@ export const meteredWindow: Algorithm<FixedWindowQuota> = {
     const over = numberOf(known, overSlot(window))
     const overAfter = Math.min(over - Math.min(over, back, Math.max(0, used - limit)), used - back)
     return when(
-      [asSeen(slot(window), used), asSeen(overSlot(window), over)],
+      asSeenOrGrown(window, { used, back, over, limit }),
       ...less(slot(window), used, used - back),
       ...less(overSlot(window), over, overAfter),
     )
   },
 
   lifeMs: ({ grid }) => KEPT * grid.longestMs,
+
+  storedBytes: () => numbersBytes(1) + slotsBytes(2 * KEPT),
+
+  reachedAt: fixedWindow.reachedAt,
 
   tidy: (known) => tidySlots(known, numberOf(known, 'w') - KEPT + 1),
 }
@@ -114,6 +120,14 @@ export function usageOf(fields: Fields, { grid }: Pick<FixedWindowQuota, 'grid'>
       used: numberOf(fields, slot(index)),
       over: numberOf(fields, overSlot(index)),
     }))
+}
+
+/** That units can be given back just as from the counts that were seen: all of them from inside the limit, all from past it, or else as seen. */
+function asSeenOrGrown(window: number, { used, back, over, limit }: { used: number; back: number; over: number; limit: number }): Clause[] {
+  const [counter, overCounter] = [slot(window), overSlot(window)]
+  if (over === 0 && back < used && used <= limit) return [between(counter, back + 1, limit), asSeen(overCounter, 0)]
+  if (over > back && used - limit >= back) return [atLeast(counter, limit + back), atLeast(overCounter, back + 1)]
+  return [asSeen(counter, used), asSeen(overCounter, over)]
 }
 
 /** That the count is where it was seen: so far inside the limit that the cost fits, past it, or just there. */

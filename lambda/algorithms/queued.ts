@@ -1,4 +1,7 @@
-import type { Algorithm } from './algorithm'
+import type { EpochMs } from '../clock'
+import type { Algorithm, Step } from './algorithm'
+import { type ConditionalWrite, exactly, type Fields, when } from './conditional-write'
+import { firstMoment } from './first-moment'
 
 /** A quota, and how long a request waits at most until there is room for it, in milliseconds. */
 export type Queued<Quota> = Quota & { readonly patienceMs: number }
@@ -11,35 +14,72 @@ export type Queued<Quota> = Quota & { readonly patienceMs: number }
  * would have fitted into the present one. A clock that is behind waits until it is there.
  *
  * The laws hold at the turn instead of now. A write made from an old view may charge a later turn than what is stored would give, never an earlier
- * one. Units given back are looked for where they were asked for, and may be lost when they were charged later.
+ * one. Units are given back at the turn at which they were charged.
  */
-export const queued = <Quota>(algorithm: Algorithm<Quota>): Algorithm<Queued<Quota>> => ({
-  ...algorithm,
+export const queued = <Quota>(algorithm: Algorithm<Quota>): Algorithm<Queued<Quota>> => {
+  const firstTurn = (known: Fields | undefined, quota: Quota, now: EpochMs): EpochMs =>
+    Math.max(now, algorithm.reachedAt?.(known, quota, now) ?? now)
 
-  step(known, quota, cost, now) {
-    const first = Math.max(now, algorithm.reachedAt?.(known, quota, now) ?? now)
-    const soonest = algorithm.step(known, quota, cost, first)
-    const delayMs = first + soonest.verdict.retryAfterMs - now
-    const waits = delayMs <= quota.patienceMs
-    const turn = waits ? now + delayMs : first
-    const { verdict, write } = turn > first || !waits ? algorithm.step(known, quota, waits ? cost : 0, turn) : soonest
-    return {
-      verdict: {
-        ...verdict,
-        allowed: waits,
-        remaining: delayMs > 0 ? 0 : verdict.remaining,
-        resetAfterMs: turn - now + verdict.resetAfterMs,
-        retryAfterMs: waits ? 0 : delayMs - quota.patienceMs,
-        ...(waits && { delayMs }),
-      },
-      write,
+  const turnOf = (known: Fields | undefined, quota: Quota, cost: number, now: EpochMs): { at: EpochMs; step: Step } => {
+    let at = firstTurn(known, quota, now)
+    let step = algorithm.step(known, quota, cost, at, now)
+    while (!step.verdict.allowed && step.verdict.retryAfterMs < Infinity) {
+      at += step.verdict.retryAfterMs
+      step = algorithm.step(known, quota, cost, at, now)
     }
-  },
+    return { at: step.verdict.allowed ? at : Infinity, step }
+  }
 
-  heldUntil: undefined, // who waits is charged where it will be, not before it is there
+  return {
+    ...algorithm,
 
-  lifeMs: (quota) => algorithm.lifeMs(quota) + quota.patienceMs,
+    step(known, quota, cost, now) {
+      const { at: turn, step } = turnOf(known, quota, cost, now)
+      const delayMs = turn - now
+      if (delayMs <= quota.patienceMs) {
+        const { verdict, write } = step
+        const remaining = delayMs > 0 ? 0 : verdict.remaining
+        return { verdict: { ...verdict, remaining, resetAfterMs: delayMs + verdict.resetAfterMs, delayMs }, write }
+      }
 
-  /** Costs add up at one turn. */
-  together: (one, next) => one.verdict.delayMs === next.verdict.delayMs,
-})
+      const first = firstTurn(known, quota, now)
+      const { verdict } = algorithm.step(known, quota, 0, first, now)
+      const latest = turn - quota.patienceMs
+      const soonEnough = (at: EpochMs): boolean => turnOf(known, quota, cost, at).at - at <= quota.patienceMs
+      return {
+        verdict: {
+          ...verdict,
+          allowed: false,
+          remaining: 0,
+          resetAfterMs: first - now + verdict.resetAfterMs,
+          retryAfterMs: turn === Infinity ? Infinity : firstMoment(now, latest, soonEnough) - now,
+        },
+      }
+    },
+
+    heldUntil: undefined, // who waits is charged where it will be, not before it is there
+
+    lifeMs: (quota) => algorithm.lifeMs(quota) + quota.patienceMs,
+
+    /** Costs add up at one turn. */
+    together: (one, next) => one.verdict.delayMs === next.verdict.delayMs,
+  }
+}
+
+/**
+ * Gives back units of a request that came at `chargedAt`, and of which is not known how long it had to wait: as far as nobody has been charged later than
+ * that, and so this request has not either.
+ */
+export function refundUnlessQueued<Quota>(
+  algorithm: Algorithm<Quota>,
+  known: Fields,
+  quota: Quota,
+  units: number,
+  chargedAt: EpochMs,
+  now: EpochMs,
+): ConditionalWrite | undefined {
+  if (algorithm.reachedAt && algorithm.reachedAt(known, quota, chargedAt) > chargedAt) return undefined
+  const write = algorithm.refund(known, quota, units, chargedAt, now)
+  const newest = known.w // where it is kept, it says how far the state has come
+  return write && typeof newest === 'number' ? when([...write.guard, exactly('w', newest)], ...write.assignments) : write
+}

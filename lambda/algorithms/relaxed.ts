@@ -12,14 +12,16 @@ export type Relaxed<Quota> = Quota & { readonly raised: Quota }
 export const relaxed = <Quota>(algorithm: Algorithm<Quota>): Algorithm<Relaxed<Quota>> => ({
   ...algorithm,
 
-  step(known, quota, cost, now) {
-    const { verdict, write } = algorithm.step(known, quota.raised, cost, now)
-    const { allowed, remaining } = algorithm.step(known, quota, cost, now).verdict
+  step(known, quota, cost, now, asOf) {
+    const { verdict, write } = algorithm.step(known, quota.raised, cost, now, asOf)
+    const { allowed, remaining } = algorithm.step(known, quota, cost, now, asOf).verdict
     const past = verdict.allowed && !allowed
     return { verdict: { ...verdict, remaining: past ? 0 : remaining, ...(past && { exceeded: 'relaxed' }) }, write }
   },
 
   lifeMs: ({ raised }) => algorithm.lifeMs(raised),
+
+  storedBytes: ({ raised }) => algorithm.storedBytes(raised),
 
   heldUntil: (after, { raised }, chargedAt) => algorithm.heldUntil?.(after, raised, chargedAt),
 })

@@ -1,7 +1,19 @@
 import type { Algorithm } from './algorithm'
-import { absentOrAtMost, add, type Clause, exactly, type Fields, numberOf, set, setIfAbsent, when } from './conditional-write'
-import { isSlot, refundSlots, removeExpired, slot, slotIndex, tidySlots } from './slots'
-import { edgeAfter } from './window-grid'
+import {
+  absentOrAtMost,
+  add,
+  type Clause,
+  type Comparison,
+  exactly,
+  type Fields,
+  numberOf,
+  numbersBytes,
+  set,
+  setIfAbsent,
+  when,
+} from './conditional-write'
+import { isSlot, refundSlots, removeExpired, slot, slotIndex, slotsBytes, tidySlots } from './slots'
+import { heldInSlidingMs } from './window-grid'
 
 export interface SlidingBucketsQuota {
   /** Units per window. */
@@ -63,7 +75,17 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
     return {
       verdict,
       write: when(
-        [noNewerBucket, absentOrAtMost('n', limit - cost + freed), asSeen(known, 'o'), asSeen(known, 'v'), ...notGrown],
+        // That nobody has charged since is the stricter guard, and the shorter one.
+        [
+          asSeen(known, 'o'),
+          asSeen(known, 'v'),
+          {
+            anyOf: [
+              [asSeen(known, 'w'), asSeen(known, 'n')],
+              [noNewerBucket, absentOrAtMost('n', limit - cost + freed), ...notGrown],
+            ],
+          },
+        ],
         ...charge,
         add('n', cost - freed),
         set('o', seenUntil + 1),
@@ -86,9 +108,11 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
 
   lifeMs: ({ windowMs }) => windowMs,
 
+  storedBytes: ({ buckets }) => numbersBytes(4) + slotsBytes(2 * buckets + 1),
+
   reachedAt: (known, { windowMs, buckets }) => numberOf(known, 'w') * (windowMs / buckets),
 
-  heldUntil: (_after, { windowMs, buckets }, chargedAt) => edgeAfter(chargedAt, windowMs / buckets),
+  heldUntil: (_after, { windowMs }, chargedAt) => chargedAt + heldInSlidingMs(windowMs),
 
   tidy: (known) => tidySlots(known, numberOf(known, 'o')),
 }
@@ -118,7 +142,5 @@ function slotThatFrees(units: number, live: readonly Slot[]): number {
   return Infinity
 }
 
-const asSeen = (known: Fields | undefined, name: string): Clause => {
-  const value = numberOf(known, name)
-  return value === 0 ? absentOrAtMost(name, 0) : exactly(name, value)
-}
+const asSeen = (known: Fields | undefined, name: string): Comparison =>
+  known?.[name] === undefined ? absentOrAtMost(name, 0) : exactly(name, numberOf(known, name))

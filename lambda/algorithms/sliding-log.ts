@@ -6,14 +6,16 @@ import {
   type Clause,
   exactly,
   type Fields,
+  listBytes,
   listOf,
   numberOf,
+  numbersBytes,
   replace,
   set,
   sizeAtMost,
   when,
 } from './conditional-write'
-import { heldMs } from './window-grid'
+import { heldInSlidingMs } from './window-grid'
 
 export interface SlidingLogQuota {
   /** Units in any interval of `windowMs`. */
@@ -43,12 +45,13 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
     const recorded = allowed || countDenied ? cost : 0
     const units = Array<number>(Math.min(recorded, limit)).fill(at)
     const entries = [...live, ...units]
-    const after = entries.slice(-limit) // beyond `limit` entries the oldest decide nothing
+    // The oldest make way for the new ones, and for no more: a writer with a larger limit still counts as many as are live.
+    const after = entries.slice(-Math.max(limit, live.length))
 
     const freeAfterMs = (count: number): number => entries[count - 1]! + windowMs - now
     const verdict = {
       allowed,
-      remaining: limit - after.length,
+      remaining: Math.max(0, limit - after.length),
       resetAfterMs: entries.length > 0 ? freeAfterMs(entries.length) : 0,
       retryAfterMs: allowed ? 0 : cost > limit ? Infinity : freeAfterMs(entries.length + cost - limit),
     }
@@ -70,9 +73,11 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
 
   lifeMs: ({ windowMs }) => windowMs,
 
+  storedBytes: ({ limit }) => numbersBytes(2) + listBytes(limit),
+
   reachedAt: (known) => numberOf(known, 't'),
 
-  heldUntil: (_after, { windowMs, countDenied }, chargedAt) => (countDenied ? undefined : chargedAt + heldMs(windowMs)),
+  heldUntil: (_after, { windowMs, countDenied }, chargedAt) => (countDenied ? undefined : chargedAt + heldInSlidingMs(windowMs)),
 
   recordsDenials: ({ countDenied }) => countDenied,
 }

@@ -1,8 +1,8 @@
 import type { Algorithm } from './algorithm'
-import { absentOrAtMost, add, type Clause, type Comparison, exactly, numberOf, set, when } from './conditional-write'
+import { absentOrAtMost, add, type Clause, type Comparison, exactly, numberOf, numbersBytes, set, when } from './conditional-write'
 import { firstMoment } from './first-moment'
-import { refundSlots, removeExpired, slot, tidySlots } from './slots'
-import { edgeAfter } from './window-grid'
+import { refundSlots, removeExpired, slot, slotsBytes, tidySlots } from './slots'
+import { edgeAfter, heldInSlidingMs } from './window-grid'
 
 export interface SlidingWindowQuota {
   /** Units per window. */
@@ -65,9 +65,12 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
 
   lifeMs: ({ windowMs }) => 2 * windowMs,
 
+  storedBytes: () => numbersBytes(1) + slotsBytes(2),
+
   reachedAt: (known, { windowMs }) => numberOf(known, 'w') * windowMs,
 
-  heldUntil: (_after, { windowMs }, chargedAt) => edgeAfter(chargedAt, windowMs),
+  /** Past the window's edge no longer than a limit without windows would hold them. */
+  heldUntil: (_after, { windowMs }, chargedAt) => Math.max(edgeAfter(chargedAt, windowMs), chargedAt + heldInSlidingMs(windowMs)),
 
   tidy: (known) => tidySlots(known, numberOf(known, 'w') - 1),
 }

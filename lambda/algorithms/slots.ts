@@ -1,12 +1,27 @@
-import { type Assignment, add, type Clause, type ConditionalWrite, exactly, type Fields, numberOf, remove, when } from './conditional-write'
+import {
+  type Assignment,
+  add,
+  atLeast,
+  type Clause,
+  type ConditionalWrite,
+  exactly,
+  type Fields,
+  numberOf,
+  numbersBytes,
+  purge,
+  remove,
+  when,
+} from './conditional-write'
 
 /**
  * Counts kept in one field per window, named by the window's number. The name is what makes a write blind: in a new window the field does
  * not exist yet and counts from 0, whoever wrote last and however long ago, so no writer has to know whether it is the first.
  *
+ * A day that began before 1970, as the first one does west of Greenwich, has an underscore in front, where a minus could not stand in an expression.
+ *
  * Expired slots are litter: no decision reads them. Writers remove those that they know of, and `tidySlots` the rest.
  */
-export const slot = (index: number): string => index.toString(36).padStart(2, '0')
+export const slot = (index: number): string => (index < 0 ? `_${(-index).toString(36)}` : index.toString(36).padStart(2, '0'))
 
 /**
  * A second count of the same window. It is a slot too: `parseInt` stops at the underscore, so that its number is the window's, and whoever clears
@@ -17,44 +32,49 @@ export const isOverSlot = (name: string): boolean => name.endsWith('_')
 
 /** Slots have two characters or more, all other fields have one. */
 export const isSlot = (name: string): boolean => name.length > 1
-export const slotIndex = (name: string): number => Number.parseInt(name, 36)
+export const slotIndex = (name: string): number => (name[0] === '_' ? -Number.parseInt(name.slice(1), 36) : Number.parseInt(name, 36))
 
-/** One expression takes about this many names beside thirty policies' own writes. */
-const REMOVED_AT_ONCE = 24
+/** Expired slots that one write of a policy names at most; fewer where many policies share an expression. */
+const PURGED_AT_ONCE = 24
+const TIDIED_AT_ONCE = 96
 
 /** A kilobyte is one write unit; this much litter is well under half of one. */
 const TOLERATED_LITTER = 32
+/** More than those may stand while other policies' take their turn. */
+const UNTIDIED = 16
+
+/** The most that so many slots that still count take, with those that have expired and are not tidied away yet, in bytes. */
+export const slotsBytes = (live: number): number => numbersBytes(live + TOLERATED_LITTER + UNTIDIED)
 
 /**
- * Removes the slots before `oldestLive`: those that the view shows, and, for a view that may have missed some, the two youngest expired ones,
- * which are where an active subject's last requests were.
+ * Purges the slots before `oldestLive`: those that the view shows, the newest first since others may have removed the older ones already, and, for a view
+ * that may have missed some, the two youngest expired ones, which are where an active subject's last requests were.
  */
 export function removeExpired(known: Fields | undefined, oldestLive: number): Assignment[] {
-  const names = known === undefined ? [] : expiredSlots(known, oldestLive, REMOVED_AT_ONCE)
+  const names = known === undefined ? [] : expiredSlots(known, oldestLive).slice(0, PURGED_AT_ONCE)
   if (known === undefined || numberOf(known, 'w', -1) < oldestLive) {
     for (const index of [oldestLive - 1, oldestLive - 2]) if (index >= 0 && !names.includes(slot(index))) names.push(slot(index))
   }
-  return names.map(remove)
+  return names.map(purge)
 }
 
 /** A write that only removes litter, once there is enough of it to be worth one. It is safe while no newer window has begun. */
 export function tidySlots(known: Fields, oldestLive: number): ConditionalWrite | undefined {
-  const names = expiredSlots(known, oldestLive, Infinity)
+  const names = expiredSlots(known, oldestLive)
   if (names.length <= TOLERATED_LITTER) return undefined
-  return when([exactly('w', numberOf(known, 'w'))], ...names.slice(0, 4 * REMOVED_AT_ONCE).map(remove))
+  return when([exactly('w', numberOf(known, 'w'))], ...names.slice(0, TIDIED_AT_ONCE).map(purge))
 }
 
-function expiredSlots(known: Fields, oldestLive: number, most: number): string[] {
+/** The newest first. */
+function expiredSlots(known: Fields, oldestLive: number): string[] {
   const names: string[] = []
-  for (const name in known) {
-    if (names.length < most && isSlot(name) && slotIndex(name) < oldestLive) names.push(name)
-  }
-  return names
+  for (const name in known) if (isSlot(name) && slotIndex(name) < oldestLive) names.push(name)
+  return names.length < 2 ? names : names.sort((a, b) => slotIndex(b) - slotIndex(a))
 }
 
 /**
- * Gives back units from the slot in which they were charged, and what it lacks from those before it. The guard is the counts as seen: refunds
- * are rare, and a second try is cheaper than a wrong one.
+ * Gives back units from the slot in which they were charged, and what it lacks from those before it. A slot that keeps some needs only so many more, however it
+ * has grown meanwhile; one that is emptied must be as it was seen.
  *
  * @param slots how many slots, from `newest` back, still count.
  */
@@ -67,7 +87,7 @@ export function refundSlots(known: Fields, units: number, newest: number, slots:
     if (used === 0) continue
     const back = Math.min(used, left)
     left -= back
-    guard.push(exactly(slot(index), used))
+    guard.push(back < used ? atLeast(slot(index), back + 1) : exactly(slot(index), used))
     assignments.push(back < used ? add(slot(index), -back) : remove(slot(index)))
   }
   return assignments.length === 0 ? undefined : when(guard, ...assignments)

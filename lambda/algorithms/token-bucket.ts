@@ -12,6 +12,7 @@ import {
   exactly,
   type Fields,
   numberOf,
+  numbersBytes,
   set,
   when,
 } from './conditional-write'
@@ -30,21 +31,23 @@ export interface TokenBucketQuota {
 /**
  * Token bucket: starts full with `burst` tokens, a request takes its cost, `limit` tokens come back per window.
  *
- * Greedy refill keeps the one field `t` of arrival.ts. Interval refill keeps `k`, the newest interval written, and `u`, the tokens then missing from a
- * full bucket; a clock behind `k` finds what is missing there.
+ * Greedy refill keeps the fields `t` and `e` of arrival.ts. Interval refill keeps `k`, the newest interval written, and `u`, the tokens then missing from
+ * a full bucket, more than it holds where one with a larger burst charged them; a clock behind `k` finds what is missing there.
  *
  * **For:** the words that most people know; a burst and a pace, each its own number. **Against:** up to `burst + limit` in one window.
  */
 export const tokenBucket: Algorithm<TokenBucketQuota> = {
   name: 'token-bucket',
 
-  step: (known, quota, cost, now) =>
-    quota.refill === 'greedy' ? arrivalStep(known, pace(quota), cost, now) : intervalStep(known, quota, cost, now),
+  step: (known, quota, cost, now, asOf) =>
+    quota.refill === 'greedy' ? arrivalStep(known, pace(quota), cost, now, asOf) : intervalStep(known, quota, cost, now),
 
   refund: (known, quota, units, chargedAt, now) =>
     quota.refill === 'greedy' ? greedy.refund(known, quota, units, chargedAt, now) : intervalRefund(known, quota, units, chargedAt, now),
 
   lifeMs: (quota) => (quota.refill === 'greedy' ? greedy.lifeMs(quota) : (intervalsToFill(quota, quota.burst) + 1) * quota.windowMs),
+
+  storedBytes: () => numbersBytes(2),
 
   reachedAt: (known, { windowMs }) => numberOf(known, 'k') * windowMs, // under greedy refill there is no `k`
 
@@ -70,7 +73,7 @@ function intervalStep(known: Fields | undefined, quota: TokenBucketQuota, cost: 
   const seen = numberOf(known, 'k', -Infinity) // a bucket that was never touched has been filling for ever
   const interval = Math.max(Math.floor(now / windowMs), seen)
   const refilled = limit * (interval - seen)
-  const owed = Math.min(numberOf(known, 'u'), burst) // a burst that was lowered below it leaves an empty bucket
+  const owed = numberOf(known, 'u')
   const missing = Math.max(0, owed - refilled)
   const allowed = missing + cost <= burst
   const after = allowed ? missing + cost : missing
@@ -78,7 +81,7 @@ function intervalStep(known: Fields | undefined, quota: TokenBucketQuota, cost: 
 
   const verdict = {
     allowed,
-    remaining: burst - after,
+    remaining: Math.max(0, burst - after),
     resetAfterMs: refillAfterMs(intervalsToFill(quota, after)),
     retryAfterMs: allowed ? 0 : cost > burst ? Infinity : refillAfterMs(intervalsToFill(quota, missing + cost - burst)),
   }
@@ -86,13 +89,16 @@ function intervalStep(known: Fields | undefined, quota: TokenBucketQuota, cost: 
 
   if (interval === seen) return { verdict, write: when([exactly('k', interval), atMost('u', burst - cost)], add('u', cost)) }
 
-  const fullSince = interval - intervalsToFill(quota, burst) // a bucket that nobody has touched since then is full, whatever was left in it
-  if (seen <= fullSince) return { verdict, write: when([absentOrAtMost('k', fullSince)], set('k', interval), set('u', cost)) }
+  const intervals = intervalsToFill(quota, burst)
+  if (seen <= interval - intervals && owed <= limit * intervals) {
+    // A bucket that nobody has touched for so long is full, unless a larger one owed more than this one holds.
+    const untouched = [absentOrAtMost('k', interval - intervals), absentOrAtMost('u', limit * intervals)]
+    return { verdict, write: when(untouched, set('k', interval), set('u', cost)) }
+  }
 
   const refill = (owedThen: Comparison, owedNow: Assignment) => when([exactly('k', seen), owedThen], set('k', interval), owedNow)
   if (owed <= refilled) return { verdict, write: refill(atMost('u', refilled), set('u', cost)) }
-  if (numberOf(known, 'u') >= burst) return { verdict, write: refill(atLeast('u', burst), set('u', after)) }
-  return { verdict, write: refill(between('u', refilled + 1, Math.min(burst - 1, burst - cost + refilled)), add('u', cost - refilled)) }
+  return { verdict, write: refill(between('u', refilled + 1, burst - cost + refilled), add('u', cost - refilled)) }
 }
 
 /** Tokens charged before the latest refill may have come back with it, so they are not given back twice. */
@@ -100,7 +106,9 @@ function intervalRefund(known: Fields, { windowMs }: TokenBucketQuota, units: nu
   const interval = numberOf(known, 'k', -1)
   const owed = numberOf(known, 'u')
   if (interval !== Math.floor(chargedAt / windowMs) || interval < Math.floor(now / windowMs) || owed === 0) return undefined
-  return when([exactly('k', interval), exactly('u', owed)], set('u', Math.max(0, owed - units)))
+  return units <= owed
+    ? when([exactly('k', interval), atLeast('u', units)], add('u', -units))
+    : when([exactly('k', interval), exactly('u', owed)], set('u', 0))
 }
 
 /** At the pace last seen, somebody has likely written to the present interval already, and refilled the bucket. */

@@ -1,7 +1,7 @@
 import type { Algorithm } from '../algorithms/algorithm'
 import type { Fields } from '../algorithms/conditional-write'
 import { ConfigError } from '../errors'
-import { type Consistency, isLeasable, type Policy } from '../policies/policy'
+import { type Consistency, isLeasable, type Policy, syncMsOf } from '../policies/policy'
 import { withoutLimit, withShare } from '../policies/variants'
 import { codeOf } from '../state/codes'
 import type { Item } from '../state/store'
@@ -21,11 +21,15 @@ export interface CompiledPolicy {
   readonly lenient: boolean
   /** Whoever asks for the decision waits until it is a request's turn. */
   readonly waits: boolean
+  /** A request may be charged at a later turn than it came: `action: delay`. */
+  readonly chargesAtTurn: boolean
   readonly consistency: Consistency
   /** Whether units may be taken ahead when the item gets more writes than the store takes. */
   readonly autoLease: boolean
   /** Consistency `eventual`: from one adding up to the next. */
   readonly syncMs: number
+  /** The same, stored in another place. */
+  readonly elsewhere: () => CompiledPolicy
   /** The same with that share of its units. */
   readonly shareOf: (share: number) => CompiledPolicy
   /** The same without a limit. */
@@ -38,6 +42,7 @@ export interface CompiledPolicy {
  */
 export function compile(policy: Policy, scope = '', autoLease = true): CompiledPolicy {
   const { name, limit, windowMs, algorithm, quota, form, lenient, waits, consistency, written } = policy
+  let unlimited: CompiledPolicy | undefined
   return {
     name,
     limit,
@@ -48,11 +53,13 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     lifeMs: algorithm.lifeMs(quota),
     lenient,
     waits,
+    chargesAtTurn: written.action === 'delay',
     consistency,
     autoLease: autoLease && isLeasable(policy),
-    syncMs: written.syncMs ?? 1000,
+    syncMs: syncMsOf(policy),
+    elsewhere: () => compile(policy, `${scope} elsewhere`, autoLease),
     shareOf: (share) => compile(withShare(policy, share), scope),
-    unlimited: () => compile(withoutLimit(policy), scope),
+    unlimited: () => (unlimited ??= compile(withoutLimit(policy), scope)),
   }
 }
 
@@ -66,19 +73,26 @@ export function idOf(policies: readonly CompiledPolicy[]): string {
 }
 
 /**
- * Leaves out what stands twice, and throws when two different policies of one subject would store under one code: one in ten thousand
- * configurations of thirty policies, and silent if it were not looked for.
+ * Leaves out what stands twice. Two different policies of one subject that would store under one code are one in ten thousand configurations of thirty
+ * policies, and are found where policies are checked; where they come here all the same, the later one stores elsewhere, so that both are held to.
+ *
+ * @param onCollision is told of them, and may throw. @default throws a `ConfigError`
  */
-export function distinct(policies: readonly CompiledPolicy[]): CompiledPolicy[] {
+export function distinct(policies: readonly CompiledPolicy[], onCollision = refuse): CompiledPolicy[] {
   const byCode = new Map<string, CompiledPolicy>()
   for (const policy of policies) {
-    const other = byCode.get(policy.code)
-    if (other && other.name !== policy.name) {
-      throw new ConfigError([`policies "${other.name}" and "${policy.name}" happen to share a storage code, rename one of them`])
+    let placed = policy
+    for (let other = byCode.get(placed.code); other && other.name !== policy.name; other = byCode.get(placed.code)) {
+      onCollision(`policies "${other.name}" and "${policy.name}" happen to share a storage code, rename one of them`)
+      placed = placed.elsewhere()
     }
-    if (!other) byCode.set(policy.code, policy)
+    if (!byCode.has(placed.code)) byCode.set(placed.code, placed)
   }
   return [...byCode.values()]
+}
+
+function refuse(collision: string): void {
+  throw new ConfigError([collision])
 }
 
 /** What an item holds for a policy; `undefined` when nothing is known of the item. */

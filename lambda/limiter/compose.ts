@@ -14,12 +14,17 @@ export interface Answer {
  *
  * Denied: named after the first policy that denies; the retry is the latest of all that deny, for only then do all of them allow. Allowed: named
  * after the policy with the least left; of several the one that is furthest past its quota, then the one that takes longest to be whole again.
+ *
+ * Units were charged at the earliest of several moments: looked for there, none that others were charged later is taken for them.
+ *
+ * @param retryAfterIsLowerBound not all of the request's subjects were looked at.
  */
-export function compose(answers: readonly Answer[], degraded = false): Decision {
+export function compose(answers: readonly Answer[], degraded = false, retryAfterIsLowerBound = false): Decision {
   let shown: Named | undefined
   let retryAfterMs = 0
   let delayMs = 0
   let waitMs = 0
+  let chargedAt = Infinity
   const exceeded = new Set<Exceeded>()
   const policies: Record<string, Standing> = {}
   for (const { policies: asked, verdicts } of answers) {
@@ -29,6 +34,7 @@ export function compose(answers: readonly Answer[], degraded = false): Decision 
       if (!shown || comesBefore(standing, shown.standing)) shown = { name, standing }
       retryAfterMs = Math.max(retryAfterMs, verdict.retryAfterMs)
       delayMs = Math.max(delayMs, standing.delayMs)
+      if (verdict.chargedAt !== undefined) chargedAt = Math.min(chargedAt, verdict.chargedAt)
       if (waits) waitMs = Math.max(waitMs, standing.delayMs)
       if (standing.exceeded) exceeded.add(standing.exceeded)
       const other = Object.hasOwn(policies, name) ? policies[name] : undefined // two subjects may share a name
@@ -47,6 +53,8 @@ export function compose(answers: readonly Answer[], degraded = false): Decision 
     relaxed: did('relaxed'),
     observed: did('observe'),
     priority: did('deprioritize') ? 'low' : 'normal',
+    chargedAt: allowed && !degraded && chargedAt < Infinity ? chargedAt : null,
+    retryAfterIsLowerBound: !allowed && retryAfterIsLowerBound,
     degraded,
     policies,
   }

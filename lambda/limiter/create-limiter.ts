@@ -3,10 +3,11 @@ import type { Decision } from '../decision'
 import { ConfigError, printed } from '../errors'
 import { type PolicyInput, parsePolicies } from '../policies/policy'
 import { checkFields, type FieldRules } from '../policies/report'
+import { checkItemSize } from '../policies/storage'
 import type { Charge } from './charge'
 import { type CompiledPolicy, compile, distinct } from './compiled-policy'
 import { FAILURE_MODES } from './fallback'
-import { RateLimiter, type RateLimiterOptions } from './rate-limiter'
+import { RateLimiter, type RateLimiterOptions, type RefundOptions } from './rate-limiter'
 import { subjectKey } from './subject-key'
 
 export interface LimiterOptions extends RateLimiterOptions {
@@ -40,13 +41,23 @@ export interface Limiter {
   takeAll(subjects: readonly SubjectCharge[], options?: TakeOptions): Promise<Decision>
   /** What `take` would say, taking nothing. */
   peek(subject: string, options?: TakeOptions): Promise<Decision>
-  /** Gives units back, as far as they were charged in windows that still count. */
-  refund(subject: string, units?: number): Promise<void>
+  /**
+   * Gives units back, as far as they were charged in windows that still count: `refund(subject, 1, { chargedAt: decision.chargedAt })`. Without `chargedAt` they
+   * are taken for charged now.
+   *
+   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell any more: the units may still be charged.
+   * They are never given back twice, so after `in-doubt` do not call it again.
+   */
+  refund(subject: string, units?: number, options?: RefundOptions): Promise<void>
   /**
    * For a program that stops: gives back units that consistency `leased` took ahead, and tells the store what `eventual` has counted. The limiter can be used on.
    */
   close(): Promise<void>
-  /** Makes all quotas of the subject whole. Other instances notice within their `denialTtlMs`. */
+  /**
+   * Makes all quotas of the subject whole. Other instances notice within their `denialTtlMs`.
+   *
+   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell any more. It may be called again.
+   */
   reset(subject: string): Promise<void>
 }
 
@@ -85,6 +96,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const given = checkFields(options, OPTIONS, 'options', [], issues)
   const parsed = options?.policies === undefined ? [] : parsePolicies(options.policies, [], issues)
   if (given && parsed.length === 0 && issues.length === 0) issues.push('policies must have at least one policy, got none')
+  checkItemSize(parsed, [], issues)
   if (issues.length > 0) throw new ConfigError(issues)
 
   const policies = distinct(parsed.map((policy) => compile(policy, '', options.autoLease)))
@@ -101,7 +113,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
       )
     },
     peek: async (subject, { cost } = {}) => limiter.peek([charge(subject, cost)]),
-    refund: async (subject, units = 1) => limiter.refund(charge(subject, units)),
+    refund: async (subject, units = 1, options) => limiter.refund(charge(subject, units), options),
     close: async () => limiter.close(),
     reset: async (subject) => limiter.reset(subjectKey(subject)),
   }

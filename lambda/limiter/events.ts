@@ -7,6 +7,7 @@ import type { StoreFailure } from '../errors'
  * - `lease`: units were taken ahead in one write, to be spent from memory.
  * - `hot-key`: one item gets more writes than DynamoDB takes, and its subject is leased for a while.
  * - `circuit`: the store is no longer called, or called again.
+ * - `clock`: the system's clock is more than a minute off the store's, whose time is used instead, or it agrees again.
  */
 export type LimiterEvent =
   | { readonly kind: 'store-call'; readonly ms: number; readonly failure?: StoreFailure }
@@ -14,5 +15,6 @@ export type LimiterEvent =
   | { readonly kind: 'lease'; readonly units: number }
   | { readonly kind: 'hot-key' }
   | { readonly kind: 'circuit'; readonly state: 'open' | 'closed' }
+  | { readonly kind: 'clock'; readonly state: 'wrong' | 'right'; readonly offMs: number }
 
 export type OnEvent = (event: LimiterEvent) => void

@@ -4,6 +4,7 @@ import type { EpochMs } from '../clock'
 import type { PolicyWrite } from '../state/store'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import type { View } from './known-subjects'
+import type { Charged } from './way'
 
 /** What each policy says about one request, in the order of the policies. */
 export type Verdicts = readonly Verdict[]
@@ -12,6 +13,13 @@ export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allow
 
 /** Whether an allowed request was charged: past a limit that lets it pass it is not. */
 export const isCharged = ({ exceeded = 'relaxed' }: Verdict): boolean => exceeded === 'relaxed'
+
+/** When an allowed request was charged; `undefined` where it was not. */
+export function chargedOf(verdicts: Verdicts): Charged | undefined {
+  const times = verdicts.flatMap(({ chargedAt }) => (chargedAt === undefined ? [] : [chargedAt]))
+  if (times.length === 0) return undefined
+  return { at: Math.min(...times), delayMs: Math.max(...verdicts.map(({ delayMs = 0 }) => delayMs)) }
+}
 
 /** Each policy's fields at one moment; `undefined` where nothing is known. */
 export type States = readonly (Fields | undefined)[]

@@ -1,12 +1,12 @@
 import { type Clock, type EpochMs, systemClock } from '../clock'
 import type { Decision } from '../decision'
-import { CostError, StoreUnavailableError } from '../errors'
+import { ChargedAtError, CostError, StoreUnavailableError } from '../errors'
 import type { StateStore } from '../state/store'
 import type { Charge } from './charge'
 import { type Answer, compose } from './compose'
 import type { OnEvent } from './events'
 import { type FailureMode, Fallback } from './fallback'
-import { allAllow, isCharged, type Verdicts } from './plan'
+import { allAllow, chargedOf, isCharged, type Verdicts } from './plan'
 import { TakeLoop } from './take-loop'
 import { type Part, Ways } from './ways'
 
@@ -33,6 +33,18 @@ export interface RateLimiterOptions {
   readonly onEvent?: OnEvent
 }
 
+/** What a refund knows of the charge. */
+export interface RefundOptions {
+  /**
+   * `chargedAt` of the decision, in epoch milliseconds; `null`, as denials have it, when there is nothing to give back. Units whose window is over are not
+   * taken from another, and of those that time gives back, only the rest is.
+   * @default now
+   */
+  readonly chargedAt?: EpochMs | null
+  /** `delayMs` of the decision, for a policy with `action: delay`, which charged the request at its turn. @default not known: as far as nobody waits */
+  readonly delayMs?: number
+}
+
 /** How one decision is made where the store cannot be asked; what is not given is as in the limiter's options. */
 export type WithoutStore = Pick<RateLimiterOptions, 'onStoreError' | 'localShare'>
 
@@ -51,7 +63,7 @@ export class RateLimiter {
     const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent }
     this.loop = new TakeLoop(loopOptions)
     this.ways = new Ways(this.loop, maxSubjects, onEvent)
-    this.fallback = new Fallback(this.loop, loopOptions)
+    this.fallback = new Fallback(this.loop, (key, policies) => this.ways.lastSeen(key, policies), maxSubjects)
     this.withoutStore = { onStoreError, localShare }
     this.deadlineMs = deadlineMs
   }
@@ -60,16 +72,22 @@ export class RateLimiter {
    * Charges all subjects or none: what a denied request has already taken from its other subjects is given back.
    *
    * A store that cannot be asked leaves the decision to the failure mode; only a table that was never there, or that never let us in, is a mistake
-   * of the set-up and thrown.
+   * of the set-up and thrown. A failure of one subject's item is that subject's: its requests are denied, whatever the mode, but for policies that never deny.
    */
   async decide(charges: readonly Charge[], withoutStore: WithoutStore = {}): Promise<Decision> {
     for (const { cost } of charges) checkCost(cost, 0)
+    const [askedAt, startedAt] = [this.loop.now(), performance.now()]
     try {
-      return compose(await this.ask(charges))
+      const { answers, isWhole } = await this.ask(charges)
+      const telling = this.fallback.tell(charges)
+      if (telling && this.hasSeen(charges, askedAt)) await within(this.deadlineMs - (performance.now() - startedAt), telling)
+      return compose(answers, false, !isWhole)
     } catch (error) {
       const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
       if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error)) throw error
-      return this.fallback.decide(charges, onStoreError, localShare)
+      const { reason } = error
+      const decision = this.fallback.decide(charges, reason === 'item' ? 'deny' : onStoreError, localShare)
+      return { ...decision, failure: reason }
     }
   }
 
@@ -79,44 +97,63 @@ export class RateLimiter {
     return compose(await Promise.all(this.partsOf(charges).map((part) => look(part))))
   }
 
-  /** Gives back units that were charged just now, or at `chargedAt`. */
-  async refund({ key, policies, cost }: Charge, chargedAt?: EpochMs): Promise<void> {
-    checkCost(cost, 1)
-    await this.loop.refund(key, policies, cost, chargedAt)
+  /** Gives back units that were charged just now, or when the options say so. */
+  async refund(charge: Charge, { chargedAt, delayMs }: RefundOptions = {}): Promise<void> {
+    checkCost(charge.cost, 1)
+    const now = this.loop.now()
+    checkChargedAt(chargedAt, delayMs, now)
+    if (chargedAt === null) return
+    const charged = { at: chargedAt ?? now, delayMs }
+    const refunds = this.ways.partsOf(charge).map(({ way, key, policies, cost }) => way.giveBack(key, policies, cost, charged))
+    const failed = (await Promise.allSettled(refunds)).find((refund) => refund.status === 'rejected')
+    if (failed) throw failed.reason
   }
 
   /** Forgets a subject: all its quotas are whole. Other instances notice within their `denialTtlMs`. */
   async reset(key: string): Promise<void> {
-    await this.loop.reset(key)
+    this.ways.forget(key) // no request that comes meanwhile spends from memory what was charged before
+    try {
+      await this.loop.reset(key)
+    } finally {
+      this.loop.forget(key)
+      this.ways.forget(key)
+      this.fallback.forget(key)
+    }
   }
 
   /** Gives back units that were taken ahead, and tells the store what was counted in memory, for a program that stops. */
   async close(): Promise<void> {
-    await this.ways.close()
+    await Promise.all([this.ways.close(), this.fallback.close()])
   }
 
   private partsOf(charges: readonly Charge[]): Part[] {
     return charges.flatMap((charge) => this.ways.partsOf(charge))
   }
 
-  private async ask(charges: readonly Charge[]): Promise<Answer[]> {
+  /** @returns what all subjects say, or, not whole, those whose denial is known without a call. */
+  private async ask(charges: readonly Charge[]): Promise<{ readonly answers: readonly Answer[]; readonly isWhole: boolean }> {
     const parts = this.partsOf(charges)
-    if (parts.length === 1) return [await take(parts[0]!)]
+    if (parts.length === 1) return { answers: [await take(parts[0]!)], isWhole: true }
     const refused = parts.flatMap(({ way, key, policies, cost }): Answer[] => {
       const verdicts = cost > 0 ? way.foreseen(key, policies, cost) : undefined
       return verdicts ? [{ policies, verdicts }] : []
     })
-    if (refused.length > 0) return refused
+    if (refused.length > 0) return { answers: refused, isWhole: refused.length === parts.length }
 
-    const [chargedAt, startedAt] = [this.loop.now(), performance.now()]
+    const startedAt = performance.now()
     const results = await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
     const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
-    if (failed || answers.some(({ verdicts }) => !allAllow(verdicts))) {
-      await within(this.deadlineMs - (performance.now() - startedAt), giveBack(parts, results, chargedAt))
+    if (failed || !allowedByAll(answers)) {
+      await within(this.deadlineMs - (performance.now() - startedAt), giveBack(parts, results))
     }
     if (failed) throw failed.reason
-    return answers
+    return { answers: allowedByAll(answers) ? answers : parts.map((part, i) => uncharged(part, answers[i]!)), isWhole: true }
+  }
+
+  /** Whether the store was asked of any of these subjects since then. In Lambda nothing goes on once the answer is there, and who waited for it waits for more. */
+  private hasSeen(charges: readonly Charge[], since: EpochMs): boolean {
+    return charges.some(({ key }) => (this.loop.view(key)?.seenAt ?? -Infinity) >= since)
   }
 
   private isSetupMistake({ reason }: StoreUnavailableError): boolean {
@@ -132,19 +169,26 @@ async function look({ way, key, policies, cost }: Part): Promise<Answer> {
   return { policies, verdicts: await way.look(key, policies, cost) }
 }
 
+const allowedByAll = (answers: readonly Answer[]): boolean => answers.every(({ verdicts }) => allAllow(verdicts))
+
+/** Of a request that is denied, how a subject stands that would have allowed it. */
+const uncharged = ({ way, key, policies }: Part, answer: Answer): Answer =>
+  allAllow(answer.verdicts) ? { policies, verdicts: way.standing(key, policies) ?? answer.verdicts } : answer
+
 /** What cannot be given back leaves the subject with less than its due, never with more. */
-async function giveBack(parts: readonly Part[], results: readonly PromiseSettledResult<Answer>[], chargedAt: EpochMs): Promise<void> {
+async function giveBack(parts: readonly Part[], results: readonly PromiseSettledResult<Answer>[]): Promise<void> {
   const refunds = parts.map(async ({ way, key, policies, cost }, i) => {
     const verdicts = verdictsIn(results[i]!)
     if (cost === 0 || verdicts.length === 0 || !allAllow(verdicts)) return
-    const charged = policies.filter((_, j) => isCharged(verdicts[j]!))
-    if (charged.length > 0) await way.giveBack(key, charged, cost, chargedAt)
+    const charged = chargedOf(verdicts)
+    const those = policies.filter((_, j) => isCharged(verdicts[j]!))
+    if (charged) await way.giveBack(key, those.length === policies.length ? policies : those, cost, charged)
   })
   await Promise.allSettled(refunds)
 }
 
 /** Waits for what is under way, and no longer than that; it goes on by itself. */
-async function within(ms: number, work: Promise<void>): Promise<void> {
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const end = new Promise<void>((resolve) => {
     timer = setTimeout(resolve, Math.max(0, ms))
@@ -157,4 +201,17 @@ const verdictsIn = (result: PromiseSettledResult<Answer>): Verdicts => (result.s
 
 function checkCost(cost: number, least: 0 | 1): void {
   if (!Number.isSafeInteger(cost) || cost < least) throw new CostError(cost, least)
+}
+
+/** How far clocks may differ, in milliseconds. */
+const SKEW_MS = 60_000
+
+function checkChargedAt(chargedAt: EpochMs | null | undefined, delayMs: number | undefined, now: EpochMs): void {
+  const latest = now + SKEW_MS
+  if (chargedAt !== undefined && chargedAt !== null && !(Number.isSafeInteger(chargedAt) && chargedAt >= 0 && chargedAt <= latest)) {
+    throw new ChargedAtError('chargedAt', chargedAt, `epoch milliseconds, at most ${SKEW_MS / 1000} s ahead of now (${now})`)
+  }
+  if (delayMs !== undefined && !(Number.isSafeInteger(delayMs) && delayMs >= 0)) {
+    throw new ChargedAtError('delayMs', delayMs, 'whole milliseconds from 0')
+  }
 }

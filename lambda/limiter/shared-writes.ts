@@ -32,7 +32,7 @@ export class SharedWrites {
     }
     this.lines.set(key, [])
     try {
-      return (await this.loop.settle(key, policies, [cost], { deadline }))[0]!
+      return (await this.loop.settle(key, policies, [cost], deadline))[0]!
     } finally {
       this.next(key)
     }

@@ -6,7 +6,7 @@ import type { Leases } from './leases'
 import type { Verdicts } from './plan'
 import type { SharedWrites } from './shared-writes'
 import type { TakeLoop } from './take-loop'
-import type { Way } from './way'
+import type { Charged, Way } from './way'
 
 /** How long a subject stays leased whose item got more writes than DynamoDB takes, at least; up to twice that, so that instances do not come back together. */
 const HOT_MS = 45_000
@@ -49,10 +49,16 @@ export class Strict implements Way {
     return this.loop.look(key, policies, cost)
   }
 
-  giveBack(key: string, policies: readonly CompiledPolicy[], cost: number, chargedAt: EpochMs): Promise<void> {
-    return this.isHot(key, policies)
-      ? this.leases.giveBack(key, policies, cost, chargedAt)
-      : this.loop.refund(key, policies, cost, chargedAt)
+  giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void> {
+    return this.isHot(key, policies) ? this.leases.giveBack(key, policies, units, charged) : this.loop.refund(key, policies, units, charged)
+  }
+
+  standing(key: string, policies: readonly CompiledPolicy[]): Verdicts | undefined {
+    return this.isHot(key, policies) ? this.leases.standing(key, policies) : this.loop.standing(key, policies)
+  }
+
+  forget(key: string): void {
+    this.hotUntil.delete(key)
   }
 
   /** A subject is hot whichever policies found that out, and leased for those alone that can be. */

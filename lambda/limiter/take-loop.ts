@@ -1,14 +1,32 @@
+import type { Verdict } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
+import { fitted } from '../state/expression-budget'
 import { afterWrite } from '../state/memory-store'
-import type { Item, ItemWrite, PolicyWrite, WriteId, WriteOutcome } from '../state/store'
+import { type Item, type ItemWrite, isPassed, type PolicyWrite, type WriteId, type WriteOutcome } from '../state/store'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import type { Deadline } from './deadline'
 import { expiryFor } from './expiry'
+import { FleetClock } from './fleet-clock'
 import { KnownSubjects, othersWrote, type View } from './known-subjects'
-import { allStepsAllow, chargeWrites, type States, statesAfter, statesOf, stepAll, type Verdicts, verdictsOf, whichFit } from './plan'
+import { lateWrite } from './late-charge'
+import {
+  allStepsAllow,
+  chargeWrites,
+  isCharged,
+  type States,
+  statesAfter,
+  statesOf,
+  stepAll,
+  type Verdicts,
+  verdictsOf,
+  whichFit,
+} from './plan'
+import { Refunds } from './refunds'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
+import type { LateWrite } from './untold'
 import { Upkeep } from './upkeep'
+import type { Charged } from './way'
 
 export interface TakeLoopOptions extends StoreCallsOptions {
   /** How long a denial that is known is trusted, in milliseconds, so that a reset or a raised limit takes effect. */
@@ -17,21 +35,15 @@ export interface TakeLoopOptions extends StoreCallsOptions {
   readonly maxSubjects: number
 }
 
-/** How requests are settled, where not as new ones of this moment. */
-export interface Settling {
-  /** When the requests were there. */
-  readonly at?: EpochMs
-  /** Of a request that was settled before, and nobody knows whether that arrived: it counts once. */
-  readonly id?: WriteId
-  /** Of the decision that this is a part of. */
-  readonly deadline?: Deadline
-}
-
 /**
  * A write that is refused costs as much as five looks. Whoever has lost so many in a row, as instances do that one tireless caller's requests are spread
  * over, looks before the next one.
  */
 const LOST_BEFORE_LOOKING = 2
+
+/** How long no write is sent to an item that was the reason against one, and how many such items are remembered. */
+const ITEM_PAUSE_MS = 1000
+const MOST_FAILED = 1000
 
 /** Others would have to change the item between our look and our write this often in a row. */
 const MOST_ROUNDS = 100
@@ -46,11 +58,15 @@ export class TakeLoop {
   private readonly known: KnownSubjects
   private readonly calls: StoreCalls
   private readonly upkeep: Upkeep
+  private readonly fleet = new FleetClock()
+  private readonly refunds: Refunds
+  private readonly failed = new Map<string, { readonly error: StoreUnavailableError; readonly until: EpochMs }>()
 
   constructor(private readonly options: TakeLoopOptions) {
     this.known = new KnownSubjects(options.maxSubjects)
     this.calls = new StoreCalls(options)
     this.upkeep = new Upkeep(this.calls, this.known)
+    this.refunds = new Refunds(this.calls, this.known, (key, deadline) => this.recent(key, deadline))
   }
 
   /** Whether the store has ever answered. */
@@ -67,7 +83,7 @@ export class TakeLoop {
     return this.calls.deadline()
   }
 
-  /** Names a write, for `settle`. */
+  /** Names a write, for `chargeLate`. */
   nextId(): WriteId {
     return this.calls.nextId()
   }
@@ -81,7 +97,7 @@ export class TakeLoop {
   foreseen(key: string, policies: readonly CompiledPolicy[], cost: number): Verdicts | undefined {
     const now = this.now()
     const view = this.known.get(key)
-    if (!view || !this.trusts(view, now)) return undefined
+    if (!view || !this.trusts(view, now) || this.fleet.mayAdmit(view, policies, [cost], now)) return undefined
     const states = statesOf(view, policies)
     const steps = stepAll(states, policies, cost, now)
     if (steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined // the denial itself has to be recorded
@@ -90,12 +106,14 @@ export class TakeLoop {
 
   /**
    * Decides several requests of one subject in as few writes as it takes; what each costs, and what each is told, in the same order.
+   *
+   * @param deadline of the decision that this is a part of. @default a new one
    */
   async settle(
     key: string,
     policies: readonly CompiledPolicy[],
     costs: readonly number[],
-    { at, id, deadline = this.deadline() }: Settling = {},
+    deadline = this.deadline(),
   ): Promise<Verdicts[]> {
     const begunAt = this.now()
     const answers: Verdicts[] = []
@@ -103,8 +121,9 @@ export class TakeLoop {
     let wasRefused = false
 
     for (let round = 0; round < MOST_ROUNDS && deadline.leftMs > 0; round++) {
-      const now = at ?? this.now()
+      const now = this.now()
       const view = this.known.get(key)
+      if (view) this.fleet.note(view, policies)
       const states = statesOf(view, policies)
       const admitted = pending.length === 1 ? pending : whichFit(states, policies, pending, now)
       const total = admitted.reduce((sum, { cost }) => sum + cost, 0)
@@ -136,8 +155,8 @@ export class TakeLoop {
         continue
       }
 
-      const write = { ...this.itemWrite(parts, policies, view?.item, now), ...(id && { id }) }
-      const { kind, item } = await this.calls.write(key, write, deadline)
+      const write = this.itemWrite(parts, policies, view?.item, now)
+      const { kind, item } = await this.write(key, write, deadline)
       if (kind === 'refused') {
         wasRefused = true
         this.options.onEvent({ kind: 'conflict' })
@@ -149,7 +168,7 @@ export class TakeLoop {
       const asKnown = kind === 'applied' && view !== undefined && !othersWrote(view.item, item)
       this.known.learn(key, after, now, view && round === 0 ? !asKnown : undefined)
       this.known.wasQuicker(key, false)
-      if (asKnown && admitted.length === 1) answers[admitted[0]!.position] = steps.map(({ verdict }) => verdict)
+      if (asKnown && admitted.length === 1) answers[admitted[0]!.position] = steps.map(({ verdict }) => charged(verdict, now))
       else this.answerAll(answers, admitted, item, kind, policies, now)
       if (!asKnown) await this.upkeep.tidy(key, policies, after, now, deadline) // who writes alone leaves no litter
       pending = pending.filter(({ position }) => answers[position] === undefined)
@@ -171,7 +190,9 @@ export class TakeLoop {
     for (const { cost, position } of admitted) {
       // An item that has the write in it already tells how the policies stand, not how they stood before.
       const steps = stepAll(truth, policies, kind === 'applied' ? cost : 0, now)
-      answers[position] = steps.map(({ verdict }) => (verdict.allowed ? verdict : { ...verdict, allowed: true, retryAfterMs: 0 }))
+      answers[position] = steps.map(({ verdict }) =>
+        charged(verdict.allowed ? verdict : { ...verdict, allowed: true, retryAfterMs: 0 }, now),
+      )
       truth = statesAfter(truth, steps)
     }
   }
@@ -183,19 +204,60 @@ export class TakeLoop {
     return verdictsOf(stepAll(states, policies, cost, view.seenAt), states, policies, view.seenAt)
   }
 
-  /** Gives units back as far as they can still be found; a policy whose window has passed has none. */
-  async refund(key: string, policies: readonly CompiledPolicy[], units: number, chargedAt?: EpochMs): Promise<void> {
+  /** How the policies stand as far as is known, taking nothing; `undefined` when nothing is known. */
+  standing(key: string, policies: readonly CompiledPolicy[]): Verdicts | undefined {
+    const view = this.known.get(key)
+    return view && stepAll(statesOf(view, policies), policies, 0, this.now()).map(({ verdict }) => verdict)
+  }
+
+  /**
+   * Charges what was admitted already, past the limit too. False when none of it counts any more.
+   *
+   * It counts once however often it is sent. Where this process has written to the subject since, nobody can tell any more whether it was applied, and it gets
+   * a new name: it may count twice, and never not at all.
+   */
+  async chargeLate(key: string, late: LateWrite): Promise<boolean> {
     const deadline = this.calls.deadline()
     for (let round = 0; round < MOST_ROUNDS && deadline.leftMs > 0; round++) {
-      const view = this.known.get(key)
-      const { item } = view && this.trusts(view, this.now()) ? view : await this.refresh(key, deadline)
-      if (await this.upkeep.refund(key, policies, units, item, chargedAt, deadline)) return
+      const now = this.now()
+      const seen = this.known.get(key)?.item
+      const parts = late.charges.flatMap((charge): PolicyWrite[] => {
+        const write = lateWrite(fieldsOf(seen, charge.policy), charge, now)
+        return write ? [{ code: charge.policy.code, write }] : []
+      })
+      if (parts.length === 0) return false
+      const policies = late.charges.map(({ policy }) => policy)
+      const write = this.itemWrite(parts, policies, seen, now, late.id)
+      const { kind, item } = await this.write(key, write, deadline)
+      this.known.learn(key, kind === 'applied' ? afterWrite(item, write) : item, now)
+      if (kind !== 'refused') return true
+      if (isPassed(item, late.id)) late.id = this.nextId()
     }
     throw new StoreUnavailableError('contention', 'others kept changing the subject until the deadline')
   }
 
+  /**
+   * Gives units back as far as they can still be found; a policy whose window has passed has none.
+   *
+   * @throws StoreUnavailableError `in-doubt` when it is not known whether they were.
+   */
+  refund(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void> {
+    return this.refunds.refund(key, policies, units, charged, this.deadline())
+  }
+
+  /**
+   * Makes all quotas of the subject whole.
+   *
+   * @throws StoreUnavailableError `in-doubt` when it is not known whether they are.
+   */
   async reset(key: string): Promise<void> {
-    await this.calls.delete(key, this.calls.deadline())
+    await this.refunds.reset(key, this.deadline())
+    this.known.forget(key)
+    this.failed.delete(key)
+  }
+
+  /** Forgets what was last seen of a subject. */
+  forget(key: string): void {
     this.known.forget(key)
   }
 
@@ -212,7 +274,8 @@ export class TakeLoop {
     deadline: Deadline,
   ): Promise<{ position: number; verdicts: Verdicts }[] | undefined> {
     const view = this.known.get(key)
-    if (!view || !this.trusts(view, now, begunAt)) {
+    const costs = pending.map(({ cost }) => cost)
+    if (!view || !this.trusts(view, now, begunAt) || (view.seenAt < begunAt && this.fleet.mayAdmit(view, policies, costs, now))) {
       await this.refresh(key, deadline)
       return undefined
     }
@@ -239,13 +302,43 @@ export class TakeLoop {
     deadline: Deadline,
   ) {
     const write = this.itemWrite(parts, policies, seen, now)
-    const { kind, item } = await this.calls.write(key, write, deadline)
+    const { kind, item } = await this.write(key, write, deadline)
     this.known.learn(key, kind === 'applied' ? afterWrite(item, write) : item, now)
     return kind !== 'refused'
   }
 
-  private itemWrite(parts: PolicyWrite[], policies: readonly CompiledPolicy[], seen: Item | undefined, now: EpochMs): ItemWrite {
-    return { parts, id: this.calls.nextId(), expiresAtSeconds: expiryFor(policies, seen, now), at: now }
+  /** What is written is what the store is handed: it leaves nothing out of a write by itself. */
+  private itemWrite(
+    parts: PolicyWrite[],
+    policies: readonly CompiledPolicy[],
+    seen: Item | undefined,
+    now: EpochMs,
+    id = this.nextId(),
+  ): ItemWrite {
+    return fitted({ parts, id, expiresAtSeconds: expiryFor(policies, seen, now), at: now })
+  }
+
+  /** What was last seen of a subject if that is recent, else what is stored. */
+  private async recent(key: string, deadline: Deadline): Promise<View> {
+    const view = this.known.get(key)
+    return view && this.trusts(view, this.now()) ? view : this.refresh(key, deadline)
+  }
+
+  /** A write that the item itself is the reason against is not sent again as it is: the next one is made from what the item is now, a moment later. */
+  private async write(key: string, write: ItemWrite, deadline: Deadline): Promise<WriteOutcome> {
+    const failed = this.failed.get(key)
+    const now = this.now()
+    if (failed && now < failed.until && failed.until - now <= ITEM_PAUSE_MS) throw failed.error
+    try {
+      return await this.calls.write(key, write, deadline)
+    } catch (error) {
+      if (error instanceof StoreUnavailableError && error.reason === 'item') {
+        if (this.failed.size >= MOST_FAILED) this.failed.clear()
+        this.failed.set(key, { error, until: now + ITEM_PAUSE_MS })
+        await this.refresh(key, deadline).catch(() => this.known.forget(key))
+      }
+      throw error
+    }
   }
 
   private async refresh(key: string, deadline: Deadline): Promise<View> {
@@ -260,3 +353,6 @@ export class TakeLoop {
     return (view.seenAt >= begunAt && view.seenAt <= this.now()) || Math.abs(now - view.seenAt) <= this.options.denialTtlMs
   }
 }
+
+/** An allowed request's verdict with the moment at which it was charged, if it was. */
+const charged = (verdict: Verdict, at: EpochMs): Verdict => (isCharged(verdict) ? { ...verdict, chargedAt: at } : verdict)

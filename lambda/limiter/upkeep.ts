@@ -1,5 +1,6 @@
 import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
+import { fitted } from '../state/expression-budget'
 import { afterWrite } from '../state/memory-store'
 import type { Item, ItemWrite, PolicyWrite } from '../state/store'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
@@ -7,33 +8,12 @@ import type { Deadline } from './deadline'
 import type { KnownSubjects } from './known-subjects'
 import type { StoreCalls } from './store-calls'
 
-/** Writes to a subject's item beside the charge. */
+/** Keeps a subject's item small. */
 export class Upkeep {
   constructor(
     private readonly calls: StoreCalls,
     private readonly known: KnownSubjects,
   ) {}
-
-  /** Gives units back as far as they can still be found; a policy whose window has passed has none. False when the item has changed since `seen`. */
-  async refund(
-    key: string,
-    policies: readonly CompiledPolicy[],
-    units: number,
-    seen: Item,
-    chargedAt: EpochMs | undefined,
-    deadline: Deadline,
-  ) {
-    const now = this.calls.now()
-    const parts = policies.flatMap((policy): PolicyWrite[] => {
-      const write = policy.algorithm.refund(fieldsOf(seen, policy)!, policy.quota, units, chargedAt ?? now, now)
-      return write ? [{ code: policy.code, write }] : []
-    })
-    if (parts.length === 0) return true
-    const write: ItemWrite = { parts, id: this.calls.nextId(), at: now }
-    const { kind, item } = await this.calls.write(key, write, deadline)
-    this.known.learn(key, kind === 'applied' ? afterWrite(item, write) : item, now)
-    return kind !== 'refused'
-  }
 
   /** Clears litter away, if there is enough of it. The request is decided already; where it fails the litter waits. */
   async tidy(key: string, policies: readonly CompiledPolicy[], item: Item, now: EpochMs, deadline: Deadline): Promise<void> {
@@ -42,7 +22,7 @@ export class Upkeep {
       return write ? [{ code: policy.code, write }] : []
     })
     if (parts.length === 0) return
-    const write: ItemWrite = { parts, id: this.calls.nextId(), at: now }
+    const write: ItemWrite = fitted({ parts, id: this.calls.nextId(), at: now })
     try {
       const outcome = await this.calls.write(key, write, deadline, 1)
       if (outcome.kind === 'applied') this.known.learn(key, afterWrite(outcome.item, write), now)

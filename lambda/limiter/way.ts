@@ -10,6 +10,22 @@ export interface Way {
   take(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts>
   /** What a request would be told now, taking nothing. */
   look(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts>
-  /** Undoes a `take` of a moment ago. */
-  giveBack(key: string, policies: readonly CompiledPolicy[], cost: number, chargedAt: EpochMs): Promise<void>
+  /**
+   * Gives units back that a `take` was allowed: to the memory that they came from, else to the store.
+   *
+   * @throws StoreUnavailableError when it is not known whether that worked; they may stay charged, and are never given back twice.
+   */
+  giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void>
+  /** How the policies stand as far as is known here, without a call, taking nothing; `undefined` when nothing is known. */
+  standing(key: string, policies: readonly CompiledPolicy[]): Verdicts | undefined
+  /** Forgets what is counted in memory of a subject that is reset. */
+  forget(key: string): void
+}
+
+/** When units were charged that are given back. */
+export interface Charged {
+  /** By the clock, at the request, or at the lease that it was spent from: `Verdict.chargedAt`. */
+  readonly at: EpochMs
+  /** How much later than that the request's turn was, in milliseconds: policies that let requests wait charge them there. Absent where that is not known. */
+  readonly delayMs?: number
 }

@@ -4,6 +4,7 @@ import type { CompiledPolicy } from './compiled-policy'
 import type { OnEvent } from './events'
 import { Eventual } from './eventual'
 import { Leases } from './leases'
+import type { States } from './plan'
 import { SharedWrites } from './shared-writes'
 import { Strict } from './strict'
 import type { TakeLoop } from './take-loop'
@@ -35,9 +36,19 @@ export class Ways {
     return lists.map((list) => ({ ...list, key, cost }))
   }
 
+  /** What was last seen of a subject in the store, and counted here since. */
+  lastSeen(key: string, policies: readonly CompiledPolicy[]): States {
+    return this.eventual.lastSeen(key, policies)
+  }
+
   /** Gives back and adds up what is only in memory. */
   async close(): Promise<void> {
     await Promise.all([this.leases.close(), this.eventual.close()])
+  }
+
+  /** Forgets what is only in memory of a subject that is reset. */
+  forget(key: string): void {
+    for (const way of Object.values(this.ways)) way.forget(key)
   }
 
   private split(policies: readonly CompiledPolicy[]): readonly Pick<Part, 'way' | 'policies'>[] {

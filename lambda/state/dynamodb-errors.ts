@@ -13,6 +13,8 @@ interface ServiceError {
 const THROTTLED = /^(ThrottlingException|ProvisionedThroughputExceededException|RequestLimitExceeded|TransactionInProgressException)$/
 const REFUSED =
   /AccessDenied|UnrecognizedClient|ExpiredToken|InvalidSignature|InvalidClientTokenId|MissingAuthenticationToken|Credentials|Validation/
+/** Of a `ValidationException`: too large for DynamoDB, or an attribute that somebody else has made something else. Its other messages are about the table. */
+const ABOUT_ONE_ITEM = /item size|expression size|too many operators|incorrect data type|document path|number overflow/i
 const UNREACHABLE = /^(ECONN|ENOTFOUND|EAI_|EPIPE|EHOST|ENET|EPROTO|ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/
 
 /** Tells apart what went wrong in a call to a table; anything already told apart stays as it is. */
@@ -25,10 +27,18 @@ export function toStoreUnavailable(error: unknown, tableName: string): StoreUnav
 }
 
 function reasonOf(error: unknown): StoreFailure {
-  const { name = '', code = '', $metadata, throttlingReasons, ThrottlingReasons = throttlingReasons } = (error ?? {}) as ServiceError
+  const {
+    name = '',
+    code = '',
+    message = '',
+    $metadata,
+    throttlingReasons,
+    ThrottlingReasons = throttlingReasons,
+  } = (error ?? {}) as ServiceError
   if (name === 'ResourceNotFoundException') return 'missing-table'
   if (THROTTLED.test(name)) return ThrottlingReasons?.some(({ reason }) => reason?.includes('KeyRange')) ? 'hot-key' : 'throttled'
   if (name === 'AbortError' || name === 'TimeoutError' || code === 'ETIMEDOUT') return 'timeout'
+  if (name === 'ValidationException' && ABOUT_ONE_ITEM.test(message)) return 'item'
   if (REFUSED.test(name)) return 'refused'
   if (UNREACHABLE.test(code)) return 'unreachable'
   const status = $metadata?.httpStatusCode
@@ -43,6 +53,8 @@ function describe(reason: StoreFailure, table: string): string {
       return `there is no table "${table}" here; make it with createStateTable(client, "${table}"), or deploy the stack`
     case 'hot-key':
       return `one item of table "${table}" gets more writes than DynamoDB takes for an item`
+    case 'item':
+      return `table "${table}" refused a write to one item`
     case 'throttled':
       return `table "${table}" throttles`
     case 'timeout':

@@ -3,13 +3,19 @@ import { ConfigError, printed } from '../errors'
 import { toItem } from './attributes'
 import { authentic } from './authentic'
 import { toStoreUnavailable } from './dynamodb-errors'
-import { toUpdate } from './expressions'
-import type { CallOptions, Item, ItemWrite, StateStore, WriteOutcome } from './store'
+import { toDeletion, toUpdate } from './expressions'
+import type { CallOptions, DeleteOutcome, Item, ItemWrite, SeenMarks, StateStore, WriteOutcome } from './store'
 
 export interface DynamoDbStoreOptions {
   /** A plain client. Give it `maxAttempts: 1`: the limiter retries by itself, within its deadline and without counting twice. */
   readonly client: Pick<DynamoDBClient, 'send'>
   readonly tableName: string
+}
+
+interface Refusal {
+  readonly name?: string
+  readonly Item?: Record<string, AttributeValue>
+  readonly $metadata?: { readonly attempts?: number }
 }
 
 /** One item per subject in a DynamoDB table with the string key `pk`; every change is one `UpdateItem`. */
@@ -36,31 +42,44 @@ export class DynamoDbStore implements StateStore {
       ReturnValues: 'ALL_OLD',
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     })
+    tellServerTime(command, options)
     try {
       const { Attributes } = authentic(await this.client.send(command, { abortSignal: options.signal }))
       return { kind: 'applied', item: toItem(Attributes) }
     } catch (error) {
-      const refusal = error as { readonly name?: string; readonly Item?: Record<string, AttributeValue> }
+      const refusal = error as Refusal
       if (refusal?.name !== 'ConditionalCheckFailedException') throw toStoreUnavailable(error, this.tableName)
       const item = await this.refusedItem(key, refusal.Item, options)
-      return { kind: item.marks[write.id.mark] === write.id.value ? 'repeated' : 'refused', item }
+      return { kind: item.marks[write.id.mark] === write.id.value ? 'repeated' : 'refused', item, ...resent(refusal) }
     }
   }
 
   async read(key: string, options: CallOptions = {}): Promise<Item> {
     try {
       const command = new GetItemCommand({ TableName: this.tableName, Key: { pk: { S: key } }, ConsistentRead: true })
+      tellServerTime(command, options)
       return toItem(authentic(await this.client.send(command, { abortSignal: options.signal })).Item)
     } catch (error) {
       throw toStoreUnavailable(error, this.tableName)
     }
   }
 
-  async delete(key: string, options: CallOptions = {}): Promise<void> {
+  async delete(key: string, whileMarks: SeenMarks, options: CallOptions = {}): Promise<DeleteOutcome> {
+    const command = new DeleteItemCommand({
+      TableName: this.tableName,
+      Key: { pk: { S: key } },
+      ...toDeletion(whileMarks),
+      ReturnValues: 'ALL_OLD',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    })
+    tellServerTime(command, options)
     try {
-      await this.client.send(new DeleteItemCommand({ TableName: this.tableName, Key: { pk: { S: key } } }), { abortSignal: options.signal })
+      const { Attributes } = authentic(await this.client.send(command, { abortSignal: options.signal }))
+      return { kind: 'deleted', item: toItem(Attributes) }
     } catch (error) {
-      throw toStoreUnavailable(error, this.tableName)
+      const refusal = error as Refusal
+      if (refusal?.name !== 'ConditionalCheckFailedException') throw toStoreUnavailable(error, this.tableName)
+      return { kind: 'refused', item: await this.refusedItem(key, refusal.Item, options), ...resent(refusal) }
     }
   }
 
@@ -80,4 +99,33 @@ export class DynamoDbStore implements StateStore {
       throw toStoreUnavailable(error, this.tableName)
     }
   }
+}
+
+const resent = ({ $metadata }: Refusal): { readonly resent: true } | undefined =>
+  ($metadata?.attempts ?? 1) > 1 ? { resent: true } : undefined
+
+interface Dated {
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** Passes the date of the answer on, whatever it says; a command's own step, so that the client stays as it was given to us. */
+function tellServerTime({ middlewareStack }: Pick<GetItemCommand, 'middlewareStack'>, { onServerTime }: CallOptions): void {
+  if (!onServerTime) return
+  const tell = (response: unknown) => {
+    const at = Date.parse((response as Dated | undefined)?.headers?.date ?? '')
+    if (at >= 0) onServerTime(at)
+  }
+  middlewareStack.add(
+    (next) => async (args) => {
+      try {
+        const result = await next(args)
+        tell(result.response)
+        return result
+      } catch (error) {
+        tell((error as { readonly $response?: unknown } | undefined)?.$response)
+        throw error
+      }
+    },
+    { step: 'deserialize', priority: 'high', name: 'sluiceServerTime' },
+  )
 }

@@ -1,6 +1,8 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import type { Assignment, Clause, Comparison } from '../algorithms/conditional-write'
-import type { ItemWrite } from './store'
+import { StoreUnavailableError } from '../errors'
+import { MOST_BYTES, MOST_OPERATORS } from './expression-budget'
+import type { ItemWrite, SeenMarks, WriteId } from './store'
 
 /** One conditional update in DynamoDB's expression language. */
 export interface Update {
@@ -10,23 +12,14 @@ export interface Update {
 }
 
 /**
- * Room for alternatives: DynamoDB takes 300 operators in an expression, a policy's plain guard has up to nine, and an alternative six more.
- * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
- */
-const OPERATORS = 280
-const PER_POLICY = 9
-const PER_ALTERNATIVE = 6
-
-/**
  * Says a write in DynamoDB's words. Attribute names stand as they are (see codes.ts), values are numbered.
  *
  * "Absent or at most n" is `NOT x > :n`: a comparison with an absent attribute is false, and its negation true.
  */
-export function toUpdate({ parts, id, expiresAtSeconds }: ItemWrite): Update {
+export function toUpdate({ parts, id, whileMarks = {}, expiresAtSeconds }: ItemWrite): Update {
   const values = new Values()
-  const alternatives = Math.max(1, 1 + Math.floor((OPERATORS - PER_POLICY * parts.length) / PER_ALTERNATIVE / Math.max(1, parts.length)))
   const mark = values.number(id.value)
-  let condition = `${id.mark} <> ${mark}`
+  let condition = [...(id.mark in whileMarks ? [] : [notApplied(id, mark, values)]), ...asSeen(whileMarks, values)].join(' AND ')
   const changes = { set: `${id.mark}=${mark}`, add: '', remove: '' }
 
   if (expiresAtSeconds !== undefined) {
@@ -35,15 +28,41 @@ export function toUpdate({ parts, id, expiresAtSeconds }: ItemWrite): Update {
     changes.set += `,exp=${expiry}`
   }
   for (const { code, write } of parts) {
-    for (const clause of write.guard) condition += ` AND ${clauseText(clause, code, alternatives, values)}`
+    for (const clause of write.guard) condition += ` AND ${clauseText(clause, code, values)}`
     for (const assignment of write.assignments) note(assignment, code, changes, values)
   }
-  return {
-    UpdateExpression: `SET ${changes.set}${changes.add && ` ADD ${changes.add}`}${changes.remove && ` REMOVE ${changes.remove}`}`,
-    ConditionExpression: condition,
-    ExpressionAttributeValues: values.all,
+  const update = `SET ${changes.set}${changes.add && ` ADD ${changes.add}`}${changes.remove && ` REMOVE ${changes.remove}`}`
+  const operators = condition.length < BYTES_OF_OPERATORS ? 0 : (condition.match(OPERATOR)?.length ?? 0)
+  if (Buffer.byteLength(condition) > MOST_BYTES || Buffer.byteLength(update) > MOST_BYTES || operators > MOST_OPERATORS) {
+    throw new StoreUnavailableError('item', tooLarge(condition, update, operators)) // which DynamoDB would say too
   }
+  return { UpdateExpression: update, ConditionExpression: condition, ExpressionAttributeValues: values.all }
 }
+
+const OPERATOR = /[<>=]+|\b(?:AND|OR|NOT|attribute_not_exists|size)\b/g
+/** A condition of fewer bytes has no room for too many operators: each takes five with what it stands between. An update has none, and room for 180 functions. */
+const BYTES_OF_OPERATORS = 5 * MOST_OPERATORS
+
+const tooLarge = (condition: string, update: string, operators: number): string =>
+  `a write of ${condition.length} bytes and ${operators} operators of condition and ${update.length} bytes of update is too large, ` +
+  `DynamoDB takes ${MOST_BYTES} bytes and ${MOST_OPERATORS} operators`
+
+/** The condition under which a subject is deleted. */
+export function toDeletion(whileMarks: SeenMarks): Partial<Pick<Update, 'ConditionExpression' | 'ExpressionAttributeValues'>> {
+  const values = new Values()
+  const conditions = asSeen(whileMarks, values)
+  if (conditions.length === 0) return {}
+  const given = Object.keys(values.all).length > 0 && { ExpressionAttributeValues: values.all } // DynamoDB takes no empty map
+  return { ConditionExpression: conditions.join(' AND '), ...given }
+}
+
+/** That neither this write nor a newer one of its writer stands there. */
+function notApplied({ mark, value, rangeEnd = value }: WriteId, name: string, values: Values): string {
+  return rangeEnd === value ? `${mark} <> ${name}` : `NOT ${mark} BETWEEN ${name} AND ${values.number(rangeEnd)}`
+}
+
+const asSeen = (marks: SeenMarks, values: Values): string[] =>
+  Object.entries(marks).map(([mark, value]) => (value === undefined ? `attribute_not_exists(${mark})` : `${mark}=${values.number(value)}`))
 
 /** The values of one update, each number once. */
 class Values {
@@ -64,15 +83,15 @@ class Values {
   }
 
   private next(value: AttributeValue): string {
-    const name = `:${this.count++}`
+    const name = `:${(this.count++).toString(36)}`
     this.all[name] = value
     return name
   }
 }
 
-function clauseText(clause: Clause, code: string, alternatives: number, values: Values): string {
+function clauseText(clause: Clause, code: string, values: Values): string {
   if (!('anyOf' in clause)) return comparisonText(clause, code, values)
-  const kept = clause.anyOf.slice(0, alternatives).map((all) => all.map((one) => comparisonText(one, code, values)).join(' AND '))
+  const kept = clause.anyOf.map((all) => all.map((one) => comparisonText(one, code, values)).join(' AND '))
   return kept.length === 1 ? kept[0]! : `(${kept.join(' OR ')})` // AND binds tighter than OR
 }
 

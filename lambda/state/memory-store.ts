@@ -1,6 +1,6 @@
 import { apply, type Fields, holds } from '../algorithms/conditional-write'
-import type { Item, ItemWrite, PolicyWrite, StateStore, WriteOutcome } from './store'
-import { NO_ITEM } from './store'
+import type { DeleteOutcome, Item, ItemWrite, PolicyWrite, SeenMarks, StateStore, WriteOutcome } from './store'
+import { isPassed, NO_ITEM, standAsSeen } from './store'
 
 export interface MemoryStoreOptions {
   /** Subjects kept at most; beyond it the one written longest ago is forgotten. @default 250,000 */
@@ -27,8 +27,9 @@ export class MemoryStore implements StateStore {
 
   async write(key: string, write: ItemWrite): Promise<WriteOutcome> {
     const item = this.items.get(key) ?? NO_ITEM
-    const { mark, value } = write.id
-    if (item.marks[mark] === value) return { kind: 'repeated', item }
+    const { id, whileMarks = {} } = write
+    if (item.marks[id.mark] === id.value) return { kind: 'repeated', item }
+    if (isPassed(item, id) || !standAsSeen(item, whileMarks)) return { kind: 'refused', item }
 
     const inTime = write.expiresAtSeconds === undefined || item.expiresAtSeconds <= write.expiresAtSeconds
     if (!inTime || !write.parts.every(({ code, write: part }) => holds(part.guard, item.policies[code] ?? {}))) {
@@ -44,8 +45,11 @@ export class MemoryStore implements StateStore {
     return this.items.get(key) ?? NO_ITEM
   }
 
-  async delete(key: string): Promise<void> {
+  async delete(key: string, whileMarks: SeenMarks): Promise<DeleteOutcome> {
+    const item = this.items.get(key) ?? NO_ITEM
+    if (!standAsSeen(item, whileMarks)) return { kind: 'refused', item }
     this.items.delete(key)
+    return { kind: 'deleted', item }
   }
 
   /** Drops what has expired among the items written longest ago, and the oldest of all while there are too many. */

@@ -18,7 +18,7 @@ import {
   when,
 } from '../algorithms/conditional-write'
 import { afterWrite } from './memory-store'
-import { type Item, type ItemWrite, NO_ITEM, type StateStore } from './store'
+import { type Item, type ItemWrite, marksOf, NO_ITEM, type SeenMarks, type StateStore } from './store'
 
 /** One promise that every store keeps. It uses keys of its own, so that all can run on one store, in any order and at once. */
 export interface ContractCase {
@@ -131,6 +131,37 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
+    name: 'a write is refused after a newer one of its writer, and not after one of another of the same mark',
+    async run(store) {
+      const key = newKey()
+      const counted = (value: number, rangeEnd: number) =>
+        store.write(key, one(when([], add('n', 1)), { id: { mark: 'r3', value, rangeEnd } }))
+      assert.equal((await counted(10, 20)).kind, 'applied')
+      assert.equal((await counted(9, 20)).kind, 'refused')
+      assert.equal((await counted(10, 20)).kind, 'repeated')
+      assert.equal((await counted(20, 20)).kind, 'applied')
+      assert.equal((await counted(11, 20)).kind, 'refused')
+      assert.equal((await counted(30, 40)).kind, 'applied')
+      assert.equal((await counted(20, 20)).kind, 'applied')
+      assert.deepEqual(await fieldsIn(store, key), { n: 4 })
+    },
+  },
+  {
+    name: 'a write happens once whoever comes between, while marks must stand as it found them',
+    async run(store) {
+      const key = await keyWith(store, { n: 9 })
+      const back = (seen: number | undefined, value: number, more: SeenMarks = {}): ItemWrite =>
+        one(when([atLeast('n', 1)], add('n', -1)), { id: { mark: 'r8', value }, whileMarks: { r8: seen, ...more } })
+      assert.equal((await store.write(key, back(5, 77))).kind, 'refused')
+      assert.equal((await store.write(key, back(undefined, 77, { r6: 1 }))).kind, 'refused')
+      assert.equal((await store.write(key, back(undefined, 77, { r6: undefined }))).kind, 'applied')
+      assert.equal((await store.write(key, back(undefined, 77))).kind, 'repeated')
+      assert.equal((await store.write(key, back(77, 78))).kind, 'applied')
+      for (const again of [back(undefined, 77), back(77, 79)]) assert.equal((await store.write(key, again)).kind, 'refused')
+      assert.deepEqual(await fieldsIn(store, key), { n: 7 })
+    },
+  },
+  {
     name: 'the time to live moves ahead and never back',
     async run(store) {
       const key = newKey()
@@ -147,10 +178,24 @@ export const storeContract: readonly ContractCase[] = [
     name: 'a deleted subject begins anew',
     async run(store) {
       const key = await keyWith(store, { a: 5 })
-      await store.delete(key)
+      const item = await store.read(key)
+      assert.deepEqual(await store.delete(key, marksOf(item)), { kind: 'deleted', item })
       assert.deepEqual(await store.read(key), NO_ITEM)
       assert.deepEqual(await store.write(key, one(when([absentOrAtMost('a', 0)], add('a', 1)))), { kind: 'applied', item: NO_ITEM })
-      await store.delete(newKey()) // nothing there: no error
+      assert.deepEqual(await store.delete(newKey(), marksOf(NO_ITEM)), { kind: 'deleted', item: NO_ITEM })
+    },
+  },
+  {
+    name: 'a subject is not deleted whose marks stand otherwise than seen',
+    async run(store) {
+      const key = await keyWith(store, { a: 5 })
+      const seen = await store.read(key)
+      await store.write(key, one(when([], add('a', 1)), { id: { mark: 'r5', value: 1 } }))
+      const item = await store.read(key)
+      assert.deepEqual(await store.delete(key, marksOf(seen)), { kind: 'refused', item })
+      assert.deepEqual(await store.read(key), item)
+      assert.equal((await store.delete(key, marksOf(item))).kind, 'deleted')
+      assert.deepEqual(await store.delete(key, marksOf(item)), { kind: 'refused', item: NO_ITEM })
     },
   },
   {

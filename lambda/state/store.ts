@@ -11,13 +11,18 @@ export interface StateStore {
   write(key: string, write: ItemWrite, options?: CallOptions): Promise<WriteOutcome>
   /** The item as it is now, never an older one. */
   read(key: string, options?: CallOptions): Promise<Item>
-  /** Forgets the subject. */
-  delete(key: string, options?: CallOptions): Promise<void>
+  /**
+   * Forgets the subject, if its marks stand as seen; every write changes one of them, so nothing is wiped that the caller has not seen, and a copy of this
+   * call that arrives late wipes nothing.
+   */
+  delete(key: string, whileMarks: SeenMarks, options?: CallOptions): Promise<DeleteOutcome>
 }
 
 export interface CallOptions {
   /** Ends the call when it takes too long. Whether a write then happened is not known. */
   readonly signal?: EndSignal
+  /** Told when the store answered by its own clock, cut to the second, where it says so: the system's clock is compared with it. */
+  readonly onServerTime?: (at: EpochMs) => void
 }
 
 /**
@@ -46,6 +51,11 @@ export interface ItemWrite {
   readonly parts: readonly PolicyWrite[]
   /** Names this write, however often it is sent: the store applies it once, unless another writer of the same mark came between. */
   readonly id: WriteId
+  /**
+   * The write happens only while these marks stand as seen. With its own mark among them the store applies it once, whoever came between: what a write has
+   * replaced never stands there again. For writes in the caller's favour; others would lose to everybody who writes under the same mark.
+   */
+  readonly whileMarks?: SeenMarks
   /** Moves the time to live to here, in epoch seconds; fails, like any guard, where it lies further ahead already. */
   readonly expiresAtSeconds?: number
   /** The writer's clock, for stores that have none. */
@@ -61,14 +71,46 @@ export interface PolicyWrite {
 export interface WriteId {
   readonly mark: string
   readonly value: number
+  /**
+   * The last id that the same writer may give: its ids count up to here. The write is refused where the mark stands at one from `value` to this, since it was
+   * applied already, or a newer one of its writer was. @default `value`
+   */
+  readonly rangeEnd?: number
 }
+
+/** Whether a newer write of this id's writer has been applied since, so that nothing tells any more whether this one was. */
+export function isPassed({ marks }: Item, { mark, value, rangeEnd = value }: WriteId): boolean {
+  const found = marks[mark]
+  return found !== undefined && found > value && found <= rangeEnd
+}
+
+/** Marks as they were seen, `undefined` where there was none. */
+export type SeenMarks = Readonly<Record<string, number | undefined>>
 
 /**
  * - `applied`: with the item as it was just before.
  * - `refused`: the guard did not hold, on this item.
  * - `repeated`: this very write had been applied before, and this is the item now.
  */
-export type WriteOutcome = { readonly kind: 'applied' | 'refused' | 'repeated'; readonly item: Item }
+export type WriteOutcome = { readonly kind: 'applied' | 'refused' | 'repeated'; readonly item: Item } & Resent
+
+/** - `deleted`: it is gone, and was so before. - `refused`: a mark did not stand as seen, on this item. */
+export type DeleteOutcome = { readonly kind: 'deleted' | 'refused'; readonly item: Item } & Resent
+
+interface Resent {
+  /** The store's client has sent the call again by itself, so that what refused it may have been the call itself. */
+  readonly resent?: true
+}
 
 /** Attributes of an item that belong to no policy; policies' own have five characters or more. */
 export const MARKS = ['r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7'] as const
+
+/** The mark of writes that give units back, whichever process they come from. */
+export const REFUND_MARK = 'r8'
+
+/** Every mark of an item as it stands: every write changes one of them. */
+export const marksOf = ({ marks }: Item): SeenMarks => Object.fromEntries([...MARKS, REFUND_MARK].map((mark) => [mark, marks[mark]]))
+
+/** Whether all of these marks still stand as seen. */
+export const standAsSeen = ({ marks }: Item, seen: SeenMarks): boolean =>
+  Object.entries(seen).every(([mark, value]) => marks[mark] === value)

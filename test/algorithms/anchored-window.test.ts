@@ -134,6 +134,7 @@ describe('anchored window', () => {
 
 const newestWindow = (past: readonly Charge[], windowMs: number): { start: number; used: number } =>
   past.reduce(
-    ({ start, used }, { clock, units }) => (clock >= start + windowMs ? { start: clock, used: units } : { start, used: used + units }),
+    ({ start, used }, { clock, units }) =>
+      clock >= start + windowMs || used === 0 ? { start: clock, used: units } : { start, used: used + units },
     { start: -Infinity, used: 0 },
   )

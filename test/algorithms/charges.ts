@@ -19,7 +19,7 @@ export function fitsPace(past: readonly Charge[], pace: Pace, capacity: number, 
   let level = 0
   let last = -Infinity
   for (const { at, units } of past) {
-    level = Math.max(0, level - 1000 * (at - last)) + units * emissionUs(pace)
+    level = Math.max(0, Math.max(0, level - 1000 * (at - last)) + units * emissionUs(pace))
     last = at
   }
   const behind = Math.max(0, last - now)

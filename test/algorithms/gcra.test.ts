@@ -94,14 +94,14 @@ describe('gcra', () => {
 
   it('gives back what time has not given back already', () => {
     const state = takeAt(gcra, quota, [1000, 1000])
-    expect(state).toEqual({ t: 1_200_000 })
-    expect(carryOut(gcra.refund(state, quota, 1, 1000, 1000)!, state)).toEqual({ t: 1_100_000 })
-    expect(carryOut(gcra.refund(state, quota, 1, 1000, 1030)!, state)).toEqual({ t: 1_130_000 })
-    expect(carryOut(gcra.refund(state, quota, 9, 1000, 1030)!, state)).toEqual({ t: 1_030_000 })
-    expect(carryOut(gcra.refund(state, quota, 1, 1000, 970)!, state)).toEqual({ t: 1_100_000 })
+    expect(state).toEqual({ t: 1_200_000, e: 100_000 })
+    expect(carryOut(gcra.refund(state, quota, 1, 1000, 1000)!, state)).toEqual({ t: 1_100_000, e: 100_000 })
+    expect(carryOut(gcra.refund(state, quota, 1, 1000, 1030)!, state)).toEqual({ t: 1_130_000, e: 100_000 })
+    expect(carryOut(gcra.refund(state, quota, 9, 1000, 1030)!, state)).toEqual({ t: 1_030_000, e: 100_000 })
+    expect(carryOut(gcra.refund(state, quota, 1, 1000, 970)!, state)).toEqual({ t: 1_100_000, e: 100_000 })
     expect(gcra.refund(state, quota, 1, 1000, 1100)).toBeUndefined()
     expect(gcra.refund(state, quota, 5, 1000, 1200)).toBeUndefined()
-    expect(carryOut(gcra.refund(state, quota, 5, 1000, 1199)!, state)).toEqual({ t: 1_199_000 })
+    expect(carryOut(gcra.refund(state, quota, 5, 1000, 1199)!, state)).toEqual({ t: 1_199_000, e: 100_000 })
   })
 
   it('expects a subject that was busy to be as busy now, and one that was about to be idle to be idle', () => {
@@ -119,6 +119,9 @@ describe('gcra', () => {
       windowMs: ({ windowMs }) => windowMs,
       largest: ({ burst }) => burst,
       resized: (quota, burst) => ({ ...quota, burst }),
+      differing: (quota, limit, burst) => ({ ...quota, limit, burst }),
+      largestSkewMs: 1000,
+      refundsLevel: true,
       settled: (fields) => fields,
       admits: (past, quota, cost, now) => fitsPace(past, quota, quota.burst, cost, now),
       most: mostAtPace,

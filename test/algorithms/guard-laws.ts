@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { apply, type Clause, type ConditionalWrite, holds } from '../../lambda/algorithms/conditional-write'
+import { needsOf } from '../../lambda/state/expression-budget'
 import { agree, fromEveryView, inEveryEncounter } from './encounters'
 import { anyCost, anyHistory, type Candidate, manyBlindTakes, NUM_RUNS } from './world'
 
@@ -64,6 +65,18 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
       const { verdict, write } = algorithm.step(state, quota, cost, now)
       const recorded = cost > 0 && (verdict.allowed || algorithm.recordsDenials?.(quota) === true)
       agree(write !== undefined, recorded, { state, quota, cost, now, verdict })
+    }))
+
+  it('takes no more than a thirtieth of an expression for what cannot be left out of a write, so that thirty of any policies fit into one', () =>
+    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+      const at = now + 2 ** 42 // when the names of windows are as long as they get
+      for (const { write } of [algorithm.step(state, quota, cost, now), algorithm.step(undefined, quota, cost, at)]) {
+        if (!write) continue
+        const { condition, update } = needsOf({ code: 'a1bc', write })
+        const most = { operators: 9, bytes: 130 }
+        const fits = condition.operators <= most.operators && condition.bytes <= most.bytes && update.bytes <= most.bytes
+        agree(fits, true, { condition, update, write })
+      }
     }))
 
   it('no decision reads what counts as litter, by whatever clock', () =>

@@ -13,8 +13,6 @@ const heldUntil = (changes: object, after = {}, at = AT) => {
 test.each([
   ['a fixed window', { algorithm: 'fixed-window', window: '1s' }, SECOND + 1000],
   ['a window of the calendar', { algorithm: 'fixed-window', window: 'day', timezone: 'Europe/Berlin' }, Date.UTC(2025, 10, 21, 23)],
-  ['a sliding window', { algorithm: 'sliding-window', window: '1m' }, Date.UTC(2025, 10, 21, 10, 18)],
-  ['sub-windows', { algorithm: 'sliding-buckets', window: '1m', buckets: 6 }, Date.UTC(2025, 10, 21, 10, 17, 30)],
   ['an interval of a bucket', { algorithm: 'token-bucket', refill: 'interval', window: '1h' }, Date.UTC(2025, 10, 21, 11)],
 ])('what is charged to %s is spent before it ends', (_, changes, end) => {
   expect(heldUntil(changes)).toBe(end)
@@ -26,11 +24,30 @@ test.each([
   ['gcra', { algorithm: 'gcra' }],
   ['a greedy bucket', { algorithm: 'token-bucket' }],
   ['a leaky bucket', { algorithm: 'leaky-bucket' }],
-  ['a log', { algorithm: 'sliding-log' }],
 ])('without a grid, in %s, units are held for two seconds, or as long as the burst takes', (_, changes) => {
   expect(heldUntil({ ...changes, limit: 60, window: '1m' })).toBe(AT + 2000)
   expect(heldUntil({ ...changes, limit: 60, window: '1s' })).toBeLessThanOrEqual(AT + 1020)
   expect(heldUntil({ ...changes, limit: 60, window: '1s' })).toBeGreaterThanOrEqual(AT + 1000)
+})
+
+test.each([
+  ['sub-windows', { algorithm: 'sliding-buckets', buckets: 10 }],
+  ['a log', { algorithm: 'sliding-log' }],
+])(
+  'in %s units are held for a quarter of the window, and two seconds at most, for they count a window from their charge on',
+  (_, changes) => {
+    expect(heldUntil({ ...changes, limit: 60, window: '1m' })).toBe(AT + 2000)
+    expect(heldUntil({ ...changes, limit: 60, window: '1s' })).toBe(AT + 250)
+  },
+)
+
+test('in a sliding window they are held until its edge, and past it no longer than that', () => {
+  const minute = { algorithm: 'sliding-window', window: '1m' }
+  const edge = Date.UTC(2025, 10, 21, 10, 18)
+  expect(heldUntil(minute)).toBe(edge)
+  expect(heldUntil(minute, {}, edge - 2001)).toBe(edge)
+  expect(heldUntil(minute, {}, edge - 1)).toBe(edge + 1999)
+  expect(heldUntil({ ...minute, window: '1s' }, {}, SECOND + 999)).toBe(SECOND + 1249)
 })
 
 test('an anchored window ends when it was opened, not when it was charged', () => {

@@ -1,4 +1,5 @@
 import { guardLaws } from './guard-laws'
+import { mixedLaws } from './mixed-laws'
 import { refundLaws } from './refund-laws'
 import { verdictLaws } from './verdict-laws'
 import type { Candidate } from './world'
@@ -8,4 +9,5 @@ export function obeysTheLaws<Quota>(candidate: Candidate<Quota>): void {
   guardLaws(candidate)
   verdictLaws(candidate)
   refundLaws(candidate)
+  mixedLaws(candidate)
 }

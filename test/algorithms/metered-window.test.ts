@@ -207,10 +207,16 @@ describe('metered window', () => {
       expect(meteredWindow.refund(state, epoch(5), 4, 3000, 3000)).toBeUndefined()
     })
 
-    it('needs both counts as seen', () => {
+    it('needs both counts on the side on which they were seen, with that many units there', () => {
       const { guard } = meteredWindow.refund({ w: 1, '01': 8, '01_': 3 }, epoch(5), 1, 1500, 1500)!
-      expect(holds(guard, { w: 1, '01': 9, '01_': 3 })).toBe(false)
-      expect(holds(guard, { w: 1, '01': 8, '01_': 2 })).toBe(false)
+      expect(holds(guard, { w: 1, '01': 99, '01_': 94 })).toBe(true)
+      expect(holds(guard, { w: 1, '01': 6, '01_': 2 })).toBe(true)
+      expect(holds(guard, { w: 1, '01': 5, '01_': 2 })).toBe(false)
+      expect(holds(guard, { w: 1, '01': 8, '01_': 1 })).toBe(false)
+      const inside = meteredWindow.refund({ w: 1, '01': 4 }, epoch(5), 1, 1500, 1500)!.guard
+      expect([1, 2, 5, 6].map((used) => holds(inside, { w: 1, '01': used }))).toEqual([false, true, true, false])
+      const crossing = meteredWindow.refund({ w: 1, '01': 7, '01_': 2 }, epoch(5), 3, 1500, 1500)!.guard
+      expect([6, 7, 8].map((used) => holds(crossing, { w: 1, '01': used, '01_': 2 }))).toEqual([false, true, false])
       expect(holds(meteredWindow.refund({ w: 1, '01': 4 }, epoch(5), 1, 1500, 1500)!.guard, { w: 1, '01': 4, '01_': 1 })).toBe(false)
     })
 

@@ -6,6 +6,7 @@ import { type Queued, queued } from '../../lambda/algorithms/queued'
 import { slidingLog } from '../../lambda/algorithms/sliding-log'
 import { epochGrid } from '../../lambda/algorithms/window-grid'
 import { anyQuotaOf, NAMES } from './any-algorithm'
+import { fitsPace } from './charges'
 import { carryOut } from './story'
 import { NUM_RUNS, START } from './world'
 
@@ -118,6 +119,37 @@ describe('a queue', () => {
         anyArrivals(windowMs),
       )
     })
+
+  it('in front of a pace admits at their turns, at the hands of instances with different limits, no more than one with the largest', () => {
+    const anyNumbers = fc.tuple(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 8 }))
+    const anyTakes = fc.array(fc.record({ elapsedMs: fc.nat({ max: 300 }), cost: fc.integer({ min: 1, max: 4 }), by: fc.nat({ max: 1 }) }))
+    fc.assert(
+      fc.property(fc.tuple(anyNumbers, anyNumbers), fc.nat({ max: 2000 }), anyTakes, (numbers, patienceMs, takes) => {
+        const quotas = numbers.map(([limit, burst]) => ({ limit, burst, windowMs: 1000, patienceMs }))
+        const [limit, burst] = [Math.max(numbers[0][0], numbers[1][0]), Math.max(numbers[0][1], numbers[1][1])]
+        const largest = { limit, burst, windowMs: 1000 }
+        const states: Fields[] = [{}]
+        const turns: { at: number; clock: number; units: number }[] = []
+        let now = START
+        for (const { elapsedMs, cost, by } of takes) {
+          now += elapsedMs
+          const stored = states.at(-1)!
+          const [guess, truth] = [states.at(-2), stored].map((known) => queued(gcra).step(known, quotas[by]!, cost, now))
+          const { retryAfterMs } = truth!.verdict
+          const retry = (early: number) => queued(gcra).step(stored, quotas[by]!, cost, now + retryAfterMs - early).verdict.allowed
+          if (!truth!.verdict.allowed && retryAfterMs < Infinity) expect([retry(1), retry(0)]).toEqual([false, true])
+          const { verdict, write } = guess!.write && holds(guess!.write.guard, stored) ? guess! : truth!
+          if (!verdict.allowed) continue
+          states.push(apply(write!, stored))
+          const at = now + truth!.verdict.delayMs!
+          turns.push({ at, clock: at, units: cost })
+        }
+        turns.sort((a, b) => a.at - b.at)
+        for (const [i, { at, units }] of turns.entries()) expect(fitsPace(turns.slice(0, i), largest, burst, units, at)).toBe(true)
+      }),
+      { numRuns: 5 * NUM_RUNS },
+    )
+  })
 
   describe.each(NAMES)('in front of a %s', (name) => {
     it('admits at their turns no more than the quota does, in order, and lets nobody wait longer than it may', () => {

@@ -100,6 +100,9 @@ describe('a limit that may be overrun', () => {
     largest: ({ raised }) => raised.burst,
     beyond: 'marked',
     resized: (quota, burst) => overrun<GcraQuota>({ ...quota, burst }, { burst: burst + 2 }),
+    differing: (quota, limit, burst) => overrun<GcraQuota>({ ...quota, limit, burst }, { burst: burst + 2 }),
+    largestSkewMs: 1000,
+    refundsLevel: true,
     settled: (fields) => fields,
     admits: (past, { raised }, cost, now) => fitsPace(past, raised, raised.burst, cost, now),
     most: ({ raised }, from, to) => mostAtPace(raised, from, to),
@@ -114,6 +117,7 @@ describe('a limit that may be overrun', () => {
     windowMs: ({ windowMs }) => windowMs,
     largest: ({ raised }) => raised.limit,
     beyond: 'marked',
+    differing: (quota, limit) => overrun<SlidingLogQuota>({ ...quota, limit }, { limit: limit + 2 }),
     settled: ({ v: _, ...fields }) => fields,
     admits: (past, { raised: { limit, windowMs } }, cost, now) =>
       unitsSince(past, now, ({ at }, latest) => at > latest - windowMs) + cost <= limit,

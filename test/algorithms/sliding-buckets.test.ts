@@ -183,7 +183,7 @@ describe('sliding buckets', () => {
       const later = takeAt(slidingBuckets, quota, [2_000_000], full)
       expect(numberOf(later, 'n')).toBe(1)
       const litter = Object.keys(later).filter((name) => isSlot(name) && slotIndex(name) < numberOf(later, 'o'))
-      expect(litter.length).toBe(60 - 24 - 2)
+      expect(litter.length).toBe(60 - 24)
       const tidied = carryOut(slidingBuckets.tidy!(later, quota, 2_000_000)!, later)
       expect(tidied).toEqual({ w: 2000, o: 1060, n: 1, [slot(2000)]: 1 })
       expect(slidingBuckets.tidy!(takeAt(slidingBuckets, quota, [2_001_000], later), quota, 2_001_000)).toBeUndefined()

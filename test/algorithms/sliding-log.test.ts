@@ -179,6 +179,7 @@ describe('sliding log', () => {
           cost <=
         limit,
       resized: undefined, // entries that a small limit made pointless are gone when it grows again
+      differing: (quota, limit) => ({ ...quota, limit }),
       intact: (fields, quota) => {
         candidate.intact!(fields, quota)
         expect(listOf(fields, 'l').length).toBeLessThanOrEqual(quota.limit)

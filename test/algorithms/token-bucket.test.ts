@@ -185,10 +185,10 @@ describe('token bucket', () => {
       expect(carryOut(writeAt(drained, 2, 4400)!, { k: 1, u: 3 })).toEqual({ k: 4, u: 2 }) // after three refills, whatever was left
     })
 
-    it('finds an empty bucket where a larger one was drained deeper than this one is', () => {
-      expect(remainingAt(tokenBucket, quota, { k: 1, u: 15 }, 1500)).toBe(0)
-      expect(remainingAt(tokenBucket, quota, { k: 1, u: 15 }, 2500)).toBe(4)
-      expect(carryOut(tokenBucket.step({ k: 1, u: 15 }, quota, 3, 2500).write!, { k: 1, u: 15 })).toEqual({ k: 2, u: 9 })
+    it('waits until a larger bucket that was drained deeper than this one is has that much back', () => {
+      const drained: Fields = { k: 1, u: 15 }
+      expect([1500, 2500, 3500, 4500].map((at) => remainingAt(tokenBucket, quota, drained, at))).toEqual([0, 0, 3, 7])
+      expect(carryOut(tokenBucket.step(drained, quota, 3, 3500).write!, drained)).toEqual({ k: 3, u: 10 })
     })
 
     it('gives back within the interval of the charge, and not across a refill', () => {
@@ -238,6 +238,9 @@ describe('token bucket', () => {
     windowMs: ({ windowMs }) => windowMs,
     largest: ({ burst }) => burst,
     resized: (quota, burst) => ({ ...quota, burst }),
+    differing: (quota, limit, burst) => ({ ...quota, limit, burst }),
+    largestSkewMs: 1000,
+    refundsLevel: true,
     settled: (fields) => fields,
   })
   describe('laws of greedy refill', () =>
@@ -249,21 +252,20 @@ describe('token bucket', () => {
   describe('laws of interval refill', () =>
     obeysTheLaws({
       ...candidate('interval'),
-      resized: undefined,
       admits: (past, { limit, windowMs, burst }, cost, now) => {
-        let tokens = burst
+        let missing = 0
         let refills = -Infinity
         const refillUntil = (at: number) => {
           const due = Math.max(refills, Math.floor(at / windowMs))
-          if (due > refills) tokens = Math.min(burst, tokens + limit * (due - refills))
+          if (due > refills) missing = Math.max(0, missing - limit * (due - refills))
           refills = due
         }
         for (const { at, units } of past) {
           refillUntil(at)
-          tokens -= units
+          missing = Math.max(0, missing + units)
         }
         refillUntil(now)
-        return cost <= tokens
+        return missing + cost <= burst
       },
       most: ({ limit, windowMs, burst }, from, to) => burst + limit * (Math.floor(to / windowMs) - Math.floor(from / windowMs)),
     }))

@@ -20,6 +20,12 @@ export interface Candidate<Quota> {
   readonly beyond?: boolean | 'marked'
   /** The quota after an operator changed its size. Absent where earlier decisions cannot be judged by a new size. */
   readonly resized?: (quota: Quota, size: number) => Quota
+  /** The quota of an instance that has other numbers than the rest. @default resized */
+  readonly differing?: (quota: Quota, limit: number, burst: number) => Quota
+  /** How far clocks may differ where instances have different limits. @default as far as they like */
+  readonly largestSkewMs?: number
+  /** Whether a refund lowers what is owed when it comes, instead of undoing the charge then: time may have given it back already. @default false */
+  readonly refundsLevel?: boolean
   /** The fields without those that no later decision reads, by whatever clock. */
   readonly settled: (fields: Fields, quota: Quota) => Fields
   /** Expectations on every state that can be reached. */
@@ -61,7 +67,7 @@ export interface Elapsed {
   readonly ms: number
 }
 
-const INSTANCES = 4
+export const INSTANCES = 4
 const MAX_SKEW_MS = 2000
 export const START = 1_700_000_000_123
 
@@ -75,13 +81,20 @@ export interface Moment<Quota> {
   readonly quota: Quota
   /** What came of it, if it was a request. */
   readonly take?: { readonly cost: number; readonly allowed: boolean; readonly recorded: boolean }
+  /** The charge that was given back, if one was. */
+  readonly refund?: { readonly cost: number; readonly clock: number }
 }
 
-/** Lets things happen to a stored state by the take loop: an outdated view first, and what is stored when that turns out wrong. */
+/**
+ * Lets things happen to a stored state by the take loop: an outdated view first, and what is stored when that turns out wrong.
+ *
+ * @param quotas one for each instance, where they disagree.
+ */
 export function live<Quota>(
   { algorithm, windowMs, resized }: Candidate<Quota>,
   first: Quota,
   happenings: readonly Happening[],
+  quotas?: readonly Quota[],
 ): Moment<Quota>[] {
   let quota = first
   let stored: Fields = Object.freeze({})
@@ -99,11 +112,13 @@ export function live<Quota>(
   }
 
   for (const { kind, elapsed, skewMs, instance, guesses, cost, size } of happenings) {
-    if (size !== undefined && resized) quota = resized(quota, size)
+    if (quotas) quota = quotas[instance]!
+    else if (size !== undefined && resized) quota = resized(quota, size)
     now += inMs(elapsed, windowMs(quota))
     const clock = now + skewMs
     const view = instance === INSTANCES - 1 ? undefined : views[instance]
     let take: Moment<Quota>['take']
+    let refund: Moment<Quota>['refund']
 
     if (kind === 'take') {
       const known = view && guesses && algorithm.expect ? algorithm.expect(view.fields, view.at, quota, clock) : view?.fields
@@ -121,15 +136,15 @@ export function live<Quota>(
       }
     } else if (kind === 'refund') {
       const charge = charges.pop()
-      if (charge && write(algorithm.refund(view?.fields ?? stored, quota, charge.units, charge.clock, clock)) === false)
-        write(algorithm.refund(stored, quota, charge.units, charge.clock, clock))
+      const refunded = (seen: Fields) => charge && write(algorithm.refund(seen, quota, charge.units, charge.clock, clock))
+      if (charge && (refunded(view?.fields ?? stored) || refunded(stored))) refund = { cost: charge.units, clock: charge.clock }
     } else if (kind === 'tidy') {
       write(algorithm.tidy?.(view?.fields ?? stored, quota, clock))
     } else if (now - MAX_SKEW_MS >= matters) {
       stored = Object.freeze({})
     }
     views[instance] = { fields: stored, at: clock }
-    moments.push({ clock, latest, fields: stored, quota, take })
+    moments.push({ clock, latest, fields: stored, quota, take, refund })
   }
   return moments
 }

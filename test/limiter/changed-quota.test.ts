@@ -22,13 +22,14 @@ const limiterOf = (store: StateStore, clock: TestClock) =>
 let subjects = 0
 const newKey = () => subjectKey(`client:changed-${process.pid}-${subjects++}`)
 
-/** Where a pace is kept, the state is a time: what was spent drains at the new pace. Everywhere else it is a count. */
+/** Where a pace is kept, what was spent is known in units, and what drains in a second counts as much as a second at the new pace: clocks may differ by that. */
 const keepsPace = ({ algorithm, refill }: PolicyInput): boolean =>
   algorithm === 'gcra' || algorithm === 'leaky-bucket' || (algorithm === 'token-bucket' && refill !== 'interval')
 
 const EVERY = everyAlgorithm(10)
 const COUNTING = EVERY.filter((policy) => !keepsPace(policy))
-const PACING = EVERY.filter(keepsPace)
+const PACING = EVERY.filter((policy) => keepsPace(policy) && policy.mode !== 'queue')
+const QUEUE = EVERY.find(({ mode }) => mode === 'queue')!
 
 describe('a limit that was raised', () => {
   describeStores((opened) => {
@@ -42,18 +43,17 @@ describe('a limit that was raised', () => {
       expect(await limiter.decide([{ key, policies: large, cost: 5 }])).toMatchObject({ allowed: false, remaining: 4 })
     })
 
-    it.each(PACING)('admits after one interval of the new pace, where the burst is the limit: $name', async (policy) => {
+    it.each(PACING)('admits at once where a pace is kept, and what was used stays used, with a second more: $name', async (policy) => {
       const clock = new TestClock()
       const limiter = limiterOf(opened().store, clock)
       const key = newKey()
       const [small, large] = [compiled(policy), compiled({ ...policy, limit: 60 })]
       await limiter.decide([{ key, policies: small, cost: 10 }])
       expect(await limiter.decide([{ key, policies: small, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 6000 })
-      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 1000 })
-      clock.at += 999
-      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 1 })
-      clock.at += 1
-      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({ allowed: true, limit: 60 })
+      // Ten units owed took 60 s: one second of them stays one, and 59 s become 9.8 s of the new pace.
+      expect(await limiter.decide([{ key, policies: large, cost: 50 }])).toMatchObject({ allowed: false, remaining: 49 })
+      expect(await limiter.decide([{ key, policies: large, cost: 49 }])).toMatchObject({ allowed: true, limit: 60, remaining: 0 })
+      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 834 })
     })
   })
 
@@ -65,9 +65,24 @@ describe('a limit that was raised', () => {
     const [slow, fast] = [at(10), at(100)]
     await limiter.decide([{ key, policies: slow, cost: 20 }])
     const { allowed, retryAfterMs } = await limiter.decide([{ key, policies: fast, cost: 1 }])
-    expect({ allowed, retryAfterMs }).toEqual({ allowed: false, retryAfterMs: 20 * (6000 - 600) + 600 })
-    clock.at += retryAfterMs
+    expect({ allowed, retryAfterMs }).toEqual({ allowed: false, retryAfterMs: 6000 + 1000 * (6000 / 600 - 1) })
+    clock.at += retryAfterMs - 1
+    expect(await limiter.decide([{ key, policies: fast, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 1 })
+    clock.at += 1
     expect(await limiter.decide([{ key, policies: fast, cost: 1 }])).toMatchObject({ allowed: true })
+    expect(await limiter.decide([{ key, policies: fast, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 600 })
+  })
+
+  it('lets nobody overtake in a queue: it admits when those who were told their turn have room for one more at the new pace', async () => {
+    const clock = new TestClock()
+    const limiter = limiterOf(new MemoryStore(), clock)
+    const key = newKey()
+    const [slow, fast] = [10, 100].map((limit) => compiled({ ...QUEUE, limit, burst: 20, maxDelay: '5m' }))
+    await limiter.decide([{ key, policies: slow!, cost: 20 }])
+    const denied = await limiter.decide([{ key, policies: fast!, cost: 1 }])
+    expect(denied).toMatchObject({ allowed: false, retryAfterMs: 20 * (6000 - 600) + 600 })
+    clock.at += denied.retryAfterMs
+    expect(await limiter.decide([{ key, policies: fast!, cost: 1 }])).toMatchObject({ allowed: true, delayMs: 19 * 600 })
   })
 
   it.each(COUNTING)('ends a denial that is known from memory: $name', async (policy) => {

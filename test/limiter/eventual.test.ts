@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { StoreUnavailableError } from '../../lambda/errors'
+import { compile } from '../../lambda/limiter/compiled-policy'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
 import { subjectKey } from '../../lambda/limiter/subject-key'
+import { parsePolicies } from '../../lambda/policies/policy'
+import { observing } from '../../lambda/policies/variants'
 import { Fleet, seeded } from './fleet'
 
 const eventual = (limit: number, window = '1s', more: object = {}) => [
@@ -71,11 +75,12 @@ describe('counting in memory', () => {
   })
 
   it('says that the store is away once it has been for a while, and not before', async () => {
-    const fleet = new Fleet(eventual(100_000), 1, { onStoreError: 'local', deadlineMs: 20, firstDeadlineMs: 20 })
+    const fleet = new Fleet(eventual(100_000), 1, { onStoreError: 'local', deadlineMs: 500, firstDeadlineMs: 500 })
     const { limiter } = fleet.instances[0]!
     await limiter.take('global')
     await settled()
-    const write = jest.spyOn(fleet.store, 'write').mockRejectedValue(new StoreUnavailableError('unreachable', 'away'))
+    const away = new StoreUnavailableError('unreachable', 'away')
+    const spies = (['write', 'read'] as const).map((call) => jest.spyOn(fleet.store, call).mockRejectedValue(away))
     const degraded: boolean[] = []
     for (let i = 0; i < 30; i++) {
       fleet.now += 101
@@ -84,7 +89,7 @@ describe('counting in memory', () => {
     }
     expect(degraded[0]).toBe(false)
     expect(degraded.at(-1)).toBe(true)
-    write.mockRestore()
+    for (const spy of spies) spy.mockRestore()
     fleet.now += 60_000
     for (let i = 0; i < 3; i++) {
       await limiter.take('global').catch(() => {})
@@ -148,4 +153,253 @@ it('a subject that is forgotten for others leaves its units in the store', async
   for (const other of ['one', 'two', 'three']) await limiter.take(other)
   await settled()
   expect(await recorded(fleet, 'me')).toBe(10)
+})
+
+describe('an instance that is asked again after a long time', () => {
+  it.each([
+    ['fixed-window', {}],
+    ['sliding-window', {}],
+    ['sliding-buckets', { buckets: 10 }],
+    ['anchored-window', {}],
+    ['gcra', {}],
+    ['token-bucket', {}],
+    ['token-bucket', { refill: 'interval' }],
+  ] as const)('charges nothing of a window that is over to the present one: %s %j', async (algorithm, more) => {
+    const fleet = new Fleet(eventual(1000, '10s', { algorithm, syncMs: 1000, ...more }), 20)
+    const burst = async (requests: number, spanMs: number) => {
+      let denied = 0
+      for (let i = 0; i < requests; i++) {
+        fleet.now += spanMs / requests
+        if (!(await fleet.instances[i % 20]!.limiter.take('global')).allowed) denied++
+        await settled()
+      }
+      return denied
+    }
+    expect(await burst(900, 900)).toBe(0)
+    fleet.now = Math.floor(fleet.now) + 3_600_000
+    expect(await burst(400, 5000)).toBe(0)
+  })
+
+  it('is not degraded because of one sync that failed before', async () => {
+    const fleet = new Fleet(eventual(100, '1d'), 1, { deadlineMs: 20, firstDeadlineMs: 20, onStoreError: 'local' })
+    const { limiter } = fleet.instances[0]!
+    const write = jest.spyOn(fleet.store, 'write').mockRejectedValue(new StoreUnavailableError('refused', 'away'))
+    await limiter.take('global')
+    await settled()
+    write.mockRestore()
+    fleet.now += 3_600_000
+    expect(await limiter.take('global')).toMatchObject({ degraded: false, remaining: 98 })
+    await settled()
+    expect(await recorded(fleet, 'global')).toBe(1) // the unit of an hour ago; the new one is told with the next sync
+  })
+
+  it('knows after one request what the others have admitted meanwhile', async () => {
+    const fleet = new Fleet(eventual(100, '1d'), 2)
+    const [one, other] = fleet.instances
+    await one!.limiter.take('global')
+    await settled()
+    await other!.limiter.take('global', { cost: 90 })
+    await settled()
+    fleet.now += 3_600_000
+    expect(await one!.limiter.take('global')).toMatchObject({ allowed: true, remaining: 98 })
+    await settled()
+    expect(await one!.limiter.take('global', { cost: 9 })).toMatchObject({ allowed: false })
+  })
+})
+
+describe('a refund', () => {
+  it('of units that are only in memory gives them back at once', async () => {
+    const fleet = new Fleet(eventual(10, '1d'), 1)
+    const { limiter } = fleet.instances[0]!
+    await limiter.take('s')
+    await settled()
+    for (let i = 0; i < 9; i++) await limiter.take('s')
+    expect(await limiter.take('s')).toMatchObject({ allowed: false })
+    await limiter.refund('s', 4)
+    expect(await limiter.take('s', { cost: 4 })).toMatchObject({ allowed: true, remaining: 0 })
+    await limiter.refund('s', 10)
+    expect(await limiter.take('s')).toMatchObject({ allowed: true, remaining: 9 })
+    await limiter.close()
+    expect(await recorded(fleet, 's')).toBe(1)
+  })
+
+  it('waits for a sync that is under way, and takes no unit that others were charged', async () => {
+    const fleet = new Fleet(eventual(100, '1d'), 2, { deadlineMs: 50, firstDeadlineMs: 50 })
+    const [one, other] = fleet.instances
+    await other!.limiter.take('s', { cost: 20 })
+    await other!.limiter.close()
+    const write = fleet.store.write.bind(fleet.store)
+    let release = () => {}
+    const held = jest.spyOn(fleet.store, 'write').mockImplementationOnce(
+      (...call) =>
+        new Promise((resolve, reject) => {
+          release = () => void write(...call).then(resolve, reject)
+        }),
+    )
+    await one!.limiter.take('s', { cost: 5 })
+    const refund = one!.limiter.refund('s', 5)
+    await settled()
+    expect(await recorded(fleet, 's')).toBe(20)
+    release()
+    await refund
+    held.mockRestore()
+    expect(await recorded(fleet, 's')).toBe(20)
+  })
+
+  it('gives nothing back of units of which nobody knows whether they were told', async () => {
+    const fleet = new Fleet(eventual(100, '1d'), 2, { deadlineMs: 20, firstDeadlineMs: 20 })
+    const [one, other] = fleet.instances
+    await other!.limiter.take('s', { cost: 20 })
+    await other!.limiter.close()
+    const lost = jest.spyOn(fleet.store, 'write').mockRejectedValue(new StoreUnavailableError('timeout', 'lost'))
+    await one!.limiter.take('s', { cost: 5 })
+    await expect(one!.limiter.refund('s', 5)).rejects.toThrow(StoreUnavailableError)
+    lost.mockRestore()
+    fleet.now += 60_000
+    await one!.limiter.take('s')
+    await one!.limiter.close()
+    expect(await recorded(fleet, 's')).toBe(26)
+  })
+})
+
+it('an outage begins with a share of what is left after the units that were not told', async () => {
+  const fleet = new Fleet(eventual(100, '1d', { syncMs: 1000 }), 1, {
+    deadlineMs: 20,
+    firstDeadlineMs: 20,
+    onStoreError: 'local',
+    localShare: 0.2,
+  })
+  const { limiter } = fleet.instances[0]!
+  await limiter.take('global')
+  await settled()
+  jest.spyOn(fleet.store, 'write').mockRejectedValue(new StoreUnavailableError('unreachable', 'away'))
+  jest.spyOn(fleet.store, 'read').mockRejectedValue(new StoreUnavailableError('unreachable', 'away'))
+  let admitted = 1
+  for (let i = 0; i < 89; i++) if ((await limiter.take('global')).allowed) admitted++
+  let degraded = 0
+  for (let i = 0; i < 60; i++) {
+    fleet.now += 1000
+    const decision = await limiter.take('global', { cost: i < 8 ? 0 : 1 })
+    if (decision.allowed && i >= 8) admitted++
+    if (decision.degraded) degraded++
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  expect(degraded).toBeGreaterThan(0)
+  expect(admitted).toBeLessThanOrEqual(100)
+})
+
+it('what was admitted in an outage is told, too', async () => {
+  const fleet = new Fleet(eventual(100, '1d'), 1, { deadlineMs: 20, firstDeadlineMs: 20, onStoreError: 'local' })
+  const { limiter } = fleet.instances[0]!
+  const write = jest.spyOn(fleet.store, 'write').mockRejectedValue(new StoreUnavailableError('unreachable', 'away'))
+  let admitted = 0
+  const take = async () => {
+    fleet.now += 101
+    const { allowed, degraded } = await limiter.take('global')
+    if (allowed) admitted++
+    await settled()
+    return degraded
+  }
+  for (let i = 0; i < 30; i++) await take()
+  write.mockRestore()
+  fleet.now += 60_000
+  while (await take());
+  for (let i = 0; i < 20; i++) await take()
+  await limiter.close()
+  expect(await recorded(fleet, 'global')).toBe(admitted)
+})
+
+it('a reset forgets what is counted in memory', async () => {
+  const fleet = new Fleet(eventual(10, '1d'), 1)
+  const { limiter } = fleet.instances[0]!
+  await limiter.take('s')
+  await settled()
+  for (let i = 0; i < 9; i++) await limiter.take('s')
+  await limiter.reset('s')
+  expect(await limiter.take('s')).toMatchObject({ allowed: true, remaining: 9 })
+  await limiter.close()
+  expect(await recorded(fleet, 's')).toBe(1)
+})
+
+it('an instance that crashes loses no more than the units of its last interval', async () => {
+  const fleet = new Fleet(eventual(100_000, '1d'), 1)
+  const { limiter } = fleet.instances[0]!
+  let admitted = 0
+  for (let i = 0; i < 1234; i++) {
+    fleet.now += 1
+    if ((await limiter.take('global')).allowed) admitted++
+    await settled()
+  }
+  const told = await recorded(fleet, 'global')
+  expect(admitted - told).toBeGreaterThan(0)
+  expect(admitted - told).toBeLessThanOrEqual(100)
+})
+
+it('a policy that only watches is charged up to its limit, and no further', async () => {
+  const [parsed] = parsePolicies(eventual(10, '1d'), [], [])
+  const policies = [compile(observing(parsed!))]
+  const fleet = new Fleet([], 0)
+  const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now })
+  for (let i = 0; i < 40; i++) {
+    fleet.now += 20
+    expect(await limiter.decide([{ key: subjectKey('s'), policies, cost: 1 }])).toMatchObject({ allowed: true, observed: i >= 10 })
+    await settled()
+  }
+  await limiter.close()
+  expect(await recorded(fleet, 's')).toBe(10)
+})
+
+it('requests of one subject with different policies are counted together', async () => {
+  const fleet = new Fleet([...eventual(10, '1d'), ...eventual(5, '1d', { name: 'few' })], 1)
+  const { limiter } = fleet.instances[0]!
+  await limiter.take('s')
+  for (let i = 0; i < 3; i++) await limiter.takeAll([{ subject: 's', policies: ['all'] }])
+  expect((await limiter.take('s')).policies).toMatchObject({ all: { remaining: 5 }, few: { remaining: 3 } })
+})
+
+describe('how often instances tell each other', () => {
+  const synced = (input: object) => {
+    const issues: string[] = []
+    const [policy] = parsePolicies([{ name: 'p', limit: 1000, consistency: 'eventual', ...input }], [], issues)
+    return issues.length > 0 ? issues : compile(policy!).syncMs
+  }
+
+  it.each([
+    [{ window: '1m' }, 1000],
+    [{ window: 'day', algorithm: 'fixed-window' }, 1000],
+    [{ window: '5s' }, 500],
+    [{ window: '1s' }, 100],
+    [{ window: '200ms' }, 50],
+    [{ window: '50ms' }, 50],
+    [{ window: '1m', algorithm: 'gcra', burst: 20 }, 120],
+    [{ window: '1s', syncMs: 1000 }, 1000],
+    [{ window: '1s', syncMs: 1001 }, ['syncMs must be at most the window, 1000 ms, got 1001 (policy "p")']],
+    [{ window: '49ms' }, ['consistency "eventual" needs a window of at least 50ms (policy "p")']],
+  ])('%j: %j', (input, expected) => {
+    expect(synced(input)).toEqual(expected)
+  })
+
+  it.each([
+    ['fixed-window', {}],
+    ['sliding-window', {}],
+    ['sliding-buckets', { buckets: 10 }],
+    ['anchored-window', {}],
+    ['gcra', {}],
+    ['gcra', { burst: 100 }],
+    ['token-bucket', {}],
+    ['token-bucket', { refill: 'interval' }],
+    ['leaky-bucket', {}],
+  ] as const)('by default often enough that an even load of 90 %% is not denied: %s %j', async (algorithm, more) => {
+    for (const size of [2, 15]) {
+      const random = seeded(size)
+      const fleet = new Fleet(eventual(500, '1s', { algorithm, syncMs: undefined, ...more }), size)
+      let denied = 0
+      for (let i = 0; i < 1350; i++) {
+        fleet.now += 1000 / 450
+        if (!(await fleet.instances[Math.floor(random() * size)]!.limiter.take('global')).allowed) denied++
+        if (i % 3 === 0) await settled()
+      }
+      expect(denied).toBe(0)
+    }
+  })
 })

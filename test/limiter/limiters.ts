@@ -22,8 +22,8 @@ export class CountingStore implements StateStore {
     return this.inner.read(key, options)
   }
 
-  delete(key: string, options?: { signal?: AbortSignal }) {
-    return this.inner.delete(key, options)
+  delete(...args: Parameters<StateStore['delete']>) {
+    return this.inner.delete(...args)
   }
 }
 

@@ -252,7 +252,7 @@ describe('units taken ahead', () => {
     const flaky: StateStore = {
       write: (key, write) => (isAway ? Promise.reject(new StoreUnavailableError('unreachable', 'away')) : store.write(key, write)),
       read: (key) => (isAway ? Promise.reject(new StoreUnavailableError('unreachable', 'away')) : store.read(key)),
-      delete: (key) => store.delete(key),
+      delete: (key, whileMarks) => store.delete(key, whileMarks),
     }
     const limiter = limiterOn(flaky, clock, [observed], { onStoreError: 'local' })
     await limiter.take('client:a')

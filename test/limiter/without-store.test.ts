@@ -2,8 +2,9 @@ import { StoreUnavailableError } from '../../lambda/errors'
 import type { LimiterOptions, PolicyInput } from '../../lambda/limiter'
 import { compile } from '../../lambda/limiter/compiled-policy'
 import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { subjectKey } from '../../lambda/limiter/subject-key'
 import { parsePolicies } from '../../lambda/policies/policy'
-import { Fleet } from './fleet'
+import { Fleet, seeded } from './fleet'
 
 const policies: PolicyInput[] = [{ name: 'all', algorithm: 'fixed-window', limit: 100, window: '1h' }]
 
@@ -46,16 +47,31 @@ describe('an outage', () => {
     expect(await passing(fleet, 0, 'client:b')).toBe(20)
   })
 
-  it('begins anew for a subject that the store was asked about in between', async () => {
+  it('renews no share when the store comes back: what an instance admitted by itself stays counted until the window ends', async () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.5 })
-    const back = away()
-    expect(await passing(fleet, 0)).toBe(50)
-    back()
-    fleet.now += 60_000 // the circuit closes again
     const { limiter } = fleet.instances[0]!
-    expect(await limiter.take('client:a', { cost: 90 })).toMatchObject({ allowed: true, degraded: false, remaining: 10 })
+    for (let outage = 0; outage < 3; outage++) {
+      const back = away()
+      expect(await passing(fleet, 0)).toBe(outage === 0 ? 50 : 0)
+      back()
+      fleet.now += 60_000 // the circuit closes again
+      expect((await limiter.take('client:a')).degraded).toBe(false)
+    }
+    fleet.now += 3_600_000
     away()
-    expect(await passing(fleet, 0)).toBe(5)
+    expect(await passing(fleet, 0)).toBe(50)
+  })
+
+  it('begins with what is left by now, where the store was asked in between', async () => {
+    const { fleet, away } = fleetOf(1, { localShare: 0.5 })
+    const { limiter } = fleet.instances[0]!
+    const back = away()
+    for (let i = 0; i < 10; i++) await limiter.take('client:a')
+    back()
+    fleet.now += 60_000
+    expect(await limiter.take('client:a', { cost: 80 })).toMatchObject({ allowed: true, degraded: false, remaining: 20 })
+    away()
+    expect(await passing(fleet, 0)).toBe(5) // of 10 units, for those admitted before are in the table now
   })
 
   it('begins each policy with what was left of it, also one that only some requests are held to', async () => {
@@ -100,12 +116,33 @@ describe('an outage', () => {
     const back = away()
     for (let i = 0; i < 20; i++) expect((await limiter.take('client:a')).degraded).toBe(true)
     expect(events.filter(({ kind }) => kind === 'circuit')).toEqual([{ kind: 'circuit', state: 'open' }])
-    expect(events.filter((event) => event.kind === 'store-call' && event.failure).length).toBe(5)
+    expect(events.filter((event) => event.kind === 'store-call' && event.failure).length).toBe(5 * 3) // each tried three times
     back()
     fleet.now += 1500
     expect((await limiter.take('client:a')).degraded).toBe(false)
     expect(events.at(-1)).toMatchObject({ kind: 'store-call' })
     expect(events.filter(({ kind }) => kind === 'circuit')).toHaveLength(2)
+  })
+})
+
+describe('a store that fails some of its calls', () => {
+  it.each([
+    [0.3, 0.1],
+    [0.5, 0.25],
+    [0.7, 0.6],
+  ])('%s of them: is asked on, and decides all that another try saves', async (failing, degradedAtMost) => {
+    const { fleet } = fleetOf(1, {}, [{ name: 'all', algorithm: 'fixed-window', limit: 100_000, window: '1d' }])
+    const chance = seeded(7)
+    const write = fleet.store.write.bind(fleet.store)
+    jest.spyOn(fleet.store, 'write').mockImplementation((...call) => {
+      return chance() < failing ? Promise.reject(new StoreUnavailableError('unreachable', 'no')) : write(...call)
+    })
+    let degraded = 0
+    for (let i = 0; i < 1000; i++) {
+      fleet.now += 50
+      if ((await fleet.instances[0]!.limiter.take('client:a')).degraded) degraded++
+    }
+    expect(degraded / 1000).toBeLessThanOrEqual(degradedAtMost)
   })
 })
 
@@ -154,3 +191,226 @@ it('a denial charges no other subject', async () => {
   for (let i = 0; i < 150; i++) await take('client:greedy')
   expect((await take('client:modest')).policies.all).toMatchObject({ allowed: true, remaining: 94 })
 })
+
+describe('once the store is back it is told what was admitted without it', () => {
+  const HOUR = 3_600_000
+  const remaining = async (fleet: Fleet, subject = 'client:a') =>
+    (await fleet.instances.at(-1)!.limiter.peek(subject, { cost: 0 })).remaining
+
+  async function afterOutage(units: number, of = policies, options: Partial<LimiterOptions> = {}) {
+    const { fleet, away } = fleetOf(2, options, of)
+    const [{ limiter }] = fleet.instances as [(typeof fleet.instances)[0]]
+    const back = away()
+    for (let i = 0; i < units; i++) expect(await limiter.take('client:a')).toMatchObject({ allowed: true, degraded: true })
+    back()
+    fleet.now += 30_000
+    return { fleet, limiter, away }
+  }
+
+  it('in one write, with the next decision that asks it', async () => {
+    const { fleet, limiter } = await afterOutage(30)
+    const before = fleet.store.calls
+    expect(await limiter.take('client:a')).toMatchObject({ degraded: false, remaining: 99 })
+    expect(fleet.store.calls - before).toBe(2)
+    expect(await limiter.take('client:a')).toMatchObject({ remaining: 68 })
+    expect(fleet.store.calls - before).toBe(3)
+    expect(await remaining(fleet)).toBe(68)
+  })
+
+  it('past the limit too', async () => {
+    const { fleet, limiter } = await afterOutage(100)
+    await limiter.take('client:a', { cost: 20 })
+    expect(await remaining(fleet)).toBe(0)
+    const fields = (await fleet.store.read(subjectKey('client:a'))).policies
+    expect(Object.values(Object.values(fields)[0]!)).toContain(120)
+  })
+
+  it('of each policy what its own requests took, and nothing of a window that is over', async () => {
+    const both = [...policies, { name: 'short', algorithm: 'fixed-window', limit: 50, window: '10s' } as const]
+    const { fleet, limiter } = await afterOutage(30, both)
+    await limiter.take('client:a')
+    expect((await fleet.instances[1]!.limiter.peek('client:a', { cost: 0 })).policies).toMatchObject({
+      all: { remaining: 69 },
+      short: { remaining: 49 },
+    })
+  })
+
+  it('and is not when all windows are over', async () => {
+    const { fleet, limiter } = await afterOutage(30)
+    fleet.now += HOUR
+    const before = fleet.store.calls
+    await limiter.take('client:a')
+    await limiter.take('client:a')
+    expect(fleet.store.calls - before).toBe(2)
+    expect(await remaining(fleet)).toBe(98)
+  })
+
+  it('once, however often the answer is lost', async () => {
+    const { fleet, limiter } = await afterOutage(30)
+    const write = fleet.store.write.bind(fleet.store)
+    let decided = false
+    const lost = jest.spyOn(fleet.store, 'write').mockImplementation(async (...call) => {
+      const answer = await write(...call)
+      if (decided) throw new StoreUnavailableError('timeout', 'no answer')
+      decided = true
+      return answer
+    })
+    expect(await limiter.take('client:a')).toMatchObject({ allowed: true, degraded: false })
+    lost.mockRestore()
+    expect(await remaining(fleet)).toBe(69)
+    fleet.now += 2000
+    await limiter.take('client:b') // closes the circuit, if it is open
+    fleet.now += 60_000
+    await limiter.take('client:a')
+    // This instance has written since, so nobody can tell: it is counted twice, never not at all.
+    expect([68, 38]).toContain(await remaining(fleet))
+  })
+
+  it('at most once a second for each subject, whatever the store does', async () => {
+    const { fleet } = fleetOf(1)
+    const { limiter } = fleet.instances[0]!
+    const write = fleet.store.write.bind(fleet.store)
+    let [calls, fails] = [0, false]
+    jest.spyOn(fleet.store, 'write').mockImplementation(async (...call) => {
+      calls++
+      if (fails) throw new StoreUnavailableError('refused', 'not now')
+      return write(...call)
+    })
+    await limiter.take('client:a')
+    for (let i = 0; i < 20; i++) {
+      fails = i % 5 === 0
+      await limiter.take('client:a')
+      fleet.now += 10
+    }
+    expect(calls).toBe(1 + 20 + 1)
+  })
+
+  it('not later than the deadline, and beside the answer after that', async () => {
+    const { fleet, limiter } = await afterOutage(5, policies, { deadlineMs: 40, firstDeadlineMs: 40 })
+    const write = fleet.store.write.bind(fleet.store)
+    let calls = 0
+    jest.spyOn(fleet.store, 'write').mockImplementation((...call) => (++calls === 1 ? write(...call) : new Promise(() => {})))
+    const startedAt = performance.now()
+    expect(await limiter.take('client:a')).toMatchObject({ allowed: true, degraded: false, remaining: 99 })
+    expect(performance.now() - startedAt).toBeLessThan(500)
+  })
+
+  it('also by a program that stops', async () => {
+    const { fleet, limiter } = await afterOutage(30)
+    await limiter.close()
+    expect(await remaining(fleet)).toBe(70)
+  })
+
+  it('a denial that is known asks nothing and waits for nothing', async () => {
+    const { fleet, limiter } = await afterOutage(5, policies, { denialTtlMs: 60_000 })
+    await fleet.instances[1]!.limiter.take('client:a', { cost: 100 })
+    expect(await limiter.take('client:a', { cost: 99 })).toMatchObject({ allowed: false, degraded: false })
+    const write = jest.spyOn(fleet.store, 'write').mockImplementation(() => new Promise(() => {}))
+    expect(await limiter.take('client:a', { cost: 99 })).toMatchObject({ allowed: false, degraded: false })
+    write.mockRestore()
+  })
+
+  it('a policy that only watches is charged up to its limit; overage is on record as such', async () => {
+    const of: PolicyInput[] = [
+      { name: 'watch', algorithm: 'fixed-window', limit: 10, window: '1h', action: 'observe' },
+      { name: 'billed', algorithm: 'fixed-window', limit: 10, window: '1h', overage: 'allow' },
+    ]
+    const { fleet, limiter } = await afterOutage(25, of)
+    await limiter.take('client:a')
+    expect((await fleet.instances[1]!.limiter.peek('client:a', { cost: 0 })).policies).toMatchObject({
+      watch: { remaining: 0 },
+      billed: { remaining: 0, over: 16 },
+    })
+    const counts = Object.values((await fleet.store.read(subjectKey('client:a'))).policies).map((fields) => Math.max(...valuesOf(fields)))
+    expect(counts).toEqual([10, 26])
+  })
+
+  it('nothing of a subject that was reset', async () => {
+    const { fleet, limiter, away } = await afterOutage(30, policies, { localShare: 0.3 })
+    await limiter.reset('client:a')
+    await limiter.take('client:a')
+    expect(await remaining(fleet)).toBe(99)
+    away()
+    expect(await passing(fleet, 0)).toBe(29)
+  })
+
+  it('a denied request of several subjects has charged none of them', async () => {
+    const two = [...policies, { name: 'own', algorithm: 'fixed-window', limit: 5, window: '1h' } as const]
+    const { fleet, away } = fleetOf(1, {}, two)
+    const { limiter } = fleet.instances[0]!
+    const take = () =>
+      limiter.takeAll([
+        { subject: 'global', policies: ['all'] },
+        { subject: 'client:a', policies: ['own'] },
+      ])
+    const back = away()
+    for (let i = 0; i < 20; i++) await take()
+    back()
+    fleet.now += 30_000
+    await limiter.take('global')
+    expect((await limiter.peek('global', { cost: 0 })).policies).toMatchObject({ all: { remaining: 94 } })
+  })
+})
+
+describe('subjects that had to make room for others', () => {
+  const flooded = async (subjects: number, hits: number) => {
+    const { fleet, away } = fleetOf(1, { localShare: 0.1, maxSubjects: 20 })
+    away()
+    const { limiter } = fleet.instances[0]!
+    for (let i = 0; i < hits; i++) await limiter.take('client:a')
+    for (let i = 0; i < subjects; i++) await limiter.take(`flood:${i}`)
+    return { fleet, limiter }
+  }
+
+  it('come back with what they had used: enough other subjects renew no share', async () => {
+    const { fleet } = await flooded(100, 10)
+    expect(await passing(fleet, 0)).toBe(0)
+  })
+
+  it('come back with the rest of their share', async () => {
+    const { fleet } = await flooded(100, 4)
+    expect(await passing(fleet, 0)).toBeLessThanOrEqual(6)
+    expect(await passing(fleet, 0, 'client:new')).toBeGreaterThanOrEqual(8)
+  })
+
+  it('come back whole when their window is over', async () => {
+    const { fleet } = await flooded(100, 10)
+    fleet.now += 3_600_000
+    expect(await passing(fleet, 0)).toBe(10)
+  })
+})
+
+it('a request of more subjects than are remembered charges all of them', async () => {
+  const { fleet, away } = fleetOf(1, { maxSubjects: 1, localShare: 0.05 })
+  away()
+  const { limiter } = fleet.instances[0]!
+  const take = () => limiter.takeAll([{ subject: 'a' }, { subject: 'b' }])
+  const allowed = []
+  for (let i = 0; i < 7; i++) allowed.push((await take()).allowed)
+  expect(allowed).toEqual([true, true, true, true, true, false, false])
+})
+
+it('a subject that stands twice in a request is charged twice', async () => {
+  const { fleet, away } = fleetOf(1, { localShare: 0.05 })
+  away()
+  const { limiter } = fleet.instances[0]!
+  const take = () => limiter.takeAll([{ subject: 'a' }, { subject: 'a', cost: 2 }])
+  expect(await take()).toMatchObject({ allowed: true, remaining: 2 })
+  expect(await take()).toMatchObject({ allowed: false })
+  expect(await limiter.take('a', { cost: 2 })).toMatchObject({ allowed: true, remaining: 0 })
+})
+
+it('denials are recorded where a policy counts them', async () => {
+  const { fleet, away } = fleetOf(1, {}, [{ name: 'log', algorithm: 'sliding-log', limit: 2, window: '10s', countDenied: true }])
+  away()
+  const { limiter } = fleet.instances[0]!
+  const allowed = []
+  for (let i = 0; i < 6; i++) {
+    allowed.push((await limiter.take('a')).allowed)
+    fleet.now += 4000
+  }
+  expect(allowed).toEqual([true, true, false, false, false, false])
+})
+
+const valuesOf = (fields: object): number[] =>
+  Object.entries(fields).flatMap(([name, value]) => (name.length > 1 && !name.endsWith('_') ? [value] : []))

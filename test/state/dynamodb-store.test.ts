@@ -4,6 +4,7 @@ import { absentOrAtMost, add, append, between, exactly, remove, set, sizeAtMost,
 import { ConfigError } from '../../lambda/errors'
 import { codeOf } from '../../lambda/state/codes'
 import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
+import { fitted } from '../../lambda/state/expression-budget'
 import { toUpdate } from '../../lambda/state/expressions'
 
 const client = new DynamoDBClient({ region: 'us-east-1', credentials: { accessKeyId: 'a', secretAccessKey: 'b' } })
@@ -58,10 +59,17 @@ describe('the DynamoDB store', () => {
     expect(dynamodb.commandCalls(GetItemCommand, { ConsistentRead: true })).toHaveLength(1)
   })
 
-  it('deletes the item of a subject', async () => {
-    dynamodb.on(DeleteItemCommand).resolves({})
-    await store.delete('k')
-    expect(dynamodb.call(0).args[0].input).toEqual({ TableName: 'state', Key: { pk: { S: 'k' } } })
+  it('deletes the item of a subject while its marks stand as seen', async () => {
+    dynamodb.on(DeleteItemCommand).resolves({ Attributes: { pk: { S: 'k' }, r1: { N: '5' } } })
+    expect(await store.delete('k', { r0: undefined, r1: 5 })).toMatchObject({ kind: 'deleted', item: { marks: { r1: 5 } } })
+    expect(dynamodb.call(0).args[0].input).toEqual({
+      TableName: 'state',
+      Key: { pk: { S: 'k' } },
+      ConditionExpression: 'attribute_not_exists(r0) AND r1=:0',
+      ExpressionAttributeValues: { ':0': { N: '5' } },
+      ReturnValues: 'ALL_OLD',
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    })
   })
 
   it('hands the signal on to every call', async () => {
@@ -69,7 +77,7 @@ describe('the DynamoDB store', () => {
     const { signal } = new AbortController()
     await store.write('k', write, { signal })
     await store.read('k', { signal })
-    await store.delete('k', { signal })
+    await store.delete('k', { r1: 5 }, { signal })
     expect(dynamodb.calls().map(({ args }) => (args as unknown[])[1])).toEqual(Array(3).fill({ abortSignal: signal }))
   })
 
@@ -78,6 +86,36 @@ describe('the DynamoDB store', () => {
     expect(() => new DynamoDbStore({ client: {} as never, tableName: '' })).toThrow(
       /client must be a DynamoDBClient, got an object[\s\S]*tableName must be the name of a table, got ""/,
     )
+  })
+})
+
+describe('a ValidationException', () => {
+  const reasonFor = async (message: string) => {
+    dynamodb
+      .on(UpdateItemCommand)
+      .rejects(Object.assign(new Error(message), { name: 'ValidationException', $metadata: { httpStatusCode: 400 } }))
+    return store.write('k', write).catch(({ reason }) => reason)
+  }
+
+  it('is one item’s failure where it says that this item or this write is the matter', async () => {
+    for (const message of [
+      'Item size to update has exceeded the maximum allowed size',
+      'Invalid ConditionExpression: The expression contains too many operators; operator count: 301',
+      'Invalid UpdateExpression: Expression size has exceeded the maximum allowed size;',
+      'An operand in the update expression has an incorrect data type',
+      'The document path provided in the update expression is invalid for update',
+      'Number overflow. Attempting to store a number with magnitude larger than supported range',
+    ])
+      expect(await reasonFor(message)).toBe('item')
+  })
+
+  it('is the table’s where it says that the table is another than the limiter wants', async () => {
+    for (const message of [
+      'The provided key element does not match the schema',
+      'One of the required keys was not given a value',
+      'One or more parameter values were invalid: Type mismatch for key pk expected: N actual: S',
+    ])
+      expect(await reasonFor(message)).toBe('refused')
   })
 })
 
@@ -103,9 +141,10 @@ describe('expressions', () => {
     const anyOf = Array.from({ length: 9 }, (_, i) => [absentOrAtMost('c', 100 - i)])
     const parts = Array.from({ length: 30 }, (_, i) => ({ code: codeOf(`p${i}`, 'x'), write: when([{ anyOf }], add('c', 1)) }))
     expect(toUpdate({ ...write, parts: parts.slice(0, 1) }).ConditionExpression.match(/ OR /g)).toHaveLength(8)
-    const { ConditionExpression } = toUpdate({ ...write, parts })
-    expect(ConditionExpression).not.toContain(' OR ')
-    expect(ConditionExpression.match(/NOT \w{5}>:1(?!\d)/g)).toHaveLength(30)
+    expect(() => toUpdate({ ...write, parts })).toThrow(/too large/)
+    const { ConditionExpression } = toUpdate(fitted({ ...write, parts }))
+    expect(ConditionExpression.match(/NOT \w{5}>:1(?!\w)/g)).toHaveLength(30)
+    expect(ConditionExpression.match(/ OR /g)).toHaveLength(60)
   })
 })
 

@@ -1,0 +1,159 @@
+import { printed } from '../errors'
+import { codeOf } from '../state/codes'
+import { waysToCount } from './counted-by'
+import type { Policy } from './policy'
+import { mistake, type Place } from './report'
+import { ANONYMOUS, type Route, type Tier, type TierPolicy } from './tiers'
+
+/**
+ * The most that one item holds, in bytes, names included, but for four kilobytes that are kept for its key, its marks and what preflights are counted by.
+ * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-items
+ */
+const MOST_STORED_BYTES = 396 * 1024
+
+/** Policies that a message names. */
+const MOST_NAMED = 5
+
+/** All policies by which subjects are counted. */
+export interface Shared {
+  readonly tiers: readonly Tier[]
+  readonly routes: readonly Route[]
+  readonly global: readonly TierPolicy[]
+}
+
+/** One policy's place in an item. */
+interface Stored {
+  readonly policy: Policy
+  /** The route that it counts apart; empty where the subject is counted whole. */
+  readonly scope: string
+}
+
+/** Reports policies of one subject that could store more than an item holds. */
+export function checkItemSize(policies: readonly Policy[], place: Place, issues: string[]): void {
+  const wrong = tooLarge(policies.map((policy) => ({ policy, scope: '' })))
+  if (wrong) issues.push(mistake(`one subject ${wrong}`, place))
+}
+
+/** Reports subjects that could store more than an item holds, over all routes and tiers whose policies count them. */
+export function checkItemSizes(set: Shared, place: Place, issues: string[]): void {
+  const told = new Set<string>()
+  for (const [who, stored] of itemsOf(set)) {
+    const wrong = tooLarge(stored)
+    if (wrong && !told.has(wrong)) issues.push(mistake(`${who === '' ? 'a route' : `a subject by ${who}`} ${wrong}`, place))
+    if (wrong) told.add(wrong)
+  }
+}
+
+/** Reports policies of one subject that would store in one place. @param most places that are looked at, where there is no time for all. */
+export function checkStorageCodes(set: Shared, place: Place, issues: string[], most = Infinity): void {
+  const told = new Set<string>()
+  let left = most
+  for (const [, stored] of itemsOf(set)) {
+    left -= stored.length
+    if (left < 0) return
+    for (const sentence of collisions(stored)) {
+      if (!told.has(sentence)) issues.push(mistake(sentence, place))
+      told.add(sentence)
+    }
+  }
+}
+
+/** Why a client's own numbers cannot all be held to, over all routes; `undefined` where they can. */
+export function tooLargeWith(set: Shared, tier: Tier | undefined, own: (policy: TierPolicy) => Policy): string | undefined {
+  const numbered = (policy: TierPolicy): TierPolicy => ({ ...policy, ...own(policy) })
+  const ofClient: Shared = {
+    tiers: tier ? [{ ...tier, policies: tier.policies.map(numbered) }] : [],
+    routes: set.routes.map((route) => ({ ...route, policies: route.policies.map(numbered) })),
+    global: set.global.map(numbered),
+  }
+  for (const [, stored] of itemsOf(ofClient)) {
+    const wrong = tooLarge(stored)
+    if (wrong) return wrong
+  }
+  return undefined
+}
+
+/** Everything that an item may hold, for each kind of subject, and for each tier that it may be of where it has one at a time; some of it twice. */
+function* itemsOf({ tiers, routes, global }: Shared): Iterable<[who: string, stored: Stored[]]> {
+  const scopes = [...routes.map(({ pattern }) => pattern.text), '*']
+  const shared = [
+    ...global.flatMap((policy) => placesOf(policy, scopes, true)),
+    ...routes.flatMap(({ policies, pattern }) => policies.flatMap((policy) => placesOf(policy, [pattern.text], true))),
+  ]
+  const ofTiers = tiers.map(({ name, policies }) => ({
+    name,
+    places: policies.flatMap((policy) => placesOf(policy, scopes, name === ANONYMOUS)),
+  }))
+  const kinds = new Set([...shared, ...ofTiers.flatMap(({ places }) => places)].flatMap(({ ways }) => ways))
+  for (const who of kinds) {
+    const isMeant = ({ ways }: Placed) => ways.includes(who)
+    const common = shared.filter(isMeant)
+    const own = ofTiers.map(({ name, places }) => ({ name, places: places.filter(isMeant) }))
+    // A caller has one tier at a time; an address, a tenant or everybody may be counted by all of them.
+    const hasOneTier = /(^|,)(client|user)(,|$)/.test(who)
+    if (!hasOneTier || own.length === 0) yield [who, [...common, ...own.flatMap(({ places }) => places)]]
+    else
+      for (const { name, places } of own) {
+        yield [who, [...common.filter(({ tiers: of }) => !of || of.includes(name)), ...places]]
+      }
+  }
+}
+
+interface Placed extends Stored {
+  readonly ways: readonly string[]
+  readonly tiers?: readonly string[]
+}
+
+function placesOf(policy: TierPolicy, scopes: readonly string[], strangers: boolean): Placed[] {
+  const { by, tiers } = policy
+  const ways = [...new Set(waysToCount(by.who, strangers).map((way) => way.join()))]
+  return (by.perRoute ? scopes : ['']).map((scope) => ({ policy, scope, ways, tiers }))
+}
+
+function tooLarge(all: readonly Stored[]): string | undefined {
+  if (sumOf(all) <= MOST_STORED_BYTES) return undefined
+  const places = new Map<string, Stored>() // tiers and routes may have the same policy, which has one place
+  for (const one of all) {
+    const { name, form } = one.policy
+    const id = JSON.stringify([name, form, one.scope])
+    const other = places.get(id)
+    if (!other || bytesOf(other) < bytesOf(one)) places.set(id, one)
+  }
+  const stored = [...places.values()]
+  const bytes = sumOf(stored)
+  if (bytes <= MOST_STORED_BYTES) return undefined
+  const named = new Map<string, number>()
+  for (const one of stored) named.set(one.policy.name, (named.get(one.policy.name) ?? 0) + bytesOf(one))
+  const largest = [...named].sort(([, one], [, other]) => other - one)
+  const sizes = largest.slice(0, MOST_NAMED).map(([name, size]) => `${printed(name)} ${kilobytes(size)}`)
+  const others = largest.length > MOST_NAMED ? ` and ${largest.length - MOST_NAMED} more` : ''
+  return `could store ${kilobytes(bytes)}, and an item of DynamoDB holds 400 KB: the largest of its policies are ${sizes.join(', ')}${others}`
+}
+
+const bytesOf = ({ policy }: Stored): number => policy.algorithm.storedBytes(policy.quota)
+const sumOf = (stored: readonly Stored[]): number => stored.reduce((sum, one) => sum + bytesOf(one), 0)
+const kilobytes = (bytes: number): string => `${Math.ceil(bytes / 1024)} KB`
+
+function* collisions(stored: readonly Stored[]): Iterable<string> {
+  const byCode = new Map<string, Stored>()
+  for (const one of stored) {
+    const code = codeAt(one)
+    const other = byCode.get(code)
+    if (!other) byCode.set(code, one)
+    else if (other.policy.name !== one.policy.name || other.policy.form !== one.policy.form || other.scope !== one.scope)
+      yield `policies ${described(other)} and ${described(one)} happen to share a storage code, rename one of them`
+  }
+}
+
+const codes = new WeakMap<Policy, Map<string, string>>()
+
+/** Worked out once: a set is checked again and again while its changes are put in order. */
+function codeAt({ policy, scope }: Stored): string {
+  const known = codes.get(policy) ?? new Map<string, string>()
+  codes.set(policy, known)
+  const code = known.get(scope) ?? codeOf(policy.name, policy.form, scope)
+  known.set(scope, code)
+  return code
+}
+
+const described = ({ policy, scope }: Stored): string => printed(policy.name) + (scope === '' ? '' : ` of route ${printed(scope)}`)

@@ -1,0 +1,182 @@
+import type { Assignment, Clause, Comparison, ConditionalWrite } from '../algorithms/conditional-write'
+import type { ItemWrite, PolicyWrite } from './store'
+
+/**
+ * The longest expression that DynamoDB takes, in bytes of the text as it is sent, values not put in.
+ * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
+ */
+export const MOST_BYTES = 4096
+
+/**
+ * The most operators and functions in one expression. Measured on DynamoDB Local 3.1: a condition counts each comparison, `AND`, `OR`, `NOT` and function, and
+ * no parentheses; an update counts `+` and `-`, and neither `=` nor what `ADD` and `REMOVE` name. Its functions are counted here all the same.
+ * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
+ */
+export const MOST_OPERATORS = 300
+
+/** What one expression, or a piece of it, takes. */
+export interface Size {
+  readonly bytes: number
+  readonly operators: number
+}
+
+/** What a write says for itself, at most: its id, the marks that it is guarded by, the time to live. Policies share the rest. */
+const OWN: Size = { bytes: 192, operators: 24 }
+
+/** `:` and two digits of base 36: an expression has no room for more than 1,296 values. */
+const VALUE_BYTES = 3
+const AND: Size = { bytes: 5, operators: 1 }
+const OR: Size = { bytes: 4, operators: 1 }
+
+/**
+ * The same write, so that both of its expressions fit. Purges that find no room are left for a later write, and so are alternatives but for the first, which
+ * only makes a guard stricter. What nobody can leave out is bounded where policies are checked.
+ *
+ * Purges take turns, so that no policy's expired fields pile up while another's are removed.
+ */
+export function fitted(write: ItemWrite): ItemWrite {
+  const parts = withinUpdate(withinCondition(write.parts), write.id.value)
+  return parts === write.parts ? write : { ...write, parts }
+}
+
+/** Parts that need not happen in one write, in as few as they fit into, in their order. */
+export function inWrites(parts: readonly PolicyWrite[]): PolicyWrite[][] {
+  const writes: PolicyWrite[][] = []
+  let room = { condition: OWN, update: OWN }
+  for (const part of parts) {
+    const needs = needsOf(part)
+    const together = { condition: plus(room.condition, needs.condition), update: plus(room.update, needs.update) }
+    const fits = writes.length > 0 && fitsIn(together.condition) && fitsIn(together.update)
+    if (fits) writes.at(-1)!.push(part)
+    else writes.push([part])
+    room = fits ? together : { condition: plus(OWN, needs.condition), update: plus(OWN, needs.update) }
+  }
+  return writes
+}
+
+/** What a part takes that cannot be left out. */
+export function needsOf({ code, write }: PolicyWrite): { readonly condition: Size; readonly update: Size } {
+  return {
+    condition: sum(write.guard.map((clause) => clauseSize(clause, code.length, 1))),
+    update: sum(write.assignments.map((one) => ('purge' in one ? NOTHING : assignmentSize(one, code.length)))),
+  }
+}
+
+const NOTHING: Size = { bytes: 0, operators: 0 }
+const plus = (one: Size, other: Size): Size => ({ bytes: one.bytes + other.bytes, operators: one.operators + other.operators })
+const sum = (sizes: readonly Size[]): Size => sizes.reduce(plus, NOTHING)
+const fitsIn = ({ bytes, operators }: Size): boolean => bytes <= MOST_BYTES && operators <= MOST_OPERATORS
+
+/** Leaves out alternatives: each choice keeps as many as the others, as long as it has them. */
+function withinCondition(parts: readonly PolicyWrite[]): readonly PolicyWrite[] {
+  let most = 1
+  for (const { write } of parts) for (const clause of write.guard) if ('anyOf' in clause) most = Math.max(most, clause.anyOf.length)
+  for (let kept = most; kept > 1; kept--) if (fitsIn(conditionSize(parts, kept))) return kept === most ? parts : keeping(parts, kept)
+  return most === 1 ? parts : keeping(parts, 1)
+}
+
+const keeping = (parts: readonly PolicyWrite[], most: number): PolicyWrite[] =>
+  parts.map(({ code, write }) => ({
+    code,
+    write: {
+      ...write,
+      guard: write.guard.map((clause) =>
+        'anyOf' in clause && clause.anyOf.length > most ? { anyOf: clause.anyOf.slice(0, most) } : clause,
+      ),
+    },
+  }))
+
+function conditionSize(parts: readonly PolicyWrite[], alternatives: number): Size {
+  let { bytes, operators } = OWN
+  for (const { code, write } of parts) {
+    for (const clause of write.guard) {
+      const size = clauseSize(clause, code.length, alternatives)
+      bytes += size.bytes
+      operators += size.operators
+    }
+  }
+  return { bytes, operators }
+}
+
+/** Leaves out purges. @param turn whose turn it is to be first. */
+function withinUpdate(parts: readonly PolicyWrite[], turn: number): readonly PolicyWrite[] {
+  let needed = OWN.bytes
+  let purged = 0
+  for (const { code, write } of parts) {
+    for (const one of write.assignments) {
+      const { bytes } = assignmentSize(one, code.length)
+      if ('purge' in one) purged += bytes
+      else needed += bytes
+    }
+  }
+  if (purged === 0 || needed + purged <= MOST_BYTES) return parts
+
+  const kept = parts.map(() => 0)
+  const purges = parts.map(({ write }) => write.assignments.filter((one) => 'purge' in one))
+  let room = MOST_BYTES - needed
+  for (let round = 0, found = true; found && room > 0; round++) {
+    found = false
+    for (let i = 0; i < parts.length && room > 0; i++) {
+      const at = (i + turn) % parts.length
+      const next = purges[at]![round]
+      if (!next) continue
+      found = true
+      room -= assignmentSize(next, parts[at]!.code.length).bytes
+      if (room >= 0) kept[at]!++
+    }
+  }
+  return parts.map(({ code, write }, i) => ({ code, write: purging(write, kept[i]!) }))
+}
+
+/** Keeps its first so many purges. */
+function purging(write: ConditionalWrite, most: number): ConditionalWrite {
+  let left = most
+  return { ...write, assignments: write.assignments.filter((one) => !('purge' in one) || left-- > 0) }
+}
+
+/** With the `AND` before it. */
+function clauseSize(clause: Clause, codeLength: number, alternatives: number): Size {
+  if (!('anyOf' in clause)) return plus(AND, comparisonSize(clause, codeLength))
+  let { bytes, operators } = AND
+  const count = Math.min(alternatives, clause.anyOf.length)
+  for (let i = 0; i < count; i++) {
+    if (i > 0) {
+      bytes += OR.bytes
+      operators += OR.operators
+    }
+    for (const [j, one] of clause.anyOf[i]!.entries()) {
+      const size = comparisonSize(one, codeLength)
+      bytes += size.bytes + (j > 0 ? AND.bytes : 0)
+      operators += size.operators + (j > 0 ? AND.operators : 0)
+    }
+  }
+  return { bytes: bytes + (count > 1 ? 2 : 0), operators }
+}
+
+function comparisonSize(comparison: Comparison, codeLength: number): Size {
+  if ('list' in comparison) {
+    const name = codeLength + comparison.list.length
+    return { bytes: '(attribute_not_exists() OR size()<=)'.length + 2 * name + VALUE_BYTES, operators: 4 }
+  }
+  const { field, atLeast, atMost, orAbsent } = comparison
+  const name = codeLength + field.length
+  if (atLeast === atMost && !orAbsent) return { bytes: name + 1 + VALUE_BYTES, operators: 1 }
+  const bounds = Number(atLeast !== undefined) + Number(atMost !== undefined)
+  const bound = orAbsent ? 'NOT <'.length : '<='.length
+  return {
+    bytes: bounds * (bound + name + VALUE_BYTES) + (bounds - 1) * AND.bytes,
+    operators: bounds * (orAbsent ? 2 : 1) + (bounds - 1) * AND.operators,
+  }
+}
+
+/** With the comma before it. */
+function assignmentSize(assignment: Assignment, codeLength: number): Size {
+  if ('list' in assignment) {
+    const name = codeLength + assignment.list.length
+    if ('replace' in assignment) return { bytes: name + 2 + VALUE_BYTES, operators: 0 }
+    return { bytes: ',=list_append(if_not_exists(,),)'.length + 2 * name + 2 * VALUE_BYTES, operators: 2 }
+  }
+  const name = codeLength + assignment.field.length
+  if ('setIfAbsent' in assignment) return { bytes: ',=if_not_exists(,)'.length + 2 * name + VALUE_BYTES, operators: 1 }
+  return { bytes: name + ('set' in assignment || 'add' in assignment ? 2 + VALUE_BYTES : 1), operators: 0 }
+}

@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import { agree } from './encounters'
+import { anyHistory, anySize, type Candidate, type Charge, type Happening, INSTANCES, live, NUM_RUNS } from './world'
+
+/** What holds while a limit is changed: for a while some instances have heard of it, and others have not. */
+export function mixedLaws<Quota>(candidate: Candidate<Quota>): void {
+  const { resized, differing = resized && ((quota: Quota, limit: number) => resized(quota, limit)) } = candidate
+  if (!differing) return
+  const intact = candidate.intact ?? (() => {})
+  const { beyond = false, largestSkewMs = Infinity } = candidate
+  const anyNumbers = fc.array(fc.tuple(anySize, anySize), { minLength: INSTANCES, maxLength: INSTANCES })
+
+  it('instances with different limits and bursts admit, together, no more than one with the largest of each', () => {
+    let refused = 0
+    fc.assert(
+      fc.property(candidate.quota, anyNumbers, anyHistory, (first, numbers, history) => {
+        const quotas = numbers.map(([limit, burst]) => differing(first, limit, burst))
+        const largest = differing(first, Math.max(...numbers.map(([limit]) => limit)), Math.max(...numbers.map(([, burst]) => burst)))
+        const admitted: Charge[] = []
+        for (const { take, refund, clock, latest, fields } of live(candidate, first, inStep(history, largestSkewMs), quotas)) {
+          if (take && !take.allowed) refused++
+          if (take?.allowed && take.cost > 0) {
+            const at = Math.max(clock, latest, admitted.at(-1)?.at ?? 0) // a clock that is behind is no larger limit
+            agree(candidate.admits(admitted, largest, take.cost, at), true, { quotas, admitted, cost: take.cost, at })
+            admitted.push({ units: take.cost, clock, at: latest })
+          }
+          if (refund && candidate.refundsLevel) admitted.push({ units: -refund.cost, clock, at: Math.max(latest, clock) })
+          else if (refund) without(admitted, refund)
+          intact(fields, largest)
+        }
+      }),
+      { numRuns: 2 * NUM_RUNS },
+    )
+    if (beyond !== true) expect(refused).toBeGreaterThan(NUM_RUNS)
+  })
+}
+
+const inStep = (history: readonly Happening[], skewMs: number): Happening[] =>
+  history.map((one) => ({ ...one, skewMs: Math.max(-skewMs / 2, Math.min(skewMs / 2, one.skewMs)) }))
+
+/** The same charges, of which one was none. */
+function without(admitted: Charge[], { cost, clock }: { readonly cost: number; readonly clock: number }): void {
+  const index = admitted.findLastIndex((charge) => charge.clock === clock && charge.units === cost)
+  admitted[index] = { ...admitted[index]!, units: 0 }
+}

@@ -1,0 +1,38 @@
+import type { RateLimiter, RateLimiterOptions, RefundOptions } from '../../lambda/limiter/rate-limiter'
+import type { StateStore } from '../../lambda/state/store'
+import type { Library } from '../model/world'
+
+/**
+ * The limiter of commit 524c9d4, the last one before what a write carries was changed: `limiter-524c9d4.js`, made in a checkout of that commit by
+ *
+ *     esbuild entry.ts --bundle --platform=node --format=cjs --target=node20 --minify-whitespace --minify-syntax '--external:@aws-sdk/*'
+ *
+ * of an `entry.ts` that exports `StoreUnavailableError`, `compile`, `distinct`, `createLimiter`, `RateLimiter`, `parsePolicies`, `DynamoDbStore` and `MemoryStore`.
+ * It is never made again: it is what runs beside every later release while that is deployed.
+ */
+const old = require('./limiter-524c9d4.js')
+
+type Limiter = Pick<RateLimiter, 'decide' | 'peek' | 'refund' | 'reset' | 'close'>
+
+export const OLD: Library = {
+  makeLimiter(options: RateLimiterOptions): Limiter {
+    const limiter = new old.RateLimiter(options)
+    return {
+      decide: (charges, withoutStore) => limiter.decide(charges, withoutStore),
+      peek: (charges) => limiter.peek(charges),
+      refund: (charge, { chargedAt }: RefundOptions = {}) => limiter.refund(charge, chargedAt),
+      reset: (key) => limiter.reset(key),
+      close: () => limiter.close(),
+    }
+  },
+  compileAll(policies) {
+    const issues: string[] = []
+    const parsed = old.parsePolicies(policies, [], issues)
+    if (issues.length > 0) throw new Error(issues.join('\n'))
+    return old.distinct(parsed.map((policy: unknown) => old.compile(policy)))
+  },
+  unavailable: (reason, message) => new old.StoreUnavailableError(reason, message),
+}
+
+/** A table as old instances read and write it. */
+export const oldStoreOn = (client: unknown, tableName: string): StateStore => new old.DynamoDbStore({ client, tableName })

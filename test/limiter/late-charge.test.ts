@@ -1,0 +1,175 @@
+import fc from 'fast-check'
+import { apply, type Fields, holds } from '../../lambda/algorithms/conditional-write'
+import { type CompiledPolicy, compile } from '../../lambda/limiter/compiled-policy'
+import { lateWrite, stillCounting } from '../../lambda/limiter/late-charge'
+import { parsePolicies } from '../../lambda/policies/policy'
+import { MIDNIGHT } from './limiters'
+
+const LIMIT = 40
+
+function policy(input: object): CompiledPolicy {
+  const issues: string[] = []
+  const [parsed] = parsePolicies([{ name: 'p', limit: LIMIT, window: '1s', ...input }], [], issues)
+  expect(issues).toEqual([])
+  return compile(parsed!)
+}
+
+/** Policies, and by how many units a late charge may be looser than one in time, given the milliseconds between them. */
+const CASES: readonly (readonly [string, object, (lateMs: number) => number])[] = [
+  ['fixed-window', { algorithm: 'fixed-window' }, () => 0],
+  ['fixed-window by the day', { algorithm: 'fixed-window', window: 'day' }, () => 0],
+  ['fixed-window with overage', { algorithm: 'fixed-window', overage: 'allow' }, () => 0],
+  ['fixed-window with an overrun', { algorithm: 'fixed-window', overrun: '10%' }, () => 0],
+  ['anchored-window', { algorithm: 'anchored-window' }, () => 0],
+  ['sliding-window', { algorithm: 'sliding-window' }, () => 1], // of two weights that are rounded down apart
+  ['sliding-buckets', { algorithm: 'sliding-buckets', buckets: 10 }, () => 0],
+  ['sliding-log', { algorithm: 'sliding-log', limit: 200 }, () => 0],
+  ['gcra', { algorithm: 'gcra' }, () => 0],
+  ['gcra with a small burst', { algorithm: 'gcra', burst: 3 }, () => 0],
+  ['token-bucket', { algorithm: 'token-bucket', burst: 80 }, () => 0],
+  ['leaky-bucket', { algorithm: 'leaky-bucket' }, () => 0],
+  ['leaky-bucket as a queue', { algorithm: 'leaky-bucket', mode: 'queue' }, () => 0],
+  // What each refill since may have given back already, had the bucket been full enough.
+  ['token-bucket by interval', { algorithm: 'token-bucket', refill: 'interval', burst: 100 }, (lateMs) => LIMIT * Math.ceil(lateMs / 1000)],
+]
+
+const remaining = ({ algorithm, quota }: CompiledPolicy, fields: Fields, at: number) =>
+  algorithm.step(fields, quota, 0, at).verdict.remaining
+
+/** Charges without a limit, where there is room for that. */
+function charged(to: CompiledPolicy, fields: Fields, units: number, at: number): Fields {
+  const { algorithm, quota } = to.unlimited()
+  const { write, verdict } = algorithm.step(fields, quota, units, at)
+  return verdict.allowed && write ? apply(write, fields) : fields
+}
+
+interface Other {
+  readonly at: number
+  readonly units: number
+}
+
+/** What others charge, from a moment on. */
+function others(from: number, steps: readonly { readonly waitMs: number; readonly units: number }[]): Other[] {
+  let at = from
+  return steps.map(({ waitMs, units }) => {
+    at += waitMs
+    return { at, units }
+  })
+}
+
+const afterThose = (of: CompiledPolicy, fields: Fields, those: readonly Other[]): Fields =>
+  those.reduce((after, { at, units }) => charged(of, after, units, at), fields)
+
+const histories = fc.record({
+  offsetMs: fc.nat(2000),
+  before: fc.array(fc.record({ waitMs: fc.nat(600), units: fc.integer({ min: 1, max: 12 }) }), { maxLength: 4 }),
+  units: fc.integer({ min: 1, max: 15 }),
+  after: fc.array(fc.record({ waitMs: fc.nat(600), units: fc.integer({ min: 1, max: 12 }) }), { maxLength: 4 }),
+  lateMs: fc.nat(2500),
+  lookMs: fc.nat(2500),
+})
+
+describe.each(CASES)('%s', (name, input, slack) => {
+  const of = policy(input)
+  /** After that an idle bucket is whole, and its units are not told any more; and windows that clients open may open at other moments. */
+  const mostMs = /gcra|bucket$|queue|burst|anchored/.test(name) ? Math.max(of.windowMs, of.lifeMs) - 1 : 2500
+
+  it('a late charge leaves the state no looser than if it had come in time, and is no more than its units', () => {
+    fc.assert(
+      fc.property(histories, ({ offsetMs, before, units, after, lateMs, lookMs }) => {
+        const earlier = others(MIDNIGHT + offsetMs, before)
+        const chargedAt = (earlier.at(-1)?.at ?? MIDNIGHT + offsetMs) + 1
+        const now = chargedAt + Math.min(lateMs, mostMs)
+        const later = others(chargedAt, after).filter(({ at }) => at <= now)
+        const seen = afterThose(of, {}, earlier)
+        const fields = afterThose(of, seen, later)
+        const inTime = afterThose(of, charged(of, seen, units, chargedAt), later)
+        const write = lateWrite(fields, { policy: of, units, chargedAt }, now)
+        if (write) expect(holds(write.guard, fields)).toBe(true)
+        const late = write ? apply(write, fields) : fields
+        const most = of.unlimited()
+        expect(remaining(most, fields, now) - remaining(most, late, now)).toBeLessThanOrEqual(units)
+        for (const at of [now, now + lookMs]) {
+          expect(remaining(most, late, at)).toBeLessThanOrEqual(remaining(most, inTime, at) + slack(now - chargedAt))
+        }
+      }),
+      { numRuns: 400 },
+    )
+  })
+
+  it('a write from an old view is refused or right: its guard holds only where it charges as much', () => {
+    fc.assert(
+      fc.property(histories, ({ offsetMs, before, units, after, lateMs }) => {
+        const earlier = others(MIDNIGHT + offsetMs, before)
+        const chargedAt = (earlier.at(-1)?.at ?? MIDNIGHT + offsetMs) + 1
+        const later = others(chargedAt, after)
+        const now = Math.max(later.at(-1)?.at ?? 0, chargedAt + lateMs)
+        const seen = afterThose(of, {}, earlier)
+        const fields = afterThose(of, seen, later)
+        for (const view of [seen, undefined]) {
+          const write = lateWrite(view, { policy: of, units, chargedAt }, now)
+          const fresh = lateWrite(fields, { policy: of, units, chargedAt }, now)
+          if (!write || !holds(write.guard, fields)) continue
+          const expected = fresh ? apply(fresh, fields) : fields
+          expect(remaining(of.unlimited(), apply(write, fields), now)).toBeLessThanOrEqual(remaining(of.unlimited(), expected, now))
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+it.each([
+  ['fixed-window', 999, 10],
+  ['fixed-window', 1000, 0],
+  ['anchored-window', 999, 10],
+  ['anchored-window', 1000, 0],
+  ['sliding-window', 1500, 5],
+  ['sliding-window', 2000, 0],
+  ['sliding-log', 999, 10],
+  ['sliding-log', 1000, 0],
+  ['gcra', 999, 10],
+  ['gcra', 1000, 0],
+] as const)('of %s ten units count for what they weigh: after %i ms %i', (algorithm, lateMs, counting) => {
+  expect(stillCounting({ policy: policy({ algorithm }), units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + lateMs)).toBe(counting)
+})
+
+it('units of a clock that is ahead count in full', () => {
+  expect(stillCounting({ policy: policy({ algorithm: 'fixed-window' }), units: 10, chargedAt: MIDNIGHT }, MIDNIGHT - 5000)).toBe(10)
+})
+
+it('more units than the limit count in full: they were admitted', () => {
+  const late = { policy: policy({ algorithm: 'fixed-window' }), units: 3 * LIMIT, chargedAt: MIDNIGHT }
+  expect(stillCounting(late, MIDNIGHT + 1)).toBe(3 * LIMIT)
+  expect(Object.values(apply(lateWrite({}, late, MIDNIGHT + 1)!, {}))).toContain(3 * LIMIT)
+})
+
+it('a log takes as many as it has room for', () => {
+  const of = policy({ algorithm: 'sliding-log' })
+  const fields = charged(of, {}, LIMIT - 3, MIDNIGHT)
+  const after = apply(lateWrite(fields, { policy: of, units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + 1)!, fields)
+  expect(remaining(of, after, MIDNIGHT + 1)).toBe(0)
+  expect(lateWrite(after, { policy: of, units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + 1)).toBeUndefined()
+})
+
+it.each(['observe', 'deprioritize'])('a policy with action %s is charged up to its limit, as it would have been in time', (action) => {
+  const of = policy({ algorithm: 'fixed-window', action })
+  const after = apply(lateWrite({}, { policy: of, units: LIMIT + 25, chargedAt: MIDNIGHT }, MIDNIGHT + 1)!, {})
+  expect(Object.values(after)).toContain(LIMIT)
+  expect(lateWrite(after, { policy: of, units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + 1)).toBeUndefined()
+})
+
+it('overage that is told late is on record as overage', () => {
+  const of = policy({ algorithm: 'fixed-window', overage: 'allow' })
+  const after = apply(lateWrite({}, { policy: of, units: LIMIT + 25, chargedAt: MIDNIGHT }, MIDNIGHT + 1)!, {})
+  expect(of.algorithm.step(after, of.quota, 0, MIDNIGHT + 1).verdict.over).toBe(25)
+})
+
+it('a spike of an hour ago charges nothing to the present window', () => {
+  for (const [, input] of CASES.filter(([name]) => name !== 'fixed-window by the day')) {
+    const of = policy(input)
+    const now = MIDNIGHT + 3_600_000
+    const busy = charged(of, {}, 5, now)
+    expect(lateWrite(busy, { policy: of, units: 30, chargedAt: MIDNIGHT }, now)).toBeUndefined()
+  }
+})

@@ -1,0 +1,21 @@
+import { MemoryStore } from '../../lambda/state/memory-store'
+import { COURSES, EVERY_COUNT, happen, OPERATIONS, overAdmitting, someOf } from './lost-answers'
+
+describe.each(OPERATIONS)('a %s', (operation) => {
+  const courses = COURSES.filter((course) => course.operation === operation)
+
+  it('leaves admitted minus refunded within the limit, whatever answers are lost', async () => {
+    expect(await overAdmitting(() => new MemoryStore(), someOf(courses, 300))).toEqual([])
+  })
+
+  it.each(Object.entries(EVERY_COUNT))('is counted to the unit where nothing is lost: %s', async (_name, count) => {
+    const { net, most } = await happen(new MemoryStore(), 'client:a', {
+      count,
+      operation,
+      fates: [],
+      meanwhile: 'nothing',
+      sameMark: false,
+    })
+    expect(net).toBe(operation === 'reset' ? most - 5 : most)
+  })
+})

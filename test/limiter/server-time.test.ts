@@ -1,0 +1,155 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { createLimiter, DynamoDbStore, type LimiterEvent } from '../../lambda/limiter'
+import { ServerTime } from '../../lambda/limiter/server-time'
+
+const T = 1_763_683_200_000
+const YEAR_MS = 31_536_000_000
+
+/** A system clock and one that nobody sets, and what is said of the former. */
+function watched() {
+  const time = { system: T, elapsed: 0 }
+  const events: LimiterEvent[] = []
+  const server = new ServerTime(
+    () => time.system,
+    (event) => events.push(event),
+    () => time.elapsed,
+  )
+  const pass = (ms: number) => {
+    time.system += ms
+    time.elapsed += ms
+  }
+  /** A call that takes that long, answered with that date half-way. */
+  const call = (date: number, ms = 10) => {
+    const answered = server.begin()
+    pass(ms)
+    answered(Math.floor(date / 1000) * 1000)
+  }
+  return { time, server, events, pass, call }
+}
+
+describe('the time of the server', () => {
+  it.each([-60_000, -1000, 0, 1000, 60_000])('is not needed where the clock is %i ms off', (offMs) => {
+    const { server, events, call, time } = watched()
+    call(T - offMs)
+    expect([server.now(), events]).toEqual([time.system, []])
+  })
+
+  it.each([-YEAR_MS, -61_000, 62_000, YEAR_MS])('is gone by where the clock is %i ms off, until it agrees', (offMs) => {
+    const { server, events, pass, call, time } = watched()
+    call(T - offMs)
+    expect(events).toEqual([{ kind: 'clock', state: 'wrong', offMs: offMs + 10 }])
+    pass(5000)
+    expect(server.now()).toBe(T - offMs + 5000)
+    time.system -= offMs
+    expect(server.now()).toBe(T - offMs + 5000)
+    call(time.system)
+    expect(server.now()).toBe(time.system)
+    expect(events.slice(1)).toEqual([{ kind: 'clock', state: 'right', offMs: expect.any(Number) }])
+  })
+
+  it('is told by each answer anew while the clock is wrong', () => {
+    const { server, events, call } = watched()
+    call(T - YEAR_MS)
+    call(T - YEAR_MS + 7000)
+    expect(server.now()).toBe(T - YEAR_MS + 7000)
+    expect(events).toHaveLength(1)
+  })
+
+  it('is not mistaken for another where the instance was frozen in mid-call', () => {
+    const { server, events, call, time } = watched()
+    call(T, 3_600_000)
+    expect([server.now(), events]).toEqual([time.system, []])
+  })
+
+  it('says nothing where the clock was set, or time stood still, in mid-call', () => {
+    for (const jumpMs of [-YEAR_MS, YEAR_MS]) {
+      const { server, events, time } = watched()
+      const answered = server.begin()
+      time.system += jumpMs
+      time.elapsed += 10
+      answered(T + YEAR_MS / 2)
+      expect([server.now(), events]).toEqual([time.system, []])
+    }
+  })
+})
+
+describe('a limiter on a table whose answers have another date', () => {
+  let engine: Server
+  let offMs = 0
+  let refuses = false
+  const bodies: string[] = []
+
+  beforeAll(async () => {
+    engine = createServer((request, response) => {
+      let body = ''
+      request.on('data', (chunk) => {
+        body += chunk
+      })
+      request.on('end', () => {
+        bodies.push(body)
+        response.sendDate = false
+        response.setHeader('date', new Date(Date.now() - offMs).toUTCString())
+        response.setHeader('x-amzn-requestid', 'R1')
+        response.statusCode = refuses ? 400 : 200
+        const refusal = { __type: 'com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException', Item: {} }
+        response.end(JSON.stringify(refuses ? refusal : {}))
+        refuses = false
+      })
+    })
+    await new Promise<void>((resolve) => engine.listen(0, '127.0.0.1', resolve))
+  })
+  afterAll(() => new Promise((resolve) => engine.close(resolve)))
+
+  const limiterOf = (events: LimiterEvent[], clock?: () => number) => {
+    const { port } = engine.address() as AddressInfo
+    const client = new DynamoDBClient({
+      endpoint: `http://127.0.0.1:${port}`,
+      region: 'us-east-1',
+      credentials: { accessKeyId: 'any', secretAccessKey: 'any' },
+      maxAttempts: 1,
+    })
+    return createLimiter({
+      store: new DynamoDbStore({ client, tableName: 'state' }),
+      policies: [{ name: 'p', algorithm: 'fixed-window', limit: 100, window: '365d' }],
+      onEvent: (event) => events.push(event),
+      onStoreError: 'throw',
+      ...(clock && { clock }),
+    })
+  }
+  const yearAt = (at: number) =>
+    Math.floor(at / YEAR_MS)
+      .toString(36)
+      .padStart(2, '0')
+  const slotOf = (body: string) => /ADD \w{4}(\w+)/.exec(body)?.[1]
+
+  it.each([false, true])('counts by that date once it knows it, also from a refusal: %p', async (refused) => {
+    ;[offMs, refuses] = [10 * YEAR_MS, refused]
+    bodies.length = 0
+    const events: LimiterEvent[] = []
+    const limiter = limiterOf(events)
+    await limiter.take('one')
+    await limiter.take('two')
+    const [ours, theirs] = [Date.now(), Date.now() - offMs].map(yearAt)
+    const slots = bodies.map(slotOf)
+    expect(slots).toEqual(refused ? [ours, theirs, theirs] : [ours, theirs])
+    expect(events.filter(({ kind }) => kind === 'clock')).toEqual([{ kind: 'clock', state: 'wrong', offMs: expect.any(Number) }])
+
+    offMs = 0
+    await limiter.take('three')
+    await limiter.take('four')
+    expect(bodies.slice(-2).map(slotOf)).toEqual([theirs, ours])
+    expect(events.filter(({ kind }) => kind === 'clock')).toHaveLength(2)
+  })
+
+  it('believes a clock that it was given', async () => {
+    offMs = 10 * YEAR_MS
+    bodies.length = 0
+    const events: LimiterEvent[] = []
+    const limiter = limiterOf(events, () => T)
+    for (const subject of ['one', 'two']) await limiter.take(subject)
+    expect(bodies.map(slotOf)).toEqual([yearAt(T), yearAt(T)])
+    expect(events.filter(({ kind }) => kind === 'clock')).toEqual([])
+  })
+})

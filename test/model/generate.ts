@@ -1,0 +1,168 @@
+import fc from 'fast-check'
+import { ConfigError, type PolicyInput } from '../../lambda/limiter'
+import { FATES, type Fate, type Step, type Story } from './story'
+import { NEW } from './world'
+
+/** Kinds of happenings that can be switched off, while what they find is being mended. */
+export interface Leaving {
+  readonly fates?: readonly Fate[]
+  readonly steps?: readonly Step['do'][]
+}
+
+const few = fc.constantFrom(1, 2, 3, 5, 10)
+const burst = fc.option(fc.constantFrom(1, 2, 4, 10), { nil: undefined })
+const window = fc.constantFrom('1s', '3s', '10s', '1m')
+
+const named = (name: string, shape: fc.Arbitrary<Omit<PolicyInput, 'name'>>): fc.Arbitrary<PolicyInput> =>
+  shape.map((one) => ({ name, ...clean(one) }))
+
+const clean = <T extends object>(one: T): T => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as T
+
+/** One policy of each way of counting, with numbers small enough to be met. */
+const SHAPES: Readonly<Record<string, fc.Arbitrary<PolicyInput>>> = {
+  window: named('window', fc.record({ limit: few, window })),
+  fixed: named('fixed', fc.record({ algorithm: fc.constant('fixed-window' as const), limit: few, window })),
+  calendar: named(
+    'calendar',
+    fc.record({
+      algorithm: fc.constant('fixed-window' as const),
+      limit: few,
+      window: fc.constantFrom('day', 'week', 'month'),
+      timezone: fc.constantFrom('UTC', 'Europe/Berlin', 'Asia/Kolkata'),
+    }),
+  ),
+  metered: named(
+    'metered',
+    fc.record({ algorithm: fc.constant('fixed-window' as const), limit: few, window, overage: fc.constant('allow' as const) }),
+  ),
+  anchored: named('anchored', fc.record({ algorithm: fc.constant('anchored-window' as const), limit: few, window })),
+  buckets: named(
+    'buckets',
+    fc.record({ algorithm: fc.constant('sliding-buckets' as const), limit: few, window, buckets: fc.constantFrom(2, 4, 10) }),
+  ),
+  log: named('log', fc.record({ algorithm: fc.constant('sliding-log' as const), limit: few, window })),
+  deniedToo: named(
+    'denied-too',
+    fc.record({ algorithm: fc.constant('sliding-log' as const), limit: few, window, countDenied: fc.constant(true) }),
+  ),
+  gcra: named('pace', fc.record({ algorithm: fc.constant('gcra' as const), limit: few, window, burst })),
+  token: named('token', fc.record({ algorithm: fc.constant('token-bucket' as const), limit: few, window, burst })),
+  interval: named(
+    'interval',
+    fc.record({ algorithm: fc.constant('token-bucket' as const), refill: fc.constant('interval' as const), limit: few, window, burst }),
+  ),
+  leaky: named('leaky', fc.record({ algorithm: fc.constant('leaky-bucket' as const), limit: few, window, burst })),
+  queue: named(
+    'queue',
+    fc.record({
+      algorithm: fc.constant('leaky-bucket' as const),
+      mode: fc.constant('queue' as const),
+      limit: few,
+      window,
+      burst,
+      maxDelay: fc.option(fc.constantFrom('500ms', '2s'), { nil: undefined }),
+    }),
+  ),
+}
+
+const policySets: fc.Arbitrary<PolicyInput[]> = fc.uniqueArray(fc.oneof(...Object.values(SHAPES)), {
+  minLength: 1,
+  maxLength: 3,
+  selector: ({ name }) => name,
+})
+
+const pause = fc.oneof(
+  { arbitrary: fc.constantFrom(0, 1, 3, 7), weight: 4 },
+  { arbitrary: fc.integer({ min: 0, max: 1200 }), weight: 3 },
+  { arbitrary: fc.constantFrom(999, 1000, 2999, 3000, 10_000, 60_000), weight: 1 },
+)
+
+const subject = fc.constantFrom(0, 0, 0, 1)
+const cost = fc.constantFrom(1, 1, 2, 3)
+
+function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = [] }: Leaving): fc.Arbitrary<Step> {
+  const on = fc.integer({ min: 0, max: instances - 1 })
+  const fates = FATES.filter((fate) => !fatesLeft.includes(fate))
+  const meets = fc.oneof(
+    { arbitrary: fc.constant(undefined), weight: 5 },
+    { arbitrary: fc.array(fc.constantFrom(...fates), { minLength: 1, maxLength: 3 }), weight: 2 },
+  )
+  const base = { after: pause, on }
+  const kinds: { [Kind in Step['do']]: [number, fc.Arbitrary<unknown>] } = {
+    take: [24, fc.record({ ...base, do: fc.constant('take'), of: subject, cost, meets })],
+    takeAll: [3, fc.record({ ...base, do: fc.constant('takeAll'), of: fc.constantFrom([0, 1], [1, 0]), cost, meets })],
+    peek: [2, fc.record({ ...base, do: fc.constant('peek'), of: subject, cost: fc.constantFrom(0, 1, 2), meets })],
+    refund: [
+      3,
+      fc.record({ ...base, do: fc.constant('refund'), of: subject, back: fc.constantFrom(0, 0, 1, 2), told: fc.boolean(), meets }),
+    ],
+    reset: [1, fc.record({ ...base, do: fc.constant('reset'), of: subject, meets })],
+    close: [1, fc.record({ ...base, do: fc.constant('close'), meets })],
+    crash: [1, fc.record({ ...base, do: fc.constant('crash') })],
+    freeze: [1, fc.record({ ...base, do: fc.constant('freeze'), ms: fc.constantFrom(1, 300, 1000, 5000, 60_000) })],
+    change: [1, fc.record({ ...base, do: fc.constant('change'), percent: fc.constantFrom(50, 200, 100) })],
+    outage: [1, fc.record({ ...base, do: fc.constant('outage'), ms: fc.constantFrom(100, 2000, 20_000) })],
+    clock: [1, fc.record({ ...base, do: fc.constant('clock'), skewMs: fc.constantFrom(0, -1000, 1000, 5000) })],
+    ttl: [1, fc.record({ ...base, do: fc.constant('ttl') })],
+  }
+  const burst = fc.record({ ...base, do: fc.constant('take'), of: subject, cost: fc.constant(1), times: fc.integer({ min: 2, max: 6 }) })
+  const kept = Object.entries(kinds).flatMap(([kind, [weight, arbitrary]]) =>
+    stepsLeft.includes(kind as Step['do']) ? [] : [{ weight, arbitrary }],
+  )
+  return fc.oneof(...kept, { weight: 2, arbitrary: burst }).map((step) => clean(step as object) as Step)
+}
+
+/** Stories in which everything happens together. */
+export const stories = (leaving: Leaving = {}, policies: fc.Arbitrary<PolicyInput[]> = policySets): fc.Arbitrary<Story> =>
+  fc.integer({ min: 1, max: 3 }).chain((count) =>
+    fc.record({
+      seed: fc.integer({ min: 1, max: 1_000_000 }),
+      policies,
+      instances: fc.array(fc.record({ skewMs: fc.constantFrom(0, 0, 0, 1, -500, 1500) }), { minLength: count, maxLength: count }),
+      steps: fc.array(steps(count, leaving), { minLength: 1, maxLength: 25, size: 'max' }),
+      denialTtlMs: fc.constantFrom(5000, 0, 1000),
+    }),
+  )
+
+/** Shapes whose units can be taken ahead, or counted apart. */
+const LOOSER = ['window', 'fixed', 'anchored', 'buckets', 'log', 'gcra', 'token', 'interval', 'leaky'] as const
+
+const looserSets: fc.Arbitrary<PolicyInput[]> = fc.uniqueArray(
+  fc.oneof(...LOOSER.map((shape) => SHAPES[shape]!)).chain((policy) => {
+    const kinds: PolicyInput['consistency'][] = policy.algorithm === 'sliding-log' ? ['leased', 'strict'] : ['leased', 'eventual', 'strict']
+    const scale = fc.constantFrom(1, 10)
+    return fc
+      .record({ consistency: fc.constantFrom(...kinds), by: scale, syncMs: fc.constantFrom(50, 1000) })
+      .map(({ consistency, by, syncMs }) =>
+        clean({
+          ...policy,
+          limit: policy.limit * by,
+          burst: policy.burst && policy.burst * by,
+          consistency,
+          syncMs: consistency === 'eventual' ? syncMs : undefined,
+        }),
+      )
+  }),
+  { minLength: 1, maxLength: 2, selector: ({ name }) => name },
+)
+
+/** The same of policies that are leased or eventual, some of them beside strict ones. */
+export const looserStories = (leaving: Leaving = {}): fc.Arbitrary<Story> => stories(leaving, looserSets)
+
+/** One set in thousands has two policies that happen to share a storage code, and is refused. */
+function isAccepted(policies: readonly PolicyInput[]): boolean {
+  try {
+    return NEW.compileAll(policies).length === policies.length
+  } catch (error) {
+    if (error instanceof ConfigError) return false
+    throw error
+  }
+}
+
+/** So many policies on each subject as nobody should have, and anybody may. */
+const crowdedSets: fc.Arbitrary<PolicyInput[]> = fc
+  .array(fc.oneof(...Object.values(SHAPES)), { minLength: 12, maxLength: 30, size: 'max' })
+  .map((policies) => policies.map((policy, i) => ({ ...policy, name: `${policy.name}-${i}` })))
+  .filter(isAccepted)
+
+export const crowdedStories = (leaving: Leaving = {}): fc.Arbitrary<Story> => stories(leaving, crowdedSets)

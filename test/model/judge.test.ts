@@ -1,0 +1,170 @@
+import type { CompiledPolicy } from '../../lambda/limiter/compiled-policy'
+import type { RateLimiterOptions } from '../../lambda/limiter/rate-limiter'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import type { ItemWrite, WriteOutcome } from '../../lambda/state/store'
+import { type Leaving, looserStories } from './generate'
+import type { Law } from './judge'
+import { tellStories } from './run'
+import { type Library, NEW, type WorldOptions } from './world'
+
+/** A store that does something wrong with a write. */
+function storeThat(write: (right: MemoryStore, key: string, write: ItemWrite) => Promise<WriteOutcome>): () => WorldOptions {
+  return () => {
+    const right = new MemoryStore()
+    return {
+      store: {
+        write: (key, one) => write(right, key, one),
+        read: (key) => right.read(key),
+        delete: (key, marks) => right.delete(key, marks),
+      },
+    }
+  }
+}
+
+/** A library whose algorithms are changed in one place. */
+function libraryThat(change: (policy: CompiledPolicy) => CompiledPolicy['algorithm']): () => WorldOptions {
+  const wrong: Library = {
+    ...NEW,
+    compileAll: (policies) =>
+      NEW.compileAll(policies).map((policy) => ({ ...policy, algorithm: { ...policy.algorithm, ...change(policy) } })),
+  }
+  return () => ({ libraries: { new: wrong } })
+}
+
+const withoutGuards = (write: ItemWrite): ItemWrite => ({
+  ...write,
+  parts: write.parts.map((part) => ({ ...part, write: { ...part.write, guard: [] } })),
+})
+
+const newId = ({ id }: ItemWrite): ItemWrite['id'] => ({ ...id, value: Math.floor(Math.random() * 2 ** 40) })
+
+/** What could go wrong, each a change of one place, and the law that notices. */
+const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
+  ['guards are not looked at', 'never over the limit', storeThat((store, key, write) => store.write(key, withoutGuards(write)))],
+  [
+    'a write is said to have been applied and is not',
+    'never over the limit',
+    storeThat(async (store, key, write) => {
+      const item = await store.read(key)
+      return Object.keys(item.marks).length > 0 ? { kind: 'applied', item } : store.write(key, write)
+    }),
+  ],
+  [
+    'a write that is sent again is applied again',
+    'charged once',
+    storeThat((store, key, write) => store.write(key, { ...write, id: newId(write) })),
+  ],
+  [
+    'refunds do not look whether they were applied',
+    'given back once',
+    storeThat((store, key, { whileMarks, ...write }) => store.write(key, whileMarks ? { ...write, id: newId(write) } : write)),
+  ],
+  [
+    'a limit is read as one more',
+    'never over the limit',
+    libraryThat(({ algorithm }) => ({
+      ...algorithm,
+      step: (known, quota, cost, now) =>
+        algorithm.step(known, { ...(quota as object), limit: (quota as { limit: number }).limit + 1 }, cost, now),
+    })),
+  ],
+  [
+    'a limit is read as one less',
+    'denied only where there is no room',
+    libraryThat(({ algorithm }) => ({
+      ...algorithm,
+      step: (known, quota, cost, now) =>
+        algorithm.step(known, { ...(quota as { limit: number }), limit: Math.max(1, (quota as { limit: number }).limit - 1) }, cost, now),
+    })),
+  ],
+  [
+    'a retry time is a millisecond too long',
+    'numbers are true',
+    libraryThat(({ algorithm }) => ({
+      ...algorithm,
+      step: (known, quota, cost, now) => {
+        const { verdict, write } = algorithm.step(known, quota, cost, now)
+        return { verdict: { ...verdict, retryAfterMs: verdict.allowed ? 0 : verdict.retryAfterMs + 1 }, write }
+      },
+    })),
+  ],
+  [
+    'a refund gives back one more',
+    'numbers are true',
+    libraryThat(({ algorithm }) => ({
+      ...algorithm,
+      refund: (known, quota, units, chargedAt, now) => algorithm.refund(known, quota, units + 1, chargedAt, now),
+    })),
+  ],
+]
+
+/** A library whose limiters are changed in one place. */
+function limiterThat(change: (options: RateLimiterOptions) => ReturnType<Library['makeLimiter']>): () => WorldOptions {
+  return () => ({ libraries: { new: { ...NEW, makeLimiter: change } } })
+}
+
+/** The same for what is beside strict charging: here everything happens. */
+const MISTAKES_ELSEWHERE: readonly [string, Law, () => WorldOptions][] = [
+  [
+    'an instance admits the whole limit by itself',
+    'one local share for each instance',
+    limiterThat((options) => NEW.makeLimiter({ ...options, localShare: 1 })),
+  ],
+  [
+    'decisions are marked degraded though the store answered',
+    'degraded only where the store failed',
+    limiterThat((options) => {
+      const right = NEW.makeLimiter(options)
+      return wrapped(right, async (...asked) => ({ ...(await right.decide(...asked)), degraded: true }))
+    }),
+  ],
+  [
+    'a denied request was charged',
+    'a denied request takes nothing',
+    limiterThat((options) => {
+      const right = NEW.makeLimiter(options)
+      return wrapped(right, async (...asked) => ({ ...(await right.decide(...asked)), allowed: false }))
+    }),
+  ],
+  [
+    'what is allowed was never charged',
+    'an allowed request is charged',
+    limiterThat((options) => {
+      const right = NEW.makeLimiter(options)
+      return wrapped(right, async (...asked) => ({ ...(await right.decide(...asked)), allowed: true }))
+    }),
+  ],
+  ['a failure of the store is thrown', 'nothing throws', limiterThat((options) => NEW.makeLimiter({ ...options, onStoreError: 'throw' }))],
+  [
+    'units of a leased limit are not counted',
+    'never past the bound',
+    storeThat((store, key, write) => store.write(key, withoutGuards({ ...write, parts: write.parts.map(uncounted) }))),
+  ],
+]
+
+function wrapped(right: ReturnType<Library['makeLimiter']>, decide: typeof right.decide): typeof right {
+  const { peek, refund, reset, close } = right
+  return { decide, peek: peek.bind(right), refund: refund.bind(right), reset: reset.bind(right), close: close.bind(right) }
+}
+
+const uncounted = (part: ItemWrite['parts'][number]): ItemWrite['parts'][number] => ({ ...part, write: { guard: [], assignments: [] } })
+
+/** Many charges and refunds, so that a mistake in either shows soon. */
+const LITTLE_ELSE: Leaving = { steps: ['peek', 'reset', 'close', 'crash', 'freeze', 'change', 'outage', 'clock', 'ttl', 'takeAll'] }
+
+describe('the judge notices when', () => {
+  for (const [mistake, law, world] of MISTAKES) {
+    it(mistake, async () => {
+      const telling = tellStories(300, { seed: 1, world, only: law, endOnFailure: true, leaving: LITTLE_ELSE })
+      await expect(telling).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
+    })
+  }
+
+  for (const [mistake, law, world] of MISTAKES_ELSEWHERE) {
+    it(mistake, async () => {
+      const arbitrary = law === 'never past the bound' ? looserStories() : undefined
+      const telling = tellStories(300, { seed: 1, world, only: law, endOnFailure: true, ...(arbitrary && { arbitrary }) })
+      await expect(telling).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
+    })
+  }
+})

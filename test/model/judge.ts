@@ -1,0 +1,731 @@
+import type { Decision, PolicyInput, Standing } from '../../lambda/limiter'
+import { REFUND_MARK } from '../../lambda/state/store'
+import { keepsBounds } from './bounds'
+import { NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
+import type { Call, Chronicle, Entry, Request } from './world'
+
+/** A law that was broken, in a sentence. */
+export interface Breach {
+  readonly law: Law
+  readonly at: number
+  readonly text: string
+}
+
+const LAWS = [
+  'never over the limit',
+  'never past the bound',
+  'charged once',
+  'given back once',
+  'a reset wipes what was there and no more',
+  'denied only where there is no room',
+  'numbers are true',
+  'an allowed request is charged',
+  'a denied request takes nothing',
+  'degraded only where the store failed',
+  'one local share for each instance',
+  'everything is answered',
+  'nothing throws',
+  'every write fits DynamoDB',
+] as const
+export type Law = (typeof LAWS)[number]
+
+/** All laws that a chronicle breaks. */
+export function judge(chronicle: Chronicle): Breach[] {
+  return [
+    ...new StrictJudge(chronicle).breaches(),
+    ...keepsBounds(chronicle),
+    ...answers(chronicle),
+    ...degradedOnes(chronicle),
+    ...localShares(chronicle),
+  ]
+}
+
+/** What an item may rightly hold at one moment: for each policy, every tally that the law permits. */
+interface Moment {
+  readonly seq: number
+  readonly at: number
+  readonly tallies: readonly (readonly Tally[])[]
+}
+
+const MOST_TALLIES = 40
+
+/** What a request could not give back by then is given back beside the next ones. */
+const PATIENCE_MS = 250
+
+/**
+ * Holds each decision of `strict` policies against the exact model, in the order in which the store applied the writes.
+ *
+ * From the store's journal it takes which write was applied when, and nothing of what was in it: how many units that was follows from the request.
+ */
+class StrictJudge {
+  private readonly found: Breach[] = []
+  private readonly moments = new Map<string, Moment[]>()
+  /** Keys whose state cannot be followed any more, from this entry on. */
+  private readonly blurred = new Map<string, number>()
+  private readonly quotas: readonly Quota[]
+  private readonly largest: readonly Numbers[]
+  private readonly mixed: boolean
+  private readonly clocksSet: boolean
+  /** Applied writes that recorded a denial. */
+  private readonly records = new Set<Entry>()
+  /** Applied writes that were charges, by request. */
+  private readonly charges = new Map<Request, { readonly key: string; readonly entry: Entry; readonly exact: boolean }[]>()
+
+  constructor(private readonly chronicle: Chronicle) {
+    const { story, requests } = chronicle
+    this.quotas = story.policies.map(quotaOf)
+    const percents = [100, ...story.steps.flatMap((step) => (step.do === 'change' ? [step.percent] : []))]
+    this.mixed = new Set(percents).size > 1
+    this.clocksSet = story.steps.some((step) => step.do === 'clock')
+    this.largest = story.policies.map((policy, i) => {
+      const all = [policy, ...requests.map(({ policies }) => policies[i]!)].map((one) => this.quotas[i]!.numbersOf(one))
+      return { limit: Math.max(...all.map(({ limit }) => limit)), burst: Math.max(...all.map(({ burst }) => burst)) }
+    })
+  }
+
+  breaches(): Breach[] {
+    const { story, entries, requests } = this.chronicle
+    if (story.policies.some(({ consistency = 'strict' }) => consistency !== 'strict')) return []
+    for (const { calls } of requests) {
+      for (const { fate, key } of calls) if (fate === 'hot') this.blur(key, -1) // and leased from then on, by another law
+    }
+    if (this.mixed && this.quotas.some(({ sharesCounts }) => !sharesCounts) && this.clocksDiffer()) {
+      for (const { key } of requests.flatMap(({ calls }) => calls)) this.blur(key, -1) // a lead of a clock is no debt of units
+    }
+    for (const { step, keys, startedAt, endedAt = Infinity, endSeq = 0 } of requests) {
+      if (step.do === 'takeAll' && endedAt - startedAt > PATIENCE_MS) for (const key of keys) this.blur(key, endSeq - 1)
+    }
+    for (const entry of entries) this.follow(entry)
+    for (const request of requests) this.check(request)
+    return this.found
+  }
+
+  private clocksDiffer(): boolean {
+    const { instances } = this.chronicle.story
+    return this.clocksSet || instances.some(({ skewMs }) => skewMs !== instances[0]!.skewMs)
+  }
+
+  private breach(law: Law, at: number, text: string): void {
+    this.found.push({ law, at, text })
+  }
+
+  private momentsOf(key: string): Moment[] {
+    let moments = this.moments.get(key)
+    if (!moments) {
+      moments = [{ seq: -1, at: -Infinity, tallies: this.quotas.map(() => [NOTHING]) }]
+      this.moments.set(key, moments)
+    }
+    return moments
+  }
+
+  private move(entry: Entry, tallies: readonly (readonly Tally[])[]): void {
+    const { key } = entry.call
+    const different = tallies.map(distinct)
+    if (different.some(({ length }) => length > MOST_TALLIES)) this.blur(key, entry.seq)
+    this.momentsOf(key).push({ seq: entry.seq, at: entry.at, tallies: different.map((some) => some.slice(0, MOST_TALLIES)) })
+  }
+
+  /** Takes a write that was applied into the model. */
+  private follow(entry: Entry): void {
+    const { call, outcome } = entry
+    if (outcome !== 'applied') return
+    const { request, key } = call
+    if (call.kind === 'delete') this.followReset(entry)
+    else if (request && !changesNothing(entry)) this.followWrite(entry, request, key)
+  }
+
+  private followWrite(entry: Entry, request: Request, key: string): void {
+    const { step, units } = request
+    const isPhantom =
+      entry.copy &&
+      !this.chronicle.entries.some(({ seq, call, outcome }) => seq < entry.seq && call === entry.call && outcome === 'applied')
+    const before = this.appliedBefore(entry)
+    const again = this.chronicle.entries.find(
+      ({ seq, outcome, call: { key: other, kind, write } }) =>
+        seq < entry.seq && outcome === 'applied' && kind === 'write' && other === key && sameId(write!.id, entry.call.write!.id),
+    )
+    const burst = step.do === 'take' && step.times !== undefined
+    const onesOwn = request.policies.some(({ countDenied }) => countDenied) // each request has a write of its own
+    if (this.hasDebts(entry)) this.blur(key, entry.seq) // which it tells the store in writes of their own
+    if (burst && isDisturbed(request)) this.blur(key, entry.seq)
+
+    if (isPhantom)
+      this.blur(key, entry.seq) // of a write that was refused when it first came, and is nobody's charge now
+    else if (again) this.followCopy(entry, again)
+    else if (step.do === 'refund') {
+      if (givesBack(entry)) this.followRefund(entry, units, before.length === 0, request.refundOptions?.chargedAt ?? undefined)
+    } else if (burst && !onesOwn) this.followBurst(entry, request, before.length)
+    else if (burst || before.length === 0) this.followCharge(entry, units, request)
+    else if (this.isOverwritten(before[0]!, entry.seq))
+      this.blur(key, entry.seq) // and counts twice, as documented
+    // After the charge only what puts things in order is written, or gives the charge back because another subject denied.
+    else if (step.do === 'takeAll' && givesBack(entry)) this.followRefund(entry, units, before.length === 1, before[0]!.call.write!.at)
+  }
+
+  /** Whether this instance has admitted requests by itself before. */
+  private hasDebts({ seq: since, call: { key, instance } }: Entry): boolean {
+    return this.chronicle.requests.some(
+      (request) =>
+        request.instance === instance &&
+        request.keys.includes(key) &&
+        request.decisions.some(({ decision, seq }) => seq <= since && decision.degraded && decision.allowed),
+    )
+  }
+
+  /** Whether the same request has written more. */
+  private goesOn({ seq: since, call: { request, key } }: Entry): boolean {
+    return this.chronicle.entries.some(
+      ({ seq, outcome, call }) => seq > since && outcome === 'applied' && call.request === request && call.key === key,
+    )
+  }
+
+  private appliedBefore(entry: Entry): Entry[] {
+    const { request, key } = entry.call
+    const wiped = this.chronicle.entries.findLast(
+      ({ seq, call, outcome }) => seq < entry.seq && outcome === 'applied' && call.key === key && call.kind === 'delete',
+    )
+    const refunds = request!.step.do === 'refund'
+    return this.chronicle.entries
+      .filter(
+        ({ seq, outcome, call }) =>
+          seq < entry.seq &&
+          seq > (wiped?.seq ?? -1) &&
+          outcome === 'applied' &&
+          call.request === request &&
+          call.key === key &&
+          call.kind !== 'delete',
+      )
+      .filter((one) => !changesNothing(one) && !this.records.has(one) && (!refunds || givesBack(one)))
+  }
+
+  private numbersOf(request: Request): Numbers[] {
+    return this.quotas.map((quota, i) => (this.mixed && !quota.sharesCounts ? this.largest[i]! : quota.numbersOf(request.policies[i]!)))
+  }
+
+  private followCharge(entry: Entry, units: number, request: Request): void {
+    const { key, write } = entry.call
+    const now = write!.at
+    const numbers = this.numbersOf(request)
+    const { tallies } = this.momentsOf(key).at(-1)!
+    const hasRoom = (i: number) => (tally: Tally) => this.quotas[i]!.room(tally, numbers[i]!, units, now)
+    const fitting = tallies.map((some, i) => some.filter(hasRoom(i)))
+    const lenient = request.policies.map(({ action }) => action === 'observe' || action === 'deprioritize')
+    const full = fitting.flatMap((some, i) => (some.length === 0 && !lenient[i] ? [i] : []))
+    const { isDenied, isAllowed } = outcomeOf(request)
+    const mayRecord = request.policies.flatMap(({ countDenied }, i) => (countDenied && !tallies[i]!.every(hasRoom(i)) ? [i] : []))
+    if (mayRecord.length > 0 && full.length === 0 && !isDenied && !isAllowed) this.blur(key, entry.seq) // charged or recorded, who knows
+    if (mayRecord.length > 0 && (isDenied || (full.length > 0 && (!isAllowed || this.goesOn(entry))))) {
+      this.records.add(entry)
+      if (this.mixed) this.blur(key, entry.seq) // a larger limit may not have denied it
+      const noted = tallies.map((some, i) => {
+        if (!mayRecord.includes(i)) return some
+        const denying = some.filter((tally) => !hasRoom(i)(tally))
+        const recorded = denying.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, Math.min(units, numbers[i]!.limit), now))
+        return this.quotas.length === 1 ? recorded : [...some.filter(hasRoom(i)), ...recorded] // or another policy has denied
+      })
+      this.move(entry, noted)
+      return
+    }
+    if (full.length === 0) {
+      const after = fitting.map((some, i) =>
+        some.length > 0 ? some.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, units, now)) : tallies[i]!,
+      )
+      this.note(request, entry, true)
+      this.move(entry, this.asTold(after, request, numbers, units, now))
+      return
+    }
+    if (!this.isBlurred(key)) {
+      const names = full.map((i) => `"${request.policies[i]!.name}"`).join(' and ')
+      this.breach(
+        'never over the limit',
+        entry.at,
+        `${units} of ${key} were charged at ${now} to ${names}, where there was no room for them`,
+      )
+    }
+    this.note(request, entry, false)
+    this.move(
+      entry,
+      tallies.map((some, i) => some.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, units, now))),
+    )
+  }
+
+  /** Of what may be, only what the answer says. */
+  private asTold(tallies: readonly (readonly Tally[])[], request: Request, numbers: readonly Numbers[], units: number, now: number) {
+    const [one] = request.decisions
+    if (request.decisions.length !== 1 || !one!.decision.allowed || one!.decision.degraded || request.keys.length > 1) return tallies
+    if (request.calls.some(({ fate }) => fate !== 'ok') || units === 0 || this.mixed) return tallies
+    return tallies.map((some, i) => {
+      if (request.policies[i]!.overrun) return some
+      const told = one!.decision.policies[request.policies[i]!.name]?.remaining
+      const quota = this.quotas[i]!
+      const narrowed = some.flatMap((tally) => asRemaining(tally, quota, numbers[i]!, told, now))
+      return narrowed.length > 0 ? narrowed : some
+    })
+  }
+
+  private note(request: Request, entry: Entry, exact: boolean): void {
+    this.charges.set(request, [...(this.charges.get(request) ?? []), { key: entry.call.key, entry, exact }])
+  }
+
+  /** The first of several requests at once goes alone; the others share writes, as many of them as fit. */
+  private followBurst(entry: Entry, request: Request, writesBefore: number): void {
+    const { key, write } = entry.call
+    const now = write!.at
+    const allowed = request.decisions.filter(({ decision }) => decision.allowed && !decision.degraded).length
+    const numbers = this.numbersOf(request)
+    const laterWrites = this.chronicle.entries.filter(
+      ({ seq, outcome, call }) => seq > entry.seq && outcome === 'applied' && call.request === request && call.key === key,
+    ).length
+    const charged = this.charges.get(request)?.reduce((units, one) => units + (one as { members?: number }).members!, 0) ?? 0
+    const most = Math.max(1, allowed - charged - laterWrites)
+    let { tallies } = this.momentsOf(key).at(-1)!
+    let members = 0
+    while (members < (writesBefore === 0 && laterWrites > 0 ? 1 : most)) {
+      const fitting = tallies.map((some, i) => some.filter((tally) => this.quotas[i]!.room(tally, numbers[i]!, request.units, now)))
+      if (fitting.some((some) => some.length === 0)) break
+      tallies = fitting.map((some, i) => some.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, request.units, now)))
+      members++
+    }
+    if (members === 0 && allowed > charged && !this.isBlurred(key)) {
+      this.breach(
+        'never over the limit',
+        entry.at,
+        `${request.units} of ${key} were charged at ${now} among others, where there was no room`,
+      )
+    }
+    this.charges.set(request, [...(this.charges.get(request) ?? []), { key, entry, exact: false, members: Math.max(1, members) } as never])
+    this.move(entry, tallies)
+  }
+
+  private followRefund(entry: Entry, units: number, first: boolean, chargedAt: number | undefined): void {
+    const { key, write, request } = entry.call
+    const { tallies } = this.momentsOf(key).at(-1)!
+    if (!first) {
+      if (this.isBlurred(key)) return
+      this.breach('given back once', entry.at, `${units} of ${key} were given back a second time by another write`)
+      return
+    }
+    const numbers = this.numbersOf(request!)
+    // What a denied request was charged goes back whole, unless calls failed.
+    const least = request!.step.do === 'takeAll' && !request!.instance.old && request!.calls.every(({ fate }) => fate === 'ok') ? units : 0
+    const after = tallies.map((some, i) => {
+      const counts = request!.policies[i]!.countDenied ? [...some, ...some.map((tally) => newest(tally, numbers[i]!.limit))] : some
+      const left = counts.flatMap((tally) => this.quotas[i]!.refund(tally, numbers[i]!, units, write!.at, chargedAt, least))
+      return least > 0 ? left : [...some, ...left]
+    })
+    this.move(entry, after)
+  }
+
+  /** Documented: a write counts twice where its mark has been overwritten by another writer in between. */
+  private followCopy(entry: Entry, first: Entry): void {
+    const { key, request } = entry.call
+    const kind = request!.step.do
+    const gaveBack = kind === 'refund' || (kind === 'takeAll' && !this.charges.get(request!)?.some((charge) => charge.entry === first))
+    const overwritten = this.isOverwritten(first, entry.seq)
+    if (gaveBack) this.breach('given back once', entry.at, `the write that gave back ${request!.units} of ${key} was applied twice`)
+    else if (!overwritten && !this.wasReset(key, first.seq, entry.seq)) {
+      this.breach('charged once', entry.at, `the write that charged ${request!.units} to ${key} was applied twice`)
+    }
+    if (!gaveBack) this.blur(key, entry.seq)
+  }
+
+  /** Whether another process has written under the same mark in between, so that nobody can tell any more that this write was applied. */
+  private isOverwritten({ seq: since, call: { key, instance, write } }: Entry, until: number): boolean {
+    return this.chronicle.entries.some(
+      ({ seq, outcome, call }) =>
+        seq > since &&
+        seq < until &&
+        outcome === 'applied' &&
+        call.key === key &&
+        call.instance !== instance &&
+        call.write?.id.mark === write!.id.mark,
+    )
+  }
+
+  private wasReset(key: string, from: number, to: number): boolean {
+    return this.chronicle.entries.some(
+      ({ seq, call, outcome }) => seq > from && seq < to && call.key === key && call.kind === 'delete' && outcome === 'applied',
+    )
+  }
+
+  private followReset(entry: Entry): void {
+    const { request, key } = entry.call
+    const earlier = this.chronicle.entries.filter(
+      ({ seq, call, outcome }) => seq < entry.seq && call.request === request && call.kind === 'delete' && outcome === 'applied',
+    )
+    const last = earlier.at(-1)
+    // What had been sent before the first time and was sent again may go as well.
+    const news = this.chronicle.entries.some(
+      ({ seq, outcome, copy, call: other }) =>
+        last !== undefined &&
+        seq > last.seq &&
+        seq < entry.seq &&
+        outcome === 'applied' &&
+        !copy &&
+        other.key === key &&
+        !this.wasAppliedBefore(other, last.seq),
+    )
+    if (news) {
+      this.breach('a reset wipes what was there and no more', entry.at, `${key} was wiped once more, after others had been charged`)
+      return
+    }
+    this.move(
+      entry,
+      this.quotas.map(() => [NOTHING]),
+    )
+  }
+
+  private blur(key: string, since: number): void {
+    this.blurred.set(key, Math.min(since, this.blurred.get(key) ?? Infinity))
+  }
+
+  private wasAppliedBefore({ key, write: again }: Call, until: number): boolean {
+    return this.chronicle.entries.some(
+      ({ seq, outcome, call: { key: other, write } }) =>
+        seq < until && outcome === 'applied' && other === key && write !== undefined && again !== undefined && sameId(write.id, again.id),
+    )
+  }
+
+  private isBlurred(key: string): boolean {
+    return this.blurred.has(key)
+  }
+
+  private check(request: Request): void {
+    const { step, decisions, keys } = request
+    if (step.do !== 'take' && step.do !== 'takeAll' && step.do !== 'peek') return
+    for (const { decision, seq } of decisions) {
+      if (decision.degraded) continue
+      if (step.do === 'peek' || request.units === 0) this.checkPeek(request, decision, seq)
+      else if (decision.allowed) this.checkAllowed(request, decision, seq)
+      else this.checkDenied(request, decision, seq)
+    }
+    if (
+      step.do === 'take' &&
+      !step.times &&
+      decisions.length === 1 &&
+      !decisions[0]!.decision.allowed &&
+      !decisions[0]!.decision.degraded
+    ) {
+      const [charge] = this.charges.get(request) ?? []
+      const { seq } = decisions[0]!
+      if (
+        charge &&
+        charge.entry.seq < seq &&
+        this.isSharp(keys[0]!, seq) &&
+        !this.wasReset(keys[0]!, charge.entry.seq, seq) &&
+        !this.isOverwritten(charge.entry, seq)
+      ) {
+        this.breach('a denied request takes nothing', request.startedAt, `${request.units} of ${keys[0]} were charged and denied`)
+      }
+    }
+  }
+
+  private isSharp(key: string, seq: number): boolean {
+    const since = this.blurred.get(key)
+    return since === undefined || since >= seq
+  }
+
+  private checkAllowed(request: Request, decision: Decision, seq: number): void {
+    const { step, keys, units } = request
+    const charges = this.charges.get(request) ?? []
+    const lenient = request.policies.every(({ action }) => action === 'observe' || action === 'deprioritize')
+    for (const key of keys) {
+      const charge = charges.findLast((one) => one.key === key && one.entry.seq < seq)
+      if (!charge && !lenient) {
+        if (this.isSharp(key, seq)) {
+          this.breach('an allowed request is charged', request.startedAt, `${units} of ${key} were allowed and not charged`)
+        }
+        continue
+      }
+      if (!charge?.exact || (step as { times?: number }).times || keys.length > 1 || this.mixed || !this.isSharp(key, seq)) continue
+      const calm = request.calls.every(({ fate }) => fate === 'ok')
+      const moments = this.momentsOf(key).filter((one) => one.seq >= charge.entry.seq && one.seq < (calm ? charge.entry.seq + 1 : seq))
+      const { at } = charge.entry.call.write!
+      if (!moments.some((moment) => this.matches(moment, request, decision, at))) {
+        this.breach(
+          'numbers are true',
+          charge.entry.at,
+          `${units} of ${key} were charged at ${at}, and what was told of it is not so: ${this.mismatch(moments[0], request, decision, at)}`,
+        )
+      }
+    }
+  }
+
+  private checkPeek(request: Request, decision: Decision, seq: number): void {
+    const [key] = request.keys
+    if (this.mixed || this.clocksSet || !this.isSharp(key!, seq)) return
+    const moments = this.momentsBetween(key!, request.startSeq, seq, request.startedAt)
+    for (const now of clockOf(request, seq, this.chronicle)) {
+      if (moments.some((moment) => this.matches(this.asTaken(moment, request, decision, now), request, decision, now))) return
+    }
+    const [now] = clockOf(request, seq, this.chronicle)
+    this.breach(
+      'numbers are true',
+      request.startedAt,
+      `a look at ${key} says what never was so: ${moments.map((moment) => this.mismatch(this.asTaken(moment, request, decision, now!), request, decision, now!)).join(' or ')}`,
+    )
+  }
+
+  /** What a request would leave behind if it were no peek. */
+  private asTaken(moment: Moment, request: Request, { allowed }: Decision, now: number): Moment {
+    if (request.units === 0) return moment
+    const numbers = this.numbersOf(request)
+    const tallies = moment.tallies.map((some, i) => {
+      const { countDenied } = request.policies[i]!
+      const charged = (those: readonly Tally[], units: number) =>
+        those.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, units, now))
+      const hasRoom = (tally: Tally) => this.quotas[i]!.room(tally, numbers[i]!, request.units, now)
+      if (allowed) return charged(some.filter(hasRoom), request.units)
+      if (!countDenied) return some
+      const full = some.filter((tally) => !hasRoom(tally))
+      return [...some.filter(hasRoom), ...charged(full, Math.min(request.units, numbers[i]!.limit))]
+    })
+    return { ...moment, tallies }
+  }
+
+  private checkDenied(request: Request, decision: Decision, seq: number): void {
+    const { step, keys, units } = request
+    if (keys.some((key) => !this.isSharp(key, seq))) return
+    const clocks = clockOf(request, seq, this.chronicle)
+    const several = keys.length > 1 || (step as { times?: number }).times !== undefined
+    const numbers = this.numbersOf(request)
+    if (this.mixed && this.quotas.some(({ sharesCounts }) => !sharesCounts)) return
+    const ttlMs = this.chronicle.story.denialTtlMs ?? 5000
+    const reachMs = this.clocksSet ? Infinity : ttlMs + 1
+    let deniedSomewhere = false
+    for (const key of keys) {
+      for (const moment of this.momentsBetween(key, request.startSeq, seq, request.startedAt - reachMs)) {
+        for (const now of clocks) {
+          const denies = moment.tallies.map((some, i) => some.some((tally) => !this.roomOf(i, tally, numbers[i]!, request, units, now)))
+          if (!denies.some(Boolean)) continue
+          deniedSomewhere = true
+          if (several || this.mixed || this.matches(moment, request, decision, now)) return
+          // A denial that is recorded is as the log stands; its other policies' numbers may be those last seen.
+          const apart = (policy: number) =>
+            this.momentsBetween(key, request.startSeq, seq, request.startedAt - reachMs).some((one) =>
+              this.isTrue(policy, one, request, decision, now),
+            )
+          if (request.policies.some(({ countDenied }) => countDenied) && this.quotas.every((_, i) => apart(i))) return
+        }
+      }
+    }
+    const what = `${units} of ${keys.join(', ')} were denied`
+    if (deniedSomewhere) {
+      const [now] = clocks
+      const moment = this.momentsBetween(keys[0]!, request.startSeq, seq, request.startedAt).at(-1)
+      this.breach(
+        'numbers are true',
+        request.startedAt,
+        `${what}, and what was told of it is not so: ${this.mismatch(moment, request, decision, now!)}`,
+      )
+    } else this.breach('denied only where there is no room', request.startedAt, `${what} where there was room`)
+  }
+
+  private roomOf(i: number, tally: Tally, numbers: Numbers, request: Request, units: number, now: number): boolean {
+    const { action } = request.policies[i]!
+    return action === 'observe' || action === 'deprioritize' || this.quotas[i]!.room(strictest(tally), numbers, units, now)
+  }
+
+  /** Those that stood at some time of that stretch. */
+  private momentsBetween(key: string, fromSeq: number, toSeq: number, from: number): Moment[] {
+    const moments = this.momentsOf(key)
+    return moments.filter((moment, i) => {
+      const next = moments[i + 1]
+      const endedBefore = next !== undefined && next.seq < fromSeq && next.at < from
+      return moment.seq < toSeq && !endedBefore
+    })
+  }
+
+  /** Whether a decision's numbers are those of this moment, for every policy. */
+  private matches(moment: Moment, request: Request, decision: Decision, now: number): boolean {
+    return this.untrue(moment, request, decision, now).length === 0
+  }
+
+  private isTrue(i: number, { tallies }: Moment, request: Request, decision: Decision, now: number): boolean {
+    const standing = decision.policies[request.policies[i]!.name]
+    if (!standing) return true
+    const numbers = this.numbersOf(request)[i]!
+    return tallies[i]!.some((tally) => untrueOf(tally, this.quotas[i]!, numbers, standing, request.units, now) === undefined)
+  }
+
+  private mismatch(moment: Moment | undefined, request: Request, decision: Decision, now: number): string {
+    return moment ? this.untrue(moment, request, decision, now).join(', ') : 'there is no such moment'
+  }
+
+  private untrue(moment: Moment, request: Request, decision: Decision, now: number): string[] {
+    const numbers = this.numbersOf(request)
+    return request.policies.flatMap((policy, i) => {
+      const standing = decision.policies[policy.name]
+      if (!standing || policy.overrun || policy.action) return []
+      const reasons = moment.tallies[i]!.map((tally) => untrueOf(tally, this.quotas[i]!, numbers[i]!, standing, request.units, now))
+      if (reasons.some((reason) => reason === undefined)) return []
+      return [`"${policy.name}" ${reasons[0] ?? 'has no room'}`]
+    })
+  }
+}
+
+/** What of a standing is not so; nothing if it is all true. */
+function untrueOf(tally: Tally, quota: Quota, numbers: Numbers, standing: Standing, units: number, now: number): string | undefined {
+  const { allowed, remaining, retryAfterMs, resetAfterMs, over, limit } = standing
+  const left = quota.remaining(tally, numbers, now)
+  const spread = tally.whole && tally.whole[0] !== tally.whole[1]
+  if (limit !== numbers.limit) return `has the limit ${limit} instead of ${numbers.limit}`
+  if (!spread && remaining !== left) return `has ${remaining} left instead of ${left}`
+  if (
+    !spread &&
+    !(quota.isWhole(tally, numbers, now + resetAfterMs) && (resetAfterMs === 0 || !quota.isWhole(tally, numbers, now + resetAfterMs - 1)))
+  ) {
+    return `is not whole for the first time after ${resetAfterMs} ms`
+  }
+  if (quota.over && over !== quota.over(tally, now)) return `is ${over} over instead of ${quota.over(tally, now)}`
+  if (units === 0) return undefined // whether nothing fits is no question
+  if (allowed) return retryAfterMs === 0 ? undefined : 'is allowed with a retry time'
+  if (quota.room(strictest(tally), numbers, units, now)) return 'has room, and denied'
+  if (retryAfterMs === Infinity) {
+    return quota.room(NOTHING, numbers, units, now) ? 'denies for ever what a whole quota allows' : undefined
+  }
+  if (spread) return undefined
+  if (!quota.room(tally, numbers, units, now + retryAfterMs)) return `has no room after ${retryAfterMs} ms`
+  return quota.room(tally, numbers, units, now + retryAfterMs - 1) ? `has room sooner than in ${retryAfterMs} ms` : undefined
+}
+
+/** What the caller's clock may have said when it looked: at the beginning, before each call, at the end. */
+function clockOf({ skewMs, startedAt, decisions, calls }: Request, seq: number, { start }: Chronicle): number[] {
+  const endedAt = decisions.find((one) => one.seq === seq)?.endedAt ?? startedAt
+  const times = [startedAt, ...calls.map(({ sentAt }) => sentAt), endedAt].filter((at) => at <= endedAt)
+  return [...new Set(times.map((at) => Math.floor(start + at) + skewMs))]
+}
+
+function asRemaining(tally: Tally, quota: Quota, numbers: Numbers, told: number | undefined, now: number): Tally[] {
+  if (told === undefined) return [tally]
+  if (!tally.whole) return quota.remaining(tally, numbers, now) === told ? [tally] : []
+  const [early, late] = tally.whole
+  const fits = (at: number) => quota.remaining({ ...tally, whole: [at, at] }, numbers, now)
+  // Less is left the later the bucket is whole: both ends move to where as much is left as was told.
+  const first = bisect(early, late, (at) => fits(at) <= told)
+  const last = bisect(early, late, (at) => fits(at) < told)
+  const end = fits(late) < told ? last - 1 : late
+  return fits(first) === told ? [{ ...tally, whole: [first, end] }] : []
+}
+
+/** The first number at which it holds, or the last of all. */
+function bisect(from: number, to: number, holds: (at: number) => boolean): number {
+  let [low, high] = [from, to]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if (holds(middle)) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+/** A log keeps no more entries than its limit, for the oldest beyond it decide nothing. */
+const newest = (tally: Tally, limit: number): Tally => ({
+  ...tally,
+  charged: tally.charged.flatMap(({ place, units }) => Array.from({ length: units }, () => ({ place, units: 1 }))).slice(-limit),
+})
+
+function distinct(tallies: readonly Tally[]): Tally[] {
+  const seen = new Map<string, Tally>()
+  for (const tally of tallies) seen.set(JSON.stringify(tally), tally)
+  return [...seen.values()]
+}
+
+/** Of all that is possible, what leaves the least room. */
+const strictest = (tally: Tally): Tally => (tally.whole ? { ...tally, whole: [tally.whole[1], tally.whole[1]] } : tally)
+
+/** Nobody knows which of several requests at once a write was for, if not all of them went well. */
+const isDisturbed = ({ endedAt, calls, decisions, errors }: Request): boolean =>
+  endedAt === undefined ||
+  errors.length > 0 ||
+  calls.some(({ fate }) => fate !== 'ok') ||
+  decisions.some(({ decision }) => decision.degraded)
+
+/** Refunds share a mark, which they had not always. */
+const givesBack = ({ call: { write, instance } }: Entry): boolean => write!.id.mark === REFUND_MARK || instance.old
+
+/** Some writes only change a mark. */
+const changesNothing = ({ call: { write } }: Entry): boolean => write!.parts.every(({ write: { assignments } }) => assignments.length === 0)
+
+/** Whether a request by itself was surely denied, or allowed. Of several at once nobody knows which write was whose. */
+function outcomeOf({ step, decisions, keys }: Request): { isDenied: boolean; isAllowed: boolean } {
+  const alone = keys.length === 1 && !(step.do === 'take' && step.times !== undefined)
+  const [one] = decisions
+  const sure = alone && one !== undefined && !one.decision.degraded
+  return { isDenied: sure && !one.decision.allowed, isAllowed: sure && one.decision.allowed }
+}
+
+const sameId = (one: { mark: string; value: number }, other: { mark: string; value: number }): boolean =>
+  one.mark === other.mark && one.value === other.value
+
+function answers({ requests, thrown, oversized, endedAt: end }: Chronicle): Breach[] {
+  const open = requests.filter(({ endedAt, instance }) => endedAt === undefined && !instance.dead && instance.frozenUntil < end - 15_000)
+  return [
+    ...oversized.map((text): Breach => ({ law: 'every write fits DynamoDB', at: 0, text })),
+    ...thrown.map((text): Breach => ({ law: 'nothing throws', at: 0, text })),
+    ...open.map(
+      ({ startedAt, position }): Breach => ({ law: 'everything is answered', at: startedAt, text: `step ${position} was never answered` }),
+    ),
+  ]
+}
+
+/** An item that is throttled is not asked again for so long. */
+const COOLING_MS = 100
+
+function degradedOnes({ requests }: Chronicle): Breach[] {
+  return requests.flatMap(({ decisions, instance, startedAt, position, circuitOpen }) =>
+    decisions.flatMap(({ decision, endedAt }): Breach[] => {
+      const excused = circuitOpen || instance.failedAt >= startedAt - COOLING_MS
+      return decision.degraded && !excused
+        ? [{ law: 'degraded only where the store failed', at: endedAt, text: `step ${position} was degraded, and no call had failed` }]
+        : []
+    }),
+  )
+}
+
+/** What one instance admits by itself fits into its share of each limit, whatever the store does. */
+function localShares({ requests, instances, story }: Chronicle): Breach[] {
+  const { localShare = 0.5, onStoreError = 'local', policies } = story
+  if (onStoreError !== 'local' || story.steps.some((step) => step.do === 'clock')) return []
+  const found: Breach[] = []
+  for (const instance of instances.filter(({ old }) => !old)) {
+    for (const [i, policy] of policies.entries()) {
+      if (policy.overage === 'allow' || policy.action || policy.overrun) continue
+      const quota = quotaOf(policy)
+      const tallies = new Map<string, Tally>()
+      for (const request of requests) {
+        if (request.instance === instance && request.step.do === 'reset') tallies.delete(request.keys[0]!)
+        if (request.instance !== instance || request.step.do === 'peek' || request.units === 0) continue
+        for (const { decision, endedAt } of request.decisions) {
+          if (!decision.degraded || !decision.allowed) continue
+          for (const key of request.keys) {
+            const numbers = shareOf(largestOf(requests, i, policy, quota), localShare)
+            const tally = tallies.get(key) ?? NOTHING
+            const now = Math.floor(endedAt) + request.skewMs + (story.start ?? 1_763_683_200_000)
+            // Counted from the moment of the answer, or of the question: whichever has room.
+            const at = [now, now - Math.floor(endedAt - request.startedAt)].find((one) => quota.room(tally, numbers, request.units, one))
+            if (at === undefined) {
+              found.push({
+                law: 'one local share for each instance',
+                at: endedAt,
+                text: `instance ${instance.place} admitted ${request.units} of ${key} by itself, past its share ${numbers.limit} of "${policy.name}"`,
+              })
+            }
+            tallies.set(key, quota.charge(tally, numbers, request.units, at ?? now))
+          }
+        }
+      }
+    }
+  }
+  return found
+}
+
+function largestOf(requests: readonly Request[], i: number, policy: PolicyInput, quota: Quota): Numbers {
+  const all = [policy, ...requests.map(({ policies }) => policies[i]!)].map((one) => quota.numbersOf(one))
+  return { limit: Math.max(...all.map(({ limit }) => limit)), burst: Math.max(...all.map(({ burst }) => burst)) }
+}
+
+const shareOf = ({ limit, burst }: Numbers, share: number): Numbers => ({
+  limit: Math.max(1, Math.floor(limit * share)),
+  burst: Math.max(1, Math.floor(burst * share)),
+})

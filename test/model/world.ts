@@ -1,0 +1,519 @@
+import { type Clock, type Decision, type PolicyInput, StoreUnavailableError } from '../../lambda/limiter'
+import { type CompiledPolicy, compile, distinct } from '../../lambda/limiter/compiled-policy'
+import type { LimiterEvent } from '../../lambda/limiter/events'
+import { RateLimiter, type RateLimiterOptions, type RefundOptions } from '../../lambda/limiter/rate-limiter'
+import { parsePolicies } from '../../lambda/policies/policy'
+import { toUpdate } from '../../lambda/state/expressions'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import { type CallOptions, type DeleteOutcome, type ItemWrite, marksOf, type StateStore, type WriteOutcome } from '../../lambda/state/store'
+import { DYNAMODB, operatorsIn } from '../state/expression-size'
+import type { Fate, Step, Story } from './story'
+import { VirtualTime } from './virtual-time'
+
+/** 2025-11-21T00:00:00Z: on the edge of every epoch window up to a day. */
+const MIDNIGHT = 1_763_683_200_000
+
+/** Of one version of the library: old instances work beside new ones. */
+export interface Library {
+  readonly makeLimiter: (options: RateLimiterOptions) => Pick<RateLimiter, 'decide' | 'peek' | 'refund' | 'reset' | 'close'>
+  readonly compileAll: (policies: readonly PolicyInput[]) => readonly CompiledPolicy[]
+  /** How its own code says that the store failed. */
+  readonly unavailable: (reason: StoreUnavailableError['reason'], message: string) => Error
+}
+
+export const NEW: Library = {
+  makeLimiter: (options) => new RateLimiter(options),
+  compileAll(policies) {
+    const issues: string[] = []
+    const parsed = parsePolicies(policies, [], issues)
+    if (issues.length > 0) throw new Error(issues.join('\n'))
+    return distinct(parsed.map((policy) => compile(policy)))
+  },
+  unavailable: (reason, message) => new StoreUnavailableError(reason, message),
+}
+
+/** A request, and how it went. */
+export interface Request {
+  readonly step: Step
+  readonly position: number
+  readonly instance: Instance
+  readonly keys: readonly string[]
+  /** Milliseconds of virtual time since the start. */
+  readonly startedAt: number
+  readonly startSeq: number
+  readonly policies: readonly PolicyInput[]
+  /** Of the instance's clock when it began. */
+  readonly skewMs: number
+  /** Whether the instance had given the store up for a while. */
+  readonly circuitOpen: boolean
+  /** One for each of several requests at once. */
+  readonly decisions: { readonly decision: Decision; readonly seq: number; readonly endedAt: number }[]
+  readonly errors: unknown[]
+  /** Of a refund: the request whose units it gives back. */
+  refunds?: Request
+  refundOptions?: RefundOptions
+  units: number
+  /** Absent for one that its instance did not live to see the end of. */
+  endedAt?: number
+  endSeq?: number
+  /** Calls to the store that were made for it. */
+  readonly calls: Call[]
+}
+
+/** A call to the store. */
+export interface Call {
+  readonly kind: 'write' | 'read' | 'delete'
+  readonly key: string
+  readonly instance: Instance
+  readonly request: Request | undefined
+  readonly fate: Fate
+  readonly sentAt: number
+  readonly write?: ItemWrite
+}
+
+/** Something that the store did, in the order in which it did it. */
+export interface Entry {
+  readonly seq: number
+  readonly call: Call
+  readonly at: number
+  /** Of a deletion: `applied` when there was something that is gone now. */
+  readonly outcome: 'applied' | 'refused' | 'repeated'
+  /** The second time that the same call arrived. */
+  readonly copy: boolean
+}
+
+/** One process, from its start until it crashes. */
+export interface Instance {
+  readonly place: number
+  readonly epoch: number
+  readonly startedAt: number
+  readonly library: Library
+  readonly old: boolean
+  limiter: Pick<RateLimiter, 'decide' | 'peek' | 'refund' | 'reset' | 'close'>
+  skewMs: number
+  percent: number
+  readonly events: LimiterEvent[]
+  readonly fates: Fate[]
+  /** When calls last failed, by virtual time. */
+  failedAt: number
+  outageUntil: number
+  frozenUntil: number
+  dead: boolean
+  request: Request | undefined
+  busy: Promise<unknown>
+}
+
+/** All that happened. */
+export interface Chronicle {
+  readonly story: Story
+  readonly start: number
+  readonly instances: readonly Instance[]
+  readonly requests: readonly Request[]
+  readonly entries: readonly Entry[]
+  /** In words, in order. */
+  readonly lines: readonly { readonly at: number; readonly text: string }[]
+  /** What nobody ought to have thrown. */
+  readonly thrown: readonly string[]
+  /** Writes that DynamoDB would not take. */
+  readonly oversized: readonly string[]
+  readonly calls: number
+  /** By virtual time. */
+  readonly endedAt: number
+}
+
+export interface WorldOptions {
+  readonly store?: StateStore
+  readonly libraries?: { readonly new: Library; readonly old?: Library }
+  /** The same items as old instances read and write them. @default the same store */
+  readonly oldStore?: StateStore
+  /** Which of the calls under way arrives next, out of so many, instead of the one that was sent first. */
+  readonly next?: (underWay: number) => number
+  /** What the call with this number meets, whoever makes it. */
+  readonly meets?: { readonly call: number; readonly fate: Fate }
+  /** Put before each subject, on engines that many stories share. */
+  readonly prefix?: string
+}
+
+const LATE_MS = 450
+const COPY_MS = 40
+const LATE_COPY_MS = 900
+
+/** Makes a story happen. */
+export class World {
+  private readonly time: VirtualTime
+  private readonly store: StateStore
+  private readonly instances: Instance[] = []
+  private readonly all: Instance[] = []
+  private readonly requests: Request[] = []
+  private readonly entries: Entry[] = []
+  private readonly lines: { at: number; text: string }[] = []
+  private readonly thrown: string[] = []
+  private readonly oversized: string[] = []
+  private readonly compiled = new Map<string, readonly CompiledPolicy[]>()
+  private calls = 0
+  /** Calls that have been sent and not arrived, where their order is chosen. */
+  private readonly underWay: (() => Promise<void>)[] = []
+
+  constructor(
+    private readonly story: Story,
+    private readonly options: WorldOptions = {},
+  ) {
+    const { start = MIDNIGHT } = story
+    this.time = new VirtualTime(start, (owner) => this.heldUntil(owner as Instance | undefined))
+    this.store = options.store ?? new MemoryStore()
+    const { next } = options
+    if (next) {
+      this.time.idle = () => {
+        if (this.underWay.length === 0) return false
+        const [arrival] = this.underWay.splice(this.underWay.length > 1 ? next(this.underWay.length) : 0, 1)
+        this.time.after(1, arrival!, undefined)
+        return true
+      }
+    }
+  }
+
+  async run(): Promise<Chronicle> {
+    const { time, story } = this
+    const giveBack = time.install(story.seed)
+    try {
+      for (const [place] of story.instances.entries()) this.begin(place)
+      let at = 0
+      for (const [position, step] of story.steps.entries()) {
+        at += step.after
+        time.after(at, () => this.happen(step, position), undefined)
+      }
+      await time.runUntil(at + 20_000)
+    } finally {
+      giveBack()
+    }
+    return {
+      story,
+      start: time.start,
+      instances: this.all,
+      requests: this.requests,
+      entries: this.entries,
+      lines: this.lines,
+      thrown: this.thrown,
+      oversized: this.oversized,
+      calls: this.calls,
+      endedAt: this.time.sinceStart,
+    }
+  }
+
+  private heldUntil(owner: Instance | undefined): number | undefined {
+    if (!owner) return undefined
+    if (owner.dead) return Infinity
+    return owner.frozenUntil > this.time.sinceStart ? owner.frozenUntil : undefined
+  }
+
+  private begin(place: number): void {
+    const { skewMs, old = false } = this.story.instances[place]!
+    const { libraries = { new: NEW } } = this.options
+    const library = old ? libraries.old! : libraries.new
+    const before = this.instances[place]
+    const instance: Instance = {
+      place,
+      epoch: this.all.length,
+      startedAt: this.time.sinceStart,
+      library,
+      old,
+      limiter: undefined as never,
+      skewMs: before?.skewMs ?? skewMs,
+      percent: before?.percent ?? 100,
+      events: [],
+      fates: [],
+      failedAt: -Infinity,
+      outageUntil: before?.outageUntil ?? -Infinity,
+      frozenUntil: -Infinity,
+      dead: false,
+      request: undefined,
+      busy: Promise.resolve(),
+    }
+    const clock: Clock = () => Math.floor(this.time.now) + instance.skewMs
+    const { denialTtlMs, localShare = 0.5, onStoreError = 'local' } = this.story
+    instance.limiter = library.makeLimiter({
+      store: this.storeOf(instance),
+      clock,
+      onStoreError,
+      localShare,
+      ...(denialTtlMs !== undefined && { denialTtlMs }),
+      onEvent: (event) => instance.events.push(event),
+    })
+    this.instances[place] = instance
+    this.all.push(instance)
+  }
+
+  /** The policies of an instance at this moment. Always the same array for the same numbers. */
+  private policiesOf({ percent, library }: Instance): { written: readonly PolicyInput[]; compiled: readonly CompiledPolicy[] } {
+    const written = changed(this.story.policies, percent)
+    const id = `${library === NEW} ${percent}`
+    const compiled = this.compiled.get(id) ?? library.compileAll(written)
+    this.compiled.set(id, compiled)
+    return { written, compiled }
+  }
+
+  private keyOf(subject: number): string {
+    return `${this.options.prefix ?? ''}subject-${'abcdefgh'[subject]}`
+  }
+
+  private happen(step: Step, position: number): void {
+    const instance = this.instances[step.on]!
+    switch (step.do) {
+      case 'crash':
+        instance.dead = true
+        this.say(`instance ${step.on} crashes`)
+        this.begin(step.on)
+        return
+      case 'freeze':
+        instance.failedAt = this.time.sinceStart + step.ms
+        instance.frozenUntil = Math.max(instance.frozenUntil, this.time.sinceStart + step.ms)
+        this.say(`instance ${step.on} is frozen for ${step.ms} ms`)
+        return
+      case 'change':
+        instance.percent = step.percent
+        this.say(`instance ${step.on} has other limits: ${step.percent} %`)
+        return
+      case 'outage':
+        instance.outageUntil = this.time.sinceStart + step.ms
+        this.say(`the store is away from instance ${step.on} for ${step.ms} ms`)
+        return
+      case 'clock':
+        // Between two requests: a clock that is set in the middle of one is another story.
+        instance.busy = instance.busy.then(() => {
+          instance.skewMs = step.skewMs
+          this.say(`instance ${step.on} has its clock set to ${step.skewMs} ms`)
+        })
+        return
+      case 'ttl':
+        return void this.time.after(0, () => this.expire(), undefined)
+      default:
+        // One request at a time, as in Lambda: the next waits.
+        instance.busy = instance.busy.then(
+          () =>
+            new Promise<void>((done) => {
+              this.time.after(0, () => void this.request(step, position, instance).finally(done), instance)
+            }),
+        )
+    }
+  }
+
+  private async expire(): Promise<void> {
+    for (const subject of [0, 1, 2]) {
+      const key = this.keyOf(subject)
+      const item = await this.store.read(key)
+      if (item.expiresAtSeconds > 0 && item.expiresAtSeconds * 1000 < this.time.now) {
+        await this.store.delete(key, marksOf(item))
+        this.say(`the item of ${key} expires`)
+      }
+    }
+  }
+
+  private async request(step: Step, position: number, instance: Instance): Promise<void> {
+    const { written, compiled } = this.policiesOf(instance)
+    const of = step.do === 'takeAll' ? [...new Set(step.of)] : 'of' in step ? [step.of] : []
+    const keys = of.map((subject) => this.keyOf(subject))
+    const request: Request = {
+      step,
+      position,
+      instance,
+      keys,
+      startedAt: this.time.sinceStart,
+      startSeq: this.entries.length,
+      policies: written,
+      skewMs: instance.skewMs,
+      circuitOpen: isOpen(instance.events),
+      decisions: [],
+      errors: [],
+      units: 'cost' in step ? step.cost : 0,
+      calls: [],
+    }
+    if (step.do === 'refund' && !this.findRefund(request)) return
+    this.requests.push(request)
+    instance.request = request
+    instance.fates.splice(0, Infinity, ...(step.meets ?? []))
+    const { limiter } = instance
+    const charge = (key: string) => ({ key, policies: compiled, cost: request.units })
+    const answered = (decision: Decision) => {
+      request.decisions.push({ decision, seq: this.entries.length, endedAt: this.time.sinceStart })
+      return decision
+    }
+    const failed = (error: unknown) => {
+      request.errors.push(error)
+    }
+    switch (step.do) {
+      case 'take':
+        await Promise.all(Array.from({ length: step.times ?? 1 }, () => limiter.decide([charge(keys[0]!)]).then(answered, failed)))
+        break
+      case 'takeAll':
+        await limiter.decide(keys.map(charge)).then(answered, failed)
+        break
+      case 'peek':
+        await limiter.peek([charge(keys[0]!)]).then(answered, failed)
+        break
+      case 'refund':
+        await limiter.refund(charge(keys[0]!), request.refundOptions).catch(failed)
+        break
+      case 'reset':
+        await limiter.reset(keys[0]!).catch(failed)
+        break
+      case 'close':
+        await limiter.close().catch(failed)
+    }
+    request.endedAt = this.time.sinceStart
+    request.endSeq = this.entries.length
+    for (const error of request.errors) {
+      const expected =
+        (error as Error)?.name === 'StoreUnavailableError' && step.do !== 'take' && step.do !== 'takeAll' && step.do !== 'close'
+      if (!expected) this.thrown.push(`${step.do} of step ${position} threw ${(error as Error)?.stack ?? String(error)}`)
+    }
+    this.say(told(request), request.startedAt)
+    instance.request = undefined
+  }
+
+  /** Only what was really taken is given back, and that once. */
+  private findRefund(request: Request): boolean {
+    const { step, keys } = request
+    if (step.do !== 'refund') return false
+    const takes = this.requests.filter(
+      ({ step, keys: [key], decisions }) =>
+        step.do === 'take' && key === keys[0] && decisions.some(({ decision }) => decision.allowed && !decision.degraded),
+    )
+    const refunded = new Set(this.requests.map(({ refunds }) => refunds))
+    const take = takes.filter((one) => !refunded.has(one)).at(-1 - step.back)
+    if (!take) return false
+    const first = take.decisions.find(({ decision }) => decision.allowed && !decision.degraded)!
+    request.refunds = take
+    request.units = take.units
+    const { chargedAt, delayMs } = first.decision
+    if (step.told) request.refundOptions = { chargedAt, delayMs }
+    return true
+  }
+
+  private say(text: string, at = this.time.sinceStart): void {
+    this.lines.push({ at, text })
+  }
+
+  /** The store as one instance reaches it. */
+  private storeOf(instance: Instance): StateStore {
+    const store = (instance.old && this.options.oldStore) || this.store
+    return {
+      write: (key, write, options) => {
+        if (!instance.old) this.measure(write)
+        return this.call({ kind: 'write', key, write }, instance, options, () => store.write(key, write))
+      },
+      read: (key, options) => this.call({ kind: 'read', key }, instance, options, () => store.read(key)),
+      delete: (key, whileMarks, options) =>
+        this.call({ kind: 'delete', key }, instance, options, async () =>
+          // Old instances delete without a condition.
+          this.store.delete(key, instance.old ? marksOf(await this.store.read(key)) : whileMarks),
+        ),
+    }
+  }
+
+  private measure(write: ItemWrite): void {
+    const { ConditionExpression: condition, UpdateExpression: update } = toUpdate(write)
+    const operators = Math.max(operatorsIn(condition, 'condition'), operatorsIn(update, 'update'))
+    const bytes = Math.max(condition.length, update.length)
+    if (operators > DYNAMODB.operators || bytes > DYNAMODB.bytes)
+      this.oversized.push(`a write has ${operators} operators and ${bytes} bytes`)
+  }
+
+  private call<Answer>(
+    { kind, key, write }: Pick<Call, 'kind' | 'key' | 'write'>,
+    instance: Instance,
+    _options: CallOptions | undefined,
+    apply: () => Promise<Answer>,
+  ): Promise<Answer> {
+    const { time } = this
+    const away = instance.outageUntil > time.sinceStart
+    const { meets, next } = this.options
+    const planned = meets?.call === this.calls ? meets.fate : (instance.fates.shift() ?? 'ok')
+    const fate = away ? 'unreachable' : planned
+    const now = instance.request?.keys.includes(key) || instance.request?.step.do === 'close'
+    const request = now ? instance.request : this.requests.findLast((one) => one.instance === instance && one.keys.includes(key))
+    const call: Call = { kind, key, instance, request, fate, sentAt: time.sinceStart, write }
+    const [there, back] = [2, 2]
+    this.calls++
+    request?.calls.push(call)
+    if (fate !== 'ok') instance.failedAt = Math.max(instance.failedAt, time.sinceStart)
+
+    return new Promise<Answer>((resolve, reject) => {
+      const fail = (reason: StoreUnavailableError['reason']) =>
+        time.after(there + back, () => reject(instance.library.unavailable(reason, `the call met: ${fate}`)), instance)
+      const arrive = (afterMs: number, copy: boolean, then: (answer: Answer) => void) => {
+        const arrival = async () => then(await this.applied(call, copy, apply))
+        if (next && afterMs === there) this.underWay.push(arrival)
+        else time.after(afterMs, arrival, undefined)
+      }
+      const answer = (value: Answer, ms: number) => time.after(ms, () => resolve(value), instance)
+      switch (fate) {
+        case 'ok':
+          return void arrive(there, false, (value) => answer(value, back))
+        case 'request lost':
+          return
+        case 'answer lost':
+          return void arrive(there, false, () => {})
+        case 'answer late':
+          return void arrive(there, false, (value) => answer(value, LATE_MS))
+        case 'arrives late':
+          return void arrive(LATE_MS, false, (value) => answer(value, back))
+        case 'copied':
+        case 'copied late':
+          arrive(there, false, (value) => answer(value, back))
+          return void arrive(there + (fate === 'copied' ? COPY_MS : LATE_COPY_MS), true, () => {})
+        case 'reset after':
+          arrive(there, false, () => {})
+          return void fail('unreachable')
+        case 'hot':
+          return void fail('hot-key')
+        default:
+          return void fail(fate)
+      }
+    })
+  }
+
+  /** What the store does with a call that has arrived. A real engine may take its time: virtual time stands still meanwhile. */
+  private async applied<Answer>(call: Call, copy: boolean, apply: () => Promise<Answer>): Promise<Answer> {
+    const answer = await apply()
+    if (call.kind === 'read') return answer
+    const { kind, item } = answer as WriteOutcome | DeleteOutcome
+    const outcome = kind === 'deleted' ? (Object.keys(item.marks).length > 0 ? 'applied' : 'refused') : kind
+    this.entries.push({ seq: this.entries.length, call, at: this.time.sinceStart, outcome, copy })
+    const which = call.kind === 'delete' ? 'deletion' : `write ${call.write!.id.mark}:${call.write!.id.value % 1000}`
+    this.say(`  the store ${outcome === 'applied' ? 'applies' : outcome === 'refused' ? 'refuses' : 'knows'} ${copy ? 'a copy of ' : ''}a ${which} \
+by instance ${call.instance.place} to ${call.key}${call.fate === 'ok' ? '' : ` (${call.fate})`}`)
+    return answer
+  }
+}
+
+function isOpen(events: readonly LimiterEvent[]): boolean {
+  const last = events.findLast(({ kind }) => kind === 'circuit')
+  return last?.kind === 'circuit' && last.state === 'open'
+}
+
+/** The same policies with other numbers. */
+function changed(policies: readonly PolicyInput[], percent: number): readonly PolicyInput[] {
+  if (percent === 100) return policies
+  const part = (units: number) => Math.max(1, Math.floor((units * percent) / 100))
+  return policies.map((policy) => ({
+    ...policy,
+    limit: part(policy.limit),
+    ...(policy.burst !== undefined && { burst: part(policy.burst) }),
+  }))
+}
+
+function told({ step, instance, keys, decisions, errors, units, refundOptions: { chargedAt } = {} }: Request): string {
+  const who = `instance ${instance.place}${instance.old ? ' (old)' : ''}`
+  const outcomes = decisions.map(({ decision: { allowed, degraded, policies, retryAfterMs } }) => {
+    const left = Object.entries(policies).map(([name, { remaining }]) => `${name} ${remaining}`)
+    const what = allowed ? 'allowed' : `denied, retry in ${retryAfterMs} ms`
+    return `${what}${degraded ? ', degraded' : ''} [${left.join(', ')} left]`
+  })
+  const told = [...outcomes, ...errors.map((error) => `threw ${(error as Error)?.message}`)].join('; ') || 'done'
+  const what = { take: 'takes', takeAll: 'takes from each', peek: 'peeks at', refund: 'gives back', reset: 'resets', close: 'closes' }[
+    step.do as 'take'
+  ]
+  const hits = step.meets ? ` (its calls meet: ${step.meets.join(', ')})` : ''
+  const at = chargedAt === undefined ? '' : ` charged at ${chargedAt}`
+  return `${who} ${what} ${step.do === 'reset' ? '' : `${units} `}of ${keys.join(', ')}${at}${hits}: ${told}`
+}
