@@ -20,7 +20,7 @@ export interface Report {
 }
 
 const COLUMNS = ['figure', 'measured', 'goal', 'met'] as const
-const DECIMALS: Readonly<Record<Unit, number>> = { calls: 3, '×': 2, KB: 0, bytes: 0, MB: 1 }
+const DECIMALS: Readonly<Record<Unit, number>> = { calls: 3, writes: 0, '%': 1, '×': 2, KB: 0, bytes: 0, MB: 1 }
 
 /** A part as text: its table, then what is needed to read it. */
 export function partText({ title, figures, details }: Pick<PartReport, 'title' | 'figures' | 'details'>): string {

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander'
-import type { Clock } from '../lambda/clock'
+import type { Clock, EpochMs } from '../lambda/clock'
 import { parseDuration } from '../lambda/policies/duration'
 import { UserError } from './exit'
 
@@ -32,5 +32,19 @@ export function moment(text: string, option: string, clock: Clock): string {
   return new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z')
 }
 
+/** Epoch milliseconds of a moment, for an option. */
+export function instant(text: string): EpochMs {
+  const at = ISO_8601.test(text) ? Date.parse(text) : Number.NaN
+  if (Number.isNaN(at)) throw new InvalidArgumentError('It must be a time such as "2026-11-21T17:05:00Z".')
+  return at
+}
+
 /** Gathers an option that may be given several times. */
 export const gather = (text: string, before: readonly string[] = []): string[] => [...before, text]
+
+/** `get  /pets` is `GET /pets`. */
+export const toMethodKey = (text: string): string =>
+  text
+    .trim()
+    .replace(/\s+/, ' ')
+    .replace(/^[a-z]+(?= )/, (verb) => verb.toUpperCase())

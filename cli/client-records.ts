@@ -2,9 +2,13 @@ import { randomBytes } from 'node:crypto'
 import type { EpochMs } from '../lambda/clock'
 import { printed } from '../lambda/errors'
 import { hashApiKey } from '../lambda/identity/api-key'
+import { rulesOfRoute } from '../lambda/policies/rules'
+import type { Client } from '../lambda/tiers/client-item'
 import { clientKey } from '../lambda/tiers/config-items'
+import { Plans } from '../lambda/tiers/plans'
 import type { ConfigTable, StoredItem } from './config-table'
 import { UserError } from './exit'
+import { readPolicySet } from './policy-set'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -20,10 +24,18 @@ export const newApiKey = (): string => `slc_${randomBytes(32).toString('base64ur
 /** Where the record of an API key is. */
 export const ownKey = (apiKey: string) => clientKey(hashApiKey(apiKey))
 
-/** Where the record of somebody with another credential is. */
-export function sourceKey(source: Source, value: string) {
+/**
+ * Where the record of somebody with another credential is.
+ *
+ * @param namespace of the issuer whose user or caller it is, where that is not the first one of the settings.
+ */
+export function sourceKey(source: Source, value: string, namespace?: string) {
+  if (namespace !== undefined && (!['user', 'caller'].includes(source) || !/^[^:\s]{1,1024}$/.test(namespace)))
+    throw new UserError(`--namespace goes with --user or --caller, and is a text without ":", got ${printed(namespace)}`)
   if (value === '' || value.length > 256) throw new UserError(`a credential must be a text of 1 to 256 characters, got ${printed(value)}`)
-  return clientKey(`${SOURCES[source]}:${source === 'certificate' ? fingerprint(value) : value}`)
+  return clientKey(
+    `${SOURCES[source]}${namespace === undefined ? '' : `@${namespace}`}:${source === 'certificate' ? fingerprint(value) : value}`,
+  )
 }
 
 /** As `openssl x509 -fingerprint -sha256` prints it, or without its colons. */
@@ -69,6 +81,19 @@ export async function checkTier(table: ConfigTable, tier: string): Promise<void>
       `there is no tier ${printed(tier)}: ${tiers.length === 0 ? 'none is configured yet' : `known are ${tiers.join(', ')}`}`,
     )
   }
+}
+
+/** Throws where the authorizer would not take these numbers for a client of this tier. */
+export async function checkOverrides(table: ConfigTable, id: string, tier: string, overrides: Client['overrides']): Promise<void> {
+  const { configuration } = readPolicySet((await table.policySet()).map(({ item }) => item))
+  const issues = new Set<string>()
+  const plans = new Plans((_level, _message, details) => {
+    for (const issue of (details as { readonly issues: readonly string[] }).issues) issues.add(issue)
+  })
+  const { tiers, routes } = configuration.policies
+  const client = { id, tier, overrides, disabled: false }
+  for (const route of [undefined, ...routes]) plans.planFor(configuration, tiers.get(tier), rulesOfRoute(route), client)
+  if (issues.size > 0) throw new UserError(`the numbers of client ${printed(id)} do not fit its tier: ${[...issues].join('; ')}`)
 }
 
 /** `per-minute=600` or `per-minute=600:50`: another limit, and another burst, than the tier's. */

@@ -4,12 +4,15 @@ import type { Clock } from '../lambda/clock'
 import { lazyVerifiers } from '../lambda/identity/load-verifier'
 import { Sources } from '../lambda/identity/sources'
 import type { RateLimiter } from '../lambda/limiter/rate-limiter'
-import type { Route, Tier } from '../lambda/policies/tiers'
+import type { Rules } from '../lambda/policies/rules'
+import type { Tier } from '../lambda/policies/tiers'
+import { UNVERIFIED } from '../lambda/responses/answers'
 import type { AuthorizerContext } from '../lambda/responses/context'
 import { fromEvent } from '../lambda/responses/request'
 import type { Client } from '../lambda/tiers/client-item'
 import { Clients } from '../lambda/tiers/clients'
-import { Plans } from '../lambda/tiers/plans'
+import { LastValid } from '../lambda/tiers/last-valid'
+import { type Plan, Plans } from '../lambda/tiers/plans'
 import { type Configuration, PolicySets } from '../lambda/tiers/policy-sets'
 
 /** What the authorizer would answer to an event, and why. */
@@ -18,12 +21,14 @@ export interface EventDecision {
   readonly request: string | undefined
   readonly identity: string
   readonly tier: string
-  /** The configured route that is for it. */
+  /** The configured routes for which it can be taken. */
   readonly route: string | undefined
   /** Names of what it is held to, in the order of evaluation. */
   readonly policies: readonly string[]
-  /** What the backend would be told; `undefined` where the answer is a bare 401. */
+  /** What the backend would be told; `undefined` where the answer is a bare 401 or 500. */
   readonly context: AuthorizerContext | undefined
+  /** That it would be a 500, since callers cannot be verified. */
+  readonly unverified: boolean
   /** What the authorizer would log meanwhile. */
   readonly logged: readonly string[]
 }
@@ -45,17 +50,20 @@ export async function decideEvent(event: unknown, { client, configTable, limiter
   const reading = { client, tableName: configTable, clock, log, ttlMs: 60_000, negativeTtlMs: 60_000, deadlineMs: DEADLINE_MS }
   const plans = new ObservedPlans(log)
   const clients = new Clients(reading)
+  const lastValid = new LastValid(reading)
+  let unverified = false
   let found: Client | undefined
   let shown: string | undefined
   const authorize = makeAuthorizer({
     limiter: { decide: (charges) => limiter.peek(charges) },
-    configuration: new PolicySets(reading),
+    configuration: new PolicySets({ ...reading, lastValid: { read: () => lastValid.read(), keep: async () => {} } }), // one looks, and writes nothing
     plans,
     clients: {
       find: async (credential) => {
         shown = credential.includes(':') ? credential.split(':', 1)[0] : 'API key'
-        found = await clients.find(credential)
-        return found
+        const one = await clients.find(credential)
+        if (typeof one === 'object') found = one
+        return one
       },
     },
     sources: new Sources(lazyVerifiers(clock), DEADLINE_MS),
@@ -65,7 +73,13 @@ export async function decideEvent(event: unknown, { client, configTable, limiter
     ipv6Prefix,
     allowUndecided: false,
   })
-  const context = await authorize(event).then((answer) => answer.context, ifUnauthorized)
+  const context = await authorize(event).then(
+    (answer) => answer.context,
+    (error: Error) => {
+      unverified = error.message === UNVERIFIED
+      if (!unverified && error.message !== 'Unauthorized') throw error
+    },
+  )
   const request = fromEvent(event)
   return {
     request: request && `${request.method} ${request.path}`,
@@ -73,29 +87,35 @@ export async function decideEvent(event: unknown, { client, configTable, limiter
       ? `client ${found.id}, by its ${shown}`
       : `address ${request?.sourceIp ?? 'unknown'}${shown ? `, for its ${shown} is not known` : ''}`,
     tier: context?.tier ?? plans.tier?.name ?? '',
-    route: plans.route?.pattern.text,
+    route: plans.routes || undefined,
     policies: plans.policies,
-    context,
+    context: context ?? undefined,
+    unverified,
     logged,
   }
-}
-
-/** The one error that the authorizer throws is an answer, 401. */
-function ifUnauthorized(error: unknown): undefined {
-  if (!(error instanceof Error) || error.message !== 'Unauthorized') throw error
 }
 
 /** Remembers which plan was asked for. */
 class ObservedPlans extends Plans {
   tier: Tier | undefined
-  route: Route | undefined
+  routes = ''
   policies: readonly string[] = []
 
-  override planFor(configuration: Configuration, tier: Tier | undefined, route: Route | undefined, client?: Client) {
-    const plan = super.planFor(configuration, tier, route, client)
+  override planFor(configuration: Configuration, tier: Tier | undefined, rules: Rules, client?: Client) {
+    const plan = super.planFor(configuration, tier, rules, client)
     this.tier = tier
-    this.route = route
-    this.policies = plan.groups.flatMap(({ policies }) => policies.map(({ name }) => name))
+    this.routes = rules.routes.map(({ pattern }) => pattern.text).join(', ')
+    this.observe(plan)
     return plan
+  }
+
+  override preflightPlan(configuration: Configuration) {
+    const plan = super.preflightPlan(configuration)
+    this.observe(plan)
+    return plan
+  }
+
+  private observe({ groups }: Plan): void {
+    this.policies = groups.flatMap(({ policies }) => policies.map(({ name }) => name))
   }
 }

@@ -79,6 +79,7 @@ export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName:
 export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   const remedy = 'sluice tiers export > tiers.yaml, mend what the sentences name, sluice tiers apply tiers.yaml'
   let identity = DEFAULT_IDENTITY
+  let basePaths: readonly string[] = []
   const configuration = await checked('configuration', remedy, async () => {
     const items = (await table.policySet()).map(({ item }) => item)
     if (!items.some(isInFile))
@@ -86,12 +87,31 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     const { issues, configuration } = readPolicySet(items)
     const { tiers, routes, settings } = configuration.policies
     identity = settings.identity
+    basePaths = settings.basePaths
     if (issues.length > 0) return { status: 'FAILED', found: issues.join('; '), remedy }
     return { status: 'ok', found: `${tiers.size} tiers, ${routes.length} routes` }
   })
   const order = identity.map(sourceText).join(', then ')
   const said = identity === DEFAULT_IDENTITY ? 'the usual order, settings say nothing' : 'as settings say'
-  return [configuration, { name: 'identity', status: 'ok', found: `${order} (${said})` }]
+  const bases =
+    basePaths.length > 0 ? basePaths.join(', ') : 'none: if a custom domain puts one in front of an API, name it in settings.basePaths'
+  return [
+    configuration,
+    { name: 'identity', status: 'ok', found: `${order} (${said})` },
+    { name: 'base paths', status: 'ok', found: bases },
+    ...checkAddress(identity),
+  ]
+}
+
+/** Asks about requests that do not come by the machines in front: anybody can send the headers by which callers are told apart then. */
+function checkAddress(identity: readonly SourceSettings[]): Check[] {
+  return identity.flatMap((one): Check[] => {
+    if (one.source !== 'ip' || (one.trustedHops === 0 && !one.viewerAddress)) return []
+    const header = one.viewerAddress ? 'CloudFront-Viewer-Address' : `X-Forwarded-For, trustedHops ${one.trustedHops}`
+    const remedy =
+      'can anybody reach the API directly, callers choose their addresses: close that way, see "Close the direct way" in docs/identity.md'
+    return [{ name: 'address', status: 'warning', found: `read from ${header}`, remedy }]
+  })
 }
 
 /** `header x-user`, `jwt https://issuer.example`, `ip`. */

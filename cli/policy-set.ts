@@ -1,4 +1,5 @@
 import { checkAnonymous, checkDefaultTier, toPolicySet } from '../lambda/policies/policy-set'
+import { checkStorageCodes } from '../lambda/policies/storage'
 import { AccessList } from '../lambda/tiers/access-list'
 import { type ConfigItem, parsePolicyItem } from '../lambda/tiers/config-items'
 import type { Configuration } from '../lambda/tiers/policy-sets'
@@ -22,16 +23,11 @@ export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
   const settings = all.find((one) => one.settings)?.settings
   checkAnonymous(names, [], issues)
   if (settings) checkDefaultTier(settings, names, [], issues)
-  const policies = toPolicySet(
-    {
-      settings,
-      tiers: all.flatMap(({ tier }) => tier ?? []),
-      routes: all.flatMap(({ route }) => route ?? []),
-      global: all.find((one) => one.global)?.global,
-    },
-    [],
-    issues,
-  )
+  const tiers = all.flatMap(({ tier }) => tier ?? [])
+  const routes = all.flatMap(({ route }) => route ?? [])
+  const global = all.find((one) => one.global)?.global
+  const policies = toPolicySet({ settings, tiers, routes, global }, [], issues)
+  checkStorageCodes({ tiers, routes, global: policies.global }, [], issues)
   return { configuration: { policies, access: new AccessList(all.flatMap(({ access }) => access ?? [])) }, issues }
 }
 

@@ -3,7 +3,7 @@ import { printed } from '../lambda/errors'
 import { clientIpKey } from '../lambda/identity/client-ip'
 import { type CompiledPolicy, distinct } from '../lambda/limiter/compiled-policy'
 import { subjectKey } from '../lambda/limiter/subject-key'
-import { routeOf } from '../lambda/policies/policy-set'
+import { type Rules, rulesOf, rulesOfRoute } from '../lambda/policies/rules'
 import { ANONYMOUS, type Route, type Tier } from '../lambda/policies/tiers'
 import { type Asking, subjectOf } from '../lambda/subjects'
 import { type Client, parseClientItem } from '../lambda/tiers/client-item'
@@ -45,7 +45,8 @@ const OTHER_ROUTES = 'other routes'
 /** An address of nobody, for requests of whom another subject is looked at. */
 const ELSEWHERE = 'ip:elsewhere'
 
-const KINDS = /^(client|user|ip|route|header|claim):(.*)$/s
+/** A client, user or claim of another issuer than the first has its namespace behind an `@`. */
+const KINDS = /^((?:client|user|claim)(?:@[^:]+)?|ip|route|header):(.*)$/s
 const WANTED = "a client's id, client:…, user:…, ip:…, global, route:…, header:<name>=<value> or claim:<name>=<value>"
 
 /**
@@ -73,7 +74,7 @@ export async function findSubject(
     if (address === undefined) throw new UserError(`an address must be such as ip:203.0.113.7, got ${printed(text)}`)
     return subject(`ip:${address}`, items, tier ?? ANONYMOUS)
   }
-  if (kind !== 'client' && kind !== 'user') return subject(`${kind}:${id}`, items, tier)
+  if (!/^(client|user)(@|$)/.test(kind)) return subject(`${kind}:${id}`, items, tier)
   const record = kind === 'client' ? (await table.clients(id))[0]?.item : undefined
   const found = tier ?? record?.tier ?? settings.defaultTier
   if (typeof found !== 'string') {
@@ -87,7 +88,7 @@ export async function findSubject(
 export function countedOf(one: Subject): Counted[] {
   const byCode = new Map<string, Counted>()
   for (const route of [undefined, ...one.configuration.policies.routes]) {
-    for (const compiled of countedOn(one, route).policies) {
+    for (const compiled of countedOn(one, rulesOfRoute(route)).policies) {
       const counted = { policy: compiled.name, route: routeShown(one, compiled.name, route), compiled }
       if (!byCode.has(compiled.code)) byCode.set(compiled.code, counted)
     }
@@ -99,31 +100,32 @@ export function countedOf(one: Subject): Counted[] {
 export function planOf(one: Subject, request: string | undefined): { readonly policies: readonly CompiledPolicy[]; readonly cost: number } {
   const [, method = 'GET', path] = /^(?:([A-Za-z]+) +)?(\/\S*)$/.exec(request ?? '/') ?? []
   if (path === undefined) throw new UserError(`--route must be a method and a path such as "GET /search", got ${printed(request)}`)
-  const route = request === undefined ? undefined : routeOf(one.configuration.policies, method.toUpperCase(), path)
-  return countedOn(one, route)
+  const rules = request === undefined ? rulesOfRoute(undefined) : rulesOf(one.configuration.policies, method.toUpperCase(), path)
+  return countedOn(one, rules)
 }
 
 /** The policies by which a request for a route counts the subject, in the order of evaluation. */
-function countedOn({ name, tier, client, configuration }: Subject, route: Route | undefined) {
-  const plan = new Plans(() => {}).planFor(configuration, tier, route, client)
-  const asking = requestOf(name, tier, route)
-  const groups = plan.groups.filter(({ who }) => subjectOf(who, asking) === name)
+function countedOn({ name, tier, client, configuration }: Subject, rules: Rules) {
+  const plan = new Plans(() => {}).planFor(configuration, tier, rules, client)
+  const asking = requestOf(name, tier)
+  const groups = plan.groups.filter(({ who, route }) => subjectOf(who, asking, route) === name)
   return { policies: distinct(groups.flatMap(({ policies }) => policies)), cost: plan.cost }
 }
 
 /** A request of which this is a subject, and of nobody else who is known. */
-function requestOf(name: string, tier: Tier | undefined, route: Route | undefined): Asking {
+function requestOf(name: string, tier: Tier | undefined): Asking {
   const [, kind = name, rest = ''] = KINDS.exec(name) ?? []
   const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(rest) ?? []
   const isStranger = kind === 'ip' && tier?.name === ANONYMOUS
-  const isCaller = kind === 'client' || kind === 'user' || isStranger
+  const [base, namespace = ''] = kind.split('@')
+  const isCaller = base === 'client' || base === 'user' || isStranger
   return {
     caller: isCaller ? name : 'client:elsewhere',
     user: isCaller ? name : 'user:elsewhere',
     address: kind === 'ip' ? name : ELSEWHERE,
     headers: new Map(kind === 'header' ? [[key, value]] : []),
-    claims: kind === 'claim' ? { [key]: value } : {},
-    route: route?.pattern.text,
+    claims: base === 'claim' ? { [key]: value } : {},
+    namespace,
   }
 }
 

@@ -3,7 +3,7 @@ import { SOURCE_FIELDS } from '../lambda/policies/identity-settings'
 import { POLICY_FIELDS } from '../lambda/policies/policy'
 import { FILE_FIELDS } from '../lambda/policies/policy-set'
 import type { FieldRules } from '../lambda/policies/report'
-import { SETTINGS_FIELDS } from '../lambda/policies/settings'
+import { PREFLIGHT_FIELDS, SETTINGS_FIELDS } from '../lambda/policies/settings'
 import { GLOBAL_FIELDS, POLICY_EXTRAS, ROUTE_FIELDS, SHARED_POLICY_EXTRAS, TIER_FIELDS } from '../lambda/policies/tiers'
 
 type Schema = Readonly<Record<string, unknown>>
@@ -32,7 +32,10 @@ export function tiersSchema(): Schema {
       tier: objectOf(TIER_FIELDS, { policies }),
       route: objectOf(ROUTE_FIELDS, { policies: shared }),
       global: objectOf(GLOBAL_FIELDS, { policies: shared }),
-      settings: objectOf(SETTINGS_FIELDS, { identity: { type: 'array', maxItems: 16, items: { anyOf: sources() } } }),
+      settings: objectOf(SETTINGS_FIELDS, {
+        identity: { type: 'array', maxItems: 16, items: { anyOf: sources() } },
+        preflight: objectOf(PREFLIGHT_FIELDS),
+      }),
     },
   }
 }

@@ -1,14 +1,16 @@
 import type { Clock, EpochMs } from './clock'
 import type { Check, Checker } from './delegate/check'
 import { addressKey, addressOf } from './identity/client-ip'
+import type { FailedCredentials } from './identity/failed-credentials'
 import { type Directory, identify } from './identity/identify'
 import type { Sources } from './identity/sources'
 import type { IpAddress } from './ip-address'
+import type { Charge } from './limiter/charge'
 import type { RateLimiter } from './limiter/rate-limiter'
 import { subjectKey } from './limiter/subject-key'
-import { routeOf } from './policies/policy-set'
+import { type Rules, rulesFor } from './policies/rules'
 import type { Settings } from './policies/settings'
-import { ANONYMOUS } from './policies/tiers'
+import { ANONYMOUS, type Tier } from './policies/tiers'
 import { type AuthorizerAnswer, type Grant, toAnswer } from './responses/answers'
 import { type AuthorizerContext, type Outcome, toContext } from './responses/context'
 import { fromEvent, type GatewayRequest } from './responses/request'
@@ -24,6 +26,8 @@ export interface AuthorizerParts {
   readonly configuration: { current(): Promise<Configuration | undefined> }
   readonly plans: Plans
   readonly clients: Directory<Client>
+  /** Keeps made-up credentials from being looked up without end. @default each is looked up */
+  readonly failedCredentials?: FailedCredentials<Client>
   readonly sources: Sources
   readonly clock: Clock
   /** Lets time pass, in milliseconds. @default a timer */
@@ -31,8 +35,10 @@ export interface AuthorizerParts {
   readonly log: Log
   /** Bits of an IPv6 address that tell callers apart, where the settings say nothing. */
   readonly ipv6Prefix: number
-  /** Whether requests pass when nothing can be decided, not even by the failure mode: without tiers, or without a table that was ever there. */
+  /** Whether requests pass uncounted when nothing can be decided, not even by the failure mode: without tiers, or without a table that was ever there. */
   readonly allowUndecided: boolean
+  /** `none`: no caller of this deployment has to be verified, whatever cannot be read. @default 'config': what cannot be verified is refused */
+  readonly authentication?: 'config' | 'none'
   /** Whether requests over the limit pass on HTTP APIs, for the backend to answer 429. @default false */
   readonly backendAnswers?: boolean
   /** Who is asked before anything is counted, and without whose yes nothing passes. @default nobody */
@@ -44,9 +50,10 @@ export interface AuthorizerParts {
 type Authorizer = (event: unknown) => Promise<AuthorizerAnswer>
 
 /**
- * Makes the authorizer: any event in, an answer out. The only error that it throws is the one by which REST and WebSocket APIs answer 401.
+ * Makes the authorizer: any event in, an answer out. The only errors that it throws are those by which REST and WebSocket APIs answer 401, and 500 where
+ * it cannot be known whether a caller has to be verified, or what verifies him.
  *
- * Order: blocked addresses, the delegate, who is asking, blocked clients, and then one decision over the global, the route's and the tier's policies.
+ * Order: blocked addresses, the delegate, preflights, who is asking, blocked clients, and then one decision over the global, the route's and the tier's policies.
  */
 export function makeAuthorizer(parts: AuthorizerParts): Authorizer {
   return async (event) => {
@@ -55,7 +62,7 @@ export function makeAuthorizer(parts: AuthorizerParts): Authorizer {
     if (!request) return answer(parts, undefined, { reason: 'malformed', now }, {})
     const seen: Seen = {}
     const check = checkOnce(event, request, parts)
-    const outcome: Outcome = request.preflight ? { reason: 'uncounted', now } : await outcomeOrFallback(request, parts, now, check, seen)
+    const outcome = await outcomeOrFallback(request, parts, now, check, seen)
     if (outcome.reason === 'blocked') return answer(parts, request, outcome, seen)
     const checked = await check() // whatever came of the rest: nothing passes unchecked
     if (checked.kind !== 'granted') return answer(parts, request, { reason: refusalOf(checked), now }, seen)
@@ -70,6 +77,10 @@ interface Seen {
   address?: string
   caller?: string
   route?: string
+  /** Whether the caller may pass, as far as credentials go. */
+  verified?: boolean
+  /** What the caller's tier wants where the store cannot be asked. */
+  onStoreError?: Tier['onStoreError']
 }
 
 /** When the answer is given at the latest, in milliseconds after the event came: an HTTP API waits 10 s for it. */
@@ -104,8 +115,8 @@ function checkOnce(event: unknown, request: GatewayRequest, { delegate, log }: A
 }
 
 /** A REST API's Deny is a 429, so the delegate's denial is a 401 there; of an HTTP API every denial is a 403. */
-function refusalOf({ kind }: Exclude<Check, { readonly kind: 'granted' }>): 'unauthorized' | 'unavailable' {
-  return kind === 'denied' ? 'unauthorized' : 'unavailable'
+function refusalOf({ kind }: Exclude<Check, { readonly kind: 'granted' }>): 'unauthorized' | 'unverified' {
+  return kind === 'denied' ? 'unauthorized' : 'unverified'
 }
 
 async function outcomeOrFallback(
@@ -119,14 +130,14 @@ async function outcomeOrFallback(
     return await outcomeOf(request, parts, now, check, seen)
   } catch (error) {
     parts.log('error', 'a request could not be decided', errorDetails(error))
-    return undecided(parts, now)
+    return seen.verified ? undecided(parts, now, seen.onStoreError) : unverified(parts, now)
   }
 }
 
 async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs, check: CheckOnce, seen: Seen): Promise<Outcome> {
   const configuration = await parts.configuration.current()
-  if (!configuration) return undecided(parts, now)
-  const { policies: set, access } = configuration
+  if (!configuration) return unverified(parts, now)
+  const { policies: set, access, identityUnknown = false } = configuration
   const sources = parts.sources.of(set.settings)
 
   const ip = addressOf(request, sources.address)
@@ -137,11 +148,25 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
   const checked = await check()
   if (checked.kind !== 'granted') return { reason: refusalOf(checked), now }
 
-  const identity = await identify(request, sources.list, parts.clients, now)
+  const rules = rulesFor(set, request)
+  if (!rules) return { reason: 'malformed', now }
+  seen.route = rules.routes[0]?.pattern.text
+  if (request.preflight && !hasOptions(rules)) {
+    const about = { subject: subjectKey(address), now }
+    seen.verified = true
+    if (ofAddress === 'allow') return { ...about, reason: 'exempt' }
+    if (set.settings.mode === 'off') return { ...about, reason: 'uncounted' }
+    const charges = parts.plans.preflightPlan(configuration).chargesFor([subjectKey(`preflight:${address}`)])
+    return { ...about, ...(await decided(charges, parts, set.settings, '')) }
+  }
+
+  if (identityUnknown && parts.authentication !== 'none') return unverified(parts, now)
+  const clients = parts.failedCredentials?.directoryFor(address, set.settings.failedCredentials) ?? parts.clients
+  const identity = await identify(request, sources.list, clients, now)
   if (identity.kind === 'rejected') return { reason: 'unauthorized', now }
   if (identity.kind === 'unavailable') {
     parts.log('error', 'credentials cannot be checked', errorDetails(identity.cause))
-    return { reason: 'unavailable', now }
+    return { reason: 'unverified', now }
   }
   const known = identity.kind === 'known' ? identity : undefined
   seen.caller = known?.caller
@@ -150,15 +175,20 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
 
   const tier = tierOf(configuration, known)
   if (!tier) return undecided(parts, now)
-  const route = routeOf(set, request.method, request.path)
-  seen.route = route?.pattern.text
   const caller = known?.caller ?? address
   const about = { tier: tier.name, subject: subjectKey(caller), now }
-  if (!known && (tier.credentials === 'required' || route?.credentials === 'required')) return { ...about, reason: 'unauthorized' }
+  const credentials = known && !known.unchecked ? [] : [tier.credentials, rules.credentials]
+  if (credentials.includes('required')) {
+    if (identity.unchecked === 'unavailable') return unverified(parts, now)
+    return { ...about, reason: identity.unchecked === 'limited' ? 'unavailable' : 'unauthorized' } // who shows bad credentials causes no errors
+  }
+  if (tier.credentials === 'unknown' || (credentials.includes('unknown') && parts.authentication !== 'none')) return unverified(parts, now)
+  Object.assign(seen, { verified: true, onStoreError: tier.onStoreError })
   if (ofAddress === 'allow' || ofClient === 'allow') return { ...about, reason: 'exempt' }
 
   if (set.settings.mode === 'off') return { ...about, reason: 'uncounted' }
-  const plan = parts.plans.planFor(configuration, tier, route, known?.client)
+  const plan = parts.plans.planFor(configuration, tier, rules, known?.client)
+  if (plan.isTooMuch) return { ...about, reason: 'malformed' }
   if (plan.cost === 0 || plan.groups.length === 0) return { ...about, reason: 'uncounted' }
   const asking: Asking = {
     caller,
@@ -166,19 +196,40 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
     address,
     headers: trusted(request, set.settings),
     claims: known?.claims ?? {},
-    route: route?.pattern.text,
+    namespace: known?.namespace ?? '',
   }
-  const charges = plan.chargesFor(plan.groups.map(({ who }) => subjectKey(subjectOf(who, asking))))
-  const { onStoreError = parts.allowUndecided ? undefined : 'deny' } = tier
-  const decision = await parts.limiter.decide(charges, { onStoreError, localShare: set.settings.localShare })
-  if (decision.degraded) parts.log('warn', 'a decision was made without the store', { tier: tier.name, policy: decision.policy })
-  const turnedAway = decision.degraded && !decision.allowed && onStoreError === 'deny' // by the failure mode, whatever was counted
-  return { ...about, decision, reason: turnedAway ? 'unavailable' : undefined, shapes: charges.flatMap(({ policies }) => policies) }
+  const charges = plan.chargesFor(plan.groups.map(({ who, route }) => subjectKey(subjectOf(who, asking, route))))
+  return { ...about, ...(await decided(charges, parts, set.settings, tier.name, tier.onStoreError)) }
 }
 
-/** The headers by which policies may count. One that nobody vouches for is as if it were not there, whatever a policy says. */
+async function decided(
+  charges: readonly Charge[],
+  { limiter, allowUndecided, log }: AuthorizerParts,
+  { localShare }: Settings,
+  tier: string,
+  onStoreError: Tier['onStoreError'] = allowUndecided ? undefined : 'deny',
+): Promise<Pick<Outcome, 'decision' | 'reason' | 'shapes'>> {
+  const decision = await limiter.decide(charges, { onStoreError, localShare })
+  const { degraded, policy, failure } = decision
+  if (degraded) log('warn', 'a decision was made without the store', { tier, policy, failure })
+  const turnedAway = degraded && !decision.allowed && (onStoreError === 'deny' || failure === 'item') // whatever was counted
+  return { decision, reason: turnedAway ? 'unavailable' : undefined, shapes: charges.flatMap(({ policies }) => policies) }
+}
+
+/** Whether a route is configured for `OPTIONS` itself: then its rules hold, for preflights too. Those of `ANY` are not meant for them. */
+const hasOptions = ({ routes }: Rules): boolean => routes.some(({ pattern }) => pattern.method === 'OPTIONS')
+
+/**
+ * The headers by which policies may count. One that nobody vouches for is as if it were not there, whatever a policy says; so is one with several values, for
+ * whoever can add one could mint a quota for each.
+ */
 function trusted({ headers }: GatewayRequest, { trustedHeaders }: Settings): ReadonlyMap<string, string> {
-  return new Map(trustedHeaders.flatMap((name) => (headers.has(name) ? [[name, headers.get(name)!] as const] : [])))
+  return new Map(
+    trustedHeaders.flatMap((name) => {
+      const value = headers.get(name)
+      return value === undefined || value.includes(',') ? [] : [[name, value] as const]
+    }),
+  )
 }
 
 /** The caller's tier; where that is not there, the default one; and that of strangers for strangers, or when nothing else is there. */
@@ -187,8 +238,17 @@ function tierOf({ policies: { tiers, settings } }: Configuration, known: { reado
   return names.map((name) => (name === undefined ? undefined : tiers.get(name))).find((tier) => tier !== undefined)
 }
 
-function undecided({ allowUndecided }: AuthorizerParts, now: EpochMs): Outcome {
-  return { reason: allowUndecided ? 'uncounted' : 'unavailable', degraded: true, now }
+/** What cannot be counted follows the failure mode. */
+function undecided({ allowUndecided }: AuthorizerParts, now: EpochMs, onStoreError?: Tier['onStoreError']): Outcome {
+  const allowed = onStoreError === undefined ? allowUndecided : onStoreError !== 'deny'
+  return { reason: allowed ? 'uncounted' : 'unavailable', degraded: true, now }
+}
+
+/** What cannot be verified is refused, unless nobody has to be. */
+function unverified(parts: AuthorizerParts, now: EpochMs): Outcome {
+  if (parts.authentication === 'none') return undecided(parts, now)
+  parts.log('error', 'a request was refused, since callers cannot be verified', {})
+  return { reason: 'unverified', degraded: true, now }
 }
 
 function answer(

@@ -15,6 +15,8 @@ export interface Config {
   /** Time for one decision, in milliseconds. */
   readonly deadlineMs: number
   readonly onStoreError: 'local' | 'allow' | 'deny'
+  /** `none`: no caller has to show credentials, so the failure mode decides while nothing can be read; `config`: the config table says who has to. */
+  readonly authentication: 'config' | 'none'
   /** Bits of an IPv6 address that tell callers apart. */
   readonly ipv6Prefix: number
   /** Who answers a request over the limit on an HTTP API: the gateway with its 403, or the backend, which is let have the request, with 429. */
@@ -66,6 +68,7 @@ const VARIABLES = {
     ...oneOf(['local', 'allow', 'deny']),
     otherwise: 'local',
   },
+  authentication: { name: 'SLUICE_AUTHENTICATION', ...oneOf(['config', 'none']), otherwise: 'config' },
   ipv6Prefix: { name: 'SLUICE_IPV6_PREFIX', ...integer(1, 128), otherwise: '56' },
   httpDenials: {
     name: 'SLUICE_HTTP_DENIALS',

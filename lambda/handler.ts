@@ -4,12 +4,14 @@ import { makeAuthorizer } from './authorize'
 import { systemClock } from './clock'
 import { config, lambdaAccess } from './config'
 import { loadDelegate } from './delegate/load-delegate'
+import { FailedCredentials } from './identity/failed-credentials'
 import { lazyVerifiers } from './identity/load-verifier'
 import { Sources } from './identity/sources'
 import { RateLimiter } from './limiter/rate-limiter'
 import { DynamoDbStore } from './state/dynamodb-store'
 import { makeTelemetry } from './telemetry/telemetry'
 import { Clients } from './tiers/clients'
+import { LastValid } from './tiers/last-valid'
 import { Plans } from './tiers/plans'
 import { PolicySets } from './tiers/policy-sets'
 
@@ -17,6 +19,7 @@ import { PolicySets } from './tiers/policy-sets'
 const { stateTable, configTable, endpoint, configTtlMs, negativeTtlMs, deadlineMs, onStoreError, ipv6Prefix, httpDenials, ...rest } =
   config()
 const { logLevel: level, logCallers: callers, metricsFlushMs: flushMs, metricsNamespace: namespace } = rest
+const { authentication } = rest
 const { delegate, delegateDeadlineMs, delegateTtlMs: ttlMs, delegateCacheHeaders: cacheHeaders } = rest
 
 /** Not by `console`, which in Lambda puts time and request before what has to be JSON from its first character on. */
@@ -33,17 +36,21 @@ const reading = { client, tableName: configTable, clock: systemClock, log, deadl
 
 const asking = { deadlineMs: delegateDeadlineMs, ttlMs, cacheHeaders, clock: systemClock }
 
+const clients = new Clients({ ...reading, ttlMs: configTtlMs, negativeTtlMs, deadlineMs })
+
 /** Lambda's entry point. */
 export const handler = makeAuthorizer({
   limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: stateTable }), deadlineMs, onStoreError, onEvent }),
-  configuration: new PolicySets({ ...reading, ttlMs: configTtlMs }),
+  configuration: new PolicySets({ ...reading, ttlMs: configTtlMs, authentication, lastValid: new LastValid(reading) }),
   plans: new Plans(log),
-  clients: new Clients({ ...reading, ttlMs: configTtlMs, negativeTtlMs, deadlineMs }),
+  clients,
+  failedCredentials: new FailedCredentials(clients, systemClock),
   sources: new Sources(lazyVerifiers(systemClock), deadlineMs),
   clock: systemClock,
   log,
   telemetry,
   ipv6Prefix,
+  authentication,
   allowUndecided: onStoreError !== 'deny',
   backendAnswers: httpDenials === 'backend',
   delegate: delegate === undefined ? undefined : loadDelegate().lambdaDelegate({ ...asking, ...lambdaAccess(), functionName: delegate }),

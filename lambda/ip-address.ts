@@ -53,8 +53,9 @@ export const masked = (address: IpAddress, bits: number): IpAddress => address.m
  * Reads an address, or a range in CIDR notation: `203.0.113.7`, `203.0.113.0/24`, `2001:db8::/32`.
  *
  * @returns what is wrong with it, in words, when it is neither, or has bits set behind its prefix: which of the two was meant?
+ * @param options `mask`: bits behind the prefix are passed over.
  */
-export function parseIpRange(text: string): IpRange | { readonly wrong: string } {
+export function parseIpRange(text: string, { mask = false } = {}): IpRange | { readonly wrong: string } {
   const [, written = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const address = isIPv4(written) || isIPv6(written) ? parseIpAddress(written) : undefined
   if (!address) return { wrong: 'must be an IP address or a range such as "203.0.113.0/24" or "2001:db8::/32"' }
@@ -62,7 +63,7 @@ export function parseIpRange(text: string): IpRange | { readonly wrong: string }
   const bits = prefix === undefined ? 128 : Number(prefix) + outside
   if (bits > 128) return { wrong: `prefix must be from 0 to ${128 - outside}` }
   const first = masked(address, bits)
-  if (first.some((group, i) => group !== address[i])) {
+  if (!mask && first.some((group, i) => group !== address[i])) {
     const range = `${outside ? toIpv4(first) : toIpv6(first)}/${bits - outside}`
     return { wrong: `has bits set behind its prefix, the range is ${range}` }
   }

@@ -9,21 +9,25 @@ export interface Asking {
   readonly address: string
   readonly headers: ReadonlyMap<string, string>
   readonly claims: Readonly<Record<string, unknown>>
-  /** The configured route's pattern; `undefined` where none matches. */
-  readonly route: string | undefined
+  /** Whose claims they are, where there are several issuers; empty for the first. */
+  readonly namespace: string
 }
 
 /** Longer values are told apart by their first characters; it is whoever declared the header or signed the token who chose them. */
 const LONGEST_VALUE = 512
 
-/** The subject that these dimensions count, as one text. Where a request lacks one of them, its address stands in. */
-export function subjectOf(who: readonly Dimension[], asking: Asking): string {
-  if (who.length === 0) return `route:${asking.route ?? '*'}`
+/**
+ * The subject that these dimensions count, as one text. Where a request lacks one of them, its address stands in.
+ *
+ * @param route what is counted where there are no dimensions: the pattern of a configured route, or `*` for what has none.
+ */
+export function subjectOf(who: readonly Dimension[], asking: Asking, route = '*'): string {
+  if (who.length === 0) return `route:${route}`
   const parts = [...new Set(who.map((dimension) => partOf(dimension, asking)))]
   return parts.length === 1 ? parts[0]! : `several:${JSON.stringify(parts)}`
 }
 
-function partOf(dimension: Dimension, { caller, user, address, headers, claims }: Asking): string {
+function partOf(dimension: Dimension, { caller, user, address, headers, claims, namespace }: Asking): string {
   switch (dimension) {
     case 'client':
       return caller
@@ -36,6 +40,7 @@ function partOf(dimension: Dimension, { caller, user, address, headers, claims }
   }
   const name = dimension.slice(dimension.indexOf(':') + 1)
   const value = dimension.startsWith('header:') ? headers.get(name) : Object.hasOwn(claims, name) ? claims[name] : undefined
-  if (typeof value === 'boolean' || typeof value === 'number') return `${dimension}=${value}`
-  return typeof value === 'string' && value !== '' ? `${dimension}=${value.slice(0, LONGEST_VALUE)}` : address
+  const subject = namespace && dimension.startsWith('claim:') ? `claim@${namespace}:${name}` : dimension
+  if (typeof value === 'boolean' || typeof value === 'number') return `${subject}=${value}`
+  return typeof value === 'string' && value !== '' ? `${subject}=${value.slice(0, LONGEST_VALUE)}` : address
 }

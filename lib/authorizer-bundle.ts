@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
-import type { BuildOptions } from 'esbuild'
+import type { BuildOptions, Metafile } from 'esbuild'
+import { writeNotices } from './third-party-notices'
 
-const ROOT = join(__dirname, '..')
+export const ROOT = join(__dirname, '..')
 const STAND_INS = join(__dirname, 'authorizer-bundle')
 
 /** How the code of any of our functions becomes what Lambda loads; the reasons are below. */
@@ -48,16 +49,20 @@ export const authorizerBundleOptions = {
 } satisfies BuildOptions
 
 /**
- * Builds the bundle in a folder: `index.js`, to be loaded as `index.handler`, and `jwt-verifier.js` and `lambda-delegate.js`, to stay beside it. Returns the
- * first. Takes two tenths of a second.
+ * Builds the bundle in a folder: `index.js`, to be loaded as `index.handler`, and `jwt-verifier.js` and `lambda-delegate.js`, to stay beside it, as are the
+ * licenses of what is in them. Returns the first. Takes two tenths of a second.
  */
 export function buildAuthorizerBundle(outdir: string): string {
-  bundle({ ...authorizerBundleOptions, outdir })
+  writeNotices(bundle({ ...authorizerBundleOptions, outdir }), ROOT, outdir)
   return join(outdir, 'index.js')
 }
 
-/** Runs esbuild with these options and what authorizer-bundle/build.js replaces in the SDK. Throws with what esbuild has to say. */
-export function bundle(options: BuildOptions): void {
+/**
+ * Runs esbuild with these options and what authorizer-bundle/build.js replaces in the SDK, and returns what the bundle is made of. Throws with what
+ * esbuild has to say.
+ */
+export function bundle(options: BuildOptions): Pick<Metafile, 'outputs'> {
   const argument = JSON.stringify({ logLevel: 'error', ...options })
-  execFileSync(process.execPath, [join(STAND_INS, 'build.js'), argument], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const outputs = execFileSync(process.execPath, [join(STAND_INS, 'build.js'), argument], { stdio: ['ignore', 'pipe', 'pipe'] })
+  return { outputs: JSON.parse(outputs.toString()) }
 }

@@ -1,12 +1,13 @@
 import { Duration, RemovalPolicy } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2'
-import { Grant, ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { Grant, ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import { Architecture, type FunctionOptions, type IFunction, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import { type ILogGroup, LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { parseConfig } from '../lambda/config'
 import { ConfigError } from '../lambda/errors'
+import { LAST_VALID_PARTITION } from '../lambda/tiers/config-items'
 import { bundledCode } from './bundled-code'
 
 export interface AuthorizerFunctionOptions {
@@ -53,6 +54,13 @@ export interface AuthorizerFunctionOptions {
    * @default 'local'
    */
   readonly failureMode?: 'local' | 'allow' | 'deny'
+  /**
+   * Whether callers may have to show credentials. `config`: the tiers and routes in the config table say who has to, and while that cannot be read every
+   * request is refused (500 on REST and WebSocket APIs, 403 on HTTP APIs). `none`: nobody ever has to, so the failure mode decides then; tiers and routes with
+   * `credentials: required` are a mistake.
+   * @default 'config'
+   */
+  readonly authentication?: 'config' | 'none'
   /**
    * Time for one decision, 20 ms to 9 s; after it the failure mode decides.
    * @default Duration.millis(300)
@@ -161,8 +169,19 @@ export class AuthorizerFunction extends Construct {
     })
     stateTable.grant(this.handler, 'dynamodb:UpdateItem', 'dynamodb:GetItem')
     configTable.grant(this.handler, 'dynamodb:GetItem', 'dynamodb:BatchGetItem', 'dynamodb:Query')
+    // Copies of what was last valid, and nothing that an operator has written.
+    this.handler.addToRolePolicy(
+      new PolicyStatement({
+        actions: ['dynamodb:UpdateItem', 'dynamodb:DeleteItem'],
+        resources: [configTable.tableArn],
+        conditions: {
+          'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [LAST_VALID_PARTITION] },
+          Null: { 'dynamodb:LeadingKeys': 'false' }, // ForAllValues holds where there is no key, too
+        },
+      }),
+    )
     stateTable.encryptionKey?.grantEncryptDecrypt(this.handler)
-    configTable.encryptionKey?.grantDecrypt(this.handler)
+    configTable.encryptionKey?.grantEncryptDecrypt(this.handler)
     // Not `grantInvoke`, which opens all versions and aliases of the function, too.
     if (delegate) Grant.addToPrincipal({ grantee: this.handler, actions: ['lambda:InvokeFunction'], resourceArns: [delegate.functionArn] })
   }
@@ -195,6 +214,7 @@ function environmentOf(props: AuthorizerFunctionProps): Record<string, string> {
     SLUICE_STATE_TABLE: props.stateTable.tableName,
     SLUICE_CONFIG_TABLE: props.configTable.tableName,
     SLUICE_ON_STORE_ERROR: props.failureMode,
+    SLUICE_AUTHENTICATION: props.authentication,
     SLUICE_DEADLINE_MS: props.decisionDeadline?.toMilliseconds(),
     SLUICE_CONFIG_TTL_MS: props.configTtl?.toMilliseconds(),
     SLUICE_IPV6_PREFIX: props.ipv6Prefix,

@@ -176,6 +176,10 @@ export class RateLimiter extends Construct {
   }
 
   /** Times that an instance stopped asking the state table because it kept failing. */
+  metricClockErrors(options?: MetricOptions): Metric {
+    return this.metric('ClockErrors', options)
+  }
+
   metricCircuitOpened(options?: MetricOptions): Metric {
     return this.metric('CircuitOpened', options)
   }

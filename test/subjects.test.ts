@@ -6,7 +6,7 @@ const ASKING: Asking = {
   address: 'ip:203.0.113.7',
   headers: new Map([['x-tenant', 'north']]),
   claims: { org: 'acme', seats: 7, admin: true, 'https://example.com/org': 'url', list: ['a'] },
-  route: 'GET /search',
+  namespace: '',
 }
 
 test.each([
@@ -22,7 +22,7 @@ test.each([
   [['claim:https://example.com/org'], 'claim:https://example.com/org=url'],
   [['client', 'ip'], 'several:["client:acme","ip:203.0.113.7"]'],
   [['header:x-tenant', 'user'], 'several:["header:x-tenant=north","user:42"]'],
-] as const)('%j counts %s', (who, subject) => expect(subjectOf(who, ASKING)).toBe(subject))
+] as const)('%j counts %s', (who, subject) => expect(subjectOf(who, ASKING, 'GET /search')).toBe(subject))
 
 test.each([['header:x-device'], ['claim:sub'], ['claim:list'], ['claim:constructor'], ['claim:__proto__']] as const)(
   'a request without %s is counted by its address',
@@ -39,8 +39,7 @@ test('a stranger is one subject, however many ways there are to say so', () => {
   }
 })
 
-test('a route that is not configured is one of all the others', () =>
-  expect(subjectOf([], { ...ASKING, route: undefined })).toBe('route:*'))
+test('a route that is not configured is one of all the others', () => expect(subjectOf([], ASKING)).toBe('route:*'))
 
 test('no values can be spelled so that two subjects become one', () => {
   const one = subjectOf(['claim:a', 'claim:b'], { ...ASKING, claims: { a: 'x","claim:b=y', b: 'z' } })

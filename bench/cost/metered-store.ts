@@ -33,10 +33,10 @@ export class MeteredStore implements StateStore, Meter {
     return item
   }
 
-  async delete(...[key, options]: Parameters<StateStore['delete']>): ReturnType<StateStore['delete']> {
+  async delete(...[key, whileMarks, options]: Parameters<StateStore['delete']>): ReturnType<StateStore['delete']> {
     this.tally.writes++
     this.tally.writeUnits += writeUnits(storedBytes(key, await this.store.read(key)))
-    return this.store.delete(key, options)
+    return this.store.delete(key, whileMarks, options)
   }
 }
 

@@ -5,12 +5,16 @@ import { config } from './config'
 import { cpu } from './cpu'
 import { denials } from './denials'
 import { fleet } from './fleet'
+import { leases } from './leases'
 import { scaling } from './scaling'
 import { size } from './size'
 import { throughput } from './throughput'
 
 /** In the order in which they are measured and shown. */
-export const PARTS = { calls, fleet, denials, throughput, cpu, bundle, config, scaling, size } as const satisfies Record<string, Part>
+export const PARTS = { calls, fleet, leases, denials, throughput, cpu, bundle, config, scaling, size } as const satisfies Record<
+  string,
+  Part
+>
 
 export type PartName = keyof typeof PARTS
 export const PART_NAMES = Object.keys(PARTS) as PartName[]

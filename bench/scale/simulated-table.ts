@@ -11,6 +11,8 @@ export interface SimulatedTableOptions {
   readonly writesPerSecond: number
   /** Partitions of a table that has not split any yet: their items share what one of them takes. @default each item has a partition's whole share */
   readonly partitions?: number
+  /** What a call takes, in milliseconds. @default 2 and more, 4 on average */
+  readonly latencyMs?: number
 }
 
 /** A call's way there and back, in milliseconds: at least the first, and the second more on average. */
@@ -26,9 +28,11 @@ export class SimulatedTable implements StateStore {
   reads = 0
   /** Calls that were refused, for an item's sake and for the table's. */
   readonly throttled = { item: 0, table: 0 }
+  /** The most writes that were sent to one item within a second of the clock, refused ones included. */
+  mostWritesPerSecond = 0
   private readonly store = new MemoryStore({ maxSubjects: Number.POSITIVE_INFINITY })
   private readonly table: { readonly write: PerSecond; readonly read: PerSecond }
-  private readonly items = new Map<string | number, { readonly write: PerSecond; readonly read: PerSecond }>()
+  private readonly items = new Map<string | number, ItemShare>()
 
   constructor(private readonly options: SimulatedTableOptions) {
     const { writesPerSecond } = options
@@ -44,13 +48,12 @@ export class SimulatedTable implements StateStore {
     return this.call(key, 'read', () => this.store.read(key))
   }
 
-  async delete(key: string): Promise<void> {
-    return this.call(key, 'write', () => this.store.delete(key))
+  async delete(...[key, whileMarks]: Parameters<StateStore['delete']>): ReturnType<StateStore['delete']> {
+    return this.call(key, 'write', () => this.store.delete(key, whileMarks))
   }
 
   private async call<Answer>(key: string, kind: 'read' | 'write', apply: () => Promise<Answer>): Promise<Answer> {
-    const { time, random } = this.options
-    const latency = LATENCY.least + exponential(random, LATENCY.more)
+    const { time, random, latencyMs: latency = LATENCY.least + exponential(random, LATENCY.more) } = this.options
     await time.sleep(latency / 2)
     const refusal = this.charge(key, kind)
     const answer = refusal === undefined ? await apply() : undefined
@@ -61,11 +64,13 @@ export class SimulatedTable implements StateStore {
 
   private charge(key: string, kind: 'read' | 'write'): StoreUnavailableError | undefined {
     const { time } = this.options
+    const share = this.shareOf(key)
+    if (kind === 'write') this.mostWritesPerSecond = Math.max(this.mostWritesPerSecond, share.asked(time.now))
     if (!this.table[kind].take(time.now)) {
       this.throttled.table++
       return new StoreUnavailableError('throttled', 'the simulated table throttles')
     }
-    if (!this.shareOf(key)[kind].take(time.now)) {
+    if (!share[kind].take(time.now)) {
       this.throttled.item++
       return new StoreUnavailableError('hot-key', 'an item of the simulated table gets more than it takes')
     }
@@ -74,15 +79,31 @@ export class SimulatedTable implements StateStore {
     return undefined
   }
 
-  private shareOf(key: string) {
+  private shareOf(key: string): ItemShare {
     const { partitions } = this.options
     const id = partitions === undefined ? key : partitionOf(key, partitions)
     let share = this.items.get(id)
     if (!share) {
-      share = { write: new PerSecond(PUBLISHED.item), read: new PerSecond(3 * PUBLISHED.item) }
+      share = new ItemShare()
       this.items.set(id, share)
     }
     return share
+  }
+}
+
+/** What an item takes, or a partition, and how often it was asked. */
+class ItemShare {
+  readonly write = new PerSecond(PUBLISHED.item)
+  readonly read = new PerSecond(3 * PUBLISHED.item)
+  private second = Number.NaN
+  private writes = 0
+
+  /** Counts a write that is asked for; how many that makes in this second of the clock. */
+  asked(now: number): number {
+    const second = Math.floor(now / 1000)
+    this.writes = second === this.second ? this.writes + 1 : 1
+    this.second = second
+    return this.writes
   }
 }
 

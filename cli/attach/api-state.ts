@@ -25,6 +25,16 @@ export interface Authorizer {
   readonly name: string
   readonly uri: string
   readonly settings: AuthorizerSettings
+  /** What it verifies by itself, without a function. */
+  readonly tokens?: TokenRules
+  /** A regular expression that a token must match besides. REST only. */
+  readonly expression?: string
+}
+
+/** Whose tokens an authorizer of type `COGNITO_USER_POOLS` or `JWT` takes. */
+interface TokenRules {
+  readonly issuers: readonly string[]
+  readonly audience: readonly string[] | 'any'
 }
 
 /** What decides how often the function is asked, and in which form. */
@@ -57,6 +67,7 @@ export interface Stage {
   /** HTTP only: changes go live by themselves. */
   readonly deploysItself: boolean
   readonly hasCanary: boolean
+  readonly canaryDeploymentId?: string
 }
 
 interface Deployment {
@@ -91,12 +102,30 @@ export interface ApiState {
 export interface PendingEdits {
   readonly edits: readonly string[]
   readonly complete: boolean
+  /** Methods that are served with authentication, and that the API has without. */
+  readonly opens: readonly Guarded[]
+  /** Keys of methods that are served without authentication, and that the API has with some. */
+  readonly closes: readonly string[]
+}
+
+/** A method that a stage serves with authentication. */
+interface Guarded {
+  readonly key: string
+  /** The type, or on HTTP APIs the authorizer's name. */
+  readonly by: string
 }
 
 /** One API through API Gateway's control plane. Each change is one call, or a few that may be repeated. */
 export interface ApiControl {
   readonly kind: ApiState['kind']
   read(): Promise<ApiState>
+  /** A method as it is now; `undefined` when it is gone. */
+  readMethod(method: Method): Promise<Method | undefined>
+  readAuthorizers(): Promise<readonly Authorizer[]>
+  /** REST only. */
+  readResponse(): Promise<GatewayResponse>
+  /** HTTP only. `undefined` when it is gone. */
+  readIntegration(id: string): Promise<Integration | undefined>
   /** What would go live with a deployment of this stage, as things are now. */
   pendingEdits(state: ApiState, stage: Stage): Promise<PendingEdits>
   /** @returns the new authorizer's id. */
@@ -120,11 +149,20 @@ export const isSameAuthorization = (one: Authorization, other: Authorization): b
   (one.authorizerId || '') === (other.authorizerId || '') &&
   [...(one.scopes ?? [])].sort().join(' ') === [...(other.scopes ?? [])].sort().join(' ')
 
+/** Whether nobody has changed who may call a method. */
+export const isSameMethod = (one: Method, other: Method): boolean =>
+  isSameAuthorization(one.authorization, other.authorization) && one.apiKeyRequired === other.apiKeyRequired
+
+/** Whether an authorization is that of an authorizer of attach. An id that is left behind by another type says nothing. */
+export const asks = ({ type, authorizerId }: Authorization, ownId: string | undefined): boolean =>
+  type === 'CUSTOM' && ownId !== undefined && authorizerId === ownId
+
 export const isPreflight = ({ key }: Method): boolean => key.startsWith('OPTIONS ')
 
 /** `no authorizer`, `AWS_IAM`, `JWT authorizer "users"`: in words. */
-export function authorizationText({ type, authorizerId }: Authorization, authorizers: readonly Authorizer[]): string {
+export function authorizationText({ type, authorizerId, scopes = [] }: Authorization, authorizers: readonly Authorizer[]): string {
   if (type === 'NONE') return 'no authorizer'
-  if (!authorizerId) return type
-  return `${type} authorizer "${authorizers.find(({ id }) => id === authorizerId)?.name ?? authorizerId}"`
+  if (!authorizerId || type === 'AWS_IAM') return type
+  const name = authorizers.find(({ id }) => id === authorizerId)?.name ?? authorizerId
+  return `${type} authorizer "${name}"${scopes.length > 0 ? ` with scopes ${scopes.join(', ')}` : ''}`
 }

@@ -77,13 +77,19 @@ export async function pages<T>(read: (from: string | undefined) => Promise<{ ite
   return all
 }
 
-/** Does something that may have been done before: what is not there any more needs no taking away. */
-export async function unlessGone(work: () => Promise<unknown>): Promise<void> {
+/** Reads something that may be gone. */
+export async function ifThere<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
-    await work()
+    return await work()
   } catch (error) {
     if (!/NotFound/.test((error as Error).name)) throw error
+    return undefined
   }
+}
+
+/** Does something that may have been done before: what is not there any more needs no taking away. */
+export async function unlessGone(work: () => Promise<unknown>): Promise<void> {
+  await ifThere(work)
 }
 
 /**

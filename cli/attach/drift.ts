@@ -1,6 +1,6 @@
-import { type ApiState, authorizationText, isPreflight } from './api-state'
+import { type ApiState, asks, authorizationText, isPreflight } from './api-state'
 import { ownAuthorizer } from './plan-attach'
-import { attachMark, type Remembered } from './steps'
+import { attachMark, type MethodStep, type Remembered } from './steps'
 import { isSameResponse } from './three-way'
 import { authorizerName, type FunctionName, functionUri, over, permissionPrefix, settingsDrift } from './wanted'
 
@@ -30,15 +30,23 @@ function authorizerDrift(state: ApiState, remembered: Remembered, target: Functi
 
 function methodDrift(state: ApiState, remembered: Remembered): string[] {
   const own = ownAuthorizer(state, remembered, remembered.attachment.functionArn)
-  const noted = new Set(remembered.steps.flatMap((step) => (step.kind === 'method' ? [step.key] : [])))
+  const noted = new Map(remembered.steps.flatMap((step): [string, MethodStep][] => (step.kind === 'method' ? [[step.key, step]] : [])))
   const { methods: scope } = remembered.attachment
   const present = new Set(state.methods.map(({ key }) => key))
-  const gone = [...noted].filter((key) => !present.has(key)).map((key) => `${key} is gone`)
+  const gone = [...noted.keys()].filter((key) => !present.has(key)).map((key) => `${key} is gone`)
   return [
     ...gone,
     ...state.methods.flatMap((method) => {
       const { key, authorization } = method
-      if (isPreflight(method) || (own && authorization.authorizerId === own.id)) return []
+      if (isPreflight(method)) return []
+      const wasRequired = noted.get(key)?.apiKeyRequired ?? method.apiKeyRequired
+      if (asks(authorization, own?.id)) {
+        return [
+          ...(authorization.scopes ? [`${key} has scopes with Sluice's authorizer: ${authorization.scopes.join(', ')}`] : []),
+          ...(noted.has(key) ? [] : [`${key} uses Sluice's authorizer, and attach did not switch it`]),
+          ...(method.apiKeyRequired === wasRequired ? [] : [`${key} ${wasRequired ? 'no longer wants' : 'wants'} an API key`]),
+        ]
+      }
       if (noted.has(key)) return [`${key} has ${authorizationText(authorization, state.authorizers)} instead of Sluice's`]
       return scope === 'all' && authorization.type === 'NONE' ? [`${key} is new and unprotected`] : []
     }),
@@ -58,6 +66,7 @@ function stageDrift({ stages, deployments }: ApiState, { attachment, steps }: Re
     if (step.kind !== 'deployment') return []
     const stage = stages.find(({ name }) => name === step.stage)
     if (!stage) return [`stage ${step.stage} is gone`]
+    if (stage.hasCanary) return [`stage ${stage.name} has a canary, which detach cannot move: promote or delete it`]
     const served = deployments.find(({ id }) => id === stage.deploymentId)
     if (stage.deploysItself || served?.description === attachMark(attachment)) return []
     return stage.deploymentId === step.before

@@ -9,6 +9,7 @@ import {
 import { printed } from '../../lambda/errors'
 import { UserError } from '../exit'
 import { type Calls, pages, unlessGone } from './calls'
+import type { Checks, Upstream } from './losses'
 import { type FunctionName, parseFunctionArn } from './wanted'
 
 /** The stack output that names the authorizer's function. */
@@ -24,12 +25,15 @@ export interface Lookup {
   readonly configTable: string
 }
 
+/** A function of Sluice's, and what its environment says that it verifies. */
+export type FoundFunction = FunctionName & Pick<Checks, 'upstream' | 'isPublic'>
+
 /**
  * The function to attach, named or found in a stack's outputs, and looked at: it must be a Sluice, in this Region, with this config table.
  *
  * @throws UserError
  */
-export async function findFunction(lookup: Lookup, said: { readonly function?: string; readonly stack?: string }): Promise<FunctionName> {
+export async function findFunction(lookup: Lookup, said: { readonly function?: string; readonly stack?: string }): Promise<FoundFunction> {
   const { region, configTable } = lookup
   const text = said.function ?? (await fromStack(lookup, said.stack))
   const named = parseFunctionArn(text)
@@ -47,11 +51,17 @@ export async function findFunction(lookup: Lookup, said: { readonly function?: s
       `function ${printed(text)} reads config table "${table}" and this is "${configTable}": name one Sluice with --stack, or --table`,
     )
   }
-  return target
+  return { ...target, upstream: upstreamOf(Environment!.Variables!), isPublic: Environment!.Variables!.SLUICE_AUTHENTICATION === 'none' }
 }
 
 /** A table may be named by its ARN. */
 const nameOf = (table: string): string => table.split('/').at(-1)!
+
+/** As lambda/config.ts reads it. */
+function upstreamOf(environment: Readonly<Record<string, string>>): Upstream | undefined {
+  const { SLUICE_DELEGATE: name, SLUICE_DELEGATE_TTL_MS: ttl = '0', SLUICE_DELEGATE_CACHE_HEADERS: headers = '' } = environment
+  return name ? { function: name, ttlMs: Number(ttl), cacheHeaders: headers.toLowerCase().split(',') } : undefined
+}
 
 async function fromStack({ cloudFormation, calls, region }: Lookup, name: string | undefined): Promise<string> {
   const stacks = await pages(async (NextToken) => {

@@ -7,16 +7,19 @@ import {
   ExportApiCommand,
   GetAuthorizersCommand,
   GetDeploymentsCommand,
+  GetIntegrationCommand,
   GetIntegrationsCommand,
+  GetRouteCommand,
   GetRoutesCommand,
   GetStagesCommand,
   UpdateAuthorizerCommand,
   UpdateIntegrationCommand,
   UpdateRouteCommand,
   UpdateStageCommand,
+  type Route as WireRoute,
 } from '@aws-sdk/client-apigatewayv2'
 import type { ApiControl, ApiState, Authorization, Authorizer, Integration, Method, PendingEdits, Stage } from './api-state'
-import { type Calls, MissingRights, pages, readAll, unlessGone, withOrWithoutId } from './calls'
+import { type Calls, ifThere, MissingRights, pages, readAll, unlessGone, withOrWithoutId } from './calls'
 
 const MaxResults = '500'
 
@@ -61,34 +64,9 @@ export class HttpApi implements ApiControl {
     const state = await readAll({
       methods: async () => {
         const routes = await this.list('/routes', (page) => client.send(new GetRoutesCommand(page)))
-        return routes.map(
-          ({ RouteKey, RouteId, AuthorizationType, AuthorizerId, AuthorizationScopes = [], ApiKeyRequired, Target }): Method => ({
-            key: RouteKey!,
-            ref: RouteId!,
-            authorization: {
-              type: AuthorizationType ?? 'NONE',
-              ...(AuthorizerId && { authorizerId: AuthorizerId }),
-              ...(AuthorizationScopes.length > 0 && { scopes: AuthorizationScopes }),
-            },
-            apiKeyRequired: ApiKeyRequired === true,
-            integrationId: /^integrations\/(.+)$/.exec(Target ?? '')?.[1],
-          }),
-        )
+        return routes.map(toMethod)
       },
-      authorizers: async () => {
-        const all = await this.list('/authorizers', (page) => client.send(new GetAuthorizersCommand(page)))
-        return all.map((one) => ({
-          id: one.AuthorizerId!,
-          name: one.Name ?? '',
-          uri: one.AuthorizerUri ?? '',
-          settings: {
-            type: one.AuthorizerType ?? '',
-            ttlSeconds: one.AuthorizerResultTtlInSeconds ?? 0,
-            identitySources: one.IdentitySource ?? [],
-            simple: one.EnableSimpleResponses === true && one.AuthorizerPayloadFormatVersion === '2.0',
-          },
-        }))
-      },
+      authorizers: () => this.readAuthorizers(),
       stages: async () => {
         const all = await this.list('/stages', (page) => client.send(new GetStagesCommand(page)))
         return all.map(
@@ -120,37 +98,81 @@ export class HttpApi implements ApiControl {
     return { id: this.api.id, kind: 'HTTP', name: this.api.name, ...state }
   }
 
+  async readMethod({ key, ref: RouteId }: Method): Promise<Method | undefined> {
+    const found = await ifThere(() =>
+      this.make('GET', `/routes/${RouteId}`, () => this.client.send(new GetRouteCommand({ ApiId: this.api.id, RouteId }))),
+    )
+    return found && toMethod({ RouteKey: key, ...found })
+  }
+
+  async readAuthorizers(): Promise<Authorizer[]> {
+    const all = await this.list('/authorizers', (page) => this.client.send(new GetAuthorizersCommand(page)))
+    return all.map(
+      ({ JwtConfiguration: jwt, ...one }): Authorizer => ({
+        id: one.AuthorizerId!,
+        name: one.Name ?? '',
+        uri: one.AuthorizerUri ?? '',
+        settings: {
+          type: one.AuthorizerType ?? '',
+          ttlSeconds: one.AuthorizerResultTtlInSeconds ?? 0,
+          identitySources: one.IdentitySource ?? [],
+          simple: one.EnableSimpleResponses === true && one.AuthorizerPayloadFormatVersion === '2.0',
+        },
+        ...(one.AuthorizerType === 'JWT' && { tokens: { issuers: jwt?.Issuer ? [jwt.Issuer] : [], audience: jwt?.Audience ?? [] } }),
+      }),
+    )
+  }
+
+  async readResponse(): Promise<never> {
+    throw new Error('HTTP APIs have no gateway responses')
+  }
+
+  async readIntegration(IntegrationId: string): Promise<Integration | undefined> {
+    const found = await ifThere(() =>
+      this.make('GET', `/integrations/${IntegrationId}`, () =>
+        this.client.send(new GetIntegrationCommand({ ApiId: this.api.id, IntegrationId })),
+      ),
+    )
+    return found && { id: IntegrationId, responseParameters: found.ResponseParameters ?? {} }
+  }
+
   /** The service exports both what a stage serves and what the API says now. */
   async pendingEdits(_: ApiState, { name, deploysItself }: Stage): Promise<PendingEdits> {
-    if (deploysItself) return { edits: [], complete: true }
+    if (deploysItself) return { edits: [], complete: true, opens: [], closes: [] }
     try {
       const [served, latest] = [await this.exported(name), await this.exported()]
       const edits = [...new Set([...served.keys(), ...latest.keys()])].flatMap((route) => {
         if (!served.has(route)) return [`${route} is new`]
         if (!latest.has(route)) return [`${route} goes`]
-        return served.get(route) === latest.get(route) ? [] : [`${route} changes`]
+        return served.get(route)?.text === latest.get(route)?.text ? [] : [`${route} changes`]
       })
-      return { edits, complete: true }
+      const both = [...latest].flatMap(([key, { by }]) => (served.has(key) ? [{ key, by, before: served.get(key)!.by }] : []))
+      return {
+        edits,
+        complete: true,
+        opens: both.flatMap(({ key, by, before }) => (by === undefined && before !== undefined ? [{ key, by: before }] : [])),
+        closes: both.flatMap(({ key, by, before }) => (by !== undefined && before === undefined ? [key] : [])),
+      }
     } catch (error) {
       if (error instanceof MissingRights) throw error
-      return { edits: [], complete: false } // an endpoint that knows no exports
+      return { edits: [], complete: false, opens: [], closes: [] } // an endpoint that knows no exports
     }
   }
 
-  /** What an OpenAPI export says of each route, as text to compare. */
-  private async exported(StageName?: string): Promise<Map<string, string>> {
+  /** What an OpenAPI export says of each route: as text to compare, and what authorizes it. */
+  private async exported(StageName?: string): Promise<Map<string, { readonly text: string; readonly by: string | undefined }>> {
     const { body } = await this.make('GET', '/exports/OAS30', () =>
       this.client.send(
         new ExportApiCommand({ ApiId: this.api.id, Specification: 'OAS30', OutputType: 'JSON', IncludeExtensions: true, StageName }),
       ),
     )
-    const { paths = {} } = JSON.parse(new TextDecoder().decode(body)) as { paths?: Record<string, Record<string, unknown>> }
+    const { paths = {} } = JSON.parse(new TextDecoder().decode(body)) as { paths?: Record<string, Record<string, ExportedRoute>> }
     return new Map(
       Object.entries(paths).flatMap(([path, verbs]) =>
-        Object.entries(verbs).map(
-          ([verb, one]) =>
-            [`${verb === 'x-amazon-apigateway-any-method' ? 'ANY' : verb.toUpperCase()} ${path}`, JSON.stringify(one)] as const,
-        ),
+        Object.entries(verbs).map(([verb, one]) => {
+          const name = verb === 'x-amazon-apigateway-any-method' ? 'ANY' : verb.toUpperCase()
+          return [path === '/$default' ? '$default' : `${name} ${path}`, { text: JSON.stringify(one), by: authorizedBy(one) }] as const
+        }),
       ),
     )
   }
@@ -233,4 +255,36 @@ export class HttpApi implements ApiControl {
       ),
     )
   }
+}
+
+const toMethod = ({
+  RouteKey,
+  RouteId,
+  AuthorizationType,
+  AuthorizerId,
+  AuthorizationScopes = [],
+  ApiKeyRequired,
+  Target,
+}: WireRoute): Method => ({
+  key: RouteKey!,
+  ref: RouteId!,
+  authorization: {
+    type: AuthorizationType ?? 'NONE',
+    ...(AuthorizerId && AuthorizationType !== 'NONE' && AuthorizationType !== 'AWS_IAM' && { authorizerId: AuthorizerId }),
+    ...(AuthorizationScopes.length > 0 && { scopes: AuthorizationScopes }),
+  },
+  apiKeyRequired: ApiKeyRequired === true,
+  integrationId: /^integrations\/(.+)$/.exec(Target ?? '')?.[1],
+})
+
+interface ExportedRoute {
+  /** Names of authorizers. */
+  readonly security?: readonly Readonly<Record<string, unknown>>[]
+  readonly 'x-amazon-apigateway-auth'?: { readonly type?: string }
+}
+
+/** An authorizer's name, or `AWS_IAM`; `undefined` where nobody asks who is calling. */
+function authorizedBy({ security = [], 'x-amazon-apigateway-auth': auth }: ExportedRoute): string | undefined {
+  const type = auth?.type?.toUpperCase()
+  return security.flatMap((one) => Object.keys(one))[0] ?? (type === 'NONE' ? undefined : type)
 }

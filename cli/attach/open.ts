@@ -2,16 +2,17 @@ import { APIGatewayClient } from '@aws-sdk/client-api-gateway'
 import { ApiGatewayV2Client } from '@aws-sdk/client-apigatewayv2'
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
 import { LambdaClient } from '@aws-sdk/client-lambda'
+import type { PolicySet } from '../../lambda/policies/policy-set'
 import type { Session } from '../command'
 import type { Where } from '../connection'
 import { UserError } from '../exit'
+import { readPolicySet } from '../policy-set'
 import type { ApiControl } from './api-state'
 import { Calls } from './calls'
 import { findApi } from './find-api'
-import { FunctionPolicy, findFunction } from './function'
+import { type FoundFunction, FunctionPolicy, findFunction } from './function'
 import { Journal } from './journal'
 import type { Remembered } from './steps'
-import type { FunctionName } from './wanted'
 
 /** A first connection takes longer than any call after it. */
 const TIMEOUTS = { connectionTimeout: 5000, requestTimeout: 30_000, throwOnRequestTimeout: true }
@@ -22,7 +23,9 @@ export interface Opened {
   readonly remembered: Remembered | undefined
   readonly region: string
   /** The function named on the command line or by a stack, looked at. */
-  findFunction(said: { readonly function?: string; readonly stack?: string }): Promise<FunctionName>
+  findFunction(said: { readonly function?: string; readonly stack?: string }): Promise<FoundFunction>
+  /** What the config table says; `undefined` where it has mistakes. */
+  policies(): Promise<PolicySet | undefined>
   policyOf(functionArn: string): FunctionPolicy
 }
 
@@ -46,6 +49,10 @@ export async function withApi<T>(session: Session, where: Where, apiId: string, 
       remembered: await journal.read(apiId),
       region,
       findFunction: (said) => findFunction({ lambda, cloudFormation, calls, region, configTable: table.name }, said),
+      policies: async () => {
+        const { configuration, issues } = readPolicySet((await table.policySet()).map(({ item }) => item))
+        return issues.length === 0 ? configuration.policies : undefined
+      },
       policyOf: (arn) => new FunctionPolicy(lambda, calls, arn),
     })
   } finally {

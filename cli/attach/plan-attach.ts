@@ -1,7 +1,8 @@
 import { printed } from '../../lambda/errors'
 import { UserError } from '../exit'
-import { type ApiState, type Authorizer, authorizationText, isPreflight, type Method, type Stage } from './api-state'
-import { attachMark, notedAuthorizer, notedBefore, type Remembered, type Step } from './steps'
+import { type ApiState, type Authorizer, asks, authorizationText, isPreflight, type Method, type Stage } from './api-state'
+import { type Checks, refuseLosses, replacementOf } from './losses'
+import { attachMark, type MethodStep, notedAuthorizer, notedMethod, type Remembered, type Step } from './steps'
 import { isSameMappings, isSameResponse, takeBackMappings, takeBackResponse } from './three-way'
 import {
   authorizerName,
@@ -22,6 +23,8 @@ export interface Wishes {
   readonly methods?: readonly string[]
   /** Also methods that have another authorizer. */
   readonly replace: boolean
+  /** Keys of methods that may lose authentication. */
+  readonly open: readonly string[]
   /** HTTP: status codes whose answers get the limit's headers. */
   readonly headers?: readonly string[]
 }
@@ -39,6 +42,7 @@ export interface AttachPlan {
  *
  * @param remembered what an earlier attach of this Sluice noted; it may have died anywhere.
  * @param statements ids of the function's resource policy.
+ * @param checks what the function verifies.
  * @throws UserError when it cannot be, or should not.
  */
 export function planAttach(
@@ -47,24 +51,30 @@ export function planAttach(
   wishes: Wishes,
   target: FunctionName,
   statements: readonly string[],
+  checks: Checks,
 ): AttachPlan {
   const own = ownAuthorizer(state, remembered, target.arn)
   refuseOthers(state, remembered, own, target.arn)
   const stage = findStage(state, wishes.stage)
   const dead = remembered && notedAuthorizer(remembered)
-  const isOurs = ({ authorization: { authorizerId } }: Method) =>
-    authorizerId !== undefined && (authorizerId === own?.id || authorizerId === dead)
+  const isOurs = ({ authorization }: Method) => asks(authorization, own?.id) || asks(authorization, dead)
   const { chosen, left } = choose(state, wishes, isOurs)
 
   const steps: Step[] = []
+  const replaced: MethodStep[] = []
   if (!own || own.uri !== functionUri(target) || settingsDrift(own, state.kind).length > 0) steps.push({ kind: 'authorizer', id: own?.id })
   if (!own || !statements.includes(permissionPrefix(state.id) + own.id)) steps.push({ kind: 'permission' })
   steps.push(...responseSteps(state, remembered))
   for (const method of chosen) {
-    const { key, authorization } = method
-    const before = remembered && isOurs(method) ? (notedBefore(remembered, key) ?? { type: 'NONE' }) : authorization
-    if (!own || authorization.authorizerId !== own.id) steps.push({ kind: 'method', key, before })
+    const { key, authorization, apiKeyRequired } = method
+    if (asks(authorization, own?.id)) continue
+    const step = { kind: 'method', key, apiKeyRequired, before: authorization } as const
+    if (isOurs(method)) steps.push({ ...step, before: { type: 'NONE' }, ...(remembered && notedMethod(remembered, key)) })
+    else if (authorization.type === 'NONE') steps.push(step)
+    else replaced.push({ ...step, ...replacementOf(method, state, checks, target) })
   }
+  refuseLosses(replaced, wishes.open)
+  steps.push(...replaced)
   if (wishes.headers) steps.push(...integrationSteps(state, remembered, chosen, wishes.headers))
   steps.push(...deploymentSteps(state, remembered, stage, steps))
 
@@ -121,13 +131,14 @@ function findStage({ id, stages }: ApiState, name: string | undefined): Stage {
 /** The methods to protect, and those that keep an authorizer of their own. */
 function choose(
   state: ApiState,
-  { methods: wished, replace }: Wishes,
+  { methods: wished, replace, open }: Wishes,
   isOurs: (method: Method) => boolean,
 ): { chosen: Method[]; left: Method[] } {
-  for (const key of wished ?? []) {
+  for (const key of [...(wished ?? []), ...open]) {
     const method = state.methods.find((one) => one.key === key)
     if (!method) throw new UserError(`API ${state.id} has no method ${printed(key)}: it has ${keysOf(state.methods)}`)
-    if (isPreflight(method)) throw new UserError(`${key} answers browsers' preflights, which cannot be counted: leave it out`)
+    if (wished?.includes(key) && isPreflight(method))
+      throw new UserError(`${key} answers browsers' preflights, which cannot be counted: leave it out`)
   }
   const candidates = state.methods.filter((method) => !isPreflight(method) && (wished?.includes(method.key) ?? true))
   const isFree = (method: Method) => method.authorization.type === 'NONE' || isOurs(method)
@@ -185,7 +196,15 @@ function deploymentSteps({ deployments }: ApiState, remembered: Remembered | und
     | undefined
   // What somebody deployed since has our authorizer in it, so there is nothing to go back to.
   const isLater = remembered !== undefined && (served?.createdAt ?? 0) > remembered.attachment.newestDeploymentAt
-  return [{ kind: 'deployment', stage: name, before: isOurs ? noted?.before : isLater ? undefined : now, pending: noted?.pending ?? [] }]
+  return [
+    {
+      kind: 'deployment',
+      stage: name,
+      before: isOurs ? noted?.before : isLater ? undefined : now,
+      pending: noted?.pending ?? [],
+      closed: noted?.closed ?? [],
+    },
+  ]
 }
 
 const names = (some: readonly { readonly name: string }[]) => some.map(({ name }) => name).join(', ')

@@ -2,6 +2,7 @@ import { UserError } from '../exit'
 import {
   type ApiState,
   type Authorization,
+  asks,
   authorizationText,
   type GatewayResponse,
   type Integration,
@@ -9,7 +10,7 @@ import {
   type Method,
 } from './api-state'
 import { ownAuthorizer } from './plan-attach'
-import { attachMark, detachMark, notedAuthorizer, type Remembered, type Step } from './steps'
+import { attachMark, detachMark, type MethodStep, notedAuthorizer, type Remembered, type Step } from './steps'
 import { isSameMappings, isSameResponse, takeBackMappings, takeBackResponse } from './three-way'
 import { permissionPrefix } from './wanted'
 
@@ -19,8 +20,8 @@ export type Undo =
   | { readonly kind: 'integration'; readonly integration: Integration; readonly to: Integration['responseParameters'] }
   | { readonly kind: 'gateway-response'; readonly to: GatewayResponse }
   | { readonly kind: 'authorizer'; readonly id: string }
-  /** `to`: the deployment that the stage served before; `undefined`: a new one has to be made. */
-  | { readonly kind: 'deployment'; readonly stage: string; readonly to: string | undefined }
+  /** `from`: what the stage serves now. `to`: the deployment that it served before; `undefined`: a new one has to be made. */
+  | { readonly kind: 'deployment'; readonly stage: string; readonly from: string | undefined; readonly to: string | undefined }
   | { readonly kind: 'permission'; readonly statementId: string }
   | { readonly kind: 'own-deployment'; readonly id: string }
 
@@ -49,10 +50,12 @@ export function planDetach(state: ApiState | undefined, remembered: Remembered, 
   const changed: string[] = []
   const notes: string[] = []
   const own = ownAuthorizer(state, remembered, remembered.attachment.functionArn)
-  const deployments = undeploy(state, remembered, changed, notes)
+  const restored = methods(state, remembered, own?.id ?? notedAuthorizer(remembered), changed)
+  const deployments = undeploy(state, remembered, afterwards(state.methods, restored), changed, notes)
+  refuseCanaries(state, remembered, deployments)
   return {
     undos: [
-      ...methods(state, remembered, own?.id ?? notedAuthorizer(remembered), changed),
+      ...restored,
       ...integrations(state, remembered, changed),
       ...response(state, remembered, changed),
       ...(own ? [{ kind: 'authorizer', id: own.id } as const] : []),
@@ -65,19 +68,35 @@ export function planDetach(state: ApiState | undefined, remembered: Remembered, 
   }
 }
 
+/** The methods when all is put back. */
+export function afterwards(methods: readonly Method[], undos: readonly Undo[]): Method[] {
+  const back = new Map(undos.flatMap((undo) => (undo.kind === 'method' ? [[undo.method.key, undo.to] as const] : [])))
+  return methods.map((method) => ({ ...method, authorization: back.get(method.key) ?? method.authorization }))
+}
+
 function methods(state: ApiState, { steps }: Remembered, ownId: string | undefined, changed: string[]): Undo[] {
-  const noted = new Map(steps.flatMap((step) => (step.kind === 'method' ? [[step.key, step.before] as const] : [])))
-  const stranger = state.methods.find(({ key, authorization: { authorizerId } }) => ownId && authorizerId === ownId && !noted.has(key))
+  const noted = new Map(steps.flatMap((step): [string, MethodStep][] => (step.kind === 'method' ? [[step.key, step]] : [])))
+  const isOurs = ({ authorization }: Method) => asks(authorization, ownId)
+  const stranger = state.methods.find((method) => isOurs(method) && !noted.has(method.key))
   if (stranger) {
     throw new UserError(
       `${stranger.key} uses Sluice's authorizer, and attach did not switch it: nothing is known to go back to, give it another authorization first`,
     )
   }
   const undos: Undo[] = []
-  for (const [key, before] of noted) {
+  for (const [key, { before, apiKeyRequired }] of noted) {
     const method = state.methods.find((one) => one.key === key)
-    if (!method) changed.push(`${key} is gone`)
-    else if (ownId && method.authorization.authorizerId === ownId) {
+    if (!method) {
+      changed.push(`${key} is gone`)
+      continue
+    }
+    if (apiKeyRequired !== undefined && method.apiKeyRequired !== apiKeyRequired) {
+      changed.push(`${key} ${method.apiKeyRequired ? 'wants' : 'no longer wants'} an API key`)
+    }
+    if (isOurs(method)) {
+      if (method.authorization.scopes) {
+        throw new UserError(`${key} has scopes with Sluice's authorizer, which attach did not set: take them off first`)
+      }
       if (before.authorizerId && !state.authorizers.some(({ id }) => id === before.authorizerId)) {
         throw new UserError(`${key} had authorizer ${before.authorizerId}, which somebody deleted: give it another authorization first`)
       }
@@ -112,10 +131,35 @@ function response({ gatewayResponse: now }: ApiState, { steps }: Remembered, cha
 }
 
 /**
- * A stage that still serves attach's deployment goes back to the one before: exactly what was live, and no edit of anybody goes live. One that
- * somebody deployed meanwhile has the authorizer in it and must be deployed again, or it would ask a function that it may no longer ask.
+ * A canary may serve what asks Sluice, and a stage with one cannot be moved.
+ *
+ * @throws UserError
  */
-function undeploy(state: ApiState, { attachment, steps }: Remembered, changed: string[], notes: string[]): Undo[] {
+function refuseCanaries({ stages, deployments }: ApiState, { attachment }: Remembered, undos: readonly Undo[]): void {
+  for (const { name, hasCanary, canaryDeploymentId } of stages) {
+    if (!hasCanary) continue
+    const served = deployments.find(({ id }) => id === canaryDeploymentId)
+    const isMoved = undos.some((undo) => undo.kind === 'deployment' && undo.stage === name)
+    if (isMoved || !served || served.createdAt > attachment.newestDeploymentAt) {
+      throw new UserError(`stage ${name} has a canary, which may ask Sluice: promote or delete it first`)
+    }
+  }
+}
+
+/**
+ * A stage that still serves attach's deployment goes back to the one before: exactly what was live, and no edit of anybody goes live. One that
+ * somebody deployed meanwhile has the authorizer in it and must be deployed again, or it would ask a function that it may no longer ask. Going
+ * back must not take from a method the authorization that somebody gave it and that went live with attach.
+ *
+ * @param methods as they are when all is put back.
+ */
+function undeploy(
+  state: ApiState,
+  { attachment, steps }: Remembered,
+  methods: readonly Method[],
+  changed: string[],
+  notes: string[],
+): Undo[] {
   const undos: Undo[] = []
   const noted = new Map(steps.flatMap((step) => (step.kind === 'deployment' ? [[step.stage, step] as const] : [])))
   for (const [name] of noted) if (!state.stages.some((stage) => stage.name === name)) changed.push(`stage ${name} is gone`)
@@ -127,14 +171,20 @@ function undeploy(state: ApiState, { attachment, steps }: Remembered, changed: s
     if (deploysItself || !served || served.id === before || served.description === detachMark(attachment)) continue
     if (served.description === attachMark(attachment)) {
       const exists = state.deployments.some(({ id }) => id === before)
-      undos.push({ kind: 'deployment', stage: name, to: exists ? before : undefined })
-      if (step && exists && step.pending.length > 0) {
+      const closed = step?.closed?.filter((key) => methods.some((one) => one.key === key && one.authorization.type !== 'NONE')) ?? []
+      const to = exists && closed.length === 0 ? before : undefined
+      undos.push({ kind: 'deployment', stage: name, from: deploymentId, to })
+      if (exists && closed.length > 0) {
+        notes.push(
+          `stage ${name} is deployed anew, for what it served before has no authorizer on ${closed.join(', ')}: undeployed edits of others go live with it`,
+        )
+      } else if (step && exists && step.pending.length > 0) {
         notes.push(`edits of others that went live with attach leave stage ${name} again, and stay in the API: ${step.pending.join('; ')}`)
       }
       if (!exists)
         notes.push(`stage ${name} is deployed anew, for what it served before is gone: undeployed edits of others go live with it`)
     } else if (served.createdAt > attachment.newestDeploymentAt) {
-      undos.push({ kind: 'deployment', stage: name, to: undefined })
+      undos.push({ kind: 'deployment', stage: name, from: deploymentId, to: undefined })
       notes.push(`somebody deployed stage ${name} since: it is deployed again, and undeployed edits of others go live with it`)
     } else {
       changed.push(`stage ${name} was put back to an earlier deployment`)

@@ -9,6 +9,7 @@ import {
   GetDeploymentCommand,
   GetDeploymentsCommand,
   GetGatewayResponseCommand,
+  GetMethodCommand,
   GetResourcesCommand,
   GetStagesCommand,
   type PatchOperation,
@@ -19,7 +20,7 @@ import {
   type Authorizer as WireAuthorizer,
 } from '@aws-sdk/client-api-gateway'
 import type { ApiControl, ApiState, Authorization, Authorizer, GatewayResponse, Method, PendingEdits, Stage } from './api-state'
-import { type Calls, pages, readAll, unlessGone, withOrWithoutId } from './calls'
+import { type Calls, ifThere, pages, readAll, unlessGone, withOrWithoutId } from './calls'
 import { settingsFor } from './wanted'
 
 /** The most that one page may hold. */
@@ -58,34 +59,11 @@ export class RestApi implements ApiControl {
           return { items: page.items, next: page.position }
         })
         return resources.flatMap(({ id, path, resourceMethods = {} }) =>
-          Object.entries(resourceMethods).map(
-            ([verb, method]): Method => ({
-              key: `${verb} ${path}`,
-              ref: id!,
-              authorization: toAuthorization(method),
-              apiKeyRequired: method.apiKeyRequired === true,
-            }),
-          ),
+          Object.entries(resourceMethods).map(([verb, method]): Method => toMethod(`${verb} ${path}`, id!, method)),
         )
       },
-      authorizers: async () => {
-        const all = await pages(async (position) => {
-          const page = await this.make('GET', '/authorizers', () => client.send(new GetAuthorizersCommand({ restApiId, limit, position })))
-          return { items: page.items, next: page.position }
-        })
-        return all.map(toAuthorizer)
-      },
-      gatewayResponse: async (): Promise<GatewayResponse> => {
-        const found = await this.make('GET', `/gatewayresponses/${responseType}`, () =>
-          client.send(new GetGatewayResponseCommand({ restApiId, responseType })),
-        )
-        return {
-          isDefault: found.defaultResponse === true,
-          statusCode: found.statusCode ?? '',
-          parameters: found.responseParameters ?? {},
-          templates: found.responseTemplates ?? {},
-        }
-      },
+      authorizers: () => this.readAuthorizers(),
+      gatewayResponse: () => this.readResponse(),
       stages: async () => {
         const { item = [] } = await this.make('GET', '/stages', () => client.send(new GetStagesCommand({ restApiId })))
         return item.map(
@@ -94,6 +72,7 @@ export class RestApi implements ApiControl {
             deploymentId,
             deploysItself: false,
             hasCanary: canarySettings !== undefined,
+            canaryDeploymentId: canarySettings?.deploymentId,
           }),
         )
       },
@@ -110,9 +89,44 @@ export class RestApi implements ApiControl {
     return { id: restApiId, kind: 'REST', name: this.api.name, integrations: [], ...state }
   }
 
+  async readMethod({ key, ref: resourceId }: Method): Promise<Method | undefined> {
+    const httpMethod = key.split(' ')[0]!
+    const found = await ifThere(() =>
+      this.make('GET', `/resources/${resourceId}/methods/${httpMethod}`, () =>
+        this.client.send(new GetMethodCommand({ restApiId: this.api.id, resourceId, httpMethod })),
+      ),
+    )
+    return found && toMethod(key, resourceId, found)
+  }
+
+  async readAuthorizers(): Promise<Authorizer[]> {
+    const restApiId = this.api.id
+    const all = await pages(async (position) => {
+      const page = await this.make('GET', '/authorizers', () => this.client.send(new GetAuthorizersCommand({ restApiId, limit, position })))
+      return { items: page.items, next: page.position }
+    })
+    return all.map(toAuthorizer)
+  }
+
+  async readResponse(): Promise<GatewayResponse> {
+    const found = await this.make('GET', `/gatewayresponses/${responseType}`, () =>
+      this.client.send(new GetGatewayResponseCommand({ restApiId: this.api.id, responseType })),
+    )
+    return {
+      isDefault: found.defaultResponse === true,
+      statusCode: found.statusCode ?? '',
+      parameters: found.responseParameters ?? {},
+      templates: found.responseTemplates ?? {},
+    }
+  }
+
+  async readIntegration(): Promise<undefined> {
+    throw new Error('integrations of REST APIs are not mapped')
+  }
+
   /** The service shows of a deployment which methods it has and whether they want an authorizer or an API key, and no more. */
   async pendingEdits({ methods }: ApiState, { deploymentId }: Stage): Promise<PendingEdits> {
-    if (!deploymentId) return { edits: [], complete: true }
+    if (!deploymentId) return { edits: [], complete: true, opens: [], closes: [] }
     const { apiSummary = {} } = await this.make('GET', `/deployments/${deploymentId}`, () =>
       this.client.send(new GetDeploymentCommand({ restApiId: this.api.id, deploymentId, embed: ['apisummary'] })),
     )
@@ -132,7 +146,18 @@ export class RestApi implements ApiControl {
     })
     const now = new Set(methods.map(({ key }) => key))
     const gone = [...deployed.keys()].filter((key) => !now.has(key)).map((key) => `${key} goes`)
-    return { edits: [...edits, ...gone], complete: false }
+    // A summary that says nothing of authorization, as an emulator's, is of no other than there is now.
+    const servedBy = ({ key, authorization }: Method) =>
+      deployed.has(key) ? (deployed.get(key)!.authorizationType ?? authorization.type) : 'NONE'
+    const isOpen = ({ authorization }: Method) => authorization.type === 'NONE'
+    return {
+      edits: [...edits, ...gone],
+      complete: false,
+      opens: methods.flatMap((method) =>
+        isOpen(method) && servedBy(method) !== 'NONE' ? [{ key: method.key, by: servedBy(method) }] : [],
+      ),
+      closes: methods.flatMap((method) => (deployed.has(method.key) && !isOpen(method) && servedBy(method) === 'NONE' ? [method.key] : [])),
+    }
   }
 
   async createAuthorizer(name: string, authorizerUri: string): Promise<string> {
@@ -253,20 +278,39 @@ export class RestApi implements ApiControl {
 }
 
 interface WireMethod {
+  readonly apiKeyRequired?: boolean
   readonly authorizationType?: string
   readonly authorizerId?: string
   readonly authorizationScopes?: readonly string[]
 }
 
-/** An empty id and an empty list of scopes are none. */
+/** An empty id and an empty list of scopes are none, and so is an id that another type has left behind. */
 const toAuthorization = ({ authorizationType, authorizerId, authorizationScopes = [] }: WireMethod): Authorization => ({
   type: authorizationType ?? 'NONE',
-  ...(authorizerId && { authorizerId }),
+  ...(authorizerId && authorizationType !== 'NONE' && authorizationType !== 'AWS_IAM' && { authorizerId }),
   ...(authorizationScopes.length > 0 && { scopes: authorizationScopes }),
 })
 
-const toAuthorizer = ({ id, name, type, authorizerUri, authorizerResultTtlInSeconds, identitySource }: WireAuthorizer): Authorizer => ({
+const toMethod = (key: string, ref: string, method: WireMethod): Method => ({
+  key,
+  ref,
+  authorization: toAuthorization(method),
+  apiKeyRequired: method.apiKeyRequired === true,
+})
+
+const toAuthorizer = ({
+  id,
+  name,
+  type,
+  authorizerUri,
+  authorizerResultTtlInSeconds,
+  identitySource,
+  identityValidationExpression: expression,
+  providerARNs = [],
+}: WireAuthorizer): Authorizer => ({
   id: id!,
+  ...(expression && { expression }),
+  ...(type === 'COGNITO_USER_POOLS' && { tokens: { issuers: providerARNs.flatMap((arn) => issuerOf(arn) ?? []), audience: 'any' } }),
   name: name ?? '',
   uri: authorizerUri ?? '',
   settings: {
@@ -275,3 +319,10 @@ const toAuthorizer = ({ id, name, type, authorizerUri, authorizerResultTtlInSeco
     identitySources: identitySource ? identitySource.split(',').map((source) => source.trim()) : [],
   },
 })
+
+/** `arn:aws:cognito-idp:eu-west-1:123456789012:userpool/eu-west-1_Ab1Cd2Ef3` */
+function issuerOf(userPoolArn: string): string | undefined {
+  const [, partition, region, pool] = /^arn:(aws[\w-]*):cognito-idp:([\w-]+):\d*:userpool\/([\w-]+)$/.exec(userPoolArn) ?? []
+  const domain = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com'
+  return pool && `https://cognito-idp.${region}.${domain}/${pool}`
+}

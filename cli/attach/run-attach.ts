@@ -1,5 +1,6 @@
 import { InterruptedError, UserError } from '../exit'
-import type { ApiControl, ApiState, Authorizer, PendingEdits } from './api-state'
+import type { ApiControl, ApiState, Authorizer, Method, PendingEdits } from './api-state'
+import { AsShown } from './as-shown'
 import type { FunctionPolicy } from './function'
 import type { Journal } from './journal'
 import { type Attachment, attachMark, type Step } from './steps'
@@ -18,11 +19,12 @@ export interface Workshop {
 
 /**
  * Does the steps of a plan, each remembered before it is done. It may die at any moment: what is there tells the next attach, or a detach, how
- * far this one came.
+ * far this one came. What a step changes is read again right before, and changed only if it is as the plan shows it.
  *
  * @param attachment as the journal has it already.
  * @param state as the plan was made from.
  * @param own the authorizer that is there already.
+ * @param confirmKept throws where Sluice no longer verifies what a method's authorizer did.
  * @throws InterruptedError between two steps.
  */
 export async function runAttach(
@@ -32,7 +34,10 @@ export async function runAttach(
   steps: readonly Step[],
   target: FunctionName,
   own: Authorizer | undefined,
+  confirmKept: (method: Method) => Promise<void>,
 ): Promise<void> {
+  const asShown = new AsShown(control, state)
+  const expected = new Map(state.methods.map((method) => [method.key, method]))
   let authorizerId = own?.id
   const known = () => {
     if (authorizerId === undefined) throw new Error('the plan uses an authorizer that it does not make')
@@ -54,17 +59,30 @@ export async function runAttach(
         await policy.add(permissionPrefix(state.id) + known(), permissionSource(target, state.id, known()))
         break
       case 'gateway-response':
+        await asShown.response()
         await control.respond(step.after)
         break
-      case 'method':
-        await control.authorize(state.methods.find(({ key }) => key === step.key)!, { type: 'CUSTOM', authorizerId: known() })
+      case 'method': {
+        const method = expected.get(step.key)!
+        const authorization = { type: 'CUSTOM', authorizerId: known() }
+        if (step.kept !== undefined) await confirmKept(method)
+        await asShown.method(method)
+        await control.authorize(method, authorization)
+        expected.set(step.key, { ...method, authorization })
         break
-      case 'integration':
-        await control.mapResponses(state.integrations.find(({ id }) => id === step.id)!, step.after)
+      }
+      case 'integration': {
+        const integration = state.integrations.find(({ id }) => id === step.id)!
+        await asShown.integration(integration)
+        await control.mapResponses(integration, step.after)
         break
-      case 'deployment':
+      }
+      case 'deployment': {
+        const { deploymentId } = state.stages.find(({ name }) => name === step.stage)!
+        await asShown.deployable(step.stage, deploymentId, [...expected.values()])
         await control.deploy(step.stage, attachMark(attachment))
         break
+      }
     }
   }
   await journal.update({ ...attachment, phase: 'attached' })
@@ -95,7 +113,8 @@ export function stepText(step: Step, { kind, authorizers }: Pick<ApiState, 'kind
     case 'method': {
       const { type, authorizerId } = step.before
       const other = authorizerId && (authorizers.find(({ id }) => id === authorizerId)?.name ?? authorizerId)
-      return `${step.key}: ${type === 'NONE' ? 'ask Sluice' : `Sluice instead of ${other ? `authorizer "${other}"` : type}`}`
+      const rest = step.kept ? `, and ${step.kept}` : step.lost ? `, OPEN without that: ${step.lost}` : ''
+      return `${step.key}: ${type === 'NONE' ? 'ask Sluice' : `Sluice instead of ${other ? `authorizer "${other}"` : type}`}${rest}`
     }
     case 'integration':
       return `integration ${step.id}: answers carry the limit's headers`
@@ -105,7 +124,7 @@ export function stepText(step: Step, { kind, authorizers }: Pick<ApiState, 'kind
 }
 
 /** What is said before somebody else's edits may go live. */
-export function pendingText(stage: string, { edits, complete }: PendingEdits): string[] {
+export function pendingText(stage: string, { edits, complete }: Pick<PendingEdits, 'edits' | 'complete'>): string[] {
   const seen = edits.map((edit) => `  ${edit}`)
   if (complete && edits.length === 0) return []
   const first =

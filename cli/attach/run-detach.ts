@@ -1,44 +1,58 @@
 import { InterruptedError } from '../exit'
 import type { ApiControl, ApiState } from './api-state'
-import type { Undo } from './plan-detach'
+import { AsShown } from './as-shown'
+import { afterwards, type Undo } from './plan-detach'
 import type { Workshop } from './run-attach'
 import { detachMark, type Remembered } from './steps'
 
 /**
- * Does what puts an API back, then forgets the attachment. It may die at any moment: the next detach looks at what is there and goes on.
+ * Does what puts an API back, then forgets the attachment. It may die at any moment: the next detach looks at what is there and goes on. What it
+ * changes is read again right before, and changed only if it is as the plan shows it.
  *
+ * @param state as the plan was made from; `undefined`: the API is gone.
  * @throws InterruptedError between two of them.
  */
 export async function runDetach(
   { control, journal, policy, progress, pressed }: Omit<Workshop, 'control'> & { readonly control: ApiControl | undefined },
   remembered: Remembered,
   undos: readonly Undo[],
+  state: ApiState | undefined,
 ): Promise<void> {
   const { attachment } = remembered
   await journal.update({ ...attachment, phase: 'detaching' })
   const there = () => {
-    if (!control) throw new Error('the plan changes an API that is gone')
+    if (!control || !state) throw new Error('the plan changes an API that is gone')
     return control
   }
+  const asShown = () => new AsShown(there(), state!)
   for (const [index, undo] of undos.entries()) {
     if (pressed.aborted) throw new InterruptedError(`stopped after ${index} of ${undos.length} steps: detach again goes on`)
     progress(`[${index + 1}/${undos.length}] ${undoText(undo)}`)
     switch (undo.kind) {
       case 'method':
+        await asShown().method(undo.method)
         await there().authorize(undo.method, undo.to)
         break
       case 'integration':
+        await asShown().integration(undo.integration)
         await there().mapResponses(undo.integration, undo.to)
         break
       case 'gateway-response':
+        await asShown().response()
         await there().respond(undo.to)
         break
       case 'authorizer':
+        await asShown().unused(undo.id)
         await there().deleteAuthorizer(undo.id)
         break
       case 'deployment':
-        if (undo.to === undefined) await there().deploy(undo.stage, detachMark(attachment))
-        else await there().pointStage(undo.stage, undo.to)
+        if (undo.to === undefined) {
+          await asShown().deployable(undo.stage, undo.from, afterwards(state?.methods ?? [], undos))
+          await there().deploy(undo.stage, detachMark(attachment))
+        } else {
+          await asShown().stage(undo.stage, undo.from)
+          await there().pointStage(undo.stage, undo.to)
+        }
         break
       case 'permission':
         await policy.remove(undo.statementId)

@@ -5,15 +5,35 @@ export type Step =
   | { readonly kind: 'authorizer'; readonly id?: string }
   | { readonly kind: 'permission'; readonly statementId?: string }
   | { readonly kind: 'gateway-response'; readonly before: GatewayResponse; readonly after: GatewayResponse }
-  | { readonly kind: 'method'; readonly key: string; readonly before: Authorization }
+  | {
+      readonly kind: 'method'
+      readonly key: string
+      readonly before: Authorization
+      /** Whether it wants an API key; steps of older versions do not say. */
+      readonly apiKeyRequired?: boolean
+      /** How Sluice makes the check that was there before. */
+      readonly kept?: string
+      /** Which check is made no more, as somebody allowed with `--open`. */
+      readonly lost?: string
+    }
   | {
       readonly kind: 'integration'
       readonly id: string
       readonly before: Integration['responseParameters']
       readonly after: Integration['responseParameters']
     }
-  /** `pending`: others' edits that went live with it, as far as they could be seen. */
-  | { readonly kind: 'deployment'; readonly stage: string; readonly before?: string; readonly pending: readonly string[] }
+  /**
+   * `pending`: others' edits that went live with it, as far as they could be seen; `closed`: methods that got an authorization of others with it.
+   */
+  | {
+      readonly kind: 'deployment'
+      readonly stage: string
+      readonly before?: string
+      readonly pending: readonly string[]
+      readonly closed?: readonly string[]
+    }
+
+export type MethodStep = Extract<Step, { kind: 'method' }>
 
 /** One API that this Sluice was attached to. */
 export interface Attachment {
@@ -40,8 +60,8 @@ export interface Remembered {
 }
 
 /** What was there before a method was switched. */
-export const notedBefore = ({ steps }: Remembered, key: string): Authorization | undefined =>
-  steps.flatMap((step) => (step.kind === 'method' && step.key === key ? [step.before] : []))[0]
+export const notedMethod = ({ steps }: Remembered, key: string): MethodStep | undefined =>
+  steps.flatMap((step) => (step.kind === 'method' && step.key === key ? [step] : []))[0]
 
 /** The id of the authorizer that attach made; it may be gone, or never have been. */
 export const notedAuthorizer = ({ steps }: Remembered): string | undefined => steps.find((step) => step.kind === 'authorizer')?.id

@@ -42,7 +42,10 @@ export function takeBackMappings(
 }
 
 export const isSameResponse = (one: GatewayResponse, other: GatewayResponse): boolean =>
-  one.isDefault === other.isDefault && (one.isDefault || isSameValues(flat(one), flat(other)))
+  one.isDefault === other.isDefault && (one.isDefault || isSameParts(one, other))
+
+/** Whether two have the same status, headers and bodies, wherever they have them from. */
+export const isSameParts = (one: GatewayResponse, other: GatewayResponse): boolean => isSameValues(flat(one), flat(other))
 
 export function isSameMappings(one: Integration['responseParameters'], other: Integration['responseParameters']): boolean {
   return [...new Set([...Object.keys(one), ...Object.keys(other)])].every((code) => isSameValues(one[code] ?? {}, other[code] ?? {}))

@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto'
-import type { ApiState } from '../attach/api-state'
+import { gather, toMethodKey } from '../arguments'
+import { type ApiState, asks, authorizationText, type Method } from '../attach/api-state'
 import { readAll } from '../attach/calls'
+import { type Checks, refuseOpening, replacementOf } from '../attach/losses'
 import { existing, type Opened, withApi } from '../attach/open'
 import { type AttachPlan, ownAuthorizer, planAttach, type Wishes } from '../attach/plan-attach'
 import { planDetach } from '../attach/plan-detach'
 import { isFinal, pendingText, runAttach, stepText, type Workshop } from '../attach/run-attach'
 import { runDetach } from '../attach/run-detach'
-import { type Attachment, notedBefore, type Remembered } from '../attach/steps'
+import { type Attachment, notedAuthorizer, notedMethod, type Remembered } from '../attach/steps'
 import type { FunctionName } from '../attach/wanted'
 import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
 import { failureOf, InterruptedError, UserError } from '../exit'
@@ -17,6 +19,7 @@ interface Options extends Answering {
   readonly methods?: string
   readonly function?: string
   readonly replace?: boolean
+  readonly open?: readonly string[]
   readonly headers?: string | true
   readonly dryRun?: boolean
   readonly yes?: boolean
@@ -34,11 +37,13 @@ export const addAttach: AddCommand = (group, session) => {
       'sluice attach a1b2c3d4e5 --stage prod --dry-run',
       "sluice attach a1b2c3d4e5 --methods 'GET /pets,POST /pets' --yes",
       'sluice attach a1b2c3d4e5 --stage prod --replace',
+      "sluice attach a1b2c3d4e5 --replace --open 'GET /pets'",
     ],
   )
     .option('--stage <name>', 'the stage to deploy; the only one, where there is one')
     .option('--methods <list>', 'only these methods or routes, such as "GET /pets,POST /pets"')
-    .option('--replace', 'also methods that have another authorizer; detach gives it back')
+    .option('--replace', 'also methods that have another authorizer, if Sluice verifies the same; detach gives it back')
+    .option('--open <method>', 'a method that may lose authentication that Sluice does not verify; repeatable', gather)
     .option('--headers [codes]', `HTTP APIs: answers with these status codes carry the limit's headers (${USUAL_STATUS_CODES.join(',')})`)
     .option('--function <name>', "Sluice's function by name or ARN (the stack's output AuthorizerFunctionArn)")
     .option('--dry-run', 'show what would be done')
@@ -49,16 +54,22 @@ export const addAttach: AddCommand = (group, session) => {
 async function attach(session: Session, apiId: string, options: Options, opened: Opened): Promise<void> {
   const { print } = session
   const control = existing(opened, apiId)
-  const target = await opened.findFunction({ ...options, function: options.function ?? opened.remembered?.attachment.functionArn })
+  const said = { ...options, function: options.function ?? opened.remembered?.attachment.functionArn }
+  const target = await opened.findFunction(said)
   const policy = opened.policyOf(target.arn)
   const { state, statements } = await readAll({ state: () => control.read(), statements: () => policy.statements() })
   const wishes = wishesOf(options, control.kind)
   const { remembered } = opened
-  const plan = planAttach(state, remembered, wishes, target, statements)
-  const pending = await others(opened, state, plan)
+  const checks = async ({ upstream, isPublic } = target): Promise<Checks> => ({ upstream, isPublic, policies: await opened.policies() })
+  const plan = planAttach(state, remembered, wishes, target, statements, wishes.replace ? await checks() : {})
+  const pending = await others(opened, state, plan, wishes)
   const steps = plan.steps.map((step) =>
-    step.kind === 'deployment' ? { ...step, pending: [...new Set([...step.pending, ...pending.edits])] } : step,
+    step.kind === 'deployment'
+      ? { ...step, pending: union(step.pending, pending.edits), closed: union(step.closed ?? [], pending.closes) }
+      : step,
   )
+  const lost = steps.flatMap((step) => (step.kind === 'method' && step.lost !== undefined ? [step.key] : []))
+  const open = union(lost, pending.opened)
 
   if (!options.json) {
     print.line(`${control.kind} API ${apiId} "${state.name}", stage ${plan.stage.name}, function ${target.arn}`)
@@ -72,6 +83,7 @@ async function attach(session: Session, apiId: string, options: Options, opened:
     function: target.arn,
     steps: steps.map((step) => stepText(step, state)),
     notes: plan.notes,
+    open,
   }
   if (options.dryRun) {
     if (options.json) print.json({ ...answer, pending: pending.edits, attached: false })
@@ -81,27 +93,37 @@ async function attach(session: Session, apiId: string, options: Options, opened:
   const isNew = remembered === undefined
   const isWider = !isNew && !wishes.methods && remembered.attachment.methods !== 'all'
   if (steps.length > 0 || isWider || remembered?.attachment.phase !== 'attached') {
-    await confirm(`Attach Sluice to API ${apiId}?`, session.io, options)
+    await confirm(`Attach Sluice to API ${apiId}${open.length > 0 ? `, and open ${open.join(', ')}` : ''}?`, session.io, options)
+    const confirmKept = async (method: Method) => {
+      const authorizers = await control.readAuthorizers()
+      const now = replacementOf(method, { ...state, authorizers }, await checks(await opened.findFunction(said)), target)
+      if ('kept' in now) return
+      const what = authorizationText(method.authorization, authorizers)
+      throw new UserError(`${method.key} keeps ${what}: somebody changed meanwhile what Sluice verifies (${now.lost})`)
+    }
     await session.io.interrupts.during(async (pressed) => {
       const workshop: Workshop = { control, journal: opened.journal, policy, progress: (text) => print.note(text), pressed }
       const attachment = attachmentOf(state, remembered, wishes, target)
       if (remembered) await opened.journal.update(attachment)
       else await opened.journal.begin(attachment)
       try {
-        await runAttach(workshop, state, attachment, steps, target, ownAuthorizer(state, remembered, target.arn))
+        await runAttach(workshop, state, attachment, steps, target, ownAuthorizer(state, remembered, target.arn), confirmKept)
       } catch (error) {
         throw await afterFailure(error, isNew, workshop, apiId)
       }
     })
   }
   if (options.json) print.json({ ...answer, pending: pending.edits, attached: true })
-  else print.line(steps.length > 0 ? `attached: ${steps.length} steps` : 'attached already, nothing to do')
+  else {
+    print.line(steps.length > 0 ? `attached: ${steps.length} steps` : 'attached already, nothing to do')
+    if (open.length > 0) print.line(`open now: ${open.join(', ')}`)
+  }
 }
 
-function wishesOf({ stage, methods, replace, headers }: Options, kind: ApiState['kind']): Wishes {
+function wishesOf({ stage, methods, replace, open, headers }: Options, kind: ApiState['kind']): Wishes {
   const list = methods
     ?.split(',')
-    .map(toKey)
+    .map(toMethodKey)
     .filter((key) => key !== '')
   if (list?.length === 0) throw new UserError(`--methods must name methods such as "GET /pets,POST /pets", got "${methods}"`)
   if (headers !== undefined && kind === 'REST')
@@ -109,30 +131,27 @@ function wishesOf({ stage, methods, replace, headers }: Options, kind: ApiState[
   const codes = headers === true ? USUAL_STATUS_CODES : headers?.split(',').map((code) => code.trim())
   const wrong = codes?.find((code) => !/^[2-5]\d\d$/.test(code))
   if (wrong !== undefined) throw new UserError(`--headers must be status codes such as "200,404", got "${wrong}"`)
-  return { stage, methods: list, replace: replace === true, headers: codes }
+  return { stage, methods: list, replace: replace === true, open: (open ?? []).map(toMethodKey), headers: codes }
 }
 
-/** `get  /pets` is `GET /pets`. */
-const toKey = (text: string): string =>
-  text
-    .trim()
-    .replace(/\s+/, ' ')
-    .replace(/^[a-z]+(?= )/, (verb) => verb.toUpperCase())
+const union = (some: readonly string[], others: readonly string[]): string[] => [...new Set([...some, ...others])]
 
-/** Edits that are not this Sluice's own and go live with the deployment. */
+/** Edits that are not this Sluice's own and go live with the deployment: `opened` are methods that lose authentication by them, as was allowed. */
 async function others(
   { control, remembered }: Opened,
   state: ApiState,
   { stage, steps }: AttachPlan,
-): Promise<{ edits: string[]; lines: string[] }> {
-  if (!steps.some(({ kind }) => kind === 'deployment')) return { edits: [], lines: [] }
+  { open }: Wishes,
+): Promise<{ edits: readonly string[]; lines: string[]; opened: string[]; closes: readonly string[] }> {
+  if (!steps.some(({ kind }) => kind === 'deployment')) return { edits: [], lines: [], opened: [], closes: [] }
   // What an attach that died has switched is not somebody else's edit.
   const methods = state.methods.map((method) => {
-    const before = remembered && notedBefore(remembered, method.key)
+    const before = remembered && asks(method.authorization, notedAuthorizer(remembered)) && notedMethod(remembered, method.key)?.before
     return before ? { ...method, authorization: before } : method
   })
-  const { edits, complete } = await control!.pendingEdits({ ...state, methods }, stage)
-  return { edits: [...edits], lines: pendingText(stage.name, { edits, complete }) }
+  const pending = await control!.pendingEdits({ ...state, methods }, stage)
+  const opened = refuseOpening(pending, state, stage, remembered, open)
+  return { ...pending, lines: pendingText(stage.name, pending), opened }
 }
 
 /** What an earlier attach noted stays true; a second one may only widen it. */
@@ -168,8 +187,9 @@ async function afterFailure(error: unknown, isNew: boolean, workshop: Workshop, 
   try {
     const remembered = await workshop.journal.read(apiId)
     if (remembered) {
-      const undo = planDetach(await workshop.control.read(), remembered, await workshop.policy.statements())
-      await runDetach(workshop, remembered, undo.undos)
+      const state = await workshop.control.read()
+      const undo = planDetach(state, remembered, await workshop.policy.statements())
+      await runDetach(workshop, remembered, undo.undos, state)
     }
     return new UserError(`${message} (what had been done is taken back, nothing is changed)`)
   } catch (second) {

@@ -1,6 +1,6 @@
 import { printed } from '../../lambda/errors'
 import { gather, moment } from '../arguments'
-import { checkTier, newApiKey, ownKey, parseOverrides, SOURCES, type Source, sourceKey } from '../client-records'
+import { checkOverrides, checkTier, newApiKey, ownKey, parseOverrides, SOURCES, type Source, sourceKey } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { toAttributes } from '../config-table'
 import { EXIT, failureOf, ServiceError, UserError } from '../exit'
@@ -13,6 +13,7 @@ interface Options extends Answering, Partial<Record<Source, string>> {
   readonly override?: readonly string[]
   readonly expires?: string
   readonly anotherKey?: boolean
+  readonly namespace?: string
 }
 
 export const addClientsCreate: AddCommand = (group, session) => {
@@ -35,6 +36,7 @@ export const addClientsCreate: AddCommand = (group, session) => {
     .option('--user <sub>', 'known by the subject of its tokens instead of a generated key')
     .option('--certificate <fingerprint>', 'known by the SHA-256 fingerprint of its client certificate instead of a generated key')
     .option('--caller <id>', 'known by what a token’s clientClaim, or a trusted value, says instead of a generated key')
+    .option('--namespace <name>', 'with --user or --caller: of the issuer, where it is not the first one of settings.identity')
     .action(async (id: string, options: Options) => {
       if (id === '' || id.length > 256) throw new UserError(`the id must be a text of 1 to 256 characters, got ${printed(id)}`)
       const sources = (Object.keys(SOURCES) as Source[]).filter((source) => options[source] !== undefined)
@@ -42,8 +44,9 @@ export const addClientsCreate: AddCommand = (group, session) => {
       const table = await session.connect(options).configTable()
       const fields = options.anotherKey ? await fieldsOfExisting(id, options) : await fieldsOfNew(id, options)
       const [source] = sources
+      if (source === undefined && options.namespace !== undefined) throw new UserError('--namespace goes with --user or --caller')
       const apiKey = source === undefined ? newApiKey() : undefined
-      const key = source === undefined ? ownKey(apiKey!) : sourceKey(source, options[source]!)
+      const key = source === undefined ? ownKey(apiKey!) : sourceKey(source, options[source]!, options.namespace)
       const item = {
         ...fields,
         ...key,
@@ -68,7 +71,9 @@ export const addClientsCreate: AddCommand = (group, session) => {
         await checkTier(table, tier)
         const [existing] = await table.clients(id)
         if (existing) throw new UserError(`client ${printed(id)} exists: clients create ${id} --another-key gives it one more key`)
-        return { id, tier, name, notes, ...(override && { overrides: parseOverrides(override) }) }
+        const overrides = override && parseOverrides(override)
+        if (overrides) await checkOverrides(table, id, tier, overrides)
+        return { id, tier, name, notes, ...(overrides && { overrides }) }
       }
 
       async function fieldsOfExisting(id: string, options: Options): Promise<Record<string, unknown>> {

@@ -1,8 +1,9 @@
 import { printed } from '../../lambda/errors'
 import { gather, moment } from '../arguments'
 import { changeClient, tell } from '../client-changes'
-import { checkTier, parseOverrides } from '../client-records'
+import { checkOverrides, checkTier, parseOverrides, recordsOf } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
+import type { StoredItem } from '../config-table'
 import { UserError } from '../exit'
 
 interface Options extends Answering {
@@ -39,8 +40,13 @@ export const addClientsSet: AddCommand = (group, session) => {
       const expiresAt = options.expires === 'never' ? undefined : options.expires && moment(options.expires, '--expires', session.io.clock)
       const table = await session.connect(options).configTable()
       if (options.tier !== undefined) await checkTier(table, options.tier)
+      const ofRecord = (item: Fields) => ({ ...(options.overrides === false ? {} : (item.overrides as object | undefined)), ...added })
+      if (options.tier !== undefined || options.override) {
+        const [{ item }] = (await recordsOf(table, id)) as [StoredItem]
+        await checkOverrides(table, id, options.tier ?? String(item.tier), ofRecord(item))
+      }
       await changeClient(session, table, id, (item, all) => {
-        const overrides = { ...(options.overrides === false ? {} : (item.overrides as object | undefined)), ...added }
+        const overrides = ofRecord(item)
         return {
           ...item,
           ...(options.tier !== undefined && { tier: options.tier }),

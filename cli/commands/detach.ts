@@ -1,13 +1,18 @@
+import { gather, toMethodKey } from '../arguments'
+import type { ApiControl, ApiState } from '../attach/api-state'
+import { refuseOpening } from '../attach/losses'
 import { withApi } from '../attach/open'
-import { planDetach } from '../attach/plan-detach'
+import { afterwards, planDetach, type Undo } from '../attach/plan-detach'
 import { pendingText } from '../attach/run-attach'
 import { runDetach, undoText } from '../attach/run-detach'
+import type { Remembered } from '../attach/steps'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { confirm } from '../question'
 
 interface Options extends Answering {
   readonly dryRun?: boolean
   readonly yes?: boolean
+  readonly open?: readonly string[]
 }
 
 export const addDetach: AddCommand = (group, session) => {
@@ -17,6 +22,7 @@ export const addDetach: AddCommand = (group, session) => {
     'Take Sluice away from an API again: what attach changed is put back, and what others changed since stays.',
     ['sluice detach a1b2c3d4e5 --dry-run', 'sluice detach a1b2c3d4e5 --yes'],
   )
+    .option('--open <method>', 'a method that may lose authentication by an undeployed edit of somebody else; repeatable', gather)
     .option('--dry-run', 'show what would be done')
     .option('-y, --yes', 'do not ask')
     .action((apiId: string, options: Options) =>
@@ -30,29 +36,48 @@ export const addDetach: AddCommand = (group, session) => {
         const policy = policyOf(remembered.attachment.functionArn)
         const state = await control?.read()
         const { undos, changed, notes } = planDetach(state, remembered, await policy.statements())
+        const pending = await pendingOf(control, state, remembered, undos, (options.open ?? []).map(toMethodKey))
+        const { open } = pending
         const texts = undos.map((undo) => undoText(undo, state?.authorizers))
         if (!options.json) {
           for (const text of texts) print.line(`  ${text}`)
           for (const sentence of changed) print.note(`not as attach left it, and left alone: ${sentence}`)
           for (const note of notes) print.note(note)
-          for (const undo of undos) {
-            const stage = undo.kind === 'deployment' && undo.to === undefined && state?.stages.find(({ name }) => name === undo.stage)
-            if (!stage || !state) continue
-            const restored = state.methods.map((method) => {
-              const back = undos.find((one) => one.kind === 'method' && one.method.key === method.key)
-              return back?.kind === 'method' ? { ...method, authorization: back.to } : method
-            })
-            for (const line of pendingText(stage.name, await control!.pendingEdits({ ...state, methods: restored }, stage)))
-              print.note(line)
-          }
+          for (const line of pending.lines) print.note(line)
         }
         if (!options.dryRun) {
-          await confirm(`Detach Sluice from API ${apiId}?`, io, options)
+          await confirm(`Detach Sluice from API ${apiId}${open.length > 0 ? `, and open ${open.join(', ')}` : ''}?`, io, options)
           const progress = (text: string) => print.note(text)
-          await io.interrupts.during((pressed) => runDetach({ control, journal, policy, progress, pressed }, remembered, undos))
+          await io.interrupts.during((pressed) => runDetach({ control, journal, policy, progress, pressed }, remembered, undos, state))
         }
-        if (options.json) print.json({ apiId, detached: options.dryRun !== true, undone: texts, changed, notes })
+        if (options.json) print.json({ apiId, detached: options.dryRun !== true, undone: texts, changed, notes, open })
         else print[options.dryRun ? 'note' : 'line'](options.dryRun ? 'nothing is changed: this was a dry run' : 'detached')
       }),
     )
+}
+
+/**
+ * What goes live with the stages that detach deploys anew; `open` are methods that lose authentication by edits of others, as was allowed.
+ *
+ * @throws UserError where nobody allowed it.
+ */
+async function pendingOf(
+  control: ApiControl | undefined,
+  state: ApiState | undefined,
+  remembered: Remembered,
+  undos: readonly Undo[],
+  allowed: readonly string[],
+): Promise<{ lines: string[]; open: string[] }> {
+  const lines: string[] = []
+  const open = new Set<string>()
+  if (!control || !state) return { lines, open: [] }
+  for (const undo of undos) {
+    const stage = undo.kind === 'deployment' && undo.to === undefined && state.stages.find(({ name }) => name === undo.stage)
+    if (!stage) continue
+    const restored = { ...state, methods: afterwards(state.methods, undos) }
+    const pending = await control.pendingEdits(restored, stage)
+    for (const key of refuseOpening(pending, restored, stage, remembered, allowed)) open.add(key)
+    lines.push(...pendingText(stage.name, pending))
+  }
+  return { lines, open: [...open] }
 }

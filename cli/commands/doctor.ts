@@ -62,13 +62,17 @@ function decide(event: unknown, { client }: Connection, configTable: string, tab
 }
 
 /** Turning a request away is as it must be; not being able to decide is not. */
-function asCheck({ context, logged }: EventDecision): Check {
+function asCheck({ context, logged, unverified }: EventDecision): Check {
+  if (unverified) {
+    const found = ['turned away (unverified): 500, callers cannot be verified at the moment', ...logged].join('; ')
+    return { name: 'event', status: 'FAILED', found, remedy: 'see the checks above' }
+  }
   if (!context) return { name: 'event', status: 'ok', found: 'turned away (unauthorized): 401, this request needs valid credentials' }
   const { reason, allowed, detail } = context
   const found = `${allowed ? 'allowed' : 'turned away'} (${reason}): ${detail}`
   if (reason === 'malformed')
     return { name: 'event', status: 'FAILED', found, remedy: 'it must be what API Gateway sends to a REQUEST authorizer' }
-  if (reason === 'unavailable')
+  if (reason === 'unavailable' || reason === 'unverified')
     return { name: 'event', status: 'FAILED', found: [found, ...logged].join('; '), remedy: 'see the checks above' }
   return { name: 'event', status: 'ok', found }
 }

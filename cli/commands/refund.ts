@@ -1,4 +1,5 @@
-import { gather, wholeNumber } from '../arguments'
+import type { EpochMs } from '../../lambda/clock'
+import { gather, instant, wholeNumber } from '../arguments'
 import { tell } from '../client-changes'
 import { type AddCommand, describeAnswering } from '../command'
 import { UserError } from '../exit'
@@ -8,6 +9,8 @@ import { planOf } from '../subjects'
 interface Options extends AboutSubject {
   readonly route?: string
   readonly policy?: readonly string[]
+  readonly chargedAt?: EpochMs
+  readonly delayMs?: number
 }
 
 export const addRefund: AddCommand = (group, session) => {
@@ -15,11 +18,13 @@ export const addRefund: AddCommand = (group, session) => {
     describeAnswering(
       group,
       'refund <subject>',
-      `Give units back that were charged just now, as far as their windows still count: ${SUBJECT}.`,
-      ['sluice refund acme 10', 'sluice refund acme 1 --policy per-day'],
+      `Give units back, as far as the windows in which they were charged still count: ${SUBJECT}.`,
+      ['sluice refund acme 10', 'sluice refund acme 1 --policy per-day', 'sluice refund acme 1 --charged-at 2026-11-21T17:05:00Z'],
     ).argument('<units>', 'how many, a whole number', wholeNumber(1)),
   )
     .option('--route <request>', 'method and path of the requests (default: some that no route is configured for)')
+    .option('--charged-at <moment>', 'when they were charged, in ISO 8601; what was charged later stays (default: now)', instant)
+    .option('--delay-ms <ms>', 'how long the request had to wait for its turn, for policies with action "delay"', wholeNumber(0))
     .option('--policy <name>', 'only to this policy; repeatable (default: to all)', gather)
     .action(async (text: string, units: number, options: Options) => {
       const { subject, limiter } = await openSubject(session, text, options)
@@ -31,7 +36,7 @@ export const addRefund: AddCommand = (group, session) => {
         )
       }
       const policies = all.filter(({ name }) => options.policy === undefined || options.policy.includes(name))
-      await session.io.interrupts.during(() => limiter.refund({ key: subject.key, policies, cost: units }))
+      await session.io.interrupts.during(() => limiter.refund({ key: subject.key, policies, cost: units }, options))
       const names = policies.map(({ name }) => name)
       tell(session, options, `${nameOf(subject)}: ${units} units given back in ${names.join(', ')}`, {
         subject: subject.name,

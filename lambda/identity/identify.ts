@@ -19,16 +19,24 @@ export type Identity<Client extends KnownClient> =
       readonly user: string
       readonly tier?: string
       readonly client?: Client
+      /** Why the config table could not say whether the caller is still welcome. */
+      readonly unchecked?: Unchecked
       readonly claims: Readonly<Record<string, unknown>>
+      /** Of the issuer of the claims; empty for the first. */
+      readonly namespace: string
     }
-  | { readonly kind: 'stranger' }
+  /** `unchecked`: a credential was shown, and was not looked up. */
+  | { readonly kind: 'stranger'; readonly unchecked?: Unchecked }
   /** Bad credentials, or ones that are good no more. */
   | { readonly kind: 'rejected' }
   /** Credentials that cannot be checked at the moment. */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
+/** Why a credential was not looked up: the table cannot say, or its bearer's address has shown too many that nobody has. */
+type Unchecked = 'unavailable' | 'limited'
+
 export interface Directory<Client extends KnownClient> {
-  find(credential: string): Promise<Client | undefined>
+  find(credential: string): Promise<Client | undefined | Unchecked>
 }
 
 const NO_CLAIMS = Object.freeze({})
@@ -46,6 +54,7 @@ export async function identify<Client extends KnownClient>(
   now: number,
 ): Promise<Identity<Client>> {
   let rejected = false
+  let unchecked: Unchecked | undefined
   for (const source of sources) {
     const answer = await source.claim(request)
     if (answer.kind === 'unavailable') return answer
@@ -54,20 +63,22 @@ export async function identify<Client extends KnownClient>(
       rejected = true
     }
     const identity = answer.kind === 'claim' ? await known(answer, clients, now) : undefined
-    if (identity) return identity
+    if (typeof identity === 'object') return identity
+    unchecked ??= identity
   }
-  return { kind: rejected ? 'rejected' : 'stranger' }
+  return rejected ? { kind: 'rejected' } : { kind: 'stranger', unchecked }
 }
 
 async function known<Client extends KnownClient>(
-  { credential, caller, user, tier, claims = NO_CLAIMS }: Extract<Answer, { kind: 'claim' }>,
+  { credential, caller, user, tier, claims = NO_CLAIMS, namespace = '' }: Extract<Answer, { kind: 'claim' }>,
   clients: Directory<Client>,
   now: number,
-): Promise<Identity<Client> | undefined> {
-  const client = credential === undefined ? undefined : await clients.find(credential)
+): Promise<Identity<Client> | undefined | Unchecked> {
+  const found = credential === undefined ? undefined : await clients.find(credential)
+  const [client, unchecked] = typeof found === 'string' ? [undefined, found] : [found, undefined]
   if (client && (client.disabled || now >= (client.expiresAt ?? Infinity))) return { kind: 'rejected' }
   const name = client ? `client:${client.id}` : caller
   return name === undefined
-    ? undefined
-    : { kind: 'known', caller: name, user: user ?? caller ?? name, tier: client?.tier ?? tier, client, claims }
+    ? unchecked
+    : { kind: 'known', caller: name, user: user ?? caller ?? name, tier: client?.tier ?? tier, client, unchecked, claims, namespace }
 }

@@ -19,8 +19,19 @@ export const jwtSource = (settings: JwtSettings, verifier: TokenVerifier, deadli
     const caller = callerFrom(verified.claims, settings)
     if (!caller) return { kind: 'rejected' }
     const { user, client, tier } = caller
-    const name = client === undefined ? `user:${user}` : `client:${client}`
-    const credential = settings.lookup ? name : undefined
-    return { kind: 'claim', caller: name, user: `user:${user}`, tier, claims: verified.claims, credential }
+    const { namespace, issuer, lookup } = settings
+    const at = namespace && `@${namespace}`
+    const name = `user${at}:${user}`
+    const credential = client === undefined ? name : `client${at}:${client}`
+    return {
+      kind: 'claim',
+      // Never `client:` by itself: those are the config table's own clients.
+      caller: client === undefined ? name : `client@${namespace || encodeURIComponent(issuer)}:${client}`,
+      user: name,
+      tier,
+      claims: verified.claims,
+      namespace,
+      credential: lookup ? credential : undefined,
+    }
   },
 })

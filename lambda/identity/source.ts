@@ -43,6 +43,8 @@ interface Claim {
   /** The tier that the source vouches for. */
   readonly tier?: string
   readonly claims?: Readonly<Record<string, unknown>>
+  /** Whose claims they are, where there are several issuers. @default '' */
+  readonly namespace?: string
 }
 
 export const NOBODY: Answer = { kind: 'nobody' }

@@ -112,7 +112,8 @@ export function parseIdentity(input: unknown, place: Place, issues: string[]): r
     issues.push(mistake(`identity must be a list of at most ${MOST_SOURCES} sources, got ${printed(input)}`, place))
     return DEFAULT_IDENTITY
   }
-  const sources = input.flatMap((one: unknown, i) => parseSource(one, [...place, `source ${i + 1}`], issues) ?? [])
+  const sources: SourceSettings[] = []
+  for (const [i, one] of input.entries()) sources.push(...[parseSource(one, [...place, `source ${i + 1}`], issues, sources) ?? []].flat())
   const addresses = sources.filter(({ source }) => source === 'ip').length
   if (addresses > 1 || (addresses === 1 && sources.at(-1)?.source !== 'ip')) {
     issues.push(mistake('identity must have "ip" once, as the last source: an address always answers', place))
@@ -120,16 +121,19 @@ export function parseIdentity(input: unknown, place: Place, issues: string[]): r
   return addresses === 0 ? [...sources, ADDRESS] : sources
 }
 
-function parseSource(input: unknown, place: Place, issues: string[]): SourceSettings | undefined {
+function parseSource(input: unknown, place: Place, issues: string[], before: readonly SourceSettings[]): SourceSettings | undefined {
   const given = typeof input === 'string' ? { source: input } : input
   const name = (given as { source?: unknown } | null)?.source
   if (typeof name !== 'string' || !Object.hasOwn(SOURCE_FIELDS, name)) {
     return void issues.push(mistake(`source must be one of ${NAMES.join(', ')}, got ${printed(name ?? input)}`, place))
   }
-  if (name === 'jwt') return parseJwtSettings(given, place, issues)
-  const before = issues.length
+  if (name === 'jwt') {
+    const others = before.filter((one) => one.source === 'jwt')
+    return parseJwtSettings(given, place, issues, others)
+  }
+  const issuesBefore = issues.length
   const { trusted: _, ...fields } = checkFields(given, SOURCE_FIELDS[name as keyof typeof SOURCE_FIELDS], 'a source', place, issues) ?? {}
-  return issues.length === before ? completed(fields as Parameters<typeof completed>[0]) : undefined
+  return issues.length === issuesBefore ? completed(fields as Parameters<typeof completed>[0]) : undefined
 }
 
 function completed(

@@ -1,4 +1,5 @@
 import * as v from 'valibot'
+import { printed } from '../errors'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
 
 /** Whose tokens are accepted, and which claims say who calls, as it is written in `tiers.yaml` and in the config table. */
@@ -27,6 +28,11 @@ export interface JwtSettingsInput {
   readonly tiersByRole?: Readonly<Record<string, string>> | readonly RoleTier[]
   /** Whether the config table may know more of the caller, under `client#user:<user>` or `client#client:<client>`. @default false */
   readonly lookup?: boolean
+  /**
+   * Tells the users of this issuer from those of others, for whom the same name is somebody else: its users are `user@<namespace>:<user>`.
+   * @default none for the first issuer of the settings, whose users are `user:<user>`; for any other the issuer, percent-encoded
+   */
+  readonly namespace?: string
 }
 
 /** Who has this role is held to this tier. */
@@ -52,6 +58,8 @@ export interface JwtSettings {
   /** The first that applies wins. */
   readonly tiersByRole: readonly RoleTier[]
   readonly lookup?: boolean
+  /** Empty for the first issuer, unless it was given one. */
+  readonly namespace: string
 }
 
 const MOST_ROLES = 100
@@ -85,6 +93,11 @@ export const JWT_FIELDS = {
   tierClaim: claim,
   rolesClaim: claim,
   lookup: { schema: v.boolean(), wanted: 'true or false', optional: true },
+  namespace: {
+    schema: v.pipe(v.string(), v.regex(/^[a-z\d][a-z\d.-]{0,31}$/)),
+    wanted: '1 to 32 small letters, digits, "." or "-"',
+    optional: true,
+  },
   tiersByRole: {
     schema: v.pipe(
       v.unknown(),
@@ -98,8 +111,17 @@ export const JWT_FIELDS = {
   },
 } as const satisfies FieldRules
 
-/** Checks the settings of a JWT source and reports every mistake in them. */
-export function parseJwtSettings(input: unknown, place: Place, issues: string[]): JwtSettings | undefined {
+/**
+ * Checks the settings of a JWT source and reports every mistake in them.
+ *
+ * @param sources the JWT sources that come before it: the same issuer has the same users, and another issuer never has.
+ */
+export function parseJwtSettings(
+  input: unknown,
+  place: Place,
+  issues: string[],
+  sources: readonly JwtSettings[] = [],
+): JwtSettings | undefined {
   const before = issues.length
   const fields = checkFields(input, JWT_FIELDS, 'a jwt source', place, issues) as JwtSettingsInput | undefined
   if (!fields) return undefined
@@ -108,9 +130,18 @@ export function parseJwtSettings(input: unknown, place: Place, issues: string[])
     issues.push(mistake(`tokenUse applies to Cognito only, and the issuer is ${issuer}`, place))
   if (fields.tiersByRole !== undefined && rolesClaim === undefined)
     issues.push(mistake('tiersByRole needs rolesClaim, the claim that holds the roles', place))
+  const same = sources.find((one) => one.issuer === issuer)
+  const namespace = fields.namespace ?? same?.namespace ?? (sources.length === 0 || issuer === undefined ? '' : encodeURIComponent(issuer))
+  const other = sources.find((one) => one.issuer !== issuer && one.namespace === namespace)
+  if (other) issues.push(mistake(`namespace must differ from that of issuer ${other.issuer}, got ${printed(namespace)}`, place))
+  if (same && same.namespace !== namespace)
+    issues.push(
+      mistake(`namespace must be the same for all sources of an issuer, got ${printed(namespace)} and ${printed(same.namespace)}`, place),
+    )
   if (issues.length > before) return undefined
   return {
     ...fields,
+    namespace,
     audience: audience === 'any' ? 'any' : [audience].flat(),
     jwksUri: jwksUri ?? `${issuer.replace(/\/$/, '')}/.well-known/jwks.json`,
     header: header.toLowerCase(),

@@ -3,8 +3,9 @@ import { ConfigError, printed } from '../errors'
 import { headersIn, waysToCount } from './counted-by'
 import { MOST_POLICIES } from './policy'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
-import { bySpecificity, matchesRoute, segmentsOf } from './route-pattern'
+import { bySpecificity } from './route-pattern'
 import { DEFAULT_SETTINGS, parseSettings, type Settings } from './settings'
+import { checkItemSizes, checkStorageCodes } from './storage'
 import { ANONYMOUS, parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy } from './tiers'
 
 /** Everything that an operator has configured, but for clients. */
@@ -73,6 +74,7 @@ function checkTogether({ settings, tiers, routes, global }: Required<PolicySetPa
   const ofAll: Group = { title: 'global', place: [...place, 'global'], policies: global, strangers: true }
 
   checkNumber(ofTiers, ofRoutes, ofAll, issues)
+  checkItemSizes({ tiers, routes, global }, place, issues)
   checkDoubles(ofTiers, [ofAll, ...ofRoutes], issues)
   checkDoubles(ofRoutes, [ofAll], issues)
   for (const { policies, place: here } of [...ofTiers, ...ofRoutes, ofAll]) checkHeaders(policies, settings, here, issues)
@@ -90,6 +92,15 @@ function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: 
       issues.push(mistake(`policies must be at most ${MOST_POLICIES} with those of ${others}, got ${together}`, route.place))
     }
   }
+}
+
+/** Reports credentials that are required where the deployment says that nobody has to show any. */
+export function checkNoneRequired({ tiers, routes }: PolicySet, place: Place, issues: string[]): void {
+  const wrong = 'credentials must not be "required" where the deployment has authentication "none"'
+  for (const { name, credentials } of tiers.values())
+    if (credentials === 'required') issues.push(mistake(wrong, [...place, `tier ${printed(name)}`]))
+  for (const { pattern, credentials } of routes)
+    if (credentials === 'required') issues.push(mistake(wrong, [...place, `route ${printed(pattern.text)}`]))
 }
 
 /** Reports policies of `groups` that would count the same subject in the same place as one of `others` does. */
@@ -164,12 +175,7 @@ export function parseTiersFile(input: unknown, file: string): PolicySet {
     if (settings) checkDefaultTier(settings, names, place, issues)
   }
   const set = toPolicySet({ settings, tiers, routes, global }, place, issues)
+  checkStorageCodes({ tiers, routes, global: set.global }, place, issues)
   if (issues.length > 0) throw new ConfigError(issues)
   return set
-}
-
-/** The rules for a request, or `undefined` where no route is configured for it. */
-export function routeOf({ routes }: PolicySet, method: string, path: string): Route | undefined {
-  const segments = segmentsOf(path)
-  return routes.find(({ pattern }) => matchesRoute(pattern, method, segments))
 }

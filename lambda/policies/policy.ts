@@ -43,7 +43,7 @@ export interface PolicyInput {
    * @default 'strict'; in the config table, 'leased' for `by: global` and `by: route` where the algorithm permits
    */
   readonly consistency?: Consistency
-  /** Consistency `eventual`: milliseconds from one adding up to the next, 50 to 60,000. @default 1000 */
+  /** Consistency `eventual`: milliseconds from one adding up to the next, 50 to 60,000, at most the window. @default a tenth of the window, at most 1000 */
   readonly syncMs?: number
 }
 
@@ -160,6 +160,7 @@ export function parsePolicies(
 function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, issues: string[]): void {
   const { consistency, syncMs } = policy
   if (syncMs !== undefined && consistency !== 'eventual') issues.push(mistake('syncMs applies to consistency "eventual" only', place))
+  if (consistency === 'eventual') checkSync(syncMs, counting.windowMs, place, issues)
   if (consistency === 'strict') return
   if (!isLeasable(counting)) {
     const those = 'a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow" or action "delay"'
@@ -169,6 +170,26 @@ function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, i
   } else if (consistency === 'eventual' && counting.lenient) {
     issues.push(mistake(`consistency "eventual" does not go with action "${policy.action}", take "leased"`, place))
   }
+}
+
+const LEAST_SYNC_MS = 50
+const LONGEST_DEFAULT_SYNC_MS = 1000
+/** Instances that tell each other this often in a window deny nothing at an even load of 90 % of a limit. */
+const SYNCS_PER_WINDOW = 10
+
+/** What is told in another window than it was admitted in counts there in vain. */
+function checkSync(syncMs: number | undefined, windowMs: number, place: Place, issues: string[]): void {
+  if (windowMs < LEAST_SYNC_MS) issues.push(mistake(`consistency "eventual" needs a window of at least ${LEAST_SYNC_MS}ms`, place))
+  else if (syncMs !== undefined && syncMs > windowMs) {
+    issues.push(mistake(`syncMs must be at most the window, ${windowMs} ms, got ${syncMs}`, place))
+  }
+}
+
+/** From one sync to the next: what is written, else a tenth of the window or of the time in which a full bucket empties, a second at most. */
+export function syncMsOf({ written, windowMs, algorithm, quota }: Policy): number {
+  if (written.syncMs !== undefined) return written.syncMs
+  const shortestMs = Math.min(windowMs, algorithm.lifeMs(quota))
+  return Math.max(LEAST_SYNC_MS, Math.min(LONGEST_DEFAULT_SYNC_MS, Math.ceil(shortestMs / SYNCS_PER_WINDOW)))
 }
 
 /** Whether units can be taken ahead. */

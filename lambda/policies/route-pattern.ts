@@ -1,6 +1,7 @@
 import { printed } from '../errors'
+import { literalOf } from './readings'
 
-/** A route as an operator writes it: `GET /api/search`, `ANY /v1/*`, `/users/{id}`, `GET /files/{proxy+}`. */
+/** A route as an operator writes it: `GET /api/search`, `ANY /v1/*`, `/users/{id}`, `GET /files/{proxy+}`, `$connect`. */
 export interface RoutePattern {
   /** As it was written, in one spelling. */
   readonly text: string
@@ -9,8 +10,12 @@ export interface RoutePattern {
   readonly segments: readonly Segment[]
 }
 
-/** A literal, one segment of any text, or all the rest, at least one segment. */
-type Segment = { readonly literal: string } | 'one' | 'rest'
+/** A literal, one segment of any text, or all the rest, at least one segment; or a WebSocket that connects, which has no path. */
+type Segment = { readonly literal: string } | 'one' | 'rest' | typeof CONNECT
+
+/** The path of a WebSocket that connects. No path of HTTP is it, and no pattern of paths matches it. */
+export const CONNECT = '$connect'
+const CONNECTION: RoutePattern = { text: CONNECT, method: 'ANY', segments: [CONNECT] }
 
 const METHODS = ['ANY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
 
@@ -19,6 +24,7 @@ const MOST_SEGMENTS = 200
 
 /** A pattern, or what is wrong with it. A method that is left out is `ANY`. */
 export function parseRoutePattern(text: string): RoutePattern | { readonly wrong: string } {
+  if (/^(?:(?:ANY|GET) +)?\$connect$/i.test(text.trim())) return CONNECTION
   const [, method = 'ANY', path] = /^(?:([A-Za-z]+) +)?(\/\S*)$/.exec(text.trim()) ?? []
   if (path === undefined) return { wrong: 'must be a method and a path such as "GET /api/search", "ANY /v1/*" or "/users/{id}"' }
   if (!METHODS.includes(method.toUpperCase())) return { wrong: `method must be one of ${METHODS.join(', ')}, got ${printed(method)}` }
@@ -30,20 +36,6 @@ export function parseRoutePattern(text: string): RoutePattern | { readonly wrong
   if (segments.slice(0, -1).includes('rest')) return { wrong: '"{proxy+}" and "*" may stand at the end only' }
   return { text: `${method.toUpperCase()} /${names.join('/')}`, method: method.toUpperCase(), segments: segments as Segment[] }
 }
-
-/** @param names the request's path, from `segmentsOf`. */
-export function matchesRoute({ method, segments }: RoutePattern, requestMethod: string, names: readonly string[]): boolean {
-  if (method !== 'ANY' && method !== requestMethod) return false
-  const open = segments.at(-1) === 'rest'
-  if (open ? names.length < segments.length : names.length !== segments.length) return false
-  return segments.every((segment, i) => typeof segment === 'string' || segment.literal === names[i])
-}
-
-/**
- * A request's path as patterns see it. What most backends take for the same path is the same here, or a client could spell itself out of a
- * rule: needless percent-encoding (REST APIs pass it on, HTTP APIs decode it), doubled slashes, and one at the end.
- */
-export const segmentsOf = (path: string): string[] => namesOf(path).map(decoded)
 
 /**
  * Orders patterns so that the most specific comes first: segment by segment a literal before a parameter before the rest, then a method before `ANY`.
@@ -63,23 +55,14 @@ export function bySpecificity(a: RoutePattern, b: RoutePattern): number {
 
 function rank(segment: Segment | undefined): number {
   if (segment === undefined) return 3 // shorter; never matches the same path as a longer one without a rest
+  if (segment === CONNECT) return 4
   return segment === 'rest' ? 2 : segment === 'one' ? 1 : 0
 }
 
 const namesOf = (path: string): string[] => path.split('/').filter((name) => name !== '')
 
-/** `%61` is `a`. A slash that is encoded stays so: it divides nothing. */
-function decoded(name: string): string {
-  if (!name.includes('%')) return name
-  try {
-    return decodeURIComponent(name.replace(/%2f/gi, '%252F'))
-  } catch {
-    return name
-  }
-}
-
 function toSegment(name: string): Segment | undefined {
   if (name === '*' || /^\{[^{}]+\+\}$/.test(name)) return 'rest'
   if (/^\{[^{}+]+\}$/.test(name)) return 'one'
-  return /[{}*]/.test(name) ? undefined : { literal: decoded(name) }
+  return /[{}*]/.test(name) ? undefined : { literal: literalOf(name) }
 }

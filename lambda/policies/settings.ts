@@ -1,6 +1,7 @@
 import * as v from 'valibot'
 import { DEFAULT_IDENTITY, parseIdentity, type SourceSettings } from './identity-settings'
-import { checkFields, type FieldRules, type Place } from './report'
+import { POLICY_FIELDS, type Policy, parsePolicies } from './policy'
+import { checkFields, type FieldRules, mistake, type Place } from './report'
 
 /** What holds for the whole service. */
 export interface Settings {
@@ -14,8 +15,14 @@ export interface Settings {
   readonly localShare: number
   /** Whether a subject whose item gets more writes than DynamoDB takes for one has units taken ahead for a while. */
   readonly autoLease: boolean
+  /** Credentials that nobody has, from one address in a minute: past it an instance looks one a second up for that address. */
+  readonly failedCredentials: number
   /** Whether limits are enforced; or are counted and told of, and deny nothing: `observe`; or are not even counted: `off`. */
   readonly mode: ServiceMode
+  /** How many preflights an address may send, apart from what else it sends. */
+  readonly preflight: Policy
+  /** What custom domains put in front of paths, such as `/v1`. */
+  readonly basePaths: readonly string[]
 }
 
 type ServiceMode = (typeof MODES)[number]
@@ -24,12 +31,18 @@ const MODES = ['enforce', 'observe', 'off'] as const
 /** One part of five: an authorizer that takes 10 ms a request has five instances at 500 requests a second. */
 const LOCAL_SHARE = 0.2
 
+/** An office behind one address opens many pages. */
+const PREFLIGHT = { limit: 600, window: '1m' }
+
 export const DEFAULT_SETTINGS: Settings = {
   identity: DEFAULT_IDENTITY,
   trustedHeaders: [],
   localShare: LOCAL_SHARE,
   autoLease: true,
+  failedCredentials: 30,
   mode: 'enforce',
+  preflight: parsePreflight(PREFLIGHT, [], [])!,
+  basePaths: [],
 }
 
 /** The fields of the settings, the source of their JSON Schema too. */
@@ -48,14 +61,48 @@ export const SETTINGS_FIELDS = {
     optional: true,
   },
   autoLease: { schema: v.boolean(), wanted: 'true or false', optional: true },
+  failedCredentials: {
+    schema: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000)),
+    wanted: 'an integer from 1 to 1000000',
+    optional: true,
+  },
+  preflight: { schema: v.unknown(), wanted: 'a limit and a window', optional: true },
+  basePaths: {
+    schema: v.pipe(
+      v.array(v.pipe(v.string(), v.maxLength(256), v.regex(/^\/?[\w$.+!*'()~-]+(?:\/[\w$.+!*'()~-]+)*\/?$/))),
+      v.maxLength(16),
+    ),
+    wanted: 'a list of at most 16 base paths such as "/v1"',
+    optional: true,
+  },
 } as const satisfies FieldRules
+
+/** The fields of `preflight`: a policy's, but for its name. */
+export const PREFLIGHT_FIELDS: FieldRules = Object.fromEntries(Object.entries(POLICY_FIELDS).filter(([field]) => field !== 'name'))
 
 export function parseSettings(input: unknown, place: Place, issues: string[]): Settings | undefined {
   const before = issues.length
   const here = [...place, 'settings']
   const fields = checkFields(input, SETTINGS_FIELDS, 'settings', here, issues)
   const identity = parseIdentity(fields?.identity, here, issues)
+  const preflight = fields?.preflight === undefined ? DEFAULT_SETTINGS.preflight : parsePreflight(fields.preflight, here, issues)
   if (issues.length > before) return undefined
-  const { trustedHeaders = [], ...others } = fields as Partial<Settings>
-  return { ...DEFAULT_SETTINGS, ...others, identity, trustedHeaders: trustedHeaders.map((name) => name.toLowerCase()) }
+  const { trustedHeaders = [], basePaths = [], ...others } = fields as Partial<Settings>
+  return {
+    ...DEFAULT_SETTINGS,
+    ...others,
+    identity,
+    preflight: preflight!,
+    trustedHeaders: trustedHeaders.map((name) => name.toLowerCase()),
+    basePaths: [...new Set(basePaths.map((base) => `/${base.replace(/^\/|\/$/g, '')}`))],
+  }
+}
+
+function parsePreflight(input: unknown, place: Place, issues: string[]): Policy | undefined {
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+  if (isObject && 'name' in input) issues.push(mistake('preflight has no name of its own', place))
+  const [policy] = parsePolicies([isObject ? { ...input, name: 'preflight' } : input], place, issues)
+  if (!policy) return undefined
+  const { extra: _, ...others } = policy
+  return others
 }

@@ -15,7 +15,7 @@ export interface TierPolicy extends Policy {
 export interface Tier {
   readonly name: string
   /** Whether callers in this tier must have shown who they are; a 401 for those who have not. */
-  readonly credentials: Credentials
+  readonly credentials: CredentialsInForce
   /** Who decides about its callers while the state table cannot be asked. @default what the function is told by its environment */
   readonly onStoreError?: OnStoreError
   readonly policies: readonly TierPolicy[]
@@ -26,11 +26,13 @@ export interface Route {
   readonly pattern: RoutePattern
   /** Units that a request takes; 0 is not counted at all. */
   readonly cost: number
-  readonly credentials: Credentials
+  readonly credentials: CredentialsInForce
   readonly policies: readonly TierPolicy[]
 }
 
 type Credentials = 'required' | 'optional'
+/** `unknown`: the item that says it is invalid, and no valid version of it is known. */
+type CredentialsInForce = Credentials | 'unknown'
 type OnStoreError = 'local' | 'allow' | 'deny'
 
 /** The tier of callers who are not known. */
@@ -104,6 +106,16 @@ export function parseGlobal(input: unknown, place: Place, issues: string[]): rea
   if (!fields) return undefined
   const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_EVERYBODY, here, issues, SHARED_POLICY_EXTRAS)
   return issues.length === before ? policies : undefined
+}
+
+/** Stands in for the anonymous tier while its item is invalid; callers of any other tier are in the default one meanwhile. */
+export const unknownTier = (name: string): Tier | undefined =>
+  name === ANONYMOUS ? { name, credentials: 'unknown', policies: [] } : undefined
+
+/** Stands in for a route while its item is invalid. */
+export function unknownRoute(text: string): Route | undefined {
+  const pattern = parseRoutePattern(text)
+  return 'wrong' in pattern ? undefined : { pattern, cost: 1, credentials: 'unknown', policies: [] }
 }
 
 function parseTierPolicies(

@@ -45,7 +45,7 @@ export type AuthorizerAnswer = PolicyAnswer | SimpleAnswer
 
 /**
  * An answer in the form that the request's API understands. What is not a request is denied, in the form that most kinds of API understand; bad
- * credentials are thrown, which is how REST and WebSocket APIs are told to answer 401.
+ * credentials are thrown, which is how REST and WebSocket APIs are told to answer 401, and so are those that cannot be verified, for a 500.
  */
 export function toAnswer(request: GatewayRequest | undefined, ruling: Ruling): AuthorizerAnswer {
   const { allowed, principalId, backendAnswers = false, grant } = ruling
@@ -53,6 +53,7 @@ export function toAnswer(request: GatewayRequest | undefined, ruling: Ruling): A
   const isAuthorized = allowed && request !== undefined
   if (request?.api === 'http') return { isAuthorized: isAuthorized || (backendAnswers && context.rateLimited), context }
   if (context.reason === 'unauthorized') unauthorized()
+  if (context.reason === 'unverified') throw new Error(UNVERIFIED)
   return {
     principalId: grant?.principalId ?? (plain(principalId) || 'unknown'),
     policyDocument: (isAuthorized && (grant?.policyDocument as PolicyAnswer['policyDocument'])) || {
@@ -63,6 +64,9 @@ export function toAnswer(request: GatewayRequest | undefined, ruling: Ruling): A
     ...(grant?.usageIdentifierKey !== undefined && { usageIdentifierKey: grant.usageIdentifierKey }),
   }
 }
+
+/** What is thrown for a request whose caller cannot be verified; API Gateway makes it a 500, and shows nobody the words. */
+export const UNVERIFIED = 'callers cannot be verified at the moment'
 
 /**
  * Makes a REST API answer 401 when thrown out of the handler; any other message makes it a 500. An HTTP API is answered `isAuthorized: false`

@@ -20,9 +20,20 @@ import {
  * - `exempt`: on the list of those who pass uncounted.
  * - `blocked`: on the list of those who never pass.
  * - `unauthorized`: without credentials where they are required, or with bad ones.
+ * - `unverified`: whether credentials are required, or whether they are good, could not be found out.
  * - `malformed`: not an event that an authorizer gets.
  */
-type Reason = 'ok' | 'over-limit' | 'degraded' | 'unavailable' | 'uncounted' | 'exempt' | 'blocked' | 'unauthorized' | 'malformed'
+type Reason =
+  | 'ok'
+  | 'over-limit'
+  | 'degraded'
+  | 'unavailable'
+  | 'uncounted'
+  | 'exempt'
+  | 'blocked'
+  | 'unauthorized'
+  | 'unverified'
+  | 'malformed'
 
 export interface Outcome {
   /** @default nothing was counted */
@@ -136,6 +147,8 @@ const NOTHING_COUNTED: Decision = {
   relaxed: false,
   observed: false,
   priority: 'normal',
+  chargedAt: null,
+  retryAfterIsLowerBound: false,
   degraded: false,
   policies: {},
 }
@@ -177,6 +190,8 @@ function sentence(reason: Reason, decision: Decision): string {
       return 'This caller is blocked.'
     case 'unauthorized':
       return 'This request needs valid credentials.'
+    case 'unverified':
+      return 'Callers cannot be verified at the moment.'
     case 'malformed':
       return 'This request cannot be understood.'
   }

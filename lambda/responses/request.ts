@@ -4,7 +4,8 @@ export interface GatewayRequest {
   /** In upper case. */
   readonly method: string
   /**
-   * As the client sent it, without the stage and the query. Behind a custom domain it starts with the base path.
+   * Without the query; in a REST API as the client sent it, in an HTTP API decoded. Behind a custom domain it starts with the base path. `$connect` for a
+   * WebSocket.
    * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/rest-api-mappings.html
    */
   readonly path: string
@@ -21,7 +22,9 @@ export interface GatewayRequest {
   /** The client's certificate in PEM, where the API's domain demands one; API Gateway has checked it. */
   readonly clientCertificate: string | undefined
   readonly methodArn: string | undefined
-  /** `OPTIONS`: a browser asks before the request proper, without credentials. */
+  /** The stage, where the path may begin with it: behind a custom domain. */
+  readonly stage: string | undefined
+  /** A browser asks before the request proper, without credentials: `OPTIONS` with the two headers that Fetch gives it. */
   readonly preflight: boolean
 }
 
@@ -56,6 +59,7 @@ function fromRest(event: Fields, context: Fields): GatewayRequest | undefined {
   return toRequest('rest', event, {
     method: textOf(event.httpMethod),
     path: textOf(event.path),
+    stage: isOwnDomain(context) ? undefined : textOf(context.stage),
     resource: textOf(event.resource),
     sourceIp: textOf(identity.sourceIp),
     apiKeyId: textOf(identity.apiKeyId),
@@ -67,9 +71,12 @@ function fromRest(event: Fields, context: Fields): GatewayRequest | undefined {
 function fromHttp(event: Fields, context: Fields): GatewayRequest | undefined {
   const http = fieldsOf(context.http)
   const routeKey = textOf(event.routeKey)
+  const stage = textOf(context.stage)
+  const isBehind = stage !== undefined && stage !== '$default' && isOwnDomain(context)
   return toRequest('http', event, {
     method: textOf(http.method),
-    path: withoutStage(textOf(event.rawPath), textOf(context.stage)),
+    path: isBehind ? withoutStage(textOf(event.rawPath), stage) : textOf(event.rawPath),
+    stage: isBehind || stage === '$default' ? undefined : stage,
     resource: routeKey?.slice(routeKey.indexOf(' ') + 1),
     sourceIp: textOf(http.sourceIp),
     apiKeyId: undefined,
@@ -78,12 +85,13 @@ function fromHttp(event: Fields, context: Fields): GatewayRequest | undefined {
   })
 }
 
-/** A connection opens with a GET (RFC 6455 §4.1), on the only path that there is. */
+/** A connection opens with a GET (RFC 6455 §4.1). It has no path, so it has one of its own, which is no path of HTTP. */
 function fromWebSocket(event: Fields, context: Fields): GatewayRequest | undefined {
   const identity = fieldsOf(context.identity)
   return toRequest('websocket', event, {
     method: 'GET',
-    path: '/',
+    path: '$connect',
+    stage: undefined,
     resource: '$connect',
     sourceIp: textOf(identity.sourceIp),
     apiKeyId: textOf(identity.apiKeyId),
@@ -92,39 +100,42 @@ function fromWebSocket(event: Fields, context: Fields): GatewayRequest | undefin
   })
 }
 
-interface Particulars extends Pick<GatewayRequest, 'sourceIp' | 'apiKeyId' | 'clientCertificate' | 'methodArn'> {
+interface Particulars extends Pick<GatewayRequest, 'sourceIp' | 'apiKeyId' | 'clientCertificate' | 'methodArn' | 'stage'> {
   readonly method: string | undefined
   readonly path: string | undefined
   readonly resource: string | undefined
 }
 
 function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Particulars): GatewayRequest | undefined {
-  const { sourceIp, apiKeyId, clientCertificate, methodArn } = particulars
+  const { sourceIp, apiKeyId, clientCertificate, methodArn, path = '', stage } = particulars
   const method = particulars.method?.toUpperCase() ?? ''
-  const path = particulars.path?.split('?', 1)[0] ?? ''
-  if (!TOKEN.test(method) || !path.startsWith('/')) return undefined
+  if (!TOKEN.test(method) || (api !== 'websocket' && !path.startsWith('/'))) return undefined
+  const headers = headersOf(event.multiValueHeaders, event.headers)
   return {
     api,
     method,
     path,
     resource: particulars.resource ?? path,
-    headers: headersOf(event.multiValueHeaders, event.headers),
+    headers,
     query: valuesOf(event.multiValueQueryStringParameters, event.queryStringParameters),
     pathParameters: valuesOf(event.pathParameters),
     sourceIp,
     apiKeyId,
     clientCertificate,
     methodArn,
-    preflight: method === 'OPTIONS',
+    stage,
+    preflight: method === 'OPTIONS' && headers.has('origin') && headers.has('access-control-request-method'),
   }
 }
 
+/** Whether the request came by the name that API Gateway gives an API: then its stage is where it belongs, and nobody put a base path in front. */
+const isOwnDomain = (context: Fields): boolean => /\.execute-api\./.test(textOf(context.domainName) ?? '')
+
 /**
- * `rawPath` starts with the stage unless that is `$default`. Behind a custom domain it need not, so it is taken off only where it is.
+ * `rawPath` starts with the stage unless that is `$default`, or the request came by a custom domain.
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-stages.html
  */
-function withoutStage(rawPath: string | undefined, stage: string | undefined): string | undefined {
-  if (stage === undefined || stage === '$default') return rawPath
+function withoutStage(rawPath: string | undefined, stage: string): string | undefined {
   const prefix = `/${stage}`
   if (rawPath === prefix) return '/'
   return rawPath?.startsWith(`${prefix}/`) ? rawPath.slice(prefix.length) : rawPath

@@ -12,6 +12,7 @@ export type MetricName =
   | 'Conflicts'
   | 'HotKeys'
   | 'CircuitOpened'
+  | 'ClockErrors'
   | 'ConfigErrors'
   | 'StoreFailures'
   | 'StoreLatency'

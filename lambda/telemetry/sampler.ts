@@ -15,18 +15,21 @@ interface LeftOut {
 export type Sample = (key: string, now: EpochMs, forMs: number) => LeftOut | undefined
 
 /**
- * Lets the first event of each key through, and again the first after a time; and of all keys together so many in a second. Knows at most `most` keys:
- * the one told longest ago is forgotten first, and its next event is told again.
+ * Lets the first events of each key through, and again the first ones after a time; and of all keys together so many in a second. Knows at most `most`
+ * keys: the one told longest ago is forgotten first, and its next event is told again. A time from before the last one, by a clock that was set back, begins anew.
+ *
+ * @param first how many of a key.
  */
-export function makeSampler(most = 10_000, perSecond = 10): Sample {
-  const told = new Map<string, { readonly until: EpochMs; same: number }>()
+export function makeSampler(most = 10_000, perSecond = 10, first = 1): Sample {
+  const told = new Map<string, { readonly since: EpochMs; readonly until: EpochMs; times: number; same: number }>()
   let others = 0
   let second = 0
   let lines = 0
 
   return (key, now, forMs) => {
     const last = told.get(key)
-    if (last && now < last.until) {
+    const isSame = last !== undefined && now >= last.since && now < last.until
+    if (isSame && last.times >= first) {
       last.same++
       return undefined
     }
@@ -39,7 +42,7 @@ export function makeSampler(most = 10_000, perSecond = 10): Sample {
     }
     lines++
     told.delete(key)
-    told.set(key, { until: now + forMs, same: 0 })
+    told.set(key, isSame ? { ...last, times: last.times + 1, same: 0 } : { since: now, until: now + forMs, times: 1, same: 0 })
     if (told.size > most) told.delete(told.keys().next().value!)
     const leftOut = { same: last?.same ?? 0, others }
     others = 0

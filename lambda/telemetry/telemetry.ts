@@ -57,7 +57,8 @@ const SHORTEST_MS = 1000
 
 /** Counts and logs what the limiter and the authorizer do. */
 export function makeTelemetry(options: TelemetryOptions): Telemetry {
-  const log = jsonLog(options)
+  const write = jsonLog(options)
+  const log = sampled(write, options)
   const metrics = makeMetrics(options)
   const take = makeSampler()
 
@@ -69,7 +70,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
   const sample = (message: string, told: Told, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
     const key = [message, told.reason, told.policy, origin.subject].join(' ')
     const leftOut = take(key, now, Math.max(SHORTEST_MS, forMs))
-    if (leftOut) log('info', message, { ...detailsOf(told, origin), leftOut: leftOut.same, othersLeftOut: leftOut.others || undefined })
+    if (leftOut) write('info', message, { ...detailsOf(told, origin), leftOut: leftOut.same, othersLeftOut: leftOut.others || undefined })
   }
 
   const passed = (told: Told, { policies }: Decision, origin: Origin, now: EpochMs) => {
@@ -94,9 +95,30 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
       if (!allowed) sample('a request was denied', told, origin, now, decision?.policies[policy]?.resetAfterMs)
       else if (decision) passed(told, decision, origin, now)
       if (options.level === 'debug')
-        log('debug', 'a request was answered', { allowed, remaining: told.remaining, ...detailsOf(told, origin) })
+        write('debug', 'a request was answered', { allowed, remaining: told.remaining, ...detailsOf(told, origin) })
       metrics.flush()
     },
+  }
+}
+
+const CLOCK = { wrong: 'the system clock is off, and the time of the state table is used', right: 'the system clock agrees again' } as const
+/** How many entries that are alike are written in a minute: enough to see that it was not one request. */
+const FIRST_ENTRIES = 3
+/** How much of an entry makes it like another: error texts may be long. */
+const ALIKE_CHARACTERS = 200
+
+/**
+ * A log of which clients cannot make as many entries as they make requests: of those that are alike the first are written, and the next after a minute says how many
+ * were left out. An entry that is counted as a metric is always written, since it is what is counted.
+ */
+function sampled(write: Log, { clock }: Pick<TelemetryOptions, 'clock'>): Log {
+  const take = makeSampler(1000, 10, FIRST_ENTRIES)
+  return (level, message, details, metric) => {
+    if (metric || level === 'debug') return write(level, message, details, metric)
+    const alike = `${message} ${JSON.stringify(details)}`.slice(0, ALIKE_CHARACTERS)
+    const leftOut = take(alike, clock(), WINDOW_MS)
+    if (!leftOut) return
+    write(level, message, { ...details, leftOut: leftOut.same || undefined, othersLeftOut: leftOut.others || undefined })
   }
 }
 
@@ -104,7 +126,11 @@ const COUNTED = { conflict: 'Conflicts', lease: 'LeaseGrants', 'hot-key': 'HotKe
 
 function tell(event: LimiterEvent, metrics: Metrics, log: Log): void {
   if (event.kind === 'store-call') metrics.called(event.ms, event.failure)
-  else if (event.kind !== 'circuit') metrics.count(COUNTED[event.kind])
+  else if (event.kind === 'clock') {
+    const { state, offMs } = event
+    if (state === 'wrong') metrics.count('ClockErrors')
+    log(state === 'wrong' ? 'warn' : 'info', CLOCK[state], { offMs })
+  } else if (event.kind !== 'circuit') metrics.count(COUNTED[event.kind])
   else if (event.state === 'closed') log('info', 'the state table is asked again')
   else {
     metrics.count('CircuitOpened')

@@ -37,6 +37,15 @@ export function parseAccess(access: Access, words: string, input: unknown, place
   return { access, whom, expiresAt: until === undefined ? Infinity : Date.parse(until) }
 }
 
+/** A block whose item is invalid holds all the same: of a range with bits set behind its prefix all of the range, and without an end. */
+export function strictBlock(words: string): AccessEntry | undefined {
+  const [kind = '', ...rest] = words.split('#')
+  const value = rest.join('#')
+  const range = kind === 'ip' ? parseIpRange(value, { mask: true }) : undefined
+  const whom = kind === 'client' && value !== '' ? { client: value } : range && !('wrong' in range) ? { range } : undefined
+  return whom && { access: 'block', whom, expiresAt: Infinity }
+}
+
 function toWhom(kind: string, value: string, place: Place, issues: string[]): AccessEntry['whom'] | undefined {
   if (kind === 'client' && value !== '') return { client: value }
   if (kind !== 'ip') return void issues.push(mistake(`sk must name "ip#…" or "client#…" behind its first "#", got ${printed(kind)}`, place))

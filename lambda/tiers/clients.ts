@@ -28,8 +28,11 @@ export interface ClientsOptions {
   readonly log: Log
 }
 
+/** Nobody has this credential, or what the table says of it cannot be read or understood. */
+type Found = Client | undefined | 'unavailable'
+
 interface Known {
-  readonly client: Client | undefined
+  readonly client: Found
   readonly since: EpochMs
   readonly until: EpochMs
   /** Whether somebody has asked for it since. */
@@ -53,7 +56,7 @@ const MOST_AT_ONCE = 100
 export class Clients {
   private readonly clients = new Map<string, Known>()
   private readonly strangers = new Map<string, Known>()
-  private readonly looking = new Map<string, Promise<Client | undefined>>()
+  private readonly looking = new Map<string, Promise<Found>>()
   private readonly circuit: CircuitBreaker
 
   constructor(private readonly options: ClientsOptions) {
@@ -61,11 +64,12 @@ export class Clients {
   }
 
   /**
-   * The client with this credential, `undefined` when there is none. A known client is answered at once and looked up again in the background.
+   * The client with this credential, `undefined` when there is none, `unavailable` when that cannot be found out. A known client is answered at once and
+   * looked up again in the background.
    *
    * @param credential the hash of an API key, or `<source>:<value>`.
    */
-  async find(credential: string): Promise<Client | undefined> {
+  async find(credential: string): Promise<Found> {
     const known = this.known(credential)
     const now = this.options.clock()
     if (known) known.isUsed = true
@@ -74,16 +78,28 @@ export class Clients {
     return known?.client ?? found
   }
 
+  /** Whether `find` answers from memory. */
+  remembers(credential: string): boolean {
+    const known = this.known(credential)
+    const now = this.options.clock()
+    return known !== undefined && (typeof known.client === 'object' || (now >= known.since && now < known.until))
+  }
+
   private known(credential: string): Known | undefined {
     return this.clients.get(credential) ?? this.strangers.get(credential)
   }
 
-  private look(credential: string, known: Known | undefined): Promise<Client | undefined> {
+  private foundOf(credential: string): Found {
+    const known = this.known(credential)
+    return known ? known.client : 'unavailable'
+  }
+
+  private look(credential: string, known: Known | undefined): Promise<Found> {
     const along = known ? this.oldOnesBeside(credential) : [] // somebody new is waiting, and waits for nobody else
     const all = [credential, ...along]
     const read = this.read(all, known === undefined)
     for (const one of all) {
-      const found = read.then(() => this.known(one)?.client).finally(() => this.looking.delete(one))
+      const found = read.then(() => this.foundOf(one)).finally(() => this.looking.delete(one))
       this.looking.set(one, found)
     }
     return this.looking.get(credential)!
@@ -149,14 +165,14 @@ export class Clients {
     const found = item && parseClientItem(fromAttributes(item), issues)
     if (issues.length > 0)
       log('error', 'a client in the config table is wrong', { item: `client#${shown(credential)}`, issues }, 'ConfigErrors')
-    const right = issues.length > 0 ? this.known(credential)?.client : found
-    this.remember(credential, right, right ? ttlMs : negativeTtlMs)
+    const right = issues.length > 0 ? this.foundOf(credential) : found
+    this.remember(credential, right, typeof right === 'object' ? ttlMs : negativeTtlMs)
   }
 
-  private remember(credential: string, client: Client | undefined, forMs: number): void {
+  private remember(credential: string, client: Found, forMs: number): void {
     this.clients.delete(credential)
     this.strangers.delete(credential)
-    const map = client ? this.clients : this.strangers
+    const map = typeof client === 'object' ? this.clients : this.strangers
     const since = this.options.clock()
     map.set(credential, { client, since, until: since + forMs, isUsed: false })
     if (map.size > MOST_KEYS) map.delete(map.keys().next().value!)

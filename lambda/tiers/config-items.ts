@@ -3,16 +3,22 @@ import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { printed } from '../errors'
 import type { Place } from '../policies/report'
 import { parseSettings, type Settings } from '../policies/settings'
-import { parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy } from '../policies/tiers'
-import { type AccessEntry, parseAccess } from './access-list'
+import { parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy, unknownRoute, unknownTier } from '../policies/tiers'
+import { type AccessEntry, parseAccess, strictBlock } from './access-list'
 
 /** Keys of the config table; one `Query` on the partition `policy-set` finds all of it but the clients. */
 export const CONFIG_TABLE = { partitionKey: 'pk', sortKey: 'sk', policySet: 'policy-set' } as const
+
+/** The partition that only the authorizer writes. */
+export const LAST_VALID_PARTITION = 'last-valid'
 
 export const tierKey = (name: string) => ({ pk: CONFIG_TABLE.policySet, sk: `tier#${name}` })
 export const routeKey = (pattern: string) => ({ pk: CONFIG_TABLE.policySet, sk: `route#${pattern}` })
 export const globalKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'global' })
 export const settingsKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'settings' })
+
+/** A copy of an item of the policy set as it was when it last had no mistake; see last-valid.ts. */
+export const lastValidKey = (sk: string) => ({ pk: LAST_VALID_PARTITION, sk })
 
 /** @param credential the hash of an API key, or `<source>:<value>` for a credential that is no secret. */
 export const clientKey = (credential: string) => ({ pk: `client#${credential}`, sk: 'client' })
@@ -57,4 +63,13 @@ export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues:
       issues.push(`sk must be "global" or "settings", or begin with "tier#", "route#", "block#" or "allow#", got ${printed(sk)}`)
       return {}
   }
+}
+
+/** What an item stands for of which nothing but its sort key can be relied on. */
+export function toPlaceholder(sk: string): ConfigItem {
+  const [kind, ...rest] = sk.split('#')
+  const name = rest.join('#')
+  if (kind === 'tier') return { tier: unknownTier(name) }
+  if (kind === 'route') return { route: unknownRoute(name) }
+  return kind === 'block' ? { access: strictBlock(name) } : {}
 }

@@ -1,8 +1,11 @@
 import type { Charge } from '../limiter/charge'
 import { type CompiledPolicy, compile, distinct } from '../limiter/compiled-policy'
 import type { Dimension } from '../policies/counted-by'
-import type { Policy } from '../policies/policy'
-import type { Route, Tier, TierPolicy } from '../policies/tiers'
+import { MOST_POLICIES, type Policy } from '../policies/policy'
+import type { PolicySet } from '../policies/policy-set'
+import { type Rules, rulesOfRoute } from '../policies/rules'
+import { tooLargeWith } from '../policies/storage'
+import type { Tier, TierPolicy } from '../policies/tiers'
 import { observing, withNumbers } from '../policies/variants'
 import type { Log } from '../telemetry/log'
 import type { Client } from './client-item'
@@ -11,6 +14,8 @@ import type { Configuration } from './policy-sets'
 /** Policies that count the same subject. */
 export interface PlanGroup {
   readonly who: readonly Dimension[]
+  /** Whom `who` is about when it is nobody: the route that is counted as a subject of its own. */
+  readonly route: string | undefined
   readonly policies: readonly CompiledPolicy[]
 }
 
@@ -21,6 +26,9 @@ export class Plan {
   constructor(
     readonly groups: readonly PlanGroup[],
     readonly cost: number,
+    /** More policies than one request may be held to, because it can be taken for several routes: no such request is decided. */
+    readonly isTooMuch = false,
+    private readonly onCollision?: (sentence: string) => void,
   ) {}
 
   /**
@@ -36,7 +44,12 @@ export class Plan {
   }
 
   private merge(firsts: readonly number[]): readonly (readonly CompiledPolicy[])[] {
-    return firsts.map((_, i) => distinct(this.groups.flatMap(({ policies }, j) => (firsts[j] === i ? policies : []))))
+    return firsts.map((_, i) =>
+      distinct(
+        this.groups.flatMap(({ policies }, j) => (firsts[j] === i ? policies : [])),
+        this.onCollision,
+      ),
+    )
   }
 }
 
@@ -50,38 +63,81 @@ export class Plans {
   constructor(private readonly log: Log) {}
 
   /** @param client whose own numbers replace those of policies of the same name. */
-  planFor(configuration: Configuration, tier: Tier | undefined, route: Route | undefined, client?: Client): Plan {
+  planFor(configuration: Configuration, tier: Tier | undefined, rules: Rules, client?: Client): Plan {
+    const numbers = client && Object.keys(client.overrides).length > 0 ? client : undefined
+    const kind = JSON.stringify([tier?.name, rules.scopes, numbers?.id, numbers?.overrides])
+    return this.remembered(configuration, kind, () => this.make(configuration, tier, rules, numbers))
+  }
+
+  /** What preflights are held to: counted by address, apart from all else. */
+  preflightPlan(configuration: Configuration): Plan {
+    const { preflight, mode } = configuration.policies.settings
+    return this.remembered(configuration, 'preflight', () => {
+      const policies = [compile(mode === 'observe' ? observing(preflight) : preflight)]
+      return new Plan([{ who: ['ip'], route: undefined, policies }], 1)
+    })
+  }
+
+  private remembered(configuration: Configuration, kind: string, make: () => Plan): Plan {
     const plans = this.byConfiguration.get(configuration) ?? new Map<string, Plan>()
     this.byConfiguration.set(configuration, plans)
-    const numbers = client && Object.keys(client.overrides).length > 0 ? client : undefined
-    const kind = JSON.stringify([tier?.name, route?.pattern.text, numbers?.id, numbers?.overrides])
     let plan = plans.get(kind)
     if (!plan) {
-      plan = this.make(configuration, tier, route, numbers)
+      plan = make()
       if (plans.size >= MOST_PLANS) plans.clear()
       plans.set(kind, plan)
     }
     return plan
   }
 
-  private make({ policies }: Configuration, tier: Tier | undefined, route: Route | undefined, client: Client | undefined): Plan {
-    const shared = [...policies.global, ...(route?.policies ?? [])].filter(({ tiers }) => !tiers || (tier && tiers.includes(tier.name)))
-    const all = [...shared, ...(tier?.policies ?? [])]
-    const groups = new Map<string, { who: readonly Dimension[]; policies: CompiledPolicy[] }>()
-    for (const policy of all) {
+  private make({ policies }: Configuration, tier: Tier | undefined, rules: Rules, client: Client | undefined): Plan {
+    const { global, settings } = policies
+    const applies = ({ tiers }: TierPolicy) => !tiers || (tier !== undefined && tiers.includes(tier.name))
+    const ofRoutes = rules.routes.flatMap((route) => {
+      const { scopes } = rulesOfRoute(route)
+      return route.policies.filter(applies).map((policy) => ({ policy, scopes }))
+    })
+    const { scopes } = rules
+    const all = [
+      ...global.filter(applies).map((policy) => ({ policy, scopes })),
+      ...strictestOfEach(ofRoutes),
+      ...(tier?.policies ?? []).map((policy) => ({ policy, scopes })),
+    ]
+    const ownOf = client ? this.numbersOf(client, policies, tier) : (policy: TierPolicy) => policy
+    const onCollision = (sentence: string) => this.log('error', 'the policy set has mistakes', { issues: [sentence] }, 'ConfigErrors')
+    const groups = new Map<string, { who: readonly Dimension[]; route: string | undefined; policies: CompiledPolicy[] }>()
+    for (const { policy, scopes } of all) {
       const { who, perRoute } = policy.by
-      const id = who.join()
-      const group = groups.get(id) ?? { who, policies: [] }
-      groups.set(id, group)
-      const { mode, autoLease } = policies.settings
-      const own = this.ownOf(policy, client)
-      const scope = perRoute ? (route?.pattern.text ?? '*') : ''
-      group.policies.push(compile(mode === 'observe' ? observing(own) : own, scope, autoLease))
+      const own = ownOf(policy)
+      for (const scope of perRoute ? scopes : ['']) {
+        const route = who.length === 0 ? scope : undefined
+        const id = route ?? who.join()
+        const group = groups.get(id) ?? { who, route, policies: [] }
+        groups.set(id, group)
+        group.policies.push(compile(settings.mode === 'observe' ? observing(own) : own, scope, settings.autoLease))
+      }
     }
-    return new Plan(
-      [...groups.values()].map((group) => ({ ...group, policies: distinct(group.policies) })),
-      route?.cost ?? 1,
-    )
+    const made = [...groups.values()].map((group) => ({ ...group, policies: distinct(group.policies, onCollision) }))
+    const count = made.reduce((sum, group) => sum + group.policies.length, 0)
+    return new Plan(made, rules.cost, rules.scopes.length > 1 && count > MOST_POLICIES, onCollision)
+  }
+
+  /** Policies with a client's own numbers; as they are where those would let the client's item outgrow DynamoDB's, whatever route it asks for. */
+  private numbersOf(client: Client, { tiers: _, ...shared }: PolicySet, tier: Tier | undefined): (policy: TierPolicy) => Policy {
+    const own = new Map<TierPolicy, Policy>()
+    const ownOf = (policy: TierPolicy) => {
+      const known = own.get(policy) ?? this.ownOf(policy, client)
+      own.set(policy, known)
+      return known
+    }
+    const issue = tooLargeWith({ ...shared, tiers: [] }, tier, ownOf)
+    if (issue === undefined || tooLargeWith({ ...shared, tiers: [] }, tier, (policy) => policy) === issue) return ownOf
+    this.logMisfit(client, [`overrides: a subject of the client ${issue}`])
+    return (policy) => policy
+  }
+
+  private logMisfit({ id }: Client, issues: readonly string[]): void {
+    this.log('error', "a client's own numbers do not fit, its tier's stay", { client: id, issues }, 'ConfigErrors')
   }
 
   /** The policy with the client's own numbers, or as it is where those do not fit. Numbers of everybody's policies are nobody's own. */
@@ -90,7 +146,26 @@ export class Plans {
     if (!numbers || policy.by.who.length === 0 || policy.by.who[0] === 'global') return policy
     const issues: string[] = []
     const own = withNumbers(policy, numbers, ['client', `override "${policy.name}"`], issues)
-    if (!own) this.log('error', "a client's own numbers do not fit, its tier's stay", { client: client!.id, issues }, 'ConfigErrors')
+    if (!own) this.logMisfit(client!, issues)
     return own ?? policy
   }
+}
+
+/** Of policies of several routes that would count in one place, the one that admits least. */
+function strictestOfEach<T extends { readonly policy: TierPolicy }>(all: readonly T[]): T[] {
+  const kept = new Map<string | T, T>()
+  for (const one of all) {
+    const { by, name, form } = one.policy
+    const place = by.perRoute ? one : JSON.stringify([by.who, name, form])
+    const other = kept.get(place)
+    if (!other || isStricter(one.policy, other.policy)) kept.set(place, one)
+  }
+  return [...kept.values()]
+}
+
+function isStricter(one: Policy, other: Policy): boolean {
+  if (one.lenient !== other.lenient) return other.lenient
+  const [a, b] = [one, other].map(({ limit, written }) => [limit, written.burst ?? limit, Number.parseInt(written.overrun ?? '0', 10)])
+  const differing = a!.findIndex((number, i) => number !== b![i])
+  return differing >= 0 && a![differing]! < b![differing]!
 }

@@ -1,12 +1,14 @@
 import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
 import type { Clock, EpochMs } from '../clock'
-import { checkAnonymous, checkDefaultTier, type PolicySet, toPolicySet } from '../policies/policy-set'
+import { checkAnonymous, checkDefaultTier, checkNoneRequired, type PolicySet, toPolicySet } from '../policies/policy-set'
+import { checkStorageCodes } from '../policies/storage'
 import { ANONYMOUS, type Tier } from '../policies/tiers'
 import { authentic } from '../state/authentic'
 import { errorDetails, type Log } from '../telemetry/log'
 import { AccessList } from './access-list'
-import { CONFIG_TABLE, type ConfigItem, fromAttributes, parsePolicyItem, tierKey } from './config-items'
-import { readAgain } from './read-again'
+import { CONFIG_TABLE, type ConfigItem, fromAttributes, parsePolicyItem, settingsKey, tierKey, toPlaceholder } from './config-items'
+import type { LastValid } from './last-valid'
+import { type Reading, readAgain } from './read-again'
 
 export interface PolicySetsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -17,12 +19,18 @@ export interface PolicySetsOptions {
   /** Time for one reading, in milliseconds. */
   readonly deadlineMs: number
   readonly log: Log
+  /** `none`: nobody has to show credentials, and an item that wants them is a mistake. @default 'config' */
+  readonly authentication?: 'config' | 'none'
+  /** Copies of items as they last had no mistake, for an instance that starts while one has. @default there are none */
+  readonly lastValid?: Pick<LastValid, 'read' | 'keep'>
 }
 
 /** All that the config table says, but for clients. */
 export interface Configuration {
   readonly policies: PolicySet
   readonly access: AccessList
+  /** Whether the settings are invalid and were never seen valid: who must show credentials, and which, is not known. */
+  readonly identityUnknown?: boolean
 }
 
 /** What was last read of one item. */
@@ -32,6 +40,8 @@ interface Known {
   readonly issues: readonly string[]
   /** The last version that had no mistake. */
   readonly good: ConfigItem | undefined
+  /** Whether its copy was looked for, where there is no such version. */
+  readonly searched?: boolean
 }
 
 /** More items than this are a mistake: tiers, routes and blocks are written by hand. */
@@ -42,6 +52,9 @@ const MOST_ITEMS = 5000
  * that it is not in; so the others follow, unless somebody comes who is in them.
  */
 const TIERS_AT_ONCE = 10
+
+/** Storage codes that are compared when a set is read; the command line, which writes it, compares all. */
+const MOST_CODES = 1000
 
 const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
 
@@ -62,6 +75,8 @@ export class PolicySets {
   private known = new Map<string, Known>()
   /** Tiers of the first reading that nobody has looked at yet, by sort key. */
   private readonly unread = new Map<string, Record<string, AttributeValue>>()
+  /** All items as they were read last, until their copies are up to date. */
+  private toKeep: ReadonlyMap<string, Record<string, AttributeValue>> | undefined
 
   constructor(private readonly options: PolicySetsOptions) {}
 
@@ -69,8 +84,14 @@ export class PolicySets {
   async current(): Promise<Configuration | undefined> {
     if (this.isOld() && !this.hasJustFailed()) this.reading ??= this.read()
     if (this.configuration === undefined) await this.reading
-    else this.readOn(TIERS_AT_ONCE)
+    else this.goOn()
     return this.configuration
+  }
+
+  /** What waits for a request that it does not keep waiting. */
+  private goOn(): void {
+    this.readOn(TIERS_AT_ONCE)
+    this.keep()
   }
 
   private isOld(): boolean {
@@ -86,13 +107,27 @@ export class PolicySets {
   private async read(): Promise<void> {
     try {
       const reading = { ...this.options, awaited: this.configuration === undefined }
-      this.take(await readAgain(reading, (signal) => this.query(signal)))
+      await this.take(await this.itemsInForce(reading))
       this.readAt = this.options.clock()
     } catch (error) {
       this.failedAt = this.options.clock()
       this.options.log('error', 'the config table cannot be read', { table: this.options.tableName, ...errorDetails(error) })
     } finally {
       this.reading = undefined
+    }
+  }
+
+  /** The items of the table; to an instance that has nothing yet, the copies of the last valid ones, where the table has too many. */
+  private async itemsInForce(reading: Reading): Promise<Record<string, AttributeValue>[]> {
+    try {
+      return await readAgain(reading, (signal) => this.query(signal))
+    } catch (error) {
+      const { lastValid, log, tableName } = this.options
+      if (!(error instanceof TooManyItems) || !reading.awaited || !lastValid) throw error
+      log('error', 'the last valid policy set is in force', { table: tableName, ...errorDetails(error) }, 'ConfigErrors')
+      const copies = [...(await lastValid.read()).values()]
+      if (copies.length === 0) throw error
+      return copies
     }
   }
 
@@ -111,24 +146,55 @@ export class PolicySets {
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
     } while (ExclusiveStartKey && items.length <= MOST_ITEMS)
-    if (items.length > MOST_ITEMS) throw new Error(`a policy set has at most ${MOST_ITEMS} items, this one has more`)
+    if (items.length > MOST_ITEMS) throw new TooManyItems(`a policy set has at most ${MOST_ITEMS} items, this one has more`)
     return items
   }
 
-  private take(items: readonly Record<string, AttributeValue>[]): void {
-    this.readOn(Infinity)
+  private async take(items: readonly Record<string, AttributeValue>[]): Promise<void> {
     const seen = new Map(items.map((attributes) => [attributes[CONFIG_TABLE.sortKey]?.S ?? '', attributes]))
+    const present = new Map(seen)
     if (this.configuration === undefined) this.putOff(seen)
+    else this.readOn(Infinity)
     const before = this.known
-    this.known = new Map([...seen].map(([sk, attributes]) => [sk, this.parsed(sk, attributes, before.get(sk))]))
+    const known = new Map([...seen].map(([sk, attributes]) => [sk, this.parsed(sk, attributes, before.get(sk))]))
+    await this.restore(known)
+    this.known = known
+    this.toKeep = present
     const gone = [...before.keys()].some((sk) => !this.known.has(sk))
     const changed = [...this.known].some(([sk, one]) => one !== before.get(sk))
     if (this.configuration === undefined || gone || changed) this.configuration = this.combined(before)
   }
 
+  /** Items that are invalid, and were so since this instance started, are as the copies say. */
+  private async restore(known: Map<string, Known>): Promise<void> {
+    const { lastValid, log, tableName } = this.options
+    const lost = [...known].filter(([, one]) => isLost(one))
+    if (!lastValid || lost.length === 0) return
+    try {
+      const copies = await lastValid.read()
+      for (const [sk, one] of lost) {
+        const copy = copies.get(sk)
+        const issues: string[] = []
+        const good = copy && parsePolicyItem({ ...fromAttributes(copy), sk }, issues)
+        known.set(sk, { ...one, searched: true, ...(issues.length === 0 && { good }) })
+      }
+    } catch (error) {
+      log('error', 'the last valid policy set cannot be read', { table: tableName, ...errorDetails(error) })
+    }
+  }
+
+  /** Brings the copies up to date with what was read, beside the requests. */
+  private keep(): void {
+    const present = this.toKeep
+    if (!present || this.unread.size > 0) return
+    this.toKeep = undefined
+    const valid = [...present].filter(([sk]) => this.known.get(sk)?.issues.length === 0)
+    void this.options.lastValid?.keep(new Map(valid), new Set(present.keys()))
+  }
+
   /** Moves the tiers that are too many for the start out of what was seen. */
   private putOff(seen: Map<string, Record<string, AttributeValue>>): void {
-    const tiers = [...seen].filter(([sk]) => sk.startsWith(tierKey('').sk))
+    const tiers = [...seen].filter(([sk]) => sk.startsWith(tierKey('').sk) && sk !== ANONYMOUS_ITEM)
     for (const [sk, attributes] of tiers.slice(TIERS_AT_ONCE)) {
       seen.delete(sk)
       this.unread.set(sk, attributes)
@@ -139,6 +205,7 @@ export class PolicySets {
   private readOn(most: number): void {
     if (this.unread.size === 0) return
     for (const sk of [...this.unread.keys()].slice(0, most)) this.readTier(sk)
+    if ([...this.known.values()].some(isLost) && this.options.lastValid) this.readAt = Number.NEGATIVE_INFINITY // to look for their copies
     if (this.unread.size === 0) this.combined(this.known)
   }
 
@@ -181,7 +248,7 @@ export class PolicySets {
       good.set(ANONYMOUS_ITEM, anonymous.good)
       this.known.set(ANONYMOUS_ITEM, { ...anonymous, text: '' })
     }
-    const all = [...good.values()]
+    const all = [...good.values(), ...this.placeholders()]
     const settings = all.find((item) => item.settings)?.settings
     if (settings) checkDefaultTier(settings, namesOf(good), [], issues)
     const policies = toPolicySet(
@@ -194,15 +261,29 @@ export class PolicySets {
       [],
       issues,
     )
+    const { routes, global } = policies
+    if (this.unread.size === 0) checkStorageCodes({ tiers: [...policies.tiers.values()], routes, global }, [], issues, MOST_CODES)
     const access = new AccessList(all.flatMap(({ access }) => access ?? []))
+    if (this.options.authentication === 'none') checkNoneRequired(policies, [], issues)
+    const identityUnknown = this.isUnknown(settingsKey().sk)
     if (this.unread.size > 0) {
       const tiers = new TiersAsNeeded(policies.tiers, (name) => this.readTier(tierKey(name).sk))
-      return { policies: { ...policies, tiers }, access }
+      return { policies: { ...policies, tiers }, access, identityUnknown }
     }
     if (issues.length > 0) {
       this.options.log('error', 'the policy set has mistakes', { table: this.options.tableName, issues }, 'ConfigErrors')
     }
-    return { policies, access }
+    return { policies, access, identityUnknown }
+  }
+
+  private isUnknown(sk: string): boolean {
+    const one = this.known.get(sk)
+    return one !== undefined && !one.good
+  }
+
+  /** What invalid items stand for that never were valid: whether they ask for credentials is not known, and who is blocked stays out. */
+  private placeholders(): ConfigItem[] {
+    return [...this.known.keys()].filter((sk) => this.isUnknown(sk)).map(toPlaceholder)
   }
 }
 
@@ -219,5 +300,10 @@ class TiersAsNeeded extends Map<string, Tier> {
     return super.get(name) ?? this.read(name)
   }
 }
+
+/** Invalid, without a valid version, and its copy not looked for yet. */
+const isLost = ({ issues, good, searched }: Known): boolean => issues.length > 0 && !good && !searched
+
+class TooManyItems extends Error {}
 
 const namesOf = (good: ReadonlyMap<string, ConfigItem>): string[] => [...good.values()].flatMap(({ tier }) => tier?.name ?? [])

@@ -1,4 +1,4 @@
-// Runs esbuild with the options in the first argument and the replacements below. A process of its own, because esbuild's plugins are
+// Runs esbuild with the options in the first argument and the replacements below, and prints what the bundle is made of. A process of its own, because esbuild's plugins are
 // asynchronous and a construct, which needs the bundle while it is made, is not.
 const { readFileSync } = require('node:fs')
 const { join } = require('node:path')
@@ -64,7 +64,10 @@ function standIn(name) {
 
 const options = JSON.parse(process.argv[2])
 build({ ...options, metafile: true, plugins: [lessOfTheSdk] })
-  .then(({ metafile }) => checkReplaced(metafile, Object.keys(options.alias ?? {})))
+  .then(({ metafile }) => {
+    checkReplaced(metafile, Object.keys(options.alias ?? {}))
+    process.stdout.write(JSON.stringify(metafile.outputs))
+  })
   .catch((error) => {
     if (!error.errors) console.error(error.message) // or esbuild has said why
     process.exit(1)

@@ -6,7 +6,7 @@ import { Architecture, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/a
 import { Construct } from 'constructs'
 import { parse } from 'yaml'
 import { ConfigError } from '../../lambda/errors'
-import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { checkNoneRequired, parseTiersFile } from '../../lambda/policies/policy-set'
 import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
 import { itemsOf, type TiersFile } from '../../lambda/tiers/tiers-file'
 import { type AuthorizerFunctionOptions, logGroupFor, roleFor } from '../authorizer-function'
@@ -57,7 +57,10 @@ export class TiersSeed extends Construct {
       new PolicyStatement({
         actions: ['dynamodb:Query', 'dynamodb:PutItem'],
         resources: [configTable.tableArn],
-        conditions: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CONFIG_TABLE.policySet, SEED_PARTITION] } },
+        conditions: {
+          'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CONFIG_TABLE.policySet, SEED_PARTITION] },
+          Null: { 'dynamodb:LeadingKeys': 'false' }, // ForAllValues holds where there is no key, too
+        },
       }),
     )
     configTable.encryptionKey?.grantEncryptDecrypt(handler)
@@ -71,11 +74,18 @@ export class TiersSeed extends Construct {
 }
 
 /** @throws ConfigError with every mistake in the file or in the identity, so that none of them gets as far as a deployment. */
-function itemsFrom({ tiersFile: path, identity: sources }: Pick<TiersSeedProps, 'tiersFile' | 'identity'>) {
+function itemsFrom({
+  tiersFile: path,
+  identity: sources,
+  authentication,
+}: Pick<TiersSeedProps, 'tiersFile' | 'identity' | 'authentication'>) {
   const identity = sources === undefined ? undefined : identityOf(sources)
   if (path === undefined) return itemsOf({ tiers: {}, settings: { identity } })
   const file = withIdentity(read(path), identity, path)
-  parseTiersFile(checkable(file), path)
+  const set = parseTiersFile(checkable(file), path)
+  const issues: string[] = []
+  if (authentication === 'none') checkNoneRequired(set, [path], issues)
+  if (issues.length > 0) throw new ConfigError(issues)
   const items = itemsOf(file as TiersFile)
   const length = JSON.stringify(items).length
   if (length > MOST_CHARACTERS)

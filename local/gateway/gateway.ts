@@ -19,7 +19,8 @@ export interface GatewayOptions {
 const MAX_BODY_BYTES = 10 * 1024 * 1024
 
 /**
- * API Gateway in front of a sample backend: asks the authorizer about every request but preflights, and calls the backend only when allowed.
+ * API Gateway in front of a sample backend: asks the authorizer about every request, and calls the backend only when allowed. A REST API has `OPTIONS`
+ * methods of its own, which have no authorizer; an HTTP API's `$default` route has them with all others.
  *
  * `GET /_local/backend-calls` is its own: neither authorized nor counted.
  */
@@ -41,7 +42,7 @@ async function serve(incoming: IncomingMessage, response: ServerResponse, option
 }
 
 async function respond(request: IncomingRequest, { api, authorize, backend, log }: GatewayOptions): Promise<GatewayResponse> {
-  if (request.method === 'OPTIONS') return PREFLIGHT
+  if (request.method === 'OPTIONS' && api.name === 'rest') return PREFLIGHT
   if (request.method === 'GET' && request.path === '/_local/backend-calls') return jsonResponse(200, backend.calls())
   try {
     const outcome = api.outcome(await authorize(api.authorizerEvent(request)), request)

@@ -30,7 +30,8 @@ export const httpApi: Api = {
 }
 
 function authorizerEvent(request: IncomingRequest) {
-  const { method, path, route, rawQuery, sourceIp } = request
+  const { method, route, rawQuery, sourceIp } = request
+  const path = asDelivered(request.path)
   const headers = joinEach(groupHeaders(request.headers, 'lower-case'))
   const { cookie, ...withoutCookie } = headers
   const key = route.method === 'ANY' ? '$default' : routeKey(route)
@@ -58,6 +59,13 @@ function authorizerEvent(request: IncomingRequest) {
       timeEpoch: request.receivedAt,
     },
   }
+}
+
+/** An HTTP API decodes the path, once, and takes a question mark that comes out for the query's. */
+function asDelivered(path: string): string {
+  const bytes = path.replace(/%[0-9a-f]{2}/gi, (escaped) => String.fromCharCode(Number.parseInt(escaped.slice(1), 16)))
+  const decoded = path.includes('%') ? Buffer.from(bytes, 'latin1').toString('utf8') : path
+  return decoded.split('?', 1)[0]!
 }
 
 /** Lists and objects are welcome in the context, unlike on a REST API. */

@@ -47,7 +47,7 @@ function authorizerEvent(request: IncomingRequest): APIGatewayRequestAuthorizerE
     multiValueHeaders: Object.fromEntries(headers),
     queryStringParameters: lastOfEach(query),
     multiValueQueryStringParameters: Object.fromEntries(query),
-    pathParameters: route.resource === '/{proxy+}' ? { proxy: path.slice(1) } : {},
+    pathParameters: route.resource === '/{proxy+}' ? { proxy: path.slice(1).replace(/\/$/, '') } : {},
     stageVariables: {},
     requestContext: {
       ...API_IDS,

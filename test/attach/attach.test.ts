@@ -29,7 +29,7 @@ const status = async (id: string): Promise<string[]> => JSON.parse((await aws.sl
 
 describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight }) => {
   /** Everything that can be switched, switched. */
-  const everything = kind === 'rest' ? ['--replace'] : ['--replace', '--headers', '200,404']
+  const everything = ['--replace', ...taken.flatMap((key) => ['--open', key]), ...(kind === 'rest' ? [] : ['--headers', '200,404'])]
 
   it('asks Sluice after attach, and nothing but its own is touched', async () => {
     expect(await attach(id)).toMatchObject({ code: 0, out: expect.stringMatching(/^attached: \d+ steps$/m) })
@@ -342,7 +342,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
   })
 
   it('is not detached to an authorizer that somebody deleted', async () => {
-    await attach(id, '--replace')
+    await attach(id, ...everything)
     aws.rest.definition.authorizers.shift()
     aws.http.definition.authorizers.shift()
     const before = aws.dump()
@@ -683,6 +683,6 @@ describe('an HTTP API', () => {
     aws.http.definition.routes.shift()
     aws.http.definition.routes[0]!.Target = 'integrations/i2'
     const { err } = await aws.sluice(['attach', id, '--dry-run'])
-    expect(err).toContain('undeployed edits of others go live with stage prod:\n  GET GET /pets goes\n  GET $default changes\n')
+    expect(err).toContain('undeployed edits of others go live with stage prod:\n  GET /pets goes\n  $default changes\n')
   })
 })

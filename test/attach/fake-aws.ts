@@ -3,6 +3,9 @@ import { ApiGatewayV2Client } from '@aws-sdk/client-apigatewayv2'
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { LambdaClient } from '@aws-sdk/client-lambda'
+import { marshall } from '@aws-sdk/util-dynamodb'
+import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
+import { itemsOf, type TiersFile } from '../../lambda/tiers/tiers-file'
 import { type Said, type Situation, sluice } from '../cli/command-line'
 import { FakeHttp } from './fake-http'
 import { FakeRest } from './fake-rest'
@@ -63,6 +66,14 @@ export class FakeAws {
     return sluice([...args, '--region', 'us-east-1', '--table', TABLE], situation)
   }
 
+  /** Writes a tiers file into the config table, as `tiers apply` does. */
+  configure(file: TiersFile): void {
+    for (const [key] of this.table) if (key.startsWith(CONFIG_TABLE.policySet)) this.table.delete(key)
+    for (const item of itemsOf(file)) {
+      this.table.set(`${item.pk} ${item.sk}`, marshall(item, { removeUndefinedValues: true }) as Record<string, { S: string }>)
+    }
+  }
+
   /** Everything that somebody else owns: both kinds of APIs with what their stages serve, and who may call the function. */
   dump(): string {
     return JSON.stringify({ rest: this.rest.dump(), http: this.http.dump(), statements: [...this.statements] }, undefined, 1)
@@ -115,7 +126,7 @@ export class FakeAws {
         this.table.delete(keyOf(input.Key as never))
         return {}
       case 'Query': {
-        const { ':pk': pk } = input.ExpressionAttributeValues as Record<string, { S: string }>
+        const [pk] = Object.values(input.ExpressionAttributeValues as Record<string, { S: string }>)
         const found = [...this.table.values()].filter((item) => item.pk!.S === pk!.S)
         const start = input.ExclusiveStartKey
           ? found.findIndex((item) => keyOf(item as never) === keyOf(input.ExclusiveStartKey as never)) + 1

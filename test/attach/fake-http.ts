@@ -55,7 +55,15 @@ export class FakeHttp {
       },
       { RouteId: 'r5', RouteKey: 'GET /admin', Target: 'integrations/i2', AuthorizationType: 'AWS_IAM' },
     ],
-    authorizers: [{ AuthorizerId: 'jwt', Name: 'users', AuthorizerType: 'JWT' }],
+    authorizers: [
+      {
+        AuthorizerId: 'jwt',
+        Name: 'users',
+        AuthorizerType: 'JWT',
+        IdentitySource: ['$request.header.Authorization'],
+        JwtConfiguration: { Issuer: 'https://issuer.example', Audience: ['zoo'] },
+      },
+    ],
     integrations: [{ IntegrationId: 'i1', ResponseParameters: { 200: { 'append:header.X-Zoo': 'yes' } } }, { IntegrationId: 'i2' }],
   }
   stages: Stage[] = []
@@ -106,6 +114,10 @@ export class FakeHttp {
         return { ApiId: this.id, Name: 'zoo', ProtocolType: this.protocol }
       case 'GetRoutes':
         return list(routes)
+      case 'GetRoute':
+        return find(routes, 'RouteId', input)
+      case 'GetIntegration':
+        return find(integrations, 'IntegrationId', input)
       case 'GetAuthorizers':
         return list(authorizers)
       case 'GetStages':
@@ -116,8 +128,7 @@ export class FakeHttp {
         return list(this.deployments.map(({ frozen: _, ...one }) => one))
       case 'ExportApi': {
         const shown = input.StageName === undefined ? this.definition : this.definitionOf(input.StageName)
-        const paths = Object.fromEntries(shown.routes.map(({ RouteKey, ...route }) => [RouteKey, { get: route }]))
-        return { body: new TextEncoder().encode(JSON.stringify({ paths })) }
+        return { body: new TextEncoder().encode(JSON.stringify({ paths: exported(shown) })) }
       }
       case 'CreateAuthorizer': {
         const { ApiId: _, ...fields } = input
@@ -182,6 +193,23 @@ export class FakeHttp {
     else delete route.AuthorizationScopes
     return route
   }
+}
+
+/** As OpenAPI, in which a route says which authorizers it has, or that it has `AWS_IAM`. */
+function exported({ routes, authorizers }: Definition): object {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const { RouteKey, AuthorizationType, AuthorizerId, AuthorizationScopes = [], Target } of routes) {
+    const [verb, path] = RouteKey === '$default' ? ['ANY', '/$default'] : (RouteKey.split(' ') as [string, string])
+    const name = authorizers.find((one) => one.AuthorizerId === AuthorizerId)?.Name ?? String(AuthorizerId)
+    const isNamed = AuthorizationType === 'CUSTOM' || AuthorizationType === 'JWT'
+    paths[path] ??= {}
+    paths[path][verb === 'ANY' ? 'x-amazon-apigateway-any-method' : verb.toLowerCase()] = {
+      integration: Target,
+      ...(isNamed && { security: [{ [name]: AuthorizationScopes }] }),
+      ...(AuthorizationType === 'AWS_IAM' && { 'x-amazon-apigateway-auth': { type: 'AWS_IAM' } }),
+    }
+  }
+  return paths
 }
 
 function find<T>(all: T[], field: keyof T & string, input: Input): T {

@@ -14,6 +14,8 @@ interface Authorizer {
   authorizerUri: string
   authorizerResultTtlInSeconds: number
   identitySource?: string
+  identityValidationExpression?: string
+  providerARNs?: string[]
 }
 
 interface Response {
@@ -32,7 +34,7 @@ interface Definition {
 interface Stage {
   stageName: string
   deploymentId?: string
-  canarySettings?: object
+  canarySettings?: { deploymentId?: string }
 }
 
 interface Operation {
@@ -58,7 +60,17 @@ export class FakeRest {
         },
       },
     },
-    authorizers: [{ id: 'pool', name: 'users', type: 'COGNITO_USER_POOLS', authorizerUri: '', authorizerResultTtlInSeconds: 300 }],
+    authorizers: [
+      {
+        id: 'pool',
+        name: 'users',
+        type: 'COGNITO_USER_POOLS',
+        authorizerUri: '',
+        authorizerResultTtlInSeconds: 300,
+        identitySource: 'method.request.header.Authorization',
+        providerARNs: ['arn:aws:cognito-idp:us-east-1:123456789012:userpool/us-east-1_Zoo'],
+      },
+    ],
     responses: {
       DEFAULT_4XX: { responseParameters: { 'gatewayresponse.header.Access-Control-Allow-Origin': "'*'" }, responseTemplates: DEFAULT_BODY },
     },
@@ -115,6 +127,11 @@ export class FakeRest {
         const { items, next } = page(all, input.position)
         return { items, position: next }
       }
+      case 'GetMethod': {
+        const method = resources[String(input.resourceId)]?.methods[String(input.httpMethod)]
+        if (!method) throw notFound('Method')
+        return method
+      }
       case 'GetAuthorizers': {
         const { items, next } = page(authorizers, input.position)
         return { items, position: next }
@@ -158,7 +175,7 @@ export class FakeRest {
         const index = authorizers.findIndex(({ id }) => id === input.authorizerId)
         if (index < 0) throw notFound('Authorizer')
         const used = Object.values(resources).some(({ methods }) =>
-          Object.values(methods).some((one) => one.authorizerId === input.authorizerId),
+          Object.values(methods).some((one) => one.authorizerId === input.authorizerId && one.authorizationType !== 'AWS_IAM'),
         )
         if (used) throw failure('ConflictException', 409, 'Authorizer is used by methods')
         authorizers.splice(index, 1)
@@ -171,6 +188,7 @@ export class FakeRest {
       case 'UpdateStage': {
         const stage = this.stages.find(({ stageName }) => stageName === input.stageName)
         const [{ path, value } = { path: '', value: '' }] = input.patchOperations as Operation[]
+        if (stage?.canarySettings) throw failure('BadRequestException', 400, 'The stage has a canary')
         if (!stage || path !== '/deploymentId' || !this.deployments.some(({ id }) => id === value)) throw notFound('Stage')
         stage.deploymentId = value
         return stage

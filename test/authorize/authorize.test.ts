@@ -7,7 +7,6 @@ import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { MemoryStore } from '../../lambda/state/memory-store'
 import type { StateStore } from '../../lambda/state/store'
 import { policy } from '../policies/issues'
-import preflight from '../responses/events/rest-preflight.json'
 import websocket from '../responses/events/websocket-connect.json'
 import { Gateway, httpEvent, KEYS, type Request, restEvent, times } from './gateway'
 
@@ -80,12 +79,6 @@ describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
     await gateway.allowed(times(7)) // 17 of 20
     expect(await gateway[api]({ method: 'POST', path: '/batch' })).toMatchObject({ effect: 'Deny', remaining: 3 })
     expect(await gateway[api]()).toMatchObject({ effect: 'Allow', remaining: 2 })
-  })
-
-  it('before a request of a browser is not counted', async () => {
-    const gateway = new Gateway()
-    for (let i = 0; i < 50; i++) expect(await gateway[api]({ method: 'OPTIONS' })).toMatchObject({ effect: 'Allow', reason: 'uncounted' })
-    expect(await gateway[api]()).toMatchObject({ remaining: 19 })
   })
 })
 
@@ -252,17 +245,31 @@ describe('without anything to decide by', () => {
   const withoutAnonymous = { ...parseTiersFile({ tiers: { anonymous: { policies: [] } } }, 'f'), tiers: new Map() }
 
   it.each([
-    [null, true],
-    [null, false],
-    [withoutAnonymous, true],
-    [withoutAnonymous, false],
-  ])('requests pass only if that was wished for', async (none, allowUndecided) => {
-    const gateway = new Gateway({ set: none, allowUndecided })
+    [null, true, 'none'],
+    [null, false, 'none'],
+    [withoutAnonymous, true, 'none'],
+    [withoutAnonymous, false, 'none'],
+    [withoutAnonymous, true, 'config'],
+    [withoutAnonymous, false, 'config'],
+  ] as const)('requests pass only if that was wished for', async (none, allowUndecided, authentication) => {
+    const gateway = new Gateway({ set: none, allowUndecided, authentication })
     const told = { effect: allowUndecided ? 'Allow' : 'Deny', reason: allowUndecided ? 'uncounted' : 'unavailable', rateLimited: false }
     expect(await gateway.rest()).toMatchObject(told)
     expect(await gateway.http({ key: free })).toMatchObject(told)
     expect(gateway.store.size).toBe(0)
   })
+
+  it.each([true, false])(
+    'and no word on who has to show credentials, nothing passes, whatever the failure mode',
+    async (allowUndecided) => {
+      const gateway = new Gateway({ set: null, allowUndecided })
+      for (const key of [undefined, free]) {
+        await expect(gateway.rest({ key })).rejects.toThrow('callers cannot be verified at the moment')
+        expect(await gateway.http({ key })).toMatchObject({ effect: 'Deny', reason: 'unverified', rateLimited: false, degraded: true })
+      }
+      expect(gateway.entries).toHaveLength(4)
+    },
+  )
 
   it('a client whose tier is there is still held to it', async () => {
     const tiers = new Map([
@@ -308,8 +315,14 @@ describe('a store that fails', () => {
     expect(gateway.entries[0]).toEqual({
       level: 'warn',
       message: 'a decision was made without the store',
-      details: { tier: 'anonymous', policy: 'per-minute' },
+      details: { tier: 'anonymous', policy: 'per-minute', failure: 'unreachable' },
     })
+  })
+
+  it('turns a caller away whose own item is refused, whatever the failure mode, and blames no limit for it', async () => {
+    const gateway = new Gateway({ store: failing(() => new StoreUnavailableError('item', 'too large')), onStoreError: 'allow' })
+    expect(await gateway.rest()).toMatchObject({ effect: 'Deny', reason: 'unavailable', rateLimited: false, degraded: true })
+    expect(gateway.entries[0]).toMatchObject({ level: 'warn', details: { failure: 'item' } })
   })
 
   it('lets everything pass where that is the failure mode', async () => {
@@ -349,6 +362,20 @@ describe('a store that fails', () => {
     ])
   })
 
+  it.each(['timeout', 'throttled', 'unreachable', 'refused', 'missing-table', 'a bug'] as const)(
+    'is nobody’s way in where his tier says deny, whatever the failure: %s',
+    async (reason) => {
+      const thrown = reason === 'a bug' ? new TypeError(reason) : new StoreUnavailableError(reason, reason)
+      const denying = (onStoreError: string) =>
+        parseTiersFile({ tiers: { anonymous: { policies: [] }, free: { onStoreError, policies: [policy({ limit: 2 })] } } }, 'f')
+      const gateway = new Gateway({ set: denying('deny'), store: failing(() => thrown) })
+      for (let i = 0; i < 3; i++) expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', reason: 'unavailable' })
+      expect(gateway.entries.length).toBeGreaterThan(0)
+      const open = new Gateway({ set: denying('allow'), store: failing(() => thrown), onStoreError: 'deny' })
+      expect(await open.rest({ key: free })).toMatchObject({ effect: 'Allow' })
+    },
+  )
+
   it.each([new TypeError('a bug'), 'a string', null, undefined, 7, Object.create(null)])(
     'or throws %p is answered, not thrown',
     async (thrown) => {
@@ -364,9 +391,14 @@ describe('a store that fails', () => {
       throw new Error('broken')
     }
     for (const parts of [{ clients: { find: broken } }, { configuration: { current: broken } }]) {
-      const gateway = new Gateway({ ...parts, allowUndecided: false })
-      expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', reason: 'unavailable' })
-      expect(gateway.entries).toMatchObject([{ level: 'error', details: { error: 'broken' } }])
+      for (const allowUndecided of [true, false]) {
+        const open = new Gateway({ ...parts, allowUndecided, authentication: 'none' })
+        const told = { effect: allowUndecided ? 'Allow' : 'Deny', reason: allowUndecided ? 'uncounted' : 'unavailable' }
+        expect(await open.rest({ key: free })).toMatchObject(told)
+        expect(open.entries).toMatchObject([{ level: 'error', details: { error: 'broken' } }])
+        const gateway = new Gateway({ ...parts, allowUndecided })
+        await expect(gateway.rest({ key: free })).rejects.toThrow('callers cannot be verified')
+      }
     }
   })
 
@@ -376,7 +408,7 @@ describe('a store that fails', () => {
     const store: StateStore = {
       write: async (key, write) => (down ? Promise.reject(away()) : memory.write(key, write)),
       read: async (key) => (down ? Promise.reject(away()) : memory.read(key)),
-      delete: async (key) => memory.delete(key),
+      delete: async (key, whileMarks) => memory.delete(key, whileMarks),
     }
     const gateway = new Gateway({ store })
     await gateway.allowed(times(5))
@@ -399,7 +431,7 @@ describe('nothing that identifies a caller', () => {
       new Gateway({ clients }),
       new Gateway({ clients, store: { write: away, read: away, delete: away } }),
       new Gateway({ onStoreError: 'deny', store: { write: away, read: away, delete: away } }),
-      new Gateway({ set: null }),
+      new Gateway({ set: null, authentication: 'none' }),
     ]
     for (const gateway of gateways) {
       for (const key of ['sk-live-secret-key', 'made-up-secret-key', undefined]) {
@@ -417,13 +449,6 @@ describe('nothing that identifies a caller', () => {
 })
 
 describe('other events', () => {
-  it('a preflight of a REST API passes', async () => {
-    expect(await new Gateway().authorize(preflight)).toMatchObject({
-      policyDocument: { Statement: [{ Effect: 'Allow' }] },
-      context: { reason: 'uncounted' },
-    })
-  })
-
   it('a WebSocket that connects is counted', async () => {
     const gateway = new Gateway()
     expect(await gateway.authorize(websocket)).toMatchObject({

@@ -3,7 +3,7 @@ import { subjectKey } from '../../lambda/limiter/subject-key'
 import type { PolicyAnswer } from '../../lambda/responses/answers'
 import type { GatewayRequest } from '../../lambda/responses/request'
 import { parseAccess } from '../../lambda/tiers/access-list'
-import { Gateway, httpEvent, KEYS, restEvent, times } from './gateway'
+import { Gateway, httpEvent, KEYS, PREFLIGHT, restEvent, times } from './gateway'
 
 const POLICY = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: '*', Resource: '*', Sid: 'Theirs' }] }
 const GRANTED: Check = {
@@ -86,7 +86,8 @@ describe('what the delegate denies', () => {
 describe.each(['local', 'allow', 'deny'] as const)('a delegate that cannot be asked, in the failure mode %s,', (onStoreError) => {
   it('lets nothing pass, counts nothing, and is logged without a word about the caller', async () => {
     const { gateway } = setUp(UNAVAILABLE, { onStoreError, allowUndecided: onStoreError !== 'deny' })
-    for (const api of ['rest', 'http'] as const) expect(await gateway[api]()).toMatchObject({ effect: 'Deny', reason: 'unavailable' })
+    await expect(gateway.rest()).rejects.toThrow('callers cannot be verified')
+    expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'unverified' })
     expect(gateway.store.size).toBe(0)
     expect(gateway.entries).toHaveLength(2)
     expect(gateway.entries[0]).toMatchObject({ level: 'error', message: 'the delegate cannot be asked' })
@@ -95,10 +96,14 @@ describe.each(['local', 'allow', 'deny'] as const)('a delegate that cannot be as
 
 describe('nothing passes unchecked', () => {
   it.each([
-    ['a preflight', {}, { method: 'OPTIONS' }],
-    ['a request before there are any tiers', { set: null }, {}],
+    ['a preflight', {}, { method: 'OPTIONS', headers: PREFLIGHT }],
+    ['a request before there are any tiers', { set: null, authentication: 'none' as const }, {}],
     ['a request that a bug keeps from being decided', { limiter: { decide: () => Promise.reject(new Error('bug')) } }, {}],
-    ['a request whose configuration cannot be read', { configuration: { current: () => Promise.reject(new Error('bug')) } }, {}],
+    [
+      'a request whose configuration cannot be read',
+      { configuration: { current: () => Promise.reject(new Error('bug')) }, authentication: 'none' as const },
+      {},
+    ],
     ['an address on the list of allowed', { access: [parseAccess('allow', 'ip#198.51.100.7', {}, [], [])!] }, {}],
   ])('not %s', async (_, parts, request) => {
     for (const denial of [{ kind: 'denied' } as const, UNAVAILABLE]) {

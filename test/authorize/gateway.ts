@@ -32,10 +32,23 @@ export interface Request {
   readonly path?: string
   readonly key?: string
   readonly ip?: string
+  readonly headers?: Readonly<Record<string, string>>
 }
 
+/** What a browser sends before a request to another origin. */
+export const PREFLIGHT = { Origin: 'https://app.example', 'Access-Control-Request-Method': 'GET' } as const
+
+const listed = (headers: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value]]))
+
 /** The event of a REST API. */
-export function restEvent({ method = 'GET', path: to = '/hello', key, ip = '198.51.100.7' }: Request = {}): Record<string, unknown> {
+export function restEvent({
+  method = 'GET',
+  path: to = '/hello',
+  key,
+  ip = '198.51.100.7',
+  headers: more = {},
+}: Request = {}): Record<string, unknown> {
   const { 'X-Api-Key': _, ...headers } = restRequest.headers
   const { 'X-Api-Key': __, ...multiValueHeaders } = restRequest.multiValueHeaders
   return {
@@ -43,9 +56,10 @@ export function restEvent({ method = 'GET', path: to = '/hello', key, ip = '198.
     httpMethod: method,
     path: to,
     resource: '/{proxy+}',
+    pathParameters: { proxy: to.slice(1) },
     methodArn: `arn:aws:execute-api:us-east-1:123456789012:abcdef1234/prod/${method}${to}`,
-    headers: { ...headers, 'X-Forwarded-For': ip, ...(key !== undefined && { 'X-Api-Key': key }) },
-    multiValueHeaders: { ...multiValueHeaders, 'X-Forwarded-For': [ip], ...(key !== undefined && { 'X-Api-Key': [key] }) },
+    headers: { ...headers, ...more, 'X-Forwarded-For': ip, ...(key !== undefined && { 'X-Api-Key': key }) },
+    multiValueHeaders: { ...multiValueHeaders, ...listed(more), 'X-Forwarded-For': [ip], ...(key !== undefined && { 'X-Api-Key': [key] }) },
     requestContext: {
       ...restRequest.requestContext,
       identity: { ...restRequest.requestContext.identity, sourceIp: ip, apiKey: key ?? null, apiKeyId: null },
@@ -54,14 +68,20 @@ export function restEvent({ method = 'GET', path: to = '/hello', key, ip = '198.
 }
 
 /** The event of an HTTP API with payload 2.0. */
-export function httpEvent({ method = 'GET', path: to = '/hello', key, ip = '198.51.100.7' }: Request = {}): Record<string, unknown> {
+export function httpEvent({
+  method = 'GET',
+  path: to = '/hello',
+  key,
+  ip = '198.51.100.7',
+  headers: more = {},
+}: Request = {}): Record<string, unknown> {
   const { 'x-api-key': _, ...headers } = httpRequest.headers
   const { http, ...context } = httpRequest.requestContext
   return {
     ...httpRequest,
     routeKey: '$default',
     rawPath: `/${context.stage}${to}`,
-    headers: { ...headers, 'x-forwarded-for': ip, ...(key !== undefined && { 'x-api-key': key }) },
+    headers: { ...headers, ...more, 'x-forwarded-for': ip, ...(key !== undefined && { 'x-api-key': key }) },
     requestContext: { ...context, http: { ...http, method, path: `/${context.stage}${to}`, sourceIp: ip } },
   }
 }
@@ -114,6 +134,7 @@ export class Gateway {
     return this.log.entries
   }
 
+  /** What a REST API answers with 500 is an error, as 401 is. */
   async rest(request?: Request): Promise<Told> {
     const answer = (await this.authorize(restEvent(request))) as PolicyAnswer
     this.answers.push(answer)

@@ -1,8 +1,12 @@
+import { FailedCredentials } from '../../lambda/identity/failed-credentials'
 import { subjectKey } from '../../lambda/limiter/subject-key'
 import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { unknownRoute, unknownTier } from '../../lambda/policies/tiers'
 import { parseAccess } from '../../lambda/tiers/access-list'
+import type { Client } from '../../lambda/tiers/client-item'
 import { policy } from '../policies/issues'
-import { Gateway, httpEvent, KEYS, restEvent, times } from './gateway'
+import { FakeClock } from '../tiers/fake-table'
+import { Gateway, KEYS, restEvent, times } from './gateway'
 
 const anonymous = { by: 'ip', policies: [policy({ limit: 3 })] }
 const setOf = (file: object) => parseTiersFile({ tiers: { anonymous, free: { policies: [policy({ limit: 5 })] } }, ...file }, 'tiers.yaml')
@@ -141,8 +145,60 @@ describe('credentials', () => {
       }),
     }
     const gateway = new Gateway({ set: setOf({}), sources: sources as never })
-    expect(await gateway.rest()).toMatchObject({ effect: 'Deny', reason: 'unavailable', rateLimited: false })
-    expect(gateway.entries).toMatchObject([{ level: 'error', message: 'credentials cannot be checked', details: { error: 'slow issuer' } }])
+    await expect(gateway.rest()).rejects.toThrow('callers cannot be verified')
+    expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'unverified', rateLimited: false })
+    const entry = { level: 'error', message: 'credentials cannot be checked', details: { error: 'slow issuer' } }
+    expect(gateway.entries).toMatchObject([entry, entry])
+  })
+
+  it('that are required and cannot be looked up are neither good nor bad; where they are not required their bearer is anonymous', async () => {
+    const clients = { find: async () => 'unavailable' as const }
+    const required = { anonymous: { ...anonymous, credentials: 'required' } }
+    const gateway = new Gateway({ set: setOf({ tiers: required }), clients })
+    await expect(gateway.rest({ key: free })).rejects.toThrow('callers cannot be verified')
+    await expect(gateway.rest()).rejects.toThrow('Unauthorized')
+    expect(gateway.store.size).toBe(0)
+    expect(await new Gateway({ set: setOf({}), clients }).rest({ key: free })).toMatchObject({ effect: 'Allow', tier: 'anonymous' })
+  })
+
+  it('that are made up cost a look-up each, until their address has shown too many', async () => {
+    let looked = 0
+    const directory = {
+      remembers: () => false,
+      find: async () => void looked++,
+    }
+    const clock = new FakeClock()
+    const settings = { failedCredentials: 10 }
+    const gateway = new Gateway({ set: setOf({ settings }), failedCredentials: new FailedCredentials<Client>(directory, clock.read) })
+    for (let i = 0; i < 500; i++) expect((await gateway.rest({ key: `made up ${i}` })).tier).toBe('anonymous')
+    expect(looked).toBe(11)
+    const required = { anonymous: { ...anonymous, credentials: 'required' } }
+    const closed = new Gateway({
+      set: setOf({ tiers: required, settings }),
+      failedCredentials: new FailedCredentials<Client>(directory, clock.read),
+    })
+    for (let i = 0; i < 11; i++) await expect(closed.rest({ key: `made up ${i}` })).rejects.toThrow('Unauthorized')
+    expect(await closed.rest({ key: 'made up' })).toMatchObject({ effect: 'Deny', reason: 'unavailable', retryAfter: 1 })
+  })
+
+  it('and that an invalid item may require let nobody in without, unless the deployment says that nobody has to show any', async () => {
+    const set = setOf({ routes: { 'ANY /admin/*': {} } })
+    const routes = [unknownRoute('ANY /admin/*')!]
+    const tiers = new Map([['anonymous', unknownTier('anonymous')!]])
+    for (const unknown of [
+      { ...set, routes },
+      { ...set, tiers },
+    ]) {
+      const gateway = new Gateway({ set: unknown })
+      await expect(gateway.rest({ path: '/admin/users' })).rejects.toThrow('callers cannot be verified')
+      expect(await gateway.http({ path: '/admin/users' })).toMatchObject({ effect: 'Deny', reason: 'unverified' })
+      const open = new Gateway({ set: unknown, authentication: 'none' })
+      expect(await open.rest({ path: '/admin/users' })).toMatchObject({ effect: 'Allow' })
+    }
+    expect(await new Gateway({ set: { ...set, routes } }).rest({ path: '/hello' })).toMatchObject({ effect: 'Allow' })
+    expect(await new Gateway({ set: { ...set, tiers }, authentication: 'none', allowUndecided: false }).rest()).toMatchObject({
+      reason: 'unavailable',
+    })
   })
 })
 
@@ -192,9 +248,4 @@ test('a made-up key mints no quota: a thousand of them are one address', async (
   const gateway = new Gateway({ set: setOf({}) })
   expect(await gateway.allowed(Array.from({ length: 1000 }, (_, i) => ({ key: `made up ${i}`, ip: '198.51.100.9' })))).toBe(3)
   expect(gateway.store.size).toBe(1)
-})
-
-test('a preflight is never asked for credentials', async () => {
-  const gateway = new Gateway({ set: setOf({ tiers: { anonymous: { ...anonymous, credentials: 'required' } } }) })
-  expect(await gateway.authorize(httpEvent({ method: 'OPTIONS' }))).toMatchObject({ isAuthorized: true })
 })

@@ -84,7 +84,7 @@ describe('what the bench measures', () => {
 describe('the command line', () => {
   test('measures everything unless told otherwise', () => {
     expect(parseOptions([])).toMatchObject({ quick: false, json: false, engine: undefined })
-    expect(parseOptions([]).only).toHaveLength(9)
+    expect(parseOptions([]).only).toHaveLength(10)
     expect(parseOptions(['--quick', '--json', '--only', 'calls,fleet', '--engine', 'dynalite'])).toEqual({
       help: false,
       quick: true,
@@ -96,7 +96,10 @@ describe('the command line', () => {
 
   test.each([
     [['--fast'], "Unknown option '--fast': npm run bench -- --help lists the options"],
-    [['--only', 'speed'], '--only must be one of calls, fleet, denials, throughput, cpu, bundle, config, scaling, size, got "speed"'],
+    [
+      ['--only', 'speed'],
+      '--only must be one of calls, fleet, leases, denials, throughput, cpu, bundle, config, scaling, size, got "speed"',
+    ],
     [['--engine', 'sqlite'], '--engine must be one of dynoxide, dynalite, got "sqlite"'],
     [['fleet'], 'unexpected argument "fleet": npm run bench -- --help lists the options'],
   ])('%j is one line that says what is wrong', (args, message) => {

@@ -31,7 +31,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
   })
 
   it('are made once, and may have another key', async () => {
-    const { apiKey } = await at.json(['clients', 'create', 'twice', '--tier', 'free', '--override', 'per-minute=90:10'])
+    const { apiKey } = await at.json(['clients', 'create', 'twice', '--tier', 'free', '--override', 'per-minute=90'])
     expect(await at.sluice(['clients', 'create', 'twice', '--tier', 'free'])).toEqual({
       code: 1,
       out: '',
@@ -40,7 +40,15 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     const more = await at.json(['clients', 'create', 'twice', '--another-key'])
     expect(more).toEqual({ id: 'twice', tier: 'free', apiKey: expect.any(String) })
     expect(await credentials('twice')).toEqual([known(apiKey), known(more.apiKey)].sort())
-    expect(await at.json(['clients', 'get', 'twice'])).toMatchObject({ overrides: { 'per-minute': { limit: 90, burst: 10 } } })
+    expect(await at.json(['clients', 'get', 'twice'])).toMatchObject({ overrides: { 'per-minute': { limit: 90 } } })
+  })
+
+  it('have no numbers that do not fit their tier', async () => {
+    const create = ['clients', 'create', 'bursting', '--tier', 'free', '--override']
+    const { code, err } = await at.sluice([...create, 'per-minute=90:10'])
+    expect([code, err]).toEqual([1, expect.stringContaining('burst does not apply to algorithm "sliding-window"')])
+    await at.json([...create, 'per-minute=90'])
+    expect(await at.sluice(['clients', 'set', 'bursting', '--override', 'per-minute=90:10'])).toMatchObject({ code: 1 })
   })
 
   it('are known by other credentials, each by one client', async () => {

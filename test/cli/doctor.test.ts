@@ -27,6 +27,7 @@ const HEALTHY = {
   'time to live': 'warning', // dynalite has none
   configuration: 'ok',
   identity: 'ok',
+  'base paths': 'ok',
   clients: 'ok',
   clock: 'ok',
 }
@@ -37,6 +38,7 @@ describe('the doctor', () => {
     const { code, out, err } = await at.sluice(['doctor'])
     expect([code, err]).toEqual([0, ''])
     expect(out).toContain('ok      configuration: 3 tiers, 0 routes\n')
+    expect(out).toContain('ok      base paths: none: if a custom domain puts one in front of an API, name it in settings.basePaths\n')
     expect(out).toContain('ok      identity: api-key, then api-gateway-key, then ip (the usual order, settings say nothing)\n')
     expect(out).toMatch(/^warning time to live: DISABLED\n {8}do: nothing, on a DynamoDB of your own$/m)
   })
@@ -52,6 +54,17 @@ describe('the doctor', () => {
     } finally {
       await other.close()
     }
+  })
+
+  it.each([
+    [{ source: 'ip', trustedHops: 1 }, 'X-Forwarded-For, trustedHops 1'],
+    [{ source: 'ip', viewerAddress: true }, 'CloudFront-Viewer-Address'],
+  ])('asks about the direct way where addresses are read from a header: %j', async (source, header) => {
+    await at.put({ pk: 'policy-set', sk: 'settings', identity: [source] })
+    const { code, out } = await at.sluice(['doctor'])
+    expect(code).toBe(0)
+    expect(out).toContain(`warning address: read from ${header}\n`)
+    expect(out).toContain('Close the direct way')
   })
 
   it('fails for what is wrong, and says all of it', async () => {

@@ -2,7 +2,7 @@ import { Interrupts } from '../../cli/io'
 import { LOCAL_TABLES } from '../../cli/local-engine'
 import { RateLimiter } from '../../lambda/limiter/rate-limiter'
 import { subjectKey } from '../../lambda/limiter/subject-key'
-import { routeOf } from '../../lambda/policies/policy-set'
+import { rulesOf } from '../../lambda/policies/rules'
 import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
 import { Plans } from '../../lambda/tiers/plans'
 import { PolicySets } from '../../lambda/tiers/policy-sets'
@@ -38,7 +38,7 @@ async function spend(subject: string, tierName: string, request: [string, string
   const reading = { client: at.client, clock: () => when, log: () => {}, ttlMs: 1000, deadlineMs: 2000 }
   const configuration = (await new PolicySets({ ...reading, tableName: LOCAL_TABLES.config }).current())!
   const { tiers } = configuration.policies
-  const plan = new Plans(() => {}).planFor(configuration, tiers.get(tierName), routeOf(configuration.policies, ...request))
+  const plan = new Plans(() => {}).planFor(configuration, tiers.get(tierName), rulesOf(configuration.policies, ...request))
   const policies = plan.groups.filter(({ who }) => who[0] !== 'global').flatMap((group) => group.policies)
   const limiter = new RateLimiter({ store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }), clock: () => when })
   expect((await limiter.decide([{ key: subjectKey(subject), policies, cost }])).allowed).toBe(true)
@@ -210,6 +210,13 @@ describe('peek, refund and reset', () => {
     await at.json(['refund', 'back', '3', '--policy', 'per-day'], now)
     expect(await used('back')).toMatchObject({ 'per-minute': [15, 45], 'per-day': [12, 988] })
     expect((await at.sluice(['refund', 'back', '0'])).err).toContain('It must be a whole number from 1.')
+    const charged = (chargedAt: string) => at.sluice(['refund', 'back', '5', '--charged-at', chargedAt], now)
+    await charged(new Date(now.now - 2 * 86_400_000).toISOString()) // the units of that day are not those of today
+    expect(await used('back')).toMatchObject({ 'per-minute': [15, 45], 'per-day': [12, 988] })
+    expect((await charged('yesterday')).err).toContain('It must be a time such as')
+    expect((await charged(new Date(now.now + 3_600_000).toISOString())).err).toContain(
+      'chargedAt must be epoch milliseconds, at most 60 s ahead of now',
+    )
     expect((await at.sluice(['reset', 'back'], now)).out).toBe('client:back (tier free): all quotas are whole\n')
     expect(await used('back')).toMatchObject({ 'per-minute': [0, 60], 'per-day': [0, 1000] })
   })

@@ -1,6 +1,7 @@
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { POLICY_FIELDS } from '../../lambda/policies/policy'
 import { ALGORITHM_NAMES } from '../../lambda/policies/quota'
+import { rulesOf } from '../../lambda/policies/rules'
 import { SETTINGS_FIELDS } from '../../lambda/policies/settings'
 import { GLOBAL_FIELDS, POLICY_EXTRAS, ROUTE_FIELDS, TIER_FIELDS } from '../../lambda/policies/tiers'
 import { type Client, parseClientItem } from '../../lambda/tiers/client-item'
@@ -93,7 +94,7 @@ describe('docs/config-table.md', () => {
     const log = new FakeLog()
     const { policies } = await configuration(POLICY_SET, log)
     const bolt = CLIENTS.map(parsedClient).find(({ id }) => id === 'bolt')!
-    const plan = new Plans(log.write).planFor({ policies } as never, policies.tiers.get(bolt.tier), undefined, bolt)
+    const plan = new Plans(log.write).planFor({ policies } as never, policies.tiers.get(bolt.tier), rulesOf(policies, 'GET', '/'), bolt)
     const limits = plan.groups.flatMap((group) => group.policies.map(({ name, limit }) => [name, limit]))
     expect(Object.fromEntries(limits)).toMatchObject({ 'per-second': 100, 'per-month': 5_000_000 })
     expect(log.entries).toEqual([])

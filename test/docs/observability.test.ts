@@ -25,13 +25,15 @@ async function lines(): Promise<string[]> {
   const clear = watchedGateway({ callers: 'clear' }, { set })
   const debug = watchedGateway({ level: 'debug' }, { set })
   const down = watchedGateway({}, { set, store: { write: away, read: away, delete: away } })
+  const unread = watchedGateway({}, { set: null })
+  await unread.gateway.http()
   for (const { gateway, clock } of [up, clear, debug, down]) {
     for (let i = 0; i < 40; i++) await gateway.http({ key: KEYS.free })
     clock.now += 60_000
     for (let i = 0; i < 3; i++) await gateway.http({ key: KEYS.free })
     await gateway.authorize({})
   }
-  return [up, clear, debug, down].flatMap((each) => each.lines).concat(...passing())
+  return [up, clear, debug, down, unread].flatMap((each) => each.lines).concat(...passing())
 }
 
 /** Lines about requests that pass over a limit, and metrics of a busy instance. */
@@ -46,6 +48,8 @@ function passing(): string[] {
     const decision = decisionOf('per-minute', { 'per-minute': over })
     telemetry.answered(toContext({ decision, tier: 'free', now: clock.now }), decision, origin, clock.now)
   }
+  telemetry.onEvent({ kind: 'clock', state: 'wrong', offMs: 31_536_000_412 })
+  telemetry.onEvent({ kind: 'clock', state: 'right', offMs: -180 })
   telemetry.onEvent({ kind: 'circuit', state: 'open' })
   telemetry.onEvent({ kind: 'circuit', state: 'closed' })
   return lines
@@ -63,7 +67,9 @@ describe('docs/observability.md', () => {
   it('has an example of metrics, and of each line about a request', () => {
     const examples = EXAMPLES.map((text) => JSON.parse(text))
     expect(examples.some(({ _aws }) => _aws)).toBe(true)
-    const messages = [...code.matchAll(/'((?:a (?:request|decision)|the state table) [^']+)'/g)].map(([, message]) => message!)
+    const messages = [...code.matchAll(/'((?:a (?:request|decision)|the state table|the system clock) [^']+)'/g)].map(
+      ([, message]) => message!,
+    )
     const undecided = 'a request could not be decided'
     expect(new Set(examples.flatMap(({ message = [] }) => message))).toEqual(new Set(messages.filter((text) => text !== undecided)))
   })
@@ -76,7 +82,7 @@ describe('docs/observability.md', () => {
 
   it('explains every metric', () => {
     const names = [...readFileSync(join(LAMBDA, 'telemetry/emf.ts'), 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, name]) => name!)
-    expect(names).toHaveLength(13)
+    expect(names).toHaveLength(14)
     expect(names.filter((name) => !explains(PAGE, name))).toEqual([])
   })
 })

@@ -33,6 +33,15 @@ describe.each([
   })
 })
 
+describe.each([
+  ['docs/deploy.md', examplesIn(pageOf('deploy.md'), 'yaml').join('\n')],
+  ['examples/openapi', readFileSync(join(__dirname, '..', '..', 'examples', 'openapi', 'template.yaml'), 'utf8')],
+])('the permission in %s', (_, text) => {
+  it('is for one authorizer', () => {
+    expect(text.match(/\/authorizers\/\S+/g)).toEqual([`/authorizers/$${'{AuthorizerId}'}`])
+  })
+})
+
 describe('the SAM template of examples/sam', () => {
   it('asks about every request, remembers no answer, and names an identity that every request has', () => {
     const { DefaultAuthorizer, Authorizers } = template('sam').Auth

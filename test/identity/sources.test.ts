@@ -5,6 +5,7 @@ import type { Answer, RequestFacts, Source } from '../../lambda/identity/source'
 import { Sources } from '../../lambda/identity/sources'
 import type { Verified } from '../../lambda/identity/token-verifier'
 import { parseIdentity } from '../../lambda/policies/identity-settings'
+import { DEFAULT_SETTINGS } from '../../lambda/policies/settings'
 import { request } from './requests'
 
 const NOW = 1_700_000_000_000
@@ -14,13 +15,7 @@ const verifierOf = () => ({ verify: async () => verified })
 
 function sourcesOf(...identity: unknown[]): readonly Source[] {
   const issues: string[] = []
-  const settings = {
-    identity: parseIdentity(identity, [], issues),
-    trustedHeaders: [],
-    localShare: 1,
-    autoLease: true,
-    mode: 'enforce' as const,
-  }
+  const settings = { ...DEFAULT_SETTINGS, identity: parseIdentity(identity, [], issues) }
   expect(issues).toEqual([])
   return new Sources(verifierOf, 300).of(settings).list
 }
@@ -63,6 +58,59 @@ describe('what a source claims', () => {
   })
 })
 
+describe('several issuers', () => {
+  const staff = { source: 'jwt', issuer: 'https://staff.example', audience: 'api', lookup: true }
+  const partners = { source: 'jwt', issuer: 'https://partners.example', audience: 'api', clientClaim: 'azp', lookup: true }
+  const says = async (sources: readonly object[], position: number, claims: object) => {
+    verified = { kind: 'valid', claims: claims as never }
+    return sourcesOf(...sources)[position]!.claim(request({ headers: { authorization: 'Bearer a.b.c' } }))
+  }
+
+  it('have users, callers, records and claims of their own, however alike their names are', async () => {
+    for (const [other, namespace] of [
+      [partners, 'https%3A%2F%2Fpartners.example'],
+      [{ ...partners, namespace: 'partners' }, 'partners'],
+    ] as const) {
+      expect(await says([staff, other], 0, { sub: '42' })).toMatchObject({ caller: 'user:42', credential: 'user:42', namespace: '' })
+      expect(await says([staff, other], 1, { sub: '42' })).toMatchObject({
+        caller: `user@${namespace}:42`,
+        user: `user@${namespace}:42`,
+        credential: `user@${namespace}:42`,
+        namespace,
+      })
+      expect(await says([staff, other], 1, { sub: '42', azp: 'acme' })).toMatchObject({
+        caller: `client@${namespace}:acme`,
+        credential: `client@${namespace}:acme`,
+      })
+    }
+  })
+
+  it('that are one issuer, for several audiences, have the same users', async () => {
+    const again = { ...staff, audience: 'app' }
+    expect(await says([staff, again], 1, { sub: '42' })).toMatchObject({ caller: 'user:42' })
+    expect(await says([staff, partners, { ...partners, audience: 'app' }], 2, { sub: '7' })).toMatchObject({
+      caller: 'user@https%3A%2F%2Fpartners.example:7',
+    })
+  })
+
+  it.each([
+    [
+      [
+        { ...staff, namespace: 'one' },
+        { ...partners, namespace: 'one' },
+      ],
+      'namespace must differ from that of issuer https://staff.example',
+    ],
+    [[staff, { ...staff, namespace: 'two' }], 'namespace must be the same for all sources of an issuer'],
+    [[{ ...staff, namespace: 'a:b' }], 'namespace must be 1 to 32 small letters'],
+    [[{ ...staff, namespace: '' }], 'namespace must be 1 to 32 small letters'],
+  ])('cannot share a namespace, nor have two', (sources, sentence) => {
+    const issues: string[] = []
+    parseIdentity(sources, [], issues)
+    expect(issues).toEqual([expect.stringContaining(sentence)])
+  })
+})
+
 describe('a token', () => {
   const jwt = { source: 'jwt', issuer: 'https://issuer.example', audience: 'api', clientClaim: 'azp', tierClaim: 'plan' }
   const claimWith = (answer: Verified, headers: Record<string, string> = { authorization: 'Bearer a.b.c' }) => {
@@ -72,8 +120,18 @@ describe('a token', () => {
 
   it('names a user, and the client that acts for him', async () => {
     const claims = { sub: '42', plan: 'pro', org: 'acme' }
-    expect(await claimWith({ kind: 'valid', claims })).toEqual({ kind: 'claim', caller: 'user:42', user: 'user:42', tier: 'pro', claims })
-    expect(await claimWith({ kind: 'valid', claims: { ...claims, azp: 'app' } })).toMatchObject({ caller: 'client:app', user: 'user:42' })
+    expect(await claimWith({ kind: 'valid', claims })).toEqual({
+      kind: 'claim',
+      caller: 'user:42',
+      user: 'user:42',
+      tier: 'pro',
+      claims,
+      namespace: '',
+    })
+    expect(await claimWith({ kind: 'valid', claims: { ...claims, azp: 'app' } })).toMatchObject({
+      caller: 'client@https%3A%2F%2Fissuer.example:app',
+      user: 'user:42',
+    })
     verified = { kind: 'valid', claims }
     expect(await claimOf({ ...jwt, lookup: true }, request({ headers: { authorization: 'Bearer a.b.c' } }))).toMatchObject({
       credential: 'user:42',
@@ -94,13 +152,7 @@ describe('a token', () => {
 })
 
 test('sources are made once for the same settings', () => {
-  const settings = {
-    identity: parseIdentity(['api-key'], [], []),
-    trustedHeaders: [],
-    localShare: 1,
-    autoLease: true,
-    mode: 'enforce' as const,
-  }
+  const settings = { ...DEFAULT_SETTINGS, identity: parseIdentity(['api-key'], [], []) }
   const sources = new Sources(verifierOf, 300)
   expect(sources.of(settings)).toBe(sources.of(settings))
   expect(sources.of({ ...settings })).not.toBe(sources.of(settings))
@@ -128,6 +180,8 @@ describe('who is asking', () => {
     const header = trusted('header', 'x-user', { as: 'user', tier: 'free' })
     expect(await who(facts, 'api-gateway-key', header)).toEqual({
       kind: 'known',
+      unchecked: undefined,
+      namespace: '',
       caller: 'client:acme',
       user: 'client:acme',
       tier: 'pro',

@@ -49,15 +49,20 @@ describe('the function', () => {
   it('may do what its code calls on each table, write its log, and nothing else', () => {
     const statements = statementsOf(template, /Authorizer/)
     const sorted = (actions: Iterable<string>) => [...actions].map((name) => `dynamodb:${name}`).sort()
-    const [log, state, config] = statements
-    expect(statements).toHaveLength(3)
+    const [log, state, config, copies] = statements
+    expect(statements).toHaveLength(4)
     expect(log!.Action).toEqual(['logs:CreateLogStream', 'logs:PutLogEvents'])
     const forgets = 'DeleteItem' // in the code of the store, for `reset`, to which the authorizer has no way
     expect([...state!.Action, `dynamodb:${forgets}`].sort()).toEqual(sorted(commandsIn(/^lambda\/state\//)))
     expect(readFileSync(join(ROOT, 'lambda', 'authorize.ts'), 'utf8')).not.toContain('reset')
-    expect([...config!.Action].sort()).toEqual(sorted(commandsIn(/^lambda\/(?!state\/)/)))
+    expect([...config!.Action, ...copies!.Action].sort()).toEqual(sorted(commandsIn(/^lambda\/(?!state\/)/)))
+    expect([...copies!.Action].sort()).toEqual(['dynamodb:DeleteItem', 'dynamodb:UpdateItem'])
+    expect(copies!.Condition).toEqual({
+      'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['last-valid'] },
+      Null: { 'dynamodb:LeadingKeys': 'false' },
+    })
     const resources = statements.map(({ Resource }) => JSON.stringify(Resource))
-    expect(resources).toEqual([/Logs/, /State/, /Config/].map((name) => expect.stringMatching(name)))
+    expect(resources).toEqual([/Logs/, /State/, /Config/, /Config/].map((name) => expect.stringMatching(name)))
     for (const resource of resources) expect(resource).not.toContain('*')
     template.allResourcesProperties('AWS::IAM::Role', { ManagedPolicyArns: Match.absent() })
   })
@@ -143,8 +148,8 @@ describe('a delegate', () => {
       delegateCacheHeaders: ['Authorization', 'X-Tenant'],
     }))
     const statements = statementsOf(template, /Authorizer/)
-    expect(statements).toHaveLength(4)
-    expect(statements[3]).toEqual({ Action: 'lambda:InvokeFunction', Effect: 'Allow', Resource: arn })
+    expect(statements).toHaveLength(5)
+    expect(statements[4]).toEqual({ Action: 'lambda:InvokeFunction', Effect: 'Allow', Resource: arn })
     template.hasResourceProperties('AWS::Lambda::Function', {
       ...AUTHORIZER,
       Environment: {
@@ -245,10 +250,7 @@ describe('the tables', () => {
     const template = synthesize((stack) => ({ encryptionKey: new Key(stack, 'Key'), tiersFile: 'tiers.yaml' }))
     template.allResourcesProperties('AWS::DynamoDB::GlobalTable', { SSESpecification: { SSEEnabled: true, SSEType: 'KMS' } })
     const kms = statementsOf(template, /Authorizer/).filter(({ Action }) => String(Action).includes('kms:'))
-    expect(kms.map(({ Action }) => Action)).toEqual([
-      ['kms:Decrypt', 'kms:Encrypt', 'kms:ReEncrypt*', 'kms:GenerateDataKey*'],
-      'kms:Decrypt',
-    ])
+    expect(kms.map(({ Action }) => Action)).toEqual([['kms:Decrypt', 'kms:Encrypt', 'kms:ReEncrypt*', 'kms:GenerateDataKey*']])
   })
 })
 
@@ -277,7 +279,7 @@ describe('the limiter', () => {
       const metrics = methods.map((method) => (limiter as never as Record<string, () => Metric>)[method]!())
       const own = metrics.filter(({ namespace }) => namespace === 'Sluice')
       const names = [...readFileSync(join(ROOT, 'lambda/telemetry/emf.ts'), 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, name]) => name)
-      expect(names).toHaveLength(13)
+      expect(names).toHaveLength(14)
       expect(own.map(({ metricName }) => metricName).sort()).toEqual(names.sort())
       for (const { metricName, statistic, dimensions } of own) {
         expect({ statistic, dimensions }).toEqual({ statistic: metricName === 'StoreLatency' ? 'p99' : 'Sum', dimensions: undefined })

@@ -210,7 +210,10 @@ describe('the seed in a stack', () => {
         Action: ['dynamodb:Query', 'dynamodb:PutItem'],
         Effect: 'Allow',
         Resource: { 'Fn::GetAtt': [expect.stringContaining('Config'), 'Arn'] },
-        Condition: { 'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['policy-set', 'seed'] } },
+        Condition: {
+          'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['policy-set', 'seed'] },
+          Null: { 'dynamodb:LeadingKeys': 'false' },
+        },
       },
     ])
   })
@@ -289,6 +292,25 @@ describe('the identity of a limiter', () => {
     const text = JSON.stringify(seeded(from))
     expect(text).toContain('ProviderURL')
     expect(text).not.toContain('unknown')
+  })
+
+  it('is demanded of nobody where the deployment says that nobody has to be verified', () => {
+    const tiersFile = join(folder, 'required.yaml')
+    writeFileSync(
+      tiersFile,
+      'tiers: { anonymous: { credentials: required, policies: [] } }\nroutes: { "GET /a": { credentials: required } }\n',
+    )
+    const wrong = 'credentials must not be "required" where the deployment has authentication "none"'
+    expect(issues(() => template({ tiersFile, authentication: 'none' }))).toEqual([
+      `${wrong} (${tiersFile}, tier "anonymous")`,
+      `${wrong} (${tiersFile}, route "GET /a")`,
+    ])
+    template({ tiersFile }).hasResourceProperties('AWS::Lambda::Function', {
+      Environment: { Variables: { SLUICE_AUTHENTICATION: Match.absent() } },
+    })
+    template({ authentication: 'none' }).hasResourceProperties('AWS::Lambda::Function', {
+      Environment: { Variables: Match.objectLike({ SLUICE_AUTHENTICATION: 'none' }) },
+    })
   })
 
   it('is said once', () => {

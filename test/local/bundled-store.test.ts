@@ -49,6 +49,17 @@ describe.each(dynoxideBinary() === undefined ? ['dynalite' as const] : (['dynali
       return require(outfile)
     }
 
+    it('tells the time of the server with every answer, also with a refusal', async () => {
+      const told: number[] = []
+      const options = { onServerTime: (at: number) => void told.push(at) }
+      const write = { parts: [], id: { mark: 'r0', value: 7, rangeEnd: 9 }, at: Date.now() }
+      await store.write('dated', write, options)
+      await store.write('dated', write, options)
+      await store.read('dated', options)
+      expect(told.length).toBeGreaterThanOrEqual(3) // an engine that returns no item with a refusal is read once more
+      expect(told.filter((at) => at % 1000 !== 0 || Math.abs(Date.now() - at) > 10_000)).toEqual([])
+    })
+
     for (const { name, run } of storeContract) it(name, () => run(store))
   },
 )

@@ -27,6 +27,7 @@ describe('the settings of a JWT source', () => {
       header: 'authorization',
       userClaim: 'sub',
       tiersByRole: [],
+      namespace: '',
     })
   })
 
@@ -40,6 +41,7 @@ describe('the settings of a JWT source', () => {
       clientClaim: 'client_id',
       tierClaim: 'custom:tier',
       rolesClaim: 'cognito:groups',
+      namespace: 'pool',
     }
     expect(parse(written({ ...all, header: 'X-Token', tiersByRole: { gold: 'pro', staff: 'internal' } })).settings).toEqual({
       source: 'jwt',

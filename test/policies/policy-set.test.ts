@@ -116,9 +116,30 @@ describe('settings', () => {
       trustedHeaders: [],
       localShare: 0.2,
       autoLease: true,
+      failedCredentials: 30,
       mode: 'enforce',
+      preflight: expect.objectContaining({ name: 'preflight', limit: 600, windowMs: 60_000 }),
+      basePaths: [],
     })
     expect(setOf({ settings: {} }).settings).toEqual(setOf({}).settings)
+  })
+
+  it('bound preflights by any policy, which has no name of its own', () => {
+    const preflight = { limit: 50, window: '10s', algorithm: 'token-bucket', burst: 100 }
+    expect(setOf({ settings: { preflight } }).settings.preflight).toMatchObject({ name: 'preflight', limit: 50, windowMs: 10_000 })
+    const place = '(tiers.yaml, settings, policy "preflight")'
+    expect(issuesIn({ settings: { preflight: { ...preflight, name: 'x' } } })).toEqual([
+      'preflight has no name of its own (tiers.yaml, settings)',
+    ])
+    expect(issuesIn({ settings: { preflight: { limit: 0, window: '1m' } } })).toEqual([`limit must be a positive integer, got 0 ${place}`])
+    expect(issuesIn({ settings: { preflight: 600 } })).toEqual(['a policy must be an object, got 600 (tiers.yaml, settings, policy 1)'])
+  })
+
+  it('have base paths in one spelling', () => {
+    expect(setOf({ settings: { basePaths: ['v1', '/v1/', '/shop/api'] } }).settings.basePaths).toEqual(['/v1', '/shop/api'])
+    for (const wrong of ['', '/', 'a//b', '/a?b', '/a b', '/%61']) {
+      expect(issuesIn({ settings: { basePaths: [wrong] } })).toEqual([expect.stringMatching(/^basePaths must be a list of at most 16/)])
+    }
   })
 
   it('name a default tier that is there', () => {

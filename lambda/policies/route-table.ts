@@ -1,0 +1,121 @@
+import { bySpecificity, CONNECT, type RoutePattern } from './route-pattern'
+
+interface Routed {
+  readonly pattern: RoutePattern
+}
+
+interface Node<R> {
+  readonly literals: Map<string, Node<R>>
+  one?: Node<R>
+  /** What ends here. */
+  readonly here: R[]
+  /** What goes on in any way from here. */
+  readonly rest: R[]
+}
+
+const newNode = <R>(): Node<R> => ({ literals: new Map(), here: [], rest: [] })
+
+/**
+ * Routes by path, found in one walk along a request's segments however many there are.
+ *
+ * Of several that match, the most specific: segment by segment a literal before a parameter before the rest, then the method. It is looked for as
+ * written and in any case of letters, since some backends tell them apart and others do not.
+ */
+export class RouteTable<R extends Routed> {
+  private readonly exact: Node<R>
+  private folded: Node<R> | undefined
+  /** Whether a path in lower case finds the same in both. */
+  private readonly lowerCase: boolean
+  private readonly connect: readonly R[]
+
+  constructor(private readonly routes: readonly R[]) {
+    this.exact = treeOf(routes, (literal) => literal)
+    this.lowerCase = routes.every(({ pattern }) => pattern.segments.every((one) => typeof one === 'string' || !hasCase(one.literal)))
+    this.connect = routes.filter(({ pattern }) => pattern.text === CONNECT)
+  }
+
+  /**
+   * The routes for a path, most of the time one or none: as written, and as who takes upper and lower case for the same; by those who take nothing between two
+   * slashes for a parameter's value, and by those who do not.
+   */
+  find(method: string, segments: readonly string[]): readonly (readonly R[])[] {
+    const methods = method === 'HEAD' ? HEAD : [method, 'ANY']
+    const find = (root: Node<R>, names: readonly string[]): readonly (readonly R[])[] => {
+      const found = search(root, names, 0, methods, true) ?? []
+      return names.includes('') ? [found, search(root, names, 0, methods, false) ?? []] : [found]
+    }
+    const exact = find(this.exact, segments)
+    if (this.lowerCase && !segments.some(hasCase)) return exact
+    this.folded ??= treeOf(this.routes, fold)
+    return [...exact, ...find(this.folded, segments.map(fold))]
+  }
+
+  ofConnect(): readonly R[] {
+    return this.connect
+  }
+}
+
+/** A backend without a HEAD of its own answers it by GET. */
+const HEAD = ['HEAD', 'GET', 'ANY']
+
+const hasCase = (text: string): boolean => /[A-Z\u0080-\uffff]/.test(text)
+
+/** The same for letters that some comparison without case takes for the same: ECMAScript's goes by upper case, Java's by both. */
+const fold = (text: string): string => text.toUpperCase().toLowerCase().toUpperCase()
+
+function treeOf<R extends Routed>(routes: readonly R[], keyOf: (literal: string) => string): Node<R> {
+  const root = newNode<R>()
+  for (const route of [...routes].sort((a, b) => bySpecificity(a.pattern, b.pattern))) {
+    if (route.pattern.text === CONNECT) continue
+    let node = root
+    for (const segment of route.pattern.segments) {
+      if (segment === 'rest' || segment === CONNECT) break
+      if (segment === 'one') {
+        node.one ??= newNode()
+        node = node.one
+      } else {
+        const key = keyOf(segment.literal)
+        const next = node.literals.get(key) ?? newNode<R>()
+        node.literals.set(key, next)
+        node = next
+      }
+    }
+    const list = route.pattern.segments.at(-1) === 'rest' ? node.rest : node.here
+    list.push(route)
+  }
+  return root
+}
+
+/**
+ * Goes to each node once at most: no two ways through a tree lead to the same one.
+ *
+ * @param empty whether a parameter, or the rest, may be empty.
+ */
+function search<R extends Routed>(
+  node: Node<R>,
+  segments: readonly string[],
+  at: number,
+  methods: readonly string[],
+  empty: boolean,
+): R[] | undefined {
+  if (at === segments.length) return ofMethod(node.here, methods)
+  const name = segments[at]!
+  const literal = node.literals.get(name)
+  const one = empty || name !== '' ? node.one : undefined
+  const rest = empty || name !== '' || at + 1 < segments.length ? node.rest : []
+  return (
+    (literal && search(literal, segments, at + 1, methods, empty)) ??
+    (one && search(one, segments, at + 1, methods, empty)) ??
+    ofMethod(rest, methods)
+  )
+}
+
+/** Those of the first method that has any: several are the same path in other letters, and all of them hold. */
+function ofMethod<R extends Routed>(routes: readonly R[], methods: readonly string[]): R[] | undefined {
+  if (routes.length === 0) return undefined
+  for (const method of methods) {
+    const those = routes.filter(({ pattern }) => pattern.method === method)
+    if (those.length > 0) return those
+  }
+  return undefined
+}

@@ -1,0 +1,40 @@
+import { parseTiersFile } from '../../lambda/policies/policy-set'
+import type { AuthorizerAnswer } from '../../lambda/responses/answers'
+import { parseAccess } from '../../lambda/tiers/access-list'
+import { Gateway } from '../authorize/gateway'
+import { ATTACKS, type Attack, RULES } from './attacks'
+import { addressOf, BLOCK, eventOf } from './events-of'
+
+const hasPassed = (answer: AuthorizerAnswer): boolean =>
+  'isAuthorized' in answer ? answer.isAuthorized : answer.policyDocument.Statement[0]!.Effect === 'Allow'
+
+/** How many requests of an attack the authorizer lets pass. */
+async function passed(attack: Attack, place: number): Promise<number> {
+  const { times = 30, rules = RULES } = attack
+  const gateway = new Gateway({ set: parseTiersFile(rules, 'f'), access: [parseAccess('block', BLOCK, {}, [], [])!] })
+  let count = 0
+  for (let n = 0; n < times; n++) {
+    const answer = await gateway.authorize(eventOf(attack, place, n)).catch((error: Error) => {
+      if (error.message !== 'Unauthorized') throw error
+    })
+    if (answer && hasPassed(answer)) count++
+  }
+  expect(gateway.entries).toEqual([])
+  return count
+}
+
+describe('an attack on the authorizer', () => {
+  it.each(ATTACKS.map((attack, place) => [`${attack.about}: ${attack.tried} (${attack.api ?? 'rest'})`, attack, place] as const))(
+    '%s',
+    async (_, attack, place) => {
+      expect(await passed(attack, place)).toBe(attack.passes)
+    },
+  )
+
+  it('comes from an address of its own, and is told apart by what it says', () => {
+    const places = ATTACKS.map((attack, place) => addressOf(attack, place)).filter((address) => address !== BLOCK.slice(3))
+    expect(new Set(places).size).toBe(places.length)
+    const titles = ATTACKS.map(({ about, tried, api }) => `${about} ${tried} ${api}`)
+    expect(new Set(titles).size).toBe(titles.length)
+  })
+})

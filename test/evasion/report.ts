@@ -1,0 +1,42 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ATTACKS, type Attack, LEFT, TOPICS } from './attacks'
+import { sentAs } from './events-of'
+
+const FILE = join(__dirname, '..', '..', 'docs', 'security.md')
+const [BEGIN, END] = ['<!-- npm run docs:security -->', '<!-- the end of what it writes -->']
+
+/** What docs/security.md says of the attacks. */
+export function section(): string {
+  const topics = TOPICS.map((topic) => {
+    const rows = ATTACKS.filter(({ about }) => about === topic).map(rowOf)
+    return [`### ${topic}`, '', '| what was tried | request | passed before | pass now | why |', '|---|---|---|---|---|', ...rows, ''].join(
+      '\n',
+    )
+  })
+  const left = LEFT.map(([what, to]) => `| ${what} | ${to} |`)
+  return [BEGIN, '', ...topics, '### What is left to others', '', '| what | to whom |', '|---|---|', ...left, '', END].join('\n')
+}
+
+function rowOf(attack: Attack): string {
+  const { tried, times = 30, before, passes, now, api = 'rest' } = attack
+  const { method = 'GET', path } = sentAs(attack, 1)
+  const shown = path.length > 60 ? `${path.slice(0, 57)}…` : path
+  const request = api === 'websocket' ? 'a WebSocket' : `\`${method} ${shown}\``
+  return `| ${[tried, request, `${before} of ${times}`, String(passes), now].map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`
+}
+
+const readPage = (): string => readFileSync(FILE, 'utf8')
+
+/** The section as the page has it now. */
+export function writtenSection(): string {
+  const page = readPage()
+  return page.slice(page.indexOf(BEGIN), page.indexOf(END) + END.length)
+}
+
+export function writeSection(): void {
+  writeFileSync(
+    FILE,
+    readPage().replace(writtenSection(), () => section()),
+  )
+}

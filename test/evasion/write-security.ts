@@ -1,0 +1,3 @@
+import { writeSection } from './report'
+
+writeSection()

@@ -1,0 +1,99 @@
+import { FailedCredentials } from '../../lambda/identity/failed-credentials'
+import type { KnownClient } from '../../lambda/identity/identify'
+import { FakeClock } from '../tiers/fake-table'
+
+const ACME: KnownClient = { id: 'acme', tier: 'free', disabled: false }
+const ADDRESS = 'ip:203.0.113.7'
+const LIMIT = 30
+
+/** No made-up credential is shown twice. */
+let made = 0
+
+let clock: FakeClock
+let lookedUp: string[]
+let remembered: Set<string>
+let failed: FailedCredentials<KnownClient>
+
+beforeEach(() => {
+  clock = new FakeClock()
+  lookedUp = []
+  remembered = new Set()
+  const known = new Map([['acme-key', ACME]])
+  failed = new FailedCredentials(
+    {
+      remembers: (credential) => remembered.has(credential),
+      find: async (credential) => {
+        if (!remembered.has(credential)) lookedUp.push(credential)
+        remembered.add(credential)
+        return known.get(credential)
+      },
+    },
+    clock.read,
+  )
+})
+
+const find = (credential: string, address = ADDRESS, limit = LIMIT) => failed.directoryFor(address, limit).find(credential)
+
+async function makeUp(count: number, address = ADDRESS, limit = LIMIT): Promise<void> {
+  for (let i = 0; i < count; i++) await find(`made-up-${made++}`, address, limit)
+}
+
+describe('an address that shows one unknown credential after the other', () => {
+  it('has as many looked up in a minute as it may, and then one a second', async () => {
+    await makeUp(500)
+    expect(lookedUp).toHaveLength(LIMIT + 1)
+    for (let second = 1; second < 60; second++) {
+      clock.now += 1000
+      await makeUp(20)
+      expect(lookedUp).toHaveLength(LIMIT + 1 + second)
+    }
+    clock.now += 1000
+    await makeUp(500)
+    expect(lookedUp).toHaveLength(2 * LIMIT + 61)
+  })
+
+  it('is told that a credential past that cannot be looked up, neither that it is good nor that it is bad', async () => {
+    await makeUp(LIMIT + 1)
+    expect(await find('acme-key')).toBe('limited')
+    clock.now += 1000
+    expect(await find('acme-key')).toBe(ACME)
+  })
+
+  it('keeps nobody out whose credential is remembered', async () => {
+    await find('acme-key')
+    await makeUp(500)
+    expect(await find('acme-key')).toBe(ACME)
+  })
+
+  it('takes nothing from other addresses', async () => {
+    await makeUp(500)
+    expect(await find('acme-key', 'ip:198.51.100.1')).toBe(ACME)
+  })
+
+  it('costs good credentials nothing', async () => {
+    for (let i = 0; i < 100; i++) {
+      remembered.clear()
+      expect(await find('acme-key')).toBe(ACME)
+    }
+  })
+
+  it('is not kept from looking up by a clock that was set back', async () => {
+    await makeUp(LIMIT + 1)
+    clock.now -= 3_600_000
+    await makeUp(1)
+    expect(lookedUp).toHaveLength(LIMIT + 2)
+  })
+
+  it('is one of a bounded number that is remembered', async () => {
+    await makeUp(LIMIT + 1)
+    for (let i = 0; i < 10_000; i++) await find(`made-up-${made++}`, `ip:${i}`)
+    const before = lookedUp.length
+    await makeUp(2 * LIMIT)
+    expect(lookedUp.length - before).toBe(LIMIT + 1)
+  })
+
+  it('may look up one a second by a limit of 1', async () => {
+    await makeUp(500, ADDRESS, 1)
+    expect(lookedUp).toHaveLength(2)
+  })
+})
