@@ -1,8 +1,8 @@
 import type { Clock, EpochMs } from './clock'
 import type { Check, Checker } from './delegate/check'
 import { addressKey, addressOf } from './identity/client-ip'
-import type { FailedCredentials } from './identity/failed-credentials'
-import { type Directory, identify } from './identity/identify'
+import { FailedCredentials, type RememberingDirectory } from './identity/failed-credentials'
+import { identify } from './identity/identify'
 import type { Sources } from './identity/sources'
 import type { IpAddress } from './ip-address'
 import type { Charge } from './limiter/charge'
@@ -25,9 +25,8 @@ export interface AuthorizerParts {
   readonly limiter: Pick<RateLimiter, 'decide'>
   readonly configuration: { current(): Promise<Configuration | undefined> }
   readonly plans: Plans
-  readonly clients: Directory<Client>
-  /** Keeps made-up credentials from being looked up without end. @default each is looked up */
-  readonly failedCredentials?: FailedCredentials<Client>
+  /** Asked for made-up credentials only as often as `settings.failedCredentials` allows. */
+  readonly clients: RememberingDirectory<Client>
   readonly sources: Sources
   readonly clock: Clock
   /** Lets time pass, in milliseconds. @default a timer */
@@ -49,13 +48,19 @@ export interface AuthorizerParts {
 
 type Authorizer = (event: unknown) => Promise<AuthorizerAnswer>
 
+/** With what an instance remembers of addresses. */
+interface Assembled extends AuthorizerParts {
+  readonly failedCredentials: FailedCredentials<Client>
+}
+
 /**
  * Makes the authorizer: any event in, an answer out. The only errors that it throws are those by which REST and WebSocket APIs answer 401, and 500 where
  * it cannot be known whether a caller has to be verified, or what verifies him.
  *
  * Order: blocked addresses, the delegate, preflights, who is asking, blocked clients, and then one decision over the global, the route's and the tier's policies.
  */
-export function makeAuthorizer(parts: AuthorizerParts): Authorizer {
+export function makeAuthorizer(made: AuthorizerParts): Authorizer {
+  const parts: Assembled = { ...made, failedCredentials: new FailedCredentials(made.clients, made.clock) }
   return async (event) => {
     const now = parts.clock()
     const request = fromEvent(event)
@@ -119,13 +124,7 @@ function refusalOf({ kind }: Exclude<Check, { readonly kind: 'granted' }>): 'una
   return kind === 'denied' ? 'unauthorized' : 'unverified'
 }
 
-async function outcomeOrFallback(
-  request: GatewayRequest,
-  parts: AuthorizerParts,
-  now: EpochMs,
-  check: CheckOnce,
-  seen: Seen,
-): Promise<Outcome> {
+async function outcomeOrFallback(request: GatewayRequest, parts: Assembled, now: EpochMs, check: CheckOnce, seen: Seen): Promise<Outcome> {
   try {
     return await outcomeOf(request, parts, now, check, seen)
   } catch (error) {
@@ -134,7 +133,7 @@ async function outcomeOrFallback(
   }
 }
 
-async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: EpochMs, check: CheckOnce, seen: Seen): Promise<Outcome> {
+async function outcomeOf(request: GatewayRequest, parts: Assembled, now: EpochMs, check: CheckOnce, seen: Seen): Promise<Outcome> {
   const configuration = await parts.configuration.current()
   if (!configuration) return unverified(parts, now)
   const { policies: set, access, identityUnknown = false } = configuration
@@ -161,7 +160,7 @@ async function outcomeOf(request: GatewayRequest, parts: AuthorizerParts, now: E
   }
 
   if (identityUnknown && parts.authentication !== 'none') return unverified(parts, now)
-  const clients = parts.failedCredentials?.directoryFor(address, set.settings.failedCredentials) ?? parts.clients
+  const clients = parts.failedCredentials.directoryFor(address, set.settings.failedCredentials)
   const identity = await identify(request, sources.list, clients, now)
   if (identity.kind === 'rejected') return { reason: 'unauthorized', now }
   if (identity.kind === 'unavailable') {

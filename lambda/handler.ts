@@ -4,7 +4,6 @@ import { makeAuthorizer } from './authorize'
 import { systemClock } from './clock'
 import { config, lambdaAccess } from './config'
 import { loadDelegate } from './delegate/load-delegate'
-import { FailedCredentials } from './identity/failed-credentials'
 import { lazyVerifiers } from './identity/load-verifier'
 import { Sources } from './identity/sources'
 import { RateLimiter } from './limiter/rate-limiter'
@@ -36,15 +35,12 @@ const reading = { client, tableName: configTable, clock: systemClock, log, deadl
 
 const asking = { deadlineMs: delegateDeadlineMs, ttlMs, cacheHeaders, clock: systemClock }
 
-const clients = new Clients({ ...reading, ttlMs: configTtlMs, negativeTtlMs, deadlineMs })
-
 /** Lambda's entry point. */
 export const handler = makeAuthorizer({
   limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: stateTable }), deadlineMs, onStoreError, onEvent }),
   configuration: new PolicySets({ ...reading, ttlMs: configTtlMs, authentication, lastValid: new LastValid(reading) }),
   plans: new Plans(log),
-  clients,
-  failedCredentials: new FailedCredentials(clients, systemClock),
+  clients: new Clients({ ...reading, ttlMs: configTtlMs, negativeTtlMs, deadlineMs }),
   sources: new Sources(lazyVerifiers(systemClock), deadlineMs),
   clock: systemClock,
   log,

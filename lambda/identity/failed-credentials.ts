@@ -1,10 +1,10 @@
 import type { Clock, EpochMs } from '../clock'
 import type { Directory, KnownClient } from './identify'
 
-/** A directory that remembers who has been looked up. */
+/** A directory that may remember who has been looked up. */
 export interface RememberingDirectory<Client extends KnownClient> extends Directory<Client> {
-  /** Whether a credential can be told without a look-up. */
-  remembers(credential: string): boolean
+  /** Whether a credential can be told without a look-up. @default none can */
+  remembers?(credential: string): boolean
 }
 
 interface Failures {
@@ -43,7 +43,7 @@ export class FailedCredentials<Client extends KnownClient> {
   directoryFor(address: string, limit: number): Directory<Client> {
     return {
       find: async (credential) => {
-        if (this.directory.remembers(credential)) return this.directory.find(credential)
+        if (this.directory.remembers?.(credential)) return this.directory.find(credential)
         if (!this.mayLookUp(address, limit)) return 'limited'
         const found = await this.directory.find(credential)
         if (found === undefined) this.noteFailure(address)

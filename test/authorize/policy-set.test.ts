@@ -1,11 +1,8 @@
-import { FailedCredentials } from '../../lambda/identity/failed-credentials'
 import { subjectKey } from '../../lambda/limiter/subject-key'
 import { parseTiersFile } from '../../lambda/policies/policy-set'
 import { unknownRoute, unknownTier } from '../../lambda/policies/tiers'
 import { parseAccess } from '../../lambda/tiers/access-list'
-import type { Client } from '../../lambda/tiers/client-item'
 import { policy } from '../policies/issues'
-import { FakeClock } from '../tiers/fake-table'
 import { Gateway, KEYS, restEvent, times } from './gateway'
 
 const anonymous = { by: 'ip', policies: [policy({ limit: 3 })] }
@@ -163,20 +160,13 @@ describe('credentials', () => {
 
   it('that are made up cost a look-up each, until their address has shown too many', async () => {
     let looked = 0
-    const directory = {
-      remembers: () => false,
-      find: async () => void looked++,
-    }
-    const clock = new FakeClock()
+    const clients = { find: async () => void looked++ }
     const settings = { failedCredentials: 10 }
-    const gateway = new Gateway({ set: setOf({ settings }), failedCredentials: new FailedCredentials<Client>(directory, clock.read) })
+    const gateway = new Gateway({ set: setOf({ settings }), clients })
     for (let i = 0; i < 500; i++) expect((await gateway.rest({ key: `made up ${i}` })).tier).toBe('anonymous')
     expect(looked).toBe(11)
     const required = { anonymous: { ...anonymous, credentials: 'required' } }
-    const closed = new Gateway({
-      set: setOf({ tiers: required, settings }),
-      failedCredentials: new FailedCredentials<Client>(directory, clock.read),
-    })
+    const closed = new Gateway({ set: setOf({ tiers: required, settings }), clients })
     for (let i = 0; i < 11; i++) await expect(closed.rest({ key: `made up ${i}` })).rejects.toThrow('Unauthorized')
     expect(await closed.rest({ key: 'made up' })).toMatchObject({ effect: 'Deny', reason: 'unavailable', retryAfter: 1 })
   })
