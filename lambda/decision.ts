@@ -26,8 +26,8 @@ export interface Decision extends Standing {
   /** Name of the policy that denied, or of the tightest when allowed: the one with the least left, of several with nothing left the furthest over. */
   readonly policy: string
   /**
-   * When the store was charged, in epoch milliseconds: what `refund` wants to know. Units of a lease were charged when it was taken. `null` when nothing was
-   * charged to the store: a denial, a peek, or a degraded decision.
+   * When the units were charged, in epoch milliseconds: what `refund` wants to know. Units of a lease were charged when it was taken, those of a degraded
+   * decision in the memory of this limiter. `null` when nothing was charged: a denial, a peek, or a degraded decision of the failure mode `allow`.
    */
   readonly chargedAt: EpochMs | null
   /** A denial that was known without a call: subjects that were not looked at may make the request wait longer than `retryAfterMs`. */

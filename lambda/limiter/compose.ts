@@ -53,7 +53,7 @@ export function compose(answers: readonly Answer[], degraded = false, retryAfter
     relaxed: did('relaxed'),
     observed: did('observe'),
     priority: did('deprioritize') ? 'low' : 'normal',
-    chargedAt: allowed && !degraded && chargedAt < Infinity ? chargedAt : null,
+    chargedAt: allowed && chargedAt < Infinity ? chargedAt : null,
     retryAfterIsLowerBound: !allowed && retryAfterIsLowerBound,
     degraded,
     policies,

@@ -6,9 +6,11 @@ import type { Charge } from './charge'
 import type { CompiledPolicy } from './compiled-policy'
 import { type Answer, compose } from './compose'
 import { ForgottenCounts } from './forgotten-counts'
-import { allStepsAllow, type States, statesAfter, stepAll, type Verdicts, verdictsOf } from './plan'
+import { allStepsAllow, charged, type States, statesAfter, stepAll, type Verdicts, verdictsOf } from './plan'
+import { refundsOf } from './refunds'
 import type { TakeLoop } from './take-loop'
 import { Untold } from './untold'
+import type { Charged } from './way'
 
 /**
  * What to answer when the store cannot be asked; every such decision says `degraded`.
@@ -28,10 +30,11 @@ const TELL_EVERY_MS = 1000
 
 /** What this instance admitted of a subject by itself. */
 interface LocalCount {
-  /** By the policy's code. Only time makes any of it smaller. */
+  /** By the policy's code. Only time and refunds make any of it smaller. */
   readonly counts: Map<string, { policy: CompiledPolicy; fields: Fields }>
   readonly untold: Untold
-  /** When the last unit was admitted here. */
+  /** When the first of those that are not told was admitted here, and the last one. */
+  untoldSince: EpochMs
   admittedAt: EpochMs
   toldAt: EpochMs
 }
@@ -105,6 +108,22 @@ export class Fallback {
     await Promise.all([...this.subjects].map(([key, { untold }]) => tellOne(this.loop, key, untold)))
   }
 
+  /** Gives back units that were admitted here, and that the store has not been told of; how many. The others are the store's. */
+  giveBack({ key, policies, cost }: Charge, when: Charged): number {
+    const local = this.subjects.get(key)
+    if (!local || when.at < local.untoldSince || when.at > local.admittedAt) return 0
+    const units = local.untold.takeBack(policies, cost)
+    if (units === 0) return 0
+    const counts = policies.map(({ code }) => local.counts.get(code)!)
+    const own = counts.map(({ policy }) => policy)
+    const states = counts.map(({ fields }) => fields)
+    for (const { code, write } of refundsOf(own, states, units, when, this.loop.now())) {
+      const { policy, fields } = local.counts.get(code)!
+      count(local, policy, apply(write, fields))
+    }
+    return units
+  }
+
   /** Forgets a subject that is reset. */
   forget(key: string): void {
     this.subjects.delete(key)
@@ -122,7 +141,7 @@ export class Fallback {
       this.raise(key, local, policies, own, share, now)
       const states = own.map(({ code }) => current.get(`${key} ${code}`) ?? local.counts.get(code)!.fields)
       const steps = stepAll(states, own, cost, now)
-      const verdicts = verdictsOf(steps, states, own, now)
+      const verdicts = verdictsOf(steps, states, own, now).map((verdict) => (cost > 0 ? charged(verdict, now) : verdict))
       answers.push({ policies, verdicts: verdicts.map((verdict, i) => (cost > policies[i]!.limit ? verdict : passable(verdict))) })
       if (!allStepsAllow(steps)) {
         for (const [i, { verdict, write }] of steps.entries())
@@ -134,7 +153,7 @@ export class Fallback {
       for (const [i, { code }] of own.entries()) current.set(`${key} ${code}`, counted[i]!)
       if (cost > 0) after.push(() => admit(local, policies, own, counted, cost, now))
     }
-    for (const charged of after) charged()
+    for (const admitted of after) admitted()
     return compose(answers, true)
   }
 
@@ -147,7 +166,13 @@ export class Fallback {
   }
 
   private localCount(key: string): LocalCount {
-    const local = this.subjects.get(key) ?? { counts: new Map(), untold: new Untold(), admittedAt: -Infinity, toldAt: -Infinity }
+    const local = this.subjects.get(key) ?? {
+      counts: new Map(),
+      untold: new Untold(),
+      untoldSince: Infinity,
+      admittedAt: -Infinity,
+      toldAt: -Infinity,
+    }
     this.subjects.delete(key)
     this.subjects.set(key, local)
     return local
@@ -209,6 +234,7 @@ function admit(
   cost: number,
   now: EpochMs,
 ): void {
+  if (local.untold.isEmpty) local.untoldSince = now
   for (const [i, policy] of policies.entries()) {
     count(local, own[i]!, counted[i]!)
     local.untold.add(policy, cost, now)

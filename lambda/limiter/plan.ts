@@ -14,6 +14,9 @@ export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allow
 /** Whether an allowed request was charged: past a limit that lets it pass it is not. */
 export const isCharged = ({ exceeded = 'relaxed' }: Verdict): boolean => exceeded === 'relaxed'
 
+/** An allowed request's verdict with the moment at which it was charged, if it was. */
+export const charged = (verdict: Verdict, at: EpochMs): Verdict => (isCharged(verdict) ? { ...verdict, chargedAt: at } : verdict)
+
 /** When an allowed request was charged; `undefined` where it was not. */
 export function chargedOf(verdicts: Verdicts): Charged | undefined {
   const times = verdicts.flatMap(({ chargedAt }) => (chargedAt === undefined ? [] : [chargedAt]))

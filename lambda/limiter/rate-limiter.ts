@@ -104,7 +104,11 @@ export class RateLimiter {
     checkChargedAt(chargedAt, delayMs, now)
     if (chargedAt === null) return
     const charged = { at: chargedAt ?? now, delayMs }
-    const refunds = this.ways.partsOf(charge).map(({ way, key, policies, cost }) => way.giveBack(key, policies, cost, charged))
+    const left = charge.cost - this.fallback.giveBack(charge, charged)
+    if (left === 0) return
+    const refunds = this.ways
+      .partsOf({ ...charge, cost: left })
+      .map(({ way, key, policies, cost }) => way.giveBack(key, policies, cost, charged))
     const failed = (await Promise.allSettled(refunds)).find((refund) => refund.status === 'rejected')
     if (failed) throw failed.reason
   }
@@ -141,7 +145,7 @@ export class RateLimiter {
     if (refused.length > 0) return { answers: refused, isWhole: refused.length === parts.length }
 
     const startedAt = performance.now()
-    const results = await Promise.allSettled(parts.map((part) => take(part)))
+    const results = this.loop.isCircuitOpen ? await oneByOne(parts) : await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
     const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
     if (failed || !allowedByAll(answers)) {
@@ -165,6 +169,17 @@ async function take({ way, key, policies, cost }: Part): Promise<Answer> {
   return { policies, verdicts: await (cost === 0 ? way.look(key, policies, 0) : way.take(key, policies, cost)) }
 }
 
+/** Takes from each subject once the one before it has answered, and no more once one fails: with the circuit open a single call is let through. */
+async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledResult<Answer>[]> {
+  const results: PromiseSettledResult<Answer>[] = []
+  for (const part of parts) {
+    const [result] = await Promise.allSettled([take(part)])
+    results.push(result)
+    if (result.status === 'rejected') break
+  }
+  return results
+}
+
 async function look({ way, key, policies, cost }: Part): Promise<Answer> {
   return { policies, verdicts: await way.look(key, policies, cost) }
 }
@@ -177,8 +192,9 @@ const uncharged = ({ way, key, policies }: Part, answer: Answer): Answer =>
 
 /** What cannot be given back leaves the subject with less than its due, never with more. */
 async function giveBack(parts: readonly Part[], results: readonly PromiseSettledResult<Answer>[]): Promise<void> {
-  const refunds = parts.map(async ({ way, key, policies, cost }, i) => {
-    const verdicts = verdictsIn(results[i]!)
+  const refunds = results.map(async (result, i) => {
+    const { way, key, policies, cost } = parts[i]!
+    const verdicts = verdictsIn(result)
     if (cost === 0 || verdicts.length === 0 || !allAllow(verdicts)) return
     const charged = chargedOf(verdicts)
     const those = policies.filter((_, j) => isCharged(verdicts[j]!))

@@ -1,4 +1,4 @@
-import { when } from '../algorithms/conditional-write'
+import { type Fields, when } from '../algorithms/conditional-write'
 import { refundUnlessQueued } from '../algorithms/queued'
 import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
@@ -126,12 +126,28 @@ export class Refunds {
   }
 }
 
-function refundWrites(policies: readonly CompiledPolicy[], item: Item, units: number, charged: Charged, now: EpochMs): PolicyWrite[] {
+const refundWrites = (policies: readonly CompiledPolicy[], item: Item, units: number, charged: Charged, now: EpochMs): PolicyWrite[] =>
+  refundsOf(
+    policies,
+    policies.map((policy) => fieldsOf(item, policy)!),
+    units,
+    charged,
+    now,
+  )
+
+/** The writes that give units back to policies in these states; a policy whose window has passed has none. */
+export function refundsOf(
+  policies: readonly CompiledPolicy[],
+  states: readonly Fields[],
+  units: number,
+  charged: Charged,
+  now: EpochMs,
+): PolicyWrite[] {
   const { at, delayMs } = charged
   const isOneTurn = delayMs !== undefined && policies.filter(({ chargesAtTurn }) => chargesAtTurn).length === 1
-  return policies.flatMap((policy): PolicyWrite[] => {
+  return policies.flatMap((policy, i): PolicyWrite[] => {
     const { algorithm, quota, code, chargesAtTurn } = policy
-    const fields = fieldsOf(item, policy)!
+    const fields = states[i]!
     const write =
       chargesAtTurn && !isOneTurn
         ? refundUnlessQueued(algorithm, fields, quota, units, at, now)

@@ -62,6 +62,10 @@ export class StoreCalls {
     this.circuit = new CircuitBreaker({ clock, onChange: (state) => onEvent({ kind: 'circuit', state }) })
   }
 
+  get isCircuitOpen(): boolean {
+    return this.circuit.isOpen
+  }
+
   now(): EpochMs {
     return toEpochMs(this.serverTime ? this.serverTime.now() : this.options.clock())
   }

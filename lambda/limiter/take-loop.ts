@@ -1,4 +1,3 @@
-import type { Verdict } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
 import { fitted } from '../state/expression-budget'
@@ -12,8 +11,8 @@ import { KnownSubjects, othersWrote, type View } from './known-subjects'
 import { lateWrite } from './late-charge'
 import {
   allStepsAllow,
+  charged,
   chargeWrites,
-  isCharged,
   type States,
   statesAfter,
   statesOf,
@@ -74,6 +73,11 @@ export class TakeLoop {
     return this.calls.reached
   }
 
+  /** Whether the store is not asked, but for a single call now and then. */
+  get isCircuitOpen(): boolean {
+    return this.calls.isCircuitOpen
+  }
+
   now(): EpochMs {
     return this.calls.now()
   }
@@ -115,13 +119,14 @@ export class TakeLoop {
     costs: readonly number[],
     deadline = this.deadline(),
   ): Promise<Verdicts[]> {
-    const begunAt = this.now()
+    let begunAt = this.now()
     const answers: Verdicts[] = []
     let pending = costs.map((cost, position) => ({ cost, position }))
     let wasRefused = false
 
     for (let round = 0; round < MOST_ROUNDS && deadline.leftMs > 0; round++) {
       const now = this.now()
+      begunAt = Math.min(begunAt, now) // a clock that is set back meanwhile dates what is looked up before the decision
       const view = this.known.get(key)
       if (view) this.fleet.note(view, policies)
       const states = statesOf(view, policies)
@@ -353,6 +358,3 @@ export class TakeLoop {
     return (view.seenAt >= begunAt && view.seenAt <= this.now()) || Math.abs(now - view.seenAt) <= this.options.denialTtlMs
   }
 }
-
-/** An allowed request's verdict with the moment at which it was charged, if it was. */
-const charged = (verdict: Verdict, at: EpochMs): Verdict => (isCharged(verdict) ? { ...verdict, chargedAt: at } : verdict)

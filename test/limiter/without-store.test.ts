@@ -352,6 +352,88 @@ describe('once the store is back it is told what was admitted without it', () =>
   })
 })
 
+describe('a refund of what was admitted without the store', () => {
+  it.each(['fixed-window', 'sliding-log', 'gcra', 'token-bucket', 'leaky-bucket'] as const)(
+    'makes the share of a %s whole again',
+    async (algorithm) => {
+      const { fleet, away } = fleetOf(1, { localShare: 0.5 }, [{ name: 'all', algorithm, limit: 10, window: '1h' }])
+      const { limiter } = fleet.instances[0]!
+      away()
+      const decisions = []
+      for (let i = 0; i < 5; i++) decisions.push(await limiter.take('client:a'))
+      expect(decisions.map(({ allowed, chargedAt }) => allowed && chargedAt)).toEqual(Array(5).fill(fleet.now))
+      expect((await limiter.take('client:a')).allowed).toBe(false)
+      for (const { chargedAt } of decisions.slice(0, 2)) await limiter.refund('client:a', 1, { chargedAt })
+      expect(await passing(fleet, 0)).toBe(2)
+    },
+  )
+
+  it('is not told to the store, and gives nothing back twice', async () => {
+    const { fleet, away } = fleetOf(1, { localShare: 0.5 })
+    const { limiter } = fleet.instances[0]!
+    const back = away()
+    const { chargedAt } = await limiter.take('client:a', { cost: 30 })
+    await limiter.refund('client:a', 10, { chargedAt })
+    back()
+    fleet.now += 60_000
+    await limiter.take('client:a')
+    expect((await limiter.peek('client:a', { cost: 0 })).remaining).toBe(100 - 20 - 1)
+    await limiter.refund('client:a', 20, { chargedAt }) // by now the store's
+    expect((await limiter.peek('client:a', { cost: 0 })).remaining).toBe(99)
+    await limiter.refund('client:a', 5, { chargedAt })
+    expect((await limiter.peek('client:a', { cost: 0 })).remaining).toBe(100)
+  })
+
+  it('leaves alone what the store was charged before', async () => {
+    const { fleet, away } = fleetOf(1, { localShare: 0.5 })
+    const { limiter } = fleet.instances[0]!
+    const before = await limiter.take('client:a', { cost: 10 })
+    fleet.now += 5
+    away()
+    await limiter.take('client:a', { cost: 10 })
+    await expect(limiter.refund('client:a', 10, { chargedAt: before.chargedAt })).rejects.toThrow(StoreUnavailableError)
+    expect(await passing(fleet, 0)).toBe(45 - 10)
+  })
+
+  it('of the failure mode "allow" is of nothing', async () => {
+    const { fleet, away } = fleetOf(1, { onStoreError: 'allow' })
+    away()
+    expect(await fleet.instances[0]!.limiter.take('client:a')).toMatchObject({ allowed: true, degraded: true, chargedAt: null })
+  })
+})
+
+it('a request of several subjects that finds the store back is decided by it', async () => {
+  const { fleet, away } = fleetOf(1)
+  const { limiter } = fleet.instances[0]!
+  const both = () => limiter.takeAll([{ subject: 'client:a' }, { subject: 'client:b' }])
+  const back = away()
+  for (let i = 0; i < 10; i++) await both()
+  const { calls } = jest.mocked(fleet.store.write).mock
+  const asked = calls.length
+  await both()
+  expect(calls.length).toBe(asked) // the circuit is open
+  back()
+  fleet.now += 60_000
+  expect(await both()).toMatchObject({ allowed: true, degraded: false })
+  expect((await limiter.peek('client:b', { cost: 0 })).degraded).toBe(false)
+})
+
+it('of several subjects no more are asked once the first finds the store still away', async () => {
+  const { fleet, away } = fleetOf(1)
+  const { limiter } = fleet.instances[0]!
+  const both = () => limiter.takeAll([{ subject: 'client:a' }, { subject: 'client:b' }])
+  away()
+  for (let i = 0; i < 10; i++) await both()
+  fleet.now += 60_000
+  const keys = new Set<string>()
+  jest.spyOn(fleet.store, 'write').mockImplementation((key) => {
+    keys.add(key)
+    return Promise.reject(new StoreUnavailableError('unreachable', 'away'))
+  })
+  expect((await both()).degraded).toBe(true)
+  expect(keys.size).toBe(1)
+})
+
 describe('subjects that had to make room for others', () => {
   const flooded = async (subjects: number, hits: number) => {
     const { fleet, away } = fleetOf(1, { localShare: 0.1, maxSubjects: 20 })
