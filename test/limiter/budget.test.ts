@@ -3,6 +3,7 @@ import { MemoryStore, type PolicyInput } from '../../lambda/limiter'
 import { parsePolicies } from '../../lambda/policies/policy'
 import { toUpdate } from '../../lambda/state/expressions'
 import type { Item, ItemWrite } from '../../lambda/state/store'
+import { runs } from '../runs'
 import { DYNAMODB, operatorsIn } from '../state/expression-size'
 import { anyHistory, anyPolicies, type Happening, INSTANCES } from './histories'
 import { live } from './live'
@@ -58,12 +59,13 @@ describe('whatever policies a subject has and whatever becomes of it', () => {
       fc.asyncProperty(anyPolicies, anyHistory, async (policies, history) => {
         await measured(policies, history)
       }),
-      { numRuns: Number(process.env.SLUICE_RUNS ?? 40) },
+      { numRuns: Number(process.env.SLUICE_RUNS ?? runs(12, 40)) },
     ))
 
   const thirty = (more: object): PolicyInput[] =>
     Array.from({ length: 30 }, (_, i) => ({ name: `p${i}`, limit: 500 + i, window: `${i + 1}m`, ...more }) as PolicyInput)
-  const rounds: Happening[] = Array.from({ length: 12 }, (_, i) => [
+  const ROUNDS = runs(4, 12)
+  const rounds: Happening[] = Array.from({ length: ROUNDS }, (_, i) => [
     { kind: 'take', instance: i % INSTANCES, cost: 4, times: 20, everyMs: 65_000 } as const,
     { kind: 'refund', instance: i % INSTANCES, units: 300, agoMs: 0 } as const,
     { kind: 'take', instance: 0, cost: 3, times: 30, everyMs: 900 } as const,
@@ -82,7 +84,7 @@ describe('whatever policies a subject has and whatever becomes of it', () => {
   })) {
     it(`thirty ${name} stay inside them for days, and stay decidable`, async () => {
       const { decisions } = await measured(thirty(more), rounds)
-      expect(decisions).toBe(12 * 50)
+      expect(decisions).toBe(ROUNDS * 50)
     })
   }
 

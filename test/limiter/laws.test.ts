@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { type Decision, MemoryStore, type PolicyInput } from '../../lambda/limiter'
+import { runs } from '../runs'
 import { describeStores } from '../stores'
 import { everyAlgorithm, limiterOn, TestClock } from './limiters'
 
@@ -46,7 +47,7 @@ function expectAsGood(decision: Decision, truth: Decision): void {
 
 describe('laws of the take loop', () => {
   describeStores((opened, name) => {
-    const numRuns = name === 'memory' ? 60 : 3
+    const numRuns = name === 'memory' ? runs(20, 60) : runs(1, 3)
     for (const policies of policySets) {
       it(`an instance that missed what others did decides as one that saw everything: ${policies.map((policy) => policy.name).join(', ')}`, async () => {
         await fc.assert(
@@ -86,7 +87,7 @@ describe('laws of the take loop', () => {
           }
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(50, 150) },
     )
   })
 
@@ -107,7 +108,7 @@ describe('laws of the take loop', () => {
           clock.at = at
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(50, 150) },
     )
   })
 
@@ -138,7 +139,7 @@ describe('laws of the take loop', () => {
           for (const end of admitted) expect(admitted.filter((at) => at > end - 3000 && at <= end).length).toBeLessThanOrEqual(5)
         },
       ),
-      { numRuns: 200 },
+      { numRuns: runs(70, 200) },
     )
   })
 })

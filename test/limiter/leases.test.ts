@@ -6,6 +6,7 @@ import { createLimiter } from '../../lambda/limiter/create-limiter'
 import { RateLimiter } from '../../lambda/limiter/rate-limiter'
 import { subjectKey } from '../../lambda/limiter/subject-key'
 import { parsePolicies } from '../../lambda/policies/policy'
+import { runs } from '../runs'
 import { Fleet, seeded } from './fleet'
 import { MIDNIGHT } from './limiters'
 
@@ -147,7 +148,7 @@ it('a window of a grid never holds more than the limit, whatever instances do, c
       }
       expect(Math.max(...passed.values())).toBeLessThanOrEqual(limit)
     }),
-    { numRuns: 60 },
+    { numRuns: runs(20, 60) },
   )
 })
 
@@ -234,7 +235,7 @@ describe.each(COUNTING)('the bound of $algorithm, taken ahead by instances that 
           }
         },
       ),
-      { numRuns: 20 },
+      { numRuns: runs(6, 20) },
     )
   })
 })
