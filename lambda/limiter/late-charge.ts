@@ -16,7 +16,7 @@ export interface LateCharge {
  * full bucket would have been whole again, and the charge itself, made for the moment that it belongs to, finds what is gone.
  */
 export function stillCounting({ policy, units, chargedAt }: LateCharge, now: EpochMs): number {
-  if (now <= chargedAt || units === 0) return units
+  if (now <= chargedAt) return units
   if (now - chargedAt >= Math.max(policy.windowMs, policy.lifeMs)) return 0
   const { algorithm, quota } = policy.unlimited()
   const { write } = algorithm.step({}, quota, units, chargedAt)

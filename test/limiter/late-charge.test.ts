@@ -173,3 +173,37 @@ it('a spike of an hour ago charges nothing to the present window', () => {
     expect(lateWrite(busy, { policy: of, units: 30, chargedAt: MIDNIGHT }, now)).toBeUndefined()
   }
 })
+
+describe('the moment at which units are charged late', () => {
+  const sliding = policy({ algorithm: 'sliding-window' })
+  const buckets = policy({ algorithm: 'sliding-buckets', buckets: 4 })
+  const late = (of: CompiledPolicy, known: Fields, lateMs: number) =>
+    apply(lateWrite(known, { policy: of, units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + lateMs)!, known)
+
+  it('is their own as long as nobody has come further, so that they fade as if told in time', () => {
+    const inTime = charged(sliding, {}, 10, MIDNIGHT)
+    expect(late(sliding, {}, 1500)).toEqual(inTime)
+    const others = charged(sliding, {}, 3, MIDNIGHT)
+    expect(late(sliding, others, 1500)).toEqual(charged(sliding, others, 10, MIDNIGHT))
+  })
+
+  it('is now once others have come further, and then only those are charged that still weigh something', () => {
+    const others = charged(sliding, {}, 3, MIDNIGHT + 1200)
+    expect(late(sliding, others, 1500)).toEqual(charged(sliding, others, 5, MIDNIGHT + 1500))
+    const further = charged(buckets, {}, 3, MIDNIGHT + 250)
+    expect(late(buckets, further, 750)).toEqual(charged(buckets, further, 10, MIDNIGHT + 750))
+  })
+
+  it('is their own where their clock is ahead of ours', () => {
+    const of = policy({ algorithm: 'fixed-window' })
+    const write = lateWrite({}, { policy: of, units: 10, chargedAt: MIDNIGHT + 1000 }, MIDNIGHT)
+    expect(apply(write!, {})).toEqual(charged(of, {}, 10, MIDNIGHT + 1000))
+  })
+})
+
+it('no units are nothing to charge', () => {
+  for (const [, input] of CASES) {
+    const none = { policy: policy(input), units: 0, chargedAt: MIDNIGHT }
+    expect([stillCounting(none, MIDNIGHT + 10), lateWrite({}, none, MIDNIGHT + 10)]).toEqual([0, undefined])
+  }
+})
