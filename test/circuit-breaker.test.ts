@@ -95,3 +95,32 @@ test('a clock that is set back by hours does not keep it open', () => {
   clock.at -= 7_200_000
   expect(circuit.allows()).toBe(true)
 })
+
+test('a clock that is set back by a minute keeps it open no longer', () => {
+  const { circuit, clock, fail } = breaker()
+  fail(5)
+  const openUntil = clock.at + 1000
+  clock.at = openUntil - 59_999
+  expect(circuit.allows()).toBe(false)
+  clock.at = openUntil - 60_000
+  expect(circuit.allows()).toBe(true)
+})
+
+test('calls that were under way when it opened and fail make its pause no longer', () => {
+  const { circuit, clock, fail } = breaker()
+  fail(8)
+  clock.at += 1000
+  expect(circuit.allows()).toBe(true)
+})
+
+test('it tells nobody where nobody wants to know, and draws its pauses by itself', () => {
+  let now = 0
+  const circuit = new CircuitBreaker({ clock: () => now })
+  for (let i = 0; i < 5; i++) circuit.report(false)
+  now = 499
+  expect(circuit.allows()).toBe(false)
+  now = 1500
+  expect(circuit.allows()).toBe(true)
+  circuit.report(true)
+  expect(circuit.isOpen).toBe(false)
+})

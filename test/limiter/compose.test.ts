@@ -78,3 +78,57 @@ describe('a decision', () => {
     expect([compose(answers).degraded, compose(answers, true).degraded]).toEqual([false, true])
   })
 })
+
+describe('what a decision says beside that', () => {
+  const one = [policy('a', 10)]
+  const two = [policy('a', 10), policy('b', 20)]
+  const waiting = [{ ...policy('a', 10), waits: true }, policy('b', 20)] as CompiledPolicy[]
+  const at = (chargedAt: number | undefined, verdict = allow(3)): Verdict => ({ ...verdict, chargedAt })
+
+  it('is when units were charged, the earliest of several moments; null where none were', () => {
+    expect(compose([{ policies: two, verdicts: [at(20), at(10)] }]).chargedAt).toBe(10)
+    expect(compose([{ policies: two, verdicts: [at(undefined), at(10)] }]).chargedAt).toBe(10)
+    expect(compose([{ policies: one, verdicts: [allow(3)] }]).chargedAt).toBeNull()
+    expect(compose([{ policies: two, verdicts: [at(20), deny(100)] }]).chargedAt).toBeNull()
+    expect(compose([{ policies: one, verdicts: [at(20)] }], true).chargedAt).toBeNull()
+  })
+
+  it('is how long whoever asked has to wait, by the policies that make him wait alone', () => {
+    const verdicts = [
+      { ...allow(3), delayMs: 200 },
+      { ...allow(3), delayMs: 900 },
+    ]
+    expect(compose([{ policies: waiting, verdicts }])).toMatchObject({ delayMs: 900, waitMs: 200 })
+    expect(compose([{ policies: two, verdicts }])).toMatchObject({ delayMs: 900, waitMs: 0 })
+    expect(compose([{ policies: [waiting[0]!, waiting[0]!], verdicts }])).toMatchObject({ waitMs: 900 })
+    expect(compose([{ policies: [...waiting, policy('c', 1)], verdicts: [...verdicts, deny(100)] }])).toMatchObject({
+      delayMs: 0,
+      waitMs: 0,
+    })
+  })
+
+  it.each([
+    [undefined, { relaxed: false, observed: false, priority: 'normal' }],
+    ['relaxed', { relaxed: true, observed: false, priority: 'normal' }],
+    ['observe', { relaxed: false, observed: true, priority: 'normal' }],
+    ['deprioritize', { relaxed: false, observed: false, priority: 'low' }],
+  ] as const)('is why it was let pass past a limit: %s', (exceeded, said) => {
+    const verdicts = [{ ...allow(0), exceeded }, allow(3)]
+    expect(compose([{ policies: two, verdicts }])).toMatchObject(said)
+    expect(compose([{ policies: two, verdicts }]).policies.a?.exceeded).toBe(exceeded)
+    expect(compose([{ policies: two, verdicts }]).policies.b).not.toHaveProperty('exceeded')
+    const denied = compose([{ policies: two, verdicts: [verdicts[0]!, deny(100)] }])
+    expect(denied).toMatchObject({ relaxed: false, observed: false, priority: 'normal' })
+  })
+
+  it('is that the time of a retry is a lower bound, of a denial for which not all were asked', () => {
+    const bound = (verdict: Verdict, ...rest: [boolean?, boolean?]) =>
+      compose([{ policies: one, verdicts: [verdict] }], ...rest).retryAfterIsLowerBound
+    expect([bound(deny(5), false, true), bound(deny(5), false, false), bound(deny(5)), bound(allow(5), false, true)]).toEqual([
+      true,
+      false,
+      false,
+      false,
+    ])
+  })
+})

@@ -26,6 +26,14 @@ describe('the time to live of an item', () => {
     expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT + 2 * HOUR_MS)).toBeGreaterThan(expiresAtSeconds)
   })
 
+  it('stays where it lies just far enough ahead, and moves a second later', () => {
+    const policies = policiesOf(60, '1m')
+    const lifeMs = Math.max(...policies.map((policy) => policy.lifeMs))
+    const expiresAtSeconds = (MIDNIGHT + lifeMs + HOUR_MS) / 1000
+    expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT)).toBeUndefined()
+    expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds: expiresAtSeconds - 1 }, MIDNIGHT)).toBeGreaterThan(expiresAtSeconds)
+  })
+
   it('is whole epoch seconds, as TTL wants it', () => {
     expect(Number.isInteger(expiryFor(policiesOf(60, '1s'), undefined, MIDNIGHT + 7))).toBe(true)
   })

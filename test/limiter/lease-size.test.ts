@@ -89,9 +89,18 @@ describe('the fair share of what is left', () => {
     expect(units(instance([500, 500, 500], { others: 4500 }), { left: 2000, ageMs: 500 })).toBe(0)
   })
 
+  test('is held back by an eighth until there is surely enough for all, whatever they took since it was seen', () => {
+    const size = instance([400, 400, 400], { others: 1600 })
+    expect(units(size, { endsInMs: 1000, ageMs: 100, left: 2500 })).toBe(360) // 400 ± 20, twice
+    expect(units(size, { endsInMs: 1000, ageMs: 100, left: 2700 })).toBe(400)
+  })
+
   test('says when more was wished for', () => {
     expect(instance([500, 500, 500]).next(T0, outlook({ left: 400 })).isScarce).toBe(true)
     expect(instance([500, 500, 500]).next(T0, outlook({ left: 600 })).isScarce).toBe(false)
+    const trickling = { refill: 200, refillMs: 100 }
+    expect(instance([500, 500, 500]).next(T0, outlook({ left: 998, ...trickling })).isScarce).toBe(true)
+    expect(instance([500, 500, 500]).next(T0, outlook({ left: 1000, ...trickling })).isScarce).toBe(false)
   })
 
   test('learns the pace of others from what they took, the longer the time the more', () => {
@@ -143,6 +152,12 @@ describe('while there is plenty', () => {
     expect(units(instance([100, 200], { others: 1000 }), { ...plenty, ...changes })).toBe(leased)
   })
 
+  test('but not from the moment on at which others may well take half of the rest', () => {
+    const size = () => instance([50, 250], { others: 750 })
+    expect(units(size(), { ...plenty, endsInMs: 449_999 })).toBe(300)
+    expect(units(size(), { ...plenty, endsInMs: 450_000 })).toBe(62)
+  })
+
   test('but not before anything is known of others', () => {
     expect(units(instance([100, 200]), plenty)).toBe(50)
   })
@@ -178,6 +193,11 @@ describe('where units trickle back', () => {
     const size = instance([0, 0, 100], { others: 900 })
     expect(units(size, { left: 1000, refill: 2000, refillMs: 100 })).toBe(20)
     expect(units(size, { left: 1000, refill: 2000, refillMs: 400 })).toBe(50)
+  })
+
+  test('it wishes for no more where none come back', () => {
+    const size = instance([0, 0, 100], { others: 900 })
+    expect(units(size, { left: 1000, refill: 0, refillMs: 100 })).toBe(6)
   })
 
   test('what is left is not thought to be taken meanwhile: as much comes back', () => {

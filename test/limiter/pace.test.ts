@@ -87,6 +87,7 @@ describe('a clock', () => {
     pace.add(5, T0)
     expect(pace.lately(T0 + ms)).toBe(0)
     pace.add(2, T0 + ms)
+    expect(pace.lately(T0 + ms)).toBe(2)
     expect(pace.lately(T0 + ms + 500)).toBe(2)
   })
 

@@ -63,6 +63,53 @@ describe('the time of the server', () => {
     expect([server.now(), events]).toEqual([time.system, []])
   })
 
+  it('is right up to the edge of a minute, the second to which a date is cut included', () => {
+    for (const [date, events] of [
+      [T - 61_000, 0],
+      [T - 61_001, 1],
+      [T + 60_010, 0],
+      [T + 60_011, 1],
+    ] as const) {
+      const one = watched()
+      const answered = one.server.begin()
+      one.pass(10)
+      answered(date)
+      expect([date - T, one.events.length]).toEqual([date - T, events])
+    }
+  })
+
+  it('is learnt from a call that took long', () => {
+    const { server, events, call, time } = watched()
+    call(T + YEAR_MS, 5000)
+    expect([server.now(), events.length]).toEqual([T + YEAR_MS, 1])
+    time.elapsed += 7
+    expect(server.now()).toBe(T + YEAR_MS + 7)
+  })
+
+  it.each([
+    [1000, 1],
+    [1001, 0],
+    [-1000, 1],
+    [-1001, 0],
+  ])('is learnt where the clock went %i ms further than time while the call was under way: %i', (jumpMs, learnt) => {
+    const { server, events, time } = watched()
+    const answered = server.begin()
+    time.elapsed += 2000
+    time.system += 2000 + jumpMs
+    answered(T + YEAR_MS)
+    expect(events).toHaveLength(learnt)
+  })
+
+  it('is told anew by a call during which the wrong clock was set to another wrong time', () => {
+    const { server, events, call, time } = watched()
+    call(T + YEAR_MS)
+    const answered = server.begin()
+    time.system -= YEAR_MS
+    time.elapsed += 10
+    answered(T + YEAR_MS + 5000)
+    expect([server.now(), events.length]).toEqual([T + YEAR_MS + 5000, 1])
+  })
+
   it('says nothing where the clock was set, or time stood still, in mid-call', () => {
     for (const jumpMs of [-YEAR_MS, YEAR_MS]) {
       const { server, events, time } = watched()

@@ -1,0 +1,123 @@
+import type { Step, Verdict } from '../../lambda/algorithms/algorithm'
+import { set, when } from '../../lambda/algorithms/conditional-write'
+import { chargedOf, chargeWrites, isCharged, statesAfter, statesOf, stepAll, verdictsOf, whichFit } from '../../lambda/limiter/plan'
+import { MIDNIGHT } from './limiters'
+import { chargedFields, compiled, viewOf } from './policies'
+
+const T = MIDNIGHT + 250
+const fixed = (name: string, limit: number, more: object = {}) => ({
+  name,
+  algorithm: 'fixed-window' as const,
+  limit,
+  window: '1m',
+  ...more,
+})
+const both = compiled(fixed('a', 10), fixed('b', 5))
+const verdict = (more: Partial<Verdict> = {}): Verdict => ({ allowed: true, remaining: 1, resetAfterMs: 0, retryAfterMs: 0, ...more })
+const costs = (...units: number[]) => units.map((cost) => ({ cost }))
+
+describe('what an allowed request was charged', () => {
+  it('is what it took inside a limit and its overrun; what is let pass otherwise was not', () => {
+    expect([undefined, 'relaxed', 'observe', 'deprioritize'].map((exceeded) => isCharged(verdict({ exceeded } as never)))).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ])
+  })
+
+  it('was charged at the earliest of the moments, and had to wait for the longest of the delays', () => {
+    const verdicts = [verdict({ chargedAt: 30, delayMs: 5 }), verdict({ chargedAt: 20 }), verdict({ delayMs: 9 })]
+    expect(chargedOf(verdicts)).toEqual({ at: 20, delayMs: 9 })
+    expect(chargedOf([verdict({ chargedAt: 0 })])).toEqual({ at: 0, delayMs: 0 })
+    expect(chargedOf([verdict({ delayMs: 9 })])).toBeUndefined()
+  })
+})
+
+describe('what is reported of a request', () => {
+  it('is, where one policy denies it, how the others stand without it', () => {
+    const states = statesOf(viewOf(both, [3, 5], T), both)
+    const told = verdictsOf(stepAll(states, both, 1, T), states, both, T)
+    expect(told.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+      [true, 7],
+      [false, 0],
+    ])
+  })
+
+  it('is, where all allow it, how they stand after it', () => {
+    const states = statesOf(viewOf(both, [3, 2], T), both)
+    const told = verdictsOf(stepAll(states, both, 1, T), states, both, T)
+    expect(told.map(({ remaining }) => remaining)).toEqual([6, 2])
+  })
+})
+
+it('what is known of no item is nothing; what is known of an item without the policy is that it has none of it', () => {
+  expect(statesOf(undefined, both)).toEqual([undefined, undefined])
+  expect(statesOf({ ...viewOf([both[0]!], [1], T) }, both)).toEqual([chargedFields(both[0]!, 1, T), {}])
+})
+
+it('the fields after a request are those that it wrote, and the same where it wrote nothing', () => {
+  const steps: Step[] = [
+    { verdict: verdict(), write: when([], set('w', 2)) },
+    { verdict: verdict() },
+    { verdict: verdict(), write: when([], set('w', 3)) },
+  ]
+  expect(statesAfter([{ w: 1, x: 1 }, { w: 1 }, undefined], steps)).toEqual([{ w: 2, x: 1 }, { w: 1 }, { w: 3 }])
+})
+
+describe('requests that share a write', () => {
+  const fitting = (policies: typeof both, view: Parameters<typeof statesOf>[0], ...units: number[]) =>
+    whichFit(statesOf(view, policies), policies, costs(...units), T).map(({ cost }) => cost)
+
+  it('are those that fit one after another into every policy', () => {
+    expect(fitting(both, undefined, 2, 2, 2, 1, 1)).toEqual([2, 2, 1])
+    expect(fitting(both, viewOf(both, [9, 0], T), 2, 1, 1)).toEqual([1])
+    expect(fitting(both, viewOf(both, [0, 5], T), 1, 1)).toEqual([])
+  })
+
+  it('have one turn, where they wait for it', () => {
+    const waiting = compiled(fixed('a', 2, { window: '1s', action: 'delay', maxDelay: '5s' }))
+    expect(fitting(waiting, undefined, 1, 1, 1)).toEqual([1, 1])
+    expect(fitting(waiting, viewOf(waiting, [2], T), 1, 1, 1)).toEqual([1, 1])
+  })
+
+  it('are charged, or all let pass', () => {
+    const watched = compiled(fixed('a', 2, { action: 'observe' }), fixed('b', 100))
+    expect(fitting(watched, undefined, 2, 1, 1)).toEqual([2])
+    expect(fitting(watched, viewOf(watched, [2, 0], T), 2, 1)).toEqual([2, 1])
+  })
+})
+
+describe('the writes of a charge', () => {
+  const writesOf = (policies: typeof both, view: ReturnType<typeof viewOf> | undefined, cost: number, now: number, guessing: boolean) =>
+    chargeWrites(stepAll(statesOf(view, policies), policies, cost, now), view, policies, cost, now, guessing)
+  const gcra = compiled({ name: 'g', algorithm: 'gcra', limit: 100, window: '10s' })
+
+  it('are one for each policy that is charged, under its code', () => {
+    const watched = compiled(fixed('a', 2, { action: 'observe' }), fixed('b', 5))
+    expect(writesOf(both, undefined, 1, T, false).map(({ code }) => code)).toEqual(both.map(({ code }) => code))
+    expect(writesOf(watched, viewOf(watched, [2, 0], T), 1, T, false).map(({ code }) => code)).toEqual([watched[1]!.code])
+    expect(writesOf(both, undefined, 0, T, true)).toEqual([])
+  })
+
+  it('follow a guess at the present state where others write too, in the first try alone', () => {
+    const view = viewOf(gcra, [50], T)
+    const later = T + 6000 // the fifty are over, unless others are as busy as they were
+    const [{ algorithm, quota, code }] = gcra as [(typeof gcra)[0]]
+    const seen = view.item.policies[code]!
+    const guess = algorithm.expect!(seen, T, quota, later)
+    const [known, guessed] = [seen, guess].map((state) => [{ code, write: algorithm.step(state, quota, 1, later).write }])
+    expect(guessed).not.toEqual(known)
+    expect(writesOf(gcra, { ...view, shared: true }, 1, later, true)).toEqual(guessed)
+    expect(writesOf(gcra, { ...view, shared: true }, 1, later, false)).toEqual(known)
+    expect(writesOf(gcra, view, 1, later, true)).toEqual(known)
+    expect(writesOf(gcra, undefined, 1, later, true)).toHaveLength(1)
+  })
+
+  it('follow what is known where the guess would deny the request', () => {
+    const view = { ...viewOf(gcra, [100], T), shared: true }
+    const [{ algorithm, quota, code }] = gcra as [(typeof gcra)[0]]
+    const known = [{ code, write: algorithm.step(view.item.policies[code], quota, 1, T + 6000).write }]
+    expect(writesOf(gcra, view, 1, T + 6000, true)).toEqual(known)
+  })
+})

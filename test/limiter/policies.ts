@@ -1,0 +1,24 @@
+import { apply, type Fields } from '../../lambda/algorithms/conditional-write'
+import { type CompiledPolicy, compile } from '../../lambda/limiter/compiled-policy'
+import type { View } from '../../lambda/limiter/known-subjects'
+import { type PolicyInput, parsePolicies } from '../../lambda/policies/policy'
+
+/** Policies as the take loop has them; mistakes in them fail the test. */
+export function compiled(...inputs: readonly PolicyInput[]): CompiledPolicy[] {
+  const issues: string[] = []
+  const policies = parsePolicies(inputs, [], issues)
+  expect(issues).toEqual([])
+  return policies.map((policy) => compile(policy))
+}
+
+/** A policy's fields after one charge of a subject that had none. */
+export function chargedFields({ algorithm, quota }: CompiledPolicy, units: number, at: number): Fields {
+  const { write } = algorithm.step({}, quota, units, at)
+  return write ? apply(write, {}) : {}
+}
+
+/** A subject as it was seen then, of whose policies so many units were charged, in their order. */
+export function viewOf(policies: readonly CompiledPolicy[], units: readonly number[], at: number, seenAt = at): View {
+  const fields = policies.map((policy, i) => [policy.code, chargedFields(policy, units[i]!, at)])
+  return { item: { policies: Object.fromEntries(fields), expiresAtSeconds: 0, marks: {} }, seenAt, shared: false, lost: 0 }
+}

@@ -1,0 +1,138 @@
+import { StoreUnavailableError } from '../../lambda/errors'
+import type { LimiterEvent } from '../../lambda/limiter/events'
+import type { Leases } from '../../lambda/limiter/leases'
+import type { SharedWrites } from '../../lambda/limiter/shared-writes'
+import { Strict } from '../../lambda/limiter/strict'
+import type { TakeLoop } from '../../lambda/limiter/take-loop'
+import type { Charged } from '../../lambda/limiter/way'
+import { MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+const policies = compiled({ name: 'p', algorithm: 'fixed-window', limit: 1000, window: '1m' })
+const unleasable = compiled({ name: 'queue', algorithm: 'leaky-bucket', mode: 'queue', limit: 10, window: '1s' })
+const CHARGED: Charged = { at: MIDNIGHT }
+
+afterEach(() => jest.restoreAllMocks())
+
+/** Who is asked, and a store that takes no more writes for an item. */
+function world(random = 0.5) {
+  jest.spyOn(Math, 'random').mockReturnValue(random)
+  const world = { now: MIDNIGHT, asked: [] as string[], events: [] as LimiterEvent[], error: undefined as Error | undefined }
+  const say = (name: string) => () => {
+    world.asked.push(name)
+    return name as never
+  }
+  const part = (name: string) => ({ foreseen: say(`${name} foreseen`), giveBack: say(`${name} back`), standing: say(`${name} standing`) })
+  const loop = { ...part('loop'), now: () => world.now, look: say('loop look'), refund: say('loop back') }
+  const writes = {
+    async take() {
+      world.asked.push('write')
+      if (world.error) throw world.error
+    },
+  }
+  const leases = { ...part('lease'), take: say('lease') }
+  const told = (event: LimiterEvent) => world.events.push(event)
+  const strict = new Strict(loop as unknown as TakeLoop, writes as unknown as SharedWrites, leases as unknown as Leases, told)
+  const take = async (key = 'k', of = policies) => {
+    world.asked.length = 0
+    await strict.take(key, of, 1)
+    return [...world.asked]
+  }
+  const heat = async (key = 'k') => {
+    world.error = new StoreUnavailableError('hot-key', 'too many writes')
+    await take(key)
+    world.error = undefined
+  }
+  return Object.assign(world, { strict, take, heat })
+}
+
+describe('a subject whose item takes no more writes', () => {
+  it('is leased at once, and says so', async () => {
+    const world_ = world()
+    expect(await world_.take()).toEqual(['write'])
+    world_.error = new StoreUnavailableError('hot-key', 'too many writes')
+    expect(await world_.take()).toEqual(['write', 'lease'])
+    expect(world_.events).toEqual([{ kind: 'hot-key' }])
+    expect(await world_.take()).toEqual(['lease'])
+    expect(world_.events).toHaveLength(1)
+  })
+
+  it('has everything decided by its lease meanwhile, but for looks', async () => {
+    const { strict, asked, heat } = world()
+    const all = () => {
+      asked.length = 0
+      strict.foreseen('k', policies, 1)
+      void strict.look('k', policies, 1)
+      void strict.giveBack('k', policies, 1, CHARGED)
+      strict.standing('k', policies)
+      return [...asked]
+    }
+    expect(all()).toEqual(['loop foreseen', 'loop look', 'loop back', 'loop standing'])
+    await heat()
+    expect(all()).toEqual(['lease foreseen', 'loop look', 'lease back', 'lease standing'])
+  })
+
+  it.each([
+    [0, 45_000],
+    [0.5, 67_500],
+    [0.999, 89_955],
+  ])('is leased for 45 to 90 seconds, each time by chance: %f', async (random, ms) => {
+    const world_ = world(random)
+    await world_.heat()
+    world_.now += ms - 1
+    expect(await world_.take()).toEqual(['lease'])
+    world_.now += 1
+    expect(await world_.take()).toEqual(['write'])
+  })
+
+  it('is leased no longer where the clock was set back', async () => {
+    const world_ = world()
+    await world_.heat()
+    world_.now -= 22_500
+    expect(await world_.take()).toEqual(['lease'])
+    world_.now -= 1
+    expect(await world_.take()).toEqual(['write'])
+  })
+
+  it('is leased for those policies alone that can be', async () => {
+    const world_ = world()
+    await world_.heat()
+    expect(await world_.take('k', unleasable)).toEqual(['write'])
+    expect(await world_.take('k', [...policies, ...unleasable])).toEqual(['write'])
+    expect(await world_.take('k', policies)).toEqual(['lease'])
+  })
+
+  it('is left to the failure mode where a policy cannot be leased', async () => {
+    const world_ = world()
+    world_.error = new StoreUnavailableError('hot-key', 'too many writes')
+    await expect(world_.take('k', [...policies, ...unleasable])).rejects.toBe(world_.error)
+    expect([world_.asked, world_.events]).toEqual([['write'], []])
+  })
+
+  it('is no other subject, and none that is reset', async () => {
+    const world_ = world()
+    await world_.heat()
+    expect(await world_.take('other')).toEqual(['write'])
+    expect(await world_.take('k')).toEqual(['lease'])
+    world_.strict.forget('k')
+    expect(await world_.take('k')).toEqual(['write'])
+  })
+
+  it('is one of a thousand at most', async () => {
+    const world_ = world()
+    for (let i = 0; i < 1000; i++) await world_.heat(`k${i}`)
+    expect([await world_.take('k0'), await world_.take('k999')]).toEqual([['lease'], ['lease']])
+    await world_.heat('k1000')
+    expect([await world_.take('k0'), await world_.take('k1000')]).toEqual([['write'], ['lease']])
+  })
+})
+
+it.each([
+  ['of the store', new StoreUnavailableError('throttled', 'the table is busy')],
+  ['of the program', new TypeError('no function')],
+])('another failure %s leases nothing', async (_, error) => {
+  const world_ = world()
+  world_.error = error
+  await expect(world_.take()).rejects.toBe(error)
+  expect([world_.asked, world_.events]).toEqual([['write'], []])
+})
