@@ -90,7 +90,7 @@ describe('what a decision says beside that', () => {
     expect(compose([{ policies: two, verdicts: [at(undefined), at(10)] }]).chargedAt).toBe(10)
     expect(compose([{ policies: one, verdicts: [allow(3)] }]).chargedAt).toBeNull()
     expect(compose([{ policies: two, verdicts: [at(20), deny(100)] }]).chargedAt).toBeNull()
-    expect(compose([{ policies: one, verdicts: [at(20)] }], true).chargedAt).toBeNull()
+    expect(compose([{ policies: one, verdicts: [at(20)] }], true).chargedAt).toBe(20)
   })
 
   it('is how long whoever asked has to wait, by the policies that make him wait alone', () => {
