@@ -2,7 +2,7 @@ import { httpApi } from '../../local/gateway/http-api'
 import type { IncomingRequest } from '../../local/gateway/incoming-request'
 import { restApi } from '../../local/gateway/rest-api'
 import { matchRoute } from '../../local/gateway/routes'
-import type { Attack, Sent } from './attacks'
+import type { Attack, Sent } from './attack'
 
 /** Nobody's (RFC 5737): the last hop before API Gateway. */
 const HOP = '192.0.2.250'

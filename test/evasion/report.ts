@@ -1,6 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ATTACKS, type Attack, LEFT, TOPICS } from './attacks'
+import { type Attack, TOPICS } from './attack'
+import { ATTACKS, LEFT } from './attacks'
+import { ELSEWHERE, type Elsewhere } from './elsewhere'
 import { sentAs } from './events-of'
 
 const FILE = join(__dirname, '..', '..', 'docs', 'security.md')
@@ -14,17 +16,28 @@ export function section(): string {
       '\n',
     )
   })
+  const elsewhere = [
+    '### What is deployed',
+    '',
+    '| what was tried | before | now | test |',
+    '|---|---|---|---|',
+    ...ELSEWHERE.map(elsewhereRowOf),
+    '',
+  ].join('\n')
   const left = LEFT.map(([what, to]) => `| ${what} | ${to} |`)
-  return [BEGIN, '', ...topics, '### What is left to others', '', '| what | to whom |', '|---|---|', ...left, '', END].join('\n')
+  return [BEGIN, '', ...topics, elsewhere, '### What is left to others', '', '| what | to whom |', '|---|---|', ...left, '', END].join('\n')
 }
 
 function rowOf(attack: Attack): string {
-  const { tried, times = 30, before, passes, now, api = 'rest' } = attack
+  const { tried, times = 30, before, passes, now, api = 'rest', counts } = attack
   const { method = 'GET', path } = sentAs(attack, 1)
   const shown = path.length > 60 ? `${path.slice(0, 57)}…` : path
   const request = api === 'websocket' ? 'a WebSocket' : `\`${method} ${shown}\``
-  return `| ${[tried, request, `${before} of ${times}`, String(passes), now].map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`
+  return `| ${[tried, request, counts ? `${before} ${counts}` : `${before} of ${times}`, String(passes), now].map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`
 }
+
+const elsewhereRowOf = ({ tried, before, now, test: [file, title] }: Elsewhere): string =>
+  `| ${[tried, before, now, `[${title}](../${file})`].map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`
 
 const readPage = (): string => readFileSync(FILE, 'utf8')
 

@@ -1,0 +1,105 @@
+import type { Attack } from '../attack'
+import { limit, RULES } from '../rules'
+
+/** A limit by a header that a proxy sets, or appends to. */
+const byHeader = (use: 'by' | 'identity') => ({
+  settings: use === 'by' ? { trustedHeaders: ['x-tenant'] } : { identity: [{ source: 'header', name: 'x-tenant', trusted: true }] },
+  tiers: { anonymous: { by: 'ip', policies: [limit('tenant', 10, use === 'by' ? { by: 'header:x-tenant' } : {})] } },
+})
+
+export const CALLERS: readonly Attack[] = [
+  {
+    about: 'Addresses and names',
+    tried: '`X-Forwarded-For` made up',
+    sends: (n) => ({ path: '/anything', headers: { 'X-Forwarded-For': `192.0.2.${n}` } }),
+    rules: { ...RULES, settings: {} },
+    before: 10,
+    passes: 10,
+    now: 'the address is the peer that API Gateway saw',
+  },
+  {
+    about: 'Addresses and names',
+    tried: 'API keys made up',
+    sends: (n) => ({ path: '/anything', headers: { 'X-Api-Key': `key ${n}` } }),
+    before: 10,
+    passes: 10,
+    now: 'counted by address',
+  },
+  {
+    about: 'Addresses and names',
+    tried: 'headers by the names of JavaScript’s own objects',
+    sends: { path: '/anything', headers: { ['__proto__']: 'x', constructor: 'y', hasOwnProperty: 'z' } },
+    before: 10,
+    passes: 10,
+    now: 'names like others',
+  },
+  {
+    about: 'Addresses and names',
+    tried: 'another address of the same IPv6 network each time',
+    sends: (n) => ({ path: '/anything', headers: { 'X-Forwarded-For': `2001:db8:0:${n}::${n + 1}` } }),
+    before: 10,
+    passes: 10,
+    now: 'one caller is a /56',
+  },
+  {
+    about: 'Addresses and names',
+    tried: 'an IPv4 address in other spellings',
+    sends: (n) => ({
+      path: '/anything',
+      headers: {
+        'X-Forwarded-For': ['192.0.2.9', '::ffff:192.0.2.9', '::FFFF:c000:209', '192.0.2.9:4711', '[::ffff:192.0.2.9]:80'][n % 5]!,
+      },
+    }),
+    before: 10,
+    passes: 10,
+    now: 'compared as bits, not as text',
+  },
+  {
+    about: 'Addresses and names',
+    tried: 'more hops in front of those that are trusted',
+    sends: (n) => ({ path: '/anything', headers: { 'X-Forwarded-For': `203.0.113.${n}, 198.51.100.254` } }),
+    before: 10,
+    passes: 10,
+    now: 'hops are counted from the right',
+  },
+  {
+    about: 'Addresses and names',
+    tried: '`trustedHops` on an API that is asked past its proxy',
+    sends: (n) => ({ path: '/anything', headers: { 'X-Forwarded-For': `203.0.113.${n}` } }),
+    before: 30,
+    passes: 30,
+    now: '**passes**: Sluice cannot tell; [close the direct way](identity.md#close-the-direct-way), as `sluice doctor` says',
+  },
+  {
+    about: 'Addresses and names',
+    tried: 'a value in front of the one that a proxy appends to a header, counted by that header',
+    sends: (n) => ({ path: '/anything', headers: { 'X-Tenant': `made-up-${n}, acme` } }),
+    rules: byHeader('by'),
+    before: 30,
+    passes: 10,
+    now: 'several values are none: counted by address',
+  },
+  {
+    about: 'Addresses and names',
+    tried: 'the same where the header says who calls',
+    sends: (n) => ({ path: '/anything', headers: { 'X-Tenant': `made-up-${n}, acme` } }),
+    rules: byHeader('identity'),
+    before: 10,
+    passes: 10,
+    now: 'several values are none: counted by address',
+  },
+  {
+    about: 'Addresses and names',
+    tried: 'API keys made up, from an address that is over its limit, to have each looked up',
+    sends: (n) => ({ path: '/anything', headers: { 'X-Api-Key': `key ${n}` } }),
+    times: 500,
+    world: () => {
+      let count = 0
+      return { parts: { clients: { find: async () => void count++ } }, counted: () => count }
+    },
+    counts: 'look-ups',
+    before: 500,
+    passes: 31,
+    now: '`settings.failedCredentials`: 30 a minute for an address, then one a second',
+  },
+]

@@ -1,0 +1,126 @@
+import { createHmac, createPublicKey } from 'node:crypto'
+import { hashApiKey } from '../../../lambda/identity/api-key'
+import { JwtVerifier } from '../../../lambda/identity/jwt-verifier'
+import { Sources } from '../../../lambda/identity/sources'
+import { pair, type SigningPair, token, unsigned } from '../../identity/issuer'
+import type { Attack, World } from '../attack'
+import { limit } from '../rules'
+
+const [STAFF, PARTNERS] = ['https://staff.example.com', 'https://partners.example.org']
+
+/** Staff, partners and clients with keys; whoever has no credentials is refused. */
+const RULES = {
+  settings: {
+    defaultTier: 'free',
+    identity: [
+      { source: 'jwt', issuer: STAFF, audience: 'api', lookup: true },
+      { source: 'jwt', issuer: PARTNERS, audience: 'api', clientClaim: 'azp', lookup: true },
+      'api-key',
+    ],
+  },
+  tiers: {
+    anonymous: { by: 'ip', credentials: 'required', policies: [limit('per-hour', 10)] },
+    free: { policies: [limit('per-hour', 10)] },
+    pro: { policies: [limit('per-hour', 1000)] },
+  },
+}
+
+const CLIENTS: Readonly<Record<string, { id: string; tier: string }>> = {
+  'user:42': { id: 'director', tier: 'pro' },
+  [hashApiKey('key of acme')]: { id: 'acme', tier: 'free' },
+}
+
+/** Made with the first token that is asked for. */
+let pairs: Readonly<Record<'rsa' | 'ec' | 'partners' | 'attacker', SigningPair>> | undefined
+const keys = () => {
+  pairs ??= { rsa: pair('k1'), ec: pair('e1', 'ES256'), partners: pair('p1', 'ES256'), attacker: pair('k1') }
+  return pairs
+}
+
+function issuers(): World {
+  const { rsa, ec, partners } = keys()
+  const published = (uri: string) => ({ keys: (uri.startsWith(STAFF) ? [rsa, ec] : [partners]).map(({ jwk }) => jwk) })
+  const verifier = new JwtVerifier({ clock: Date.now, fetch: async (uri) => JSON.stringify(published(uri)) })
+  const clients = { find: async (credential: string) => CLIENTS[credential] && { ...CLIENTS[credential], overrides: {}, disabled: false } }
+  return { parts: { sources: new Sources((settings) => ({ verify: (one, ms) => verifier.verify(one, settings, ms) }), 300), clients } }
+}
+
+const seconds = () => Math.floor(Date.now() / 1000)
+const claims = (more: object = {}) => ({ iss: STAFF, aud: 'api', sub: '7', exp: seconds() + 600, ...more })
+const bearer = (text: string) => ({ path: '/anything', headers: { Authorization: `Bearer ${text}` } })
+
+/** A token that must be worth nothing. */
+const forgery = (tried: string, now: string, make: () => string): Attack => ({
+  about: 'Credentials',
+  tried,
+  sends: () => bearer(make()),
+  world: issuers,
+  rules: RULES,
+  before: 0,
+  passes: 0,
+  now,
+})
+
+/** The public key as a secret, in the encoding in which attackers find it. */
+function signedWithPublicKey(): string {
+  const { rsa } = keys()
+  const input = unsigned({ typ: 'JWT', alg: 'HS256', kid: rsa.kid }, claims())
+  const secret = createPublicKey(rsa.privateKey).export({ type: 'spki', format: 'pem' })
+  return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
+}
+
+function withOtherClaims(): string {
+  const [header, , signature] = token(claims(), keys().rsa).split('.')
+  const [, payload] = unsigned({}, claims({ sub: '42' })).split('.')
+  return [header, payload, signature].join('.')
+}
+
+export const CREDENTIALS: readonly Attack[] = [
+  {
+    ...forgery('a good token, to compare with', 'ten units', () => token(claims(), keys().rsa)),
+    before: 10,
+    passes: 10,
+  },
+  forgery('a token without a signature, `alg: none`', '401: never', () => `${unsigned({ alg: 'none', kid: 'k1' }, claims())}.`),
+  forgery('`HS256` with the issuer’s public key as the secret', '401: no shared secrets', signedWithPublicKey),
+  forgery('`ES256` in the header, signed with an RSA key', '401: an algorithm goes with its kind of key', () =>
+    token(claims(), keys().rsa, { alg: 'ES256' }),
+  ),
+  forgery(
+    'a signature of zeroes',
+    '401',
+    () => `${unsigned({ alg: 'ES256', kid: 'e1' }, claims())}.${Buffer.alloc(64).toString('base64url')}`,
+  ),
+  forgery('the attacker’s key under the issuer’s `kid`', '401: signature', () => token(claims(), keys().attacker)),
+  forgery('a key of its own in the header: `jwk`, `jku`', '401: only the issuer’s keys', () =>
+    token(claims(), keys().attacker, { kid: 'mine', jwk: keys().attacker.jwk, jku: 'https://attacker.example/keys' }),
+  ),
+  forgery('`kid` by the name of a property of JavaScript’s', '401', () => token(claims(), keys().attacker, { kid: '__proto__' })),
+  forgery('claims changed after signing', '401: signature', withOtherClaims),
+  forgery('an expired token', '401', () => token(claims({ exp: seconds() - 31 }), keys().rsa)),
+  forgery('a token that never expires', '401: `exp` must be there', () => token(claims({ exp: undefined }), keys().rsa)),
+  forgery('a token for another audience', '401', () => token(claims({ aud: 'another-api' }), keys().rsa)),
+  forgery('a partner’s token that says it is of staff', '401: an issuer’s tokens by its keys only', () => token(claims(), keys().partners)),
+  {
+    ...forgery(
+      'a partner’s user 42, where the table knows the user 42 of staff',
+      'users of every issuer but the first are named apart',
+      () => token(claims({ iss: PARTNERS, sub: '42' }), keys().partners),
+    ),
+    before: 30,
+    passes: 10,
+  },
+  {
+    ...forgery(
+      'a client’s quota used up by tokens that name it, of another issuer',
+      'what a token names is no client of the table',
+      () => '',
+    ),
+    sends: (n) =>
+      n < 10
+        ? bearer(token(claims({ iss: PARTNERS, azp: 'acme' }), keys().partners))
+        : { path: '/anything', headers: { 'X-Api-Key': 'key of acme' } },
+    before: 10,
+    passes: 20,
+  },
+]

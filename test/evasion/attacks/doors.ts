@@ -1,0 +1,121 @@
+import { marshall } from '@aws-sdk/util-dynamodb'
+import { Delegate } from '../../../lambda/delegate/delegate'
+import { StoreUnavailableError } from '../../../lambda/errors'
+import { MemoryStore } from '../../../lambda/state/memory-store'
+import { makeTelemetry } from '../../../lambda/telemetry/telemetry'
+import { PolicySets } from '../../../lambda/tiers/policy-sets'
+import type { Attack, World } from '../attack'
+import { limit } from '../rules'
+
+const PATH = { path: '/anything' }
+const BAD_TOKEN = { ...PATH, headers: { Authorization: 'Bearer x.y.z' } }
+const TIER = { by: 'ip', policies: [limit('per-hour', 10)] }
+
+/** A new instance, before a config table that answers this. */
+const newInstance =
+  (answer: () => unknown): NonNullable<Attack['world']> =>
+  () => {
+    const clock = () => 1_785_944_274_000
+    const client = { send: async () => answer() } as unknown as ConstructorParameters<typeof PolicySets>[0]['client']
+    return { parts: { configuration: new PolicySets({ client, tableName: 't', clock, log: () => {}, ttlMs: 30_000, deadlineMs: 100 }) } }
+  }
+
+const items = (...some: readonly object[]) => newInstance(() => ({ Items: some.map((one) => marshall({ pk: 'policy-set', ...one })) }))
+
+const anonymous = (more: object = {}) => ({ sk: 'tier#anonymous', ...TIER, ...more })
+const HOPS = { sk: 'settings', identity: [{ source: 'ip', trustedHops: 1 }] }
+const JWT = { source: 'jwt', issuer: 'https://issuer.example', audience: 'api' }
+
+function throttled(): never {
+  throw Object.assign(new Error(), { name: 'ThrottlingException' })
+}
+
+/** A state table that gives one answer to everything. */
+function failing(reason: StoreUnavailableError['reason']) {
+  const fail = async () => {
+    throw new StoreUnavailableError(reason, reason)
+  }
+  return { write: fail, read: fail, delete: fail }
+}
+
+/** Counts the lines that an authorizer with these parts writes. */
+function lines(parts: World['parts']): World {
+  const written: string[] = []
+  const telemetry = makeTelemetry({ write: (line) => void written.push(line), clock: Date.now, flushMs: 3_600_000, level: 'info' })
+  return {
+    parts: { ...parts, log: telemetry.log, telemetry },
+    counted: () => written.filter((line) => 'message' in JSON.parse(line)).length,
+  }
+}
+
+const door = (tried: string, now: string, world: NonNullable<Attack['world']>, more: Partial<Attack> = {}): Attack => ({
+  about: 'Doors that open when unsure',
+  tried,
+  sends: PATH,
+  world,
+  before: 30,
+  passes: 0,
+  now,
+  ...more,
+})
+
+const REFUSED = 'who cannot be verified is refused'
+
+const throwing = () =>
+  new Delegate({ invoke: async () => ({ error: 'Invalid token' }), clock: Date.now, deadlineMs: 100, ttlMs: 0, cacheHeaders: [] })
+
+export const DOORS: readonly Attack[] = [
+  door('a new instance that cannot read the config table', REFUSED, newInstance(throttled)),
+  door('a new instance that finds a mistake in the anonymous tier', REFUSED, items(anonymous({ policies: [limit('a', '10' as never)] }))),
+  door(
+    'a new instance that finds a mistake in a route that requires credentials',
+    REFUSED,
+    items(anonymous({ policies: [] }), { sk: 'route#ANY /anything', credentials: 'required', cost: '1' }),
+  ),
+  door(
+    'a bad token, at a new instance that finds a mistake in the settings',
+    REFUSED,
+    items(anonymous(), { sk: 'settings', identity: [{ source: 'jwt', issuer: JWT.issuer }] }),
+    { sends: BAD_TOKEN, before: 10 },
+  ),
+  door(
+    'an address whose block has a mistake, at a new instance',
+    'blocked all the same',
+    items(anonymous({ policies: [] }), HOPS, { sk: 'block#ip#192.0.2.66', expiresAt: 'never' }),
+    { blocked: true },
+  ),
+  door(
+    'a policy set with more items than are read',
+    REFUSED,
+    items(anonymous(), ...Array.from({ length: 5001 }, (_, i) => ({ sk: `tier#t${i}`, ...TIER }))),
+  ),
+  door(
+    'two policies that happen to share a storage code',
+    'told where policies are read; the first of them is held to',
+    items(anonymous({ policies: ['p1354', 'p1895'].map((name) => ({ name, limit: 10, window: '1m' })) })),
+    { passes: 10 },
+  ),
+  ...(['refused', 'missing-table'] as const).map((reason) =>
+    door(
+      `a tier that denies without the state table, whose answer is \`${reason}\``,
+      'the tier’s failure mode holds',
+      () => ({ parts: { store: failing(reason) } }),
+      { rules: { tiers: { anonymous: { ...TIER, onStoreError: 'deny' } } } },
+    ),
+  ),
+  door('a token that the delegate refuses by failing', REFUSED, () => ({ parts: { delegate: throwing(), store: new MemoryStore() } }), {
+    before: 0,
+  }),
+  door('requests without end while the state table is away', 'the log is sampled', () => lines({ store: failing('timeout') }), {
+    times: 500,
+    counts: 'lines of the log',
+    before: 501,
+    passes: 4,
+  }),
+  door('tokens without end that make the delegate fail', 'the log is sampled', () => lines({ delegate: throwing() }), {
+    times: 500,
+    counts: 'lines of the log',
+    before: 501,
+    passes: 4,
+  }),
+]

@@ -1,0 +1,28 @@
+import type { Attack } from '../attack'
+
+export const EVENTS: readonly Attack[] = [
+  {
+    about: 'Events',
+    tried: 'a path of ten thousand escapes',
+    sends: { path: `/${'%2525'.repeat(1600)}` },
+    before: 10,
+    passes: 10,
+    now: 'bounded work: at most 256 readings and 65,536 characters',
+  },
+  {
+    about: 'Events',
+    tried: 'a path of thousands of dots and slashes',
+    sends: { path: `/${'..;/%2e%2e\\'.repeat(700)}search` },
+    before: 10,
+    passes: 0,
+    now: 'denied, `reason: malformed`',
+  },
+  {
+    about: 'Events',
+    tried: 'quotes, line breaks and `$context` in names, to forge an answer',
+    sends: { path: '/%22%0d%0aX-Admin:1$context.authorizer.allowed', headers: { 'X-Api-Key': '"}$input.body' } },
+    before: 10,
+    passes: 10,
+    now: 'nothing that a client says is in an answer',
+  },
+]

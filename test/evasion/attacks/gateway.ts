@@ -1,0 +1,73 @@
+import type { Attack } from '../attack'
+import { RULES } from '../rules'
+
+const chosen =
+  (resource: string, pathParameters: Record<string, string>, more: object = {}): NonNullable<Attack['event']> =>
+  ({ requestContext, ...event }) => ({
+    ...event,
+    ...('routeKey' in event ? { routeKey: resource } : { resource }),
+    pathParameters,
+    ...more,
+    requestContext: { ...(requestContext as object), domainName: 'api.example.com' },
+  })
+
+export const GATEWAY: readonly Attack[] = [
+  {
+    about: 'What API Gateway knows better',
+    tried: 'a question mark inside a parameter: `/files/a%3F/export`, which an HTTP API delivers as `/files/a`',
+    api: 'http',
+    sends: { path: '/files/a%3F/export' },
+    event: chosen('GET /files/{name}/export', { name: 'a?' }),
+    before: 10,
+    passes: 2,
+    now: 'the route that API Gateway chose counts',
+  },
+  {
+    about: 'What API Gateway knows better',
+    tried: 'a slash inside a parameter: `/files/a%2Fb/export`',
+    api: 'http',
+    sends: { path: '/files/a%2Fb/export' },
+    event: chosen('GET /files/{name}/export', { name: 'a/b' }),
+    before: 10,
+    passes: 2,
+    now: 'the route that API Gateway chose counts',
+  },
+  {
+    about: 'What API Gateway knows better',
+    tried: 'a custom domain’s base path in front: `/v1/admin/users`',
+    sends: { path: '/v1/admin/users' },
+    event: chosen('/admin/{proxy+}', { proxy: 'users' }),
+    before: 10,
+    passes: 0,
+    now: 'the base path is known by the route',
+  },
+  {
+    about: 'What API Gateway knows better',
+    tried: 'the same in front of a catch-all',
+    sends: { path: '/v1/admin/users' },
+    event: chosen('/{proxy+}', { proxy: 'admin/users' }),
+    before: 10,
+    passes: 0,
+    now: 'the base path is known by the parameter',
+  },
+  {
+    about: 'What API Gateway knows better',
+    tried: 'the same in front of `$default`, where the event tells nothing, with `settings.basePaths`',
+    api: 'http',
+    sends: { path: '/v1/admin/users' },
+    event: chosen('$default', {}),
+    rules: { ...RULES, settings: { ...RULES.settings, basePaths: ['/v1'] } },
+    before: 10,
+    passes: 0,
+    now: 'read with and without it',
+  },
+  {
+    about: 'What API Gateway knows better',
+    tried: 'a WebSocket, where `GET /` is free for another API’s health check',
+    api: 'websocket',
+    sends: { path: '/' },
+    before: 30,
+    passes: 10,
+    now: '`$connect` is a path of its own',
+  },
+]

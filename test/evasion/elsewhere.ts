@@ -1,0 +1,114 @@
+/** An attack that is on what is deployed and not on the authorizer, so that no request shows it: a test does. */
+export interface Elsewhere {
+  readonly tried: string
+  /** What came of it at commit 524c9d4. */
+  readonly before: string
+  readonly now: string
+  /** The file, and the title of a test in it. */
+  readonly test: readonly [file: string, title: string]
+}
+
+export const ELSEWHERE: readonly Elsewhere[] = [
+  {
+    tried: '`attach --replace --yes` on methods locked by Cognito’s scopes or IAM',
+    before: 'open for strangers',
+    now: 'refused, unless `--open` names the method',
+    test: ['test/attach/authentication.test.ts', 'opens no method of a $kind API by --yes alone, and says which would be open and why'],
+  },
+  {
+    tried: 'somebody locks a method while attach asks its question',
+    before: 'overwritten, and `NONE` after detach',
+    now: 'each method is read again just before it is changed',
+    test: ['test/attach/interleaved.test.ts', 'stays in attach, and in the detach after it, when somebody %s'],
+  },
+  {
+    tried: 'a method is set to `AWS_IAM` after attach',
+    before: 'status silent, detach opens it',
+    now: 'told by status, left alone by detach',
+    test: ['test/attach/interleaved.test.ts', 'is told of by status, which changes nothing, when somebody %s'],
+  },
+  {
+    tried: 'a canary that is started after attach',
+    before: 'not seen by detach',
+    now: 'detach waits for its end',
+    test: ['test/attach/interleaved.test.ts', 'is told of by status, and detach waits for its end'],
+  },
+  {
+    tried: 'five logs of one caller that outgrow an item, so that the circuit opens for all',
+    before: 'accepted; 30 of 30 of another client degraded',
+    now: 'refused where policies are checked',
+    test: ['test/policies/storage.test.ts', 'is bounded by what an item holds, over all policies of a limiter'],
+  },
+  {
+    tried: 'an item that cannot be written all the same',
+    before: 'counted as a failure of the table',
+    now: 'its caller is denied, and nobody else',
+    test: [
+      'test/limiter/one-item.test.ts',
+      'leaves a circuit that opens for another reason as it is: who cannot be asked about is not denied for it',
+    ],
+  },
+  {
+    tried: 'a policy set of more than 5,000 items, or an invalid item, at a new instance',
+    before: 'limits off',
+    now: 'the last valid version is in force',
+    test: [
+      'test/tiers/last-valid.test.ts',
+      'is all that is in force on a new instance while the set has too many items, and the old instances keep what they had',
+    ],
+  },
+  {
+    tried: 'one issuer asked for keys by `kid`s made up without end',
+    before: 'a few readings a minute',
+    now: 'a few readings a minute',
+    test: ['test/identity/jwt-verifier.test.ts', 'are asked for a few times a minute at most, however many keys are made up'],
+  },
+  {
+    tried: 'one caller’s answer of the delegate given to another, by headers that are cut elsewhere',
+    before: 'not possible',
+    now: 'not possible',
+    test: ['test/delegate/delegate.test.ts', 'of two headers is not that of the same text cut elsewhere'],
+  },
+  {
+    tried: 'a delegate’s context that says `allowed`, `tier` or `subject`',
+    before: 'not believed',
+    now: 'Sluice has the last word',
+    test: [
+      'test/authorize/delegate.test.ts',
+      'is handed on to a REST API: principal, policy, usage key and context, in which Sluice has the last word',
+    ],
+  },
+  {
+    tried: 'names that break out of the JSON of a 429',
+    before: 'not possible',
+    now: 'JSON whatever the names',
+    test: ['test/responses/gateway-response.test.ts', 'the body is JSON whatever the names'],
+  },
+  {
+    tried: 'clients or other tables, by the role of the seed function',
+    before: 'without a condition for requests that name no key',
+    now: 'tiers and routes only',
+    test: ['test/lib/seed.test.ts', 'may read and write tiers and routes, and nothing else: not clients, nor anything in another table'],
+  },
+  {
+    tried: 'anything but items of its tables, by the role of the authorizer',
+    before: 'not possible',
+    now: 'what its code calls, and nothing else',
+    test: ['test/lib/rate-limiter.test.ts', 'may do what its code calls on each table, write its log, and nothing else'],
+  },
+  {
+    tried: 'a package in the lockfile that is not what was reviewed',
+    before: 'some entries without a hash',
+    now: 'every entry that can have one has a hash',
+    test: [
+      'test/lib/lockfile.test.ts',
+      'every entry has the hash of its tarball, but for parts of another one and tools for other platforms',
+    ],
+  },
+  {
+    tried: 'bundles without the notices of what is in them',
+    before: 'missing',
+    now: 'beside the code',
+    test: ['test/lib/third-party-notices.test.ts', 'has the version and the license of each package that it has code of beside it'],
+  },
+]
