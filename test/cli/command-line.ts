@@ -24,6 +24,8 @@ export interface Situation {
   readonly now?: number
   readonly interrupts?: Interrupts
   readonly onOut?: (text: string) => void
+  /** The command line to run. @default this release's */
+  readonly run?: typeof run
 }
 
 /** Runs a command line in this process. */
@@ -51,7 +53,7 @@ export async function sluice(args: readonly string[], situation: Situation = {})
     clock: () => now ?? Date.now(),
     interrupts: situation.interrupts ?? new Interrupts(),
   }
-  const code = await run(args, io, '1.2.3')
+  const code = await (situation.run ?? run)(args, io, '1.2.3')
   return { code, out, err }
 }
 

@@ -16,6 +16,8 @@ export interface Told {
 /** One function instance: asked as API Gateway asks it. Rejects with what the handler threw. */
 export interface Instance {
   ask(request: { readonly ip: string; readonly apiKey?: string }): Promise<Told>
+  /** Answers any event, as Lambda's runtime has it answered. */
+  handle(event: object): Promise<unknown>
   /** What it has logged. */
   readonly log: readonly string[]
 }
@@ -43,6 +45,7 @@ export class Bundle {
     const { handler } = module.exports
     return {
       log,
+      handle: (event) => handler(event),
       async ask(request) {
         const { isAuthorized, context } = await handler(eventOf({ path: '/hello', ...request }))
         if (isAuthorized !== context.allowed) throw new Error(`the answer is ${isAuthorized}, and its context says ${context.allowed}`)

@@ -1,0 +1,222 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Engine, EngineName } from '../../local/engines/engine'
+import { type Answered, type Asked, type Authorizer, allowedInTurn, complaintsOf, type Release, type Rollout, rollOut } from './releases'
+
+const window = '365d'
+
+/** In words that both releases know. */
+const TIERS = {
+  tiers: {
+    anonymous: { by: 'ip', policies: [{ name: 'per-year', limit: 20, window }] },
+    free: {
+      policies: [
+        { name: 'sliding', limit: 6, window },
+        { name: 'fixed', algorithm: 'fixed-window', limit: 8, window: 'year', timezone: 'Europe/Berlin' },
+        { name: 'pace', algorithm: 'gcra', limit: 100, window, burst: 50, by: ['client', 'route'] },
+      ],
+    },
+    gold: {
+      onStoreError: 'deny',
+      policies: [
+        { name: 'buckets', algorithm: 'sliding-buckets', limit: 500, window, buckets: 40 },
+        { name: 'month', algorithm: 'fixed-window', limit: 1000, window: 'month', overage: 'allow' },
+      ],
+    },
+  },
+  routes: {
+    'GET /search': { policies: [{ name: 'search', algorithm: 'leaky-bucket', limit: 40, window }] },
+    'POST /batch': { cost: 3 },
+    'GET /shared': { by: 'route', policies: [{ name: 'all', limit: 1000, window, consistency: 'eventual', syncMs: 500 }] },
+  },
+  global: { policies: [{ name: 'everybody', algorithm: 'fixed-window', limit: 100_000, window }] },
+  settings: { defaultTier: 'free', trustedHeaders: ['x-tenant'], localShare: 0.5, mode: 'enforce' },
+}
+
+const PAIRS: readonly (readonly [writer: Release, reader: Release])[] = [
+  ['new', 'old'],
+  ['old', 'new'],
+]
+
+/** What one release's command line writes, the other's command line and authorizers read; and what the old one does with what only the new one knows. */
+export function describeConfiguration(name: string, start: () => Promise<EngineName | Engine>): void {
+  describe(`one config table for two releases on ${name}`, () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-two-releases-'))
+    let at: Rollout
+    let files = 0
+
+    beforeAll(async () => {
+      at = await rollOut(await start())
+    }, 120_000)
+    afterEach(() => at.clear())
+    afterAll(async () => {
+      await at?.close()
+      rmSync(folder, { recursive: true })
+    })
+
+    function file(content: object): string {
+      const path = join(folder, `tiers-${files++}.yaml`)
+      writeFileSync(path, JSON.stringify(content))
+      return path
+    }
+    const apply = (release: Release, content: object) => at.cli(release, 'tiers', 'apply', file(content), '--yes')
+    const exported = (release: Release) => at.cli(release, 'tiers', 'export')
+    /** An instance that reads the config table anew with every request. */
+    const watchful = (release: Release) => at.authorizer(release, { SLUICE_CONFIG_TTL_MS: '1', SLUICE_NEGATIVE_TTL_MS: '1' })
+
+    describe.each(PAIRS)('the %s command line writes, the %s one reads', (writer, reader) => {
+      it('tiers, routes and settings', async () => {
+        await apply(writer, TIERS)
+        expect(withoutTime(await exported(reader))).toEqual(withoutTime(await exported(writer)))
+        const again = await at.said(reader, 'tiers', 'apply', file(TIERS), '--yes')
+        expect(again).toMatchObject({ code: 0, out: 'no changes\n' })
+        for (const release of [writer, reader]) {
+          const authorizer = at.authorizer(release)
+          expect(await authorizer.ask({ ip: '198.51.100.1' })).toMatchObject({ tier: 'anonymous', policy: 'per-year', limit: 20 })
+          expect(complaintsOf([authorizer])).toEqual([])
+        }
+      })
+
+      it('a raised limit, by authorizers that are at work', async () => {
+        await apply(writer, TIERS)
+        const authorizers = [watchful('old'), watchful('new')]
+        expect(await allowedInTurn(authorizers, 24, {})).toBe(20)
+        const { tiers } = TIERS
+        await apply(reader, { ...TIERS, tiers: { ...tiers, anonymous: { by: 'ip', policies: [{ name: 'per-year', limit: 25, window }] } } })
+        for (const authorizer of authorizers) await until(authorizer, { ip: '198.51.100.99' }, ({ limit }) => limit === 25)
+        expect(await allowedInTurn(authorizers, 12, {})).toBe(5)
+        expect(complaintsOf(authorizers)).toEqual([])
+      })
+
+      it('clients, their keys, their own numbers and whether they are let in', async () => {
+        await apply(writer, TIERS)
+        const { apiKey } = await at.cli(writer, 'clients', 'create', 'acme', '--tier', 'gold', '--name', 'Acme', '--json')
+        const authorizers = [watchful('old'), watchful('new')]
+        for (const authorizer of authorizers) expect(await authorizer.ask({ key: apiKey })).toMatchObject({ effect: 'Allow', tier: 'gold' })
+        expect(await at.cli(reader, 'clients', 'get', 'acme', '--json')).toEqual(await at.cli(writer, 'clients', 'get', 'acme', '--json'))
+        expect(await at.cli(reader, 'clients', 'list', '--json')).toEqual(await at.cli(writer, 'clients', 'list', '--json'))
+
+        await at.cli(reader, 'clients', 'set', 'acme', '--tier', 'free', '--override', 'sliding=4')
+        for (const authorizer of authorizers) await until(authorizer, { key: apiKey }, ({ limit, tier }) => tier === 'free' && limit === 4)
+        const second = (await at.cli(reader, 'clients', 'rotate-key', 'acme', '--grace', '24h', '--json')).apiKey
+        for (const key of [apiKey, second]) {
+          for (const authorizer of authorizers) expect(await authorizer.ask({ key })).toMatchObject({ tier: 'free', limit: 4 })
+        }
+        await at.cli(writer, 'clients', 'disable', 'acme')
+        for (const authorizer of authorizers) await until(authorizer, { key: second }, ({ effect }) => effect === '401')
+        expect(complaintsOf(authorizers)).toEqual([])
+      })
+
+      it('the block list', async () => {
+        await apply(writer, TIERS)
+        await at.cli(writer, 'block', 'add', '203.0.113.0/24', '--note', 'scraper', '--expires', '24h')
+        const authorizers = [watchful('old'), watchful('new')]
+        for (const authorizer of authorizers) expect(await authorizer.ask({ ip: '203.0.113.4' })).toMatchObject({ reason: 'blocked' })
+        expect(await at.cli(reader, 'block', 'list', '--json')).toEqual(await at.cli(writer, 'block', 'list', '--json'))
+        await at.cli(reader, 'block', 'remove', '203.0.113.0/24')
+        for (const authorizer of authorizers) await until(authorizer, { ip: '203.0.113.4' }, ({ effect }) => effect === 'Allow')
+        expect(complaintsOf(authorizers)).toEqual([])
+      })
+
+      it('what a client has used, what it is given back, and that it begins anew', async () => {
+        await apply(writer, TIERS)
+        const { apiKey: key } = await at.cli(writer, 'clients', 'create', 'spender', '--tier', 'free', '--json')
+        const authorizers = [at.authorizer(writer), at.authorizer(reader)]
+        expect(await allowedInTurn(authorizers, 4, { key })).toBe(4)
+        const used = async (release: Release) =>
+          (await at.cli(release, 'usage', 'spender', '--json')).policies.map((one: { policy: string; used: number }) => [
+            one.policy,
+            one.used,
+          ])
+        expect(await used(writer)).toEqual(await used(reader))
+        expect(Object.fromEntries(await used(reader))).toMatchObject({ sliding: 4, fixed: 4 })
+
+        await at.cli(writer, 'refund', 'spender', '3')
+        expect(Object.fromEntries(await used(reader))).toMatchObject({ sliding: 1, fixed: 1 })
+        expect(await allowedInTurn(authorizers, 12, { key })).toBe(5)
+        await at.cli(reader, 'refund', 'spender', '2')
+        expect(await allowedInTurn([at.authorizer(reader), at.authorizer(writer)], 12, { key })).toBe(2)
+        await at.cli(writer, 'reset', 'spender')
+        expect(await used(reader)).toEqual(await used(writer))
+        expect(Object.fromEntries(await used(reader))).toMatchObject({ sliding: 0, fixed: 0 })
+        expect(await allowedInTurn([at.authorizer(reader), at.authorizer(writer)], 12, { key })).toBe(6)
+      })
+    })
+
+    /** Who is of tier gold by the settings alone. */
+    const GOLD: Asked = { headers: { 'x-user': 'jane' } }
+    const SETTINGS = {
+      ...TIERS.settings,
+      identity: ['api-key', { source: 'header', name: 'x-user', as: 'user', tier: 'gold', trusted: true }],
+    }
+    const NEWS: Readonly<Record<string, object>> = {
+      preflight: { preflight: { limit: 1200, window: '1m' } },
+      basePaths: { basePaths: ['/v1'] },
+      failedCredentials: { failedCredentials: 60 },
+      namespace: {
+        identity: [...SETTINGS.identity, { source: 'jwt', issuer: 'https://issuer.example', audience: 'api', namespace: 'shop' }],
+      },
+    }
+
+    it.each(Object.keys(NEWS))(
+      'settings with %s: old authorizers at work keep theirs, one that starts then goes by the defaults, until all are new',
+      async (field) => {
+        await apply('new', { ...TIERS, settings: SETTINGS })
+        const [old, recent] = [watchful('old'), watchful('new')]
+        for (const authorizer of [old, recent]) expect(await authorizer.ask(GOLD)).toMatchObject({ tier: 'gold' })
+
+        await apply('new', { ...TIERS, settings: { ...SETTINGS, ...NEWS[field] } })
+        for (let i = 0; i < 5; i++) {
+          for (const authorizer of [old, recent, at.authorizer('new')]) expect(await authorizer.ask(GOLD)).toMatchObject({ tier: 'gold' })
+          await sleep(10)
+        }
+        const started = watchful('old')
+        expect(await started.ask(GOLD)).toMatchObject({ effect: 'Allow', tier: 'anonymous' })
+        expect(complaintsOf([recent])).toEqual([])
+        for (const authorizer of [old, started]) {
+          expect(complaintsOf([authorizer])).toEqual(['an item of the config table is wrong, its last good version stays'])
+        }
+        await apply('new', { ...TIERS, settings: SETTINGS })
+        await until(started, GOLD, ({ tier }) => tier === 'gold')
+      },
+    )
+
+    it('a route for WebSockets that connect: old authorizers report it and hold all others', async () => {
+      await apply('new', { ...TIERS, routes: { ...TIERS.routes, $connect: { cost: 2 } } })
+      const old = at.authorizer('old')
+      expect(await allowedInTurn([old, at.authorizer('new')], 24, {})).toBe(20)
+      expect(complaintsOf([old])).toEqual(['an item of the config table is wrong, its last good version stays'])
+    })
+
+    it('copies of last valid items: old authorizers and the old command line do not see them', async () => {
+      await apply('new', TIERS)
+      const before = [await exported('old'), await at.cli('old', 'clients', 'list', '--json')].map(withoutTime)
+      const recent = watchful('new')
+      for (let i = 0; i < 5; i++) {
+        await recent.ask({})
+        await sleep(20)
+      }
+      const old = at.authorizer('old')
+      expect(await old.ask({ ip: '198.51.100.44' })).toMatchObject({ effect: 'Allow', limit: 20, remaining: 19 })
+      expect(complaintsOf([old, recent])).toEqual([])
+      expect([await exported('old'), await at.cli('old', 'clients', 'list', '--json')].map(withoutTime)).toEqual(before)
+      for (const release of ['old', 'new'] as const) expect(await at.said(release, 'doctor')).toMatchObject({ code: 0 })
+    })
+  })
+}
+
+/** An export says when it was made. */
+const withoutTime = (said: unknown): string => JSON.stringify(said).replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, '')
+
+/** Asks until an instance has heard of a change, for ten seconds at most; fails with its last answer. */
+async function until(authorizer: Authorizer, asked: Asked, heard: (answered: Answered) => boolean): Promise<void> {
+  const endsAt = performance.now() + 10_000
+  let answered = await authorizer.ask(asked)
+  while (!heard(answered)) {
+    if (performance.now() > endsAt) throw new Error(`the ${authorizer.release} authorizer still answers ${JSON.stringify(answered)}`)
+    await sleep(10)
+    answered = await authorizer.ask(asked)
+  }
+}
