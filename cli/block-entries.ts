@@ -15,11 +15,14 @@ export interface EntryKey {
 /**
  * Reads `203.0.113.7`, `203.0.113.0/24`, `2001:db8::/32`, `ip:…`, `client:acme`; what is neither an address nor has a prefix is a client's id.
  *
- * Addresses are spelled in one way, and a network by its first address.
+ * Addresses are spelled in one way. A network is named by its first address: by any other it is not guessed which of the two is meant.
  */
 export function entryKey(list: ListKind, text: string): EntryKey {
   const [, kind, rest = ''] = /^(ip|client):(.*)$/s.exec(text) ?? []
   const who = kind === undefined ? text : rest
+  if (/^[a-z][a-z0-9-]*#[\w-]{43}$/.test(text)) {
+    throw new UserError(`${printed(text)} is the hash of a subject, from which nobody is known: say the client's id or the address`)
+  }
   const network = kind === 'client' ? undefined : networkOf(who)
   if (network !== undefined) return { pk: CONFIG_TABLE.policySet, sk: `${list}#ip#${network}` }
   if (kind === 'ip' || (kind === undefined && /\/|^[\d.]+$|^[\da-f]*:[\da-f:]*$/i.test(who))) {
@@ -42,7 +45,11 @@ function networkOf(text: string): string | undefined {
   // A mapped address has 96 bits more than the IPv4 address that it is; whoever writes a network means one or the other, so it is not guessed.
   if (toIpv4(address) !== undefined && !isIPv4(written)) return undefined
   const [bits, outside] = [Number(digits), isIPv4(written) ? 96 : 0]
-  return bits >= 1 && bits + outside <= 128 ? `${spelled(masked(address, bits + outside))}/${bits}` : undefined
+  if (bits < 1 || bits + outside > 128) return undefined
+  const [network, given] = [spelled(masked(address, bits + outside)), spelled(address)]
+  if (network !== given)
+    throw new UserError(`${given}/${bits} is no network: say ${network}/${bits} for all of it, or ${given} for the one address`)
+  return `${network}/${bits}`
 }
 
 const spelled = (address: IpAddress): string => toIpv4(address) ?? toIpv6(address)

@@ -6,6 +6,7 @@ import { ConfigTable } from './config-table'
 import { failureOf, UserError } from './exit'
 import type { Io } from './io'
 import { isLoopback, LOCAL_TABLES, localAwsEnvironment } from './local-engine'
+import { onlyDynamoDb } from './only-dynamodb'
 
 /** The options by which a command is told where the tables are. */
 export interface Where {
@@ -51,6 +52,7 @@ export class Connection {
     this.endpoint = endpointOf(where, env)
     this.settings = settingsOf(where, env, this.endpoint)
     this.client = new DynamoDBClient({ ...this.settings, endpoint: this.endpoint, requestHandler: TIMEOUTS })
+    onlyDynamoDb(this.client, this.endpoint)
   }
 
   /** The Region in force; throws like a call when there is none. */

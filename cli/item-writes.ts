@@ -6,6 +6,10 @@ import {
   PutItemCommand,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb'
+import { SETTINGS_FIELDS } from '../lambda/policies/settings'
+import { GLOBAL_FIELDS, ROUTE_FIELDS, TIER_FIELDS } from '../lambda/policies/tiers'
+import { ACCESS_FIELDS } from '../lambda/tiers/access-list'
+import { CLIENT_FIELDS } from '../lambda/tiers/client-item'
 import { CONFIG_TABLE } from '../lambda/tiers/config-items'
 
 export type Attributes = Record<string, AttributeValue>
@@ -33,11 +37,9 @@ const MOST_ITEMS = 100
 const MOST_BYTES = 3_500_000
 
 /** All fields that an item of the config table may have; a write looks that those which were absent still are. */
-const FIELDS = [
-  ...['by', 'credentials', 'policies', 'cost', 'defaultTier', 'identity', 'trustedHeaders', 'mode', 'note', 'expiresAt'],
-  ...['localShare', 'autoLease', 'onStoreError'],
-  ...['id', 'tier', 'name', 'overrides', 'disabled', 'notes'],
-]
+const FIELDS: ReadonlySet<string> = new Set(
+  [TIER_FIELDS, ROUTE_FIELDS, GLOBAL_FIELDS, SETTINGS_FIELDS, ACCESS_FIELDS, CLIENT_FIELDS].flatMap((fields) => Object.keys(fields)),
+)
 
 export const fitOneTransaction = (writes: readonly ItemWrite[]): boolean =>
   writes.length <= MOST_ITEMS && JSON.stringify(writes).length <= MOST_BYTES

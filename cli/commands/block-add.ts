@@ -11,20 +11,28 @@ interface Options extends Answering {
 }
 
 export const addBlockAdd: AddCommand = (group, session) => {
-  describeAnswering(group, 'add <who>', 'Turn away an address, a network or a client; said again, it takes the new note and end.', [
-    'sluice block add 203.0.113.0/24 --note "scraper" --expires 24h',
-    'sluice block add client:acme',
-    'sluice block add 198.51.100.7 --allow',
-  ])
+  describeAnswering(
+    group,
+    'add <who>',
+    'Turn away an address, a network or a client; said again, it keeps the note and the end that are not said.',
+    [
+      'sluice block add 203.0.113.0/24 --note "scraper" --expires 24h',
+      'sluice block add client:acme',
+      'sluice block add 198.51.100.7 --allow',
+    ],
+  )
     .option('--allow', 'put it on the list of those who pass uncounted instead')
-    .option('--note <text>', 'why')
-    .option('--expires <when>', 'a duration such as 24h, or a time such as 2027-01-31T00:00:00Z')
+    .option('--note <text>', 'why; "" removes it')
+    .option('--expires <when>', 'a duration such as 24h, or a time such as 2027-01-31T00:00:00Z; "never" removes it')
     .action(async (who: string, options: Options) => {
       const key = entryKey(options.allow ? 'allow' : 'block', who)
-      const expiresAt = options.expires === undefined ? undefined : moment(options.expires, '--expires', session.io.clock)
+      const end =
+        options.expires === undefined || options.expires === 'never' ? undefined : moment(options.expires, '--expires', session.io.clock)
       const table = await session.connect(options).configTable()
       const before = (await table.policySet()).find(({ item }) => item.sk === key.sk)
-      const item = { ...key, note: options.note, expiresAt }
+      const note = options.note === undefined ? before?.item.note : options.note || undefined
+      const expiresAt = options.expires === undefined ? (before?.item.expiresAt as string | undefined) : end
+      const item = { ...key, note, expiresAt }
       await session.io.interrupts.during(() => table.write([{ key, before: before?.attributes, after: toAttributes(item) }]))
       const { who: spelled, list } = entryOf(key.sk)!
       const until = expiresAt === undefined ? '' : ` until ${expiresAt}`

@@ -17,7 +17,7 @@ export interface AccessEntry {
 }
 
 /** The fields of an entry's item. */
-const ACCESS_FIELDS = {
+export const ACCESS_FIELDS = {
   note: { schema: v.pipe(v.string(), v.maxLength(1024)), wanted: 'a text of at most 1024 characters', optional: true },
   expiresAt: DATE,
 } as const satisfies FieldRules

@@ -39,7 +39,7 @@ export const DATE = {
 const OVERRIDE_FIELDS = { limit: positiveInteger, burst: { ...positiveInteger, optional: true } } as const satisfies FieldRules
 
 /** The fields of a client's item. */
-const CLIENT_FIELDS = {
+export const CLIENT_FIELDS = {
   id: { schema: v.pipe(v.string(), v.minLength(1), v.maxLength(256)), wanted: 'a text of 1 to 256 characters' },
   tier: { schema: v.pipe(v.string(), v.minLength(1)), wanted: 'the name of a tier' },
   name: text,

@@ -2,15 +2,26 @@ import fc from 'fast-check'
 import { entryKey, entryOf } from '../../cli/block-entries'
 import { type Deployment, deploy } from './command-line'
 
+const binary = (ipv4: string) =>
+  ipv4
+    .split('.')
+    .map((byte) => Number(byte).toString(2).padStart(8, '0'))
+    .join('')
+const ipv4Of = (bits: string) =>
+  bits
+    .match(/.{8}/g)!
+    .map((byte) => Number.parseInt(byte, 2))
+    .join('.')
+
 describe('an entry', () => {
   it.each([
     ['203.0.113.7', 'block#ip#203.0.113.7'],
-    ['203.0.113.7/24', 'block#ip#203.0.113.0/24'],
-    ['255.255.255.255/1', 'block#ip#128.0.0.0/1'],
+    ['203.0.113.0/24', 'block#ip#203.0.113.0/24'],
+    ['128.0.0.0/1', 'block#ip#128.0.0.0/1'],
     ['203.0.113.7/32', 'block#ip#203.0.113.7/32'],
     ['ip:::ffff:1.2.3.4', 'block#ip#1.2.3.4'],
     ['2001:DB8:0::1', 'block#ip#2001:db8::1'],
-    ['2001:db8:ffff::1/33', 'block#ip#2001:db8:8000::/33'],
+    ['2001:DB8:8000::0/33', 'block#ip#2001:db8:8000::/33'],
     ['client:acme', 'block#client#acme'],
     ['acme', 'block#client#acme'],
     ['client:1.2.3.4', 'block#client#1.2.3.4'],
@@ -26,18 +37,23 @@ describe('an entry', () => {
     },
   )
 
+  it.each([
+    ['203.0.113.7/24', '203.0.113.7/24 is no network: say 203.0.113.0/24 for all of it, or 203.0.113.7 for the one address'],
+    ['2001:db8:ffff::1/33', '2001:db8:ffff::1/33 is no network: say 2001:db8:8000::/33 for all of it'],
+    ['client#b2o1rr_3lFQ0nZzQ0l9W3mGJr5mE2m1hYw7xq0dKc8s', 'is the hash of a subject, from which nobody is known'],
+  ])('%s is refused: it could mean two things, or nobody', (text, sentence) => {
+    expect(() => entryKey('block', text)).toThrow(sentence)
+  })
+
   it('of an IPv4 network holds the address that it was made of', () => {
     fc.assert(
       fc.property(fc.ipV4(), fc.integer({ min: 1, max: 32 }), (address, bits) => {
-        const { sk } = entryKey('block', `${address}/${bits}`)
+        const network = ipv4Of(binary(address).slice(0, bits).padEnd(32, '0'))
+        const { sk } = entryKey('block', `${network}/${bits}`)
         const [first, prefix] = sk.slice('block#ip#'.length).split('/')
-        const binary = (text: string) =>
-          text
-            .split('.')
-            .map((byte) => Number(byte).toString(2).padStart(8, '0'))
-            .join('')
         expect(prefix).toBe(String(bits))
-        expect(binary(first!)).toBe(binary(address).slice(0, bits).padEnd(32, '0'))
+        expect(first).toBe(network)
+        if (network !== address) expect(() => entryKey('block', `${address}/${bits}`)).toThrow(`${network}/${bits}`)
         expect(entryKey('block', entryOf(sk)!.who)).toEqual({ pk: 'policy-set', sk })
       }),
     )
@@ -54,7 +70,7 @@ describe('the block list', () => {
   it('is empty, gets entries, shows them, and loses them', async () => {
     const now = Date.parse('2026-11-21T12:00:00Z')
     expect(await at.sluice(['block', 'list'])).toEqual({ code: 0, out: '', err: 'nobody is blocked\n' })
-    expect((await at.sluice(['block', 'add', '203.0.113.9/24', '--note', 'scraper', '--expires', '1h'], { now })).out).toBe(
+    expect((await at.sluice(['block', 'add', '203.0.113.0/24', '--note', 'scraper', '--expires', '1h'], { now })).out).toBe(
       'ip:203.0.113.0/24 is blocked until 2026-11-21T13:00:00Z\n',
     )
     await at.json(['block', 'add', 'acme'])
@@ -68,7 +84,7 @@ describe('the block list', () => {
     ])
     expect((await at.sluice(['block', 'list'], { now: now + 3_600_000 })).out).toContain('2026-11-21T13:00:00Z (over)')
 
-    expect((await at.sluice(['block', 'remove', '203.0.113.200/24'])).out).toBe('ip:203.0.113.0/24 is off the block list\n')
+    expect((await at.sluice(['block', 'remove', '203.0.113.0/24'])).out).toBe('ip:203.0.113.0/24 is off the block list\n')
     expect(await at.sluice(['block', 'remove', '198.51.100.7'])).toEqual({
       code: 1,
       out: '',
@@ -76,5 +92,18 @@ describe('the block list', () => {
     })
     await at.json(['block', 'remove', '198.51.100.7', '--allow'])
     expect((await at.json(['block', 'list'])).map(({ who }: { who: string }) => who)).toEqual(['client:acme'])
+  })
+
+  it('keeps the note and the end of an entry that is added again, unless others are said', async () => {
+    const now = Date.parse('2026-11-21T12:00:00Z')
+    const entry = async () => (await at.json(['block', 'list'], { now })).find(({ who }: { who: string }) => who === 'client:again')
+    await at.json(['block', 'add', 'client:again', '--note', 'scraper', '--expires', '1h'], { now })
+    await at.json(['block', 'add', 'client:again'], { now })
+    expect(await entry()).toMatchObject({ note: 'scraper', expiresAt: '2026-11-21T13:00:00Z' })
+    expect((await at.sluice(['block', 'add', 'client:again', '--expires', '2h'], { now })).out).toContain('until 2026-11-21T14:00:00Z')
+    expect(await entry()).toMatchObject({ note: 'scraper', expiresAt: '2026-11-21T14:00:00Z' })
+    await at.json(['block', 'add', 'client:again', '--note', '', '--expires', 'never'], { now })
+    expect(await entry()).toEqual({ list: 'block', who: 'client:again', expired: false })
+    await at.json(['block', 'remove', 'client:again'])
   })
 })

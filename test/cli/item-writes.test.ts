@@ -50,6 +50,14 @@ describe.each(ENGINES)('a write on %s', (engine) => {
     expect(await stored()).toEqual(item({ policies }))
   })
 
+  it.each(['basePaths', 'preflight', 'failedCredentials', 'localShare', 'onStoreError', 'by', 'note', 'overrides', 'expiresAt'])(
+    'is refused where somebody has set %s meanwhile',
+    async (field) => {
+      await at.put({ ...key, policies, [field]: 'theirs' })
+      await expect(write({ before: item({ policies }), after: item({ policies, cost: 1 }) })).rejects.toThrow(ChangedMeanwhile)
+    },
+  )
+
   it('that was done already, because an answer was lost, is done', async () => {
     await write({ before: item({ cost: 7 }), after: item({ policies }) })
     const gone = { key: { pk: 'policy-set', sk: 'tier#gone' }, before: item({ cost: 7 }) }
