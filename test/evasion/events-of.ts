@@ -5,7 +5,7 @@ import { matchRoute } from '../../local/gateway/routes'
 import type { Attack, Sent } from './attack'
 
 /** Nobody's (RFC 5737): the last hop before API Gateway. */
-const HOP = '192.0.2.250'
+export const HOP = '192.0.2.250'
 const BLOCKED = '192.0.2.66'
 
 /** The address from which an attack comes, by its place in the table. */
