@@ -45,12 +45,12 @@ group(
     const folder = mkdtempSync(join(tmpdir(), 'sluice-evasion-'))
     const agent = new Agent({ keepAlive: true, maxSockets: 16 })
     const environment = { ...process.env }
-  let aws: MiniStack
+    let aws: MiniStack
     let apis: DeployedApis
 
     beforeAll(async () => {
       aws = await startMiniStack()
-    Object.assign(process.env, aws.env) // where the SDK of the command line looks
+      Object.assign(process.env, aws.env) // where the SDK of the command line looks
       const rules = itemsOf(RULES as unknown as TiersFile)
       apis = await deployApis(aws, folder, [...rules, { pk: 'policy-set', sk: `block#${BLOCK}` }], ROUTES)
       for (const id of [apis.rest, apis.http]) {
@@ -61,7 +61,7 @@ group(
     afterAll(async () => {
       agent.destroy()
       await aws?.stop()
-    process.env = environment
+      process.env = environment
       rmSync(folder, { recursive: true, force: true })
     })
 
@@ -84,7 +84,7 @@ group(
 
     it.each(CARRIED.map((one) => [one.title, one] as const))('%s', async (_, { attack, place }) => {
       const { api = 'rest', times = 30, passes } = attack
-    const count = Math.min(times, passes + MORE)
+      const count = Math.min(times, passes + MORE)
       const statuses: number[] = []
       for (let n = 0; n < count; n++) {
         const { method = 'GET', path, headers = {} } = sentAs(attack, n)
@@ -98,12 +98,12 @@ group(
 
     it('carries more than half of the attacks that need no failing tables, and the others are named', () => {
       const left = PLACED.map(({ attack, title }) => [notCarried(attack), title] as const)
-    for (const reason of new Set(left.map(([why]) => why))) {
-      const titles = left.flatMap(([why, title]) => (why === reason ? [title] : []))
-      if (reason) writeSync(1, `# not made on MiniStack, since ${reason}: ${titles.join('; ')}\n`)
-    }
-    expect(CARRIED.length).toBeGreaterThan(ATTACKS.filter(({ world }) => !world).length / 2)
-    for (const tried of Object.keys(DIFFERENT)) expect(ATTACKS.map((attack) => attack.tried)).toContain(tried)
+      for (const reason of new Set(left.map(([why]) => why))) {
+        const titles = left.flatMap(([why, title]) => (why === reason ? [title] : []))
+        if (reason) writeSync(1, `# not made on MiniStack, since ${reason}: ${titles.join('; ')}\n`)
+      }
+      expect(CARRIED.length).toBeGreaterThan(ATTACKS.filter(({ world }) => !world).length / 2)
+      for (const tried of Object.keys(DIFFERENT)) expect(ATTACKS.map((attack) => attack.tried)).toContain(tried)
     })
   },
 )
