@@ -5,6 +5,7 @@ import { Sources } from '../lambda/identity/sources'
 import type { StateStore } from '../lambda/limiter'
 import { RateLimiter } from '../lambda/limiter/rate-limiter'
 import { Clients } from '../lambda/tiers/clients'
+import { HmacKeys } from '../lambda/tiers/hmac-keys'
 import { Plans } from '../lambda/tiers/plans'
 import { PolicySets } from '../lambda/tiers/policy-sets'
 
@@ -31,6 +32,7 @@ export function authorizerInstance({
   return makeAuthorizer({
     limiter: new RateLimiter({ store, clock, deadlineMs: 60_000, onStoreError: 'throw' }),
     configuration: new PolicySets(reading),
+    subjectKeys: new HmacKeys(reading),
     plans: new Plans(log),
     clients: new Clients({ ...reading, negativeTtlMs: CONFIG_TTL_MS }),
     sources: new Sources(() => {

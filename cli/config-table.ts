@@ -1,4 +1,4 @@
-import { type DynamoDBClient, QueryCommand, ScanCommand } from '@aws-sdk/client-dynamodb'
+import { type DynamoDBClient, GetItemCommand, QueryCommand, ScanCommand } from '@aws-sdk/client-dynamodb'
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { CONFIG_TABLE, fromAttributes } from '../lambda/tiers/config-items'
 import type { PolicySetItem } from '../lambda/tiers/tiers-file'
@@ -32,6 +32,16 @@ export class ConfigTable {
         }),
       ),
     )
+  }
+
+  /** One item; `undefined` where there is none. */
+  async item({ pk, sk }: ItemWrite['key']): Promise<StoredItem | undefined> {
+    return this.named(async () => {
+      const { Item } = await this.client.send(
+        new GetItemCommand({ TableName: this.name, Key: { pk: { S: pk }, sk: { S: sk } }, ConsistentRead: true }),
+      )
+      return Item && { attributes: Item, item: toItem(Item) }
+    })
   }
 
   /**

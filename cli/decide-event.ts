@@ -11,6 +11,7 @@ import type { AuthorizerContext } from '../lambda/responses/context'
 import { fromEvent } from '../lambda/responses/request'
 import type { Client } from '../lambda/tiers/client-item'
 import { Clients } from '../lambda/tiers/clients'
+import { HmacKeys } from '../lambda/tiers/hmac-keys'
 import { LastValid } from '../lambda/tiers/last-valid'
 import { type Plan, Plans } from '../lambda/tiers/plans'
 import { type Configuration, PolicySets } from '../lambda/tiers/policy-sets'
@@ -57,6 +58,7 @@ export async function decideEvent(event: unknown, { client, configTable, limiter
   const authorize = makeAuthorizer({
     limiter: { decide: (charges) => limiter.peek(charges) },
     configuration: new PolicySets({ ...reading, lastValid: { read: () => lastValid.read(), keep: async () => {} } }), // one looks, and writes nothing
+    subjectKeys: new HmacKeys(reading),
     plans,
     clients: {
       find: async (credential) => {

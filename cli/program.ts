@@ -2,6 +2,7 @@ import { Command } from 'commander'
 import type { Session } from './command'
 import { addAttach } from './commands/attach'
 import { addBlockAdd } from './commands/block-add'
+import { addBlockExport } from './commands/block-export'
 import { addBlockList } from './commands/block-list'
 import { addBlockRemove } from './commands/block-remove'
 import { addClientsCreate } from './commands/clients-create'
@@ -14,6 +15,12 @@ import { addClientsSet } from './commands/clients-set'
 import { addCompletion } from './commands/completion'
 import { addDetach } from './commands/detach'
 import { addDoctor } from './commands/doctor'
+import { addForget } from './commands/forget'
+import { addHmacKeyCarry } from './commands/hmac-key-carry'
+import { addHmacKeyEnable } from './commands/hmac-key-enable'
+import { addHmacKeyPurge } from './commands/hmac-key-purge'
+import { addHmacKeyRotate } from './commands/hmac-key-rotate'
+import { addHmacKeyStatus } from './commands/hmac-key-status'
 import { addPeek } from './commands/peek'
 import { addRefund } from './commands/refund'
 import { addReset } from './commands/reset'
@@ -38,10 +45,19 @@ const GROUPS = [
     description: 'Who has which tier, and is known by which key.',
     commands: [addClientsCreate, addClientsGet, addClientsList, addClientsSet, addClientsRotateKey, addClientsDisable, addClientsDelete],
   },
-  { name: 'block', description: 'Who is turned away, or passes uncounted.', commands: [addBlockAdd, addBlockRemove, addBlockList] },
+  {
+    name: 'block',
+    description: 'Who is turned away, or passes uncounted.',
+    commands: [addBlockAdd, addBlockRemove, addBlockList, addBlockExport],
+  },
+  {
+    name: 'hmac-key',
+    description: 'The secret under which callers are stored.',
+    commands: [addHmacKeyStatus, addHmacKeyEnable, addHmacKeyCarry, addHmacKeyPurge, addHmacKeyRotate],
+  },
 ] as const
 
-const SINGLE = [addUsage, addPeek, addRefund, addReset, addAttach, addDetach, addStatus, addDoctor, addCompletion] as const
+const SINGLE = [addUsage, addPeek, addRefund, addReset, addForget, addAttach, addDetach, addStatus, addDoctor, addCompletion] as const
 
 /** The whole tree of commands. */
 export function buildProgram(session: Session): Command {

@@ -2,25 +2,29 @@ import type { EpochMs } from '../lambda/clock'
 import { printed } from '../lambda/errors'
 import { clientIpKey } from '../lambda/identity/client-ip'
 import { type CompiledPolicy, distinct } from '../lambda/limiter/compiled-policy'
-import { subjectKey } from '../lambda/limiter/subject-key'
 import { type Rules, rulesOf, rulesOfRoute } from '../lambda/policies/rules'
+import type { Settings } from '../lambda/policies/settings'
 import { ANONYMOUS, type Route, type Tier } from '../lambda/policies/tiers'
 import { type Asking, subjectOf } from '../lambda/subjects'
 import { type Client, parseClientItem } from '../lambda/tiers/client-item'
 import { Plans } from '../lambda/tiers/plans'
 import type { Configuration } from '../lambda/tiers/policy-sets'
+import type { SubjectKeys } from '../lambda/tiers/subject-keys'
 import type { PolicySetItem } from '../lambda/tiers/tiers-file'
 import { stateOf } from './client-records'
 import type { ConfigTable } from './config-table'
 import { UserError } from './exit'
+import { readHmacKeys } from './hmac-key'
 import { readPolicySet } from './policy-set'
 
 /** Somebody who is counted, and by what. */
 export interface Subject {
   /** `client:acme`, `user:42`, `ip:203.0.113.7`, `global`, `route:GET /export`. */
   readonly name: string
-  /** Where its state is. */
+  /** Where its state is now. */
   readonly key: string
+  /** Where it was, and is going to be. */
+  readonly keys: SubjectKeys
   /** `undefined` for those who have none, such as `global`. */
   readonly tier: Tier | undefined
   /** The record of a client, for its own numbers. */
@@ -64,24 +68,38 @@ export async function findSubject(
   now: EpochMs,
 ): Promise<Subject> {
   const items = (await table.policySet()).map(({ item }) => item)
-  if (text === 'global') return subject(text, items, tier)
-  const [, kind = 'client', id = text] = KINDS.exec(text) ?? []
-  if (id === '') throw new UserError(`a subject must be ${WANTED}, got ${printed(text)}`)
-  const { settings } = readPolicySet(items).configuration.policies
-  if (kind === 'ip') {
-    const rules = settings.identity.find((one) => one.source === 'ip')
-    const address = clientIpKey(id, rules?.ipv6Prefix ?? ipv6Prefix)
-    if (address === undefined) throw new UserError(`an address must be such as ip:203.0.113.7, got ${printed(text)}`)
-    return subject(`ip:${address}`, items, tier ?? ANONYMOUS)
+  const { keys } = await readHmacKeys(table)
+  const subject = (name: string, tierName: string | undefined, client?: Client, remark?: string): Subject => {
+    const found = { name, key: keys.keyOf(name, now), keys, ...tierOf(name, items, tierName) }
+    return { ...found, client, remark }
   }
-  if (!/^(client|user)(@|$)/.test(kind)) return subject(`${kind}:${id}`, items, tier)
+  if (text === 'global') return subject(text, tier)
+  const { kind, id } = namedBy(text)
+  const { settings } = readPolicySet(items).configuration.policies
+  if (kind === 'ip') return subject(addressName(id, settings, ipv6Prefix), tier ?? ANONYMOUS)
+  if (!/^(client|user)(@|$)/.test(kind)) return subject(`${kind}:${id}`, tier)
   const record = kind === 'client' ? (await table.clients(id))[0]?.item : undefined
   const found = tier ?? record?.tier ?? settings.defaultTier
   if (typeof found !== 'string') {
     throw new UserError(`there is no client ${printed(id)}: say with --tier which tier to take, or ip:… for an address`)
   }
   const state = record && stateOf(record, now)
-  return subject(`${kind}:${id}`, items, found, record && parseClientItem(record, []), state === 'active' ? undefined : state)
+  return subject(`${kind}:${id}`, found, record && parseClientItem(record, []), state === 'active' ? undefined : state)
+}
+
+/** `client:acme` in its parts; what has no kind is a client's id. */
+export function namedBy(text: string): { readonly kind: string; readonly id: string } {
+  const [, kind = 'client', id = text] = KINDS.exec(text) ?? []
+  if (id === '') throw new UserError(`a subject must be ${WANTED}, got ${printed(text)}`)
+  return { kind, id }
+}
+
+/** The subject of an address: itself, or the IPv6 network by which it is counted. */
+export function addressName(text: string, { identity }: Settings, ipv6Prefix: number): string {
+  const rules = identity.find((one) => one.source === 'ip')
+  const address = clientIpKey(text, rules?.ipv6Prefix ?? ipv6Prefix)
+  if (address === undefined) throw new UserError(`an address must be such as ip:203.0.113.7, got ${printed(`ip:${text}`)}`)
+  return `ip:${address}`
 }
 
 /** Every policy that counts the subject, those by route once for each route that is configured. */
@@ -135,12 +153,12 @@ function routeShown({ tier, configuration: { policies } }: Subject, name: string
   return policy?.by.perRoute && policy.by.who.length > 0 ? (route?.pattern.text ?? OTHER_ROUTES) : undefined
 }
 
-function subject(name: string, items: readonly PolicySetItem[], tierName: string | undefined, client?: Client, remark?: string): Subject {
+function tierOf(name: string, items: readonly PolicySetItem[], tierName: string | undefined): Pick<Subject, 'tier' | 'configuration'> {
   const { configuration } = readPolicySet(items)
   const { tiers } = configuration.policies
   const tier = tierName === undefined ? undefined : tiers.get(tierName)
   if (tierName !== undefined && !tier) {
     throw new UserError(`there is no valid tier ${printed(tierName)} for ${name}: known are ${[...tiers.keys()].join(', ') || 'none'}`)
   }
-  return { name, key: subjectKey(name), tier, client, remark, configuration }
+  return { tier, configuration }
 }

@@ -7,7 +7,6 @@ import type { Sources } from './identity/sources'
 import type { IpAddress } from './ip-address'
 import type { Charge } from './limiter/charge'
 import type { RateLimiter } from './limiter/rate-limiter'
-import { subjectKey } from './limiter/subject-key'
 import { type Rules, rulesFor } from './policies/rules'
 import type { Settings } from './policies/settings'
 import { ANONYMOUS, type Tier } from './policies/tiers'
@@ -20,10 +19,13 @@ import type { Origin, Telemetry } from './telemetry/telemetry'
 import type { Client } from './tiers/client-item'
 import type { Plans } from './tiers/plans'
 import type { Configuration } from './tiers/policy-sets'
+import { SubjectKeys } from './tiers/subject-keys'
 
 export interface AuthorizerParts {
   readonly limiter: Pick<RateLimiter, 'decide'>
   readonly configuration: { current(): Promise<Configuration | undefined> }
+  /** Under which hashes subjects are stored; `undefined` while nobody can say. @default hashes without a secret */
+  readonly subjectKeys?: { current(): Promise<SubjectKeys | undefined> }
   readonly plans: Plans
   /** Asked for made-up credentials only as often as `settings.failedCredentials` allows. */
   readonly clients: RememberingDirectory<Client>
@@ -82,6 +84,8 @@ interface Seen {
   address?: string
   caller?: string
   route?: string
+  /** Where a subject of this request has its state. */
+  keyOf?: (subject: string) => string
   /** Whether the caller may pass, as far as credentials go. */
   verified?: boolean
   /** What the caller's tier wants where the store cannot be asked. */
@@ -133,15 +137,18 @@ async function outcomeOrFallback(request: GatewayRequest, parts: Assembled, now:
   }
 }
 
+const WITHOUT_SECRET = new SubjectKeys()
+
 async function outcomeOf(request: GatewayRequest, parts: Assembled, now: EpochMs, check: CheckOnce, seen: Seen): Promise<Outcome> {
-  const configuration = await parts.configuration.current()
-  if (!configuration) return unverified(parts, now)
+  const [configuration, subjectKeys] = await Promise.all([parts.configuration.current(), parts.subjectKeys?.current() ?? WITHOUT_SECRET])
+  if (!configuration || !subjectKeys) return unverified(parts, now)
   const { policies: set, access, identityUnknown = false } = configuration
   const sources = parts.sources.of(set.settings)
 
   const ip = addressOf(request, sources.address)
   const address = `ip:${ip ? addressKey(ip, sources.address.ipv6Prefix ?? parts.ipv6Prefix) : 'unknown'}`
-  Object.assign(seen, { ip, address })
+  const subjectKey = (subject: string) => subjectKeys.keyOf(subject, now)
+  Object.assign(seen, { ip, address, keyOf: subjectKey })
   const ofAddress = access.ofAddress(ip, now)
   if (ofAddress === 'block') return { reason: 'blocked', now }
   const checked = await check()
@@ -268,10 +275,10 @@ const METHOD = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/
 function originOf(
   { subject, allowed }: AuthorizerContext,
   request: GatewayRequest | undefined,
-  { ip, address, caller, route }: Seen,
+  { ip, address, caller, route, keyOf }: Seen,
 ): Origin {
   return {
-    subject: subject || (address === undefined || allowed ? '' : subjectKey(address)),
+    subject: subject || (address === undefined || !keyOf || allowed ? '' : keyOf(address)),
     method: request && (METHOD.test(request.method) ? request.method : 'other'),
     route: route ?? request?.resource.slice(0, 128),
     caller: () => ({ caller, ip: ip && addressKey(ip, 0) }),

@@ -10,6 +10,7 @@ import { RateLimiter } from './limiter/rate-limiter'
 import { DynamoDbStore } from './state/dynamodb-store'
 import { makeTelemetry } from './telemetry/telemetry'
 import { Clients } from './tiers/clients'
+import { HmacKeys } from './tiers/hmac-keys'
 import { LastValid } from './tiers/last-valid'
 import { Plans } from './tiers/plans'
 import { PolicySets } from './tiers/policy-sets'
@@ -39,6 +40,7 @@ const asking = { deadlineMs: delegateDeadlineMs, ttlMs, cacheHeaders, clock: sys
 export const handler = makeAuthorizer({
   limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: stateTable }), deadlineMs, onStoreError, onEvent }),
   configuration: new PolicySets({ ...reading, ttlMs: configTtlMs, authentication, lastValid: new LastValid(reading) }),
+  subjectKeys: new HmacKeys(reading),
   plans: new Plans(log),
   clients: new Clients({ ...reading, ttlMs: configTtlMs, negativeTtlMs, deadlineMs }),
   sources: new Sources(lazyVerifiers(systemClock), deadlineMs),

@@ -23,7 +23,12 @@ const LONGEST_VALUE = 512
  */
 export function subjectOf(who: readonly Dimension[], asking: Asking, route = '*'): string {
   if (who.length === 0) return `route:${route}`
-  const parts = [...new Set(who.map((dimension) => partOf(dimension, asking)))]
+  return joined(who.map((dimension) => partOf(dimension, asking)))
+}
+
+/** What is counted where these are, each of one dimension, in the order of the dimensions. */
+export function joined(subjects: readonly string[]): string {
+  const parts = [...new Set(subjects)]
   return parts.length === 1 ? parts[0]! : `several:${JSON.stringify(parts)}`
 }
 

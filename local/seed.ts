@@ -7,6 +7,7 @@ import { hashApiKey } from '../lambda/identity/api-key'
 import { parseTiersFile } from '../lambda/policies/policy-set'
 import { createStateTable, createTable } from '../lambda/state/state-table'
 import { CONFIG_TABLE, clientKey } from '../lambda/tiers/config-items'
+import { makeHmacKey } from '../lambda/tiers/make-hmac-key'
 import { itemsOf, type TiersFile } from '../lambda/tiers/tiers-file'
 
 /** Keys to try the local gateway with. They are in the clear because they open nothing. */
@@ -19,7 +20,8 @@ export const SAMPLE_KEYS = [
 const TIERS_FILE = path.join(__dirname, '..', 'tiers.yaml')
 
 /**
- * Makes both tables where they are missing, and writes the tiers and routes of `tiers.yaml` and the sample keys into the config table.
+ * Makes both tables where they are missing, and writes the tiers and routes of `tiers.yaml`, the sample keys and, where there is none, a secret for the subjects'
+ * hashes into the config table.
  *
  * @throws ConfigError with every mistake in `tiers.yaml`; nothing is written then.
  */
@@ -29,6 +31,7 @@ export async function seed(client: DynamoDBClient, tables: { readonly state: str
 
   await createStateTable(client, tables.state)
   await createTable(client, tables.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  await makeHmacKey(client, tables.config)
   const documents = DynamoDBDocumentClient.from(client)
   const clients = SAMPLE_KEYS.map(({ apiKey, ...sample }) => ({ ...clientKey(hashApiKey(apiKey)), ...sample }))
   const items = [...itemsOf(file as TiersFile), ...clients]

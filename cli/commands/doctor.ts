@@ -6,6 +6,7 @@ import type { Connection } from '../connection'
 import { decideEvent, type EventDecision } from '../decide-event'
 import { UserError } from '../exit'
 import { type Check, checkClients, checkClock, checkConfiguration, checkTable, checkTimeToLive } from '../health'
+import { checkHmacKey } from '../hmac-key'
 import { ipv6Prefix } from '../limits'
 import { isLoopback } from '../local-engine'
 
@@ -51,6 +52,7 @@ async function examine(connection: Connection, configTable: string, stateTable: 
     await checkTimeToLive(client, stateTable, endpoint !== undefined && isLoopback(endpoint)),
     ...(await checkConfiguration(table)),
     await checkClients(table),
+    await checkHmacKey(table, io.clock),
     await checkClock(client, configTable, io.clock),
   ]
 }

@@ -36,7 +36,9 @@ export const addRefund: AddCommand = (group, session) => {
         )
       }
       const policies = all.filter(({ name }) => options.policy === undefined || options.policy.includes(name))
-      await session.io.interrupts.during(() => limiter.refund({ key: subject.key, policies, cost: units }, options))
+      const now = session.io.clock()
+      const key = subject.keys.keyOfCharge(subject.name, options.chargedAt ?? now, now)
+      await session.io.interrupts.during(() => limiter.refund({ key, policies, cost: units }, options))
       const names = policies.map(({ name }) => name)
       tell(session, options, `${nameOf(subject)}: ${units} units given back in ${names.join(', ')}`, {
         subject: subject.name,

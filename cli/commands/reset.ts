@@ -12,7 +12,12 @@ export const addReset: AddCommand = (group, session) => {
     ),
   ).action(async (text: string, options: AboutSubject) => {
     const { subject, limiter } = await openSubject(session, text, options)
-    await session.io.interrupts.during(() => limiter.reset(subject.key))
+    const { name, key, keys } = subject
+    const next = keys.nextAfter(session.io.clock()) // counters may have been copied there already
+    await session.io.interrupts.during(async () => {
+      if (next) await limiter.reset(keys.keyOf(name, next.activeFrom))
+      await limiter.reset(key)
+    })
     tell(session, options, `${nameOf(subject)}: all quotas are whole`, { subject: subject.name, reset: true })
   })
 }

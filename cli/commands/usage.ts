@@ -5,6 +5,7 @@ import { type AddCommand, describeAnswering, type Session } from '../command'
 import { UserError } from '../exit'
 import { type AboutSubject, nameOf, type OpenSubject, openSubject, SUBJECT, withTier } from '../limits'
 import { duration } from '../output'
+import { pause } from '../pause'
 import { allowsOverage, type Period, periodsOf } from '../periods'
 import { type Counted, countedOf, type Subject } from '../subjects'
 
@@ -103,16 +104,4 @@ function periodLines(print: Session['print'], usage: readonly Usage[]): string[]
   )
   if (rows.length === 0) return []
   return ['', ...print.tableText(['on record', 'from', 'to', 'used', 'over'], rows).split('\n')]
-}
-
-function pause(ms: number, pressed: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(end, ms)
-    pressed.addEventListener('abort', end, { once: true })
-    function end() {
-      clearTimeout(timer)
-      pressed.removeEventListener('abort', end)
-      resolve()
-    }
-  })
 }

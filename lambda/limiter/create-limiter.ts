@@ -19,6 +19,12 @@ export interface LimiterOptions extends RateLimiterOptions {
    * @default true
    */
   readonly autoLease?: boolean
+  /**
+   * A secret of your own, at least 16 bytes of chance, with which subjects are stored under HMAC-SHA256. All processes that share a table need the same; another one, or
+   * none, begins all counters anew.
+   * @default none: SHA-256, which tells whoever has the table which addresses are in it, for there are few enough to try them all
+   */
+  readonly hmacKey?: string | Uint8Array
 }
 
 export interface TakeOptions {
@@ -83,6 +89,7 @@ const OPTIONS = {
   localShare: { schema: v.pipe(v.number(), v.gtValue(0), v.maxValue(1)), wanted: 'a number above 0 and up to 1', optional: true },
   autoLease: { schema: v.boolean(), wanted: 'true or false', optional: true },
   onEvent: { schema: v.custom((tell) => typeof tell === 'function'), wanted: 'a function that is told LimiterEvents', optional: true },
+  hmacKey: { schema: v.any(), wanted: 'a secret', optional: true }, // checked where no message can print it
   onStoreError: { schema: v.picklist(FAILURE_MODES), wanted: `one of ${FAILURE_MODES.join(', ')}`, optional: true },
 } as const satisfies FieldRules
 
@@ -97,11 +104,12 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const parsed = options?.policies === undefined ? [] : parsePolicies(options.policies, [], issues)
   if (given && parsed.length === 0 && issues.length === 0) issues.push('policies must have at least one policy, got none')
   checkItemSize(parsed, [], issues)
+  const secret = options?.hmacKey === undefined ? undefined : secretOf(options.hmacKey, issues)
   if (issues.length > 0) throw new ConfigError(issues)
 
   const policies = distinct(parsed.map((policy) => compile(policy, '', options.autoLease)))
   const limiter = new RateLimiter(options)
-  const charge = (subject: string, cost = 1): Charge => ({ key: subjectKey(subject), policies, cost })
+  const charge = (subject: string, cost = 1): Charge => ({ key: subjectKey(subject, secret), policies, cost })
   const some = remembered((names: readonly string[]) => named(policies, names))
 
   return {
@@ -115,8 +123,19 @@ export function createLimiter(options: LimiterOptions): Limiter {
     peek: async (subject, { cost } = {}) => limiter.peek([charge(subject, cost)]),
     refund: async (subject, units = 1, options) => limiter.refund(charge(subject, units), options),
     close: async () => limiter.close(),
-    reset: async (subject) => limiter.reset(subjectKey(subject)),
+    reset: async (subject) => limiter.reset(subjectKey(subject, secret)),
   }
+}
+
+const FEWEST_SECRET_BYTES = 16
+
+/** A copy, so that nobody changes it meanwhile. No message says anything of it but its length. */
+function secretOf(given: unknown, issues: string[]): Uint8Array | undefined {
+  const bytes = typeof given === 'string' ? Buffer.from(given) : given instanceof Uint8Array ? Buffer.from(given) : undefined
+  if (bytes && bytes.length >= FEWEST_SECRET_BYTES) return bytes
+  const got = bytes ? `${bytes.length} bytes` : `a value of type ${typeof given}`
+  issues.push(`hmacKey must be a string or a Uint8Array of at least ${FEWEST_SECRET_BYTES} bytes, got ${got}`)
+  return undefined
 }
 
 function named(policies: readonly CompiledPolicy[], names: readonly string[]): CompiledPolicy[] {

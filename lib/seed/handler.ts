@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { PolicySetItem } from '../../lambda/tiers/tiers-file'
-import { type SeedReport, seedItems } from './seed-items'
+import { seedHmacKey, seedItems } from './seed-items'
 
 /** What CloudFormation sends. @see https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requests.html */
 export interface SeedRequest {
@@ -26,13 +26,12 @@ export async function handler(event: SeedRequest): Promise<void> {
   try {
     if (event.RequestType !== 'Delete') {
       const { TableName, Items = [] } = event.ResourceProperties
-      const report = await patiently(() =>
-        seedItems(
-          client,
-          TableName,
-          Items.map((text) => JSON.parse(text) as PolicySetItem),
-        ),
-      )
+      const items = Items.map((text) => JSON.parse(text) as PolicySetItem)
+      const report = await patiently(async () => {
+        // Before the items, so that a deployment that breaks off in between still looks new when it is tried again, and so that nobody is counted without it.
+        if (event.RequestType === 'Create') await seedHmacKey(client, TableName)
+        return seedItems(client, TableName, items)
+      })
       console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, report }))
     }
     await respond(event, 'SUCCESS')
@@ -42,7 +41,7 @@ export async function handler(event: SeedRequest): Promise<void> {
   }
 }
 
-async function patiently(seed: () => Promise<SeedReport>): Promise<SeedReport> {
+async function patiently<T>(seed: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await seed()

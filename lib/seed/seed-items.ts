@@ -1,6 +1,7 @@
 import { type AttributeValue, type DynamoDBClient, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb'
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
+import { makeHmacKey } from '../../lambda/tiers/make-hmac-key'
 import { contentHash, type PolicySetItem } from '../../lambda/tiers/tiers-file'
 
 /** Beside each seeded item, under the same sort key: the hash of what was last written there. The authorizer never reads this partition. */
@@ -30,6 +31,17 @@ export async function seedItems(
     if (report[sk] !== 'kept' && last !== hash) await put(client, tableName, { pk: SEED_PARTITION, sk, hash })
   }
   return report
+}
+
+/**
+ * Gives a new deployment the secret under which it stores subjects. A table that has tiers may have counted callers already, who would all begin anew: it
+ * gets none here, and `sluice hmac-key enable` is for it.
+ *
+ * @returns whether it got one now.
+ */
+export async function seedHmacKey(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<boolean> {
+  const present = await read(client, tableName, CONFIG_TABLE.policySet)
+  return present.size === 0 && (await makeHmacKey(client, tableName))
 }
 
 async function read(client: Pick<DynamoDBClient, 'send'>, tableName: string, partition: string): Promise<Map<string, PolicySetItem>> {

@@ -8,6 +8,7 @@ import { parse } from 'yaml'
 import { ConfigError } from '../../lambda/errors'
 import { checkNoneRequired, parseTiersFile } from '../../lambda/policies/policy-set'
 import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
+import { HMAC_KEY_ITEM } from '../../lambda/tiers/hmac-key-item'
 import { itemsOf, type TiersFile } from '../../lambda/tiers/tiers-file'
 import { type AuthorizerFunctionOptions, logGroupFor, roleFor } from '../authorizer-function'
 import { bundledCode } from '../bundled-code'
@@ -34,6 +35,8 @@ const MOST_CHARACTERS = 200_000
 /**
  * Writes a tiers file into the config table at each deployment that changes the file: each tier and route on its own, where there is none or where it is still what
  * the last deployment wrote. What operators changed stays, and so does what is no longer in the file. Nothing is removed with the stack.
+ *
+ * The first deployment makes the secret under which subjects are stored, unless the table is in use already.
  */
 export class TiersSeed extends Construct {
   constructor(scope: Construct, id: string, props: TiersSeedProps) {
@@ -52,17 +55,20 @@ export class TiersSeed extends Construct {
       timeout: Duration.minutes(2),
       logGroup,
     })
-    // Clients, and whatever else the table holds, are out of its reach.
-    handler.addToRolePolicy(
-      new PolicyStatement({
-        actions: ['dynamodb:Query', 'dynamodb:PutItem'],
-        resources: [configTable.tableArn],
-        conditions: {
-          'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': [CONFIG_TABLE.policySet, SEED_PARTITION] },
-          Null: { 'dynamodb:LeadingKeys': 'false' }, // ForAllValues holds where there is no key, too
-        },
-      }),
-    )
+    // Clients, and whatever else the table holds, are out of its reach; the secret under which subjects are stored it may write, and not read.
+    const grant = (actions: string[], ...partitions: string[]) =>
+      handler.addToRolePolicy(
+        new PolicyStatement({
+          actions,
+          resources: [configTable.tableArn],
+          conditions: {
+            'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': partitions },
+            Null: { 'dynamodb:LeadingKeys': 'false' }, // ForAllValues holds where there is no key, too
+          },
+        }),
+      )
+    grant(['dynamodb:Query', 'dynamodb:PutItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
+    grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk)
     configTable.encryptionKey?.grantEncryptDecrypt(handler)
     const resource = new CustomResource(this, 'Items', {
       resourceType: 'Custom::SluiceTiers',

@@ -1,7 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DeleteItemCommand } from '@aws-sdk/client-dynamodb'
 import { checkTimeToLive } from '../../cli/health'
+import { LOCAL_TABLES } from '../../cli/local-engine'
+import { HMAC_KEY_ITEM, hmacKeyItem } from '../../lambda/tiers/hmac-key-item'
+import { newHmacKey } from '../../lambda/tiers/make-hmac-key'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { type Deployment, deploy, TIERS } from './command-line'
 
@@ -11,9 +15,11 @@ afterAll(() => rmSync(folder, { recursive: true }))
 let at: Deployment
 beforeEach(async () => {
   at = await deploy('dynalite')
-  await at.put(...TIERS)
+  await at.put(...TIERS, SECRET)
 })
 afterEach(async () => at?.close())
+
+const SECRET = hmacKeyItem([newHmacKey(0)])
 
 const statuses = async (...args: string[]): Promise<Record<string, string>> => {
   const { out } = await at.sluice(['doctor', '--json', ...args])
@@ -29,6 +35,7 @@ const HEALTHY = {
   identity: 'ok',
   'base paths': 'ok',
   clients: 'ok',
+  'HMAC key': 'ok',
   clock: 'ok',
 }
 
@@ -41,6 +48,18 @@ describe('the doctor', () => {
     expect(out).toContain('ok      base paths: none: if a custom domain puts one in front of an API, name it in settings.basePaths\n')
     expect(out).toContain('ok      identity: api-key, then api-gateway-key, then ip (the usual order, settings say nothing)\n')
     expect(out).toMatch(/^warning time to live: DISABLED\n {8}do: nothing, on a DynamoDB of your own$/m)
+  })
+
+  it('says whether callers are stored under a secret, and fails where that is wrong, and shows none', async () => {
+    expect((await at.sluice(['doctor'])).out).toContain('ok      HMAC key: active from 1970-01-01T00:00:00Z\n')
+    await at.put({ ...HMAC_KEY_ITEM, keys: [{ key: SECRET.keys[0]!.key, activeFrom: -1 }] })
+    expect(await statuses()).toEqual({ ...HEALTHY, 'HMAC key': 'FAILED' })
+    const { code, out, err } = await at.sluice(['doctor'])
+    expect([code, out + err]).toEqual([1, expect.not.stringContaining(SECRET.keys[0]!.key.slice(0, 8))])
+    await at.put(hmacKeyItem([newHmacKey(Date.now() + 3_600_000)]))
+    expect((await at.sluice(['doctor'])).out).toMatch(/^ok {6}HMAC key: none yet, another from 20/m)
+    await at.client.send(new DeleteItemCommand({ TableName: LOCAL_TABLES.config, Key: { pk: { S: 'hmac-key' }, sk: { S: 'hmac-key' } } }))
+    expect(await statuses()).toEqual({ ...HEALTHY, 'HMAC key': 'warning' })
   })
 
   const withTtl = dynoxideBinary() === undefined ? it.skip : it

@@ -20,7 +20,9 @@ const leaves = leavesOf(program)
 const ALL = [
   ...['tiers list', 'tiers get', 'tiers validate', 'tiers diff', 'tiers apply', 'tiers export', 'tiers schema'],
   ...['clients create', 'clients get', 'clients list', 'clients set', 'clients rotate-key', 'clients disable', 'clients delete'],
-  ...['block add', 'block remove', 'block list', 'usage', 'peek', 'refund', 'reset'],
+  ...['block add', 'block remove', 'block list', 'block export'],
+  ...['hmac-key status', 'hmac-key enable', 'hmac-key carry', 'hmac-key purge', 'hmac-key rotate'],
+  ...['usage', 'peek', 'refund', 'reset', 'forget'],
   ...['attach', 'detach', 'status', 'doctor', 'completion'],
 ]
 const nameOf = (command: Command): string => [command.parent?.parent ? command.parent.name() : '', command.name()].join(' ').trim()

@@ -10,11 +10,12 @@ import { Match, Template } from 'aws-cdk-lib/assertions'
 import { UserPool } from 'aws-cdk-lib/aws-cognito'
 import { createTable } from '../../lambda/state/state-table'
 import { clientKey, tierKey } from '../../lambda/tiers/config-items'
+import { HMAC_KEY_ITEM, parseHmacKeys } from '../../lambda/tiers/hmac-key-item'
 import { contentHash, itemsOf, type PolicySetItem } from '../../lambda/tiers/tiers-file'
 import { ConfigError, jwt, RateLimiter, type RateLimiterProps } from '../../lib/index'
 import { handler, type SeedRequest } from '../../lib/seed/handler'
 import { buildSeedBundle } from '../../lib/seed/seed-bundle'
-import { seedItems } from '../../lib/seed/seed-items'
+import { seedHmacKey, seedItems } from '../../lib/seed/seed-items'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
 
@@ -161,6 +162,33 @@ describe('what a deployment writes into the config table', () => {
       expect(await get(tierKey('free'))).toEqual(tier('free', 3))
     })
 
+    it('makes the secret of a deployment that is new, once, and logs nothing of it', async () => {
+      await ask('Create')
+      const made = await get(HMAC_KEY_ITEM)
+      const issues: string[] = []
+      expect(parseHmacKeys(made, issues).keys).toEqual([{ secret: expect.any(Uint8Array), activeFrom: 0 }])
+      expect(issues).toEqual([])
+      await ask('Create') // a retry, or another stack on the same table
+      await ask('Update')
+      expect(await get(HMAC_KEY_ITEM)).toEqual(made)
+      const logged = JSON.stringify(silent.map((spy) => spy.mock.calls)) + JSON.stringify(answers)
+      expect(logged).not.toContain(made!.keys[0].key.slice(0, 8))
+    })
+
+    it('makes none for a deployment that counts already: not with an update, nor where the resource is new and the table is not', async () => {
+      await ask('Update')
+      expect(await get(HMAC_KEY_ITEM)).toBeUndefined()
+      await put(tier('free', 9))
+      await ask('Create')
+      expect(await get(HMAC_KEY_ITEM)).toBeUndefined()
+    })
+
+    it('seeds without a second secret where two begin at the same time', async () => {
+      const secrets = await Promise.all(Array.from({ length: 5 }, () => seedHmacKey(client, table)))
+      expect(secrets.filter(Boolean)).toHaveLength(1)
+      expect((await get(HMAC_KEY_ITEM))!.keys).toHaveLength(1)
+    })
+
     it('touches nothing when the stack goes', async () => {
       expect(await ask('Delete')).toMatchObject({ Status: 'SUCCESS' })
       expect(await get(tierKey('free'))).toBeUndefined()
@@ -215,6 +243,13 @@ describe('the seed in a stack', () => {
           Null: { 'dynamodb:LeadingKeys': 'false' },
         },
       },
+      expect.objectContaining({
+        Action: 'dynamodb:PutItem',
+        Condition: {
+          'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': ['hmac-key'] },
+          Null: { 'dynamodb:LeadingKeys': 'false' },
+        },
+      }),
     ])
   })
 

@@ -1,5 +1,7 @@
 import fc from 'fast-check'
+import { createLimiter, MemoryStore } from '../../lambda/limiter'
 import { subjectKey } from '../../lambda/limiter/subject-key'
+import { issuesOf } from '../policies/issues'
 
 describe('the key of a subject', () => {
   it('begins with its scope, so that a table can be read by people', () => {
@@ -20,5 +22,52 @@ describe('the key of a subject', () => {
         seen.set(key, subject)
       }),
     )
+  })
+})
+
+describe('a limiter with a secret of its own', () => {
+  const policies = [{ name: 'p', limit: 2, window: '1h' }]
+  const SECRET = 'sixteen or more bytes'
+
+  it('keeps all that it knows of a subject under it', async () => {
+    const store = new MemoryStore()
+    const limiter = createLimiter({ store, policies, hmacKey: SECRET })
+    const { chargedAt } = await limiter.take('client:abc', { cost: 2 })
+    expect((await store.read(subjectKey('client:abc', Buffer.from(SECRET)))).policies).not.toEqual({})
+    expect((await store.read(subjectKey('client:abc'))).policies).toEqual({})
+    await limiter.refund('client:abc', 1, { chargedAt })
+    expect((await limiter.peek('client:abc')).allowed).toBe(true)
+    await limiter.take('client:abc')
+    expect((await limiter.takeAll([{ subject: 'client:abc' }])).allowed).toBe(false)
+    await limiter.reset('client:abc')
+    expect((await limiter.take('client:abc', { cost: 2 })).allowed).toBe(true)
+  })
+
+  it('counts with others that have the same, in whatever form, and with nobody else', async () => {
+    const store = new MemoryStore()
+    const one = createLimiter({ store, policies, hmacKey: SECRET })
+    const other = createLimiter({ store, policies, hmacKey: new TextEncoder().encode(SECRET) })
+    const without = createLimiter({ store, policies })
+    await one.take('client:abc', { cost: 2 })
+    expect((await other.take('client:abc')).allowed).toBe(false)
+    expect((await without.take('client:abc')).allowed).toBe(true)
+  })
+
+  it('has a copy of it: who clears the bytes changes nothing', async () => {
+    const hmacKey = new TextEncoder().encode(SECRET)
+    const limiter = createLimiter({ store: new MemoryStore(), policies, hmacKey })
+    await limiter.take('client:abc', { cost: 2 })
+    hmacKey.fill(0)
+    expect((await limiter.peek('client:abc')).remaining).toBe(0)
+  })
+
+  it.each<[unknown, string]>([
+    ['too short a key', 'got 15 bytes'],
+    [new Uint8Array(15), 'got 15 bytes'],
+    [null, 'got a value of type object'],
+    [1234567890123456, 'got a value of type number'],
+  ])('refuses %p, and prints nothing of it', (hmacKey, got) => {
+    const sentence = `hmacKey must be a string or a Uint8Array of at least 16 bytes, ${got}`
+    expect(issuesOf(() => createLimiter({ store: new MemoryStore(), policies, hmacKey: hmacKey as never }))).toEqual([sentence])
   })
 })

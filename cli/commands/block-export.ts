@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs'
+import { Option } from 'commander'
+import type { IpRange } from '../../lambda/ip-address'
+import { AccessList } from '../../lambda/tiers/access-list'
+import { parsePolicyItem, toPlaceholder } from '../../lambda/tiers/config-items'
+import { wholeNumber } from '../arguments'
+import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
+import { type DenialsInLog, denialsInLog } from '../denials-in-log'
+import { UserError } from '../exit'
+import { blockedRanges, isIpv4, toWafIpSet } from '../waf-ip-set'
+
+interface Options extends Answering {
+  readonly waf?: boolean
+  readonly ipVersion: '4' | '6'
+  readonly fromLog?: string
+  readonly top: number
+}
+
+const NO_DENIALS: DenialsInLog = { addresses: [], withoutAddress: 0 }
+
+export const addBlockExport: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'export',
+    'Print the blocked addresses in force as JSON for an IP set of AWS WAF, which turns them away before the authorizer is called; on request those too whom the ' +
+      'log names as denied most. Who is allowed is left out.',
+    [
+      'sluice block export --waf > ip-set.json',
+      'aws logs tail /aws/lambda/authorizer --since 1h | sluice block export --waf --from-log - --top 100',
+    ],
+  )
+    .option('--waf', 'as `aws wafv2 create-ip-set` and `update-ip-set` take it by --cli-input-json; the only format there is')
+    .addOption(new Option('--ip-version <version>', 'an IP set holds addresses of one version').choices(['4', '6']).default('4'))
+    .option('--from-log <file>', 'lines of the authorizer’s log, "-" for standard input; they name addresses only with logCallers "clear"')
+    .option('--top <count>', 'how many addresses of the log, at most', wholeNumber(1), 100)
+    .action(async (options: Options) => {
+      if (!options.waf) throw new UserError('say for what: --waf')
+      const now = session.io.clock()
+      const denied = options.fromLog === undefined ? NO_DENIALS : denialsInLog(await textOf(options.fromLog, session))
+      const entries = (await (await session.connect(options).configTable()).policySet()).flatMap(({ item }) => {
+        const issues: string[] = []
+        const { access } = parsePolicyItem(item, issues)
+        return access ?? toPlaceholder(item.sk).access ?? [] // a block holds even where it has a mistake
+      })
+      const inForce = entries.filter(({ expiresAt }) => now < expiresAt)
+      const list = new AccessList(inForce)
+      const worst = denied.addresses
+        .filter(({ address }) => list.ofAddress(address, now) !== 'allow')
+        .map(({ address }): IpRange => ({ first: address, bits: 128 }))
+        .filter((range) => isIpv4(range) === (options.ipVersion === '4'))
+      const ranges = [...blockedRanges(inForce), ...worst.slice(0, options.top)]
+      session.print.json(toWafIpSet(ranges, options.ipVersion === '4' ? 4 : 6))
+      const others = ranges.filter((range) => isIpv4(range) !== (options.ipVersion === '4')).length
+      if (others > 0)
+        session.print.note(`${others} blocked ranges are of the other version: --ip-version ${options.ipVersion === '4' ? 6 : 4}`)
+      if (denied.withoutAddress > 0) {
+        session.print.note(
+          `${denied.withoutAddress} denials in the log have no address: it names them only with the prop logCallers: 'clear'`,
+        )
+      } else if (options.fromLog !== undefined && denied.addresses.length === 0) session.print.note('the log has no denials')
+    })
+}
+
+async function textOf(path: string, { io }: Session): Promise<string> {
+  if (path !== '-') {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch (error) {
+      throw new UserError(`${path} cannot be read: ${(error as Error).message}`)
+    }
+  }
+  const chunks: Buffer[] = []
+  for await (const chunk of io.stdin) chunks.push(Buffer.from(chunk))
+  return Buffer.concat(chunks).toString('utf8')
+}

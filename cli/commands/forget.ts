@@ -1,0 +1,107 @@
+import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
+import { ServiceError, UserError } from '../exit'
+import { eachOf, type Mentions, mentionsOf, nameOfCredential, recordsAbout } from '../forget'
+import { readHmacKeys } from '../hmac-key'
+import { knownNames } from '../known-names'
+import { ipv6Prefix } from '../limits'
+import { readPolicySet } from '../policy-set'
+import { confirm } from '../question'
+import { deleteItem } from '../state-items'
+import { addressName, namedBy } from '../subjects'
+
+interface Options extends Answering {
+  readonly raw?: boolean
+  readonly dryRun?: boolean
+  readonly yes?: boolean
+}
+
+/** Where else there may be something of somebody, out of reach of the tables. */
+const ELSEWHERE = [
+  'the log of the authorizer and the access logs of the API, until their retention ends: hashes, or ids and addresses with logCallers "clear"',
+  'backups of the tables, and their point-in-time recovery, for up to 35 days',
+  'the memory of running instances: units taken ahead or not yet told, for a window at most; if he has called in the last minutes, run it again later',
+] as const
+
+export const addForget: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'forget <subject...>',
+    'Erase what is stored of somebody, after a question: counters, overage on record, records with their keys, entries of the block list. Name all that is known of him ' +
+      'together (a client’s id, client:…, user:…, ip:…, header:<name>=<value>, claim:<name>=<value>), for what is counted by several of them at once. ' +
+      'Ends with 2 if something could not be erased.',
+    ['sluice forget acme', 'sluice forget user:42 ip:203.0.113.7 --dry-run', 'sluice forget order:1234 --raw'],
+  )
+    .option('--raw', 'take the subjects as they are, such as those of a program that uses sluice/limiter; erases counters only')
+    .option('--dry-run', 'say what it would erase, and erase nothing')
+    .option('-y, --yes', 'do not ask')
+    .action(async (texts: readonly string[], options: Options) => forget(texts, options, session))
+}
+
+async function forget(texts: readonly string[], options: Options, session: Session): Promise<void> {
+  const { io, print } = session
+  const connection = session.connect(options)
+  const table = await connection.configTable()
+  const { keys } = await readHmacKeys(table)
+  const state = { client: connection.client, name: await connection.tableName('state') }
+  const found = options.raw ? { names: texts, unknown: [], items: [], networks: [] } : await lookUp(texts)
+  const { names, items, unknown } = found
+
+  const left = [
+    ...found.networks.map((network) => `${network}, which holds other addresses, too: sluice block remove`),
+    ...unknown.map((dimension) => `what was counted by ${dimension}, of which no value was given`),
+  ]
+  const said = { subjects: names, items: items.map(({ text }) => text), left, elsewhere: ELSEWHERE }
+  if (options.dryRun) return options.json ? print.json({ dryRun: true, ...said }) : report('would erase', said)
+  const asked = items.length === 0 ? '' : `, and delete ${said.items.join('; ')}`
+  await confirm(`Erase all that is counted of ${texts.join(', ')}${asked}?`, io, options)
+
+  const erased: string[] = []
+  const failed = await io.interrupts.during(async () => {
+    // First what lets somebody be known, so that what comes meanwhile is counted under nothing that is erased below.
+    const ofItems = await eachOf(
+      items,
+      ({ text }) => text,
+      async ({ text, write }) => {
+        await table.write([write])
+        erased.push(text)
+      },
+    )
+    const ofState = await eachOf(
+      names,
+      (name) => `counters of ${name}`,
+      async (name) => {
+        const were = await Promise.all(keys.allOf(name).map((key) => deleteItem(state, key)))
+        if (were.includes(true)) erased.push(`counters of ${name}`)
+      },
+    )
+    return [...ofItems, ...ofState]
+  })
+  const done = { subjects: names, erased, failed, left, elsewhere: ELSEWHERE }
+  if (options.json) print.json(done)
+  else report('erased', { ...done, items: erased })
+  if (failed.length > 0) throw new ServiceError(`not everything is erased, run it again: ${failed.join('; ')}`)
+
+  async function lookUp(given: readonly string[]): Promise<Mentions & { names: readonly string[]; unknown: readonly string[] }> {
+    const { policies } = readPolicySet((await table.policySet()).map(({ item }) => item)).configuration
+    const parts = given.map((text) => {
+      const { kind, id } = namedBy(text)
+      if (text === 'global' || kind === 'route') throw new UserError(`${text} is nobody: it counts everybody together`)
+      return { kind, id, name: kind === 'ip' ? addressName(id, policies.settings, ipv6Prefix(session)) : `${kind}:${id}` }
+    })
+    const named = parts.map(({ name }) => name)
+    const records = await recordsAbout(table, named)
+    const more = records.flatMap((record) => [`client:${String(record.item.id)}`, nameOfCredential(record) ?? []].flat())
+    const all = [...new Set([...named, ...more])]
+    const ids = all.flatMap((name) => /^client:(.*)$/s.exec(name)?.[1] ?? [])
+    const addresses = parts.flatMap(({ kind, id }) => (kind === 'ip' ? [id] : []))
+    return { ...(await mentionsOf(table, records, ids, addresses)), ...knownNames(all, policies) }
+  }
+
+  function report(verb: string, all: { items: readonly string[]; subjects: readonly string[]; left: readonly string[] }): void {
+    for (const text of all.items) print.line(`${verb}: ${text}`)
+    if (options.dryRun) for (const name of all.subjects) print.line(`${verb}: counters of ${name}, if there are any`)
+    else if (all.items.length === 0) print.line('nothing was stored')
+    for (const text of all.left) print.line(`stays: ${text}`)
+    for (const text of ELSEWHERE) print.note(`not looked at: ${text}`)
+  }
+}

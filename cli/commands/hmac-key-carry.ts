@@ -1,0 +1,63 @@
+import type { HmacKey } from '../../lambda/tiers/subject-keys'
+import { durationMs } from '../arguments'
+import { tell } from '../client-changes'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { InterruptedError, UserError } from '../exit'
+import { iso, readHmacKeys, writeHmacKeys } from '../hmac-key'
+import { pause } from '../pause'
+import { carryState } from '../state-items'
+
+interface Options extends Answering {
+  /** Milliseconds. */
+  readonly lead: number
+}
+
+/** So that a machine that was asleep meanwhile is late by no more, in milliseconds. */
+const LONGEST_PAUSE_MS = 60_000
+
+export const addHmacKeyCarry: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'carry',
+    'Copy all counters to where the first secret has them. It waits until shortly before the secret is active. What a caller is charged between the copy and that ' +
+      'moment is not taken along; no counter that is there already is touched, so it may be run again.',
+    ['sluice hmac-key carry', 'sluice hmac-key carry --lead 10m'],
+  )
+    .option('--lead <duration>', 'how long before that moment to begin: about a second for every thousand callers', durationMs, 30_000)
+    .action(async (options: Options) => {
+      const { io, print } = session
+      const connection = session.connect(options)
+      const table = await connection.configTable()
+      const state = { client: connection.client, name: await connection.tableName('state') }
+      await io.interrupts.during(async (pressed) => {
+        const { activeFrom } = (await readFirst()).key
+        if (io.clock() < activeFrom - options.lead) print.note(`waiting until ${iso(activeFrom - options.lead)}`)
+        for (let leftMs = 1; leftMs > 0 && !pressed.aborted; await pause(Math.min(leftMs, LONGEST_PAUSE_MS), pressed))
+          leftMs = activeFrom - options.lead - io.clock()
+        if (pressed.aborted)
+          throw new InterruptedError('nothing was copied: until it is, all counters begin anew when the secret becomes active')
+        const { keys, stored, key } = await readFirst() // it may have been long
+        const [now, [, ...others]] = [io.clock(), keys.keys]
+        if (key.carriedFrom === undefined)
+          await writeHmacKeys(table, stored, [{ ...key, carriedFrom: Math.min(now, key.activeFrom) }, ...others])
+        const counts = await carryState(state, key.secret, Math.floor(now / 1000))
+        const late = now > key.activeFrom ? '; the secret was active already, and who had been counted under it keeps the new counters' : ''
+        tell(
+          session,
+          options,
+          `${counts.copied} counters copied, ${counts.kept} were there already, ${counts.expired} had expired${late}`,
+          { ...counts },
+        )
+      })
+
+      /** Only from keys without a secret does it follow where they are with one. */
+      async function readFirst() {
+        const found = await readHmacKeys(table)
+        const key: HmacKey | undefined = found.keys.keys[0]
+        if (!key) throw new UserError('there is no secret to carry counters to: sluice hmac-key enable')
+        if (found.keys.keys.length > 1)
+          throw new UserError('counters can be carried to the first secret only, and there has been another one since')
+        return { ...found, key }
+      }
+    })
+}

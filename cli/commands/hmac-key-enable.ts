@@ -1,0 +1,47 @@
+import { newHmacKey } from '../../lambda/tiers/make-hmac-key'
+import { tell } from '../client-changes'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { UserError } from '../exit'
+import { activation, checkLead, iso, readHmacKeys, writeHmacKeys } from '../hmac-key'
+import { confirm } from '../question'
+
+interface Options extends Answering {
+  readonly at?: string
+  readonly yes?: boolean
+}
+
+export const addHmacKeyEnable: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'enable',
+    'Store subjects under HMAC-SHA256 with a secret from a later moment on, in a deployment that has none. Then take the counters along: hmac-key carry.',
+    ['sluice hmac-key enable', 'sluice hmac-key enable --at 2027-02-01T00:00:00Z --yes'],
+  )
+    .option('--at <when>', 'when it becomes active, a time or a duration from now, 10 minutes or more (default: in 15 minutes)')
+    .option('-y, --yes', 'do not ask')
+    .action(async (options: Options) => {
+      const { io } = session
+      const connection = session.connect(options)
+      const table = await connection.configTable()
+      const { stored } = await readHmacKeys(table)
+      if (stored)
+        throw new UserError('this deployment has a secret already: sluice hmac-key status; another one takes sluice hmac-key rotate')
+      const activeFrom = await activation(options.at, connection, io.clock)
+      await confirm(
+        `At ${iso(activeFrom)} all counters move to other keys, and begin anew there unless sluice hmac-key carry takes them along. ` +
+          'Authorizers of Sluice versions without this command know no secret and would go on as before: deploy first. Write the secret?',
+        io,
+        options,
+      )
+      checkLead(activeFrom, io.clock())
+      await io.interrupts.during(() => writeHmacKeys(table, stored, [newHmacKey(activeFrom)]))
+      tell(
+        session,
+        options,
+        `the secret is written, and active from ${iso(activeFrom)}; now run sluice hmac-key carry, which waits until then`,
+        {
+          activeFrom: iso(activeFrom),
+        },
+      )
+    })
+}

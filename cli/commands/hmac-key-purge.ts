@@ -1,0 +1,38 @@
+import { HMAC_KEY_LEAD_MS } from '../../lambda/tiers/hmac-key-item'
+import { tell } from '../client-changes'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { UserError } from '../exit'
+import { iso, readHmacKeys } from '../hmac-key'
+import { confirm } from '../question'
+import { purgeWithoutSecret } from '../state-items'
+
+interface Options extends Answering {
+  readonly yes?: boolean
+}
+
+export const addHmacKeyPurge: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'purge',
+    'Delete the state that is still stored without a secret, which otherwise expires by itself, that of quotas by the month weeks later.',
+    ['sluice hmac-key purge --yes'],
+  )
+    .option('-y, --yes', 'do not ask')
+    .action(async (options: Options) => {
+      const { io } = session
+      const connection = session.connect(options)
+      const { keys } = await readHmacKeys(await connection.configTable())
+      const first = keys.keys[0]
+      const settledAt = (first?.activeFrom ?? Infinity) + HMAC_KEY_LEAD_MS
+      if (!first) throw new UserError('there is no secret, so all state is stored without one: sluice hmac-key enable')
+      if (io.clock() < settledAt) throw new UserError(`state without a secret may still be in use: wait until ${iso(settledAt)}`)
+      await confirm(
+        'Delete all state that is stored without a secret? Authorizers of a version that knows none would begin anew.',
+        io,
+        options,
+      )
+      const state = { client: connection.client, name: await connection.tableName('state') }
+      const deleted = await io.interrupts.during(() => purgeWithoutSecret(state))
+      tell(session, options, `${deleted} items are deleted that were stored without a secret`, { deleted })
+    })
+}

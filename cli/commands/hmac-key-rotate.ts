@@ -1,0 +1,43 @@
+import { MOST_HMAC_KEYS } from '../../lambda/tiers/hmac-key-item'
+import { newHmacKey } from '../../lambda/tiers/make-hmac-key'
+import { tell } from '../client-changes'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { UserError } from '../exit'
+import { activation, checkLead, iso, readHmacKeys, writeHmacKeys } from '../hmac-key'
+import { confirm } from '../question'
+
+interface Options extends Answering {
+  readonly at?: string
+  readonly yes?: boolean
+}
+
+export const addHmacKeyRotate: AddCommand = (group, session) => {
+  describeAnswering(
+    group,
+    'rotate',
+    'Replace the secret from a later moment on, for one that somebody has seen. All counters begin anew then, and cannot be taken along.',
+    ['sluice hmac-key rotate --at 2027-02-01T00:00:00Z'],
+  )
+    .option('--at <when>', 'when it becomes active, a time or a duration from now, 10 minutes or more (default: in 15 minutes)')
+    .option('-y, --yes', 'do not ask')
+    .action(async (options: Options) => {
+      const { io } = session
+      const connection = session.connect(options)
+      const table = await connection.configTable()
+      const { keys, stored } = await readHmacKeys(table)
+      if (!stored) throw new UserError('this deployment has no secret yet: sluice hmac-key enable')
+      const next = keys.nextAfter(io.clock())
+      if (next) throw new UserError(`there is a new secret already, active from ${iso(next.activeFrom)}: wait until then`)
+      const activeFrom = await activation(options.at, connection, io.clock)
+      await confirm(
+        `At ${iso(activeFrom)} all counters begin anew: a caller may use each limit once more in the window that is open then, a quota by the month too. ` +
+          'Overage that is on record stays under the old secret, where sluice usage does not look: read it before. Write a new secret?',
+        io,
+        options,
+      )
+      checkLead(activeFrom, io.clock())
+      const all = [...keys.keys, newHmacKey(activeFrom)].slice(-MOST_HMAC_KEYS)
+      await io.interrupts.during(() => writeHmacKeys(table, stored, all))
+      tell(session, options, `the new secret is written, and active from ${iso(activeFrom)}`, { activeFrom: iso(activeFrom) })
+    })
+}

@@ -1,0 +1,207 @@
+import { ConfigTable } from '../../cli/config-table'
+import { LOCAL_TABLES } from '../../cli/local-engine'
+import { compile, distinct } from '../../lambda/limiter/compiled-policy'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { parsePolicies } from '../../lambda/policies/policy'
+import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
+import { HMAC_KEY_ITEM, hmacKeyItem, parseHmacKeys } from '../../lambda/tiers/hmac-key-item'
+import { newHmacKey } from '../../lambda/tiers/make-hmac-key'
+import type { SubjectKeys } from '../../lambda/tiers/subject-keys'
+import { dynoxideBinary } from '../../local/engines/dynoxide'
+import type { EngineName } from '../../local/engines/engine'
+import { type Deployment, deploy, TIERS } from './command-line'
+
+const ENGINES: EngineName[] = dynoxideBinary() === undefined ? ['dynalite'] : ['dynoxide', 'dynalite']
+const MINUTE = 60_000
+const DAY = 1440 * MINUTE
+
+describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
+  let at: Deployment
+  let now: number
+  beforeEach(async () => {
+    at = await deploy(engine)
+    now = Date.now()
+    await at.put(...TIERS, { pk: 'client#user:42', sk: 'client', id: 'acme', tier: 'free' })
+  })
+  afterEach(async () => at?.close())
+
+  const sluice = (...args: string[]) => at.sluice(args, { now })
+  const json = (...args: string[]) => at.json(args, { now })
+
+  async function keys(): Promise<SubjectKeys> {
+    const stored = await new ConfigTable(at.client, LOCAL_TABLES.config).item(HMAC_KEY_ITEM)
+    return parseHmacKeys(stored?.item, [])
+  }
+
+  /** As an authorizer charges, at that moment. */
+  async function charge(subject: string, units: number, ms = now): Promise<void> {
+    const limiter = new RateLimiter({ store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }), clock: () => ms })
+    const policies = distinct(parsePolicies(TIERS[1].policies, [], []).map((policy) => compile(policy)))
+    const { allowed } = await limiter.decide([{ key: (await keys()).keyOf(subject, ms), policies, cost: units }])
+    expect(allowed).toBe(true)
+  }
+
+  const used = async (subject = 'acme') => {
+    const { policies } = await json('usage', subject)
+    return policies.find((one: { policy: string }) => one.policy === 'per-day').used
+  }
+
+  it('is made once, for a moment that no instance can miss, and is shown to nobody', async () => {
+    expect(await sluice('hmac-key', 'status')).toMatchObject({ code: 0, out: expect.stringContaining('without a secret') })
+    const early = new Date(now + 9 * MINUTE).toISOString()
+    expect(await sluice('hmac-key', 'enable', '--at', early, '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/10 minutes after/),
+    })
+    expect(await keys()).toMatchObject({ keys: [] })
+    expect((await sluice('hmac-key', 'enable')).code).toBe(1) // nobody to ask
+    expect(await keys()).toMatchObject({ keys: [] })
+
+    const said = [
+      await sluice('hmac-key', 'enable', '--yes'),
+      await sluice('hmac-key', 'status'),
+      await sluice('hmac-key', 'status', '--json'),
+    ]
+    const [key] = (await keys()).keys
+    expect(key!.activeFrom).toBe(now + 15 * MINUTE)
+    for (const { code, out, err } of said) {
+      expect(code).toBe(0)
+      for (const form of ['base64', 'base64url', 'hex'] as const)
+        expect(out + err).not.toContain(Buffer.from(key!.secret).toString(form).slice(0, 12))
+    }
+    expect(await sluice('hmac-key', 'enable', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('has a secret already') })
+    expect((await keys()).keys).toEqual([key])
+  })
+
+  it('is one, whoever else makes one at the same moment', async () => {
+    const codes = await Promise.all([1, 2, 3].map(async () => (await sluice('hmac-key', 'enable', '--yes')).code))
+    expect(codes.sort()).toEqual([0, 1, 1])
+    expect((await keys()).keys).toHaveLength(1)
+  })
+
+  it('takes all counters along that are copied, to the unit, and loses only what comes between the copy and the moment', async () => {
+    await charge('client:acme', 7)
+    await charge('client:other', 3)
+    await sluice('hmac-key', 'enable', '--yes')
+    now += 15 * MINUTE - 30_000
+    expect(await json('hmac-key', 'carry')).toEqual({ copied: 2, kept: 0, expired: 0 })
+    await charge('client:other', 2)
+    now += 30_000 - 1
+    expect([await used(), await usedOf('client:other')]).toEqual([7, 5])
+    now += 1
+    expect(await used()).toBe(7)
+    expect(await usedOf('client:other')).toBe(3)
+    await charge('client:acme', 1)
+    expect(await used()).toBe(8)
+  })
+
+  const usedOf = async (subject: string) => {
+    const { policies } = await json('usage', subject, '--tier', 'free')
+    return policies.find((one: { policy: string }) => one.policy === 'per-day').used
+  }
+
+  it('begins anew for whoever is not copied, and a late or second copy touches no counter that is there', async () => {
+    await charge('client:acme', 7)
+    await charge('client:idle', 5)
+    await sluice('hmac-key', 'enable', '--yes')
+    now += 15 * MINUTE
+    expect(await used()).toBe(0)
+    await charge('client:acme', 1)
+    expect(await json('hmac-key', 'carry')).toEqual({ copied: 1, kept: 1, expired: 0 })
+    expect([await used(), await usedOf('client:idle')]).toEqual([1, 5])
+    await charge('client:idle', 1)
+    expect(await json('hmac-key', 'carry')).toEqual({ copied: 0, kept: 2, expired: 0 })
+    expect(await usedOf('client:idle')).toBe(6)
+  })
+
+  it('leaves out what has expired', async () => {
+    await charge('client:acme', 1)
+    await sluice('hmac-key', 'enable', '--yes')
+    now += 10 * DAY
+    expect(await json('hmac-key', 'carry')).toEqual({ copied: 0, kept: 0, expired: 1 })
+  })
+
+  it('gives units back where they count, once', async () => {
+    await charge('client:acme', 7)
+    const before = new Date(now).toISOString()
+    await sluice('hmac-key', 'enable', '--yes')
+    now += 15 * MINUTE
+    await charge('client:acme', 4)
+    await json('refund', 'acme', '3', '--charged-at', before) // from where it was charged, which counts no more
+    expect(await used()).toBe(4)
+    await json('refund', 'acme', '3')
+    expect(await used()).toBe(1)
+  })
+
+  it('gives units back after a copy where they were taken along to', async () => {
+    await charge('client:acme', 7)
+    const before = new Date(now).toISOString()
+    await sluice('hmac-key', 'enable', '--yes')
+    now += 15 * MINUTE - 1000
+    await json('hmac-key', 'carry')
+    now += 1000
+    await json('refund', 'acme', '3', '--charged-at', before)
+    expect(await used()).toBe(4)
+  })
+
+  it('keeps a reset that comes after the copy', async () => {
+    await charge('client:acme', 7)
+    await sluice('hmac-key', 'enable', '--yes')
+    now += 15 * MINUTE - 1000
+    await json('hmac-key', 'carry')
+    await json('reset', 'acme')
+    expect(await used()).toBe(0)
+    now += 1000
+    expect(await used()).toBe(0)
+  })
+
+  it('leaves nothing without it in the table, once nobody can be counted there', async () => {
+    await charge('client:acme', 7)
+    await charge('client:other', 3)
+    expect(await sluice('hmac-key', 'purge', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('there is no secret') })
+    await sluice('hmac-key', 'enable', '--yes')
+    now += 15 * MINUTE
+    await json('hmac-key', 'carry')
+    expect(await sluice('hmac-key', 'purge', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('wait until') })
+    now += 10 * MINUTE
+    expect(await json('hmac-key', 'purge', '--yes')).toEqual({ deleted: 2 })
+    expect(await json('hmac-key', 'purge', '--yes')).toEqual({ deleted: 0 })
+    expect(await used()).toBe(7)
+  })
+
+  it('is replaced by another from a moment on, with everything anew, and one change waits for the other', async () => {
+    expect(await sluice('hmac-key', 'rotate', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('no secret yet') })
+    await sluice('hmac-key', 'enable', '--yes')
+    expect(await sluice('hmac-key', 'rotate', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('wait until then') })
+    await at.put(hmacKeyItem([newHmacKey(0)]))
+    await charge('client:acme', 7)
+    expect((await sluice('hmac-key', 'rotate', '--at', '20m', '--yes')).code).toBe(0)
+    expect(await used()).toBe(7)
+    now += 20 * MINUTE
+    expect(await used()).toBe(0)
+    expect((await json('hmac-key', 'status')).keys.map(({ state }: { state: string }) => state)).toEqual(['former', 'active'])
+    expect(await sluice('hmac-key', 'carry')).toMatchObject({ code: 1, err: expect.stringContaining('the first secret only') })
+  })
+
+  it('that has a mistake is nobody’s guess: no command says how anybody stands', async () => {
+    await at.put({ ...HMAC_KEY_ITEM, keys: [] })
+    for (const args of [
+      ['usage', 'acme'],
+      ['reset', 'acme'],
+      ['refund', 'acme', '1'],
+      ['forget', 'acme', '--yes'],
+      ['hmac-key', 'status'],
+    ])
+      expect(await sluice(...args)).toMatchObject({ code: 1, err: expect.stringContaining('the HMAC key in the config table is wrong') })
+  })
+
+  it('is waited for by the copy until shortly before its moment', async () => {
+    await charge('client:acme', 7)
+    const soon = Date.now() + 1500
+    await at.put(hmacKeyItem([newHmacKey(soon)]))
+    const startedAt = Date.now()
+    expect(await at.json(['hmac-key', 'carry', '--lead', '1s'])).toEqual({ copied: 1, kept: 0, expired: 0 })
+    expect(Date.now() - startedAt).toBeGreaterThanOrEqual(400)
+    expect((await keys()).keys[0]!.carriedFrom).toBeGreaterThanOrEqual(soon - 1000)
+  })
+})
