@@ -7,7 +7,7 @@ import { failureOf } from './exit'
 import type { ItemWrite } from './item-writes'
 
 /** An item of the config table that is about somebody. */
-export interface Mention {
+interface Mention {
   /** In words: `client acme, by key 1a2b3c`. */
   readonly text: string
   readonly write: ItemWrite

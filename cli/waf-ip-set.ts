@@ -8,7 +8,7 @@ export interface WafIpSet {
 }
 
 /** @see https://docs.aws.amazon.com/waf/latest/developerguide/limits.html addresses in CIDR notation for an IP set */
-export const MOST_WAF_ADDRESSES = 10_000
+const MOST_WAF_ADDRESSES = 10_000
 
 /**
  * The ranges that are blocked, without those in them that are allowed: an address is in one exactly if the authorizer would turn it away.
