@@ -141,8 +141,14 @@ function withoutStage(rawPath: string | undefined, stage: string): string | unde
   return rawPath?.startsWith(`${prefix}/`) ? rawPath.slice(prefix.length) : rawPath
 }
 
+const HOPS = 'x-forwarded-for'
+
+/** Without hops that an event has under two spellings: which of them are the last ones cannot be told. */
 function headersOf(...sources: unknown[]): ReadonlyMap<string, string> {
-  return gather(sources, (name) => (TOKEN.test(name) ? name.toLowerCase() : undefined))
+  const headers = gather(sources, (name) => (TOKEN.test(name) ? name.toLowerCase() : undefined))
+  const isTwice = sources.some((source) => Object.keys(fieldsOf(source)).filter((name) => name.toLowerCase() === HOPS).length > 1)
+  if (isTwice) headers.delete(HOPS)
+  return headers
 }
 
 function valuesOf(...sources: unknown[]): ReadonlyMap<string, string> {

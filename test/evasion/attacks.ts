@@ -22,7 +22,7 @@ export const LEFT: readonly (readonly [what: string, to: string])[] = [
   ],
   ['a backend that takes another method out of a header or a field (`X-HTTP-Method-Override`, `_method`)', 'the backend: switch it off'],
   [
-    'a backend that rewrites paths, decodes them three times, reads `%u002e` or overlong UTF-8, or has Windows drop dots and spaces',
+    'a backend that rewrites paths, decodes them three times, reads `%u002e` or overlong UTF-8, drops NUL bytes or invisible letters, folds fullwidth letters, or has Windows drop dots and spaces',
     'the backend: rules for what it serves by them, too',
   ],
   ['a base path in front of an HTTP API’s `$default` route', '`settings.basePaths`; `sluice doctor` asks'],

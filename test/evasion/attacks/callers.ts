@@ -7,6 +7,9 @@ const byHeader = (use: 'by' | 'identity') => ({
   tiers: { anonymous: { by: 'ip', policies: [limit('tenant', 10, use === 'by' ? { by: 'header:x-tenant' } : {})] } },
 })
 
+/** No two events have the same address made up. */
+let another = 0
+
 export const CALLERS: readonly Attack[] = [
   {
     about: 'Addresses and names',
@@ -61,6 +64,19 @@ export const CALLERS: readonly Attack[] = [
     before: 10,
     passes: 10,
     now: 'hops are counted from the right',
+  },
+  {
+    about: 'Addresses and names',
+    tried: 'hops under a second spelling of the header’s name',
+    sends: { path: '/anything' },
+    event: (event) => ({
+      ...event,
+      headers: { 'X-Forwarded-For': '192.0.2.7, 192.0.2.250', 'x-forwarded-for': `203.0.113.${another++ % 250}, 192.0.2.250` },
+      multiValueHeaders: null,
+    }),
+    before: 30,
+    passes: 10,
+    now: 'neither is believed: counted by the peer',
   },
   {
     about: 'Addresses and names',
