@@ -10,8 +10,7 @@ const SLOTS = 16_384
  * busy one begins with less than its own: the price of a bound.
  */
 export class ForgottenCounts {
-  private used?: Float64Array
-  private readonly until = new Float64Array(SLOTS)
+  private slots?: { readonly used: Float64Array; readonly until: Float64Array }
   private readonly seed = Math.floor(Math.random() * 2 ** 32)
 
   /**
@@ -20,16 +19,16 @@ export class ForgottenCounts {
    */
   remember(count: string, used: number, until: EpochMs, now: EpochMs): void {
     const slot = this.slotOf(count)
-    this.used ??= new Float64Array(SLOTS)
-    this.used[slot] = Math.max(used, this.usedOf(count, now))
-    this.until[slot] = Math.max(until, this.until[slot]!)
+    this.slots ??= { used: new Float64Array(SLOTS), until: new Float64Array(SLOTS) }
+    this.slots.used[slot] = Math.max(used, this.usedOf(count, now))
+    this.slots.until[slot] = Math.max(until, this.slots.until[slot]!)
   }
 
   /** The part of the whole that a count begins with. */
   usedOf(count: string, now: EpochMs): number {
-    if (!this.used) return 0
+    if (!this.slots) return 0
     const slot = this.slotOf(count)
-    return this.until[slot]! > now ? this.used[slot]! : 0
+    return this.slots.until[slot]! > now ? this.slots.used[slot]! : 0
   }
 
   /** Seeded, so that nobody can find out whose slot he shares. FNV-1a. */

@@ -190,6 +190,14 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
       expect(complaintsOf([old])).toEqual(['an item of the config table is wrong, its last good version stays'])
     })
 
+    it('a secret for subjects: old authorizers count without it, so each release admits its limit', async () => {
+      await apply('new', TIERS)
+      await at.put({ pk: 'hmac-key', sk: 'hmac-key', keys: [{ key: Buffer.alloc(32, 7).toString('base64'), activeFrom: 0 }] })
+      const authorizers = [at.authorizer('old'), at.authorizer('new')]
+      expect(await allowedInTurn(authorizers, 50, {})).toBe(40)
+      expect(complaintsOf(authorizers)).toEqual([])
+    })
+
     it('copies of last valid items: old authorizers and the old command line do not see them', async () => {
       await apply('new', TIERS)
       const before = [await exported('old'), await at.cli('old', 'clients', 'list', '--json')].map(withoutTime)

@@ -1,7 +1,8 @@
-import type { Decision, PolicyInput, Standing } from '../../lambda/limiter'
+import type { Decision, Standing } from '../../lambda/limiter'
 import { REFUND_MARK } from '../../lambda/state/store'
 import { keepsBounds } from './bounds'
-import { NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
+import { distinct, NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
+import { degradedOnes, localShares } from './without-store'
 import type { Call, Chronicle, Entry, Request } from './world'
 
 /** A law that was broken, in a sentence. */
@@ -308,9 +309,13 @@ class StrictJudge {
     const numbers = this.numbersOf(request!)
     // What a denied request was charged goes back whole, unless calls failed.
     const least = request!.step.do === 'takeAll' && !request!.instance.old && request!.calls.every(({ fate }) => fate === 'ok') ? units : 0
+    const begunAt = Math.floor(this.chronicle.start + request!.startedAt) + request!.skewMs
     const after = tallies.map((some, i) => {
-      const counts = request!.policies[i]!.countDenied ? [...some, ...some.map((tally) => newest(tally, numbers[i]!.limit))] : some
-      const left = counts.flatMap((tally) => this.quotas[i]!.refund(tally, numbers[i]!, units, write!.at, chargedAt, least))
+      const { algorithm, countDenied } = request!.policies[i]!
+      const counts = countDenied ? [...some, ...some.map((tally) => newest(tally, numbers[i]!.limit))] : some
+      // A window that ends while the call is on its way was open when the units were given back.
+      const at = algorithm === 'anchored-window' ? (chargedAt ?? begunAt) : chargedAt
+      const left = counts.flatMap((tally) => this.quotas[i]!.refund(tally, numbers[i]!, units, write!.at, at, least))
       return least > 0 ? left : [...some, ...left]
     })
     this.move(entry, after)
@@ -625,12 +630,6 @@ const newest = (tally: Tally, limit: number): Tally => ({
   charged: tally.charged.flatMap(({ place, units }) => Array.from({ length: units }, () => ({ place, units: 1 }))).slice(-limit),
 })
 
-function distinct(tallies: readonly Tally[]): Tally[] {
-  const seen = new Map<string, Tally>()
-  for (const tally of tallies) seen.set(JSON.stringify(tally), tally)
-  return [...seen.values()]
-}
-
 /** Of all that is possible, what leaves the least room. */
 const strictest = (tally: Tally): Tally => (tally.whole ? { ...tally, whole: [tally.whole[1], tally.whole[1]] } : tally)
 
@@ -668,64 +667,3 @@ function answers({ requests, thrown, oversized, endedAt: end }: Chronicle): Brea
     ),
   ]
 }
-
-/** An item that is throttled is not asked again for so long. */
-const COOLING_MS = 100
-
-function degradedOnes({ requests }: Chronicle): Breach[] {
-  return requests.flatMap(({ decisions, instance, startedAt, position, circuitOpen }) =>
-    decisions.flatMap(({ decision, endedAt }): Breach[] => {
-      const excused = circuitOpen || instance.failedAt >= startedAt - COOLING_MS
-      return decision.degraded && !excused
-        ? [{ law: 'degraded only where the store failed', at: endedAt, text: `step ${position} was degraded, and no call had failed` }]
-        : []
-    }),
-  )
-}
-
-/** What one instance admits by itself fits into its share of each limit, whatever the store does. */
-function localShares({ requests, instances, story }: Chronicle): Breach[] {
-  const { localShare = 0.5, onStoreError = 'local', policies } = story
-  if (onStoreError !== 'local' || story.steps.some((step) => step.do === 'clock')) return []
-  const found: Breach[] = []
-  for (const instance of instances.filter(({ old }) => !old)) {
-    for (const [i, policy] of policies.entries()) {
-      if (policy.overage === 'allow' || policy.action || policy.overrun) continue
-      const quota = quotaOf(policy)
-      const tallies = new Map<string, Tally>()
-      for (const request of requests) {
-        if (request.instance === instance && request.step.do === 'reset') tallies.delete(request.keys[0]!)
-        if (request.instance !== instance || request.step.do === 'peek' || request.units === 0) continue
-        for (const { decision, endedAt } of request.decisions) {
-          if (!decision.degraded || !decision.allowed) continue
-          for (const key of request.keys) {
-            const numbers = shareOf(largestOf(requests, i, policy, quota), localShare)
-            const tally = tallies.get(key) ?? NOTHING
-            const now = Math.floor(endedAt) + request.skewMs + (story.start ?? 1_763_683_200_000)
-            // Counted from the moment of the answer, or of the question: whichever has room.
-            const at = [now, now - Math.floor(endedAt - request.startedAt)].find((one) => quota.room(tally, numbers, request.units, one))
-            if (at === undefined) {
-              found.push({
-                law: 'one local share for each instance',
-                at: endedAt,
-                text: `instance ${instance.place} admitted ${request.units} of ${key} by itself, past its share ${numbers.limit} of "${policy.name}"`,
-              })
-            }
-            tallies.set(key, quota.charge(tally, numbers, request.units, at ?? now))
-          }
-        }
-      }
-    }
-  }
-  return found
-}
-
-function largestOf(requests: readonly Request[], i: number, policy: PolicyInput, quota: Quota): Numbers {
-  const all = [policy, ...requests.map(({ policies }) => policies[i]!)].map((one) => quota.numbersOf(one))
-  return { limit: Math.max(...all.map(({ limit }) => limit)), burst: Math.max(...all.map(({ burst }) => burst)) }
-}
-
-const shareOf = ({ limit, burst }: Numbers, share: number): Numbers => ({
-  limit: Math.max(1, Math.floor(limit * share)),
-  burst: Math.max(1, Math.floor(burst * share)),
-})

@@ -29,6 +29,13 @@ export interface Tally {
 
 export const NOTHING: Tally = { charged: [], newest: -Infinity }
 
+/** Each of them once. */
+export function distinct(tallies: readonly Tally[]): Tally[] {
+  const seen = new Map<string, Tally>()
+  for (const tally of tallies) seen.set(JSON.stringify(tally), tally)
+  return [...seen.values()]
+}
+
 /** The limits that one writer goes by. */
 export interface Numbers {
   readonly limit: number

@@ -66,4 +66,56 @@ describe('stories that once went wrong', () => {
         { after: 0, on: 0, do: 'take', of: 0, cost: 1 },
       ],
     }))
+
+  it('a window that a denial without the store has opened ends before one that the next admitted unit would open', () =>
+    replay({
+      seed: 436_894,
+      policies: [
+        { name: 'fixed', algorithm: 'fixed-window', limit: 50, window: '1s', consistency: 'leased' },
+        { name: 'anchored', algorithm: 'anchored-window', limit: 5, window: '3s', consistency: 'eventual', syncMs: 1000 },
+      ],
+      instances: [{ skewMs: 0 }],
+      steps: [
+        { after: 1951, on: 0, do: 'outage', ms: 20_000 },
+        { after: 2999, on: 0, do: 'take', of: 0, cost: 2 },
+        { after: 187, on: 0, do: 'take', of: 0, cost: 1 },
+        { after: 2954, on: 0, do: 'take', of: 0, cost: 1 },
+        { after: 3, on: 0, do: 'take', of: 0, cost: 1, times: 3 },
+      ],
+    }))
+
+  it('units are given back to a window that ends while the refund is on its way', () =>
+    replay({
+      seed: 635_155,
+      policies: [
+        { name: 'anchored', algorithm: 'anchored-window', limit: 2, window: '1s' },
+        { name: 'leaky', algorithm: 'leaky-bucket', limit: 1, window: '1s', burst: 4 },
+      ],
+      instances: [{ skewMs: -500 }, { skewMs: 1500 }, { skewMs: 0 }],
+      steps: [
+        { after: 60_181, on: 1, do: 'clock', skewMs: 0 },
+        { after: 8, on: 0, do: 'take', of: 0, cost: 2 },
+        { after: 1094, on: 1, do: 'take', of: 0, cost: 1 },
+        { after: 1000, on: 2, do: 'refund', of: 0, back: 0, told: false },
+        { after: 357, on: 0, do: 'take', of: 0, cost: 1 },
+        { after: 1, on: 0, do: 'take', of: 0, cost: 1 },
+      ],
+      denialTtlMs: 1000,
+    }))
+
+  it('what an instance admitted by itself and is given back, it may admit again', () =>
+    replay({
+      seed: 797_062,
+      policies: [{ name: 'leaky', algorithm: 'leaky-bucket', limit: 3, window: '1s', burst: 4 }],
+      instances: [{ skewMs: 1 }],
+      steps: [
+        { after: 759, on: 0, do: 'take', of: 0, cost: 1, times: 3 },
+        { after: 685, on: 0, do: 'take', of: 0, cost: 1 },
+        { after: 3926, on: 0, do: 'outage', ms: 20_000 },
+        { after: 10_744, on: 0, do: 'take', of: 0, cost: 2 },
+        { after: 7, on: 0, do: 'refund', of: 0, back: 1, told: false },
+        { after: 3, on: 0, do: 'take', of: 0, cost: 1 },
+      ],
+      denialTtlMs: 0,
+    }))
 })

@@ -7,8 +7,14 @@ import { World, type WorldOptions } from './world'
 /** What is known and being mended: the list gets shorter. */
 const LEFT_OUT: Leaving = {}
 
-/** So many at a time, each with a seed of its own: between them is when to end. */
+/** So many have a seed in common, unless told otherwise. */
 const AT_ONCE = 500
+
+/** The seed by which others go on after so many stories, a multiple of 500. */
+export const seedAfter = (seed: number, told: number): number => seed + 1_000_003 * (told / AT_ONCE)
+
+/** For so long a shorter story that breaks a law is looked for. */
+const SHRINK_MS = 60_000
 
 /**
  * Tells so many stories and judges each; fails with the shortest that breaks a law.
@@ -26,17 +32,22 @@ export async function tellStories(numRuns: number, telling: Telling = {}): Promi
     endAfterMs = Infinity,
     endOnFailure = false,
     only,
+    atOnce = AT_ONCE,
   } = telling
   const endsAt = performance.now() + endAfterMs
+  let brokenAt: number | undefined
   const property = fc.asyncProperty(arbitrary, async (story) => {
+    if (brokenAt !== undefined && performance.now() > brokenAt + SHRINK_MS) return
     const chronicle = await new World(story, world()).run()
     const breaches = judge(chronicle).filter(({ law }) => only === undefined || law === only)
-    if (breaches.length > 0) throw new Error(report(chronicle, breaches))
+    if (breaches.length === 0) return
+    brokenAt ??= performance.now()
+    throw new Error(report(chronicle, breaches))
   })
   let told = 0
   for (let round = 0; told < numRuns && performance.now() < endsAt; round++) {
-    const count = Math.min(AT_ONCE, numRuns - told)
-    await fc.assert(property, { numRuns: count, seed: seed + 1_000_003 * round, endOnFailure })
+    const count = Math.min(atOnce, numRuns - told)
+    await fc.assert(property, { numRuns: count, seed: seedAfter(seed, AT_ONCE * round), endOnFailure })
     told += count
   }
   return told
@@ -54,4 +65,6 @@ export interface Telling {
   readonly only?: Law
   /** Does not look for the shortest story. */
   readonly endOnFailure?: boolean
+  /** So many have a seed in common, and are told to their end whatever the time. @default 500 */
+  readonly atOnce?: number
 }
