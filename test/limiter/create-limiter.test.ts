@@ -1,0 +1,138 @@
+import { ConfigError } from '../../lambda/errors'
+import { createLimiter, type LimiterOptions, MemoryStore } from '../../lambda/limiter'
+import type { LimiterEvent } from '../../lambda/limiter/events'
+import { CountingStore, limiterOn, TestClock } from './limiters'
+
+const minute = { name: 'minute', algorithm: 'fixed-window', limit: 10, window: '1m' } as const
+const hour = { name: 'hour', algorithm: 'fixed-window', limit: 20, window: '1h' } as const
+
+/** What is said of options; nothing where they are right. */
+function issuesOf(options: unknown): readonly string[] {
+  try {
+    createLimiter(options as LimiterOptions)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.issues
+    throw error
+  }
+}
+const withStore = (more: object) => issuesOf({ store: new MemoryStore(), policies: [minute], ...more })
+
+describe('options of a limiter', () => {
+  it.each([
+    ['deadlineMs', [1, 300, 600_000], [0, 0.5, 600_001, '300'], 'milliseconds from 1 to 600000'],
+    ['firstDeadlineMs', [1, 600_000], [0, 600_001], 'milliseconds from 1 to 600000'],
+    ['denialTtlMs', [0, 600_000], [-1, 600_001], 'milliseconds from 0 to 600000'],
+    ['maxSubjects', [1, 50_000], [0, 1.5], 'a positive integer'],
+    ['localShare', [0.001, 1], [0, 1.001, -1], 'a number above 0 and up to 1'],
+    ['autoLease', [true, false], ['yes', 0], 'true or false'],
+    ['clock', [() => 5], [5], 'a function that returns epoch milliseconds'],
+    ['onEvent', [() => {}], ['tell'], 'a function that is told LimiterEvents'],
+    ['onStoreError', ['local', 'allow', 'deny', 'throw'], ['open', ''], 'one of local, allow, deny, throw'],
+  ] as const)('%s is checked when the limiter is made', (name, right, wrong, wanted) => {
+    for (const value of right) expect(withStore({ [name]: value })).toEqual([])
+    for (const value of wrong) {
+      const issues = withStore({ [name]: value })
+      expect(issues).toHaveLength(1)
+      expect(issues[0]).toContain(name)
+      expect(issues[0]).toContain(wanted)
+    }
+  })
+
+  it('need a store that reads, writes and deletes', () => {
+    const { write, read, delete: remove } = MemoryStore.prototype
+    for (const store of [undefined, 5, { write, read }, { write, delete: remove }, { read, delete: remove }]) {
+      const issues = issuesOf({ store, policies: [minute] })
+      expect(issues).toHaveLength(1)
+      expect(issues[0]).toMatch(/store.*a store such as new MemoryStore\(\) or new DynamoDbStore\(\{ client, tableName \}\)/)
+    }
+    expect(issuesOf({ store: { write, read, delete: remove }, policies: [minute] })).toEqual([])
+  })
+
+  it('need policies, of which every mistake is told at once, beside those of the options', () => {
+    expect(issuesOf({ store: new MemoryStore(), policies: [] })).toEqual(['policies must have at least one policy, got none'])
+    expect(issuesOf({ store: new MemoryStore() })).toEqual([expect.stringContaining('a list of policies')])
+    const both = withStore({
+      deadlineMs: 0,
+      policies: [
+        { ...minute, limit: 0 },
+        { ...hour, window: 'soon' },
+      ],
+    })
+    expect(both).toHaveLength(3)
+    expect(issuesOf(undefined)).toHaveLength(1)
+  })
+
+  it('are refused where thirty policies would not fit into one item', () => {
+    const logs = Array.from({ length: 30 }, (_, i) => ({ name: `log-${i}`, algorithm: 'sliding-log', limit: 2000, window: '1d' }))
+    expect(withStore({ policies: logs }).join()).toMatch(/KB|bytes/)
+  })
+})
+
+describe('policies by their names', () => {
+  const made = () => {
+    const store = new CountingStore()
+    return { store, limiter: limiterOn(store, new TestClock(), [minute, hour]) }
+  }
+
+  it('hold a subject to those that are named, and to all where none are', async () => {
+    const { limiter } = made()
+    const decision = await limiter.takeAll([{ subject: 'a', policies: ['hour'] }])
+    expect(Object.keys(decision.policies)).toEqual(['hour'])
+    expect(Object.keys((await limiter.takeAll([{ subject: 'a' }])).policies)).toEqual(['minute', 'hour'])
+  })
+
+  it('that nobody knows are refused, with those that there are', async () => {
+    const { limiter } = made()
+    const take = (...policies: string[]) => limiter.takeAll([{ subject: 'a', policies }])
+    await expect(take('hour', 'day', 'year')).rejects.toThrow('policies must be some of "minute", "hour", got "day", "year"')
+    await expect(take()).rejects.toThrow('policies must be some of "minute", "hour", got none')
+    await expect(limiter.takeAll([])).rejects.toThrow('takeAll needs at least one subject, got none')
+  })
+
+  it('are the same list each time, so that requests share writes', async () => {
+    const { limiter, store } = made()
+    await Promise.all(Array.from({ length: 8 }, () => limiter.takeAll([{ subject: 'a', policies: ['hour'] }])))
+    expect(store.writes).toBe(2)
+    store.writes = 0
+    const lists = Array.from({ length: 8 }, (_, i) => (i % 2 ? ['hour'] : ['minute']))
+    await Promise.all(lists.map((policies) => limiter.takeAll([{ subject: 'b', policies }])))
+    expect(store.writes).toBe(8)
+  })
+})
+
+describe('a limiter', () => {
+  it('takes one unit where no cost is said, and gives one back', async () => {
+    const limiter = limiterOn(new MemoryStore(), new TestClock(), [minute])
+    expect(await limiter.take('a')).toMatchObject({ remaining: 9 })
+    expect(await limiter.takeAll([{ subject: 'a' }], { cost: 3 })).toMatchObject({ remaining: 6 })
+    expect(await limiter.peek('a')).toMatchObject({ remaining: 5 })
+    expect(await limiter.peek('a', { cost: 7 })).toMatchObject({ allowed: false, remaining: 6 })
+    await limiter.refund('a')
+    await limiter.refund('a', 2)
+    expect(await limiter.peek('a', { cost: 0 })).toMatchObject({ remaining: 9 })
+    await limiter.reset('a')
+    expect(await limiter.peek('a', { cost: 0 })).toMatchObject({ remaining: 10 })
+  })
+
+  it('gives back what consistency leased took ahead when it is closed', async () => {
+    const clock = new TestClock()
+    const store = new MemoryStore()
+    const leased = { ...minute, limit: 10_000, consistency: 'leased' } as const
+    const limiter = limiterOn(store, clock, [leased])
+    for (let i = 0; i < 300; i++) {
+      clock.at++
+      await limiter.take('a')
+    }
+    await limiter.close()
+    expect(await limiterOn(store, clock, [leased]).peek('a', { cost: 0 })).toMatchObject({ remaining: 9700 })
+  })
+
+  it('makes itself known to nobody whom it was not told of', async () => {
+    const events: LimiterEvent[] = []
+    const options = { store: new MemoryStore(), policies: [minute] }
+    await createLimiter({ ...options, onEvent: (event) => events.push(event) }).take('a')
+    expect(events).toEqual([{ kind: 'store-call', ms: expect.any(Number), failure: undefined }])
+    await createLimiter(options).take('a')
+  })
+})

@@ -1,0 +1,523 @@
+import { StoreUnavailableError } from '../../lambda/errors'
+import type { CompiledPolicy } from '../../lambda/limiter/compiled-policy'
+import type { LimiterEvent } from '../../lambda/limiter/events'
+import { Leases } from '../../lambda/limiter/leases'
+import type { Verdicts } from '../../lambda/limiter/plan'
+import { SharedWrites } from '../../lambda/limiter/shared-writes'
+import { TakeLoop } from '../../lambda/limiter/take-loop'
+import type { PolicyInput } from '../../lambda/policies/policy'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import { MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+const daily = (limit: number, more: Partial<PolicyInput> = {}) =>
+  compiled({ name: 'all', algorithm: 'fixed-window', limit, window: '1d', consistency: 'leased', ...more } as PolicyInput)
+const pacing = compiled({ name: 'all', algorithm: 'gcra', limit: 1000, window: '10s', consistency: 'leased' })
+const T = MIDNIGHT + 1000
+
+afterEach(() => jest.restoreAllMocks())
+
+/** Leases on a store in memory, which another process can take from, and what they ask of it. */
+function world(policies: readonly CompiledPolicy[] = daily(100_000), maxSubjects = 100) {
+  const world = { now: T, error: undefined as Error | undefined, delayed: undefined as Promise<unknown> | undefined }
+  const events: LimiterEvent[] = []
+  const options = { store: new MemoryStore(), clock: () => world.now, denialTtlMs: 5000, maxSubjects: 1000, onEvent: () => {} }
+  const loopOptions = { ...options, deadlineMs: 1000, firstDeadlineMs: 1000 }
+  const [loop, others] = [new TakeLoop(loopOptions), new TakeLoop(loopOptions)]
+  const writes = new SharedWrites(loop)
+  const [taken, back] = [[] as number[], [] as { units: number; at: number; policies: number }[]]
+  const inner = writes.take.bind(writes)
+  jest.spyOn(writes, 'take').mockImplementation(async (key, those, units, deadline) => {
+    taken.push(units)
+    if (world.error) throw world.error
+    const verdicts = await inner(key, those, units, deadline)
+    await world.delayed
+    return verdicts
+  })
+  const refund = loop.refund.bind(loop)
+  jest.spyOn(loop, 'refund').mockImplementation(async (key, those, units, charged) => {
+    back.push({ units, at: charged.at, policies: those.length })
+    if (world.error) throw world.error
+    return refund(key, those, units, charged)
+  })
+  const leases = new Leases(loop, writes, (event) => events.push(event), maxSubjects)
+  const take = (cost = 1, key = 'k') => leases.take(key, policies, cost)
+  /** A request in each millisecond. */
+  const busy = async (requests: number, key = 'k') => {
+    for (let i = 0; i < requests; i++) {
+      world.now++
+      await take(1, key)
+    }
+  }
+  /** Units that are held in memory. */
+  const held = async (key = 'k') => {
+    const [stored] = (await others.look(key, policies, 0)) as [Verdicts[0]]
+    return (await leases.look(key, policies, 0))[0]!.remaining - stored.remaining
+  }
+  const used = async (key = 'k') => policies[0]!.limit - (await others.look(key, policies, 0))[0]!.remaining
+  return Object.assign(world, { leases, loop, others, policies, taken, back, events, take, busy, held, used })
+}
+/** Until there is something in memory to spend. */
+async function stocked(policies?: readonly CompiledPolicy[]) {
+  const one = world(policies)
+  await one.busy(900)
+  for (let i = 0; i < 1000 && (await one.held()) < 20; i++) await one.busy(1)
+  return one
+}
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('a lease', () => {
+  it('is spent from memory, down to its last unit, and counts units once', async () => {
+    const one = await stocked()
+    const held = await one.held()
+    const [calls, used] = [one.taken.length, await one.used()]
+    await one.take(held)
+    expect([one.taken.length, await one.held(), await one.used()]).toEqual([calls, 0, used])
+    await one.take()
+    expect(one.taken).toHaveLength(calls + 1)
+  })
+
+  it('is told as an event where more was taken than was asked for', async () => {
+    const one = world()
+    await one.take()
+    expect(one.events).toEqual([])
+    await one.busy(600)
+    const more = one.taken.filter((units) => units > 1)
+    expect(more.length).toBeGreaterThan(0)
+    expect(one.events).toEqual(more.map((units) => ({ kind: 'lease', units })))
+  })
+
+  it('makes a request ask for what it lacks, and no more than is missing where nothing else is wished for', async () => {
+    const one = await stocked()
+    const held = await one.held()
+    one.taken.length = 0
+    await one.take(held + 50_000)
+    expect(one.taken).toEqual([50_000])
+  })
+
+  it('says how the limit stands with what it holds, and how long that is', async () => {
+    const one = await stocked()
+    const [held, used] = [await one.held(), await one.used()]
+    expect(one.leases.standing('k', one.policies)![0]!.remaining).toBe(100_000 - used + held)
+    const [verdict] = (await one.take(3)) as [Verdicts[0]]
+    expect(verdict).toMatchObject({ allowed: true, remaining: 100_000 - used + held - 3 })
+    expect(verdict.resetAfterMs).toBe(MIDNIGHT + 86_400_000 - one.now)
+    expect((await one.leases.look('k', one.policies, 5))[0]!.remaining).toBe(100_000 - used + held - 3 - 5)
+    expect((await one.leases.look('k', one.policies, held))[0]!.remaining).toBe(100_000 - used - 3)
+  })
+
+  it('knows nothing of a subject that it has not seen', () => {
+    const one = world()
+    expect([one.leases.standing('k', one.policies), one.leases.foreseen('k', one.policies, 1)]).toEqual([undefined, undefined])
+  })
+
+  it('is not spent after its window, nor by a clock that was set back before it', async () => {
+    for (const moved of [(one: { now: number }) => MIDNIGHT + 86_400_000 - one.now, () => -86_400_000]) {
+      const one = await stocked()
+      expect(await one.held()).toBeGreaterThan(0)
+      one.now += moved(one)
+      one.taken.length = 0
+      await one.take()
+      expect(one.taken).toHaveLength(1)
+    }
+  })
+
+  it('ends with the earlier one whose rest is in it', async () => {
+    const anchored = compiled({ name: 'all', algorithm: 'fixed-window', limit: 100_000, window: '10s', consistency: 'leased' })
+    const one = await stocked(anchored)
+    one.now = MIDNIGHT + 9_999
+    await one.take((await one.held()) + 5)
+    await one.take(1)
+    one.now = MIDNIGHT + 10_000
+    one.taken.length = 0
+    await one.take()
+    expect(one.taken).toHaveLength(1)
+  })
+
+  it('is for its own limits: another list of them, or other numbers, has its own', async () => {
+    const one = await stocked()
+    const held = await one.held()
+    one.taken.length = 0
+    await one.leases.take('k', daily(100_001), 1)
+    await one.leases.take('k', daily(100_000, { name: 'other' }), 1)
+    await one.leases.take('other', one.policies, 1)
+    expect(one.taken).toHaveLength(3)
+    one.taken.length = 0
+    await one.leases.take('k', daily(100_000), held) // the same, whoever made the list
+    expect(one.taken).toEqual([])
+  })
+})
+
+describe('a denial that is known', () => {
+  it('is one of what the lease lacks, and not of the request', async () => {
+    const one = await stocked(daily(2000))
+    await one.others.settle('k', one.policies, [2000 - (await one.used())])
+    await one.leases.look('k', one.policies, 0)
+    const held = await one.held()
+    expect(one.leases.foreseen('k', one.policies, held)).toBeUndefined()
+    expect(one.leases.foreseen('k', one.policies, held + 1)![0]).toMatchObject({ allowed: false })
+    const calls = one.taken.length
+    expect((await one.take(held + 1))[0]).toMatchObject({ allowed: false })
+    expect((await one.take(held))[0]).toMatchObject({ allowed: true })
+    expect(one.taken).toHaveLength(calls)
+  })
+})
+
+describe('a lease that does not fit', () => {
+  /** An instance that would lease some hundred units, and another that leaves so many of the limit. */
+  async function crowded(leaving: readonly number[], cost = 1) {
+    const one = await stocked(daily(5000))
+    await one.take(await one.held())
+    let left = 5000 - (await one.used())
+    one.taken.length = 0
+    const inner = one.others
+    const settle = one.loop.settle.bind(one.loop)
+    const plan = [...leaving]
+    jest.spyOn(one.loop, 'settle').mockImplementation(async (...args) => {
+      const leave = plan.shift()
+      if (leave !== undefined && left > leave) {
+        await inner.settle('k', one.policies, [left - leave])
+        left = leave
+      }
+      return settle(...args)
+    })
+    const verdicts = await one.take(cost)
+    return { ...one, verdicts, taken: one.taken }
+  }
+
+  it('is tried again with an eighth of what is left, and then the request alone', async () => {
+    const { taken, verdicts } = await crowded([40, 4, 4])
+    expect(taken[0]).toBeGreaterThan(40)
+    expect(taken.slice(1)).toEqual([5, 1])
+    expect(verdicts[0]).toMatchObject({ allowed: true, remaining: 3 })
+  })
+
+  it('is tried again with no less than the request', async () => {
+    const { taken, verdicts } = await crowded([40], 9)
+    expect(taken.slice(1)).toEqual([9])
+    expect(verdicts[0]).toMatchObject({ allowed: true, remaining: 31 })
+  })
+
+  it('is not tried again where the request alone does not fit', async () => {
+    const { taken, verdicts } = await crowded([3], 9)
+    expect(taken.slice(1)).toEqual([9])
+    expect(verdicts[0]).toMatchObject({ allowed: false, remaining: 3 })
+  })
+})
+
+describe('requests that wait for a lease on its way', () => {
+  it('spend it, and are counted in it or in the next', async () => {
+    const one = world()
+    let arrive = () => {}
+    one.delayed = new Promise<void>((resolve) => {
+      arrive = resolve
+    })
+    const takes = [1, 10, 20, 30].map((cost) => one.take(cost))
+    await settled()
+    expect(one.taken).toEqual([1])
+    arrive()
+    one.delayed = undefined
+    const answers = await Promise.all(takes)
+    expect(answers.every(([verdict]) => verdict!.allowed)).toBe(true)
+    expect(one.taken).toEqual([1, 60])
+    expect([await one.used(), await one.held()]).toEqual([61, 0])
+  })
+
+  it('ask for themselves where it failed, and whoever began it is told why', async () => {
+    const one = world()
+    one.error = new StoreUnavailableError('timeout', 'lost')
+    const first = one.take().catch((error: Error) => error)
+    const second = one.take(2)
+    await Promise.resolve().then(() => {
+      one.error = undefined
+    })
+    const [error, verdicts] = await Promise.all([first, second])
+    expect(error).toMatchObject({ reason: 'timeout' })
+    expect(verdicts[0]).toMatchObject({ allowed: true })
+    expect(await one.used()).toBe(2)
+  })
+
+  it('leave nothing behind: a later lease is not made larger for their sake', async () => {
+    const one = world()
+    await Promise.all([1, 10].map((cost) => one.take(cost)))
+    one.now += 60_000
+    one.taken.length = 0
+    await one.take()
+    expect(one.taken).toEqual([1])
+  })
+})
+
+describe('units that come back', () => {
+  it('go to the lease that they came from, as far as they were spent of it, and else to the store', async () => {
+    const one = await stocked()
+    const held = await one.held()
+    await one.take(8)
+    const give = (units: number, at = one.now) => one.leases.giveBack('k', one.policies, units, { at })
+    await give(5)
+    expect([one.back, await one.held()]).toEqual([[], held - 3])
+    await give(1000)
+    expect(one.back).toHaveLength(1)
+    expect(one.back[0]!.units + (await one.held()) - (held - 3)).toBe(1000)
+    expect(one.leases.foreseen('k', one.policies, await one.held())).toBeUndefined()
+  })
+
+  it('of an earlier lease go to the store', async () => {
+    const one = await stocked()
+    const held = await one.held()
+    await one.leases.giveBack('k', one.policies, 2, { at: MIDNIGHT + 1 })
+    expect([one.back, await one.held()]).toEqual([[{ units: 2, at: MIDNIGHT + 1, policies: 1 }], held])
+  })
+
+  it('of a lease that is over go to the store, and so do those of no lease', async () => {
+    const one = await stocked()
+    const at = one.now
+    one.now = MIDNIGHT + 86_400_000
+    await one.leases.giveBack('k', one.policies, 2, { at })
+    await one.leases.giveBack('unseen', one.policies, 3, { at })
+    expect(one.back.map(({ units }) => units)).toEqual([2, 3])
+  })
+})
+
+describe('an instance that was idle', () => {
+  it('gives back what it would not lease now, beside the request, which is spent from memory', async () => {
+    const one = await stocked()
+    const [held, used] = [await one.held(), await one.used()]
+    one.now += 60_000
+    one.taken.length = 0
+    await one.take(2)
+    await settled()
+    expect([one.taken, one.back.map(({ units }) => units)]).toEqual([[], [held - 2]])
+    expect([await one.held(), await one.used()]).toEqual([0, used - (held - 2)])
+  })
+
+  it('keeps what is not worth the calls: three units and fewer', async () => {
+    for (const [keeping, returned] of [
+      [4, []],
+      [5, [4]],
+    ] as const) {
+      const one = await stocked()
+      await one.take((await one.held()) - keeping)
+      one.now += 60_000
+      await one.take()
+      await settled()
+      expect(one.back.map(({ units }) => units)).toEqual(returned)
+    }
+  })
+
+  it('for just as long as its pace is measured keeps all', async () => {
+    for (const [idleMs, calls] of [
+      [1000, 0],
+      [1001, 1],
+    ] as const) {
+      const one = world()
+      await one.others.settle('k', one.policies, [50_001]) // where more than half is used, leases follow the last second
+      await one.busy(1200)
+      for (let i = 0; i < 200 && (await one.held()) < 100; i++) await one.busy(1)
+      one.now += idleMs
+      await one.take()
+      expect([idleMs, one.back.length]).toEqual([idleMs, calls])
+    }
+  })
+
+  it('loses the units that the store could not be told of, and no request', async () => {
+    const one = await stocked()
+    const used = await one.used()
+    one.now += 60_000
+    one.error = new StoreUnavailableError('unreachable', 'away')
+    expect((await one.take())[0]!.allowed).toBe(true)
+    await settled()
+    one.error = undefined
+    await one.leases.close()
+    expect([await one.used(), one.back.length]).toEqual([used, 1])
+  })
+})
+
+describe('a program that stops', () => {
+  it('gives back what is held, once, and what is on its way back', async () => {
+    const one = await stocked()
+    const [held, used] = [await one.held(), await one.used()]
+    await one.leases.close()
+    expect([await one.used(), one.back.map(({ units }) => units)]).toEqual([used - held, [held]])
+    await one.leases.close()
+    expect(one.back).toHaveLength(1)
+  })
+
+  it('asks nothing where nothing is held', async () => {
+    const one = world()
+    await one.take()
+    await one.leases.close()
+    expect(one.back).toEqual([])
+    const over = await stocked()
+    over.now = MIDNIGHT + 86_400_000
+    await over.leases.close()
+    expect(over.back).toEqual([])
+  })
+
+  it('waits for a lease on its way, and is not kept from stopping by one that fails', async () => {
+    const one = await stocked()
+    await one.take(await one.held())
+    const take = one.take()
+    await one.leases.close()
+    await take
+    expect(one.back.length + (one.taken.at(-1) === 1 ? 1 : 0)).toBe(1)
+    one.error = new StoreUnavailableError('unreachable', 'away')
+    const failing = one.take().catch(() => {})
+    await one.leases.close()
+    await failing
+  })
+})
+
+describe('a subject that is reset', () => {
+  it('has no lease any more, and others keep theirs', async () => {
+    const one = await stocked()
+    await one.busy(900, 'other')
+    for (let i = 0; i < 1000 && (await one.held('other')) < 20; i++) await one.busy(1, 'other')
+    const other = await one.held('other')
+    one.leases.forget('k')
+    expect([one.leases.foreseen('k', one.policies, 1), await one.held()]).toEqual([undefined, 0])
+    expect(await one.held('other')).toBe(other)
+  })
+
+  it('gets none of a lease that was on its way', async () => {
+    const one = await stocked()
+    await one.take(await one.held())
+    const taking = one.take()
+    one.leases.forget('k')
+    expect((await taking)[0]!.allowed).toBe(true)
+    expect(one.taken.at(-1)).toBeGreaterThan(1)
+    expect(await one.held()).toBe(0)
+    await one.leases.close()
+    expect(one.back).toEqual([])
+  })
+})
+
+it('the subject that was used longest ago is forgotten for a new one', async () => {
+  const one = world(daily(100_000), 2)
+  for (const key of ['a', 'b']) {
+    await one.busy(900, key)
+    for (let i = 0; i < 1000 && (await one.held(key)) < 20; i++) await one.busy(1, key)
+  }
+  await one.take(1, 'a')
+  await one.take(1, 'c')
+  expect([(await one.held('a')) > 0, await one.held('b')]).toEqual([true, 0])
+})
+
+describe('an item that takes no more writes', () => {
+  const hot = () => new StoreUnavailableError('hot-key', 'too many writes')
+
+  it('is not asked again for some fifty milliseconds, and its requests are told why', async () => {
+    for (const [random, ms] of [
+      [0, 25],
+      [0.5, 50],
+      [0.99, 74.5],
+    ] as const) {
+      const one = world()
+      jest.spyOn(Math, 'random').mockReturnValue(random)
+      await one.take()
+      one.error = hot()
+      await expect(one.take()).rejects.toBe(one.error)
+      const told = one.error
+      one.error = undefined
+      one.taken.length = 0
+      one.now += Math.ceil(ms) - 1
+      await expect(one.take()).rejects.toBe(told)
+      expect(one.taken).toEqual([])
+      one.now += 1
+      await one.take()
+      expect(one.taken).toHaveLength(1)
+    }
+  })
+
+  it('is asked at once where the clock was set back', async () => {
+    const one = world()
+    one.error = hot()
+    await one.take().catch(() => {})
+    one.error = undefined
+    one.now -= 76
+    expect((await one.take())[0]!.allowed).toBe(true)
+  })
+
+  it('gets larger leases for the pace of those that it refused', async () => {
+    const one = world()
+    await one.busy(1)
+    one.error = hot()
+    for (let i = 0; i < 40; i++) {
+      one.now += 100
+      await one.take().catch(() => {})
+    }
+    one.error = undefined
+    one.now += 100
+    one.taken.length = 0
+    await one.take()
+    expect(one.taken[0]).toBeGreaterThan(30)
+  })
+
+  it('is no table that is away: that is asked each time', async () => {
+    const one = world()
+    one.error = new StoreUnavailableError('unreachable', 'away')
+    for (let i = 0; i < 3; i++) await one.take().catch(() => {})
+    expect(one.taken).toHaveLength(3)
+    one.error = new TypeError('hot-key')
+    await expect(one.take()).rejects.toThrow(TypeError)
+    one.error = undefined
+    await one.take()
+    expect(one.taken).toHaveLength(5)
+  })
+})
+
+describe('a limit that is used up, to which units trickle back', () => {
+  async function drained() {
+    const one = world(pacing)
+    await one.busy(1500)
+    for (let i = 0; i < 2000 && (await one.take())[0]!.allowed; i++);
+    return one
+  }
+
+  it('is not asked for them before there are some for everybody, which its denials say', async () => {
+    const one = await drained()
+    const [denial] = one.leases.foreseen('k', one.policies, 1) as [Verdicts[0]]
+    expect(denial).toMatchObject({ allowed: false })
+    expect(denial.retryAfterMs).toBeGreaterThan(10) // a unit comes back in ten
+    expect(denial.retryAfterMs).toBeLessThanOrEqual(100)
+    one.taken.length = 0
+    one.now += denial.retryAfterMs - 1
+    expect((await one.take())[0]).toMatchObject({ allowed: false, retryAfterMs: 1 })
+    expect(one.taken).toEqual([])
+    one.now += 1
+    expect((await one.take())[0]).toMatchObject({ allowed: true })
+    expect(one.taken[0]).toBeGreaterThan(1)
+  })
+
+  it('is asked at once where the clock was set back', async () => {
+    const one = await drained()
+    one.now -= 2500
+    expect(one.leases.foreseen('k', one.policies, 1)?.[0]?.retryAfterMs ?? 0).not.toBeLessThan(0)
+    one.now += 2500 + 60_000
+    expect(one.leases.foreseen('k', one.policies, 1)).toBeUndefined()
+  })
+})
+
+describe('past a limit', () => {
+  it('what is let through uncharged goes one by one', async () => {
+    const watched = daily(100, { action: 'observe' })
+    const one = world(watched)
+    await one.busy(300)
+    expect(await one.used()).toBe(100)
+    one.taken.length = 0
+    await one.busy(50)
+    expect([one.taken, await one.held()]).toEqual([Array(50).fill(1), 0])
+    await one.leases.close()
+    expect(one.back).toEqual([])
+  })
+
+  it('a lease in the overrun leaves nothing of the limit', async () => {
+    const one = world(daily(300, { overrun: '50%' }))
+    let last: Verdicts[0] | undefined
+    for (let i = 0; i < 400; i++) {
+      one.now++
+      last = (await one.take())[0]
+      if (last!.exceeded) expect(last!.remaining).toBe(0)
+    }
+    expect(last).toMatchObject({ allowed: true, exceeded: 'relaxed', remaining: 0 })
+  })
+})

@@ -1,0 +1,323 @@
+import type { StoreUnavailableError } from '../../lambda/errors'
+import type { CompiledPolicy } from '../../lambda/limiter/compiled-policy'
+import type { Deadline } from '../../lambda/limiter/deadline'
+import { KnownSubjects } from '../../lambda/limiter/known-subjects'
+import { Refunds } from '../../lambda/limiter/refunds'
+import type { StoreCalls } from '../../lambda/limiter/store-calls'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import { type Item, type ItemWrite, REFUND_MARK, type WriteOutcome } from '../../lambda/state/store'
+import { MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+const T = MIDNIGHT + 1000
+const [OURS, THEIRS] = ['r1', 'r2']
+const minute = compiled({ name: 'minute', algorithm: 'fixed-window', limit: 100, window: '1m' })
+
+type Before = (store: Store) => Promise<unknown>
+type Store = ReturnType<typeof world>
+
+/** A subject in a store in memory, and what happens just before and after our calls reach it. */
+function world(policies: readonly CompiledPolicy[] = minute) {
+  const memory = new MemoryStore()
+  const known = new KnownSubjects(10)
+  const deadline = { leftMs: 1000 }
+  const world = { ids: 100, now: T, writes: [] as ItemWrite[], deletes: 0, reads: 0 }
+  /** For each call in turn: what happens before it, and whether its first answer is lost, so that it is sent twice. */
+  const plan: { before?: Before; lost?: boolean; between?: Before }[] = []
+  async function call<O>(send: () => Promise<O>): Promise<O & { afterDoubt: boolean }> {
+    const { before, lost = false, between } = plan.shift() ?? {}
+    await before?.(store)
+    if (lost) await send()
+    await between?.(store)
+    return { ...(await send()), afterDoubt: lost }
+  }
+  const calls = {
+    now: () => world.now,
+    nextId: () => ({ mark: OURS, value: ++world.ids }),
+    write(key: string, write: ItemWrite): Promise<WriteOutcome & { afterDoubt: boolean }> {
+      world.writes.push(write)
+      return call(() => memory.write(key, write))
+    },
+    read(key: string): Promise<Item> {
+      world.reads++
+      return memory.read(key)
+    },
+    delete(key: string, marks: Parameters<MemoryStore['delete']>[1]) {
+      world.deletes++
+      return call(() => memory.delete(key, marks))
+    },
+  }
+  const recent = async (key: string) => {
+    const item = await memory.read(key)
+    known.learn(key, item, world.now)
+    return known.get(key)!
+  }
+  const refunds = new Refunds(calls as unknown as StoreCalls, known, recent)
+  const item = () => memory.read('k')
+  const charge = async (units: number, mark = OURS, at = T) => {
+    const { policies: stored } = await item()
+    const parts = policies.map(({ algorithm, quota, code }) => ({
+      code,
+      write: algorithm.step(stored[code] ?? {}, quota, units, at).write!,
+    }))
+    await memory.write('k', { parts, id: { mark: mark!, value: ++world.ids }, at })
+  }
+  const used = async () => {
+    const { policies: stored } = await item()
+    return policies.map(
+      ({ algorithm, quota, code, limit }) => limit - algorithm.step(stored[code] ?? {}, quota, 0, world.now).verdict.remaining,
+    )
+  }
+  const store = Object.assign(world, {
+    memory,
+    known,
+    plan,
+    deadline,
+    item,
+    charge,
+    used,
+    refund: (units: number, at = T, delayMs?: number) => refunds.refund('k', policies, units, { at, delayMs }, deadline as Deadline),
+    reset: () => refunds.reset('k', deadline as Deadline),
+    /** Another process gives a unit back. */
+    theirRefund: async () => {
+      const marks = { [REFUND_MARK]: (await item()).marks[REFUND_MARK] }
+      await memory.write('k', { parts: [], id: { mark: REFUND_MARK, value: ++world.ids }, whileMarks: marks, at: T })
+    },
+    theirReset: async () => memory.delete('k', {}),
+  })
+  return store
+}
+async function charged(units = 10, policies = minute) {
+  const store = world(policies)
+  await store.charge(units)
+  return store
+}
+const reasonOf = (work: Promise<unknown>) =>
+  work.then(
+    () => 'done',
+    (error: StoreUnavailableError) => `${error.reason}: ${error.message}`,
+  )
+
+describe('a refund', () => {
+  it('is one write, under a mark that all refunds share, and known from then on', async () => {
+    const store = await charged()
+    await store.refund(4)
+    expect(await store.used()).toEqual([6])
+    expect(store.writes).toHaveLength(1)
+    expect(store.writes[0]).toMatchObject({ id: { mark: REFUND_MARK }, at: T })
+    expect(store.known.get('k')!.item).toEqual(await store.item())
+    expect(store.writes[0]!.id).not.toHaveProperty('rangeEnd')
+  })
+
+  it('of a window that is over is no write', async () => {
+    const store = await charged()
+    store.now = MIDNIGHT + 61_000
+    await store.refund(4, MIDNIGHT + 61_000)
+    expect(store.writes).toEqual([])
+  })
+
+  it('happens only while our mark stands as seen, until there has been a refund; then while that mark does', async () => {
+    const store = await charged()
+    const mark = (await store.item()).marks[OURS!]
+    await store.refund(1)
+    expect(store.writes[0]!.whileMarks).toEqual({ [OURS!]: mark, [REFUND_MARK]: undefined })
+    await store.refund(1)
+    expect(store.writes[1]!.whileMarks).toEqual({ [REFUND_MARK]: store.writes[0]!.id.value })
+    expect(await store.used()).toEqual([8])
+  })
+
+  it('takes another’s mark for a witness where we have not written', async () => {
+    const store = world()
+    await store.charge(10, THEIRS)
+    await store.refund(1)
+    expect(Object.keys(store.writes[0]!.whileMarks!).sort()).toEqual([THEIRS, REFUND_MARK])
+  })
+
+  it('that finds the subject changed makes its mark first, and is then made again', async () => {
+    const store = await charged()
+    store.plan.push({ before: ({ charge }) => charge(5) })
+    await store.refund(4)
+    expect(await store.used()).toEqual([11])
+    expect(store.writes).toHaveLength(3)
+    const [, marking, refund] = store.writes as [ItemWrite, ItemWrite, ItemWrite]
+    expect(marking.parts.flatMap(({ write }) => write.assignments)).toEqual([])
+    expect(marking.parts[0]!.write.guard).toEqual(refund.parts[0]!.write.guard)
+    expect([marking.id.mark, marking.whileMarks]).toEqual([REFUND_MARK, { [REFUND_MARK]: undefined }])
+    expect(refund.whileMarks).toEqual({ [REFUND_MARK]: marking.id.value })
+  })
+
+  it('that finds another’s refund needs no mark of its own', async () => {
+    const store = await charged()
+    store.plan.push({ before: ({ theirRefund }) => theirRefund() })
+    await store.refund(4)
+    expect([store.writes.length, await store.used()]).toEqual([2, [6]])
+  })
+
+  it('whose answer is lost counts once', async () => {
+    const store = await charged()
+    store.plan.push({ lost: true })
+    await store.refund(4)
+    expect([store.writes.length, await store.used()]).toEqual([1, [6]])
+  })
+
+  it('whose answer is lost, and after which others were charged, counts once', async () => {
+    const store = await charged()
+    store.plan.push({ lost: true, between: ({ charge }) => charge(3, THEIRS) })
+    await store.refund(4)
+    expect(await store.used()).toEqual([9])
+  })
+
+  it('whose answer is lost is in doubt once others have given units back', async () => {
+    const store = await charged()
+    store.plan.push({ lost: true, between: ({ theirRefund }) => theirRefund() })
+    expect(await reasonOf(store.refund(4))).toBe(
+      'in-doubt: the answer to a refund was lost, and others have given units back since: these may still be charged',
+    )
+    expect(await store.used()).toEqual([6])
+  })
+
+  it('whose answer is lost is in doubt once the subject was reset, and charged again', async () => {
+    const store = await charged()
+    store.plan.push({
+      lost: true,
+      between: async ({ theirReset, charge }) => {
+        await theirReset()
+        await charge(7, THEIRS)
+      },
+    })
+    expect(await reasonOf(store.refund(4))).toBe(
+      'in-doubt: the answer to a refund was lost, and others have written since: the units may still be charged',
+    )
+    expect(await store.used()).toEqual([7])
+  })
+
+  it('that is refused after a doubt is made again while its witnesses stand', async () => {
+    const store = await charged()
+    const refused = { kind: 'refused', item: await store.item() } as const
+    jest.spyOn(store.memory, 'write').mockResolvedValueOnce(refused).mockResolvedValueOnce(refused)
+    store.plan.push({ lost: true })
+    await store.refund(4)
+    expect(await store.used()).toEqual([6])
+    expect(store.writes.map(({ whileMarks }) => whileMarks)).toEqual(
+      Array(2).fill({ [OURS!]: expect.any(Number), [REFUND_MARK]: undefined }),
+    )
+  })
+
+  it('is given up at the deadline, and tried once at least', async () => {
+    const store = await charged()
+    store.deadline.leftMs = 0
+    await store.refund(4)
+    expect(await store.used()).toEqual([6])
+    const other = await charged()
+    other.deadline.leftMs = 0
+    other.plan.push({ before: ({ charge }) => charge(1) })
+    expect(await reasonOf(other.refund(4))).toBe('contention: others kept changing the subject until the deadline')
+    expect([other.writes.length, await other.used()]).toEqual([1, [11]])
+  })
+
+  it('of many policies is several writes where one has no room, and each policy gets its units once', async () => {
+    const logs = Array.from(
+      { length: 30 },
+      (_, i) => ({ name: `p${i}`, algorithm: 'sliding-buckets', limit: 100, window: '1m', buckets: 60 }) as const,
+    )
+    const policies = compiled(...logs)
+    const store = world(policies)
+    for (let i = 0; i < 12; i++) await store.charge(3, OURS, MIDNIGHT + i * 1000)
+    store.now = MIDNIGHT + 11_000
+    await store.refund(30, MIDNIGHT + 11_000)
+    expect(store.writes.length).toBeGreaterThan(1)
+    expect(store.writes.flatMap(({ parts }) => parts.map(({ code }) => code)).sort()).toEqual(policies.map(({ code }) => code).sort())
+    expect(await store.used()).toEqual(Array(30).fill(6))
+  })
+})
+
+describe('a refund of a request that had to wait', () => {
+  const waiting = (name: string) => ({ name, algorithm: 'fixed-window', limit: 2, window: '10s', action: 'delay', maxDelay: '5s' }) as const
+  const at = MIDNIGHT + 6000
+  async function queued(policies: CompiledPolicy[]) {
+    const store = world(policies)
+    store.now = at
+    await store.charge(2, OURS, at)
+    await store.charge(1, OURS, at) // its turn is in four seconds
+    return store
+  }
+  const usedAtTurn = async (store: Store) => {
+    store.now = MIDNIGHT + 10_000
+    return store.used()
+  }
+
+  it('finds its units at its turn', async () => {
+    const store = await queued(compiled(waiting('a')))
+    await store.refund(1, at, 4000)
+    expect(await usedAtTurn(store)).toEqual([0])
+  })
+
+  it('takes none of others where the wait is not known', async () => {
+    const store = await queued(compiled(waiting('a')))
+    await store.refund(1, at)
+    expect([store.writes, await usedAtTurn(store)]).toEqual([[], [1]])
+  })
+
+  it('takes none of others where two policies make requests wait: whose wait it was is not known', async () => {
+    const store = await queued(compiled(waiting('a'), waiting('b')))
+    await store.refund(1, at, 4000)
+    expect([store.writes, await usedAtTurn(store)]).toEqual([[], [1, 1]])
+  })
+})
+
+describe('a reset', () => {
+  it('deletes what was seen', async () => {
+    const store = await charged()
+    await store.reset()
+    expect([await store.used(), store.deletes, store.reads]).toEqual([[0], 1, 1])
+  })
+
+  it('of a subject without anything is no call but a look', async () => {
+    const store = world()
+    await store.reset()
+    expect([store.deletes, store.reads]).toEqual([0, 1])
+  })
+
+  it('that finds the subject changed deletes what it found', async () => {
+    const store = await charged()
+    store.plan.push({ before: ({ charge }) => charge(5) })
+    await store.reset()
+    expect([await store.used(), store.deletes, store.reads]).toEqual([[0], 2, 1])
+  })
+
+  it('that finds the subject gone is done', async () => {
+    const store = await charged()
+    store.plan.push({ before: ({ theirReset }) => theirReset() })
+    await store.reset()
+    expect(store.deletes).toBe(1)
+  })
+
+  it('whose answer is lost is in doubt once the subject is charged anew: what came later is not wiped', async () => {
+    const store = await charged()
+    store.plan.push({ lost: true, between: ({ charge }) => charge(7, THEIRS) })
+    expect(await reasonOf(store.reset())).toBe(
+      'in-doubt: the answer to a reset was lost, and others have written since: the quotas may not have been whole',
+    )
+    expect(await store.used()).toEqual([7])
+  })
+
+  it('that was refused in doubt goes on while a mark shows that the subject was not deleted', async () => {
+    const store = await charged()
+    await store.charge(1, THEIRS)
+    store.plan.push({ before: ({ charge }) => charge(2), lost: true })
+    await store.reset()
+    expect([await store.used(), store.deletes]).toEqual([[0], 2])
+  })
+
+  it('is given up at the deadline', async () => {
+    const store = await charged()
+    store.plan.push({
+      before: async ({ charge, deadline }) => {
+        await charge(1)
+        deadline.leftMs = 0
+      },
+    })
+    expect(await reasonOf(store.reset())).toBe('contention: others kept changing the subject until the deadline')
+    expect(store.deletes).toBe(1)
+  })
+})
