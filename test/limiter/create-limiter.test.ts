@@ -26,8 +26,8 @@ describe('options of a limiter', () => {
     ['maxSubjects', [1, 50_000], [0, 1.5], 'a positive integer'],
     ['localShare', [0.001, 1], [0, 1.001, -1], 'a number above 0 and up to 1'],
     ['autoLease', [true, false], ['yes', 0], 'true or false'],
-    ['clock', [() => 5], [5], 'a function that returns epoch milliseconds'],
-    ['onEvent', [() => {}], ['tell'], 'a function that is told LimiterEvents'],
+    ['clock', [Date.now], [5], 'a function that returns epoch milliseconds'],
+    ['onEvent', [console.log], ['tell'], 'a function that is told LimiterEvents'],
     ['onStoreError', ['local', 'allow', 'deny', 'throw'], ['open', ''], 'one of local, allow, deny, throw'],
   ] as const)('%s is checked when the limiter is made', (name, right, wrong, wanted) => {
     for (const value of right) expect(withStore({ [name]: value })).toEqual([])

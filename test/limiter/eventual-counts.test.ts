@@ -1,0 +1,369 @@
+import { StoreUnavailableError } from '../../lambda/errors'
+import type { CompiledPolicy } from '../../lambda/limiter/compiled-policy'
+import { Eventual } from '../../lambda/limiter/eventual'
+import type { Verdicts } from '../../lambda/limiter/plan'
+import { TakeLoop } from '../../lambda/limiter/take-loop'
+import type { PolicyInput } from '../../lambda/policies/policy'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import { CountingStore, MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+const daily = (limit: number, more: Partial<PolicyInput> = {}) =>
+  compiled({ name: 'all', algorithm: 'fixed-window', limit, window: '1d', consistency: 'eventual', syncMs: 100, ...more } as PolicyInput)
+const T = MIDNIGHT + 1000
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+/** One instance on a store in memory, and what another process sees there. */
+function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 100) {
+  const memory = new MemoryStore()
+  const store = new CountingStore(memory)
+  const world = { now: T, error: undefined as Error | undefined, held: undefined as Promise<void> | undefined }
+  const options = {
+    clock: () => world.now,
+    denialTtlMs: 5000,
+    maxSubjects: 1000,
+    deadlineMs: 1000,
+    firstDeadlineMs: 1000,
+    onEvent: () => {},
+  }
+  const failing =
+    <A extends unknown[], R>(call: (...args: A) => Promise<R>) =>
+    async (...args: A): Promise<R> => {
+      await world.held
+      if (world.error) throw world.error
+      return call(...args)
+    }
+  const [write, read] = [failing(store.write.bind(store)), failing(store.read.bind(store))]
+  jest.spyOn(store, 'write').mockImplementation(write)
+  jest.spyOn(store, 'read').mockImplementation(read)
+  const loop = new TakeLoop({ ...options, store })
+  const others = new TakeLoop({ ...options, store: memory })
+  const eventual = new Eventual(loop, maxSubjects)
+  const take = (cost = 1, key = 'k', those = policies) => eventual.take(key, those, cost)
+  const remaining = (verdicts: Verdicts | undefined) => verdicts?.[0]?.remaining
+  /** What the store has on record. */
+  const stored = async (key = 'k') => policies[0]!.limit - remaining(await others.look(key, policies, 0))!
+  const here = (key = 'k') => remaining(eventual.standing(key, policies))
+  /** So much later, when what is under way has come to its end. */
+  const later = async (ms: number) => {
+    await settled()
+    world.now += ms
+  }
+  const others_ = async (units: number) => void (await others.settle('k', policies, [units]))
+  return Object.assign(world, { store, loop, eventual, policies, take, stored, here, later, others: others_ })
+}
+
+describe('a request that is counted in memory', () => {
+  it('is charged now, and says so; one that is denied is charged nothing', async () => {
+    const one = world(daily(10))
+    expect(await one.take(7)).toEqual([expect.objectContaining({ allowed: true, remaining: 3, chargedAt: T })])
+    const [denied] = await one.take(4)
+    expect(denied).toMatchObject({ allowed: false, remaining: 3 })
+    expect(denied).not.toHaveProperty('chargedAt')
+    expect([one.here(), (await one.take(3))[0]!.allowed]).toEqual([3, true])
+  })
+
+  it('takes from all policies or from none; where one denies, the others say how they stand without it', async () => {
+    const both = [...daily(10), ...daily(5, { name: 'few' })]
+    const one = world(both)
+    await one.take(4)
+    const told = await one.take(2)
+    expect(told.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+      [true, 6],
+      [false, 1],
+    ])
+    await one.eventual.close()
+    expect(await one.stored()).toBe(4)
+  })
+
+  it('goes by what is known of the store where nothing is counted here yet', async () => {
+    const one = world(daily(10))
+    await one.others(8)
+    await one.loop.look('k', one.policies, 0)
+    expect((await one.take(3))[0]).toMatchObject({ allowed: false, remaining: 2 })
+    expect((await one.take(2))[0]).toMatchObject({ allowed: true, remaining: 0 })
+  })
+})
+
+describe('what is known without a call', () => {
+  it('is nothing of a subject that has not been counted', async () => {
+    const one = world()
+    expect([one.eventual.foreseen('k', one.policies, 1), one.eventual.standing('k', one.policies)]).toEqual([undefined, undefined])
+  })
+
+  it('is a denial by what was counted, which also keeps the syncs going', async () => {
+    const one = world(daily(10))
+    await one.take(10)
+    await one.later(100)
+    const { calls } = one.store
+    expect(one.eventual.foreseen('k', one.policies, 1)).toEqual([expect.objectContaining({ allowed: false, remaining: 0 })])
+    await settled()
+    expect(one.store.calls).toBe(calls + 1)
+    expect(one.eventual.foreseen('k', one.policies, 0)).toBeUndefined()
+  })
+
+  it('is a look that asks the store only where nothing was counted', async () => {
+    const one = world(daily(10))
+    await one.others(3)
+    expect(await one.eventual.look('k', one.policies, 1)).toEqual([expect.objectContaining({ allowed: true, remaining: 6 })])
+    expect(one.store.reads).toBe(1)
+    await one.take(2)
+    await settled()
+    const { calls } = one.store
+    expect((await one.eventual.look('k', one.policies, 1))[0]).toMatchObject({ allowed: true, remaining: 4 })
+    expect((await one.eventual.look('k', one.policies, 6))[0]).toMatchObject({ allowed: false, remaining: 5 })
+    expect(one.store.calls).toBe(calls)
+  })
+
+  it('is, for an outage, what was counted, and of other policies what was seen', async () => {
+    const [all, other] = [daily(10), daily(10, { name: 'other' })]
+    const one = world(all)
+    expect(one.eventual.lastSeen('k', all)).toEqual([undefined])
+    await one.take(2)
+    await one.later(100)
+    await one.take(1)
+    await settled()
+    const [counted, seen] = one.eventual.lastSeen('k', [...all, ...other])
+    const { algorithm, quota } = all[0]!
+    expect([algorithm.step(counted, quota, 0, one.now).verdict.remaining, seen]).toEqual([7, {}])
+  })
+})
+
+describe('the store', () => {
+  it('is told at the first request, and then once in an interval', async () => {
+    const one = world()
+    const told = []
+    for (const ms of [0, 99, 1, 99, 1]) {
+      await one.later(ms)
+      await one.take()
+      await settled()
+      told.push(one.store.calls)
+    }
+    expect(told).toEqual([1, 1, 2, 2, 3])
+  })
+
+  it('is told by the shortest of the intervals', async () => {
+    const both = [...daily(100, { syncMs: 500 }), ...daily(100, { name: 'other', syncMs: 200 })]
+    const one = world(both)
+    await one.take()
+    await one.later(200)
+    await one.take()
+    await settled()
+    expect(one.store.calls).toBe(2)
+  })
+
+  it('is told again at once where the clock was set back by more than that', async () => {
+    const one = world()
+    await one.take()
+    await one.later(-99)
+    await one.take()
+    await settled()
+    expect(one.store.calls).toBe(1)
+    await one.later(-1)
+    await one.take()
+    await settled()
+    expect(one.store.calls).toBe(2)
+  })
+
+  it('is told once at a time', async () => {
+    const one = world()
+    let release = () => {}
+    one.held = new Promise((resolve) => {
+      release = resolve
+    })
+    await one.take()
+    one.now += 250
+    await one.take()
+    await settled()
+    expect(one.store.writes).toBe(0)
+    release()
+    await settled()
+    expect([one.store.writes, await one.stored()]).toEqual([1, 1])
+  })
+
+  it('tells what the others have admitted, also where there is nothing to tell it', async () => {
+    const one = world()
+    await one.take(5)
+    await one.later(100)
+    await one.others(20)
+    expect(one.here()).toBe(95)
+    one.eventual.foreseen('k', one.policies, 1000)
+    await settled()
+    expect(one.here()).toBe(75)
+  })
+
+  it('tells it beside what was admitted here meanwhile, which is not lost', async () => {
+    const one = world()
+    await one.take(5)
+    await settled()
+    await one.others(20)
+    one.now += 100
+    const first = one.take(3)
+    const second = one.take(4)
+    await Promise.all([first, second])
+    await settled()
+    expect(one.here()).toBe(100 - 5 - 20 - 3 - 4)
+    await one.eventual.close()
+    expect(await one.stored()).toBe(32)
+  })
+
+  it('is not told of what a policy that only watches let pass', async () => {
+    const [watched] = compiled({ name: 'all', algorithm: 'fixed-window', limit: 5, window: '1d', action: 'observe' }) as [CompiledPolicy]
+    const one = world([{ ...watched, consistency: 'eventual', syncMs: 100 }])
+    for (let i = 0; i < 9; i++) expect((await one.take())[0]!.allowed).toBe(true)
+    await one.eventual.close()
+    expect(await one.stored()).toBe(5)
+  })
+})
+
+describe('a store that is away', () => {
+  const away = new StoreUnavailableError('refused', 'away')
+  /** Requests at which nothing was thrown, one in each interval. */
+  async function passing(one: ReturnType<typeof world>, syncMs: number, most = 40) {
+    for (let i = 0; i < most; i++) {
+      const error = await one.take().then(
+        () => undefined,
+        (thrown) => thrown,
+      )
+      if (error) return { passed: i, error }
+      await one.later(syncMs)
+    }
+    return { passed: most }
+  }
+
+  it.each([
+    [100, 20],
+    [50, 40],
+    [400, 5],
+    [1000, 5],
+  ])('is one after five tries in a row, and two seconds at least: every %i ms, %i', async (syncMs, tries) => {
+    const one = world(daily(100_000, { syncMs }))
+    one.error = away
+    expect(await passing(one, syncMs, 60)).toMatchObject({ passed: tries, error: { reason: 'refused' } })
+  })
+
+  it('is tried on, and no longer away once it has answered', async () => {
+    const one = world(daily(1000, { syncMs: 1000 }))
+    one.error = away
+    await passing(one, 1000)
+    await one.later(60_000)
+    one.error = undefined
+    await one.take().catch(() => {}) // which tries
+    await settled()
+    expect((await one.take())[0]!.allowed).toBe(true)
+    await one.later(1000)
+    one.error = away
+    expect((await passing(one, 1000)).passed).toBe(5)
+  })
+
+  it('gets everything later, once', async () => {
+    const one = world(daily(1000))
+    one.error = away
+    for (let i = 0; i < 4; i++) {
+      await one.take(10)
+      await one.later(100)
+    }
+    one.error = undefined
+    await one.take(1)
+    await one.later(100)
+    await one.take(1)
+    await one.later(100)
+    await one.eventual.close()
+    expect(await one.stored()).toBe(42)
+  })
+})
+
+describe('units that are given back', () => {
+  it('are those that the store has not been told of, without a call', async () => {
+    const one = world()
+    await one.take(10)
+    await settled()
+    await one.take(6)
+    const { calls } = one.store
+    await one.eventual.giveBack('k', one.policies, 4, { at: one.now })
+    expect([one.here(), one.store.calls]).toEqual([88, calls])
+    await one.eventual.close()
+    expect(await one.stored()).toBe(12)
+  })
+
+  it('are, for the rest, those of the store, and both here and there', async () => {
+    const one = world()
+    await one.take(10)
+    await settled()
+    await one.take(2)
+    await one.eventual.giveBack('k', one.policies, 5, { at: one.now })
+    expect([one.here(), await one.stored()]).toEqual([93, 7])
+    await one.eventual.close()
+    expect(await one.stored()).toBe(7)
+  })
+
+  it('of a subject that is not counted here are the store’s', async () => {
+    const one = world()
+    await one.others(10)
+    await one.eventual.giveBack('k', one.policies, 4, { at: one.now })
+    expect([await one.stored(), one.here()]).toEqual([6, undefined])
+  })
+
+  it('of another window change nothing here', async () => {
+    const one = world()
+    await one.take(10)
+    await settled()
+    await one.eventual.giveBack('k', one.policies, 4, { at: one.now - 86_400_000 })
+    expect([one.here(), await one.stored()]).toEqual([90, 10])
+  })
+})
+
+describe('subjects', () => {
+  it('are forgotten for others, the one that was used longest ago first, and their units told', async () => {
+    const one = world(daily(100), 2)
+    for (const key of ['a', 'b']) await one.take(1, key)
+    await settled()
+    for (const key of ['b', 'a']) await one.take(3, key)
+    await one.take(1, 'c')
+    await settled()
+    expect([one.here('a'), one.here('b'), one.here('c')]).toEqual([96, undefined, 99])
+    expect([await one.stored('a'), await one.stored('b')]).toEqual([1, 4])
+  })
+
+  it('that are reset begin anew, and nothing of before is told', async () => {
+    const one = world()
+    await one.take(5)
+    await settled()
+    await one.take(7)
+    one.eventual.forget('k')
+    expect(one.here()).toBeUndefined()
+    await one.eventual.close()
+    expect(await one.stored()).toBe(5)
+  })
+})
+
+describe('a program that stops', () => {
+  it('tells what is pending, after what is under way', async () => {
+    const one = world()
+    await one.take(5)
+    await one.take(6)
+    await one.eventual.close()
+    expect([await one.stored(), one.here()]).toEqual([11, undefined])
+  })
+
+  it('tries that twice', async () => {
+    const one = world()
+    await one.take(5)
+    await settled()
+    await one.take(6)
+    one.error = new StoreUnavailableError('refused', 'away')
+    const write = jest.spyOn(one.store, 'write')
+    const before = write.mock.calls.length
+    await one.eventual.close()
+    expect([write.mock.calls.length - before, await one.stored()]).toEqual([2, 5])
+  })
+
+  it('asks nothing where nothing is pending', async () => {
+    const one = world()
+    await one.take(5)
+    await settled()
+    const { calls } = one.store
+    await one.eventual.close()
+    expect(one.store.calls).toBe(calls)
+  })
+})
