@@ -58,10 +58,12 @@ function world(policies: readonly CompiledPolicy[] = daily(100_000), maxSubjects
   return Object.assign(world, { leases, loop, others, policies, taken, back, events, take, busy, held, used })
 }
 /** Until there is something in memory to spend. */
-async function stocked(policies?: readonly CompiledPolicy[]) {
-  const one = world(policies)
-  await one.busy(900)
-  for (let i = 0; i < 1000 && (await one.held()) < 20; i++) await one.busy(1)
+async function stocked(policies?: readonly CompiledPolicy[], key = 'k', one = world(policies)) {
+  await one.busy(900, key)
+  for (let i = 0; (await one.held(key)) < 20; i++) {
+    if (i === 200) throw new Error('a busy instance has taken no units ahead')
+    await one.busy(1, key)
+  }
   return one
 }
 const settled = () => new Promise((resolve) => setImmediate(resolve))
@@ -370,8 +372,7 @@ describe('a program that stops', () => {
 describe('a subject that is reset', () => {
   it('has no lease any more, and others keep theirs', async () => {
     const one = await stocked()
-    await one.busy(900, 'other')
-    for (let i = 0; i < 1000 && (await one.held('other')) < 20; i++) await one.busy(1, 'other')
+    await stocked(one.policies, 'other', one)
     const other = await one.held('other')
     one.leases.forget('k')
     expect([one.leases.foreseen('k', one.policies, 1), await one.held()]).toEqual([undefined, 0])
@@ -393,10 +394,7 @@ describe('a subject that is reset', () => {
 
 it('the subject that was used longest ago is forgotten for a new one', async () => {
   const one = world(daily(100_000), 2)
-  for (const key of ['a', 'b']) {
-    await one.busy(900, key)
-    for (let i = 0; i < 1000 && (await one.held(key)) < 20; i++) await one.busy(1, key)
-  }
+  for (const key of ['a', 'b']) await stocked(one.policies, key, one)
   await one.take(1, 'a')
   await one.take(1, 'c')
   expect([(await one.held('a')) > 0, await one.held('b')]).toEqual([true, 0])
