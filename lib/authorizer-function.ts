@@ -25,9 +25,9 @@ export interface AuthorizerFunctionOptions {
    */
   readonly timeout?: Duration
   /**
-   * Most instances at a time, which are then kept for this function. **A trap:** when all are busy, API Gateway cannot ask the authorizer and answers 500,
-   * not 429, so a flood that should be turned away becomes an outage. Instances needed are about requests per second × 0.02.
-   * @default what the account has left
+   * Instances that are kept for this function, so that nothing else in the account can take them, and the most that it has. When all are busy, API Gateway cannot ask the
+   * authorizer and answers 500, not 429. Advised are requests per second at the peak × the decision's deadline (0.3 s), at least 20: see docs/deploy.md.
+   * @default what the account has left for all functions, and a warning at the synth
    */
   readonly reservedConcurrentExecutions?: number
   /**

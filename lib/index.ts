@@ -2,6 +2,7 @@
 export { ConfigError } from '../lambda/errors'
 export type { JwtSettingsInput } from '../lambda/policies/jwt-settings'
 export type { AuthorizerFunctionOptions } from './authorizer-function'
+export type { ConcurrencyAlarms, ConcurrencyAlarmsOptions } from './concurrency'
 export { type AddressSource, type IdentitySource, jwt, type TrustedValueSource } from './identity'
 export type { LimiterTablesOptions } from './limiter-tables'
 export type { HttpApiProtection, ProtectHttpApiOptions } from './protect/http-api'

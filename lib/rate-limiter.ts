@@ -9,6 +9,7 @@ import { Construct } from 'constructs'
 import { printed } from '../lambda/errors'
 import type { MetricName } from '../lambda/telemetry/emf'
 import { AuthorizerFunction, type AuthorizerFunctionOptions } from './authorizer-function'
+import { ConcurrencyAlarms, type ConcurrencyAlarmsOptions, warnOfSharedConcurrency } from './concurrency'
 import type { IdentitySource } from './identity'
 import { LimiterTables, type LimiterTablesOptions } from './limiter-tables'
 import { HttpApiProtection, type ProtectHttpApiOptions } from './protect/http-api'
@@ -57,6 +58,7 @@ export class RateLimiter extends Construct {
   readonly configTable: ITableV2
   private readonly backendsAnswer: boolean
   private readonly metricsNamespace: string
+  private readonly reserved: number | undefined
 
   constructor(scope: Construct, id: string, props: RateLimiterProps = {}) {
     super(scope, id)
@@ -68,6 +70,8 @@ export class RateLimiter extends Construct {
     this.logGroup = logGroup
     this.metricsNamespace = props.functionOptions?.environment?.SLUICE_METRICS_NAMESPACE ?? props.metricsNamespace ?? 'Sluice'
     this.backendsAnswer = props.denials === 'backend-429'
+    this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
+    if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
     if (props.tiersFile !== undefined || props.identity !== undefined) new TiersSeed(this, 'Tiers', { ...props, configTable: config })
     this.node.addValidation({ validate: () => cachingAuthorizers(handler) })
   }
@@ -128,6 +132,21 @@ export class RateLimiter extends Construct {
   /** Requests for which there was no instance left, each a 500 for the client. */
   metricThrottles(options?: MetricOptions): Metric {
     return this.handler.metricThrottles(options)
+  }
+
+  /** Instances that were busy at the same time, at the most. */
+  metricConcurrentExecutions(options?: MetricOptions): Metric {
+    return this.handler.metric('ConcurrentExecutions', { statistic: 'max', ...options })
+  }
+
+  /**
+   * Makes alarms for when instances run out: one on requests that found none, and where some are reserved, one on four fifths of them busy.
+   *
+   * @throws when it is called again.
+   */
+  addConcurrencyAlarms(options: ConcurrencyAlarmsOptions = {}): ConcurrencyAlarms {
+    const metrics = { throttles: this.metricThrottles(), concurrency: this.metricConcurrentExecutions() }
+    return new ConcurrencyAlarms(this, 'ConcurrencyAlarms', metrics, this.reserved, options)
   }
 
   /** Requests that were let pass. */

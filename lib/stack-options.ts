@@ -7,7 +7,10 @@ import type { RateLimiterProps } from './rate-limiter'
 
 /** What `npx cdk deploy -c name=value` may say about the stack of this repository. */
 export interface SluiceStackOptions
-  extends Pick<RateLimiterProps, 'tiersFile' | 'architecture' | 'removalPolicy' | 'logRetention' | 'stateTableName' | 'configTableName'> {
+  extends Pick<
+    RateLimiterProps,
+    'tiersFile' | 'architecture' | 'removalPolicy' | 'logRetention' | 'stateTableName' | 'configTableName' | 'reservedConcurrentExecutions'
+  > {
   /** @default 'Sluice' */
   readonly stackName?: string
 }
@@ -31,6 +34,10 @@ const SETTINGS = {
     wanted: 'destroy or retain',
   },
   architecture: { read: (text: string) => ({ arm64: Architecture.ARM_64, x86_64: Architecture.X86_64 })[text], wanted: 'arm64 or x86_64' },
+  reservedConcurrency: {
+    read: (text: string) => (/^[1-9]\d{0,5}$/.test(text) ? Number(text) : undefined),
+    wanted: 'an integer from 1 to 999999',
+  },
   logRetentionDays: { read: (text: string) => DAYS.find((days) => String(days) === text), wanted: `one of ${DAYS.join(', ')}` },
 } as const
 
@@ -49,6 +56,6 @@ export function stackOptionsFrom(node: Node): SluiceStackOptions {
     return [name, value]
   })
   if (issues.length > 0) throw new ConfigError(issues)
-  const { logRetentionDays: logRetention, ...options } = Object.fromEntries(values)
-  return { ...options, logRetention }
+  const { logRetentionDays: logRetention, reservedConcurrency: reservedConcurrentExecutions, ...options } = Object.fromEntries(values)
+  return { ...options, logRetention, reservedConcurrentExecutions }
 }

@@ -29,7 +29,13 @@ describe('the stack', () => {
     template.hasOutput('TryIt', { Value: { 'Fn::Join': ['', Match.arrayWith([Match.stringLikeRegexp('curl')])] } })
   })
 
-  it('raises no warning', () => Annotations.fromStack(stack).hasNoWarning('*', Match.anyValue()))
+  it('reserves no instances, which a new account could not, and warns of it until somebody says how many', () => {
+    const warningsOf = (one: Stack) => Annotations.fromStack(one).findWarning('*', Match.anyValue())
+    expect(warningsOf(stack).map(({ entry }) => entry.data)).toEqual([expect.stringContaining('[ack: sluice:reservedConcurrency]')])
+    const reserving = new SluiceStack(new App(), 'Sluice', optionsFrom({ reservedConcurrency: '50' }))
+    expect(warningsOf(reserving)).toEqual([])
+    Template.fromStack(reserving).hasResourceProperties('AWS::Lambda::Function', { ReservedConcurrentExecutions: 50 })
+  })
 })
 
 describe('the context of the app', () => {
@@ -69,6 +75,7 @@ describe('the context of the app', () => {
       removalPolicy: 'keep',
       architecture: 'arm',
       logRetentionDays: '2',
+      reservedConcurrency: '0',
     }
     expect(issuesOf(() => optionsFrom(context))).toEqual([
       'stackName must be a name of letters, digits and "-", got "1" (context)',
@@ -76,6 +83,7 @@ describe('the context of the app', () => {
       'configTableName must be a name that DynamoDB takes, got "x" (context)',
       'removalPolicy must be destroy or retain, got "keep" (context)',
       'architecture must be arm64 or x86_64, got "arm" (context)',
+      'reservedConcurrency must be an integer from 1 to 999999, got "0" (context)',
       expect.stringMatching(/^logRetentionDays must be one of 1, 3, 5, 7, .*, got "2" \(context\)$/),
     ])
   })
