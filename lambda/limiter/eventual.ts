@@ -93,7 +93,7 @@ export class Eventual implements Way {
   /** Units that the store has not been told of are taken back here; others there, once it is known whether they arrived. */
   async giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void> {
     const ledger = this.ledgers.get(key)
-    const here = ledger?.untold.takeBack(policies, units) ?? 0
+    const here = ledger?.untold.takeBack(policies, units, charged.at) ?? 0
     for (const { code } of policies) uncharge(ledger?.entries.get(code), here, charged.at, this.loop.now())
     if (here === units) return
     await ledger?.untold.settled(this.loop, key)
@@ -114,8 +114,10 @@ export class Eventual implements Way {
     await Promise.all(ledgers.map(([key, ledger]) => this.tellRest(key, ledger)))
   }
 
-  forget(key: string): void {
+  async forget(key: string): Promise<void> {
+    const ledger = this.ledgers.get(key)
     this.ledgers.delete(key)
+    await ledger?.untold.quiet()
   }
 
   private ledgerOf(key: string): Ledger {

@@ -112,7 +112,7 @@ export class Fallback {
   giveBack({ key, policies, cost }: Charge, when: Charged): number {
     const local = this.subjects.get(key)
     if (!local || when.at < local.untoldSince || when.at > local.admittedAt) return 0
-    const units = local.untold.takeBack(policies, cost)
+    const units = local.untold.takeBack(policies, cost, when.at)
     if (units === 0) return 0
     const counts = policies.map(({ code }) => local.counts.get(code)!)
     const own = counts.map(({ policy }) => policy)
@@ -124,9 +124,11 @@ export class Fallback {
     return units
   }
 
-  /** Forgets a subject that is reset. */
-  forget(key: string): void {
+  /** Forgets a subject that is reset. Resolves once nothing of it is on its way to the store. */
+  async forget(key: string): Promise<void> {
+    const local = this.subjects.get(key)
     this.subjects.delete(key)
+    await local?.untold.quiet()
   }
 
   private locally(charges: readonly Charge[], share: number): Decision {

@@ -107,7 +107,8 @@ export class Leases implements Way {
    * belong to a window that is over, and go to the store.
    */
   async giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void> {
-    const lease = this.accounts.get(accountId(key, policies))?.lease
+    const account = this.accounts.get(accountId(key, policies))
+    const lease = account?.granting ? undefined : account?.lease // one that is on its way replaces it
     const here = isGood(lease, this.loop.now()) && charged.at >= lease.takenAt ? Math.min(units, lease.units - lease.left) : 0
     if (here > 0) lease!.left += here
     if (here < units) await this.loop.refund(key, policies, units - here, charged)
@@ -178,7 +179,7 @@ export class Leases implements Way {
       }
       if (isScarce) this.pause(account, policies, now)
       size.spent(cost, now)
-      const until = Math.min(now + outlookOf(this.loop.view(key), policies, now, 0).endsInMs, kept?.until ?? Infinity)
+      const until = now + outlookOf(this.loop.view(key), policies, now, 0).endsInMs // what was held before is spent on this request
       const surplus = verdicts.some(isCharged) && !account.forgotten ? units - least : 0 // what is let through uncharged goes one by one
       account.lease = { left: surplus, units, takenAt: now, usedAt: now, until, policies, verdicts }
       if (units > least) this.onEvent({ kind: 'lease', units })

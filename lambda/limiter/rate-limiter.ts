@@ -115,13 +115,14 @@ export class RateLimiter {
 
   /** Forgets a subject: all its quotas are whole. Other instances notice within their `denialTtlMs`. */
   async reset(key: string): Promise<void> {
-    this.ways.forget(key) // no request that comes meanwhile spends from memory what was charged before
+    // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before arrives after.
+    await Promise.all([this.ways.forget(key), this.fallback.forget(key)])
     try {
       await this.loop.reset(key)
     } finally {
       this.loop.forget(key)
-      this.ways.forget(key)
-      this.fallback.forget(key)
+      void this.ways.forget(key)
+      void this.fallback.forget(key)
     }
   }
 

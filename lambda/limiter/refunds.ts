@@ -28,11 +28,15 @@ import type { Charged } from './way'
  * may have been applied, so it is given up.
  */
 export class Refunds {
-  /** @param recent what is known of a subject, read where that is too old. */
+  /**
+   * @param recent what is known of a subject, read where that is too old.
+   * @param read what is stored of it now.
+   */
   constructor(
     private readonly calls: StoreCalls,
     private readonly known: KnownSubjects,
     private readonly recent: (key: string, deadline: Deadline) => Promise<View>,
+    private readonly read: (key: string, deadline: Deadline) => Promise<View>,
   ) {}
 
   /**
@@ -40,11 +44,20 @@ export class Refunds {
    * one after another: what one of them gave back stays given back, whatever comes of the next.
    */
   async refund(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged, deadline: Deadline): Promise<void> {
-    const { item } = await this.recent(key, deadline)
-    const [, ...others] = inWrites(refundWrites(policies, item, units, charged, this.calls.now()))
+    const [, ...others] = inWrites(await this.found(key, policies, units, charged, deadline))
     const apart = others.map((parts) => new Set(parts.map(({ code }) => code)))
     await this.refundOnce(key, policies, ({ code }) => !apart.some((codes) => codes.has(code)), units, charged, deadline)
     for (const codes of apart) await this.refundOnce(key, policies, ({ code }) => codes.has(code), units, charged, deadline)
+  }
+
+  /** What there is to give back. A policy that has nothing by an earlier look may have been charged since by others, so that is looked up. */
+  private async found(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged, deadline: Deadline) {
+    const known = this.known.get(key)
+    const view = await this.recent(key, deadline)
+    const writes = refundWrites(policies, view.item, units, charged, this.calls.now())
+    if (view !== known || writes.length === policies.length) return writes
+    const { item } = await this.read(key, deadline)
+    return refundWrites(policies, item, units, charged, this.calls.now())
   }
 
   /**

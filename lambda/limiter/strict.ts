@@ -46,7 +46,7 @@ export class Strict implements Way {
   }
 
   look(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
-    return this.loop.look(key, policies, cost)
+    return this.isHot(key, policies) ? this.leases.look(key, policies, cost) : this.loop.look(key, policies, cost)
   }
 
   giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void> {

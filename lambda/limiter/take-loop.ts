@@ -65,7 +65,12 @@ export class TakeLoop {
     this.known = new KnownSubjects(options.maxSubjects)
     this.calls = new StoreCalls(options)
     this.upkeep = new Upkeep(this.calls, this.known)
-    this.refunds = new Refunds(this.calls, this.known, (key, deadline) => this.recent(key, deadline))
+    this.refunds = new Refunds(
+      this.calls,
+      this.known,
+      (key, deadline) => this.recent(key, deadline),
+      (key, deadline) => this.refresh(key, deadline),
+    )
   }
 
   /** Whether the store has ever answered. */

@@ -11,6 +11,11 @@ export interface LateWrite {
   id: WriteId
 }
 
+interface Pending extends LateCharge {
+  /** When the first of its units was admitted. */
+  readonly since: EpochMs
+}
+
 /**
  * What was admitted of one subject, and the store has not been told of yet.
  *
@@ -18,7 +23,7 @@ export interface LateWrite {
  * counted twice rather than not at all. Units whose window has ended are not told.
  */
 export class Untold {
-  private pending = new Map<string, LateCharge>()
+  private pending = new Map<string, Pending>()
   /** Sent, and not answered yet, or never. */
   private sent?: LateWrite
   private telling?: Promise<boolean>
@@ -30,7 +35,8 @@ export class Untold {
   add(policy: CompiledPolicy, units: number, now: EpochMs): void {
     const before = this.pending.get(policy.code)
     const counting = before ? stillCounting(before, now) : 0
-    this.pending.set(policy.code, { policy, units: counting + units, chargedAt: Math.max(now, before?.chargedAt ?? now) })
+    const since = before && counting > 0 ? Math.min(now, before.since) : now
+    this.pending.set(policy.code, { policy, units: counting + units, since, chargedAt: Math.max(now, before?.chargedAt ?? now) })
   }
 
   /** What has not been sent. */
@@ -38,9 +44,16 @@ export class Untold {
     return this.pending.get(code)
   }
 
-  /** Takes out up to so many units that are pending for all of these policies, and returns how many. */
-  takeBack(policies: readonly CompiledPolicy[], units: number): number {
-    const back = policies.reduce((least, { code }) => Math.min(least, this.pending.get(code)?.units ?? 0), units)
+  /**
+   * Takes out up to so many units that are pending for all of these policies, and returns how many. None where the units were charged before those that
+   * are pending: they were told, or their window is over, and those of another are not theirs.
+   */
+  takeBack(policies: readonly CompiledPolicy[], units: number, chargedAt: EpochMs): number {
+    const pendingOf = (code: string): number => {
+      const charge = this.pending.get(code)
+      return charge && charge.since <= chargedAt ? charge.units : 0
+    }
+    const back = policies.reduce((least, { code }) => Math.min(least, pendingOf(code)), units)
     if (back === 0) return 0
     for (const { code } of policies) {
       const charge = this.pending.get(code)!
@@ -73,9 +86,14 @@ export class Untold {
     return written
   }
 
+  /** Waits until nothing is on its way. */
+  async quiet(): Promise<void> {
+    await this.telling?.catch(() => {})
+  }
+
   /** Waits until it is known whether what was sent has been applied. */
   async settled(loop: TakeLoop, key: string): Promise<void> {
-    await this.telling?.catch(() => {})
+    await this.quiet()
     if (this.sent) await this.tell(loop, key)
   }
 }

@@ -18,8 +18,8 @@ export interface Way {
   giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void>
   /** How the policies stand as far as is known here, without a call, taking nothing; `undefined` when nothing is known. */
   standing(key: string, policies: readonly CompiledPolicy[]): Verdicts | undefined
-  /** Forgets what is counted in memory of a subject that is reset. */
-  forget(key: string): void
+  /** Forgets what is counted in memory of a subject that is reset. What it returns resolves once nothing of it is on its way to the store. */
+  forget(key: string): void | Promise<void>
 }
 
 /** When units were charged that are given back. */

@@ -47,8 +47,8 @@ export class Ways {
   }
 
   /** Forgets what is only in memory of a subject that is reset. */
-  forget(key: string): void {
-    for (const way of Object.values(this.ways)) way.forget(key)
+  async forget(key: string): Promise<void> {
+    await Promise.all(Object.values(this.ways).map((way) => way.forget(key)))
   }
 
   private split(policies: readonly CompiledPolicy[]): readonly Pick<Part, 'way' | 'policies'>[] {

@@ -30,7 +30,7 @@ function world(random = 0.5) {
       if (world.error) throw world.error
     },
   }
-  const leases = { ...part('lease'), take: say('lease') }
+  const leases = { ...part('lease'), take: say('lease'), look: say('lease look') }
   const told = (event: LimiterEvent) => world.events.push(event)
   const strict = new Strict(loop as unknown as TakeLoop, writes as unknown as SharedWrites, leases as unknown as Leases, told)
   const take = async (key = 'k', of = policies) => {
@@ -57,7 +57,7 @@ describe('a subject whose item takes no more writes', () => {
     expect(world_.events).toHaveLength(1)
   })
 
-  it('has everything decided by its lease meanwhile, but for looks', async () => {
+  it('has everything decided by its lease meanwhile, and looks too', async () => {
     const { strict, asked, heat } = world()
     const all = () => {
       asked.length = 0
@@ -69,7 +69,7 @@ describe('a subject whose item takes no more writes', () => {
     }
     expect(all()).toEqual(['loop foreseen', 'loop look', 'loop back', 'loop standing'])
     await heat()
-    expect(all()).toEqual(['lease foreseen', 'loop look', 'lease back', 'lease standing'])
+    expect(all()).toEqual(['lease foreseen', 'lease look', 'lease back', 'lease standing'])
   })
 
   it.each([

@@ -45,21 +45,30 @@ describe('units of which the store has not been told', () => {
     untold.add(minute, 1, T)
     untold.add(minute, 1, T + 20)
     untold.add(minute, 1, T + 10)
-    expect(untold.pendingOf(minute)).toEqual({ policy: minute, units: 3, chargedAt: T + 20 })
+    expect(untold.pendingOf(minute)).toEqual({ policy: minute, units: 3, since: T, chargedAt: T + 20 })
   })
 
   it('are taken back as far as all of the policies have them, and leave nothing behind', () => {
     const { untold, unitsOf } = world()
     untold.add(minute, 5, T)
     untold.add(hour, 8, T)
-    expect(untold.takeBack([minute, hour], 2)).toBe(2)
+    expect(untold.takeBack([minute, hour], 2, T)).toBe(2)
     expect([unitsOf(), unitsOf(hour)]).toEqual([3, 6])
-    expect(untold.takeBack([minute, hour], 9)).toBe(3)
+    expect(untold.takeBack([minute, hour], 9, T)).toBe(3)
     expect([unitsOf(), unitsOf(hour)]).toEqual([undefined, 3])
-    expect(untold.takeBack([minute, hour], 1)).toBe(0)
-    expect(untold.takeBack([hour], 3)).toBe(3)
+    expect(untold.takeBack([minute, hour], 1, T)).toBe(0)
+    expect(untold.takeBack([hour], 3, T)).toBe(3)
     expect(untold.isEmpty).toBe(true)
   })
+})
+
+it('units are not taken back for others that were charged before they came, or in a window that is over', () => {
+  const { untold } = world()
+  untold.add(minute, 5, T)
+  expect(untold.takeBack([minute], 1, T - 1)).toBe(0)
+  untold.add(minute, 5, T + 60_000)
+  expect(untold.takeBack([minute], 1, T)).toBe(0)
+  expect(untold.takeBack([minute], 9, T + 60_000)).toBe(5)
 })
 
 describe('telling the store', () => {

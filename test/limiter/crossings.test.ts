@@ -1,0 +1,156 @@
+import { setImmediate } from 'node:timers/promises'
+import { StoreUnavailableError } from '../../lambda/errors'
+import type { PolicyInput } from '../../lambda/limiter'
+import { Fleet } from './fleet'
+import { MIDNIGHT } from './limiters'
+
+/** What is under way beside the requests comes to its end. */
+const quiet = async () => {
+  for (let i = 0; i < 5; i++) await setImmediate()
+}
+
+const used = async (fleet: Fleet) => {
+  fleet.crash(0)
+  const { policies } = await fleet.instances[0]!.limiter.peek('client:a', { cost: 0 })
+  return Object.values(policies).map(({ limit, remaining }) => limit - remaining)
+}
+
+/** Writes take until they are let go. */
+function heldUp(fleet: Fleet) {
+  const inner = fleet.store.write.bind(fleet.store)
+  let go!: () => void
+  const gone = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  const spy = jest.spyOn(fleet.store, 'write').mockImplementation(async (...call) => {
+    await gone
+    return inner(...call)
+  })
+  return { writes: () => spy.mock.calls.length, go }
+}
+
+describe('a refund by an instance that has not seen the charge', () => {
+  it.each<[string, PolicyInput[]]>([
+    ['fixed-window', [{ name: 'a', algorithm: 'fixed-window', limit: 10, window: '1h' }]],
+    ['sliding-log', [{ name: 'a', algorithm: 'sliding-log', limit: 10, window: '1h' }]],
+    ['gcra', [{ name: 'a', algorithm: 'gcra', limit: 10, window: '1d' }]],
+    [
+      'one window of two',
+      [
+        { name: 'a', algorithm: 'fixed-window', limit: 10, window: '1h' },
+        { name: 'b', algorithm: 'fixed-window', limit: 10, window: '10s' },
+      ],
+    ],
+  ])('gives it back: %s', async (_, policies) => {
+    const fleet = new Fleet(policies, 2)
+    const [first, second] = fleet.instances
+    await first!.limiter.peek('client:a')
+    fleet.now += 1000
+    const { chargedAt } = await second!.limiter.take('client:a', { cost: 5 })
+    fleet.now += 1000
+    await first!.limiter.refund('client:a', 5, { chargedAt })
+    expect(await used(fleet)).toEqual(policies.map(() => 0))
+  })
+
+  it('gives it back to each policy, where it has seen what others of them were charged', async () => {
+    const policies: PolicyInput[] = [
+      { name: 'a', algorithm: 'fixed-window', limit: 100, window: '1d' },
+      { name: 'b', algorithm: 'fixed-window', limit: 10, window: '1m' },
+    ]
+    const fleet = new Fleet(policies, 2)
+    const [first, second] = fleet.instances
+    fleet.now = MIDNIGHT + 58_000
+    await first!.limiter.take('client:a', { cost: 9 })
+    fleet.now = MIDNIGHT + 61_000
+    const { chargedAt } = await second!.limiter.take('client:a', { cost: 5 })
+    await first!.limiter.refund('client:a', 5, { chargedAt })
+    expect(await used(fleet)).toEqual([9, 0])
+  })
+})
+
+describe('units in memory', () => {
+  const eventual = (window: string): PolicyInput[] => [
+    { name: 'a', algorithm: 'fixed-window', limit: 10, window, consistency: 'eventual', syncMs: 1000 },
+  ]
+
+  it('are not given back for units of a window that is over', async () => {
+    const fleet = new Fleet(eventual('10s'), 1)
+    const { limiter } = fleet.instances[0]!
+    const { chargedAt } = await limiter.take('client:a', { cost: 10 })
+    await quiet()
+    fleet.now = MIDNIGHT + 10_000
+    await limiter.take('client:a') // tells, and knows
+    await quiet()
+    expect((await limiter.take('client:a', { cost: 9 })).allowed).toBe(true)
+    await limiter.refund('client:a', 9, { chargedAt })
+    fleet.now += 1000
+    await limiter.take('client:a')
+    await quiet()
+    expect((await limiter.take('client:a')).allowed).toBe(false)
+    expect(await used(fleet)).toEqual([10])
+  })
+
+  it('that are on their way do not arrive after a reset', async () => {
+    const fleet = new Fleet(eventual('1h'), 1)
+    const { limiter } = fleet.instances[0]!
+    const held = heldUp(fleet)
+    await limiter.take('client:a', { cost: 5 })
+    await quiet()
+    expect(held.writes()).toBe(1)
+    const reset = limiter.reset('client:a')
+    await quiet()
+    held.go()
+    await reset
+    expect(await used(fleet)).toEqual([0])
+  })
+})
+
+describe('units taken ahead', () => {
+  const leased: PolicyInput[] = [{ name: 'a', algorithm: 'fixed-window', limit: 1000, window: '1h', consistency: 'leased' }]
+
+  it('are not lost when they are given back while the next ones are on their way', async () => {
+    const fleet = new Fleet(leased, 1)
+    const { limiter } = fleet.instances[0]!
+    const decisions = []
+    for (let i = 0; i < 100; i++) {
+      fleet.now += 10
+      decisions.push(await limiter.take('client:a'))
+    }
+    const held = heldUp(fleet)
+    const more = Array.from({ length: 50 }, () => limiter.take('client:a'))
+    await quiet()
+    expect(held.writes()).toBe(1)
+    const refunds = decisions.slice(-5).map(({ chargedAt }) => limiter.refund('client:a', 1, { chargedAt }))
+    held.go()
+    await Promise.all([...more, ...refunds])
+    await limiter.close()
+    expect(await used(fleet)).toEqual([145])
+  })
+
+  it.each(['sliding-log', 'sliding-buckets'] as const)(
+    'are held as long as any: %s denies little of an even load below its limit',
+    async (algorithm) => {
+      const fleet = new Fleet([{ name: 'a', algorithm, limit: 600, window: '1m', consistency: 'leased' }], 1)
+      let denied = 0
+      for (let i = 0; i < 1080; i++) {
+        fleet.now = MIDNIGHT + Math.floor((i * 120_000) / 1080)
+        if (!(await fleet.instances[0]!.limiter.take('client:a')).allowed) denied++
+      }
+      expect(denied).toBeLessThanOrEqual(30)
+    },
+  )
+
+  it('of a subject that is hot are seen by who only peeks', async () => {
+    const fleet = new Fleet([{ ...leased[0]!, limit: 100, consistency: 'strict' }], 2)
+    const [hot, other] = fleet.instances
+    jest.spyOn(fleet.store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
+    for (let i = 0; i < 50; i++) {
+      fleet.now += 5
+      await hot!.limiter.take('client:a')
+    }
+    while ((await other!.limiter.take('client:a')).allowed) fleet.now++
+    const seen = await hot!.limiter.peek('client:a')
+    expect(seen.allowed).toBe(true)
+    expect((await hot!.limiter.take('client:a')).allowed).toBe(true)
+  })
+})
