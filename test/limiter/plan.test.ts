@@ -1,6 +1,16 @@
 import type { Step, Verdict } from '../../lambda/algorithms/algorithm'
 import { set, when } from '../../lambda/algorithms/conditional-write'
-import { chargedOf, chargeWrites, isCharged, statesAfter, statesOf, stepAll, verdictsOf, whichFit } from '../../lambda/limiter/plan'
+import {
+  allAllow,
+  chargedOf,
+  chargeWrites,
+  isCharged,
+  statesAfter,
+  statesOf,
+  stepAll,
+  verdictsOf,
+  whichFit,
+} from '../../lambda/limiter/plan'
 import { MIDNIGHT } from './limiters'
 import { chargedFields, compiled, viewOf } from './policies'
 
@@ -15,6 +25,11 @@ const fixed = (name: string, limit: number, more: object = {}) => ({
 const both = compiled(fixed('a', 10), fixed('b', 5))
 const verdict = (more: Partial<Verdict> = {}): Verdict => ({ allowed: true, remaining: 1, resetAfterMs: 0, retryAfterMs: 0, ...more })
 const costs = (...units: number[]) => units.map((cost) => ({ cost }))
+
+it('a request is allowed where every policy allows it', () => {
+  const [yes, no] = [verdict(), verdict({ allowed: false })]
+  expect([[], [yes], [yes, no], [no, yes], [no]].map(allAllow)).toEqual([true, true, false, false, false])
+})
 
 describe('what an allowed request was charged', () => {
   it('is what it took inside a limit and its overrun; what is let pass otherwise was not', () => {
