@@ -203,6 +203,8 @@ async function outcomeOf(request: GatewayRequest, parts: Assembled, now: EpochMs
     headers: trusted(request, set.settings),
     claims: known?.claims ?? {},
     namespace: known?.namespace ?? '',
+    apiId: request.apiId,
+    stageName: request.stageName,
   }
   const charges = plan.chargesFor(plan.groups.map(({ who, route }) => subjectKey(subjectOf(who, asking, route))))
   return { ...about, ...(await decided(charges, parts, set.settings, tier.name, tier.onStoreError)) }

@@ -9,6 +9,9 @@ export interface Asking {
   readonly address: string
   readonly headers: ReadonlyMap<string, string>
   readonly claims: Readonly<Record<string, unknown>>
+  /** Of the API that is asked, and of its stage; where the event does not say so, all such requests count as one. */
+  readonly apiId?: string
+  readonly stageName?: string
   /** Whose claims they are, where there are several issuers; empty for the first. */
   readonly namespace: string
 }
@@ -32,7 +35,8 @@ export function joined(subjects: readonly string[]): string {
   return parts.length === 1 ? parts[0]! : `several:${JSON.stringify(parts)}`
 }
 
-function partOf(dimension: Dimension, { caller, user, address, headers, claims, namespace }: Asking): string {
+function partOf(dimension: Dimension, asking: Asking): string {
+  const { caller, user, address, headers, claims, namespace, apiId = '-', stageName = '-' } = asking
   switch (dimension) {
     case 'client':
       return caller
@@ -42,6 +46,10 @@ function partOf(dimension: Dimension, { caller, user, address, headers, claims, 
       return address
     case 'global':
       return 'global'
+    case 'api':
+      return `api:${apiId}`
+    case 'stage':
+      return `stage:${apiId}/${stageName}`
   }
   const name = dimension.slice(dimension.indexOf(':') + 1)
   const value = dimension.startsWith('header:') ? headers.get(name) : Object.hasOwn(claims, name) ? claims[name] : undefined

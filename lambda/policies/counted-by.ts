@@ -6,12 +6,13 @@ import * as v from 'valibot'
  * - `user`: the user whom a token names, else the caller
  * - `ip`: the caller's address
  * - `global`: everybody together
+ * - `api`: all requests to an API, and `stage`: those to one of its stages
  * - `header:x-tenant`: each value of a header that the settings declare trusted
  * - `claim:org`: each value of a token's claim
  *
  * Where a request has no such header or claim, it counts by the caller's address.
  */
-export type Dimension = 'client' | 'user' | 'ip' | 'global' | `header:${string}` | `claim:${string}`
+export type Dimension = 'client' | 'user' | 'ip' | 'global' | 'api' | 'stage' | `header:${string}` | `claim:${string}`
 
 /** The dimensions that together make a subject, and whether each route is counted apart. No dimension at all is a route's own subject. */
 export interface CountedBy {
@@ -20,14 +21,15 @@ export interface CountedBy {
 }
 
 /** Header names are tokens (RFC 9110 §5.6.2); claim names are any text (RFC 7519 §4), often URLs. */
-const WORD = /^(?:client|user|ip|route|global|header:[\w!#$%&'*+.^`|~-]{1,128}|claim:[^\s]{1,128})$/
+const WORD = /^(?:client|user|ip|route|global|api|stage|header:[\w!#$%&'*+.^`|~-]{1,128}|claim:[^\s]{1,128})$/
 
 export const BY_FIELD = {
   schema: v.pipe(
     v.union([v.string(), v.array(v.string())]),
     v.check((words) => toCountedBy(words) !== undefined),
   ),
-  wanted: 'client, user, ip, route, global, header:<name> or claim:<name>, or a list of them such as [client, route] (global stands alone)',
+  wanted:
+    'client, user, ip, route, api, stage, global, header:<name> or claim:<name>, or a list of them such as [client, route] (global stands alone)',
   optional: true,
 } as const
 
@@ -41,6 +43,12 @@ export function toCountedBy(words: unknown): CountedBy | undefined {
   return { who, perRoute: who.length < named.length }
 }
 
+/** Whether all callers count as one: more of them than one item takes writes. */
+export const isOfEverybody = ({ who }: Pick<CountedBy, 'who'>): boolean => who.every(isPlace)
+
+/** What says nothing about who asks. */
+const isPlace = (dimension: Dimension): boolean => ['global', 'api', 'stage'].includes(dimension)
+
 /**
  * All that these dimensions can come down to: a caller without a user is the user, an address stands in for a header or a claim that is not there,
  * and for everything about a stranger.
@@ -48,10 +56,11 @@ export function toCountedBy(words: unknown): CountedBy | undefined {
  * @param strangers whether callers who are not known count, too.
  */
 export function waysToCount(who: readonly Dimension[], strangers: boolean): readonly (readonly Dimension[])[] {
-  if (who.length === 0 || who.includes('global')) return [who]
+  if (isOfEverybody({ who })) return [who]
   const withoutUser = who.map((dimension) => (dimension === 'user' ? 'client' : dimension))
   const withoutValues = withoutUser.map((dimension) => (dimension.includes(':') ? 'ip' : dimension))
-  return [who, withoutUser, withoutValues, ...(strangers ? [['ip'] as const] : [])].map((ways) => [...new Set(ways)].sort())
+  const asStranger: Dimension[] = [...who.filter(isPlace), 'ip']
+  return [who, withoutUser, withoutValues, ...(strangers ? [asStranger] : [])].map((ways) => [...new Set(ways)].sort())
 }
 
 /** The headers whose values these dimensions count by, in lower case. */

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
 import { printed } from '../errors'
-import { BY_FIELD, type CountedBy, toCountedBy } from './counted-by'
+import { BY_FIELD, type CountedBy, isOfEverybody, toCountedBy } from './counted-by'
 import { isLeasable, type Policy, parsePolicies } from './policy'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
 import { parseRoutePattern, type RoutePattern } from './route-pattern'
@@ -137,9 +137,6 @@ function parseTierPolicies(
     }
   })
 }
-
-/** Whether all callers count as one: more of them than one item takes writes. */
-const isOfEverybody = ({ who }: CountedBy): boolean => who.length === 0 || who[0] === 'global'
 
 /** Whether no caller's tier is among those of both. */
 function forOtherTiers(one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): boolean {

@@ -24,6 +24,9 @@ export interface GatewayRequest {
   readonly methodArn: string | undefined
   /** The stage, where the path may begin with it: behind a custom domain. */
   readonly stage: string | undefined
+  /** The API and the stage that were asked, by whatever domain; clients cannot choose what API Gateway says here. */
+  readonly apiId: string | undefined
+  readonly stageName: string | undefined
   /** A browser asks before the request proper, without credentials: `OPTIONS` with the two headers that Fetch gives it. */
   readonly preflight: boolean
 }
@@ -109,6 +112,7 @@ interface Particulars extends Pick<GatewayRequest, 'sourceIp' | 'apiKeyId' | 'cl
 function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Particulars): GatewayRequest | undefined {
   const { sourceIp, apiKeyId, clientCertificate, methodArn, path = '', stage } = particulars
   const method = particulars.method?.toUpperCase() ?? ''
+  const context = fieldsOf(event.requestContext)
   if (!TOKEN.test(method) || (api !== 'websocket' && !path.startsWith('/'))) return undefined
   const headers = headersOf(event.multiValueHeaders, event.headers)
   return {
@@ -124,6 +128,8 @@ function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Parti
     clientCertificate,
     methodArn,
     stage,
+    apiId: nameOf(context.apiId),
+    stageName: nameOf(context.stage),
     preflight: method === 'OPTIONS' && headers.has('origin') && headers.has('access-control-request-method'),
   }
 }
@@ -184,6 +190,11 @@ function joined(value: unknown, room: number): string | undefined {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value.slice(0, MOST_CHARACTERS) : undefined
+}
+
+/** An id or a name as API Gateway gives it: `a1b2c3d4e5`, `prod`, `$default`. */
+function nameOf(value: unknown): string | undefined {
+  return typeof value === 'string' && /^[\w$-]{1,128}$/.test(value) ? value : undefined
 }
 
 const NO_FIELDS: Fields = Object.freeze({})

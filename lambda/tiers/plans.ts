@@ -1,6 +1,6 @@
 import type { Charge } from '../limiter/charge'
 import { type CompiledPolicy, compile, distinct } from '../limiter/compiled-policy'
-import type { Dimension } from '../policies/counted-by'
+import { type Dimension, isOfEverybody } from '../policies/counted-by'
 import { MOST_POLICIES, type Policy } from '../policies/policy'
 import type { PolicySet } from '../policies/policy-set'
 import { type Rules, rulesOfRoute } from '../policies/rules'
@@ -143,7 +143,7 @@ export class Plans {
   /** The policy with the client's own numbers, or as it is where those do not fit. Numbers of everybody's policies are nobody's own. */
   private ownOf(policy: TierPolicy, client: Client | undefined): Policy {
     const numbers = client && Object.hasOwn(client.overrides, policy.name) ? client.overrides[policy.name] : undefined
-    if (!numbers || policy.by.who.length === 0 || policy.by.who[0] === 'global') return policy
+    if (!numbers || isOfEverybody(policy.by)) return policy
     const issues: string[] = []
     const own = withNumbers(policy, numbers, ['client', `override "${policy.name}"`], issues)
     if (!own) this.logMisfit(client!, issues)
