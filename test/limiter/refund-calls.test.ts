@@ -52,7 +52,7 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     known.learn(key, item, world.now)
     return known.get(key)!
   }
-  const refunds = new Refunds(calls as unknown as StoreCalls, known, recent)
+  const refunds = new Refunds(calls as unknown as StoreCalls, known, recent, recent)
   const item = () => memory.read('k')
   const charge = async (units: number, mark = OURS, at = T) => {
     const { policies: stored } = await item()
