@@ -1,4 +1,4 @@
-import type { Dimension } from '../lambda/policies/counted-by'
+import { type Dimension, isOfEverybody } from '../lambda/policies/counted-by'
 import type { PolicySet } from '../lambda/policies/policy-set'
 import { joined } from '../lambda/subjects'
 import { UserError } from './exit'
@@ -11,6 +11,9 @@ export interface KnownNames {
   readonly unknown: readonly Dimension[]
 }
 
+/** `api:a1b2c3`, `stage:a1b2c3/prod`: where somebody was counted, and not who. */
+export const PLACE = /^(api|stage):./
+
 /** So many are no person's. */
 const MOST_NAMES = 10_000
 
@@ -21,13 +24,14 @@ const MOST_NAMES = 10_000
  */
 export function knownNames(given: readonly string[], { global, routes, tiers }: PolicySet): KnownNames {
   const policies = [...global, ...routes.flatMap((route) => route.policies), ...[...tiers.values()].flatMap((tier) => tier.policies)]
-  const names = new Set(given)
+  const names = new Set(given.filter((name) => !PLACE.test(name))) // an API's own counter is everybody's
   for (const name of given) if (name.startsWith('ip:')) names.add(`preflight:${name}`)
   const unknown = new Set<Dimension>()
   for (const { by } of policies) {
+    if (isOfEverybody(by)) continue
     const candidates = by.who.map((dimension) => given.filter((name) => canBe(dimension, name)))
     for (const [i, dimension] of by.who.entries()) {
-      if (dimension !== 'global' && !candidates[i]!.some((name) => isOf(dimension, name))) unknown.add(dimension)
+      if (!candidates[i]!.some((name) => isOf(dimension, name))) unknown.add(dimension)
     }
     if (candidates.reduce((count, { length }) => count * length, 1) > MOST_NAMES)
       throw new UserError(`so many subjects at once make more than ${MOST_NAMES} combinations: name fewer`)
@@ -47,7 +51,7 @@ function isOf(dimension: Dimension, name: string): boolean {
 function canBe(dimension: Dimension, name: string): boolean {
   if (isOf(dimension, name)) return true
   if (dimension === 'client' || dimension === 'user') return isOf('client', name) || isOf('user', name) || isOf('ip', name)
-  return dimension !== 'global' && dimension !== 'ip' && isOf('ip', name)
+  return dimension.includes(':') && isOf('ip', name)
 }
 
 function combinations(candidates: readonly (readonly string[])[]): string[][] {

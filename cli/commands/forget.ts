@@ -2,7 +2,7 @@ import { type AddCommand, type Answering, describeAnswering, type Session } from
 import { ServiceError, UserError } from '../exit'
 import { eachOf, type Mentions, mentionsOf, nameOfCredential, recordsAbout } from '../forget'
 import { readHmacKeys } from '../hmac-key'
-import { knownNames } from '../known-names'
+import { knownNames, PLACE } from '../known-names'
 import { ipv6Prefix } from '../limits'
 import { readPolicySet } from '../policy-set'
 import { confirm } from '../question'
@@ -27,7 +27,7 @@ export const addForget: AddCommand = (group, session) => {
     group,
     'forget <subject...>',
     'Erase what is stored of somebody, after a question: counters, overage on record, records with their keys, entries of the block list. Name all that is known of him ' +
-      'together (a client’s id, client:…, user:…, ip:…, header:<name>=<value>, claim:<name>=<value>), for what is counted by several of them at once. ' +
+      'together (a client’s id, client:…, user:…, ip:…, header:<name>=<value>, claim:<name>=<value>, api:…, stage:…), for what is counted by several of them at once. ' +
       'Ends with 2 if something could not be erased.',
     ['sluice forget acme', 'sluice forget user:42 ip:203.0.113.7 --dry-run', 'sluice forget order:1234 --raw'],
   )
@@ -84,6 +84,7 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
   async function lookUp(given: readonly string[]): Promise<Mentions & { names: readonly string[]; unknown: readonly string[] }> {
     const { policies } = readPolicySet((await table.policySet()).map(({ item }) => item)).configuration
     const parts = given.map((text) => {
+      if (PLACE.test(text)) return { kind: 'place', id: text, name: text }
       const { kind, id } = namedBy(text)
       if (text === 'global' || kind === 'route') throw new UserError(`${text} is nobody: it counts everybody together`)
       return { kind, id, name: kind === 'ip' ? addressName(id, policies.settings, ipv6Prefix(session)) : `${kind}:${id}` }

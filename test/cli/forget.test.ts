@@ -48,6 +48,15 @@ describe('the names under which somebody is counted', () => {
     expect(knownNames(['ip:1.2.3.4'], set).unknown).toEqual(['client', 'header:x-tenant', 'user'])
   })
 
+  it('are those of an API with its id, and never the counter that everybody shares', () => {
+    const perApi = parseTiersFile({ tiers: { anonymous: { policies: [policy('a', ['api', 'client']), policy('b', 'api')] } } }, 'tiers')
+    expect(knownNames(['client:acme'], perApi)).toEqual({ names: ['client:acme'], unknown: ['api'] })
+    expect(knownNames(['client:acme', 'api:a1'], perApi)).toEqual({
+      names: ['client:acme', 'several:["api:a1","client:acme"]'],
+      unknown: [],
+    })
+  })
+
   it('are no more than anybody would want', () => {
     const many = Array.from({ length: 200 }, (_, i) => [`client:${i}`, `ip:10.0.0.${i}`]).flat()
     expect(() => knownNames(many, set)).toThrow('more than 10000 combinations')
