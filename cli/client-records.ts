@@ -3,6 +3,7 @@ import type { EpochMs } from '../lambda/clock'
 import { printed } from '../lambda/errors'
 import { hashApiKey } from '../lambda/identity/api-key'
 import { rulesOfRoute } from '../lambda/policies/rules'
+import { splitVariant } from '../lambda/policies/scopes'
 import type { Client } from '../lambda/tiers/client-item'
 import { clientKey } from '../lambda/tiers/config-items'
 import { Plans } from '../lambda/tiers/plans'
@@ -75,7 +76,10 @@ export async function recordsOf(table: ConfigTable, id: string): Promise<StoredI
 
 /** Throws unless the config table has a tier of this name. */
 export async function checkTier(table: ConfigTable, tier: string): Promise<void> {
-  const tiers = (await table.policySet()).flatMap(({ item: { sk } }) => (sk.startsWith('tier#') ? sk.slice('tier#'.length) : []))
+  const named = (await table.policySet()).flatMap(({ item: { sk } }) =>
+    sk.startsWith('tier#') ? splitVariant(sk.slice('tier#'.length))[0] : [],
+  )
+  const tiers = [...new Set(named)]
   if (!tiers.includes(tier)) {
     throw new UserError(
       `there is no tier ${printed(tier)}: ${tiers.length === 0 ? 'none is configured yet' : `known are ${tiers.join(', ')}`}`,

@@ -5,6 +5,7 @@ import { lazyVerifiers } from '../lambda/identity/load-verifier'
 import { Sources } from '../lambda/identity/sources'
 import type { RateLimiter } from '../lambda/limiter/rate-limiter'
 import type { Rules } from '../lambda/policies/rules'
+import { scopedName } from '../lambda/policies/scopes'
 import type { Tier } from '../lambda/policies/tiers'
 import { UNVERIFIED } from '../lambda/responses/answers'
 import type { AuthorizerContext } from '../lambda/responses/context'
@@ -20,6 +21,8 @@ import { type Configuration, PolicySets } from '../lambda/tiers/policy-sets'
 export interface EventDecision {
   /** `GET /search`; `undefined` for what is no event. */
   readonly request: string | undefined
+  /** The API, by its label or id, and the stage. */
+  readonly api: string | undefined
   readonly identity: string
   readonly tier: string
   /** The configured routes for which it can be taken. */
@@ -53,6 +56,7 @@ export async function decideEvent(event: unknown, { client, configTable, limiter
   const clients = new Clients(reading)
   const lastValid = new LastValid(reading)
   let unverified = false
+  let api: string | undefined
   let found: Client | undefined
   let shown: string | undefined
   const authorize = makeAuthorizer({
@@ -74,6 +78,11 @@ export async function decideEvent(event: unknown, { client, configTable, limiter
     log,
     ipv6Prefix,
     allowUndecided: false,
+    telemetry: {
+      answered: (_told, _decision, origin) => {
+        api = origin.api
+      },
+    },
   })
   const context = await authorize(event).then(
     (answer) => answer.context,
@@ -85,10 +94,11 @@ export async function decideEvent(event: unknown, { client, configTable, limiter
   const request = fromEvent(event)
   return {
     request: request && `${request.method} ${request.path}`,
+    api: request && api && `${api}/${request.stageName ?? ''}`,
     identity: found
       ? `client ${found.id}, by its ${shown}`
       : `address ${request?.sourceIp ?? 'unknown'}${shown ? `, for its ${shown} is not known` : ''}`,
-    tier: context?.tier ?? plans.tier?.name ?? '',
+    tier: plans.tier ? scopedName(plans.tier.name, plans.tier.scope) : (context?.tier ?? ''),
     route: plans.routes || undefined,
     policies: plans.policies,
     context: context ?? undefined,
@@ -106,7 +116,7 @@ class ObservedPlans extends Plans {
   override planFor(configuration: Configuration, tier: Tier | undefined, rules: Rules, client?: Client) {
     const plan = super.planFor(configuration, tier, rules, client)
     this.tier = tier
-    this.routes = rules.routes.map(({ pattern }) => pattern.text).join(', ')
+    this.routes = rules.routes.map(({ pattern, scope }) => scopedName(pattern.text, scope)).join(', ')
     this.observe(plan)
     return plan
   }

@@ -1,11 +1,15 @@
 import { DescribeTableCommand, DescribeTimeToLiveCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { Clock } from '../lambda/clock'
+import { printed } from '../lambda/errors'
 import { DEFAULT_IDENTITY, type SourceSettings } from '../lambda/policies/identity-settings'
+import { splitVariant } from '../lambda/policies/scopes'
 import { STATE_TABLE } from '../lambda/state/state-table'
 import { parseClientItem } from '../lambda/tiers/client-item'
 import { CONFIG_TABLE } from '../lambda/tiers/config-items'
 import { isInFile } from '../lambda/tiers/tiers-file'
-import type { ConfigTable } from './config-table'
+import { apisIn, unknownWords } from './api-labels'
+import type { ConfigTable, StoredItem } from './config-table'
+import { titleOf } from './diff-text'
 import { failureOf, UserError } from './exit'
 import { duration } from './output'
 import { readPolicySet } from './policy-set'
@@ -80,16 +84,20 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   const remedy = 'sluice tiers export > tiers.yaml, mend what the sentences name, sluice tiers apply tiers.yaml'
   let identity = DEFAULT_IDENTITY
   let basePaths: readonly string[] = []
+  let scopes: Check[] = []
   const configuration = await checked('configuration', remedy, async () => {
-    const items = (await table.policySet()).map(({ item }) => item)
+    const stored = await table.policySet()
+    const items = stored.map(({ item }) => item)
+    scopes = checkApis(stored)
     if (!items.some(isInFile))
       return { status: 'FAILED', found: 'the table has no tiers: nothing is counted', remedy: 'sluice tiers apply tiers.yaml' }
     const { issues, configuration } = readPolicySet(items)
-    const { tiers, routes, settings } = configuration.policies
+    const { tiers, routes, settings, scoped } = configuration.policies
+    const ofSome = scoped ? [...scoped.tiers.values()].flat().length : 0
     identity = settings.identity
     basePaths = settings.basePaths
     if (issues.length > 0) return { status: 'FAILED', found: issues.join('; '), remedy }
-    return { status: 'ok', found: `${tiers.size} tiers, ${routes.length} routes` }
+    return { status: 'ok', found: `${tiers.size + ofSome} tiers, ${routes.length} routes` }
   })
   const order = identity.map(sourceText).join(', then ')
   const said = identity === DEFAULT_IDENTITY ? 'the usual order, settings say nothing' : 'as settings say'
@@ -100,7 +108,20 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     { name: 'identity', status: 'ok', found: `${order} (${said})` },
     { name: 'base paths', status: 'ok', found: bases },
     ...checkAddress(identity),
+    ...scopes,
   ]
+}
+
+/** That items for some APIs name APIs that are known. No line where nothing is said of APIs. */
+function checkApis(items: readonly StoredItem[]): Check[] {
+  const apis = apisIn(items)
+  const unknown = unknownWords(items)
+  const known = apis.map(({ id, label, name }) => `${label ?? name ?? ''} (${id})`).join(', ')
+  if (unknown.length > 0) {
+    const found = unknown.map(({ sk, word }) => `${titleOf(sk)} is for ${printed(word)}, which no API is called here`).join('; ')
+    return [{ name: 'apis', status: 'warning', found, remedy: 'sluice apis label ID LABEL; until then it holds for no request there' }]
+  }
+  return apis.length === 0 ? [] : [{ name: 'apis', status: 'ok', found: known }]
 }
 
 /** Asks about requests that do not come by the machines in front: anybody can send the headers by which callers are told apart then. */
@@ -124,7 +145,7 @@ function sourceText(settings: SourceSettings): string {
 /** That clients are as the authorizer takes them, and have tiers that exist. */
 export function checkClients(table: ConfigTable): Promise<Check> {
   return checked('clients', 'allow dynamodb:Scan on the config table', async () => {
-    const tiers = new Set((await table.policySet()).map(({ item: { sk } }) => sk))
+    const tiers = new Set((await table.policySet()).map(({ item: { sk } }) => splitVariant(sk)[0]))
     const clients = await table.clients()
     const wrong = clients.flatMap(({ item }) => {
       const issues: string[] = []

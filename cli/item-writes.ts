@@ -6,6 +6,7 @@ import {
   PutItemCommand,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb'
+import { API_FIELDS } from '../lambda/policies/scopes'
 import { SETTINGS_FIELDS } from '../lambda/policies/settings'
 import { GLOBAL_FIELDS, ROUTE_FIELDS, TIER_FIELDS } from '../lambda/policies/tiers'
 import { ACCESS_FIELDS } from '../lambda/tiers/access-list'
@@ -38,7 +39,9 @@ const MOST_BYTES = 3_500_000
 
 /** All fields that an item of the config table may have; a write looks that those which were absent still are. */
 const FIELDS: ReadonlySet<string> = new Set(
-  [TIER_FIELDS, ROUTE_FIELDS, GLOBAL_FIELDS, SETTINGS_FIELDS, ACCESS_FIELDS, CLIENT_FIELDS].flatMap((fields) => Object.keys(fields)),
+  [TIER_FIELDS, ROUTE_FIELDS, GLOBAL_FIELDS, SETTINGS_FIELDS, ACCESS_FIELDS, CLIENT_FIELDS, API_FIELDS].flatMap((fields) =>
+    Object.keys(fields),
+  ),
 )
 
 export const fitOneTransaction = (writes: readonly ItemWrite[]): boolean =>

@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { parseConfig } from '../lambda/config'
 import { RateLimiter } from '../lambda/limiter/rate-limiter'
+import { scopedName } from '../lambda/policies/scopes'
 import type { StateStore } from '../lambda/state/store'
 import type { Answering, Session } from './command'
 import { findSubject, type Subject } from './subjects'
@@ -8,14 +9,18 @@ import { findSubject, type Subject } from './subjects'
 /** The options of commands about one subject. */
 export interface AboutSubject extends Answering {
   readonly tier?: string
+  readonly api?: string
 }
 
-export const SUBJECT = 'a client’s id, or client:…, user:…, ip:…, global'
+export const SUBJECT = 'a client’s id, or client:…, user:…, ip:…, global, api:…'
 
 /** Time for one look at a table that may be far away, in milliseconds. */
 const DEADLINE_MS = 10_000
 
-export const withTier = (command: Command): Command => command.option('--tier <name>', 'the tier to take, for a subject without a record')
+export const withTier = (command: Command): Command =>
+  command
+    .option('--tier <name>', 'the tier to take, for a subject without a record')
+    .option('--api <api>', 'for requests to this API, or to a stage of it, such as shop or shop/prod (default: what holds for all)')
 
 /** Who is meant, the limiter that knows how they stand, and the store that it asks. */
 export interface OpenSubject {
@@ -27,7 +32,7 @@ export interface OpenSubject {
 export async function openSubject(session: Session, text: string, options: AboutSubject): Promise<OpenSubject> {
   const connection = session.connect(options)
   const { clock } = session.io
-  const subject = await findSubject(text, options.tier, await connection.configTable(), ipv6Prefix(session), clock())
+  const subject = await findSubject(text, options.tier, options.api, await connection.configTable(), ipv6Prefix(session), clock())
   const store = await connection.stateStore()
   const limiter = new RateLimiter({
     store,
@@ -47,4 +52,4 @@ export function ipv6Prefix({ io }: Session): number {
 
 /** `client:acme (tier pro)`. */
 export const nameOf = ({ name, tier, remark }: Subject): string =>
-  `${name}${tier ? ` (tier ${tier.name}${remark === undefined ? '' : `, ${remark}`})` : ''}`
+  `${name}${tier ? ` (tier ${scopedName(tier.name, tier.scope)}${remark === undefined ? '' : `, ${remark}`})` : ''}`

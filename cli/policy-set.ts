@@ -1,7 +1,8 @@
 import { checkAnonymous, checkDefaultTier, toPolicySet } from '../lambda/policies/policy-set'
+import { splitVariant } from '../lambda/policies/scopes'
 import { checkStorageCodes } from '../lambda/policies/storage'
 import { AccessList } from '../lambda/tiers/access-list'
-import { type ConfigItem, parsePolicyItem } from '../lambda/tiers/config-items'
+import { type ConfigItem, parsePolicyItem, partsOf } from '../lambda/tiers/config-items'
 import type { Configuration } from '../lambda/tiers/policy-sets'
 import type { PolicySetItem } from '../lambda/tiers/tiers-file'
 
@@ -20,14 +21,18 @@ export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
   const all = items.map(parse)
   const issues = all.flatMap((one) => one.issues)
   const names = items.flatMap(({ sk }) => (sk.startsWith('tier#') ? sk.slice('tier#'.length) : []))
-  const settings = all.find((one) => one.settings)?.settings
+  const parts = partsOf(all)
+  const { settings, tiers, routes } = parts
   checkAnonymous(names, [], issues)
-  if (settings) checkDefaultTier(settings, names, [], issues)
-  const tiers = all.flatMap(({ tier }) => tier ?? [])
-  const routes = all.flatMap(({ route }) => route ?? [])
-  const global = all.find((one) => one.global)?.global
-  const policies = toPolicySet({ settings, tiers, routes, global }, [], issues)
-  checkStorageCodes({ tiers, routes, global: policies.global }, [], issues)
+  if (settings)
+    checkDefaultTier(
+      settings,
+      names.map((name) => splitVariant(name)[0]),
+      [],
+      issues,
+    )
+  const policies = toPolicySet(parts, [], issues)
+  checkStorageCodes({ tiers, routes, global: policies.global, defaultTier: settings?.defaultTier }, [], issues)
   return { configuration: { policies, access: new AccessList(all.flatMap(({ access }) => access ?? [])) }, issues }
 }
 

@@ -1,5 +1,8 @@
 import { Command } from 'commander'
 import type { Session } from './command'
+import { addApisLabel } from './commands/apis-label'
+import { addApisList } from './commands/apis-list'
+import { addApisRemove } from './commands/apis-remove'
 import { addAttach } from './commands/attach'
 import { addBlockAdd } from './commands/block-add'
 import { addBlockExport } from './commands/block-export'
@@ -45,6 +48,7 @@ const GROUPS = [
     description: 'Who has which tier, and is known by which key.',
     commands: [addClientsCreate, addClientsGet, addClientsList, addClientsSet, addClientsRotateKey, addClientsDisable, addClientsDelete],
   },
+  { name: 'apis', description: 'What APIs are called, for limits of some of them.', commands: [addApisList, addApisLabel, addApisRemove] },
   {
     name: 'block',
     description: 'Who is turned away, or passes uncounted.',

@@ -46,7 +46,7 @@ function apply(items: Map<string, PolicySetItem>, { sk, after }: Change): void {
 
 function rank({ kind, sk }: Change): number {
   if (kind === 'add' && sk === tierKey(ANONYMOUS).sk) return -1 // without it nothing is valid
-  const name = `${kind} ${sk.split('#', 1)[0]}`
+  const name = `${kind} ${sk.split(/#| @/, 1)[0]}`
   const last = LAST_RANKS.indexOf(name)
   return last < 0 ? RANKS.indexOf(name) : RANKS.length + last
 }

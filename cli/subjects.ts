@@ -3,6 +3,8 @@ import { printed } from '../lambda/errors'
 import { clientIpKey } from '../lambda/identity/client-ip'
 import { type CompiledPolicy, distinct } from '../lambda/limiter/compiled-policy'
 import { type Rules, rulesOf, rulesOfRoute } from '../lambda/policies/rules'
+import { setFor } from '../lambda/policies/scoped-set'
+import type { ApiStage, Apis } from '../lambda/policies/scopes'
 import type { Settings } from '../lambda/policies/settings'
 import { ANONYMOUS, type Route, type Tier } from '../lambda/policies/tiers'
 import { type Asking, subjectOf } from '../lambda/subjects'
@@ -10,7 +12,6 @@ import { type Client, parseClientItem } from '../lambda/tiers/client-item'
 import { Plans } from '../lambda/tiers/plans'
 import type { Configuration } from '../lambda/tiers/policy-sets'
 import type { SubjectKeys } from '../lambda/tiers/subject-keys'
-import type { PolicySetItem } from '../lambda/tiers/tiers-file'
 import { stateOf } from './client-records'
 import type { ConfigTable } from './config-table'
 import { UserError } from './exit'
@@ -25,12 +26,17 @@ export interface Subject {
   readonly key: string
   /** Where it was, and is going to be. */
   readonly keys: SubjectKeys
+  /** Where the state of any subject is now. */
+  readonly keyOf: (name: string) => string
   /** `undefined` for those who have none, such as `global`. */
   readonly tier: Tier | undefined
   /** The record of a client, for its own numbers. */
   readonly client: Client | undefined
   /** What its requests meet, where its record says more than that it is a client. */
   readonly remark: string | undefined
+  /** The API and stage that its requests are for, where somebody asks about these. */
+  readonly at: ApiStage
+  /** As requests there find it. */
   readonly configuration: Configuration
 }
 
@@ -41,7 +47,12 @@ export interface Counted {
   readonly route: string | undefined
   /** Its name tells it from all others of the subject. */
   readonly compiled: CompiledPolicy
+  /** Whose state it counts in: the subject's own, or what it is together with its API or stage. */
+  readonly name: string
+  readonly key: string
 }
+
+const NOWHERE: ApiStage = { apiId: undefined, stageName: undefined }
 
 /** Requests that no configured route is for. */
 const OTHER_ROUTES = 'other routes'
@@ -50,32 +61,44 @@ const OTHER_ROUTES = 'other routes'
 const ELSEWHERE = 'ip:elsewhere'
 
 /** A client, user or claim of another issuer than the first has its namespace behind an `@`. */
-const KINDS = /^((?:client|user|claim)(?:@[^:]+)?|ip|route|header):(.*)$/s
-const WANTED = "a client's id, client:…, user:…, ip:…, global, route:…, header:<name>=<value> or claim:<name>=<value>"
+const KINDS = /^((?:client|user|claim)(?:@[^:]+)?|ip|route|header|api|stage):(.*)$/s
+const WANTED =
+  "a client's id, client:…, user:…, ip:…, global, api:…, stage:<api>/<stage>, route:…, header:<name>=<value> or claim:<name>=<value>"
 
 /**
  * Finds out who is meant: a client's id, or spelled out `client:acme`, `user:42`, `ip:203.0.113.7`, `global`, `route:GET /export`,
- * `header:x-tenant=north`, `claim:org=acme`.
+ * `header:x-tenant=north`, `claim:org=acme`, `api:shop`, `stage:shop/prod`.
  *
+ * @param place the API, `shop`, or its stage, `shop/prod`, that requests are for.
  * @param tier to take for one whom the config table knows nothing of; wins over its record.
  * @param ipv6Prefix bits of an IPv6 address that tell callers apart, where the settings say nothing.
  */
 export async function findSubject(
   text: string,
   tier: string | undefined,
+  place: string | undefined,
   table: ConfigTable,
   ipv6Prefix: number,
   now: EpochMs,
 ): Promise<Subject> {
   const items = (await table.policySet()).map(({ item }) => item)
+  const { configuration } = readPolicySet(items)
+  const { apis, settings } = configuration.policies
   const { keys } = await readHmacKeys(table)
-  const subject = (name: string, tierName: string | undefined, client?: Client, remark?: string): Subject => {
-    const found = { name, key: keys.keyOf(name, now), keys, ...tierOf(name, items, tierName) }
+  const keyOf = (name: string) => keys.keyOf(name, now)
+  const at = place === undefined ? NOWHERE : placeNamed(place, '--api', apis)
+  const subject = (name: string, tierName: string | undefined, client?: Client, remark?: string, there = at): Subject => {
+    const found = { name, key: keyOf(name), keys, keyOf, at: there, ...tierOf(name, configuration, there, tierName) }
     return { ...found, client, remark }
   }
   if (text === 'global') return subject(text, tier)
   const { kind, id } = namedBy(text)
-  const { settings } = readPolicySet(items).configuration.policies
+  if (kind === 'api' || kind === 'stage') {
+    const there = placeNamed(id, 'a subject', apis)
+    const stage = `${there.apiId}/${there.stageName}`
+    if ((kind === 'stage') !== (there.stageName !== undefined)) throw new UserError(`a subject must be ${WANTED}, got ${printed(text)}`)
+    return subject(`${kind}:${kind === 'api' ? there.apiId : stage}`, tier, undefined, undefined, there)
+  }
   if (kind === 'ip') return subject(addressName(id, settings, ipv6Prefix), tier ?? ANONYMOUS)
   if (!/^(client|user)(@|$)/.test(kind)) return subject(`${kind}:${id}`, tier)
   const record = kind === 'client' ? (await table.clients(id))[0]?.item : undefined
@@ -106,16 +129,26 @@ export function addressName(text: string, { identity }: Settings, ipv6Prefix: nu
 export function countedOf(one: Subject): Counted[] {
   const byCode = new Map<string, Counted>()
   for (const route of [undefined, ...one.configuration.policies.routes]) {
-    for (const compiled of countedOn(one, rulesOfRoute(route)).policies) {
-      const counted = { policy: compiled.name, route: routeShown(one, compiled.name, route), compiled }
-      if (!byCode.has(compiled.code)) byCode.set(compiled.code, counted)
+    for (const { name, key, policies } of countedOn(one, rulesOfRoute(route)).charges) {
+      for (const compiled of policies) {
+        const counted = { policy: compiled.name, route: routeShown(one, compiled.name, route), compiled, name, key }
+        const id = `${compiled.code} ${key}`
+        if (!byCode.has(id)) byCode.set(id, counted)
+      }
     }
   }
-  return [...byCode].map(([code, counted]) => ({ ...counted, compiled: { ...counted.compiled, name: `${counted.policy} ${code}` } }))
+  return [...byCode].map(([id, counted]) => ({ ...counted, compiled: { ...counted.compiled, name: `${counted.policy} ${id}` } }))
+}
+
+/** What a request charges somewhere. */
+interface Planned {
+  /** The subject's own first; of what it is together with its API or stage, too. */
+  readonly charges: readonly { readonly name: string; readonly key: string; readonly policies: readonly CompiledPolicy[] }[]
+  readonly cost: number
 }
 
 /** What one request of the subject is held to, as the authorizer works it out. */
-export function planOf(one: Subject, request: string | undefined): { readonly policies: readonly CompiledPolicy[]; readonly cost: number } {
+export function planOf(one: Subject, request: string | undefined): Planned {
   const [, method = 'GET', path] = /^(?:([A-Za-z]+) +)?(\/\S*)$/.exec(request ?? '/') ?? []
   if (path === undefined) throw new UserError(`--route must be a method and a path such as "GET /search", got ${printed(request)}`)
   const rules = request === undefined ? rulesOfRoute(undefined) : rulesOf(one.configuration.policies, method.toUpperCase(), path)
@@ -123,11 +156,20 @@ export function planOf(one: Subject, request: string | undefined): { readonly po
 }
 
 /** The policies by which a request for a route counts the subject, in the order of evaluation. */
-function countedOn({ name, tier, client, configuration }: Subject, rules: Rules) {
+function countedOn({ name, tier, client, at, configuration, keyOf }: Subject, rules: Rules): Planned {
   const plan = new Plans(() => {}).planFor(configuration, tier, rules, client)
-  const asking = requestOf(name, tier)
-  const groups = plan.groups.filter(({ who, route }) => subjectOf(who, asking, route) === name)
-  return { policies: distinct(groups.flatMap(({ policies }) => policies)), cost: plan.cost }
+  const asking = { ...requestOf(name, tier), ...at }
+  const charges = new Map<string, CompiledPolicy[]>()
+  for (const { who, route, policies } of plan.groups) {
+    const those = who.filter((dimension) => at.apiId === undefined || (dimension !== 'api' && (dimension !== 'stage' || !at.stageName)))
+    const subject = subjectOf(who, asking, route)
+    if (subject !== name && (those.length === who.length || those.length === 0 || subjectOf(those, asking, route) !== name)) continue
+    charges.set(subject, [...(charges.get(subject) ?? []), ...policies])
+  }
+  return {
+    charges: [...charges].map(([subject, policies]) => ({ name: subject, key: keyOf(subject), policies: distinct(policies) })),
+    cost: plan.cost,
+  }
 }
 
 /** A request of which this is a subject, and of nobody else who is known. */
@@ -153,12 +195,26 @@ function routeShown({ tier, configuration: { policies } }: Subject, name: string
   return policy?.by.perRoute && policy.by.who.length > 0 ? (route?.pattern.text ?? OTHER_ROUTES) : undefined
 }
 
-function tierOf(name: string, items: readonly PolicySetItem[], tierName: string | undefined): Pick<Subject, 'tier' | 'configuration'> {
-  const { configuration } = readPolicySet(items)
+function tierOf(name: string, all: Configuration, at: ApiStage, tierName: string | undefined): Pick<Subject, 'tier' | 'configuration'> {
+  const { apiId, stageName = apiId && '' } = at // who names no stage asks what holds for the API
+  const configuration = { ...all, policies: setFor(all.policies, { apiId, stageName }) }
   const { tiers } = configuration.policies
   const tier = tierName === undefined ? undefined : tiers.get(tierName)
   if (tierName !== undefined && !tier) {
     throw new UserError(`there is no valid tier ${printed(tierName)} for ${name}: known are ${[...tiers.keys()].join(', ') || 'none'}`)
   }
   return { tier, configuration }
+}
+
+/**
+ * The API of `shop` or `shop/prod`, by its id, label or name.
+ *
+ * @throws UserError when several are called so.
+ */
+function placeNamed(text: string, what: string, apis: Apis | undefined): ApiStage {
+  const [, word, stageName] = /^([^/]+)(?:\/([\w$-]+))?$/.exec(text) ?? []
+  if (word === undefined) throw new UserError(`${what} must name an API or its stage, such as shop or shop/prod, got ${printed(text)}`)
+  const ids = [...(apis?.idsOf(word) ?? [word])]
+  if (ids.length > 1) throw new UserError(`${what} must name one API, and ${printed(word)} are several: ${ids.join(', ')}`)
+  return { apiId: ids[0], stageName }
 }

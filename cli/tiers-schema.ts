@@ -1,9 +1,9 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
 import { SOURCE_FIELDS } from '../lambda/policies/identity-settings'
 import { POLICY_FIELDS } from '../lambda/policies/policy'
-import { FILE_FIELDS } from '../lambda/policies/policy-set'
+import { FILE_FIELDS, SCOPED_SETTINGS } from '../lambda/policies/policy-set'
 import type { FieldRules } from '../lambda/policies/report'
-import { PREFLIGHT_FIELDS, SETTINGS_FIELDS } from '../lambda/policies/settings'
+import { PREFLIGHT_FIELDS, SCOPED_SETTINGS_FIELDS, SETTINGS_FIELDS } from '../lambda/policies/settings'
 import { GLOBAL_FIELDS, POLICY_EXTRAS, ROUTE_FIELDS, SHARED_POLICY_EXTRAS, TIER_FIELDS } from '../lambda/policies/tiers'
 
 type Schema = Readonly<Record<string, unknown>>
@@ -26,12 +26,14 @@ export function tiersSchema(): Schema {
       global: { $ref: '#/definitions/global' },
       exported: { type: 'object', additionalProperties: text },
     }),
+    patternProperties: { [`^${SCOPED_SETTINGS}`]: { $ref: '#/definitions/scopedSettings' } },
     definitions: {
       policy: objectOf({ ...POLICY_FIELDS, ...POLICY_EXTRAS }),
       sharedPolicy: objectOf({ ...POLICY_FIELDS, ...SHARED_POLICY_EXTRAS }),
       tier: objectOf(TIER_FIELDS, { policies }),
       route: objectOf(ROUTE_FIELDS, { policies: shared }),
       global: objectOf(GLOBAL_FIELDS, { policies: shared }),
+      scopedSettings: objectOf(SCOPED_SETTINGS_FIELDS),
       settings: objectOf(SETTINGS_FIELDS, {
         identity: { type: 'array', maxItems: 16, items: { anyOf: sources() } },
         preflight: objectOf(PREFLIGHT_FIELDS),

@@ -8,6 +8,7 @@ import type { IpAddress } from './ip-address'
 import type { Charge } from './limiter/charge'
 import type { RateLimiter } from './limiter/rate-limiter'
 import { type Rules, rulesFor } from './policies/rules'
+import { setFor } from './policies/scoped-set'
 import type { Settings } from './policies/settings'
 import { ANONYMOUS, type Tier } from './policies/tiers'
 import { type AuthorizerAnswer, type Grant, toAnswer } from './responses/answers'
@@ -83,6 +84,8 @@ interface Seen {
   /** `ip:203.0.113.7`, as it is counted. */
   address?: string
   caller?: string
+  /** The label of the API, or its id. */
+  api?: string
   route?: string
   /** Where a subject of this request has its state. */
   keyOf?: (subject: string) => string
@@ -140,10 +143,13 @@ async function outcomeOrFallback(request: GatewayRequest, parts: Assembled, now:
 const WITHOUT_SECRET = new SubjectKeys()
 
 async function outcomeOf(request: GatewayRequest, parts: Assembled, now: EpochMs, check: CheckOnce, seen: Seen): Promise<Outcome> {
-  const [configuration, subjectKeys] = await Promise.all([parts.configuration.current(), parts.subjectKeys?.current() ?? WITHOUT_SECRET])
-  if (!configuration || !subjectKeys) return unverified(parts, now)
-  const { policies: set, access, identityUnknown = false } = configuration
-  const sources = parts.sources.of(set.settings)
+  const [current, subjectKeys] = await Promise.all([parts.configuration.current(), parts.subjectKeys?.current() ?? WITHOUT_SECRET])
+  if (!current || !subjectKeys) return unverified(parts, now)
+  const { access, identityUnknown = false } = current
+  const set = setFor(current.policies, request)
+  const configuration = { ...current, policies: set }
+  seen.api = request.apiId && (set.apis?.labelOf(request.apiId) ?? request.apiId)
+  const sources = parts.sources.of(current.policies.settings) // one for all APIs
 
   const ip = addressOf(request, sources.address)
   const address = `ip:${ip ? addressKey(ip, sources.address.ipv6Prefix ?? parts.ipv6Prefix) : 'unknown'}`
@@ -277,9 +283,10 @@ const METHOD = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/
 function originOf(
   { subject, allowed }: AuthorizerContext,
   request: GatewayRequest | undefined,
-  { ip, address, caller, route, keyOf }: Seen,
+  { ip, address, caller, route, keyOf, api = request?.apiId }: Seen,
 ): Origin {
   return {
+    api,
     subject: subject || (address === undefined || !keyOf || allowed ? '' : keyOf(address)),
     method: request && (METHOD.test(request.method) ? request.method : 'other'),
     route: route ?? request?.resource.slice(0, 128),

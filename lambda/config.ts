@@ -37,6 +37,8 @@ export interface Config {
   readonly metricsFlushMs: number
   /** Where CloudWatch keeps the metrics. */
   readonly metricsNamespace: string
+  /** Whether they are counted by API, too. */
+  readonly metricsByApi: boolean
 }
 
 const TABLE_NAME = /^[a-zA-Z0-9_.:/-]{3,1024}$/
@@ -109,6 +111,15 @@ const VARIABLES = {
     schema: v.pipe(v.string(), v.regex(/^(?!AWS\/)[\w.\-/#]{1,255}$/)),
     wanted: 'a namespace such as "Sluice", and not one of AWS',
     otherwise: 'Sluice',
+  },
+  metricsByApi: {
+    name: 'SLUICE_METRICS_BY_API',
+    schema: v.pipe(
+      v.picklist(['true', 'false']),
+      v.transform((text) => text === 'true'),
+    ),
+    wanted: 'true or false',
+    otherwise: 'false',
   },
 } as const
 

@@ -18,13 +18,13 @@ import { PolicySets } from './tiers/policy-sets'
 /** The only place that puts the parts together. Clients are made once, and live as long as the instance. */
 const { stateTable, configTable, endpoint, configTtlMs, negativeTtlMs, deadlineMs, onStoreError, ipv6Prefix, httpDenials, ...rest } =
   config()
-const { logLevel: level, logCallers: callers, metricsFlushMs: flushMs, metricsNamespace: namespace } = rest
+const { logLevel: level, logCallers: callers, metricsFlushMs: flushMs, metricsNamespace: namespace, metricsByApi: byApi } = rest
 const { authentication } = rest
 const { delegate, delegateDeadlineMs, delegateTtlMs: ttlMs, delegateCacheHeaders: cacheHeaders } = rest
 
 /** Not by `console`, which in Lambda puts time and request before what has to be JSON from its first character on. */
 const write = (line: string) => process.stdout.write(`${line}\n`)
-const telemetry = makeTelemetry({ write, clock: systemClock, level, callers, flushMs, namespace })
+const telemetry = makeTelemetry({ write, clock: systemClock, level, callers, flushMs, namespace, byApi })
 const { log, onEvent } = telemetry
 
 const client = new DynamoDBClient({

@@ -125,6 +125,12 @@ export interface AuthorizerFunctionOptions {
    */
   readonly metricsNamespace?: string
   /**
+   * Whether requests are counted by API, too, under the dimension `Api`: its label, or its id. CloudWatch has its price for each API; a function's instance
+   * counts at most 100 apart.
+   * @default false
+   */
+  readonly metricsByApi?: boolean
+  /**
    * Anything else that a function can be told, as an escape hatch: it wins over all of the above.
    * @default nothing
    */
@@ -227,6 +233,7 @@ function environmentOf(props: AuthorizerFunctionProps): Record<string, string> {
     SLUICE_LOG_CALLERS: props.logCallers,
     SLUICE_METRICS_FLUSH_MS: props.metricsInterval?.toMilliseconds(),
     SLUICE_METRICS_NAMESPACE: props.metricsNamespace,
+    SLUICE_METRICS_BY_API: props.metricsByApi,
   }
   return Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])))
 }

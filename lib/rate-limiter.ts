@@ -40,6 +40,8 @@ export interface DecisionMetricOptions extends MetricOptions {
   readonly tier?: string
   /** Goes with `tier`. @default all */
   readonly policy?: string
+  /** Only requests to this API, by its label, or by its id where it has none; not with `tier`, and only where `metricsByApi` is true. @default all */
+  readonly api?: string
 }
 
 /**
@@ -59,6 +61,7 @@ export class RateLimiter extends Construct {
   private readonly backendsAnswer: boolean
   private readonly metricsNamespace: string
   private readonly reserved: number | undefined
+  private readonly metricsByApi: boolean
 
   constructor(scope: Construct, id: string, props: RateLimiterProps = {}) {
     super(scope, id)
@@ -69,6 +72,7 @@ export class RateLimiter extends Construct {
     this.handler = handler
     this.logGroup = logGroup
     this.metricsNamespace = props.functionOptions?.environment?.SLUICE_METRICS_NAMESPACE ?? props.metricsNamespace ?? 'Sluice'
+    this.metricsByApi = (props.functionOptions?.environment?.SLUICE_METRICS_BY_API ?? String(props.metricsByApi)) === 'true'
     this.backendsAnswer = props.denials === 'backend-429'
     this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
@@ -225,10 +229,13 @@ export class RateLimiter extends Construct {
   }
 
   /** One of those that the function writes into its log. */
-  private metric(metricName: MetricName, { tier, policy, ...options }: DecisionMetricOptions = {}): Metric {
+  private metric(metricName: MetricName, { tier, policy, api, ...options }: DecisionMetricOptions = {}): Metric {
     if ((tier === undefined) !== (policy === undefined))
       throw new Error(`a metric wants tier and policy, or neither, got tier ${printed(tier)} and policy ${printed(policy)}`)
-    const dimensionsMap = tier !== undefined && policy !== undefined ? { tier, policy } : undefined
+    if (api !== undefined && (tier !== undefined || !this.metricsByApi))
+      throw new Error(`a metric by API wants metricsByApi: true and no tier, got API ${printed(api)}, tier ${printed(tier)}`)
+    const ofTier = tier !== undefined && policy !== undefined ? { tier, policy } : undefined
+    const dimensionsMap = api === undefined ? ofTier : { Api: api }
     return new Metric({ namespace: this.metricsNamespace, metricName, dimensionsMap, statistic: 'sum', ...options })
   }
 }

@@ -25,6 +25,7 @@ describe('the environment', () => {
       logCallers: 'hashed',
       metricsFlushMs: 10_000,
       metricsNamespace: 'Sluice',
+      metricsByApi: false,
     })
   })
 
@@ -49,6 +50,7 @@ describe('the environment', () => {
         SLUICE_LOG_CALLERS: 'clear',
         SLUICE_METRICS_FLUSH_MS: '0',
         SLUICE_METRICS_NAMESPACE: 'Shop/limits',
+        SLUICE_METRICS_BY_API: 'true',
         HOME: '/nowhere',
       }),
     ).toEqual({
@@ -70,6 +72,7 @@ describe('the environment', () => {
       logCallers: 'clear',
       metricsFlushMs: 0,
       metricsNamespace: 'Shop/limits',
+      metricsByApi: true,
     })
   })
 
@@ -122,6 +125,7 @@ describe('the environment', () => {
       'AWS/Lambda',
       'SLUICE_METRICS_NAMESPACE must be a namespace such as "Sluice", and not one of AWS, got "AWS/Lambda"',
     ],
+    ['SLUICE_METRICS_BY_API', 'yes', 'SLUICE_METRICS_BY_API must be true or false, got "yes"'],
     ['SLUICE_METRICS_NAMESPACE', 'a b', 'SLUICE_METRICS_NAMESPACE must be a namespace such as "Sluice", and not one of AWS, got "a b"'],
     ['SLUICE_IPV6_PREFIX', '/56', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "/56"'],
   ])('%s=%j is wrong, and it says so', (name, value, sentence) => {

@@ -84,12 +84,13 @@ function show({ name, status, found, remedy }: Check, { print }: Session): void 
   if (remedy !== undefined) print.line(`        ${print.style('bold', 'do')}: ${remedy}`)
 }
 
-function explain({ request, identity, tier, route, policies, context }: EventDecision, { print }: Session): void {
+function explain({ request, api, identity, tier, route, policies, context }: EventDecision, { print }: Session): void {
   if (request === undefined) return
   print.table(
     ['event', ''],
     [
       ['request', request],
+      ['API', api ?? 'the event does not say'],
       ['identity', identity],
       ['tier', tier || '-'],
       ['route', route ?? 'none is configured for it'],

@@ -21,10 +21,10 @@ export const addPeek: AddCommand = (group, session) => {
     .option('--cost <units>', 'what it takes (default: what the route says, else 1)', wholeNumber(0))
     .action(async (text: string, options: Options) => {
       const { subject, limiter } = await openSubject(session, text, options)
-      const { policies, cost } = planOf(subject, options.route)
-      if (policies.length === 0) throw new UserError(`${nameOf(subject)} is held to no policies there`)
+      const { charges, cost } = planOf(subject, options.route)
+      if (charges.length === 0) throw new UserError(`${nameOf(subject)} is held to no policies there`)
       const units = options.cost ?? cost
-      const decision = await limiter.peek([{ key: subject.key, policies, cost: units }])
+      const decision = await limiter.peek(charges.map((charge) => ({ ...charge, cost: units })))
       const { allowed, policy, limit, remaining, retryAfterMs } = decision
       if (options.json) return session.print.json({ subject: subject.name, tier: subject.tier?.name ?? null, cost: units, ...decision })
       const verdict = allowed ? session.print.style('green', 'would pass') : session.print.style('red', 'would be turned away')

@@ -28,18 +28,24 @@ export const addRefund: AddCommand = (group, session) => {
     .option('--policy <name>', 'only to this policy; repeatable (default: to all)', gather)
     .action(async (text: string, units: number, options: Options) => {
       const { subject, limiter } = await openSubject(session, text, options)
-      const all = planOf(subject, options.route).policies
+      const { charges } = planOf(subject, options.route)
+      const all = charges.flatMap(({ policies }) => policies)
       const unknown = options.policy?.find((name) => !all.some((policy) => policy.name === name))
       if (unknown !== undefined || all.length === 0) {
         throw new UserError(
           `${nameOf(subject)} has no policy "${unknown ?? ''}" there: known are ${all.map(({ name }) => name).join(', ') || 'none'}`,
         )
       }
-      const policies = all.filter(({ name }) => options.policy === undefined || options.policy.includes(name))
+      const isMeant = ({ name }: { readonly name: string }) => options.policy === undefined || options.policy.includes(name)
       const now = session.io.clock()
-      const key = subject.keys.keyOfCharge(subject.name, options.chargedAt ?? now, now)
-      await session.io.interrupts.during(() => limiter.refund({ key, policies, cost: units }, options))
-      const names = policies.map(({ name }) => name)
+      await session.io.interrupts.during(async () => {
+        for (const { name, policies } of charges) {
+          const those = policies.filter(isMeant)
+          const key = subject.keys.keyOfCharge(name, options.chargedAt ?? now, now)
+          if (those.length > 0) await limiter.refund({ key, policies: those, cost: units }, options)
+        }
+      })
+      const names = all.filter(isMeant).map(({ name }) => name)
       tell(session, options, `${nameOf(subject)}: ${units} units given back in ${names.join(', ')}`, {
         subject: subject.name,
         units,

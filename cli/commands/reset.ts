@@ -1,6 +1,7 @@
 import { tell } from '../client-changes'
 import { type AddCommand, describeAnswering } from '../command'
 import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../limits'
+import { countedOf } from '../subjects'
 
 export const addReset: AddCommand = (group, session) => {
   withTier(
@@ -12,11 +13,15 @@ export const addReset: AddCommand = (group, session) => {
     ),
   ).action(async (text: string, options: AboutSubject) => {
     const { subject, limiter } = await openSubject(session, text, options)
-    const { name, key, keys } = subject
-    const next = keys.nextAfter(session.io.clock()) // counters may have been copied there already
+    const { keys } = subject
+    const now = session.io.clock()
+    const next = keys.nextAfter(now) // counters may have been copied there already
+    const names = new Set([subject.name, ...countedOf(subject).map(({ name }) => name)])
     await session.io.interrupts.during(async () => {
-      if (next) await limiter.reset(keys.keyOf(name, next.activeFrom))
-      await limiter.reset(key)
+      for (const name of names) {
+        if (next) await limiter.reset(keys.keyOf(name, next.activeFrom))
+        await limiter.reset(keys.keyOf(name, now))
+      }
     })
     tell(session, options, `${nameOf(subject)}: all quotas are whole`, { subject: subject.name, reset: true })
   })

@@ -57,10 +57,15 @@ export const addUsage: AddCommand = (group, session) => {
 }
 
 /** Policies that allow overage are read from the item itself, which has what no decision tells: earlier windows, and each one's units past the quota. */
-async function usageOf({ subject: { key }, limiter, store }: OpenSubject, counted: readonly Counted[], now: EpochMs): Promise<Usage[]> {
-  const { policies } = await limiter.peek([{ key, policies: counted.map(({ compiled }) => compiled), cost: 0 }])
-  const item = counted.some(({ compiled }) => allowsOverage(compiled)) ? await store.read(key) : NO_ITEM
-  return counted.map(({ policy, route, compiled }) => {
+async function usageOf({ limiter, store }: OpenSubject, counted: readonly Counted[], now: EpochMs): Promise<Usage[]> {
+  const keys = [...new Set(counted.map(({ key }) => key))]
+  const of = (key: string) => counted.filter((one) => one.key === key).map(({ compiled }) => compiled)
+  const { policies } = await limiter.peek(keys.map((key) => ({ key, policies: of(key), cost: 0 })))
+  const items = new Map(
+    await Promise.all(keys.map(async (key) => [key, of(key).some(allowsOverage) ? await store.read(key) : NO_ITEM] as const)),
+  )
+  return counted.map(({ policy, route, compiled, key }) => {
+    const item = items.get(key)!
     const { limit, remaining, resetAfterMs } = policies[compiled.name]!
     const whole = compiled.algorithm.step({}, compiled.quota, 0, 0).verdict.remaining
     const periods = periodsOf(item, compiled)

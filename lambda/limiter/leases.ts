@@ -263,9 +263,9 @@ export class Leases implements Way {
 
 const termsOf = new WeakMap<readonly CompiledPolicy[], string>()
 
-/** Units that were taken under one limit are not spent under another, such as a lower one of now. */
+/** Units that were taken under one limit are not spent under another, such as a lower one of now; and what observes waits for nothing that others wait for. */
 function accountId(key: string, policies: readonly CompiledPolicy[]): string {
-  const terms = termsOf.get(policies) ?? `${idOf(policies)} ${JSON.stringify(policies.map(({ quota }) => quota))}`
+  const terms = termsOf.get(policies) ?? `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, lenient }) => [quota, lenient]))}`
   termsOf.set(policies, terms)
   return `${key} ${terms}`
 }

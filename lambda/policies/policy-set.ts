@@ -4,7 +4,9 @@ import { headersIn, waysToCount } from './counted-by'
 import { MOST_POLICIES } from './policy'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
 import { bySpecificity } from './route-pattern'
-import { DEFAULT_SETTINGS, parseSettings, type Settings } from './settings'
+import { byVariant, checkScoped, type ScopedParts, toScopedParts } from './scoped-set'
+import { type Api, Apis, checkLabels, scopedName, splitVariant } from './scopes'
+import { DEFAULT_SETTINGS, parseScopedSettings, parseSettings, type ScopedSettings, type Settings } from './settings'
 import { checkItemSizes, checkStorageCodes } from './storage'
 import { ANONYMOUS, parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy } from './tiers'
 
@@ -16,28 +18,39 @@ export interface PolicySet {
   readonly routes: readonly Route[]
   /** Policies of every request. */
   readonly global: readonly TierPolicy[]
+  /** What is known of APIs. @default nothing */
+  readonly apis?: Apis
+  /** What is for some APIs only, where anything is: `setFor` says what holds for a request. */
+  readonly scoped?: ScopedParts
 }
 
 /** What a policy set is put together from. */
 export interface PolicySetParts {
   readonly settings?: Settings
+  readonly scopedSettings?: readonly ScopedSettings[]
   readonly tiers: readonly Tier[]
   readonly routes: readonly Route[]
   readonly global?: readonly TierPolicy[]
+  readonly apis?: readonly Api[]
 }
 
 /** Puts settings, tiers, routes and global policies together, and reports where they contradict each other. */
 export function toPolicySet(parts: PolicySetParts, place: Place, issues: string[]): PolicySet {
-  const { settings = DEFAULT_SETTINGS, tiers, routes, global = [] } = parts
-  const sorted = [...routes].sort((a, b) => bySpecificity(a.pattern, b.pattern))
-  for (const [i, { pattern }] of sorted.entries()) {
+  const { settings = DEFAULT_SETTINGS, scopedSettings = [], tiers, routes, global = [] } = parts
+  const apis = new Apis(parts.apis)
+  const sorted = [...routes].sort((a, b) => bySpecificity(a.pattern, b.pattern) || byVariant(a, b))
+  for (const [i, { pattern, scope }] of sorted.entries()) {
     const next = sorted[i + 1]
-    if (next && bySpecificity(pattern, next.pattern) === 0) {
+    if (next && !scope && !next.scope && bySpecificity(pattern, next.pattern) === 0) {
       issues.push(mistake(`routes "${pattern.text}" and "${next.pattern.text}" match the same requests, keep one`, place))
     }
   }
   checkTogether({ settings, tiers, routes, global }, place, issues)
-  return { settings, tiers: new Map(tiers.map((tier) => [tier.name, tier])), routes: sorted, global }
+  checkLabels(apis, place, issues)
+  const scoped = toScopedParts(tiers, sorted, scopedSettings, apis)
+  if (scoped) checkScoped(scoped, place, issues)
+  const forAll = tiers.filter(({ scope }) => !scope)
+  return { settings, tiers: new Map(forAll.map((tier) => [tier.name, tier])), routes: sorted, global, apis, ...(scoped && { scoped }) }
 }
 
 /** Reports when the tier of callers who are not known is not among these. */
@@ -62,19 +75,23 @@ interface Group {
 }
 
 /** One request is held to the global policies, its route's and its tier's: all must fit into one write, and none may be another's double. */
-function checkTogether({ settings, tiers, routes, global }: Required<PolicySetParts>, place: Place, issues: string[]): void {
-  const ofTiers = tiers.map(({ name, policies }): Group => {
-    const title = `tier ${printed(name)}`
+function checkTogether(
+  { settings, tiers, routes, global }: Required<Pick<PolicySetParts, 'settings' | 'tiers' | 'routes' | 'global'>>,
+  place: Place,
+  issues: string[],
+): void {
+  const ofTiers = tiers.map(({ name, policies, scope }): Group => {
+    const title = `tier ${printed(scopedName(name, scope))}`
     return { title, place: [...place, title], policies, strangers: name === ANONYMOUS }
   })
-  const ofRoutes = routes.map(({ pattern, policies }): Group => {
-    const title = `route ${printed(pattern.text)}`
+  const ofRoutes = routes.map(({ pattern, policies, scope }): Group => {
+    const title = `route ${printed(scopedName(pattern.text, scope))}`
     return { title, place: [...place, title], policies, strangers: true }
   })
   const ofAll: Group = { title: 'global', place: [...place, 'global'], policies: global, strangers: true }
 
   checkNumber(ofTiers, ofRoutes, ofAll, issues)
-  checkItemSizes({ tiers, routes, global }, place, issues)
+  checkItemSizes({ tiers, routes, global, defaultTier: settings.defaultTier }, place, issues)
   checkDoubles(ofTiers, [ofAll, ...ofRoutes], issues)
   checkDoubles(ofRoutes, [ofAll], issues)
   for (const { policies, place: here } of [...ofTiers, ...ofRoutes, ofAll]) checkHeaders(policies, settings, here, issues)
@@ -95,12 +112,12 @@ function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: 
 }
 
 /** Reports credentials that are required where the deployment says that nobody has to show any. */
-export function checkNoneRequired({ tiers, routes }: PolicySet, place: Place, issues: string[]): void {
+export function checkNoneRequired({ tiers, routes, scoped }: PolicySet, place: Place, issues: string[]): void {
   const wrong = 'credentials must not be "required" where the deployment has authentication "none"'
-  for (const { name, credentials } of tiers.values())
-    if (credentials === 'required') issues.push(mistake(wrong, [...place, `tier ${printed(name)}`]))
-  for (const { pattern, credentials } of routes)
-    if (credentials === 'required') issues.push(mistake(wrong, [...place, `route ${printed(pattern.text)}`]))
+  for (const { name, credentials, scope } of [...tiers.values(), ...(scoped ? [...scoped.tiers.values()].flat() : [])])
+    if (credentials === 'required') issues.push(mistake(wrong, [...place, `tier ${printed(scopedName(name, scope))}`]))
+  for (const { pattern, credentials, scope } of routes)
+    if (credentials === 'required') issues.push(mistake(wrong, [...place, `route ${printed(scopedName(pattern.text, scope))}`]))
 }
 
 /** Reports policies of `groups` that would count the same subject in the same place as one of `others` does. */
@@ -121,8 +138,8 @@ function checkDoubles(others: readonly Group[], groups: readonly Group[], issues
 }
 
 /** Whom a policy counts under what, one text for each; two policies with the same would share stored state. */
-function countsOf({ name, form, by: { who, perRoute } }: TierPolicy, { strangers }: Group): string[] {
-  return waysToCount(who, strangers).map((one) => `${one} ${perRoute} ${name} ${form}`)
+function countsOf({ name, form, variant, by: { who, perRoute } }: TierPolicy, { strangers }: Group): string[] {
+  return waysToCount(who, strangers).map((one) => `${one} ${perRoute} ${name} ${form} ${variant}`)
 }
 
 /** A tier that is not there holds nobody: most likely it is misspelled. */
@@ -147,6 +164,9 @@ function checkHeaders(policies: readonly TierPolicy[], { trustedHeaders }: Setti
 
 const named = v.custom<Readonly<Record<string, unknown>>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
 
+/** What settings for some APIs begin with, in a file and in the table. */
+export const SCOPED_SETTINGS = 'settings @'
+
 /** The fields of `tiers.yaml`, the source of its JSON Schema too. */
 export const FILE_FIELDS = {
   settings: { schema: named, wanted: 'settings by name', optional: true },
@@ -164,18 +184,34 @@ export const FILE_FIELDS = {
 export function parseTiersFile(input: unknown, file: string): PolicySet {
   const issues: string[] = []
   const place = [file]
-  const fields = checkFields(input, FILE_FIELDS, 'the file', place, issues)
+  const [scoped, others] = splitSettings(input)
+  const fields = checkFields(others, FILE_FIELDS, 'the file', place, issues)
   const settings = fields?.settings === undefined ? undefined : parseSettings(fields.settings, place, issues)
+  const scopedSettings = scoped.flatMap(([text, given]) => parseScopedSettings(text, given, place, issues) ?? [])
   const tiers = Object.entries((fields?.tiers ?? {}) as object).flatMap(([name, tier]) => parseTier(name, tier, place, issues) ?? [])
   const routes = Object.entries((fields?.routes ?? {}) as object).flatMap(([text, route]) => parseRoute(text, route, place, issues) ?? [])
   const global = fields?.global === undefined ? undefined : parseGlobal(fields.global, place, issues)
   if (fields?.tiers) {
     const names = Object.keys(fields.tiers)
     checkAnonymous(names, place, issues)
-    if (settings) checkDefaultTier(settings, names, place, issues)
+    if (settings)
+      checkDefaultTier(
+        settings,
+        names.map((name) => splitVariant(name)[0]),
+        place,
+        issues,
+      )
   }
-  const set = toPolicySet({ settings, tiers, routes, global }, place, issues)
-  checkStorageCodes({ tiers, routes, global: set.global }, place, issues)
+  const set = toPolicySet({ settings, scopedSettings, tiers, routes, global }, place, issues)
+  checkStorageCodes({ tiers, routes, global: set.global, defaultTier: settings?.defaultTier }, place, issues)
   if (issues.length > 0) throw new ConfigError(issues)
   return set
+}
+
+/** Settings for some APIs, each under its own key, and what else a file has. */
+function splitSettings(input: unknown): readonly [scoped: [string, unknown][], others: unknown] {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return [[], input]
+  const isScoped = ([key]: [string, unknown]) => key.startsWith(SCOPED_SETTINGS)
+  const all = Object.entries(input)
+  return [all.filter(isScoped), Object.fromEntries(all.filter((one) => !isScoped(one)))]
 }

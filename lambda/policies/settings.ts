@@ -2,6 +2,7 @@ import * as v from 'valibot'
 import { DEFAULT_IDENTITY, parseIdentity, type SourceSettings } from './identity-settings'
 import { POLICY_FIELDS, type Policy, parsePolicies } from './policy'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
+import { APIS_FIELD, type Scope, toScope } from './scopes'
 
 /** What holds for the whole service. */
 export interface Settings {
@@ -23,6 +24,11 @@ export interface Settings {
   readonly preflight: Policy
   /** What custom domains put in front of paths, such as `/v1`. */
   readonly basePaths: readonly string[]
+}
+
+/** What some APIs have for settings of their own. */
+export interface ScopedSettings extends Pick<Settings, 'mode'> {
+  readonly scope: Scope
 }
 
 type ServiceMode = (typeof MODES)[number]
@@ -77,6 +83,12 @@ export const SETTINGS_FIELDS = {
   },
 } as const satisfies FieldRules
 
+/** The fields of settings for some APIs. What tells callers apart is one for all. */
+export const SCOPED_SETTINGS_FIELDS = {
+  apis: { schema: APIS_FIELD.schema, wanted: APIS_FIELD.wanted },
+  mode: { schema: SETTINGS_FIELDS.mode.schema, wanted: SETTINGS_FIELDS.mode.wanted },
+} as const satisfies FieldRules
+
 /** The fields of `preflight`: a policy's, but for its name. */
 export const PREFLIGHT_FIELDS: FieldRules = Object.fromEntries(Object.entries(POLICY_FIELDS).filter(([field]) => field !== 'name'))
 
@@ -96,6 +108,15 @@ export function parseSettings(input: unknown, place: Place, issues: string[]): S
     trustedHeaders: trustedHeaders.map((name) => name.toLowerCase()),
     basePaths: [...new Set(basePaths.map((base) => `/${base.replace(/^\/|\/$/g, '')}`))],
   }
+}
+
+/** @param text the item's key, such as `settings @dev`. */
+export function parseScopedSettings(text: string, input: unknown, place: Place, issues: string[]): ScopedSettings | undefined {
+  const before = issues.length
+  const here = [...place, text]
+  const fields = checkFields(input, SCOPED_SETTINGS_FIELDS, 'settings for some APIs', here, issues)
+  const scope = fields && toScope(text, fields.apis, here, issues)
+  return scope && issues.length === before ? { scope, mode: fields.mode as ServiceMode } : undefined
 }
 
 function parsePreflight(input: unknown, place: Place, issues: string[]): Policy | undefined {

@@ -3,7 +3,7 @@ import { codeOf } from '../state/codes'
 import { waysToCount } from './counted-by'
 import type { Policy } from './policy'
 import { mistake, type Place } from './report'
-import { ANONYMOUS, type Route, type Tier, type TierPolicy } from './tiers'
+import { ANONYMOUS, placeOf, type Route, type Tier, type TierPolicy } from './tiers'
 
 /**
  * The most that one item holds, in bytes, names included, but for four kilobytes that are kept for its key, its marks and what preflights are counted by.
@@ -19,12 +19,14 @@ export interface Shared {
   readonly tiers: readonly Tier[]
   readonly routes: readonly Route[]
   readonly global: readonly TierPolicy[]
+  /** Whose callers are in another tier where theirs is not there. @default 'anonymous' */
+  readonly defaultTier?: string
 }
 
 /** One policy's place in an item. */
 interface Stored {
   readonly policy: Policy
-  /** The route that it counts apart; empty where the subject is counted whole. */
+  /** What it counts apart, a route or the word of some APIs; empty where the subject is counted whole. */
   readonly scope: string
 }
 
@@ -59,10 +61,10 @@ export function checkStorageCodes(set: Shared, place: Place, issues: string[], m
 }
 
 /** Why a client's own numbers cannot all be held to, over all routes; `undefined` where they can. */
-export function tooLargeWith(set: Shared, tier: Tier | undefined, own: (policy: TierPolicy) => Policy): string | undefined {
+export function tooLargeWith(set: Shared, own: (policy: TierPolicy) => Policy): string | undefined {
   const numbered = (policy: TierPolicy): TierPolicy => ({ ...policy, ...own(policy) })
   const ofClient: Shared = {
-    tiers: tier ? [{ ...tier, policies: tier.policies.map(numbered) }] : [],
+    tiers: set.tiers.map((tier) => ({ ...tier, policies: tier.policies.map(numbered) })),
     routes: set.routes.map((route) => ({ ...route, policies: route.policies.map(numbered) })),
     global: set.global.map(numbered),
   }
@@ -74,16 +76,22 @@ export function tooLargeWith(set: Shared, tier: Tier | undefined, own: (policy: 
 }
 
 /** Everything that an item may hold, for each kind of subject, and for each tier that it may be of where it has one at a time; some of it twice. */
-function* itemsOf({ tiers, routes, global }: Shared): Iterable<[who: string, stored: Stored[]]> {
-  const scopes = [...routes.map(({ pattern }) => pattern.text), '*']
+function* itemsOf({ tiers, routes, global, defaultTier }: Shared): Iterable<[who: string, stored: Stored[]]> {
+  const scopes = [...new Set([...routes.map(({ pattern }) => pattern.text), '*'])]
   const shared = [
     ...global.flatMap((policy) => placesOf(policy, scopes, true)),
     ...routes.flatMap(({ policies, pattern }) => policies.flatMap((policy) => placesOf(policy, [pattern.text], true))),
   ]
-  const ofTiers = tiers.map(({ name, policies }) => ({
-    name,
-    places: policies.flatMap((policy) => placesOf(policy, scopes, name === ANONYMOUS)),
-  }))
+  const byName = new Map<string, Placed[]>()
+  for (const { name, policies } of tiers) {
+    const places = policies.flatMap((policy) => placesOf(policy, scopes, name === ANONYMOUS))
+    byName.set(name, [...(byName.get(name) ?? []), ...places])
+  }
+  const everywhere = new Set(tiers.flatMap(({ name, scope }) => (scope ? [] : [name])))
+  const ofTiers = [...byName].map(([name, places]) => {
+    const others = everywhere.has(name) ? [] : [...new Set([defaultTier ?? ANONYMOUS, ANONYMOUS])].filter((other) => other !== name)
+    return { name, places: [...places, ...others.flatMap((other) => byName.get(other) ?? [])] }
+  })
   const kinds = new Set([...shared, ...ofTiers.flatMap(({ places }) => places)].flatMap(({ ways }) => ways))
   for (const who of kinds) {
     const isMeant = ({ ways }: Placed) => ways.includes(who)
@@ -107,7 +115,7 @@ interface Placed extends Stored {
 function placesOf(policy: TierPolicy, scopes: readonly string[], strangers: boolean): Placed[] {
   const { by, tiers } = policy
   const ways = [...new Set(waysToCount(by.who, strangers).map((way) => way.join()))]
-  return (by.perRoute ? scopes : ['']).map((scope) => ({ policy, scope, ways, tiers }))
+  return (by.perRoute ? scopes : ['']).map((scope) => ({ policy, scope: placeOf(policy, scope), ways, tiers }))
 }
 
 function tooLarge(all: readonly Stored[]): string | undefined {
@@ -156,4 +164,5 @@ function codeAt({ policy, scope }: Stored): string {
   return code
 }
 
-const described = ({ policy, scope }: Stored): string => printed(policy.name) + (scope === '' ? '' : ` of route ${printed(scope)}`)
+const described = ({ policy, scope }: Stored): string =>
+  printed(policy.name) + (scope === '' ? '' : ` of ${scope.startsWith(' ') ? '' : 'route '}${printed(scope.trim())}`)

@@ -25,6 +25,8 @@ export const MOST_VALUES = 100
 /**
  * What makes a log entry metrics, too: in total, and apart for these dimensions if there are any.
  *
+ * @param alone not in total: what is counted there by another entry.
+ *
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 export const embeddedMetrics = (
@@ -32,13 +34,14 @@ export const embeddedMetrics = (
   Timestamp: EpochMs,
   values: MetricValues,
   dimensions?: Readonly<Record<string, string>>,
+  alone = false,
 ): Readonly<Record<string, unknown>> => ({
   _aws: {
     Timestamp,
     CloudWatchMetrics: [
       {
         Namespace,
-        Dimensions: dimensions ? [[], Object.keys(dimensions)] : [[]],
+        Dimensions: [...(alone ? [] : [[]]), ...(dimensions ? [Object.keys(dimensions)] : [])],
         Metrics: Object.keys(values).map((Name) => ({ Name, Unit: Name === 'StoreLatency' ? 'Milliseconds' : 'Count' })),
       },
     ],

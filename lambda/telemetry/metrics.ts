@@ -10,11 +10,13 @@ export interface MetricsOptions {
   readonly flushMs?: number
   /** Where CloudWatch keeps them. @default 'Sluice' */
   readonly namespace?: string
+  /** Whether what requests met is counted by API, too. @default false */
+  readonly byApi?: boolean
 }
 
 export interface Metrics {
-  /** Counts one, in total and for this tier and policy if both are said. */
-  count(name: MetricName, tier?: string, policy?: string): void
+  /** Counts one, in total and for this tier and policy if both are said; and apart for the API, where metrics are wanted by API. */
+  count(name: MetricName, tier?: string, policy?: string, api?: string): void
   /** Takes in one call to the store. */
   called(ms: number, failure?: StoreFailure): void
   /** Writes what was counted, if that is due. */
@@ -23,6 +25,8 @@ export interface Metrics {
 
 /** Pairs of tier and policy in an instance's life: CloudWatch has its price for each, and there may be thousands. The others are in the totals. */
 const MOST_PAIRS = 100
+/** The same for APIs. */
+const MOST_APIS = 100
 /** Of more calls between two lines, as many as are kept are a fair sample. */
 const MOST_LATENCIES = 1000
 /** Counts that are older when the next one comes are written on their own, whatever is due. */
@@ -32,16 +36,19 @@ const OLD_MS = 1000
  * Counts in memory, and writes that down when asked to and when it is due: a line for every request would cost more than its decision. Nothing waits for
  * a timer, since between two requests an instance stands still, or goes, and with it what it counted since its last line.
  */
-export function makeMetrics({ write, clock, flushMs = 10_000, namespace = 'Sluice' }: MetricsOptions): Metrics {
-  const groups = new Map<string, { readonly pair?: Readonly<Record<string, string>>; counts: { [Name in MetricName]?: number } }>()
+export function makeMetrics({ write, clock, flushMs = 10_000, namespace = 'Sluice', byApi = false }: MetricsOptions): Metrics {
+  type Counts = { [Name in MetricName]?: number }
+  const groups = new Map<string, { readonly pair?: Readonly<Record<string, string>>; counts: Counts }>()
+  const apis = new Map<string, Counts>()
   let latencies: number[] = []
   let calls = 0
   let failures: { [Reason in StoreFailure]?: number } = {}
   let countedAt = -Infinity
   let writtenAt = -Infinity
 
-  const line = (values: MetricValues, pair?: Readonly<Record<string, string>>, details?: object) => {
-    if (Object.keys(values).length > 0) write(JSON.stringify({ ...embeddedMetrics(namespace, countedAt, values, pair), ...details }))
+  const line = (values: MetricValues, dimensions?: Readonly<Record<string, string>>, details?: object, alone = false) => {
+    if (Object.keys(values).length === 0) return
+    write(JSON.stringify({ ...embeddedMetrics(namespace, countedAt, values, dimensions, alone), ...details }))
   }
 
   const writeAll = () => {
@@ -49,6 +56,10 @@ export function makeMetrics({ write, clock, flushMs = 10_000, namespace = 'Sluic
     for (const group of groups.values()) {
       line(group.counts, group.pair, group.counts.StoreFailures ? { failures } : undefined)
       group.counts = {}
+    }
+    for (const [Api, counts] of apis) {
+      line(counts, { Api }, undefined, true)
+      apis.set(Api, {})
     }
     latencies = []
     calls = 0
@@ -62,8 +73,12 @@ export function makeMetrics({ write, clock, flushMs = 10_000, namespace = 'Sluic
     countedAt = now
   }
 
-  const count: Metrics['count'] = (name, tier, policy) => {
+  const count: Metrics['count'] = (name, tier, policy, api) => {
     tick()
+    if (byApi && api !== undefined && (apis.has(api) || apis.size < MOST_APIS)) {
+      const counts = apis.get(api) ?? {}
+      apis.set(api, { ...counts, [name]: (counts[name] ?? 0) + 1 })
+    }
     let key = tier && policy ? `${tier} ${policy}` : ''
     if (!groups.has(key) && groups.size > MOST_PAIRS) key = ''
     const group = groups.get(key) ?? { pair: key ? { tier: tier!, policy: policy! } : undefined, counts: {} }

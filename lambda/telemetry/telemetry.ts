@@ -22,6 +22,8 @@ interface Told {
 export interface Origin {
   /** The hash of who asks, or of the address where nobody got so far as to look. */
   readonly subject: string
+  /** The label of the API that was asked, or its id. */
+  readonly api?: string
   readonly method?: string
   /** The pattern of the route, never the path. */
   readonly route?: string
@@ -62,13 +64,13 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
   const metrics = makeMetrics(options)
   const take = makeSampler()
 
-  const detailsOf = ({ reason, tier, policy, limit, retryAfter, degraded }: Told, { subject, method, route, caller }: Origin) => {
+  const detailsOf = ({ reason, tier, policy, limit, retryAfter, degraded }: Told, { subject, api, method, route, caller }: Origin) => {
     const whom = options.callers === 'clear' ? caller() : undefined
-    return { reason, tier, policy, subject, limit, retryAfter, degraded: degraded || undefined, method, route, ...whom }
+    return { reason, tier, policy, subject, limit, retryAfter, degraded: degraded || undefined, api, method, route, ...whom }
   }
 
   const sample = (message: string, told: Told, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
-    const key = [message, told.reason, told.policy, origin.subject].join(' ')
+    const key = [message, told.reason, told.policy, origin.subject, origin.api].join(' ')
     const leftOut = take(key, now, Math.max(SHORTEST_MS, forMs))
     if (leftOut) write('info', message, { ...detailsOf(told, origin), leftOut: leftOut.same, othersLeftOut: leftOut.others || undefined })
   }
@@ -80,7 +82,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
       if (!exceeded || seen.has(exceeded)) continue // a request counts once, for the first policy, as a denial does
       seen.add(exceeded)
       const [metric, message] = PASSES[exceeded]
-      metrics.count(metric, told.tier, policy)
+      metrics.count(metric, told.tier, policy, origin.api)
       sample(message, { ...told, policy, limit: standing.limit, retryAfter: undefined }, origin, now, standing.resetAfterMs)
     }
   }
@@ -90,8 +92,8 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
     onEvent: (event) => tell(event, metrics, log),
     answered(told, decision, origin, now) {
       const { allowed, tier, policy } = told
-      metrics.count(allowed ? 'Allowed' : 'Denied', tier, policy)
-      if (told.degraded) metrics.count('Degraded', tier, policy)
+      metrics.count(allowed ? 'Allowed' : 'Denied', tier, policy, origin.api)
+      if (told.degraded) metrics.count('Degraded', tier, policy, origin.api)
       if (!allowed) sample('a request was denied', told, origin, now, decision?.policies[policy]?.resetAfterMs)
       else if (decision) passed(told, decision, origin, now)
       if (options.level === 'debug')

@@ -1,8 +1,10 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { printed } from '../errors'
+import { type PolicySetParts, SCOPED_SETTINGS } from '../policies/policy-set'
 import type { Place } from '../policies/report'
-import { parseSettings, type Settings } from '../policies/settings'
+import { type Api, parseApi } from '../policies/scopes'
+import { parseScopedSettings, parseSettings, type ScopedSettings, type Settings } from '../policies/settings'
 import { parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy, unknownRoute, unknownTier } from '../policies/tiers'
 import { type AccessEntry, parseAccess, strictBlock } from './access-list'
 
@@ -16,6 +18,7 @@ export const tierKey = (name: string) => ({ pk: CONFIG_TABLE.policySet, sk: `tie
 export const routeKey = (pattern: string) => ({ pk: CONFIG_TABLE.policySet, sk: `route#${pattern}` })
 export const globalKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'global' })
 export const settingsKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'settings' })
+export const apiKey = (id: string) => ({ pk: CONFIG_TABLE.policySet, sk: `api#${id}` })
 
 /** A copy of an item of the policy set as it was when it last had no mistake; see last-valid.ts. */
 export const lastValidKey = (sk: string) => ({ pk: LAST_VALID_PARTITION, sk })
@@ -29,6 +32,8 @@ export interface ConfigItem {
   readonly route?: Route
   readonly global?: readonly TierPolicy[]
   readonly settings?: Settings
+  readonly scopedSettings?: ScopedSettings
+  readonly api?: Api
   readonly access?: AccessEntry
 }
 
@@ -47,6 +52,7 @@ export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues:
   const place: Place = [`item ${printed(sk)}`]
   const [kind, ...rest] = typeof sk === 'string' ? sk.split('#') : []
   const name = rest.join('#')
+  if (typeof sk === 'string' && sk.startsWith(SCOPED_SETTINGS)) return { scopedSettings: parseScopedSettings(sk, fields, place, issues) }
   switch (rest.length === 0 ? kind : `${kind}#`) {
     case 'tier#':
       return { tier: parseTier(name, fields, place, issues) }
@@ -56,20 +62,36 @@ export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues:
       return { global: parseGlobal(fields, place, issues) }
     case 'settings':
       return { settings: parseSettings(fields, place, issues) }
+    case 'api#':
+      return { api: parseApi(name, fields, place, issues) }
     case 'block#':
     case 'allow#':
       return { access: parseAccess(kind as 'block' | 'allow', name, fields, place, issues) }
     default:
-      issues.push(`sk must be "global" or "settings", or begin with "tier#", "route#", "block#" or "allow#", got ${printed(sk)}`)
+      issues.push(
+        `sk must be "global" or "settings", or begin with "tier#", "route#", "settings @", "api#", "block#" or "allow#", got ${printed(sk)}`,
+      )
       return {}
   }
 }
 
-/** What an item stands for of which nothing but its sort key can be relied on. */
-export function toPlaceholder(sk: string): ConfigItem {
+/** What a policy set is put together from, by items without mistakes. */
+export function partsOf(items: readonly ConfigItem[]): PolicySetParts {
+  return {
+    settings: items.find((item) => item.settings)?.settings,
+    scopedSettings: items.flatMap(({ scopedSettings }) => scopedSettings ?? []),
+    tiers: items.flatMap(({ tier }) => tier ?? []),
+    routes: items.flatMap(({ route }) => route ?? []),
+    global: items.find((item) => item.global)?.global,
+    apis: items.flatMap(({ api }) => api ?? []),
+  }
+}
+
+/** What an item stands for of which nothing but its sort key can be relied on, and for which APIs it is where that is right. */
+export function toPlaceholder(sk: string, { apis }: Readonly<Record<string, unknown>> = {}): ConfigItem {
   const [kind, ...rest] = sk.split('#')
   const name = rest.join('#')
-  if (kind === 'tier') return { tier: unknownTier(name) }
-  if (kind === 'route') return { route: unknownRoute(name) }
+  if (kind === 'tier') return { tier: unknownTier(name, apis) }
+  if (kind === 'route') return { route: unknownRoute(name, apis) }
   return kind === 'block' ? { access: strictBlock(name) } : {}
 }

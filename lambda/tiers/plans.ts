@@ -5,7 +5,7 @@ import { MOST_POLICIES, type Policy } from '../policies/policy'
 import type { PolicySet } from '../policies/policy-set'
 import { type Rules, rulesOfRoute } from '../policies/rules'
 import { tooLargeWith } from '../policies/storage'
-import type { Tier, TierPolicy } from '../policies/tiers'
+import { ANONYMOUS, placeOf, type Tier, type TierPolicy } from '../policies/tiers'
 import { observing, withNumbers } from '../policies/variants'
 import type { Log } from '../telemetry/log'
 import type { Client } from './client-item'
@@ -58,7 +58,9 @@ const MOST_PLANS = 5000
 
 /** Works out once for each kind of request what it is held to: the global policies first, then the route's, then the tier's. */
 export class Plans {
-  private readonly byConfiguration = new WeakMap<Configuration, Map<string, Plan>>()
+  private bySet = new WeakMap<PolicySet, Map<string, Plan>>()
+  /** Plans of all sets. */
+  private count = 0
 
   constructor(private readonly log: Log) {}
 
@@ -78,15 +80,17 @@ export class Plans {
     })
   }
 
-  private remembered(configuration: Configuration, kind: string, make: () => Plan): Plan {
-    const plans = this.byConfiguration.get(configuration) ?? new Map<string, Plan>()
-    this.byConfiguration.set(configuration, plans)
-    let plan = plans.get(kind)
-    if (!plan) {
-      plan = make()
-      if (plans.size >= MOST_PLANS) plans.clear()
-      plans.set(kind, plan)
+  /** By policy set, which differs between APIs where items are for some of them; those of a set that is not in force any more go with it. */
+  private remembered({ policies }: Configuration, kind: string, make: () => Plan): Plan {
+    const known = this.bySet.get(policies)?.get(kind)
+    if (known) return known
+    const plan = make()
+    if (this.count++ >= MOST_PLANS) {
+      this.bySet = new WeakMap()
+      this.count = 1
     }
+    const plans = this.bySet.get(policies) ?? new Map<string, Plan>()
+    this.bySet.set(policies, plans.set(kind, plan))
     return plan
   }
 
@@ -114,7 +118,7 @@ export class Plans {
         const id = route ?? who.join()
         const group = groups.get(id) ?? { who, route, policies: [] }
         groups.set(id, group)
-        group.policies.push(compile(settings.mode === 'observe' ? observing(own) : own, scope, settings.autoLease))
+        group.policies.push(compile(settings.mode === 'observe' ? observing(own) : own, placeOf(policy, scope), settings.autoLease))
       }
     }
     const made = [...groups.values()].map((group) => ({ ...group, policies: distinct(group.policies, onCollision) }))
@@ -123,15 +127,19 @@ export class Plans {
   }
 
   /** Policies with a client's own numbers; as they are where those would let the client's item outgrow DynamoDB's, whatever route it asks for. */
-  private numbersOf(client: Client, { tiers: _, ...shared }: PolicySet, tier: Tier | undefined): (policy: TierPolicy) => Policy {
+  private numbersOf(client: Client, set: PolicySet, tier: Tier | undefined): (policy: TierPolicy) => Policy {
     const own = new Map<TierPolicy, Policy>()
     const ownOf = (policy: TierPolicy) => {
       const known = own.get(policy) ?? this.ownOf(policy, client)
       own.set(policy, known)
       return known
     }
-    const issue = tooLargeWith({ ...shared, tiers: [] }, tier, ownOf)
-    if (issue === undefined || tooLargeWith({ ...shared, tiers: [] }, tier, (policy) => policy) === issue) return ownOf
+    const { routes, global, scoped } = set
+    const fallback = set.tiers.get(set.settings.defaultTier ?? ANONYMOUS)
+    const tiers = tier ? [tier, ...(scoped?.tiers.get(tier.name) ?? []), ...(tier.scope && fallback ? [fallback] : [])] : []
+    const all = { global, routes: scoped?.routes ?? routes, tiers: tiers.map((one) => ({ ...one, name: tier!.name })) }
+    const issue = tooLargeWith(all, ownOf)
+    if (issue === undefined || tooLargeWith(all, (policy) => policy) === issue) return ownOf
     this.logMisfit(client, [`overrides: a subject of the client ${issue}`])
     return (policy) => policy
   }
@@ -155,8 +163,8 @@ export class Plans {
 function strictestOfEach<T extends { readonly policy: TierPolicy }>(all: readonly T[]): T[] {
   const kept = new Map<string | T, T>()
   for (const one of all) {
-    const { by, name, form } = one.policy
-    const place = by.perRoute ? one : JSON.stringify([by.who, name, form])
+    const { by, name, form, variant } = one.policy
+    const place = by.perRoute ? one : JSON.stringify([by.who, name, form, variant])
     const other = kept.get(place)
     if (!other || isStricter(one.policy, other.policy)) kept.set(place, one)
   }

@@ -1,12 +1,22 @@
 import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
 import type { Clock, EpochMs } from '../clock'
 import { checkAnonymous, checkDefaultTier, checkNoneRequired, type PolicySet, toPolicySet } from '../policies/policy-set'
+import { splitVariant } from '../policies/scopes'
 import { checkStorageCodes } from '../policies/storage'
 import { ANONYMOUS, type Tier } from '../policies/tiers'
 import { authentic } from '../state/authentic'
 import { errorDetails, type Log } from '../telemetry/log'
 import { AccessList } from './access-list'
-import { CONFIG_TABLE, type ConfigItem, fromAttributes, parsePolicyItem, settingsKey, tierKey, toPlaceholder } from './config-items'
+import {
+  CONFIG_TABLE,
+  type ConfigItem,
+  fromAttributes,
+  parsePolicyItem,
+  partsOf,
+  settingsKey,
+  tierKey,
+  toPlaceholder,
+} from './config-items'
 import type { LastValid } from './last-valid'
 import { type Reading, readAgain } from './read-again'
 
@@ -196,6 +206,7 @@ export class PolicySets {
   private putOff(seen: Map<string, Record<string, AttributeValue>>): void {
     const tiers = [...seen].filter(([sk]) => sk.startsWith(tierKey('').sk) && sk !== ANONYMOUS_ITEM)
     for (const [sk, attributes] of tiers.slice(TIERS_AT_ONCE)) {
+      if (attributes.apis || splitVariant(sk)[1] !== undefined) continue // whether it is there depends on the request
       seen.delete(sk)
       this.unread.set(sk, attributes)
     }
@@ -242,33 +253,25 @@ export class PolicySets {
   private combined(before: ReadonlyMap<string, Known>): Configuration {
     const good = new Map([...this.known].flatMap(([sk, { good }]) => (good ? [[sk, good] as const] : [])))
     const issues: string[] = []
-    checkAnonymous(namesOf(good), [], issues)
+    checkAnonymous(namesOf(good, ANONYMOUS_ITEM), [], issues)
     const anonymous = before.get(ANONYMOUS_ITEM)
     if (anonymous?.good && !good.has(ANONYMOUS_ITEM)) {
       good.set(ANONYMOUS_ITEM, anonymous.good)
       this.known.set(ANONYMOUS_ITEM, { ...anonymous, text: '' })
     }
     const all = [...good.values(), ...this.placeholders()]
-    const settings = all.find((item) => item.settings)?.settings
+    const parts = partsOf(all)
+    const { settings, tiers } = parts
     if (settings) checkDefaultTier(settings, namesOf(good), [], issues)
-    const policies = toPolicySet(
-      {
-        settings,
-        tiers: all.flatMap(({ tier }) => tier ?? []),
-        routes: all.flatMap(({ route }) => route ?? []),
-        global: all.find((item) => item.global)?.global,
-      },
-      [],
-      issues,
-    )
+    const policies = toPolicySet(parts, [], issues)
     const { routes, global } = policies
-    if (this.unread.size === 0) checkStorageCodes({ tiers: [...policies.tiers.values()], routes, global }, [], issues, MOST_CODES)
+    if (this.unread.size === 0) checkStorageCodes({ tiers, routes, global, defaultTier: settings?.defaultTier }, [], issues, MOST_CODES)
     const access = new AccessList(all.flatMap(({ access }) => access ?? []))
     if (this.options.authentication === 'none') checkNoneRequired(policies, [], issues)
     const identityUnknown = this.isUnknown(settingsKey().sk)
     if (this.unread.size > 0) {
-      const tiers = new TiersAsNeeded(policies.tiers, (name) => this.readTier(tierKey(name).sk))
-      return { policies: { ...policies, tiers }, access, identityUnknown }
+      const asNeeded = new TiersAsNeeded(policies.tiers, (name) => this.readTier(tierKey(name).sk))
+      return { policies: { ...policies, tiers: asNeeded }, access, identityUnknown }
     }
     if (issues.length > 0) {
       this.options.log('error', 'the policy set has mistakes', { table: this.options.tableName, issues }, 'ConfigErrors')
@@ -283,7 +286,8 @@ export class PolicySets {
 
   /** What invalid items stand for that never were valid: whether they ask for credentials is not known, and who is blocked stays out. */
   private placeholders(): ConfigItem[] {
-    return [...this.known.keys()].filter((sk) => this.isUnknown(sk)).map(toPlaceholder)
+    const unknown = [...this.known].filter(([sk]) => this.isUnknown(sk))
+    return unknown.map(([sk, { text }]) => toPlaceholder(sk, fromAttributes(JSON.parse(text))))
   }
 }
 
@@ -306,4 +310,6 @@ const isLost = ({ issues, good, searched }: Known): boolean => issues.length > 0
 
 class TooManyItems extends Error {}
 
-const namesOf = (good: ReadonlyMap<string, ConfigItem>): string[] => [...good.values()].flatMap(({ tier }) => tier?.name ?? [])
+/** @param only the key of the one that is asked for. @default all */
+const namesOf = (good: ReadonlyMap<string, ConfigItem>, only?: string): string[] =>
+  [...good].flatMap(([sk, { tier }]) => (tier && sk === (only ?? sk) ? tier.name : []))

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { POLICY_FIELDS } from '../policies/policy'
+import { SCOPED_SETTINGS } from '../policies/policy-set'
 import { CONFIG_TABLE, routeKey, tierKey } from './config-items'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -13,6 +14,8 @@ export interface PolicySetItem extends Fields {
 /** What `tiers.yaml` holds: the policy set's items by what they are, without their keys. */
 export interface TiersFile {
   readonly settings?: Fields
+  /** Settings for some APIs, such as `settings @dev`. */
+  readonly [scopedSettings: `settings @${string}`]: Fields
   readonly tiers: Readonly<Record<string, Fields>>
   readonly routes?: Readonly<Record<string, Fields>>
   readonly global?: Fields
@@ -33,6 +36,7 @@ const SETTINGS_KEY = { pk: CONFIG_TABLE.policySet, sk: 'settings' } as const
 
 /** The fields of policies and items in the order in which people write them; DynamoDB remembers none. */
 const ORDER = [
+  'apis',
   'defaultTier',
   'identity',
   'trustedHeaders',
@@ -50,12 +54,15 @@ const ORDER = [
 ]
 
 /** The items that a file stands for. It is not looked at whether they are right. */
-export function itemsOf({ settings, tiers, routes = {}, global }: TiersFile): PolicySetItem[] {
+export function itemsOf(file: TiersFile): PolicySetItem[] {
+  const { settings, tiers, routes = {}, global } = file
+  const scoped = Object.entries<unknown>(file as never).filter(([key]) => key.startsWith(SCOPED_SETTINGS))
   return [
     ...Object.entries(tiers).map(([name, tier]) => ({ ...tier, ...tierKey(name) })),
     ...Object.entries(routes).map(([pattern, route]) => ({ ...route, ...routeKey(pattern) })),
     ...(global === undefined ? [] : [{ ...global, ...GLOBAL_KEY }]),
     ...(settings === undefined ? [] : [{ ...settings, ...SETTINGS_KEY }]),
+    ...scoped.map(([sk, fields]) => ({ ...(fields as Fields), pk: CONFIG_TABLE.policySet, sk })),
   ]
 }
 
@@ -68,6 +75,7 @@ export function fileOf(items: readonly PolicySetItem[]): TiersFile {
   const [settings, global, routes] = [single('settings'), single('global'), named('route#')]
   return {
     ...(settings && { settings }),
+    ...Object.fromEntries(held.filter(({ sk }) => sk.startsWith(SCOPED_SETTINGS)).map((item) => [item.sk, withoutKeys(item)])),
     tiers: named('tier#'),
     ...(Object.keys(routes).length > 0 && { routes }),
     ...(global && { global }),
@@ -79,9 +87,9 @@ export function hashesOf(items: readonly PolicySetItem[]): Record<string, string
   return Object.fromEntries(items.filter(isInFile).map((item) => [item.sk, contentHash(item)]))
 }
 
-/** Whether a tiers file has items of this kind: tiers, routes, `global` and `settings`, and not who is blocked. */
+/** Whether a tiers file has items of this kind: tiers, routes, `global` and `settings`, and not who is blocked or what APIs are called. */
 export function isInFile({ sk }: { readonly sk: string }): boolean {
-  return /^(tier|route)#/.test(sk) || sk === GLOBAL_KEY.sk || sk === SETTINGS_KEY.sk
+  return /^(tier|route)#/.test(sk) || sk === GLOBAL_KEY.sk || sk === SETTINGS_KEY.sk || sk.startsWith(SCOPED_SETTINGS)
 }
 
 /** Sixteen hexadecimal digits that are the same for the same content, in whatever order its fields stand. Keys are not content. */

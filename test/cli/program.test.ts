@@ -20,7 +20,7 @@ const leaves = leavesOf(program)
 const ALL = [
   ...['tiers list', 'tiers get', 'tiers validate', 'tiers diff', 'tiers apply', 'tiers export', 'tiers schema'],
   ...['clients create', 'clients get', 'clients list', 'clients set', 'clients rotate-key', 'clients disable', 'clients delete'],
-  ...['block add', 'block remove', 'block list', 'block export'],
+  ...['apis list', 'apis label', 'apis remove', 'block add', 'block remove', 'block list', 'block export'],
   ...['hmac-key status', 'hmac-key enable', 'hmac-key carry', 'hmac-key purge', 'hmac-key rotate'],
   ...['usage', 'peek', 'refund', 'reset', 'forget'],
   ...['attach', 'detach', 'status', 'doctor', 'completion'],

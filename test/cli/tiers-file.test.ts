@@ -21,7 +21,18 @@ const policy = fc.record(
 )
 const policies = fc.uniqueArray(policy, { maxLength: 4, selector: (one) => one.name })
 const tier = fc.record({ by: fc.constantFrom('ip', 'client'), policies }, { requiredKeys: ['policies'] })
-const tiers = fc.dictionary(name, tier, { maxKeys: 5, noNullPrototype: true }).map((some) => ({ ...some, anonymous: { policies: [] } }))
+/** Each word has APIs of its own. */
+const word = fc.constantFrom('a1', 'b2', 'c3')
+const ofSome = fc
+  .dictionary(
+    fc.tuple(name, word).map(([base, one]) => `${base} @${one}`),
+    tier,
+    { maxKeys: 3, noNullPrototype: true },
+  )
+  .map((some) => Object.fromEntries(Object.entries(some).map(([key, one]) => [key, { apis: [key.slice(-2)], ...one }])))
+const tiers = fc
+  .tuple(fc.dictionary(name, tier, { maxKeys: 5, noNullPrototype: true }), ofSome)
+  .map(([some, others]) => ({ ...some, ...others, anonymous: { policies: [] } }))
 const routes = fc.dictionary(
   name.map((path) => `GET /${path}`),
   fc.record({ cost: fc.nat(9) }),
@@ -34,7 +45,11 @@ const settings = fc.record(
 /** What holds for everybody counts by nothing else. */
 const global = policies.map((some) => ({ policies: some.map(({ by: _, ...one }) => one) }))
 /** Routes without policies, so that tiers and routes never contradict each other. */
-const file: fc.Arbitrary<TiersFile> = fc.record({ tiers, routes, settings, global }, { requiredKeys: ['tiers'] })
+const scopedSettings = fc.record({ apis: fc.constant(['*/dev']), mode: fc.constantFrom('observe', 'off') })
+const file: fc.Arbitrary<TiersFile> = fc.record(
+  { tiers, routes, settings, 'settings @dev': scopedSettings, global },
+  { requiredKeys: ['tiers'] },
+)
 
 const shuffledFields = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(shuffledFields)

@@ -35,8 +35,9 @@ describe('the JSON Schema of tiers.yaml', () => {
           'ip',
         ],
       },
-      tiers: { anonymous: { ...anonymous, credentials: 'required' } },
-      routes: { 'GET /a': { cost: 0, by: ['client', 'route'], policies: [] } },
+      'settings @dev': { apis: ['*/dev'], mode: 'observe' },
+      tiers: { anonymous: { ...anonymous, credentials: 'required' }, 'free @shop': { apis: ['shop'], policies: [] } },
+      routes: { 'GET /b @shop': { apis: ['shop', 'cart/prod'] }, 'GET /a': { cost: 0, by: ['client', 'route'], policies: [] } },
       global: {
         policies: [{ name: 'all', limit: 9, window: 'month', algorithm: 'fixed-window', timezone: 'UTC', overage: 'allow', by: 'global' }],
       },
@@ -47,6 +48,8 @@ describe('the JSON Schema of tiers.yaml', () => {
   it.each([
     [{}, " must have required property 'tiers'"],
     [{ tiers: {} }, "/tiers must have required property 'anonymous'"],
+    [{ tiers: { anonymous }, 'settings @dev': { apis: [], mode: 'off' } }, '/settings @dev/apis must NOT have fewer than 1 items'],
+    [{ tiers: { anonymous }, 'settings @dev': { apis: ['a'] } }, "/settings @dev must have required property 'mode'"],
     [{ tiers: { anonymous }, teirs: {} }, ' must NOT have additional properties'],
     [{ tiers: { anonymous: { policies: [{ name: 'a', limit: 0, window: '1m' }] } } }, '/tiers/anonymous/policies/0/limit must be >= 1'],
     [{ tiers: { anonymous: { policies: [{ name: 'a', limit: 1 }] } } }, "/tiers/anonymous/policies/0 must have required property 'window'"],

@@ -140,7 +140,7 @@ describe('usage', () => {
     [['usage', 'ip:here'], 'an address must be such as ip:203.0.113.7, got "ip:here"\n'],
     [
       ['usage', 'user:'],
-      'a subject must be a client\'s id, client:…, user:…, ip:…, global, route:…, header:<name>=<value> or claim:<name>=<value>, got "user:"\n',
+      'a subject must be a client\'s id, client:…, user:…, ip:…, global, api:…, stage:<api>/<stage>, route:…, header:<name>=<value> or claim:<name>=<value>, got "user:"\n',
     ],
     [['usage', 'ip:1.2.3.4', '--tier', 'pro'], null],
     [['refund', 'acme', '1', '--policy', 'x'], 'client:acme (tier free) has no policy "x" there: known are per-minute, per-day\n'],

@@ -141,6 +141,37 @@ describe('metrics', () => {
     expect(lines.flatMap(brokenRules)).toEqual([])
   })
 
+  it('are of each API apart where that is asked for, and not twice in total', () => {
+    const { lines, metrics } = watched({ byApi: true })
+    metrics.count('Denied', 'free', 'per-minute', 'shop')
+    metrics.count('Denied', 'free', 'per-minute', 'cart')
+    metrics.count('Allowed', undefined, undefined, 'shop')
+    metrics.count('Conflicts')
+    metrics.flush()
+    const found = lines.map((line) => JSON.parse(line))
+    expect(lines.flatMap((line) => brokenRules(line))).toEqual([])
+    const ofApis = found.filter(({ Api }) => Api)
+    expect(ofApis.map(({ Api, Denied, Allowed, _aws }) => [Api, Denied, Allowed, _aws.CloudWatchMetrics[0].Dimensions])).toEqual([
+      ['shop', 1, 1, [['Api']]],
+      ['cart', 1, undefined, [['Api']]],
+    ])
+    expect(found.filter(({ Api }) => !Api).map(({ Denied, Allowed, Conflicts }) => [Denied, Allowed, Conflicts])).toEqual([
+      [undefined, 1, 1],
+      [2, undefined, undefined],
+    ])
+  })
+
+  it('are of no API where that is not asked for, and of at most a hundred where it is', () => {
+    const [plain, byApi] = [watched(), watched({ byApi: true })]
+    for (const { metrics } of [plain, byApi]) {
+      for (let i = 0; i < 150; i++) metrics.count('Allowed', undefined, undefined, `api-${i}`)
+      metrics.flush()
+    }
+    expect(plain.lines).toHaveLength(1)
+    expect(byApi.lines).toHaveLength(101)
+    expect(JSON.parse(byApi.lines[0]!).Allowed).toBe(150)
+  })
+
   it('lose and double nothing, whenever they are written', () => {
     const step = fc.oneof(
       fc.record({

@@ -1,5 +1,6 @@
 import { parseIpAddress } from '../../lambda/ip-address'
 import type { PolicySet } from '../../lambda/policies/policy-set'
+import { setFor } from '../../lambda/policies/scoped-set'
 import { PolicySets } from '../../lambda/tiers/policy-sets'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled, tierItem } from './fake-table'
 
@@ -305,7 +306,10 @@ describe('an item that is wrong', () => {
     })
     expect(limitOf(await sets.current())).toBe(20)
     expect(log.entries.map(({ details }) => [details.item, (details.issues as string[])[0]])).toEqual([
-      ['setting', 'sk must be "global" or "settings", or begin with "tier#", "route#", "block#" or "allow#", got "setting"'],
+      [
+        'setting',
+        'sk must be "global" or "settings", or begin with "tier#", "route#", "settings @", "api#", "block#" or "allow#", got "setting"',
+      ],
       ['tier#', expect.stringContaining("a tier's name must be")],
       ['route#POST /batch', expect.stringContaining('cost must be an integer from 0, got 1.2345678901234568e+22')],
     ])
@@ -334,6 +338,61 @@ describe('an item that is wrong', () => {
     )
     expect(set!.routes).toHaveLength(2)
     expect(log.entries[0]!.details.issues).toEqual(['routes "GET /users/{id}" and "GET /users/{name}" match the same requests, keep one'])
+  })
+})
+
+describe('an item for some APIs', () => {
+  const shop = { apiId: 'a1', stageName: 'prod' }
+  const cart = { apiId: 'b2', stageName: 'prod' }
+  const api = { pk: 'policy-set', sk: 'api#a1', label: 'shop' }
+  const credentialsOf = (set: PolicySet | undefined, request: typeof shop) => setFor(set!, request).tiers.get('anonymous')!.credentials
+
+  it('holds for those, by the label that the table knows', async () => {
+    const set = await readNow(api, tierItem('anonymous', 20), tierItem('anonymous @x', 5, { apis: ['shop'] }))
+    expect([shop, cart].map((request) => limitOf(setFor(set!, request)))).toEqual([5, 20])
+    expect(log.entries).toEqual([])
+  })
+
+  it('keeps its last good version', async () => {
+    await readNow(api, tierItem('anonymous', 20), tierItem('anonymous @x', 5, { apis: ['shop'] }))
+    const set = await readLater(api, tierItem('anonymous', 20), tierItem('anonymous @x', 5, { apis: ['*'] }))
+    expect([shop, cart].map((request) => limitOf(setFor(set!, request)))).toEqual([5, 20])
+  })
+
+  it('that never was right lets nobody in unverified: where it is for, and everywhere when that is wrong, too', async () => {
+    const wrong = { policies: 'none' }
+    const some = await readNow(api, tierItem('anonymous', 20), { ...tierItem('anonymous @x', 5, { apis: ['shop'] }), ...wrong })
+    expect([shop, cart].map((request) => credentialsOf(some, request))).toEqual(['unknown', 'optional'])
+    const all = await readLater(api, tierItem('anonymous', 20), { ...tierItem('anonymous @y', 5, { apis: 'shop' }), ...wrong })
+    expect([shop, cart].map((request) => credentialsOf(all, request))).toEqual(['unknown', 'unknown'])
+    const route = await readLater(tierItem('anonymous', 20), { pk: 'policy-set', sk: 'route#GET /a @x', apis: ['a1'], cost: 'much' })
+    expect([shop, cart].map((request) => setFor(route!, request).routes.map(({ credentials }) => credentials))).toEqual([['unknown'], []])
+  })
+
+  it('that is the same as another is told, and the first by its word holds', async () => {
+    const set = await readNow(
+      api,
+      tierItem('anonymous', 20),
+      tierItem('free @b', 2, { apis: ['a1'] }),
+      tierItem('free @a', 1, { apis: ['shop'] }),
+    )
+    expect(limitOf(setFor(set!, shop), 'free')).toBe(1)
+    expect(log.entries).toEqual([expect.objectContaining({ message: 'the policy set has mistakes' })])
+  })
+
+  it('is there from the first request on, however many tiers there are', async () => {
+    const many = Array.from({ length: 40 }, (_, i) => tierItem(`t${i}`, 1))
+    const set = await readNow(
+      api,
+      tierItem('anonymous', 20),
+      ...many,
+      tierItem('t39 @x', 7, { apis: ['shop'] }),
+      tierItem('u', 8, { apis: ['shop'] }),
+    )
+    expect([shop, cart].map((request) => ['t39', 't38', 'u'].map((name) => limitOf(setFor(set!, request), name)))).toEqual([
+      [7, 1, 8],
+      [1, 1, undefined],
+    ])
   })
 })
 

@@ -1,0 +1,18 @@
+import { printed } from '../../lambda/errors'
+import { apiKey } from '../../lambda/tiers/config-items'
+import { tell } from '../client-changes'
+import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { UserError } from '../exit'
+
+export const addApisRemove: AddCommand = (group, session) => {
+  describeAnswering(group, 'remove <id>', 'Forget what an API is called. What is written for its label holds for no API then.', [
+    'sluice apis remove a1b2c3d4e5',
+  ]).action(async (id: string, options: Answering) => {
+    const key = apiKey(id)
+    const table = await session.connect(options).configTable()
+    const before = (await table.policySet()).find(({ item }) => item.sk === key.sk)
+    if (!before) throw new UserError(`there is no API ${printed(id)} here: sluice apis list shows those that are`)
+    await session.io.interrupts.during(() => table.write([{ key, before: before.attributes }]))
+    tell(session, options, `API ${id} has no label`, { id, removed: true })
+  })
+}

@@ -1,0 +1,152 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { LOCAL_TABLES } from '../../cli/local-engine'
+import { makeAuthorizer } from '../../lambda/authorize'
+import { Sources } from '../../lambda/identity/sources'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
+import { Clients } from '../../lambda/tiers/clients'
+import { Plans } from '../../lambda/tiers/plans'
+import { PolicySets } from '../../lambda/tiers/policy-sets'
+import { restEvent } from '../authorize/gateway'
+import { type Deployment, deploy } from './command-line'
+
+const NOW = Date.parse('2026-11-21T12:00:00Z')
+const now = { now: NOW }
+const limit = (units: number, more: object = {}) => ({ policies: [{ name: 'per-hour', limit: units, window: '1h', ...more }] })
+const tier = (name: string, fields: object) => ({ pk: 'policy-set', sk: `tier#${name}`, ...fields })
+
+const folder = mkdtempSync(path.join(tmpdir(), 'sluice-apis-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+let at: Deployment
+beforeAll(async () => {
+  at = await deploy('dynalite')
+  await at.put(
+    tier('anonymous', { by: 'ip', ...limit(5) }),
+    tier('free', limit(10)),
+    tier('free @shop', { apis: ['shop'], ...limit(20) }),
+    tier('each', limit(7, { by: ['client', 'api'] })),
+    { pk: 'policy-set', sk: 'global', policies: [{ name: 'api', limit: 100, window: '1h', by: 'api' }] },
+  )
+  await at.json(['apis', 'label', 'a1b2c3d4e5', 'shop'])
+  await at.put({ pk: 'policy-set', sk: 'api#f6g7h8i9j0', name: 'Cart' })
+})
+afterAll(async () => at?.close())
+
+/** Requests of the authorizer to the API of `shop`. */
+async function ask(event: object): Promise<void> {
+  const reading = { client: at.client, clock: () => NOW, log: () => {}, ttlMs: 1000, negativeTtlMs: 1000, deadlineMs: 2000 }
+  const tables = { config: { ...reading, tableName: LOCAL_TABLES.config }, state: { client: at.client, tableName: LOCAL_TABLES.state } }
+  const authorize = makeAuthorizer({
+    limiter: new RateLimiter({ store: new DynamoDbStore(tables.state), clock: () => NOW }),
+    configuration: new PolicySets(tables.config),
+    plans: new Plans(() => {}),
+    clients: new Clients(tables.config),
+    sources: new Sources(() => ({ verify: async () => ({ kind: 'invalid', why: 'malformed' }) }), 300),
+    clock: () => NOW,
+    log: () => {},
+    ipv6Prefix: 56,
+    allowUndecided: false,
+  })
+  await authorize(event)
+}
+
+const inShop = (key?: string) => {
+  const event = restEvent({ key })
+  return { ...event, requestContext: { ...(event.requestContext as object), apiId: 'a1b2c3d4e5', stage: 'prod' } }
+}
+
+describe('the names of APIs', () => {
+  it('are listed, changed and removed', async () => {
+    expect(await at.json(['apis', 'list'])).toEqual([
+      { id: 'a1b2c3d4e5', label: 'shop' },
+      { id: 'f6g7h8i9j0', name: 'Cart' },
+    ])
+    await at.json(['apis', 'label', 'f6g7h8i9j0', 'cart'])
+    expect((await at.json(['apis', 'list']))[1]).toEqual({ id: 'f6g7h8i9j0', name: 'Cart', label: 'cart' })
+    await at.json(['apis', 'label', 'k1k1k1k1k1', 'old'])
+    await at.json(['apis', 'remove', 'k1k1k1k1k1'])
+    expect(await at.sluice(['apis', 'remove', 'k1k1k1k1k1'])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('there is no API "k1k1k1k1k1"'),
+    })
+  })
+
+  it.each([
+    ['shop', 'label "shop" is what API a1b2c3d4e5 is called'],
+    ['Cart', 'label "Cart" is what API f6g7h8i9j0 is called'],
+    ['a1b2c3d4e5', 'label "a1b2c3d4e5" is what API a1b2c3d4e5 is called'],
+    ['a/b', 'label must be a label of 1 to 64 letters'],
+  ])('are not given twice, nor what is none: %s', async (label, sentence) => {
+    const { code, err } = await at.sluice(['apis', 'label', 'x0x0x0x0x0', label])
+    expect([code, err]).toEqual([1, expect.stringContaining(sentence)])
+  })
+})
+
+describe('limits of some APIs', () => {
+  const of = async (...args: string[]) => {
+    const { policies } = await at.json(['usage', ...args], now)
+    return policies.map((one: { policy: string; used: number; limit: number }) => [one.policy, one.used, one.limit])
+  }
+
+  it('are shown by API', async () => {
+    const { apiKey: key } = await at.json(['clients', 'create', 'acme', '--tier', 'free'])
+    await ask(inShop(key))
+    expect(await of('acme')).toEqual([['per-hour', 0, 10]])
+    expect(await of('acme', '--api', 'shop')).toEqual([['per-hour', 1, 20]])
+    expect(await of('acme', '--api', 'a1b2c3d4e5/prod')).toEqual([['per-hour', 1, 20]])
+    expect(await of('acme', '--api', 'cart')).toEqual([['per-hour', 0, 10]])
+    expect(await of('api:shop')).toEqual([['api', expect.any(Number), 100]])
+    expect((await at.sluice(['usage', 'acme', '--api', 'shop'], now)).out).toContain('client:acme (tier free @shop)')
+  })
+
+  it('that count by API are shown, refunded and reset there', async () => {
+    const { apiKey: key } = await at.json(['clients', 'create', 'bolt', '--tier', 'each'])
+    for (let i = 0; i < 3; i++) await ask(inShop(key))
+    expect((await at.sluice(['usage', 'bolt'], now)).err).toContain('held to no policies')
+    expect(await of('bolt', '--api', 'shop')).toEqual([['per-hour', 3, 7]])
+    await at.json(['refund', 'bolt', '1', '--api', 'shop', '--policy', 'per-hour'], now)
+    expect(await of('bolt', '--api', 'shop')).toEqual([['per-hour', 2, 7]])
+    expect(await at.json(['peek', 'bolt', '--api', 'shop'], now)).toMatchObject({ allowed: true, remaining: 4 })
+    await at.json(['reset', 'bolt', '--api', 'shop'], now)
+    expect(await of('bolt', '--api', 'shop')).toEqual([['per-hour', 0, 7]])
+  })
+
+  it('are asked for by an API that there is', async () => {
+    expect((await at.sluice(['usage', 'acme', '--api', 'a/b/c'], now)).err).toContain('--api must name an API or its stage')
+    expect((await at.sluice(['usage', 'stage:shop'], now)).err).toContain('a subject must be')
+  })
+
+  it('are what the doctor sees, with words that no API is called', async () => {
+    const file = path.join(folder, 'event.json')
+    writeFileSync(file, JSON.stringify(inShop()))
+    await at.put(tier('free @typo', { apis: ['shpo'], ...limit(1) }))
+    const { event, checks } = await at.json(['doctor', '--event', file])
+    expect(event).toMatchObject({ api: 'shop/prod', tier: 'anonymous' })
+    expect(checks.find(({ name }: { name: string }) => name === 'apis')).toMatchObject({
+      status: 'warning',
+      found: 'tier free @typo is for "shpo", which no API is called here',
+    })
+  })
+
+  it('come back from an export as they were', async () => {
+    const { out } = await at.sluice(['tiers', 'export'])
+    expect(out).toContain('free @shop:\n')
+    const file = path.join(folder, 'tiers.yaml')
+    writeFileSync(file, `${out.replace('exported:', 'settings @dev: { apis: ["*/dev"], mode: observe }\nexported:')}`)
+    expect((await at.sluice(['tiers', 'apply', file, '--yes'])).out).toContain('applied: 1 added')
+    expect((await at.sluice(['tiers', 'diff', file])).out).not.toContain('settings')
+    expect((await at.sluice(['tiers', 'get', 'free @shop'])).out).toContain('apis:')
+    expect((await at.sluice(['tiers', 'list'])).out).toContain('settings @dev')
+  })
+
+  it('that contradict each other are not applied', async () => {
+    const file = path.join(folder, 'double.yaml')
+    const tiers = { anonymous: { policies: [] }, 'free @x': { apis: ['a1b2c3d4e5'], policies: [] } }
+    writeFileSync(file, JSON.stringify({ tiers }))
+    const { code, err } = await at.sluice(['tiers', 'apply', file, '--yes'])
+    expect([code, err]).toEqual([1, expect.stringContaining('are both for "a1b2c3d4e5/*"')])
+  })
+})
