@@ -11,6 +11,10 @@ module.exports = {
   testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/slow/'],
   transform: { '^.+\\.ts$': SWC, '/(temporal-[a-z]+|@middy)/.+\\.js$': SWC },
   transformIgnorePatterns: ['/node_modules/(?!temporal-|@middy/)'], // which come as ES modules only
-  moduleNameMapper: { '^@middy/(core|util)$': '<rootDir>/node_modules/@middy/$1/index.js' }, // which name no file for `require`
+  moduleNameMapper: {
+    '^fast-check$': '<rootDir>/test/fast-check.js', // the same examples each time
+    '^@middy/(core|util)$': '<rootDir>/node_modules/@middy/$1/index.js', // which name no file for `require`
+  },
   testTimeout: 60_000,
+  maxWorkers: '100%', // of two cores Jest would leave one idle
 }

@@ -23,7 +23,8 @@ export function fitsPace(past: readonly Charge[], pace: Pace, capacity: number, 
     last = at
   }
   const behind = Math.max(0, last - now)
-  return 1000 * behind + Math.max(0, level - 1000 * Math.max(0, now - last)) + cost * emissionUs(pace) <= capacity * emissionUs(pace)
+  const holds = Math.round(capacity * emissionUs(pace)) // a part of a unit is whole microseconds, but for how numbers are rounded
+  return 1000 * behind + Math.max(0, level - 1000 * Math.max(0, now - last)) + cost * emissionUs(pace) <= holds
 }
 
 /** What may pass in an interval of time at a pace: the burst, and what came back meanwhile. */

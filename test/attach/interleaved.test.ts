@@ -1,3 +1,4 @@
+import { runs } from '../runs'
 import { FakeAws } from './fake-aws'
 
 /** How a method is authorized, as its API has it; `undefined` where there is no such method. */
@@ -57,6 +58,9 @@ const EDITS: [string, Edit][] = [
   ],
 ]
 
+/** One of them between any two calls in `npm test`, each of them in `.ci/run`. */
+const SOME = EDITS.slice(0, runs(1, EDITS.length))
+
 interface Run {
   /** The call that the edit came right before; `undefined` when there were fewer calls. */
   readonly call?: string
@@ -101,7 +105,7 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
   describe.each([kind.open, kind.taken])('%s', (key) => {
     const flagged = key === kind.taken
 
-    it.each(EDITS)('stays in attach, and in the detach after it, when somebody %s', async (_, edit) => {
+    it.each(SOME)('stays in attach, and in the detach after it, when somebody %s', async (_, edit) => {
       let windows = 0
       for (let n = 1; ; n++) {
         jest.restoreAllMocks()
@@ -122,7 +126,7 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
       expect(windows).toBe(1)
     })
 
-    it.each(EDITS)('stays in detach, and in the next one, when somebody %s', async (_, edit) => {
+    it.each(SOME)('stays in detach, and in the next one, when somebody %s', async (_, edit) => {
       let windows = 0
       for (let n = 1; ; n++) {
         jest.restoreAllMocks()
