@@ -195,12 +195,12 @@ const hasEscape = (path: string): boolean => /%[0-9a-f]{2}/i.test(path)
 
 /**
  * Escapes without which a path cannot be written are no other spelling of it, so they are taken for what they stand for: `%20`, `%C3%A9`. A slash stays
- * encoded, since it divides nothing as long as it is, and so does a `%` that would begin an escape.
+ * encoded, since it divides nothing as long as it is, and so do `\`, `?` and `#`, and a `%` that would begin an escape.
  */
 const necessary = (path: string): string =>
   unescaped(path, (character, written, after) => {
     if (character === '/') return '%2F'
-    return /[\w.~!$&'()*+,;=:@-]/.test(character) || (character === '%' && /^[0-9a-f]{2}/i.test(after)) ? written : character
+    return /[\w.~!$&'()*+,;=:@\\?#-]/.test(character) || (character === '%' && /^[0-9a-f]{2}/i.test(after)) ? written : character
   })
 
 /** As who splits at slashes first. */

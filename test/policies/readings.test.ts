@@ -43,6 +43,12 @@ describe('a path that backends read differently has all their readings', () => {
     ['/a/%2e%2E/b', ['/a/%2e%2E/b', '/a/../b', '/b'], 'dots that are escaped'],
     ['/a/..', ['/', '/a/..'], 'dots at the end'],
     ['/a\\b', ['/a/b', '/a\\b'], 'a backslash'],
+    [
+      '/a%5Cb\\c',
+      ['/a%5Cb\\c', '/a%5Cb/c', '/a\\b\\c', '/a\\b/c', '/a/b/c'],
+      'a backslash inside a segment, escaped, and one between segments: URLs take the second only for a slash',
+    ],
+    ['/a%3Fb?c/d', ['/a%3Fb?c/d', '/a%3Fb', '/a?b?c/d', '/a?b', '/a'], 'a question mark inside a segment, and one that ends the path'],
     ['/a;v=1/b', ['/a', '/a/b', '/a;v=1/b'], 'parameters of a segment'],
     ['/a?b/c', ['/a', '/a?b/c'], 'a question mark that an HTTP API has decoded'],
     ['/a#b', ['/a', '/a#b'], 'a fragment'],
