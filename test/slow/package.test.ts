@@ -21,7 +21,7 @@ const SHIPPED = [
 ]
 /** What only a clone can run. */
 const NOT_SHIPPED = [/authorizer-bundle/, /seed-bundle/, /third-party-notices/, /write-reference/]
-const MOST_KB_PACKED = 560 // a tenth of it the licenses of what is bundled
+const MOST_KB_PACKED = 600 // a tenth of it the licenses of what is bundled
 
 /** What the command line and attaching need; the library needs valibot and the AWS SDK. */
 const DEPENDENCIES = [
