@@ -33,8 +33,7 @@ interface LocalCount {
   /** By the policy's code. Only time and refunds make any of it smaller. */
   readonly counts: Map<string, { policy: CompiledPolicy; fields: Fields }>
   readonly untold: Untold
-  /** When the first of those that are not told was admitted here, and the last one. */
-  untoldSince: EpochMs
+  /** When the last unit was admitted here. */
   admittedAt: EpochMs
   toldAt: EpochMs
 }
@@ -111,7 +110,7 @@ export class Fallback {
   /** Gives back units that were admitted here, and that the store has not been told of; how many. The others are the store's. */
   giveBack({ key, policies, cost }: Charge, when: Charged): number {
     const local = this.subjects.get(key)
-    if (!local || when.at < local.untoldSince || when.at > local.admittedAt) return 0
+    if (!local || when.at > local.admittedAt) return 0
     const units = local.untold.takeBack(policies, cost, when.at)
     if (units === 0) return 0
     const counts = policies.map(({ code }) => local.counts.get(code)!)
@@ -168,13 +167,7 @@ export class Fallback {
   }
 
   private localCount(key: string): LocalCount {
-    const local = this.subjects.get(key) ?? {
-      counts: new Map(),
-      untold: new Untold(),
-      untoldSince: Infinity,
-      admittedAt: -Infinity,
-      toldAt: -Infinity,
-    }
+    const local = this.subjects.get(key) ?? { counts: new Map(), untold: new Untold(), admittedAt: -Infinity, toldAt: -Infinity }
     this.subjects.delete(key)
     this.subjects.set(key, local)
     return local
@@ -236,7 +229,6 @@ function admit(
   cost: number,
   now: EpochMs,
 ): void {
-  if (local.untold.isEmpty) local.untoldSince = now
   for (const [i, policy] of policies.entries()) {
     count(local, own[i]!, counted[i]!)
     local.untold.add(policy, cost, now)
