@@ -1,7 +1,7 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDbStore } from '../lambda/state/dynamodb-store'
 import { MemoryStore } from '../lambda/state/memory-store'
-import { createStateTable } from '../lambda/state/state-table'
+import { createTable, STATE_TABLE } from '../lambda/state/state-table'
 import type { StateStore } from '../lambda/state/store'
 import { connect } from '../local/dynamodb'
 import { dynoxideBinary } from '../local/engines/dynoxide'
@@ -29,10 +29,10 @@ export interface OpenEngine extends OpenStore {
 
 export const openEngine = async (engine: EngineName): Promise<OpenEngine> => openOn(await startEngine({ engine }))
 
-/** Makes the state table on an engine, and stops the engine when closed. */
+/** Makes the state table on an engine, and stops the engine when closed. It has no TTL: DynamoDB Local deletes by the system's clock, and tests have clocks of their own. */
 export async function openOn({ endpoint, stop }: Engine): Promise<OpenEngine> {
   const client = connect(endpoint)
-  await createStateTable(client, TABLE)
+  await createTable(client, TABLE, [STATE_TABLE.partitionKey])
   return {
     store: new DynamoDbStore({ client, tableName: TABLE }),
     client,
