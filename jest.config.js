@@ -3,6 +3,9 @@ const SWC = ['@swc/jest', { jsc: { target: 'es2023', parser: { syntax: 'typescri
 // The SDK reminds every process of its plans for old Node versions; once is enough.
 process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
 
+// A tenth of a second for each stack that a test makes; `npm run synth` has the template validated.
+process.env.CDK_VALIDATION ??= 'false'
+
 /** Everything that Node alone can run; jest.slow.config.js adds what needs other engines or minutes. @type {import('jest').Config} */
 module.exports = {
   testEnvironment: 'node',

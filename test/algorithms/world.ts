@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import type { Algorithm } from '../../lambda/algorithms/algorithm'
 import { apply, type ConditionalWrite, type Fields, holds } from '../../lambda/algorithms/conditional-write'
+import { runs } from '../runs'
 
 // Most mutants are found out in a few runs, and have to be every time alike; people want the smallest counterexample.
 const mutated = process.env.STRYKER_MUTATOR_WORKER !== undefined
 if (mutated) fc.configureGlobal({ endOnFailure: true, seed: 20_240_229 })
 
-export const NUM_RUNS = mutated ? 60 : 200
+export const NUM_RUNS = mutated ? 60 : runs(80, 200)
 
 /** What the laws need to know about an algorithm besides its interface. */
 export interface Candidate<Quota> {

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { runs } from '../runs'
 import { Gateway, httpEvent, restEvent } from './gateway'
 import { expectAnswer, garbage, mangled } from './mangled'
 
@@ -12,7 +13,7 @@ describe('any event is answered, and none makes the authorizer throw', () => {
         expect(answer.context.reason).toBe('malformed')
         expect(answer.context.allowed).toBe(false)
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(500, 2000) },
     )
     expect(gateway.entries).toEqual([])
   })
@@ -23,7 +24,7 @@ describe('any event is answered, and none makes the authorizer throw', () => {
       fc.asyncProperty(mangled, async (event) => {
         expectAnswer(await gateway.authorize(event))
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(500, 2000) },
     )
     expect(gateway.entries).toEqual([])
     expect(gateway.store.size).toBeLessThanOrEqual(4) // two clients, one address, and what is none
@@ -37,7 +38,7 @@ describe('any event is answered, and none makes the authorizer throw', () => {
         const request = { path: `/${path}`, key, ip }
         expectAnswer(await gateway.authorize(isRest ? restEvent(request) : httpEvent(request)))
       }),
-      { numRuns: 500 },
+      { numRuns: runs(150, 500) },
     )
     expect(gateway.entries).toEqual([])
   })

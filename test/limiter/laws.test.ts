@@ -47,7 +47,7 @@ function expectAsGood(decision: Decision, truth: Decision): void {
 
 describe('laws of the take loop', () => {
   describeStores((opened, name) => {
-    const numRuns = name === 'memory' ? runs(20, 60) : runs(1, 3)
+    const numRuns = name === 'memory' ? runs(10, 60) : runs(1, 3)
     for (const policies of policySets) {
       it(`an instance that missed what others did decides as one that saw everything: ${policies.map((policy) => policy.name).join(', ')}`, async () => {
         await fc.assert(
@@ -87,7 +87,7 @@ describe('laws of the take loop', () => {
           }
         },
       ),
-      { numRuns: runs(50, 150) },
+      { numRuns: runs(20, 150) },
     )
   })
 
@@ -108,7 +108,7 @@ describe('laws of the take loop', () => {
           clock.at = at
         }
       }),
-      { numRuns: runs(50, 150) },
+      { numRuns: runs(20, 150) },
     )
   })
 
@@ -139,7 +139,7 @@ describe('laws of the take loop', () => {
           for (const end of admitted) expect(admitted.filter((at) => at > end - 3000 && at <= end).length).toBeLessThanOrEqual(5)
         },
       ),
-      { numRuns: runs(70, 200) },
+      { numRuns: runs(30, 200) },
     )
   })
 })

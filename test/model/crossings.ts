@@ -78,7 +78,7 @@ export const CROSSINGS: readonly Crossing[] = [
   crossing('charges of several requests that share writes', [take(0, { times: 3 }), take(1)]),
   crossing('a refund beside charges', [take(0), refund(0, LATER), take(1, { cost: 2 }), take(0)]),
   crossing('a refund that does not say when', [take(0), refund(1, LATER, false), take(0), take(1)]),
-  crossing('two refunds at once', [take(0), take(1), refund(0, LATER), refund(1), take(0)]),
+  crossing('two refunds at once', [take(0), take(1), refund(0, LATER), refund(1), take(0)], { large: true }),
   crossing('a refund after its window', [take(0, { cost: 2 }), take(1, { after: ONE_WINDOW, cost: 2 }), refund(0), take(1)]),
   crossing('a refund and a crash', [take(0), refund(0, LATER), crash(0), take(1, { cost: 2 })]),
   crossing('a refund and a frozen instance', [take(0), refund(0, LATER), freeze(0, 1000), take(1, { cost: 2 })]),

@@ -155,7 +155,7 @@ const LITTLE_ELSE: Leaving = { steps: ['peek', 'reset', 'close', 'crash', 'freez
 describe('the judge notices when', () => {
   for (const [mistake, law, world] of MISTAKES) {
     it(mistake, async () => {
-      const telling = tellStories(300, { seed: 1, world, only: law, endOnFailure: true, leaving: LITTLE_ELSE })
+      const telling = tellStories(300, { seed: 2, world, only: law, endOnFailure: true, leaving: LITTLE_ELSE })
       await expect(telling).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
     })
   }
@@ -163,7 +163,7 @@ describe('the judge notices when', () => {
   for (const [mistake, law, world] of MISTAKES_ELSEWHERE) {
     it(mistake, async () => {
       const arbitrary = law === 'never past the bound' ? looserStories() : undefined
-      const telling = tellStories(300, { seed: 1, world, only: law, endOnFailure: true, ...(arbitrary && { arbitrary }) })
+      const telling = tellStories(300, { seed: 2, world, only: law, endOnFailure: true, ...(arbitrary && { arbitrary }) })
       await expect(telling).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
     })
   }
