@@ -1,7 +1,9 @@
 import { ConfigError } from '../../lambda/errors'
 import { createLimiter, type LimiterOptions, MemoryStore } from '../../lambda/limiter'
 import type { LimiterEvent } from '../../lambda/limiter/events'
+import { subjectKey } from '../../lambda/limiter/subject-key'
 import { CountingStore, limiterOn, TestClock } from './limiters'
+import { compiled } from './policies'
 
 const minute = { name: 'minute', algorithm: 'fixed-window', limit: 10, window: '1m' } as const
 const hour = { name: 'hour', algorithm: 'fixed-window', limit: 20, window: '1h' } as const
@@ -60,12 +62,17 @@ describe('options of a limiter', () => {
       ],
     })
     expect(both).toHaveLength(3)
-    expect(issuesOf(undefined)).toHaveLength(1)
+  })
+
+  it('are told of in sentences that end with what was got, since a program has no file to point into', () => {
+    expect(issuesOf(undefined)).toEqual(['options must be an object, got undefined'])
+    expect(withStore({ deadlineMs: 0 })).toEqual(['deadlineMs must be milliseconds from 1 to 600000, got 0'])
+    expect(withStore({ policies: 'all' })).toEqual(['policies must be a list, got "all"'])
   })
 
   it('are refused where thirty policies would not fit into one item', () => {
     const logs = Array.from({ length: 30 }, (_, i) => ({ name: `log-${i}`, algorithm: 'sliding-log', limit: 2000, window: '1d' }))
-    expect(withStore({ policies: logs }).join()).toMatch(/KB|bytes/)
+    expect(withStore({ policies: logs })).toEqual([expect.stringMatching(/^one subject could store .* 400 KB: .* and 25 more$/)])
   })
 })
 
@@ -99,9 +106,44 @@ describe('policies by their names', () => {
     await Promise.all(lists.map((policies) => limiter.takeAll([{ subject: 'b', policies }])))
     expect(store.writes).toBe(8)
   })
+
+  it('are told apart, however their names are joined', async () => {
+    const named = (name: string) => ({ ...minute, name })
+    const limiter = limiterOn(new MemoryStore(), new TestClock(), ['a', 'bc', 'ab', 'c'].map(named))
+    const held = async (...policies: string[]) => Object.keys((await limiter.takeAll([{ subject: 's', policies }])).policies)
+    expect([await held('a', 'bc'), await held('ab', 'c')]).toEqual([
+      ['a', 'bc'],
+      ['ab', 'c'],
+    ])
+  })
+
+  /** Writes for one subject of three requests at once that name one list, where so many other lists come before the last of them. */
+  async function writesWith(otherLists: number): Promise<number> {
+    const { limiter, store } = made()
+    const write = jest.spyOn(store, 'write')
+    const take = (subject: string, length: number) => limiter.takeAll([{ subject, policies: Array(length).fill('hour') }])
+    const takes = [take('a', 1), take('a', 1)]
+    for (let i = 0; i < otherLists; i++) takes.push(take('b', i + 2))
+    await Promise.all([...takes, take('a', 1)])
+    return write.mock.calls.filter(([key]) => key === subjectKey('a')).length
+  }
+
+  it.each([
+    [1, 2],
+    [999, 2],
+    [1000, 3],
+  ])('are remembered up to a thousand lists, so that no number of them fills the memory: with %i others', async (others, writes) => {
+    expect(await writesWith(others)).toBe(writes)
+  })
 })
 
 describe('a limiter', () => {
+  it('counts where every release does that knows the policy: with its name and form, and no scope', async () => {
+    const store = new MemoryStore()
+    await limiterOn(store, new TestClock(), [minute, hour]).take('a')
+    expect(Object.keys((await store.read(subjectKey('a'))).policies)).toEqual(compiled(minute, hour).map(({ code }) => code))
+  })
+
   it('takes one unit where no cost is said, and gives one back', async () => {
     const limiter = limiterOn(new MemoryStore(), new TestClock(), [minute])
     expect(await limiter.take('a')).toMatchObject({ remaining: 9 })

@@ -1,6 +1,8 @@
+import { createHash, createHmac } from 'node:crypto'
 import fc from 'fast-check'
+import { SubjectError } from '../../lambda/errors'
 import { createLimiter, MemoryStore } from '../../lambda/limiter'
-import { subjectKey } from '../../lambda/limiter/subject-key'
+import { subjectKey, withSecret } from '../../lambda/limiter/subject-key'
 import { issuesOf } from '../policies/issues'
 
 describe('the key of a subject', () => {
@@ -22,6 +24,39 @@ describe('the key of a subject', () => {
         seen.set(key, subject)
       }),
     )
+  })
+})
+
+it('what is no subject has no key', () => {
+  for (const subject of ['', undefined, null, 7, ['client:abc']]) expect(() => subjectKey(subject as never)).toThrow(SubjectError)
+  expect(subjectKey(' ')).toMatch(/^subject#/)
+})
+
+describe('the key of a subject under a secret', () => {
+  const secret = Buffer.from('sixteen or more bytes')
+  const hashed = createHash('sha256').update('ip:192.0.2.1').digest('base64url')
+
+  it('is the HMAC of the key without it, so that items can be moved whose subjects nobody knows', () => {
+    expect(subjectKey('ip:192.0.2.1')).toBe(`ip#${hashed}`)
+    const wanted = `ip~${createHmac('sha256', secret).update(`ip#${hashed}`).digest('base64url')}`
+    expect(subjectKey('ip:192.0.2.1', secret)).toBe(wanted)
+    expect(withSecret(`ip#${hashed}`, secret)).toBe(wanted)
+  })
+
+  it('is none for what is not the key of a subject without one', () => {
+    const long = 'x'.repeat(17)
+    for (const key of [
+      '',
+      'ip',
+      `ip~${hashed}`,
+      `#${hashed}`,
+      `IP#${hashed}`,
+      `${long}#${hashed}`,
+      `ip#${hashed}=`,
+      `ip#${hashed.slice(1)}`,
+    ]) {
+      expect(withSecret(key, secret)).toBeUndefined()
+    }
   })
 })
 
@@ -51,6 +86,12 @@ describe('a limiter with a secret of its own', () => {
     await one.take('client:abc', { cost: 2 })
     expect((await other.take('client:abc')).allowed).toBe(false)
     expect((await without.take('client:abc')).allowed).toBe(true)
+  })
+
+  it('takes one of just sixteen bytes', () => {
+    for (const hmacKey of ['x'.repeat(16), 'é'.repeat(8), new Uint8Array(16)]) {
+      expect(() => createLimiter({ store: new MemoryStore(), policies, hmacKey })).not.toThrow()
+    }
   })
 
   it('has a copy of it: who clears the bytes changes nothing', async () => {
