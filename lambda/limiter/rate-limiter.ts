@@ -196,10 +196,10 @@ async function giveBack(parts: readonly Part[], results: readonly PromiseSettled
   const refunds = results.map(async (result, i) => {
     const { way, key, policies, cost } = parts[i]!
     const verdicts = verdictsIn(result)
-    if (cost === 0 || verdicts.length === 0 || !allAllow(verdicts)) return
     const charged = chargedOf(verdicts)
+    if (!charged) return // it failed, was denied, only looked, or passed uncharged
     const those = policies.filter((_, j) => isCharged(verdicts[j]!))
-    if (charged) await way.giveBack(key, those.length === policies.length ? policies : those, cost, charged)
+    await way.giveBack(key, those, cost, charged)
   })
   await Promise.allSettled(refunds)
 }

@@ -160,7 +160,7 @@ export class TakeLoop {
         if (pending.length === 0) return answers
         continue
       }
-      if (round === 0 && view && view.lost >= LOST_BEFORE_LOOKING && view.seenAt < begunAt) {
+      if (view && view.lost >= LOST_BEFORE_LOOKING && view.seenAt < begunAt) {
         await this.refresh(key, deadline)
         continue
       }

@@ -1,0 +1,526 @@
+import { ChargedAtError, CostError, StoreUnavailableError } from '../../lambda/errors'
+import type { Charge } from '../../lambda/limiter/charge'
+import { RateLimiter, type RateLimiterOptions } from '../../lambda/limiter/rate-limiter'
+import { MemoryStore } from '../../lambda/state/memory-store'
+import { CountingStore, MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+const T = MIDNIGHT + 1000
+const minute = compiled({ name: 'minute', algorithm: 'fixed-window', limit: 10, window: '1m' })
+const hour = compiled({ name: 'hour', algorithm: 'fixed-window', limit: 10, window: '1h' })
+const watched = compiled({ name: 'watched', algorithm: 'fixed-window', limit: 2, window: '1m', action: 'observe' })
+const eventual = compiled({ name: 'eventual', algorithm: 'fixed-window', limit: 10, window: '1d', consistency: 'eventual' })
+const leased = compiled({ name: 'leased', algorithm: 'fixed-window', limit: 100_000, window: '1d', consistency: 'leased' })
+
+const of = (key: string, cost = 1, policies = minute): Charge => ({ key, policies, cost })
+const failure = (reason: StoreUnavailableError['reason']) => new StoreUnavailableError(reason, reason)
+
+afterEach(() => {
+  jest.restoreAllMocks()
+  jest.useRealTimers()
+})
+
+/** A store in memory with a limiter, and another process that uses it. */
+function world(more: Partial<RateLimiterOptions> = {}) {
+  const world = { now: T }
+  const store = new CountingStore(new MemoryStore())
+  const options = { store, clock: () => world.now, onStoreError: 'throw', ...more } as const
+  const other = new RateLimiter({ ...options, store: store, onStoreError: 'throw' })
+  const limiter = new RateLimiter(options)
+  /** Units left, as another process sees them. */
+  const left = async (key: string, policies = minute) => (await other.peek([of(key, 0, policies)])).remaining
+  /** All calls fail, but for those of some keys. */
+  const fail = (error: unknown, but: readonly string[] = []) => {
+    const spies = (['write', 'read', 'delete'] as const).map((name) => {
+      const inner = store[name].bind(store) as (...args: unknown[]) => Promise<never>
+      return jest.spyOn(store, name).mockImplementation((async (key: string, ...args: unknown[]) => {
+        if (!but.includes(key)) throw error
+        return inner(key, ...args)
+      }) as never)
+    })
+    return () => {
+      for (const spy of spies) spy.mockRestore()
+    }
+  }
+  return Object.assign(world, { store, limiter, other, left, fail })
+}
+
+/** Holds that something ends after just so many milliseconds; time is the test's. */
+async function endsAfter<T>(ms: number, work: Promise<T>): Promise<T> {
+  let ended = false
+  const watched = work.finally(() => {
+    ended = true
+  })
+  await jest.advanceTimersByTimeAsync(ms - 1)
+  expect(ended).toBe(false)
+  await jest.advanceTimersByTimeAsync(1)
+  expect(ended).toBe(true)
+  return watched
+}
+
+describe('a decision', () => {
+  it.each<[Partial<RateLimiterOptions>, number, number]>([
+    [{}, 2000, 300],
+    [{ deadlineMs: 100 }, 2000, 100],
+    [{ deadlineMs: 2500 }, 2500, 2500],
+    [{ firstDeadlineMs: 500 }, 500, 300],
+    [{ deadlineMs: 700, firstDeadlineMs: 500 }, 500, 700],
+  ])('waits for a store that hangs as long as %j says: %i ms until it has answered once, %i after that', async (options, first, later) => {
+    jest.useFakeTimers()
+    const one = world({ onStoreError: 'local', ...options })
+    const hang = () => jest.spyOn(one.store, 'write').mockImplementation(() => new Promise(() => {}))
+    hang()
+    await endsAfter(first, one.limiter.decide([of('a')]))
+    jest.mocked(one.store.write).mockRestore()
+    expect(await one.limiter.decide([of('a')])).toMatchObject({ degraded: false })
+    hang()
+    await endsAfter(later, one.limiter.decide([of('a')]))
+  })
+
+  it('counts locally where nothing else is said, and admits the whole limit by itself', async () => {
+    const one = world({ onStoreError: undefined })
+    one.fail(failure('unreachable'))
+    expect(await one.limiter.decide([of('a', 10)])).toMatchObject({ allowed: true, degraded: true, failure: 'unreachable', remaining: 0 })
+    expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: false, degraded: true })
+  })
+
+  it('of one subject says the truth of its wait, known or not', async () => {
+    const one = world()
+    await one.other.decide([of('a', 10)])
+    for (let i = 0; i < 2; i++) {
+      expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: false, retryAfterMs: 59_000, retryAfterIsLowerBound: false })
+    }
+  })
+
+  it('is made without the store as its caller says, else as the options say', async () => {
+    const one = world({ onStoreError: 'local', localShare: 0.5 })
+    one.fail(failure('unreachable'))
+    const decide = (...more: Parameters<RateLimiter['decide']> extends [unknown, ...infer R] ? R : never) =>
+      one.limiter.decide([of('a', 6)], ...more)
+    expect(await decide()).toMatchObject({ allowed: false })
+    expect(await decide({ localShare: 0.6 })).toMatchObject({ allowed: true })
+    expect(await decide({ onStoreError: 'allow' })).toMatchObject({ allowed: true, remaining: 4 })
+    expect(await decide({ onStoreError: 'deny' })).toMatchObject({ allowed: false, retryAfterMs: 1000 })
+    await expect(decide({ onStoreError: 'throw' })).rejects.toMatchObject({ reason: 'unreachable' })
+  })
+
+  it.each(['missing-table', 'refused'] as const)(
+    'is an error where the store never answered and says %s: a mistake of the set-up',
+    async (reason) => {
+      const one = world({ onStoreError: 'allow' })
+      const back = one.fail(failure(reason))
+      await expect(one.limiter.decide([of('a')])).rejects.toMatchObject({ reason })
+      back()
+      await one.limiter.decide([of('a')])
+      one.fail(failure(reason))
+      expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: true, degraded: true, failure: reason })
+    },
+  )
+
+  it('is an error where the program has a bug, whatever the failure mode', async () => {
+    const one = world({ onStoreError: 'allow' })
+    one.fail(new TypeError('no function'))
+    await expect(one.limiter.decide([of('a')])).rejects.toThrow('no function')
+  })
+
+  it('is a denial where its subject’s own item is refused, whatever the failure mode', async () => {
+    const one = world({ onStoreError: 'allow' })
+    one.fail(failure('item'), ['b'])
+    expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: false, degraded: true, failure: 'item' })
+    expect(await one.limiter.decide([of('b')])).toMatchObject({ allowed: true, degraded: false })
+  })
+
+  it('refuses a cost that is none, of whichever subject, and a peek and a refund do too; nothing is asked', async () => {
+    const one = world()
+    await expect(one.limiter.decide([of('a'), of('b', -1)])).rejects.toThrow(CostError)
+    await expect(one.limiter.peek([of('a'), of('b', 0.5)])).rejects.toThrow(CostError)
+    await expect(one.limiter.refund(of('a', 0))).rejects.toThrow(CostError)
+    expect(one.store.calls).toBe(0)
+  })
+})
+
+describe('a request of several subjects', () => {
+  const both = [of('a'), of('b', 1, hour)]
+
+  it('charges each of them', async () => {
+    const one = world()
+    expect(await one.limiter.decide(both)).toMatchObject({ allowed: true, retryAfterIsLowerBound: false })
+    expect([await one.left('a'), await one.left('b', hour)]).toEqual([9, 9])
+  })
+
+  it('looks at those that cost nothing, and charges the others', async () => {
+    const one = world()
+    expect((await one.limiter.decide([of('a', 0), of('b', 3, hour)])).policies).toMatchObject({
+      minute: { remaining: 10 },
+      hour: { remaining: 7 },
+    })
+    expect([await one.left('a'), await one.left('b', hour)]).toEqual([10, 7])
+  })
+
+  it('passes a subject that has nothing left where it costs that one nothing', async () => {
+    const one = world()
+    await one.limiter.decide([of('a', 10)])
+    expect(await one.limiter.decide([of('a', 0), of('b', 1, hour)])).toMatchObject({ allowed: true })
+    expect(await one.left('b', hour)).toBe(9)
+  })
+
+  it('looks at a subject that costs nothing, though what is known would deny it: its limit was lowered, and it was reset', async () => {
+    const lowered = compiled({ name: 'minute', algorithm: 'fixed-window', limit: 5, window: '1m' })
+    const one = world()
+    await one.limiter.decide([of('a', 10)])
+    await one.other.reset('a')
+    expect(await one.limiter.decide([of('a', 0, lowered), of('b', 1, hour)])).toMatchObject({ allowed: true })
+  })
+
+  it('asks nobody where the denial of one is known, and says that its wait may be longer; of all, it is what they say', async () => {
+    const one = world()
+    await one.limiter.decide([of('a', 10)])
+    const { calls } = one.store
+    expect(await one.limiter.decide(both)).toMatchObject({ allowed: false, policy: 'minute', retryAfterIsLowerBound: true })
+    await one.limiter.decide([of('b', 10, hour)])
+    expect(await one.limiter.decide(both)).toMatchObject({ retryAfterMs: 3_599_000, retryAfterIsLowerBound: false })
+    expect(one.store.calls).toBe(calls + 1)
+  })
+
+  it('gives back what it took where one denies, and tells how the others stand without it', async () => {
+    const one = world()
+    await one.other.decide([of('b', 8, hour)])
+    const decision = await one.limiter.decide([of('a', 3), of('b', 3, hour)])
+    expect(decision).toMatchObject({ allowed: false, policy: 'hour', policies: { minute: { allowed: true, remaining: 10 } } })
+    expect(decision.retryAfterIsLowerBound).toBe(false)
+    expect([await one.left('a'), await one.left('b', hour)]).toEqual([10, 2])
+  })
+
+  it('gives back what it took where one fails', async () => {
+    const one = world({ onStoreError: 'deny' })
+    const back = one.fail(failure('unreachable'), ['a'])
+    expect(await one.limiter.decide([of('a', 3), of('b', 3, hour)])).toMatchObject({ allowed: false, failure: 'unreachable' })
+    back()
+    expect(await one.left('a')).toBe(10)
+  })
+
+  it('gives back nothing to whom it cost nothing, who denies, or who was let pass uncharged', async () => {
+    const one = world()
+    await one.other.decide([of('b', 9, hour)])
+    await one.other.decide([of('w', 2, watched)])
+    await one.other.decide([of('a', 4)])
+    const decision = await one.limiter.decide([of('a', 0), of('w', 2, watched), of('b', 2, hour)])
+    expect(decision).toMatchObject({ allowed: false, policy: 'hour' })
+    expect([await one.left('a'), await one.left('w', watched), await one.left('b', hour)]).toEqual([6, 0, 1])
+  })
+
+  it('gives back to those policies that were charged, and not to one that had let it pass', async () => {
+    const one = world()
+    const mixed = [...watched, ...minute]
+    await one.other.decide([of('w', 2, watched)])
+    await one.other.decide([of('b', 10, hour)])
+    expect(await one.limiter.decide([of('w', 1, mixed), of('b', 1, hour)])).toMatchObject({ allowed: false, policy: 'hour' })
+    expect([await one.left('w', watched), await one.left('w', minute)]).toEqual([0, 10])
+  })
+
+  it('does not wait for units on their way back beyond its deadline', async () => {
+    jest.useFakeTimers()
+    await jest.advanceTimersByTimeAsync(5000)
+    const one = world({ deadlineMs: 200 })
+    await one.other.decide([of('b', 10, hour)])
+    await one.limiter.decide([of('c')]) // the store has answered
+    const write = one.store.write.bind(one.store)
+    const spy = jest.spyOn(one.store, 'write').mockImplementation(async (...call) => {
+      await new Promise((resolve) => setTimeout(resolve, 90))
+      if (spy.mock.calls.length > 2) return new Promise(() => {}) // units on their way back
+      return write(...call)
+    })
+    expect(await endsAfter(200, one.limiter.decide([of('a'), of('b', 1, hour)]))).toMatchObject({ allowed: false, policy: 'hour' })
+    expect(spy.mock.calls.length).toBeGreaterThan(2)
+  })
+
+  it('waits no longer than the units take to come back', async () => {
+    jest.useFakeTimers()
+    const one = world({ deadlineMs: 200 })
+    await one.other.decide([of('b', 10, hour)])
+    await one.limiter.decide([of('a'), of('b', 1, hour)])
+    expect(jest.getTimerCount()).toBe(0)
+    expect(await one.left('a')).toBe(10)
+  })
+
+  it('is asked one after another where the store was away, and of no more than the first while it still is', async () => {
+    const one = world({ onStoreError: 'deny' })
+    const back = one.fail(failure('unreachable'))
+    for (let i = 0; i < 5; i++) await one.limiter.decide([of('z')])
+    back()
+    one.now += 60_000
+    const keys: string[] = []
+    one.fail(failure('unreachable'))
+    for (const name of ['write', 'read'] as const) {
+      jest.mocked(one.store[name]).mockImplementation(async (key) => {
+        keys.push(key)
+        throw failure('unreachable')
+      })
+    }
+    expect(await one.limiter.decide(both)).toMatchObject({ degraded: true })
+    expect([...new Set(keys)]).toEqual(['a'])
+    jest.restoreAllMocks()
+    one.now += 60_000
+    expect(await one.limiter.decide(both)).toMatchObject({ allowed: true, degraded: false })
+    expect([await one.left('a'), await one.left('b', hour)]).toEqual([9, 9])
+  })
+
+  /** A limiter whose circuit is open, and may be closed by the next call. */
+  async function aboutToProbe() {
+    const one = world({ onStoreError: 'deny' })
+    const back = one.fail(failure('unreachable'))
+    for (let i = 0; i < 5; i++) await one.limiter.decide([of('z')])
+    back()
+    one.now += 60_000
+    return one
+  }
+
+  it('gives back to each what was taken from it where they were asked one after another', async () => {
+    const one = await aboutToProbe()
+    await one.other.decide([of('b', 10, hour)])
+    expect(await one.limiter.decide([of('a', 3), of('b', 1, hour)])).toMatchObject({ allowed: false, policy: 'hour', degraded: false })
+    expect([await one.left('a'), await one.left('b', hour)]).toEqual([10, 0])
+  })
+
+  it('asks none after one whose own item is refused, though the store has answered', async () => {
+    const one = await aboutToProbe()
+    one.fail(failure('item'), ['b'])
+    expect(await one.limiter.decide(both)).toMatchObject({ allowed: false, failure: 'item' })
+    expect(jest.mocked(one.store.write).mock.calls.map(([key]) => key)).toEqual(['a'])
+  })
+})
+
+describe('a look', () => {
+  it('takes nothing, and tells of all subjects', async () => {
+    const one = world()
+    await one.limiter.decide([of('b', 4, hour)])
+    expect((await one.limiter.peek([of('a'), of('b', 1, hour)])).policies).toMatchObject({
+      minute: { remaining: 9 },
+      hour: { remaining: 5 },
+    })
+    expect([await one.left('a'), await one.left('b', hour)]).toEqual([10, 6])
+  })
+})
+
+describe('a refund', () => {
+  it('is of units charged just now where no moment is said', async () => {
+    const one = world()
+    await one.limiter.decide([of('a', 4)])
+    await one.limiter.refund(of('a', 3))
+    expect(await one.left('a')).toBe(9)
+    one.now += 60_000
+    await one.limiter.decide([of('a', 4)])
+    await one.limiter.refund(of('a', 3), { chargedAt: one.now - 60_000 })
+    expect(await one.left('a')).toBe(6)
+  })
+
+  it('of what was denied is nothing, and asks nothing', async () => {
+    const one = world()
+    await one.limiter.decide([of('a', 4)])
+    const { calls } = one.store
+    await one.limiter.refund(of('a', 3), { chargedAt: null })
+    expect([one.store.calls, await one.left('a')]).toEqual([calls, 6])
+  })
+
+  it.each<[string, unknown, number | undefined, string | undefined]>([
+    ['of just now', T, undefined, undefined],
+    ['of a minute ahead, as clocks may differ', T + 60_000, undefined, undefined],
+    ['of 1970', 0, undefined, undefined],
+    ['at its turn', T, 0, undefined],
+    [
+      'of later than that',
+      T + 60_001,
+      undefined,
+      `chargedAt must be epoch milliseconds, at most 60 s ahead of now (${T}), got ${T + 60_001}`,
+    ],
+    ['of before 1970', -1, undefined, `chargedAt must be epoch milliseconds, at most 60 s ahead of now (${T}), got -1`],
+    ['of half a millisecond', 0.5, undefined, `chargedAt must be epoch milliseconds, at most 60 s ahead of now (${T}), got 0.5`],
+    ['of a turn before the request', T, -1, 'delayMs must be whole milliseconds from 0, got -1'],
+    ['of a turn at half a millisecond', T, 0.5, 'delayMs must be whole milliseconds from 0, got 0.5'],
+    ['of nothing, with such a turn', null, -1, 'delayMs must be whole milliseconds from 0, got -1'],
+  ])('%s is checked', async (_, chargedAt, delayMs, wrong) => {
+    const one = world()
+    const refund = one.limiter.refund(of('a'), { chargedAt: chargedAt as number, delayMs })
+    if (wrong === undefined) await refund
+    else {
+      await expect(refund).rejects.toThrow(ChargedAtError)
+      await expect(refund).rejects.toThrow(wrong)
+    }
+  })
+
+  it('of what was admitted without the store asks it only for the units that it was told of', async () => {
+    const one = world({ onStoreError: 'local' })
+    await one.limiter.decide([of('a', 2)])
+    const back = one.fail(failure('unreachable'))
+    await one.limiter.decide([of('a', 3)])
+    await one.limiter.refund(of('a', 3)) // which is not told anybody
+    back()
+    await one.limiter.refund(of('a', 2))
+    expect(await one.left('a')).toBe(10)
+  })
+
+  it('gives back to each consistency, whatever becomes of the others, and says what failed', async () => {
+    const one = world()
+    const policies = [...minute, ...leased]
+    await one.limiter.decide([of('a', 5, policies)])
+    const write = one.store.write.bind(one.store)
+    const [strict] = minute.map(({ code }) => code)
+    jest.spyOn(one.store, 'write').mockImplementation(async (key, change) => {
+      if (change.parts.some(({ code }) => code === strict)) throw failure('refused')
+      return write(key, change)
+    })
+    await expect(one.limiter.refund(of('a', 5, policies))).rejects.toMatchObject({ reason: 'refused' })
+    jest.restoreAllMocks()
+    await one.limiter.close()
+    expect([await one.left('a', minute), await one.left('a', leased)]).toEqual([5, 100_000])
+  })
+})
+
+describe('a reset', () => {
+  it('makes all quotas whole', async () => {
+    const one = world()
+    await one.limiter.decide([of('a', 10)])
+    await one.limiter.reset('a')
+    expect([await one.left('a'), (await one.limiter.decide([of('a')])).remaining]).toEqual([10, 9])
+  })
+
+  it('whose outcome is not known forgets what is in memory all the same: the next request asks the store', async () => {
+    const one = world()
+    await one.limiter.decide([of('a', 10)])
+    const back = one.fail(failure('refused'))
+    await expect(one.limiter.reset('a')).rejects.toMatchObject({ reason: 'refused' })
+    back()
+    await one.other.reset('a')
+    expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: true, remaining: 9 })
+  })
+
+  it('forgets what requests have left in memory that came while it was on its way', async () => {
+    const one = world()
+    for (let i = 0; i < 900; i++) {
+      one.now++
+      await one.limiter.decide([of('a', 1, leased)])
+    }
+    const remove = one.store.delete.bind(one.store)
+    jest.spyOn(one.store, 'delete').mockImplementationOnce(async (...call) => {
+      for (let i = 0; i < 300; i++) {
+        one.now++
+        await one.limiter.decide([of('a', 1, leased)])
+      }
+      return remove(...call)
+    })
+    await one.limiter.reset('a')
+    const { writes } = one.store
+    await one.limiter.decide([of('a', 1, leased)])
+    expect(one.store.writes).toBe(writes + 1)
+  })
+
+  it('comes after what was on its way before', async () => {
+    const one = world()
+    await one.limiter.decide([of('a', 2, eventual)])
+    let arrive = () => {}
+    const write = one.store.write.bind(one.store)
+    jest.spyOn(one.store, 'write').mockImplementationOnce(async (...call) => {
+      await new Promise<void>((resolve) => {
+        arrive = resolve
+      })
+      return write(...call)
+    })
+    one.now += 1000
+    await one.limiter.decide([of('a', 2, eventual)]) // tells the store beside its answer
+    const resetting = one.limiter.reset('a')
+    await new Promise((resolve) => setImmediate(resolve))
+    arrive()
+    await resetting
+    expect(await one.left('a', eventual)).toBe(10)
+  })
+
+  it('forgets what was admitted without the store', async () => {
+    const one = world({ onStoreError: 'local' })
+    const back = one.fail(failure('unreachable'))
+    await one.limiter.decide([of('a', 10)])
+    back()
+    await one.limiter.reset('a')
+    await one.limiter.close()
+    expect(await one.left('a')).toBe(10)
+  })
+})
+
+describe('what was admitted without the store', () => {
+  /** A limiter that has admitted five units without the store, which is back. */
+  async function afterOutage() {
+    const one = world({ onStoreError: 'local', deadlineMs: 200, denialTtlMs: 60_000 })
+    await one.limiter.decide([of('a', 1)])
+    const back = one.fail(failure('unreachable'))
+    await one.limiter.decide([of('a', 5)])
+    back()
+    return one
+  }
+
+  it('is told before the next answer that asks the store', async () => {
+    const one = await afterOutage()
+    await one.limiter.decide([of('a', 1)])
+    expect(await one.left('a')).toBe(3)
+  })
+
+  it('is told beside an answer that the store was not asked for, in Lambda before the next', async () => {
+    jest.useFakeTimers()
+    const one = await afterOutage()
+    await one.limiter.decide([of('a', 1)]) // told
+    const back = one.fail(failure('unreachable'))
+    await one.limiter.decide([of('a', 1)])
+    back()
+    await one.other.decide([of('a', 2)])
+    await one.limiter.peek([of('a', 0)])
+    one.now += 1000
+    const hanging = jest.spyOn(one.store, 'write').mockImplementation(() => new Promise(() => {}))
+    let decision: unknown
+    void one.limiter.decide([of('unseen'), of('a', 9)]).then((decided) => {
+      decision = decided
+    })
+    await jest.advanceTimersByTimeAsync(0)
+    expect(decision).toMatchObject({ allowed: false, degraded: false })
+    expect(hanging).toHaveBeenCalledTimes(1)
+  })
+
+  it('is waited for where the store was asked of any subject of the request', async () => {
+    const one = await afterOutage()
+    const write = one.store.write.bind(one.store)
+    jest.spyOn(one.store, 'write').mockImplementation(async (...call) => {
+      await new Promise((resolve) => setImmediate(resolve))
+      return write(...call)
+    })
+    expect(await one.limiter.decide([of('counted in memory', 1, eventual), of('a', 1)])).toMatchObject({ allowed: true })
+    expect(await one.left('a')).toBe(3)
+  })
+
+  it('keeps no answer waiting beyond its deadline', async () => {
+    jest.useFakeTimers()
+    await jest.advanceTimersByTimeAsync(5000)
+    const one = await afterOutage()
+    const write = one.store.write.bind(one.store)
+    const spy = jest.spyOn(one.store, 'write').mockImplementation(async (...call) => {
+      await new Promise((resolve) => setTimeout(resolve, 90))
+      if (spy.mock.calls.length > 1) return new Promise(() => {}) // what it is told
+      return write(...call)
+    })
+    expect(await endsAfter(200, one.limiter.decide([of('a')]))).toMatchObject({ allowed: true, degraded: false })
+    expect(spy.mock.calls.length).toBeGreaterThan(1)
+  })
+
+  it('is told by a program that stops, which gives back its leases, too', async () => {
+    const one = await afterOutage()
+    for (let i = 0; i < 900; i++) {
+      one.now++
+      await one.limiter.decide([of('b', 1, leased)])
+    }
+    await one.limiter.close()
+    expect([await one.left('a'), await one.left('b', leased)]).toEqual([4, 99_100])
+  })
+})
+
+it('tells what it does to whom wants to know', async () => {
+  const events: string[] = []
+  const one = world({ onEvent: ({ kind }) => void events.push(kind) })
+  await one.limiter.decide([of('a')])
+  expect(events).toEqual(['store-call'])
+})
