@@ -24,8 +24,8 @@ afterEach(() => {
 function world(more: Partial<RateLimiterOptions> = {}) {
   const world = { now: T }
   const store = new CountingStore(new MemoryStore())
-  const options = { store, clock: () => world.now, onStoreError: 'throw', ...more } as const
-  const other = new RateLimiter({ ...options, store: store, onStoreError: 'throw' })
+  const options = { store, clock: () => world.now, onStoreError: 'throw', deadlineMs: 20_000, ...more } as const
+  const other = new RateLimiter({ ...options, onStoreError: 'throw' })
   const limiter = new RateLimiter(options)
   /** Units left, as another process sees them. */
   const left = async (key: string, policies = minute) => (await other.peek([of(key, 0, policies)])).remaining
@@ -67,7 +67,7 @@ describe('a decision', () => {
     [{ deadlineMs: 700, firstDeadlineMs: 500 }, 500, 700],
   ])('waits for a store that hangs as long as %j says: %i ms until it has answered once, %i after that', async (options, first, later) => {
     jest.useFakeTimers()
-    const one = world({ onStoreError: 'local', ...options })
+    const one = world({ onStoreError: 'local', deadlineMs: undefined, ...options })
     const hang = () => jest.spyOn(one.store, 'write').mockImplementation(() => new Promise(() => {}))
     hang()
     await endsAfter(first, one.limiter.decide([of('a')]))
@@ -431,6 +431,7 @@ describe('a reset', () => {
     await new Promise((resolve) => setImmediate(resolve))
     arrive()
     await resetting
+    await new Promise((resolve) => setImmediate(resolve))
     expect(await one.left('a', eventual)).toBe(10)
   })
 
@@ -486,7 +487,7 @@ describe('what was admitted without the store', () => {
     const one = await afterOutage()
     const write = one.store.write.bind(one.store)
     jest.spyOn(one.store, 'write').mockImplementation(async (...call) => {
-      await new Promise((resolve) => setImmediate(resolve))
+      await new Promise((resolve) => (call[0] === 'a' ? setImmediate(resolve) : undefined))
       return write(...call)
     })
     expect(await one.limiter.decide([of('counted in memory', 1, eventual), of('a', 1)])).toMatchObject({ allowed: true })

@@ -50,7 +50,7 @@ function world(policies: readonly CompiledPolicy[] = minute, more: Partial<TakeL
     },
     delete: (key, marks) => meet(() => memory.delete(key, marks)),
   }
-  const options = { deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000, maxSubjects: 100, ...more }
+  const options = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000, maxSubjects: 100, ...more }
   jest.spyOn(Math, 'random').mockReturnValueOnce(0).mockReturnValueOnce(0.5) // each has a mark of its own
   const loop = new TakeLoop({ ...options, store, clock: () => world.now, onEvent: (event) => events.push(event) })
   const theirs = new TakeLoop({ ...options, store: memory, clock: () => world.now + world.theirClock, onEvent: () => {} })
@@ -228,9 +228,45 @@ describe('a request', () => {
     await one.settle(1)
     expect(one.calls()).toEqual([1, 0])
     one.now += 9000 // idle since, which the guess is not
-    one.plan.push({ before: () => (one.now += 4000) })
     await one.settle(1)
     expect(one.calls()).toEqual([2, 0])
+  })
+
+  it('that was refused is made from what it found, though that was a while ago, and from no guess at what others did since', async () => {
+    const one = world(pace)
+    await one.settle(1)
+    one.now += 10_000
+    one.calls()
+    one.plan.push({
+      async before() {
+        await one.other.take(5)
+        one.now += 1000 // by then the subject is idle again
+      },
+    })
+    await one.settle(1)
+    expect(one.calls()).toEqual([2, 0])
+  })
+
+  it('that finds litter of others clears it away, once it is decided', async () => {
+    const one = world(compiled({ name: 'burst', limit: 5, window: '1s' }))
+    for (let i = 0; i < 33; i++) {
+      one.now += 30_000
+      one.theirs.forget('k') // as instances do that know nothing of each other
+      await one.other.take(1)
+    }
+    const fields = async () => Object.keys((await one.memory.read('k')).policies[one.policies[0]!.code]!).length
+    expect(await fields()).toBeGreaterThan(32)
+    one.now += 30_000
+    expect(await one.settle(1)).toMatchObject([[{ allowed: true }]])
+    expect([one.calls(), await fields()]).toEqual([[2, 0], 2])
+    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+  })
+
+  it('whose answer was lost is told how its limit stands with it, and not with it twice', async () => {
+    const one = world()
+    one.plan.push({ lost: true })
+    expect(await one.settle(4)).toMatchObject([[{ allowed: true, remaining: 6 }]])
+    expect(await one.other.left()).toEqual([6])
   })
 
   it('whose answer was lost is charged once, and allowed though others have come further since than its limit', async () => {
@@ -586,9 +622,10 @@ describe('an item that is refused for what it is', () => {
 
   it('is one of a thousand at most', async () => {
     const one = world(day)
-    const fail = (key: string) => {
-      one.plan.push({ error: failed('item') })
-      return one.loop.settle(key, day, [1]).catch(() => {})
+    const error = failed('item')
+    const fail = (...keys: string[]) => {
+      one.plan.push(...keys.map(() => ({ error })))
+      return Promise.all(keys.map((key) => one.loop.settle(key, day, [1], unending(1)).catch(() => {})))
     }
     const isAsked = async (key: string) => {
       one.plan.length = 0
@@ -596,7 +633,7 @@ describe('an item that is refused for what it is', () => {
       await one.loop.settle(key, day, [1]).catch(() => {})
       return one.calls()[0] === 1
     }
-    for (let i = 0; i < 1000; i++) await fail(`k${i}`)
+    await fail(...Array.from({ length: 1000 }, (_, i) => `k${i}`))
     expect([await isAsked('k0'), await isAsked('k999')]).toEqual([false, false])
     await fail('k1000')
     expect([await isAsked('k0'), await isAsked('k1000')]).toEqual([true, false])

@@ -19,7 +19,7 @@ function world() {
   const world = { now: MIDNIGHT + 1000 }
   const store = new CountingStore()
   const events: LimiterEvent[] = []
-  const times = { deadlineMs: 1000, firstDeadlineMs: 1000, denialTtlMs: 5000 }
+  const times = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000 }
   const loop = new TakeLoop({ ...times, store, clock: () => world.now, maxSubjects: 100, onEvent: () => {} })
   const ways = new Ways(loop, 100, (event) => events.push(event))
   const used = async (policies: typeof strict) => (await loop.look('k', policies, 0)).map(({ remaining }) => 100_000 - remaining)
