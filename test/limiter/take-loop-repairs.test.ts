@@ -1,0 +1,176 @@
+import { StoreCalls } from '../../lambda/limiter/store-calls'
+import type { LateWrite } from '../../lambda/limiter/untold'
+import { CONTENTION, day, failed, fixed, minute, pace, reasonOf, T, unending, world } from './two-processes'
+
+afterEach(() => jest.restoreAllMocks())
+
+describe('what was admitted before the store is told', () => {
+  const late = (one: ReturnType<typeof world>, units: number, chargedAt = one.now): LateWrite => ({
+    charges: one.policies.map((policy) => ({ policy, units, chargedAt })),
+    id: one.loop.nextId(),
+  })
+
+  it('is charged in one write to all policies, past the limit too', async () => {
+    const one = world([...minute, ...fixed('more', 100)])
+    await one.settle(4)
+    one.calls()
+    expect(await one.loop.chargeLate('k', late(one, 8))).toBe(true)
+    expect([one.calls(), await one.other.left()]).toEqual([
+      [1, 0],
+      [0, 88],
+    ])
+    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+  })
+
+  it('is charged to a subject that was never seen', async () => {
+    const one = world()
+    expect(await one.loop.chargeLate('k', late(one, 3))).toBe(true)
+    expect([one.calls(), await one.other.left()]).toEqual([[1, 0], [7]])
+  })
+
+  it('is nothing any more where its window is over', async () => {
+    const one = world()
+    expect(await one.loop.chargeLate('k', late(one, 3, T - 60_000))).toBe(false)
+    expect(one.calls()).toEqual([0, 0])
+  })
+
+  it('that is refused is made again from what was found', async () => {
+    const one = world(pace)
+    await one.settle(1)
+    one.now += 10_000
+    await one.other.take(50)
+    one.calls()
+    const write = late(one, 10)
+    const { value } = write.id
+    expect(await one.loop.chargeLate('k', write)).toBe(true)
+    expect([one.calls(), await one.other.left(), write.id.value]).toEqual([[2, 0], [40], value])
+    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+  })
+
+  it('whose answer was lost counts once, and what is known is what the store has', async () => {
+    const one = world()
+    one.plan.push({ lost: true })
+    expect(await one.loop.chargeLate('k', late(one, 3))).toBe(true)
+    expect(await one.other.left()).toEqual([7])
+    expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
+  })
+
+  it('gets a new name where this process has written since: it may count twice, and never not at all', async () => {
+    const one = world()
+    const write = late(one, 3)
+    await one.settle(1)
+    expect(await one.loop.chargeLate('k', write)).toBe(true)
+    expect([one.calls(), await one.other.left()]).toEqual([[3, 0], [6]])
+  })
+
+  it('is given up when others keep changing the subject, or its time is over', async () => {
+    const one = world()
+    await one.settle(1)
+    jest.spyOn(one.memory, 'write').mockResolvedValue({ kind: 'refused', item: await one.memory.read('k') })
+    for (const [leftMs, writes] of [
+      [1, 100],
+      [0, 0],
+    ] as const) {
+      jest.spyOn(StoreCalls.prototype, 'deadline').mockReturnValue(unending(leftMs))
+      one.calls()
+      expect(await reasonOf(one.loop.chargeLate('k', late(one, 1)))).toBe(CONTENTION)
+      expect(one.calls()).toEqual([writes, 0])
+    }
+  })
+})
+
+describe('a refund', () => {
+  it('relies on what is known while that is recent, and looks where it is not', async () => {
+    const one = world(day)
+    await one.settle(4)
+    one.calls()
+    await one.loop.refund('k', day, 1, { at: T })
+    expect(one.calls()).toEqual([1, 0])
+    one.now += 5001
+    await one.loop.refund('k', day, 1, { at: T })
+    expect([one.calls(), await one.other.left()]).toEqual([[1, 1], [8]])
+  })
+
+  it('looks where what is known has nothing to give back', async () => {
+    const one = world()
+    await one.loop.look('k', minute, 0)
+    await one.other.take(4)
+    await one.loop.refund('k', minute, 3, { at: T })
+    expect(await one.other.left()).toEqual([9])
+  })
+
+  it('of what nobody has seen looks first', async () => {
+    const one = world()
+    await one.other.take(4)
+    await one.loop.refund('k', minute, 3, { at: T })
+    expect([one.calls(), await one.other.left()]).toEqual([[1, 1], [9]])
+  })
+})
+
+describe('an item that is refused for what it is', () => {
+  /** Looked at after it failed, and known from then on. */
+  async function broken() {
+    const one = world(day)
+    await one.settle(1)
+    one.plan.push({ error: failed('item') })
+    await one.settle(1).catch(() => {})
+    expect(one.calls()).toEqual([2, 1])
+    return one
+  }
+
+  it.each([
+    [0, [0, 0]],
+    [999, [0, 0]],
+    [1000, [1, 0]],
+    [-1, [1, 0]],
+  ])('gets no other write for a second, unless the clock was set back: %i ms later', async (ms, calls) => {
+    const one = await broken()
+    one.now += ms
+    expect(await reasonOf(one.settle(1))).toBe(calls[0] ? 'done' : 'item: item')
+    expect(one.calls()).toEqual(calls)
+  })
+
+  it('is asked at once after a reset', async () => {
+    const one = await broken()
+    await one.loop.reset('k')
+    expect(await one.settle(1)).toMatchObject([[{ allowed: true }]])
+  })
+
+  it('is forgotten where it cannot be looked at, so that the next write is made from what is there', async () => {
+    const one = world(day)
+    await one.settle(1)
+    one.plan.push({ error: failed('item') }, { error: failed('refused') })
+    await one.settle(1).catch(() => {})
+    expect(one.loop.view('k')).toBeUndefined()
+  })
+
+  it('is no table that is away, nor a program with a bug: those are asked again at once', async () => {
+    for (const error of [failed('refused'), new TypeError('no function')]) {
+      const one = world(day)
+      await one.settle(1)
+      one.plan.push({ error })
+      await expect(one.settle(1)).rejects.toBe(error)
+      expect(one.reads).toBe(0)
+      expect(await one.settle(1)).toMatchObject([[{ allowed: true, remaining: 8 }]])
+    }
+  })
+
+  it('is one of a thousand at most', async () => {
+    const one = world(day)
+    const error = failed('item')
+    const fail = (...keys: string[]) => {
+      one.plan.push(...keys.map(() => ({ error })))
+      return Promise.all(keys.map((key) => one.loop.settle(key, day, [1], unending(1)).catch(() => {})))
+    }
+    const isAsked = async (key: string) => {
+      one.plan.length = 0
+      one.calls()
+      await one.loop.settle(key, day, [1]).catch(() => {})
+      return one.calls()[0] === 1
+    }
+    await fail(...Array.from({ length: 1000 }, (_, i) => `k${i}`))
+    expect([await isAsked('k0'), await isAsked('k999')]).toEqual([false, false])
+    await fail('k1000')
+    expect([await isAsked('k0'), await isAsked('k1000')]).toEqual([true, false])
+  })
+})
