@@ -13,7 +13,9 @@ export const apiKeySource = (header: string): Source => ({
   claim({ headers }) {
     const key = headers.get(header)?.trim()
     // A longer one than any key is none: cut short, it could become someone else's.
-    return key === undefined || key === '' || key.length > LONGEST_KEY ? NOBODY : { kind: 'claim', credential: hashApiKey(key) }
+    return key === undefined || key === '' || key.length > LONGEST_KEY
+      ? NOBODY
+      : { kind: 'claim', credential: hashApiKey(key), isGuess: true }
   },
 })
 

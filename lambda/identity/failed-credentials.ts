@@ -26,6 +26,9 @@ const MOST_ADDRESSES = 10_000
 /**
  * Keeps an address that shows one unknown credential after the other from looking all of them up: past so many failures a minute it has one look-up a second, in
  * each instance. Credentials that are remembered are told all the same, so clients behind the same address pass.
+ *
+ * Those that somebody has checked, such as the user of a token, are always looked up. Else a user who is blocked or disabled
+ * would make keys up first, and then pass as one of whom nothing is known.
  */
 export class FailedCredentials<Client extends KnownClient> {
   private readonly byAddress = new Map<string, Failures>()
@@ -42,10 +45,10 @@ export class FailedCredentials<Client extends KnownClient> {
    */
   directoryFor(address: string, limit: number): Directory<Client> {
     return {
-      find: async (credential) => {
-        if (this.directory.remembers?.(credential)) return this.directory.find(credential)
+      find: async (credential, isGuess) => {
+        if (!isGuess || this.directory.remembers?.(credential)) return this.directory.find(credential, isGuess)
         if (!this.mayLookUp(address, limit)) return 'limited'
-        const found = await this.directory.find(credential)
+        const found = await this.directory.find(credential, isGuess)
         if (found === undefined) this.noteFailure(address)
         return found
       },

@@ -36,7 +36,8 @@ export type Identity<Client extends KnownClient> =
 type Unchecked = 'unavailable' | 'limited'
 
 export interface Directory<Client extends KnownClient> {
-  find(credential: string): Promise<Client | undefined | Unchecked>
+  /** @param isGuess whether anybody can make the credential up. A directory may refuse to look such a one up: `limited`. */
+  find(credential: string, isGuess: boolean): Promise<Client | undefined | Unchecked>
 }
 
 const NO_CLAIMS = Object.freeze({})
@@ -70,11 +71,11 @@ export async function identify<Client extends KnownClient>(
 }
 
 async function known<Client extends KnownClient>(
-  { credential, caller, user, tier, claims = NO_CLAIMS, namespace = '' }: Extract<Answer, { kind: 'claim' }>,
+  { credential, isGuess = false, caller, user, tier, claims = NO_CLAIMS, namespace = '' }: Extract<Answer, { kind: 'claim' }>,
   clients: Directory<Client>,
   now: number,
 ): Promise<Identity<Client> | undefined | Unchecked> {
-  const found = credential === undefined ? undefined : await clients.find(credential)
+  const found = credential === undefined ? undefined : await clients.find(credential, isGuess)
   const [client, unchecked] = typeof found === 'string' ? [undefined, found] : [found, undefined]
   if (client && (client.disabled || now >= (client.expiresAt ?? Infinity))) return { kind: 'rejected' }
   const name = client ? `client:${client.id}` : caller

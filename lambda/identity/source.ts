@@ -36,6 +36,8 @@ interface Claim {
    * Where the config table has what is known of the caller: the hash of an API key, or `<kind>:<value>`. Without one, nothing is looked up.
    */
   readonly credential?: string
+  /** Whether anybody can make such a credential up: nobody has checked it, and it is worth what the config table says of it. @default false */
+  readonly isGuess?: boolean
   /** The caller by what the source knows itself, such as `user:42`. Without it the caller is whoever the config table has, or nobody. */
   readonly caller?: string
   /** The user, where that is somebody else than the caller: a client acts for many. */

@@ -12,7 +12,9 @@ test.each([
   ['513 characters: just too long', 'k'.repeat(513), undefined],
   ['512 characters with spaces around them', ` ${'k'.repeat(512)} `, 'k'.repeat(512)],
 ])('%s', (_, value, key) => {
-  expect(claimOf('x-api-key', value)).toEqual(key === undefined ? { kind: 'nobody' } : { kind: 'claim', credential: hashApiKey(key) })
+  expect(claimOf('x-api-key', value)).toEqual(
+    key === undefined ? { kind: 'nobody' } : { kind: 'claim', credential: hashApiKey(key), isGuess: true },
+  )
 })
 
 test('no header, or another, no key', () => expect(claimOf('x-other', 'sk_live_123')).toEqual({ kind: 'nobody' }))

@@ -32,7 +32,7 @@ beforeEach(() => {
   )
 })
 
-const find = (credential: string, address = ADDRESS, limit = LIMIT) => failed.directoryFor(address, limit).find(credential)
+const find = (credential: string, address = ADDRESS, limit = LIMIT) => failed.directoryFor(address, limit).find(credential, true)
 
 async function makeUp(count: number, address = ADDRESS, limit = LIMIT): Promise<void> {
   for (let i = 0; i < count; i++) await find(`made-up-${made++}`, address, limit)
@@ -63,6 +63,15 @@ describe('an address that shows one unknown credential after the other', () => {
     await find('acme-key')
     await makeUp(500)
     expect(await find('acme-key')).toBe(ACME)
+  })
+
+  it('is told of whoever somebody has checked, and users whom the table does not know are no failures', async () => {
+    const checked = (credential: string) => failed.directoryFor(ADDRESS, LIMIT).find(credential, false)
+    for (let i = 0; i < 2 * LIMIT; i++) await checked(`user:${i}`)
+    expect(await find('acme-key')).toBe(ACME)
+    remembered.clear()
+    await makeUp(LIMIT + 1)
+    expect([await find('acme-key'), await checked('acme-key')]).toEqual(['limited', ACME])
   })
 
   it('takes nothing from other addresses', async () => {

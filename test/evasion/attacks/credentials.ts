@@ -49,6 +49,15 @@ const seconds = () => Math.floor(Date.now() / 1000)
 const claims = (more: object = {}) => ({ iss: STAFF, aud: 'api', sub: '7', exp: seconds() + 600, ...more })
 const bearer = (text: string) => ({ path: '/anything', headers: { Authorization: `Bearer ${text}` } })
 
+/** The same before a config table in which the user 42 is disabled, and where nobody has to show credentials. */
+const OPEN = { ...RULES, tiers: { ...RULES.tiers, anonymous: { by: 'ip', policies: [limit('per-hour', 10)] } } }
+const withDisabled = (): World => {
+  const clients = {
+    find: async (one: string) => (one === 'user:42' ? { id: 'jane', tier: 'free', overrides: {}, disabled: true } : undefined),
+  }
+  return { parts: { ...issuers().parts, clients } }
+}
+
 /** A token that must be worth nothing. */
 const forgery = (tried: string, now: string, make: () => string): Attack => ({
   about: 'Credentials',
@@ -122,5 +131,16 @@ export const CREDENTIALS: readonly Attack[] = [
         : { path: '/anything', headers: { 'X-Api-Key': 'key of acme' } },
     before: 10,
     passes: 20,
+  },
+  {
+    about: 'Credentials',
+    tried: 'API keys made up until no more are looked up, then the token of a user who is disabled',
+    sends: (n) => (n < 35 ? { path: '/anything', headers: { 'X-Api-Key': `key ${n}` } } : bearer(token(claims({ sub: '42' }), keys().rsa))),
+    times: 60,
+    world: withDisabled,
+    rules: OPEN,
+    before: 10,
+    passes: 10,
+    now: 'who has been checked is always looked up; the keys count by address',
   },
 ]
