@@ -1,72 +1,10 @@
 import { StoreUnavailableError } from '../../lambda/errors'
-import type { CompiledPolicy } from '../../lambda/limiter/compiled-policy'
-import type { LimiterEvent } from '../../lambda/limiter/events'
-import { Leases } from '../../lambda/limiter/leases'
 import type { Verdicts } from '../../lambda/limiter/plan'
-import { SharedWrites } from '../../lambda/limiter/shared-writes'
-import { TakeLoop } from '../../lambda/limiter/take-loop'
-import type { PolicyInput } from '../../lambda/policies/policy'
-import { MemoryStore } from '../../lambda/state/memory-store'
+import { daily, pacing, settled, stocked, world } from './leasing'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
-const daily = (limit: number, more: Partial<PolicyInput> = {}) =>
-  compiled({ name: 'all', algorithm: 'fixed-window', limit, window: '1d', consistency: 'leased', ...more } as PolicyInput)
-const pacing = compiled({ name: 'all', algorithm: 'gcra', limit: 1000, window: '10s', consistency: 'leased' })
-const T = MIDNIGHT + 1000
-
 afterEach(() => jest.restoreAllMocks())
-
-/** Leases on a store in memory, which another process can take from, and what they ask of it. */
-function world(policies: readonly CompiledPolicy[] = daily(100_000), maxSubjects = 100) {
-  const world = { now: T, error: undefined as Error | undefined, delayed: undefined as Promise<unknown> | undefined }
-  const events: LimiterEvent[] = []
-  const options = { store: new MemoryStore(), clock: () => world.now, denialTtlMs: 5000, maxSubjects: 1000, onEvent: () => {} }
-  const loopOptions = { ...options, deadlineMs: 1000, firstDeadlineMs: 1000 }
-  const [loop, others] = [new TakeLoop(loopOptions), new TakeLoop(loopOptions)]
-  const writes = new SharedWrites(loop)
-  const [taken, back] = [[] as number[], [] as { units: number; at: number; policies: number }[]]
-  const inner = writes.take.bind(writes)
-  jest.spyOn(writes, 'take').mockImplementation(async (key, those, units, deadline) => {
-    taken.push(units)
-    if (world.error) throw world.error
-    const verdicts = await inner(key, those, units, deadline)
-    await world.delayed
-    return verdicts
-  })
-  const refund = loop.refund.bind(loop)
-  jest.spyOn(loop, 'refund').mockImplementation(async (key, those, units, charged) => {
-    back.push({ units, at: charged.at, policies: those.length })
-    if (world.error) throw world.error
-    return refund(key, those, units, charged)
-  })
-  const leases = new Leases(loop, writes, (event) => events.push(event), maxSubjects)
-  const take = (cost = 1, key = 'k') => leases.take(key, policies, cost)
-  /** A request in each millisecond. */
-  const busy = async (requests: number, key = 'k') => {
-    for (let i = 0; i < requests; i++) {
-      world.now++
-      await take(1, key)
-    }
-  }
-  /** Units that are held in memory. */
-  const held = async (key = 'k') => {
-    const [stored] = (await others.look(key, policies, 0)) as [Verdicts[0]]
-    return (await leases.look(key, policies, 0))[0]!.remaining - stored.remaining
-  }
-  const used = async (key = 'k') => policies[0]!.limit - (await others.look(key, policies, 0))[0]!.remaining
-  return Object.assign(world, { leases, loop, others, policies, taken, back, events, take, busy, held, used })
-}
-/** Until there is something in memory to spend. */
-async function stocked(policies?: readonly CompiledPolicy[], key = 'k', one = world(policies)) {
-  await one.busy(900, key)
-  for (let i = 0; (await one.held(key)) < 20; i++) {
-    if (i === 200) throw new Error('a busy instance has taken no units ahead')
-    await one.busy(1, key)
-  }
-  return one
-}
-const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('a lease', () => {
   it('is spent from memory, down to its last unit, and counts units once', async () => {

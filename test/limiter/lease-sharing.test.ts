@@ -1,0 +1,91 @@
+import { daily, settled, stocked, world } from './leasing'
+import { MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+afterEach(() => jest.restoreAllMocks())
+
+describe('a unit that was spent from a lease', () => {
+  it('was charged when the lease was, and goes back to it by that moment', async () => {
+    const one = await stocked()
+    const held = await one.held()
+    one.now += 5
+    const [verdict] = await one.take(3)
+    expect(verdict!.chargedAt).toBeLessThan(one.now)
+    await one.leases.giveBack('k', one.policies, 3, { at: verdict!.chargedAt! })
+    expect([one.back, await one.held()]).toEqual([[], held])
+    await one.leases.giveBack('k', one.policies, 1, { at: verdict!.chargedAt! - 1 })
+    expect(one.back.map(({ units }) => units)).toEqual([1])
+  })
+
+  it('goes to the store while the next lease is on its way, which would replace what it is given back to', async () => {
+    const one = await stocked()
+    const [verdict] = await one.take(await one.held())
+    let arrive = () => {}
+    one.delayed = new Promise<void>((resolve) => {
+      arrive = resolve
+    })
+    const next = one.take()
+    await settled()
+    await one.leases.giveBack('k', one.policies, 2, { at: verdict!.chargedAt! })
+    expect(one.back.map(({ units }) => units)).toEqual([2])
+    arrive()
+    await next
+  })
+
+  it('that all come back leave nothing for the store, and are given back to it once', async () => {
+    const one = await stocked()
+    const used = await one.used()
+    const [verdict] = await one.take(await one.held())
+    await one.leases.giveBack('k', one.policies, 5, { at: verdict!.chargedAt! })
+    await one.leases.close()
+    expect([one.back.map(({ units }) => units), await one.used()]).toEqual([[5], used - 5])
+  })
+})
+
+describe('a lease of several policies', () => {
+  it('that one of them lets pass uncharged is held for the others, and gives back to them alone', async () => {
+    const watched = daily(100_000, { name: 'watched', action: 'observe' })
+    const one = await stocked([...daily(100_000), ...watched])
+    await one.take(await one.held())
+    await one.others.settle('k', watched, [100_000 - (await one.used())]) // which the instance does not know
+    const [charged, passed] = await one.take()
+    expect([charged!.exceeded, passed!.exceeded]).toEqual([undefined, 'observe'])
+    const [held, used] = [await one.held(), await one.used()]
+    expect(held).toBeGreaterThan(5)
+    await one.leases.close()
+    expect(one.back.map(({ units, policies }) => [units, policies])).toEqual([[held, 1]])
+    expect([await one.used(), (await one.others.look('k', watched, 0))[0]!.remaining]).toEqual([used - held, 0])
+  })
+
+  it('is over with the shortest of their windows', async () => {
+    const both = [
+      ...daily(100_000),
+      ...compiled({ name: 'minute', algorithm: 'fixed-window', limit: 50_000, window: '1m', consistency: 'leased' }),
+    ]
+    const one = await stocked(both)
+    one.now = MIDNIGHT + 60_000
+    one.taken.length = 0
+    await one.take()
+    expect(one.taken).toHaveLength(1)
+  })
+})
+
+describe('what others take', () => {
+  /** The largest lease of an instance on a limit that is used at its pace, and by others for each of its writes. */
+  async function largest(others: number) {
+    const one = world(daily(20_000))
+    for (let i = 0; i < 600; i++) {
+      one.now++
+      const { length } = one.taken
+      await one.take()
+      if (others > 0 && one.taken.length > length) await one.others.settle('k', one.policies, [others])
+    }
+    return Math.max(...one.taken)
+  }
+
+  it('leaves less for the lease of an instance, in its share of the pace', async () => {
+    const [alone, crowded] = [await largest(0), await largest(400)]
+    expect(alone).toBeGreaterThan(20)
+    expect(crowded).toBeLessThan(alone / 2)
+  })
+})
