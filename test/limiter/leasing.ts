@@ -12,7 +12,7 @@ import { compiled } from './policies'
 export const daily = (limit: number, more: Partial<PolicyInput> = {}) =>
   compiled({ name: 'all', algorithm: 'fixed-window', limit, window: '1d', consistency: 'leased', ...more } as PolicyInput)
 export const pacing = compiled({ name: 'all', algorithm: 'gcra', limit: 1000, window: '10s', consistency: 'leased' })
-export const T = MIDNIGHT + 1000
+const T = MIDNIGHT + 1000
 
 /** Leases on a store in memory, which another process can take from, and what they ask of it. */
 export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxSubjects = 100) {
