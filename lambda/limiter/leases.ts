@@ -37,9 +37,7 @@ interface Account {
   throttled?: { readonly error: StoreUnavailableError; readonly until: EpochMs }
 }
 
-/** A lease that does not fit is tried once more in the size that the fuller view suggests, and then the request alone. */
-const TRIES = 3
-/** Of what is then left, at most so much. */
+/** A lease that does not fit is tried once more in the size that the fuller view suggests, of what is left at most so much, and then the request alone. */
 const SHARE_OF_LEFT = 1 / 8
 
 /** Fewer units are not worth the calls that it takes to give them back. */
@@ -167,7 +165,7 @@ export class Leases implements Way {
       const { units: more, isScarce } = size.next(now, outlook)
       const wish = Math.max(least + account.awaited, more)
       const most = [wish, Math.min(wish, Math.floor(outlook.left * SHARE_OF_LEFT))][tries - 1] ?? least
-      const units = tries < TRIES ? Math.max(least, most) : least
+      const units = Math.max(least, most)
       const verdicts = await this.charged(account, policies, units, now, deadline).catch((error) => {
         size.spent(cost, now) // a pace that is not learnt from requests without a lease would never get one
         throw error

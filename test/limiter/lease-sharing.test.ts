@@ -70,22 +70,25 @@ describe('a lease of several policies', () => {
   })
 })
 
-describe('what others take', () => {
-  /** The largest lease of an instance on a limit that is used at its pace, and by others for each of its writes. */
-  async function largest(others: number) {
-    const one = world(daily(20_000))
-    for (let i = 0; i < 600; i++) {
+describe('a busy instance, where there is enough for everybody until the window ends', () => {
+  /** What it leases after 300 units, each millisecond one, while others take so many in each. */
+  async function lease(others: number) {
+    const one = world(compiled({ name: 'minute', algorithm: 'fixed-window', limit: 18_000, window: '1m', consistency: 'leased' }))
+    one.now = MIDNIGHT + 40_000
+    for (let i = 0; i < 300; i++) {
       one.now++
-      const { length } = one.taken
       await one.take()
-      if (others > 0 && one.taken.length > length) await one.others.settle('k', one.policies, [others])
+      if (others > 0) await one.others.settle('k', one.policies, [others])
     }
-    return Math.max(...one.taken)
+    await one.take((await one.held()) + 1)
+    return one.taken.at(-1)!
   }
 
-  it('leaves less for the lease of an instance, in its share of the pace', async () => {
-    const [alone, crowded] = [await largest(0), await largest(400)]
-    expect(alone).toBeGreaterThan(20)
-    expect(crowded).toBeLessThan(alone / 2)
+  it('leases all that it has spent lately, for its own charges are not taken for others’', async () => {
+    expect(await lease(0)).toBeGreaterThan(250)
+  })
+
+  it('leases a quarter of it where others take more', async () => {
+    expect(await lease(8)).toBeLessThan(100)
   })
 })

@@ -197,6 +197,7 @@ describe('units that come back', () => {
     expect([one.back, await one.held()]).toEqual([[], held - 3])
     await give(1000)
     expect(one.back).toHaveLength(1)
+    expect({ kind: 'lease', units: await one.held() }).toEqual(one.events.at(-1))
     expect(one.back[0]!.units + (await one.held()) - (held - 3)).toBe(1000)
     expect(one.leases.foreseen('k', one.policies, await one.held())).toBeUndefined()
   })
@@ -228,6 +229,17 @@ describe('an instance that was idle', () => {
     await settled()
     expect([one.taken, one.back.map(({ units }) => units)]).toEqual([[], [held - 2]])
     expect([await one.held(), await one.used()]).toEqual([0, used - (held - 2)])
+  })
+
+  it('takes no more back into memory afterwards than it has kept', async () => {
+    const one = await stocked()
+    const [{ chargedAt }] = (await one.take()) as [Verdicts[0]]
+    one.now += 60_000
+    await one.take(2)
+    await settled()
+    await one.leases.giveBack('k', one.policies, 1000, { at: chargedAt! })
+    const [returned] = one.back
+    expect({ kind: 'lease', units: returned!.units + (await one.held()) }).toEqual(one.events.at(-1))
   })
 
   it('keeps what is not worth the calls: three units and fewer', async () => {
@@ -330,6 +342,46 @@ describe('a subject that is reset', () => {
   })
 })
 
+describe('a subject that is reset while a lease is on its way', () => {
+  async function onItsWay(one: ReturnType<typeof world>, cost: number) {
+    let arrive = () => {}
+    one.delayed = new Promise<void>((resolve) => {
+      arrive = resolve
+    })
+    one.taken.length = 0
+    const taking = one.take(cost).catch((error: Error) => error)
+    const waiting = one.take(1)
+    await settled()
+    one.leases.forget('k')
+    return { arrive, taking, waiting }
+  }
+
+  it('has nothing of it for those that wait: they ask for themselves', async () => {
+    const one = await stocked()
+    const { arrive, waiting } = await onItsWay(one, (await one.held()) + 1)
+    arrive()
+    expect((await waiting)[0]!.allowed).toBe(true)
+    expect([one.taken.length, one.taken[0]! > 2]).toEqual([2, true])
+  })
+
+  it('has nothing of the one before either, where it failed', async () => {
+    const one = await stocked()
+    one.error = new StoreUnavailableError('unreachable', 'away')
+    const taking = one.take((await one.held()) + 1).catch((error: Error) => error)
+    const waiting = one.take(1).catch((error: Error) => error)
+    one.leases.forget('k')
+    expect(await Promise.all([taking, waiting])).toEqual([one.error, one.error])
+  })
+
+  it('that had none before is reset like any other', async () => {
+    const one = world()
+    const { arrive, taking, waiting } = await onItsWay(one, 1)
+    arrive()
+    await Promise.all([taking, waiting])
+    expect(one.taken).toEqual([1, 1])
+  })
+})
+
 it('the subject that was used longest ago is forgotten for a new one', async () => {
   const one = world(daily(100_000), 2)
   for (const key of ['a', 'b']) await stocked(one.policies, key, one)
@@ -365,11 +417,15 @@ describe('an item that takes no more writes', () => {
   })
 
   it('is asked at once where the clock was set back', async () => {
+    jest.spyOn(Math, 'random').mockReturnValue(0.5)
     const one = world()
     one.error = hot()
     await one.take().catch(() => {})
+    one.now -= 50
+    await expect(one.take()).rejects.toBe(one.error)
+    expect(one.taken).toHaveLength(1)
     one.error = undefined
-    one.now -= 76
+    one.now -= 1
     expect((await one.take())[0]!.allowed).toBe(true)
   })
 
@@ -426,22 +482,44 @@ describe('a limit that is used up, to which units trickle back', () => {
 
   it('is asked at once where the clock was set back', async () => {
     const one = await drained()
-    one.now -= 2500
-    expect(one.leases.foreseen('k', one.policies, 1)?.[0]?.retryAfterMs ?? 0).not.toBeLessThan(0)
-    one.now += 2500 + 60_000
+    for (const moved of [-6000, 60_000]) {
+      one.now += moved
+      expect(one.leases.foreseen('k', one.policies, 1)).toBeUndefined()
+      one.now -= moved
+    }
+  })
+
+  it('is asked at once where nothing is known of it any more', async () => {
+    const one = await drained()
+    expect(one.leases.foreseen('k', one.policies, 1)).toBeDefined()
+    one.loop.forget('k')
     expect(one.leases.foreseen('k', one.policies, 1)).toBeUndefined()
+  })
+
+  it('denies no request that has units in memory meanwhile', async () => {
+    const one = await drained()
+    for (let i = 0; i < 100; i++) {
+      one.now += 10
+      await one.take()
+      const held = await one.held()
+      if (held > 0 && one.leases.foreseen('k', one.policies, held + 1)) {
+        expect([held, 1].map((cost) => one.leases.foreseen('k', one.policies, cost))).toEqual([undefined, undefined])
+        return
+      }
+    }
+    throw new Error('no lease was held while units were waited for')
   })
 })
 
 describe('past a limit', () => {
   it('what is let through uncharged goes one by one', async () => {
-    const watched = daily(100, { action: 'observe' })
+    const watched = daily(40, { action: 'observe' })
     const one = world(watched)
-    await one.busy(300)
-    expect(await one.used()).toBe(100)
+    await one.busy(80)
+    expect(await one.used()).toBe(40)
     one.taken.length = 0
-    await one.busy(50)
-    expect([one.taken, await one.held()]).toEqual([Array(50).fill(1), 0])
+    await one.busy(10)
+    expect([one.taken, await one.held()]).toEqual([Array(10).fill(1), 0])
     await one.leases.close()
     expect(one.back).toEqual([])
   })

@@ -56,7 +56,7 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
 }
 /** Until there is something in memory to spend. */
 export async function stocked(policies?: readonly CompiledPolicy[], key = 'k', one = world(policies)) {
-  await one.busy(900, key)
+  await one.busy(400, key)
   for (let i = 0; (await one.held(key)) < 20; i++) {
     if (i === 200) throw new Error('a busy instance has taken no units ahead')
     await one.busy(1, key)
