@@ -31,8 +31,9 @@ export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
       [],
       issues,
     )
-  const policies = toPolicySet(parts, [], issues)
-  checkStorageCodes({ tiers, routes, global: policies.global, defaultTier: settings?.defaultTier }, [], issues)
+  const together = toPolicySet(parts, [], issues)
+  const displaced = checkStorageCodes({ tiers, routes, global: together.global, defaultTier: settings?.defaultTier }, [], issues)
+  const policies = { ...together, displaced }
   return { configuration: { policies, access: new AccessList(all.flatMap(({ access }) => access ?? [])) }, issues }
 }
 

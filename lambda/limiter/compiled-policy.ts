@@ -3,7 +3,7 @@ import type { Fields } from '../algorithms/conditional-write'
 import { ConfigError } from '../errors'
 import { type Consistency, isLeasable, type Policy, syncMsOf } from '../policies/policy'
 import { withoutLimit, withShare } from '../policies/variants'
-import { codeOf } from '../state/codes'
+import { codeOf, elsewhere } from '../state/codes'
 import type { Item } from '../state/store'
 
 /** A policy with the place of its state: what the take loop works with. */
@@ -13,6 +13,10 @@ export interface CompiledPolicy {
   readonly windowMs: number
   readonly algorithm: Algorithm<unknown>
   readonly quota: unknown
+  /** What it stores: of one name and form there is one count. */
+  readonly form: string
+  /** The smaller the stricter, number by number: whether it is lenient, its limit, its burst, what it may be overrun by. */
+  readonly strictness: readonly number[]
   /** Prefix of its stored fields. */
   readonly code: string
   /** How long its state can matter, in milliseconds. */
@@ -49,6 +53,8 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     windowMs,
     algorithm,
     quota,
+    form,
+    strictness: [Number(lenient), limit, written.burst ?? limit, Number.parseInt(written.overrun ?? '0', 10)],
     code: codeOf(name, form, scope),
     lifeMs: algorithm.lifeMs(quota),
     lenient,
@@ -57,7 +63,7 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     consistency,
     autoLease: autoLease && isLeasable(policy),
     syncMs: syncMsOf(policy),
-    elsewhere: () => compile(policy, `${scope} elsewhere`, autoLease),
+    elsewhere: () => compile(policy, elsewhere(scope), autoLease),
     shareOf: (share) => compile(withShare(policy, share), scope),
     unlimited: () => (unlimited ??= compile(withoutLimit(policy), scope)),
   }
@@ -73,8 +79,10 @@ export function idOf(policies: readonly CompiledPolicy[]): string {
 }
 
 /**
- * Leaves out what stands twice. Two different policies of one subject that would store under one code are one in ten thousand configurations of thirty
- * policies, and are found where policies are checked; where they come here all the same, the later one stores elsewhere, so that both are held to.
+ * Of policies that would count as one, the strictest; no set that was checked has any but those that several routes have in common.
+ *
+ * Two different policies of one subject that would store under one code are one in ten thousand configurations of thirty policies, and are found where
+ * policies are checked; where they come here all the same, the later one stores elsewhere, so that both are held to.
  *
  * @param onCollision is told of them, and may throw. @default throws a `ConfigError`
  */
@@ -82,13 +90,21 @@ export function distinct(policies: readonly CompiledPolicy[], onCollision = refu
   const byCode = new Map<string, CompiledPolicy>()
   for (const policy of policies) {
     let placed = policy
-    for (let other = byCode.get(placed.code); other && other.name !== policy.name; other = byCode.get(placed.code)) {
+    for (let other = byCode.get(placed.code); other && !isSame(other, policy); other = byCode.get(placed.code)) {
       onCollision(`policies "${other.name}" and "${policy.name}" happen to share a storage code, rename one of them`)
       placed = placed.elsewhere()
     }
-    if (!byCode.has(placed.code)) byCode.set(placed.code, placed)
+    const same = byCode.get(placed.code)
+    if (!same || isStricter(placed, same)) byCode.set(placed.code, placed)
   }
   return [...byCode.values()]
+}
+
+const isSame = (one: CompiledPolicy, other: CompiledPolicy): boolean => one.name === other.name && one.form === other.form
+
+function isStricter({ strictness: one }: CompiledPolicy, { strictness: other }: CompiledPolicy): boolean {
+  const differing = one.findIndex((number, i) => number !== other[i])
+  return differing >= 0 && one[differing]! < other[differing]!
 }
 
 function refuse(collision: string): void {

@@ -7,7 +7,7 @@ import { bySpecificity } from './route-pattern'
 import { byVariant, checkScoped, type ScopedParts, toScopedParts } from './scoped-set'
 import { type Api, Apis, checkLabels, scopedName, splitVariant } from './scopes'
 import { DEFAULT_SETTINGS, parseScopedSettings, parseSettings, type ScopedSettings, type Settings } from './settings'
-import { checkItemSizes, checkStorageCodes } from './storage'
+import { checkItemSizes, checkStorageCodes, type Displaced } from './storage'
 import { ANONYMOUS, parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy } from './tiers'
 
 /** Everything that an operator has configured, but for clients. */
@@ -22,6 +22,8 @@ export interface PolicySet {
   readonly apis?: Apis
   /** What is for some APIs only, where anything is: `setFor` says what holds for a request. */
   readonly scoped?: ScopedParts
+  /** Which policies store elsewhere than they would, where the table has some whose codes are the same. @default none */
+  readonly displaced?: Displaced
 }
 
 /** What a policy set is put together from. */

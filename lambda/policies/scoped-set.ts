@@ -3,7 +3,7 @@ import type { PolicySet } from './policy-set'
 import type { Place } from './report'
 import { bySpecificity } from './route-pattern'
 import { type ApiStage, type Apis, checkScopes, mostSpecific, type Scoped, scopedName } from './scopes'
-import type { ScopedSettings } from './settings'
+import { MODES, type ScopedSettings } from './settings'
 import type { Route, Tier } from './tiers'
 
 /** What a policy set has for some APIs only. */
@@ -84,11 +84,11 @@ export function setFor(set: PolicySet, request: ApiStage): PolicySet {
   const known = byRequest.get(id)
   if (known) return known
 
-  const tiers = [...scoped.tiers.values()].flatMap((those) => mostSpecific(those, request, scoped.apis) ?? [])
-  const routes = groupsOf(set.routes).flatMap((those) => mostSpecific(those, request, scoped.apis) ?? [])
-  const settings = mostSpecific(scoped.settings, request, scoped.apis)
+  const tiers = [...scoped.tiers.values()].map((those) => mostSpecific(those, request, scoped.apis))
+  const routes = groupsOf(set.routes).flatMap((those) => mostSpecific(those, request, scoped.apis))
+  const settings = strictest(mostSpecific(scoped.settings, request, scoped.apis))
   const items = JSON.stringify([
-    tiers.map(({ name, scope }) => scopedName(name, scope)),
+    tiers.flat().map(({ name, scope }) => scopedName(name, scope)),
     routes.flatMap(({ pattern, scope }) => (scope ? [[pattern.text, scope.variant]] : [])),
     settings?.scope.variant,
   ])
@@ -98,13 +98,25 @@ export function setFor(set: PolicySet, request: ApiStage): PolicySet {
   }
   const made = byItems.get(items) ?? {
     ...set,
-    tiers: new ScopedTiers(set.tiers, tiers),
+    tiers: new ScopedTiers(set.tiers, tiers.flatMap(together)),
     routes: routes.length === set.routes.length ? set.routes : routes, // then they share what is worked out from them
     settings: settings ? { ...set.settings, mode: settings.mode } : set.settings,
   }
   byItems.set(items, made)
   byRequest.set(id, made)
   return made
+}
+
+const strictest = (settings: readonly ScopedSettings[]): ScopedSettings | undefined =>
+  MODES.flatMap((mode) => settings.find((one) => one.mode === mode) ?? [])[0]
+
+/** Tiers of one name that are as much for a request, by mistake: its callers are held to all of them. */
+function together(tiers: readonly Tier[]): readonly Tier[] {
+  const [first, ...others] = tiers
+  if (!first || others.length === 0) return tiers
+  const credentials = (['required', 'unknown'] as const).find((one) => tiers.some((tier) => tier.credentials === one)) ?? 'optional'
+  const denies = tiers.some(({ onStoreError }) => onStoreError === 'deny')
+  return [{ ...first, credentials, ...(denies && { onStoreError: 'deny' }), policies: tiers.flatMap(({ policies }) => policies) }]
 }
 
 /** Routes that match the same requests, which stand one after another. */

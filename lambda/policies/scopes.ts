@@ -145,15 +145,11 @@ function fitOf({ apis: patterns }: Scope, { apiId, stageName }: ApiStage, apis: 
   return Math.max(...fits)
 }
 
-/** Of items with one name the one that holds for a request: the most specific, of several the first; one without a scope where none fits. */
-export function mostSpecific<T extends Scoped>(items: readonly T[], request: ApiStage, apis: Apis): T | undefined {
-  let best: T | undefined
-  let most = -1
-  for (const item of items) {
-    const fit = item.scope ? fitOf(item.scope, request, apis) || -1 : 0
-    if (fit > most) [best, most] = [item, fit]
-  }
-  return best
+/** Of items with one name those that hold for a request: the most specific, several where that is a mistake; those without a scope where none fits. */
+export function mostSpecific<T extends Scoped>(items: readonly T[], request: ApiStage, apis: Apis): readonly T[] {
+  const fits = items.map(({ scope }) => (scope ? fitOf(scope, request, apis) || -1 : 0))
+  const most = Math.max(0, ...fits)
+  return items.filter((_, i) => fits[i] === most)
 }
 
 /** Reports items of one name that are as much for the same requests. */
@@ -166,7 +162,7 @@ export function checkScopes(items: readonly (Scoped & { readonly title: string }
         const other = taken.get(requests) ?? title
         taken.set(requests, other)
         if (other !== title)
-          issues.push(mistake(`apis: ${other} and ${title} are both for ${printed(requests)}, and only the first holds there`, place))
+          issues.push(mistake(`apis: ${other} and ${title} are both for ${printed(requests)}, and both hold there`, place))
       }
     }
   }

@@ -32,7 +32,8 @@ export interface ScopedSettings extends Pick<Settings, 'mode'> {
 }
 
 type ServiceMode = (typeof MODES)[number]
-const MODES = ['enforce', 'observe', 'off'] as const
+/** The strictest first. */
+export const MODES = ['enforce', 'observe', 'off'] as const
 
 /** One part of five: an authorizer that takes 10 ms a request has five instances at 500 requests a second. */
 const LOCAL_SHARE = 0.2

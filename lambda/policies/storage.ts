@@ -1,5 +1,5 @@
 import { printed } from '../errors'
-import { codeOf } from '../state/codes'
+import { codeOf, elsewhere } from '../state/codes'
 import { waysToCount } from './counted-by'
 import type { Policy } from './policy'
 import { mistake, type Place } from './report'
@@ -46,18 +46,45 @@ export function checkItemSizes(set: Shared, place: Place, issues: string[]): voi
   }
 }
 
-/** Reports policies of one subject that would store in one place. @param most places that are looked at, where there is no time for all. */
-export function checkStorageCodes(set: Shared, place: Place, issues: string[], most = Infinity): void {
+/** Policies that store elsewhere than they would, since their code belongs to another: how often they had to give way, by what and where they are. */
+export type Displaced = ReadonlyMap<string, number>
+
+/** Codes are few enough for two to meet by chance, and not for the next ones to meet again and again. */
+const MOST_ROUNDS = 5
+
+/**
+ * Reports policies of one subject that would store in one place, and finds each but one another place: all of them are held to, in every request, by whoever
+ * reads the same set.
+ *
+ * @param most places that are looked at, where there is no time for all.
+ */
+export function checkStorageCodes(set: Shared, place: Place, issues: string[], most = Infinity): Displaced {
+  const displaced = new Map<string, number>()
   const told = new Set<string>()
-  let left = most
-  for (const [, stored] of itemsOf(set)) {
-    left -= stored.length
-    if (left < 0) return
-    for (const sentence of collisions(stored)) {
-      if (!told.has(sentence)) issues.push(mistake(sentence, place))
-      told.add(sentence)
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const given: string[] = []
+    let left = most
+    for (const [, stored] of itemsOf(set)) {
+      left -= stored.length
+      if (left < 0) break
+      for (const [one, other] of collisions(stored, displaced)) {
+        given.push([idAt(one), idAt(other)].sort()[1]!) // whichever comes first in the set
+        const sentence = `policies ${described(other)} and ${described(one)} happen to share a storage code, rename one of them`
+        if (round === 0 && !told.has(sentence)) issues.push(mistake(sentence, place))
+        told.add(sentence)
+      }
     }
+    if (given.length === 0) break
+    for (const id of new Set(given)) displaced.set(id, (displaced.get(id) ?? 0) + 1)
   }
+  return displaced
+}
+
+/** What a policy counts apart within a subject, a route or a word, and that it stores elsewhere than it would. */
+export function scopeIn({ displaced }: { readonly displaced?: Displaced }, policy: TierPolicy, route: string): string {
+  const scope = placeOf(policy, route)
+  const times = displaced?.get(idAt({ policy, scope }))
+  return times === undefined ? scope : elsewhere(scope, times)
 }
 
 /** Why a client's own numbers cannot all be held to, over all routes; `undefined` where they can. */
@@ -122,8 +149,7 @@ function tooLarge(all: readonly Stored[]): string | undefined {
   if (sumOf(all) <= MOST_STORED_BYTES) return undefined
   const places = new Map<string, Stored>() // tiers and routes may have the same policy, which has one place
   for (const one of all) {
-    const { name, form } = one.policy
-    const id = JSON.stringify([name, form, one.scope])
+    const id = idAt(one)
     const other = places.get(id)
     if (!other || bytesOf(other) < bytesOf(one)) places.set(id, one)
   }
@@ -142,16 +168,18 @@ const bytesOf = ({ policy }: Stored): number => policy.algorithm.storedBytes(pol
 const sumOf = (stored: readonly Stored[]): number => stored.reduce((sum, one) => sum + bytesOf(one), 0)
 const kilobytes = (bytes: number): string => `${Math.ceil(bytes / 1024)} KB`
 
-function* collisions(stored: readonly Stored[]): Iterable<string> {
+function* collisions(stored: readonly Stored[], displaced: Displaced): Iterable<readonly [one: Stored, other: Stored]> {
   const byCode = new Map<string, Stored>()
   for (const one of stored) {
-    const code = codeAt(one)
+    const times = displaced.size === 0 ? undefined : displaced.get(idAt(one))
+    const code = codeAt(times === undefined ? one : { ...one, scope: elsewhere(one.scope, times) })
     const other = byCode.get(code)
     if (!other) byCode.set(code, one)
-    else if (other.policy.name !== one.policy.name || other.policy.form !== one.policy.form || other.scope !== one.scope)
-      yield `policies ${described(other)} and ${described(one)} happen to share a storage code, rename one of them`
+    else if (idAt(other) !== idAt(one)) yield [one, other]
   }
 }
+
+const idAt = ({ policy: { name, form }, scope }: Stored): string => JSON.stringify([name, form, scope])
 
 const codes = new WeakMap<Policy, Map<string, string>>()
 

@@ -24,3 +24,6 @@ export function codeOf(name: string, form: string, scope = ''): string {
   const pick = (alphabet: string, at: number) => alphabet[bytes.readUInt32BE(at) % alphabet.length]
   return `${pick(LETTERS, 0)}${pick(DIGITS, 4)}${pick(LETTERS + DIGITS, 8)}${pick(LETTERS + DIGITS, 12)}`
 }
+
+/** The scope of a policy whose own code belongs to another, so many times over. */
+export const elsewhere = (scope: string, times = 1): string => scope + ' elsewhere'.repeat(times)

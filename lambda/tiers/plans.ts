@@ -4,8 +4,8 @@ import { type Dimension, isOfEverybody } from '../policies/counted-by'
 import { MOST_POLICIES, type Policy } from '../policies/policy'
 import type { PolicySet } from '../policies/policy-set'
 import { type Rules, rulesOfRoute } from '../policies/rules'
-import { tooLargeWith } from '../policies/storage'
-import { ANONYMOUS, placeOf, type Tier, type TierPolicy } from '../policies/tiers'
+import { scopeIn, tooLargeWith } from '../policies/storage'
+import { ANONYMOUS, type Tier, type TierPolicy } from '../policies/tiers'
 import { observing, withNumbers } from '../policies/variants'
 import type { Log } from '../telemetry/log'
 import type { Client } from './client-item'
@@ -104,7 +104,7 @@ export class Plans {
     const { scopes } = rules
     const all = [
       ...global.filter(applies).map((policy) => ({ policy, scopes })),
-      ...strictestOfEach(ofRoutes),
+      ...ofRoutes,
       ...(tier?.policies ?? []).map((policy) => ({ policy, scopes })),
     ]
     const ownOf = client ? this.numbersOf(client, policies, tier) : (policy: TierPolicy) => policy
@@ -118,7 +118,9 @@ export class Plans {
         const id = route ?? who.join()
         const group = groups.get(id) ?? { who, route, policies: [] }
         groups.set(id, group)
-        group.policies.push(compile(settings.mode === 'observe' ? observing(own) : own, placeOf(policy, scope), settings.autoLease))
+        group.policies.push(
+          compile(settings.mode === 'observe' ? observing(own) : own, scopeIn(policies, policy, scope), settings.autoLease),
+        )
       }
     }
     const made = [...groups.values()].map((group) => ({ ...group, policies: distinct(group.policies, onCollision) }))
@@ -157,23 +159,4 @@ export class Plans {
     if (!own) this.logMisfit(client!, issues)
     return own ?? policy
   }
-}
-
-/** Of policies of several routes that would count in one place, the one that admits least. */
-function strictestOfEach<T extends { readonly policy: TierPolicy }>(all: readonly T[]): T[] {
-  const kept = new Map<string | T, T>()
-  for (const one of all) {
-    const { by, name, form, variant } = one.policy
-    const place = by.perRoute ? one : JSON.stringify([by.who, name, form, variant])
-    const other = kept.get(place)
-    if (!other || isStricter(one.policy, other.policy)) kept.set(place, one)
-  }
-  return [...kept.values()]
-}
-
-function isStricter(one: Policy, other: Policy): boolean {
-  if (one.lenient !== other.lenient) return other.lenient
-  const [a, b] = [one, other].map(({ limit, written }) => [limit, written.burst ?? limit, Number.parseInt(written.overrun ?? '0', 10)])
-  const differing = a!.findIndex((number, i) => number !== b![i])
-  return differing >= 0 && a![differing]! < b![differing]!
 }

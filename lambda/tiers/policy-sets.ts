@@ -217,7 +217,9 @@ export class PolicySets {
     if (this.unread.size === 0) return
     for (const sk of [...this.unread.keys()].slice(0, most)) this.readTier(sk)
     if ([...this.known.values()].some(isLost) && this.options.lastValid) this.readAt = Number.NEGATIVE_INFINITY // to look for their copies
-    if (this.unread.size === 0) this.combined(this.known)
+    if (this.unread.size > 0) return
+    const whole = this.combined(this.known)
+    if (whole.policies.displaced?.size) this.configuration = whole
   }
 
   private readTier(sk: string): Tier | undefined {
@@ -263,9 +265,10 @@ export class PolicySets {
     const parts = partsOf(all)
     const { settings, tiers } = parts
     if (settings) checkDefaultTier(settings, namesOf(good), [], issues)
-    const policies = toPolicySet(parts, [], issues)
-    const { routes, global } = policies
-    if (this.unread.size === 0) checkStorageCodes({ tiers, routes, global, defaultTier: settings?.defaultTier }, [], issues, MOST_CODES)
+    const together = toPolicySet(parts, [], issues)
+    const shared = { tiers, routes: together.routes, global: together.global, defaultTier: settings?.defaultTier }
+    const displaced = this.unread.size === 0 ? checkStorageCodes(shared, [], issues, MOST_CODES) : undefined
+    const policies = { ...together, displaced }
     const access = new AccessList(all.flatMap(({ access }) => access ?? []))
     if (this.options.authentication === 'none') checkNoneRequired(policies, [], issues)
     const identityUnknown = this.isUnknown(settingsKey().sk)

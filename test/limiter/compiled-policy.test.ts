@@ -67,6 +67,19 @@ describe('policies of one subject', () => {
     expect(distinct([one, other, of(), one])).toEqual([one, other])
   })
 
+  it('that would count as one are the strictest of them', () => {
+    const lenient = of({ limit: 1, action: 'observe' })
+    const [strict, looser, overrun] = [of({ limit: 5 }), of({ limit: 7 }), of({ limit: 5, overrun: '20%' })]
+    for (const all of [
+      [looser, strict, lenient, overrun],
+      [overrun, lenient, looser, strict],
+      [strict, lenient],
+    ])
+      expect(distinct(all)).toEqual([strict])
+    const [burst, calm] = [20, 10].map((burst) => of({ algorithm: 'token-bucket', burst }))
+    expect(distinct([burst!, calm!])).toEqual([calm])
+  })
+
   it('that would share a place are refused by name, unless somebody else is told of them', () => {
     const pair = [colliding('a', 'x'), colliding('b', 'x')]
     expect(() => distinct(pair)).toThrow(new ConfigError(['policies "a" and "b" happen to share a storage code, rename one of them']))

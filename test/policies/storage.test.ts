@@ -1,5 +1,7 @@
 import { ConfigError, createLimiter, MemoryStore, type PolicyInput } from '../../lambda/limiter'
 import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { checkStorageCodes, scopeIn } from '../../lambda/policies/storage'
+import { parseRoute } from '../../lambda/policies/tiers'
 import { codeOf } from '../../lambda/state/codes'
 import { issuesOf, policy } from './issues'
 
@@ -103,6 +105,22 @@ describe('storage codes', () => {
     expect(issuesIn({ tiers: { anonymous: { policies: both } } })).toEqual([`${shared} (tiers.yaml)`])
     expect(issuesIn({ routes: { 'GET /a': { by: 'ip', policies: [both[0]] } }, global: { by: 'ip', policies: [both[1]] } })).toHaveLength(1)
     expect(issuesIn({ tiers: { anonymous: { policies: [both[0]] }, free: { by: 'ip', policies: [both[1]] } } })).toHaveLength(1)
+  })
+
+  it('that are the same make one of the two store elsewhere, the same one in every set', () => {
+    const [first, second] = [one, other].map((name) => policy({ name, limit: 2 }))
+    const scopesIn = (...routes: (typeof first)[]) => {
+      const parsed = routes.map((each, i) => parseRoute(`GET /${i}`, { by: 'ip', policies: [each] }, [], [])!)
+      const issues: string[] = []
+      const displaced = checkStorageCodes({ tiers: [], routes: parsed, global: [] }, [], issues)
+      expect(issues).toEqual([expect.stringContaining('happen to share a storage code')])
+      const policies = parsed.flatMap((route) => route.policies)
+      return policies.map((each) => [each.name, scopeIn({ displaced }, each, '')]).sort()
+    }
+    const scopes = scopesIn(first, second)
+    expect(scopes).toEqual(scopesIn(second, first))
+    expect(scopes.map(([, scope]) => scope).sort()).toEqual(['', ' elsewhere'])
+    expect(new Set(scopes.map(([name, scope]) => codeOf(name!, form, scope))).size).toBe(2)
   })
 
   it('may be the same of two policies that never count one subject', () => {

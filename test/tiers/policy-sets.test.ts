@@ -1,5 +1,6 @@
 import { parseIpAddress } from '../../lambda/ip-address'
 import type { PolicySet } from '../../lambda/policies/policy-set'
+import { rulesOf } from '../../lambda/policies/rules'
 import { setFor } from '../../lambda/policies/scoped-set'
 import { PolicySets } from '../../lambda/tiers/policy-sets'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled, tierItem } from './fake-table'
@@ -369,15 +370,40 @@ describe('an item for some APIs', () => {
     expect([shop, cart].map((request) => setFor(route!, request).routes.map(({ credentials }) => credentials))).toEqual([['unknown'], []])
   })
 
-  it('that is the same as another is told, and the first by its word holds', async () => {
+  it('that is the same as another is told, and both hold', async () => {
     const set = await readNow(
       api,
       tierItem('anonymous', 20),
-      tierItem('free @b', 2, { apis: ['a1'] }),
+      tierItem('free @b', 2, { apis: ['a1', 'b2'], credentials: 'required', onStoreError: 'deny' }),
       tierItem('free @a', 1, { apis: ['shop'] }),
+      { pk: 'policy-set', sk: 'route#GET /a @a', apis: ['shop'], cost: 0 },
+      { pk: 'policy-set', sk: 'route#GET /a @b', apis: ['a1'], cost: 5 },
+      { pk: 'policy-set', sk: 'settings @a', apis: ['shop'], mode: 'off' },
+      { pk: 'policy-set', sk: 'settings @b', apis: ['a1'], mode: 'observe' },
     )
-    expect(limitOf(setFor(set!, shop), 'free')).toBe(1)
+    const found = setFor(set!, shop)
+    const free = found.tiers.get('free')!
+    expect(free).toMatchObject({ credentials: 'required', onStoreError: 'deny' })
+    expect(free.policies.map(({ limit }) => limit)).toEqual([1, 2])
+    expect(rulesOf(found, 'GET', '/a').cost).toBe(5)
+    expect(found.settings.mode).toBe('observe')
+    expect(
+      setFor(set!, cart)
+        .tiers.get('free')!
+        .policies.map(({ limit }) => limit),
+    ).toEqual([2])
     expect(log.entries).toEqual([expect.objectContaining({ message: 'the policy set has mistakes' })])
+  })
+
+  it('takes nothing from two routes for the same requests', async () => {
+    const twice = [
+      { pk: 'policy-set', sk: 'route#GET /a' },
+      { pk: 'policy-set', sk: 'route#GET /a/', cost: 5, credentials: 'required' },
+    ]
+    const set = await readNow(api, tierItem('anonymous', 20), ...twice, tierItem('free @x', 1, { apis: ['cart'] }))
+    expect([set!, setFor(set!, shop)].map((one) => rulesOf(one, 'GET', '/a'))).toEqual(
+      Array(2).fill(expect.objectContaining({ cost: 5, credentials: 'required' })),
+    )
   })
 
   it('is there from the first request on, however many tiers there are', async () => {

@@ -1,6 +1,7 @@
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { Delegate } from '../../../lambda/delegate/delegate'
 import { StoreUnavailableError } from '../../../lambda/errors'
+import { RateLimiter } from '../../../lambda/limiter/rate-limiter'
 import { MemoryStore } from '../../../lambda/state/memory-store'
 import { makeTelemetry } from '../../../lambda/telemetry/telemetry'
 import { PolicySets } from '../../../lambda/tiers/policy-sets'
@@ -48,6 +49,17 @@ function lines(parts: World['parts']): World {
   }
 }
 
+/** A second passes from one request to the next. */
+function ticking({ parts }: World): World {
+  let seconds = 0
+  const clock = () => 1_785_944_274_000 + 1000 * seconds
+  const current = () => {
+    seconds++
+    return parts.configuration!.current()
+  }
+  return { parts: { ...parts, clock, configuration: { current }, limiter: new RateLimiter({ store: new MemoryStore(), clock }) } }
+}
+
 const door = (tried: string, now: string, world: NonNullable<Attack['world']>, more: Partial<Attack> = {}): Attack => ({
   about: 'Doors that open when unsure',
   tried,
@@ -91,9 +103,39 @@ export const DOORS: readonly Attack[] = [
   ),
   door(
     'two policies that happen to share a storage code',
-    'told where policies are read; the first of them is held to',
+    'told where policies are read; each counts in a place of its own',
     items(anonymous({ policies: ['p1354', 'p1895'].map((name) => ({ name, limit: 10, window: '1m' })) })),
     { passes: 10 },
+  ),
+  door(
+    'two policies of two routes that happen to share a storage code, five a day and a thousand a second, by turns',
+    'each counts in a place of its own, in every request',
+    () =>
+      ticking(
+        items(
+          anonymous({ policies: [] }),
+          { sk: 'route#GET /a', by: 'ip', policies: [{ ...limit('p268', 5), algorithm: 'fixed-window', window: '1d' }] },
+          { sk: 'route#GET /b', by: 'ip', policies: [{ ...limit('p1731', 1000), algorithm: 'fixed-window', window: '1s' }] },
+        )(),
+      ),
+    { sends: (n) => ({ path: n % 2 ? '/a' : '/b' }), passes: 20 },
+  ),
+  door(
+    'a tier’s policy of ten, and another of everybody’s by the same name with a thousand',
+    'of two that would count as one the stricter holds',
+    items(anonymous({ policies: [{ ...limit('same', 10), by: 'ip' }] }), { sk: 'global', by: 'ip', policies: [limit('same', 1000)] }),
+    { passes: 10 },
+  ),
+  door(
+    'two routes for the same requests, where another item is for one API only',
+    'both hold, as without that item',
+    items(
+      anonymous(),
+      { sk: 'route#GET /anything' },
+      { sk: 'route#GET /anything/', cost: 5 },
+      { sk: 'tier#free @shop', apis: ['shop'], policies: [] },
+    ),
+    { before: 10, passes: 2 },
   ),
   ...(['refused', 'missing-table'] as const).map((reason) =>
     door(
