@@ -1,37 +1,49 @@
-import { printed } from '../lambda/errors'
-import { type Api, Apis, checkLabels, parseApi } from '../lambda/policies/scopes'
+import type { Api } from '../lambda/policies/scopes'
+import { apisOf, LABELS_VERSION, labelIssues, nextLabelsVersion } from '../lambda/tiers/api-labels'
 import { apiKey, CONFIG_TABLE } from '../lambda/tiers/config-items'
-import { type StoredItem, toAttributes } from './config-table'
+import { type ConfigTable, type StoredItem, toAttributes } from './config-table'
 import { UserError } from './exit'
 import type { ItemWrite } from './item-writes'
 
-/** What the table says APIs are called, by id. An item with a mistake is left out, as the authorizer does. */
-export function apisIn(items: readonly StoredItem[]): readonly Api[] {
-  const prefix = apiKey('').sk
-  return items.flatMap(({ item: { pk: _pk, sk, ...fields } }) =>
-    sk.startsWith(prefix) ? (parseApi(sk.slice(prefix.length), fields, [], []) ?? []) : [],
-  )
+/** What APIs are called, as it was read. */
+export interface ReadLabels {
+  /** The policy set. */
+  readonly items: readonly StoredItem[]
+  /** As it was before the items were read. */
+  readonly version: StoredItem | undefined
 }
 
+export async function readLabels(table: Pick<ConfigTable, 'item' | 'policySet'>): Promise<ReadLabels> {
+  const version = await table.item(LABELS_VERSION) // first: whoever gives a label after this raises it
+  return { version, items: await table.policySet() }
+}
+
+/** What the table says APIs are called. An item with a mistake is left out, as the authorizer does. */
+export const apisIn = (items: readonly StoredItem[]): readonly Api[] => apisOf(items.map(({ item }) => item))
+
+/** An API's item as it was read. */
+export const apiItem = ({ items }: Pick<ReadLabels, 'items'>, id: string): StoredItem | undefined =>
+  items.find(({ item }) => item.sk === apiKey(id).sk)
+
 /**
- * The write that gives an API a label, over what was read.
+ * The writes that give an API a label, over what was read: together they fail where anybody gave a label meanwhile.
  *
  * @param name of the API in API Gateway, where it is known.
  * @throws UserError for what is no label, or what another API is called.
  */
-export function labelWrite(items: readonly StoredItem[], id: string, label: string, name?: string): ItemWrite {
-  const key = apiKey(id)
-  const before = items.find(({ item }) => item.sk === key.sk)
-  const known = apisIn(items).find((api) => api.id === id)
-  const fields = { name: name ?? known?.name, label }
-  const issues: string[] = []
-  const api = parseApi(id, fields, [], issues)
-  const others = apisIn(items).filter((one) => one.id !== id)
-  const taken = others.find((one) => [one.id, one.label, one.name].includes(label))
-  if (taken) issues.push(`label ${printed(label)} is what API ${taken.id} is called: take another one, or sluice apis remove ${taken.id}`)
-  else if (api) checkLabels(new Apis([...others, api]), [], issues)
+export function labelWrites(read: ReadLabels, id: string, label: string, name?: string): [version: ItemWrite, item: ItemWrite] {
+  const { items, version } = read
+  const fields = { name: name ?? apisIn(items).find((api) => api.id === id)?.name, label }
+  const issues = labelIssues(
+    items.map(({ item }) => item),
+    id,
+    fields,
+  )
   if (issues.length > 0) throw new UserError(issues.join('; '))
-  return { key, before: before?.attributes, after: toAttributes({ ...key, ...fields }) }
+  return [
+    { key: LABELS_VERSION, before: version?.attributes, after: toAttributes(nextLabelsVersion(version?.item)) },
+    { key: apiKey(id), before: apiItem(read, id)?.attributes, after: toAttributes({ ...apiKey(id), ...fields }) },
+  ]
 }
 
 /** Words of `apis` that no API is known by and that do not look like an id: most likely misspelled, or of an API that has no label yet. */

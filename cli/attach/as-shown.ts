@@ -11,7 +11,7 @@ import {
 import { isSameMappings, isSameParts } from './three-way'
 
 /** Somebody changed what was about to be changed: it stays as it is now. */
-class ChangedMeanwhile extends UserError {
+export class ChangedMeanwhile extends UserError {
   constructor(what: string) {
     super(`${what}: somebody changed it meanwhile, and it is left so`)
   }

@@ -1,15 +1,23 @@
 import { type ApiState, asks, authorizationText, isPreflight } from './api-state'
 import { ownAuthorizer } from './plan-attach'
+import { type ApiItem, labelDrift } from './plan-label'
 import { attachMark, type MethodStep, type Remembered } from './steps'
 import { isSameResponse } from './three-way'
 import { authorizerName, type FunctionName, functionUri, over, permissionPrefix, settingsDrift } from './wanted'
 
 /** Everything about an attached API that is not as attach left it, a sentence each; empty when all is well. */
-export function driftOf(state: ApiState, remembered: Remembered, target: FunctionName, statements: readonly string[]): string[] {
+export function driftOf(
+  state: ApiState,
+  remembered: Remembered,
+  target: FunctionName,
+  statements: readonly string[],
+  called: ApiItem,
+): string[] {
   const { attachment, steps } = remembered
   const unfinished = attachment.phase === 'attached' ? [] : [`${attachment.phase.replace('ing', '')} did not come to its end`]
   return [
     ...unfinished,
+    ...[labelDrift(state.id, called, remembered)].filter((one) => one !== undefined),
     ...authorizerDrift(state, remembered, target, statements),
     ...methodDrift(state, remembered),
     ...(state.gatewayResponse && steps.some(({ kind }) => kind === 'gateway-response') ? responseDrift(state.gatewayResponse) : []),

@@ -2,7 +2,7 @@ import { DeleteItemCommand, PutItemCommand, QueryCommand } from '@aws-sdk/client
 import { CONFIG_TABLE, fromAttributes } from '../../lambda/tiers/config-items'
 import { type ConfigTable, toAttributes } from '../config-table'
 import { UserError } from '../exit'
-import type { Attributes } from '../item-writes'
+import type { Attributes, ItemWrite } from '../item-writes'
 import { type Calls, pages } from './calls'
 import type { Attachment, Remembered, Step } from './steps'
 
@@ -73,6 +73,13 @@ export class Journal {
   /** Remembers a step: before it is done, and with what it made when it is. */
   async note({ apiId }: Attachment, step: Step): Promise<void> {
     await this.put({ pk: partition(apiId), sk: stepKey(step), ...step })
+  }
+
+  /** The write that remembers a step, for those that are remembered with what they do in one transaction. @param step nothing: it is forgotten. */
+  noteWrite({ apiId }: Attachment, step: Step | undefined, before: Step | undefined): ItemWrite {
+    const key = { pk: partition(apiId), sk: stepKey((step ?? before)!) }
+    const toItem = (one: Step | undefined) => one && toAttributes({ ...key, ...one })
+    return { key, before: toItem(before), after: toItem(step) }
   }
 
   /** Forgets an API, what it is last: steps without their beginning would be looked for by nobody. */

@@ -7,6 +7,7 @@ import type { Session } from '../command'
 import type { Where } from '../connection'
 import { UserError } from '../exit'
 import { readPolicySet } from '../policy-set'
+import { ApiLabel } from './api-label'
 import type { ApiControl } from './api-state'
 import { Calls } from './calls'
 import { findApi } from './find-api'
@@ -27,6 +28,7 @@ export interface Opened {
   /** What the config table says; `undefined` where it has mistakes. */
   policies(): Promise<PolicySet | undefined>
   policyOf(functionArn: string): FunctionPolicy
+  readonly label: ApiLabel
 }
 
 /** Opens what `attach`, `detach` and `status` need of an API, for the time of one piece of work. */
@@ -53,6 +55,7 @@ export async function withApi<T>(session: Session, where: Where, apiId: string, 
         const { configuration, issues } = readPolicySet((await table.policySet()).map(({ item }) => item))
         return issues.length === 0 ? configuration.policies : undefined
       },
+      label: new ApiLabel(table, calls, journal, apiId),
       policyOf: (arn) => new FunctionPolicy(lambda, calls, arn),
     })
   } finally {

@@ -10,6 +10,7 @@ import {
   type Method,
 } from './api-state'
 import { ownAuthorizer } from './plan-attach'
+import { type ApiItem, labelDrift, notedLabel } from './plan-label'
 import { attachMark, detachMark, type MethodStep, notedAuthorizer, type Remembered, type Step } from './steps'
 import { isSameMappings, isSameResponse, takeBackMappings, takeBackResponse } from './three-way'
 import { permissionPrefix } from './wanted'
@@ -24,6 +25,8 @@ export type Undo =
   | { readonly kind: 'deployment'; readonly stage: string; readonly from: string | undefined; readonly to: string | undefined }
   | { readonly kind: 'permission'; readonly statementId: string }
   | { readonly kind: 'own-deployment'; readonly id: string }
+  /** The label that attach gave goes, and what was there before comes back. */
+  | { readonly kind: 'label'; readonly label: string }
 
 export interface DetachPlan {
   /** In this order; those that are done already are not among them. */
@@ -39,15 +42,22 @@ export interface DetachPlan {
  * it is put back.
  *
  * @param state `undefined`: the API is gone.
+ * @param called what the config table says that it is called.
  * @throws UserError when putting back would leave the API broken.
  */
-export function planDetach(state: ApiState | undefined, remembered: Remembered, statements: readonly string[]): DetachPlan {
+export function planDetach(
+  state: ApiState | undefined,
+  remembered: Remembered,
+  statements: readonly string[],
+  called: ApiItem,
+): DetachPlan {
   const permissions = statements
     .filter((id) => id.startsWith(permissionPrefix(remembered.attachment.apiId)))
     .map((statementId): Undo => ({ kind: 'permission', statementId }))
-  if (!state) return { undos: permissions, changed: [`API ${remembered.attachment.apiId} is gone`], notes: [] }
-
   const changed: string[] = []
+  const labels = label(called, remembered, changed)
+  if (!state) return { undos: [...permissions, ...labels], changed: [`API ${remembered.attachment.apiId} is gone`, ...changed], notes: [] }
+
   const notes: string[] = []
   const own = ownAuthorizer(state, remembered, remembered.attachment.functionArn)
   const restored = methods(state, remembered, own?.id ?? notedAuthorizer(remembered), changed)
@@ -62,10 +72,18 @@ export function planDetach(state: ApiState | undefined, remembered: Remembered, 
       ...deployments,
       ...permissions,
       ...leftovers(state, remembered, deployments),
+      ...labels,
     ],
     changed,
     notes,
   }
+}
+
+function label(called: ApiItem, remembered: Remembered, changed: string[]): Undo[] {
+  const noted = notedLabel(remembered)
+  const drift = labelDrift(remembered.attachment.apiId, called, remembered)
+  if (drift) changed.push(drift)
+  return noted && !drift ? [{ kind: 'label', label: String(noted.after.label) }] : []
 }
 
 /** The methods when all is put back. */

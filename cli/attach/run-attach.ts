@@ -1,9 +1,11 @@
+import { printed } from '../../lambda/errors'
 import { InterruptedError, UserError } from '../exit'
+import type { ApiLabel } from './api-label'
 import type { ApiControl, ApiState, Authorizer, Method, PendingEdits } from './api-state'
 import { AsShown } from './as-shown'
 import type { FunctionPolicy } from './function'
 import type { Journal } from './journal'
-import { type Attachment, attachMark, type Step } from './steps'
+import { type Attachment, attachMark, type LabelStep, type Step } from './steps'
 import { authorizerName, type FunctionName, functionUri, permissionPrefix, permissionSource } from './wanted'
 
 /** What an attach or a detach works with. */
@@ -11,6 +13,7 @@ export interface Workshop {
   readonly control: ApiControl
   readonly journal: Journal
   readonly policy: FunctionPolicy
+  readonly label: Pick<ApiLabel, 'read' | 'give' | 'takeBack'>
   /** Gets a line for each step before it is done. */
   readonly progress: (text: string) => void
   /** Ctrl-C: the step under way is finished, and no other begun. */
@@ -24,16 +27,18 @@ export interface Workshop {
  * @param attachment as the journal has it already.
  * @param state as the plan was made from.
  * @param own the authorizer that is there already.
+ * @param called what attach called the API before.
  * @param confirmKept throws where Sluice no longer verifies what a method's authorizer did.
  * @throws InterruptedError between two steps.
  */
 export async function runAttach(
-  { control, journal, policy, progress, pressed }: Workshop,
+  { control, journal, policy, label, progress, pressed }: Workshop,
   state: ApiState,
   attachment: Attachment,
   steps: readonly Step[],
   target: FunctionName,
   own: Authorizer | undefined,
+  called: LabelStep | undefined,
   confirmKept: (method: Method) => Promise<void>,
 ): Promise<void> {
   const asShown = new AsShown(control, state)
@@ -48,8 +53,11 @@ export async function runAttach(
       throw new InterruptedError(`stopped after ${index} of ${steps.length} steps: attach again goes on, detach takes back what is done`)
     }
     progress(`[${index + 1}/${steps.length}] ${stepText(step, state)}`)
-    await journal.note(attachment, step)
+    if (step.kind !== 'label') await journal.note(attachment, step)
     switch (step.kind) {
+      case 'label':
+        await label.give(attachment, step, called)
+        break
       case 'authorizer':
         if (own) await control.mendAuthorizer(own, functionUri(target))
         else authorizerId = await createAuthorizer(control, target)
@@ -104,6 +112,8 @@ async function createAuthorizer(control: ApiControl, target: FunctionName): Prom
 /** What a step does, for those who read a plan or watch it. */
 export function stepText(step: Step, { kind, authorizers }: Pick<ApiState, 'kind' | 'authorizers'>): string {
   switch (step.kind) {
+    case 'label':
+      return `call the API ${printed(step.after.label)}, which no other may be called`
     case 'authorizer':
       return step.id === undefined ? 'create the authorizer' : `mend authorizer ${step.id}`
     case 'permission':

@@ -1,7 +1,9 @@
+import { printed } from '../../lambda/errors'
 import { InterruptedError } from '../exit'
 import type { ApiControl, ApiState } from './api-state'
 import { AsShown } from './as-shown'
 import { afterwards, type Undo } from './plan-detach'
+import { notedLabel } from './plan-label'
 import type { Workshop } from './run-attach'
 import { detachMark, type Remembered } from './steps'
 
@@ -13,7 +15,7 @@ import { detachMark, type Remembered } from './steps'
  * @throws InterruptedError between two of them.
  */
 export async function runDetach(
-  { control, journal, policy, progress, pressed }: Omit<Workshop, 'control'> & { readonly control: ApiControl | undefined },
+  { control, journal, policy, label, progress, pressed }: Omit<Workshop, 'control'> & { readonly control: ApiControl | undefined },
   remembered: Remembered,
   undos: readonly Undo[],
   state: ApiState | undefined,
@@ -57,6 +59,9 @@ export async function runDetach(
       case 'permission':
         await policy.remove(undo.statementId)
         break
+      case 'label':
+        await label.takeBack(attachment, notedLabel(remembered)!)
+        break
       case 'own-deployment':
         await there().deleteDeployment(undo.id)
         break
@@ -83,6 +88,8 @@ export function undoText(undo: Undo, authorizers: ApiState['authorizers'] = []):
       return undo.to === undefined ? `deploy stage ${undo.stage}` : `stage ${undo.stage} serves deployment ${undo.to} again`
     case 'permission':
       return 'API Gateway may no longer call the function for it'
+    case 'label':
+      return `the API is no longer called ${printed(undo.label)}`
     case 'own-deployment':
       return `delete deployment ${undo.id}, which attach made`
   }

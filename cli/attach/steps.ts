@@ -2,6 +2,12 @@ import type { ApiState, Authorization, GatewayResponse, Integration } from './ap
 
 /** One change to an API, with what was there before: all that taking it back needs. */
 export type Step =
+  /** The fields of the API's item in the config table; no `before`: there was none. */
+  | {
+      readonly kind: 'label'
+      readonly before?: Readonly<Record<string, unknown>>
+      readonly after: Readonly<Record<string, unknown>>
+    }
   | { readonly kind: 'authorizer'; readonly id?: string }
   | { readonly kind: 'permission'; readonly statementId?: string }
   | { readonly kind: 'gateway-response'; readonly before: GatewayResponse; readonly after: GatewayResponse }
@@ -33,6 +39,7 @@ export type Step =
       readonly closed?: readonly string[]
     }
 
+export type LabelStep = Extract<Step, { kind: 'label' }>
 export type MethodStep = Extract<Step, { kind: 'method' }>
 
 /** One API that this Sluice was attached to. */

@@ -1,6 +1,9 @@
-import { labelWrite } from '../api-labels'
+import { labelWrites, readLabels } from '../api-labels'
 import { tell } from '../client-changes'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
+import type { ConfigTable } from '../config-table'
+import { UserError } from '../exit'
+import { ChangedMeanwhile } from '../item-writes'
 
 export const addApisLabel: AddCommand = (group, session) => {
   describeAnswering(
@@ -10,8 +13,23 @@ export const addApisLabel: AddCommand = (group, session) => {
     ['sluice apis label a1b2c3d4e5 shop'],
   ).action(async (id: string, label: string, options: Answering) => {
     const table = await session.connect(options).configTable()
-    const write = labelWrite(await table.policySet(), id, label)
-    await session.io.interrupts.during(() => table.write([write]))
+    await session.io.interrupts.during(() => give(table, id, label))
     tell(session, options, `API ${id} is called ${label}`, { id, label })
   })
+}
+
+/** How often somebody else's label may come in between. */
+const ATTEMPTS = 5
+
+async function give(table: ConfigTable, id: string, label: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const [version, item] = labelWrites(await readLabels(table), id, label)
+    try {
+      return await table.write([version, item])
+    } catch (error) {
+      if (!(error instanceof ChangedMeanwhile)) throw error
+      if (attempt === ATTEMPTS || error.keys.some(({ sk }) => sk === item.key.sk))
+        throw new UserError('somebody changed what APIs are called just now: look at sluice apis list and try again')
+    }
+  }
 }

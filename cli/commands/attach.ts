@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto'
+import { printed } from '../../lambda/errors'
+import { labelIssues } from '../../lambda/tiers/api-labels'
 import { gather, toMethodKey } from '../arguments'
 import { type ApiState, asks, authorizationText, type Method } from '../attach/api-state'
 import { readAll } from '../attach/calls'
@@ -6,6 +8,7 @@ import { type Checks, refuseOpening, replacementOf } from '../attach/losses'
 import { existing, type Opened, withApi } from '../attach/open'
 import { type AttachPlan, ownAuthorizer, planAttach, type Wishes } from '../attach/plan-attach'
 import { planDetach } from '../attach/plan-detach'
+import { notedLabel, planLabel } from '../attach/plan-label'
 import { isFinal, pendingText, runAttach, stepText, type Workshop } from '../attach/run-attach'
 import { runDetach } from '../attach/run-detach'
 import { type Attachment, notedAuthorizer, notedMethod, type Remembered } from '../attach/steps'
@@ -21,6 +24,7 @@ interface Options extends Answering {
   readonly replace?: boolean
   readonly open?: readonly string[]
   readonly headers?: string | true
+  readonly as?: string
   readonly dryRun?: boolean
   readonly yes?: boolean
 }
@@ -38,6 +42,7 @@ export const addAttach: AddCommand = (group, session) => {
       "sluice attach a1b2c3d4e5 --methods 'GET /pets,POST /pets' --yes",
       'sluice attach a1b2c3d4e5 --stage prod --replace',
       "sluice attach a1b2c3d4e5 --replace --open 'GET /pets'",
+      'sluice attach a1b2c3d4e5 --stage prod --as shop',
     ],
   )
     .option('--stage <name>', 'the stage to deploy; the only one, where there is one')
@@ -45,6 +50,7 @@ export const addAttach: AddCommand = (group, session) => {
     .option('--replace', 'also methods that have another authorizer, if Sluice verifies the same; detach gives it back')
     .option('--open <method>', 'a method that may lose authentication that Sluice does not verify; repeatable', gather)
     .option('--headers [codes]', `HTTP APIs: answers with these status codes carry the limit's headers (${USUAL_STATUS_CODES.join(',')})`)
+    .option('--as <label>', 'what "apis" of tiers, metrics and the log call the API; no other API may be called so')
     .option('--function <name>', "Sluice's function by name or ARN (the stack's output AuthorizerFunctionArn)")
     .option('--dry-run', 'show what would be done')
     .option('-y, --yes', 'do not ask')
@@ -53,21 +59,29 @@ export const addAttach: AddCommand = (group, session) => {
 
 async function attach(session: Session, apiId: string, options: Options, opened: Opened): Promise<void> {
   const { print } = session
+  const { remembered, label } = opened
   const control = existing(opened, apiId)
+  if (options.as !== undefined) checkWord(apiId, options.as)
   const said = { ...options, function: options.function ?? opened.remembered?.attachment.functionArn }
   const target = await opened.findFunction(said)
   const policy = opened.policyOf(target.arn)
-  const { state, statements } = await readAll({ state: () => control.read(), statements: () => policy.statements() })
+  const { state, statements, called } = await readAll({
+    state: () => control.read(),
+    statements: () => policy.statements(),
+    called: () => label.read(),
+  })
   const wishes = wishesOf(options, control.kind)
-  const { remembered } = opened
+  const labelStep = planLabel(state, options.as, called, remembered)
+  if (labelStep) label.check(options.as!)
   const checks = async ({ upstream, isPublic } = target): Promise<Checks> => ({ upstream, isPublic, policies: await opened.policies() })
   const plan = planAttach(state, remembered, wishes, target, statements, wishes.replace ? await checks() : {})
-  const pending = await others(opened, state, plan, wishes)
-  const steps = plan.steps.map((step) =>
+  const pending = await pendingOf(opened, state, plan, wishes)
+  const others = plan.steps.map((step) =>
     step.kind === 'deployment'
       ? { ...step, pending: union(step.pending, pending.edits), closed: union(step.closed ?? [], pending.closes) }
       : step,
   )
+  const steps = labelStep ? [labelStep, ...others] : others // first: by the first request that asks Sluice it is called so
   const lost = steps.flatMap((step) => (step.kind === 'method' && step.lost !== undefined ? [step.key] : []))
   const open = union(lost, pending.opened)
 
@@ -84,6 +98,7 @@ async function attach(session: Session, apiId: string, options: Options, opened:
     steps: steps.map((step) => stepText(step, state)),
     notes: plan.notes,
     open,
+    label: options.as,
   }
   if (options.dryRun) {
     if (options.json) print.json({ ...answer, pending: pending.edits, attached: false })
@@ -93,7 +108,8 @@ async function attach(session: Session, apiId: string, options: Options, opened:
   const isNew = remembered === undefined
   const isWider = !isNew && !wishes.methods && remembered.attachment.methods !== 'all'
   if (steps.length > 0 || isWider || remembered?.attachment.phase !== 'attached') {
-    await confirm(`Attach Sluice to API ${apiId}${open.length > 0 ? `, and open ${open.join(', ')}` : ''}?`, session.io, options)
+    const as = options.as === undefined ? '' : ` as ${printed(options.as)}`
+    await confirm(`Attach Sluice to API ${apiId}${as}${open.length > 0 ? `, and open ${open.join(', ')}` : ''}?`, session.io, options)
     const confirmKept = async (method: Method) => {
       const authorizers = await control.readAuthorizers()
       const now = replacementOf(method, { ...state, authorizers }, await checks(await opened.findFunction(said)), target)
@@ -102,12 +118,13 @@ async function attach(session: Session, apiId: string, options: Options, opened:
       throw new UserError(`${method.key} keeps ${what}: somebody changed meanwhile what Sluice verifies (${now.lost})`)
     }
     await session.io.interrupts.during(async (pressed) => {
-      const workshop: Workshop = { control, journal: opened.journal, policy, progress: (text) => print.note(text), pressed }
+      const workshop: Workshop = { control, journal: opened.journal, policy, label, progress: (text) => print.note(text), pressed }
       const attachment = attachmentOf(state, remembered, wishes, target)
       if (remembered) await opened.journal.update(attachment)
       else await opened.journal.begin(attachment)
       try {
-        await runAttach(workshop, state, attachment, steps, target, ownAuthorizer(state, remembered, target.arn), confirmKept)
+        const own = ownAuthorizer(state, remembered, target.arn)
+        await runAttach(workshop, state, attachment, steps, target, own, notedLabel(remembered), confirmKept)
       } catch (error) {
         throw await afterFailure(error, isNew, workshop, apiId)
       }
@@ -116,8 +133,14 @@ async function attach(session: Session, apiId: string, options: Options, opened:
   if (options.json) print.json({ ...answer, pending: pending.edits, attached: true })
   else {
     print.line(steps.length > 0 ? `attached: ${steps.length} steps` : 'attached already, nothing to do')
+    if (options.as !== undefined) print.line(`called ${printed(options.as)}`)
     if (open.length > 0) print.line(`open now: ${open.join(', ')}`)
   }
+}
+
+function checkWord(apiId: string, label: string): void {
+  const issues = labelIssues([], apiId, { label })
+  if (issues.length > 0) throw new UserError(`--as: ${issues.join('; ')}`)
 }
 
 function wishesOf({ stage, methods, replace, open, headers }: Options, kind: ApiState['kind']): Wishes {
@@ -137,7 +160,7 @@ function wishesOf({ stage, methods, replace, open, headers }: Options, kind: Api
 const union = (some: readonly string[], others: readonly string[]): string[] => [...new Set([...some, ...others])]
 
 /** Edits that are not this Sluice's own and go live with the deployment: `opened` are methods that lose authentication by them, as was allowed. */
-async function others(
+async function pendingOf(
   { control, remembered }: Opened,
   state: ApiState,
   { stage, steps }: AttachPlan,
@@ -188,7 +211,7 @@ async function afterFailure(error: unknown, isNew: boolean, workshop: Workshop, 
     const remembered = await workshop.journal.read(apiId)
     if (remembered) {
       const state = await workshop.control.read()
-      const undo = planDetach(state, remembered, await workshop.policy.statements())
+      const undo = planDetach(state, remembered, await workshop.policy.statements(), await workshop.label.read())
       await runDetach(workshop, remembered, undo.undos, state)
     }
     return new UserError(`${message} (what had been done is taken back, nothing is changed)`)

@@ -26,7 +26,7 @@ export const addDetach: AddCommand = (group, session) => {
     .option('--dry-run', 'show what would be done')
     .option('-y, --yes', 'do not ask')
     .action((apiId: string, options: Options) =>
-      withApi(session, options, apiId, async ({ control, journal, remembered, policyOf }) => {
+      withApi(session, options, apiId, async ({ control, journal, remembered, policyOf, label }) => {
         const { print, io } = session
         if (!remembered) {
           if (options.json) print.json({ apiId, detached: true, undone: [], changed: [] })
@@ -35,7 +35,7 @@ export const addDetach: AddCommand = (group, session) => {
         }
         const policy = policyOf(remembered.attachment.functionArn)
         const state = await control?.read()
-        const { undos, changed, notes } = planDetach(state, remembered, await policy.statements())
+        const { undos, changed, notes } = planDetach(state, remembered, await policy.statements(), await label.read())
         const pending = await pendingOf(control, state, remembered, undos, (options.open ?? []).map(toMethodKey))
         const { open } = pending
         const texts = undos.map((undo) => undoText(undo, state?.authorizers))
@@ -48,7 +48,9 @@ export const addDetach: AddCommand = (group, session) => {
         if (!options.dryRun) {
           await confirm(`Detach Sluice from API ${apiId}${open.length > 0 ? `, and open ${open.join(', ')}` : ''}?`, io, options)
           const progress = (text: string) => print.note(text)
-          await io.interrupts.during((pressed) => runDetach({ control, journal, policy, progress, pressed }, remembered, undos, state))
+          await io.interrupts.during((pressed) =>
+            runDetach({ control, journal, policy, label, progress, pressed }, remembered, undos, state),
+          )
         }
         if (options.json) print.json({ apiId, detached: options.dryRun !== true, undone: texts, changed, notes, open })
         else print[options.dryRun ? 'note' : 'line'](options.dryRun ? 'nothing is changed: this was a dry run' : 'detached')

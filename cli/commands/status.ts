@@ -1,3 +1,4 @@
+import { printed } from '../../lambda/errors'
 import { readAll } from '../attach/calls'
 import { driftOf } from '../attach/drift'
 import { existing, withApi } from '../attach/open'
@@ -25,14 +26,28 @@ export const addStatus: AddCommand = (group, session) => {
       const target = parseFunctionArn(attachment.functionArn)
       if (!target) throw new UserError(`what attach remembered of API ${apiId} names no function: somebody edited it`)
       const policy = policyOf(attachment.functionArn)
-      const { state, statements } = await readAll({ state: () => control.read(), statements: () => policy.statements() })
-      const drift = driftOf(state, remembered, target, statements)
+      const { state, statements, called } = await readAll({
+        state: () => control.read(),
+        statements: () => policy.statements(),
+        called: () => opened.label.read(),
+      })
+      const drift = driftOf(state, remembered, target, statements, called)
+      const label = called?.label
       const methods = steps.filter(({ kind }) => kind === 'method').length
       if (options.json)
-        print.json({ apiId, attached: true, phase: attachment.phase, function: target.arn, since: attachment.startedAt, methods, drift })
+        print.json({
+          apiId,
+          label,
+          attached: true,
+          phase: attachment.phase,
+          function: target.arn,
+          since: attachment.startedAt,
+          methods,
+          drift,
+        })
       else {
         print.line(
-          `${state.kind} API ${apiId} "${state.name}" is attached to ${target.arn} since ${attachment.startedAt}, ${methods} methods`,
+          `${state.kind} API ${apiId} "${state.name}"${label === undefined ? '' : `, called ${printed(label)},`} is attached to ${target.arn} since ${attachment.startedAt}, ${methods} methods`,
         )
         for (const sentence of drift) print.line(`  ${print.style('yellow', sentence)}`)
         if (drift.length === 0) print.line(print.style('green', 'all is as attach left it'))

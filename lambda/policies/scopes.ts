@@ -40,9 +40,16 @@ export interface Scoped {
 const PATTERN = /^(?:([^/*]{1,255})|\*)(?:\/(?:([\w$-]{1,128})|\*))?$/
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
+/** API Gateway makes such ids. What else looks like one could become another API's. */
+const ID = /^[a-z0-9]{10}$/
+
 const LABEL = {
-  schema: v.pipe(v.string(), v.regex(WORD)),
-  wanted: 'a label of 1 to 64 letters, digits, ".", "_" or "-"',
+  schema: v.pipe(
+    v.string(),
+    v.regex(WORD),
+    v.check((text) => !ID.test(text)),
+  ),
+  wanted: 'a label of 1 to 64 letters, digits, ".", "_" or "-", and not 10 lower-case letters and digits, as ids are',
   optional: true,
 } as const
 
@@ -102,17 +109,22 @@ const variantOf = (base: string, word: string | undefined): string => (word === 
 export const scopedName = (base: string, scope: Scope | undefined): string =>
   scope === undefined || scope.variant.startsWith('@ ') ? base : `${base} ${scope.variant}`
 
-/** APIs by what operators may call them. */
+/**
+ * APIs by what operators may call them. A word is an API's id, or else a label, or else what APIs are named: whoever names an API takes no word from one that has
+ * it as its id or label.
+ */
 export class Apis {
   private readonly byId: ReadonlyMap<string, Api>
   private readonly byWord = new Map<string, Set<string>>()
 
   constructor(readonly list: readonly Api[] = []) {
     this.byId = new Map(list.map((api) => [api.id, api]))
-    for (const { id, name, label } of list) {
-      for (const word of [id, name, label]) {
-        if (word !== undefined) this.byWord.set(word, (this.byWord.get(word) ?? new Set()).add(id))
-      }
+    for (const { id } of list) this.byWord.set(id, new Set([id]))
+    for (const field of ['label', 'name'] as const) {
+      const words = new Map<string, Set<string>>()
+      for (const { id, [field]: word } of list)
+        if (word !== undefined && !ID.test(word)) words.set(word, (words.get(word) ?? new Set()).add(id))
+      for (const [word, ids] of words) if (!this.byWord.has(word)) this.byWord.set(word, ids)
     }
   }
 
@@ -168,7 +180,7 @@ export function checkScopes(items: readonly (Scoped & { readonly title: string }
   }
 }
 
-/** Reports labels that several APIs have, or that are another one's id or name. */
+/** Reports labels that several APIs have, or that are another one's id. */
 export function checkLabels(apis: Apis, place: Place, issues: string[]): void {
   for (const { id, label } of apis.list) {
     const other = label !== undefined && [...apis.idsOf(label)].find((one) => one !== id)

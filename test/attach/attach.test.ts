@@ -29,7 +29,13 @@ const status = async (id: string): Promise<string[]> => JSON.parse((await aws.sl
 
 describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight }) => {
   /** Everything that can be switched, switched. */
-  const everything = ['--replace', ...taken.flatMap((key) => ['--open', key]), ...(kind === 'rest' ? [] : ['--headers', '200,404'])]
+  const everything = [
+    '--as',
+    'shop',
+    '--replace',
+    ...taken.flatMap((key) => ['--open', key]),
+    ...(kind === 'rest' ? [] : ['--headers', '200,404']),
+  ]
 
   it('asks Sluice after attach, and nothing but its own is touched', async () => {
     expect(await attach(id)).toMatchObject({ code: 0, out: expect.stringMatching(/^attached: \d+ steps$/m) })
@@ -45,7 +51,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     for (const key of [...open, ...taken]) expect(aws.meets(kind, 'prod', key)).toBe('Sluice')
     expect(await detach(id)).toMatchObject({ code: 0, out: expect.stringMatching(/^detached$/m) })
     expect(aws.dump()).toBe(before)
-    expect(aws.table.size).toBe(0)
+    expect(aws.kept()).toEqual([])
   })
 
   it('is not changed by a second attach, nor by a second detach', async () => {
@@ -83,7 +89,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
         const undone = await detach(id)
         expect([last, undone.code, undone.err.includes('not as attach left it')]).toEqual([last, 0, false])
         expect([last, aws.dump()]).toEqual([last, before])
-        expect(aws.table.size).toBe(0)
+        expect(aws.kept()).toEqual([])
       }
     }
   }, 120_000)
@@ -132,7 +138,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       aws.hooks = {}
       expect([last, (await detach(id)).code]).toEqual([last, 0])
       expect([last, aws.dump()]).toEqual([last, before])
-      expect(aws.table.size).toBe(0)
+      expect(aws.kept()).toEqual([])
     }
   }, 120_000)
 
@@ -164,7 +170,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect((await aws.sluice(['attach', id], { typed: 'n\n' })).code).toBe(1)
     expect((await aws.sluice(['attach', id])).err).toContain('there is no terminal to ask on, say --yes')
     expect(aws.dump()).toBe(before)
-    expect(aws.table.size).toBe(0)
+    expect(aws.kept()).toEqual([])
   })
 
   it('shows its progress, step by step', async () => {
@@ -198,7 +204,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     const documented = readFileSync(join(__dirname, '..', '..', 'docs', 'attach.md'), 'utf8')
     const before = aws.dump()
     await attach(id, ...everything)
-    const writes = new Set(aws.calls.filter((name) => /^(Create|Update|Put[A-Z]\w*Response|Add)/.test(name)))
+    const writes = new Set(aws.calls.filter((name) => /^(Create|Update|Put[A-Z]\w*Response|Add|Transact)/.test(name)))
     const reads = new Set(aws.calls.filter((name) => /^(Get|Query|Export)/.test(name) && !['GetRestApi', 'GetApi'].includes(name)))
     await detach(id)
     expect(writes.size).toBeGreaterThan(3)
@@ -214,7 +220,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       expect([denied, documented.includes(`\`${right}\``)]).toEqual([denied, true])
       aws.hooks = {}
       expect([denied, aws.dump()]).toEqual([denied, before])
-      expect(aws.table.size).toBe(0)
+      expect(aws.kept()).toEqual([])
     }
   }, 60_000)
 
@@ -361,7 +367,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(await detach(id)).toMatchObject({ code: 0, err: expect.stringContaining(`API ${id} is gone`) })
     gone.mockRestore()
     expect(aws.statements.size).toBe(0)
-    expect(aws.table.size).toBe(0)
+    expect(aws.kept()).toEqual([])
   })
 
   it('is not attached to a second Sluice, and to the same one again without naming it', async () => {
@@ -509,7 +515,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       expect(err).toContain(sentence)
       expect(err.trimEnd().split('\n')).toHaveLength(1)
       expect(aws.dump()).toBe(before)
-      expect(aws.table.size).toBe(0)
+      expect(aws.kept()).toEqual([])
     })
   })
 })

@@ -3,7 +3,7 @@ import { ApiGatewayV2Client } from '@aws-sdk/client-apigatewayv2'
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { LambdaClient } from '@aws-sdk/client-lambda'
-import { marshall } from '@aws-sdk/util-dynamodb'
+import { marshall, unmarshall } from '@aws-sdk/util-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
 import { itemsOf, type TiersFile } from '../../lambda/tiers/tiers-file'
 import { type Said, type Situation, sluice } from '../cli/command-line'
@@ -79,6 +79,26 @@ export class FakeAws {
     return JSON.stringify({ rest: this.rest.dump(), http: this.http.dump(), statements: [...this.statements] }, undefined, 1)
   }
 
+  /** Keys of what the config table has, but for the count of labels that were given. */
+  kept(): string[] {
+    return [...this.table.keys()].filter((key) => key !== 'api-labels version')
+  }
+
+  /** An API's item in the config table. */
+  called(id: string): unknown {
+    const item = this.table.get(`policy-set api#${id}`)
+    if (!item) return undefined
+    const { pk: _pk, sk: _sk, ...fields } = unmarshall(item)
+    return fields
+  }
+
+  /** Writes or removes an API's item as somebody else would. */
+  call(id: string, fields: object | undefined): void {
+    const key = { pk: 'policy-set', sk: `api#${id}` }
+    if (fields) this.table.set(`${key.pk} ${key.sk}`, marshall({ ...key, ...fields }) as Record<string, { S: string }>)
+    else this.table.delete(`${key.pk} ${key.sk}`)
+  }
+
   /** What a request to a stage meets. */
   meets(api: 'rest' | 'http', stage: string, key: string): 'the backend' | 'Sluice' | 'another authorizer' | 'an error' {
     const { authorizerId, uri, type } = this[api].served(stage, key)
@@ -113,18 +133,30 @@ export class FakeAws {
   }
 
   private dynamoDb(name: string, input: Input): unknown {
-    if (input.TableName !== TABLE) throw failure('ResourceNotFoundException', 400, 'Requested resource not found')
+    if (name !== 'TransactWriteItems' && input.TableName !== TABLE)
+      throw failure('ResourceNotFoundException', 400, 'Requested resource not found')
     const keyOf = (key: never) => `${(key as { pk: { S: string } }).pk.S} ${(key as { sk: { S: string } }).sk.S}`
     switch (name) {
       case 'PutItem':
-        if (input.ConditionExpression === 'attribute_not_exists(pk)' && this.table.has(keyOf(input.Item as never))) {
+      case 'DeleteItem':
+        if (!holds(input, this.table.get(keyOf((input.Item ?? input.Key) as never)))) {
           throw failure('ConditionalCheckFailedException', 400, 'The conditional request failed')
         }
-        this.table.set(keyOf(input.Item as never), input.Item as never)
+        if (input.Item) this.table.set(keyOf(input.Item as never), input.Item as never)
+        else this.table.delete(keyOf(input.Key as never))
         return {}
-      case 'DeleteItem':
-        this.table.delete(keyOf(input.Key as never))
+      case 'TransactWriteItems': {
+        const all = (input.TransactItems as { Put?: Input; Delete?: Input }[]).map(({ Put, Delete }) => Put ?? Delete!)
+        const CancellationReasons = all.map((one) => ({
+          Code: holds(one, this.table.get(keyOf((one.Item ?? one.Key) as never))) ? 'None' : 'ConditionalCheckFailed',
+        }))
+        if (CancellationReasons.some(({ Code }) => Code !== 'None'))
+          throw Object.assign(failure('TransactionCanceledException', 400, 'Transaction cancelled'), { CancellationReasons })
+        for (const one of all) this.dynamoDb(one.Item ? 'PutItem' : 'DeleteItem', { ...one, ConditionExpression: undefined })
         return {}
+      }
+      case 'GetItem':
+        return { Item: this.table.get(keyOf(input.Key as never)) }
       case 'Query': {
         const [pk] = Object.values(input.ExpressionAttributeValues as Record<string, { S: string }>)
         const found = [...this.table.values()].filter((item) => item.pk!.S === pk!.S)
@@ -139,4 +171,24 @@ export class FakeAws {
         throw new Error(`no ${name} here`)
     }
   }
+}
+
+/** Whether a condition of the forms that are used here holds for an item: that attributes are there, are not, or are equal. */
+function holds(
+  { ConditionExpression, ExpressionAttributeNames = {}, ExpressionAttributeValues = {} }: Input,
+  item: object | undefined,
+): boolean {
+  if (ConditionExpression === undefined) return true
+  const names = ExpressionAttributeNames as Readonly<Record<string, string>>
+  const found = (item ?? {}) as Readonly<Record<string, unknown>>
+  return String(ConditionExpression)
+    .split(' AND ')
+    .every((part) => {
+      const [, not, asked] = /^attribute_(not_)?exists\((.*)\)$/.exec(part) ?? []
+      if (asked !== undefined) return (found[names[asked] ?? asked] !== undefined) === (not === undefined)
+      const [, name, value] = /^(#\w+) = (:\w+)$/.exec(part)!
+      return (
+        JSON.stringify(found[names[name!]!]) === JSON.stringify((ExpressionAttributeValues as Readonly<Record<string, unknown>>)[value!])
+      )
+    })
 }

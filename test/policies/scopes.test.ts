@@ -59,6 +59,29 @@ describe('a tier for some APIs', () => {
   })
 })
 
+describe('a word for an API', () => {
+  const items = {
+    'tier#anonymous': anonymous,
+    'tier#free': { policies: [policy({ limit: 1 })] },
+    'tier#free @shop': { apis: ['shop', 'a1b2c3d4e5'], policies: [policy({ limit: 2 })] },
+    'api#a1': { label: 'shop', name: 'x' },
+  }
+  it('is its label, whatever other APIs are named', () => {
+    const set = setFrom({ ...items, 'api#b2': { name: 'shop', label: 'b' }, 'api#c3': { name: 'shop' } })
+    expect(['a1', 'b2', 'c3'].map((id) => limitOf(set, at(id, 'prod')))).toEqual([2, 1, 1])
+  })
+
+  it('is an id before all else: no name and no label makes another API of it', () => {
+    const set = setFrom({ ...items, 'api#b2': { name: 'a1b2c3d4e5' }, 'api#c3': { name: 'a1' } })
+    expect(['a1b2c3d4e5', 'b2'].map((id) => limitOf(set, at(id, 'prod')))).toEqual([2, 1])
+    expect([...set.apis!.idsOf('a1')]).toEqual(['a1'])
+    expect(issuesAmong({ ...items, 'api#d4': { label: 'a1b2c3d4e5' } })).toEqual([expect.stringContaining('as ids are, got "a1b2c3d4e5"')])
+    expect(issuesAmong({ ...items, 'api#d4': { label: 'a1' } })).toEqual([
+      'label "a1" of API d4 is what API a1 is called, too: each needs its own',
+    ])
+  })
+})
+
 describe('routes and settings for some APIs', () => {
   const set = setFrom({
     'tier#anonymous': anonymous,
@@ -145,7 +168,7 @@ describe('mistakes', () => {
   it('in the item of an API', () => {
     expect(issuesAmong({ 'tier#anonymous': anonymous, 'api#a b': {}, 'api#c': { label: '' }, 'api#d': { note: 1 } })).toEqual([
       'an API\'s id must be letters, digits, "-" or "_", got "a b" (item "api#a b")',
-      'label must be a label of 1 to 64 letters, digits, ".", "_" or "-", got "" (item "api#c")',
+      'label must be a label of 1 to 64 letters, digits, ".", "_" or "-", and not 10 lower-case letters and digits, as ids are, got "" (item "api#c")',
       'unknown field "note", did you mean "name"? (item "api#d")',
     ])
   })

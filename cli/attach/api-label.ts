@@ -1,0 +1,90 @@
+import { apiKey } from '../../lambda/tiers/config-items'
+import { apiItem, labelWrites, type ReadLabels, readLabels } from '../api-labels'
+import { type ConfigTable, type StoredItem, toAttributes } from '../config-table'
+import { UserError } from '../exit'
+import { ChangedMeanwhile as ItemsChanged, type ItemWrite } from '../item-writes'
+import { ChangedMeanwhile } from './as-shown'
+import type { Calls } from './calls'
+import type { Journal } from './journal'
+import { type ApiItem, calledText, isSameItem } from './plan-label'
+import type { Attachment, LabelStep } from './steps'
+
+/**
+ * What the config table says an API is called. The label and its note in the journal are written together, and taken away together, so that the note says at each
+ * moment which label is attach's own. An engine without transactions, which is no AWS, writes the note first.
+ */
+export class ApiLabel {
+  private shown: Pick<ReadLabels, 'items'> | undefined
+
+  constructor(
+    private readonly table: ConfigTable,
+    private readonly calls: Calls,
+    private readonly journal: Journal,
+    private readonly apiId: string,
+  ) {}
+
+  /** What an API is called, as it is shown from now on: what is written later is written over this and nothing else. */
+  async read(): Promise<ApiItem> {
+    this.shown = { items: await this.policySet() }
+    return fieldsIn(this.shown, this.apiId)
+  }
+
+  /** @throws UserError for what is no label, or what another API is called. */
+  check(label: string, name?: string): void {
+    labelWrites({ ...this.asShown, version: undefined }, this.apiId, label, name)
+  }
+
+  /** @param noted what was noted before. @throws UserError where somebody changed it since it was shown, or gave the label to another API. */
+  async give(attachment: Attachment, step: LabelStep, noted: LabelStep | undefined): Promise<void> {
+    const { label, name } = step.after
+    const item = (key: ItemWrite['key']) => this.calls.make('dynamodb:GetItem', this.resource, () => this.table.item(key))
+    const now = await readLabels({ item, policySet: () => this.policySet() })
+    this.compare(now)
+    const writes = labelWrites(now, this.apiId, String(label), name === undefined ? undefined : String(name))
+    await this.write('PutItem', [this.journal.noteWrite(attachment, step, noted), ...writes])
+  }
+
+  /** Puts back what was there before attach gave a label, and forgets that it did. */
+  async takeBack(attachment: Attachment, noted: LabelStep): Promise<void> {
+    const now = { items: await this.policySet() }
+    this.compare(now)
+    const key = apiKey(this.apiId)
+    const after = noted.before && toAttributes({ ...key, ...noted.before })
+    const forgotten = this.journal.noteWrite(attachment, undefined, noted)
+    await this.write('DeleteItem', [{ key, before: apiItem(now, this.apiId)?.attributes, after }, forgotten])
+  }
+
+  private get asShown(): Pick<ReadLabels, 'items'> {
+    if (!this.shown) throw new Error('what an API is called is read before it is changed')
+    return this.shown
+  }
+
+  private compare(now: Pick<ReadLabels, 'items'>): void {
+    const fields = fieldsIn(now, this.apiId)
+    if (!isSameItem(fields, fieldsIn(this.asShown, this.apiId))) throw new ChangedMeanwhile(calledText(this.apiId, fields))
+  }
+
+  private policySet(): Promise<StoredItem[]> {
+    return this.calls.make('dynamodb:Query', this.resource, () => this.table.policySet())
+  }
+
+  private async write(action: string, writes: readonly ItemWrite[]): Promise<void> {
+    try {
+      await this.calls.make(`dynamodb:${action}`, this.resource, () => this.table.write(writes))
+    } catch (error) {
+      if (!(error instanceof ItemsChanged)) throw error
+      throw new UserError('somebody changed what APIs are called just now, and it is left so: try again')
+    }
+  }
+
+  private get resource(): string {
+    return `table/${this.table.name}`
+  }
+}
+
+function fieldsIn(read: Pick<ReadLabels, 'items'>, apiId: string): ApiItem {
+  const found = apiItem(read, apiId)
+  if (!found) return undefined
+  const { pk: _pk, sk: _sk, ...fields } = found.item
+  return fields
+}

@@ -1,0 +1,48 @@
+import { printed } from '../../lambda/errors'
+import { contentHash } from '../../lambda/tiers/tiers-file'
+import { UserError } from '../exit'
+import type { LabelStep, Remembered } from './steps'
+
+/** The fields of an API's item in the config table; `undefined`: there is none. */
+export type ApiItem = Readonly<Record<string, unknown>> | undefined
+
+export const isSameItem = (one: ApiItem, other: ApiItem): boolean =>
+  one === undefined || other === undefined ? one === other : contentHash(one) === contentHash(other)
+
+/** What attach called the API; nothing where it did not. */
+export const notedLabel = (remembered: Remembered | undefined): LabelStep | undefined =>
+  remembered?.steps.find((step) => step.kind === 'label')
+
+/**
+ * What gives an API the label that somebody wished; nothing where it has that, whoever gave it.
+ *
+ * @throws UserError where somebody else gave it another one.
+ */
+export function planLabel(
+  api: { readonly id: string; readonly name: string },
+  label: string | undefined,
+  now: ApiItem,
+  remembered: Remembered | undefined,
+): LabelStep | undefined {
+  if (label === undefined || now?.label === label) return undefined
+  const noted = notedLabel(remembered)
+  const isOurs = noted !== undefined && isSameItem(now, noted.after)
+  if (now?.label !== undefined && !isOurs) {
+    throw new UserError(
+      `API ${api.id} is called ${printed(now.label)} already, and attach did not call it so: leave --as out, or change that with sluice apis label ${api.id} ${label}`,
+    )
+  }
+  const name = api.name.slice(0, 1024) || now?.name
+  return { kind: 'label', before: isOurs ? noted.before : now, after: { ...(name !== undefined && { name }), label } }
+}
+
+/** What somebody made of an item that attach wrote; nothing where it is as attach wrote it, or attach wrote none. */
+export function labelDrift(apiId: string, now: ApiItem, remembered: Remembered): string | undefined {
+  const noted = notedLabel(remembered)
+  if (!noted || isSameItem(now, noted.after)) return undefined
+  if (now && now.label === noted.after.label) return `the name beside label ${printed(now.label)} is another by now`
+  return calledText(apiId, now)
+}
+
+export const calledText = (apiId: string, now: ApiItem): string =>
+  now?.label === undefined ? `API ${apiId} has no label any more` : `API ${apiId} is called ${printed(now.label)} by now`
