@@ -16,8 +16,10 @@ import { HttpApiProtection, type ProtectHttpApiOptions } from './protect/http-ap
 import { type AttachToOptions, ImportedRestApiProtection } from './protect/imported-rest-api'
 import { cachingAuthorizers } from './protect/never-cached'
 import { type ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
-import { WebSocketApiProtection } from './protect/websocket-api'
-import { TiersSeed } from './seed/tiers-seed'
+import { type ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
+import { checkLabel, labelApi } from './seed/label-resource'
+import { SeedFunction } from './seed/seed-function'
+import { seedTiers } from './seed/tiers-seed'
 
 export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFunctionOptions {
   /**
@@ -33,6 +35,9 @@ export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFuncti
    */
   readonly identity?: IdentitySource | readonly IdentitySource[]
 }
+
+/** What stands in front of an API. */
+type Protection = Construct & { readonly authorizer: Construct }
 
 /** What a metric is looked at by. */
 export interface DecisionMetricOptions extends MetricOptions {
@@ -63,7 +68,11 @@ export class RateLimiter extends Construct {
   private readonly reserved: number | undefined
   private readonly metricsByApi: boolean
 
-  constructor(scope: Construct, id: string, props: RateLimiterProps = {}) {
+  constructor(
+    scope: Construct,
+    id: string,
+    private readonly props: RateLimiterProps = {},
+  ) {
     super(scope, id)
     const { state, config } = new LimiterTables(this, 'Tables', props)
     this.stateTable = state
@@ -76,7 +85,7 @@ export class RateLimiter extends Construct {
     this.backendsAnswer = props.denials === 'backend-429'
     this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
-    if (props.tiersFile !== undefined || props.identity !== undefined) new TiersSeed(this, 'Tiers', { ...props, configTable: config })
+    if (props.tiersFile !== undefined || props.identity !== undefined) seedTiers(this.seedFunction(), props)
     this.node.addValidation({ validate: () => cachingAuthorizers(handler) })
   }
 
@@ -88,21 +97,41 @@ export class RateLimiter extends Construct {
    */
   protect(api: RestApi, options?: ProtectRestApiOptions): RestApiProtection
   protect(api: HttpApi, options?: ProtectHttpApiOptions): HttpApiProtection
-  protect(api: WebSocketApi): WebSocketApiProtection
+  protect(api: WebSocketApi, options?: ProtectWebSocketApiOptions): WebSocketApiProtection
   protect(
     api: RestApi | HttpApi | WebSocketApi,
     options: ProtectRestApiOptions & ProtectHttpApiOptions = {},
   ): RestApiProtection | HttpApiProtection | WebSocketApiProtection {
     if (api.node.tryFindChild('Sluice'))
       throw new Error(`protect() wants each API once, got ${api.node.path} again: name all methods in one call`)
-    switch (kindOf(api)) {
+    const kind = kindOf(api)
+    const apiId = 'restApiId' in api ? api.restApiId : api.apiId
+    if (options.as !== undefined) checkLabel(api, apiId, this.configTable, options.as)
+    const called = <T extends Protection>(name: string | undefined, protection: T) => this.called(options.as, apiId, name, protection)
+    switch (kind) {
       case 'REST':
-        return new RestApiProtection(api as RestApi, this.handler, options)
+        return called((api as RestApi).restApiName, new RestApiProtection(api as RestApi, this.handler, options))
       case 'HTTP':
-        return new HttpApiProtection(api as HttpApi, this.handler, { mapHeaders: !this.backendsAnswer, ...options })
+        return called(
+          (api as HttpApi).httpApiName,
+          new HttpApiProtection(api as HttpApi, this.handler, { mapHeaders: !this.backendsAnswer, ...options }),
+        )
       case 'WEBSOCKET':
-        return new WebSocketApiProtection(api as WebSocketApi, this.handler)
+        return called((api as WebSocketApi).webSocketApiName, new WebSocketApiProtection(api as WebSocketApi, this.handler))
     }
+  }
+
+  /** Gives an API a label, before anything in front of it asks the limiter. */
+  private called<T extends Protection>(label: string | undefined, id: string, name: string | undefined, protection: T): T {
+    if (label === undefined) return protection
+    protection.authorizer.node.addDependency(labelApi(protection, this.seedFunction(), { id, name, label }))
+    return protection
+  }
+
+  /** One for all that is written while a stack is deployed, made where something is. */
+  private seedFunction(): SeedFunction {
+    const made = this.node.tryFindChild('Tiers') as SeedFunction | undefined
+    return made ?? new SeedFunction(this, 'Tiers', { ...this.props, configTable: this.configTable })
   }
 
   /**
@@ -115,7 +144,8 @@ export class RateLimiter extends Construct {
    */
   attachTo(api: IRestApi, options: AttachToOptions): ImportedRestApiProtection {
     if (api.node.tryFindChild('Sluice')) throw new Error(`attachTo() wants each API once, got ${api.node.path} again`)
-    return new ImportedRestApiProtection(api, this.handler, options)
+    if (options.as !== undefined) checkLabel(api, api.restApiId, this.configTable, options.as)
+    return this.called(options.as, api.restApiId, undefined, new ImportedRestApiProtection(api, this.handler, options)) // its name is not known here
   }
 
   /** Requests that the limiter was asked about. */

@@ -36,7 +36,7 @@ export class SluiceStack extends Stack {
     })
     const api = new RestApi(this, 'SampleApi', { cloudWatchRole: false })
     api.root.addProxy({ defaultIntegration: new LambdaIntegration(backend) })
-    limiter.protect(api)
+    limiter.protect(api, { as: 'sample' })
 
     new CfnOutput(this, 'ApiUrl', { value: api.url })
     new CfnOutput(this, 'TryIt', {

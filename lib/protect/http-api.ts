@@ -2,11 +2,12 @@ import { Annotations, AspectPriority, Aspects, Names, Stack } from 'aws-cdk-lib'
 import { CfnAuthorizer, CfnIntegration, CfnRoute, type HttpApi, type HttpRoute } from 'aws-cdk-lib/aws-apigatewayv2'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct, type IConstruct } from 'constructs'
+import type { LabelOptions } from '../seed/label-resource'
 import { functionUri, permitAuthorizer } from './function-uri'
 import { isResource } from './is-resource'
 import { withDecisionHeaders } from './response-mapping'
 
-export interface ProtectHttpApiOptions {
+export interface ProtectHttpApiOptions extends LabelOptions {
   /**
    * The routes to protect.
    * @default all of the API, those that come later too, but `OPTIONS`

@@ -11,12 +11,13 @@ import {
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
 import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
+import type { LabelOptions } from '../seed/label-resource'
 import { bindMethod } from './bind-method'
 import { functionUri, permitAuthorizer } from './function-uri'
 import { inheritHeaders, tooManyRequestsResponse } from './gateway-response'
 import { isResource } from './is-resource'
 
-export interface AttachToOptions {
+export interface AttachToOptions extends LabelOptions {
   /** The stage to deploy when something of this changes. A deployment takes the whole API: undeployed edits of others go live with it. */
   readonly stageName: string
   /**

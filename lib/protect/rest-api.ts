@@ -3,12 +3,13 @@ import { CfnAuthorizer, CfnMethod, type Method, type RestApi } from 'aws-cdk-lib
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct, type IConstruct } from 'constructs'
 import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
+import type { LabelOptions } from '../seed/label-resource'
 import { bindMethod } from './bind-method'
 import { functionUri, permitAuthorizer } from './function-uri'
 import { gatewayResponsesOf, inheritHeaders, tooManyRequestsResponse } from './gateway-response'
 import { isResource } from './is-resource'
 
-export interface ProtectRestApiOptions {
+export interface ProtectRestApiOptions extends LabelOptions {
   /**
    * The methods to protect.
    * @default all of the API, those that come later too, but `OPTIONS`

@@ -2,8 +2,11 @@ import { Annotations, AspectPriority, Aspects, Names, Stack } from 'aws-cdk-lib'
 import { CfnAuthorizer, CfnRoute, type WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
+import type { LabelOptions } from '../seed/label-resource'
 import { functionUri, permitAuthorizer } from './function-uri'
 import { isResource } from './is-resource'
+
+export interface ProtectWebSocketApiOptions extends LabelOptions {}
 
 const CONNECT = '$connect'
 

@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { apiKey } from '../../lambda/tiers/config-items'
 import type { PolicySetItem } from '../../lambda/tiers/tiers-file'
+import { giveLabel, takeLabel } from './api-label'
 import { seedHmacKey, seedItems } from './seed-items'
 
 /** What CloudFormation sends. @see https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requests.html */
@@ -11,8 +13,13 @@ export interface SeedRequest {
   readonly RequestId: string
   readonly LogicalResourceId: string
   readonly PhysicalResourceId?: string
-  /** Items as JSON texts, since CloudFormation makes texts of numbers. */
-  readonly ResourceProperties: { readonly TableName: string; readonly Items?: readonly string[] }
+  readonly ResourceProperties: {
+    readonly TableName: string
+    /** Of tiers: items as JSON texts, since CloudFormation makes texts of numbers. */
+    readonly Items?: readonly string[]
+    /** Of an API's label. */
+    readonly Api?: { readonly Id: string; readonly Name?: string; readonly Label: string }
+  }
 }
 
 const client = new DynamoDBClient({})
@@ -21,23 +28,46 @@ const client = new DynamoDBClient({})
 const ATTEMPTS = 6
 const PAUSE_MS = 2000
 
-/** Entry point of the seed function: seeds when the resource is made or changed, and leaves everything as it is when it goes. */
+/** Entry point of the seed function: seeds when a resource is made or changed. Tiers stay when it goes, an API's label goes with it. */
 export async function handler(event: SeedRequest): Promise<void> {
+  const { Api, TableName } = event.ResourceProperties
+  const own = Api ? apiKey(Api.Id).sk : `${event.LogicalResourceId}-seed`
+  const id = Api && event.RequestType !== 'Delete' ? own : (event.PhysicalResourceId ?? own)
   try {
-    if (event.RequestType !== 'Delete') {
-      const { TableName, Items = [] } = event.ResourceProperties
-      const items = Items.map((text) => JSON.parse(text) as PolicySetItem)
-      const report = await patiently(async () => {
-        // Before the items, so that a deployment that breaks off in between still looks new when it is tried again, and so that nobody is counted without it.
-        if (event.RequestType === 'Create') await seedHmacKey(client, TableName)
-        return seedItems(client, TableName, items)
-      })
-      console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, report }))
-    }
-    await respond(event, 'SUCCESS')
+    const report = await patiently(() => (Api ? label(event, Api) : tiers(event)))
+    if (report) console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, report }))
+    await respond(event, id, 'SUCCESS')
   } catch (error) {
     console.error(error)
-    await respond(event, 'FAILED', `the config table could not be seeded: ${error instanceof Error ? error.message : error}`)
+    await respond(event, id, 'FAILED', `the config table could not be seeded: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+async function tiers({ RequestType, ResourceProperties: { TableName, Items = [] } }: SeedRequest): Promise<object | undefined> {
+  if (RequestType === 'Delete') return undefined
+  const items = Items.map((text) => JSON.parse(text) as PolicySetItem)
+  // Before the items, so that a deployment that breaks off in between still looks new when it is tried again, and so that nobody is counted without it.
+  if (RequestType === 'Create') await seedHmacKey(client, TableName)
+  return seedItems(client, TableName, items)
+}
+
+/** The physical id is the item's key, so that CloudFormation deletes the label of an API that was replaced. */
+async function label(
+  { RequestType, StackId, LogicalResourceId, PhysicalResourceId = '', ResourceProperties: { TableName } }: SeedRequest,
+  { Id: id, Name: name, Label }: NonNullable<SeedRequest['ResourceProperties']['Api']>,
+): Promise<object> {
+  const owner = `${StackId} ${LogicalResourceId}`
+  const prefix = apiKey('').sk
+  const known = PhysicalResourceId.startsWith(prefix) ? PhysicalResourceId.slice(prefix.length) : id // CloudFormation makes one up where it had no answer
+  if (RequestType !== 'Delete') {
+    const replaced = RequestType === 'Update' && known !== id ? known : undefined
+    return { [id]: await giveLabel(client, TableName, { id, name, label: Label, owner, replaced, isNew: RequestType === 'Create' }) }
+  }
+  try {
+    return { [known]: await takeLabel(client, TableName, known, owner) }
+  } catch (error) {
+    if ((error as Error).name !== 'ResourceNotFoundException') throw error
+    return { [known]: 'gone with its table' }
   }
 }
 
@@ -53,8 +83,8 @@ async function patiently<T>(seed: () => Promise<T>): Promise<T> {
 }
 
 /** The answer goes to a signed address, which knows no content type; `fetch` would send one with a text. */
-async function respond(event: SeedRequest, Status: 'SUCCESS' | 'FAILED', Reason = ''): Promise<void> {
-  const { StackId, RequestId, LogicalResourceId, PhysicalResourceId = `${LogicalResourceId}-seed` } = event
+async function respond(event: SeedRequest, PhysicalResourceId: string, Status: 'SUCCESS' | 'FAILED', Reason = ''): Promise<void> {
+  const { StackId, RequestId, LogicalResourceId } = event
   const answer = { Status, Reason: Reason.slice(0, 1000), StackId, RequestId, LogicalResourceId, PhysicalResourceId }
   const response = await fetch(event.ResponseURL, { method: 'PUT', body: new TextEncoder().encode(JSON.stringify(answer)) })
   if (!response.ok) throw new Error(`CloudFormation's address answered ${response.status}`)

@@ -19,7 +19,10 @@ export async function seedItems(
   tableName: string,
   items: readonly PolicySetItem[],
 ): Promise<SeedReport> {
-  const [present, seeded] = [await read(client, tableName, CONFIG_TABLE.policySet), await read(client, tableName, SEED_PARTITION)]
+  const [present, seeded] = [
+    await readPartition(client, tableName, CONFIG_TABLE.policySet),
+    await readPartition(client, tableName, SEED_PARTITION),
+  ]
   const report: Record<string, SeedReport[string]> = {}
   for (const item of items) {
     const { sk } = item
@@ -40,11 +43,15 @@ export async function seedItems(
  * @returns whether it got one now.
  */
 export async function seedHmacKey(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<boolean> {
-  const present = await read(client, tableName, CONFIG_TABLE.policySet)
+  const present = await readPartition(client, tableName, CONFIG_TABLE.policySet)
   return present.size === 0 && (await makeHmacKey(client, tableName))
 }
 
-async function read(client: Pick<DynamoDBClient, 'send'>, tableName: string, partition: string): Promise<Map<string, PolicySetItem>> {
+export async function readPartition(
+  client: Pick<DynamoDBClient, 'send'>,
+  tableName: string,
+  partition: string,
+): Promise<Map<string, PolicySetItem>> {
   const items = new Map<string, PolicySetItem>()
   let ExclusiveStartKey: Record<string, AttributeValue> | undefined
   do {

@@ -1,22 +1,17 @@
 import { readFileSync } from 'node:fs'
-import { CustomResource, Duration, Stack } from 'aws-cdk-lib'
-import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
-import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
-import { Architecture, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
-import { Construct } from 'constructs'
+import { CustomResource, Stack } from 'aws-cdk-lib'
 import { parse } from 'yaml'
 import { ConfigError } from '../../lambda/errors'
 import { checkNoneRequired, parseTiersFile } from '../../lambda/policies/policy-set'
 import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
 import { HMAC_KEY_ITEM } from '../../lambda/tiers/hmac-key-item'
 import { itemsOf, type TiersFile } from '../../lambda/tiers/tiers-file'
-import { type AuthorizerFunctionOptions, logGroupFor, roleFor } from '../authorizer-function'
-import { bundledCode } from '../bundled-code'
+import type { AuthorizerFunctionOptions } from '../authorizer-function'
 import { checkable, type IdentitySource, identityOf } from '../identity'
+import type { SeedFunction } from './seed-function'
 import { SEED_PARTITION } from './seed-items'
 
-export interface TiersSeedProps extends AuthorizerFunctionOptions {
-  readonly configTable: ITableV2
+export interface TiersSeedProps extends Pick<AuthorizerFunctionOptions, 'authentication'> {
   /**
    * A YAML or JSON file, relative to where the synth runs.
    * @default no tiers, no routes
@@ -38,45 +33,16 @@ const MOST_CHARACTERS = 200_000
  *
  * The first deployment makes the secret under which subjects are stored, unless the table is in use already.
  */
-export class TiersSeed extends Construct {
-  constructor(scope: Construct, id: string, props: TiersSeedProps) {
-    super(scope, id)
-    const { configTable, logGroup = logGroupFor(this, props) } = props
-    const items = itemsFrom(props)
-    const role = roleFor(this, logGroup)
-    const handler = new LambdaFunction(this, 'Handler', {
-      description: 'Sluice: writes tiers and routes into the config table when they are deployed',
-      runtime: Runtime.NODEJS_24_X,
-      architecture: props.architecture ?? Architecture.ARM_64,
-      code: bundledCode('seed'),
-      handler: 'index.handler',
-      role,
-      memorySize: 512,
-      timeout: Duration.minutes(2),
-      logGroup,
-    })
-    // Clients, and whatever else the table holds, are out of its reach; the secret under which subjects are stored it may write, and not read.
-    const grant = (actions: string[], ...partitions: string[]) =>
-      handler.addToRolePolicy(
-        new PolicyStatement({
-          actions,
-          resources: [configTable.tableArn],
-          conditions: {
-            'ForAllValues:StringEquals': { 'dynamodb:LeadingKeys': partitions },
-            Null: { 'dynamodb:LeadingKeys': 'false' }, // ForAllValues holds where there is no key, too
-          },
-        }),
-      )
-    grant(['dynamodb:Query', 'dynamodb:PutItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
-    grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk)
-    configTable.encryptionKey?.grantEncryptDecrypt(handler)
-    const resource = new CustomResource(this, 'Items', {
-      resourceType: 'Custom::SluiceTiers',
-      serviceToken: handler.functionArn,
-      properties: { TableName: configTable.tableName, Items: items.map((item) => Stack.of(this).toJsonString(item)) },
-    })
-    resource.node.addDependency(role)
-  }
+export function seedTiers(seed: SeedFunction, props: TiersSeedProps): void {
+  const items = itemsFrom(props)
+  seed.grant(['dynamodb:Query', 'dynamodb:PutItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
+  seed.grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk) // it may write the secret under which subjects are stored, and not read it
+  const resource = new CustomResource(seed, 'Items', {
+    resourceType: 'Custom::SluiceTiers',
+    serviceToken: seed.handler.functionArn,
+    properties: { TableName: seed.configTable.tableName, Items: items.map((item) => Stack.of(seed).toJsonString(item)) },
+  })
+  resource.node.addDependency(seed.role)
 }
 
 /** @throws ConfigError with every mistake in the file or in the identity, so that none of them gets as far as a deployment. */

@@ -7,6 +7,9 @@ import { type Answered, type Asked, type Authorizer, allowedInTurn, complaintsOf
 
 const window = '365d'
 
+/** Of the API that authorizers are asked for. */
+const API_ID = 'abcdef1234'
+
 /** In words that both releases know. */
 const TIERS = {
   tiers: {
@@ -188,6 +191,48 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
       const old = at.authorizer('old')
       expect(await allowedInTurn([old, at.authorizer('new')], 24, {})).toBe(20)
       expect(complaintsOf([old])).toEqual(['an item of the config table is wrong, its last good version stays'])
+    })
+
+    it('items for some APIs: old authorizers hold all APIs to the items without a word, and one that starts has no tier that has `apis`', async () => {
+      await apply('new', TIERS)
+      const { apiKey: key } = await at.cli('new', 'clients', 'create', 'acme', '--tier', 'gold', '--json')
+      const [old, recent] = [watchful('old'), watchful('new')]
+      for (const authorizer of [old, recent]) expect(await authorizer.ask({ key })).toMatchObject({ tier: 'gold' })
+      await at.cli('new', 'apis', 'label', API_ID, 'shop')
+      const { anonymous, gold } = TIERS.tiers
+      const shop = { ...anonymous, apis: ['shop'], policies: [{ name: 'per-year', limit: 3, window }] }
+      await apply('new', {
+        ...TIERS,
+        tiers: { ...TIERS.tiers, gold: { ...gold, apis: ['elsewhere'] }, 'anonymous @shop': shop },
+        'settings @dev': { apis: ['*/dev'], mode: 'observe' },
+      })
+      await until(recent, { ip: '198.51.100.99' }, ({ limit }) => limit === 3)
+      const started = watchful('old')
+      expect(await allowedInTurn([recent], 12, {})).toBe(3)
+      expect(await allowedInTurn([old, started], 30, {})).toBe(20)
+      for (const [authorizer, tier] of [
+        [old, 'gold'],
+        [started, 'free'],
+        [recent, 'free'],
+      ] as const)
+        expect(await authorizer.ask({ key })).toMatchObject({ tier })
+      expect(complaintsOf([recent])).toEqual([])
+      for (const authorizer of [old, started])
+        expect(complaintsOf([authorizer])).toContain('an item of the config table is wrong, its last good version stays')
+    })
+
+    it('items for some APIs: the old command line neither changes nor removes them', async () => {
+      await apply('new', { ...TIERS, tiers: { ...TIERS.tiers, 'free @shop': { apis: ['shop'], policies: [] } } })
+      await at.cli('new', 'apis', 'label', API_ID, 'shop')
+      const before = withoutTime([await exported('new'), await at.cli('new', 'apis', 'list', '--json')])
+      expect(await at.said('old', 'tiers', 'apply', file(TIERS), '--yes')).toEqual({
+        code: 0,
+        out: 'no changes\n',
+        err: 'only in the table, kept without --prune: tier free @shop\n',
+      })
+      expect(await exported('old')).toContain('free @shop:')
+      expect(await at.said('old', 'doctor')).toMatchObject({ code: 1, out: expect.stringContaining('got "api#abcdef1234"') })
+      expect(withoutTime([await exported('new'), await at.cli('new', 'apis', 'list', '--json')])).toEqual(before)
     })
 
     it('a secret for subjects: old authorizers count without it, so each release admits its limit', async () => {

@@ -1,3 +1,4 @@
+import type { Api } from '../../lambda/policies/scopes'
 import type { Gateway } from '../authorize/gateway'
 
 /** What a client sends. */
@@ -46,12 +47,15 @@ export interface Attack {
   readonly blocked?: boolean
   /** A tiers file of its own, which is not the one that requests by HTTP are held to. @default RULES */
   readonly rules?: object
+  /** What the config table calls APIs. @default nothing */
+  readonly apis?: readonly Api[]
 }
 
 const ABOUT = [
   'Methods',
   'Spellings of a path',
   'What API Gateway knows better',
+  'APIs and stages of one limiter',
   'Addresses and names',
   'Credentials',
   'Doors that open when unsure',

@@ -1,4 +1,5 @@
 import type { Attack } from './attack'
+import { APIS } from './attacks/apis'
 import { CALLERS } from './attacks/callers'
 import { CREDENTIALS } from './attacks/credentials'
 import { DOORS } from './attacks/doors'
@@ -7,7 +8,7 @@ import { GATEWAY } from './attacks/gateway'
 import { METHODS } from './attacks/methods'
 import { PATHS } from './attacks/paths'
 
-export const ATTACKS: readonly Attack[] = [...METHODS, ...PATHS, ...GATEWAY, ...CALLERS, ...CREDENTIALS, ...DOORS, ...EVENTS]
+export const ATTACKS: readonly Attack[] = [...METHODS, ...PATHS, ...GATEWAY, ...APIS, ...CALLERS, ...CREDENTIALS, ...DOORS, ...EVENTS]
 
 /** What no authorizer can hold, and who can. */
 export const LEFT: readonly (readonly [what: string, to: string])[] = [

@@ -1,4 +1,5 @@
-import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { type PolicySet, parseTiersFile } from '../../lambda/policies/policy-set'
+import { type Api, Apis } from '../../lambda/policies/scopes'
 import type { AuthorizerAnswer } from '../../lambda/responses/answers'
 import { parseAccess } from '../../lambda/tiers/access-list'
 import { Gateway } from '../authorize/gateway'
@@ -13,11 +14,18 @@ const REFUSALS = ['Unauthorized', 'callers cannot be verified at the moment']
 const hasPassed = (answer: AuthorizerAnswer): boolean =>
   'isAuthorized' in answer ? answer.isAuthorized : answer.policyDocument.Statement[0]!.Effect === 'Allow'
 
+/** A tiers file, beside what the config table calls APIs. */
+function setOf(rules: object, apis: readonly Api[] = []): PolicySet {
+  const set = parseTiersFile(rules, 'f')
+  const known = new Apis(apis)
+  return { ...set, apis: known, ...(set.scoped && { scoped: { ...set.scoped, apis: known } }) }
+}
+
 /** How many requests of an attack the authorizer lets pass, or what else the attack counts. */
 async function passed(attack: Attack, place: number): Promise<number> {
-  const { times = 30, rules = RULES } = attack
+  const { times = 30, rules = RULES, apis } = attack
   const { parts, counted } = attack.world?.() ?? {}
-  const gateway = new Gateway({ set: parseTiersFile(rules, 'f'), access: [parseAccess('block', BLOCK, {}, [], [])!], ...parts })
+  const gateway = new Gateway({ set: setOf(rules, apis), access: [parseAccess('block', BLOCK, {}, [], [])!], ...parts })
   let count = 0
   for (let n = 0; n < times; n++) {
     const answer = await gateway.authorize(eventOf(attack, place, n)).catch((error: Error) => {

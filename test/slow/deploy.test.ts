@@ -7,7 +7,7 @@ import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb'
 import { LambdaClient, ListFunctionsCommand, UpdateFunctionConfigurationCommand } from '@aws-sdk/client-lambda'
 import { DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { hashApiKey } from '../../lambda/identity/api-key'
-import { clientKey, tierKey } from '../../lambda/tiers/config-items'
+import { apiKey, clientKey, tierKey } from '../../lambda/tiers/config-items'
 import { type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
 
 const ROOT = join(__dirname, '..', '..')
@@ -24,6 +24,7 @@ describe('the stack of this repository, on an AWS endpoint', () => {
   let aws: MiniStack
   let documents: DynamoDBDocumentClient
   let options: { endpoint: string; region: string; credentials: { accessKeyId: string; secretAccessKey: string } }
+  let called: { pk: string; sk: string; name: string; label: string }
   let outputs: { ApiUrl: string; ConfigTableName: string; StateTableName: string }
 
   beforeAll(async () => {
@@ -74,6 +75,12 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     expect(outputs.ApiUrl).toMatch(/^https:\/\/\w+\.execute-api\..*\/prod\/$/)
   })
 
+  it('has written what its API is called, by its id and its name in API Gateway', async () => {
+    const [, id = ''] = /^https:\/\/(\w+)\./.exec(outputs.ApiUrl)!
+    called = { ...apiKey(id), name: 'SampleApi', label: 'sample' }
+    expect(await get(apiKey(id))).toEqual(called)
+  })
+
   it('lets callers pass up to the limit of tiers.yaml, and answers the next 429 with a problem body', async () => {
     await minuteWith(20_000)
     const statuses: number[] = []
@@ -120,12 +127,15 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     expect(await get(tierKey('free'))).toEqual(OPERATORS_FREE)
     expect(await get(clientKey(hashApiKey(API_KEY)))).toMatchObject({ id: 'customer' })
     expect((await get(tierKey('pro')))!.policies[0]).toMatchObject({ limit: 601 })
+    expect(await get({ pk: called.pk, sk: called.sk })).toEqual(called)
   })
 
   it('is destroyed, and leaves the config table and nothing else', async () => {
     await aws.cdk(ROOT, 'destroy', '--force', '--app', join(folder, 'cdk.out'))
     expect(await stackNames()).toEqual(['CDKToolkit'])
     expect((await new DynamoDBClient(options).send(new ListTablesCommand({}))).TableNames).toEqual([outputs.ConfigTableName])
+    expect(await get({ pk: called.pk, sk: called.sk })).toBeUndefined()
+    expect(await get(tierKey('free'))).toEqual(OPERATORS_FREE)
     expect((await new LambdaClient(options).send(new ListFunctionsCommand({}))).Functions).toEqual([])
     expect((await new APIGatewayClient(options).send(new GetRestApisCommand({}))).items ?? []).toEqual([])
   })

@@ -1,0 +1,55 @@
+import { CustomResource, Token } from 'aws-cdk-lib'
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import type { Construct, IConstruct } from 'constructs'
+import { ConfigError, printed } from '../../lambda/errors'
+import { LABELS_VERSION, labelIssues } from '../../lambda/tiers/api-labels'
+import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
+import type { SeedFunction } from './seed-function'
+import { SEED_PARTITION } from './seed-items'
+
+export interface LabelOptions {
+  /**
+   * What `apis` of tiers and routes, metrics and the log call the API: 1 to 64 letters, digits, ".", "_" or "-", known at synth. No other API of the limiter may be
+   * called so. A label that operators change stays as they left it.
+   * @default it is called by its id, unless operators give it a label
+   */
+  readonly as?: string
+}
+
+/** What APIs of this app are called, by config table: limiters may share one. */
+const labels = new WeakMap<ITableV2, Map<string, { readonly id: string; readonly path: string }>>()
+
+/** @throws ConfigError for what is no label, or what another API of this app is called. */
+export function checkLabel(api: IConstruct, id: string, table: ITableV2, label: string): void {
+  const { path } = api.node
+  if (Token.isUnresolved(label)) throw new ConfigError([`as must be known at synth, got a token (${path})`])
+  const known = labels.get(table) ?? new Map<string, { readonly id: string; readonly path: string }>()
+  const other = known.get(label)
+  const issues = labelIssues([], 'api', { label }).map((issue) => `as: ${issue} (${path})`)
+  if (other && other.id !== id) issues.push(`as must be another label for each API, got ${printed(label)} for ${other.path} and ${path}`)
+  if (issues.length > 0) throw new ConfigError(issues)
+  labels.set(table, known.set(label, { id, path }))
+}
+
+/**
+ * Writes what an API is called into the config table, in the stack of the API. What is made in front of the API depends on it, so that the API is called so before
+ * it asks the limiter.
+ *
+ * @param scope what stands in front of the API.
+ */
+export function labelApi(
+  scope: Construct,
+  seed: SeedFunction,
+  api: { readonly id: string; readonly name?: string; readonly label: string },
+): CustomResource {
+  seed.grant(['dynamodb:Query', 'dynamodb:PutItem', 'dynamodb:DeleteItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
+  seed.grant(['dynamodb:Query', 'dynamodb:PutItem'], LABELS_VERSION.pk)
+  // Another function is another resource: CloudFormation takes none with a new function in the place of one with the old.
+  const resource = new CustomResource(scope, `Label${seed.node.addr.slice(-8)}`, {
+    resourceType: 'Custom::SluiceApiLabel',
+    serviceToken: seed.handler.functionArn,
+    properties: { TableName: seed.configTable.tableName, Api: { Id: api.id, Name: api.name, Label: api.label } },
+  })
+  resource.node.addDependency(seed.role)
+  return resource
+}

@@ -1,0 +1,205 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb'
+import { createTable } from '../../lambda/state/state-table'
+import { giveLabel } from '../../lib/seed/api-label'
+import { handler, type SeedRequest } from '../../lib/seed/handler'
+import { dynoxideBinary } from '../../local/engines/dynoxide'
+import type { Engine } from '../../local/engines/engine'
+import { startEngine } from '../../local/engines/start-engine'
+import { sluice } from '../cli/command-line'
+
+const group = dynoxideBinary() === undefined ? describe.skip : describe
+
+group(
+  `a label that a stack gives${dynoxideBinary() === undefined ? ' (skipped: dynoxide, which has transactions, is for Linux on x64)' : ''}`,
+  () => {
+    let engine: Engine
+    let client: DynamoDBClient
+    let table = ''
+    let tables = 0
+    const answers: { Status: string; Reason: string; PhysicalResourceId: string }[] = []
+    const server = createServer(async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += chunk
+      answers.push(JSON.parse(body))
+      response.end()
+    })
+    const silent = [jest.spyOn(console, 'info'), jest.spyOn(console, 'error')]
+    const before = { ...process.env }
+
+    beforeAll(async () => {
+      for (const spy of silent) spy.mockImplementation(() => {})
+      engine = await startEngine({})
+      const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
+      client = new DynamoDBClient({ endpoint: engine.endpoint, region: 'us-east-1', credentials })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      Object.assign(process.env, {
+        AWS_ENDPOINT_URL: engine.endpoint,
+        AWS_REGION: 'us-east-1',
+        AWS_ACCESS_KEY_ID: 'a',
+        AWS_SECRET_ACCESS_KEY: 'a',
+      })
+    })
+    afterAll(async () => {
+      server.close()
+      process.env = before
+      for (const spy of silent) spy.mockRestore()
+      client?.destroy()
+      await engine?.stop()
+    })
+    beforeEach(async () => {
+      table = `config-${tables++}`
+      await createTable(client, table, ['pk', 'sk'])
+    })
+
+    interface Ask {
+      readonly label?: string
+      readonly name?: string
+      readonly physical?: string
+      readonly resource?: string
+      readonly stack?: string
+      readonly table?: string
+    }
+
+    /** What CloudFormation asks of the function, and what it hears. */
+    async function ask(RequestType: SeedRequest['RequestType'], Id: string, more: Ask = {}) {
+      const { label: Label = 'shop', name: Name = 'Shop', physical, resource = 'Label', stack = 'stack', table: TableName = table } = more
+      const ResponseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      const PhysicalResourceId = physical ?? (RequestType === 'Create' ? undefined : `api#${Id}`)
+      const ids = { StackId: stack, RequestId: 'request', LogicalResourceId: resource, PhysicalResourceId }
+      await handler({ RequestType, ResponseURL, ...ids, ResourceProperties: { TableName, Api: { Id, Name, Label } } })
+      const { Status, Reason, PhysicalResourceId: answered } = answers.at(-1)!
+      return [Status, answered, Reason.replace('the config table could not be seeded: ', '')]
+    }
+    const cli = (...args: string[]) => sluice(['apis', ...args, '--table', table, '--endpoint', engine.endpoint])
+    const called = async () =>
+      Object.fromEntries(JSON.parse((await cli('list', '--json')).out).map((one: { id: string; label?: string }) => [one.id, one.label]))
+    const rest = async () => {
+      const { Items = [] } = await DynamoDBDocumentClient.from(client).send(new ScanCommand({ TableName: table }))
+      return Items.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => key !== 'api-labels version')
+    }
+
+    it('is there with its stack, under a physical id by which CloudFormation tells APIs apart, and goes with it', async () => {
+      expect(await ask('Create', 'a1')).toEqual(['SUCCESS', 'api#a1', ''])
+      expect(JSON.parse((await cli('list', '--json')).out)).toEqual([{ id: 'a1', name: 'Shop', label: 'shop' }])
+      expect(await ask('Update', 'a1', { label: 'store' })).toEqual(['SUCCESS', 'api#a1', ''])
+      expect(await called()).toEqual({ a1: 'store' })
+      expect(await ask('Delete', 'a1')).toEqual(['SUCCESS', 'api#a1', ''])
+      expect(await rest()).toEqual([])
+    })
+
+    it('is given once where CloudFormation asks twice', async () => {
+      await ask('Create', 'a1')
+      expect(await ask('Create', 'a1')).toEqual(['SUCCESS', 'api#a1', ''])
+      await ask('Delete', 'a1')
+      expect(await ask('Delete', 'a1')).toEqual(['SUCCESS', 'api#a1', ''])
+      expect(await rest()).toEqual([])
+    })
+
+    it('moves to the API that replaces another, and back where the deployment is rolled back', async () => {
+      await ask('Create', 'old')
+      expect(await ask('Update', 'new', { physical: 'api#old' })).toEqual(['SUCCESS', 'api#new', ''])
+      expect(await called()).toEqual({ new: 'shop' })
+      await ask('Update', 'old', { physical: 'api#new' }) // the rollback
+      await ask('Delete', 'new')
+      expect(await called()).toEqual({ old: 'shop' })
+      await ask('Update', 'new', { physical: 'api#old' })
+      await ask('Delete', 'old') // the clean-up
+      expect(await called()).toEqual({ new: 'shop' })
+    })
+
+    it('is an error where another API is called so, and nothing is half-written', async () => {
+      await cli('label', 'b2', 'shop')
+      const sentence = 'label "shop" is what API b2 is called: take another one, or sluice apis remove b2 first'
+      expect(await ask('Create', 'a1')).toEqual(['FAILED', 'api#a1', sentence])
+      expect(await ask('Delete', 'a1')).toEqual(['SUCCESS', 'api#a1', '']) // what CloudFormation does then
+      expect(await rest()).toEqual(['policy-set api#b2'])
+      await ask('Create', 'a1', { label: 'cart' })
+      expect((await ask('Update', 'a1'))[0]).toBe('FAILED')
+      expect(await ask('Update', 'a1', { label: 'cart' })).toEqual(['SUCCESS', 'api#a1', ''])
+      expect(await called()).toEqual({ a1: 'cart', b2: 'shop' })
+    })
+
+    it('is an error at the first deployment where operators called the API something else', async () => {
+      await cli('label', 'a1', 'mine')
+      expect(await ask('Create', 'a1')).toEqual([
+        'FAILED',
+        'api#a1',
+        'API a1 is called "mine" already, and this stack did not call it so: sluice apis remove a1, or say as: \'mine\'',
+      ])
+      await ask('Delete', 'a1')
+      expect(await called()).toEqual({ a1: 'mine' })
+      expect((await ask('Create', 'a1', { label: 'mine' }))[0]).toBe('SUCCESS')
+      await ask('Delete', 'a1', { label: 'mine' })
+      expect(await called()).toEqual({ a1: 'mine' }) // it was theirs
+    })
+
+    it('stays as operators change it: through later deployments, and when the stack goes', async () => {
+      await ask('Create', 'a1')
+      await cli('label', 'a1', 'mine')
+      expect((await ask('Update', 'a1', { label: 'store' }))[0]).toBe('SUCCESS')
+      await ask('Update', 'a1')
+      expect(await called()).toEqual({ a1: 'mine' })
+      await ask('Delete', 'a1')
+      expect(await rest()).toEqual(['policy-set api#a1'])
+    })
+
+    it('comes back with the next change where operators removed it, unless another API is called so by then', async () => {
+      await ask('Create', 'a1')
+      await cli('remove', 'a1')
+      await ask('Update', 'a1', { name: 'Shop 2' })
+      expect(await called()).toEqual({ a1: 'shop' })
+      await cli('remove', 'a1')
+      await cli('label', 'b2', 'shop')
+      expect((await ask('Update', 'a1', { name: 'Shop 3' }))[0]).toBe('FAILED')
+      expect(await called()).toEqual({ b2: 'shop' })
+    })
+
+    it('is another resource’s from when that has written it: the old one takes nothing away, and has it back where the new one is rolled back', async () => {
+      await ask('Create', 'a1', { resource: 'Old' })
+      await ask('Create', 'a1', { resource: 'New', label: 'store' })
+      await ask('Delete', 'a1', { resource: 'Old' })
+      expect(await called()).toEqual({ a1: 'store' })
+      await ask('Create', 'a1', { resource: 'Newer', label: 'last' })
+      await ask('Delete', 'a1', { resource: 'Newer' })
+      expect(await called()).toEqual({ a1: 'store' })
+      await ask('Delete', 'a1', { resource: 'New' })
+      expect(await rest()).toEqual([])
+    })
+
+    it('is not another stack’s to change', async () => {
+      await ask('Create', 'a1')
+      expect((await ask('Create', 'a1', { stack: 'other', label: 'mine' }))[0]).toBe('FAILED')
+      await ask('Delete', 'a1', { stack: 'other' })
+      expect(await called()).toEqual({ a1: 'shop' })
+    })
+
+    it('keeps no stack from being deleted whose table is gone, or whose answer was lost', async () => {
+      expect((await ask('Delete', 'a1', { table: 'nowhere' }))[0]).toBe('SUCCESS')
+      await ask('Create', 'a1')
+      expect(await ask('Delete', 'a1', { physical: 'stack-Label-1ABC' })).toEqual(['SUCCESS', 'stack-Label-1ABC', ''])
+      expect(await rest()).toEqual([])
+      expect((await ask('Create', 'a1', { table: 'nowhere' }))[0]).toBe('FAILED')
+    })
+
+    it('is one API’s, whoever gives it at the same time: stacks, and operators', async () => {
+      const given = await Promise.allSettled(
+        ['a', 'b', 'c', 'd'].map((id, i) =>
+          i % 2 === 0
+            ? giveLabel(client, table, { id, label: 'shop', owner: `s ${id}` })
+            : cli('label', id, 'shop').then(({ code }) => (code === 0 ? 'ok' : Promise.reject(code))),
+        ),
+      )
+      expect(given.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+      expect(Object.values(await called())).toEqual(['shop'])
+    })
+
+    it('is given to all of many APIs whose labels are written at the same time', async () => {
+      const ids = Array.from({ length: 12 }, (_, i) => `api${i}`)
+      await Promise.all(ids.map((id) => giveLabel(client, table, { id, label: `label-${id}`, owner: `s ${id}` })))
+      expect(await called()).toEqual(Object.fromEntries(ids.map((id) => [id, `label-${id}`])))
+    }, 60_000)
+  },
+)
