@@ -10,3 +10,4 @@ export type { AttachToOptions, ImportedRestApiProtection } from './protect/impor
 export type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
 export type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
 export { type DecisionMetricOptions, RateLimiter, type RateLimiterProps } from './rate-limiter'
+export type { LabelOptions } from './seed/label-resource'

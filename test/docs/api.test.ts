@@ -20,7 +20,7 @@ describe('docs/api.md', () => {
   })
 
   it('has overloads and not their implementation, defaults, and nothing that is private', () => {
-    expect(section('RateLimiter')).toContain('`protect(api: WebSocketApi): WebSocketApiProtection`')
+    expect(section('RateLimiter')).toContain('`protect(api: WebSocketApi, options?: ProtectWebSocketApiOptions): WebSocketApiProtection`')
     expect(section('RateLimiter')).not.toMatch(/RestApi \| HttpApi|backendsAnswer|degraded\?/)
     expect(section('AuthorizerFunctionOptions')).toMatch(
       /`readonly memorySize\?: number`\n\n {2}Memory in MiB.*\n\n {2}\*\*Default:\*\* 1769/,
