@@ -240,7 +240,7 @@ const hasOptions = ({ routes }: Rules): boolean => routes.some(({ pattern }) => 
 function trusted({ headers }: GatewayRequest, { trustedHeaders }: Settings): ReadonlyMap<string, string> {
   return new Map(
     trustedHeaders.flatMap((name) => {
-      const value = headers.get(name)
+      const value = headers.get(name)?.trim()
       return value === undefined || value.includes(',') ? [] : [[name, value] as const]
     }),
   )

@@ -1,4 +1,5 @@
 import type { JwtSettings } from '../policies/jwt-settings'
+import { isIdentity } from './source'
 import type { Claims } from './token-verifier'
 
 /** Who calls, by the claims of a verified token. */
@@ -10,8 +11,6 @@ export interface TokenCaller {
   readonly roles: readonly string[]
 }
 
-/** Cut short, a longer value could become someone else's: it counts as none. */
-const LONGEST_VALUE = 256
 const MOST_ROLES = 100
 
 /**
@@ -23,7 +22,7 @@ const MOST_ROLES = 100
 export function tokenFrom(headers: ReadonlyMap<string, string>, { header }: Pick<JwtSettings, 'header'>): string | undefined {
   const value = headers.get(header)?.trim()
   if (value === undefined) return undefined
-  const [, bearer] = /^bearer +(.+)$/i.exec(value) ?? []
+  const [, bearer] = /^bearer +([^ ].*)$/is.exec(value) ?? []
   return bearer ?? (header === 'authorization' || value === '' ? undefined : value)
 }
 
@@ -54,7 +53,7 @@ function claimOf(claims: Claims, name: string): unknown {
 
 function textOf(value: unknown): string | undefined {
   const text = Number.isSafeInteger(value) ? String(value) : value
-  return typeof text === 'string' && text !== '' && text.length <= LONGEST_VALUE ? text : undefined
+  return typeof text === 'string' && isIdentity(text) ? text : undefined
 }
 
 function rolesOf(value: unknown): readonly string[] {

@@ -51,8 +51,11 @@ interface Claim {
 
 export const NOBODY: Answer = { kind: 'nobody' }
 
-/** Identities are bounded before they are looked up or become part of a subject: a longer one than any is none. */
+/**
+ * Identities are bounded before they are looked up or become part of a subject: a longer one than any is none. Neither is half a surrogate pair: DynamoDB refuses
+ * it, and some refusals in a row keep everybody else from being looked up.
+ */
 const LONGEST_IDENTITY = 256
 
 export const isIdentity = (value: string | undefined): value is string =>
-  value !== undefined && value !== '' && value.length <= LONGEST_IDENTITY
+  value !== undefined && value !== '' && value.length <= LONGEST_IDENTITY && !/\p{Surrogate}/u.test(value)

@@ -27,8 +27,11 @@ const MOST_CHARACTERS = 65_536
 /** A path that contains nothing of this can be read in one way only: no escape, no separator but `/`, no empty segment, no dots, no controls. */
 const SPECIAL = /[%\\;?#]|[^!-~\u0080-\uffff]|\/\.{0,2}(?:\/|$)/
 
+/** NUL, overlong UTF-8 (RFC 3629 §3) and `%u002e`, however often escaped: some backends read them as what they are not, and no client means them. */
+const UNREADABLE = /\0|%(?:25)*(?:00|u[0-9a-f]{4}|(?:c[01]|e0%(?:25)*[89]|f0%(?:25)*8)[0-9a-f]?%(?:25)*[89ab])/i
+
 /**
- * Every path for which a backend may take this request; `undefined` when they are too many to look at.
+ * Every path for which a backend may take this request; `undefined` when they are too many to look at, or cannot be told.
  *
  * Backends disagree about escapes, dots, slashes, parameters and what ends a path. So the rules of a request are those of all its readings together,
  * and no spelling is cheaper than the one that the backend serves. A plain path has one reading.
@@ -37,6 +40,7 @@ const SPECIAL = /[%\\;?#]|[^!-~\u0080-\uffff]|\/\.{0,2}(?:\/|$)/
  */
 export function readingsOf(target: RequestTarget, basePaths: readonly string[] = []): Readings | undefined {
   const { path, stage } = target
+  if (UNREADABLE.test(path)) return undefined
   const chosen = chosenPath(target)
   const base = chosen?.told ? basePathOf(path, chosen.path) : ''
   const own = path.slice(base.length) || '/'

@@ -23,8 +23,20 @@ export const LEFT: readonly (readonly [what: string, to: string])[] = [
   ],
   ['a backend that takes another method out of a header or a field (`X-HTTP-Method-Override`, `_method`)', 'the backend: switch it off'],
   [
-    'a backend that rewrites paths, decodes them three times, reads `%u002e` or overlong UTF-8, drops NUL bytes or invisible letters, folds fullwidth letters, or has Windows drop dots and spaces',
+    'a backend that rewrites paths, decodes them three times, drops invisible letters, folds fullwidth letters, or has Windows drop dots and spaces',
     'the backend: rules for what it serves by them, too',
+  ],
+  [
+    'a backend that takes a suffix off a path (`/search.json` in Rails, in older versions of Spring), or serves a path by whatever method',
+    'the rules: `/search.json` beside `/search`, `ANY` in place of `GET`',
+  ],
+  [
+    'an HTTP API’s `$default` route whose integration forwards a path as it was sent: the authorizer gets it decoded, and cut at a `?` that comes out',
+    'the API: routes with paths of their own, which are told whole; Lambda integrations get what the authorizer gets',
+  ],
+  [
+    'one customer with a whole IPv6 /48, such as a 6to4 network or a tunnel: 256 networks of the default /56',
+    '`ipv6Prefix: 48`, which counts more customers together',
   ],
   ['a base path in front of an HTTP API’s `$default` route', '`settings.basePaths`; `sluice doctor` asks'],
   ['`GET /a/*` does not hold `/a`, which some backends serve by the same code', 'the rules: write both'],

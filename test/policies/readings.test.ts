@@ -52,7 +52,7 @@ describe('a path that backends read differently has all their readings', () => {
     ['/a;v=1/b', ['/a', '/a/b', '/a;v=1/b'], 'parameters of a segment'],
     ['/a?b/c', ['/a', '/a?b/c'], 'a question mark that an HTTP API has decoded'],
     ['/a#b', ['/a', '/a#b'], 'a fragment'],
-    ['/ad\tmin \u0000', ['/ad\tmin \u0000', '/admin'], 'controls that URLs leave out'],
+    ['/ad\tmin \u0001', ['/ad\tmin \u0001', '/admin'], 'controls that URLs leave out'],
   ])('%j is %j: %s', (path, all) => {
     expect(readings(path)).toEqual(expect.arrayContaining(all))
     expect(readings(path).length).toBeLessThanOrEqual(all.length + 1) // and where a slash was left at the end
@@ -137,6 +137,16 @@ describe('whatever the path', () => {
     '\t',
     '%ff',
     'é',
+  )
+
+  it.each(['/a\u0000', '/a%00b', '/a%2500', '/%c0%ae', '/%25c1%25AE', '/%e0%80%ae', '/%f0%82%82%ac', '/%u002e', '/a/%25u2215b'])(
+    'it is not read where it says what no client means: %p',
+    (path) => expect(readingsOf(target(path))).toBeUndefined(),
+  )
+
+  it.each(['/a%C3%80', '/%c3%a9%e2%82%ac%f0%9f%99%82', '/%e0la', '/%c0%20la', '/100%users', '/%ff'])(
+    'it is read where somebody may mean it: %p',
+    (path) => expect(readingsOf(target(path))).toBeDefined(),
   )
 
   it('it is read in at most 256 ways, or not at all', () => {

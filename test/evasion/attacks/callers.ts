@@ -118,4 +118,13 @@ export const CALLERS: readonly Attack[] = [
     passes: 31,
     now: '`settings.failedCredentials`: 30 a minute for an address, then one a second',
   },
+  {
+    about: 'Addresses and names',
+    tried: 'spaces around the value of a header that is counted by',
+    sends: (n) => ({ path: '/anything', headers: { 'X-Tenant': `${' '.repeat(n)}acme${' '.repeat(n % 7)}` } }),
+    rules: byHeader('by'),
+    before: 30,
+    passes: 10,
+    now: 'one value, whatever is around it',
+  },
 ]

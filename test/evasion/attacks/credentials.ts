@@ -143,4 +143,10 @@ export const CREDENTIALS: readonly Attack[] = [
     passes: 10,
     now: 'who has been checked is always looked up; the keys count by address',
   },
+  {
+    ...forgery('a user who is half a surrogate pair, at which each look-up fails, until nobody’s is made', '401: no text, no user', () =>
+      token(claims({ sub: '\ud800' }), keys().rsa),
+    ),
+    before: 10,
+  },
 ]

@@ -72,4 +72,13 @@ export const GATEWAY: readonly Attack[] = [
     passes: 10,
     now: '`$connect` is a path of its own',
   },
+  {
+    about: 'What API Gateway knows better',
+    tried: 'the stage in front of an HTTP API’s path, in events of payload 1.0',
+    sends: { path: '/local/admin/users' },
+    event: (event) => ({ ...event, version: '1.0', resource: '$default', pathParameters: {} }),
+    before: 10,
+    passes: 0,
+    now: 'read with and without it',
+  },
 ]

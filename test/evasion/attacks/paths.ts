@@ -58,4 +58,21 @@ export const PATHS: readonly Attack[] = [
     passes: 10,
     now: 'free only where every reading is free',
   },
+  ...(
+    [
+      ['a NUL, for who reads up to it', '/public/..%00/search'],
+      ['a dot in two bytes, which is no UTF-8', '/public/%c0%ae%c0%ae/search'],
+      ['a dot in three bytes, escaped twice', '/public/%25e0%2580%25ae%25e0%2580%25ae/search'],
+      ['a dot as `%u002e`', '/public/%u002e%u002e/search'],
+    ] as const
+  ).map(
+    ([tried, path]): Attack => ({
+      about: 'Spellings of a path',
+      tried: `out of what is free by ${tried}`,
+      sends: { path },
+      before: 30,
+      passes: 0,
+      now: 'denied, `reason: malformed`',
+    }),
+  ),
 ]
