@@ -81,4 +81,14 @@ export const GATEWAY: readonly Attack[] = [
     passes: 0,
     now: 'read with and without it',
   },
+  {
+    about: 'What API Gateway knows better',
+    tried: 'a path that is free on another API of the same limiter, with `apis` on that route',
+    sends: { path: '/status' },
+    event: (event) => event,
+    rules: { ...RULES, routes: { ...RULES.routes, 'GET /status @other': { apis: ['other'], cost: 0 } } },
+    before: 30,
+    passes: 10,
+    now: 'the route is not there; without `apis` it is everywhere',
+  },
 ]
