@@ -71,14 +71,17 @@ describe('a lease of several policies', () => {
 })
 
 describe('a busy instance, where there is enough for everybody until the window ends', () => {
+  const counted = (name: string) => compiled({ name, algorithm: 'fixed-window', limit: 18_000, window: '1m', consistency: 'leased' })
+  const [minute, other] = [counted('minute'), counted('other')]
+
   /** What it leases after 300 units, each millisecond one, while others take so many in each. */
-  async function lease(others: number) {
-    const one = world(compiled({ name: 'minute', algorithm: 'fixed-window', limit: 18_000, window: '1m', consistency: 'leased' }))
+  async function lease(others: number, of = minute, theirs = of) {
+    const one = world(of)
     one.now = MIDNIGHT + 40_000
     for (let i = 0; i < 300; i++) {
       one.now++
       await one.take()
-      if (others > 0) await one.others.settle('k', one.policies, [others])
+      if (others > 0) await one.others.settle('k', theirs, [others])
     }
     await one.take((await one.held()) + 1)
     return one.taken.at(-1)!
@@ -90,5 +93,9 @@ describe('a busy instance, where there is enough for everybody until the window 
 
   it('leases a quarter of it where others take more', async () => {
     expect(await lease(8)).toBeLessThan(100)
+  })
+
+  it('goes by the policy of which others take most', async () => {
+    expect(await lease(8, [...minute, ...other], other)).toBeLessThan(100)
   })
 })

@@ -496,6 +496,13 @@ describe('a limit that is used up, to which units trickle back', () => {
     expect(one.leases.foreseen('k', one.policies, 1)).toBeUndefined()
   })
 
+  it('is asked at once for the last units by who wants no more than its share of them', async () => {
+    const one = world(pacing)
+    await one.others.settle('k', pacing, [998])
+    expect([(await one.take())[0]!.allowed, (await one.take())[0]!.allowed]).toEqual([true, true])
+    expect(one.taken).toEqual([1, 1])
+  })
+
   it('denies no request that has units in memory meanwhile', async () => {
     const one = await drained()
     for (let i = 0; i < 100; i++) {

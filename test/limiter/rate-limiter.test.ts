@@ -417,7 +417,8 @@ describe('a reset', () => {
   it('comes after what was on its way before', async () => {
     const one = world()
     await one.limiter.decide([of('a', 2, eventual)])
-    let arrive = () => {}
+    await new Promise((resolve) => setImmediate(resolve))
+    let arrive: (() => void) | undefined
     const write = one.store.write.bind(one.store)
     jest.spyOn(one.store, 'write').mockImplementationOnce(async (...call) => {
       await new Promise<void>((resolve) => {
@@ -429,7 +430,7 @@ describe('a reset', () => {
     await one.limiter.decide([of('a', 2, eventual)]) // tells the store beside its answer
     const resetting = one.limiter.reset('a')
     await new Promise((resolve) => setImmediate(resolve))
-    arrive()
+    arrive!()
     await resetting
     await new Promise((resolve) => setImmediate(resolve))
     expect(await one.left('a', eventual)).toBe(10)
