@@ -158,6 +158,31 @@ describe('a refund', () => {
     store.plan.push({ lost: true })
     await store.refund(4)
     expect([store.writes.length, await store.used()]).toEqual([1, [6]])
+    expect(store.known.get('k')!.item).toEqual(await store.item())
+  })
+
+  it('that was refused in doubt, and arrives all the same before the next try, counts once', async () => {
+    const store = await charged()
+    const before = await store.item()
+    const write = store.memory.write.bind(store.memory)
+    const lost = jest.spyOn(store.memory, 'write').mockResolvedValueOnce({ kind: 'refused', item: before })
+    lost.mockImplementationOnce(async (...copy) => {
+      await write(...copy)
+      return { kind: 'refused', item: before }
+    })
+    store.plan.push({ lost: true })
+    await store.refund(4)
+    expect([store.writes.length, await store.used()]).toEqual([1, [6]])
+  })
+
+  it('makes no mark where another’s refund has made it meanwhile', async () => {
+    const store = await charged()
+    store.plan.push({ before: ({ charge }) => charge(5) }, { before: ({ theirRefund }) => theirRefund() })
+    await store.refund(4)
+    expect(await store.used()).toEqual([11])
+    const [, marking, refund] = store.writes as [ItemWrite, ItemWrite, ItemWrite]
+    expect(refund.whileMarks).toEqual({ [REFUND_MARK]: expect.any(Number) })
+    expect(refund.whileMarks).not.toEqual({ [REFUND_MARK]: marking.id.value })
   })
 
   it('whose answer is lost, and after which others were charged, counts once', async () => {
@@ -250,6 +275,21 @@ describe('a refund of a request that had to wait', () => {
     const store = await queued(compiled(waiting('a')))
     await store.refund(1, at, 4000)
     expect(await usedAtTurn(store)).toEqual([0])
+  })
+
+  it('finds them beside a policy that lets nobody wait', async () => {
+    const plain = { name: 'plain', algorithm: 'fixed-window', limit: 10, window: '1m' } as const
+    const store = await queued(compiled(waiting('a'), plain))
+    await store.refund(1, at, 4000)
+    expect(await usedAtTurn(store)).toEqual([0, 2])
+  })
+
+  it('finds those of a request that had not to wait, where nobody does, without a word of its wait', async () => {
+    const store = world(compiled(waiting('a')))
+    store.now = at
+    await store.charge(2, OURS, at)
+    await store.refund(1, at)
+    expect(await store.used()).toEqual([1])
   })
 
   it('takes none of others where the wait is not known', async () => {
