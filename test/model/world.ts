@@ -374,14 +374,15 @@ export class World {
   private findRefund(request: Request): boolean {
     const { step, keys } = request
     if (step.do !== 'refund') return false
+    // The old release looks in the store for what it admitted by itself.
+    const isAdmitted = ({ decision }: Request['decisions'][number]) => decision.allowed && !(decision.degraded && request.instance.old)
     const takes = this.requests.filter(
-      ({ step, keys: [key], decisions }) =>
-        step.do === 'take' && key === keys[0] && decisions.some(({ decision }) => decision.allowed && !decision.degraded),
+      ({ step, keys: [key], decisions }) => step.do === 'take' && key === keys[0] && decisions.some(isAdmitted),
     )
     const refunded = new Set(this.requests.map(({ refunds }) => refunds))
     const take = takes.filter((one) => !refunded.has(one)).at(-1 - step.back)
     if (!take) return false
-    const first = take.decisions.find(({ decision }) => decision.allowed && !decision.degraded)!
+    const first = take.decisions.find(isAdmitted)!
     request.refunds = take
     request.units = take.units
     const { chargedAt, delayMs } = first.decision
