@@ -25,17 +25,26 @@ const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\
 /** ISO 8601 text of a time given so, or as a duration from now; whole seconds. */
 export function moment(text: string, option: string, clock: Clock): string {
   const ms = parseDuration(text)
-  const at = ms !== undefined ? clock() + ms : ISO_8601.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at)) {
+  const at = ms !== undefined ? clock() + ms : parseTime(text)
+  if (at === undefined) {
     throw new UserError(`${option} must be a duration such as "24h" or a time such as "2027-01-31T00:00:00Z", got "${text}"`)
   }
-  return new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z')
+  return iso(at)
+}
+
+/** ISO 8601 text of a moment; whole seconds. */
+export const iso = (at: EpochMs): string => new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z')
+
+/** Epoch milliseconds of ISO 8601 text; a date begins at midnight UTC. */
+export function parseTime(text: string): EpochMs | undefined {
+  const at = ISO_8601.test(text) ? Date.parse(text) : Number.NaN
+  return Number.isNaN(at) ? undefined : at
 }
 
 /** Epoch milliseconds of a moment, for an option. */
 export function instant(text: string): EpochMs {
-  const at = ISO_8601.test(text) ? Date.parse(text) : Number.NaN
-  if (Number.isNaN(at)) throw new InvalidArgumentError('It must be a time such as "2026-11-21T17:05:00Z".')
+  const at = parseTime(text)
+  if (at === undefined) throw new InvalidArgumentError('It must be a time such as "2026-11-21T17:05:00Z".')
   return at
 }
 

@@ -2,14 +2,10 @@ import { randomBytes } from 'node:crypto'
 import type { EpochMs } from '../lambda/clock'
 import { printed } from '../lambda/errors'
 import { hashApiKey } from '../lambda/identity/api-key'
-import { rulesOfRoute } from '../lambda/policies/rules'
 import { splitVariant } from '../lambda/policies/scopes'
-import type { Client } from '../lambda/tiers/client-item'
 import { clientKey } from '../lambda/tiers/config-items'
-import { Plans } from '../lambda/tiers/plans'
 import type { ConfigTable, StoredItem } from './config-table'
 import { UserError } from './exit'
-import { readPolicySet } from './policy-set'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -85,38 +81,4 @@ export async function checkTier(table: ConfigTable, tier: string): Promise<void>
       `there is no tier ${printed(tier)}: ${tiers.length === 0 ? 'none is configured yet' : `known are ${tiers.join(', ')}`}`,
     )
   }
-}
-
-/** Throws where the authorizer would not take these numbers for a client of this tier. */
-export async function checkOverrides(table: ConfigTable, id: string, tier: string, overrides: Client['overrides']): Promise<void> {
-  const { configuration } = readPolicySet((await table.policySet()).map(({ item }) => item))
-  const issues = new Set<string>()
-  const plans = new Plans((_level, _message, details) => {
-    for (const issue of (details as { readonly issues: readonly string[] }).issues) issues.add(issue)
-  })
-  const { tiers, routes } = configuration.policies
-  const client = { id, tier, overrides, disabled: false }
-  for (const route of [undefined, ...routes]) plans.planFor(configuration, tiers.get(tier), rulesOfRoute(route), client)
-  if (issues.size > 0) throw new UserError(`the numbers of client ${printed(id)} do not fit its tier: ${[...issues].join('; ')}`)
-}
-
-/** `per-minute=600` or `per-minute=600:50`: another limit, and another burst, than the tier's. */
-export function parseOverrides(texts: readonly string[]): Record<string, { limit: number; burst?: number }> {
-  return Object.fromEntries(
-    texts.map((text) => {
-      const [, name, limit, burst] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=([1-9]\d{0,14})(?::([1-9]\d{0,14}))?$/.exec(text) ?? []
-      if (name === undefined)
-        throw new UserError(
-          `--override must be a policy and its limit such as "per-minute=600" or "per-second=10:20", got ${printed(text)}`,
-        )
-      return [name, { limit: Number(limit), ...(burst !== undefined && { burst: Number(burst) }) }]
-    }),
-  )
-}
-
-/** `per-minute 600, per-second 10 (burst 20)`. */
-export function overridesText(overrides: unknown): string {
-  return Object.entries((overrides ?? {}) as Record<string, { limit?: unknown; burst?: unknown } | undefined>)
-    .map(([name, one]) => `${name} ${String(one?.limit)}${one?.burst === undefined ? '' : ` (burst ${String(one.burst)})`}`)
-    .join(', ')
 }

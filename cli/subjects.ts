@@ -8,7 +8,7 @@ import type { ApiStage, Apis } from '../lambda/policies/scopes'
 import type { Settings } from '../lambda/policies/settings'
 import { ANONYMOUS, type Route, type Tier } from '../lambda/policies/tiers'
 import { type Asking, subjectOf } from '../lambda/subjects'
-import { type Client, parseClientItem } from '../lambda/tiers/client-item'
+import { type Client, clientAt, parseClientItem } from '../lambda/tiers/client-item'
 import { Plans } from '../lambda/tiers/plans'
 import type { Configuration } from '../lambda/tiers/policy-sets'
 import type { SubjectKeys } from '../lambda/tiers/subject-keys'
@@ -107,7 +107,8 @@ export async function findSubject(
     throw new UserError(`there is no client ${printed(id)}: say with --tier which tier to take, or ip:… for an address`)
   }
   const state = record && stateOf(record, now)
-  return subject(`${kind}:${id}`, found, record && parseClientItem(record, []), state === 'active' ? undefined : state)
+  const client = record && parseClientItem(record, [])
+  return subject(`${kind}:${id}`, found, client && clientAt(client, now), state === 'active' ? undefined : state)
 }
 
 /** `client:acme` in its parts; what has no kind is a client's id. */

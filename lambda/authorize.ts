@@ -17,7 +17,7 @@ import { fromEvent, type GatewayRequest } from './responses/request'
 import { type Asking, subjectOf } from './subjects'
 import { errorDetails, type Log } from './telemetry/log'
 import type { Origin, Telemetry } from './telemetry/telemetry'
-import type { Client } from './tiers/client-item'
+import { type Client, clientAt } from './tiers/client-item'
 import type { Plans } from './tiers/plans'
 import type { Configuration } from './tiers/policy-sets'
 import { SubjectKeys } from './tiers/subject-keys'
@@ -199,7 +199,7 @@ async function outcomeOf(request: GatewayRequest, parts: Assembled, now: EpochMs
   if (ofAddress === 'allow' || ofClient === 'allow') return { ...about, reason: 'exempt' }
 
   if (set.settings.mode === 'off') return { ...about, reason: 'uncounted' }
-  const plan = parts.plans.planFor(configuration, tier, rules, known?.client)
+  const plan = parts.plans.planFor(configuration, tier, rules, known?.client && clientAt(known.client, now))
   if (plan.isTooMuch) return { ...about, reason: 'malformed' }
   if (plan.cost === 0 || plan.groups.length === 0) return { ...about, reason: 'uncounted' }
   const asking: Asking = {

@@ -1,16 +1,20 @@
 import { printed } from '../../lambda/errors'
 import { gather, moment } from '../arguments'
-import { checkOverrides, checkTier, newApiKey, ownKey, parseOverrides, SOURCES, type Source, sourceKey } from '../client-records'
+import { checkTier, newApiKey, ownKey, SOURCES, type Source, sourceKey } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { toAttributes } from '../config-table'
+import { endOf } from '../ends'
 import { EXIT, failureOf, ServiceError, UserError } from '../exit'
 import { ChangedMeanwhile } from '../item-writes'
+import { checkOverrides, parseOverrides } from '../overrides'
 
 interface Options extends Answering, Partial<Record<Source, string>> {
   readonly tier?: string
   readonly name?: string
   readonly notes?: string
   readonly override?: readonly string[]
+  readonly until?: string
+  readonly timezone: string
   readonly expires?: string
   readonly anotherKey?: boolean
   readonly namespace?: string
@@ -27,9 +31,11 @@ export const addClientsCreate: AddCommand = (group, session) => {
     .option('--notes <text>', 'anything worth knowing')
     .option(
       '--override <policy=limit>',
-      'another limit than the tier’s, per-minute=600 or with a burst per-second=10:20; repeatable',
+      'another limit than the tier’s, per-minute=600, with a burst per-second=10:20, or so many times the tier’s per-minute=2x; repeatable',
       gather,
     )
+    .option('--until <when>', 'the end of these overrides: a time, a duration, a date or a weekday, each to its end')
+    .option('--timezone <name>', 'whose days --until means', 'UTC')
     .option('--expires <when>', 'a duration such as 30d, or a time such as 2027-01-31T00:00:00Z')
     .option('--another-key', 'one more key for a client that exists, with what it has')
     .option('--api-gateway-key <id>', 'known by the id of an API Gateway key instead of a generated key')
@@ -66,18 +72,19 @@ export const addClientsCreate: AddCommand = (group, session) => {
         session.print.line(apiKey)
       })
 
-      async function fieldsOfNew(id: string, { tier, name, notes, override }: Options) {
+      async function fieldsOfNew(id: string, { tier, name, notes, override, until, timezone }: Options) {
         if (tier === undefined) throw new UserError('--tier is missing: the tier that the client has')
         await checkTier(table, tier)
         const [existing] = await table.clients(id)
         if (existing) throw new UserError(`client ${printed(id)} exists: clients create ${id} --another-key gives it one more key`)
-        const overrides = override && parseOverrides(override)
-        if (overrides) await checkOverrides(table, id, tier, overrides)
-        return { id, tier, name, notes, ...(overrides && { overrides }) }
+        const end = until === undefined ? undefined : endOf(until, '--until', timezone, session.io.clock())
+        const overrides = parseOverrides(override ?? [], end)
+        if (override) await checkOverrides(table, id, tier, overrides, Object.keys(overrides))
+        return { id, tier, name, notes, ...(override && { overrides }) }
       }
 
       async function fieldsOfExisting(id: string, options: Options): Promise<Record<string, unknown>> {
-        for (const field of ['tier', 'name', 'notes', 'override'] as const) {
+        for (const field of ['tier', 'name', 'notes', 'override', 'until'] as const) {
           if (options[field] !== undefined)
             throw new UserError(`--${field} cannot be said with --another-key: clients set changes it for all keys`)
         }

@@ -1,5 +1,7 @@
-import { credentialOf, overridesText, recordsOf, stateOf } from '../client-records'
+import { credentialOf, recordsOf, stateOf } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { afterwards, overridesText } from '../overrides'
+import { readPolicySet } from '../policy-set'
 
 export const addClientsGet: AddCommand = (group, session) => {
   describeAnswering(
@@ -9,7 +11,8 @@ export const addClientsGet: AddCommand = (group, session) => {
     ['sluice clients get acme'],
   ).action(async (id: string, options: Answering) => {
     const { print, io } = session
-    const records = await recordsOf(await session.connect(options).configTable(), id)
+    const table = await session.connect(options).configTable()
+    const records = await recordsOf(table, id)
     if (options.json) {
       const { pk: _pk, sk: _sk, expiresAt: _expiresAt, disabled: _disabled, ...fields } = records[0]!.item
       const credentials = records.map(({ item }) => ({
@@ -20,11 +23,13 @@ export const addClientsGet: AddCommand = (group, session) => {
       return print.json({ ...fields, credentials })
     }
     const { tier, name, notes, overrides } = records[0]!.item
+    const { policies } = readPolicySet((await table.policySet()).map(({ item }) => item)).configuration
     const rows = [
       ['id', id],
       ['tier', String(tier)],
       ['name', name],
-      ['overrides', overridesText(overrides)],
+      ['overrides', overridesText(overrides, io.clock())],
+      ['afterwards', afterwards(policies, String(tier), overrides, io.clock())],
       ['notes', notes],
       ...records.map(({ item }, i) => [i === 0 ? 'known by' : '', `${credentialOf(item)}  ${stateOf(item, io.clock())}`]),
     ]

@@ -1,5 +1,6 @@
-import { credentialOf, overridesText, stateOf } from '../client-records'
+import { credentialOf, stateOf } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { overridesText } from '../overrides'
 
 interface Options extends Answering {
   readonly tier?: string
@@ -26,7 +27,7 @@ export const addClientsList: AddCommand = (group, session) => {
           String(item.id),
           String(item.tier),
           String(item.name ?? ''),
-          overridesText(item.overrides),
+          overridesText(item.overrides, io.clock()),
           credentialOf(item),
           stateOf(item, io.clock()),
         ]),

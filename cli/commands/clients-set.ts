@@ -1,49 +1,57 @@
 import { printed } from '../../lambda/errors'
 import { gather, moment } from '../arguments'
 import { changeClient, tell } from '../client-changes'
-import { checkOverrides, checkTier, parseOverrides, recordsOf } from '../client-records'
+import { checkTier, recordsOf } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import type { StoredItem } from '../config-table'
+import { endOf } from '../ends'
 import { UserError } from '../exit'
+import { checkOverrides, parseOverrides } from '../overrides'
 
 interface Options extends Answering {
   readonly tier?: string
   readonly name?: string
   readonly notes?: string
   readonly override?: readonly string[]
+  readonly until?: string
+  readonly timezone: string
   /** `false`: remove all. */
   readonly overrides?: boolean
   readonly expires?: string
   readonly enable?: boolean
 }
 
-const CHANGES = ['tier', 'name', 'notes', 'override', 'expires', 'enable'] as const
+const CHANGES = ['tier', 'name', 'notes', 'override', 'until', 'expires', 'enable'] as const
 
 export const addClientsSet: AddCommand = (group, session) => {
   describeAnswering(group, 'set <id>', 'Change a client, whatever it is known by. Authorizers notice within half a minute.', [
     'sluice clients set acme --tier enterprise',
-    'sluice clients set acme --override per-minute=1200 --expires 30d',
+    'sluice clients set acme --override per-minute=2x --until friday',
     'sluice clients set acme --enable',
   ])
     .option('--tier <name>', 'another tier')
     .option('--name <text>', 'a name for people; "" removes it')
     .option('--notes <text>', 'anything worth knowing; "" removes it')
     .option('--override <policy=limit>', 'another limit than the tier’s, beside those it has; repeatable', gather)
+    .option('--until <when>', 'the end of these overrides: a time, a duration, a date or a weekday, each to its end')
+    .option('--timezone <name>', 'whose days --until means', 'UTC')
     .option('--no-overrides', 'the tier’s own limits, but for those said with --override')
-    .option('--expires <when>', 'a duration, or a time; "never" removes it')
+    .option('--expires <when>', 'the end of its credentials, a duration or a time; "never" removes it')
     .option('--enable', 'let it in again after clients disable')
     .action(async (id: string, options: Options) => {
       if (options.overrides !== false && CHANGES.every((change) => options[change] === undefined)) {
         throw new UserError('say what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable')
       }
-      const added = parseOverrides(options.override ?? [])
+      const { until, timezone } = options
+      const end = until === undefined ? undefined : endOf(until, '--until', timezone, session.io.clock())
+      const added = parseOverrides(options.override ?? [], end)
       const expiresAt = options.expires === 'never' ? undefined : options.expires && moment(options.expires, '--expires', session.io.clock)
       const table = await session.connect(options).configTable()
       if (options.tier !== undefined) await checkTier(table, options.tier)
       const ofRecord = (item: Fields) => ({ ...(options.overrides === false ? {} : (item.overrides as object | undefined)), ...added })
       if (options.tier !== undefined || options.override) {
         const [{ item }] = (await recordsOf(table, id)) as [StoredItem]
-        await checkOverrides(table, id, options.tier ?? String(item.tier), ofRecord(item))
+        await checkOverrides(table, id, options.tier ?? String(item.tier), ofRecord(item), Object.keys(added))
       }
       await changeClient(session, table, id, (item, all) => {
         const overrides = ofRecord(item)
@@ -53,7 +61,7 @@ export const addClientsSet: AddCommand = (group, session) => {
           ...(options.name !== undefined && { name: options.name || undefined }),
           ...(options.notes !== undefined && { notes: options.notes || undefined }),
           overrides: Object.keys(overrides).length > 0 ? overrides : undefined,
-          ...(options.expires !== undefined && { expiresAt: endOf(item, all, expiresAt) }),
+          ...(options.expires !== undefined && { expiresAt: expiryOf(item, all, expiresAt) }),
           ...(options.enable && { disabled: undefined }),
         }
       })
@@ -62,7 +70,7 @@ export const addClientsSet: AddCommand = (group, session) => {
 }
 
 /** A client's own end, but for a key that ends before the others: that is in the grace of a rotation, which must not be made longer. */
-function endOf(item: Fields, all: readonly Fields[], expiresAt: string | undefined): unknown {
+function expiryOf(item: Fields, all: readonly Fields[], expiresAt: string | undefined): unknown {
   const end = (of: unknown) => (typeof of === 'string' ? Date.parse(of) : Infinity)
   const own = Math.max(...all.map((one) => end(one.expiresAt)))
   return end(item.expiresAt) < Math.min(own, end(expiresAt)) ? item.expiresAt : expiresAt

@@ -48,7 +48,7 @@ export function checkFields(
 }
 
 /** `, did you mean "limit"?` for the known word that is the fewest edits away, at most two, and not all of it. */
-function suggestion(word: string, known: readonly string[]): string {
+export function suggestion(word: string, known: readonly string[]): string {
   const edits = known.map((candidate) => distance(word.slice(0, 40).toLowerCase(), candidate.toLowerCase()))
   const fewest = Math.min(...edits)
   const near = known[edits.indexOf(fewest)]!

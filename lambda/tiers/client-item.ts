@@ -16,10 +16,13 @@ export interface Client {
   readonly expiresAt?: EpochMs
 }
 
-/** What replaces a policy's numbers. How it counts stays, and so does what it has counted. */
-interface Override {
-  readonly limit: number
+/** What replaces a policy's numbers: others, or so many times its own as they are then. How it counts stays, and so does what it has counted. */
+export interface Override {
+  readonly limit?: number
   readonly burst?: number
+  readonly factor?: number
+  /** From when on the policy has its own numbers again. */
+  readonly until?: EpochMs
 }
 
 const positiveInteger = { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer' } as const
@@ -36,7 +39,16 @@ export const DATE = {
   optional: true,
 } as const
 
-const OVERRIDE_FIELDS = { limit: positiveInteger, burst: { ...positiveInteger, optional: true } } as const satisfies FieldRules
+const OVERRIDE_FIELDS = {
+  limit: { ...positiveInteger, optional: true },
+  burst: { ...positiveInteger, optional: true },
+  factor: {
+    schema: v.pipe(v.number(), v.minValue(0.001), v.maxValue(1_000_000)),
+    wanted: 'a number from 0.001 to 1000000',
+    optional: true,
+  },
+  until: DATE,
+} as const satisfies FieldRules
 
 /** The fields of a client's item. */
 export const CLIENT_FIELDS = {
@@ -73,9 +85,39 @@ export function parseClientItem(item: Readonly<Record<string, unknown>>, issues:
 }
 
 function parseOverrides(given: object, issues: string[]): Record<string, Override> {
-  const right = Object.entries(given).map(([name, override]) => {
-    return [name, checkFields(override, OVERRIDE_FIELDS, 'an override', [...PLACE, `override ${printed(name)}`], issues)]
-  })
+  const right = Object.entries(given).map(([name, override]) => [name, parseOverride(name, override, issues)])
   if (right.length > 100) issues.push(mistake(`overrides must be at most 100, got ${right.length}`, PLACE))
   return Object.fromEntries(right)
+}
+
+function parseOverride(name: string, given: unknown, issues: string[]): Override | undefined {
+  const place = [...PLACE, `override ${printed(name)}`]
+  const before = issues.length
+  const fields = checkFields(given, OVERRIDE_FIELDS, 'an override', place, issues)
+  if (!fields || issues.length > before) return undefined
+  const { until, ...numbers } = fields as Omit<Override, 'until'> & { readonly until?: string }
+  if ((numbers.limit === undefined) === (numbers.factor === undefined))
+    issues.push(mistake('limit or factor must be there, and not both', place))
+  if (numbers.burst !== undefined && numbers.factor !== undefined)
+    issues.push(mistake('burst goes with limit; factor is that of both', place))
+  return { ...numbers, ...(until !== undefined && { until: Date.parse(until) }) }
+}
+
+/** The client with the overrides that are in force at a moment. */
+export function clientAt(client: Client, now: EpochMs): Client {
+  const all = Object.entries(client.overrides)
+  const inForce = all.filter(([, { until = Infinity }]) => now < until)
+  return inForce.length === all.length ? client : { ...client, overrides: Object.fromEntries(inForce) }
+}
+
+/** A policy's numbers as an override has them: a factor's are rounded to whole units, and at least one. */
+export function numbersOf({ factor, limit, burst }: Override, own: Numbers): Numbers {
+  if (factor === undefined) return { limit: limit!, ...(burst !== undefined && { burst }) }
+  const times = (units: number) => Math.max(1, Math.round(units * factor))
+  return { limit: times(own.limit), ...(own.burst !== undefined && { burst: times(own.burst) }) }
+}
+
+interface Numbers {
+  readonly limit: number
+  readonly burst?: number
 }

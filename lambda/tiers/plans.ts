@@ -8,7 +8,7 @@ import { scopeIn, tooLargeWith } from '../policies/storage'
 import { ANONYMOUS, type Tier, type TierPolicy } from '../policies/tiers'
 import { observing, withNumbers } from '../policies/variants'
 import type { Log } from '../telemetry/log'
-import type { Client } from './client-item'
+import { type Client, numbersOf } from './client-item'
 import type { Configuration } from './policy-sets'
 
 /** Policies that count the same subject. */
@@ -155,7 +155,7 @@ export class Plans {
     const numbers = client && Object.hasOwn(client.overrides, policy.name) ? client.overrides[policy.name] : undefined
     if (!numbers || isOfEverybody(policy.by)) return policy
     const issues: string[] = []
-    const own = withNumbers(policy, numbers, ['client', `override "${policy.name}"`], issues)
+    const own = withNumbers(policy, numbersOf(numbers, policy.written), ['client', `override "${policy.name}"`], issues)
     if (!own) this.logMisfit(client!, issues)
     return own ?? policy
   }

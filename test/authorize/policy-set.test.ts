@@ -100,6 +100,19 @@ describe('a client', () => {
     expect(await gateway.allowed(times(9, { key: 'any' }))).toBe(7)
   })
 
+  it('has them until they end by the instance’s clock, and what it has used stays used', async () => {
+    const overrides = { 'per-minute': { limit: 7, until: Infinity } }
+    const gateway = new Gateway({ set: setOf({}), ...client({ overrides }) })
+    overrides['per-minute'].until = gateway.clock.now + 1000
+    expect(await gateway.allowed(times(6, { key: 'any' }))).toBe(6)
+    gateway.clock.now += 999
+    expect(await gateway.allowed(times(2, { key: 'any' }))).toBe(1)
+    gateway.clock.now += 1
+    expect(await gateway.rest({ key: 'any' })).toMatchObject({ effect: 'Deny', limit: 5 })
+    gateway.clock.now += 120_000
+    expect(await gateway.allowed(times(9, { key: 'any' }))).toBe(5)
+  })
+
   it('whose tier is not there has the default one, and without that the strangers’', async () => {
     const lost = client({ tier: 'platinum' })
     expect(await new Gateway({ set: setOf({ settings: { defaultTier: 'free' } }), ...lost }).rest({ key: 'any' })).toMatchObject({

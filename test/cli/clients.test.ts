@@ -71,7 +71,20 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     ],
     [
       ['create', 'x', '--tier', 'pro', '--override', 'a=0'],
-      '--override must be a policy and its limit such as "per-minute=600" or "per-second=10:20", got "a=0"\n',
+      '--override must be a policy and its limit such as "per-minute=600", "per-second=10:20" or "per-minute=2x", got "a=0"\n',
+    ],
+    [
+      ['create', 'x', '--tier', 'pro', '--override', 'per-minutes=5'],
+      '--override "per-minutes" is no policy for tier "pro", did you mean "per-minute"?\n',
+    ],
+    [['create', 'x', '--tier', 'pro', '--until', '30d'], '--until is the end of an override: say --override as well\n'],
+    [
+      ['create', 'x', '--tier', 'pro', '--override', 'per-minute=5', '--until', 'someday'],
+      '--until must be a time such as "2027-01-31T12:00:00Z", a duration such as "30d", a date or a weekday, got "someday"\n',
+    ],
+    [
+      ['create', 'x', '--tier', 'pro', '--override', 'per-minute=5', '--until', '2020-01-01'],
+      '--until "2020-01-01" is over already: it was at 2020-01-02T00:00:00Z\n',
     ],
     [
       ['create', 'x', '--tier', 'pro', '--expires', 'soon'],
@@ -86,23 +99,37 @@ describe.each(ENGINES)('clients on %s', (engine) => {
   })
 
   it('are changed in all their records, and what is not said stays', async () => {
-    await at.json(['clients', 'create', 'change', '--tier', 'free', '--name', 'Old', '--override', 'a=1'])
+    await at.json(['clients', 'create', 'change', '--tier', 'free', '--name', 'Old', '--override', 'per-day=1'])
     await at.json(['clients', 'create', 'change', '--another-key'])
     const change = (...args: string[]) => at.json(['clients', 'set', 'change', ...args], { now: NOW })
-    await change('--tier', 'pro', '--override', 'b=2', '--expires', '24h')
+    await change('--tier', 'pro', '--override', 'per-minute=2', '--expires', '24h')
     const all = (await at.json(['clients', 'list'])).filter(({ id }: { id: string }) => id === 'change')
     expect(all).toHaveLength(2)
     for (const one of all) {
       expect(one).toMatchObject({
         tier: 'pro',
         name: 'Old',
-        overrides: { a: { limit: 1 }, b: { limit: 2 } },
+        overrides: { 'per-day': { limit: 1 }, 'per-minute': { limit: 2 } },
         expiresAt: '2026-11-22T12:00:00Z',
       })
     }
     await change('--name', '', '--no-overrides', '--expires', 'never')
     const { credentials: _, ...fields } = await at.json(['clients', 'get', 'change'])
     expect(fields).toEqual({ id: 'change', tier: 'pro' })
+  })
+
+  it('have other numbers until a day is over, and are shown what comes then', async () => {
+    await at.json(['clients', 'create', 'twice-as-much', '--tier', 'pro'])
+    const set = ['clients', 'set', 'twice-as-much', '--override', 'per-minute=2x', '--until', 'friday', '--timezone', 'Europe/Berlin']
+    expect(await at.sluice(set, { now: NOW })).toMatchObject({ code: 0 })
+    const shown = async (now: number) => (await at.sluice(['clients', 'get', 'twice-as-much'], { now })).out
+    expect(await shown(NOW)).toMatch(
+      /^overrides +per-minute 2x until 2026-11-27T23:00:00Z\nafterwards +per-minute 600 from 2026-11-27T23:00:00Z on$/m,
+    )
+    const end = Date.parse('2026-11-27T23:00:00Z')
+    const limit = async (now: number) => (await at.json(['usage', 'twice-as-much'], { now })).policies[0].limit
+    expect([await limit(end - 1), await limit(end)]).toEqual([1200, 600])
+    expect(await shown(end)).toMatch(/^overrides +per-minute 2x, over since 2026-11-27T23:00:00Z$/m)
   })
 
   it('are disabled, listed so, and enabled again', async () => {

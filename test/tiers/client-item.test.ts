@@ -1,4 +1,4 @@
-import { parseClientItem } from '../../lambda/tiers/client-item'
+import { clientAt, numbersOf, parseClientItem } from '../../lambda/tiers/client-item'
 
 const ITEM = { pk: 'client#abc', sk: 'client', id: 'acme', tier: 'pro' }
 
@@ -42,6 +42,11 @@ test.each([
   [{ overrides: [] }, /^overrides must be numbers by the name of a policy.*, got a list \(client\)$/],
   [{ overrides: { a: { limit: 0 } } }, /^limit must be a positive integer, got 0 \(client, override "a"\)$/],
   [{ overrides: { a: { lmit: 5, limit: 5 } } }, /^unknown field "lmit", did you mean "limit"\? \(client, override "a"\)$/],
+  [{ overrides: { a: {} } }, /^limit or factor must be there, and not both \(client, override "a"\)$/],
+  [{ overrides: { a: { limit: 5, factor: 2 } } }, /^limit or factor must be there, and not both/],
+  [{ overrides: { a: { burst: 5, factor: 2 } } }, /^burst goes with limit; factor is that of both/],
+  [{ overrides: { a: { factor: 0 } } }, /^factor must be a number from 0.001 to 1000000, got 0/],
+  [{ overrides: { a: { limit: 5, until: 'friday' } } }, /^until must be a date such as/],
   [
     { overrides: Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`p${i}`, { limit: 1 }])) },
     /^overrides must be at most 100, got 101/,
@@ -52,4 +57,20 @@ test.each([
   const { client, issues } = parsed(more)
   expect(client).toBeUndefined()
   expect(issues).toEqual([expect.stringMatching(sentence)])
+})
+
+describe('an override', () => {
+  it('ends to the millisecond, and the others stay', () => {
+    const { client } = parsed({ overrides: { a: { limit: 5, until: '2027-01-31T12:00:00Z' }, b: { factor: 2 } } })
+    const end = Date.UTC(2027, 0, 31, 12)
+    expect(client!.overrides).toEqual({ a: { limit: 5, until: end }, b: { factor: 2 } })
+    expect(clientAt(client!, end - 1)).toBe(client)
+    expect(clientAt(client!, end)).toEqual({ ...client, overrides: { b: { factor: 2 } } })
+  })
+
+  it.each([
+    [2, { limit: 600 }, { limit: 1200 }],
+    [2.3, { limit: 100, burst: 10 }, { limit: 230, burst: 23 }],
+    [0.001, { limit: 600, burst: 1 }, { limit: 1, burst: 1 }],
+  ])('of %d times %j is %j', (factor, own, expected) => expect(numbersOf({ factor }, own)).toEqual(expected))
 })

@@ -148,6 +148,11 @@ describe('a client’s own numbers', () => {
     expect(all(own({ paced: { limit: 120 } })).at(-1)).toMatchObject({ limit: 120, quota: { burst: 10 } })
   })
 
+  it('are so many times the policy’s as they are, its burst too', () => {
+    const plan = own({ 'per-minute': { factor: 2 }, paced: { factor: 1.5 } })
+    expect(all(plan)).toMatchObject([{}, {}, { limit: 1200 }, { limit: 90, quota: { burst: 15 } }])
+  })
+
   it('are nobody’s own where a policy counts everybody', () => {
     expect(all(own({ all: { limit: 1 } }))[0]).toMatchObject({ name: 'all', limit: 9000 })
   })

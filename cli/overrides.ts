@@ -1,0 +1,115 @@
+import type { EpochMs } from '../lambda/clock'
+import { printed } from '../lambda/errors'
+import { isOfEverybody } from '../lambda/policies/counted-by'
+import type { PolicySet } from '../lambda/policies/policy-set'
+import { suggestion } from '../lambda/policies/report'
+import { rulesOfRoute } from '../lambda/policies/rules'
+import type { TierPolicy } from '../lambda/policies/tiers'
+import { parseClientItem } from '../lambda/tiers/client-item'
+import { Plans } from '../lambda/tiers/plans'
+import type { ConfigTable } from './config-table'
+import { UserError } from './exit'
+import { readPolicySet } from './policy-set'
+
+/** An override as the config table has it. */
+export interface WrittenOverride {
+  readonly limit?: number
+  readonly burst?: number
+  readonly factor?: number
+  readonly until?: string
+}
+
+type WrittenOverrides = Readonly<Record<string, WrittenOverride>>
+
+const UNITS = /^([1-9]\d{0,14})(?::([1-9]\d{0,14}))?$/
+const TIMES = /^(\d{1,7}(?:\.\d{1,3})?)x$/
+
+/**
+ * `per-minute=600` or `per-minute=600:50`: another limit, and another burst, than the tier's; `per-minute=2x`: so many times both.
+ *
+ * @param until ISO 8601: when all of them end.
+ */
+export function parseOverrides(texts: readonly string[], until: string | undefined): Record<string, WrittenOverride> {
+  if (until !== undefined && texts.length === 0) throw new UserError('--until is the end of an override: say --override as well')
+  return Object.fromEntries(
+    texts.map((text) => {
+      const [, name, numbers = ''] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)$/.exec(text) ?? []
+      const [, limit, burst] = UNITS.exec(numbers) ?? []
+      const factor = Number(TIMES.exec(numbers)?.[1])
+      if (name === undefined || (limit === undefined && !(factor > 0))) {
+        const wanted = '--override must be a policy and its limit such as "per-minute=600", "per-second=10:20" or "per-minute=2x"'
+        throw new UserError(`${wanted}, got ${printed(text)}`)
+      }
+      const written = limit === undefined ? { factor } : { limit: Number(limit), ...(burst !== undefined && { burst: Number(burst) }) }
+      return [name, { ...written, ...(until !== undefined && { until }) }]
+    }),
+  )
+}
+
+/**
+ * Throws where the authorizer would not take these numbers for a client of this tier.
+ *
+ * @param added names of those that are new, each of which must be a policy's.
+ */
+export async function checkOverrides(
+  table: ConfigTable,
+  id: string,
+  tier: string,
+  overrides: WrittenOverrides,
+  added: readonly string[],
+): Promise<void> {
+  const { configuration } = readPolicySet((await table.policySet()).map(({ item }) => item))
+  const { policies } = configuration
+  const known = policiesOf(policies, tier)
+  for (const name of added) {
+    const meant = known.filter((policy) => policy.name === name)
+    if (meant.length === 0) {
+      const names = [...new Set(known.map((policy) => policy.name))]
+      const instead = names.length === 0 ? ', which has none' : suggestion(name, names)
+      throw new UserError(`--override ${printed(name)} is no policy for tier ${printed(tier)}${instead}`)
+    }
+    if (meant.every(({ by }) => isOfEverybody(by))) {
+      throw new UserError(`--override ${printed(name)}: that policy counts everybody, so no client has numbers of its own`)
+    }
+  }
+  const issues: string[] = []
+  const client = parseClientItem({ id, tier, overrides }, issues)
+  const plans = new Plans((_level, _message, details) => {
+    issues.push(...(details as { readonly issues: readonly string[] }).issues)
+  })
+  for (const route of [undefined, ...policies.routes]) plans.planFor(configuration, policies.tiers.get(tier), rulesOfRoute(route), client)
+  if (issues.length > 0) throw new UserError(`the numbers of client ${printed(id)} do not fit its tier: ${[...new Set(issues)].join('; ')}`)
+}
+
+/** All policies that a client of a tier may be held to, whatever it asks for and wherever. */
+function policiesOf({ global, routes, tiers, scoped }: PolicySet, tier: string): TierPolicy[] {
+  const all = [
+    ...global,
+    ...[...routes, ...(scoped?.routes ?? [])].flatMap((route) => route.policies),
+    ...[tiers.get(tier), ...(scoped?.tiers.get(tier) ?? [])].flatMap((one) => one?.policies ?? []),
+  ]
+  return all.filter(({ tiers: only }) => !only || only.includes(tier))
+}
+
+/** `per-minute 600, per-second 10 (burst 20), per-day 2x until 2026-11-28T00:00:00Z`; those that have ended are marked. */
+export function overridesText(overrides: unknown, now: EpochMs): string {
+  return Object.entries((overrides ?? {}) as Record<string, WrittenOverride | undefined>)
+    .map(([name, { limit, burst, factor, until } = {}]) => {
+      const numbers = factor === undefined ? `${limit}${burst === undefined ? '' : ` (burst ${burst})`}` : `${factor}x`
+      const end = until === undefined ? '' : Date.parse(until) <= now ? `, over since ${until}` : ` until ${until}`
+      return `${name} ${numbers}${end}`
+    })
+    .join(', ')
+}
+
+/** What overrides that end leave behind: `per-minute 600 from 2026-11-28T00:00:00Z on`. */
+export function afterwards(policySet: PolicySet, tier: string, overrides: unknown, now: EpochMs): string {
+  return Object.entries((overrides ?? {}) as Record<string, WrittenOverride | undefined>)
+    .flatMap(([name, { until } = {}]) => {
+      if (until === undefined || Date.parse(until) <= now) return []
+      const own = new Set(policiesOf(policySet, tier).flatMap((policy) => (policy.name === name ? [policy.written] : [])))
+      const numbers = [...own].map(({ limit, burst }) => `${limit}${burst === undefined ? '' : ` (burst ${burst})`}`)
+      return [`${name} ${numbers.length === 0 ? 'nothing' : [...new Set(numbers)].join(' or ')} from ${until} on`]
+    })
+    .join(', ')
+}
