@@ -17,12 +17,23 @@ export interface TrustedValue {
  */
 export const trustedValueSource = ({ source, name, as, tier, lookup }: TrustedValue): Source => ({
   claim(request) {
-    const value = VALUES[source](request).get(name)?.trim()
+    const written = VALUES[source](request).get(name)
+    const value = (source === 'path' ? inOneSpelling(written) : written)?.trim()
     if (!isIdentity(value) || value.includes(',')) return NOBODY
     const caller = `${as}:${value}`
     return { kind: 'claim', caller, tier, ...(lookup && { credential: caller }) }
   },
 })
+
+/** A segment of a path is whatever a backend reads there: escapes are what they stand for, and one that can be read in several ways is none. */
+function inOneSpelling(segment = ''): string | undefined {
+  try {
+    const decoded = decodeURIComponent(segment)
+    return /[%/\\;?#]/.test(decoded) ? undefined : decoded
+  } catch {
+    return undefined
+  }
+}
 
 const VALUES = {
   header: ({ headers }: RequestFacts) => headers,

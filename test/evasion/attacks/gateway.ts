@@ -1,5 +1,9 @@
 import type { Attack } from '../attack'
-import { RULES } from '../rules'
+import { limit, RULES } from '../rules'
+
+/** No two events have the same. */
+let spelling = 0
+const SPELLINGS = ['acme', '%61cme', 'a%63me', 'ac%6de', 'acm%65', 'acme%20', '%20acme', ' acme']
 
 const chosen =
   (resource: string, pathParameters: Record<string, string>, more: object = {}): NonNullable<Attack['event']> =>
@@ -90,5 +94,18 @@ export const GATEWAY: readonly Attack[] = [
     before: 30,
     passes: 10,
     now: 'the route is not there; without `apis` it is everywhere',
+  },
+  {
+    about: 'What API Gateway knows better',
+    tried: 'a caller who is named by the path, in another spelling each time',
+    sends: { path: '/tenants/acme' },
+    event: (event) => ({ ...event, resource: '/tenants/{tenant}', pathParameters: { tenant: SPELLINGS[spelling++ % SPELLINGS.length] } }),
+    rules: {
+      settings: { identity: [{ source: 'path', name: 'tenant', trusted: true }] },
+      tiers: { anonymous: { policies: [limit('per-hour', 10)] } },
+    },
+    before: 30,
+    passes: 10,
+    now: 'one caller; what can be read in several ways names nobody',
   },
 ]
