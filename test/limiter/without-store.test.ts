@@ -147,7 +147,7 @@ describe('a store that fails some of its calls', () => {
 })
 
 it('a subject that was charged is given its units back within the deadline, or after the answer', async () => {
-  const { fleet } = fleetOf(1, { deadlineMs: 60, firstDeadlineMs: 60 }, [...policies, { name: 'other', limit: 100, window: '1h' }])
+  const { fleet } = fleetOf(1, { deadlineMs: 300, firstDeadlineMs: 300 }, [...policies, { name: 'other', limit: 100, window: '1h' }])
   const { limiter } = fleet.instances[0]!
   const write = fleet.store.write.bind(fleet.store)
   let calls = 0
@@ -161,7 +161,7 @@ it('a subject that was charged is given its units back within the deadline, or a
     { subject: 'client:b', policies: ['other'] },
   ])
   expect(decision).toMatchObject({ degraded: true })
-  expect(performance.now() - startedAt).toBeLessThan(60 + 40)
+  expect(performance.now() - startedAt).toBeLessThan(2 * 300)
 })
 
 it('takes the table over for each policy of a subject, also where its requests have different ones', async () => {
