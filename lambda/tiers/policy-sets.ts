@@ -253,7 +253,7 @@ export class PolicySets {
 
   /** Puts the good versions together. The tier of unknown callers stays even when it is gone. */
   private combined(before: ReadonlyMap<string, Known>): Configuration {
-    const good = new Map([...this.known].flatMap(([sk, { good }]) => (good ? [[sk, good] as const] : [])))
+    const good = this.inForce()
     const issues: string[] = []
     checkAnonymous(namesOf(good, ANONYMOUS_ITEM), [], issues)
     const anonymous = before.get(ANONYMOUS_ITEM)
@@ -280,6 +280,17 @@ export class PolicySets {
       this.options.log('error', 'the policy set has mistakes', { table: this.options.tableName, issues }, 'ConfigErrors')
     }
     return { policies, access, identityUnknown }
+  }
+
+  /** The last valid version of each item. The label of an API whose item has a mistake by now may have been given to another one since, whose it is then. */
+  private inForce(): Map<string, ConfigItem> {
+    const given = new Set([...this.known.values()].map(({ issues, good }) => (issues.length === 0 ? good?.api?.label : undefined)))
+    return new Map(
+      [...this.known].flatMap(([sk, { issues, good }]) => {
+        const isTaken = issues.length > 0 && good?.api?.label !== undefined && given.has(good.api.label)
+        return good ? [[sk, isTaken ? { api: { ...good.api!, label: undefined } } : good] as const] : []
+      }),
+    )
   }
 
   private isUnknown(sk: string): boolean {

@@ -360,6 +360,20 @@ describe('an item for some APIs', () => {
     expect([shop, cart].map((request) => limitOf(setFor(set!, request)))).toEqual([5, 20])
   })
 
+  it('knows a label by the last valid version of an item, until another API is called so', async () => {
+    const tiers = [tierItem('anonymous', 20), tierItem('anonymous @x', 5, { apis: ['shop'] })]
+    await readNow(api, ...tiers)
+    const wrong = { ...api, label: 'sh op' }
+    const kept = await readLater(wrong, ...tiers)
+    expect([shop, cart].map((request) => limitOf(setFor(kept!, request)))).toEqual([5, 20])
+    const given = await readLater(wrong, { ...api, sk: 'api#b2' }, ...tiers)
+    expect([shop, cart].map((request) => limitOf(setFor(given!, request)))).toEqual([20, 5])
+    expect(given!.apis!.list).toEqual([
+      { id: 'a1', label: undefined },
+      { id: 'b2', label: 'shop' },
+    ])
+  })
+
   it('that never was right lets nobody in unverified: where it is for, and everywhere when that is wrong, too', async () => {
     const wrong = { policies: 'none' }
     const some = await readNow(api, tierItem('anonymous', 20), { ...tierItem('anonymous @x', 5, { apis: ['shop'] }), ...wrong })
