@@ -7,6 +7,7 @@ import { connect } from '../local/dynamodb'
 import { dynoxideBinary } from '../local/engines/dynoxide'
 import type { Engine, EngineName } from '../local/engines/engine'
 import { startEngine } from '../local/engines/start-engine'
+import { runs } from './runs'
 
 /** A store to test, opened when the tests begin. */
 export interface OpenStore {
@@ -21,6 +22,10 @@ export const TABLE = 'state-under-test'
 
 /** Tests that are run for each of a thousand mutants of the limiter, see docs/testing.md. */
 const UNDER_MUTATION = process.env.SLUICE_UNDER_MUTATION === 'true' && 'the limiter is mutated, on memory alone'
+
+/** The engines of suites that an engine hardly differs for: one in `npm test`, all that run here with `THOROUGH=1`. */
+export const ENGINES: readonly EngineName[] =
+  dynoxideBinary() === undefined ? ['dynalite'] : (['dynoxide', 'dynalite'] as const).slice(0, runs(1, 2))
 
 export interface OpenEngine extends OpenStore {
   readonly client: DynamoDBClient

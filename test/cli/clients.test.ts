@@ -1,9 +1,7 @@
 import { hashApiKey } from '../../lambda/identity/api-key'
-import { dynoxideBinary } from '../../local/engines/dynoxide'
-import type { EngineName } from '../../local/engines/engine'
+import { ENGINES } from '../stores'
 import { type Deployment, deploy, TIERS } from './command-line'
 
-const ENGINES: EngineName[] = dynoxideBinary() === undefined ? ['dynalite'] : ['dynoxide', 'dynalite']
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 
 describe.each(ENGINES)('clients on %s', (engine) => {

@@ -7,11 +7,9 @@ import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
 import { HMAC_KEY_ITEM, hmacKeyItem, parseHmacKeys } from '../../lambda/tiers/hmac-key-item'
 import { newHmacKey } from '../../lambda/tiers/make-hmac-key'
 import type { SubjectKeys } from '../../lambda/tiers/subject-keys'
-import { dynoxideBinary } from '../../local/engines/dynoxide'
-import type { EngineName } from '../../local/engines/engine'
+import { ENGINES } from '../stores'
 import { type Deployment, deploy, TIERS } from './command-line'
 
-const ENGINES: EngineName[] = dynoxideBinary() === undefined ? ['dynalite'] : ['dynoxide', 'dynalite']
 const MINUTE = 60_000
 const DAY = 1440 * MINUTE
 

@@ -2,11 +2,9 @@ import { GetItemCommand } from '@aws-sdk/client-dynamodb'
 import { toAttributes } from '../../cli/config-table'
 import { type Attributes, ChangedMeanwhile, fitOneTransaction, type ItemWrite, writeAlone, writeTogether } from '../../cli/item-writes'
 import { LOCAL_TABLES } from '../../cli/local-engine'
-import { dynoxideBinary } from '../../local/engines/dynoxide'
-import type { EngineName } from '../../local/engines/engine'
+import { ENGINES } from '../stores'
 import { type Deployment, deploy } from './command-line'
 
-const ENGINES: EngineName[] = dynoxideBinary() === undefined ? ['dynalite'] : ['dynoxide', 'dynalite']
 const TABLE = LOCAL_TABLES.config
 
 const key = { pk: 'policy-set', sk: 'tier#a' }

@@ -2,11 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { dynoxideBinary } from '../../local/engines/dynoxide'
-import type { EngineName } from '../../local/engines/engine'
+import { ENGINES } from '../stores'
 import { type Deployment, deploy, type Situation, sluice, TIERS } from './command-line'
 
-const ENGINES: EngineName[] = dynoxideBinary() === undefined ? ['dynalite'] : ['dynoxide', 'dynalite']
 const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
-import { type Deployment, deploy, type Said, TIERS } from './command-line'
+import { type Deployment, deploy, type Said, TIERS } from '../cli/command-line'
 
 const BINARY = join(__dirname, '..', '..', 'bin', 'sluice.js')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
