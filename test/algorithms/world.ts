@@ -7,7 +7,7 @@ import { runs } from '../runs'
 const mutated = process.env.STRYKER_MUTATOR_WORKER !== undefined
 if (mutated) fc.configureGlobal({ endOnFailure: true, seed: 20_240_229 })
 
-export const NUM_RUNS = mutated ? 60 : runs(80, 200)
+export const NUM_RUNS = mutated ? 60 : runs(50, 200)
 
 /** What the laws need to know about an algorithm besides its interface. */
 export interface Candidate<Quota> {

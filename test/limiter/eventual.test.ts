@@ -5,6 +5,7 @@ import { RateLimiter } from '../../lambda/limiter/rate-limiter'
 import { subjectKey } from '../../lambda/limiter/subject-key'
 import { parsePolicies } from '../../lambda/policies/policy'
 import { observing } from '../../lambda/policies/variants'
+import { runs } from '../runs'
 import { Fleet, seeded } from './fleet'
 
 const eventual = (limit: number, window = '1s', more: object = {}) => [
@@ -57,7 +58,7 @@ describe('counting in memory', () => {
         // An interval of an instance begins when it likes, so two of ours may be in it.
         expect(Math.max(...passed.values())).toBeLessThanOrEqual(limit + size * 2 * most)
       }),
-      { numRuns: 10 },
+      { numRuns: runs(4, 10) },
     )
   })
 
