@@ -11,6 +11,7 @@ import { apisIn, unknownWords } from './api-labels'
 import type { ConfigTable, StoredItem } from './config-table'
 import { titleOf } from './diff-text'
 import { failureOf, UserError } from './exit'
+import { switchText } from './mode-switch'
 import { duration } from './output'
 import { readPolicySet } from './policy-set'
 
@@ -85,10 +86,13 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   let identity = DEFAULT_IDENTITY
   let basePaths: readonly string[] = []
   let scopes: Check[] = []
+  let mode: Check[] = []
   const configuration = await checked('configuration', remedy, async () => {
     const stored = await table.policySet()
     const items = stored.map(({ item }) => item)
     scopes = checkApis(stored)
+    const switched = switchText(items)
+    if (switched !== undefined) mode = [{ name: 'limits', status: 'warning', found: switched, remedy: 'sluice on' }]
     if (!items.some(isInFile))
       return { status: 'FAILED', found: 'the table has no tiers: nothing is counted', remedy: 'sluice tiers apply tiers.yaml' }
     const { issues, configuration } = readPolicySet(items)
@@ -105,6 +109,7 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     basePaths.length > 0 ? basePaths.join(', ') : 'none: if a custom domain puts one in front of an API, name it in settings.basePaths'
   return [
     configuration,
+    ...mode,
     { name: 'identity', status: 'ok', found: `${order} (${said})` },
     { name: 'base paths', status: 'ok', found: bases },
     ...checkAddress(identity),

@@ -7,7 +7,7 @@ import {
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb'
 import { API_FIELDS } from '../lambda/policies/scopes'
-import { SETTINGS_FIELDS } from '../lambda/policies/settings'
+import { SETTINGS_FIELDS, SWITCH_FIELDS } from '../lambda/policies/settings'
 import { GLOBAL_FIELDS, ROUTE_FIELDS, TIER_FIELDS } from '../lambda/policies/tiers'
 import { ACCESS_FIELDS } from '../lambda/tiers/access-list'
 import { CLIENT_FIELDS } from '../lambda/tiers/client-item'
@@ -39,7 +39,7 @@ const MOST_BYTES = 3_500_000
 
 /** All fields that an item of the config table may have; a write looks that those which were absent still are. */
 const FIELDS: ReadonlySet<string> = new Set(
-  [TIER_FIELDS, ROUTE_FIELDS, GLOBAL_FIELDS, SETTINGS_FIELDS, ACCESS_FIELDS, CLIENT_FIELDS, API_FIELDS].flatMap((fields) =>
+  [TIER_FIELDS, ROUTE_FIELDS, GLOBAL_FIELDS, SETTINGS_FIELDS, ACCESS_FIELDS, CLIENT_FIELDS, API_FIELDS, SWITCH_FIELDS].flatMap((fields) =>
     Object.keys(fields),
   ),
 )

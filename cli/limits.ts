@@ -33,6 +33,7 @@ export async function openSubject(session: Session, text: string, options: About
   const connection = session.connect(options)
   const { clock } = session.io
   const subject = await findSubject(text, options.tier, options.api, await connection.configTable(), ipv6Prefix(session), clock())
+  if (subject.switched !== undefined) session.print.note(session.print.style('red', subject.switched))
   const store = await connection.stateStore()
   const limiter = new RateLimiter({
     store,

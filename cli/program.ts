@@ -24,6 +24,9 @@ import { addHmacKeyEnable } from './commands/hmac-key-enable'
 import { addHmacKeyPurge } from './commands/hmac-key-purge'
 import { addHmacKeyRotate } from './commands/hmac-key-rotate'
 import { addHmacKeyStatus } from './commands/hmac-key-status'
+import { addObserve } from './commands/observe'
+import { addOff } from './commands/off'
+import { addOn } from './commands/on'
 import { addPeek } from './commands/peek'
 import { addRefund } from './commands/refund'
 import { addReset } from './commands/reset'
@@ -61,7 +64,21 @@ const GROUPS = [
   },
 ] as const
 
-const SINGLE = [addUsage, addPeek, addRefund, addReset, addForget, addAttach, addDetach, addStatus, addDoctor, addCompletion] as const
+const SINGLE = [
+  addUsage,
+  addPeek,
+  addRefund,
+  addReset,
+  addForget,
+  addOff,
+  addOn,
+  addObserve,
+  addAttach,
+  addDetach,
+  addStatus,
+  addDoctor,
+  addCompletion,
+] as const
 
 /** The whole tree of commands. */
 export function buildProgram(session: Session): Command {

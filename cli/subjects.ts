@@ -16,6 +16,7 @@ import { stateOf } from './client-records'
 import type { ConfigTable } from './config-table'
 import { UserError } from './exit'
 import { readHmacKeys } from './hmac-key'
+import { switchText } from './mode-switch'
 import { readPolicySet } from './policy-set'
 
 /** Somebody who is counted, and by what. */
@@ -34,6 +35,8 @@ export interface Subject {
   readonly client: Client | undefined
   /** What its requests meet, where its record says more than that it is a client. */
   readonly remark: string | undefined
+  /** What `sluice off` or `sluice observe on` did, in a line. */
+  readonly switched: string | undefined
   /** The API and stage that its requests are for, where somebody asks about these. */
   readonly at: ApiStage
   /** As requests there find it. */
@@ -89,7 +92,7 @@ export async function findSubject(
   const at = place === undefined ? NOWHERE : placeNamed(place, '--api', apis)
   const subject = (name: string, tierName: string | undefined, client?: Client, remark?: string, there = at): Subject => {
     const found = { name, key: keyOf(name), keys, keyOf, at: there, ...tierOf(name, configuration, there, tierName) }
-    return { ...found, client, remark }
+    return { ...found, client, remark, switched: switchText(items) }
   }
   if (text === 'global') return subject(text, tier)
   const { kind, id } = namedBy(text)

@@ -26,7 +26,11 @@ export const addPeek: AddCommand = (group, session) => {
       const units = options.cost ?? cost
       const decision = await limiter.peek(charges.map((charge) => ({ ...charge, cost: units })))
       const { allowed, policy, limit, remaining, retryAfterMs } = decision
-      if (options.json) return session.print.json({ subject: subject.name, tier: subject.tier?.name ?? null, cost: units, ...decision })
+      const { mode } = subject.configuration.policies.settings
+      const counted = { subject: subject.name, tier: subject.tier?.name ?? null, cost: units, mode }
+      if (options.json) return session.print.json({ ...counted, ...decision, ...(mode === 'off' && { allowed: true, retryAfterMs: 0 }) })
+      if (mode === 'off')
+        return session.print.line(`${nameOf(subject)}: a request ${session.print.style('green', 'would pass')} uncounted, limits are off`)
       const verdict = allowed ? session.print.style('green', 'would pass') : session.print.style('red', 'would be turned away')
       const when = retryAfterMs === Infinity ? 'it can never pass' : `it would pass in ${duration(retryAfterMs)}`
       session.print.line(`${nameOf(subject)}: a request of cost ${units} ${verdict}`)

@@ -1,6 +1,7 @@
 import { isInFile } from '../../lambda/tiers/tiers-file'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { inline, titleOf } from '../diff-text'
+import { warnOfSwitch } from '../mode-switch'
 
 export const addTiersList: AddCommand = (group, session) => {
   describeAnswering(group, 'list', 'List tiers, routes and what holds for everybody, with their policies.', [
@@ -8,7 +9,9 @@ export const addTiersList: AddCommand = (group, session) => {
     'sluice tiers list --endpoint http://127.0.0.1:8000',
   ]).action(async (options: Answering) => {
     const { print } = session
-    const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item).filter(isInFile)
+    const all = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)
+    warnOfSwitch(session, all)
+    const items = all.filter(isInFile)
     if (options.json) return print.json(items.map(({ pk: _pk, ...item }) => item))
     if (items.length === 0) return print.note('nothing is configured yet: sluice tiers apply tiers.yaml')
     print.table(

@@ -78,7 +78,8 @@ async function usageOf({ limiter, store }: OpenSubject, counted: readonly Counte
 /** @param drawn lines to draw over. @returns the lines drawn now. */
 function print({ print }: Session, subject: Subject, usage: readonly Usage[], { json, watch }: Options, drawn: number): number {
   if (json) {
-    const value = { subject: subject.name, tier: subject.tier?.name ?? null, policies: usage }
+    const { mode } = subject.configuration.policies.settings
+    const value = { subject: subject.name, tier: subject.tier?.name ?? null, mode, policies: usage }
     if (watch) print.raw(`${JSON.stringify(value)}\n`)
     else print.json(value)
     return 0

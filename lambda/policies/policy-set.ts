@@ -6,7 +6,15 @@ import { checkFields, type FieldRules, mistake, type Place } from './report'
 import { bySpecificity } from './route-pattern'
 import { byVariant, checkScoped, type ScopedParts, toScopedParts } from './scoped-set'
 import { type Api, Apis, checkLabels, scopedName, splitVariant } from './scopes'
-import { DEFAULT_SETTINGS, parseScopedSettings, parseSettings, type ScopedSettings, type Settings } from './settings'
+import {
+  DEFAULT_SETTINGS,
+  type ModeSwitch,
+  parseScopedSettings,
+  parseSettings,
+  type ScopedSettings,
+  type Settings,
+  switched,
+} from './settings'
 import { checkItemSizes, checkStorageCodes, type Displaced } from './storage'
 import { ANONYMOUS, parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy } from './tiers'
 
@@ -28,6 +36,8 @@ export interface PolicySet {
 
 /** What a policy set is put together from. */
 export interface PolicySetParts {
+  /** Wins over what the settings say, for all APIs. @default none */
+  readonly modeSwitch?: ModeSwitch
   readonly settings?: Settings
   readonly scopedSettings?: readonly ScopedSettings[]
   readonly tiers: readonly Tier[]
@@ -38,7 +48,9 @@ export interface PolicySetParts {
 
 /** Puts settings, tiers, routes and global policies together, and reports where they contradict each other. */
 export function toPolicySet(parts: PolicySetParts, place: Place, issues: string[]): PolicySet {
-  const { settings = DEFAULT_SETTINGS, scopedSettings = [], tiers, routes, global = [] } = parts
+  const { settings: written = DEFAULT_SETTINGS, tiers, routes, global = [], modeSwitch } = parts
+  const settings = modeSwitch ? { ...written, mode: switched(written.mode, modeSwitch) } : written
+  const scopedSettings = (parts.scopedSettings ?? []).map((one) => (modeSwitch ? { ...one, mode: switched(one.mode, modeSwitch) } : one))
   const apis = new Apis(parts.apis)
   const sorted = [...routes].sort((a, b) => bySpecificity(a.pattern, b.pattern) || byVariant(a, b))
   for (const [i, { pattern, scope }] of sorted.entries()) {

@@ -31,7 +31,7 @@ export interface ScopedSettings extends Pick<Settings, 'mode'> {
   readonly scope: Scope
 }
 
-type ServiceMode = (typeof MODES)[number]
+export type ServiceMode = (typeof MODES)[number]
 /** The strictest first. */
 export const MODES = ['enforce', 'observe', 'off'] as const
 
@@ -89,6 +89,28 @@ export const SCOPED_SETTINGS_FIELDS = {
   apis: { schema: APIS_FIELD.schema, wanted: APIS_FIELD.wanted },
   mode: { schema: SETTINGS_FIELDS.mode.schema, wanted: SETTINGS_FIELDS.mode.wanted },
 } as const satisfies FieldRules
+
+/** What `sluice off` and `sluice observe on` write, an item of its own: tiers files leave it alone. */
+export interface ModeSwitch {
+  readonly mode: Exclude<ServiceMode, 'enforce'>
+}
+
+/** The fields of the switch; `since` and `note` are for people. */
+export const SWITCH_FIELDS = {
+  mode: { schema: v.picklist(['observe', 'off']), wanted: 'observe or off' },
+  since: { schema: v.pipe(v.string(), v.maxLength(64)), wanted: 'a time', optional: true },
+  note: { schema: v.pipe(v.string(), v.maxLength(1024)), wanted: 'a text of at most 1024 characters', optional: true },
+} as const satisfies FieldRules
+
+export function parseSwitch(input: unknown, place: Place, issues: string[]): ModeSwitch | undefined {
+  const before = issues.length
+  const fields = checkFields(input, SWITCH_FIELDS, 'a switch', place, issues)
+  return fields && issues.length === before ? { mode: fields.mode as ModeSwitch['mode'] } : undefined
+}
+
+/** The mode of settings while a switch may be on: whichever of both lets more pass. */
+export const switched = (mode: ServiceMode, { mode: other }: { readonly mode: ServiceMode } = { mode }): ServiceMode =>
+  MODES.indexOf(mode) > MODES.indexOf(other) ? mode : other
 
 /** The fields of `preflight`: a policy's, but for its name. */
 export const PREFLIGHT_FIELDS: FieldRules = Object.fromEntries(Object.entries(POLICY_FIELDS).filter(([field]) => field !== 'name'))

@@ -4,7 +4,7 @@ import { printed } from '../errors'
 import { type PolicySetParts, SCOPED_SETTINGS } from '../policies/policy-set'
 import type { Place } from '../policies/report'
 import { type Api, parseApi } from '../policies/scopes'
-import { parseScopedSettings, parseSettings, type ScopedSettings, type Settings } from '../policies/settings'
+import { type ModeSwitch, parseScopedSettings, parseSettings, parseSwitch, type ScopedSettings, type Settings } from '../policies/settings'
 import { parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy, unknownRoute, unknownTier } from '../policies/tiers'
 import { type AccessEntry, parseAccess, strictBlock } from './access-list'
 
@@ -18,6 +18,7 @@ export const tierKey = (name: string) => ({ pk: CONFIG_TABLE.policySet, sk: `tie
 export const routeKey = (pattern: string) => ({ pk: CONFIG_TABLE.policySet, sk: `route#${pattern}` })
 export const globalKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'global' })
 export const settingsKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'settings' })
+export const switchKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'switch' })
 export const apiKey = (id: string) => ({ pk: CONFIG_TABLE.policySet, sk: `api#${id}` })
 
 /** A copy of an item of the policy set as it was when it last had no mistake; see last-valid.ts. */
@@ -33,6 +34,7 @@ export interface ConfigItem {
   readonly global?: readonly TierPolicy[]
   readonly settings?: Settings
   readonly scopedSettings?: ScopedSettings
+  readonly modeSwitch?: ModeSwitch
   readonly api?: Api
   readonly access?: AccessEntry
 }
@@ -62,6 +64,8 @@ export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues:
       return { global: parseGlobal(fields, place, issues) }
     case 'settings':
       return { settings: parseSettings(fields, place, issues) }
+    case 'switch':
+      return { modeSwitch: parseSwitch(fields, place, issues) }
     case 'api#':
       return { api: parseApi(name, fields, place, issues) }
     case 'block#':
@@ -69,7 +73,7 @@ export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues:
       return { access: parseAccess(kind as 'block' | 'allow', name, fields, place, issues) }
     default:
       issues.push(
-        `sk must be "global" or "settings", or begin with "tier#", "route#", "settings @", "api#", "block#" or "allow#", got ${printed(sk)}`,
+        `sk must be "global", "settings" or "switch", or begin with "tier#", "route#", "settings @", "api#", "block#" or "allow#", got ${printed(sk)}`,
       )
       return {}
   }
@@ -80,6 +84,7 @@ export function partsOf(items: readonly ConfigItem[]): PolicySetParts {
   return {
     settings: items.find((item) => item.settings)?.settings,
     scopedSettings: items.flatMap(({ scopedSettings }) => scopedSettings ?? []),
+    modeSwitch: items.find((item) => item.modeSwitch)?.modeSwitch,
     tiers: items.flatMap(({ tier }) => tier ?? []),
     routes: items.flatMap(({ route }) => route ?? []),
     global: items.find((item) => item.global)?.global,

@@ -1,15 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { LOCAL_TABLES } from '../../cli/local-engine'
-import { makeAuthorizer } from '../../lambda/authorize'
-import { Sources } from '../../lambda/identity/sources'
-import { RateLimiter } from '../../lambda/limiter/rate-limiter'
-import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
-import { Clients } from '../../lambda/tiers/clients'
-import { Plans } from '../../lambda/tiers/plans'
-import { PolicySets } from '../../lambda/tiers/policy-sets'
 import { restEvent } from '../authorize/gateway'
+import { newAuthorizer } from './authorizer'
 import { type Deployment, deploy } from './command-line'
 
 const NOW = Date.parse('2026-11-21T12:00:00Z')
@@ -36,22 +29,7 @@ beforeAll(async () => {
 afterAll(async () => at?.close())
 
 /** Requests of the authorizer to the API of `shop`. */
-async function ask(event: object): Promise<void> {
-  const reading = { client: at.client, clock: () => NOW, log: () => {}, ttlMs: 1000, negativeTtlMs: 1000, deadlineMs: 2000 }
-  const tables = { config: { ...reading, tableName: LOCAL_TABLES.config }, state: { client: at.client, tableName: LOCAL_TABLES.state } }
-  const authorize = makeAuthorizer({
-    limiter: new RateLimiter({ store: new DynamoDbStore(tables.state), clock: () => NOW }),
-    configuration: new PolicySets(tables.config),
-    plans: new Plans(() => {}),
-    clients: new Clients(tables.config),
-    sources: new Sources(() => ({ verify: async () => ({ kind: 'invalid', why: 'malformed' }) }), 300),
-    clock: () => NOW,
-    log: () => {},
-    ipv6Prefix: 56,
-    allowUndecided: false,
-  })
-  await authorize(event)
-}
+const ask = (event: object) => newAuthorizer(at, NOW)(event)
 
 const inShop = (key?: string) => {
   const event = restEvent({ key })

@@ -22,7 +22,7 @@ const ALL = [
   ...['clients create', 'clients get', 'clients list', 'clients set', 'clients rotate-key', 'clients disable', 'clients delete'],
   ...['apis list', 'apis label', 'apis remove', 'block add', 'block remove', 'block list', 'block export'],
   ...['hmac-key status', 'hmac-key enable', 'hmac-key carry', 'hmac-key purge', 'hmac-key rotate'],
-  ...['usage', 'peek', 'refund', 'reset', 'forget'],
+  ...['usage', 'peek', 'refund', 'reset', 'forget', 'off', 'on', 'observe'],
   ...['attach', 'detach', 'status', 'doctor', 'completion'],
 ]
 const nameOf = (command: Command): string => [command.parent?.parent ? command.parent.name() : '', command.name()].join(' ').trim()

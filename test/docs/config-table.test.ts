@@ -67,7 +67,7 @@ describe('docs/config-table.md', () => {
     ]
     expect([...new Set(kinds)].sort()).toEqual(
       [
-        ...['tier', 'route', 'global', 'settings', 'scopedSettings', 'api', 'access'],
+        ...['tier', 'route', 'global', 'settings', 'scopedSettings', 'modeSwitch', 'api', 'access'],
         ...['block range', 'block client', 'allow address', 'allow client'],
         ...['client by hash', 'client by api-gateway-key', 'client by client-certificate', 'client by user', 'client by client'],
         ...['overrides', 'disabled', 'expiresAt'],

@@ -309,7 +309,7 @@ describe('an item that is wrong', () => {
     expect(log.entries.map(({ details }) => [details.item, (details.issues as string[])[0]])).toEqual([
       [
         'setting',
-        'sk must be "global" or "settings", or begin with "tier#", "route#", "settings @", "api#", "block#" or "allow#", got "setting"',
+        'sk must be "global", "settings" or "switch", or begin with "tier#", "route#", "settings @", "api#", "block#" or "allow#", got "setting"',
       ],
       ['tier#', expect.stringContaining("a tier's name must be")],
       ['route#POST /batch', expect.stringContaining('cost must be an integer from 0, got 1.2345678901234568e+22')],
@@ -565,5 +565,38 @@ describe('a set of very many tiers', () => {
     const before = await readNow(...many())
     expect(await readLater(...many())).toBe(before)
     expect(log.entries).toEqual([])
+  })
+})
+
+describe('the switch', () => {
+  const on = (mode: string) => ({ pk: 'policy-set', sk: 'switch', mode, since: '2026-11-21T12:00:00Z' })
+  const others = [tierItem('anonymous', 20), { pk: 'policy-set', sk: 'settings @dev', apis: ['*/dev'], mode: 'observe' }]
+  const modeIn = (set: PolicySet | undefined, stageName = 'prod') => setFor(set!, { apiId: 'a', stageName }).settings.mode
+
+  it.each([
+    ['off', ['off', 'off']],
+    ['observe', ['observe', 'observe']],
+  ])('%s holds for every API, whatever its settings say', async (mode, modes) => {
+    const set = await readNow(...others, on(mode))
+    expect([modeIn(set), modeIn(set, 'dev')]).toEqual(modes)
+  })
+
+  it('takes nothing back that the settings let pass', async () => {
+    expect(modeIn(await readNow(...others, { pk: 'policy-set', sk: 'settings', mode: 'off' }, on('observe')))).toBe('off')
+  })
+
+  it('ends when its item is gone', async () => {
+    await readNow(...others, on('off'))
+    const set = await readLater(...others)
+    expect([modeIn(set), modeIn(set, 'dev')]).toEqual(['enforce', 'observe'])
+  })
+
+  it('of another mode than those two is a mistake: limits hold, or what held before does', async () => {
+    expect(modeIn(await readNow(...others, on('enforce')))).toBe('enforce')
+    expect(log.entries.at(-1)).toMatchObject({
+      details: { item: 'switch', issues: [expect.stringMatching(/^mode must be observe or off/)] },
+    })
+    expect(modeIn(await readLater(...others, on('off')))).toBe('off')
+    expect(modeIn(await readLater(...others, on('of')))).toBe('off')
   })
 })

@@ -1,0 +1,70 @@
+import type { ModeSwitch } from '../lambda/policies/settings'
+import { parsePolicyItem, switchKey } from '../lambda/tiers/config-items'
+import type { PolicySetItem } from '../lambda/tiers/tiers-file'
+import { iso } from './arguments'
+import { tell } from './client-changes'
+import type { Answering, Session } from './command'
+import { type StoredItem, toAttributes } from './config-table'
+import { UserError } from './exit'
+import { readPolicySet } from './policy-set'
+
+export interface Switching extends Answering {
+  readonly note?: string
+}
+
+/** How long it takes until every instance that is asked goes by it. */
+const NOTICED = 'authorizers notice within half a minute'
+
+const SAID: Readonly<Record<ModeSwitch['mode'], string>> = {
+  off: 'limits are off: requests pass uncounted; blocks and credentials hold',
+  observe: 'limits only observe: requests are counted, and none is denied for its limits',
+}
+
+/** Switches the limits of all APIs off, or to observing; what is switched so already stays as it is. */
+export async function switchTo(mode: ModeSwitch['mode'], session: Session, options: Switching): Promise<void> {
+  const table = await session.connect(options).configTable()
+  const before = switchOf(await table.policySet())
+  const { item } = before ?? {}
+  const note = options.note ?? (item?.note as string | undefined)
+  const since = item?.mode === mode ? item.since : iso(session.io.clock())
+  const after = toAttributes({ ...switchKey(), mode, since, ...(note && { note }) })
+  await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before?.attributes, after }]))
+  tell(session, options, `${SAID[mode]}; ${NOTICED}; sluice on ends it`, { mode, since, note: note || null })
+}
+
+/**
+ * Takes the switch away, and says in which mode the settings leave the limits.
+ *
+ * @param only the mode that is to end; another one stays, and is a mistake. @default any
+ */
+export async function switchBack(session: Session, options: Answering, only?: ModeSwitch['mode']): Promise<void> {
+  const table = await session.connect(options).configTable()
+  const items = await table.policySet()
+  const before = switchOf(items)
+  if (before && only !== undefined && before.item.mode !== only) throw new UserError('limits are off, and do not only observe: sluice on')
+  if (before) await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before.attributes }]))
+  const others = items.filter((one) => one !== before).map(({ item }) => item)
+  const { mode } = readPolicySet(others).configuration.policies.settings
+  const done = before ? `limits are on again; ${NOTICED}` : 'limits were not switched off'
+  const left = mode === 'enforce' ? '' : `, but the settings say mode: ${mode}`
+  tell(session, options, `${done}${left}`, { mode, changed: before !== undefined })
+}
+
+/** What is on, in a line; `undefined` where nothing is. */
+export function switchText(items: readonly PolicySetItem[]): string | undefined {
+  const item = items.find(({ sk }) => sk === switchKey().sk)
+  if (!item) return undefined
+  const { modeSwitch } = parsePolicyItem(item, [])
+  if (!modeSwitch) return 'the item "switch" is wrong: sluice on removes it'
+  const since = typeof item.since === 'string' ? ` since ${item.since}` : ''
+  const note = typeof item.note === 'string' ? ` (${item.note})` : ''
+  return `${SAID[modeSwitch.mode]}${since}${note}; sluice on ends it`
+}
+
+/** Warns whoever looks at limits that they are not enforced. */
+export function warnOfSwitch({ print }: Session, items: readonly PolicySetItem[]): void {
+  const text = switchText(items)
+  if (text !== undefined) print.note(print.style('red', text))
+}
+
+const switchOf = (items: readonly StoredItem[]): StoredItem | undefined => items.find(({ item }) => item.sk === switchKey().sk)

@@ -1,0 +1,27 @@
+import { LOCAL_TABLES } from '../../cli/local-engine'
+import { makeAuthorizer } from '../../lambda/authorize'
+import type { EpochMs } from '../../lambda/clock'
+import { Sources } from '../../lambda/identity/sources'
+import { RateLimiter } from '../../lambda/limiter/rate-limiter'
+import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
+import { Clients } from '../../lambda/tiers/clients'
+import { Plans } from '../../lambda/tiers/plans'
+import { PolicySets } from '../../lambda/tiers/policy-sets'
+import type { OpenEngine } from '../stores'
+
+/** A new instance of the authorizer on the tables that the command line works on, for whom time stands still. */
+export function newAuthorizer({ client }: Pick<OpenEngine, 'client'>, now: EpochMs): ReturnType<typeof makeAuthorizer> {
+  const clock = () => now
+  const config = { client, tableName: LOCAL_TABLES.config, clock, log: () => {}, ttlMs: 1000, negativeTtlMs: 1000, deadlineMs: 2000 }
+  return makeAuthorizer({
+    limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: LOCAL_TABLES.state }), clock }),
+    configuration: new PolicySets(config),
+    plans: new Plans(() => {}),
+    clients: new Clients(config),
+    sources: new Sources(() => ({ verify: async () => ({ kind: 'invalid', why: 'malformed' }) }), 300),
+    clock,
+    log: () => {},
+    ipv6Prefix: 56,
+    allowUndecided: false,
+  })
+}

@@ -1,0 +1,118 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { restEvent } from '../authorize/gateway'
+import { ENGINES } from '../stores'
+import { newAuthorizer } from './authorizer'
+import { type Deployment, deploy } from './command-line'
+
+const NOW = Date.parse('2026-11-21T12:00:00Z')
+const now = { now: NOW }
+const LIMIT = 3
+const file = (limit: number, settings = '') =>
+  `${settings}tiers:\n  anonymous:\n    by: ip\n    policies: [{ name: per-hour, limit: ${limit}, window: 1h }]\n`
+
+const folder = mkdtempSync(path.join(tmpdir(), 'sluice-switch-'))
+const tiers = path.join(folder, 'tiers.yaml')
+afterAll(() => rmSync(folder, { recursive: true }))
+
+describe.each(ENGINES)('the switch on %s', (engine) => {
+  let at: Deployment
+  beforeAll(async () => {
+    at = await deploy(engine)
+    writeFileSync(tiers, file(LIMIT))
+    await at.sluice(['tiers', 'apply', tiers, '--yes'], now)
+  })
+  afterEach(() => at.sluice(['on']))
+  afterAll(async () => at?.close())
+
+  /** Effects of so many requests of an address, asked of a new instance. */
+  async function asked(times: number, ip: string): Promise<string> {
+    const authorize = newAuthorizer(at, NOW)
+    const effects: string[] = []
+    for (let i = 0; i < times; i++) {
+      const answer = (await authorize(restEvent({ ip }))) as unknown as { policyDocument: { Statement: [{ Effect: string }] } }
+      effects.push(answer.policyDocument.Statement[0].Effect[0]!)
+    }
+    return effects.join('')
+  }
+
+  it('lets requests pass uncounted while it is off, and limits hold again where they were', async () => {
+    expect(await asked(2, '198.51.100.1')).toBe('AA')
+    expect(await at.sluice(['off', '--note', 'incident 4711'], now)).toEqual({
+      code: 0,
+      out: 'limits are off: requests pass uncounted; blocks and credentials hold; authorizers notice within half a minute; sluice on ends it\n',
+      err: '',
+    })
+    expect(await asked(9, '198.51.100.1')).toBe('AAAAAAAAA')
+    expect((await at.sluice(['on'])).out).toBe('limits are on again; authorizers notice within half a minute\n')
+    expect(await asked(3, '198.51.100.1')).toBe('ADD')
+  })
+
+  it('counts and passes while limits observe', async () => {
+    await at.sluice(['observe', 'on'], now)
+    expect(await asked(9, '198.51.100.2')).toBe('AAAAAAAAA')
+    await at.sluice(['observe', 'off'])
+    expect(await asked(1, '198.51.100.2')).toBe('D')
+  })
+
+  it('leaves blocks as they are', async () => {
+    await at.sluice(['block', 'add', '198.51.100.3'])
+    await at.sluice(['off'], now)
+    expect(await asked(2, '198.51.100.3')).toBe('DD')
+  })
+
+  it('is shown by whoever looks at limits', async () => {
+    await at.sluice(['off', '--note', 'incident 4711'], now)
+    const line =
+      'limits are off: requests pass uncounted; blocks and credentials hold since 2026-11-21T12:00:00Z (incident 4711); sluice on ends it'
+    for (const args of [
+      ['tiers', 'list'],
+      ['usage', 'ip:198.51.100.4'],
+      ['peek', 'ip:198.51.100.4'],
+    ])
+      expect([args, (await at.sluice(args, now)).err]).toEqual([args, `${line}\n`])
+    expect((await at.sluice(['peek', 'ip:198.51.100.4', '--cost', '99'], now)).out).toMatch(/would pass uncounted, limits are off/)
+    expect(await at.json(['peek', 'ip:198.51.100.4', '--cost', '99'], now)).toMatchObject({ mode: 'off', allowed: true })
+    expect(await at.json(['usage', 'ip:198.51.100.4'], now)).toMatchObject({ mode: 'off' })
+    const { checks } = JSON.parse((await at.sluice(['doctor', '--json'], { now: Date.now() })).out)
+    expect(checks).toContainEqual({ name: 'limits', status: 'warning', found: line, remedy: 'sluice on' })
+  })
+
+  it('is no matter of tiers files', async () => {
+    await at.sluice(['off'], now)
+    expect((await at.sluice(['tiers', 'export'])).out).not.toContain('off')
+    writeFileSync(tiers, file(LIMIT))
+    await at.sluice(['tiers', 'apply', tiers, '--yes', '--prune'], now)
+    expect(await asked(9, '198.51.100.5')).toBe('AAAAAAAAA')
+  })
+
+  it('stays as it was when it is said again, but for a new note', async () => {
+    await at.sluice(['off', '--note', 'first'], now)
+    expect(await at.json(['off'], { now: NOW + 60_000 })).toEqual({ mode: 'off', since: '2026-11-21T12:00:00Z', note: 'first' })
+    expect(await at.json(['observe', 'on', '--note', 'second'], { now: NOW + 60_000 })).toEqual({
+      mode: 'observe',
+      since: '2026-11-21T12:01:00Z',
+      note: 'second',
+    })
+  })
+
+  it('says what the settings leave when it is on again, and what was not off', async () => {
+    expect((await at.sluice(['on'])).out).toBe('limits were not switched off\n')
+    writeFileSync(tiers, file(LIMIT, 'settings:\n  mode: observe\n'))
+    await at.sluice(['tiers', 'apply', tiers, '--yes'], now)
+    await at.sluice(['off'], now)
+    expect((await at.sluice(['on'])).out).toBe(
+      'limits are on again; authorizers notice within half a minute, but the settings say mode: observe\n',
+    )
+    writeFileSync(tiers, file(LIMIT))
+    await at.sluice(['tiers', 'apply', tiers, '--yes', '--prune'], now)
+  })
+
+  it('is not turned from off to on by the end of observing', async () => {
+    await at.sluice(['off'], now)
+    expect(await at.sluice(['observe', 'off'])).toEqual({ code: 1, out: '', err: 'limits are off, and do not only observe: sluice on\n' })
+    expect(await at.sluice(['observe', 'maybe'])).toEqual({ code: 1, out: '', err: 'observe must be on or off, got "maybe"\n' })
+    expect(await asked(9, '198.51.100.6')).toBe('AAAAAAAAA')
+  })
+})
