@@ -56,6 +56,9 @@ export function isExpired({ expiresAt }: Fields, now: EpochMs): boolean {
   return typeof expiresAt === 'string' && Date.parse(expiresAt) <= now
 }
 
+/** Whether requests with this record get a 401. */
+export const isTurnedAway = (item: Fields, now: EpochMs): boolean => item.disabled === true || isExpired(item, now)
+
 /** In a word, what a client's request with this record meets. */
 export function stateOf(item: Fields, now: EpochMs): string {
   if (item.disabled === true) return 'disabled'

@@ -52,5 +52,11 @@ export function ipv6Prefix({ io }: Session): number {
 }
 
 /** `client:acme (tier pro)`. */
-export const nameOf = ({ name, tier, remark }: Subject): string =>
-  `${name}${tier ? ` (tier ${scopedName(tier.name, tier.scope)}${remark === undefined ? '' : `, ${remark}`})` : ''}`
+export function nameOf({ name, tier, remark, beforeLimits }: Subject): string {
+  const said = [tier && `tier ${scopedName(tier.name, tier.scope)}`, remark, beforeLimits && LISTED[beforeLimits]]
+  const shown = said.filter((one) => one !== undefined && one !== '')
+  return shown.length === 0 ? name : `${name} (${shown.join(', ')})`
+}
+
+/** What its record does not say already. */
+const LISTED = { blocked: 'blocked', exempt: 'passes uncounted', unauthorized: '' } as const

@@ -1,6 +1,7 @@
 import type { EpochMs } from '../lambda/clock'
 import { printed } from '../lambda/errors'
 import { clientIpKey } from '../lambda/identity/client-ip'
+import { parseIpAddress } from '../lambda/ip-address'
 import { type CompiledPolicy, distinct } from '../lambda/limiter/compiled-policy'
 import { type Rules, rulesOf, rulesOfRoute } from '../lambda/policies/rules'
 import { setFor } from '../lambda/policies/scoped-set'
@@ -8,11 +9,12 @@ import type { ApiStage, Apis } from '../lambda/policies/scopes'
 import type { Settings } from '../lambda/policies/settings'
 import { ANONYMOUS, type Route, type Tier } from '../lambda/policies/tiers'
 import { type Asking, subjectOf } from '../lambda/subjects'
+import type { Access } from '../lambda/tiers/access-list'
 import { type Client, clientAt, parseClientItem } from '../lambda/tiers/client-item'
 import { Plans } from '../lambda/tiers/plans'
 import type { Configuration } from '../lambda/tiers/policy-sets'
 import type { SubjectKeys } from '../lambda/tiers/subject-keys'
-import { stateOf } from './client-records'
+import { isTurnedAway, stateOf } from './client-records'
 import type { ConfigTable } from './config-table'
 import { UserError } from './exit'
 import { readHmacKeys } from './hmac-key'
@@ -33,8 +35,10 @@ export interface Subject {
   readonly tier: Tier | undefined
   /** The record of a client, for its own numbers. */
   readonly client: Client | undefined
-  /** What its requests meet, where its record says more than that it is a client. */
+  /** What its requests meet, where its record says more than that it is a client: `disabled`, `until 2027-01-31`. */
   readonly remark: string | undefined
+  /** Why its requests are not held to limits: they are turned away before, or pass uncounted. */
+  readonly beforeLimits: 'blocked' | 'unauthorized' | 'exempt' | undefined
   /** What `sluice off` or `sluice observe on` did, in a line. */
   readonly switched: string | undefined
   /** The API and stage that its requests are for, where somebody asks about these. */
@@ -92,8 +96,11 @@ export async function findSubject(
   const at = place === undefined ? NOWHERE : placeNamed(place, '--api', apis)
   const subject = (name: string, tierName: string | undefined, client?: Client, remark?: string, there = at): Subject => {
     const found = { name, key: keyOf(name), keys, keyOf, at: there, ...tierOf(name, configuration, there, tierName) }
-    return { ...found, client, remark, switched: switchText(items) }
+    return { ...found, client, remark, beforeLimits: undefined, switched: switchText(items) }
   }
+  const { access } = configuration
+  const asListed = (one: Subject, listed: Access | undefined): Subject =>
+    listed === undefined || one.beforeLimits ? one : { ...one, beforeLimits: listed === 'block' ? 'blocked' : 'exempt' }
   if (text === 'global') return subject(text, tier)
   const { kind, id } = namedBy(text)
   if (kind === 'api' || kind === 'stage') {
@@ -102,16 +109,20 @@ export async function findSubject(
     if ((kind === 'stage') !== (there.stageName !== undefined)) throw new UserError(`a subject must be ${WANTED}, got ${printed(text)}`)
     return subject(`${kind}:${kind === 'api' ? there.apiId : stage}`, tier, undefined, undefined, there)
   }
-  if (kind === 'ip') return subject(addressName(id, settings, ipv6Prefix), tier ?? ANONYMOUS)
+  if (kind === 'ip')
+    return asListed(subject(addressName(id, settings, ipv6Prefix), tier ?? ANONYMOUS), access.ofAddress(parseIpAddress(id), now))
   if (!/^(client|user)(@|$)/.test(kind)) return subject(`${kind}:${id}`, tier)
-  const record = kind === 'client' ? (await table.clients(id))[0]?.item : undefined
+  const records = (kind === 'client' ? await table.clients(id) : []).map(({ item }) => item)
+  const record = records.find((one) => !isTurnedAway(one, now)) ?? records[0] // one good credential is enough
   const found = tier ?? record?.tier ?? settings.defaultTier
   if (typeof found !== 'string') {
     throw new UserError(`there is no client ${printed(id)}: say with --tier which tier to take, or ip:… for an address`)
   }
   const state = record && stateOf(record, now)
   const client = record && parseClientItem(record, [])
-  return subject(`${kind}:${id}`, found, client && clientAt(client, now), state === 'active' ? undefined : state)
+  const made = subject(`${kind}:${id}`, found, client && clientAt(client, now), state === 'active' ? undefined : state)
+  if (record && isTurnedAway(record, now)) return { ...made, beforeLimits: 'unauthorized' }
+  return kind === 'client' ? asListed(made, access.ofClient(id, now)) : made
 }
 
 /** `client:acme` in its parts; what has no kind is a client's id. */

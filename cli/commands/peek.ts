@@ -3,7 +3,7 @@ import { type AddCommand, describeAnswering } from '../command'
 import { UserError } from '../exit'
 import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../limits'
 import { duration } from '../output'
-import { planOf } from '../subjects'
+import { planOf, type Subject } from '../subjects'
 
 interface Options extends AboutSubject {
   readonly cost?: number
@@ -25,15 +25,33 @@ export const addPeek: AddCommand = (group, session) => {
       if (charges.length === 0) throw new UserError(`${nameOf(subject)} is held to no policies there`)
       const units = options.cost ?? cost
       const decision = await limiter.peek(charges.map((charge) => ({ ...charge, cost: units })))
-      const { allowed, policy, limit, remaining, retryAfterMs } = decision
-      const { mode } = subject.configuration.policies.settings
-      const counted = { subject: subject.name, tier: subject.tier?.name ?? null, cost: units, mode }
-      if (options.json) return session.print.json({ ...counted, ...decision, ...(mode === 'off' && { allowed: true, retryAfterMs: 0 }) })
-      if (mode === 'off')
-        return session.print.line(`${nameOf(subject)}: a request ${session.print.style('green', 'would pass')} uncounted, limits are off`)
+      const uncounted = withoutLimits(subject)
+      if (options.json) {
+        const { mode } = subject.configuration.policies.settings
+        const about = { subject: subject.name, tier: subject.tier?.name ?? null, cost: units, mode, reason: uncounted?.reason ?? null }
+        const instead = uncounted && { allowed: uncounted.allowed, ...(uncounted.allowed && { retryAfterMs: 0 }) }
+        return session.print.json({ ...about, ...decision, ...instead })
+      }
+      const { allowed, policy, limit, remaining, retryAfterMs } = { ...decision, ...uncounted }
       const verdict = allowed ? session.print.style('green', 'would pass') : session.print.style('red', 'would be turned away')
+      session.print.line(`${nameOf(subject)}: a request of cost ${units} ${verdict}${uncounted?.sentence ?? ''}`)
+      if (uncounted) return
       const when = retryAfterMs === Infinity ? 'it can never pass' : `it would pass in ${duration(retryAfterMs)}`
-      session.print.line(`${nameOf(subject)}: a request of cost ${units} ${verdict}`)
       session.print.line(`policy ${policy}: ${remaining} of ${limit} left${allowed ? '' : `, ${when}`}`)
     })
+}
+
+/** What becomes of requests that are not held to limits at all, as the authorizer says it; `undefined` where limits decide. */
+function withoutLimits({ beforeLimits, configuration }: Subject): Uncounted | undefined {
+  if (beforeLimits === 'blocked') return { allowed: false, reason: beforeLimits, sentence: ', it is blocked' }
+  if (beforeLimits === 'unauthorized') return { allowed: false, reason: beforeLimits, sentence: ' with 401' }
+  if (beforeLimits === 'exempt') return { allowed: true, reason: beforeLimits, sentence: ' uncounted, it is allowed by name' }
+  if (configuration.policies.settings.mode === 'off') return { allowed: true, reason: 'uncounted', sentence: ' uncounted, limits are off' }
+  return undefined
+}
+
+interface Uncounted {
+  readonly allowed: boolean
+  readonly reason: string
+  readonly sentence: string
 }

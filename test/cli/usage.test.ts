@@ -180,6 +180,46 @@ describe('usage', () => {
   })
 })
 
+describe('peek', () => {
+  const NOW_IN = { now: Date.parse('2026-11-21T12:00:00Z') }
+  const peek = async (who: string) => {
+    const { allowed, reason } = await at.json(['peek', who], NOW_IN)
+    return [allowed, reason, (await at.sluice(['peek', who], NOW_IN)).out]
+  }
+
+  it('says who is turned away or passes, whatever the limits', async () => {
+    for (const id of ['is-blocked', 'is-disabled', 'is-expired', 'is-exempt', 'is-good'])
+      await at.json(['clients', 'create', id, '--tier', 'free'])
+    await at.sluice(['block', 'add', 'client:is-blocked'])
+    await at.sluice(['clients', 'disable', 'is-disabled'])
+    await at.sluice(['clients', 'set', 'is-expired', '--expires', '2026-01-01'])
+    await at.sluice(['block', 'add', 'client:is-exempt', '--allow'])
+    await at.sluice(['block', 'add', '203.0.113.0/24'])
+    expect(await peek('is-blocked')).toEqual([
+      false,
+      'blocked',
+      'client:is-blocked (tier free, blocked): a request of cost 1 would be turned away, it is blocked\n',
+    ])
+    expect(await peek('is-disabled')).toEqual([
+      false,
+      'unauthorized',
+      'client:is-disabled (tier free, disabled): a request of cost 1 would be turned away with 401\n',
+    ])
+    expect((await peek('is-expired')).slice(0, 2)).toEqual([false, 'unauthorized'])
+    expect((await peek('is-exempt')).slice(0, 2)).toEqual([true, 'exempt'])
+    expect((await peek('ip:203.0.113.7')).slice(0, 2)).toEqual([false, 'blocked'])
+    expect((await peek('is-good')).slice(0, 2)).toEqual([true, null])
+    expect((await at.sluice(['usage', 'is-blocked'], NOW_IN)).out).toContain('client:is-blocked (tier free, blocked)')
+    for (const who of ['client:is-blocked', '203.0.113.0/24']) expect((await at.sluice(['block', 'remove', who])).code).toBe(0)
+  })
+
+  it('takes a client for good while one of its keys is', async () => {
+    await at.json(['clients', 'create', 'two-keys', '--tier', 'free'])
+    await at.json(['clients', 'rotate-key', 'two-keys', '--grace', '1h'], { now: NOW_IN.now - 7_200_000 })
+    expect((await peek('two-keys')).slice(0, 2)).toEqual([true, null])
+  })
+})
+
 describe('peek, refund and reset', () => {
   it('say what a request would be told, and take nothing', async () => {
     await at.json(['clients', 'create', 'peeker', '--tier', 'free'])
