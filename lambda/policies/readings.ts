@@ -27,8 +27,12 @@ const MOST_CHARACTERS = 65_536
 /** A path that contains nothing of this can be read in one way only: no escape, no separator but `/`, no empty segment, no dots, no controls. */
 const SPECIAL = /[%\\;?#]|[^!-~\u0080-\uffff]|\/\.{0,2}(?:\/|$)/
 
-/** NUL, overlong UTF-8 (RFC 3629 §3) and `%u002e`, however often escaped: some backends read them as what they are not, and no client means them. */
-const UNREADABLE = /\0|%(?:25)*(?:00|u[0-9a-f]{4}|(?:c[01]|e0%(?:25)*[89]|f0%(?:25)*8)[0-9a-f]?%(?:25)*[89ab])/i
+/**
+ * NUL, overlong UTF-8 (RFC 3629 §3), `%u002e`, and U+FFFD, by which gateways replace what is no UTF-8, however often escaped: some backends read them as what they
+ * are not, and no client means them.
+ */
+const UNREADABLE =
+  /[\0\ufffd]|%(?:25)*(?:00|ef%(?:25)*bf%(?:25)*bd|u[0-9a-f]{4}|(?:c[01]|e0%(?:25)*[89]|f0%(?:25)*8)[0-9a-f]?%(?:25)*[89ab])/i
 
 /**
  * Every path for which a backend may take this request; `undefined` when they are too many to look at, or cannot be told.

@@ -1,7 +1,9 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { DeleteItemCommand } from '@aws-sdk/client-dynamodb'
 import { parse } from 'yaml'
+import { LOCAL_TABLES } from '../../cli/local-engine'
 import { ENGINES } from '../stores'
 import { type Deployment, deploy, type Situation, sluice, TIERS } from './command-line'
 
@@ -74,6 +76,16 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
       out: '',
       err: 'there is no tier "gold": known are anonymous, free, pro\n',
     })
+  })
+
+  it('are marked where they have a mistake, and are not in force as they stand', async () => {
+    const broken = { pk: 'policy-set', sk: 'tier#broken', policies: [{ name: 'per-minute', limit: 0, window: '1m' }] }
+    await at.put(broken)
+    const sentence = 'limit must be a positive integer, got 0 (item "tier#broken", tier "broken", policy "per-minute")'
+    const { out } = await at.sluice(['tiers', 'list'])
+    expect(out).toMatch(/^tier broken +mistake, the last valid version holds: limit must be a positive integer, got 0/m)
+    expect((await at.json(['tiers', 'list'])).find(({ sk }: { sk: string }) => sk === broken.sk).mistakes).toEqual([sentence])
+    await at.client.send(new DeleteItemCommand({ TableName: LOCAL_TABLES.config, Key: { pk: { S: broken.pk }, sk: { S: broken.sk } } }))
   })
 
   it('are exported, and applying that changes nothing', async () => {
