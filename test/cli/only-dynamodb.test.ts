@@ -38,6 +38,16 @@ const COMMANDS: string[][] = [
 /** All of them share the client that looks at answers, so one that reads and one that writes stand for the others. */
 const FEW = COMMANDS.filter(([group, verb]) => `${group} ${verb}` === 'tiers apply' || `${group} ${verb}` === 'block add')
 
+// The SDK would ask again, later and later, who answers 429.
+const { AWS_MAX_ATTEMPTS } = process.env
+beforeAll(() => {
+  process.env.AWS_MAX_ATTEMPTS = '1'
+})
+afterAll(() => {
+  if (AWS_MAX_ATTEMPTS === undefined) delete process.env.AWS_MAX_ATTEMPTS
+  else process.env.AWS_MAX_ATTEMPTS = AWS_MAX_ATTEMPTS
+})
+
 describe.each(OTHERS)('an endpoint that answers with %s', (name, status, type, body) => {
   let server: Server
   let endpoint: string

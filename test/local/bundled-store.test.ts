@@ -5,8 +5,7 @@ import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { DynamoDbStore } from '../../lambda/state/dynamodb-store'
 import { storeContract } from '../../lambda/state/store-contract'
 import { authorizerBundleOptions, bundle } from '../../lib/authorizer-bundle'
-import { dynoxideBinary } from '../../local/engines/dynoxide'
-import { type OpenEngine, openEngine, TABLE } from '../stores'
+import { ENGINES, type OpenEngine, openEngine, TABLE } from '../stores'
 
 interface Bundled {
   readonly DynamoDBClient: typeof DynamoDBClient
@@ -14,52 +13,49 @@ interface Bundled {
 }
 
 /** Beside the SDK itself, whose runs are in test/state: what is replaced in the bundle must not show on the wire. */
-describe.each(dynoxideBinary() === undefined ? ['dynalite' as const] : (['dynalite', 'dynoxide'] as const))(
-  'the store as bundled, on %s',
-  (engine) => {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
-    let opened: OpenEngine
-    let client: DynamoDBClient
-    let store: DynamoDbStore
+describe.each(ENGINES)('the store as bundled, on %s', (engine) => {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+  let opened: OpenEngine
+  let client: DynamoDBClient
+  let store: DynamoDbStore
 
-    beforeAll(async () => {
-      opened = await openEngine(engine)
-      const bundled = bundledStore()
-      client = new bundled.DynamoDBClient({
-        endpoint: opened.endpoint,
-        region: 'us-east-1',
-        credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
-        maxAttempts: 1,
-      })
-      store = new bundled.DynamoDbStore({ client, tableName: TABLE })
+  beforeAll(async () => {
+    opened = await openEngine(engine)
+    const bundled = bundledStore()
+    client = new bundled.DynamoDBClient({
+      endpoint: opened.endpoint,
+      region: 'us-east-1',
+      credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+      maxAttempts: 1,
     })
-    afterAll(async () => {
-      client?.destroy()
-      await opened?.close()
-      rmSync(folder, { recursive: true })
-    })
+    store = new bundled.DynamoDbStore({ client, tableName: TABLE })
+  })
+  afterAll(async () => {
+    client?.destroy()
+    await opened?.close()
+    rmSync(folder, { recursive: true })
+  })
 
-    function bundledStore(): Bundled {
-      const outfile = join(folder, 'store.js')
-      const contents = `
+  function bundledStore(): Bundled {
+    const outfile = join(folder, 'store.js')
+    const contents = `
       export { DynamoDBClient } from '@aws-sdk/client-dynamodb'
       export { DynamoDbStore } from '../../lambda/state/dynamodb-store'`
-      const { entryPoints: _, ...options } = authorizerBundleOptions
-      bundle({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, supported: { 'dynamic-import': false } }) // which Jest does not have
-      return require(outfile)
-    }
+    const { entryPoints: _, ...options } = authorizerBundleOptions
+    bundle({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, supported: { 'dynamic-import': false } }) // which Jest does not have
+    return require(outfile)
+  }
 
-    it('tells the time of the server with every answer, also with a refusal', async () => {
-      const told: number[] = []
-      const options = { onServerTime: (at: number) => void told.push(at) }
-      const write = { parts: [], id: { mark: 'r0', value: 7, rangeEnd: 9 }, at: Date.now() }
-      await store.write('dated', write, options)
-      await store.write('dated', write, options)
-      await store.read('dated', options)
-      expect(told.length).toBeGreaterThanOrEqual(3) // an engine that returns no item with a refusal is read once more
-      expect(told.filter((at) => at % 1000 !== 0 || Math.abs(Date.now() - at) > 10_000)).toEqual([])
-    })
+  it('tells the time of the server with every answer, also with a refusal', async () => {
+    const told: number[] = []
+    const options = { onServerTime: (at: number) => void told.push(at) }
+    const write = { parts: [], id: { mark: 'r0', value: 7, rangeEnd: 9 }, at: Date.now() }
+    await store.write('dated', write, options)
+    await store.write('dated', write, options)
+    await store.read('dated', options)
+    expect(told.length).toBeGreaterThanOrEqual(3) // an engine that returns no item with a refusal is read once more
+    expect(told.filter((at) => at % 1000 !== 0 || Math.abs(Date.now() - at) > 10_000)).toEqual([])
+  })
 
-    for (const { name, run } of storeContract) it(name, () => run(store))
-  },
-)
+  for (const { name, run } of storeContract) it(name, () => run(store))
+})
