@@ -32,7 +32,7 @@ function momentOf(text: string, timezone: string, now: EpochMs): EpochMs | undef
   const weekday = WEEKDAYS.indexOf(text.toLowerCase())
   if (weekday >= 0) {
     const today = days.indexAt(now)
-    const inDays = 1 + ((((weekday - today - 1) % 7) + 7) % 7)
+    const inDays = 7 - ((today - weekday) % 7)
     return days.startOf(today + inDays + 1)
   }
   const at = parseTime(text)

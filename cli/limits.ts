@@ -4,6 +4,7 @@ import { RateLimiter } from '../lambda/limiter/rate-limiter'
 import { scopedName } from '../lambda/policies/scopes'
 import type { StateStore } from '../lambda/state/store'
 import type { Answering, Session } from './command'
+import { warnOfSwitch } from './mode-switch'
 import { findSubject, type Subject } from './subjects'
 
 /** The options of commands about one subject. */
@@ -33,7 +34,7 @@ export async function openSubject(session: Session, text: string, options: About
   const connection = session.connect(options)
   const { clock } = session.io
   const subject = await findSubject(text, options.tier, options.api, await connection.configTable(), ipv6Prefix(session), clock())
-  if (subject.switched !== undefined) session.print.note(session.print.style('red', subject.switched))
+  warnOfSwitch(session, subject.switched)
   const store = await connection.stateStore()
   const limiter = new RateLimiter({
     store,
@@ -54,9 +55,9 @@ export function ipv6Prefix({ io }: Session): number {
 /** `client:acme (tier pro)`. */
 export function nameOf({ name, tier, remark, beforeLimits }: Subject): string {
   const said = [tier && `tier ${scopedName(tier.name, tier.scope)}`, remark, beforeLimits && LISTED[beforeLimits]]
-  const shown = said.filter((one) => one !== undefined && one !== '')
+  const shown = said.filter((one) => one !== undefined)
   return shown.length === 0 ? name : `${name} (${shown.join(', ')})`
 }
 
 /** What its record does not say already. */
-const LISTED = { blocked: 'blocked', exempt: 'passes uncounted', unauthorized: '' } as const
+const LISTED = { blocked: 'blocked', exempt: 'passes uncounted', unauthorized: undefined } as const

@@ -1,12 +1,12 @@
 import type { ModeSwitch } from '../lambda/policies/settings'
-import { parsePolicyItem, switchKey } from '../lambda/tiers/config-items'
+import { switchKey } from '../lambda/tiers/config-items'
 import type { PolicySetItem } from '../lambda/tiers/tiers-file'
 import { iso } from './arguments'
 import { tell } from './client-changes'
 import type { Answering, Session } from './command'
 import { type StoredItem, toAttributes } from './config-table'
 import { UserError } from './exit'
-import { readPolicySet } from './policy-set'
+import { readItem, readPolicySet } from './policy-set'
 
 export interface Switching extends Answering {
   readonly note?: string
@@ -54,7 +54,7 @@ export async function switchBack(session: Session, options: Answering, only?: Mo
 export function switchText(items: readonly PolicySetItem[]): string | undefined {
   const item = items.find(({ sk }) => sk === switchKey().sk)
   if (!item) return undefined
-  const { modeSwitch } = parsePolicyItem(item, [])
+  const { modeSwitch } = readItem(item)
   if (!modeSwitch) return 'the item "switch" is wrong: sluice on removes it'
   const since = typeof item.since === 'string' ? ` since ${item.since}` : ''
   const note = typeof item.note === 'string' ? ` (${item.note})` : ''
@@ -62,8 +62,7 @@ export function switchText(items: readonly PolicySetItem[]): string | undefined 
 }
 
 /** Warns whoever looks at limits that they are not enforced. */
-export function warnOfSwitch({ print }: Session, items: readonly PolicySetItem[]): void {
-  const text = switchText(items)
+export function warnOfSwitch({ print }: Session, text: string | undefined): void {
   if (text !== undefined) print.note(print.style('red', text))
 }
 

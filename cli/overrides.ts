@@ -1,3 +1,4 @@
+import type { Command } from 'commander'
 import type { EpochMs } from '../lambda/clock'
 import { printed } from '../lambda/errors'
 import { isOfEverybody } from '../lambda/policies/counted-by'
@@ -8,6 +9,7 @@ import type { TierPolicy } from '../lambda/policies/tiers'
 import { parseClientItem } from '../lambda/tiers/client-item'
 import { Plans } from '../lambda/tiers/plans'
 import type { ConfigTable } from './config-table'
+import { endOf } from './ends'
 import { UserError } from './exit'
 import { readPolicySet } from './policy-set'
 
@@ -24,12 +26,21 @@ type WrittenOverrides = Readonly<Record<string, WrittenOverride>>
 const UNITS = /^([1-9]\d{0,14})(?::([1-9]\d{0,14}))?$/
 const TIMES = /^(\d{1,7}(?:\.\d{1,3})?)x$/
 
-/**
- * `per-minute=600` or `per-minute=600:50`: another limit, and another burst, than the tier's; `per-minute=2x`: so many times both.
- *
- * @param until ISO 8601: when all of them end.
- */
-export function parseOverrides(texts: readonly string[], until: string | undefined): Record<string, WrittenOverride> {
+/** The options of commands that give a client numbers of its own. */
+export interface Overriding {
+  readonly override?: readonly string[]
+  readonly until?: string
+  readonly timezone: string
+}
+
+export const withUntil = (command: Command): Command =>
+  command
+    .option('--until <when>', 'the end of these overrides: a time, a duration, a date or a weekday, each to its end')
+    .option('--timezone <name>', 'whose days --until means', 'UTC')
+
+/** `per-minute=600` or `per-minute=600:50`: another limit, and another burst, than the tier's; `per-minute=2x`: so many times both. All end together. */
+export function parseOverrides({ override: texts = [], until: when, timezone }: Overriding, now: EpochMs): Record<string, WrittenOverride> {
+  const until = when === undefined ? undefined : endOf(when, '--until', timezone, now)
   if (until !== undefined && texts.length === 0) throw new UserError('--until is the end of an override: say --override as well')
   return Object.fromEntries(
     texts.map((text) => {
@@ -93,23 +104,29 @@ function policiesOf({ global, routes, tiers, scoped }: PolicySet, tier: string):
 
 /** `per-minute 600, per-second 10 (burst 20), per-day 2x until 2026-11-28T00:00:00Z`; those that have ended are marked. */
 export function overridesText(overrides: unknown, now: EpochMs): string {
-  return Object.entries((overrides ?? {}) as Record<string, WrittenOverride | undefined>)
-    .map(([name, { limit, burst, factor, until } = {}]) => {
-      const numbers = factor === undefined ? `${limit}${burst === undefined ? '' : ` (burst ${burst})`}` : `${factor}x`
+  return entriesOf(overrides)
+    .map(([name, { factor, until, ...numbers }]) => {
       const end = until === undefined ? '' : Date.parse(until) <= now ? `, over since ${until}` : ` until ${until}`
-      return `${name} ${numbers}${end}`
+      return `${name} ${factor === undefined ? numbersText(numbers) : `${factor}x`}${end}`
     })
     .join(', ')
 }
 
 /** What overrides that end leave behind: `per-minute 600 from 2026-11-28T00:00:00Z on`. */
 export function afterwards(policySet: PolicySet, tier: string, overrides: unknown, now: EpochMs): string {
-  return Object.entries((overrides ?? {}) as Record<string, WrittenOverride | undefined>)
-    .flatMap(([name, { until } = {}]) => {
+  return entriesOf(overrides)
+    .flatMap(([name, { until }]) => {
       if (until === undefined || Date.parse(until) <= now) return []
-      const own = new Set(policiesOf(policySet, tier).flatMap((policy) => (policy.name === name ? [policy.written] : [])))
-      const numbers = [...own].map(({ limit, burst }) => `${limit}${burst === undefined ? '' : ` (burst ${burst})`}`)
-      return [`${name} ${numbers.length === 0 ? 'nothing' : [...new Set(numbers)].join(' or ')} from ${until} on`]
+      const own = policiesOf(policySet, tier).filter((policy) => policy.name === name)
+      const numbers = new Set(own.map(({ written }) => numbersText(written)))
+      return [`${name} ${numbers.size === 0 ? 'nothing' : [...numbers].join(' or ')} from ${until} on`]
     })
     .join(', ')
 }
+
+/** As they are stored: whoever writes them in a console may have written anything. */
+const entriesOf = (overrides: unknown): [name: string, WrittenOverride][] =>
+  Object.entries((overrides ?? {}) as Record<string, WrittenOverride | null>).map(([name, one]) => [name, one ?? {}])
+
+const numbersText = ({ limit, burst }: Pick<WrittenOverride, 'limit' | 'burst'>): string =>
+  `${limit}${burst === undefined ? '' : ` (burst ${burst})`}`

@@ -18,7 +18,7 @@ const parsed = new WeakMap<PolicySetItem, ConfigItem & { readonly issues: readon
 
 /** Reads items as the authorizer does, and says what is wrong with each of them and between them. */
 export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
-  const all = items.map(parse)
+  const all = items.map(readItem)
   const issues = all.flatMap((one) => one.issues)
   const names = items.flatMap(({ sk }) => (sk.startsWith('tier#') ? sk.slice('tier#'.length) : []))
   const parts = partsOf(all)
@@ -37,7 +37,8 @@ export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
   return { configuration: { policies, access: new AccessList(all.flatMap(({ access }) => access ?? [])) }, issues }
 }
 
-function parse(item: PolicySetItem) {
+/** What an item says, and what is wrong with it: it is not in force as it stands then. */
+export function readItem(item: PolicySetItem): ConfigItem & { readonly issues: readonly string[] } {
   const known = parsed.get(item)
   if (known) return known
   const issues: string[] = []

@@ -1,4 +1,5 @@
 import { apiKey } from '../../lambda/tiers/config-items'
+import { withoutKeys } from '../../lambda/tiers/tiers-file'
 import { apiItem, labelWrites, type ReadLabels, readLabels } from '../api-labels'
 import { type ConfigTable, type StoredItem, toAttributes } from '../config-table'
 import { UserError } from '../exit'
@@ -84,7 +85,5 @@ export class ApiLabel {
 
 function fieldsIn(read: Pick<ReadLabels, 'items'>, apiId: string): ApiItem {
   const found = apiItem(read, apiId)
-  if (!found) return undefined
-  const { pk: _pk, sk: _sk, ...fields } = found.item
-  return fields
+  return found && withoutKeys(found.item)
 }

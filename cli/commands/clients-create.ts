@@ -3,39 +3,35 @@ import { gather, moment } from '../arguments'
 import { checkTier, newApiKey, ownKey, SOURCES, type Source, sourceKey } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { toAttributes } from '../config-table'
-import { endOf } from '../ends'
 import { EXIT, failureOf, ServiceError, UserError } from '../exit'
 import { ChangedMeanwhile } from '../item-writes'
-import { checkOverrides, parseOverrides } from '../overrides'
+import { checkOverrides, type Overriding, parseOverrides, withUntil } from '../overrides'
 
-interface Options extends Answering, Partial<Record<Source, string>> {
+interface Options extends Answering, Overriding, Partial<Record<Source, string>> {
   readonly tier?: string
   readonly name?: string
   readonly notes?: string
-  readonly override?: readonly string[]
-  readonly until?: string
-  readonly timezone: string
   readonly expires?: string
   readonly anotherKey?: boolean
   readonly namespace?: string
 }
 
 export const addClientsCreate: AddCommand = (group, session) => {
-  describeAnswering(group, 'create <id>', 'Make a client, and print its API key: this once, it is stored as a hash only.', [
-    'sluice clients create acme --tier pro --name "Acme Corp."',
-    'sluice clients create acme --another-key',
-    'sluice clients create acme --tier pro --api-gateway-key a1b2c3d4e5',
-  ])
-    .option('--tier <name>', 'the tier that it has')
-    .option('--name <text>', 'a name for people')
-    .option('--notes <text>', 'anything worth knowing')
-    .option(
-      '--override <policy=limit>',
-      'another limit than the tier’s, per-minute=600, with a burst per-second=10:20, or so many times the tier’s per-minute=2x; repeatable',
-      gather,
-    )
-    .option('--until <when>', 'the end of these overrides: a time, a duration, a date or a weekday, each to its end')
-    .option('--timezone <name>', 'whose days --until means', 'UTC')
+  withUntil(
+    describeAnswering(group, 'create <id>', 'Make a client, and print its API key: this once, it is stored as a hash only.', [
+      'sluice clients create acme --tier pro --name "Acme Corp."',
+      'sluice clients create acme --another-key',
+      'sluice clients create acme --tier pro --api-gateway-key a1b2c3d4e5',
+    ])
+      .option('--tier <name>', 'the tier that it has')
+      .option('--name <text>', 'a name for people')
+      .option('--notes <text>', 'anything worth knowing')
+      .option(
+        '--override <policy=limit>',
+        'another limit than the tier’s, per-minute=600, with a burst per-second=10:20, or so many times the tier’s per-minute=2x; repeatable',
+        gather,
+      ),
+  )
     .option('--expires <when>', 'a duration such as 30d, or a time such as 2027-01-31T00:00:00Z')
     .option('--another-key', 'one more key for a client that exists, with what it has')
     .option('--api-gateway-key <id>', 'known by the id of an API Gateway key instead of a generated key')
@@ -72,13 +68,13 @@ export const addClientsCreate: AddCommand = (group, session) => {
         session.print.line(apiKey)
       })
 
-      async function fieldsOfNew(id: string, { tier, name, notes, override, until, timezone }: Options) {
+      async function fieldsOfNew(id: string, options: Options) {
+        const { tier, name, notes, override } = options
         if (tier === undefined) throw new UserError('--tier is missing: the tier that the client has')
         await checkTier(table, tier)
         const [existing] = await table.clients(id)
         if (existing) throw new UserError(`client ${printed(id)} exists: clients create ${id} --another-key gives it one more key`)
-        const end = until === undefined ? undefined : endOf(until, '--until', timezone, session.io.clock())
-        const overrides = parseOverrides(override ?? [], end)
+        const overrides = parseOverrides(options, session.io.clock())
         if (override) await checkOverrides(table, id, tier, overrides, Object.keys(overrides))
         return { id, tier, name, notes, ...(override && { overrides }) }
       }

@@ -4,17 +4,13 @@ import { changeClient, tell } from '../client-changes'
 import { checkTier, recordsOf } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import type { StoredItem } from '../config-table'
-import { endOf } from '../ends'
 import { UserError } from '../exit'
-import { checkOverrides, parseOverrides } from '../overrides'
+import { checkOverrides, type Overriding, parseOverrides, withUntil } from '../overrides'
 
-interface Options extends Answering {
+interface Options extends Answering, Overriding {
   readonly tier?: string
   readonly name?: string
   readonly notes?: string
-  readonly override?: readonly string[]
-  readonly until?: string
-  readonly timezone: string
   /** `false`: remove all. */
   readonly overrides?: boolean
   readonly expires?: string
@@ -24,17 +20,17 @@ interface Options extends Answering {
 const CHANGES = ['tier', 'name', 'notes', 'override', 'until', 'expires', 'enable'] as const
 
 export const addClientsSet: AddCommand = (group, session) => {
-  describeAnswering(group, 'set <id>', 'Change a client, whatever it is known by. Authorizers notice within half a minute.', [
-    'sluice clients set acme --tier enterprise',
-    'sluice clients set acme --override per-minute=2x --until friday',
-    'sluice clients set acme --enable',
-  ])
-    .option('--tier <name>', 'another tier')
-    .option('--name <text>', 'a name for people; "" removes it')
-    .option('--notes <text>', 'anything worth knowing; "" removes it')
-    .option('--override <policy=limit>', 'another limit than the tier’s, beside those it has; repeatable', gather)
-    .option('--until <when>', 'the end of these overrides: a time, a duration, a date or a weekday, each to its end')
-    .option('--timezone <name>', 'whose days --until means', 'UTC')
+  withUntil(
+    describeAnswering(group, 'set <id>', 'Change a client, whatever it is known by. Authorizers notice within half a minute.', [
+      'sluice clients set acme --tier enterprise',
+      'sluice clients set acme --override per-minute=2x --until friday',
+      'sluice clients set acme --enable',
+    ])
+      .option('--tier <name>', 'another tier')
+      .option('--name <text>', 'a name for people; "" removes it')
+      .option('--notes <text>', 'anything worth knowing; "" removes it')
+      .option('--override <policy=limit>', 'another limit than the tier’s, beside those it has; repeatable', gather),
+  )
     .option('--no-overrides', 'the tier’s own limits, but for those said with --override')
     .option('--expires <when>', 'the end of its credentials, a duration or a time; "never" removes it')
     .option('--enable', 'let it in again after clients disable')
@@ -42,9 +38,7 @@ export const addClientsSet: AddCommand = (group, session) => {
       if (options.overrides !== false && CHANGES.every((change) => options[change] === undefined)) {
         throw new UserError('say what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable')
       }
-      const { until, timezone } = options
-      const end = until === undefined ? undefined : endOf(until, '--until', timezone, session.io.clock())
-      const added = parseOverrides(options.override ?? [], end)
+      const added = parseOverrides(options, session.io.clock())
       const expiresAt = options.expires === 'never' ? undefined : options.expires && moment(options.expires, '--expires', session.io.clock)
       const table = await session.connect(options).configTable()
       if (options.tier !== undefined) await checkTier(table, options.tier)

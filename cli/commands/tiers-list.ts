@@ -1,8 +1,8 @@
-import { parsePolicyItem } from '../../lambda/tiers/config-items'
-import { isInFile, type PolicySetItem } from '../../lambda/tiers/tiers-file'
+import { isInFile, type PolicySetItem, withoutKeys } from '../../lambda/tiers/tiers-file'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { inline, titleOf } from '../diff-text'
-import { warnOfSwitch } from '../mode-switch'
+import { switchText, warnOfSwitch } from '../mode-switch'
+import { readItem } from '../policy-set'
 
 export const addTiersList: AddCommand = (group, session) => {
   describeAnswering(group, 'list', 'List tiers, routes and what holds for everybody, with their policies.', [
@@ -11,26 +11,26 @@ export const addTiersList: AddCommand = (group, session) => {
   ]).action(async (options: Answering) => {
     const { print } = session
     const all = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)
-    warnOfSwitch(session, all)
+    warnOfSwitch(session, switchText(all))
     const items = all.filter(isInFile)
-    if (options.json) return print.json(items.map(({ pk, ...item }) => ({ ...item, ...withMistakes({ pk, ...item }) })))
+    if (options.json) return print.json(items.map(asJson))
     if (items.length === 0) return print.note('nothing is configured yet: sluice tiers apply tiers.yaml')
     print.table(
       ['what', 'by', 'policies'],
-      items.map(({ sk, by, policies, pk, ...rest }) => {
-        const { mistakes = [] } = withMistakes({ sk, by, policies, pk, ...rest })
-        const told = mistakes.map((sentence) => print.style('red', `mistake, the last valid version holds: ${sentence}`))
-        return [titleOf(sk), textOf(by), [...told, ...fieldTexts(rest), ...policyLines(policies)].join('\n')]
+      items.map((item) => {
+        const { by, policies, ...rest } = withoutKeys(item)
+        const told = readItem(item).issues.map((sentence) => print.style('red', `mistake, the last valid version holds: ${sentence}`))
+        return [titleOf(item.sk), textOf(by), [...told, ...fieldTexts(rest), ...policyLines(policies)].join('\n')]
       }),
     )
   })
 }
 
-/** Why an item is not in force as it stands; nothing where it is. */
-function withMistakes(item: PolicySetItem): { readonly mistakes?: readonly string[] } {
-  const mistakes: string[] = []
-  parsePolicyItem(item, mistakes)
-  return mistakes.length > 0 ? { mistakes } : {}
+/** @returns the item, with `mistakes` where it is not in force as it stands. */
+function asJson(item: PolicySetItem): object {
+  const { issues } = readItem(item)
+  const { pk: _pk, ...shown } = item
+  return { ...shown, ...(issues.length > 0 && { mistakes: issues }) }
 }
 
 const textOf = (value: unknown): string => (value === undefined ? '' : inline(value))

@@ -48,9 +48,9 @@ export interface PolicySetParts {
 
 /** Puts settings, tiers, routes and global policies together, and reports where they contradict each other. */
 export function toPolicySet(parts: PolicySetParts, place: Place, issues: string[]): PolicySet {
-  const { settings: written = DEFAULT_SETTINGS, tiers, routes, global = [], modeSwitch } = parts
-  const settings = modeSwitch ? { ...written, mode: switched(written.mode, modeSwitch) } : written
-  const scopedSettings = (parts.scopedSettings ?? []).map((one) => (modeSwitch ? { ...one, mode: switched(one.mode, modeSwitch) } : one))
+  const { tiers, routes, global = [], modeSwitch } = parts
+  const settings = switched(parts.settings ?? DEFAULT_SETTINGS, modeSwitch)
+  const scopedSettings = (parts.scopedSettings ?? []).map((one) => switched(one, modeSwitch))
   const apis = new Apis(parts.apis)
   const sorted = [...routes].sort((a, b) => bySpecificity(a.pattern, b.pattern) || byVariant(a, b))
   for (const [i, { pattern, scope }] of sorted.entries()) {

@@ -47,6 +47,9 @@ export function checkFields(
   return right
 }
 
+/** A field for people: a note, a name. */
+export const TEXT = { schema: v.pipe(v.string(), v.maxLength(1024)), wanted: 'a text of at most 1024 characters', optional: true } as const
+
 /** `, did you mean "limit"?` for the known word that is the fewest edits away, at most two, and not all of it. */
 export function suggestion(word: string, known: readonly string[]): string {
   const edits = known.map((candidate) => distance(word.slice(0, 40).toLowerCase(), candidate.toLowerCase()))

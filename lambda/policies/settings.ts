@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { DEFAULT_IDENTITY, parseIdentity, type SourceSettings } from './identity-settings'
 import { POLICY_FIELDS, type Policy, parsePolicies } from './policy'
-import { checkFields, type FieldRules, mistake, type Place } from './report'
+import { checkFields, type FieldRules, mistake, type Place, TEXT } from './report'
 import { APIS_FIELD, type Scope, toScope } from './scopes'
 
 /** What holds for the whole service. */
@@ -31,7 +31,7 @@ export interface ScopedSettings extends Pick<Settings, 'mode'> {
   readonly scope: Scope
 }
 
-export type ServiceMode = (typeof MODES)[number]
+type ServiceMode = (typeof MODES)[number]
 /** The strictest first. */
 export const MODES = ['enforce', 'observe', 'off'] as const
 
@@ -99,7 +99,7 @@ export interface ModeSwitch {
 export const SWITCH_FIELDS = {
   mode: { schema: v.picklist(['observe', 'off']), wanted: 'observe or off' },
   since: { schema: v.pipe(v.string(), v.maxLength(64)), wanted: 'a time', optional: true },
-  note: { schema: v.pipe(v.string(), v.maxLength(1024)), wanted: 'a text of at most 1024 characters', optional: true },
+  note: TEXT,
 } as const satisfies FieldRules
 
 export function parseSwitch(input: unknown, place: Place, issues: string[]): ModeSwitch | undefined {
@@ -108,9 +108,11 @@ export function parseSwitch(input: unknown, place: Place, issues: string[]): Mod
   return fields && issues.length === before ? { mode: fields.mode as ModeSwitch['mode'] } : undefined
 }
 
-/** The mode of settings while a switch may be on: whichever of both lets more pass. */
-export const switched = (mode: ServiceMode, { mode: other }: { readonly mode: ServiceMode } = { mode }): ServiceMode =>
-  MODES.indexOf(mode) > MODES.indexOf(other) ? mode : other
+/** Settings while a switch may be on: of both modes the one that lets more pass. */
+export function switched<T extends Pick<Settings, 'mode'>>(settings: T, modeSwitch: ModeSwitch | undefined): T {
+  if (!modeSwitch || MODES.indexOf(settings.mode) >= MODES.indexOf(modeSwitch.mode)) return settings
+  return { ...settings, mode: modeSwitch.mode }
+}
 
 /** The fields of `preflight`: a policy's, but for its name. */
 export const PREFLIGHT_FIELDS: FieldRules = Object.fromEntries(Object.entries(POLICY_FIELDS).filter(([field]) => field !== 'name'))

@@ -1,8 +1,7 @@
-import * as v from 'valibot'
 import type { EpochMs } from '../clock'
 import { printed } from '../errors'
 import { type IpAddress, type IpRange, masked, parseIpRange } from '../ip-address'
-import { checkFields, type FieldRules, mistake, type Place } from '../policies/report'
+import { checkFields, type FieldRules, mistake, type Place, TEXT } from '../policies/report'
 import { DATE } from './client-item'
 
 /** Blocked callers are turned away before anything is counted; allowed ones pass uncounted. */
@@ -18,7 +17,7 @@ export interface AccessEntry {
 
 /** The fields of an entry's item. */
 export const ACCESS_FIELDS = {
-  note: { schema: v.pipe(v.string(), v.maxLength(1024)), wanted: 'a text of at most 1024 characters', optional: true },
+  note: TEXT,
   expiresAt: DATE,
 } as const satisfies FieldRules
 

@@ -1,7 +1,7 @@
 import { printed } from '../errors'
 import { type Api, parseApi } from '../policies/scopes'
 import { apiKey } from './config-items'
-import type { PolicySetItem } from './tiers-file'
+import { type PolicySetItem, withoutKeys } from './tiers-file'
 
 /**
  * An item that is written in one transaction with each label that is given, on the condition that it is as it was before labels were read. No condition of
@@ -23,9 +23,8 @@ const idOf = ({ sk }: PolicySetItem): string | undefined => (sk.startsWith(PREFI
 /** What a policy set's items say APIs are called. An item with a mistake is left out, as the authorizer does. */
 export function apisOf(items: readonly PolicySetItem[]): Api[] {
   return items.flatMap((item) => {
-    const { pk: _pk, sk: _sk, ...fields } = item
     const id = idOf(item)
-    return id === undefined ? [] : (parseApi(id, fields, [], []) ?? [])
+    return id === undefined ? [] : (parseApi(id, withoutKeys(item), [], []) ?? [])
   })
 }
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { EpochMs } from '../clock'
 import { printed } from '../errors'
-import { checkFields, type FieldRules, mistake, type Place } from '../policies/report'
+import { checkFields, type FieldRules, mistake, type Place, TEXT } from '../policies/report'
 
 /** A client as the config table knows it. */
 export interface Client {
@@ -26,7 +26,6 @@ export interface Override {
 }
 
 const positiveInteger = { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer' } as const
-const text = { schema: v.pipe(v.string(), v.maxLength(1024)), wanted: 'a text of at most 1024 characters', optional: true } as const
 
 /** A date by which something ends, as ISO 8601 writes it, with a time zone where it has a time. */
 export const DATE = {
@@ -54,7 +53,7 @@ const OVERRIDE_FIELDS = {
 export const CLIENT_FIELDS = {
   id: { schema: v.pipe(v.string(), v.minLength(1), v.maxLength(256)), wanted: 'a text of 1 to 256 characters' },
   tier: { schema: v.pipe(v.string(), v.minLength(1)), wanted: 'the name of a tier' },
-  name: text,
+  name: TEXT,
   overrides: {
     schema: v.custom<Record<string, unknown>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value)),
     wanted: 'numbers by the name of a policy, such as { "per-minute": { "limit": 100 } }',
@@ -62,7 +61,7 @@ export const CLIENT_FIELDS = {
   },
   disabled: { schema: v.boolean(), wanted: 'true or false', optional: true },
   expiresAt: DATE,
-  notes: text,
+  notes: TEXT,
 } as const satisfies FieldRules
 
 const PLACE: Place = ['client']

@@ -122,7 +122,8 @@ export function ordered(value: unknown): unknown {
   return Object.fromEntries(fields.map(([field, inner]) => [field, ordered(inner)]))
 }
 
-function withoutKeys(item: Fields): Fields {
+/** What an item holds beside its keys, in the order in which people write it. */
+export function withoutKeys(item: Fields): Fields {
   const { pk: _pk, sk: _sk, ...fields } = item
   return ordered(fields) as Fields
 }

@@ -4,7 +4,7 @@ import { TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb'
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { LABELS_VERSION, labelIssues, nextLabelsVersion } from '../../lambda/tiers/api-labels'
 import { apiKey, CONFIG_TABLE } from '../../lambda/tiers/config-items'
-import { contentHash, type PolicySetItem } from '../../lambda/tiers/tiers-file'
+import { contentHash, type PolicySetItem, withoutKeys } from '../../lambda/tiers/tiers-file'
 import { readPartition, SEED_PARTITION } from './seed-items'
 
 type Client = Pick<DynamoDBClient, 'send'>
@@ -137,8 +137,6 @@ export async function takeLabel(client: Client, table: string, id: string, owner
 }
 
 const stackOf = (owner: string): string => owner.split(' ', 1)[0]!
-
-const withoutKeys = ({ pk: _pk, sk: _sk, ...fields }: PolicySetItem): Fields => fields
 
 type Change = readonly [before: PolicySetItem | undefined, after: PolicySetItem | undefined]
 

@@ -1,5 +1,3 @@
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { createTable } from '../../lambda/state/state-table'
@@ -9,6 +7,7 @@ import { dynoxideBinary } from '../../local/engines/dynoxide'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
 import { sluice } from '../cli/command-line'
+import { customResource } from './cloudformation'
 
 const group = dynoxideBinary() === undefined ? describe.skip : describe
 
@@ -19,33 +18,13 @@ group(
     let client: DynamoDBClient
     let table = ''
     let tables = 0
-    const answers: { Status: string; Reason: string; PhysicalResourceId: string }[] = []
-    const server = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += chunk
-      answers.push(JSON.parse(body))
-      response.end()
-    })
-    const silent = [jest.spyOn(console, 'info'), jest.spyOn(console, 'error')]
-    const before = { ...process.env }
 
     beforeAll(async () => {
-      for (const spy of silent) spy.mockImplementation(() => {})
       engine = await startEngine({})
       const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
       client = new DynamoDBClient({ endpoint: engine.endpoint, region: 'us-east-1', credentials })
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      Object.assign(process.env, {
-        AWS_ENDPOINT_URL: engine.endpoint,
-        AWS_REGION: 'us-east-1',
-        AWS_ACCESS_KEY_ID: 'a',
-        AWS_SECRET_ACCESS_KEY: 'a',
-      })
     })
     afterAll(async () => {
-      server.close()
-      process.env = before
-      for (const spy of silent) spy.mockRestore()
       client?.destroy()
       await engine?.stop()
     })
@@ -53,6 +32,7 @@ group(
       table = `config-${tables++}`
       await createTable(client, table, ['pk', 'sk'])
     })
+    const { answers, responseUrl } = customResource(() => engine.endpoint)
 
     interface Ask {
       readonly label?: string
@@ -66,7 +46,7 @@ group(
     /** What CloudFormation asks of the function, and what it hears. */
     async function ask(RequestType: SeedRequest['RequestType'], Id: string, more: Ask = {}) {
       const { label: Label = 'shop', name: Name = 'Shop', physical, resource = 'Label', stack = 'stack', table: TableName = table } = more
-      const ResponseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      const ResponseURL = responseUrl()
       const PhysicalResourceId = physical ?? (RequestType === 'Create' ? undefined : `api#${Id}`)
       const ids = { StackId: stack, RequestId: 'request', LogicalResourceId: resource, PhysicalResourceId }
       await handler({ RequestType, ResponseURL, ...ids, ResourceProperties: { TableName, Api: { Id, Name, Label } } })

@@ -1,6 +1,4 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb'
@@ -18,6 +16,7 @@ import { buildSeedBundle } from '../../lib/seed/seed-bundle'
 import { seedHmacKey, seedItems } from '../../lib/seed/seed-items'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
+import { customResource } from './cloudformation'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -115,34 +114,11 @@ describe('what a deployment writes into the config table', () => {
   })
 
   describe('as CloudFormation asks for it', () => {
-    const answers: Record<string, unknown>[] = []
-    const server = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += chunk
-      answers.push({ method: request.method, type: request.headers['content-type'], ...JSON.parse(body) })
-      response.end()
-    })
-    const silent = [jest.spyOn(console, 'info'), jest.spyOn(console, 'error')]
-    const before = { ...process.env }
-    beforeAll(async () => {
-      for (const spy of silent) spy.mockImplementation(() => {})
-      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-      Object.assign(process.env, {
-        AWS_ENDPOINT_URL: engine.endpoint,
-        AWS_REGION: 'us-east-1',
-        AWS_ACCESS_KEY_ID: 'a',
-        AWS_SECRET_ACCESS_KEY: 'a',
-      })
-    })
-    afterAll(() => {
-      server.close()
-      process.env = before
-      for (const spy of silent) spy.mockRestore()
-    })
+    const { answers, logged, responseUrl } = customResource(() => engine.endpoint)
 
     const ask = async (RequestType: SeedRequest['RequestType'], TableName = table) => {
       const ids = { StackId: 'stack', RequestId: 'request', LogicalResourceId: 'Tiers' }
-      const ResponseURL = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      const ResponseURL = responseUrl()
       const Items = [JSON.stringify(tier('free', 3))]
       await handler({ RequestType, ResponseURL, ...ids, ResourceProperties: { TableName, Items } })
       return answers.at(-1)!
@@ -171,8 +147,7 @@ describe('what a deployment writes into the config table', () => {
       await ask('Create') // a retry, or another stack on the same table
       await ask('Update')
       expect(await get(HMAC_KEY_ITEM)).toEqual(made)
-      const logged = JSON.stringify(silent.map((spy) => spy.mock.calls)) + JSON.stringify(answers)
-      expect(logged).not.toContain(made!.keys[0].key.slice(0, 8))
+      expect(logged() + JSON.stringify(answers)).not.toContain(made!.keys[0].key.slice(0, 8))
     })
 
     it('makes none for a deployment that counts already: not with an update, nor where the resource is new and the table is not', async () => {

@@ -27,6 +27,20 @@ export class CountingStore implements StateStore {
   }
 }
 
+/** Makes a store keep its next write back until `arrive` is called. */
+export function holdNextWrite(store: StateStore): { readonly arrive: () => void } {
+  let arrive = () => {}
+  const held = new Promise<void>((resolve) => {
+    arrive = resolve
+  })
+  const write = store.write.bind(store)
+  jest.spyOn(store, 'write').mockImplementationOnce(async (...call) => {
+    await held
+    return write(...call)
+  })
+  return { arrive }
+}
+
 /** 2025-11-21T00:00:00Z: on the edge of every epoch window up to a day. */
 export const MIDNIGHT = 1_763_683_200_000
 

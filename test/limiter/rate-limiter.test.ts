@@ -2,7 +2,7 @@ import { ChargedAtError, CostError, StoreUnavailableError } from '../../lambda/e
 import type { Charge } from '../../lambda/limiter/charge'
 import { RateLimiter, type RateLimiterOptions } from '../../lambda/limiter/rate-limiter'
 import { MemoryStore } from '../../lambda/state/memory-store'
-import { CountingStore, MIDNIGHT } from './limiters'
+import { CountingStore, holdNextWrite, MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
 const T = MIDNIGHT + 1000
@@ -418,19 +418,12 @@ describe('a reset', () => {
     const one = world()
     await one.limiter.decide([of('a', 2, eventual)])
     await new Promise((resolve) => setImmediate(resolve))
-    let arrive: (() => void) | undefined
-    const write = one.store.write.bind(one.store)
-    jest.spyOn(one.store, 'write').mockImplementationOnce(async (...call) => {
-      await new Promise<void>((resolve) => {
-        arrive = resolve
-      })
-      return write(...call)
-    })
+    const { arrive } = holdNextWrite(one.store)
     one.now += 1000
     await one.limiter.decide([of('a', 2, eventual)]) // tells the store beside its answer
     const resetting = one.limiter.reset('a')
     await new Promise((resolve) => setImmediate(resolve))
-    arrive!()
+    arrive()
     await resetting
     await new Promise((resolve) => setImmediate(resolve))
     expect(await one.left('a', eventual)).toBe(10)

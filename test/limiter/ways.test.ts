@@ -6,7 +6,7 @@ import { Strict } from '../../lambda/limiter/strict'
 import { TakeLoop } from '../../lambda/limiter/take-loop'
 import { Ways } from '../../lambda/limiter/ways'
 import type { Consistency } from '../../lambda/policies/policy'
-import { CountingStore, MIDNIGHT } from './limiters'
+import { CountingStore, holdNextWrite, MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
 const counted = (consistency: Consistency, name: string = consistency) =>
@@ -119,14 +119,7 @@ describe('a subject that is reset', () => {
     const one = world()
     await one.busy(eventual, 1)
     await settled()
-    let arrive = () => {}
-    const write = one.store.write.bind(one.store)
-    jest.spyOn(one.store, 'write').mockImplementationOnce(async (...call) => {
-      await new Promise<void>((resolve) => {
-        arrive = resolve
-      })
-      return write(...call)
-    })
+    const { arrive } = holdNextWrite(one.store)
     one.now += 1000
     await one.busy(eventual, 1) // its sync is on its way
     let forgotten = false
