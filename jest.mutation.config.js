@@ -6,6 +6,6 @@ const everyday = require('./jest.config.js')
  */
 module.exports = {
   ...everyday,
-  roots: ['<rootDir>/test/algorithms', '<rootDir>/test/policies'],
+  roots: ['<rootDir>/test/algorithms', '<rootDir>/test/policies', '<rootDir>/test/routing', '<rootDir>/test/config-table'],
   setupFiles: ['<rootDir>/jest.mutation.setup.js'],
 }

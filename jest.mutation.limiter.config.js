@@ -7,7 +7,7 @@ const everyday = require('./jest.config.js')
 module.exports = {
   ...everyday,
   roots: ['<rootDir>/test'],
-  testMatch: ['<rootDir>/test/limiter/**/*.test.ts', '<rootDir>/test/circuit-breaker.test.ts', '<rootDir>/test/model/replays.test.ts'],
+  testMatch: ['<rootDir>/test/limiter/**/*.test.ts', '<rootDir>/test/model/replays.test.ts'],
   testPathIgnorePatterns: ['/node_modules/', '/limiter/(budget|faults|lost-answers|overage|tireless|write-ids)\\.test\\.ts$'],
   setupFiles: ['<rootDir>/test/mutation/setup.js'],
   setupFilesAfterEnv: ['<rootDir>/test/mutation/retry.js'],

@@ -1,13 +1,13 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { makeAuthorizer } from '../lambda/authorize'
-import type { Clock } from '../lambda/clock'
+import { Plans } from '../lambda/charge-plans'
+import { Clients } from '../lambda/config-table/clients'
+import { PolicySets } from '../lambda/config-table/configuration'
+import { HmacKeys } from '../lambda/config-table/hmac-keys'
 import { Sources } from '../lambda/identity/sources'
-import type { StateStore } from '../lambda/limiter'
-import { RateLimiter } from '../lambda/limiter/rate-limiter'
-import { Clients } from '../lambda/tiers/clients'
-import { HmacKeys } from '../lambda/tiers/hmac-keys'
-import { Plans } from '../lambda/tiers/plans'
-import { PolicySets } from '../lambda/tiers/policy-sets'
+import type { StateStore } from '../limiter'
+import type { Clock } from '../limiter/clock'
+import { RateLimiter } from '../limiter/rate-limiter'
 
 /** As the function has it by default, in milliseconds. */
 export const CONFIG_TTL_MS = 30_000

@@ -1,4 +1,4 @@
-import type { StateStore } from '../lambda/limiter'
+import type { StateStore } from '../limiter'
 
 /** A store that counts the calls it gets, as DynamoDB would bill them. */
 export class CountingStore implements StateStore {

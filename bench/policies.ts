@@ -1,4 +1,4 @@
-import type { PolicyInput } from '../lambda/limiter'
+import type { PolicyInput } from '../limiter'
 
 /** High enough that nobody is ever denied. */
 export const PLENTY = 1_000_000

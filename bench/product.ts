@@ -5,14 +5,14 @@ const ROOT = join(__dirname, '..')
 const CACHE = join(ROOT, 'node_modules', '.cache', 'sluice-bench')
 
 /** `sluice/limiter`, as a program that depends on it would get it. */
-export type Product = typeof import('../lambda/limiter')
+export type Product = typeof import('../limiter')
 
 /**
  * Builds a file of this repository with all that it imports from it, and returns the result's path. The bench itself runs through tsx, which renames
  * every inner function each time it is made; a user's program does not, and its figures should not either. Packages stay outside, so that
  * whatever is compared shares one copy of the SDK.
  *
- * @param entry as in `lambda/limiter/index.ts`
+ * @param entry as in `limiter/index.ts`
  */
 export function compiled(entry: string): string {
   const outfile = join(CACHE, `${entry.replaceAll('/', '-').replace(/\.ts$/, '')}.js`)
@@ -31,7 +31,7 @@ export function compiled(entry: string): string {
 }
 
 /** Builds the library from its sources and returns the file. */
-export const buildProduct = (): string => compiled('lambda/limiter/index.ts')
+export const buildProduct = (): string => compiled('limiter/index.ts')
 
 /** The library compiled. */
 export function loadProduct(): Product {

@@ -1,6 +1,6 @@
 import type { DynamoDB } from '@aws-sdk/client-dynamodb'
 import { RateLimiterDynamo, RateLimiterUnion } from 'rate-limiter-flexible'
-import type { PolicyInput } from '../lambda/limiter'
+import type { PolicyInput } from '../limiter'
 import type { CountingClient } from './engine'
 
 const secondsOf = (window: string): number => Number.parseInt(window, 10) * { s: 1, m: 60, h: 3600, d: 86_400 }[window.at(-1) as 's']

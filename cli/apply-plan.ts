@@ -1,4 +1,4 @@
-import { type Change, contentHash, diff, isInFile, itemsOf, type PolicySetItem, type TiersFile } from '../lambda/tiers/tiers-file'
+import { type Change, contentHash, diff, isInFile, itemsOf, type PolicySetItem, type TiersFile } from '../provisioning/tiers-file'
 import { readPolicySet } from './policy-set'
 import { applied } from './safe-order'
 

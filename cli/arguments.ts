@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
-import type { Clock, EpochMs } from '../lambda/clock'
-import { parseDuration } from '../lambda/policies/duration'
+import type { Clock, EpochMs } from '../limiter/clock'
+import { parseDuration } from '../limiter/policies/duration'
 import { UserError } from './exit'
 
 /** A whole number from `least`, for an option or an argument. */

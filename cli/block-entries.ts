@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net'
-import { printed } from '../lambda/errors'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
 import { type IpAddress, masked, parseIpAddress, toIpv4, toIpv6 } from '../lambda/ip-address'
-import { CONFIG_TABLE } from '../lambda/tiers/config-items'
+import { printed } from '../limiter/errors'
 import { UserError } from './exit'
 
 export type ListKind = 'block' | 'allow'

@@ -1,4 +1,4 @@
-import { printed } from '../lambda/errors'
+import { printed } from '../limiter/errors'
 import { recordsOf } from './client-records'
 import type { Answering, Session } from './command'
 import { type ConfigTable, type StoredItem, toAttributes } from './config-table'

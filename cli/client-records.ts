@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import type { EpochMs } from '../lambda/clock'
-import { printed } from '../lambda/errors'
+import { clientKey } from '../lambda/config-table/items/config-items'
+import { splitVariant } from '../lambda/config-table/items/scopes'
 import { hashApiKey } from '../lambda/identity/api-key'
-import { splitVariant } from '../lambda/policies/scopes'
-import { clientKey } from '../lambda/tiers/config-items'
+import type { EpochMs } from '../limiter/clock'
+import { printed } from '../limiter/errors'
 import type { ConfigTable, StoredItem } from './config-table'
 import { UserError } from './exit'
 

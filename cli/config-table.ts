@@ -1,7 +1,7 @@
 import { type DynamoDBClient, GetItemCommand, QueryCommand, ScanCommand } from '@aws-sdk/client-dynamodb'
 import { marshall } from '@aws-sdk/util-dynamodb'
-import { CONFIG_TABLE, fromAttributes } from '../lambda/tiers/config-items'
-import type { PolicySetItem } from '../lambda/tiers/tiers-file'
+import { CONFIG_TABLE, fromAttributes } from '../lambda/config-table/items/config-items'
+import type { PolicySetItem } from '../provisioning/tiers-file'
 import { UserError } from './exit'
 import { type Attributes, fitOneTransaction, type ItemWrite, writeAlone, writeTogether } from './item-writes'
 

@@ -1,7 +1,7 @@
 import { CloudFormationClient, DescribeStacksCommand, type Stack } from '@aws-sdk/client-cloudformation'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { type Command, Option } from 'commander'
-import { DynamoDbStore } from '../lambda/state/dynamodb-store'
+import { DynamoDbStore } from '../limiter/stores/dynamodb-store'
 import { ConfigTable } from './config-table'
 import { failureOf, UserError } from './exit'
 import type { Io } from './io'

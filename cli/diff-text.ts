@@ -1,5 +1,5 @@
-import type { Change, PolicySetItem } from '../lambda/tiers/tiers-file'
-import { ordered } from '../lambda/tiers/tiers-file'
+import type { Change, PolicySetItem } from '../provisioning/tiers-file'
+import { ordered } from '../provisioning/tiers-file'
 import type { Printer } from './output'
 
 const SIGNS = { add: '+', change: '~', remove: '-' } as const

@@ -1,7 +1,7 @@
-import type { EpochMs } from '../lambda/clock'
-import { printed } from '../lambda/errors'
-import { calendarGrid, isTimezone } from '../lambda/policies/calendar'
-import { parseDuration } from '../lambda/policies/duration'
+import type { EpochMs } from '../limiter/clock'
+import { printed } from '../limiter/errors'
+import { calendarGrid, isTimezone } from '../limiter/policies/calendar'
+import { parseDuration } from '../limiter/policies/duration'
 import { iso, parseTime } from './arguments'
 import { UserError } from './exit'
 

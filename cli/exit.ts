@@ -1,4 +1,4 @@
-import { SluiceError, StoreUnavailableError } from '../lambda/errors'
+import { SluiceError, StoreUnavailableError } from '../limiter/errors'
 
 /** What the process ends with; 130 is what shells call ended by Ctrl-C. */
 export const EXIT = { done: 0, mistake: 1, service: 2, interrupted: 130 } as const

@@ -1,5 +1,5 @@
+import { clientKey, lastValidKey } from '../lambda/config-table/items/config-items'
 import { type IpAddress, masked, parseIpAddress, parseIpRange } from '../lambda/ip-address'
-import { clientKey, lastValidKey } from '../lambda/tiers/config-items'
 import { entryOf } from './block-entries'
 import { credentialOf } from './client-records'
 import type { ConfigTable, StoredItem } from './config-table'

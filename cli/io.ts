@@ -1,4 +1,4 @@
-import type { Clock } from '../lambda/clock'
+import type { Clock } from '../limiter/clock'
 import { EXIT } from './exit'
 
 /** A stream to print on. */

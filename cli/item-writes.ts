@@ -6,12 +6,12 @@ import {
   PutItemCommand,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb'
-import { API_FIELDS } from '../lambda/policies/scopes'
-import { SETTINGS_FIELDS, SWITCH_FIELDS } from '../lambda/policies/settings'
-import { GLOBAL_FIELDS, ROUTE_FIELDS, TIER_FIELDS } from '../lambda/policies/tiers'
-import { ACCESS_FIELDS } from '../lambda/tiers/access-list'
-import { CLIENT_FIELDS } from '../lambda/tiers/client-item'
-import { CONFIG_TABLE } from '../lambda/tiers/config-items'
+import { ACCESS_FIELDS } from '../lambda/config-table/items/access-list'
+import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { API_FIELDS } from '../lambda/config-table/items/scopes'
+import { SETTINGS_FIELDS, SWITCH_FIELDS } from '../lambda/config-table/items/settings'
+import { GLOBAL_FIELDS, ROUTE_FIELDS, TIER_FIELDS } from '../lambda/config-table/items/tiers'
 
 export type Attributes = Record<string, AttributeValue>
 

@@ -1,5 +1,5 @@
-import { type Dimension, isOfEverybody } from '../lambda/policies/counted-by'
-import type { PolicySet } from '../lambda/policies/policy-set'
+import { type Dimension, isOfEverybody } from '../lambda/config-table/items/counted-by'
+import type { PolicySet } from '../lambda/config-table/items/policy-set'
 import { joined } from '../lambda/subjects'
 import { UserError } from './exit'
 

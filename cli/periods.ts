@@ -1,8 +1,8 @@
-import type { Algorithm } from '../lambda/algorithms/algorithm'
-import type { FixedWindowQuota } from '../lambda/algorithms/fixed-window'
-import { meteredWindow, usageOf } from '../lambda/algorithms/metered-window'
-import { type CompiledPolicy, fieldsOf } from '../lambda/limiter/compiled-policy'
-import type { Item } from '../lambda/state/store'
+import type { Algorithm } from '../limiter/algorithms/algorithm'
+import type { FixedWindowQuota } from '../limiter/algorithms/fixed-window'
+import { meteredWindow, usageOf } from '../limiter/algorithms/metered-window'
+import { type CompiledPolicy, fieldsOf } from '../limiter/compiled-policy'
+import type { Item } from '../limiter/stores/store'
 
 /** What a policy that allows overage has on record of one of its windows. */
 export interface Period {

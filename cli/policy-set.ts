@@ -1,10 +1,10 @@
-import { checkAnonymous, checkDefaultTier, toPolicySet } from '../lambda/policies/policy-set'
-import { splitVariant } from '../lambda/policies/scopes'
-import { checkStorageCodes } from '../lambda/policies/storage'
-import { AccessList } from '../lambda/tiers/access-list'
-import { type ConfigItem, parsePolicyItem, partsOf } from '../lambda/tiers/config-items'
-import type { Configuration } from '../lambda/tiers/policy-sets'
-import type { PolicySetItem } from '../lambda/tiers/tiers-file'
+import type { Configuration } from '../lambda/config-table/configuration'
+import { AccessList } from '../lambda/config-table/items/access-list'
+import { type ConfigItem, parsePolicyItem, partsOf } from '../lambda/config-table/items/config-items'
+import { checkAnonymous, checkDefaultTier, toPolicySet } from '../lambda/config-table/items/policy-set'
+import { splitVariant } from '../lambda/config-table/items/scopes'
+import { checkStorageCodes } from '../lambda/config-table/items/storage'
+import type { PolicySetItem } from '../provisioning/tiers-file'
 
 /** The items of the partition `policy-set`, understood. */
 export interface ReadSet {

@@ -1,6 +1,6 @@
-import { ANONYMOUS } from '../lambda/policies/tiers'
-import { tierKey } from '../lambda/tiers/config-items'
-import type { Change, PolicySetItem } from '../lambda/tiers/tiers-file'
+import { tierKey } from '../lambda/config-table/items/config-items'
+import { ANONYMOUS } from '../lambda/config-table/items/tiers'
+import type { Change, PolicySetItem } from '../provisioning/tiers-file'
 import { readPolicySet } from './policy-set'
 
 /** What is referred to comes before what refers to it, and goes after it. */

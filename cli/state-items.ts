@@ -1,6 +1,6 @@
 import { type AttributeValue, DeleteItemCommand, type DynamoDBClient, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb'
-import { withSecret } from '../lambda/limiter/subject-key'
-import { STATE_TABLE } from '../lambda/state/state-table'
+import { STATE_TABLE } from '../limiter/stores/state-table'
+import { withSecret } from '../limiter/subject-key'
 
 type Attributes = Record<string, AttributeValue>
 

@@ -1,10 +1,10 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
-import { SOURCE_FIELDS } from '../lambda/policies/identity-settings'
-import { POLICY_FIELDS } from '../lambda/policies/policy'
-import { FILE_FIELDS, SCOPED_SETTINGS } from '../lambda/policies/policy-set'
-import type { FieldRules } from '../lambda/policies/report'
-import { PREFLIGHT_FIELDS, SCOPED_SETTINGS_FIELDS, SETTINGS_FIELDS } from '../lambda/policies/settings'
-import { GLOBAL_FIELDS, POLICY_EXTRAS, ROUTE_FIELDS, SHARED_POLICY_EXTRAS, TIER_FIELDS } from '../lambda/policies/tiers'
+import { SOURCE_FIELDS } from '../lambda/config-table/items/identity-settings'
+import { FILE_FIELDS, SCOPED_SETTINGS } from '../lambda/config-table/items/policy-set'
+import { PREFLIGHT_FIELDS, SCOPED_SETTINGS_FIELDS, SETTINGS_FIELDS } from '../lambda/config-table/items/settings'
+import { GLOBAL_FIELDS, POLICY_EXTRAS, ROUTE_FIELDS, SHARED_POLICY_EXTRAS, TIER_FIELDS } from '../lambda/config-table/items/tiers'
+import { POLICY_FIELDS } from '../limiter/policies/parse-policies'
+import type { FieldRules } from '../limiter/policies/report'
 
 type Schema = Readonly<Record<string, unknown>>
 

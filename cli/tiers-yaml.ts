@@ -1,7 +1,7 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { Document, isCollection, isMap, isSeq, parseDocument, visit } from 'yaml'
-import { parseTiersFile } from '../lambda/policies/policy-set'
-import type { TiersFile } from '../lambda/tiers/tiers-file'
+import { parseTiersFile } from '../lambda/config-table/items/policy-set'
+import type { TiersFile } from '../provisioning/tiers-file'
 import { failureOf, UserError } from './exit'
 
 /**

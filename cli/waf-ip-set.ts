@@ -1,5 +1,5 @@
+import type { AccessEntry } from '../lambda/config-table/items/access-list'
 import { type IpRange, masked, toIpv4, toIpv6 } from '../lambda/ip-address'
-import type { AccessEntry } from '../lambda/tiers/access-list'
 import { UserError } from './exit'
 
 /** What `aws wafv2 create-ip-set` and `aws wafv2 update-ip-set` both take by `--cli-input-json`. */

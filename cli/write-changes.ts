@@ -1,5 +1,5 @@
-import { CONFIG_TABLE } from '../lambda/tiers/config-items'
-import type { Change } from '../lambda/tiers/tiers-file'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import type { Change } from '../provisioning/tiers-file'
 import { type ConfigTable, type StoredItem, toAttributes } from './config-table'
 import { titleOf } from './diff-text'
 import { failureOf, InterruptedError, ServiceError, UserError } from './exit'

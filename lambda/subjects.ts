@@ -1,4 +1,4 @@
-import type { Dimension } from './policies/counted-by'
+import type { Dimension } from './config-table/items/counted-by'
 
 /** What a request's subjects are made of. */
 export interface Asking {

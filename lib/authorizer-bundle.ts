@@ -33,7 +33,7 @@ export const authorizerBundleOptions = {
   entryPoints: {
     index: join(ROOT, 'lambda', 'handler.ts'),
     'jwt-verifier': join(ROOT, 'lambda', 'identity', 'jwt-verifier.ts'), // the name by which load-verifier.ts looks for it
-    'lambda-delegate': join(ROOT, 'lambda', 'delegate', 'lambda-delegate.ts'), // and load-delegate.ts
+    'lambda-upstream': join(ROOT, 'lambda', 'upstream', 'lambda-upstream.ts'), // and load-upstream.ts
   },
   alias: {
     '@aws/lambda-invoke-store': join(STAND_INS, 'runtime-invoke-store.ts'),
@@ -49,7 +49,7 @@ export const authorizerBundleOptions = {
 } satisfies BuildOptions
 
 /**
- * Builds the bundle in a folder: `index.js`, to be loaded as `index.handler`, and `jwt-verifier.js` and `lambda-delegate.js`, to stay beside it, as are the
+ * Builds the bundle in a folder: `index.js`, to be loaded as `index.handler`, and `jwt-verifier.js` and `lambda-upstream.js`, to stay beside it, as are the
  * licenses of what is in them. Returns the first. Takes two tenths of a second.
  */
 export function buildAuthorizerBundle(outdir: string): string {

@@ -5,9 +5,9 @@ import { Grant, ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from 'a
 import { Architecture, type FunctionOptions, type IFunction, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import { type ILogGroup, LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
-import { parseConfig } from '../lambda/config'
-import { ConfigError } from '../lambda/errors'
-import { LAST_VALID_PARTITION } from '../lambda/tiers/config-items'
+import { LAST_VALID_PARTITION } from '../lambda/config-table/items/config-items'
+import { parseConfig } from '../lambda/environment'
+import { ConfigError } from '../limiter/errors'
 import { bundledCode } from './bundled-code'
 
 export interface AuthorizerFunctionOptions {
@@ -138,9 +138,9 @@ export interface AuthorizerFunctionOptions {
 }
 
 export interface AuthorizerFunctionProps extends AuthorizerFunctionOptions {
-  /** Where subjects' state is kept, see lambda/state. */
+  /** Where subjects' state is kept, see limiter/stores. */
   readonly stateTable: ITableV2
-  /** Where tiers, routes and clients are kept, see lambda/tiers. */
+  /** Where tiers, routes and clients are kept, see lambda/config-table. */
   readonly configTable: ITableV2
 }
 

@@ -1,7 +1,7 @@
 import { Token } from 'aws-cdk-lib'
-import { ConfigError } from '../lambda/errors'
-import type { JwtSettingsInput } from '../lambda/policies/jwt-settings'
-import { parseSettings } from '../lambda/policies/settings'
+import type { JwtSettingsInput } from '../lambda/config-table/items/jwt-settings'
+import { parseSettings } from '../lambda/config-table/items/settings'
+import { ConfigError } from '../limiter/errors'
 
 /** A value that something in front of the API sets, and that callers cannot, for which the word `trusted` stands. */
 export interface TrustedValueSource {

@@ -1,6 +1,7 @@
 /** `sluice`: constructs for the AWS CDK. */
-export { ConfigError } from '../lambda/errors'
-export type { JwtSettingsInput } from '../lambda/policies/jwt-settings'
+
+export type { JwtSettingsInput } from '../lambda/config-table/items/jwt-settings'
+export { ConfigError } from '../limiter/errors'
 export type { AuthorizerFunctionOptions } from './authorizer-function'
 export type { ConcurrencyAlarms, ConcurrencyAlarmsOptions } from './concurrency'
 export { type AddressSource, type IdentitySource, jwt, type TrustedValueSource } from './identity'

@@ -2,8 +2,8 @@ import { RemovalPolicy } from 'aws-cdk-lib'
 import { AttributeType, Billing, type ITableV2, TableEncryptionV2, TableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Construct } from 'constructs'
-import { STATE_TABLE } from '../lambda/state/state-table'
-import { CONFIG_TABLE } from '../lambda/tiers/config-items'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { STATE_TABLE } from '../limiter/stores/state-table'
 
 export interface LimiterTablesOptions {
   /**

@@ -2,7 +2,7 @@ import { RemovalPolicy } from 'aws-cdk-lib'
 import { Architecture } from 'aws-cdk-lib/aws-lambda'
 import { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { Node } from 'constructs'
-import { ConfigError, printed } from '../lambda/errors'
+import { ConfigError, printed } from '../limiter/errors'
 import type { RateLimiterProps } from './rate-limiter'
 
 /** What `npx cdk deploy -c name=value` may say about the stack of this repository. */

@@ -3,12 +3,12 @@ import path from 'node:path'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { parse } from 'yaml'
+import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-items'
+import { parseTiersFile } from '../lambda/config-table/items/policy-set'
 import { hashApiKey } from '../lambda/identity/api-key'
-import { parseTiersFile } from '../lambda/policies/policy-set'
-import { createStateTable, createTable } from '../lambda/state/state-table'
-import { CONFIG_TABLE, clientKey } from '../lambda/tiers/config-items'
-import { makeHmacKey } from '../lambda/tiers/make-hmac-key'
-import { itemsOf, type TiersFile } from '../lambda/tiers/tiers-file'
+import { createStateTable, createTable } from '../limiter/stores/state-table'
+import { makeHmacKey } from '../provisioning/make-hmac-key'
+import { itemsOf, type TiersFile } from '../provisioning/tiers-file'
 
 /** Keys to try the local gateway with. They are in the clear because they open nothing. */
 export const SAMPLE_KEYS = [

@@ -1,5 +1,5 @@
 import { YAMLParseError } from 'yaml'
-import { SluiceError } from '../lambda/errors'
+import { SluiceError } from '../limiter/errors'
 
 /** Something that the person at the keyboard can put right: printed as one line without a stack, exit code 1. */
 export class StartError extends Error {

@@ -4,7 +4,7 @@ import ts from 'typescript'
 const ROOT = join(__dirname, '..')
 
 /** What a program imports, and the file that says what is in it. */
-const ENTRIES = { sluice: 'lib/index.ts', 'sluice/limiter': 'lambda/limiter/index.ts', 'sluice/backend': 'backend/index.ts' } as const
+const ENTRIES = { sluice: 'lib/index.ts', 'sluice/limiter': 'limiter/index.ts', 'sluice/backend': 'backend/index.ts' } as const
 
 const INTRODUCTION = `# The API
 

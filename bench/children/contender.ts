@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline'
 import { DynamoDB, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { RateLimiterDynamo, RateLimiterMemory } from 'rate-limiter-flexible'
-import { createLimiter, createStateTable, DynamoDbStore, type PolicyInput } from '../../lambda/limiter'
+import { createLimiter, createStateTable, DynamoDbStore, type PolicyInput } from '../../limiter'
 import type { Answer, Command, LimitSpec, Taken, TakeSpec } from '../peers/contender'
 import { createRivalTable, RIVAL_TABLE } from '../rival'
 import { percentile } from '../statistics'

@@ -1,4 +1,4 @@
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
 import type { Product } from '../product'
 
 const HOUR = 3_600_000

@@ -1,5 +1,5 @@
 import type { AttributeValue, DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 
 type Item = Record<string, AttributeValue>
 

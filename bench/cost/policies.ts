@@ -1,4 +1,4 @@
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
 
 const WINDOWS_IN_MINUTES = { 'per-minute': 1, 'per-second': 1 / 60, 'per-hour': 60, 'per-day': 1440 } as const
 const WRITTEN = { 'per-minute': '1m', 'per-second': '1s', 'per-hour': '1h', 'per-day': '1d' } as const

@@ -1,4 +1,4 @@
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
 import { type BenchEngine, CountingClient } from '../engine'
 import { limiterUnion } from '../rival'
 import { type Decisions, decisionsOf } from './decisions'

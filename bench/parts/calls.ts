@@ -1,4 +1,4 @@
-import { createStateTable, type PolicyInput } from '../../lambda/limiter'
+import { createStateTable, type PolicyInput } from '../../limiter'
 import { CountingClient } from '../engine'
 import { type Figure, toFigure } from '../figure'
 import type { Bench, Part } from '../part'

@@ -1,5 +1,5 @@
 import { UpdateItemCommand } from '@aws-sdk/client-dynamodb'
-import { createStateTable } from '../../lambda/limiter'
+import { createStateTable } from '../../limiter'
 import { CountingClient } from '../engine'
 import { toFigure } from '../figure'
 import type { Bench, Part } from '../part'

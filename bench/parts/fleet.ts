@@ -1,4 +1,4 @@
-import type { Limiter, PolicyInput } from '../../lambda/limiter'
+import type { Limiter, PolicyInput } from '../../limiter'
 import { CountingStore } from '../counting-store'
 import { type Figure, type Goal, toFigure } from '../figure'
 import type { Bench, Part } from '../part'

@@ -1,4 +1,4 @@
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
 import { type Figure, type Goal, toFigure, type Unit } from '../figure'
 import type { Part } from '../part'
 import { burst, burstsOnFrozenInstances, evenLoad, type LoadOutcome } from '../scale/lease-loads'

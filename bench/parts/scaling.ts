@@ -1,6 +1,6 @@
 import { type AttributeValue, GetItemCommand } from '@aws-sdk/client-dynamodb'
-import { createStateTable, type Limiter } from '../../lambda/limiter'
-import { subjectKey } from '../../lambda/limiter/subject-key'
+import { createStateTable, type Limiter } from '../../limiter'
+import { subjectKey } from '../../limiter/subject-key'
 import { CountingStore } from '../counting-store'
 import { CountingClient } from '../engine'
 import { type Figure, type Goal, toFigure } from '../figure'

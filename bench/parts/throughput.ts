@@ -1,4 +1,4 @@
-import { createStateTable, type Decision } from '../../lambda/limiter'
+import { createStateTable, type Decision } from '../../limiter'
 import { CountingClient } from '../engine'
 import { type Figure, type Goal, toFigure } from '../figure'
 import type { Bench, Part } from '../part'

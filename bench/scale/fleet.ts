@@ -1,4 +1,4 @@
-import { createLimiter, type Limiter } from '../../lambda/limiter'
+import { createLimiter, type Limiter } from '../../limiter'
 import { exponential, seeded } from '../random'
 import { TokenBucket } from './allowance'
 import { popularity } from './popularity'

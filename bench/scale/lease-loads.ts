@@ -1,4 +1,4 @@
-import { createLimiter, type Limiter, type PolicyInput } from '../../lambda/limiter'
+import { createLimiter, type Limiter, type PolicyInput } from '../../limiter'
 import { below, exponential, seeded } from '../random'
 import { SimulatedTable } from './simulated-table'
 import { VirtualTime } from './virtual-time'

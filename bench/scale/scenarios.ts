@@ -1,4 +1,4 @@
-import type { PolicyInput, SubjectCharge } from '../../lambda/limiter'
+import type { PolicyInput, SubjectCharge } from '../../limiter'
 import { PUBLISHED } from './published-limits'
 
 /** What an account may have. */

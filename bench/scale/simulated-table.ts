@@ -1,4 +1,4 @@
-import { type Item, type ItemWrite, MemoryStore, type StateStore, StoreUnavailableError, type WriteOutcome } from '../../lambda/limiter'
+import { type Item, type ItemWrite, MemoryStore, type StateStore, StoreUnavailableError, type WriteOutcome } from '../../limiter'
 import { exponential } from '../random'
 import { PerSecond } from './allowance'
 import { PUBLISHED } from './published-limits'

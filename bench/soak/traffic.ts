@@ -1,7 +1,7 @@
+import { clientKey } from '../../lambda/config-table/items/config-items'
 import { hashApiKey } from '../../lambda/identity/api-key'
-import type { PolicyInput } from '../../lambda/limiter'
-import { clientKey } from '../../lambda/tiers/config-items'
-import { itemsOf } from '../../lambda/tiers/tiers-file'
+import type { PolicyInput } from '../../limiter'
+import { itemsOf } from '../../provisioning/tiers-file'
 import type { Asked } from '../authorizer-event'
 import { below } from '../random'
 

@@ -1,5 +1,5 @@
-import { apiKey } from '../../lambda/tiers/config-items'
-import { withoutKeys } from '../../lambda/tiers/tiers-file'
+import { apiKey } from '../../lambda/config-table/items/config-items'
+import { withoutKeys } from '../../provisioning/tiers-file'
 import { apiItem, labelWrites, type ReadLabels, readLabels } from '../api-labels'
 import { type ConfigTable, type StoredItem, toAttributes } from '../config-table'
 import { UserError } from '../exit'

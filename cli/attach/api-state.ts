@@ -1,4 +1,4 @@
-import type { EpochMs } from '../../lambda/clock'
+import type { EpochMs } from '../../limiter/clock'
 
 /** How a method or a route asks who is calling. */
 export interface Authorization {

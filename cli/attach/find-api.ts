@@ -1,6 +1,6 @@
 import { type APIGatewayClient, GetRestApiCommand } from '@aws-sdk/client-api-gateway'
 import { type ApiGatewayV2Client, GetApiCommand } from '@aws-sdk/client-apigatewayv2'
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
 import type { ApiControl } from './api-state'
 import { type Calls, MissingRights, type Right } from './calls'

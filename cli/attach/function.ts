@@ -6,7 +6,7 @@ import {
   type LambdaClient,
   RemovePermissionCommand,
 } from '@aws-sdk/client-lambda'
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
 import { type Calls, pages, unlessGone } from './calls'
 import type { Checks, Upstream } from './losses'
@@ -57,7 +57,7 @@ export async function findFunction(lookup: Lookup, said: { readonly function?: s
 /** A table may be named by its ARN. */
 const nameOf = (table: string): string => table.split('/').at(-1)!
 
-/** As lambda/config.ts reads it. */
+/** As lambda/environment.ts reads it. */
 function upstreamOf(environment: Readonly<Record<string, string>>): Upstream | undefined {
   const { SLUICE_DELEGATE: name, SLUICE_DELEGATE_TTL_MS: ttl = '0', SLUICE_DELEGATE_CACHE_HEADERS: headers = '' } = environment
   return name ? { function: name, ttlMs: Number(ttl), cacheHeaders: headers.toLowerCase().split(',') } : undefined

@@ -1,5 +1,5 @@
 import { DeleteItemCommand, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb'
-import { CONFIG_TABLE, fromAttributes } from '../../lambda/tiers/config-items'
+import { CONFIG_TABLE, fromAttributes } from '../../lambda/config-table/items/config-items'
 import { type ConfigTable, toAttributes } from '../config-table'
 import { UserError } from '../exit'
 import type { Attributes, ItemWrite } from '../item-writes'

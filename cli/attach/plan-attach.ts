@@ -1,4 +1,4 @@
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
 import { type ApiState, type Authorizer, asks, authorizationText, isPreflight, type Method, type Stage } from './api-state'
 import { type Checks, refuseLosses, replacementOf } from './losses'

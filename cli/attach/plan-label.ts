@@ -1,5 +1,5 @@
-import { printed } from '../../lambda/errors'
-import { contentHash } from '../../lambda/tiers/tiers-file'
+import { printed } from '../../limiter/errors'
+import { contentHash } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
 import type { LabelStep, Remembered } from './steps'
 

@@ -1,4 +1,4 @@
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { InterruptedError, UserError } from '../exit'
 import type { ApiLabel } from './api-label'
 import type { ApiControl, ApiState, Authorizer, Method, PendingEdits } from './api-state'

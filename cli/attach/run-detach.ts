@@ -1,4 +1,4 @@
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { InterruptedError } from '../exit'
 import type { ApiControl, ApiState } from './api-state'
 import { AsShown } from './as-shown'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
+import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import type { ApiState, Authorizer, AuthorizerSettings, GatewayResponse, Integration, Values } from './api-state'
 import { mergeOver } from './three-way'
 

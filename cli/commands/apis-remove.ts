@@ -1,5 +1,5 @@
-import { printed } from '../../lambda/errors'
-import { apiKey } from '../../lambda/tiers/config-items'
+import { apiKey } from '../../lambda/config-table/items/config-items'
+import { printed } from '../../limiter/errors'
 import { tell } from '../client-changes'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { UserError } from '../exit'

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { printed } from '../../lambda/errors'
-import { labelIssues } from '../../lambda/tiers/api-labels'
+import { printed } from '../../limiter/errors'
+import { labelIssues } from '../../provisioning/api-labels'
 import { gather, toMethodKey } from '../arguments'
 import { type ApiState, asks, authorizationText, type Method } from '../attach/api-state'
 import { readAll } from '../attach/calls'

@@ -1,4 +1,4 @@
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { gather, moment } from '../arguments'
 import { checkTier, newApiKey, ownKey, SOURCES, type Source, sourceKey } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'

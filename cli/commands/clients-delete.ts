@@ -1,4 +1,4 @@
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { changeClient, tell } from '../client-changes'
 import { credentialOf, recordsOf } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'

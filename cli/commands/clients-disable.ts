@@ -1,4 +1,4 @@
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { changeClient, tell } from '../client-changes'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 

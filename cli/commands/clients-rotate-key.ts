@@ -1,4 +1,4 @@
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { durationMs } from '../arguments'
 import { writeRecords } from '../client-changes'
 import { credentialOf, hasOwnKey, isExpired, newApiKey, ownKey, recordsOf } from '../client-records'

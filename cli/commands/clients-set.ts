@@ -1,4 +1,4 @@
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { gather, moment } from '../arguments'
 import { changeClient, tell } from '../client-changes'
 import { checkTier, recordsOf } from '../client-records'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { RateLimiter } from '../../lambda/limiter/rate-limiter'
-import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
+import { RateLimiter } from '../../limiter/rate-limiter'
+import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
 import type { Connection } from '../connection'
 import { decideEvent, type EventDecision } from '../decide-event'

@@ -1,4 +1,4 @@
-import type { HmacKey } from '../../lambda/tiers/subject-keys'
+import type { HmacKey } from '../../lambda/config-table/subject-keys'
 import { durationMs } from '../arguments'
 import { tell } from '../client-changes'
 import { type AddCommand, type Answering, describeAnswering } from '../command'

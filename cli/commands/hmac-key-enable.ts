@@ -1,4 +1,4 @@
-import { newHmacKey } from '../../lambda/tiers/make-hmac-key'
+import { newHmacKey } from '../../provisioning/make-hmac-key'
 import { tell } from '../client-changes'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { UserError } from '../exit'

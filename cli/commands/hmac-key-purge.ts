@@ -1,4 +1,4 @@
-import { HMAC_KEY_LEAD_MS } from '../../lambda/tiers/hmac-key-item'
+import { HMAC_KEY_LEAD_MS } from '../../lambda/config-table/items/hmac-key-item'
 import { tell } from '../client-changes'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { UserError } from '../exit'

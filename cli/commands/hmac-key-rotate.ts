@@ -1,5 +1,5 @@
-import { MOST_HMAC_KEYS } from '../../lambda/tiers/hmac-key-item'
-import { newHmacKey } from '../../lambda/tiers/make-hmac-key'
+import { MOST_HMAC_KEYS } from '../../lambda/config-table/items/hmac-key-item'
+import { newHmacKey } from '../../provisioning/make-hmac-key'
 import { tell } from '../client-changes'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { UserError } from '../exit'

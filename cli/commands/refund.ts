@@ -1,4 +1,4 @@
-import type { EpochMs } from '../../lambda/clock'
+import type { EpochMs } from '../../limiter/clock'
 import { gather, instant, wholeNumber } from '../arguments'
 import { tell } from '../client-changes'
 import { type AddCommand, describeAnswering } from '../command'

@@ -1,4 +1,4 @@
-import { printed } from '../../lambda/errors'
+import { printed } from '../../limiter/errors'
 import { readAll } from '../attach/calls'
 import { driftOf } from '../attach/drift'
 import { existing, withApi } from '../attach/open'

@@ -1,5 +1,5 @@
-import { ConfigError } from '../../lambda/errors'
-import type { Change, TiersFile } from '../../lambda/tiers/tiers-file'
+import { ConfigError } from '../../limiter/errors'
+import type { Change, TiersFile } from '../../provisioning/tiers-file'
 import { type ApplyPlan, exportedAfter, planApply } from '../apply-plan'
 import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
 import type { ConfigTable, StoredItem } from '../config-table'

@@ -1,4 +1,4 @@
-import { fileOf, hashesOf } from '../../lambda/tiers/tiers-file'
+import { fileOf, hashesOf } from '../../provisioning/tiers-file'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { toYaml } from '../tiers-yaml'
 

@@ -1,4 +1,4 @@
-import { isInFile, type PolicySetItem, withoutKeys } from '../../lambda/tiers/tiers-file'
+import { isInFile, type PolicySetItem, withoutKeys } from '../../provisioning/tiers-file'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { inline, titleOf } from '../diff-text'
 import { switchText, warnOfSwitch } from '../mode-switch'

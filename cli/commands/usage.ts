@@ -1,5 +1,5 @@
-import type { EpochMs } from '../../lambda/clock'
-import { NO_ITEM } from '../../lambda/state/store'
+import type { EpochMs } from '../../limiter/clock'
+import { NO_ITEM } from '../../limiter/stores/store'
 import { durationMs } from '../arguments'
 import { type AddCommand, describeAnswering, type Session } from '../command'
 import { UserError } from '../exit'

@@ -1,4 +1,4 @@
-import type { Clock, EpochMs } from '../clock'
+import type { Clock, EpochMs } from '../../limiter/clock'
 import type { Directory, KnownClient } from './identify'
 
 /** A directory that may remember who has been looked up. */

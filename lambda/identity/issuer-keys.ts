@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { assertIsSignatureJwk, type Jwk } from 'aws-jwt-verify/jwk'
 import { safeJsonParse } from 'aws-jwt-verify/safe-json-parse'
-import type { Clock, EpochMs } from '../clock'
+import type { Clock, EpochMs } from '../../limiter/clock'
 import type { FetchJwks } from './jwks-fetch'
 
 /** A key as it was published, and ready for use. */

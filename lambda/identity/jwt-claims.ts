@@ -1,4 +1,4 @@
-import type { JwtSettings } from '../policies/jwt-settings'
+import type { JwtSettings } from '../config-table/items/jwt-settings'
 import { isIdentity } from './source'
 import type { Claims } from './token-verifier'
 

@@ -1,4 +1,4 @@
-import type { JwtSettings } from '../policies/jwt-settings'
+import type { JwtSettings } from '../config-table/items/jwt-settings'
 import { callerFrom, tokenFrom } from './jwt-claims'
 import { NOBODY, type Source } from './source'
 import type { TokenVerifier } from './token-verifier'

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock'
-import type { JwtSettings } from '../policies/jwt-settings'
+import type { Clock } from '../../limiter/clock'
+import type { JwtSettings } from '../config-table/items/jwt-settings'
 import type { JwtVerifier } from './jwt-verifier'
 import type { TokenVerifier } from './token-verifier'
 

@@ -1,5 +1,5 @@
-import type { EpochMs } from '../clock'
-import type { Decision } from '../decision'
+import type { EpochMs } from '../../limiter/clock'
+import type { Decision } from '../../limiter/decision'
 import {
   type PolicyShape,
   rateLimitList,

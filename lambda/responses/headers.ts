@@ -1,5 +1,5 @@
-import type { EpochMs } from '../clock'
-import type { Decision, Standing } from '../decision'
+import type { EpochMs } from '../../limiter/clock'
+import type { Decision, Standing } from '../../limiter/decision'
 
 /** What the headers tell about a policy, apart from where the caller stands in it. */
 export interface PolicyShape {

@@ -1,4 +1,4 @@
-import type { EpochMs } from '../clock'
+import type { EpochMs } from '../../limiter/clock'
 
 /** All are counts but `StoreLatency`, which is in milliseconds. */
 export type MetricName =

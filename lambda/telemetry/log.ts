@@ -1,5 +1,5 @@
-import type { Clock } from '../clock'
-import { printed } from '../errors'
+import type { Clock } from '../../limiter/clock'
+import { printed } from '../../limiter/errors'
 import { embeddedMetrics } from './emf'
 
 /** From the most to the least talkative. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../clock'
-import type { StoreFailure } from '../errors'
+import type { Clock } from '../../limiter/clock'
+import type { StoreFailure } from '../../limiter/errors'
 import { embeddedMetrics, type MetricName, type MetricValues, MOST_VALUES } from './emf'
 import type { WriteLine } from './log'
 

@@ -1,4 +1,4 @@
-import type { EpochMs } from '../clock'
+import type { EpochMs } from '../../limiter/clock'
 
 /** How many like it were left out before the event that is told. */
 interface LeftOut {

@@ -1,7 +1,7 @@
 import { Stack } from 'aws-cdk-lib'
 import { CfnGatewayResponse, type IRestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { Construct } from 'constructs'
-import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
+import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import { isResource } from './is-resource'
 
 /**

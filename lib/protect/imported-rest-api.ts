@@ -10,7 +10,7 @@ import {
 } from 'aws-cdk-lib/aws-apigateway'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
-import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
+import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import type { LabelOptions } from '../seed/label-resource'
 import { bindMethod } from './bind-method'
 import { functionUri, permitAuthorizer } from './function-uri'

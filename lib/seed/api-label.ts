@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { DynamoDBClient, TransactWriteItem } from '@aws-sdk/client-dynamodb'
 import { TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb'
 import { marshall } from '@aws-sdk/util-dynamodb'
-import { LABELS_VERSION, labelIssues, nextLabelsVersion } from '../../lambda/tiers/api-labels'
-import { apiKey, CONFIG_TABLE } from '../../lambda/tiers/config-items'
-import { contentHash, type PolicySetItem, withoutKeys } from '../../lambda/tiers/tiers-file'
+import { apiKey, CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { LABELS_VERSION, labelIssues, nextLabelsVersion } from '../../provisioning/api-labels'
+import { contentHash, type PolicySetItem, withoutKeys } from '../../provisioning/tiers-file'
 import { readPartition, SEED_PARTITION } from './seed-items'
 
 type Client = Pick<DynamoDBClient, 'send'>

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { apiKey } from '../../lambda/tiers/config-items'
-import type { PolicySetItem } from '../../lambda/tiers/tiers-file'
+import { apiKey } from '../../lambda/config-table/items/config-items'
+import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { giveLabel, takeLabel } from './api-label'
 import { seedHmacKey, seedItems } from './seed-items'
 

@@ -1,9 +1,9 @@
 import { CustomResource, Token } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { Construct, IConstruct } from 'constructs'
-import { ConfigError, printed } from '../../lambda/errors'
-import { LABELS_VERSION, labelIssues } from '../../lambda/tiers/api-labels'
-import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { ConfigError, printed } from '../../limiter/errors'
+import { LABELS_VERSION, labelIssues } from '../../provisioning/api-labels'
 import type { SeedFunction } from './seed-function'
 import { SEED_PARTITION } from './seed-items'
 

@@ -1,8 +1,8 @@
 import { type AttributeValue, type DynamoDBClient, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb'
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb'
-import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
-import { makeHmacKey } from '../../lambda/tiers/make-hmac-key'
-import { contentHash, type PolicySetItem } from '../../lambda/tiers/tiers-file'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { makeHmacKey } from '../../provisioning/make-hmac-key'
+import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
 
 /** Beside each seeded item, under the same sort key: the hash of what was last written there. The authorizer never reads this partition. */
 export const SEED_PARTITION = 'seed'

@@ -1,5 +1,5 @@
 import type { APIGatewayRequestAuthorizerEvent } from 'aws-lambda'
-import { ACCESS_DENIED, render } from '../../lambda/responses/gateway-response'
+import { ACCESS_DENIED, render } from '../../provisioning/gateway-response'
 import { API_IDS, type Api, type GatewayResponse, isUnauthorized, jsonResponse, logTime, methodArn } from './api'
 import { groupHeaders, groupQuery, type IncomingRequest } from './incoming-request'
 import { type PolicyAnswer, parsePolicyAnswer, permits } from './policy-answer'

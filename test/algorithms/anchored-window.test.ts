@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { type AnchoredWindowQuota, anchoredWindow } from '../../lambda/algorithms/anchored-window'
-import type { Fields } from '../../lambda/algorithms/conditional-write'
+import { type AnchoredWindowQuota, anchoredWindow } from '../../limiter/algorithms/anchored-window'
+import type { Fields } from '../../limiter/algorithms/conditional-write'
 import worked from '../vectors/worked-examples.json'
 import { obeysTheLaws } from './laws'
 import { carryOut, type Row, remainingAt, takeAt, tell } from './story'

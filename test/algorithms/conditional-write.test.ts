@@ -19,7 +19,7 @@ import {
   setIfAbsent,
   sizeAtMost,
   when,
-} from '../../lambda/algorithms/conditional-write'
+} from '../../limiter/algorithms/conditional-write'
 
 describe('a guard', () => {
   const cases: [about: string, clause: Clause, fields: Fields, held: boolean][] = [

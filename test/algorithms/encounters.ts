@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
-import { type Fields, numberOf } from '../../lambda/algorithms/conditional-write'
+import { type Fields, numberOf } from '../../limiter/algorithms/conditional-write'
 import { anyCost, anyElapsed, anyHistory, anySize, anySkew, type Candidate, type Happening, inMs, live, NUM_RUNS } from './world'
 
 /** A request that comes upon a reachable state. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { firstMoment } from '../../lambda/algorithms/first-moment'
+import { firstMoment } from '../../limiter/algorithms/first-moment'
 
 describe('the first moment', () => {
   it('is found to the millisecond, wherever it lies, in few steps', () =>

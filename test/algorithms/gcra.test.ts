@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { Fields } from '../../lambda/algorithms/conditional-write'
-import { type GcraQuota, gcra } from '../../lambda/algorithms/gcra'
+import type { Fields } from '../../limiter/algorithms/conditional-write'
+import { type GcraQuota, gcra } from '../../limiter/algorithms/gcra'
 import vectors from '../vectors/gcra.json'
 import { fitsPace, mostAtPace } from './charges'
 import { obeysTheLaws } from './laws'

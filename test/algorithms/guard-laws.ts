@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { apply, type Clause, type ConditionalWrite, holds } from '../../lambda/algorithms/conditional-write'
-import { needsOf } from '../../lambda/state/expression-budget'
+import { apply, type Clause, type ConditionalWrite, holds } from '../../limiter/algorithms/conditional-write'
+import { needsOf } from '../../limiter/stores/expression-budget'
 import { agree, fromEveryView, inEveryEncounter } from './encounters'
 import { anyCost, anyHistory, type Candidate, manyBlindTakes, NUM_RUNS } from './world'
 

@@ -1,4 +1,4 @@
-import { epochGrid } from '../../lambda/algorithms/window-grid'
+import { epochGrid } from '../../limiter/algorithms/window-grid'
 import { parsed } from '../policies/issues'
 
 /** 2025-11-21T10:17:23.456Z */

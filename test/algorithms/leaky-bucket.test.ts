@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { Fields } from '../../lambda/algorithms/conditional-write'
-import { type LeakyBucketQuota, leakyBucket } from '../../lambda/algorithms/leaky-bucket'
+import type { Fields } from '../../limiter/algorithms/conditional-write'
+import { type LeakyBucketQuota, leakyBucket } from '../../limiter/algorithms/leaky-bucket'
 import worked from '../vectors/worked-examples.json'
 import { emissionUs, fitsPace, mostAtPace } from './charges'
 import { obeysTheLaws } from './laws'

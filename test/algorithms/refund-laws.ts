@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { apply, type Fields, holds } from '../../lambda/algorithms/conditional-write'
+import { apply, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { agree, fromEveryView, resize } from './encounters'
 import { anyCost, anyElapsed, anyOrderlyRequests, anyRequests, anySize, type Candidate, inMs, live, NUM_RUNS, START } from './world'
 

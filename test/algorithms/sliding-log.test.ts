@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { type Fields, listOf, numberOf } from '../../lambda/algorithms/conditional-write'
-import { type SlidingLogQuota, slidingLog } from '../../lambda/algorithms/sliding-log'
+import { type Fields, listOf, numberOf } from '../../limiter/algorithms/conditional-write'
+import { type SlidingLogQuota, slidingLog } from '../../limiter/algorithms/sliding-log'
 import worked from '../vectors/worked-examples.json'
 import { unitsSince } from './charges'
 import { obeysTheLaws } from './laws'

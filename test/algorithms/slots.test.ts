@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { type Fields, holds } from '../../lambda/algorithms/conditional-write'
-import { isOverSlot, isSlot, overSlot, refundSlots, removeExpired, slot, slotIndex, tidySlots } from '../../lambda/algorithms/slots'
+import { type Fields, holds } from '../../limiter/algorithms/conditional-write'
+import { isOverSlot, isSlot, overSlot, refundSlots, removeExpired, slot, slotIndex, tidySlots } from '../../limiter/algorithms/slots'
 import { carryOut } from './story'
 
 /** The names of the slots that a write removes, in order. */

@@ -1,5 +1,5 @@
-import type { Algorithm } from '../../lambda/algorithms/algorithm'
-import { apply, type ConditionalWrite, type Fields, holds } from '../../lambda/algorithms/conditional-write'
+import type { Algorithm } from '../../limiter/algorithms/algorithm'
+import { apply, type ConditionalWrite, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 
 /** One request and what is said about it; `about` says why. */
 export type Row = [at: number, cost: number, allowed: boolean, remaining: number, retryAfterMs: number, about: string]

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { Fields } from '../../lambda/algorithms/conditional-write'
-import { type TokenBucketQuota, tokenBucket } from '../../lambda/algorithms/token-bucket'
+import type { Fields } from '../../limiter/algorithms/conditional-write'
+import { type TokenBucketQuota, tokenBucket } from '../../limiter/algorithms/token-bucket'
 import vectors from '../vectors/token-bucket.json'
 import worked from '../vectors/worked-examples.json'
 import { fitsPace, mostAtPace } from './charges'

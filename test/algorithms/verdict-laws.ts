@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { Verdict } from '../../lambda/algorithms/algorithm'
-import { apply, type Fields } from '../../lambda/algorithms/conditional-write'
+import type { Verdict } from '../../limiter/algorithms/algorithm'
+import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
 import { agree, inEveryEncounter, resize } from './encounters'
 import { anyCost, anyElapsed, anyOrderlyRequests, anyRequests, anySize, type Candidate, type Charge, inMs, live, NUM_RUNS } from './world'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import type { Algorithm } from '../../lambda/algorithms/algorithm'
-import { apply, type ConditionalWrite, type Fields, holds } from '../../lambda/algorithms/conditional-write'
+import type { Algorithm } from '../../limiter/algorithms/algorithm'
+import { apply, type ConditionalWrite, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { runs } from '../runs'
 
 // Most mutants are found out in a few runs, and have to be every time alike; people want the smallest counterexample.

@@ -1,5 +1,5 @@
-import { StoreUnavailableError } from '../../lambda/errors'
-import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { StoreUnavailableError } from '../../limiter/errors'
 import { CountingStore } from '../limiter/limiters'
 import { policy } from '../policies/issues'
 import { Gateway, KEYS, times } from './gateway'

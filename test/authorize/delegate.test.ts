@@ -1,8 +1,8 @@
-import type { Check } from '../../lambda/delegate/check'
-import { subjectKey } from '../../lambda/limiter/subject-key'
+import { parseAccess } from '../../lambda/config-table/items/access-list'
 import type { PolicyAnswer } from '../../lambda/responses/answers'
 import type { GatewayRequest } from '../../lambda/responses/request'
-import { parseAccess } from '../../lambda/tiers/access-list'
+import type { Check } from '../../lambda/upstream/check'
+import { subjectKey } from '../../limiter/subject-key'
 import { Gateway, httpEvent, KEYS, PREFLIGHT, restEvent, times } from './gateway'
 
 const POLICY = { Version: '2012-10-17', Statement: [{ Effect: 'Allow', Action: '*', Resource: '*', Sid: 'Theirs' }] }

@@ -1,7 +1,7 @@
-import { subjectKey } from '../../lambda/limiter/subject-key'
-import { parseTiersFile } from '../../lambda/policies/policy-set'
-import { MemoryStore } from '../../lambda/state/memory-store'
-import { type HmacKey, SubjectKeys } from '../../lambda/tiers/subject-keys'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { type HmacKey, SubjectKeys } from '../../lambda/config-table/subject-keys'
+import { MemoryStore } from '../../limiter/stores/memory-store'
+import { subjectKey } from '../../limiter/subject-key'
 import { Gateway } from './gateway'
 
 const SECRET = Buffer.alloc(32, 7)

@@ -1,9 +1,9 @@
 import { BatchGetItemCommand, GetItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb'
 import { marshall } from '@aws-sdk/util-dynamodb'
+import { PolicySets } from '../../lambda/config-table/configuration'
 import type { PolicyAnswer } from '../../lambda/responses/answers'
-import { PolicySets } from '../../lambda/tiers/policy-sets'
+import { FakeClock } from '../config-table/fake-table'
 import { policy } from '../policies/issues'
-import { FakeClock } from '../tiers/fake-table'
 import { Gateway, KEYS, restEvent } from './gateway'
 
 const APIS = 50

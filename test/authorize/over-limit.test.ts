@@ -1,10 +1,10 @@
-import { StoreUnavailableError } from '../../lambda/errors'
-import { RateLimiter } from '../../lambda/limiter/rate-limiter'
-import { parseTiersFile } from '../../lambda/policies/policy-set'
-import { PolicySets } from '../../lambda/tiers/policy-sets'
+import { PolicySets } from '../../lambda/config-table/configuration'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { StoreUnavailableError } from '../../limiter/errors'
+import { RateLimiter } from '../../limiter/rate-limiter'
+import { FakeLog, FakeTable, itemsOf, settled } from '../config-table/fake-table'
 import { policy } from '../policies/issues'
 import { describeStores } from '../stores'
-import { FakeLog, FakeTable, itemsOf, settled } from '../tiers/fake-table'
 import { Gateway, KEYS, times } from './gateway'
 
 const anonymous = { by: 'ip', policies: [policy({ limit: 2 })] }

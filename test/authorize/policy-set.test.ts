@@ -1,7 +1,7 @@
-import { subjectKey } from '../../lambda/limiter/subject-key'
-import { parseTiersFile } from '../../lambda/policies/policy-set'
-import { unknownRoute, unknownTier } from '../../lambda/policies/tiers'
-import { parseAccess } from '../../lambda/tiers/access-list'
+import { parseAccess } from '../../lambda/config-table/items/access-list'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { unknownRoute, unknownTier } from '../../lambda/config-table/items/tiers'
+import { subjectKey } from '../../limiter/subject-key'
 import { policy } from '../policies/issues'
 import { Gateway, KEYS, restEvent, times } from './gateway'
 

@@ -1,5 +1,5 @@
-import { parseTiersFile } from '../../lambda/policies/policy-set'
-import { parseAccess } from '../../lambda/tiers/access-list'
+import { parseAccess } from '../../lambda/config-table/items/access-list'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
 import { policy } from '../policies/issues'
 import { Gateway, PREFLIGHT, times } from './gateway'
 

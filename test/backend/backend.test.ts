@@ -7,7 +7,7 @@ import { buildSync } from 'esbuild'
 import { rateLimit, withRateLimit } from '../../backend'
 import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { toContext } from '../../lambda/responses/context'
-import { ACCESS_DENIED, render } from '../../lambda/responses/gateway-response'
+import { ACCESS_DENIED, render } from '../../provisioning/gateway-response'
 import { ALLOWED, DENIED, decisionOf, NOW, SHAPES, standing } from '../responses/decisions'
 
 const { default: middy } = jest.requireActual<{ default: typeof Middy }>('@middy/core')

@@ -4,7 +4,7 @@ import { parseOptions } from '../../bench/options'
 import { mixedSet, windowSet } from '../../bench/policies'
 import { partText } from '../../bench/report'
 import { interleaved, median, ratios } from '../../bench/statistics'
-import { createLimiter, MemoryStore } from '../../lambda/limiter'
+import { createLimiter, MemoryStore } from '../../limiter'
 
 describe('the item size by the rules of DynamoDB', () => {
   test.each([

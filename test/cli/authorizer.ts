@@ -1,12 +1,12 @@
 import { LOCAL_TABLES } from '../../cli/local-engine'
 import { makeAuthorizer } from '../../lambda/authorize'
-import type { EpochMs } from '../../lambda/clock'
+import { Plans } from '../../lambda/charge-plans'
+import { Clients } from '../../lambda/config-table/clients'
+import { PolicySets } from '../../lambda/config-table/configuration'
 import { Sources } from '../../lambda/identity/sources'
-import { RateLimiter } from '../../lambda/limiter/rate-limiter'
-import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
-import { Clients } from '../../lambda/tiers/clients'
-import { Plans } from '../../lambda/tiers/plans'
-import { PolicySets } from '../../lambda/tiers/policy-sets'
+import type { EpochMs } from '../../limiter/clock'
+import { RateLimiter } from '../../limiter/rate-limiter'
+import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import type { OpenEngine } from '../stores'
 
 /** A new instance of the authorizer on the tables that the command line works on, for whom time stands still. */

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { blockedRanges, toWafIpSet } from '../../cli/waf-ip-set'
+import { type AccessEntry, AccessList } from '../../lambda/config-table/items/access-list'
 import { type IpRange, parseIpAddress, parseIpRange, toIpv4, toIpv6 } from '../../lambda/ip-address'
-import { type AccessEntry, AccessList } from '../../lambda/tiers/access-list'
 import { type Deployment, deploy, TIERS } from './command-line'
 
 const entry = (access: AccessEntry['access'], text: string): AccessEntry => ({

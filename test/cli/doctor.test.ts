@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb'
 import { checkTimeToLive } from '../../cli/health'
 import { LOCAL_TABLES } from '../../cli/local-engine'
-import { HMAC_KEY_ITEM, hmacKeyItem } from '../../lambda/tiers/hmac-key-item'
-import { newHmacKey } from '../../lambda/tiers/make-hmac-key'
+import { HMAC_KEY_ITEM, hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
+import { newHmacKey } from '../../provisioning/make-hmac-key'
 import { type Deployment, deploy, TIERS } from './command-line'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))

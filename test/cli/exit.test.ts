@@ -1,6 +1,6 @@
 import { failureOf, InterruptedError, ServiceError, UserError } from '../../cli/exit'
 import { isLoopback, localAwsEnvironment } from '../../cli/local-engine'
-import { ConfigError, StoreUnavailableError } from '../../lambda/errors'
+import { ConfigError, StoreUnavailableError } from '../../limiter/errors'
 
 const named = (name: string, message: string, fields: object = {}) => Object.assign(new Error(message), { name, ...fields })
 const fromService = (name: string, message: string, httpStatusCode: number) => named(name, message, { $metadata: { httpStatusCode } })

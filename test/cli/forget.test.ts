@@ -1,10 +1,10 @@
 import { CreateTableCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb'
 import { knownNames } from '../../cli/known-names'
 import { LOCAL_TABLES } from '../../cli/local-engine'
-import { subjectKey } from '../../lambda/limiter/subject-key'
-import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
 import { type Asking, subjectOf } from '../../lambda/subjects'
-import { hmacKeyItem } from '../../lambda/tiers/hmac-key-item'
+import { subjectKey } from '../../limiter/subject-key'
 import { type Deployment, deploy, TIERS } from './command-line'
 
 const SECRET = Buffer.alloc(32, 7)

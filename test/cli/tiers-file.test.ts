@@ -5,7 +5,7 @@ import { lineDiff } from '../../cli/diff-text'
 import { readPolicySet } from '../../cli/policy-set'
 import { applied, safeOrder } from '../../cli/safe-order'
 import { toYaml } from '../../cli/tiers-yaml'
-import { contentHash, diff, fileOf, hashesOf, itemsOf, type PolicySetItem, type TiersFile } from '../../lambda/tiers/tiers-file'
+import { contentHash, diff, fileOf, hashesOf, itemsOf, type PolicySetItem, type TiersFile } from '../../provisioning/tiers-file'
 import { TIERS } from './command-line'
 
 const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,9}$/)

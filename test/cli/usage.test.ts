@@ -1,11 +1,11 @@
 import { Interrupts } from '../../cli/io'
 import { LOCAL_TABLES } from '../../cli/local-engine'
-import { RateLimiter } from '../../lambda/limiter/rate-limiter'
-import { subjectKey } from '../../lambda/limiter/subject-key'
-import { rulesOf } from '../../lambda/policies/rules'
-import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
-import { Plans } from '../../lambda/tiers/plans'
-import { PolicySets } from '../../lambda/tiers/policy-sets'
+import { Plans } from '../../lambda/charge-plans'
+import { PolicySets } from '../../lambda/config-table/configuration'
+import { rulesOf } from '../../lambda/rules'
+import { RateLimiter } from '../../limiter/rate-limiter'
+import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
+import { subjectKey } from '../../limiter/subject-key'
 import { type Deployment, deploy, TIERS } from './command-line'
 
 const NOW = Date.parse('2026-11-21T12:00:00Z')

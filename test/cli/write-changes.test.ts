@@ -1,7 +1,7 @@
 import { ConfigTable } from '../../cli/config-table'
 import { InterruptedError, ServiceError, UserError } from '../../cli/exit'
 import { writeChanges } from '../../cli/write-changes'
-import { type Change, diff, itemsOf, type TiersFile } from '../../lambda/tiers/tiers-file'
+import { type Change, diff, itemsOf, type TiersFile } from '../../provisioning/tiers-file'
 
 type Send = ConstructorParameters<typeof ConfigTable>[0]['send']
 

@@ -1,5 +1,5 @@
-import type { RateLimiter, RateLimiterOptions, RefundOptions } from '../../lambda/limiter/rate-limiter'
-import type { StateStore } from '../../lambda/state/store'
+import type { RateLimiter, RateLimiterOptions, RefundOptions } from '../../limiter/rate-limiter'
+import type { StateStore } from '../../limiter/stores/store'
 import type { Library } from '../model/world'
 
 /**

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { StoreUnavailableError } from '../../lambda/errors'
-import { parseTiersFile } from '../../lambda/policies/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
 import { toContext } from '../../lambda/responses/context'
+import { StoreUnavailableError } from '../../limiter/errors'
 import { KEYS } from '../authorize/gateway'
 import { policy } from '../policies/issues'
 import { decisionOf, standing } from '../responses/decisions'
@@ -55,8 +55,11 @@ function passing(): string[] {
   return lines
 }
 
-const sources = readdirSync(LAMBDA, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'))
-const code = sources.map((name) => readFileSync(join(LAMBDA, name), 'utf8')).join('\n')
+const code = [LAMBDA, join(LAMBDA, '..', 'limiter')]
+  .flatMap((room) => readdirSync(room, { recursive: true, encoding: 'utf8' }).map((name) => join(room, name)))
+  .filter((path) => path.endsWith('.ts'))
+  .map((path) => readFileSync(path, 'utf8'))
+  .join('\n')
 
 describe('docs/observability.md', () => {
   it.each(EXAMPLES)('has an example that is written so: %s', async (example) => {

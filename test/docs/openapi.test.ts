@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { ACCESS_DENIED } from '../../lambda/responses/gateway-response'
+import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import { examplesIn, pageOf } from './examples'
 
 const template = (name: string) =>

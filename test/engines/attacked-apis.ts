@@ -6,9 +6,9 @@ import * as http from '@aws-sdk/client-apigatewayv2'
 import { BatchWriteItemCommand, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { CreateFunctionCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import { marshall } from '@aws-sdk/util-dynamodb'
-import { createStateTable, createTable } from '../../lambda/state/state-table'
-import { CONFIG_TABLE } from '../../lambda/tiers/config-items'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
+import { createStateTable, createTable } from '../../limiter/stores/state-table'
 import { MINISTACK, type MiniStack } from './ministack'
 
 export const NAMES = { state: 'sluice-state', config: 'sluice-config', function: 'sluice-authorizer', backend: 'backend' } as const

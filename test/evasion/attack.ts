@@ -1,4 +1,4 @@
-import type { Api } from '../../lambda/policies/scopes'
+import type { Api } from '../../lambda/config-table/items/scopes'
 import type { Gateway } from '../authorize/gateway'
 
 /** What a client sends. */

@@ -37,7 +37,7 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     tried: 'five logs of one caller that outgrow an item, so that the circuit opens for all',
     before: 'accepted; 30 of 30 of another client degraded',
     now: 'refused where policies are checked',
-    test: ['test/policies/storage.test.ts', 'is bounded by what an item holds, over all policies of a limiter'],
+    test: ['test/config-table/storage.test.ts', 'is bounded by what an item holds, over all policies of a limiter'],
   },
   {
     tried: 'an item that cannot be written all the same',
@@ -53,7 +53,7 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     before: 'limits off',
     now: 'the last valid version is in force',
     test: [
-      'test/tiers/last-valid.test.ts',
+      'test/config-table/last-valid.test.ts',
       'is all that is in force on a new instance while the set has too many items, and the old instances keep what they had',
     ],
   },
@@ -73,7 +73,7 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     tried: 'one caller’s answer of the delegate given to another, by headers that are cut elsewhere',
     before: 'not possible',
     now: 'not possible',
-    test: ['test/delegate/delegate.test.ts', 'of two headers is not that of the same text cut elsewhere'],
+    test: ['test/upstream/upstream-authorizer.test.ts', 'of two headers is not that of the same text cut elsewhere'],
   },
   {
     tried: 'a delegate’s context that says `allowed`, `tier` or `subject`',

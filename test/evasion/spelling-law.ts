@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { parseTiersFile } from '../../lambda/policies/policy-set'
-import { bySpecificity, parseRoutePattern, type RoutePattern } from '../../lambda/policies/route-pattern'
-import { rulesFor } from '../../lambda/policies/rules'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { bySpecificity, parseRoutePattern, type RoutePattern } from '../../lambda/routing/route-pattern'
+import { rulesFor } from '../../lambda/rules'
 import { ROUTERS, type Segments } from './routers'
 
 const segment = fc.constantFrom('a', 'b', 'admin', 'Users', '{}')

@@ -1,4 +1,4 @@
-import { createLimiter, DynamoDbStore, type PolicyInput } from '../../lambda/limiter'
+import { createLimiter, DynamoDbStore, type PolicyInput } from '../../limiter'
 import { connect } from '../../local/dynamodb'
 
 /** What a process is to do: ask for one subject, a few requests every few milliseconds, for so long. */

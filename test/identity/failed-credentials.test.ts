@@ -1,6 +1,6 @@
 import { FailedCredentials } from '../../lambda/identity/failed-credentials'
 import type { KnownClient } from '../../lambda/identity/identify'
-import { FakeClock } from '../tiers/fake-table'
+import { FakeClock } from '../config-table/fake-table'
 
 const ACME: KnownClient = { id: 'acme', tier: 'free', disabled: false }
 const ADDRESS = 'ip:203.0.113.7'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
+import { type JwtSettingsInput, parseJwtSettings } from '../../lambda/config-table/items/jwt-settings'
 import { callerFrom, tokenFrom } from '../../lambda/identity/jwt-claims'
-import { type JwtSettingsInput, parseJwtSettings } from '../../lambda/policies/jwt-settings'
 
 function settings(changes: Partial<JwtSettingsInput> = {}) {
   const issues: string[] = []

@@ -1,9 +1,9 @@
 import { createHmac, createPublicKey } from 'node:crypto'
 import { once } from 'node:events'
 import fc from 'fast-check'
+import { type JwtSettingsInput, parseJwtSettings } from '../../lambda/config-table/items/jwt-settings'
 import { PAUSE_MS, REFRESH_AFTER_MS } from '../../lambda/identity/issuer-keys'
 import { JwtVerifier, TOLERANCE_SECONDS } from '../../lambda/identity/jwt-verifier'
-import { type JwtSettingsInput, parseJwtSettings } from '../../lambda/policies/jwt-settings'
 import { runs } from '../runs'
 import { type KeyServer, keyServer, pair, token, unsigned } from './issuer'
 

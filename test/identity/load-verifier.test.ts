@@ -1,5 +1,5 @@
+import { parseJwtSettings } from '../../lambda/config-table/items/jwt-settings'
 import { lazyVerifiers } from '../../lambda/identity/load-verifier'
-import { parseJwtSettings } from '../../lambda/policies/jwt-settings'
 import { type KeyServer, keyServer, pair, token } from './issuer'
 
 const key = pair('k')

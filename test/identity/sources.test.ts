@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
+import { parseIdentity } from '../../lambda/config-table/items/identity-settings'
+import { DEFAULT_SETTINGS } from '../../lambda/config-table/items/settings'
 import { fingerprintOf } from '../../lambda/identity/client-certificate'
 import { type Directory, identify, type KnownClient } from '../../lambda/identity/identify'
 import type { Answer, RequestFacts, Source } from '../../lambda/identity/source'
 import { Sources } from '../../lambda/identity/sources'
 import type { Verified } from '../../lambda/identity/token-verifier'
-import { parseIdentity } from '../../lambda/policies/identity-settings'
-import { DEFAULT_SETTINGS } from '../../lambda/policies/settings'
 import { request } from './requests'
 
 const NOW = 1_700_000_000_000

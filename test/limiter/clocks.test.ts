@@ -1,4 +1,4 @@
-import { ClockError, createLimiter, MemoryStore, type PolicyInput } from '../../lambda/limiter'
+import { ClockError, createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
 import { runs } from '../runs'
 import { describeStores } from '../stores'
 import { Fleet, seeded } from './fleet'

@@ -1,7 +1,8 @@
-import { ConfigError } from '../../lambda/errors'
-import { type CompiledPolicy, compile, distinct, fieldsOf, idOf } from '../../lambda/limiter/compiled-policy'
-import { type Policy, type PolicyInput, parsePolicies } from '../../lambda/policies/policy'
-import { NO_ITEM } from '../../lambda/state/store'
+import { type CompiledPolicy, compile, distinct, fieldsOf, idOf } from '../../limiter/compiled-policy'
+import { ConfigError } from '../../limiter/errors'
+import { parsePolicies } from '../../limiter/policies/parse-policies'
+import type { Policy, PolicyInput } from '../../limiter/policies/policy'
+import { NO_ITEM } from '../../limiter/stores/store'
 
 const fixed = (more: Partial<PolicyInput> = {}): PolicyInput =>
   ({ name: 'p', algorithm: 'fixed-window', limit: 100, window: '1m', ...more }) as PolicyInput

@@ -1,6 +1,6 @@
-import type { Verdict } from '../../lambda/algorithms/algorithm'
-import type { CompiledPolicy } from '../../lambda/limiter/compiled-policy'
-import { compose } from '../../lambda/limiter/compose'
+import type { Verdict } from '../../limiter/algorithms/algorithm'
+import type { CompiledPolicy } from '../../limiter/compiled-policy'
+import { compose } from '../../limiter/compose'
 
 const policy = (name: string, limit: number) => ({ name, limit }) as CompiledPolicy
 const allow = (remaining: number, resetAfterMs = 1000): Verdict => ({ allowed: true, remaining, resetAfterMs, retryAfterMs: 0 })

@@ -1,7 +1,7 @@
-import { ConfigError } from '../../lambda/errors'
-import { createLimiter, type LimiterOptions, MemoryStore } from '../../lambda/limiter'
-import type { LimiterEvent } from '../../lambda/limiter/events'
-import { subjectKey } from '../../lambda/limiter/subject-key'
+import { createLimiter, type LimiterOptions, MemoryStore } from '../../limiter'
+import { ConfigError } from '../../limiter/errors'
+import type { LimiterEvent } from '../../limiter/events'
+import { subjectKey } from '../../limiter/subject-key'
 import { CountingStore, limiterOn, TestClock } from './limiters'
 import { compiled } from './policies'
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { StoreUnavailableError } from '../../lambda/errors'
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
+import { StoreUnavailableError } from '../../limiter/errors'
 import { Fleet } from './fleet'
 import { MIDNIGHT } from './limiters'
 

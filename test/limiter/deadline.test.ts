@@ -1,6 +1,6 @@
-import { StoreUnavailableError } from '../../lambda/errors'
-import { Deadline } from '../../lambda/limiter/deadline'
-import type { EndSignal } from '../../lambda/state/store'
+import { Deadline } from '../../limiter/deadline'
+import { StoreUnavailableError } from '../../limiter/errors'
+import type { EndSignal } from '../../limiter/stores/store'
 
 beforeEach(() => void jest.useFakeTimers())
 afterEach(() => void jest.useRealTimers())

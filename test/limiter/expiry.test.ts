@@ -1,7 +1,7 @@
-import { compile } from '../../lambda/limiter/compiled-policy'
-import { expiryFor } from '../../lambda/limiter/expiry'
-import { parsePolicies } from '../../lambda/policies/policy'
-import { NO_ITEM } from '../../lambda/state/store'
+import { compile } from '../../limiter/compiled-policy'
+import { expiryFor } from '../../limiter/expiry'
+import { parsePolicies } from '../../limiter/policies/parse-policies'
+import { NO_ITEM } from '../../limiter/stores/store'
 import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from './limiters'
 
 const HOUR_MS = 3_600_000

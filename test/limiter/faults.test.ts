@@ -1,6 +1,6 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { DynamoDbStore, type LimiterOptions, type PolicyInput, StoreUnavailableError } from '../../lambda/limiter'
-import type { EndSignal } from '../../lambda/state/store'
+import { DynamoDbStore, type LimiterOptions, type PolicyInput, StoreUnavailableError } from '../../limiter'
+import type { EndSignal } from '../../limiter/stores/store'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { openEngine, TABLE } from '../stores'
 import { limiterOn, TestClock } from './limiters'

@@ -1,5 +1,5 @@
-import { StoreUnavailableError } from '../../lambda/errors'
-import type { StateStore } from '../../lambda/state/store'
+import { StoreUnavailableError } from '../../limiter/errors'
+import type { StateStore } from '../../limiter/stores/store'
 
 /**
  * What becomes of one call:

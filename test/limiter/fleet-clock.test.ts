@@ -1,5 +1,5 @@
-import { FleetClock } from '../../lambda/limiter/fleet-clock'
-import type { View } from '../../lambda/limiter/known-subjects'
+import { FleetClock } from '../../limiter/fleet-clock'
+import type { View } from '../../limiter/subject-cache'
 import { MIDNIGHT } from './limiters'
 import { compiled, viewOf } from './policies'
 

@@ -1,6 +1,6 @@
-import { createLimiter, type Limiter, type LimiterOptions, type PolicyInput } from '../../lambda/limiter'
-import type { LimiterEvent } from '../../lambda/limiter/events'
-import { MemoryStore } from '../../lambda/state/memory-store'
+import { createLimiter, type Limiter, type LimiterOptions, type PolicyInput } from '../../limiter'
+import type { LimiterEvent } from '../../limiter/events'
+import { MemoryStore } from '../../limiter/stores/memory-store'
 import { CountingStore, MIDNIGHT } from './limiters'
 
 /** An instance, its own clock, and what it did. */

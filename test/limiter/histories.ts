@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
 import { issuesIn } from '../policies/issues'
 
 /** What happens to one subject, in order. */

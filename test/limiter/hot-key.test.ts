@@ -1,9 +1,9 @@
-import { StoreUnavailableError } from '../../lambda/errors'
-import type { PolicyInput } from '../../lambda/limiter'
-import { compile } from '../../lambda/limiter/compiled-policy'
-import { RateLimiter } from '../../lambda/limiter/rate-limiter'
-import { parsePolicies } from '../../lambda/policies/policy'
-import type { ItemWrite } from '../../lambda/state/store'
+import type { PolicyInput } from '../../limiter'
+import { compile } from '../../limiter/compiled-policy'
+import { StoreUnavailableError } from '../../limiter/errors'
+import { parsePolicies } from '../../limiter/policies/parse-policies'
+import { RateLimiter } from '../../limiter/rate-limiter'
+import type { ItemWrite } from '../../limiter/stores/store'
 import { Fleet } from './fleet'
 
 const strict: PolicyInput[] = [{ name: 'own', algorithm: 'fixed-window', limit: 100_000, window: '1m' }]

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
-import { apply, type Fields, holds } from '../../lambda/algorithms/conditional-write'
-import { type CompiledPolicy, compile } from '../../lambda/limiter/compiled-policy'
-import { lateWrite, stillCounting } from '../../lambda/limiter/late-charge'
-import { parsePolicies } from '../../lambda/policies/policy'
+import { apply, type Fields, holds } from '../../limiter/algorithms/conditional-write'
+import { type CompiledPolicy, compile } from '../../limiter/compiled-policy'
+import { lateWrite, stillCounting } from '../../limiter/late-charge'
+import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { MIDNIGHT } from './limiters'
 
 const LIMIT = 40

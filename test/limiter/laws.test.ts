@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { type Decision, MemoryStore, type PolicyInput } from '../../lambda/limiter'
+import { type Decision, MemoryStore, type PolicyInput } from '../../limiter'
 import { runs } from '../runs'
 import { describeStores } from '../stores'
 import { everyAlgorithm, limiterOn, TestClock } from './limiters'

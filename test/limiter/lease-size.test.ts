@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { LeaseSize } from '../../lambda/limiter/lease-size'
-import type { Outlook } from '../../lambda/limiter/outlook'
+import type { Outlook } from '../../limiter/consistency/capacity'
+import { LeaseSize } from '../../limiter/consistency/lease-size'
 
 const T0 = 1_763_683_200_000
 

@@ -1,5 +1,5 @@
-import { StoreUnavailableError } from '../../lambda/errors'
-import type { Verdicts } from '../../lambda/limiter/plan'
+import { StoreUnavailableError } from '../../limiter/errors'
+import type { Verdicts } from '../../limiter/plan'
 import { daily, pacing, settled, stocked, world } from './leasing'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'

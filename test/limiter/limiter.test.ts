@@ -1,4 +1,4 @@
-import { CostError, createLimiter, type Decision, SubjectError } from '../../lambda/limiter'
+import { CostError, createLimiter, type Decision, SubjectError } from '../../limiter'
 import { describeStores } from '../stores'
 import { Fleet } from './fleet'
 import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from './limiters'

@@ -1,5 +1,5 @@
-import { createLimiter, type Limiter, type LimiterOptions, MemoryStore, type PolicyInput } from '../../lambda/limiter'
-import type { ItemWrite, StateStore, WriteOutcome } from '../../lambda/state/store'
+import { createLimiter, type Limiter, type LimiterOptions, MemoryStore, type PolicyInput } from '../../limiter'
+import type { ItemWrite, StateStore, WriteOutcome } from '../../limiter/stores/store'
 
 /** A store that counts what it is asked. */
 export class CountingStore implements StateStore {

@@ -1,5 +1,5 @@
-import { createLimiter, type Limiter, type PolicyInput } from '../../lambda/limiter'
-import type { StateStore } from '../../lambda/state/store'
+import { createLimiter, type Limiter, type PolicyInput } from '../../limiter'
+import type { StateStore } from '../../limiter/stores/store'
 import { type Happening, INSTANCES } from './histories'
 import { MIDNIGHT } from './limiters'
 

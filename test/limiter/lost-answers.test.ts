@@ -1,4 +1,4 @@
-import { MemoryStore } from '../../lambda/state/memory-store'
+import { MemoryStore } from '../../limiter/stores/memory-store'
 import { runs } from '../runs'
 import { COURSES, EVERY_COUNT, happen, OPERATIONS, overAdmitting, someOf } from './lost-answers'
 

@@ -1,5 +1,5 @@
-import { createLimiter, type Limiter, type LimiterOptions, type PolicyInput } from '../../lambda/limiter'
-import type { StateStore } from '../../lambda/state/store'
+import { createLimiter, type Limiter, type LimiterOptions, type PolicyInput } from '../../limiter'
+import type { StateStore } from '../../limiter/stores/store'
 import { FaultyStore, STORE_FAULTS, type StoreFault } from './faulty-store'
 
 const LIMIT = 10

@@ -1,7 +1,7 @@
-import type { Decision } from '../../lambda/decision'
-import { StoreUnavailableError } from '../../lambda/errors'
-import type { LimiterEvent } from '../../lambda/limiter/events'
-import type { ItemWrite } from '../../lambda/state/store'
+import type { Decision } from '../../limiter/decision'
+import { StoreUnavailableError } from '../../limiter/errors'
+import type { LimiterEvent } from '../../limiter/events'
+import type { ItemWrite } from '../../limiter/stores/store'
 import { CountingStore, limiterOn, TestClock } from './limiters'
 
 const perMinute = { name: 'per-minute', limit: 10, window: '1m' } as const

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
-import { StoreUnavailableError } from '../../lambda/errors'
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
+import { StoreUnavailableError } from '../../limiter/errors'
 import { Fleet, seeded } from './fleet'
 
 /** `RUNS=50 npx jest test/limiter/outages.test.ts` looks longer. */

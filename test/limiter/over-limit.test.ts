@@ -1,7 +1,7 @@
-import { StoreUnavailableError } from '../../lambda/errors'
-import type { PolicyInput } from '../../lambda/limiter'
-import { MemoryStore } from '../../lambda/state/memory-store'
-import type { StateStore } from '../../lambda/state/store'
+import type { PolicyInput } from '../../limiter'
+import { StoreUnavailableError } from '../../limiter/errors'
+import { MemoryStore } from '../../limiter/stores/memory-store'
+import type { StateStore } from '../../limiter/stores/store'
 import { describeStores } from '../stores'
 import { CountingStore, limiterOn, TestClock } from './limiters'
 

@@ -1,16 +1,6 @@
-import type { Step, Verdict } from '../../lambda/algorithms/algorithm'
-import { set, when } from '../../lambda/algorithms/conditional-write'
-import {
-  allAllow,
-  chargedOf,
-  chargeWrites,
-  isCharged,
-  statesAfter,
-  statesOf,
-  stepAll,
-  verdictsOf,
-  whichFit,
-} from '../../lambda/limiter/plan'
+import type { Step, Verdict } from '../../limiter/algorithms/algorithm'
+import { set, when } from '../../limiter/algorithms/conditional-write'
+import { allAllow, chargedOf, chargeWrites, isCharged, statesAfter, statesOf, stepAll, verdictsOf, whichFit } from '../../limiter/plan'
 import { MIDNIGHT } from './limiters'
 import { chargedFields, compiled, viewOf } from './policies'
 

@@ -1,7 +1,8 @@
-import { apply, type Fields } from '../../lambda/algorithms/conditional-write'
-import { type CompiledPolicy, compile } from '../../lambda/limiter/compiled-policy'
-import type { View } from '../../lambda/limiter/known-subjects'
-import { type PolicyInput, parsePolicies } from '../../lambda/policies/policy'
+import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
+import { type CompiledPolicy, compile } from '../../limiter/compiled-policy'
+import { parsePolicies } from '../../limiter/policies/parse-policies'
+import type { PolicyInput } from '../../limiter/policies/policy'
+import type { View } from '../../limiter/subject-cache'
 
 /** Policies as the take loop has them; mistakes in them fail the test. */
 export function compiled(...inputs: readonly PolicyInput[]): CompiledPolicy[] {

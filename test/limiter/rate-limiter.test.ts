@@ -1,7 +1,7 @@
-import { ChargedAtError, CostError, StoreUnavailableError } from '../../lambda/errors'
-import type { Charge } from '../../lambda/limiter/charge'
-import { RateLimiter, type RateLimiterOptions } from '../../lambda/limiter/rate-limiter'
-import { MemoryStore } from '../../lambda/state/memory-store'
+import type { Charge } from '../../limiter/charge'
+import { ChargedAtError, CostError, StoreUnavailableError } from '../../limiter/errors'
+import { RateLimiter, type RateLimiterOptions } from '../../limiter/rate-limiter'
+import { MemoryStore } from '../../limiter/stores/memory-store'
 import { CountingStore, holdNextWrite, MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 

@@ -1,11 +1,4 @@
-import {
-  ChargedAtError,
-  type LimiterEvent,
-  type LimiterOptions,
-  MemoryStore,
-  type PolicyInput,
-  StoreUnavailableError,
-} from '../../lambda/limiter'
+import { ChargedAtError, type LimiterEvent, type LimiterOptions, MemoryStore, type PolicyInput, StoreUnavailableError } from '../../limiter'
 import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from './limiters'
 
 const HOURLY: PolicyInput = { name: 'hourly', algorithm: 'fixed-window', limit: 10, window: '1h' }

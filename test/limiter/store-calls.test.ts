@@ -1,8 +1,8 @@
-import { systemClock } from '../../lambda/clock'
-import { type StoreFailure, StoreUnavailableError } from '../../lambda/errors'
-import type { LimiterEvent } from '../../lambda/limiter/events'
-import { StoreCalls } from '../../lambda/limiter/store-calls'
-import { type CallOptions, type Item, type ItemWrite, MARKS, NO_ITEM } from '../../lambda/state/store'
+import { systemClock } from '../../limiter/clock'
+import { type StoreFailure, StoreUnavailableError } from '../../limiter/errors'
+import type { LimiterEvent } from '../../limiter/events'
+import { StoreCalls } from '../../limiter/store-calls'
+import { type CallOptions, type Item, type ItemWrite, MARKS, NO_ITEM } from '../../limiter/stores/store'
 import { MIDNIGHT } from './limiters'
 
 const WRITE: ItemWrite = { parts: [], id: { mark: 'r0', value: 1 }, at: MIDNIGHT }

@@ -1,8 +1,8 @@
 import { createHash, createHmac } from 'node:crypto'
 import fc from 'fast-check'
-import { SubjectError } from '../../lambda/errors'
-import { createLimiter, MemoryStore } from '../../lambda/limiter'
-import { subjectKey, withSecret } from '../../lambda/limiter/subject-key'
+import { createLimiter, MemoryStore } from '../../limiter'
+import { SubjectError } from '../../limiter/errors'
+import { subjectKey, withSecret } from '../../limiter/subject-key'
 import { issuesOf } from '../policies/issues'
 
 describe('the key of a subject', () => {

@@ -1,5 +1,5 @@
-import { StoreCalls } from '../../lambda/limiter/store-calls'
-import type { LateWrite } from '../../lambda/limiter/untold'
+import type { LateWrite } from '../../limiter/pending-charges'
+import { StoreCalls } from '../../limiter/store-calls'
 import { CONTENTION, day, failed, fixed, minute, pace, reasonOf, T, unending, world } from './two-processes'
 
 afterEach(() => jest.restoreAllMocks())

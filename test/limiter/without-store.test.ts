@@ -1,9 +1,9 @@
-import { StoreUnavailableError } from '../../lambda/errors'
-import type { LimiterOptions, PolicyInput } from '../../lambda/limiter'
-import { compile } from '../../lambda/limiter/compiled-policy'
-import { RateLimiter } from '../../lambda/limiter/rate-limiter'
-import { subjectKey } from '../../lambda/limiter/subject-key'
-import { parsePolicies } from '../../lambda/policies/policy'
+import type { LimiterOptions, PolicyInput } from '../../limiter'
+import { compile } from '../../limiter/compiled-policy'
+import { StoreUnavailableError } from '../../limiter/errors'
+import { parsePolicies } from '../../limiter/policies/parse-policies'
+import { RateLimiter } from '../../limiter/rate-limiter'
+import { subjectKey } from '../../limiter/subject-key'
 import { Fleet, seeded } from './fleet'
 
 const policies: PolicyInput[] = [{ name: 'all', algorithm: 'fixed-window', limit: 100, window: '1h' }]

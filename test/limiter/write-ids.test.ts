@@ -1,4 +1,4 @@
-import { createLimiter, type ItemWrite, MemoryStore, type StateStore, StoreUnavailableError } from '../../lambda/limiter'
+import { createLimiter, type ItemWrite, MemoryStore, type StateStore, StoreUnavailableError } from '../../limiter'
 import { runs } from '../runs'
 import { MIDNIGHT } from './limiters'
 

@@ -54,7 +54,7 @@ describe('the verifier of JWTs', () => {
 
 describe("the delegate's client", () => {
   test('is a file of at most 10 KB beside the authorizer', () => {
-    expect(statSync(join(dirname(buildAuthorizerBundle(folder)), 'lambda-delegate.js')).size).toBeLessThanOrEqual(10_000)
+    expect(statSync(join(dirname(buildAuthorizerBundle(folder)), 'lambda-upstream.js')).size).toBeLessThanOrEqual(10_000)
   })
 
   test('is loaded by the authorizer where one is configured, which asks it with the credentials of the environment', async () => {

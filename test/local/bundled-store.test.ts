@@ -2,9 +2,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import type { DynamoDbStore } from '../../lambda/state/dynamodb-store'
-import { storeContract } from '../../lambda/state/store-contract'
 import { authorizerBundleOptions, bundle } from '../../lib/authorizer-bundle'
+import type { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
+import { storeContract } from '../../limiter/stores/store-contract'
 import { ENGINES, type OpenEngine, openEngine, TABLE } from '../stores'
 
 interface Bundled {
@@ -12,7 +12,7 @@ interface Bundled {
   readonly DynamoDbStore: typeof DynamoDbStore
 }
 
-/** Beside the SDK itself, whose runs are in test/state: what is replaced in the bundle must not show on the wire. */
+/** Beside the SDK itself, whose runs are in test/stores: what is replaced in the bundle must not show on the wire. */
 describe.each(ENGINES)('the store as bundled, on %s', (engine) => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
   let opened: OpenEngine
@@ -40,7 +40,7 @@ describe.each(ENGINES)('the store as bundled, on %s', (engine) => {
     const outfile = join(folder, 'store.js')
     const contents = `
       export { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-      export { DynamoDbStore } from '../../lambda/state/dynamodb-store'`
+      export { DynamoDbStore } from '../../limiter/stores/dynamodb-store'`
     const { entryPoints: _, ...options } = authorizerBundleOptions
     bundle({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, supported: { 'dynamic-import': false } }) // which Jest does not have
     return require(outfile)

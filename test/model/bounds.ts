@@ -1,4 +1,4 @@
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
 import type { Breach } from './judge'
 import { durationMs, gridOf, type Numbers, quotaOf } from './quotas'
 import type { Chronicle, Instance, Request } from './world'

@@ -1,4 +1,4 @@
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
 import type { Step, Story } from './story'
 
 /** One policy of each way of counting, with room for two units. */

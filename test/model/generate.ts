@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { ConfigError, type PolicyInput } from '../../lambda/limiter'
+import { ConfigError, type PolicyInput } from '../../limiter'
 import { FATES, type Fate, type Step, type Story } from './story'
 import { NEW } from './world'
 

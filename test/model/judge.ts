@@ -1,5 +1,5 @@
-import type { Decision, Standing } from '../../lambda/limiter'
-import { REFUND_MARK } from '../../lambda/state/store'
+import type { Decision, Standing } from '../../limiter'
+import { REFUND_MARK } from '../../limiter/stores/store'
 import { keepsBounds } from './bounds'
 import { distinct, NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
 import { degradedOnes, localShares } from './without-store'

@@ -1,4 +1,4 @@
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
 
 /**
  * How each algorithm counts, said once more and in the plainest way: over the list of all that was ever charged, from docs/algorithms.md alone. Nothing here is

@@ -1,4 +1,4 @@
-import type { PolicyInput } from '../../lambda/limiter'
+import type { PolicyInput } from '../../limiter'
 
 /** What becomes of one call to the store. */
 export const FATES = [

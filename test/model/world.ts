@@ -1,12 +1,19 @@
-import { type Clock, type Decision, type PolicyInput, StoreUnavailableError } from '../../lambda/limiter'
-import { type CompiledPolicy, compile, distinct } from '../../lambda/limiter/compiled-policy'
-import type { LimiterEvent } from '../../lambda/limiter/events'
-import { RateLimiter, type RateLimiterOptions, type RefundOptions } from '../../lambda/limiter/rate-limiter'
-import { parsePolicies } from '../../lambda/policies/policy'
-import { toUpdate } from '../../lambda/state/expressions'
-import { MemoryStore } from '../../lambda/state/memory-store'
-import { type CallOptions, type DeleteOutcome, type ItemWrite, marksOf, type StateStore, type WriteOutcome } from '../../lambda/state/store'
-import { DYNAMODB, operatorsIn } from '../state/expression-size'
+import { type Clock, type Decision, type PolicyInput, StoreUnavailableError } from '../../limiter'
+import { type CompiledPolicy, compile, distinct } from '../../limiter/compiled-policy'
+import type { LimiterEvent } from '../../limiter/events'
+import { parsePolicies } from '../../limiter/policies/parse-policies'
+import { RateLimiter, type RateLimiterOptions, type RefundOptions } from '../../limiter/rate-limiter'
+import { toUpdate } from '../../limiter/stores/expressions'
+import { MemoryStore } from '../../limiter/stores/memory-store'
+import {
+  type CallOptions,
+  type DeleteOutcome,
+  type ItemWrite,
+  marksOf,
+  type StateStore,
+  type WriteOutcome,
+} from '../../limiter/stores/store'
+import { DYNAMODB, operatorsIn } from '../stores/expression-size'
 import type { Fate, Step, Story } from './story'
 import { VirtualTime } from './virtual-time'
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
-import type { Fields } from '../../lambda/algorithms/conditional-write'
-import { fixedWindow } from '../../lambda/algorithms/fixed-window'
-import { CALENDAR_UNITS, type CalendarUnit, calendarGrid, isCalendarUnit, isTimezone } from '../../lambda/policies/calendar'
+import type { Fields } from '../../limiter/algorithms/conditional-write'
+import { fixedWindow } from '../../limiter/algorithms/fixed-window'
+import { CALENDAR_UNITS, type CalendarUnit, calendarGrid, isCalendarUnit, isTimezone } from '../../limiter/policies/calendar'
 import { carryOut } from '../algorithms/story'
 
 const HOUR_MS = 3_600_000

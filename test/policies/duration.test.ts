@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { LONGEST_MS, parseDuration } from '../../lambda/policies/duration'
+import { LONGEST_MS, parseDuration } from '../../limiter/policies/duration'
 
 const UNITS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 

@@ -1,5 +1,6 @@
-import { ConfigError } from '../../lambda/errors'
-import { type Policy, type PolicyInput, parsePolicies } from '../../lambda/policies/policy'
+import { ConfigError } from '../../limiter/errors'
+import { parsePolicies } from '../../limiter/policies/parse-policies'
+import type { Policy, PolicyInput } from '../../limiter/policies/policy'
 
 /** A policy that is right, with these fields changed; `undefined` leaves one out. */
 export const policy = (changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({

@@ -1,5 +1,5 @@
-import type { Algorithm } from '../../lambda/algorithms/algorithm'
-import { observing } from '../../lambda/policies/variants'
+import type { Algorithm } from '../../limiter/algorithms/algorithm'
+import { observing } from '../../limiter/policies/variants'
 import { issuesIn, parsed, policy } from './issues'
 
 const HERE = '(policy "per-minute")'

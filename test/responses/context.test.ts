@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
-import type { Decision } from '../../lambda/decision'
 import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { type Outcome, plain, toContext } from '../../lambda/responses/context'
 import { draft10, NEVER_SECONDS, overage, retryAfter, xRateLimit } from '../../lambda/responses/headers'
+import type { Decision } from '../../limiter/decision'
 import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, OVER, SHAPES, standing } from './decisions'
 
 const FACTS = { shapes: SHAPES, tier: 'free', subject: 'client:abc', now: NOW }

@@ -1,5 +1,5 @@
-import type { Decision, Standing } from '../../lambda/decision'
 import type { PolicyShape } from '../../lambda/responses/headers'
+import type { Decision, Standing } from '../../limiter/decision'
 
 export const NOW = Date.UTC(2026, 7, 5, 15, 37, 54, 250)
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { parseItem, parseList } from 'structured-headers'
 import { toContext } from '../../lambda/responses/context'
-import { ACCESS_DENIED, render } from '../../lambda/responses/gateway-response'
 import { draft10, retryAfter, xRateLimit } from '../../lambda/responses/headers'
+import { ACCESS_DENIED, render } from '../../provisioning/gateway-response'
 import { DENIED, decisionOf, NOW, SHAPES, standing } from './decisions'
 
 const TEMPLATE = ACCESS_DENIED.templates['application/json']

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { parseDictionary, parseItem, parseList } from 'structured-headers'
-import type { Decision } from '../../lambda/decision'
 import {
   draft6,
   draft7,
@@ -13,6 +12,7 @@ import {
   toSeconds,
   xRateLimit,
 } from '../../lambda/responses/headers'
+import type { Decision } from '../../limiter/decision'
 import vectors from '../vectors/headers.json'
 import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, PLAIN, SHAPES, standing } from './decisions'
 

@@ -1,5 +1,5 @@
-import type { PolicyInput, Standing } from '../../lambda/limiter'
-import { createLimiter, DynamoDbStore } from '../../lambda/limiter'
+import type { PolicyInput, Standing } from '../../limiter'
+import { createLimiter, DynamoDbStore } from '../../limiter'
 import { connect } from '../../local/dynamodb'
 
 /** What one process is to do: `requests` for one subject, as many of them at a time as it has `lanes`. */

@@ -10,7 +10,7 @@ import { measureSluice } from '../../bench/cost/sluice'
 import { instancesFor, requests, sampled, toTraffic } from '../../bench/cost/traffic'
 import { readUnits, writeUnits } from '../../bench/cost/units'
 import { itemBytes } from '../../bench/item-size'
-import { createLimiter, DynamoDbStore, MemoryStore } from '../../lambda/limiter'
+import { createLimiter, DynamoDbStore, MemoryStore } from '../../limiter'
 import { openEngine, TABLE } from '../stores'
 
 const DECISIONS = { allowed: 6, denied: 2, asked: 6, writes: 7, refused: 1, writeUnits: 8, reads: 2, readUnits: 4 }

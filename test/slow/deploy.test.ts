@@ -6,8 +6,8 @@ import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-clo
 import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb'
 import { LambdaClient, ListFunctionsCommand, UpdateFunctionConfigurationCommand } from '@aws-sdk/client-lambda'
 import { DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
+import { apiKey, clientKey, tierKey } from '../../lambda/config-table/items/config-items'
 import { hashApiKey } from '../../lambda/identity/api-key'
-import { apiKey, clientKey, tierKey } from '../../lambda/tiers/config-items'
 import { type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
 
 const ROOT = join(__dirname, '..', '..')

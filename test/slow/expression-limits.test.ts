@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
+import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { startDynamoDbLocal } from '../engines/dynamodb-local'
 import { anyHistory, anyPolicies } from '../limiter/histories'
 import { live } from '../limiter/live'

@@ -11,8 +11,8 @@ import { minutesToWarm, secondsToScale } from '../../bench/scale/published-limit
 import { SCENARIOS } from '../../bench/scale/scenarios'
 import { SimulatedTable } from '../../bench/scale/simulated-table'
 import { VirtualTime } from '../../bench/scale/virtual-time'
-import { add, when } from '../../lambda/algorithms/conditional-write'
-import type { ItemWrite } from '../../lambda/limiter'
+import type { ItemWrite } from '../../limiter'
+import { add, when } from '../../limiter/algorithms/conditional-write'
 
 const DOCS = join(__dirname, '..', '..', 'docs')
 const START = Date.UTC(2026, 0, 15)

@@ -1,4 +1,4 @@
-import { MemoryStore } from '../../lambda/state/memory-store'
+import { MemoryStore } from '../../limiter/stores/memory-store'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { startDynamoDbLocal } from '../engines/dynamodb-local'
 import { COURSES, overAdmitting, someOf } from '../limiter/lost-answers'

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { DynamoDbStore } from '../../lambda/state/dynamodb-store'
+import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'

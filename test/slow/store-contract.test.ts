@@ -1,4 +1,4 @@
-import { storeContract } from '../../lambda/state/store-contract'
+import { storeContract } from '../../limiter/stores/store-contract'
 import { startDynamoDbLocal } from '../engines/dynamodb-local'
 import { type OpenEngine, openOn } from '../stores'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { type MetricsOptions, makeMetrics } from '../../lambda/telemetry/metrics'
-import { FakeClock } from '../tiers/fake-table'
+import { FakeClock } from '../config-table/fake-table'
 import { brokenRules, extracted, sums } from './embedded-metrics'
 
 function watched(options: Partial<MetricsOptions> = {}) {

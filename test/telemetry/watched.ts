@@ -1,8 +1,8 @@
-import { RateLimiter } from '../../lambda/limiter/rate-limiter'
-import { MemoryStore } from '../../lambda/state/memory-store'
 import { makeTelemetry, type TelemetryOptions } from '../../lambda/telemetry/telemetry'
+import { RateLimiter } from '../../limiter/rate-limiter'
+import { MemoryStore } from '../../limiter/stores/memory-store'
 import { Gateway } from '../authorize/gateway'
-import { FakeClock } from '../tiers/fake-table'
+import { FakeClock } from '../config-table/fake-table'
 
 /** What telemetry writes, on a clock that stands still. */
 export function watched(options: Partial<TelemetryOptions> = {}) {

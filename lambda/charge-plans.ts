@@ -1,0 +1,163 @@
+import type { Charge } from '../limiter/charge'
+import { type CompiledPolicy, compile, distinct } from '../limiter/compiled-policy'
+import { MOST_POLICIES } from '../limiter/policies/parse-policies'
+import type { Policy } from '../limiter/policies/policy'
+import { observing, withNumbers } from '../limiter/policies/variants'
+import type { Configuration } from './config-table/configuration'
+import { type Client, numbersOf } from './config-table/items/client-item'
+import { type Dimension, isOfEverybody } from './config-table/items/counted-by'
+import type { PolicySet } from './config-table/items/policy-set'
+import { scopeIn, tooLargeWith } from './config-table/items/storage'
+import { ANONYMOUS, type Tier, type TierPolicy } from './config-table/items/tiers'
+import { type Rules, rulesOfRoute } from './rules'
+import type { Log } from './telemetry/log'
+
+/** Policies that count the same subject. */
+export interface PlanGroup {
+  readonly who: readonly Dimension[]
+  /** Whom `who` is about when it is nobody: the route that is counted as a subject of its own. */
+  readonly route: string | undefined
+  readonly policies: readonly CompiledPolicy[]
+}
+
+/** What one kind of request is held to, in the order of evaluation. */
+export class Plan {
+  private readonly merged = new Map<string, readonly (readonly CompiledPolicy[])[]>()
+
+  constructor(
+    readonly groups: readonly PlanGroup[],
+    readonly cost: number,
+    /** More policies than one request may be held to, because it can be taken for several routes: no such request is decided. */
+    readonly isTooMuch = false,
+    private readonly onCollision?: (sentence: string) => void,
+  ) {}
+
+  /**
+   * What to charge when the groups count these subjects, in the order of the groups. Groups whose subjects turn out to be one, such as the caller
+   * and the address of a stranger, are one charge. The lists of policies are the same arrays for the same kind, so that requests can share writes.
+   */
+  chargesFor(keys: readonly string[]): Charge[] {
+    const firsts = keys.map((key) => keys.indexOf(key))
+    const shape = firsts.join()
+    const lists = this.merged.get(shape) ?? this.merge(firsts)
+    this.merged.set(shape, lists) // as many shapes as ways for a handful of groups to coincide
+    return keys.flatMap((key, i): Charge[] => (firsts[i] === i ? [{ key, policies: lists[i]!, cost: this.cost }] : []))
+  }
+
+  private merge(firsts: readonly number[]): readonly (readonly CompiledPolicy[])[] {
+    return firsts.map((_, i) =>
+      distinct(
+        this.groups.flatMap(({ policies }, j) => (firsts[j] === i ? policies : [])),
+        this.onCollision,
+      ),
+    )
+  }
+}
+
+/** Kinds of requests remembered; more than this only where clients have numbers of their own. */
+const MOST_PLANS = 5000
+
+/** Works out once for each kind of request what it is held to: the global policies first, then the route's, then the tier's. */
+export class Plans {
+  private bySet = new WeakMap<PolicySet, Map<string, Plan>>()
+  /** Plans of all sets. */
+  private count = 0
+
+  constructor(private readonly log: Log) {}
+
+  /** @param client whose own numbers replace those of policies of the same name. */
+  planFor(configuration: Configuration, tier: Tier | undefined, rules: Rules, client?: Client): Plan {
+    const numbers = client && Object.keys(client.overrides).length > 0 ? client : undefined
+    const kind = JSON.stringify([tier?.name, rules.scopes, numbers?.id, numbers?.overrides])
+    return this.remembered(configuration, kind, () => this.make(configuration, tier, rules, numbers))
+  }
+
+  /** What preflights are held to: counted by address, apart from all else. */
+  preflightPlan(configuration: Configuration): Plan {
+    const { preflight, mode } = configuration.policies.settings
+    return this.remembered(configuration, 'preflight', () => {
+      const policies = [compile(mode === 'observe' ? observing(preflight) : preflight)]
+      return new Plan([{ who: ['ip'], route: undefined, policies }], 1)
+    })
+  }
+
+  /** By policy set, which differs between APIs where items are for some of them; those of a set that is not in force any more go with it. */
+  private remembered({ policies }: Configuration, kind: string, make: () => Plan): Plan {
+    const known = this.bySet.get(policies)?.get(kind)
+    if (known) return known
+    const plan = make()
+    if (this.count++ >= MOST_PLANS) {
+      this.bySet = new WeakMap()
+      this.count = 1
+    }
+    const plans = this.bySet.get(policies) ?? new Map<string, Plan>()
+    this.bySet.set(policies, plans.set(kind, plan))
+    return plan
+  }
+
+  private make({ policies }: Configuration, tier: Tier | undefined, rules: Rules, client: Client | undefined): Plan {
+    const { global, settings } = policies
+    const applies = ({ tiers }: TierPolicy) => !tiers || (tier !== undefined && tiers.includes(tier.name))
+    const ofRoutes = rules.routes.flatMap((route) => {
+      const { scopes } = rulesOfRoute(route)
+      return route.policies.filter(applies).map((policy) => ({ policy, scopes }))
+    })
+    const { scopes } = rules
+    const all = [
+      ...global.filter(applies).map((policy) => ({ policy, scopes })),
+      ...ofRoutes,
+      ...(tier?.policies ?? []).map((policy) => ({ policy, scopes })),
+    ]
+    const ownOf = client ? this.numbersOf(client, policies, tier) : (policy: TierPolicy) => policy
+    const onCollision = (sentence: string) => this.log('error', 'the policy set has mistakes', { issues: [sentence] }, 'ConfigErrors')
+    const groups = new Map<string, { who: readonly Dimension[]; route: string | undefined; policies: CompiledPolicy[] }>()
+    for (const { policy, scopes } of all) {
+      const { who, perRoute } = policy.by
+      const own = ownOf(policy)
+      for (const scope of perRoute ? scopes : ['']) {
+        const route = who.length === 0 ? scope : undefined
+        const id = route ?? who.join()
+        const group = groups.get(id) ?? { who, route, policies: [] }
+        groups.set(id, group)
+        group.policies.push(
+          compile(settings.mode === 'observe' ? observing(own) : own, scopeIn(policies, policy, scope), settings.autoLease),
+        )
+      }
+    }
+    const made = [...groups.values()].map((group) => ({ ...group, policies: distinct(group.policies, onCollision) }))
+    const count = made.reduce((sum, group) => sum + group.policies.length, 0)
+    return new Plan(made, rules.cost, rules.scopes.length > 1 && count > MOST_POLICIES, onCollision)
+  }
+
+  /** Policies with a client's own numbers; as they are where those would let the client's item outgrow DynamoDB's, whatever route it asks for. */
+  private numbersOf(client: Client, set: PolicySet, tier: Tier | undefined): (policy: TierPolicy) => Policy {
+    const own = new Map<TierPolicy, Policy>()
+    const ownOf = (policy: TierPolicy) => {
+      const known = own.get(policy) ?? this.ownOf(policy, client)
+      own.set(policy, known)
+      return known
+    }
+    const { routes, global, scoped } = set
+    const fallback = set.tiers.get(set.settings.defaultTier ?? ANONYMOUS)
+    const tiers = tier ? [tier, ...(scoped?.tiers.get(tier.name) ?? []), ...(tier.scope && fallback ? [fallback] : [])] : []
+    const all = { global, routes: scoped?.routes ?? routes, tiers: tiers.map((one) => ({ ...one, name: tier!.name })) }
+    const issue = tooLargeWith(all, ownOf)
+    if (issue === undefined || tooLargeWith(all, (policy) => policy) === issue) return ownOf
+    this.logMisfit(client, [`overrides: a subject of the client ${issue}`])
+    return (policy) => policy
+  }
+
+  private logMisfit({ id }: Client, issues: readonly string[]): void {
+    this.log('error', "a client's own numbers do not fit, its tier's stay", { client: id, issues }, 'ConfigErrors')
+  }
+
+  /** The policy with the client's own numbers, or as it is where those do not fit. Numbers of everybody's policies are nobody's own. */
+  private ownOf(policy: TierPolicy, client: Client | undefined): Policy {
+    const numbers = client && Object.hasOwn(client.overrides, policy.name) ? client.overrides[policy.name] : undefined
+    if (!numbers || isOfEverybody(policy.by)) return policy
+    const issues: string[] = []
+    const own = withNumbers(policy, numbersOf(numbers, policy.written), ['client', `override "${policy.name}"`], issues)
+    if (!own) this.logMisfit(client!, issues)
+    return own ?? policy
+  }
+}

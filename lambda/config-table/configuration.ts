@@ -1,0 +1,329 @@
+import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
+import type { Clock, EpochMs } from '../../limiter/clock'
+import { authentic } from '../../limiter/stores/dynamodb-response'
+import { errorDetails, type Log } from '../telemetry/log'
+import { AccessList } from './items/access-list'
+import {
+  CONFIG_TABLE,
+  type ConfigItem,
+  fromAttributes,
+  parsePolicyItem,
+  partsOf,
+  settingsKey,
+  tierKey,
+  toPlaceholder,
+} from './items/config-items'
+import { checkAnonymous, checkDefaultTier, checkNoneRequired, type PolicySet, toPolicySet } from './items/policy-set'
+import { splitVariant } from './items/scopes'
+import { checkStorageCodes } from './items/storage'
+import { ANONYMOUS, type Tier } from './items/tiers'
+import type { LastValid } from './last-valid'
+import { type Reading, readAgain } from './read-with-retry'
+
+export interface PolicySetsOptions {
+  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly tableName: string
+  readonly clock: Clock
+  /** How old a set may get before it is read again, in milliseconds. */
+  readonly ttlMs: number
+  /** Time for one reading, in milliseconds. */
+  readonly deadlineMs: number
+  readonly log: Log
+  /** `none`: nobody has to show credentials, and an item that wants them is a mistake. @default 'config' */
+  readonly authentication?: 'config' | 'none'
+  /** Copies of items as they last had no mistake, for an instance that starts while one has. @default there are none */
+  readonly lastValid?: Pick<LastValid, 'read' | 'keep'>
+}
+
+/** All that the config table says, but for clients. */
+export interface Configuration {
+  readonly policies: PolicySet
+  readonly access: AccessList
+  /** Whether the settings are invalid and were never seen valid: who must show credentials, and which, is not known. */
+  readonly identityUnknown?: boolean
+}
+
+/** What was last read of one item. */
+interface Known {
+  /** As it was stored. */
+  readonly text: string
+  readonly issues: readonly string[]
+  /** The last version that had no mistake. */
+  readonly good: ConfigItem | undefined
+  /** Whether its copy was looked for, where there is no such version. */
+  readonly searched?: boolean
+}
+
+/** More items than this are a mistake: tiers, routes and blocks are written by hand. */
+const MOST_ITEMS = 5000
+
+/**
+ * Tiers that are looked at before the first answer, and with each request after it. A set of hundreds would keep the first request waiting for tiers
+ * that it is not in; so the others follow, unless somebody comes who is in them.
+ */
+const TIERS_AT_ONCE = 10
+
+/** Storage codes that are compared when a set is read; the command line, which writes it, compares all. */
+const MOST_CODES = 1000
+
+const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
+
+/** Pause after a reading that failed, in milliseconds: a table in trouble is not asked for every request. */
+const RETRY_AFTER_MS = 1000
+
+/**
+ * The configuration in the config table, always a whole one: read once at the start, and again in the background when it has grown old, while the old
+ * one still serves. An item that is wrong keeps its last good version, and so does the tier of unknown callers when it is gone. Mistakes are told when
+ * they are read, but for those of a large set at the start: they are told within the first requests, each of which looks at some more tiers.
+ */
+export class PolicySets {
+  private configuration: Configuration | undefined
+  private readAt: EpochMs = 0
+  private failedAt: EpochMs | undefined
+  private reading: Promise<void> | undefined
+  /** By sort key. */
+  private known = new Map<string, Known>()
+  /** Tiers of the first reading that nobody has looked at yet, by sort key. */
+  private readonly unread = new Map<string, Record<string, AttributeValue>>()
+  /** All items as they were read last, until their copies are up to date. */
+  private toKeep: ReadonlyMap<string, Record<string, AttributeValue>> | undefined
+
+  constructor(private readonly options: PolicySetsOptions) {}
+
+  /** What is in force, the same object while nothing changes; `undefined` only while nothing could ever be read. */
+  async current(): Promise<Configuration | undefined> {
+    if (this.isOld() && !this.hasJustFailed()) this.reading ??= this.read()
+    if (this.configuration === undefined) await this.reading
+    else this.goOn()
+    return this.configuration
+  }
+
+  /** What waits for a request that it does not keep waiting. */
+  private goOn(): void {
+    this.readOn(TIERS_AT_ONCE)
+    this.keep()
+  }
+
+  private isOld(): boolean {
+    const age = this.options.clock() - this.readAt
+    return this.configuration === undefined || age >= this.options.ttlMs || age < 0
+  }
+
+  private hasJustFailed(): boolean {
+    const age = this.options.clock() - (this.failedAt ?? -Infinity)
+    return age >= 0 && age < Math.min(RETRY_AFTER_MS, this.options.ttlMs)
+  }
+
+  private async read(): Promise<void> {
+    try {
+      const reading = { ...this.options, awaited: this.configuration === undefined }
+      await this.take(await this.itemsInForce(reading))
+      this.readAt = this.options.clock()
+    } catch (error) {
+      this.failedAt = this.options.clock()
+      this.options.log('error', 'the config table cannot be read', { table: this.options.tableName, ...errorDetails(error) })
+    } finally {
+      this.reading = undefined
+    }
+  }
+
+  /** The items of the table; to an instance that has nothing yet, the copies of the last valid ones, where the table has too many. */
+  private async itemsInForce(reading: Reading): Promise<Record<string, AttributeValue>[]> {
+    try {
+      return await readAgain(reading, (signal) => this.query(signal))
+    } catch (error) {
+      const { lastValid, log, tableName } = this.options
+      if (!(error instanceof TooManyItems) || !reading.awaited || !lastValid) throw error
+      log('error', 'the last valid policy set is in force', { table: tableName, ...errorDetails(error) }, 'ConfigErrors')
+      const copies = [...(await lastValid.read()).values()]
+      if (copies.length === 0) throw error
+      return copies
+    }
+  }
+
+  private async query(abortSignal: AbortSignal): Promise<Record<string, AttributeValue>[]> {
+    const items: Record<string, AttributeValue>[] = []
+    let ExclusiveStartKey: Record<string, AttributeValue> | undefined
+    do {
+      const command = new QueryCommand({
+        TableName: this.options.tableName,
+        KeyConditionExpression: `${CONFIG_TABLE.partitionKey} = :set`,
+        ExpressionAttributeValues: { ':set': { S: CONFIG_TABLE.policySet } },
+        ConsistentRead: true,
+        ExclusiveStartKey,
+      })
+      const page = authentic(await this.options.client.send(command, { abortSignal }))
+      items.push(...(page.Items ?? []))
+      ExclusiveStartKey = page.LastEvaluatedKey
+    } while (ExclusiveStartKey && items.length <= MOST_ITEMS)
+    if (items.length > MOST_ITEMS) throw new TooManyItems(`a policy set has at most ${MOST_ITEMS} items, this one has more`)
+    return items
+  }
+
+  private async take(items: readonly Record<string, AttributeValue>[]): Promise<void> {
+    const seen = new Map(items.map((attributes) => [attributes[CONFIG_TABLE.sortKey]?.S ?? '', attributes]))
+    const present = new Map(seen)
+    if (this.configuration === undefined) this.putOff(seen)
+    else this.readOn(Infinity)
+    const before = this.known
+    const known = new Map([...seen].map(([sk, attributes]) => [sk, this.parsed(sk, attributes, before.get(sk))]))
+    await this.restore(known)
+    this.known = known
+    this.toKeep = present
+    const gone = [...before.keys()].some((sk) => !this.known.has(sk))
+    const changed = [...this.known].some(([sk, one]) => one !== before.get(sk))
+    if (this.configuration === undefined || gone || changed) this.configuration = this.combined(before)
+  }
+
+  /** Items that are invalid, and were so since this instance started, are as the copies say. */
+  private async restore(known: Map<string, Known>): Promise<void> {
+    const { lastValid, log, tableName } = this.options
+    const lost = [...known].filter(([, one]) => isLost(one))
+    if (!lastValid || lost.length === 0) return
+    try {
+      const copies = await lastValid.read()
+      for (const [sk, one] of lost) {
+        const copy = copies.get(sk)
+        const issues: string[] = []
+        const good = copy && parsePolicyItem({ ...fromAttributes(copy), sk }, issues)
+        known.set(sk, { ...one, searched: true, ...(issues.length === 0 && { good }) })
+      }
+    } catch (error) {
+      log('error', 'the last valid policy set cannot be read', { table: tableName, ...errorDetails(error) })
+    }
+  }
+
+  /** Brings the copies up to date with what was read, beside the requests. */
+  private keep(): void {
+    const present = this.toKeep
+    if (!present || this.unread.size > 0) return
+    this.toKeep = undefined
+    const valid = [...present].filter(([sk]) => this.known.get(sk)?.issues.length === 0)
+    void this.options.lastValid?.keep(new Map(valid), new Set(present.keys()))
+  }
+
+  /** Moves the tiers that are too many for the start out of what was seen. */
+  private putOff(seen: Map<string, Record<string, AttributeValue>>): void {
+    const tiers = [...seen].filter(([sk]) => sk.startsWith(tierKey('').sk) && sk !== ANONYMOUS_ITEM)
+    for (const [sk, attributes] of tiers.slice(TIERS_AT_ONCE)) {
+      if (attributes.apis || splitVariant(sk)[1] !== undefined) continue // whether it is there depends on the request
+      seen.delete(sk)
+      this.unread.set(sk, attributes)
+    }
+  }
+
+  /** Looks at so many more of the tiers that were put off; what contradicts what is told with the last of them. */
+  private readOn(most: number): void {
+    if (this.unread.size === 0) return
+    for (const sk of [...this.unread.keys()].slice(0, most)) this.readTier(sk)
+    if ([...this.known.values()].some(isLost) && this.options.lastValid) this.readAt = Number.NEGATIVE_INFINITY // to look for their copies
+    if (this.unread.size > 0) return
+    const whole = this.combined(this.known)
+    if (whole.policies.displaced?.size) this.configuration = whole
+  }
+
+  private readTier(sk: string): Tier | undefined {
+    const attributes = this.unread.get(sk)
+    if (!attributes) return undefined
+    this.unread.delete(sk) // first of all, so that it is never more than one request that stumbles over it
+    const known = this.parsed(sk, attributes, undefined)
+    this.known.set(sk, known)
+    const tier = known.good?.tier
+    if (tier) (this.configuration!.policies.tiers as Map<string, Tier>).set(tier.name, tier)
+    return tier
+  }
+
+  /** An item that reads like last time is the same object, so that nothing is checked or worked out again. */
+  private parsed(sk: string, attributes: Record<string, AttributeValue>, before: Known | undefined): Known {
+    const text = JSON.stringify(attributes)
+    if (before?.text === text) {
+      this.report(sk, before.issues)
+      return before
+    }
+    const issues: string[] = []
+    const item = parsePolicyItem({ ...fromAttributes(attributes), sk }, issues)
+    this.report(sk, issues)
+    return { text, issues, good: issues.length === 0 ? item : before?.good }
+  }
+
+  private report(sk: string, issues: readonly string[]): void {
+    if (issues.length === 0) return
+    this.options.log('error', 'an item of the config table is wrong, its last good version stays', { item: sk, issues }, 'ConfigErrors')
+  }
+
+  /** Puts the good versions together. The tier of unknown callers stays even when it is gone. */
+  private combined(before: ReadonlyMap<string, Known>): Configuration {
+    const good = this.inForce()
+    const issues: string[] = []
+    checkAnonymous(namesOf(good, ANONYMOUS_ITEM), [], issues)
+    const anonymous = before.get(ANONYMOUS_ITEM)
+    if (anonymous?.good && !good.has(ANONYMOUS_ITEM)) {
+      good.set(ANONYMOUS_ITEM, anonymous.good)
+      this.known.set(ANONYMOUS_ITEM, { ...anonymous, text: '' })
+    }
+    const all = [...good.values(), ...this.placeholders()]
+    const parts = partsOf(all)
+    const { settings, tiers } = parts
+    if (settings) checkDefaultTier(settings, namesOf(good), [], issues)
+    const together = toPolicySet(parts, [], issues)
+    const shared = { tiers, routes: together.routes, global: together.global, defaultTier: settings?.defaultTier }
+    const displaced = this.unread.size === 0 ? checkStorageCodes(shared, [], issues, MOST_CODES) : undefined
+    const policies = { ...together, displaced }
+    const access = new AccessList(all.flatMap(({ access }) => access ?? []))
+    if (this.options.authentication === 'none') checkNoneRequired(policies, [], issues)
+    const identityUnknown = this.isUnknown(settingsKey().sk)
+    if (this.unread.size > 0) {
+      const asNeeded = new TiersAsNeeded(policies.tiers, (name) => this.readTier(tierKey(name).sk))
+      return { policies: { ...policies, tiers: asNeeded }, access, identityUnknown }
+    }
+    if (issues.length > 0) {
+      this.options.log('error', 'the policy set has mistakes', { table: this.options.tableName, issues }, 'ConfigErrors')
+    }
+    return { policies, access, identityUnknown }
+  }
+
+  /** The last valid version of each item. The label of an API whose item has a mistake by now may have been given to another one since, whose it is then. */
+  private inForce(): Map<string, ConfigItem> {
+    const given = new Set([...this.known.values()].map(({ issues, good }) => (issues.length === 0 ? good?.api?.label : undefined)))
+    return new Map(
+      [...this.known].flatMap(([sk, { issues, good }]) => {
+        const isTaken = issues.length > 0 && good?.api?.label !== undefined && given.has(good.api.label)
+        return good ? [[sk, isTaken ? { api: { ...good.api!, label: undefined } } : good] as const] : []
+      }),
+    )
+  }
+
+  private isUnknown(sk: string): boolean {
+    const one = this.known.get(sk)
+    return one !== undefined && !one.good
+  }
+
+  /** What invalid items stand for that never were valid: whether they ask for credentials is not known, and who is blocked stays out. */
+  private placeholders(): ConfigItem[] {
+    const unknown = [...this.known].filter(([sk]) => this.isUnknown(sk))
+    return unknown.map(([sk, { text }]) => toPlaceholder(sk, fromAttributes(JSON.parse(text))))
+  }
+}
+
+/** Tiers of which some are not looked at before they are asked for. */
+class TiersAsNeeded extends Map<string, Tier> {
+  constructor(
+    tiers: ReadonlyMap<string, Tier>,
+    private readonly read: (name: string) => Tier | undefined,
+  ) {
+    super(tiers)
+  }
+
+  override get(name: string): Tier | undefined {
+    return super.get(name) ?? this.read(name)
+  }
+}
+
+/** Invalid, without a valid version, and its copy not looked for yet. */
+const isLost = ({ issues, good, searched }: Known): boolean => issues.length > 0 && !good && !searched
+
+class TooManyItems extends Error {}
+
+/** @param only the key of the one that is asked for. @default all */
+const namesOf = (good: ReadonlyMap<string, ConfigItem>, only?: string): string[] =>
+  [...good].flatMap(([sk, { tier }]) => (tier && sk === (only ?? sk) ? tier.name : []))

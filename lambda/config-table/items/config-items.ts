@@ -1,0 +1,102 @@
+import type { AttributeValue } from '@aws-sdk/client-dynamodb'
+import { unmarshall } from '@aws-sdk/util-dynamodb'
+import { printed } from '../../../limiter/errors'
+import type { Place } from '../../../limiter/policies/report'
+import { type AccessEntry, parseAccess, strictBlock } from './access-list'
+import { type PolicySetParts, SCOPED_SETTINGS } from './policy-set'
+import { type Api, parseApi } from './scopes'
+import { type ModeSwitch, parseScopedSettings, parseSettings, parseSwitch, type ScopedSettings, type Settings } from './settings'
+import { parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy, unknownRoute, unknownTier } from './tiers'
+
+/** Keys of the config table; one `Query` on the partition `policy-set` finds all of it but the clients. */
+export const CONFIG_TABLE = { partitionKey: 'pk', sortKey: 'sk', policySet: 'policy-set' } as const
+
+/** The partition that only the authorizer writes. */
+export const LAST_VALID_PARTITION = 'last-valid'
+
+export const tierKey = (name: string) => ({ pk: CONFIG_TABLE.policySet, sk: `tier#${name}` })
+export const routeKey = (pattern: string) => ({ pk: CONFIG_TABLE.policySet, sk: `route#${pattern}` })
+export const globalKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'global' })
+export const settingsKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'settings' })
+export const switchKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'switch' })
+export const apiKey = (id: string) => ({ pk: CONFIG_TABLE.policySet, sk: `api#${id}` })
+
+/** A copy of an item of the policy set as it was when it last had no mistake; see last-valid.ts. */
+export const lastValidKey = (sk: string) => ({ pk: LAST_VALID_PARTITION, sk })
+
+/** @param credential the hash of an API key, or `<source>:<value>` for a credential that is no secret. */
+export const clientKey = (credential: string) => ({ pk: `client#${credential}`, sk: 'client' })
+
+/** What an item of the policy set describes: one of these, or none where it is wrong. */
+export interface ConfigItem {
+  readonly tier?: Tier
+  readonly route?: Route
+  readonly global?: readonly TierPolicy[]
+  readonly settings?: Settings
+  readonly scopedSettings?: ScopedSettings
+  readonly modeSwitch?: ModeSwitch
+  readonly api?: Api
+  readonly access?: AccessEntry
+}
+
+/** An item as an object, without fields when it cannot be one. Numbers too large to be exact are as near as they get; checks turn them down. */
+export function fromAttributes(attributes: Record<string, AttributeValue>): Record<string, unknown> {
+  try {
+    return unmarshall(attributes, { wrapNumbers: Number })
+  } catch {
+    return {}
+  }
+}
+
+/** What an item of the policy set describes, and every mistake in it. */
+export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues: string[]): ConfigItem {
+  const { pk: _, sk, ...fields } = item
+  const place: Place = [`item ${printed(sk)}`]
+  const [kind, ...rest] = typeof sk === 'string' ? sk.split('#') : []
+  const name = rest.join('#')
+  if (typeof sk === 'string' && sk.startsWith(SCOPED_SETTINGS)) return { scopedSettings: parseScopedSettings(sk, fields, place, issues) }
+  switch (rest.length === 0 ? kind : `${kind}#`) {
+    case 'tier#':
+      return { tier: parseTier(name, fields, place, issues) }
+    case 'route#':
+      return { route: parseRoute(name, fields, place, issues) }
+    case 'global':
+      return { global: parseGlobal(fields, place, issues) }
+    case 'settings':
+      return { settings: parseSettings(fields, place, issues) }
+    case 'switch':
+      return { modeSwitch: parseSwitch(fields, place, issues) }
+    case 'api#':
+      return { api: parseApi(name, fields, place, issues) }
+    case 'block#':
+    case 'allow#':
+      return { access: parseAccess(kind as 'block' | 'allow', name, fields, place, issues) }
+    default:
+      issues.push(
+        `sk must be "global", "settings" or "switch", or begin with "tier#", "route#", "settings @", "api#", "block#" or "allow#", got ${printed(sk)}`,
+      )
+      return {}
+  }
+}
+
+/** What a policy set is put together from, by items without mistakes. */
+export function partsOf(items: readonly ConfigItem[]): PolicySetParts {
+  return {
+    settings: items.find((item) => item.settings)?.settings,
+    scopedSettings: items.flatMap(({ scopedSettings }) => scopedSettings ?? []),
+    modeSwitch: items.find((item) => item.modeSwitch)?.modeSwitch,
+    tiers: items.flatMap(({ tier }) => tier ?? []),
+    routes: items.flatMap(({ route }) => route ?? []),
+    global: items.find((item) => item.global)?.global,
+    apis: items.flatMap(({ api }) => api ?? []),
+  }
+}
+
+/** What an item stands for of which nothing but its sort key can be relied on, and for which APIs it is where that is right. */
+export function toPlaceholder(sk: string, { apis }: Readonly<Record<string, unknown>> = {}): ConfigItem {
+  const [kind, ...rest] = sk.split('#')
+  const name = rest.join('#')
+  if (kind === 'tier') return { tier: unknownTier(name, apis) }
+  if (kind === 'route') return { route: unknownRoute(name, apis) }
+  return kind === 'block' ? { access: strictBlock(name) } : {}
+}

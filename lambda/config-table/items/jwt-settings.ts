@@ -1,0 +1,179 @@
+import * as v from 'valibot'
+import { printed } from '../../../limiter/errors'
+import { checkFields, type FieldRules, mistake, type Place } from '../../../limiter/policies/report'
+
+/** Whose tokens are accepted, and which claims say who calls, as it is written in `tiers.yaml` and in the config table. */
+export interface JwtSettingsInput {
+  readonly source: 'jwt'
+  /** The `iss` of every token, character by character; Cognito's is `https://cognito-idp.<region>.amazonaws.com/<pool>`. */
+  readonly issuer: string
+  /** The API, or the app client, that a token must be made out to; `any` takes those made out to someone else, too. */
+  readonly audience: string | readonly string[]
+  /** Where the issuer's keys are. @default `<issuer>/.well-known/jwks.json`, as Cognito and Auth0 have it */
+  readonly jwksUri?: string
+  /** The header that holds the token. @default 'authorization' */
+  readonly header?: string
+  /** Cognito: take only access tokens, or only ID tokens. @default both */
+  readonly tokenUse?: 'access' | 'id'
+  /** @default 'sub' */
+  readonly userClaim?: string
+  readonly clientClaim?: string
+  readonly tierClaim?: string
+  /** A list of roles, or a text of roles with spaces between. */
+  readonly rolesClaim?: string
+  /**
+   * The tier of who has a role; the first that applies. A list of `{ role, tier }`, or an object from role to tier, whose order gets lost in
+   * DynamoDB: fine where nobody has two of its roles.
+   */
+  readonly tiersByRole?: Readonly<Record<string, string>> | readonly RoleTier[]
+  /** Whether the config table may know more of the caller, under `client#user:<user>` or `client#client:<client>`. @default false */
+  readonly lookup?: boolean
+  /**
+   * Tells the users of this issuer from those of others, for whom the same name is somebody else: its users are `user@<namespace>:<user>`.
+   * @default none for the first issuer of the settings, whose users are `user:<user>`; for any other the issuer, percent-encoded
+   */
+  readonly namespace?: string
+}
+
+/** Who has this role is held to this tier. */
+interface RoleTier {
+  readonly role: string
+  readonly tier: string
+}
+
+/** Checked, with every default in its place. */
+export interface JwtSettings {
+  readonly source: 'jwt'
+  readonly issuer: string
+  /** `any`: whomever the token is made out to. */
+  readonly audience: readonly string[] | 'any'
+  readonly jwksUri: string
+  /** In lower case. */
+  readonly header: string
+  readonly tokenUse?: 'access' | 'id'
+  readonly userClaim: string
+  readonly clientClaim?: string
+  readonly tierClaim?: string
+  readonly rolesClaim?: string
+  /** The first that applies wins. */
+  readonly tiersByRole: readonly RoleTier[]
+  readonly lookup?: boolean
+  /** Empty for the first issuer, unless it was given one. */
+  readonly namespace: string
+}
+
+const MOST_ROLES = 100
+
+/** Said with few kinds of valibot's schemas: each further one is half a kilobyte in the authorizer's bundle. */
+const text = v.pipe(v.string(), v.regex(/^[\s\S]{1,256}$/))
+const claim = { schema: text, wanted: 'the name of a claim, such as "sub" or "realm_access.roles"', optional: true } as const
+
+/** The fields of a JWT source, the source of its JSON Schema too. */
+export const JWT_FIELDS = {
+  source: { schema: v.picklist(['jwt']), wanted: '"jwt"' },
+  issuer: {
+    schema: v.pipe(
+      v.string(),
+      v.check((url) => isEndpoint(url) && !url.includes('?')),
+    ),
+    wanted: 'an https URL without a query',
+  },
+  audience: {
+    schema: v.pipe(
+      v.union([text, v.array(text)]),
+      v.check(({ length }) => length > 0 && length <= 256),
+    ),
+    wanted: 'a text or a list of 1 to 256 texts, one of which is in every token, or "any"',
+  },
+  jwksUri: { schema: v.pipe(v.string(), v.check(isEndpoint)), wanted: 'an https URL', optional: true },
+  header: { schema: v.pipe(v.string(), v.regex(/^[\w-]{1,64}$/)), wanted: 'the name of a header', optional: true },
+  tokenUse: { schema: v.picklist(['access', 'id']), wanted: '"access" or "id"', optional: true },
+  userClaim: claim,
+  clientClaim: claim,
+  tierClaim: claim,
+  rolesClaim: claim,
+  lookup: { schema: v.boolean(), wanted: 'true or false', optional: true },
+  namespace: {
+    schema: v.pipe(v.string(), v.regex(/^[a-z\d][a-z\d.-]{0,31}$/)),
+    wanted: '1 to 32 small letters, digits, "." or "-"',
+    optional: true,
+  },
+  tiersByRole: {
+    schema: v.pipe(
+      v.unknown(),
+      v.check((input) => {
+        const tiers = roleTiersOf(input)
+        return tiers !== undefined && tiers.length <= MOST_ROLES && tiers.every(isRoleTier)
+      }),
+    ),
+    wanted: `at most ${MOST_ROLES} tiers by role, such as { gold: pro } or [{ role: gold, tier: pro }]`,
+    optional: true,
+  },
+} as const satisfies FieldRules
+
+/**
+ * Checks the settings of a JWT source and reports every mistake in them.
+ *
+ * @param sources the JWT sources that come before it: the same issuer has the same users, and another issuer never has.
+ */
+export function parseJwtSettings(
+  input: unknown,
+  place: Place,
+  issues: string[],
+  sources: readonly JwtSettings[] = [],
+): JwtSettings | undefined {
+  const before = issues.length
+  const fields = checkFields(input, JWT_FIELDS, 'a jwt source', place, issues) as JwtSettingsInput | undefined
+  if (!fields) return undefined
+  const { issuer, audience, jwksUri, header = 'authorization', tokenUse, userClaim = 'sub', rolesClaim } = fields
+  if (tokenUse !== undefined && issuer !== undefined && !isCognito(issuer))
+    issues.push(mistake(`tokenUse applies to Cognito only, and the issuer is ${issuer}`, place))
+  if (fields.tiersByRole !== undefined && rolesClaim === undefined)
+    issues.push(mistake('tiersByRole needs rolesClaim, the claim that holds the roles', place))
+  const same = sources.find((one) => one.issuer === issuer)
+  const namespace = fields.namespace ?? same?.namespace ?? (sources.length === 0 || issuer === undefined ? '' : encodeURIComponent(issuer))
+  const other = sources.find((one) => one.issuer !== issuer && one.namespace === namespace)
+  if (other) issues.push(mistake(`namespace must differ from that of issuer ${other.issuer}, got ${printed(namespace)}`, place))
+  if (same && same.namespace !== namespace)
+    issues.push(
+      mistake(`namespace must be the same for all sources of an issuer, got ${printed(namespace)} and ${printed(same.namespace)}`, place),
+    )
+  if (issues.length > before) return undefined
+  return {
+    ...fields,
+    namespace,
+    audience: audience === 'any' ? 'any' : [audience].flat(),
+    jwksUri: jwksUri ?? `${issuer.replace(/\/$/, '')}/.well-known/jwks.json`,
+    header: header.toLowerCase(),
+    userClaim,
+    tiersByRole: (roleTiersOf(fields.tiersByRole ?? []) as readonly RoleTier[]).map(({ role, tier }) => ({ role, tier })),
+  }
+}
+
+/**
+ * Whether an issuer is a Cognito user pool, whose access tokens name the app client in `client_id` and not in `aud`.
+ *
+ * @see https://docs.aws.amazon.com/cognito/latest/developerguide/amazon-cognito-user-pools-using-the-access-token.html
+ */
+export function isCognito(issuer: string): boolean {
+  return /^https:\/\/(issuer-)?cognito-idp(-fips)?\.[a-z\d-]+\.amazonaws\.(com|com\.cn|eu)\/./.test(issuer)
+}
+
+/** As a list, whichever way it is written; unchecked. */
+function roleTiersOf(input: unknown): readonly unknown[] | undefined {
+  if (Array.isArray(input)) return input
+  return typeof input === 'object' && input ? Object.entries(input).map(([role, tier]) => ({ role, tier })) : undefined
+}
+
+function isRoleTier(input: unknown): boolean {
+  const { role, tier, ...others } = Object(input)
+  return v.is(text, role) && v.is(text, tier) && Object.keys(others).length === 0
+}
+
+/** Keys that came over plain HTTP could be anyone's, unless they never left this machine. */
+function isEndpoint(url: string): boolean {
+  if (!/^https?:\/\/[^\s#]{1,1000}$/.test(url) || !URL.canParse(url)) return false
+  const { protocol, hostname, username, password } = new URL(url)
+  if (username !== '' || password !== '') return false
+  return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname))
+}

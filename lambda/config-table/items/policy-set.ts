@@ -1,0 +1,231 @@
+import * as v from 'valibot'
+import { ConfigError, printed } from '../../../limiter/errors'
+import { MOST_POLICIES } from '../../../limiter/policies/parse-policies'
+import { checkFields, type FieldRules, mistake, type Place } from '../../../limiter/policies/report'
+import { bySpecificity } from '../../routing/route-pattern'
+import { headersIn, waysToCount } from './counted-by'
+import { byVariant, checkScoped, type ScopedParts, toScopedParts } from './scoped-set'
+import { type Api, Apis, checkLabels, scopedName, splitVariant } from './scopes'
+import {
+  DEFAULT_SETTINGS,
+  type ModeSwitch,
+  parseScopedSettings,
+  parseSettings,
+  type ScopedSettings,
+  type Settings,
+  switched,
+} from './settings'
+import { checkItemSizes, checkStorageCodes, type Displaced } from './storage'
+import { ANONYMOUS, parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy } from './tiers'
+
+/** Everything that an operator has configured, but for clients. */
+export interface PolicySet {
+  readonly settings: Settings
+  readonly tiers: ReadonlyMap<string, Tier>
+  /** The most specific first. */
+  readonly routes: readonly Route[]
+  /** Policies of every request. */
+  readonly global: readonly TierPolicy[]
+  /** What is known of APIs. @default nothing */
+  readonly apis?: Apis
+  /** What is for some APIs only, where anything is: `setFor` says what holds for a request. */
+  readonly scoped?: ScopedParts
+  /** Which policies store elsewhere than they would, where the table has some whose codes are the same. @default none */
+  readonly displaced?: Displaced
+}
+
+/** What a policy set is put together from. */
+export interface PolicySetParts {
+  /** Wins over what the settings say, for all APIs. @default none */
+  readonly modeSwitch?: ModeSwitch
+  readonly settings?: Settings
+  readonly scopedSettings?: readonly ScopedSettings[]
+  readonly tiers: readonly Tier[]
+  readonly routes: readonly Route[]
+  readonly global?: readonly TierPolicy[]
+  readonly apis?: readonly Api[]
+}
+
+/** Puts settings, tiers, routes and global policies together, and reports where they contradict each other. */
+export function toPolicySet(parts: PolicySetParts, place: Place, issues: string[]): PolicySet {
+  const { tiers, routes, global = [], modeSwitch } = parts
+  const settings = switched(parts.settings ?? DEFAULT_SETTINGS, modeSwitch)
+  const scopedSettings = (parts.scopedSettings ?? []).map((one) => switched(one, modeSwitch))
+  const apis = new Apis(parts.apis)
+  const sorted = [...routes].sort((a, b) => bySpecificity(a.pattern, b.pattern) || byVariant(a, b))
+  for (const [i, { pattern, scope }] of sorted.entries()) {
+    const next = sorted[i + 1]
+    if (next && !scope && !next.scope && bySpecificity(pattern, next.pattern) === 0) {
+      issues.push(mistake(`routes "${pattern.text}" and "${next.pattern.text}" match the same requests, keep one`, place))
+    }
+  }
+  checkTogether({ settings, tiers, routes, global }, place, issues)
+  checkLabels(apis, place, issues)
+  const scoped = toScopedParts(tiers, sorted, scopedSettings, apis)
+  if (scoped) checkScoped(scoped, place, issues)
+  const forAll = tiers.filter(({ scope }) => !scope)
+  return { settings, tiers: new Map(forAll.map((tier) => [tier.name, tier])), routes: sorted, global, apis, ...(scoped && { scoped }) }
+}
+
+/** Reports when the tier of callers who are not known is not among these. */
+export function checkAnonymous(names: Iterable<string>, place: Place, issues: string[]): void {
+  if (![...names].includes(ANONYMOUS))
+    issues.push(mistake(`tiers must have "${ANONYMOUS}", the tier of callers without a known key`, place))
+}
+
+/** Reports a default tier that is not there. */
+export function checkDefaultTier({ defaultTier }: Settings, names: Iterable<string>, place: Place, issues: string[]): void {
+  if (defaultTier !== undefined && ![...names].includes(defaultTier))
+    issues.push(mistake(`defaultTier must be the name of a tier, got ${printed(defaultTier)}, which is none`, [...place, 'settings']))
+}
+
+/** A group of policies that a request can be held to together with those of other groups. */
+interface Group {
+  readonly title: string
+  readonly place: Place
+  readonly policies: readonly TierPolicy[]
+  /** Whether callers who are not known are held to it. */
+  readonly strangers: boolean
+}
+
+/** One request is held to the global policies, its route's and its tier's: all must fit into one write, and none may be another's double. */
+function checkTogether(
+  { settings, tiers, routes, global }: Required<Pick<PolicySetParts, 'settings' | 'tiers' | 'routes' | 'global'>>,
+  place: Place,
+  issues: string[],
+): void {
+  const ofTiers = tiers.map(({ name, policies, scope }): Group => {
+    const title = `tier ${printed(scopedName(name, scope))}`
+    return { title, place: [...place, title], policies, strangers: name === ANONYMOUS }
+  })
+  const ofRoutes = routes.map(({ pattern, policies, scope }): Group => {
+    const title = `route ${printed(scopedName(pattern.text, scope))}`
+    return { title, place: [...place, title], policies, strangers: true }
+  })
+  const ofAll: Group = { title: 'global', place: [...place, 'global'], policies: global, strangers: true }
+
+  checkNumber(ofTiers, ofRoutes, ofAll, issues)
+  checkItemSizes({ tiers, routes, global, defaultTier: settings.defaultTier }, place, issues)
+  checkDoubles(ofTiers, [ofAll, ...ofRoutes], issues)
+  checkDoubles(ofRoutes, [ofAll], issues)
+  for (const { policies, place: here } of [...ofTiers, ...ofRoutes, ofAll]) checkHeaders(policies, settings, here, issues)
+  const names = tiers.map(({ name }) => name)
+  for (const { policies, place: here } of [...ofRoutes, ofAll]) checkTierNames(policies, names, here, issues)
+}
+
+function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: Group, issues: string[]): void {
+  const [longest] = [...tiers].sort((a, b) => b.policies.length - a.policies.length)
+  if (!longest) return
+  for (const route of [...routes, { ...global, policies: [] }]) {
+    const together = route.policies.length + longest.policies.length + global.policies.length
+    if (together > MOST_POLICIES) {
+      const others = global.policies.length > 0 && route.title !== global.title ? `${longest.title} and global` : longest.title
+      issues.push(mistake(`policies must be at most ${MOST_POLICIES} with those of ${others}, got ${together}`, route.place))
+    }
+  }
+}
+
+/** Reports credentials that are required where the deployment says that nobody has to show any. */
+export function checkNoneRequired({ tiers, routes, scoped }: PolicySet, place: Place, issues: string[]): void {
+  const wrong = 'credentials must not be "required" where the deployment has authentication "none"'
+  for (const { name, credentials, scope } of [...tiers.values(), ...(scoped ? [...scoped.tiers.values()].flat() : [])])
+    if (credentials === 'required') issues.push(mistake(wrong, [...place, `tier ${printed(scopedName(name, scope))}`]))
+  for (const { pattern, credentials, scope } of routes)
+    if (credentials === 'required') issues.push(mistake(wrong, [...place, `route ${printed(scopedName(pattern.text, scope))}`]))
+}
+
+/** Reports policies of `groups` that would count the same subject in the same place as one of `others` does. */
+function checkDoubles(others: readonly Group[], groups: readonly Group[], issues: string[]): void {
+  const counts = new Map(
+    others.flatMap((other) => other.policies.flatMap((one) => countsOf(one, other).map((count) => [count, other.title]))),
+  )
+  for (const group of groups) {
+    for (const policy of group.policies) {
+      const title = countsOf(policy, group)
+        .map((count) => counts.get(count))
+        .find((found) => found !== undefined)
+      if (title === undefined) continue
+      const place = [...group.place, `policy "${policy.name}"`]
+      issues.push(mistake(`name must differ from that of a policy of ${title}, or both would count as one`, place))
+    }
+  }
+}
+
+/** Whom a policy counts under what, one text for each; two policies with the same would share stored state. */
+function countsOf({ name, form, variant, by: { who, perRoute } }: TierPolicy, { strangers }: Group): string[] {
+  return waysToCount(who, strangers).map((one) => `${one} ${perRoute} ${name} ${form} ${variant}`)
+}
+
+/** A tier that is not there holds nobody: most likely it is misspelled. */
+function checkTierNames(policies: readonly TierPolicy[], names: readonly string[], place: Place, issues: string[]): void {
+  for (const { name, tiers = [] } of policies) {
+    for (const tier of tiers.filter((one) => !names.includes(one))) {
+      issues.push(mistake(`tiers must be names of tiers, got ${printed(tier)}, which is none`, [...place, `policy "${name}"`]))
+    }
+  }
+}
+
+/** A header that anybody can set would give everybody as many quotas as he likes. */
+function checkHeaders(policies: readonly TierPolicy[], { trustedHeaders }: Settings, place: Place, issues: string[]): void {
+  for (const { name, by } of policies) {
+    const untrusted = headersIn(by.who).filter((header) => !trustedHeaders.includes(header))
+    for (const header of untrusted) {
+      const wanted = `settings must name "${header}" among its trustedHeaders, to say that callers cannot set it`
+      issues.push(mistake(`by counts by the header ${printed(header)}: ${wanted}`, [...place, `policy "${name}"`]))
+    }
+  }
+}
+
+const named = v.custom<Readonly<Record<string, unknown>>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
+
+/** What settings for some APIs begin with, in a file and in the table. */
+export const SCOPED_SETTINGS = 'settings @'
+
+/** The fields of `tiers.yaml`, the source of its JSON Schema too. */
+export const FILE_FIELDS = {
+  settings: { schema: named, wanted: 'settings by name', optional: true },
+  tiers: { schema: named, wanted: 'tiers by name' },
+  routes: { schema: named, wanted: 'routes by method and path', optional: true },
+  global: { schema: named, wanted: 'policies of every request', optional: true },
+  exported: { schema: named, wanted: 'what "sluice tiers export" wrote', optional: true },
+} as const satisfies FieldRules
+
+/**
+ * Reads what `tiers.yaml` holds.
+ *
+ * @throws ConfigError with every mistake, each with the file, the tier, the policy and the field.
+ */
+export function parseTiersFile(input: unknown, file: string): PolicySet {
+  const issues: string[] = []
+  const place = [file]
+  const [scoped, others] = splitSettings(input)
+  const fields = checkFields(others, FILE_FIELDS, 'the file', place, issues)
+  const settings = fields?.settings === undefined ? undefined : parseSettings(fields.settings, place, issues)
+  const scopedSettings = scoped.flatMap(([text, given]) => parseScopedSettings(text, given, place, issues) ?? [])
+  const tiers = Object.entries((fields?.tiers ?? {}) as object).flatMap(([name, tier]) => parseTier(name, tier, place, issues) ?? [])
+  const routes = Object.entries((fields?.routes ?? {}) as object).flatMap(([text, route]) => parseRoute(text, route, place, issues) ?? [])
+  const global = fields?.global === undefined ? undefined : parseGlobal(fields.global, place, issues)
+  if (fields?.tiers) {
+    const names = Object.keys(fields.tiers)
+    checkAnonymous(names, place, issues)
+    if (settings)
+      checkDefaultTier(
+        settings,
+        names.map((name) => splitVariant(name)[0]),
+        place,
+        issues,
+      )
+  }
+  const set = toPolicySet({ settings, scopedSettings, tiers, routes, global }, place, issues)
+  checkStorageCodes({ tiers, routes, global: set.global, defaultTier: settings?.defaultTier }, place, issues)
+  if (issues.length > 0) throw new ConfigError(issues)
+  return set
+}
+
+/** Settings for some APIs, each under its own key, and what else a file has. */
+function splitSettings(input: unknown): readonly [scoped: [string, unknown][], others: unknown] {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return [[], input]
+  const isScoped = ([key]: [string, unknown]) => key.startsWith(SCOPED_SETTINGS)
+  const all = Object.entries(input)
+  return [all.filter(isScoped), Object.fromEntries(all.filter((one) => !isScoped(one)))]
+}

@@ -1,0 +1,204 @@
+import * as v from 'valibot'
+import { printed } from '../../../limiter/errors'
+import { checkFields, type FieldRules, mistake, type Place } from '../../../limiter/policies/report'
+
+/** An API as the config table knows it. Requests have only its id. */
+export interface Api {
+  readonly id: string
+  /** Its name in API Gateway, which need not be unique. */
+  readonly name?: string
+  /** What operators call it, unique among all. */
+  readonly label?: string
+}
+
+/** The API and the stage that a request came to, where its event says so. */
+export interface ApiStage {
+  readonly apiId: string | undefined
+  readonly stageName: string | undefined
+}
+
+/** One of `apis`: `shop`, `shop/prod`, `*` followed by `/dev`. No API or no stage is any. */
+interface ScopePattern {
+  readonly api?: string
+  readonly stage?: string
+}
+
+/** For which requests an item holds, where that is not all of them. */
+export interface Scope {
+  /** What the item counts apart from the items of all others: its word `@shop`; its own name where it has no word. */
+  readonly variant: string
+  /** At least one; of an item of which nothing is known but its key, none: it holds for all requests, before any other. */
+  readonly apis: readonly ScopePattern[]
+}
+
+/** What may be there for some APIs, or several times for different ones. */
+export interface Scoped {
+  /** @default it holds for all requests for which none with a scope does */
+  readonly scope?: Scope
+}
+
+const PATTERN = /^(?:([^/*]{1,255})|\*)(?:\/(?:([\w$-]{1,128})|\*))?$/
+const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+
+/** API Gateway makes such ids. What else looks like one could become another API's. */
+const ID = /^[a-z0-9]{10}$/
+
+const LABEL = {
+  schema: v.pipe(
+    v.string(),
+    v.regex(WORD),
+    v.check((text) => !ID.test(text)),
+  ),
+  wanted: 'a label of 1 to 64 letters, digits, ".", "_" or "-", and not 10 lower-case letters and digits, as ids are',
+  optional: true,
+} as const
+
+/** The field `apis` of tiers, routes and settings. */
+export const APIS_FIELD = {
+  schema: v.pipe(
+    v.array(
+      v.pipe(
+        v.string(),
+        v.check((text) => toPattern(text) !== undefined),
+      ),
+    ),
+    v.minLength(1),
+    v.maxLength(32),
+  ),
+  wanted:
+    'a list of 1 to 32 APIs by id, name or label, each with a stage or without, such as [shop, cart/prod, "*/dev"]; without it an item is for all',
+  optional: true,
+} as const
+
+/** `undefined` for what is no pattern; `*` alone is none: what is for all APIs needs no scope. */
+function toPattern(text: string): ScopePattern | undefined {
+  const [found, api, stage] = PATTERN.exec(text) ?? []
+  if (found === undefined || (api === undefined && stage === undefined)) return undefined
+  return { ...(api !== undefined && { api }), ...(stage !== undefined && { stage }) }
+}
+
+/** An item's name and its word: `free @shop` is the tier `free` once more, for some APIs. */
+export function splitVariant(text: string): readonly [base: string, word: string | undefined] {
+  const at = text.lastIndexOf(' @')
+  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 2)]
+}
+
+/** The scope of an item; `undefined` for one that holds for all requests. @param apis as the field has them, checked. */
+export function toScope(text: string, apis: unknown, place: Place, issues: string[]): Scope | undefined {
+  const [base, word] = splitVariant(text)
+  if (word !== undefined && !WORD.test(word))
+    issues.push(mistake(`what stands behind "@" must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(word)}`, place))
+  if (apis === undefined) {
+    if (word !== undefined) issues.push(mistake(`apis is missing: "@${word}" is for some APIs, and must name them`, place))
+    return undefined
+  }
+  return { variant: variantOf(base, word), apis: (apis as string[]).map((one) => toPattern(one)!) }
+}
+
+/** The scope of an item that has mistakes and was never seen without: as far as its `apis` can be read. */
+export function scopeOfInvalid(text: string, apis: unknown): Scope | undefined {
+  const [base, word] = splitVariant(text)
+  if (word === undefined && apis === undefined) return undefined
+  return { variant: variantOf(base, word), apis: v.is(APIS_FIELD.schema, apis) ? apis.map((one) => toPattern(one)!) : [] }
+}
+
+/** No word has a space in front. */
+const variantOf = (base: string, word: string | undefined): string => (word === undefined ? `@ ${base}` : `@${word}`)
+
+/** An item's name with its word, as it was written. */
+export const scopedName = (base: string, scope: Scope | undefined): string =>
+  scope === undefined || scope.variant.startsWith('@ ') ? base : `${base} ${scope.variant}`
+
+/**
+ * APIs by what operators may call them. A word is an API's id, or else a label, or else what APIs are named: whoever names an API takes no word from one that has
+ * it as its id or label.
+ */
+export class Apis {
+  private readonly byId: ReadonlyMap<string, Api>
+  private readonly byWord = new Map<string, Set<string>>()
+
+  constructor(readonly list: readonly Api[] = []) {
+    this.byId = new Map(list.map((api) => [api.id, api]))
+    for (const { id } of list) this.byWord.set(id, new Set([id]))
+    for (const field of ['label', 'name'] as const) {
+      const words = new Map<string, Set<string>>()
+      for (const { id, [field]: word } of list)
+        if (word !== undefined && !ID.test(word)) words.set(word, (words.get(word) ?? new Set()).add(id))
+      for (const [word, ids] of words) if (!this.byWord.has(word)) this.byWord.set(word, ids)
+    }
+  }
+
+  /** What people know an API by: its label, or its id. */
+  labelOf(id: string): string {
+    return this.byId.get(id)?.label ?? id
+  }
+
+  /** Ids of the APIs that this is a word for; the word itself where none is known. */
+  idsOf(word: string): ReadonlySet<string> {
+    return this.byWord.get(word) ?? new Set([word])
+  }
+
+  /** Whether an API, perhaps one that nothing is known of, is called so. */
+  isCalled(id: string, word: string): boolean {
+    return word === id || this.idsOf(word).has(id)
+  }
+}
+
+const UNKNOWN = 4
+
+/** How well a scope fits a request; 0: not at all. The API counts before the stage. */
+function fitOf({ apis: patterns }: Scope, { apiId, stageName }: ApiStage, apis: Apis): number {
+  if (patterns.length === 0) return UNKNOWN
+  if (apiId === undefined || stageName === undefined) return 0
+  const fits = patterns.map(({ api, stage }) => {
+    const isMeant = (api === undefined || apis.isCalled(apiId, api)) && (stage === undefined || stage === stageName)
+    return isMeant ? (api === undefined ? 0 : 2) + (stage === undefined ? 0 : 1) : 0
+  })
+  return Math.max(...fits)
+}
+
+/** Of items with one name those that hold for a request: the most specific, several where that is a mistake; those without a scope where none fits. */
+export function mostSpecific<T extends Scoped>(items: readonly T[], request: ApiStage, apis: Apis): readonly T[] {
+  const fits = items.map(({ scope }) => (scope ? fitOf(scope, request, apis) || -1 : 0))
+  const most = Math.max(0, ...fits)
+  return items.filter((_, i) => fits[i] === most)
+}
+
+/** Reports items of one name that are as much for the same requests. */
+export function checkScopes(items: readonly (Scoped & { readonly title: string })[], apis: Apis, place: Place, issues: string[]): void {
+  const taken = new Map<string, string>()
+  for (const { title, scope } of items) {
+    for (const { api, stage = '*' } of scope?.apis ?? []) {
+      for (const id of api === undefined ? ['*'] : apis.idsOf(api)) {
+        const requests = `${id}/${stage}`
+        const other = taken.get(requests) ?? title
+        taken.set(requests, other)
+        if (other !== title)
+          issues.push(mistake(`apis: ${other} and ${title} are both for ${printed(requests)}, and both hold there`, place))
+      }
+    }
+  }
+}
+
+/** Reports labels that several APIs have, or that are another one's id. */
+export function checkLabels(apis: Apis, place: Place, issues: string[]): void {
+  for (const { id, label } of apis.list) {
+    const other = label !== undefined && [...apis.idsOf(label)].find((one) => one !== id)
+    if (other) issues.push(mistake(`label ${printed(label)} of API ${id} is what API ${other} is called, too: each needs its own`, place))
+  }
+}
+
+const API_ID = /^[\w-]{1,128}$/
+
+/** The fields of an API's item. */
+export const API_FIELDS = {
+  name: { schema: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)), wanted: 'a text of 1 to 1024 characters', optional: true },
+  label: LABEL,
+} as const satisfies FieldRules
+
+export function parseApi(id: string, input: unknown, place: Place, issues: string[]): Api | undefined {
+  const before = issues.length
+  if (!API_ID.test(id)) issues.push(mistake(`an API's id must be letters, digits, "-" or "_", got ${printed(id)}`, place))
+  const fields = checkFields(input, API_FIELDS, 'an API', place, issues)
+  return issues.length === before ? { id, ...fields } : undefined
+}

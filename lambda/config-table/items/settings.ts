@@ -1,0 +1,155 @@
+import * as v from 'valibot'
+import { POLICY_FIELDS, parsePolicies } from '../../../limiter/policies/parse-policies'
+import type { Policy } from '../../../limiter/policies/policy'
+import { checkFields, type FieldRules, mistake, type Place, TEXT } from '../../../limiter/policies/report'
+import { DEFAULT_IDENTITY, parseIdentity, type SourceSettings } from './identity-settings'
+import { APIS_FIELD, type Scope, toScope } from './scopes'
+
+/** What holds for the whole service. */
+export interface Settings {
+  /** The tier of known callers whose own is not there. @default that of unknown callers */
+  readonly defaultTier?: string
+  /** Who is asked who the caller is, in this order. */
+  readonly identity: readonly SourceSettings[]
+  /** Headers, in lower case, whose values callers cannot choose; policies may count by them. */
+  readonly trustedHeaders: readonly string[]
+  /** The part of each limit that one instance admits by itself while the state table cannot be asked, above 0 and up to 1. */
+  readonly localShare: number
+  /** Whether a subject whose item gets more writes than DynamoDB takes for one has units taken ahead for a while. */
+  readonly autoLease: boolean
+  /** Credentials that nobody has, from one address in a minute: past it an instance looks one a second up for that address. */
+  readonly failedCredentials: number
+  /** Whether limits are enforced; or are counted and told of, and deny nothing: `observe`; or are not even counted: `off`. */
+  readonly mode: ServiceMode
+  /** How many preflights an address may send, apart from what else it sends. */
+  readonly preflight: Policy
+  /** What custom domains put in front of paths, such as `/v1`. */
+  readonly basePaths: readonly string[]
+}
+
+/** What some APIs have for settings of their own. */
+export interface ScopedSettings extends Pick<Settings, 'mode'> {
+  readonly scope: Scope
+}
+
+type ServiceMode = (typeof MODES)[number]
+/** The strictest first. */
+export const MODES = ['enforce', 'observe', 'off'] as const
+
+/** One part of five: an authorizer that takes 10 ms a request has five instances at 500 requests a second. */
+const LOCAL_SHARE = 0.2
+
+/** An office behind one address opens many pages. */
+const PREFLIGHT = { limit: 600, window: '1m' }
+
+export const DEFAULT_SETTINGS: Settings = {
+  identity: DEFAULT_IDENTITY,
+  trustedHeaders: [],
+  localShare: LOCAL_SHARE,
+  autoLease: true,
+  failedCredentials: 30,
+  mode: 'enforce',
+  preflight: parsePreflight(PREFLIGHT, [], [])!,
+  basePaths: [],
+}
+
+/** The fields of the settings, the source of their JSON Schema too. */
+export const SETTINGS_FIELDS = {
+  defaultTier: { schema: v.pipe(v.string(), v.minLength(1)), wanted: 'the name of a tier', optional: true },
+  identity: { schema: v.unknown(), wanted: 'a list of sources', optional: true },
+  trustedHeaders: {
+    schema: v.pipe(v.array(v.pipe(v.string(), v.regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/))), v.maxLength(32)),
+    wanted: 'a list of at most 32 names of headers',
+    optional: true,
+  },
+  mode: { schema: v.picklist(MODES), wanted: `one of ${MODES.join(', ')}`, optional: true },
+  localShare: {
+    schema: v.pipe(v.number(), v.gtValue(0), v.maxValue(1)),
+    wanted: 'a number above 0 and up to 1, such as 0.1 for ten instances',
+    optional: true,
+  },
+  autoLease: { schema: v.boolean(), wanted: 'true or false', optional: true },
+  failedCredentials: {
+    schema: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000)),
+    wanted: 'an integer from 1 to 1000000',
+    optional: true,
+  },
+  preflight: { schema: v.unknown(), wanted: 'a limit and a window', optional: true },
+  basePaths: {
+    schema: v.pipe(
+      v.array(v.pipe(v.string(), v.maxLength(256), v.regex(/^\/?[\w$.+!*'()~-]+(?:\/[\w$.+!*'()~-]+)*\/?$/))),
+      v.maxLength(16),
+    ),
+    wanted: 'a list of at most 16 base paths such as "/v1"',
+    optional: true,
+  },
+} as const satisfies FieldRules
+
+/** The fields of settings for some APIs. What tells callers apart is one for all. */
+export const SCOPED_SETTINGS_FIELDS = {
+  apis: { schema: APIS_FIELD.schema, wanted: APIS_FIELD.wanted },
+  mode: { schema: SETTINGS_FIELDS.mode.schema, wanted: SETTINGS_FIELDS.mode.wanted },
+} as const satisfies FieldRules
+
+/** What `sluice off` and `sluice observe on` write, an item of its own: tiers files leave it alone. */
+export interface ModeSwitch {
+  readonly mode: Exclude<ServiceMode, 'enforce'>
+}
+
+/** The fields of the switch; `since` and `note` are for people. */
+export const SWITCH_FIELDS = {
+  mode: { schema: v.picklist(['observe', 'off']), wanted: 'observe or off' },
+  since: { schema: v.pipe(v.string(), v.maxLength(64)), wanted: 'a time', optional: true },
+  note: TEXT,
+} as const satisfies FieldRules
+
+export function parseSwitch(input: unknown, place: Place, issues: string[]): ModeSwitch | undefined {
+  const before = issues.length
+  const fields = checkFields(input, SWITCH_FIELDS, 'a switch', place, issues)
+  return fields && issues.length === before ? { mode: fields.mode as ModeSwitch['mode'] } : undefined
+}
+
+/** Settings while a switch may be on: of both modes the one that lets more pass. */
+export function switched<T extends Pick<Settings, 'mode'>>(settings: T, modeSwitch: ModeSwitch | undefined): T {
+  if (!modeSwitch || MODES.indexOf(settings.mode) >= MODES.indexOf(modeSwitch.mode)) return settings
+  return { ...settings, mode: modeSwitch.mode }
+}
+
+/** The fields of `preflight`: a policy's, but for its name. */
+export const PREFLIGHT_FIELDS: FieldRules = Object.fromEntries(Object.entries(POLICY_FIELDS).filter(([field]) => field !== 'name'))
+
+export function parseSettings(input: unknown, place: Place, issues: string[]): Settings | undefined {
+  const before = issues.length
+  const here = [...place, 'settings']
+  const fields = checkFields(input, SETTINGS_FIELDS, 'settings', here, issues)
+  const identity = parseIdentity(fields?.identity, here, issues)
+  const preflight = fields?.preflight === undefined ? DEFAULT_SETTINGS.preflight : parsePreflight(fields.preflight, here, issues)
+  if (issues.length > before) return undefined
+  const { trustedHeaders = [], basePaths = [], ...others } = fields as Partial<Settings>
+  return {
+    ...DEFAULT_SETTINGS,
+    ...others,
+    identity,
+    preflight: preflight!,
+    trustedHeaders: trustedHeaders.map((name) => name.toLowerCase()),
+    basePaths: [...new Set(basePaths.map((base) => `/${base.replace(/^\/|\/$/g, '')}`))],
+  }
+}
+
+/** @param text the item's key, such as `settings @dev`. */
+export function parseScopedSettings(text: string, input: unknown, place: Place, issues: string[]): ScopedSettings | undefined {
+  const before = issues.length
+  const here = [...place, text]
+  const fields = checkFields(input, SCOPED_SETTINGS_FIELDS, 'settings for some APIs', here, issues)
+  const scope = fields && toScope(text, fields.apis, here, issues)
+  return scope && issues.length === before ? { scope, mode: fields.mode as ServiceMode } : undefined
+}
+
+function parsePreflight(input: unknown, place: Place, issues: string[]): Policy | undefined {
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+  if (isObject && 'name' in input) issues.push(mistake('preflight has no name of its own', place))
+  const [policy] = parsePolicies([isObject ? { ...input, name: 'preflight' } : input], place, issues)
+  if (!policy) return undefined
+  const { extra: _, ...others } = policy
+  return others
+}

@@ -1,0 +1,150 @@
+import { printed } from '../../../limiter/errors'
+import { idAt, type Stored, tooLarge } from '../../../limiter/policies/item-size'
+import type { Policy } from '../../../limiter/policies/policy'
+import { mistake, type Place } from '../../../limiter/policies/report'
+import { codeOf, elsewhere } from '../../../limiter/stores/attribute-prefix'
+import { waysToCount } from './counted-by'
+import { ANONYMOUS, placeOf, type Route, type Tier, type TierPolicy } from './tiers'
+
+/** All policies by which subjects are counted. */
+export interface Shared {
+  readonly tiers: readonly Tier[]
+  readonly routes: readonly Route[]
+  readonly global: readonly TierPolicy[]
+  /** Whose callers are in another tier where theirs is not there. @default 'anonymous' */
+  readonly defaultTier?: string
+}
+
+/** Reports subjects that could store more than an item holds, over all routes and tiers whose policies count them. */
+export function checkItemSizes(set: Shared, place: Place, issues: string[]): void {
+  const told = new Set<string>()
+  for (const [who, stored] of itemsOf(set)) {
+    const wrong = tooLarge(stored)
+    if (wrong && !told.has(wrong)) issues.push(mistake(`${who === '' ? 'a route' : `a subject by ${who}`} ${wrong}`, place))
+    if (wrong) told.add(wrong)
+  }
+}
+
+/** Policies that store elsewhere than they would, since their code belongs to another: how often they had to give way, by what and where they are. */
+export type Displaced = ReadonlyMap<string, number>
+
+/** Codes are few enough for two to meet by chance, and not for the next ones to meet again and again. */
+const MOST_ROUNDS = 5
+
+/**
+ * Reports policies of one subject that would store in one place, and finds each but one another place: all of them are held to, in every request, by whoever
+ * reads the same set.
+ *
+ * @param most places that are looked at, where there is no time for all.
+ */
+export function checkStorageCodes(set: Shared, place: Place, issues: string[], most = Infinity): Displaced {
+  const displaced = new Map<string, number>()
+  const told = new Set<string>()
+  for (let round = 0; round < MOST_ROUNDS; round++) {
+    const given: string[] = []
+    let left = most
+    for (const [, stored] of itemsOf(set)) {
+      left -= stored.length
+      if (left < 0) break
+      for (const [one, other] of collisions(stored, displaced)) {
+        given.push([idAt(one), idAt(other)].sort()[1]!) // whichever comes first in the set
+        const sentence = `policies ${described(other)} and ${described(one)} happen to share a storage code, rename one of them`
+        if (round === 0 && !told.has(sentence)) issues.push(mistake(sentence, place))
+        told.add(sentence)
+      }
+    }
+    if (given.length === 0) break
+    for (const id of new Set(given)) displaced.set(id, (displaced.get(id) ?? 0) + 1)
+  }
+  return displaced
+}
+
+/** What a policy counts apart within a subject, a route or a word, and that it stores elsewhere than it would. */
+export function scopeIn({ displaced }: { readonly displaced?: Displaced }, policy: TierPolicy, route: string): string {
+  const scope = placeOf(policy, route)
+  const times = displaced?.get(idAt({ policy, scope }))
+  return times === undefined ? scope : elsewhere(scope, times)
+}
+
+/** Why a client's own numbers cannot all be held to, over all routes; `undefined` where they can. */
+export function tooLargeWith(set: Shared, own: (policy: TierPolicy) => Policy): string | undefined {
+  const numbered = (policy: TierPolicy): TierPolicy => ({ ...policy, ...own(policy) })
+  const ofClient: Shared = {
+    tiers: set.tiers.map((tier) => ({ ...tier, policies: tier.policies.map(numbered) })),
+    routes: set.routes.map((route) => ({ ...route, policies: route.policies.map(numbered) })),
+    global: set.global.map(numbered),
+  }
+  for (const [, stored] of itemsOf(ofClient)) {
+    const wrong = tooLarge(stored)
+    if (wrong) return wrong
+  }
+  return undefined
+}
+
+/** Everything that an item may hold, for each kind of subject, and for each tier that it may be of where it has one at a time; some of it twice. */
+function* itemsOf({ tiers, routes, global, defaultTier }: Shared): Iterable<[who: string, stored: Stored[]]> {
+  const scopes = [...new Set([...routes.map(({ pattern }) => pattern.text), '*'])]
+  const shared = [
+    ...global.flatMap((policy) => placesOf(policy, scopes, true)),
+    ...routes.flatMap(({ policies, pattern }) => policies.flatMap((policy) => placesOf(policy, [pattern.text], true))),
+  ]
+  const byName = new Map<string, Placed[]>()
+  for (const { name, policies } of tiers) {
+    const places = policies.flatMap((policy) => placesOf(policy, scopes, name === ANONYMOUS))
+    byName.set(name, [...(byName.get(name) ?? []), ...places])
+  }
+  const everywhere = new Set(tiers.flatMap(({ name, scope }) => (scope ? [] : [name])))
+  const ofTiers = [...byName].map(([name, places]) => {
+    const others = everywhere.has(name) ? [] : [...new Set([defaultTier ?? ANONYMOUS, ANONYMOUS])].filter((other) => other !== name)
+    return { name, places: [...places, ...others.flatMap((other) => byName.get(other) ?? [])] }
+  })
+  const kinds = new Set([...shared, ...ofTiers.flatMap(({ places }) => places)].flatMap(({ ways }) => ways))
+  for (const who of kinds) {
+    const isMeant = ({ ways }: Placed) => ways.includes(who)
+    const common = shared.filter(isMeant)
+    const own = ofTiers.map(({ name, places }) => ({ name, places: places.filter(isMeant) }))
+    // A caller has one tier at a time; an address, a tenant or everybody may be counted by all of them.
+    const hasOneTier = /(^|,)(client|user)(,|$)/.test(who)
+    if (!hasOneTier || own.length === 0) yield [who, [...common, ...own.flatMap(({ places }) => places)]]
+    else
+      for (const { name, places } of own) {
+        yield [who, [...common.filter(({ tiers: of }) => !of || of.includes(name)), ...places]]
+      }
+  }
+}
+
+interface Placed extends Stored {
+  readonly ways: readonly string[]
+  readonly tiers?: readonly string[]
+}
+
+function placesOf(policy: TierPolicy, scopes: readonly string[], strangers: boolean): Placed[] {
+  const { by, tiers } = policy
+  const ways = [...new Set(waysToCount(by.who, strangers).map((way) => way.join()))]
+  return (by.perRoute ? scopes : ['']).map((scope) => ({ policy, scope: placeOf(policy, scope), ways, tiers }))
+}
+
+function* collisions(stored: readonly Stored[], displaced: Displaced): Iterable<readonly [one: Stored, other: Stored]> {
+  const byCode = new Map<string, Stored>()
+  for (const one of stored) {
+    const times = displaced.size === 0 ? undefined : displaced.get(idAt(one))
+    const code = codeAt(times === undefined ? one : { ...one, scope: elsewhere(one.scope, times) })
+    const other = byCode.get(code)
+    if (!other) byCode.set(code, one)
+    else if (idAt(other) !== idAt(one)) yield [one, other]
+  }
+}
+
+const codes = new WeakMap<Policy, Map<string, string>>()
+
+/** Worked out once: a set is checked again and again while its changes are put in order. */
+function codeAt({ policy, scope }: Stored): string {
+  const known = codes.get(policy) ?? new Map<string, string>()
+  codes.set(policy, known)
+  const code = known.get(scope) ?? codeOf(policy.name, policy.form, scope)
+  known.set(scope, code)
+  return code
+}
+
+const described = ({ policy, scope }: Stored): string =>
+  printed(policy.name) + (scope === '' ? '' : ` of ${scope.startsWith(' ') ? '' : 'route '}${printed(scope.trim())}`)

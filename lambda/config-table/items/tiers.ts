@@ -1,0 +1,168 @@
+import * as v from 'valibot'
+import { printed } from '../../../limiter/errors'
+import { isLeasable, parsePolicies } from '../../../limiter/policies/parse-policies'
+import type { Policy } from '../../../limiter/policies/policy'
+import { checkFields, type FieldRules, mistake, type Place } from '../../../limiter/policies/report'
+import { parseRoutePattern, type RoutePattern } from '../../routing/route-pattern'
+import { BY_FIELD, type CountedBy, isOfEverybody, toCountedBy } from './counted-by'
+import { APIS_FIELD, type Scope, type Scoped, scopeOfInvalid, splitVariant, toScope } from './scopes'
+
+export interface TierPolicy extends Policy {
+  readonly by: CountedBy
+  /** The tiers whose callers it holds, on a route or of everybody's policies. @default all */
+  readonly tiers?: readonly string[]
+  /** What it counts apart, where its item is for some APIs only. @default nothing */
+  readonly variant?: string
+}
+
+/** A named plan that callers have. */
+export interface Tier extends Scoped {
+  readonly name: string
+  /** Whether callers in this tier must have shown who they are; a 401 for those who have not. */
+  readonly credentials: CredentialsInForce
+  /** Who decides about its callers while the state table cannot be asked. @default what the function is told by its environment */
+  readonly onStoreError?: OnStoreError
+  readonly policies: readonly TierPolicy[]
+}
+
+/** What holds for requests of one route, beside the caller's tier. */
+export interface Route extends Scoped {
+  readonly pattern: RoutePattern
+  /** Units that a request takes; 0 is not counted at all. */
+  readonly cost: number
+  readonly credentials: CredentialsInForce
+  readonly policies: readonly TierPolicy[]
+}
+
+type Credentials = 'required' | 'optional'
+/** `unknown`: the item that says it is invalid, and no valid version of it is known. */
+type CredentialsInForce = Credentials | 'unknown'
+type OnStoreError = 'local' | 'allow' | 'deny'
+
+/** The tier of callers who are not known. */
+export const ANONYMOUS = 'anonymous'
+
+const TIER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
+
+const BY_CLIENT: CountedBy = { who: ['client'], perRoute: false }
+const BY_CLIENT_AND_ROUTE: CountedBy = { who: ['client'], perRoute: true }
+const BY_EVERYBODY: CountedBy = { who: ['global'], perRoute: false }
+
+const unchecked = { schema: v.unknown(), wanted: 'a list of policies' } as const
+
+const by = BY_FIELD
+const credentials = { schema: v.picklist(['required', 'optional']), wanted: '"required" or "optional"', optional: true } as const
+
+/** The fields of a tier, a route, the global policies, and those of a policy inside them; the source of their JSON Schema too. */
+export const TIER_FIELDS = {
+  apis: APIS_FIELD,
+  by,
+  credentials,
+  onStoreError: { schema: v.picklist(['local', 'allow', 'deny']), wanted: 'one of local, allow, deny', optional: true },
+  policies: unchecked,
+} as const satisfies FieldRules
+export const ROUTE_FIELDS = {
+  apis: APIS_FIELD,
+  cost: { schema: v.pipe(v.number(), v.safeInteger(), v.minValue(0)), wanted: 'an integer from 0', optional: true },
+  by,
+  credentials,
+  policies: { ...unchecked, optional: true },
+} as const satisfies FieldRules
+export const GLOBAL_FIELDS = { by, policies: unchecked } as const satisfies FieldRules
+export const POLICY_EXTRAS = { by } as const satisfies FieldRules
+export const SHARED_POLICY_EXTRAS = {
+  by,
+  tiers: {
+    schema: v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.minLength(1), v.maxLength(200)),
+    wanted: 'a list of names of tiers',
+    optional: true,
+  },
+} as const satisfies FieldRules
+
+export function parseTier(text: string, input: unknown, place: Place, issues: string[]): Tier | undefined {
+  const here = [...place, `tier ${printed(text)}`]
+  const before = issues.length
+  const [name, word] = splitVariant(text)
+  if (!TIER_NAME.test(name))
+    issues.push(mistake(`a tier's name must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(name)}`, place))
+  const fields = checkFields(input, TIER_FIELDS, 'a tier', here, issues)
+  if (!fields) return undefined
+  const scope = toScope(text, fields.apis, here, issues)
+  if (scope && name === ANONYMOUS && word === undefined)
+    issues.push(mistake(`apis must not be here: "${ANONYMOUS}" is for all APIs, and "${ANONYMOUS} @word" for some of them`, here))
+  const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_CLIENT, scope, here, issues)
+  if (issues.length > before) return undefined
+  const { onStoreError } = fields as { onStoreError?: OnStoreError }
+  return { name, credentials: credentialsOf(fields), ...(onStoreError && { onStoreError }), policies, ...(scope && { scope }) }
+}
+
+export function parseRoute(text: string, input: unknown, place: Place, issues: string[]): Route | undefined {
+  const here = [...place, `route ${printed(text)}`]
+  const before = issues.length
+  const pattern = parseRoutePattern(splitVariant(text)[0])
+  if ('wrong' in pattern) issues.push(mistake(`a route ${pattern.wrong}`, here))
+  const fields = checkFields(input, ROUTE_FIELDS, 'a route', here, issues)
+  if (!fields) return undefined
+  const scope = toScope(text, fields.apis, here, issues)
+  const by = toCountedBy(fields.by) ?? BY_CLIENT_AND_ROUTE
+  const policies = parseTierPolicies(fields.policies, by, scope, here, issues, SHARED_POLICY_EXTRAS)
+  if (issues.length > before) return undefined
+  const { cost = 1 } = fields as { cost?: number }
+  return { pattern: pattern as RoutePattern, cost, credentials: credentialsOf(fields), policies, ...(scope && { scope }) }
+}
+
+/** Policies that every request is held to, whatever its route and tier. */
+export function parseGlobal(input: unknown, place: Place, issues: string[]): readonly TierPolicy[] | undefined {
+  const here = [...place, 'global']
+  const before = issues.length
+  const fields = checkFields(input, GLOBAL_FIELDS, 'global', here, issues)
+  if (!fields) return undefined
+  const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_EVERYBODY, undefined, here, issues, SHARED_POLICY_EXTRAS)
+  return issues.length === before ? policies : undefined
+}
+
+/** Stands in for the anonymous tier while its item is invalid; callers of any other tier are in the default one meanwhile. */
+export function unknownTier(text: string, apis?: unknown): Tier | undefined {
+  const [name] = splitVariant(text)
+  return name === ANONYMOUS ? { name, credentials: 'unknown', policies: [], scope: scopeOfInvalid(text, apis) } : undefined
+}
+
+/** Stands in for a route while its item is invalid. */
+export function unknownRoute(text: string, apis?: unknown): Route | undefined {
+  const pattern = parseRoutePattern(splitVariant(text)[0])
+  if ('wrong' in pattern) return undefined
+  return { pattern, cost: 1, credentials: 'unknown', policies: [], scope: scopeOfInvalid(text, apis) }
+}
+
+function parseTierPolicies(
+  input: unknown,
+  otherwise: CountedBy,
+  scope: Scope | undefined,
+  place: Place,
+  issues: string[],
+  extras: FieldRules = POLICY_EXTRAS,
+): TierPolicy[] {
+  if (input === undefined) return []
+  return parsePolicies(input, place, issues, extras, forOtherTiers).map(({ extra, ...policy }) => {
+    const by = toCountedBy(extra.by) ?? otherwise
+    const leased = policy.written.consistency === undefined && isOfEverybody(by) && isLeasable(policy)
+    return {
+      ...policy,
+      ...(leased && { consistency: 'leased' }),
+      by,
+      ...(extra.tiers !== undefined && { tiers: extra.tiers as string[] }),
+      ...(scope && { variant: scope.variant }),
+    }
+  })
+}
+
+/** Where a policy counts: what it counts apart within a subject, and from items for other APIs. */
+export const placeOf = ({ variant }: TierPolicy, route: string): string => (variant === undefined ? route : `${route} ${variant}`)
+
+/** Whether no caller's tier is among those of both. */
+function forOtherTiers(one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): boolean {
+  const [some, others] = [one.tiers, other.tiers]
+  return Array.isArray(some) && Array.isArray(others) && !some.some((tier) => others.includes(tier))
+}
+
+const credentialsOf = (fields: Record<string, unknown>): Credentials => (fields.credentials as Credentials | undefined) ?? 'optional'

@@ -1,0 +1,174 @@
+import { hash as sha } from 'node:crypto'
+import {
+  type AttributeValue,
+  DeleteItemCommand,
+  type DynamoDBClient,
+  GetItemCommand,
+  QueryCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb'
+import { authentic } from '../../limiter/stores/dynamodb-response'
+import { errorDetails, type Log } from '../telemetry/log'
+import { CONFIG_TABLE, lastValidKey } from './items/config-items'
+
+type Attributes = Record<string, AttributeValue>
+
+export interface LastValidOptions {
+  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly tableName: string
+  /** Time for one call, in milliseconds. */
+  readonly deadlineMs: number
+  readonly log: Log
+}
+
+/** Sort key of the item that says which copies there are; no item of the policy set begins so. */
+const DIGEST = '#digest'
+
+/**
+ * Copies of the policy set's items as they were when they last had no mistake, in a partition of the config table that only the authorizer writes. An
+ * instance that starts while an item is invalid finds in them what the others still go by.
+ *
+ * An instance that has read a valid set brings the copies up to date, once for all instances: a digest in the partition says whether that is done, and each
+ * copy is written only if it is still as it was read. An item that was deleted loses its copy.
+ */
+export class LastValid {
+  /** Digest of the copies as they are known to be. */
+  private kept: string | undefined
+  private busy = false
+
+  constructor(private readonly options: LastValidOptions) {}
+
+  /** All copies, by the sort key of their item. */
+  async read(): Promise<Map<string, Attributes>> {
+    const copies = await this.query()
+    return new Map([...copies].flatMap(([sk, { item }]) => (item?.M ? [[sk, item.M] as const] : [])))
+  }
+
+  /**
+   * Brings the copies up to date. What fails is logged and left for the next time: nobody waits for it.
+   *
+   * @param valid the items without a mistake, as they are stored.
+   * @param present the sort keys of all items, those with a mistake too.
+   */
+  async keep(valid: ReadonlyMap<string, Attributes>, present: ReadonlySet<string>): Promise<void> {
+    if (this.busy) return
+    this.busy = true
+    try {
+      const hashes = new Map([...valid].map(([sk, item]) => [sk, hashOf(item)]))
+      const digest = digestOf(hashes)
+      if (this.kept === digest || (await this.isDone(digest)) || (await this.replace(valid, hashes, present, digest))) this.kept = digest
+    } catch (error) {
+      this.options.log('warn', 'the last valid policy set cannot be kept', { table: this.options.tableName, ...errorDetails(error) })
+    } finally {
+      this.busy = false
+    }
+  }
+
+  private async isDone(digest: string): Promise<boolean> {
+    if (this.kept !== undefined) return false // something has changed since
+    const { Item } = await this.send(new GetItemCommand({ ...this.at(DIGEST), ConsistentRead: true }))
+    return Item?.hash?.S === digest
+  }
+
+  /** False when another instance was writing at the same time: the next reading compares again. */
+  private async replace(
+    valid: ReadonlyMap<string, Attributes>,
+    hashes: ReadonlyMap<string, string>,
+    present: ReadonlySet<string>,
+    digest: string,
+  ): Promise<boolean> {
+    const copies = await this.query()
+    const stored = (sk: string) => copies.get(sk)?.hash
+    let whole = true
+    for (const [sk, item] of valid) {
+      const hash = hashes.get(sk)!
+      if (stored(sk)?.S !== hash) whole = (await this.put(sk, { item: { M: item }, hash: { S: hash } }, stored(sk))) && whole
+    }
+    for (const sk of copies.keys()) if (!present.has(sk)) whole = (await this.remove(sk, stored(sk))) && whole
+    return whole && this.put(DIGEST, { hash: { S: digest } })
+  }
+
+  private async query(): Promise<Map<string, Attributes>> {
+    const found = new Map<string, Attributes>()
+    let ExclusiveStartKey: Attributes | undefined
+    do {
+      const page = await this.send(
+        new QueryCommand({
+          TableName: this.options.tableName,
+          KeyConditionExpression: `${CONFIG_TABLE.partitionKey} = :copies`,
+          ExpressionAttributeValues: { ':copies': { S: lastValidKey('').pk } },
+          ConsistentRead: true,
+          ExclusiveStartKey,
+        }),
+      )
+      for (const copy of page.Items ?? []) if (copy.sk?.S !== DIGEST) found.set(copy.sk?.S ?? '', copy)
+      ExclusiveStartKey = page.LastEvaluatedKey
+    } while (ExclusiveStartKey)
+    return found
+  }
+
+  /** @param seen the hash of the copy that it replaces; `undefined`: there was none. The digest is written whatever it was. */
+  private put(sk: string, attributes: Attributes, seen?: AttributeValue): Promise<boolean> {
+    const names = Object.keys(attributes)
+    const guarded = sk === DIGEST ? {} : { ConditionExpression: seen ? '#hash = :seen' : 'attribute_not_exists(#hash)' }
+    return this.applied(
+      new UpdateItemCommand({
+        ...this.at(sk),
+        UpdateExpression: `SET ${names.map((name) => `#${name} = :${name}`).join(', ')}`,
+        ...guarded,
+        ExpressionAttributeNames: Object.fromEntries(names.map((name) => [`#${name}`, name])),
+        ExpressionAttributeValues: {
+          ...Object.fromEntries(names.map((name) => [`:${name}`, attributes[name]!])),
+          ...(seen && { ':seen': seen }),
+        },
+      }),
+    )
+  }
+
+  private remove(sk: string, seen: AttributeValue | undefined): Promise<boolean> {
+    return this.applied(
+      new DeleteItemCommand({
+        ...this.at(sk),
+        ConditionExpression: '#hash = :seen',
+        ExpressionAttributeNames: { '#hash': 'hash' },
+        ExpressionAttributeValues: { ':seen': seen ?? { S: '' } },
+      }),
+    )
+  }
+
+  private async applied(command: UpdateItemCommand | DeleteItemCommand): Promise<boolean> {
+    try {
+      await this.send(command as UpdateItemCommand)
+      return true
+    } catch (error) {
+      if ((error as { name?: string } | null)?.name === 'ConditionalCheckFailedException') return false
+      throw error
+    }
+  }
+
+  private at(sk: string) {
+    const { pk } = lastValidKey(sk)
+    return { TableName: this.options.tableName, Key: { pk: { S: pk }, sk: { S: sk } } }
+  }
+
+  private send: DynamoDBClient['send'] = async (command: never) => {
+    const { client, deadlineMs } = this.options
+    return authentic((await client.send(command, { abortSignal: AbortSignal.timeout(deadlineMs) })) as never)
+  }
+}
+
+const digestOf = (hashes: ReadonlyMap<string, string>): string =>
+  sha256(
+    [...hashes]
+      .map(([sk, hash]) => `${sk} ${hash}`)
+      .sort()
+      .join('\n'),
+  )
+
+/** The same for the same content, in whatever order its fields stand. */
+const hashOf = (item: Attributes): string =>
+  sha256(JSON.stringify(item, (_, value) => (isPlain(value) ? Object.fromEntries(Object.entries(value).sort()) : value)))
+
+const isPlain = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const sha256 = (text: string): string => sha('sha256', text, 'base64url')

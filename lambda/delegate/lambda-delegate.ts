@@ -1,7 +1,0 @@
-import { Delegate, type DelegateOptions } from './delegate'
-import { type FunctionAccess, invoker } from './invoke'
-
-/** The other authorizer, as a function in Lambda. */
-export function lambdaDelegate(options: Omit<DelegateOptions, 'invoke'> & FunctionAccess): Delegate {
-  return new Delegate({ ...options, invoke: invoker(options) })
-}

@@ -1,0 +1,65 @@
+import type { PolicySet } from './config-table/items/policy-set'
+import type { Route } from './config-table/items/tiers'
+import { type RequestTarget, readingsOf } from './routing/readings'
+import { bySpecificity, CONNECT } from './routing/route-pattern'
+import { RouteTable } from './routing/route-table'
+
+/** What holds for a request beside its tier: the rules of every route for which a backend may take it. */
+export interface Rules extends Pick<Route, 'cost' | 'credentials'> {
+  /** The most specific first; none where no route is configured for it. */
+  readonly routes: readonly Route[]
+  /** What a policy by route counts it as: the routes' texts, and `*` where the request may be for none of them. */
+  readonly scopes: readonly string[]
+}
+
+const OTHER_ROUTES = '*'
+const OF_NO_ROUTE: Rules = { routes: [], scopes: [OTHER_ROUTES], cost: 1, credentials: 'optional' }
+
+const tables = new WeakMap<readonly Route[], RouteTable<Route>>()
+const ofOne = new WeakMap<Route, Rules>()
+
+/**
+ * The rules for a request: for each of its readings those of the most specific route, and of all of them the strictest. So a rule that costs more or
+ * demands something applies if any reading is its, and one that costs less if every reading is.
+ *
+ * @returns `undefined` when it can be read in more ways than can be looked at.
+ */
+export function rulesFor({ routes, settings }: PolicySet, target: RequestTarget): Rules | undefined {
+  const table = tables.get(routes) ?? new RouteTable(routes)
+  tables.set(routes, table)
+  if (target.path === CONNECT) return combined([table.ofConnect()])
+  const readings = readingsOf(target, settings.basePaths)
+  if (!readings) return undefined
+  const find = (segments: readonly string[]) => table.find(target.method, segments)
+  const named = readings.aliases.flatMap(find).filter((found) => found.length > 0)
+  return combined([...readings.served.flatMap(find), ...named])
+}
+
+/** The rules for a path as it is configured, such as an operator asks about. */
+export function rulesOf(set: PolicySet, method: string, path: string): Rules {
+  return rulesFor(set, { method, path, resource: path, pathParameters: new Map() }) ?? OF_NO_ROUTE
+}
+
+/** The rules of one route. */
+export function rulesOfRoute(route: Route | undefined): Rules {
+  if (!route) return OF_NO_ROUTE
+  const rules = ofOne.get(route) ?? strictest([route], [route.pattern.text])
+  ofOne.set(route, rules)
+  return rules
+}
+
+/** @param found the routes of each reading. */
+function combined(found: readonly (readonly Route[])[]): Rules {
+  const [first = []] = found
+  if (first.length < 2 && found.every((routes) => routes.length === first.length && routes[0] === first[0])) return rulesOfRoute(first[0])
+  const routes = [...new Set(found.flat())].sort((a, b) => bySpecificity(a.pattern, b.pattern))
+  const isOther = found.some((one) => one.length === 0)
+  return strictest(routes, [...routes.map(({ pattern }) => pattern.text), ...(isOther ? [OTHER_ROUTES] : [])])
+}
+
+function strictest(routes: readonly Route[], scopes: readonly string[]): Rules {
+  const costs = [...routes.map(({ cost }) => cost), ...(scopes.includes(OTHER_ROUTES) ? [OF_NO_ROUTE.cost] : [])]
+  const wanted = routes.map(({ credentials }) => credentials)
+  const credentials = (['required', 'unknown'] as const).find((one) => wanted.includes(one)) ?? 'optional'
+  return { routes, scopes, cost: Math.max(...costs), credentials }
+}

@@ -1,0 +1,96 @@
+import { hash } from 'node:crypto'
+import type { Clock, EpochMs } from '../../limiter/clock'
+import type { GatewayRequest } from '../responses/request'
+import { type Answer, parseAnswer, toCheck } from './answer'
+import type { Check, Checker } from './check'
+import type { Invoke } from './invoke'
+
+export interface DelegateOptions {
+  readonly invoke: Invoke
+  readonly clock: Clock
+  /** Time for one answer, in milliseconds. */
+  readonly deadlineMs: number
+  /** How long an answer is held to, in milliseconds; 0: each request is asked about. */
+  readonly ttlMs: number
+  /** The headers, in lower case, by which answers differ. A request without one of them is always asked about. */
+  readonly cacheHeaders: readonly string[]
+}
+
+interface Remembered {
+  readonly answer: Answer
+  readonly since: EpochMs
+}
+
+/** Answers remembered; the oldest go first. */
+const MOST_ANSWERS = 10_000
+
+/**
+ * Asks another authorizer's function, and remembers its answers as API Gateway would have: by some headers, for the whole stage, so that a remembered policy
+ * is held against each request's own method. Failures, and `Unauthorized` with them, are not remembered.
+ */
+export class Delegate implements Checker {
+  private readonly answers = new Map<string, Remembered>()
+
+  constructor(private readonly options: DelegateOptions) {}
+
+  async check(event: unknown, request: GatewayRequest): Promise<Check> {
+    try {
+      const key = this.keyOf(request)
+      const known = this.recall(key)
+      if (known) return toCheck(known, request)
+      const invoked = await this.invoke(event)
+      if (invoked.error === 'Unauthorized') return { kind: 'denied' }
+      if (invoked.error !== undefined) throw new Error('the delegate failed') // its words may be about the caller, and are in its own log
+      const answer = parseAnswer(invoked.answer, request.api)
+      if (!answer) throw new Error('the delegate answered what no authorizer of this kind of API answers')
+      this.remember(key, answer)
+      return toCheck(answer, request)
+    } catch (cause) {
+      return { kind: 'unavailable', cause }
+    }
+  }
+
+  /** Ends when time is up, whether the invocation heeds the signal or not. */
+  private async invoke(event: unknown): ReturnType<Invoke> {
+    const { invoke, deadlineMs } = this.options
+    const end = new AbortController()
+    let timer: NodeJS.Timeout | undefined
+    const expiry = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        reject(new Error(`the delegate did not answer within ${deadlineMs} ms`))
+        end.abort()
+      }, deadlineMs)
+    })
+    try {
+      return await Promise.race([invoke(event, end.signal), expiry])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** `undefined` where an answer is for this request alone. */
+  private keyOf({ api, headers, methodArn = '' }: GatewayRequest): string | undefined {
+    const { ttlMs, cacheHeaders } = this.options
+    const stage = /^arn:[^/]+\/[^/]+\//.exec(methodArn)?.[0]
+    const values = cacheHeaders.map((name) => headers.get(name))
+    if (ttlMs === 0 || stage === undefined || values.length === 0 || values.includes(undefined)) return undefined
+    return hash('sha256', JSON.stringify([api, stage, ...values]), 'base64')
+  }
+
+  private recall(key: string | undefined): Answer | undefined {
+    const known = key === undefined ? undefined : this.answers.get(key)
+    if (!known) return undefined
+    const now = this.options.clock()
+    return now >= known.since && now < known.since + this.options.ttlMs ? known.answer : undefined
+  }
+
+  private remember(key: string | undefined, answer: Answer): void {
+    if (key === undefined) return
+    this.answers.delete(key) // to be the newest again
+    this.answers.set(key, { answer, since: this.options.clock() })
+    for (const oldest of this.answers.keys()) {
+      if (this.answers.size <= MOST_ANSWERS) break
+      this.answers.delete(oldest)
+    }
+  }
+}

@@ -1,0 +1,82 @@
+import type { Exceeded } from './algorithms/algorithm'
+import type { CompiledPolicy } from './compiled-policy'
+import type { Decision, Standing } from './decision'
+import type { Verdicts } from './plan'
+
+/** What the policies of one subject said. */
+export interface Answer {
+  readonly policies: readonly CompiledPolicy[]
+  readonly verdicts: Verdicts
+}
+
+/**
+ * One decision from what all policies said, in the order of evaluation.
+ *
+ * Denied: named after the first policy that denies; the retry is the latest of all that deny, for only then do all of them allow. Allowed: named
+ * after the policy with the least left; of several the one that is furthest past its quota, then the one that takes longest to be whole again.
+ *
+ * Units were charged at the earliest of several moments: looked for there, none that others were charged later is taken for them.
+ *
+ * @param retryAfterIsLowerBound not all of the request's subjects were looked at.
+ */
+export function compose(answers: readonly Answer[], degraded = false, retryAfterIsLowerBound = false): Decision {
+  let shown: Named | undefined
+  let retryAfterMs = 0
+  let delayMs = 0
+  let waitMs = 0
+  let chargedAt = Infinity
+  const exceeded = new Set<Exceeded>()
+  const policies: Record<string, Standing> = {}
+  for (const { policies: asked, verdicts } of answers) {
+    for (const [i, verdict] of verdicts.entries()) {
+      const { name, limit, waits } = asked[i]!
+      const standing = toStanding(limit, verdict, degraded)
+      if (!shown || comesBefore(standing, shown.standing)) shown = { name, standing }
+      retryAfterMs = Math.max(retryAfterMs, verdict.retryAfterMs)
+      delayMs = Math.max(delayMs, standing.delayMs)
+      if (verdict.chargedAt !== undefined) chargedAt = Math.min(chargedAt, verdict.chargedAt)
+      if (waits) waitMs = Math.max(waitMs, standing.delayMs)
+      if (standing.exceeded) exceeded.add(standing.exceeded)
+      const other = Object.hasOwn(policies, name) ? policies[name] : undefined // two subjects may share a name
+      if (!other || tighter(standing, other)) policies[name] = standing
+    }
+  }
+  const { name, standing } = shown!
+  const { allowed } = standing
+  const did = (what: Exceeded) => allowed && exceeded.has(what)
+  return {
+    ...standing,
+    policy: name,
+    retryAfterMs,
+    delayMs: allowed ? delayMs : 0,
+    waitMs: allowed ? waitMs : 0,
+    relaxed: did('relaxed'),
+    observed: did('observe'),
+    priority: did('deprioritize') ? 'low' : 'normal',
+    chargedAt: allowed && chargedAt < Infinity ? chargedAt : null,
+    retryAfterIsLowerBound: !allowed && retryAfterIsLowerBound,
+    degraded,
+    policies,
+  }
+}
+
+interface Named {
+  readonly name: string
+  readonly standing: Standing
+}
+
+/** Units past a quota are told only when they are on record, which without the store they are not. */
+const toStanding = (limit: number, verdict: Verdicts[number], degraded: boolean): Standing => {
+  const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, over, exceeded } = verdict
+  const standing = { allowed, limit, remaining, resetAfterMs, retryAfterMs, delayMs, ...(exceeded && { exceeded }) }
+  return over === undefined || degraded ? standing : { ...standing, over }
+}
+
+/** The first denial stays; among those that allow, the tighter one. */
+const comesBefore = (one: Standing, shown: Standing): boolean => shown.allowed && tighter(one, shown)
+
+function tighter(one: Standing, other: Standing): boolean {
+  if (one.allowed !== other.allowed) return !one.allowed
+  const less = other.remaining - one.remaining || (one.over ?? 0) - (other.over ?? 0) || one.resetAfterMs - other.resetAfterMs
+  return less > 0
+}

@@ -1,0 +1,124 @@
+import type { EpochMs } from '../clock'
+import type { Outlook } from './capacity'
+import { Pace } from './spend-rate'
+
+/** What an instance has spent "lately" is what it spent in its last second, or in its last eight where that is safe. */
+const SHORT_MS = 1000
+const LONG_MS = 8000
+/** Writes a second that all instances together may send to one item, of the 1,000 that it takes. */
+const WRITES_PER_MS = 0.8
+/** How long an item that was throttled gets fewer and larger writes. */
+const THROTTLED_MS = 10_000
+/** Of the fair share of what is left, so much at once: what others take meanwhile is not known. */
+const AT_ONCE = 7 / 8
+/** By so many standard deviations may chance deny an instance the requests for which it holds units, and may it get more than it holds units for. */
+const UNSPENT_DEVIATIONS = 2
+const UNEXPECTED_DEVIATIONS = 2
+
+export interface Size {
+  /** Below 1 where only what is asked for should be charged. */
+  readonly units: number
+  /** More was wished for than this instance's fair share of what there is. */
+  readonly isScarce: boolean
+}
+
+/**
+ * How many units to lease: never more than this instance has really spent lately, since that is what is lost when it is never asked again.
+ *
+ * While units may become scarce that is a quarter of what it spent in its last second, an eighth where more than half of the limit is used, a sixteenth where more
+ * than three quarters are; or all of a pace that has held for three spans. While there is enough for everybody it is all of the last eight seconds. It is never
+ * more than the fair share of what is left, nor than what can be spent in time.
+ */
+export class LeaseSize {
+  private readonly short: Pace
+  private readonly long: Pace
+  /** Units that all other instances take in a millisecond, as seen from one write to the next. */
+  private othersPerMs = 0
+  private watchedMs = 0
+  private throttledUntil: EpochMs = Number.NEGATIVE_INFINITY
+
+  /** @param windowMs the shortest window of the policies. */
+  constructor(windowMs: number) {
+    this.short = new Pace(Math.min(SHORT_MS, windowMs))
+    this.long = new Pace(Math.min(LONG_MS, windowMs))
+  }
+
+  /** What "lately" means, in milliseconds. */
+  get spanMs(): number {
+    return this.short.spanMs
+  }
+
+  /** This instance spent so many units. */
+  spent(units: number, now: EpochMs): void {
+    this.short.add(units, now)
+    this.long.add(units, now)
+  }
+
+  /** All others took so many units within these milliseconds. */
+  othersTook(units: number, withinMs: number): void {
+    if (withinMs <= 0) return
+    this.watchedMs = Math.min(this.spanMs, this.watchedMs + withinMs)
+    this.othersPerMs += (units / withinMs - this.othersPerMs) * Math.min(1, withinMs / this.watchedMs)
+  }
+
+  /** The item took no more writes. */
+  throttled(now: EpochMs): void {
+    this.throttledUntil = now + THROTTLED_MS
+  }
+
+  /**
+   * How long an instance leaves the item alone when units only trickle back, in milliseconds: so long that all instances together send no more writes than
+   * it takes, as far as they are like this one.
+   */
+  pauseMs(now: EpochMs): number {
+    const pauseMs = Math.min(this.spanMs, Math.max(this.spanMs / 20, this.spacingMs(now)))
+    return this.isThrottled(now) ? 2 * pauseMs : pauseMs
+  }
+
+  next(now: EpochMs, outlook: Outlook): Size {
+    const { left: leftThen, capacity, endsInMs, ageMs, refill, refillMs } = outlook
+    const { short, long, othersPerMs, spanMs } = this
+    const own = short.lately(now)
+    const ownPerMs = own / spanMs
+    const allPerMs = ownPerMs + othersPerMs
+    const left = refill > 0 ? leftThen : Math.max(0, leftThen - othersPerMs * ageMs)
+
+    const demand = allPerMs * endsInMs
+    const isEnough = this.watchedMs > 0 && demand + 3 * Math.sqrt(demand) + 2 * othersPerMs * ageMs < left
+    const isAmple = isEnough && left > capacity / 2 && demand < left / 2
+
+    const spaced = (long.lately(now) / long.spanMs) * Math.min(long.spanMs, this.spacingMs(now))
+    const wish =
+      isAmple || this.isThrottled(now)
+        ? long.lately(now)
+        : Math.max(
+            own * shareAt(leftThen / capacity),
+            short.steadily(now),
+            left > capacity / 2 ? long.steadily(now) : 0,
+            refill > 0 ? ownPerMs * Math.min(spanMs / 2, 2 * refillMs) : 0,
+            spaced,
+          )
+
+    const part = allPerMs > 0 ? ownPerMs / allPerMs : 1
+    const fair = refill > 0 ? Math.min(left / 2, (left + refill) * part) : left * part * (isEnough ? 1 : AT_ONCE)
+    const spendable = ownPerMs * endsInMs
+    const chance = Math.sqrt(spendable) * (isEnough ? UNEXPECTED_DEVIATIONS : -UNSPENT_DEVIATIONS)
+    return { units: Math.floor(Math.max(0, Math.min(wish, fair, spendable + chance))), isScarce: wish > fair }
+  }
+
+  /** From one write of this instance to its next, if all instances are to have their turn. */
+  private spacingMs(now: EpochMs): number {
+    const ownPerMs = this.short.lately(now) / this.spanMs
+    return ownPerMs > 0 ? (ownPerMs + this.othersPerMs) / ownPerMs / WRITES_PER_MS : 0
+  }
+
+  private isThrottled(now: EpochMs): boolean {
+    return now < this.throttledUntil && this.throttledUntil - now <= THROTTLED_MS
+  }
+}
+
+/** Of what was spent lately, how much may be leased of a limit of which this share is left. */
+function shareAt(left: number): number {
+  if (left > 1 / 2) return 1 / 4
+  return left > 1 / 4 ? 1 / 8 : 1 / 16
+}

@@ -1,0 +1,53 @@
+import { lenient } from '../algorithms/lenient'
+import { queued } from '../algorithms/queued'
+import { printed } from '../errors'
+import { parseDuration } from './duration'
+import type { Acting, Counting, DelayIn, PolicyInput } from './policy'
+import { mistake, type Place } from './report'
+
+/** An HTTP API gives an authorizer 10 s, a REST API an integration 29 s; either wants some of it for its own work. */
+const LONGEST_MS = { authorizer: 5000, backend: 25_000 }
+
+const DEFAULT_DELAY = '1s'
+
+type Fields = Pick<Partial<PolicyInput>, 'action' | 'mode' | 'maxDelay' | 'delayIn' | 'overrun' | 'overage' | 'countDenied'>
+
+/** A way of counting, with what happens past the limit. */
+export function acting(counting: Counting, fields: Fields): Acting {
+  const { algorithm, quota } = counting
+  const { action = 'deny', maxDelay = DEFAULT_DELAY } = fields
+  const acts = {
+    ...counting,
+    lenient: action === 'observe' || action === 'deprioritize',
+    waits: isDelaying(fields) && waiter(fields) === 'authorizer',
+  }
+  if (action === 'deny') return acts
+  if (action !== 'delay') return { ...acts, algorithm: lenient(algorithm, action) }
+  return { ...acts, algorithm: queued(algorithm) as typeof algorithm, quota: { ...(quota as object), patienceMs: parseDuration(maxDelay) } }
+}
+
+/** Reports what contradicts each other of what happens past the limit; fields that are wrong by themselves are not looked at. */
+export function checkOverLimit(fields: Fields, place: Place, issues: string[]): void {
+  const { action = 'deny', mode, maxDelay, delayIn, overrun, overage, countDenied } = fields
+  const wrong = (sentence: string) => void issues.push(mistake(sentence, place))
+  const apart = (both: unknown, one: string, other: string) => void (both && wrong(`${one} does not go with ${other}`))
+  const [metered, queue, delays] = [overage === 'allow', mode === 'queue', isDelaying(fields)]
+  const [acts, queues, admits] = [`action "${action}"`, 'mode "queue"', 'overage "allow"']
+  apart(metered && action !== 'deny', acts, admits)
+  apart(metered && overrun, 'overrun', admits)
+  apart(queue && overrun, 'overrun', queues)
+  apart(queue && action !== 'deny' && action !== 'observe', acts, queues)
+  apart(countDenied && action === 'delay', 'countDenied', acts)
+  apart(delayIn && !delays, 'delayIn', `${acts}, which lets nobody wait`)
+  apart(maxDelay && !queue && !delays, 'maxDelay', `${acts}, which lets nobody wait`)
+
+  const where = waiter(fields)
+  const longestMs = queue && where === 'backend' ? Infinity : LONGEST_MS[where]
+  const delayMs = parseDuration(maxDelay ?? (queue ? '' : DEFAULT_DELAY)) ?? Infinity
+  if (delays && delayMs > longestMs)
+    wrong(`maxDelay must be at most "${longestMs / 1000}s" where the ${where} waits, got ${printed(maxDelay)}`)
+}
+
+const isDelaying = ({ action = 'deny', mode }: Fields): boolean => action === 'delay' || (mode === 'queue' && action === 'deny')
+
+const waiter = ({ delayIn, mode }: Fields): DelayIn => delayIn ?? (mode === 'queue' ? 'backend' : 'authorizer')

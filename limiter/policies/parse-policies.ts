@@ -1,0 +1,144 @@
+import * as v from 'valibot'
+import { printed } from '../errors'
+import { CALENDAR_UNITS, isCalendarUnit, isTimezone } from './calendar'
+import { parseDuration } from './duration'
+import { acting } from './over-limit'
+import { ACTIONS, type Acting, ALGORITHM_NAMES, CONSISTENCIES, type Counting, DELAY_IN, type Policy, type PolicyInput } from './policy'
+import { checkFit, toCounting } from './quota'
+import { checkFields, type FieldRules, mistake, type Place } from './report'
+
+const positiveInteger = { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer' }
+
+/** The fields of a policy, the source of its JSON Schema too. */
+export const POLICY_FIELDS = {
+  name: {
+    schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)),
+    wanted: 'a name of 1 to 64 letters, digits, ".", "_" or "-"',
+  },
+  algorithm: { schema: v.picklist(ALGORITHM_NAMES), wanted: `one of ${ALGORITHM_NAMES.join(', ')}`, optional: true },
+  limit: positiveInteger,
+  window: {
+    schema: v.pipe(
+      v.string(),
+      v.check((text) => isCalendarUnit(text) || parseDuration(text) !== undefined),
+    ),
+    wanted: `a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of ${CALENDAR_UNITS.join(', ')}`,
+  },
+  timezone: { schema: v.pipe(v.string(), v.check(isTimezone)), wanted: 'an IANA time zone such as "Europe/Berlin"', optional: true },
+  overage: { schema: v.picklist(['deny', 'allow']), wanted: '"deny" or "allow"', optional: true },
+  burst: { ...positiveInteger, optional: true },
+  refill: { schema: v.picklist(['greedy', 'interval']), wanted: '"greedy" or "interval"', optional: true },
+  mode: { schema: v.picklist(['meter', 'queue']), wanted: '"meter" or "queue"', optional: true },
+  maxDelay: {
+    schema: v.pipe(
+      v.string(),
+      v.check((text) => parseDuration(text) !== undefined),
+    ),
+    wanted: 'a duration such as "500ms" or "2s"',
+    optional: true,
+  },
+  action: { schema: v.picklist(ACTIONS), wanted: `one of ${ACTIONS.join(', ')}`, optional: true },
+  delayIn: { schema: v.picklist(DELAY_IN), wanted: '"authorizer" or "backend"', optional: true },
+  overrun: {
+    schema: v.pipe(v.string(), v.regex(/^(?:[1-9]\d{0,2}|1000)%$/)),
+    wanted: 'a whole percentage from "1%" to "1000%"',
+    optional: true,
+  },
+  buckets: { schema: v.pipe(v.number(), v.integer(), v.minValue(2), v.maxValue(120)), wanted: 'an integer from 2 to 120', optional: true },
+  countDenied: { schema: v.boolean(), wanted: 'true or false', optional: true },
+  consistency: { schema: v.picklist(CONSISTENCIES), wanted: `one of ${CONSISTENCIES.join(', ')}`, optional: true },
+  syncMs: {
+    schema: v.pipe(v.number(), v.integer(), v.minValue(50), v.maxValue(60_000)),
+    wanted: 'an integer from 50 to 60000, in milliseconds',
+    optional: true,
+  },
+} as const satisfies FieldRules
+
+const COUNTED_FIELDS = Object.keys(POLICY_FIELDS).filter((field) => field !== 'name')
+
+/** One DynamoDB expression holds about three hundred operators; each policy needs up to nine. */
+export const MOST_POLICIES = 30
+
+/**
+ * Checks a list of policies and collects every mistake in it; the policies are those without one.
+ *
+ * @param extraFields fields that this place knows beside a policy's own, such as a tier's `by`.
+ * @param apart whether two policies never hold the same request, and so may have the same name.
+ */
+export function parsePolicies(
+  input: unknown,
+  place: Place,
+  issues: string[],
+  extraFields: FieldRules = {},
+  apart: (one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>) => boolean = () => false,
+): (Policy & { readonly extra: Record<string, unknown> })[] {
+  if (!Array.isArray(input)) {
+    issues.push(mistake(`policies must be a list, got ${printed(input)}`, place))
+    return []
+  }
+  if (input.length > MOST_POLICIES) issues.push(mistake(`policies must be at most ${MOST_POLICIES}, got ${input.length}`, place))
+
+  const before: (Record<string, unknown> & { readonly position: number })[] = []
+  return [...input.slice(0, MOST_POLICIES)].flatMap((item: unknown, index) => {
+    const issuesBefore = issues.length
+    const given = (item ?? {}) as Readonly<Record<string, unknown>>
+    const here = [...place, typeof given.name === 'string' ? `policy ${printed(given.name)}` : `policy ${index + 1}`]
+    const fields = checkFields(item, { ...POLICY_FIELDS, ...extraFields }, 'a policy', here, issues)
+    if (!fields) return []
+    const { name } = fields
+    const double = before.find((other) => other.name === name && !apart(fields, other))
+    if (double) issues.push(mistake(`name must be unique, and policy ${double.position} has this one already`, here))
+    else if (name !== undefined) before.push({ ...fields, position: index + 1 })
+
+    const isRight = (field: string) => given[field] === undefined || fields[field] !== undefined
+    const policy = fields as unknown as PolicyInput
+    if (isRight('algorithm')) checkFit(policy, here, issues)
+    const isCountable = policy.limit !== undefined && policy.window !== undefined && COUNTED_FIELDS.every(isRight)
+    const plain = isCountable && toCounting(policy, here, issues)
+    const counting = plain && acting(plain, policy)
+    const { consistency = 'strict' } = policy
+    if (counting) checkConsistency({ ...policy, consistency }, counting, here, issues)
+    const extra = Object.fromEntries(Object.keys(extraFields).map((field) => [field, fields[field]]))
+    return counting && issues.length === issuesBefore
+      ? [{ name: policy.name, limit: policy.limit, consistency, written: policy, ...counting, extra }]
+      : []
+  })
+}
+
+function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, issues: string[]): void {
+  const { consistency, syncMs } = policy
+  if (syncMs !== undefined && consistency !== 'eventual') issues.push(mistake('syncMs applies to consistency "eventual" only', place))
+  if (consistency === 'eventual') checkSync(syncMs, counting.windowMs, place, issues)
+  if (consistency === 'strict') return
+  if (!isLeasable(counting)) {
+    const those = 'a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow" or action "delay"'
+    issues.push(mistake(`consistency must be "strict" where each unit is charged by itself: ${those}, got "${consistency}"`, place))
+  } else if (consistency === 'eventual' && policy.algorithm === 'sliding-log') {
+    issues.push(mistake('consistency "eventual" may count past the limit, for which a sliding-log has no room, take "leased"', place))
+  } else if (consistency === 'eventual' && counting.lenient) {
+    issues.push(mistake(`consistency "eventual" does not go with action "${policy.action}", take "leased"`, place))
+  }
+}
+
+const LEAST_SYNC_MS = 50
+const LONGEST_DEFAULT_SYNC_MS = 1000
+/** Instances that tell each other this often in a window deny nothing at an even load of 90 % of a limit. */
+const SYNCS_PER_WINDOW = 10
+
+/** What is told in another window than it was admitted in counts there in vain. */
+function checkSync(syncMs: number | undefined, windowMs: number, place: Place, issues: string[]): void {
+  if (windowMs < LEAST_SYNC_MS) issues.push(mistake(`consistency "eventual" needs a window of at least ${LEAST_SYNC_MS}ms`, place))
+  else if (syncMs !== undefined && syncMs > windowMs) {
+    issues.push(mistake(`syncMs must be at most the window, ${windowMs} ms, got ${syncMs}`, place))
+  }
+}
+
+/** From one sync to the next: what is written, else a tenth of the window or of the time in which a full bucket empties, a second at most. */
+export function syncMsOf({ written, windowMs, algorithm, quota }: Policy): number {
+  if (written.syncMs !== undefined) return written.syncMs
+  const shortestMs = Math.min(windowMs, algorithm.lifeMs(quota))
+  return Math.max(LEAST_SYNC_MS, Math.min(LONGEST_DEFAULT_SYNC_MS, Math.ceil(shortestMs / SYNCS_PER_WINDOW)))
+}
+
+/** Whether units can be taken ahead. */
+export const isLeasable = ({ algorithm, quota }: Counting): boolean => algorithm.heldUntil?.({}, quota, 0) !== undefined

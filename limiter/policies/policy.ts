@@ -1,0 +1,99 @@
+import type { Algorithm } from '../algorithms/algorithm'
+
+/** How requests are counted; the list of what `algorithm` may say. */
+export type AlgorithmName = (typeof ALGORITHM_NAMES)[number]
+export const ALGORITHM_NAMES = [
+  'fixed-window',
+  'anchored-window',
+  'sliding-window',
+  'sliding-buckets',
+  'sliding-log',
+  'token-bucket',
+  'leaky-bucket',
+  'gcra',
+] as const
+
+/**
+ * What becomes of a request past the limit:
+ * - `deny`: it is denied.
+ * - `delay`: it waits for its turn, if that comes within `maxDelay`; else it is denied.
+ * - `deprioritize`: it passes with low priority.
+ * - `observe`: it passes, and is told of.
+ */
+type Action = (typeof ACTIONS)[number]
+export const ACTIONS = ['deny', 'delay', 'deprioritize', 'observe'] as const
+
+/** Who lets a request wait: the authorizer, or the backend, which is told for how long. */
+export type DelayIn = (typeof DELAY_IN)[number]
+export const DELAY_IN = ['authorizer', 'backend'] as const
+
+/** A policy as it is written in code, in `tiers.yaml` and in the config table. */
+export interface PolicyInput {
+  /** Shown in the `RateLimit-Policy` header and named by a denial; 1 to 64 letters, digits, `.`, `_` or `-`. */
+  readonly name: string
+  /** @default 'sliding-window' */
+  readonly algorithm?: AlgorithmName
+  /** Units per window, an integer above 0. */
+  readonly limit: number
+  /** A duration such as `30s`, `1m`, `12h`, `7d`; for fixed windows also `day`, `week`, `month`, `year` by the calendar. */
+  readonly window: string
+  /** Whose calendar, as an IANA name. @default 'UTC' */
+  readonly timezone?: string
+  /** Fixed windows: deny what is past the limit, or admit it and count it for billing. @default 'deny' */
+  readonly overage?: 'deny' | 'allow'
+  /** Units that may come at once: token bucket, leaky bucket, GCRA. @default the limit */
+  readonly burst?: number
+  /** Token bucket: evenly, or all at once at each multiple of the window. @default 'greedy' */
+  readonly refill?: 'greedy' | 'interval'
+  /** Leaky bucket: let pass what fits, or space it out. @default 'meter' */
+  readonly mode?: 'meter' | 'queue'
+  /** What becomes of a request past the limit. @default 'deny' */
+  readonly action?: Action
+  /** The longest wait for a turn, a duration. @default '1s' for `action: delay`; a leaky bucket as a queue is bounded by its burst alone */
+  readonly maxDelay?: string
+  /** Who waits. @default 'authorizer' for `action: delay`, 'backend' for a leaky bucket as a queue */
+  readonly delayIn?: DelayIn
+  /** The share of the limit by which it may be overrun, such as `10%`; at least one unit. @default none */
+  readonly overrun?: string
+  /** Sliding buckets: sub-windows per window, 2 to 120. @default 60 */
+  readonly buckets?: number
+  /** Sliding log: record what this policy denies, too. @default false */
+  readonly countDenied?: boolean
+  /**
+   * How instances agree on the count: each request in one write, batches of units taken ahead, or counted apart and added up every `syncMs`.
+   * @default 'strict'; in the config table, 'leased' for `by: global` and `by: route` where the algorithm permits
+   */
+  readonly consistency?: Consistency
+  /** Consistency `eventual`: milliseconds from one adding up to the next, 50 to 60,000, at most the window. @default a tenth of the window, at most 1000 */
+  readonly syncMs?: number
+}
+
+export type Consistency = 'strict' | 'leased' | 'eventual'
+export const CONSISTENCIES: readonly Consistency[] = ['strict', 'leased', 'eventual']
+
+/** An algorithm and the quota that it counts by; `Q` is known where they are put together and nowhere else. */
+export interface Counting {
+  readonly algorithm: Algorithm<unknown>
+  readonly quota: unknown
+  /** Nominal length of the window, in milliseconds; of a calendar window, its longest. */
+  readonly windowMs: number
+  /** Two policies with the same name may share stored state only when this is the same. */
+  readonly form: string
+}
+
+/** How a policy acts past its limit, and by what it counts so. */
+export interface Acting extends Counting {
+  /** Never denies: it observes, or only lowers the priority. */
+  readonly lenient: boolean
+  /** The authorizer waits until it is a request's turn. */
+  readonly waits: boolean
+}
+
+/** A checked policy: its name, its numbers, how it counts, and what it does past its limit. */
+export interface Policy extends Acting {
+  readonly name: string
+  readonly limit: number
+  readonly consistency: Consistency
+  /** As it was configured. */
+  readonly written: PolicyInput
+}

@@ -1,0 +1,143 @@
+import { type Algorithm, MOST_UNITS } from '../algorithms/algorithm'
+import { anchoredWindow } from '../algorithms/anchored-window'
+import { fixedWindow } from '../algorithms/fixed-window'
+import { gcra } from '../algorithms/gcra'
+import { leakyBucket } from '../algorithms/leaky-bucket'
+import { meteredWindow } from '../algorithms/metered-window'
+import { relaxed } from '../algorithms/relaxed'
+import { slidingBuckets } from '../algorithms/sliding-buckets'
+import { slidingLog } from '../algorithms/sliding-log'
+import { slidingWindow } from '../algorithms/sliding-window'
+import { tokenBucket } from '../algorithms/token-bucket'
+import { epochGrid } from '../algorithms/window-grid'
+import { calendarGrid, isCalendarUnit } from './calendar'
+import { parseDuration } from './duration'
+import { checkOverLimit } from './over-limit'
+import type { AlgorithmName, Counting, PolicyInput } from './policy'
+import { mistake, type Place } from './report'
+
+type Build = (input: PolicyInput, windowMs: number, wrong: (sentence: string) => void) => Omit<Counting, 'windowMs'>
+
+const BUILD = {
+  'fixed-window': ({ limit, window, timezone = 'UTC', overage = 'deny' }, windowMs) => {
+    const grid = isCalendarUnit(window) ? calendarGrid(window, timezone) : epochGrid(windowMs)
+    const algorithm = overage === 'allow' ? meteredWindow : fixedWindow // of one form, so that switching loses no count
+    return counting(algorithm, { limit, grid }, isCalendarUnit(window) ? `${window} ${timezone}` : windowMs)
+  },
+
+  'anchored-window': ({ limit }, windowMs) => counting(anchoredWindow, { limit, windowMs }, windowMs),
+
+  'sliding-window': ({ limit }, windowMs) => counting(slidingWindow, { limit, windowMs }, windowMs),
+
+  'sliding-buckets': ({ limit, window, buckets }, windowMs, wrong) => {
+    const count = buckets ?? 60
+    if (windowMs % count !== 0) {
+      wrong(`buckets must divide the window into whole milliseconds, got ${buckets ?? 'the default of 60'} for window "${window}"`)
+    }
+    return counting(slidingBuckets, { limit, windowMs, buckets: count }, `${windowMs}/${count}`)
+  },
+
+  'sliding-log': ({ limit, countDenied = false }, windowMs, wrong) => {
+    if (limit > LONGEST_LOG) wrong(`limit must be at most ${LONGEST_LOG} for a sliding-log, which stores every unit, got ${limit}`)
+    return counting(slidingLog, { limit, windowMs, countDenied }, windowMs)
+  },
+
+  'token-bucket': ({ limit, burst = limit, refill = 'greedy' }, windowMs, wrong) => {
+    if (refill === 'greedy') checkPace(limit, burst, windowMs, wrong)
+    else checkRefill(limit, burst, windowMs, wrong)
+    return counting(tokenBucket, { limit, windowMs, burst, refill }, `${windowMs} ${refill}`)
+  },
+
+  'leaky-bucket': ({ limit, burst = limit, mode = 'meter', maxDelay }, windowMs, wrong) => {
+    checkPace(limit, burst, windowMs, wrong)
+    return counting(leakyBucket, { limit, windowMs, burst, mode, maxDelayMs: parseDuration(maxDelay) }, windowMs)
+  },
+
+  gcra: ({ limit, burst = limit }, windowMs, wrong) => {
+    checkPace(limit, burst, windowMs, wrong)
+    return counting(gcra, { limit, windowMs, burst }, windowMs)
+  },
+} as const satisfies Record<AlgorithmName, Build>
+
+/** Fields that only some algorithms read. */
+const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
+  timezone: ['fixed-window'],
+  overage: ['fixed-window'],
+  burst: ['token-bucket', 'leaky-bucket', 'gcra'],
+  refill: ['token-bucket'],
+  mode: ['leaky-bucket'],
+  buckets: ['sliding-buckets'],
+  countDenied: ['sliding-log'],
+}
+
+/** An item of DynamoDB holds 400 KB; a log this long takes a quarter of it, and a hundred write units a request. */
+const LONGEST_LOG = 10_000
+
+/** Reports fields that the algorithm does not read; those that are absent or wrong by themselves are not looked at. */
+export function checkFit(input: Partial<PolicyInput>, place: Place, issues: string[]): void {
+  const wrong = (sentence: string) => void issues.push(mistake(sentence, place))
+  const { algorithm = 'sliding-window', window, timezone } = input
+  for (const [field, readers] of Object.entries(READ_BY)) {
+    if (input[field as keyof PolicyInput] !== undefined && !readers.includes(algorithm)) {
+      wrong(`${field} does not apply to algorithm "${algorithm}", only to ${readers.join(', ')}`)
+    }
+  }
+  checkOverLimit(input, place, issues)
+  const fixed = algorithm === 'fixed-window'
+  if (isCalendarUnit(window)) {
+    if (!fixed) wrong(`window "${window}" needs algorithm "fixed-window", got "${algorithm}"`)
+  } else if (fixed && window !== undefined && timezone !== undefined) {
+    wrong(`timezone applies to the windows day, week, month and year only, got "${window}"`)
+  }
+}
+
+/** Puts a policy whose fields are right by themselves together, or says which numbers go too far. */
+export function toCounting(input: PolicyInput, place: Place, issues: string[]): Counting | undefined {
+  const before = issues.length
+  const wrong = (sentence: string): undefined => void issues.push(mistake(sentence, place))
+  const { algorithm = 'sliding-window', window, limit, overrun } = input
+  if (limit > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS}, got ${limit}`)
+
+  const windowMs = isCalendarUnit(window) ? calendarGrid(window, 'UTC').longestMs : parseDuration(window)!
+  const built = BUILD[algorithm](input, windowMs, wrong)
+  if (issues.length > before || !overrun) return issues.length > before ? undefined : { ...built, windowMs }
+
+  const more = Math.max(1, Math.floor((limit * Number.parseInt(overrun, 10)) / 100))
+  const raised = READ_BY.burst!.includes(algorithm) ? { burst: (input.burst ?? limit) + more } : { limit: limit + more }
+  if (limit + more > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS} with its overrun, got ${limit + more}`)
+  const { quota } = BUILD[algorithm]({ ...input, ...raised }, windowMs, (sentence) => wrong(`with its overrun ${sentence}`))
+  if (issues.length > before) return undefined
+  return {
+    ...built,
+    windowMs,
+    algorithm: relaxed(built.algorithm) as Algorithm<unknown>,
+    quota: { ...(built.quota as object), raised: quota },
+  }
+}
+
+function counting<Quota>(algorithm: Algorithm<Quota>, quota: Quota, form: string | number): Omit<Counting, 'windowMs'> {
+  return { algorithm: algorithm as Algorithm<unknown>, quota, form: `${algorithm.name} ${form}` }
+}
+
+/** The largest numbers with which a policy still counts in the same way. */
+export function mostNumbers(input: PolicyInput, windowMs: number): Pick<PolicyInput, 'limit' | 'burst'> {
+  const { algorithm = 'sliding-window', limit, refill } = input
+  if (!READ_BY.burst!.includes(algorithm)) return { limit: MOST_UNITS }
+  return { limit, burst: refill === 'interval' ? mostRefilled(limit, windowMs) : mostAtPace(limit, windowMs) }
+}
+
+const mostAtPace = (limit: number, windowMs: number): number => Math.floor(2 ** 52 / Math.ceil((windowMs * 1000) / limit))
+const mostRefilled = (limit: number, windowMs: number): number => Math.min(MOST_UNITS, limit * Math.floor(2 ** 52 / (windowMs * 1000)))
+
+/** Paces count in whole microseconds: a unit takes at least one, and a full bucket stays an exact number. */
+function checkPace(limit: number, burst: number, windowMs: number, wrong: (sentence: string) => void): void {
+  if (limit > windowMs * 1000) wrong(`limit must be at most ${windowMs * 1000} for this window, a unit per microsecond, got ${limit}`)
+  const most = mostAtPace(limit, windowMs)
+  if (burst > most) wrong(`burst must be at most ${most} at this pace, which takes 142 years to refill, got ${burst}`)
+}
+
+/** The same bound for a bucket that is refilled once a window, which keeps its state's time to live a date. */
+function checkRefill(limit: number, burst: number, windowMs: number, wrong: (sentence: string) => void): void {
+  const most = mostRefilled(limit, windowMs)
+  if (burst > most) wrong(`burst must be at most ${most} at this pace, which takes 142 years to refill, got ${burst}`)
+}

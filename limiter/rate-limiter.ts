@@ -1,0 +1,234 @@
+import type { Charge } from './charge'
+import { type Clock, type EpochMs, systemClock } from './clock'
+import { type Answer, compose } from './compose'
+import { type Part, Ways } from './consistency/strategies'
+import type { Decision } from './decision'
+import { ChargedAtError, CostError, StoreUnavailableError } from './errors'
+import type { OnEvent } from './events'
+import { type FailureMode, Fallback } from './fallback'
+import { allAllow, chargedOf, isCharged, type Verdicts } from './plan'
+import type { StateStore } from './stores/store'
+import { TakeLoop } from './take-loop'
+
+export interface RateLimiterOptions {
+  readonly store: StateStore
+  /** @default the system's clock */
+  readonly clock?: Clock
+  /** Time for one decision, in milliseconds. @default 300 */
+  readonly deadlineMs?: number
+  /** The same for the first, which has to connect. @default 2000, or the deadline if that is longer */
+  readonly firstDeadlineMs?: number
+  /** How long a known denial is answered from memory before it is looked up again, in milliseconds. @default 5000 */
+  readonly denialTtlMs?: number
+  /** Subjects whose state is remembered, about a kilobyte each. @default 50,000 */
+  readonly maxSubjects?: number
+  /** @default 'local' */
+  readonly onStoreError?: FailureMode
+  /**
+   * The share of each limit that this instance admits by itself while the store cannot be asked, above 0 and up to 1: one part in as many as there are instances.
+   * @default 1
+   */
+  readonly localShare?: number
+  /** Told what happens on the way to decisions, for metrics. @default nobody is told */
+  readonly onEvent?: OnEvent
+}
+
+/** What a refund knows of the charge. */
+export interface RefundOptions {
+  /**
+   * `chargedAt` of the decision, in epoch milliseconds; `null`, as denials have it, when there is nothing to give back. Units whose window is over are not
+   * taken from another, and of those that time gives back, only the rest is.
+   * @default now
+   */
+  readonly chargedAt?: EpochMs | null
+  /** `delayMs` of the decision, for a policy with `action: delay`, which charged the request at its turn. @default not known: as far as nobody waits */
+  readonly delayMs?: number
+}
+
+/** How one decision is made where the store cannot be asked; what is not given is as in the limiter's options. */
+export type WithoutStore = Pick<RateLimiterOptions, 'onStoreError' | 'localShare'>
+
+/** Decides requests over any number of subjects, each with policies of its own. Policies that are the same array can share a write. */
+export class RateLimiter {
+  private readonly loop: TakeLoop
+  private readonly ways: Ways
+  private readonly fallback: Fallback
+  private readonly withoutStore: Required<WithoutStore>
+  private readonly deadlineMs: number
+
+  constructor(options: RateLimiterOptions) {
+    const { store, clock = systemClock, deadlineMs = 300, denialTtlMs = 5000, maxSubjects = 50_000, onEvent = () => {} } = options
+    const { onStoreError = 'local', localShare = 1 } = options
+    const firstDeadlineMs = options.firstDeadlineMs ?? Math.max(2000, deadlineMs)
+    const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent }
+    this.loop = new TakeLoop(loopOptions)
+    this.ways = new Ways(this.loop, maxSubjects, onEvent)
+    this.fallback = new Fallback(this.loop, (key, policies) => this.ways.lastSeen(key, policies), maxSubjects)
+    this.withoutStore = { onStoreError, localShare }
+    this.deadlineMs = deadlineMs
+  }
+
+  /**
+   * Charges all subjects or none: what a denied request has already taken from its other subjects is given back.
+   *
+   * A store that cannot be asked leaves the decision to the failure mode; only a table that was never there, or that never let us in, is a mistake
+   * of the set-up and thrown. A failure of one subject's item is that subject's: its requests are denied, whatever the mode, but for policies that never deny.
+   */
+  async decide(charges: readonly Charge[], withoutStore: WithoutStore = {}): Promise<Decision> {
+    for (const { cost } of charges) checkCost(cost, 0)
+    const [askedAt, startedAt] = [this.loop.now(), performance.now()]
+    try {
+      const { answers, isWhole } = await this.ask(charges)
+      const telling = this.fallback.tell(charges)
+      if (telling && this.hasSeen(charges, askedAt)) await within(this.deadlineMs - (performance.now() - startedAt), telling)
+      return compose(answers, false, !isWhole)
+    } catch (error) {
+      const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
+      if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error)) throw error
+      const { reason } = error
+      const decision = this.fallback.decide(charges, reason === 'item' ? 'deny' : onStoreError, localShare)
+      return { ...decision, failure: reason }
+    }
+  }
+
+  /** What `decide` would say, taking nothing. */
+  async peek(charges: readonly Charge[]): Promise<Decision> {
+    for (const { cost } of charges) checkCost(cost, 0)
+    return compose(await Promise.all(this.partsOf(charges).map((part) => look(part))))
+  }
+
+  /** Gives back units that were charged just now, or when the options say so. */
+  async refund(charge: Charge, { chargedAt, delayMs }: RefundOptions = {}): Promise<void> {
+    checkCost(charge.cost, 1)
+    const now = this.loop.now()
+    checkChargedAt(chargedAt, delayMs, now)
+    if (chargedAt === null) return
+    const charged = { at: chargedAt ?? now, delayMs }
+    const left = charge.cost - this.fallback.giveBack(charge, charged)
+    if (left === 0) return
+    const refunds = this.ways
+      .partsOf({ ...charge, cost: left })
+      .map(({ way, key, policies, cost }) => way.giveBack(key, policies, cost, charged))
+    const failed = (await Promise.allSettled(refunds)).find((refund) => refund.status === 'rejected')
+    if (failed) throw failed.reason
+  }
+
+  /** Forgets a subject: all its quotas are whole. Other instances notice within their `denialTtlMs`. */
+  async reset(key: string): Promise<void> {
+    // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before arrives after.
+    await Promise.all([this.ways.forget(key), this.fallback.forget(key)])
+    try {
+      await this.loop.reset(key)
+    } finally {
+      this.loop.forget(key)
+      void this.ways.forget(key)
+      void this.fallback.forget(key)
+    }
+  }
+
+  /** Gives back units that were taken ahead, and tells the store what was counted in memory, for a program that stops. */
+  async close(): Promise<void> {
+    await Promise.all([this.ways.close(), this.fallback.close()])
+  }
+
+  private partsOf(charges: readonly Charge[]): Part[] {
+    return charges.flatMap((charge) => this.ways.partsOf(charge))
+  }
+
+  /** @returns what all subjects say, or, not whole, those whose denial is known without a call. */
+  private async ask(charges: readonly Charge[]): Promise<{ readonly answers: readonly Answer[]; readonly isWhole: boolean }> {
+    const parts = this.partsOf(charges)
+    if (parts.length === 1) return { answers: [await take(parts[0]!)], isWhole: true }
+    const refused = parts.flatMap(({ way, key, policies, cost }): Answer[] => {
+      const verdicts = cost > 0 ? way.foreseen(key, policies, cost) : undefined
+      return verdicts ? [{ policies, verdicts }] : []
+    })
+    if (refused.length > 0) return { answers: refused, isWhole: refused.length === parts.length }
+
+    const startedAt = performance.now()
+    const results = this.loop.isCircuitOpen ? await oneByOne(parts) : await Promise.allSettled(parts.map((part) => take(part)))
+    const failed = results.find((result) => result.status === 'rejected')
+    const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
+    if (failed || !allowedByAll(answers)) {
+      await within(this.deadlineMs - (performance.now() - startedAt), giveBack(parts, results))
+    }
+    if (failed) throw failed.reason
+    return { answers: allowedByAll(answers) ? answers : parts.map((part, i) => uncharged(part, answers[i]!)), isWhole: true }
+  }
+
+  /** Whether the store was asked of any of these subjects since then. In Lambda nothing goes on once the answer is there, and who waited for it waits for more. */
+  private hasSeen(charges: readonly Charge[], since: EpochMs): boolean {
+    return charges.some(({ key }) => (this.loop.view(key)?.seenAt ?? -Infinity) >= since)
+  }
+
+  private isSetupMistake({ reason }: StoreUnavailableError): boolean {
+    return !this.loop.reached && (reason === 'missing-table' || reason === 'refused')
+  }
+}
+
+async function take({ way, key, policies, cost }: Part): Promise<Answer> {
+  return { policies, verdicts: await (cost === 0 ? way.look(key, policies, 0) : way.take(key, policies, cost)) }
+}
+
+/** Takes from each subject once the one before it has answered, and no more once one fails: with the circuit open a single call is let through. */
+async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledResult<Answer>[]> {
+  const results: PromiseSettledResult<Answer>[] = []
+  for (const part of parts) {
+    const [result] = await Promise.allSettled([take(part)])
+    results.push(result)
+    if (result.status === 'rejected') break
+  }
+  return results
+}
+
+async function look({ way, key, policies, cost }: Part): Promise<Answer> {
+  return { policies, verdicts: await way.look(key, policies, cost) }
+}
+
+const allowedByAll = (answers: readonly Answer[]): boolean => answers.every(({ verdicts }) => allAllow(verdicts))
+
+/** Of a request that is denied, how a subject stands that would have allowed it. */
+const uncharged = ({ way, key, policies }: Part, answer: Answer): Answer =>
+  allAllow(answer.verdicts) ? { policies, verdicts: way.standing(key, policies) ?? answer.verdicts } : answer
+
+/** What cannot be given back leaves the subject with less than its due, never with more. */
+async function giveBack(parts: readonly Part[], results: readonly PromiseSettledResult<Answer>[]): Promise<void> {
+  const refunds = results.map(async (result, i) => {
+    const { way, key, policies, cost } = parts[i]!
+    const verdicts = verdictsIn(result)
+    const charged = chargedOf(verdicts)
+    if (!charged) return // it failed, was denied, only looked, or passed uncharged
+    const those = policies.filter((_, j) => isCharged(verdicts[j]!))
+    await way.giveBack(key, those, cost, charged)
+  })
+  await Promise.allSettled(refunds)
+}
+
+/** Waits for what is under way, and no longer than that; it goes on by itself. */
+async function within(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const end = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, ms))
+  })
+  await Promise.race([work, end])
+  clearTimeout(timer)
+}
+
+const verdictsIn = (result: PromiseSettledResult<Answer>): Verdicts => (result.status === 'fulfilled' ? result.value.verdicts : [])
+
+function checkCost(cost: number, least: 0 | 1): void {
+  if (!Number.isSafeInteger(cost) || cost < least) throw new CostError(cost, least)
+}
+
+/** How far clocks may differ, in milliseconds. */
+const SKEW_MS = 60_000
+
+function checkChargedAt(chargedAt: EpochMs | null | undefined, delayMs: number | undefined, now: EpochMs): void {
+  const latest = now + SKEW_MS
+  if (chargedAt !== undefined && chargedAt !== null && !(Number.isSafeInteger(chargedAt) && chargedAt >= 0 && chargedAt <= latest)) {
+    throw new ChargedAtError('chargedAt', chargedAt, `epoch milliseconds, at most ${SKEW_MS / 1000} s ahead of now (${now})`)
+  }
+  if (delayMs !== undefined && !(Number.isSafeInteger(delayMs) && delayMs >= 0)) {
+    throw new ChargedAtError('delayMs', delayMs, 'whole milliseconds from 0')
+  }
+}

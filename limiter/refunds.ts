@@ -1,0 +1,180 @@
+import { type Fields, when } from './algorithms/conditional-write'
+import { refundUnlessQueued } from './algorithms/queued'
+import type { EpochMs } from './clock'
+import { type CompiledPolicy, fieldsOf } from './compiled-policy'
+import type { Charged } from './consistency/strategy'
+import type { Deadline } from './deadline'
+import { StoreUnavailableError } from './errors'
+import type { StoreCalls, Tried } from './store-calls'
+import { inWrites } from './stores/expression-budget'
+import { afterWrite } from './stores/memory-store'
+import {
+  type Item,
+  type ItemWrite,
+  marksOf,
+  type PolicyWrite,
+  REFUND_MARK,
+  type SeenMarks,
+  standAsSeen,
+  type WriteOutcome,
+} from './stores/store'
+import type { KnownSubjects, View } from './subject-cache'
+
+/**
+ * Gives back what was charged: units, or all that is stored of a subject.
+ *
+ * Such a write must never be applied twice, so it happens only while marks stand as seen that it changes itself: a copy of it finds them changed, whoever wrote in
+ * between. A try that was refused is made again with what was found. One that got no answer, and whose mark others have replaced since, is in doubt: it
+ * may have been applied, so it is given up.
+ */
+export class Refunds {
+  /**
+   * @param recent what is known of a subject, read where that is too old.
+   * @param read what is stored of it now.
+   */
+  constructor(
+    private readonly calls: StoreCalls,
+    private readonly known: KnownSubjects,
+    private readonly recent: (key: string, deadline: Deadline) => Promise<View>,
+    private readonly read: (key: string, deadline: Deadline) => Promise<View>,
+  ) {}
+
+  /**
+   * Gives units back as far as they can still be found; a policy whose window has passed has none. Policies whose refunds find no room in one write get several,
+   * one after another: what one of them gave back stays given back, whatever comes of the next.
+   */
+  async refund(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged, deadline: Deadline): Promise<void> {
+    const [, ...others] = inWrites(await this.found(key, policies, units, charged, deadline))
+    const apart = others.map((parts) => new Set(parts.map(({ code }) => code)))
+    await this.refundOnce(key, policies, ({ code }) => !apart.some((codes) => codes.has(code)), units, charged, deadline)
+    for (const codes of apart) await this.refundOnce(key, policies, ({ code }) => codes.has(code), units, charged, deadline)
+  }
+
+  /** What there is to give back. A policy that has nothing by an earlier look may have been charged since by others, so that is looked up. */
+  private async found(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged, deadline: Deadline) {
+    const known = this.known.get(key)
+    const view = await this.recent(key, deadline)
+    const writes = refundWrites(policies, view.item, units, charged, this.calls.now())
+    if (view !== known || writes.length === policies.length) return writes
+    const { item } = await this.read(key, deadline)
+    return refundWrites(policies, item, units, charged, this.calls.now())
+  }
+
+  /**
+   * All refunds share one mark, whichever process they come from, and nothing else changes it: charges are no conflict for them. An item that has had no refund
+   * has no such mark either, and a new one after a reset looks the same; so another mark must stand as seen, and where it does not for long enough,
+   * the mark is made first.
+   */
+  private async refundOnce(
+    key: string,
+    policies: readonly CompiledPolicy[],
+    isMeant: (part: PolicyWrite) => boolean,
+    units: number,
+    charged: Charged,
+    deadline: Deadline,
+  ): Promise<void> {
+    const id = { mark: REFUND_MARK, value: this.calls.nextId().value } // of every try: they exclude each other
+    let doubted: { readonly seen: number | undefined; readonly witness: SeenMarks } | undefined
+    for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
+      const { item } = await this.recent(key, deadline)
+      const seen = item.marks[REFUND_MARK]
+      if (doubted && doubted.seen !== seen) {
+        if (seen === id.value) return
+        throw inDoubt('the answer to a refund was lost, and others have given units back since: these may still be charged')
+      }
+      // Without the mark, a refund that was applied and wiped by a reset looks like one that was not.
+      if (doubted && seen === undefined && !standAsSeen(item, doubted.witness)) {
+        throw inDoubt('the answer to a refund was lost, and others have written since: the units may still be charged')
+      }
+      const now = this.calls.now()
+      const parts = refundWrites(policies, item, units, charged, now).filter(isMeant)
+      if (parts.length === 0) return
+      if (seen === undefined && round > 0 && !doubted) {
+        await this.makeMark(key, parts, now, deadline)
+        continue
+      }
+      const witness = seen === undefined ? this.witnessIn(item) : {}
+      const whileMarks = { ...witness, [REFUND_MARK]: seen }
+      const { kind, afterDoubt } = await this.write(key, { parts, id, whileMarks, at: now }, deadline)
+      if (kind !== 'refused') return
+      if (afterDoubt) doubted ??= { seen, witness }
+    }
+    throw contention()
+  }
+
+  /** Deletes a subject's item as it was last seen, so that no copy of the call deletes what is charged later. */
+  async reset(key: string, deadline: Deadline): Promise<void> {
+    let item = await this.calls.read(key, deadline)
+    while (deadline.leftMs > 0) {
+      if (isAbsent(item)) return
+      const seen = marksOf(item)
+      const { kind, item: found, afterDoubt } = await this.calls.delete(key, seen, deadline)
+      if (kind === 'deleted' || isAbsent(found)) return
+      if (afterDoubt && !hasOne(found, seen)) {
+        throw inDoubt('the answer to a reset was lost, and others have written since: the quotas may not have been whole')
+      }
+      item = found
+    }
+    throw contention()
+  }
+
+  /** A mark that any copy of a write finds changed once the item was deleted: our own where we have written, which few others change. */
+  private witnessIn({ marks }: Item): SeenMarks {
+    const { mark: own } = this.calls.nextId()
+    const mark = own in marks ? own : Object.keys(marks)[0]
+    return mark === undefined ? {} : { [mark]: marks[mark] }
+  }
+
+  /** Makes the mark of refunds, while there is something to give back; whether that worked shows in the next round. */
+  private async makeMark(key: string, parts: readonly PolicyWrite[], at: EpochMs, deadline: Deadline): Promise<void> {
+    const guards = parts.map(({ code, write }) => ({ code, write: when([...write.guard]) }))
+    const id = { mark: REFUND_MARK, value: this.calls.nextId().value }
+    await this.write(key, { parts: guards, id, whileMarks: { [REFUND_MARK]: undefined }, at }, deadline)
+  }
+
+  private async write(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>> {
+    const outcome = await this.calls.write(key, write, deadline)
+    this.known.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, write.at)
+    return outcome
+  }
+}
+
+const refundWrites = (policies: readonly CompiledPolicy[], item: Item, units: number, charged: Charged, now: EpochMs): PolicyWrite[] =>
+  refundsOf(
+    policies,
+    policies.map((policy) => fieldsOf(item, policy)!),
+    units,
+    charged,
+    now,
+  )
+
+/** The writes that give units back to policies in these states; a policy whose window has passed has none. */
+export function refundsOf(
+  policies: readonly CompiledPolicy[],
+  states: readonly Fields[],
+  units: number,
+  charged: Charged,
+  now: EpochMs,
+): PolicyWrite[] {
+  const { at, delayMs } = charged
+  const isOneTurn = delayMs !== undefined && policies.filter(({ chargesAtTurn }) => chargesAtTurn).length === 1
+  return policies.flatMap((policy, i): PolicyWrite[] => {
+    const { algorithm, quota, code, chargesAtTurn } = policy
+    const fields = states[i]!
+    const write =
+      chargesAtTurn && !isOneTurn
+        ? refundUnlessQueued(algorithm, fields, quota, units, at, now)
+        : algorithm.refund(fields, quota, units, chargesAtTurn ? at + delayMs! : at, now)
+    return write ? [{ code, write }] : []
+  })
+}
+
+const isAbsent = ({ marks, policies }: Item): boolean => Object.keys(marks).length === 0 && Object.keys(policies).length === 0
+
+/** Whether a mark still is what it was: then the item was not deleted. */
+const hasOne = ({ marks }: Item, seen: SeenMarks): boolean => Object.keys(marks).some((mark) => marks[mark] === seen[mark])
+
+const inDoubt = (message: string): StoreUnavailableError => new StoreUnavailableError('in-doubt', message)
+
+const contention = (): StoreUnavailableError =>
+  new StoreUnavailableError('contention', 'others kept changing the subject until the deadline')

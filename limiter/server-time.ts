@@ -1,0 +1,47 @@
+import type { Clock, EpochMs } from './clock'
+import type { OnEvent } from './events'
+
+/** How far our clock may be off before it is not gone by any more. An answer's date is cut to the second, which comes on top. */
+const MOST_OFF_MS = 60_000
+const DATE_STEP_MS = 1000
+/** A call during which our clock went by that much faster or slower than time does says nothing: it was set, or we were frozen. */
+const STEADY_MS = 1000
+
+/**
+ * The system's clock, compared with the date of every answer. While it is more than a minute off, time goes by the last answer instead.
+ *
+ * The answer was dated while the call was under way, so our clock is wrong only if that date lies outside of what it showed from the call's start to its
+ * end: an instance that was frozen in between took longer, and is not wrong for that.
+ */
+export class ServerTime {
+  /** The last answer's date and when it came by a clock that nobody sets, while ours is wrong. */
+  private lastAnswer: { readonly at: EpochMs; readonly cameAt: number } | undefined
+
+  /** @param elapsed milliseconds by a clock that nobody sets. */
+  constructor(
+    private readonly clock: Clock,
+    private readonly onEvent: OnEvent,
+    private readonly elapsed: () => number = () => performance.now(),
+  ) {}
+
+  now(): EpochMs {
+    return this.lastAnswer ? this.lastAnswer.at + (this.elapsed() - this.lastAnswer.cameAt) : this.clock()
+  }
+
+  /** To be called as a call begins; what it returns, with the answer's date. */
+  begin(): (date: EpochMs) => void {
+    const [beganAt, elapsedThen] = [this.clock(), this.elapsed()]
+    return (date) => this.compare(date, beganAt, this.clock(), elapsedThen)
+  }
+
+  private compare(date: EpochMs, beganAt: EpochMs, endedAt: EpochMs, elapsedThen: number): void {
+    const cameAt = this.elapsed()
+    const isSteady = Math.abs(endedAt - beganAt - (cameAt - elapsedThen)) <= STEADY_MS
+    const isWrong = date + DATE_STEP_MS < beganAt - MOST_OFF_MS || date > endedAt + MOST_OFF_MS
+    if (!isSteady && isWrong !== (this.lastAnswer !== undefined)) return
+    if (isWrong !== (this.lastAnswer !== undefined)) {
+      this.onEvent({ kind: 'clock', state: isWrong ? 'wrong' : 'right', offMs: Math.round(endedAt - date) })
+    }
+    this.lastAnswer = isWrong ? { at: date, cameAt } : undefined
+  }
+}

@@ -1,0 +1,179 @@
+import { CircuitBreaker } from './circuit-breaker'
+import { type Clock, type EpochMs, systemClock, toEpochMs } from './clock'
+import { Deadline } from './deadline'
+import { type StoreFailure, StoreUnavailableError } from './errors'
+import type { OnEvent } from './events'
+import { ServerTime } from './server-time'
+import {
+  type CallOptions,
+  type DeleteOutcome,
+  type Item,
+  type ItemWrite,
+  MARKS,
+  type SeenMarks,
+  type StateStore,
+  type WriteId,
+  type WriteOutcome,
+} from './stores/store'
+
+export interface StoreCallsOptions {
+  readonly store: StateStore
+  readonly clock: Clock
+  /** Time for one decision, in milliseconds. */
+  readonly deadlineMs: number
+  /** The same until the store has answered for the first time: a connection has to be made. */
+  readonly firstDeadlineMs: number
+  readonly onEvent: OnEvent
+}
+
+/** Failures after which the same call may succeed, and after which a write may have been applied. */
+const WORTH_ANOTHER_TRY: readonly StoreFailure[] = ['timeout', 'unreachable', 'malformed', 'throttled']
+/** Failures that say nothing about the table as a whole. */
+const OF_ONE_ITEM: readonly StoreFailure[] = ['hot-key', 'contention', 'item']
+/** Failures after which a write may have been applied, or may yet be. */
+const AMBIGUOUS: readonly StoreFailure[] = ['timeout', 'unreachable', 'malformed']
+const MOST_TRIES = 3
+const FIRST_PAUSE_MS = 15
+
+/** Ids have twelve digits at most, seven bytes in an item, and lie above those of releases whose ids ended below 2^32. */
+const LOWEST_ID = 2 ** 32
+const HIGHEST_ID = 10 ** 12
+/** Ids of one range; after so many writes a process draws the next. */
+const RANGE = 2 ** 20
+
+/** An outcome, and whether an earlier try of the same call got no answer, so that it may have been applied before or may yet be. */
+export type Tried<T> = T & { readonly afterDoubt: boolean }
+
+/** A limiter's calls to its store: each inside a deadline, again where that is safe and may help, and none while the circuit is open. */
+export class StoreCalls {
+  /** Whether the store has ever answered. */
+  reached = false
+  private readonly mark = MARKS[Math.floor(Math.random() * MARKS.length)]!
+  /** The last id given, and the last of its range. */
+  private lastId = 0
+  private rangeEnd = 0
+  private readonly circuit: CircuitBreaker
+  private readonly serverTime: ServerTime | undefined
+  private lastFailure: StoreFailure = 'timeout'
+
+  constructor(private readonly options: StoreCallsOptions) {
+    const { clock, onEvent } = options
+    this.serverTime = clock === systemClock ? new ServerTime(clock, onEvent) : undefined // one that was given is believed
+    this.circuit = new CircuitBreaker({ clock, onChange: (state) => onEvent({ kind: 'circuit', state }) })
+  }
+
+  get isCircuitOpen(): boolean {
+    return this.circuit.isOpen
+  }
+
+  now(): EpochMs {
+    return toEpochMs(this.serverTime ? this.serverTime.now() : this.options.clock())
+  }
+
+  deadline(): Deadline {
+    return new Deadline(this.reached ? this.options.deadlineMs : this.options.firstDeadlineMs)
+  }
+
+  /** Names a write, so that it counts once however often it is sent. */
+  nextId(): WriteId {
+    if (this.lastId >= this.rangeEnd) this.drawRange()
+    return { mark: this.mark, value: ++this.lastId, rangeEnd: this.rangeEnd }
+  }
+
+  read(key: string, deadline: Deadline): Promise<Item> {
+    return this.tried(deadline, (options) => this.options.store.read(key, options))
+  }
+
+  async write(key: string, write: ItemWrite, deadline: Deadline, tries = MOST_TRIES): Promise<Tried<WriteOutcome>> {
+    let afterDoubt = false
+    const { kind, item, resent } = await this.tried(
+      deadline,
+      (options) => this.options.store.write(key, write, options),
+      tries,
+      () => {
+        afterDoubt = true
+      },
+    )
+    this.leaveSharedRange(item)
+    return { kind, item, afterDoubt: afterDoubt || resent === true }
+  }
+
+  async delete(key: string, whileMarks: SeenMarks, deadline: Deadline): Promise<Tried<DeleteOutcome>> {
+    let afterDoubt = false
+    const { kind, item, resent } = await this.tried(
+      deadline,
+      (options) => this.options.store.delete(key, whileMarks, options),
+      MOST_TRIES,
+      () => {
+        afterDoubt = true
+      },
+    )
+    return { kind, item, afterDoubt: afterDoubt || resent === true }
+  }
+
+  private drawRange(): void {
+    this.lastId = LOWEST_ID + Math.floor(Math.random() * (HIGHEST_ID - LOWEST_ID - RANGE))
+    this.rangeEnd = this.lastId + RANGE
+  }
+
+  /** An id of our range that we have not given is another process's: our writes would be taken for older than its. */
+  private leaveSharedRange({ marks }: Item): void {
+    const found = marks[this.mark]
+    if (found !== undefined && found > this.lastId && found <= this.rangeEnd) this.drawRange()
+  }
+
+  /**
+   * A call with all its tries, which the circuit breaker takes for one: a table that fails some of its calls answers most of those that are tried again, and is
+   * not given up.
+   */
+  private async tried<T>(
+    deadline: Deadline,
+    call: (options: CallOptions) => Promise<T>,
+    most = MOST_TRIES,
+    onDoubt: () => void = () => {},
+  ): Promise<T> {
+    if (!this.circuit.allows()) {
+      throw new StoreUnavailableError(this.lastFailure, `the store is not asked for a moment, since it kept failing (${this.lastFailure})`)
+    }
+    const isProbe = this.circuit.isOpen
+    let answered = false
+    try {
+      for (let tries = 1; ; tries++) {
+        try {
+          const answer = await this.once(deadline, tries < most ? 0.6 : 1, call)
+          answered = true
+          return answer
+        } catch (error) {
+          if (!(error instanceof StoreUnavailableError)) throw error
+          const { reason } = error
+          if (AMBIGUOUS.includes(reason)) onDoubt()
+          answered = OF_ONE_ITEM.includes(reason)
+          if (!answered) this.lastFailure = reason
+          const pauseMs = reason === 'throttled' ? FIRST_PAUSE_MS * tries * (1 + Math.random()) : 0
+          const givenUp = this.circuit.isOpen && !isProbe // by others, meanwhile
+          if (givenUp || tries >= most || !WORTH_ANOTHER_TRY.includes(reason) || deadline.leftMs < pauseMs + 5) throw error
+          if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
+        }
+      }
+    } finally {
+      this.circuit.report(answered)
+    }
+  }
+
+  private async once<T>(deadline: Deadline, share: number, call: (options: CallOptions) => Promise<T>): Promise<T> {
+    const startedAt = performance.now()
+    const onServerTime = this.serverTime?.begin()
+    let failure: StoreFailure | undefined = 'malformed'
+    try {
+      const answer = await deadline.bound(share, (signal) => call({ signal, onServerTime }))
+      failure = undefined
+      this.reached = true
+      return answer
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) failure = error.reason
+      throw error
+    } finally {
+      this.options.onEvent({ kind: 'store-call', ms: performance.now() - startedAt, failure })
+    }
+  }
+}

@@ -1,0 +1,56 @@
+import type { EpochMs } from './clock'
+import type { Item } from './stores/store'
+
+/** What this instance last saw of a subject. */
+export interface View {
+  readonly item: Item
+  readonly seenAt: EpochMs
+  /** Whether somebody else wrote to it between our last two looks. */
+  readonly shared: boolean
+  /** How often in a row our write was refused because others had taken what had become free. */
+  readonly lost: number
+}
+
+/** The views of the subjects seen last, at most `max` of them. */
+export class KnownSubjects {
+  private readonly views = new Map<string, View>()
+
+  constructor(private readonly max: number) {}
+
+  get size(): number {
+    return this.views.size
+  }
+
+  get(key: string): View | undefined {
+    const view = this.views.get(key)
+    if (view) this.touch(key, view)
+    return view
+  }
+
+  /** Takes in what came back from the store. */
+  learn(key: string, item: Item, seenAt: EpochMs, shared = this.views.get(key)?.shared ?? false): void {
+    this.touch(key, { item, seenAt, shared, lost: this.views.get(key)?.lost ?? 0 })
+    if (this.views.size > this.max) this.views.delete(this.views.keys().next().value!)
+  }
+
+  /** Notes whether others were quicker, or not. */
+  wasQuicker(key: string, others: boolean): void {
+    const view = this.views.get(key)
+    if (view && (others || view.lost > 0)) this.views.set(key, { ...view, lost: others ? view.lost + 1 : 0 })
+  }
+
+  forget(key: string): void {
+    this.views.delete(key)
+  }
+
+  private touch(key: string, view: View): void {
+    this.views.delete(key)
+    this.views.set(key, view)
+  }
+}
+
+/** Whether others have written: our own marks stand in both views, theirs differ. */
+export function othersWrote(known: Item, found: Item): boolean {
+  const marks = Object.keys(found.marks)
+  return marks.length !== Object.keys(known.marks).length || marks.some((mark) => found.marks[mark] !== known.marks[mark])
+}

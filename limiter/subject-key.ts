@@ -1,0 +1,31 @@
+import { createHmac, hash } from 'node:crypto'
+import { SubjectError } from './errors'
+
+const SCOPE = /^[a-z][a-z0-9-]{0,15}(?=:)/
+
+/** A subject's key without a secret, as it is stored: its scope, `#` and 43 characters of SHA-256. */
+const PLAIN = /^([a-z][a-z0-9-]{0,15})#([\w-]{43})$/
+
+/**
+ * The partition key of a subject: its scope (`client`, `ip`, what stands before the first colon) and a hash of the whole, 60 characters at most, whatever the
+ * identity's length.
+ *
+ * Without a secret the hash is SHA-256, `ip#…`: whoever has the table can hash all IPv4 addresses, and knows whose item is whose. With one it is HMAC-SHA256
+ * of the key without it, `ip~…`, which nobody can compute who lacks the secret. The one follows from the other, so that items can be moved whose subjects nobody
+ * knows; and the two are told apart at sight.
+ */
+export function subjectKey(subject: string, secret?: Uint8Array): string {
+  if (typeof subject !== 'string' || subject === '') throw new SubjectError(subject)
+  const scope = SCOPE.exec(subject)?.[0] ?? 'subject'
+  const plain = `${scope}#${hash('sha256', subject, 'base64url')}`
+  return secret ? hmacOf(plain, scope, secret) : plain
+}
+
+/** Where the subject of a key without a secret has its state with one; `undefined` for what is no such key. */
+export function withSecret(key: string, secret: Uint8Array): string | undefined {
+  const [, scope] = PLAIN.exec(key) ?? []
+  return scope && hmacOf(key, scope, secret)
+}
+
+const hmacOf = (plain: string, scope: string, secret: Uint8Array): string =>
+  `${scope}~${createHmac('sha256', secret).update(plain).digest('base64url')}`

@@ -1,0 +1,49 @@
+import { apiKey } from '../lambda/config-table/items/config-items'
+import { type Api, parseApi } from '../lambda/config-table/items/scopes'
+import { printed } from '../limiter/errors'
+import { type PolicySetItem, withoutKeys } from './tiers-file'
+
+/**
+ * An item that is written in one transaction with each label that is given, on the condition that it is as it was before labels were read. No condition of
+ * DynamoDB says that no other item has a label; by this one, of two who give the same label at once one fails. The authorizer never reads it.
+ */
+export const LABELS_VERSION = { pk: 'api-labels', sk: 'version' } as const
+
+/** That item as it shall be after another label. @param before as it was read; nothing where there was none. */
+export const nextLabelsVersion = (before: Readonly<Record<string, unknown>> | undefined) => ({
+  ...LABELS_VERSION,
+  version: (Number(before?.version) || 0) + 1,
+})
+
+const PREFIX = apiKey('').sk
+
+/** The id of the API that an item is about. */
+const idOf = ({ sk }: PolicySetItem): string | undefined => (sk.startsWith(PREFIX) ? sk.slice(PREFIX.length) : undefined)
+
+/** What a policy set's items say APIs are called. An item with a mistake is left out, as the authorizer does. */
+export function apisOf(items: readonly PolicySetItem[]): Api[] {
+  return items.flatMap((item) => {
+    const id = idOf(item)
+    return id === undefined ? [] : (parseApi(id, withoutKeys(item), [], []) ?? [])
+  })
+}
+
+/**
+ * Why an API cannot be given a label, a sentence each; none where it can. What another API is called by an item with a mistake is not free either: instances may
+ * hold to that item's last valid version.
+ */
+export function labelIssues(
+  items: readonly PolicySetItem[],
+  id: string,
+  fields: { readonly name?: unknown; readonly label: string },
+): string[] {
+  const issues: string[] = []
+  parseApi(id, fields, [], issues)
+  const { label } = fields
+  const other = items.find((item) => ![undefined, id].includes(idOf(item)) && [idOf(item), item.label, item.name].includes(label))
+  if (other)
+    issues.push(
+      `label ${printed(label)} is what API ${idOf(other)} is called: take another one, or sluice apis remove ${idOf(other)} first`,
+    )
+  return issues
+}

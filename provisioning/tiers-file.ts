@@ -1,0 +1,145 @@
+import { createHash } from 'node:crypto'
+import { CONFIG_TABLE, routeKey, tierKey } from '../lambda/config-table/items/config-items'
+import { SCOPED_SETTINGS } from '../lambda/config-table/items/policy-set'
+import { POLICY_FIELDS } from '../limiter/policies/parse-policies'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** An item of the partition `policy-set`, as an object. */
+export interface PolicySetItem extends Fields {
+  readonly pk: string
+  readonly sk: string
+}
+
+/** What `tiers.yaml` holds: the policy set's items by what they are, without their keys. */
+export interface TiersFile {
+  readonly settings?: Fields
+  /** Settings for some APIs, such as `settings @dev`. */
+  readonly [scopedSettings: `settings @${string}`]: Fields
+  readonly tiers: Readonly<Record<string, Fields>>
+  readonly routes?: Readonly<Record<string, Fields>>
+  readonly global?: Fields
+  /** What the items were when they were exported: each one's `contentHash` by its sort key. Somebody who edits one since is noticed. */
+  readonly exported?: Readonly<Record<string, string>>
+}
+
+/** How an item differs from what it was. */
+export interface Change {
+  readonly sk: string
+  readonly kind: 'add' | 'change' | 'remove'
+  readonly before?: PolicySetItem
+  readonly after?: PolicySetItem
+}
+
+const GLOBAL_KEY = { pk: CONFIG_TABLE.policySet, sk: 'global' } as const
+const SETTINGS_KEY = { pk: CONFIG_TABLE.policySet, sk: 'settings' } as const
+
+/** The fields of policies and items in the order in which people write them; DynamoDB remembers none. */
+const ORDER = [
+  'apis',
+  'defaultTier',
+  'identity',
+  'trustedHeaders',
+  'localShare',
+  'autoLease',
+  'preflight',
+  'basePaths',
+  'failedCredentials',
+  ...Object.keys(POLICY_FIELDS),
+  'cost',
+  'by',
+  'credentials',
+  'onStoreError',
+  'policies',
+]
+
+/** The items that a file stands for. It is not looked at whether they are right. */
+export function itemsOf(file: TiersFile): PolicySetItem[] {
+  const { settings, tiers, routes = {}, global } = file
+  const scoped = Object.entries<unknown>(file as never).filter(([key]) => key.startsWith(SCOPED_SETTINGS))
+  return [
+    ...Object.entries(tiers).map(([name, tier]) => ({ ...tier, ...tierKey(name) })),
+    ...Object.entries(routes).map(([pattern, route]) => ({ ...route, ...routeKey(pattern) })),
+    ...(global === undefined ? [] : [{ ...global, ...GLOBAL_KEY }]),
+    ...(settings === undefined ? [] : [{ ...settings, ...SETTINGS_KEY }]),
+    ...scoped.map(([sk, fields]) => ({ ...(fields as Fields), pk: CONFIG_TABLE.policySet, sk })),
+  ]
+}
+
+/** The file that stands for these items: `itemsOf` gives them back. What a file does not hold, such as blocked addresses, is left out. */
+export function fileOf(items: readonly PolicySetItem[]): TiersFile {
+  const held = items.filter(isInFile).sort((a, b) => (a.sk < b.sk ? -1 : 1))
+  const named = (kind: string) =>
+    Object.fromEntries(held.filter(({ sk }) => sk.startsWith(kind)).map((item) => [item.sk.slice(kind.length), withoutKeys(item)]))
+  const single = (key: string) => held.filter(({ sk }) => sk === key).map(withoutKeys)[0]
+  const [settings, global, routes] = [single('settings'), single('global'), named('route#')]
+  return {
+    ...(settings && { settings }),
+    ...Object.fromEntries(held.filter(({ sk }) => sk.startsWith(SCOPED_SETTINGS)).map((item) => [item.sk, withoutKeys(item)])),
+    tiers: named('tier#'),
+    ...(Object.keys(routes).length > 0 && { routes }),
+    ...(global && { global }),
+  }
+}
+
+/** What `exported` says of these items. */
+export function hashesOf(items: readonly PolicySetItem[]): Record<string, string> {
+  return Object.fromEntries(items.filter(isInFile).map((item) => [item.sk, contentHash(item)]))
+}
+
+/** Whether a tiers file has items of this kind: tiers, routes, `global` and `settings`, and not who is blocked or what APIs are called. */
+export function isInFile({ sk }: { readonly sk: string }): boolean {
+  return /^(tier|route)#/.test(sk) || sk === GLOBAL_KEY.sk || sk === SETTINGS_KEY.sk || sk.startsWith(SCOPED_SETTINGS)
+}
+
+/** Sixteen hexadecimal digits that are the same for the same content, in whatever order its fields stand. Keys are not content. */
+export function contentHash(item: Fields): string {
+  return createHash('sha256')
+    .update(canonical(withoutKeys(item)))
+    .digest('hex')
+    .slice(0, 16)
+}
+
+/** What would have to be done to `before` to make it `after`, ordered by sort key; empty when they hold the same. */
+export function diff(before: readonly PolicySetItem[], after: readonly PolicySetItem[]): Change[] {
+  const bySortKey = (items: readonly PolicySetItem[]) => new Map(items.map((item) => [item.sk, item]))
+  const [old, wanted] = [bySortKey(before), bySortKey(after)]
+  const keys = [...new Set([...old.keys(), ...wanted.keys()])].sort()
+  return keys.flatMap((sk): Change[] => {
+    const [was, is] = [old.get(sk), wanted.get(sk)]
+    if (!was) return [{ sk, kind: 'add', after: is }]
+    if (!is) return [{ sk, kind: 'remove', before: was }]
+    return contentHash(was) === contentHash(is) ? [] : [{ sk, kind: 'change', before: was, after: is }]
+  })
+}
+
+/** The fields of an item, or of anything in it, in the order in which people write them. */
+export function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered)
+  if (!isPlain(value)) return value
+  const rank = (field: string) => ORDER.indexOf(field) + 1 || ORDER.length + 1
+  const fields = Object.entries(value).sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))
+  return Object.fromEntries(fields.map(([field, inner]) => [field, ordered(inner)]))
+}
+
+/** What an item holds beside its keys, in the order in which people write it. */
+export function withoutKeys(item: Fields): Fields {
+  const { pk: _pk, sk: _sk, ...fields } = item
+  return ordered(fields) as Fields
+}
+
+/** JSON with sorted fields, and with sets and bytes, which JSON does not have, told apart from lists and text. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
+  if (value instanceof Set) return `set(${[...value].map(canonical).sort().join()})`
+  if (value instanceof Uint8Array) return `bytes(${Buffer.from(value).toString('base64')})`
+  if (!isPlain(value)) return JSON.stringify(value) ?? 'undefined'
+  const fields = Object.entries(value).filter(([, inner]) => inner !== undefined)
+  return `{${fields
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([field, inner]) => `${JSON.stringify(field)}:${canonical(inner)}`)
+    .join()}}`
+}
+
+const isPlain = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Set) && !(value instanceof Uint8Array)

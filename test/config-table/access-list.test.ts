@@ -1,0 +1,112 @@
+import fc from 'fast-check'
+import { AccessList, parseAccess } from '../../lambda/config-table/items/access-list'
+import { parseIpAddress } from '../../lambda/ip-address'
+
+const NOW = Date.UTC(2026, 0, 1)
+
+/** A list of entries written like sort keys, `block ip#203.0.113.0/24`, some with an end. */
+function listOf(...entries: (string | [words: string, expiresAt: string])[]): AccessList {
+  const issues: string[] = []
+  const list = entries.map((entry) => {
+    const [words, expiresAt] = typeof entry === 'string' ? [entry, undefined] : entry
+    const [access, ...rest] = words.split(' ')
+    return parseAccess(access as 'block' | 'allow', rest.join(' '), expiresAt === undefined ? {} : { expiresAt }, [], issues)!
+  })
+  expect(issues).toEqual([])
+  return new AccessList(list)
+}
+
+const of = (list: AccessList, address: string, now = NOW) => list.ofAddress(parseIpAddress(address), now)
+
+describe('a list of addresses', () => {
+  const list = listOf(
+    'block ip#203.0.113.0/24',
+    'allow ip#203.0.113.7',
+    'block ip#2001:db8::/32',
+    'allow ip#2001:db8:1::/48',
+    'allow ip#198.51.100.0/24',
+    'block ip#198.51.100.0/24',
+  )
+
+  it.each([
+    ['203.0.113.0', 'block'],
+    ['203.0.113.255', 'block'],
+    ['203.0.114.0', undefined],
+    ['203.0.112.255', undefined],
+    ['::ffff:203.0.113.9', 'block'], // the same address, spelled as IPv6
+    ['203.0.113.7', 'allow'], // the narrower entry
+    ['2001:db8:2::1', 'block'],
+    ['2001:db8:1:ffff::1', 'allow'],
+    ['2001:db9::1', undefined],
+    ['198.51.100.3', 'block'], // as narrow as the allowance, and a block
+    ['10.0.0.1', undefined],
+  ])('says of %s: %s', (address, access) => expect(of(list, address)).toBe(access))
+
+  it('says nothing of what is no address', () => {
+    expect(of(list, 'nobody')).toBeUndefined()
+    expect(list.ofAddress(undefined, NOW)).toBeUndefined()
+  })
+
+  it('may hold everybody', () => {
+    const all = listOf('block ip#0.0.0.0/0', 'allow ip#10.0.0.0/8')
+    expect([of(all, '9.9.9.9'), of(all, '10.9.9.9'), of(all, '2001:db8::1')]).toEqual(['block', 'allow', undefined])
+    expect(of(listOf('block ip#::/0'), '9.9.9.9')).toBe('block')
+  })
+
+  it('forgets an entry when its end has come, and then a wider one decides', () => {
+    const ends = listOf(['block ip#203.0.113.7', '2026-01-01T00:00:01Z'], 'allow ip#203.0.113.0/24')
+    expect(of(ends, '203.0.113.7', NOW + 999)).toBe('block')
+    expect(of(ends, '203.0.113.7', NOW + 1000)).toBe('allow')
+  })
+
+  it('agrees with trying every entry', () => {
+    const range = fc.tuple(fc.integer({ min: 0, max: 15 }), fc.integer({ min: 24, max: 32 }), fc.constantFrom('block', 'allow'))
+    fc.assert(
+      fc.property(fc.array(range, { maxLength: 20 }), fc.integer({ min: 0, max: 255 }), (ranges, last) => {
+        const entries = ranges.map(([start, bits, access]) => {
+          const first = ((start * 16) >> (32 - bits)) << (32 - bits)
+          return { access, first, bits, words: `${access} ip#10.0.0.${first}/${bits}` }
+        })
+        const holds = entries.filter(({ first, bits }) => last >> (32 - bits) === first >> (32 - bits))
+        const narrowest = Math.max(...holds.map(({ bits }) => bits))
+        const deciding = holds.filter(({ bits }) => bits === narrowest).map(({ access }) => access)
+        const expected = deciding.length === 0 ? undefined : deciding.includes('block') ? 'block' : 'allow'
+        expect(of(listOf(...entries.map(({ words }) => words)), `10.0.0.${last}`)).toBe(expected)
+      }),
+    )
+  })
+})
+
+describe('a list of clients', () => {
+  it('names them by id, and a block comes before an allowance', () => {
+    const list = listOf('block client#mallory', 'allow client#probe', 'allow client#mallory', 'block client#a#b', [
+      'block client#late',
+      '2026-01-02',
+    ])
+    expect(['mallory', 'probe', 'a#b', 'alice', 'constructor'].map((id) => list.ofClient(id, NOW))).toEqual([
+      'block',
+      'allow',
+      'block',
+      undefined,
+      undefined,
+    ])
+    expect([list.ofClient('late', Date.UTC(2026, 0, 2) - 1), list.ofClient('late', Date.UTC(2026, 0, 2))]).toEqual(['block', undefined])
+  })
+})
+
+test.each([
+  ['ip#203.0.113.7/24', {}, 'ip has bits set behind its prefix, the range is 203.0.113.0/24, got "203.0.113.7/24"'],
+  ['ip#2001:db8::1/32', {}, 'ip has bits set behind its prefix, the range is 2001:db8::/32, got "2001:db8::1/32"'],
+  ['ip#203.0.113.0/33', {}, 'ip prefix must be from 0 to 32, got "203.0.113.0/33"'],
+  ['ip#::/129', {}, 'ip prefix must be from 0 to 128, got "::/129"'],
+  ['ip#nobody', {}, 'ip must be an IP address or a range such as "203.0.113.0/24" or "2001:db8::/32", got "nobody"'],
+  ['ip#[::1]:80', {}, 'ip must be an IP address or a range such as "203.0.113.0/24" or "2001:db8::/32", got "[::1]:80"'],
+  ['country#de', {}, 'sk must name "ip#…" or "client#…" behind its first "#", got "country"'],
+  ['client#', {}, 'sk must name "ip#…" or "client#…" behind its first "#", got "client"'],
+  ['ip#203.0.113.7', { util: 'x' }, 'unknown field "util", known are note, expiresAt'],
+  ['ip#203.0.113.7', { expiresAt: 'soon' }, 'expiresAt must be a date such as "2027-01-31" or "2027-01-31T12:00:00Z", got "soon"'],
+])('%s %j is a mistake, and no entry', (words, input, sentence) => {
+  const issues: string[] = []
+  expect(parseAccess('block', words, input, [], issues)).toBeUndefined()
+  expect(issues).toEqual([sentence])
+})

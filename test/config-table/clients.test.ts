@@ -1,0 +1,340 @@
+import { unmarshall } from '@aws-sdk/util-dynamodb'
+import { Clients } from '../../lambda/config-table/clients'
+import { hashApiKey } from '../../lambda/identity/api-key'
+import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled } from './fake-table'
+
+const TTL_MS = 30_000
+const HASH = hashApiKey('key of alice')
+const ITEM = { id: 'alice', tier: 'free' }
+const ALICE = { ...ITEM, overrides: {}, disabled: false }
+
+let table: FakeTable
+let clock: FakeClock
+let log: FakeLog
+let clients: Clients
+
+beforeEach(() => {
+  table = new FakeTable()
+  clock = new FakeClock()
+  log = new FakeLog()
+  const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+  clients = new Clients({ ...reading, ttlMs: TTL_MS, negativeTtlMs: TTL_MS })
+})
+
+const found = (item: Record<string, unknown>) => ({ Item: itemsOf([item])[0] })
+const NOTHING = {}
+
+async function findNow(output: Record<string, unknown>, hash = HASH) {
+  table.answers = () => output
+  const client = await clients.find(hash)
+  await settled()
+  table.answers = undefined
+  return client
+}
+
+describe('a client', () => {
+  it('is looked up by one GetItem under the hash of its key', async () => {
+    expect(await findNow(found(ITEM))).toEqual(ALICE)
+    expect(table.calls).toHaveLength(1)
+    expect(table.calls[0]!.name).toBe('GetItemCommand')
+    expect(table.calls[0]!.input).toMatchObject({ TableName: 'config' })
+    expect(unmarshall(table.calls[0]!.input.Key as never)).toEqual({ pk: `client#${HASH}`, sk: 'client' })
+    expect(table.calls[0]!.signal).toBeInstanceOf(AbortSignal)
+  })
+
+  it('is looked up once, however many ask at the same time', async () => {
+    const waiting = Array.from({ length: 50 }, () => clients.find(HASH))
+    await settled()
+    expect(table.calls).toHaveLength(1)
+    await table.calls[0]!.answer(found(ITEM))
+    for (const client of await Promise.all(waiting)) expect(client).toEqual(ALICE)
+    expect(table.calls).toHaveLength(1)
+  })
+
+  it('is not looked up again until its answer is old, and then once, while all are answered at once', async () => {
+    await findNow(found(ITEM))
+    clock.now += TTL_MS - 1
+    expect(await clients.find(HASH)).toEqual(ALICE)
+    expect(table.calls).toHaveLength(1)
+
+    clock.now += 1
+    for (let request = 0; request < 50; request++) {
+      const answer = clients.find(HASH)
+      expect(await isSettled(answer)).toBe(true)
+      expect(await answer).toEqual(ALICE)
+    }
+    expect(table.calls).toHaveLength(2)
+    await table.calls[1]!.answer(found({ ...ALICE, tier: 'pro' }))
+    expect(await clients.find(HASH)).toEqual({ ...ALICE, tier: 'pro' })
+    clock.now += TTL_MS - 1
+    await clients.find(HASH)
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('is looked up again when the clock has stepped back', async () => {
+    await findNow(found(ITEM))
+    clock.now -= 1
+    expect(await clients.find(HASH)).toEqual(ALICE)
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('that was deleted is nobody once that is known', async () => {
+    await findNow(found(ITEM))
+    clock.now += TTL_MS
+    expect(await findNow(NOTHING)).toEqual(ALICE)
+    expect(await clients.find(HASH)).toBeUndefined()
+    expect(table.calls).toHaveLength(2)
+  })
+})
+
+describe('a key that nobody has', () => {
+  it('is remembered as well, for as long', async () => {
+    expect(await findNow(NOTHING)).toBeUndefined()
+    clock.now += TTL_MS - 1
+    expect(await clients.find(HASH)).toBeUndefined()
+    expect(table.calls).toHaveLength(1)
+    clock.now += 1
+    expect(await findNow(found(ITEM))).toEqual(ALICE)
+    expect(await clients.find(HASH)).toEqual(ALICE)
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it('pushes no client out, and what is remembered of tens of thousands is bounded', async () => {
+    const hashes = Array.from({ length: 100 }, (_, i) => hashApiKey(`client ${i}`))
+    for (const [i, hash] of hashes.entries()) await findNow(found({ id: `client-${i}`, tier: 'free' }), hash)
+    table.answers = () => NOTHING
+    for (let made = 0; made < 25_000; made++) await clients.find(`made up ${made}`)
+    const calls = table.calls.length
+    expect(calls).toBe(100 + 25_000)
+
+    for (const [i, hash] of hashes.entries()) expect(await clients.find(hash)).toMatchObject({ id: `client-${i}`, tier: 'free' })
+    for (let made = 15_000; made < 25_000; made++) await clients.find(`made up ${made}`)
+    expect(table.calls).toHaveLength(calls)
+    await clients.find('made up 14999')
+    expect(table.calls).toHaveLength(calls + 1)
+    expect(remembered(clients)).toEqual([100, 10_000, 0])
+  })
+
+  it('nor does a flood of clients grow without bound', async () => {
+    table.answers = (call) => found({ id: String(unmarshall(call.input.Key as never).pk), tier: 'free' })
+    for (let client = 0; client < 10_001; client++) await clients.find(`client ${client}`)
+    expect(remembered(clients)).toEqual([10_000, 0, 0])
+    await clients.find('client 10000')
+    expect(table.calls).toHaveLength(10_001)
+    await clients.find('client 0') // the one looked up longest ago
+    expect(table.calls).toHaveLength(10_002)
+  })
+})
+
+/** Sizes of all maps that it keeps. */
+const remembered = (of: Clients): number[] => Object.values(of).flatMap((value) => (value instanceof Map ? [value.size] : []))
+
+describe('clients that have grown old', () => {
+  const ids = Array.from({ length: 120 }, (_, i) => `client ${i}`)
+  const item = (credential: string, tier = 'free') => itemsOf([{ pk: `client#${credential}`, sk: 'client', id: credential, tier }])[0]!
+  const meet = async (credentials: readonly string[], tier?: string) => {
+    for (const one of credentials) {
+      table.answers = () => ({ Item: item(one, tier) })
+      await clients.find(one)
+    }
+    table.answers = undefined
+  }
+  const keysOf = (call: { input: unknown }) => (call.input as { RequestItems: { config: { Keys: unknown[] } } }).RequestItems.config.Keys
+
+  it('are looked up together, those that somebody has asked for', async () => {
+    await meet(ids.slice(0, 50))
+    for (const used of ids.slice(0, 40)) await clients.find(used)
+    clock.now += TTL_MS
+    for (const one of ids.slice(0, 40)) expect(await clients.find(one)).toMatchObject({ tier: 'free' })
+    expect(table.calls).toHaveLength(51)
+    expect(table.calls[50]!.name).toBe('BatchGetItemCommand')
+    expect(keysOf(table.calls[50]!)).toHaveLength(40)
+    await table.calls[50]!.answer({ Responses: { config: ids.slice(0, 40).map((one) => item(one, 'pro')) } })
+    for (const one of ids.slice(0, 40)) expect(await clients.find(one)).toMatchObject({ id: one, tier: 'pro' })
+    expect(table.calls).toHaveLength(51)
+  })
+
+  it('are so at most a hundred at a time, and not those whose time is not half over', async () => {
+    await meet(ids)
+    for (const used of ids) await clients.find(used)
+    clock.now += TTL_MS - 1
+    await meet(['late'])
+    await clients.find('late')
+    clock.now += 1
+    await clients.find(ids[0]!)
+    expect(keysOf(table.calls.at(-1)!)).toHaveLength(100)
+    await clients.find(ids[119]!)
+    expect(keysOf(table.calls.at(-1)!)).toHaveLength(20)
+  })
+
+  it('of whom one is gone, wrong or not answered at first are each what they are', async () => {
+    await meet(ids.slice(0, 4))
+    for (const used of ids.slice(0, 4)) await clients.find(used)
+    clock.now += TTL_MS
+    await clients.find(ids[0]!)
+    const wrong = itemsOf([{ pk: `client#${ids[2]}`, sk: 'client', id: '', tier: 'pro' }])[0]!
+    const UnprocessedKeys = { config: { Keys: [{ pk: { S: `client#${ids[3]}` }, sk: { S: 'client' } }] } }
+    await table.calls.at(-1)!.answer({ Responses: { config: [item(ids[0]!, 'pro'), wrong] }, UnprocessedKeys })
+    expect(keysOf(table.calls.at(-1)!)).toEqual(UnprocessedKeys.config.Keys)
+    await table.calls.at(-1)!.answer({ Responses: { config: [item(ids[3]!, 'pro')] } })
+    const now = await Promise.all(ids.slice(0, 4).map((one) => clients.find(one)))
+    expect(now.map((one) => (typeof one === 'object' ? one.tier : one))).toEqual(['pro', undefined, 'free', 'pro'])
+    expect(log.entries).toHaveLength(1)
+  })
+
+  it('stay who they were when they cannot be looked up', async () => {
+    await meet(ids.slice(0, 4))
+    for (const used of ids.slice(0, 4)) await clients.find(used)
+    clock.now += TTL_MS
+    await clients.find(ids[0]!)
+    await table.calls.at(-1)!.fail(new Error('slow'))
+    for (const one of ids.slice(0, 4)) expect(await clients.find(one)).toMatchObject({ tier: 'free' })
+    expect(table.calls).toHaveLength(5)
+    expect(log.entries).toHaveLength(1)
+  })
+
+  it('wait for nobody when somebody new comes', async () => {
+    await meet(ids.slice(0, 4))
+    for (const used of ids.slice(0, 4)) await clients.find(used)
+    clock.now += TTL_MS
+    await meet(['new'])
+    expect(table.calls.at(-1)!.name).toBe('GetItemCommand')
+  })
+})
+
+describe('a credential that nobody has', () => {
+  it('is looked up once in the time that is set for it', async () => {
+    const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+    clients = new Clients({ ...reading, ttlMs: TTL_MS, negativeTtlMs: 5000 })
+    expect(await findNow(NOTHING)).toBeUndefined()
+    clock.now += 4999
+    expect(await clients.find(HASH)).toBeUndefined()
+    expect(table.calls).toHaveLength(1)
+    clock.now += 1
+    expect(await findNow(found(ITEM))).toEqual(ALICE)
+    clock.now += 5000
+    await clients.find(HASH)
+    expect(table.calls).toHaveLength(2)
+  })
+})
+
+describe('a client whose item is wrong', () => {
+  it.each([
+    [{ id: '', tier: 'free' }, ['id must be a text of 1 to 256 characters, got "" (client)']],
+    [{ id: 'x'.repeat(257), tier: 'free' }, [expect.stringMatching(/^id must be a text of 1 to 256 characters, got "x{60}…" \(client\)$/)]],
+    [{ id: 7, tier: 'free' }, ['id must be a text of 1 to 256 characters, got 7 (client)']],
+    [{ id: 'alice' }, ['tier is missing, it must be the name of a tier (client)']],
+    [{ ...ITEM, disable: true }, ['unknown field "disable", did you mean "disabled"? (client)']],
+    [{ id: 'alice', tier: '' }, ['tier must be the name of a tier, got "" (client)']],
+    [
+      { id: ['alice'], tier: null },
+      ['id must be a text of 1 to 256 characters, got a list (client)', 'tier must be the name of a tier, got null (client)'],
+    ],
+  ])('%j is told, and cannot be known where it never was right', async (item, issues) => {
+    expect(await findNow(found(item))).toBe('unavailable')
+    expect(log.entries).toEqual([
+      { level: 'error', message: 'a client in the config table is wrong', details: { item: `client#${HASH}`, issues } },
+    ])
+    await clients.find(HASH)
+    expect(table.calls).toHaveLength(1)
+  })
+
+  it('stays who it was', async () => {
+    await findNow(found(ITEM))
+    for (const broken of [found({ id: 'alice' }), { Item: { id: { N: '1e500' } } }, { Item: { id: { X: 'unknown type' } } }]) {
+      clock.now += TTL_MS
+      await findNow(broken)
+      expect(await clients.find(HASH)).toEqual(ALICE)
+    }
+    expect(log.entries).toHaveLength(3)
+    expect(table.calls).toHaveLength(4)
+    clock.now += TTL_MS
+    await findNow(found({ ...ALICE, tier: 'pro' }))
+    expect(await clients.find(HASH)).toEqual({ ...ALICE, tier: 'pro' })
+  })
+})
+
+describe('a look-up that fails', () => {
+  const failure = Object.assign(new Error('throttled'), { name: 'ThrottlingException' })
+
+  it('leaves a client who it was, and is not repeated within a second', async () => {
+    await findNow(found(ITEM))
+    clock.now += TTL_MS
+    table.answers = () => {
+      throw failure
+    }
+    for (let request = 0; request < 40; request++) {
+      expect(await clients.find(HASH)).toEqual(ALICE)
+      await settled()
+      clock.now += 100
+    }
+    expect(table.calls).toHaveLength(1 + 4)
+    expect(log.entries).toHaveLength(4)
+    expect(log.entries[0]).toEqual({
+      level: 'error',
+      message: 'a client cannot be looked up',
+      details: { table: 'config', error: 'throttled', name: 'ThrottlingException', reason: undefined },
+    })
+    expect(await findNow(found({ ...ALICE, tier: 'pro' }))).toEqual(ALICE)
+    expect(await clients.find(HASH)).toEqual({ ...ALICE, tier: 'pro' })
+  })
+
+  it('of many keys opens the circuit: after five nobody waits for the table until it answers again', async () => {
+    table.answers = () => {
+      throw failure
+    }
+    for (let i = 0; i < 30; i++) expect(await clients.find(`made-up-${i}`)).toBe('unavailable')
+    expect(table.calls).toHaveLength(2 * 5) // each tried again
+    expect(log.entries).toHaveLength(5)
+    table.answers = undefined
+    clock.now += 1500
+    expect(await findNow(found(ITEM))).toEqual(ALICE)
+  })
+
+  it('of a key that is not known yet cannot say who has it, for this request only', async () => {
+    const first = [clients.find(HASH), clients.find(HASH)]
+    await settled()
+    await table.calls[0]!.fail(failure)
+    await table.calls[1]!.fail(failure)
+    expect(await Promise.all(first)).toEqual(['unavailable', 'unavailable'])
+    expect(await findNow(found(ITEM))).toEqual(ALICE)
+    expect(table.calls).toHaveLength(3)
+  })
+
+  it('is tried again where a request waits for it, unless it would be refused again', async () => {
+    const first = clients.find(HASH)
+    await settled()
+    await table.calls[0]!.fail(failure)
+    await table.calls[1]!.answer(found(ITEM))
+    expect(await first).toEqual(ALICE)
+    const refused = clients.find('another')
+    await settled()
+    await table.calls[2]!.fail(Object.assign(new Error('no'), { name: 'AccessDeniedException' }))
+    expect(await refused).toBe('unavailable')
+    expect(table.calls).toHaveLength(3)
+  })
+
+  it('is one that comes without the name of the request that it answers', async () => {
+    table.answers = () => ({ ...found(ITEM), $metadata: { httpStatusCode: 200 } })
+    expect(await clients.find(HASH)).toBe('unavailable')
+    expect(log.entries[0]).toMatchObject({ message: 'a client cannot be looked up' })
+  })
+
+  it('of a key that nobody had leaves it nobody’s', async () => {
+    await findNow(NOTHING)
+    clock.now += TTL_MS
+    table.answers = () => {
+      throw failure
+    }
+    expect(await clients.find(HASH)).toBeUndefined()
+    expect(await clients.find(HASH)).toBeUndefined()
+    expect(table.calls).toHaveLength(2)
+  })
+
+  it.each([undefined, null, 5, { Item: null }, { Item: 5 }, { Item: [] }, { Item: { id: null } }])(
+    'or answers %j finds no client',
+    async (output) => {
+      expect(typeof (await findNow(output as never))).not.toBe('object')
+    },
+  )
+})

@@ -1,0 +1,94 @@
+import fc from 'fast-check'
+import { parseClientItem } from '../../lambda/config-table/items/client-item'
+import {
+  clientKey,
+  fromAttributes,
+  globalKey,
+  parsePolicyItem,
+  routeKey,
+  settingsKey,
+  tierKey,
+} from '../../lambda/config-table/items/config-items'
+import { itemsOf, tierItem } from './fake-table'
+
+describe('keys of the config table', () => {
+  it('are readable', () => {
+    expect(tierKey('free')).toEqual({ pk: 'policy-set', sk: 'tier#free' })
+    expect(routeKey('GET /search')).toEqual({ pk: 'policy-set', sk: 'route#GET /search' })
+    expect(globalKey()).toEqual({ pk: 'policy-set', sk: 'global' })
+    expect(settingsKey()).toEqual({ pk: 'policy-set', sk: 'settings' })
+    expect(clientKey('abc')).toEqual({ pk: 'client#abc', sk: 'client' })
+  })
+})
+
+describe('an item', () => {
+  it('is a tier, under the name in its key', () => {
+    const issues: string[] = []
+    expect(parsePolicyItem(tierItem('free', 60, { by: 'ip' }), issues)).toMatchObject({
+      tier: { name: 'free', policies: [{ name: 'per-minute', limit: 60, by: { who: ['ip'] } }] },
+    })
+    expect(issues).toEqual([])
+  })
+
+  it('is a route, whatever its pattern holds', () => {
+    const issues: string[] = []
+    expect(parsePolicyItem({ ...routeKey('GET /a#b/{id}'), cost: 3 }, issues).route).toBeUndefined()
+    expect(issues).toEqual([expect.stringContaining('a route is a path without a query')])
+    expect(parsePolicyItem({ ...routeKey('get /users/{id}'), cost: 3 }, []).route).toMatchObject({
+      pattern: { text: 'GET /users/{id}' },
+      cost: 3,
+    })
+  })
+
+  it.each([undefined, null, 7, '', 'tier', 'tiers#free', 'global#x', 'settings#', '#', '__proto__#x', 'constructor#x'])(
+    'under the key %j is nothing',
+    (sk) => {
+      const issues: string[] = []
+      expect(parsePolicyItem({ pk: 'policy-set', sk }, issues)).toEqual({})
+      expect(issues.length).toBeGreaterThan(0)
+    },
+  )
+
+  it('whatever it holds is right or told, and nothing is thrown', () => {
+    const anyItem = fc.record(
+      {
+        pk: fc.anything(),
+        sk: fc.oneof(
+          fc.constantFrom('tier#free', 'route#GET /a', 'global', 'settings', 'block#ip#1.2.3.4', 'allow#client#a', 'block#ip#x'),
+          fc.anything(),
+        ),
+        policies: fc.anything(),
+        by: fc.anything(),
+        identity: fc.oneof(fc.anything(), fc.array(fc.oneof(fc.anything(), fc.constantFrom('ip', 'header', 'api-key')))),
+        expiresAt: fc.oneof(fc.anything(), fc.constantFrom('2027-01-31', '2027-02-31T')),
+      },
+      { requiredKeys: [] },
+    )
+    fc.assert(
+      fc.property(anyItem, (item) => {
+        const issues: string[] = []
+        const found = Object.values(parsePolicyItem(item, issues)).filter((one) => one !== undefined)
+        expect(found.length === 0).toBe(issues.length > 0)
+        const clientIssues = ['one from before']
+        expect(parseClientItem(item, clientIssues)).toBeUndefined()
+        expect(clientIssues.length).toBeGreaterThanOrEqual(3)
+      }),
+    )
+  })
+})
+
+describe('attributes', () => {
+  it('become what they stand for', () => {
+    const [item] = itemsOf([{ text: 'a', number: 1.5, list: [1, null], map: { yes: true } }])
+    expect(fromAttributes(item!)).toEqual({ text: 'a', number: 1.5, list: [1, null], map: { yes: true } })
+  })
+
+  it('that cannot be understood become nothing', () => {
+    expect(fromAttributes({ a: { X: 1 } } as never)).toEqual({})
+    expect(fromAttributes({ a: null } as never)).toEqual({})
+  })
+
+  it('too large for a number become the nearest, which no check takes for an integer from this side of exactness', () => {
+    expect(fromAttributes({ a: { N: '9007199254740993' }, b: { N: '1e400' } })).toEqual({ a: 9007199254740992, b: Infinity })
+  })
+})

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto'
+import fc from 'fast-check'
+import { hmacKeyItem, parseHmacKeys } from '../../lambda/config-table/items/hmac-key-item'
+import { SubjectKeys } from '../../lambda/config-table/subject-keys'
+import { subjectKey, withSecret } from '../../limiter/subject-key'
+
+const SECRET = Buffer.alloc(32, 7)
+const OTHER = Buffer.alloc(32, 9)
+
+const parse = (item: Readonly<Record<string, unknown>> | undefined) => {
+  const issues: string[] = []
+  return { keys: parseHmacKeys(item, issues), issues }
+}
+
+describe('the item of the secrets', () => {
+  it('may be missing: then there is none', () => expect(parse(undefined)).toEqual({ keys: new SubjectKeys(), issues: [] }))
+
+  it('is read as it was written', () => {
+    const keys = [
+      { secret: SECRET, activeFrom: 0, carriedFrom: undefined },
+      { secret: OTHER, activeFrom: 1_700_000_000_000, carriedFrom: 1_600_000_000_000 },
+    ]
+    expect(parse(hmacKeyItem(keys))).toEqual({ keys: new SubjectKeys(keys), issues: [] })
+  })
+
+  const key = SECRET.toString('base64')
+  it.each<[string, Readonly<Record<string, unknown>>, string]>([
+    ['no keys', {}, 'keys must be a list of 1 to 8 keys, got undefined (item "hmac-key")'],
+    ['an empty list', { keys: [] }, 'keys must be a list of 1 to 8 keys, got 0 (item "hmac-key")'],
+    ['nine keys', { keys: Array(9).fill({ key, activeFrom: 0 }) }, 'keys must be a list of 1 to 8 keys, got 9 (item "hmac-key")'],
+    ['another field', { keys: [{ key, activeFrom: 0 }], algorithm: 'none' }, 'unknown field "algorithm", known are keys (item "hmac-key")'],
+    [
+      'a secret too short',
+      { keys: [{ key: key.slice(4), activeFrom: 0 }] },
+      'key must be 32 bytes in base64, got something else (item "hmac-key", key 1)',
+    ],
+    [
+      'a time that is none',
+      { keys: [{ key, activeFrom: '0' }] },
+      'activeFrom must be epoch milliseconds, got "0" (item "hmac-key", key 1)',
+    ],
+    [
+      'times out of order',
+      {
+        keys: [
+          { key, activeFrom: 5 },
+          { key, activeFrom: 5 },
+        ],
+      },
+      'activeFrom must be later than that of the key before, got 5 (item "hmac-key", key 2)',
+    ],
+  ])('with %s is wrong, and is not taken for none', (_, item, sentence) => expect(parse(item).issues).toEqual([sentence]))
+
+  it('never has anything of a secret in a sentence about a mistake', () => {
+    const secret = randomBytes(32).toString('base64')
+    const mangled = fc.oneof(
+      fc.constant(secret),
+      fc.integer({ min: 1, max: 43 }).map((length) => secret.slice(0, length)),
+      fc.constant([secret]),
+      fc.constant({ [secret]: 1 }),
+    )
+    fc.assert(
+      fc.property(mangled, mangled, (one, two) => {
+        const items = [{ keys: [one] }, { keys: [{ key: one, activeFrom: 'never' }] }, { keys: [{ key: [two], activeFrom: 0 }] }]
+        for (const item of items) {
+          const text = parse(item).issues.join()
+          expect(text).not.toBe('')
+          if (typeof one === 'string' && one.length > 6) expect(text).not.toContain(one.slice(0, 6))
+        }
+      }),
+    )
+  })
+})
+
+describe('where a subject has its state', () => {
+  const keys = new SubjectKeys([
+    { secret: SECRET, activeFrom: 1000, carriedFrom: 900 },
+    { secret: OTHER, activeFrom: 2000 },
+  ])
+
+  it('changes with each secret, in the very millisecond', () => {
+    const at = (ms: number) => keys.keyOf('client:acme', ms)
+    expect([at(0), at(999)]).toEqual(Array(2).fill(subjectKey('client:acme')))
+    expect([at(1000), at(1999)]).toEqual(Array(2).fill(subjectKey('client:acme', SECRET)))
+    expect([at(2000), at(1e15)]).toEqual(Array(2).fill(subjectKey('client:acme', OTHER)))
+  })
+
+  it('is looked for in all places by whoever erases it', () => {
+    expect(keys.allOf('client:acme')).toEqual([
+      subjectKey('client:acme'),
+      subjectKey('client:acme', SECRET),
+      subjectKey('client:acme', OTHER),
+    ])
+  })
+
+  it('gives units back where they were charged, or where they were taken along to, so that none comes back twice', () => {
+    const at = (chargedAt: number, now: number) => keys.keyOfCharge('client:acme', chargedAt, now)
+    expect(at(899, 1500)).toBe(subjectKey('client:acme', SECRET)) // was copied
+    expect(at(900, 1500)).toBe(subjectKey('client:acme')) // came after the copy
+    expect(at(1000, 1500)).toBe(subjectKey('client:acme', SECRET))
+    expect(at(1500, 2500)).toBe(subjectKey('client:acme', SECRET)) // was not taken along
+    expect(at(500, 700)).toBe(subjectKey('client:acme'))
+  })
+})
+
+describe('the key of a subject with a secret', () => {
+  it('follows from the key without it, so that items can be moved whose subjects nobody knows', () => {
+    fc.assert(
+      fc.property(fc.string({ minLength: 1, maxLength: 300, unit: 'binary' }), fc.uint8Array({ minLength: 16 }), (subject, secret) => {
+        const key = subjectKey(subject, secret)
+        expect(key).toMatch(/^[a-z0-9-]{1,16}~[\w-]{43}$/)
+        expect(withSecret(subjectKey(subject), secret)).toBe(key)
+        expect(withSecret(key, secret)).toBeUndefined() // never twice
+      }),
+    )
+  })
+
+  it('is what it is for good: tables are full of them', () => {
+    expect(subjectKey('client:acme')).toBe(PLAIN_ACME)
+    expect(subjectKey('client:acme', SECRET)).toBe(KEYED_ACME)
+  })
+
+  it('is another with every secret', () => expect(subjectKey('ip:1.2.3.4', SECRET)).not.toBe(subjectKey('ip:1.2.3.4', OTHER)))
+})
+
+/** By OpenSSL. */
+const PLAIN_ACME = 'client#-y70ueHsUqSBh3EYAMecGQsnA6hnq3lBISZJLb20cIQ'
+const KEYED_ACME = 'client~27PGJ4xVn3O1I8wWCtz1FG5dR5m9DRfUt3jJmENMJrQ'

@@ -1,0 +1,144 @@
+import { marshall } from '@aws-sdk/util-dynamodb'
+import { HmacKeys } from '../../lambda/config-table/hmac-keys'
+import { HMAC_KEY_LEAD_MS, hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
+import { FakeClock, FakeLog, FakeTable, isSettled, settled } from './fake-table'
+
+const SECRET = Buffer.alloc(32, 7)
+const MINUTE = 60_000
+
+let table: FakeTable
+let clock: FakeClock
+let log: FakeLog
+let hmacKeys: HmacKeys
+
+beforeEach(() => {
+  table = new FakeTable()
+  clock = new FakeClock()
+  log = new FakeLog()
+  hmacKeys = new HmacKeys({ client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write })
+})
+
+const nothing = () => ({})
+const secret = (activeFrom: number) => () => ({ Item: marshall(hmacKeyItem([{ secret: SECRET, activeFrom }])) })
+const broken = () => {
+  throw Object.assign(new Error('no way'), { name: 'InternalServerError' })
+}
+const active = async () => (await hmacKeys.current())?.activeAt(clock.now)?.secret
+
+describe('the secrets in the config table', () => {
+  it('are read by one consistent GetItem, of a partition of its own', async () => {
+    table.answers = nothing
+    await hmacKeys.current()
+    expect(table.calls.map(({ name, input }) => [name, input])).toEqual([
+      ['GetItemCommand', { TableName: 'config', Key: { pk: { S: 'hmac-key' }, sk: { S: 'hmac-key' } }, ConsistentRead: true }],
+    ])
+  })
+
+  it('are read again each minute, beside the requests, and are the same object while nothing changes', async () => {
+    table.answers = secret(0)
+    const first = await hmacKeys.current()
+    clock.now += MINUTE - 1
+    expect(await hmacKeys.current()).toBe(first)
+    expect(table.calls).toHaveLength(1)
+    clock.now++
+    table.answers = undefined
+    expect(await hmacKeys.current()).toBe(first)
+    expect(table.calls).toHaveLength(2)
+    await table.calls[1]!.answer(secret(0)())
+    expect(await hmacKeys.current()).toBe(first)
+  })
+
+  it('are not known to an instance that could never read them, and not for none', async () => {
+    table.answers = broken
+    expect(await hmacKeys.current()).toBeUndefined()
+    clock.now += 999
+    expect(await hmacKeys.current()).toBeUndefined()
+    const tries = table.calls.length
+    clock.now += 1
+    table.answers = secret(0)
+    expect(await active()).toEqual(SECRET)
+    expect(table.calls).toHaveLength(tries + 1)
+    expect(log.entries.map(({ message }) => message)).toEqual(['the HMAC key in the config table cannot be read'])
+  })
+
+  it('are not known to an instance that has only seen them wrong; one that knew them goes on, and counts the mistake', async () => {
+    const wrong = () => ({ Item: marshall({ pk: 'hmac-key', sk: 'hmac-key', keys: 'none' }) })
+    table.answers = wrong
+    expect(await hmacKeys.current()).toBeUndefined()
+    clock.now += 1000
+    table.answers = secret(0)
+    expect(await active()).toEqual(SECRET)
+    clock.now += MINUTE
+    table.answers = wrong
+    await hmacKeys.current()
+    await settled()
+    expect(await active()).toEqual(SECRET)
+    expect(log.metrics).toEqual(['ConfigErrors', 'ConfigErrors'])
+    expect(JSON.stringify(log.entries)).not.toContain(SECRET.toString('base64').slice(0, 8))
+  })
+
+  it('go when the item goes, for new instances know nothing of it: said once, and counted', async () => {
+    table.answers = secret(0)
+    await hmacKeys.current()
+    table.answers = nothing
+    for (let i = 0; i < 3; i++) {
+      clock.now += MINUTE
+      await hmacKeys.current()
+      await settled()
+    }
+    expect(await active()).toBeUndefined()
+    expect(log.entries.map(({ message }) => message)).toEqual(['the HMAC key is gone from the config table: all counters begin anew'])
+  })
+
+  it('change over in the same moment on every instance that has looked within nine minutes of it, whenever that was', async () => {
+    for (let lookedBefore = 0; lookedBefore < 9 * MINUTE; lookedBefore += 30_000) {
+      hmacKeys = new HmacKeys({ client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write })
+      table.answers = nothing
+      await hmacKeys.current()
+      const writtenAt = clock.now + 1 // right after it looked
+      table.answers = secret(writtenAt + HMAC_KEY_LEAD_MS)
+      clock.now += lookedBefore
+      await hmacKeys.current()
+      await settled()
+      clock.now = writtenAt + HMAC_KEY_LEAD_MS - 1
+      expect(await active()).toBeUndefined()
+      clock.now++
+      expect(await active()).toEqual(SECRET)
+    }
+  })
+
+  it('are waited for by the first request of an instance that was frozen for longer, which may have missed a change', async () => {
+    table.answers = nothing
+    await hmacKeys.current()
+    table.answers = undefined
+    clock.now += 9 * MINUTE - 1
+    expect(await isSettled(hmacKeys.current())).toBe(true) // certain still
+    clock.now++
+    const waiting = hmacKeys.current()
+    expect(await isSettled(waiting)).toBe(false)
+    await table.calls[1]!.answer(secret(clock.now)())
+    expect((await waiting)?.activeAt(clock.now)?.secret).toEqual(SECRET)
+  })
+
+  it('stay what they were where that look fails, and are asked for again a second later', async () => {
+    table.answers = secret(0)
+    await hmacKeys.current()
+    clock.now += 9 * MINUTE
+    table.answers = broken
+    expect(await active()).toEqual(SECRET)
+    const tries = table.calls.length
+    expect(await active()).toEqual(SECRET)
+    expect(table.calls).toHaveLength(tries)
+    clock.now += 1000
+    table.answers = nothing
+    expect(await active()).toBeUndefined()
+  })
+
+  it('are looked at again after a clock was set back', async () => {
+    table.answers = nothing
+    await hmacKeys.current()
+    clock.now -= 3600_000
+    table.answers = secret(0)
+    expect(await active()).toEqual(SECRET)
+  })
+})

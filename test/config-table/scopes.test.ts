@@ -1,0 +1,232 @@
+import fc from 'fast-check'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { setFor } from '../../lambda/config-table/items/scoped-set'
+import { type ApiStage, Apis, mostSpecific, type Scope, scopedName } from '../../lambda/config-table/items/scopes'
+import { issuesOf, policy } from '../policies/issues'
+import { issuesAmong, setFrom } from './scoped'
+
+const anonymous = { policies: [] }
+const at = (apiId?: string, stageName?: string): ApiStage => ({ apiId, stageName })
+const limitOf = (set: ReturnType<typeof setFrom>, request: ApiStage, tier = 'free') =>
+  setFor(set, request).tiers.get(tier)?.policies[0]?.limit
+
+describe('a tier for some APIs', () => {
+  const set = setFrom({
+    'api#a1': { name: 'Shop API', label: 'shop' },
+    'api#b2': { name: 'Cart API' },
+    'tier#anonymous': anonymous,
+    'tier#free': { policies: [policy({ limit: 1 })] },
+    'tier#free @shop': { apis: ['shop'], policies: [policy({ limit: 2 })] },
+    'tier#free @shop-prod': { apis: ['shop/prod'], policies: [policy({ limit: 3 })] },
+    'tier#free @dev': { apis: ['*/dev'], policies: [policy({ limit: 4 })] },
+    'tier#beta': { apis: ['Cart API/*', 'c3'], policies: [policy({ limit: 5 })] },
+  })
+
+  test.each([
+    ['API and stage before the API alone', at('a1', 'prod'), 3],
+    ['the API alone before the stage alone', at('a1', 'dev'), 2],
+    ['the stage alone before none', at('b2', 'dev'), 4],
+    ['none of them', at('b2', 'prod'), 1],
+    ['`$default`, a stage like any other', at('a1', '$default'), 2],
+    ['an API that nobody has named', at('zz', 'prod'), 1],
+    ['a request that does not say its API', at(undefined, 'dev'), 1],
+    ['a request that does not say its stage', at('a1'), 1],
+  ])('takes %s', (_, request, limit) => {
+    expect(limitOf(set, request)).toBe(limit)
+  })
+
+  it('is there for these alone, by name, and by an id that nothing else is known of', () => {
+    expect([at('b2', 'prod'), at('c3', 'dev'), at('a1', 'prod'), at()].map((request) => limitOf(set, request, 'beta'))).toEqual([
+      5,
+      5,
+      undefined,
+      undefined,
+    ])
+  })
+
+  it('leaves APIs that it does not name what they had: one object for all of them', () => {
+    expect(setFor(set, at('x', 'prod'))).toBe(setFor(set, at('y', 'live')))
+    expect(setFor(set, at('x', 'prod'))).not.toBe(setFor(set, at('a1', 'prod')))
+    expect(setFor(set, at('a1', 'prod'))).toBe(setFor(set, at('a1', 'prod')))
+  })
+
+  it('counts in places of its own', () => {
+    const variants = [at('zz', 'prod'), at('a1', 'live'), at('a1', 'prod')].map(
+      (one) => setFor(set, one).tiers.get('free')!.policies[0]!.variant,
+    )
+    expect(variants).toEqual([undefined, '@shop', '@shop-prod'])
+    expect(setFor(set, at('c3', 'x')).tiers.get('beta')!.policies[0]!.variant).toBe('@ beta')
+  })
+})
+
+describe('a word for an API', () => {
+  const items = {
+    'tier#anonymous': anonymous,
+    'tier#free': { policies: [policy({ limit: 1 })] },
+    'tier#free @shop': { apis: ['shop', 'a1b2c3d4e5'], policies: [policy({ limit: 2 })] },
+    'api#a1': { label: 'shop', name: 'x' },
+  }
+  it('is its label, whatever other APIs are named', () => {
+    const set = setFrom({ ...items, 'api#b2': { name: 'shop', label: 'b' }, 'api#c3': { name: 'shop' } })
+    expect(['a1', 'b2', 'c3'].map((id) => limitOf(set, at(id, 'prod')))).toEqual([2, 1, 1])
+  })
+
+  it('is an id before all else: no name and no label makes another API of it', () => {
+    const set = setFrom({ ...items, 'api#b2': { name: 'a1b2c3d4e5' }, 'api#c3': { name: 'a1' } })
+    expect(['a1b2c3d4e5', 'b2'].map((id) => limitOf(set, at(id, 'prod')))).toEqual([2, 1])
+    expect([...set.apis!.idsOf('a1')]).toEqual(['a1'])
+    expect(issuesAmong({ ...items, 'api#d4': { label: 'a1b2c3d4e5' } })).toEqual([expect.stringContaining('as ids are, got "a1b2c3d4e5"')])
+    expect(issuesAmong({ ...items, 'api#d4': { label: 'a1' } })).toEqual([
+      'label "a1" of API d4 is what API a1 is called, too: each needs its own',
+    ])
+  })
+})
+
+describe('routes and settings for some APIs', () => {
+  const set = setFrom({
+    'tier#anonymous': anonymous,
+    'route#GET /health @shop': { apis: ['shop1'], cost: 0 },
+    'route#GET /search': { cost: 2 },
+    'route#GET /search @dev': { apis: ['*/dev'], cost: 3 },
+    'settings @dev': { apis: ['*/dev'], mode: 'observe' },
+    'settings @off': { apis: ['shop1/dev'], mode: 'off' },
+  })
+  const costs = (request: ApiStage) => setFor(set, request).routes.map(({ pattern, cost }) => `${pattern.text} ${cost}`)
+
+  it('take each route once', () => {
+    expect(costs(at('shop1', 'prod'))).toEqual(['GET /health 0', 'GET /search 2'])
+    expect(costs(at('cart1', 'prod'))).toEqual(['GET /search 2'])
+    expect(costs(at('cart1', 'dev'))).toEqual(['GET /search 3'])
+  })
+
+  it('have a mode of their own', () => {
+    const modes = [at('cart1', 'prod'), at('cart1', 'dev'), at('shop1', 'dev'), at()].map((one) => setFor(set, one).settings.mode)
+    expect(modes).toEqual(['enforce', 'observe', 'off', 'enforce'])
+  })
+})
+
+describe('mistakes', () => {
+  const inFile = (file: object) =>
+    issuesOf(() => parseTiersFile({ tiers: { anonymous, ...(file as { tiers?: object }).tiers }, ...without(file) }, 'f'))
+  const without = ({ tiers: _, ...others }: { tiers?: object }) => others
+
+  test.each([
+    [{ 'free @shop': { policies: [] } }, 'apis is missing: "@shop" is for some APIs, and must name them (f, tier "free @shop")'],
+    [
+      { 'free @a b': { apis: ['x'], policies: [] } },
+      'what stands behind "@" must be 1 to 64 letters, digits, ".", "_" or "-", got "a b" (f, tier "free @a b")',
+    ],
+    [
+      { 'free @a': { apis: ['x/y'], policies: [] }, 'free @b': { apis: ['z', 'x/y'], policies: [] } },
+      'apis: tier "free @a" and tier "free @b" are both for "x/y", and both hold there (f)',
+    ],
+  ])('in tiers: %j', (tiers, issue) => {
+    expect(inFile({ tiers })).toEqual([issue])
+  })
+
+  test.each([[[]], [['*']], [['*/*']], [['']], [['a/b/c']], [['/dev']], [['a*']], ['a'], [[1]], [Array(33).fill('a')]])(
+    'in apis: %j',
+    (apis) => {
+      expect(inFile({ tiers: { free: { apis, policies: [] } } })).toEqual([expect.stringMatching(/^apis must be a list of 1 to 32 APIs/)])
+    },
+  )
+
+  it('in what is for all APIs', () => {
+    expect(issuesAmong({ 'tier#anonymous': { apis: ['a'], policies: [] } })).toContain(
+      'apis must not be here: "anonymous" is for all APIs, and "anonymous @word" for some of them (item "tier#anonymous", tier "anonymous")',
+    )
+    expect(issuesAmong({ 'tier#anonymous': anonymous, settings: { apis: ['a'], mode: 'off' } })).toEqual([
+      expect.stringContaining('unknown field "apis"'),
+    ])
+    expect(issuesAmong({ 'tier#anonymous': anonymous, global: { apis: ['a'], policies: [] } })).toEqual([
+      expect.stringContaining('unknown field "apis"'),
+    ])
+  })
+
+  it('in settings of which only the mode may differ', () => {
+    expect(inFile({ 'settings @dev': { apis: ['*/dev'], mode: 'off', defaultTier: 'free' } })).toEqual([
+      'unknown field "defaultTier", known are apis, mode (f, settings @dev)',
+    ])
+  })
+
+  it('in labels that do not tell APIs apart, and in words that mean the same API', () => {
+    const items = {
+      'tier#anonymous': anonymous,
+      'api#a1': { label: 'shop' },
+      'api#b2': { label: 'shop' },
+      'route#GET /a @x': { apis: ['shop'] },
+      'route#GET /a @y': { apis: ['b2'] },
+      'route#GET /a @z': { apis: ['b2/prod', '*/prod'] },
+    }
+    expect(issuesAmong(items)).toEqual([
+      'label "shop" of API a1 is what API b2 is called, too: each needs its own',
+      'label "shop" of API b2 is what API a1 is called, too: each needs its own',
+      'apis: route "GET /a @x" and route "GET /a @y" are both for "b2/*", and both hold there',
+    ])
+  })
+
+  it('in the item of an API', () => {
+    expect(issuesAmong({ 'tier#anonymous': anonymous, 'api#a b': {}, 'api#c': { label: '' }, 'api#d': { note: 1 } })).toEqual([
+      'an API\'s id must be letters, digits, "-" or "_", got "a b" (item "api#a b")',
+      'label must be a label of 1 to 64 letters, digits, ".", "_" or "-", and not 10 lower-case letters and digits, as ids are, got "" (item "api#c")',
+      'unknown field "note", did you mean "name"? (item "api#d")',
+    ])
+  })
+})
+
+describe('law', () => {
+  const API_IDS = ['a1', 'b2', 'c3']
+  const apis = new Apis([
+    { id: 'a1', label: 'shop' },
+    { id: 'b2', name: 'cart', label: 'c.a.r.t' },
+  ])
+  const called: Record<string, string[]> = { a1: ['a1', 'shop'], b2: ['b2', 'cart', 'c.a.r.t'], c3: ['c3'] }
+  const word = fc.constantFrom('a1', 'shop', 'b2', 'cart', 'c.a.r.t', 'c3', undefined)
+  const stage = fc.constantFrom('dev', 'prod', '$default', undefined)
+  const pattern = fc.record({ api: word, stage }).filter((one) => one.api !== undefined || one.stage !== undefined)
+  const scopes = fc.uniqueArray(
+    fc.record({ variant: fc.constantFrom('@a', '@b', '@c', '@d', '@e'), apis: fc.array(pattern, { minLength: 1 }) }),
+    {
+      selector: ({ variant }) => variant,
+    },
+  )
+  const request = fc.record({
+    apiId: fc.constantFrom(...API_IDS, undefined),
+    stageName: fc.constantFrom('dev', 'prod', '$default', undefined),
+  })
+
+  /** Says it once more: goes through all questions from the most to the least specific. */
+  function slowly(all: readonly (Scope | undefined)[], { apiId, stageName }: ApiStage): Scope | undefined {
+    const names = apiId === undefined || stageName === undefined ? [] : called[apiId]!
+    const questions = [
+      ...names.map((name) => [name, stageName] as const),
+      ...names.map((name) => [name, undefined] as const),
+      ...(names.length > 0 ? [[undefined, stageName] as const] : []),
+    ]
+    const ranks = [questions.slice(0, names.length), questions.slice(names.length, 2 * names.length), questions.slice(2 * names.length)]
+    for (const rank of ranks) {
+      for (const scope of all) {
+        if (scope?.apis.some((one) => rank.some(([api, stage]) => one.api === api && one.stage === stage))) return scope
+      }
+    }
+    return undefined
+  }
+
+  test('of items with one name the one that holds is the most specific', () => {
+    fc.assert(
+      fc.property(scopes, request, fc.boolean(), (made, asked, hasPlain) => {
+        const items = [...(hasPlain ? [{ scope: undefined }] : []), ...made.map((scope) => ({ scope }))]
+        const [found] = mostSpecific(items, asked, apis)
+        expect(found?.scope).toEqual(slowly(made, asked))
+        expect(found !== undefined).toBe(hasPlain || slowly(made, asked) !== undefined)
+      }),
+      { numRuns: 3000 },
+    )
+  })
+
+  test('a name with its word says both again', () => {
+    expect(scopedName('free', undefined)).toBe('free')
+    expect(scopedName('free', { variant: '@shop', apis: [] })).toBe('free @shop')
+    expect(scopedName('free', { variant: '@ free', apis: [] })).toBe('free')
+  })
+})

@@ -1,0 +1,152 @@
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { checkStorageCodes, scopeIn } from '../../lambda/config-table/items/storage'
+import { parseRoute } from '../../lambda/config-table/items/tiers'
+import { ConfigError, createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
+import { codeOf } from '../../limiter/stores/attribute-prefix'
+import { issuesOf, policy } from '../policies/issues'
+
+const log = (name: string, limit: number, more: object = {}): PolicyInput => ({
+  name,
+  algorithm: 'sliding-log',
+  limit,
+  window: '1h',
+  ...more,
+})
+const anonymous = { by: 'ip', policies: [policy()] }
+const issuesIn = (file: object) => issuesIfAny(() => parseTiersFile({ tiers: { anonymous }, ...file }, 'tiers.yaml'))
+const limiterIssues = (policies: PolicyInput[]) => issuesIfAny(() => createLimiter({ store: new MemoryStore(), policies }))
+const logs = (count: number, limit: number, more: object = {}) => Array.from({ length: count }, (_, i) => log(`log-${i}`, limit, more))
+
+/** What a call reports; none where it does not throw. */
+function issuesIfAny(call: () => unknown): readonly string[] {
+  try {
+    call()
+    return []
+  } catch {
+    return issuesOf(call)
+  }
+}
+
+describe('what one subject can store', () => {
+  it('is bounded by what an item holds, over all policies of a limiter', () => {
+    expect(limiterIssues(logs(5, 10_000))).toEqual([
+      'one subject could store 440 KB, and an item of DynamoDB holds 400 KB: the largest of its policies are ' +
+        '"log-0" 88 KB, "log-1" 88 KB, "log-2" 88 KB, "log-3" 88 KB, "log-4" 88 KB',
+    ])
+    createLimiter({ store: new MemoryStore(), policies: logs(4, 10_000) })
+    createLimiter({ store: new MemoryStore(), policies: logs(30, 1400) })
+  })
+
+  it('counts what a limit may be overrun by', () => {
+    expect(limiterIssues(logs(3, 8000, { overrun: '25%' }))).toEqual([])
+    expect(limiterIssues(logs(30, 1000, { overrun: '60%' }))[0]).toMatch(/^one subject could store 424 KB/)
+  })
+
+  it('leaves thirty policies of any other algorithm alone, in their largest form', () => {
+    const thirty = (more: object) => Array.from({ length: 30 }, (_, i) => policy({ name: `p${i}`, limit: 1000, ...more }) as never)
+    for (const more of [
+      { algorithm: 'sliding-buckets', buckets: 120 },
+      { algorithm: 'fixed-window', overage: 'allow' },
+      { algorithm: 'sliding-window', overrun: '10%' },
+      { algorithm: 'token-bucket', refill: 'interval' },
+    ])
+      createLimiter({ store: new MemoryStore(), policies: thirty(more) })
+  })
+
+  it('is bounded over the global policies, the route’s and the tier’s that count it', () => {
+    const file = (tier: number, route: number, global: number) => ({
+      tiers: { anonymous, pro: { policies: logs(tier, 10_000) } },
+      routes: { 'GET /a': { by: 'client', policies: Array.from({ length: route }, (_, i) => log(`route-${i}`, 10_000)) } },
+      global: { by: 'client', policies: Array.from({ length: global }, (_, i) => log(`global-${i}`, 10_000)) },
+    })
+    expect(issuesIn(file(2, 1, 1))).toEqual([])
+    expect(issuesIn(file(2, 2, 1))[0]).toMatch(/^a subject by client could store 440 KB.*\(tiers.yaml\)$/)
+  })
+
+  it('is bounded over all routes that are counted apart within it', () => {
+    const routes = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`GET /r${i}`, {}]))
+    const tiers = { anonymous, pro: { policies: [log('log', 10_000, { by: ['client', 'route'] })] } }
+    expect(issuesIn({ tiers, routes: routes(3) })).toEqual([])
+    expect(issuesIn({ tiers, routes: routes(4) })).toEqual([
+      'a subject by client could store 440 KB, and an item of DynamoDB holds 400 KB: the largest of its policies are "log" 440 KB (tiers.yaml)',
+    ])
+  })
+
+  it('adds up the tiers by which one address is counted, and not those of which a client has one', () => {
+    const tiers = (by: string) => ({
+      anonymous,
+      free: { by, policies: [log('free', 10_000), log('more', 10_000)] },
+      pro: { by, policies: [log('pro', 10_000), log('most', 10_000), log('last', 10_000)] },
+    })
+    expect(issuesIn({ tiers: tiers('client') })).toEqual([])
+    expect(issuesIn({ tiers: tiers('ip') })[0]).toMatch(/^a subject by ip could store 442 KB/)
+  })
+
+  it('counts a policy once that several routes have, and not for tiers that it is not for', () => {
+    const routes = (policies: object[]) =>
+      Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [`GET /${name}`, { by: 'client', policies }]))
+    const tiers = { anonymous, free: { policies: [] }, pro: { policies: [] } }
+    expect(issuesIn({ tiers, routes: routes([log('same', 10_000)]) })).toEqual([])
+    expect(
+      issuesIn({ tiers, routes: routes([...logs(3, 10_000, { tiers: ['free'] }), log('for-pro', 10_000, { tiers: ['pro'] })]) }),
+    ).toEqual([])
+  })
+})
+
+describe('storage codes', () => {
+  const form = 'sliding-window 60000'
+  /** Names of two policies that happen to have one code. */
+  const [one, other] = collision((name) => codeOf(name, form))
+  const shared = `policies "${one}" and "${other}" happen to share a storage code, rename one of them`
+
+  it('that two policies of one subject happen to share are found', () => {
+    const both = [one, other].map((name) => policy({ name, limit: 2 }))
+    expect(() => createLimiter({ store: new MemoryStore(), policies: both as never })).toThrow(new ConfigError([shared]))
+    expect(issuesIn({ tiers: { anonymous: { policies: both } } })).toEqual([`${shared} (tiers.yaml)`])
+    expect(issuesIn({ routes: { 'GET /a': { by: 'ip', policies: [both[0]] } }, global: { by: 'ip', policies: [both[1]] } })).toHaveLength(1)
+    expect(issuesIn({ tiers: { anonymous: { policies: [both[0]] }, free: { by: 'ip', policies: [both[1]] } } })).toHaveLength(1)
+  })
+
+  it('that are the same make one of the two store elsewhere, the same one in every set', () => {
+    const [first, second] = [one, other].map((name) => policy({ name, limit: 2 }))
+    const scopesIn = (...routes: (typeof first)[]) => {
+      const parsed = routes.map((each, i) => parseRoute(`GET /${i}`, { by: 'ip', policies: [each] }, [], [])!)
+      const issues: string[] = []
+      const displaced = checkStorageCodes({ tiers: [], routes: parsed, global: [] }, [], issues)
+      expect(issues).toEqual([expect.stringContaining('happen to share a storage code')])
+      const policies = parsed.flatMap((route) => route.policies)
+      return policies.map((each) => [each.name, scopeIn({ displaced }, each, '')]).sort()
+    }
+    const scopes = scopesIn(first, second)
+    expect(scopes).toEqual(scopesIn(second, first))
+    expect(scopes.map(([, scope]) => scope).sort()).toEqual(['', ' elsewhere'])
+    expect(new Set(scopes.map(([name, scope]) => codeOf(name!, form, scope))).size).toBe(2)
+  })
+
+  it('may be the same of two policies that never count one subject', () => {
+    const [mine, yours] = [one, other].map((name) => policy({ name, limit: 2 }))
+    expect(issuesIn({ tiers: { anonymous, free: { policies: [mine] }, pro: { policies: [yours] } } })).toEqual([])
+    expect(issuesIn({ routes: { 'GET /a': { by: 'ip', policies: [mine] } }, global: { by: 'global', policies: [yours] } })).toEqual([])
+  })
+
+  it('are compared for every route that is counted apart', () => {
+    const [plain, scoped] = collision(
+      (name) => codeOf(name, form),
+      (name) => codeOf(name, form, 'GET /a'),
+    )
+    const routes = { 'GET /a': { policies: [policy({ name: scoped, by: ['ip', 'route'] })] } }
+    expect(issuesIn({ routes, global: { by: 'ip', policies: [policy({ name: plain })] } })).toEqual([
+      `policies "${plain}" and "${scoped}" of route "GET /a" happen to share a storage code, rename one of them (tiers.yaml)`,
+    ])
+  })
+})
+
+function collision(codeOfOne: (name: string) => string, codeOfOther = codeOfOne): [string, string] {
+  const seen = new Map<string, string>()
+  for (let i = 0; ; i++) {
+    const name = `p${i}`
+    const found = seen.get(codeOfOther(name))
+    if (found !== undefined) return [found, name]
+    seen.set(codeOfOne(name), name)
+  }
+}

@@ -1,0 +1,73 @@
+import { ForgottenCounts } from '../../limiter/evicted-counts'
+
+afterEach(() => jest.restoreAllMocks())
+
+const numbered = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}:${i} per-minute`)
+
+/** With the seed that this random number gives. */
+function seeded(random: number): ForgottenCounts {
+  jest.spyOn(Math, 'random').mockReturnValueOnce(random)
+  return new ForgottenCounts()
+}
+
+/** Names that begin with less than their own since they share a slot with one that was remembered. */
+function sharing(counts: ForgottenCounts, remembered: readonly string[], others: readonly string[]): string[] {
+  for (const name of remembered) counts.remember(name, 1, 1000, 0)
+  return others.filter((name) => counts.usedOf(name, 0) > 0)
+}
+
+describe('a count that had to make room', () => {
+  it('begins with what it had used, until it would have been whole again', () => {
+    const counts = new ForgottenCounts()
+    expect(counts.usedOf('a', 0)).toBe(0)
+    counts.remember('a', 0.25, 1000, 0)
+    expect([counts.usedOf('a', 0), counts.usedOf('a', 999), counts.usedOf('a', 1000)]).toEqual([0.25, 0.25, 0])
+  })
+
+  it('begins with the most of what it had used each time, until the last of those is over', () => {
+    const counts = new ForgottenCounts()
+    counts.remember('a', 0.5, 1000, 0)
+    counts.remember('a', 0.25, 2000, 10)
+    expect(counts.usedOf('a', 1500)).toBe(0.5)
+    counts.remember('a', 0.75, 1200, 20)
+    expect([counts.usedOf('a', 1500), counts.usedOf('a', 2000)]).toEqual([0.75, 0])
+  })
+
+  it('begins anew once that is over', () => {
+    const counts = new ForgottenCounts()
+    counts.remember('a', 0.5, 1000, 0)
+    counts.remember('a', 0.25, 2000, 1000)
+    expect(counts.usedOf('a', 1500)).toBe(0.25)
+  })
+})
+
+describe('counts that share a slot', () => {
+  it('are few: as many as chance has it', () => {
+    const found = sharing(seeded(0.3), numbered('client', 2000), numbered('other', 5000))
+    expect(found.length / 5000).toBeGreaterThan(0.08)
+    expect(found.length / 5000).toBeLessThan(0.15) // 2,000 of 16,384 slots
+  })
+
+  it('are spread over all of the slots, so that thousands of counts keep their own', () => {
+    const counts = seeded(0.3)
+    const names = numbered('client', 3000)
+    for (const [i, name] of names.entries()) counts.remember(name, (i + 1) / 4000, 1000, 0)
+    const own = names.filter((name, i) => counts.usedOf(name, 0) === (i + 1) / 4000)
+    expect(own.length).toBeGreaterThan(2600)
+  })
+
+  it('differ by a single character, wherever it stands', () => {
+    const counts = seeded(0.3)
+    counts.remember('ab per-minute', 1, 1000, 0)
+    for (const other of ['bb per-minute', 'aa per-minute', 'ab per-minutf', 'ba per-minute', 'ab per-minute ', '']) {
+      expect([other, counts.usedOf(other, 0)]).toEqual([other, 0])
+    }
+  })
+
+  it('are others in each process, so that nobody finds out whose slot he shares', () => {
+    const [one, other] = [0.1, 0.7].map((random) => sharing(seeded(random), numbered('victim', 30), numbered('client', 5000)))
+    expect(one!.length).toBeGreaterThan(0)
+    expect(other!.length).toBeGreaterThan(0)
+    expect(one!.filter((name) => other!.includes(name)).length).toBeLessThan(one!.length / 2)
+  })
+})

@@ -1,0 +1,79 @@
+import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
+import { Deadline } from '../../limiter/deadline'
+import { StoreUnavailableError } from '../../limiter/errors'
+import { Upkeep } from '../../limiter/item-maintenance'
+import type { StoreCalls } from '../../limiter/store-calls'
+import { type Item, type ItemWrite, NO_ITEM } from '../../limiter/stores/store'
+import { KnownSubjects } from '../../limiter/subject-cache'
+import { MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+const policies = compiled(
+  { name: 'second', algorithm: 'fixed-window', limit: 10, window: '1s' },
+  { name: 'pace', algorithm: 'gcra', limit: 10, window: '1s' }, // has nothing to clear away
+)
+const [second] = policies as [(typeof policies)[0]]
+const deadline = new Deadline(1000)
+
+/** An item of which so many windows were written by somebody who clears nothing away. */
+function withWindows(count: number): Item {
+  let fields: Fields = {}
+  for (let i = 0; i < count; i++) {
+    const { write } = second.algorithm.step({}, second.quota, 1, MIDNIGHT + i * 3000)
+    fields = { ...fields, ...apply(write!, {}) }
+  }
+  return { ...NO_ITEM, policies: { [second.code]: fields } }
+}
+
+function world(item: Item, answer: 'applied' | 'refused' | Error = 'applied') {
+  const known = new KnownSubjects(10)
+  const sent: { write: ItemWrite; tries: number | undefined }[] = []
+  const calls = {
+    nextId: () => ({ mark: 'r0', value: 7 }),
+    async write(_key: string, write: ItemWrite, _deadline: Deadline, tries?: number) {
+      sent.push({ write, tries })
+      if (answer instanceof Error) throw answer
+      return { kind: answer, item, afterDoubt: false }
+    },
+  } as unknown as StoreCalls
+  return { known, sent, tidy: () => new Upkeep(calls, known).tidy('k', policies, item, MIDNIGHT, deadline) }
+}
+const slotsOf = (item: Item | undefined) => Object.keys(item?.policies[second.code] ?? {}).filter((name) => name.length > 1)
+
+it('expired windows are cleared away once there are many, in one try of one write, which is known from then on', async () => {
+  const { known, sent, tidy } = world(withWindows(60))
+  await tidy()
+  expect(sent).toHaveLength(1)
+  expect(sent[0]).toMatchObject({ tries: 1, write: { id: { mark: 'r0', value: 7 }, at: MIDNIGHT } })
+  expect(sent[0]!.write.parts.map(({ code }) => code)).toEqual([second.code])
+  expect(known.get('k')).toMatchObject({ seenAt: MIDNIGHT, item: { marks: { r0: 7 } } })
+  expect(slotsOf(known.get('k')!.item)).toHaveLength(1)
+})
+
+it('a few expired windows are not worth a write', async () => {
+  const { sent, tidy } = world(withWindows(20))
+  await tidy()
+  expect(sent).toEqual([])
+})
+
+it('a write that finds the subject changed teaches nothing', async () => {
+  const { known, tidy } = world(withWindows(60), 'refused')
+  await tidy()
+  expect(known.size).toBe(0)
+})
+
+it('a store that is away leaves the windows for later; a mistake of the program is thrown', async () => {
+  const away = world(withWindows(60), new StoreUnavailableError('timeout', 'away'))
+  await away.tidy()
+  expect(away.known.size).toBe(0)
+  await expect(world(withWindows(60), new TypeError('no function')).tidy()).rejects.toThrow(TypeError)
+})
+
+it('what is cleared away is never the present window', async () => {
+  const item = withWindows(60)
+  const { known, tidy } = world(item)
+  await tidy()
+  const now = MIDNIGHT + 59 * 3000
+  const left = (of: Item) => second.algorithm.step(of.policies[second.code], second.quota, 0, now).verdict.remaining
+  expect([left(item), left(known.get('k')!.item)]).toEqual([9, 9])
+})

@@ -1,0 +1,151 @@
+import { StoreUnavailableError } from '../../limiter/errors'
+import { type LateWrite, Untold } from '../../limiter/pending-charges'
+import type { TakeLoop } from '../../limiter/take-loop'
+import { MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+const [minute, hour] = compiled(
+  { name: 'minute', algorithm: 'fixed-window', limit: 100, window: '1m' },
+  { name: 'hour', algorithm: 'fixed-window', limit: 100, window: '1h' },
+) as [ReturnType<typeof compiled>[0], ReturnType<typeof compiled>[0]]
+const T = MIDNIGHT + 1000
+
+/** A store that is told by hand. */
+function world() {
+  const sent: { name: number; units: number[]; answer: (written: boolean) => void; fail: (error: Error) => void }[] = []
+  let ids = 0
+  const loop = {
+    nextId: () => ({ mark: 'r0', value: ++ids }),
+    chargeLate: (_key: string, { id, charges }: LateWrite) =>
+      new Promise<boolean>((answer, fail) => {
+        sent.push({ name: id.value, units: charges.map(({ units }) => units), answer, fail })
+      }),
+  } as unknown as TakeLoop
+  const untold = new Untold()
+  const unitsOf = (policy = minute) => untold.pendingOf(policy)?.units
+  return { untold, sent, loop, unitsOf, told: () => untold.tell(loop, 'k') }
+}
+const lost = new StoreUnavailableError('timeout', 'lost')
+
+describe('units of which the store has not been told', () => {
+  it('add up for each policy, as long as their window counts', () => {
+    const { untold, unitsOf } = world()
+    expect([untold.isEmpty, unitsOf()]).toEqual([true, undefined])
+    untold.add(minute, 3, T)
+    untold.add(minute, 4, T + 10)
+    untold.add(hour, 7, T)
+    expect([untold.isEmpty, unitsOf(), unitsOf(hour)]).toEqual([false, 7, 7])
+    untold.add(minute, 2, T + 60_000)
+    untold.add(hour, 2, T + 60_000)
+    expect([unitsOf(), unitsOf(hour)]).toEqual([2, 9])
+  })
+
+  it('are charged at the latest of their moments', () => {
+    const { untold } = world()
+    untold.add(minute, 1, T)
+    untold.add(minute, 1, T + 20)
+    untold.add(minute, 1, T + 10)
+    expect(untold.pendingOf(minute)).toEqual({ policy: minute, units: 3, since: T, chargedAt: T + 20 })
+  })
+
+  it('are taken back as far as all of the policies have them, and leave nothing behind', () => {
+    const { untold, unitsOf } = world()
+    untold.add(minute, 5, T)
+    untold.add(hour, 8, T)
+    expect(untold.takeBack([minute, hour], 2, T)).toBe(2)
+    expect([unitsOf(), unitsOf(hour)]).toEqual([3, 6])
+    expect(untold.takeBack([minute, hour], 9, T)).toBe(3)
+    expect([unitsOf(), unitsOf(hour)]).toEqual([undefined, 3])
+    expect(untold.takeBack([minute, hour], 1, T)).toBe(0)
+    expect(untold.takeBack([hour], 3, T)).toBe(3)
+    expect(untold.isEmpty).toBe(true)
+  })
+})
+
+it('units are not taken back for others that were charged before they came, or in a window that is over', () => {
+  const { untold } = world()
+  untold.add(minute, 5, T)
+  expect(untold.takeBack([minute], 1, T - 1)).toBe(0)
+  untold.add(minute, 5, T + 60_000)
+  expect(untold.takeBack([minute], 1, T)).toBe(0)
+  expect(untold.takeBack([minute], 9, T + 60_000)).toBe(5)
+})
+
+describe('telling the store', () => {
+  it('is one write of all, and what is added meanwhile is for the next', async () => {
+    const { untold, sent, told, unitsOf } = world()
+    untold.add(minute, 5, T)
+    untold.add(hour, 6, T)
+    const first = told()
+    untold.add(minute, 1, T)
+    expect([untold.isEmpty, unitsOf(), sent.map(({ units }) => units)]).toEqual([false, 1, [[5, 6]]])
+    sent[0]!.answer(true)
+    expect(await first).toBe(true)
+    expect(untold.isEmpty).toBe(false)
+    const second = told()
+    sent[1]!.answer(false)
+    expect(await second).toBe(false)
+    expect([untold.isEmpty, sent.map(({ name, units }) => [name, units])]).toEqual([
+      true,
+      [
+        [1, [5, 6]],
+        [2, [1]],
+      ],
+    ])
+  })
+
+  it('is no call where there is nothing to tell', async () => {
+    const { sent, told } = world()
+    expect([await told(), sent]).toEqual([false, []])
+  })
+
+  it('is the same write again, by the same name, until it is answered', async () => {
+    const { untold, sent, told } = world()
+    untold.add(minute, 5, T)
+    const first = told()
+    sent[0]!.fail(lost)
+    await expect(first).rejects.toBe(lost)
+    untold.add(minute, 1, T)
+    expect(untold.isEmpty).toBe(false)
+    const second = told()
+    sent[1]!.answer(true)
+    await second
+    expect(sent.map(({ name, units }) => [name, units])).toEqual([
+      [1, [5]],
+      [1, [5]],
+    ])
+  })
+
+  it('is shared by those who ask for it at once', async () => {
+    const { untold, sent, told } = world()
+    untold.add(minute, 5, T)
+    const both = [told(), told()]
+    sent[0]!.answer(true)
+    expect([await Promise.all(both), sent.length]).toEqual([[true, true], 1])
+  })
+
+  it('is waited for by who has to know whether it arrived, and made again where the answer was lost', async () => {
+    const { untold, sent, told, loop } = world()
+    untold.add(minute, 5, T)
+    const first = told()
+    let isSettled = false
+    const settled = untold.settled(loop, 'k').then(() => {
+      isSettled = true
+    })
+    first.catch(() => {})
+    sent[0]!.fail(lost)
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([isSettled, sent.length]).toEqual([false, 2])
+    sent[1]!.answer(true)
+    await settled
+    await untold.settled(loop, 'k')
+    expect(sent).toHaveLength(2)
+  })
+
+  it('is nothing that a pending unit waits for', async () => {
+    const { untold, sent, loop } = world()
+    untold.add(minute, 5, T)
+    await untold.settled(loop, 'k')
+    expect(sent).toEqual([])
+  })
+})

@@ -1,0 +1,134 @@
+import { Eventual } from '../../limiter/consistency/eventual'
+import { Leases } from '../../limiter/consistency/leased'
+import { Ways } from '../../limiter/consistency/strategies'
+import { Strict } from '../../limiter/consistency/strict'
+import { StoreUnavailableError } from '../../limiter/errors'
+import type { LimiterEvent } from '../../limiter/events'
+import type { Consistency } from '../../limiter/policies/policy'
+import { TakeLoop } from '../../limiter/take-loop'
+import { CountingStore, holdNextWrite, MIDNIGHT } from './limiters'
+import { compiled } from './policies'
+
+const counted = (consistency: Consistency, name: string = consistency) =>
+  compiled({ name, algorithm: 'fixed-window', limit: 100_000, window: '1d', consistency })
+const [strict, leased, eventual] = [counted('strict'), counted('leased'), counted('eventual')]
+
+afterEach(() => jest.restoreAllMocks())
+
+function world() {
+  const world = { now: MIDNIGHT + 1000 }
+  const store = new CountingStore()
+  const events: LimiterEvent[] = []
+  const times = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000 }
+  const loop = new TakeLoop({ ...times, store, clock: () => world.now, maxSubjects: 100, onEvent: () => {} })
+  const ways = new Ways(loop, 100, (event) => events.push(event))
+  const used = async (policies: typeof strict) => (await loop.look('k', policies, 0)).map(({ remaining }) => 100_000 - remaining)
+  /** Requests of one unit, one in each millisecond. */
+  const busy = async (policies: typeof strict, requests: number) => {
+    for (let i = 0; i < requests; i++) {
+      world.now++
+      for (const part of ways.partsOf({ key: 'k', policies, cost: 1 })) await part.way.take(part.key, part.policies, part.cost)
+    }
+  }
+  return Object.assign(world, { store, events, loop, ways, used, busy })
+}
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('the parts of a charge', () => {
+  it('are its policies by their consistency, each counted in its way', () => {
+    const { ways } = world()
+    const [other] = counted('strict', 'other')
+    const parts = ways.partsOf({ key: 'k', policies: [...eventual, ...strict, ...leased, other!], cost: 3 })
+    expect(parts.map(({ way }) => way.constructor)).toEqual([Strict, Leases, Eventual])
+    expect(parts.map(({ policies }) => policies.map(({ name }) => name))).toEqual([['strict', 'other'], ['leased'], ['eventual']])
+    expect(parts.map(({ key, cost }) => [key, cost])).toEqual(Array(3).fill(['k', 3]))
+  })
+
+  it.each([
+    ['strict', strict, Strict],
+    ['leased', leased, Leases],
+    ['eventual', eventual, Eventual],
+  ] as const)('are one where all policies are %s, with the very list that was given', (_, policies, way) => {
+    const parts = world().ways.partsOf({ key: 'k', policies, cost: 1 })
+    expect(parts.map((part) => part.way.constructor)).toEqual([way])
+    expect(parts[0]!.policies).toBe(policies)
+  })
+
+  it('have the same lists for every subject and each time, so that requests share writes', () => {
+    const { ways } = world()
+    const policies = [...strict, ...leased]
+    const [one, other] = ['a', 'b'].map((key) => ways.partsOf({ key, policies, cost: key === 'a' ? 1 : 2 }))
+    expect(one!.map(({ key, cost }) => [key, cost])).toEqual(Array(2).fill(['a', 1]))
+    expect(other!.map(({ key, cost }) => [key, cost])).toEqual(Array(2).fill(['b', 2]))
+    for (const i of [0, 1]) expect(other![i]!.policies).toBe(one![i]!.policies)
+    expect(ways.partsOf({ key: 'a', policies: [...policies], cost: 1 })[0]!.policies).not.toBe(one![0]!.policies)
+  })
+})
+
+it('a subject was last seen with what was counted of it in memory since', async () => {
+  const { ways, loop, busy } = world()
+  expect(ways.lastSeen('k', eventual)).toEqual([undefined])
+  await busy(eventual, 3)
+  const [{ algorithm, quota }] = eventual as [(typeof eventual)[0]]
+  const [fields] = ways.lastSeen('k', eventual)
+  expect(algorithm.step(fields, quota, 0, loop.now()).verdict.remaining).toBe(100_000 - 3)
+})
+
+it('a busy subject has units taken ahead, which is told', async () => {
+  const { events, busy } = world()
+  await busy(leased, 900)
+  expect(events.length).toBeGreaterThan(0)
+  expect(new Set(events.map(({ kind }) => kind))).toEqual(new Set(['lease']))
+})
+
+it('a strict subject whose item is throttled is leased, which is told', async () => {
+  const { store, events, busy } = world()
+  jest.spyOn(store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
+  await busy(strict, 1)
+  expect(events).toEqual([{ kind: 'hot-key' }])
+})
+
+describe('a program that stops', () => {
+  it('gives back what was taken ahead, and adds what was counted in memory', async () => {
+    const { ways, busy, used } = world()
+    await busy([...leased, ...eventual], 900)
+    expect((await used(leased))[0]).toBeGreaterThan(900)
+    expect((await used(eventual))[0]).toBeLessThan(900)
+    await ways.close()
+    expect([await used(leased), await used(eventual)]).toEqual([[900], [900]])
+  })
+})
+
+describe('a subject that is reset', () => {
+  it('has nothing in memory any more, however it is counted', async () => {
+    const { ways, busy, used, store } = world()
+    await busy([...leased, ...eventual], 900)
+    const before = [await used(leased), await used(eventual)]
+    await ways.forget('k')
+    await ways.close()
+    expect([await used(leased), await used(eventual)]).toEqual(before)
+    jest.spyOn(store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
+    await busy(strict, 1)
+    await ways.forget('k')
+    const { writes } = store
+    await busy(strict, 20)
+    expect(store.writes).toBe(writes + 20) // hot no more
+  })
+
+  it('is forgotten once nothing of it is on its way', async () => {
+    const one = world()
+    await one.busy(eventual, 1)
+    await settled()
+    const { arrive } = holdNextWrite(one.store)
+    one.now += 1000
+    await one.busy(eventual, 1) // its sync is on its way
+    let forgotten = false
+    const forgetting = one.ways.forget('k').then(() => {
+      forgotten = true
+    })
+    await settled()
+    expect(forgotten).toBe(false)
+    arrive()
+    await forgetting
+  })
+})

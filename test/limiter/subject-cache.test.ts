@@ -1,0 +1,59 @@
+import { NO_ITEM } from '../../limiter/stores/store'
+import { KnownSubjects, othersWrote } from '../../limiter/subject-cache'
+
+describe('known subjects', () => {
+  it('are bounded: the one not asked for the longest goes first', () => {
+    const known = new KnownSubjects(3)
+    for (const key of ['a', 'b', 'c']) known.learn(key, NO_ITEM, 1)
+    known.get('a')
+    known.learn('d', NO_ITEM, 2)
+    expect(['a', 'b', 'c', 'd'].filter((key) => known.get(key))).toEqual(['a', 'c', 'd'])
+    expect(known.size).toBe(3)
+  })
+
+  it('remember whether others write too, until told otherwise', () => {
+    const known = new KnownSubjects(3)
+    known.learn('a', NO_ITEM, 1, true)
+    known.learn('a', NO_ITEM, 2)
+    expect(known.get('a')).toMatchObject({ seenAt: 2, shared: true })
+    known.learn('a', NO_ITEM, 3, false)
+    expect(known.get('a')).toMatchObject({ shared: false })
+  })
+
+  it('are not taken for shared before anybody has said so', () => {
+    const known = new KnownSubjects(3)
+    known.learn('a', NO_ITEM, 1)
+    expect(known.get('a')).toMatchObject({ shared: false, lost: 0 })
+  })
+
+  it('count how often in a row others were quicker, whatever is learnt meanwhile', () => {
+    const known = new KnownSubjects(3)
+    known.wasQuicker('a', true)
+    expect(known.get('a')).toBeUndefined()
+    known.learn('a', NO_ITEM, 1)
+    const lost = (others: boolean) => {
+      known.wasQuicker('a', others)
+      return known.get('a')!.lost
+    }
+    expect([lost(false), lost(true), lost(true)]).toEqual([0, 1, 2])
+    known.learn('a', NO_ITEM, 2)
+    expect([known.get('a')!.lost, known.get('a')!.seenAt, lost(true), lost(false), lost(true)]).toEqual([2, 2, 3, 0, 1])
+  })
+
+  it('are forgotten on demand', () => {
+    const known = new KnownSubjects(3)
+    known.learn('a', NO_ITEM, 1)
+    known.forget('a')
+    expect(known.get('a')).toBeUndefined()
+  })
+
+  it('notice another writer by its mark', () => {
+    const mine = { ...NO_ITEM, marks: { r1: 5 } }
+    expect(othersWrote(mine, mine)).toBe(false)
+    expect(othersWrote(mine, { ...NO_ITEM, marks: { r1: 5, r2: 1 } })).toBe(true)
+    expect(othersWrote(mine, { ...NO_ITEM, marks: { r1: 6 } })).toBe(true)
+    expect(othersWrote(mine, NO_ITEM)).toBe(true)
+    const two = { ...NO_ITEM, marks: { r1: 5, r2: 1 } }
+    expect([othersWrote(two, { ...NO_ITEM, marks: { r1: 5, r2: 2 } }), othersWrote(two, { ...two })]).toEqual([true, false])
+  })
+})

@@ -1,0 +1,31 @@
+import { readFileSync } from 'node:fs'
+import path from 'node:path'
+import { parse } from 'yaml'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { rulesOf } from '../../lambda/rules'
+
+describe('the repository’s own tiers.yaml', () => {
+  const file: unknown = parse(readFileSync(path.join(__dirname, '../../tiers.yaml'), 'utf8'))
+  const set = parseTiersFile(file, 'tiers.yaml')
+
+  it('has the tiers, their limits and whom they count', () => {
+    const told = [...set.tiers.values()].map(({ name, policies }) => [
+      name,
+      policies.map((one) => `${one.name} ${one.limit} by ${one.by.who}`),
+    ])
+    expect(Object.fromEntries(told)).toEqual({
+      anonymous: ['per-minute 20 by ip'],
+      free: ['per-minute 60 by client', 'per-hour 1000 by client', 'per-day 10000 by client'],
+      pro: ['per-minute 600 by client', 'per-hour 10000 by client', 'per-day 100000 by client'],
+      enterprise: ['per-minute 6000 by client', 'per-hour 100000 by client', 'per-day 1000000 by client'],
+    })
+  })
+
+  it('lets a batch cost five, and holds searches to ten a second for each client', () => {
+    expect(rulesOf(set, 'POST', '/batch')).toMatchObject({ cost: 5, routes: [{ policies: [] }] })
+    expect(rulesOf(set, 'GET', '/batch').routes).toEqual([])
+    const [search] = rulesOf(set, 'GET', '/search').routes[0]!.policies
+    expect(search).toMatchObject({ name: 'search', limit: 10, windowMs: 1000, by: { who: ['client'], perRoute: true } })
+    expect(search!.algorithm.name).toBe('gcra')
+  })
+})
