@@ -6,7 +6,10 @@ process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
 // A tenth of a second for each stack that a test makes; `npm run synth` has the template validated.
 process.env.CDK_VALIDATION ??= 'false'
 
-/** Everything that Node alone can run; jest.slow.config.js adds what needs other engines or minutes. @type {import('jest').Config} */
+/**
+ * Everything that Node alone can run; jest.slow.config.js adds what needs other engines or minutes. @type
+ * {import('jest').Config}
+ */
 module.exports = {
   testEnvironment: 'node',
   roots: ['<rootDir>/test'],

@@ -15,7 +15,8 @@ export interface GatewayContext {
 /**
  * Reads any event; one that did not pass Sluice has nothing to act on.
  *
- * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html payload 2.0, and what it infers
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html payload
+ * 2.0, and what it infers
  */
 export function fromEvent(event: unknown): GatewayContext {
   const { version, requestContext } = fields(event)

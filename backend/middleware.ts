@@ -3,7 +3,10 @@ import { type TooManyRequests, tooManyRequests, withHeaders } from './responses'
 import { waitForTurn } from './turn'
 import type { BackendOptions } from './with-rate-limit'
 
-/** As much of middy's request as is used here, so that middy need not be there. @see https://middy.js.org/docs/intro/how-it-works */
+/**
+ * As much of middy's request as is used here, so that middy need not be there. @see
+ * https://middy.js.org/docs/intro/how-it-works
+ */
 interface Request {
   readonly event: unknown
   readonly context: unknown
@@ -18,8 +21,8 @@ export interface RateLimitMiddleware {
 }
 
 /**
- * `withRateLimit` for handlers that are put together with middy. Use it first: what other middlewares make of an error gets the headers, too,
- * and a request over the limit costs none of them any work.
+ * `withRateLimit` for handlers that are put together with middy. Use it first: what other middlewares make of an error
+ * gets the headers, too, and a request over the limit costs none of them any work.
  */
 export function rateLimit({ maxDelayMs }: BackendOptions = {}): RateLimitMiddleware {
   const addHeaders = (request: Request) => {

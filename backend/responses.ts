@@ -10,7 +10,9 @@ export interface TooManyRequests {
 
 const TOLD = ['detail', 'reason', 'policy', 'limit', 'remaining', 'retryAfter'] as const
 
-/** The same headers and problem body that a REST API's gateway response has (RFC 9457), where numbers are texts as well. */
+/**
+ * The same headers and problem body that a REST API's gateway response has (RFC 9457), where numbers are texts as well.
+ */
 export function tooManyRequests({ values }: GatewayContext): TooManyRequests {
   const told = Object.fromEntries(TOLD.map((key) => [key, String(values[key] ?? '')]))
   const problem = { type: 'about:blank', title: 'Too Many Requests', status: 429, ...told }
@@ -22,18 +24,20 @@ export function tooManyRequests({ values }: GatewayContext): TooManyRequests {
 }
 
 /**
- * A handler's result with the decision's headers. A header that the handler set itself, in whatever case, stays as it is: it knows better, as
- * with the `Retry-After` of its own 503.
+ * A handler's result with the decision's headers. A header that the handler set itself, in whatever case, stays as it
+ * is: it knows better, as with the `Retry-After` of its own 503.
  *
- * A result without a `statusCode` becomes on an HTTP API the response that API Gateway would have made of it. What is no response at all, like
- * that of a streaming handler, is returned as it came.
+ * A result without a `statusCode` becomes on an HTTP API the response that API Gateway would have made of it. What is
+ * no response at all, like that of a streaming handler, is returned as it came.
  */
 export function withHeaders<Result>(result: Result, { values, infersResponse }: GatewayContext): Result {
   const added = headersFromContext(values)
   if (Object.keys(added).length === 0 || result === undefined || result === null) return result
   const response = isResponse(result) ? result : infersResponse ? inferred(result) : undefined
   if (response === undefined) return result
-  const taken = new Set([response.headers, response.multiValueHeaders].flatMap((some) => Object.keys(some ?? {})).map(lowerCase))
+  const taken = new Set(
+    [response.headers, response.multiValueHeaders].flatMap((some) => Object.keys(some ?? {})).map(lowerCase),
+  )
   const missing = Object.entries(added).filter(([name]) => !taken.has(lowerCase(name)))
   return { ...response, headers: { ...response.headers, ...Object.fromEntries(missing) } } as Result
 }

@@ -9,10 +9,14 @@ interface LambdaContext {
 }
 
 /**
- * Waits until it is the request's turn: the `delayMs` of its decision, but at most `maxDelayMs`, and never into the last second of the function.
- * The function is paid for while it waits.
+ * Waits until it is the request's turn: the `delayMs` of its decision, but at most `maxDelayMs`, and never into the
+ * last second of the function. The function is paid for while it waits.
  */
-export async function waitForTurn(delayMs: number, context: unknown, maxDelayMs: number = LONGEST_WAIT_MS): Promise<void> {
+export async function waitForTurn(
+  delayMs: number,
+  context: unknown,
+  maxDelayMs: number = LONGEST_WAIT_MS,
+): Promise<void> {
   const left = (context as LambdaContext | undefined)?.getRemainingTimeInMillis?.() ?? Infinity
   const waitMs = Math.min(delayMs, maxDelayMs, left - SPARE_MS)
   if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))

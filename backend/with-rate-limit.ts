@@ -19,8 +19,9 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
 }
 
 /**
- * Wraps a handler behind a REST or HTTP API that Sluice protects: its responses get the decision's headers, a request over the limit that an
- * HTTP API let through is answered 429 without it, and a request that has to wait for its turn waits.
+ * Wraps a handler behind a REST or HTTP API that Sluice protects: its responses get the decision's headers, a request
+ * over the limit that an HTTP API let through is answered 429 without it, and a request that has to wait for its turn
+ * waits.
  *
  * Errors pass through, and so do requests that did not come by Sluice.
  */

@@ -4,7 +4,10 @@ import { once } from 'node:events'
 /** A file running in a process of its own, which is asked and answers. */
 export interface Child {
   readonly process: ChildProcess
-  /** Sends the question with a number, and waits for the answer to that number; rejects when it has failed, or the process ends instead. */
+  /**
+   * Sends the question with a number, and waits for the answer to that number; rejects when it has failed, or the
+   * process ends instead.
+   */
   ask<Answer>(question: object): Promise<Answer>
   /** Ends it by closing the channel, or by a signal where it would not end by that. */
   stop(signal?: NodeJS.Signals): Promise<void>
@@ -34,7 +37,8 @@ export function startChild(file: string, { args = [], env, preload }: ChildOptio
     waiting.delete(reply.id)
   })
   child.once('exit', (code, signal) => {
-    for (const [id, settle] of waiting) settle({ id, error: `${file} ended with ${signal ?? `code ${code}`} before it answered` })
+    for (const [id, settle] of waiting)
+      settle({ id, error: `${file} ended with ${signal ?? `code ${code}`} before it answered` })
   })
   return {
     process: child,

@@ -11,7 +11,10 @@ export interface FirstDecision {
   readonly calls: readonly { readonly operation: string; readonly bytes: number }[]
 }
 
-/** Loads the bundle as Lambda does, decides one request, and says what that took. Node itself tells of every call that is made. */
+/**
+ * Loads the bundle as Lambda does, decides one request, and says what that took. Node itself tells of every call that
+ * is made.
+ */
 const SCRIPT = `
 const calls = []
 require('node:diagnostics_channel').subscribe('http.client.response.finish', ({ request, response }) => {

@@ -28,7 +28,11 @@ export async function fillConfigTable(client: CountingClient, table: string, siz
 }
 
 /** Writes items, however many there are. */
-export async function putAll(client: CountingClient, table: string, items: readonly Record<string, AttributeValue>[]): Promise<void> {
+export async function putAll(
+  client: CountingClient,
+  table: string,
+  items: readonly Record<string, AttributeValue>[],
+): Promise<void> {
   for (let from = 0; from < items.length; from += BATCH) {
     const requests = items.slice(from, from + BATCH).map((Item) => ({ PutRequest: { Item } }))
     await client.batchWriteItem({ RequestItems: { [table]: requests } })

@@ -8,15 +8,18 @@ export interface CallCounts {
   readonly tables: Readonly<Record<string, number>>
 }
 
-/** What happens to calls on their way. `lose`: the answer to the next write that is applied never arrives. `down`: nobody answers. */
+/**
+ * What happens to calls on their way. `lose`: the answer to the next write that is applied never arrives. `down`:
+ * nobody answers.
+ */
 export type Trouble = 'none' | 'lose' | 'down'
 
 const WRITES = /\.(UpdateItem|PutItem|TransactWriteItems)$/
 const TABLE = /"(?:TableName"\s*:\s*"|RequestItems"\s*:\s*\{\s*")([^"]+)"/
 
 /**
- * Stands between a limiter and its DynamoDB and counts every call, whoever makes it and in whatever language: one measure for all, second tries of
- * an SDK included.
+ * Stands between a limiter and its DynamoDB and counts every call, whoever makes it and in whatever language: one
+ * measure for all, second tries of an SDK included.
  */
 export class CountingProxy {
   trouble: Trouble = 'none'
@@ -65,7 +68,14 @@ export class CountingProxy {
     const write = WRITES.test(String(incoming.headers['x-amz-target']))
 
     const { hostname: host, port } = this.#target
-    const options = { host, port, method: incoming.method, path: incoming.url, headers: incoming.headers, agent: this.#agent }
+    const options = {
+      host,
+      port,
+      method: incoming.method,
+      path: incoming.url,
+      headers: incoming.headers,
+      agent: this.#agent,
+    }
     const onward = request(options, (answer) => {
       if (this.trouble === 'lose' && write && answer.statusCode === 200) {
         this.trouble = 'none'

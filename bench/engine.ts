@@ -13,16 +13,22 @@ export interface BenchEngine {
   stop(): Promise<void>
 }
 
-/** @param wish the engine asked for by name, which is never replaced by another. @default dynoxide where it runs, else dynalite */
+/**
+ * @param wish the engine asked for by name, which is never replaced by another. @default dynoxide where it runs, else
+ * dynalite
+ */
 export async function startBenchEngine(wish: EngineName | undefined): Promise<BenchEngine> {
   const binary = wish === 'dynalite' ? undefined : dynoxideBinary()
   if (binary !== undefined) return { ...(await startDynoxide(binary)), name: 'dynoxide' }
-  if (wish === 'dynoxide') throw new StartError('dynoxide does not run here: it needs Linux on x64. Leave --engine out to use dynalite')
+  if (wish === 'dynoxide')
+    throw new StartError('dynoxide does not run here: it needs Linux on x64. Leave --engine out to use dynalite')
   return startDynaliteApart()
 }
 
 async function startDynaliteApart(): Promise<BenchEngine> {
-  const child = fork(join(__dirname, 'children', 'dynalite.ts'), { execArgv: ['--require', require.resolve('tsx/cjs')] })
+  const child = fork(join(__dirname, 'children', 'dynalite.ts'), {
+    execArgv: ['--require', require.resolve('tsx/cjs')],
+  })
   const [endpoint] = await once(child, 'message')
   return {
     name: 'dynalite',

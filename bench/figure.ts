@@ -31,7 +31,15 @@ interface Measurement {
 
 /** A number without a goal is shown for comparison and is neither met nor missed. */
 export function toFigure(figure: string, { measured, unit, goal, spread, notes = [] }: Measurement): Figure {
-  return { figure, measured, unit, goal: goal ?? null, met: goal ? isMet(measured, goal) : null, ...(spread && { spread }), notes }
+  return {
+    figure,
+    measured,
+    unit,
+    goal: goal ?? null,
+    met: goal ? isMet(measured, goal) : null,
+    ...(spread && { spread }),
+    notes,
+  }
 }
 
 function isMet(measured: number, goal: Goal): boolean {

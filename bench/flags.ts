@@ -8,14 +8,20 @@ type Flags<Name extends string> = { readonly [name in Name]?: boolean } & {
 }
 
 /**
- * Reads a command line of `--help`, `--engine` and switches of the script's own. Throws a `StartError` for the first mistake.
+ * Reads a command line of `--help`, `--engine` and switches of the script's own. Throws a `StartError` for the first
+ * mistake.
  *
  * @param script the name under which npm runs it
  */
-export function parseFlags<Name extends string>(args: readonly string[], script: string, switches: readonly Name[]): Flags<Name> {
+export function parseFlags<Name extends string>(
+  args: readonly string[],
+  script: string,
+  switches: readonly Name[],
+): Flags<Name> {
   const { engine: wish, ...given } = parse(args, script, switches)
   const engine = ENGINE_NAMES.find((name) => name === wish)
-  if (wish !== undefined && engine === undefined) throw new StartError(`--engine must be one of ${ENGINE_NAMES.join(', ')}, got "${wish}"`)
+  if (wish !== undefined && engine === undefined)
+    throw new StartError(`--engine must be one of ${ENGINE_NAMES.join(', ')}, got "${wish}"`)
   return { help: false, ...given, engine } as Flags<Name>
 }
 

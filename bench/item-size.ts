@@ -1,8 +1,9 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 
 /**
- * Bytes of an item by DynamoDB's rules: names and strings in UTF-8; a number 1 byte per two significant digits and 1 more; a boolean or null 1; a list or
- * map 3 bytes, and 1 for each entry beside its own. What storage is billed for beyond that is not part of a write unit.
+ * Bytes of an item by DynamoDB's rules: names and strings in UTF-8; a number 1 byte per two significant digits and 1
+ * more; a boolean or null 1; a list or map 3 bytes, and 1 for each entry beside its own. What storage is billed for
+ * beyond that is not part of a write unit.
  *
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html
  */

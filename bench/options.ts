@@ -29,12 +29,14 @@ their spread, before the absolute numbers.
 /** Reads the command line. Throws a `StartError` for the first mistake. */
 export function parseOptions(args: readonly string[]): Options {
   const { values, positionals } = parse(args)
-  if (positionals.length > 0) throw new StartError(`unexpected argument "${positionals[0]}": npm run bench -- --help lists the options`)
+  if (positionals.length > 0)
+    throw new StartError(`unexpected argument "${positionals[0]}": npm run bench -- --help lists the options`)
   return {
     help: values.help ?? false,
     json: values.json ?? false,
     quick: values.quick ?? false,
-    only: values.only === undefined ? PART_NAMES : values.only.split(',').map((name) => oneOf(PART_NAMES, name, '--only')),
+    only:
+      values.only === undefined ? PART_NAMES : values.only.split(',').map((name) => oneOf(PART_NAMES, name, '--only')),
     engine: values.engine === undefined ? undefined : oneOf(ENGINE_NAMES, values.engine, '--engine'),
   }
 }

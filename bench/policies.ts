@@ -30,8 +30,9 @@ export const EACH_ALGORITHM: readonly Omit<PolicyInput, 'name' | 'limit' | 'wind
 const MIXED_WINDOWS = ['1s', '10s', '1m', '10m', '1h', '12h', '1d', '7d', '30d'] as const
 
 /**
- * Any number of policies, up to 30, in which all algorithms take turns. Sliding logs and sub-windows store something for each unit or sub-window,
- * so the one log holds ten and the one ring twelve; every other policy stores one to three numbers.
+ * Any number of policies, up to 30, in which all algorithms take turns. Sliding logs and sub-windows store something
+ * for each unit or sub-window, so the one log holds ten and the one ring twelve; every other policy stores one to three
+ * numbers.
  */
 export function mixedSet(count: number, limit = PLENTY): PolicyInput[] {
   const once: PolicyInput[] = [

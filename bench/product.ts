@@ -8,9 +8,9 @@ const CACHE = join(ROOT, 'node_modules', '.cache', 'sluice-bench')
 export type Product = typeof import('../limiter')
 
 /**
- * Builds a file of this repository with all that it imports from it, and returns the result's path. The bench itself runs through tsx, which renames
- * every inner function each time it is made; a user's program does not, and its figures should not either. Packages stay outside, so that
- * whatever is compared shares one copy of the SDK.
+ * Builds a file of this repository with all that it imports from it, and returns the result's path. The bench itself
+ * runs through tsx, which renames every inner function each time it is made; a user's program does not, and its figures
+ * should not either. Packages stay outside, so that whatever is compared shares one copy of the SDK.
  *
  * @param entry as in `limiter/index.ts`
  */

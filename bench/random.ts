@@ -1,4 +1,7 @@
-/** Numbers from 0 to 1 that are the same in every run: mulberry32. @see https://gist.github.com/tommyettinger/46a874533244883189143505d203312c */
+/**
+ * Numbers from 0 to 1 that are the same in every run: mulberry32. @see
+ * https://gist.github.com/tommyettinger/46a874533244883189143505d203312c
+ */
 export function seeded(seed: number): () => number {
   let state = seed
   return () => {

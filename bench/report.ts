@@ -24,7 +24,12 @@ const DECIMALS: Readonly<Record<Unit, number>> = { calls: 3, writes: 0, '%': 1, 
 
 /** A part as text: its table, then what is needed to read it. */
 export function partText({ title, figures, details }: Pick<PartReport, 'title' | 'figures' | 'details'>): string {
-  const rows = figures.map((figure) => [figure.figure, valueText(figure.measured, figure.unit), goalText(figure), metText(figure)])
+  const rows = figures.map((figure) => [
+    figure.figure,
+    valueText(figure.measured, figure.unit),
+    goalText(figure),
+    metText(figure),
+  ])
   return [
     ...[title, '', tableText(COLUMNS, rows), ''],
     ...[...figures.flatMap(figureDetails), ...details.map((text) => `  ${text}`), ''],
@@ -34,7 +39,8 @@ export function partText({ title, figures, details }: Pick<PartReport, 'title' |
 /** Columns as wide as they need to be, a rule below their heads. */
 export function tableText(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = columns.map((column, i) => Math.max(column.length, ...rows.map((row) => row[i]!.length)))
-  const line = (row: readonly string[]): string => `  ${row.map((cell, i) => cell.padEnd(widths[i]!)).join('   ')}`.trimEnd()
+  const line = (row: readonly string[]): string =>
+    `  ${row.map((cell, i) => cell.padEnd(widths[i]!)).join('   ')}`.trimEnd()
   const rule = `  ${widths.map((width) => '─'.repeat(width)).join('───')}`
   return [line(columns), rule, ...rows.map(line)].join('\n')
 }
@@ -50,7 +56,10 @@ function figureDetails({ figure, unit, spread, notes }: Figure): string[] {
 }
 
 function valueText(value: number, unit: Unit): string {
-  const number = value.toLocaleString('en', { minimumFractionDigits: DECIMALS[unit], maximumFractionDigits: DECIMALS[unit] })
+  const number = value.toLocaleString('en', {
+    minimumFractionDigits: DECIMALS[unit],
+    maximumFractionDigits: DECIMALS[unit],
+  })
   return unit === '×' ? `${number}×` : `${number} ${unit}`
 }
 

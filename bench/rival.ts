@@ -3,7 +3,8 @@ import { RateLimiterDynamo, RateLimiterUnion } from 'rate-limiter-flexible'
 import type { PolicyInput } from '../limiter'
 import type { CountingClient } from './engine'
 
-const secondsOf = (window: string): number => Number.parseInt(window, 10) * { s: 1, m: 60, h: 3600, d: 86_400 }[window.at(-1) as 's']
+const secondsOf = (window: string): number =>
+  Number.parseInt(window, 10) * { s: 1, m: 60, h: 3600, d: 86_400 }[window.at(-1) as 's']
 /** The table that all of its limiters share. */
 export const RIVAL_TABLE = 'bench-rate-limiter-flexible'
 
@@ -16,13 +17,19 @@ export interface Rival {
 }
 
 /**
- * One `RateLimiterDynamo` for each limit, all in one table. Where there are several, its `RateLimiterUnion` asks them in parallel.
+ * One `RateLimiterDynamo` for each limit, all in one table. Where there are several, its `RateLimiterUnion` asks them
+ * in parallel.
  *
  * The fastest set-up that it has: the table is there beforehand, and `ttlSet` spares the question about TTL.
  *
- * @param blocks `inMemoryBlockOnConsumed`, which saves calls for denials: a limiter answers those who are past its limit from memory.
+ * @param blocks `inMemoryBlockOnConsumed`, which saves calls for denials: a limiter answers those who are past its
+ * limit from memory.
  */
-export async function limiterUnion(storeClient: CountingClient, policies: readonly PolicyInput[], blocks = false): Promise<Rival> {
+export async function limiterUnion(
+  storeClient: CountingClient,
+  policies: readonly PolicyInput[],
+  blocks = false,
+): Promise<Rival> {
   await createRivalTable(storeClient)
   const limiters = new Map<string, RateLimiterDynamo>()
   for (const { name, limit, window } of policies)
@@ -45,7 +52,9 @@ async function ready(
   return new Promise((resolve, reject) => {
     const table = { storeClient, tableName: RIVAL_TABLE, tableCreated: true, ttlSet: true }
     const options = { ...table, keyPrefix, points, duration, ...(blocks && { inMemoryBlockOnConsumed: points }) }
-    const limiter = new RateLimiterDynamo(options, (error?: Error) => (error ? reject(error) : queueMicrotask(() => resolve(limiter))))
+    const limiter = new RateLimiterDynamo(options, (error?: Error) =>
+      error ? reject(error) : queueMicrotask(() => resolve(limiter)),
+    )
   })
 }
 

@@ -21,7 +21,12 @@ async function main(): Promise<void> {
       const started = performance.now()
       if (options.json || process.stderr.isTTY) console.error(`measuring ${part} …`)
       const outcome = await runPart(part, bench)
-      parts.push({ part, title: PARTS[part].title, seconds: Math.round((performance.now() - started) / 100) / 10, ...outcome })
+      parts.push({
+        part,
+        title: PARTS[part].title,
+        seconds: Math.round((performance.now() - started) / 100) / 10,
+        ...outcome,
+      })
       if (!options.json) console.log(partText(parts.at(-1)!))
     }
     if (options.json) console.log(JSON.stringify({ ...head, parts } satisfies Report, undefined, 2))

@@ -23,7 +23,8 @@ export function summary(values: readonly number[]): Summary {
 }
 
 /** Round by round, so that whatever slowed the machine down in one round slowed both. */
-export const ratios = (values: readonly number[], to: readonly number[]): number[] => values.map((value, round) => value / to[round]!)
+export const ratios = (values: readonly number[], to: readonly number[]): number[] =>
+  values.map((value, round) => value / to[round]!)
 
 /** What to run, and for how long. */
 export interface Rounds {
@@ -33,7 +34,10 @@ export interface Rounds {
   readonly budgetMs: number
 }
 
-/** Measures each arm once a round, in turns A B C, C B A, …, so that a drift of the machine favours none. One round before them warms up. */
+/**
+ * Measures each arm once a round, in turns A B C, C B A, …, so that a drift of the machine favours none. One round
+ * before them warms up.
+ */
 export async function interleaved<Arm extends string>(
   arms: Readonly<Record<Arm, () => Promise<number>>>,
   { most, least, budgetMs }: Rounds,

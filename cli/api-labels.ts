@@ -31,7 +31,12 @@ export const apiItem = ({ items }: Pick<ReadLabels, 'items'>, id: string): Store
  * @param name of the API in API Gateway, where it is known.
  * @throws UserError for what is no label, or what another API is called.
  */
-export function labelWrites(read: ReadLabels, id: string, label: string, name?: string): [version: ItemWrite, item: ItemWrite] {
+export function labelWrites(
+  read: ReadLabels,
+  id: string,
+  label: string,
+  name?: string,
+): [version: ItemWrite, item: ItemWrite] {
   const { items, version } = read
   const fields = { name: name ?? apisIn(items).find((api) => api.id === id)?.name, label }
   const issues = labelIssues(
@@ -46,12 +51,17 @@ export function labelWrites(read: ReadLabels, id: string, label: string, name?: 
   ]
 }
 
-/** Words of `apis` that no API is known by and that do not look like an id: most likely misspelled, or of an API that has no label yet. */
+/**
+ * Words of `apis` that no API is known by and that do not look like an id: most likely misspelled, or of an API that
+ * has no label yet.
+ */
 export function unknownWords(items: readonly StoredItem[]): readonly { readonly sk: string; readonly word: string }[] {
   const words = new Set(apisIn(items).flatMap(({ id, name, label }) => [id, name, label]))
   return items.flatMap(({ item: { pk, sk, apis } }) => {
     if (pk !== CONFIG_TABLE.policySet || !Array.isArray(apis)) return []
     const named = apis.flatMap((text) => (typeof text === 'string' ? text.split('/', 1) : []))
-    return named.filter((word) => word !== '*' && !words.has(word) && !/^[a-z0-9]{10}$/.test(word!)).map((word) => ({ sk, word: word! }))
+    return named
+      .filter((word) => word !== '*' && !words.has(word) && !/^[a-z0-9]{10}$/.test(word!))
+      .map((word) => ({ sk, word: word! }))
   })
 }

@@ -1,4 +1,12 @@
-import { type Change, contentHash, diff, isInFile, itemsOf, type PolicySetItem, type TiersFile } from '../provisioning/tiers-file'
+import {
+  type Change,
+  contentHash,
+  diff,
+  isInFile,
+  itemsOf,
+  type PolicySetItem,
+  type TiersFile,
+} from '../provisioning/tiers-file'
 import { readPolicySet } from './policy-set'
 import { applied } from './safe-order'
 
@@ -38,7 +46,11 @@ export function planApply(items: readonly PolicySetItem[], file: TiersFile, prun
  *
  * @param items of the table, before the changes.
  */
-export function exportedAfter(file: TiersFile, items: readonly PolicySetItem[], done: readonly Change[]): Record<string, string> {
+export function exportedAfter(
+  file: TiersFile,
+  items: readonly PolicySetItem[],
+  done: readonly Change[],
+): Record<string, string> {
   const table = applied(new Map(items.map((item) => [item.sk, item])), done)
   const exported = new Map(Object.entries(file.exported ?? {}))
   for (const item of itemsOf(file)) {

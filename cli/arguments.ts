@@ -27,7 +27,9 @@ export function moment(text: string, option: string, clock: Clock): string {
   const ms = parseDuration(text)
   const at = ms !== undefined ? clock() + ms : parseTime(text)
   if (at === undefined) {
-    throw new UserError(`${option} must be a duration such as "24h" or a time such as "2027-01-31T00:00:00Z", got "${text}"`)
+    throw new UserError(
+      `${option} must be a duration such as "24h" or a time such as "2027-01-31T00:00:00Z", got "${text}"`,
+    )
   }
   return iso(at)
 }

@@ -13,22 +13,27 @@ export interface EntryKey {
 }
 
 /**
- * Reads `203.0.113.7`, `203.0.113.0/24`, `2001:db8::/32`, `ip:…`, `client:acme`; what is neither an address nor has a prefix is a client's id.
+ * Reads `203.0.113.7`, `203.0.113.0/24`, `2001:db8::/32`, `ip:…`, `client:acme`; what is neither an address nor has a
+ * prefix is a client's id.
  *
- * Addresses are spelled in one way. A network is named by its first address: by any other it is not guessed which of the two is meant.
+ * Addresses are spelled in one way. A network is named by its first address: by any other it is not guessed which of
+ * the two is meant.
  */
 export function entryKey(list: ListKind, text: string): EntryKey {
   const [, kind, rest = ''] = /^(ip|client):(.*)$/s.exec(text) ?? []
   const who = kind === undefined ? text : rest
   if (/^[a-z][a-z0-9-]*#[\w-]{43}$/.test(text)) {
-    throw new UserError(`${printed(text)} is the hash of a subject, from which nobody is known: say the client's id or the address`)
+    throw new UserError(
+      `${printed(text)} is the hash of a subject, from which nobody is known: say the client's id or the address`,
+    )
   }
   const network = kind === 'client' ? undefined : networkOf(who)
   if (network !== undefined) return { pk: CONFIG_TABLE.policySet, sk: `${list}#ip#${network}` }
   if (kind === 'ip' || (kind === undefined && /\/|^[\d.]+$|^[\da-f]*:[\da-f:]*$/i.test(who))) {
     throw new UserError(`an address must be such as 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32, got ${printed(who)}`)
   }
-  if (who === '' || who.length > 256) throw new UserError(`a client's id must be a text of 1 to 256 characters, got ${printed(who)}`)
+  if (who === '' || who.length > 256)
+    throw new UserError(`a client's id must be a text of 1 to 256 characters, got ${printed(who)}`)
   return { pk: CONFIG_TABLE.policySet, sk: `${list}#client#${who}` }
 }
 
@@ -42,13 +47,16 @@ function networkOf(text: string): string | undefined {
   const [, written = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? []
   const address = parseIpAddress(written)
   if (!address || digits === undefined) return address && spelled(address)
-  // A mapped address has 96 bits more than the IPv4 address that it is; whoever writes a network means one or the other, so it is not guessed.
+  // A mapped address has 96 bits more than the IPv4 address that it is; whoever writes a network means one or the
+  // other, so it is not guessed.
   if (toIpv4(address) !== undefined && !isIPv4(written)) return undefined
   const [bits, outside] = [Number(digits), isIPv4(written) ? 96 : 0]
   if (bits < 1 || bits + outside > 128) return undefined
   const [network, given] = [spelled(masked(address, bits + outside)), spelled(address)]
   if (network !== given)
-    throw new UserError(`${given}/${bits} is no network: say ${network}/${bits} for all of it, or ${given} for the one address`)
+    throw new UserError(
+      `${given}/${bits} is no network: say ${network}/${bits} for all of it, or ${given} for the one address`,
+    )
   return `${network}/${bits}`
 }
 

@@ -34,7 +34,12 @@ export async function changeClient(
 }
 
 /** Writes records of a client, to the end whatever is pressed. */
-export async function writeRecords(session: Session, table: ConfigTable, id: string, writes: readonly ItemWrite[]): Promise<void> {
+export async function writeRecords(
+  session: Session,
+  table: ConfigTable,
+  id: string,
+  writes: readonly ItemWrite[],
+): Promise<void> {
   try {
     await session.io.interrupts.during(() => table.write(writes))
   } catch (error) {

@@ -10,7 +10,12 @@ import { UserError } from './exit'
 type Fields = Readonly<Record<string, unknown>>
 
 /** Other credentials than Sluice's own keys: the option that names one, and how the table does. */
-export const SOURCES = { apiGatewayKey: 'api-gateway-key', user: 'user', certificate: 'client-certificate', caller: 'client' } as const
+export const SOURCES = {
+  apiGatewayKey: 'api-gateway-key',
+  user: 'user',
+  certificate: 'client-certificate',
+  caller: 'client',
+} as const
 export type Source = keyof typeof SOURCES
 
 const OWN_KEY = /^client#([0-9a-f]{64})$/
@@ -28,8 +33,11 @@ export const ownKey = (apiKey: string) => clientKey(hashApiKey(apiKey))
  */
 export function sourceKey(source: Source, value: string, namespace?: string) {
   if (namespace !== undefined && (!['user', 'caller'].includes(source) || !/^[^:\s]{1,1024}$/.test(namespace)))
-    throw new UserError(`--namespace goes with --user or --caller, and is a text without ":", got ${printed(namespace)}`)
-  if (value === '' || value.length > 256) throw new UserError(`a credential must be a text of 1 to 256 characters, got ${printed(value)}`)
+    throw new UserError(
+      `--namespace goes with --user or --caller, and is a text without ":", got ${printed(namespace)}`,
+    )
+  if (value === '' || value.length > 256)
+    throw new UserError(`a credential must be a text of 1 to 256 characters, got ${printed(value)}`)
   return clientKey(
     `${SOURCES[source]}${namespace === undefined ? '' : `@${namespace}`}:${source === 'certificate' ? fingerprint(value) : value}`,
   )
@@ -39,12 +47,16 @@ export function sourceKey(source: Source, value: string, namespace?: string) {
 function fingerprint(text: string): string {
   const hex = text.replaceAll(':', '').toLowerCase()
   if (!/^[0-9a-f]{64}$/.test(hex)) {
-    throw new UserError(`--certificate must be a SHA-256 fingerprint, as openssl x509 -fingerprint -sha256 prints it, got ${printed(text)}`)
+    throw new UserError(
+      `--certificate must be a SHA-256 fingerprint, as openssl x509 -fingerprint -sha256 prints it, got ${printed(text)}`,
+    )
   }
   return hex
 }
 
-/** How a record's credential is shown: a source and its value, or the beginning of a key's hash. Neither opens anything. */
+/**
+ * How a record's credential is shown: a source and its value, or the beginning of a key's hash. Neither opens anything.
+ */
 export function credentialOf({ pk }: { readonly pk: string }): string {
   const [, hash] = OWN_KEY.exec(pk) ?? []
   return hash === undefined ? pk.slice('client#'.length) : `key ${hash.slice(0, 12)}`

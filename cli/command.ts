@@ -37,7 +37,12 @@ export interface Answering extends Where {
 const EXAMPLES = new WeakMap<Command, readonly string[]>()
 
 /** Makes a command with a sentence about it and examples, which `--help` and docs/cli.md show. */
-export function describeCommand(group: Command, usage: string, description: string, examples: readonly string[]): Command {
+export function describeCommand(
+  group: Command,
+  usage: string,
+  description: string,
+  examples: readonly string[],
+): Command {
   const command = group.command(usage).description(description)
   EXAMPLES.set(command, examples)
   const many = examples.length > 1 ? 'Examples' : 'Example'

@@ -25,7 +25,10 @@ function nodesOf(command: Command, path: readonly string[] = []): Node[] {
     ...command.options.flatMap(({ long, description }) => (long ? [{ word: long, about: description }] : [])),
     { word: '--help', about: 'help' },
   ]
-  return [{ path, words, leaf: children.length === 0 }, ...children.flatMap((child) => nodesOf(child, [...path, child.name()]))]
+  return [
+    { path, words, leaf: children.length === 0 },
+    ...children.flatMap((child) => nodesOf(child, [...path, child.name()])),
+  ]
 }
 
 /** The longest path of commands that the words before the cursor begin with. */

@@ -45,8 +45,8 @@ export class ConfigTable {
   }
 
   /**
-   * The records of all clients, or of one: several when it has several credentials. The table's key is a credential's, so this reads the whole
-   * table and leaves out what it does not look for.
+   * The records of all clients, or of one: several when it has several credentials. The table's key is a credential's,
+   * so this reads the whole table and leaves out what it does not look for.
    */
   async clients(id?: string): Promise<StoredItem[]> {
     return this.all(async (ExclusiveStartKey) =>
@@ -70,7 +70,8 @@ export class ConfigTable {
    */
   async write(writes: readonly ItemWrite[]): Promise<void> {
     await this.named(async () => {
-      if (writes.length > 1 && fitOneTransaction(writes) && (await writeTogether(this.client, this.name, writes))) return
+      if (writes.length > 1 && fitOneTransaction(writes) && (await writeTogether(this.client, this.name, writes)))
+        return
       for (const write of writes) await writeAlone(this.client, this.name, write)
     })
   }
@@ -81,7 +82,9 @@ export class ConfigTable {
       return await work()
     } catch (error) {
       if ((error as Error).name !== 'ResourceNotFoundException') throw error
-      throw new UserError(`there is no table "${this.name}" here: name it with --table or SLUICE_CONFIG_TABLE, or say --stack`)
+      throw new UserError(
+        `there is no table "${this.name}" here: name it with --table or SLUICE_CONFIG_TABLE, or say --stack`,
+      )
     }
   }
 
@@ -102,7 +105,12 @@ export class ConfigTable {
 }
 
 /** An item as DynamoDB has it. Fields without a value are left out. */
-export const toAttributes = (item: Readonly<Record<string, unknown>>): Attributes => marshall(item, { removeUndefinedValues: true })
+export const toAttributes = (item: Readonly<Record<string, unknown>>): Attributes =>
+  marshall(item, { removeUndefinedValues: true })
 
 /** The keys are there whatever else the item holds, for they are keys. */
-const toItem = (attributes: Attributes): PolicySetItem => ({ ...fromAttributes(attributes), pk: attributes.pk!.S!, sk: attributes.sk!.S! })
+const toItem = (attributes: Attributes): PolicySetItem => ({
+  ...fromAttributes(attributes),
+  pk: attributes.pk!.S!,
+  sk: attributes.sk!.S!,
+})

@@ -124,7 +124,9 @@ interface Credentials {
 }
 
 function endpointOf({ endpoint }: Where, env: Io['env']): string | undefined {
-  const [url, name] = endpoint ? [endpoint, '--endpoint'] : [env.SLUICE_DYNAMODB_ENDPOINT || undefined, 'SLUICE_DYNAMODB_ENDPOINT']
+  const [url, name] = endpoint
+    ? [endpoint, '--endpoint']
+    : [env.SLUICE_DYNAMODB_ENDPOINT || undefined, 'SLUICE_DYNAMODB_ENDPOINT']
   if (url === undefined) return undefined
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
     throw new UserError(`${name} must be a URL such as http://localhost:8000, got "${url}"`)
@@ -132,7 +134,9 @@ function endpointOf({ endpoint }: Where, env: Io['env']): string | undefined {
   return url
 }
 
-/** On one's own machine the credentials of `npm start`; elsewhere those that the SDK finds: environment, profile, role. */
+/**
+ * On one's own machine the credentials of `npm start`; elsewhere those that the SDK finds: environment, profile, role.
+ */
 function settingsOf({ region }: Where, env: Io['env'], endpoint: string | undefined): Connection['settings'] {
   if (endpoint === undefined || !isLoopback(endpoint)) {
     const known = region ?? (env.AWS_REGION || env.AWS_DEFAULT_REGION)
@@ -160,7 +164,11 @@ async function stacksOf(client: CloudFormationClient, name: string | undefined):
   return stacks
 }
 
-function withTables({ StackName, Outputs = [], StackStatus }: Stack): { name: string; tables: Record<TableKind, string> }[] {
+function withTables({
+  StackName,
+  Outputs = [],
+  StackStatus,
+}: Stack): { name: string; tables: Record<TableKind, string> }[] {
   const output = (name: string) => Outputs.find(({ OutputKey }) => OutputKey === name)?.OutputValue
   const [config, state] = [output('ConfigTableName'), output('StateTableName')]
   return config && state && !StackStatus?.startsWith('DELETE') ? [{ name: StackName!, tables: { config, state } }] : []

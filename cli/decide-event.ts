@@ -48,10 +48,22 @@ export interface Deciding {
 const DEADLINE_MS = 10_000
 
 /** Asks the real authorizer about an event, with a limiter that looks and does not charge. */
-export async function decideEvent(event: unknown, { client, configTable, limiter, clock, ipv6Prefix }: Deciding): Promise<EventDecision> {
+export async function decideEvent(
+  event: unknown,
+  { client, configTable, limiter, clock, ipv6Prefix }: Deciding,
+): Promise<EventDecision> {
   const logged: string[] = []
-  const log = (_level: string, message: string, details: object = {}) => void logged.push(`${message} ${JSON.stringify(details)}`)
-  const reading = { client, tableName: configTable, clock, log, ttlMs: 60_000, negativeTtlMs: 60_000, deadlineMs: DEADLINE_MS }
+  const log = (_level: string, message: string, details: object = {}) =>
+    void logged.push(`${message} ${JSON.stringify(details)}`)
+  const reading = {
+    client,
+    tableName: configTable,
+    clock,
+    log,
+    ttlMs: 60_000,
+    negativeTtlMs: 60_000,
+    deadlineMs: DEADLINE_MS,
+  }
   const plans = new ObservedPlans(log)
   const clients = new Clients(reading)
   const lastValid = new LastValid(reading)
@@ -61,7 +73,8 @@ export async function decideEvent(event: unknown, { client, configTable, limiter
   let shown: string | undefined
   const authorize = makeAuthorizer({
     limiter: { decide: (charges) => limiter.peek(charges) },
-    configuration: new PolicySets({ ...reading, lastValid: { read: () => lastValid.read(), keep: async () => {} } }), // one looks, and writes nothing
+    // one looks, and writes nothing
+    configuration: new PolicySets({ ...reading, lastValid: { read: () => lastValid.read(), keep: async () => {} } }),
     subjectKeys: new HmacKeys(reading),
     plans,
     clients: {

@@ -19,7 +19,8 @@ export function denialsInLog(text: string): DenialsInLog {
     const { message, reason, ip, leftOut } = entryIn(line)
     if (message !== 'a request was denied' || !REASONS.includes(reason)) continue
     if (typeof ip !== 'string' || !parseIpAddress(ip)) withoutAddress++
-    else counts.set(ip, (counts.get(ip) ?? 0) + 1 + (Number.isSafeInteger(leftOut) ? Math.max(0, leftOut as number) : 0))
+    else
+      counts.set(ip, (counts.get(ip) ?? 0) + 1 + (Number.isSafeInteger(leftOut) ? Math.max(0, leftOut as number) : 0))
   }
   const addresses = [...counts].map(([ip, denials]) => ({ address: parseIpAddress(ip)!, denials }))
   return { addresses: addresses.sort((a, b) => b.denials - a.denials), withoutAddress }

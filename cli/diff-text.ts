@@ -62,7 +62,8 @@ export function lineDiff(before: readonly string[], after: readonly string[]): L
   const longest: number[][] = Array.from({ length: before.length + 1 }, () => Array<number>(after.length + 1).fill(0))
   for (let i = before.length - 1; i >= 0; i--) {
     for (let j = after.length - 1; j >= 0; j--) {
-      longest[i]![j] = before[i] === after[j] ? longest[i + 1]![j + 1]! + 1 : Math.max(longest[i + 1]![j]!, longest[i]![j + 1]!)
+      longest[i]![j] =
+        before[i] === after[j] ? longest[i + 1]![j + 1]! + 1 : Math.max(longest[i + 1]![j]!, longest[i]![j + 1]!)
     }
   }
   const lines: Line[] = []

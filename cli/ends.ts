@@ -9,8 +9,8 @@ import { UserError } from './exit'
 const WEEKDAYS = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday']
 
 /**
- * When something ends, as ISO 8601: at a time with its offset, after a duration, or with a day, `2026-11-27` or `friday`. The weekday that it is today is
- * that of next week.
+ * When something ends, as ISO 8601: at a time with its offset, after a duration, or with a day, `2026-11-27` or
+ * `friday`. The weekday that it is today is that of next week.
  *
  * @param timezone whose day is meant, an IANA name.
  */
@@ -27,7 +27,8 @@ export function endOf(text: string, option: string, timezone: string, now: Epoch
 function momentOf(text: string, timezone: string, now: EpochMs): EpochMs | undefined {
   const durationMs = parseDuration(text)
   if (durationMs !== undefined) return now + durationMs
-  if (!isTimezone(timezone)) throw new UserError(`--timezone must be an IANA time zone such as "Europe/Berlin", got ${printed(timezone)}`)
+  if (!isTimezone(timezone))
+    throw new UserError(`--timezone must be an IANA time zone such as "Europe/Berlin", got ${printed(timezone)}`)
   const days = calendarGrid('day', timezone)
   const weekday = WEEKDAYS.indexOf(text.toLowerCase())
   if (weekday >= 0) {

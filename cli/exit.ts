@@ -44,7 +44,10 @@ export function failureOf(error: unknown): { readonly code: ExitCode; readonly m
 
 function storeFailure(error: StoreUnavailableError): ReturnType<typeof failureOf> {
   if (error.reason === 'missing-table') {
-    return { code: EXIT.mistake, message: `${error.message.split(';')[0]}: name it with --state-table or SLUICE_STATE_TABLE` }
+    return {
+      code: EXIT.mistake,
+      message: `${error.message.split(';')[0]}: name it with --state-table or SLUICE_STATE_TABLE`,
+    }
   }
   if (error.reason === 'refused' && error.cause instanceof Error) return sdkFailure(error.cause)
   return { code: EXIT.service, message: error.message }
@@ -53,7 +56,10 @@ function storeFailure(error: StoreUnavailableError): ReturnType<typeof failureOf
 function sdkFailure(error: SdkError): ReturnType<typeof failureOf> {
   const { name, message } = error
   if (/^Region is missing/.test(message)) {
-    return { code: EXIT.mistake, message: 'no AWS region: set AWS_REGION or say --region, or say --endpoint for a DynamoDB of your own' }
+    return {
+      code: EXIT.mistake,
+      message: 'no AWS region: set AWS_REGION or say --region, or say --endpoint for a DynamoDB of your own',
+    }
   }
   if (DENIED.test(name)) return { code: EXIT.mistake, message: `AWS refuses these credentials: ${firstLine(message)}` }
   if (/CredentialsProviderError|TokenProviderError/.test(name)) {
@@ -63,7 +69,8 @@ function sdkFailure(error: SdkError): ReturnType<typeof failureOf> {
     }
   }
   const cause = firstLine((error.errors?.[0] ?? error).message || name).replace(WRAPPER, '')
-  const isTheirs = error.$metadata?.httpStatusCode !== undefined || error.code !== undefined || /^(Timeout|Abort)Error$/.test(name)
+  const isTheirs =
+    error.$metadata?.httpStatusCode !== undefined || error.code !== undefined || /^(Timeout|Abort)Error$/.test(name)
   if (isTheirs || WRAPPER.test(message)) return { code: EXIT.service, message: `the service failed: ${cause}` }
   return { code: EXIT.service, message: error.stack ?? message }
 }

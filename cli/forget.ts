@@ -75,7 +75,11 @@ function holdOf(who: string, ids: readonly string[], hosts: readonly IpAddress[]
 }
 
 /** Does all of it, whatever fails; the failures, in words. */
-export async function eachOf<T>(all: readonly T[], text: (one: T) => string, work: (one: T) => Promise<void>): Promise<string[]> {
+export async function eachOf<T>(
+  all: readonly T[],
+  text: (one: T) => string,
+  work: (one: T) => Promise<void>,
+): Promise<string[]> {
   const failures: string[] = []
   for (const one of all) {
     try {

@@ -38,7 +38,11 @@ async function checked(name: string, remedy: string, look: () => Promise<Omit<Ch
 }
 
 /** That a table is there, takes requests, and has the keys that it must have. */
-export function checkTable(client: Pick<DynamoDBClient, 'send'>, tableName: string, kind: 'config' | 'state'): Promise<Check> {
+export function checkTable(
+  client: Pick<DynamoDBClient, 'send'>,
+  tableName: string,
+  kind: 'config' | 'state',
+): Promise<Check> {
   const option = kind === 'config' ? '--table' : '--state-table'
   const wanted = kind === 'config' ? [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey] : [STATE_TABLE.partitionKey]
   const remedy = `name it with ${option}, deploy the stack, or allow dynamodb:DescribeTable`
@@ -69,14 +73,20 @@ export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName:
   const attribute = STATE_TABLE.timeToLiveAttribute
   const remedy = `switch TTL on, on attribute ${attribute}; without it the table grows with everybody who ever called`
   return checked('time to live', remedy, async () => {
-    const { TimeToLiveDescription } = await client.send(new DescribeTimeToLiveCommand({ TableName: tableName })).catch((error) => {
-      if (own && /UnknownOperation|NotImplemented|ValidationException/.test(error.name)) return { TimeToLiveDescription: undefined }
-      throw error
-    })
+    const { TimeToLiveDescription } = await client
+      .send(new DescribeTimeToLiveCommand({ TableName: tableName }))
+      .catch((error) => {
+        if (own && /UnknownOperation|NotImplemented|ValidationException/.test(error.name))
+          return { TimeToLiveDescription: undefined }
+        throw error
+      })
     const { TimeToLiveStatus = 'DISABLED', AttributeName } = TimeToLiveDescription ?? {}
-    if (TimeToLiveStatus.startsWith('ENABL') && AttributeName === attribute) return { status: 'ok', found: `on, by attribute ${attribute}` }
+    if (TimeToLiveStatus.startsWith('ENABL') && AttributeName === attribute)
+      return { status: 'ok', found: `on, by attribute ${attribute}` }
     const found = `${TimeToLiveStatus}${AttributeName ? `, by attribute ${AttributeName}` : ''}`
-    return own ? { status: 'warning', found, remedy: 'nothing, on a DynamoDB of your own' } : { status: 'FAILED', found, remedy }
+    return own
+      ? { status: 'warning', found, remedy: 'nothing, on a DynamoDB of your own' }
+      : { status: 'FAILED', found, remedy }
   })
 }
 
@@ -94,7 +104,11 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     const switched = switchText(items)
     if (switched !== undefined) mode = [{ name: 'limits', status: 'warning', found: switched, remedy: 'sluice on' }]
     if (!items.some(isInFile))
-      return { status: 'FAILED', found: 'the table has no tiers: nothing is counted', remedy: 'sluice tiers apply tiers.yaml' }
+      return {
+        status: 'FAILED',
+        found: 'the table has no tiers: nothing is counted',
+        remedy: 'sluice tiers apply tiers.yaml',
+      }
     const { issues, configuration } = readPolicySet(items)
     const { tiers, routes, settings, scoped } = configuration.policies
     const ofSome = scoped ? [...scoped.tiers.values()].flat().length : 0
@@ -106,7 +120,9 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   const order = identity.map(sourceText).join(', then ')
   const said = identity === DEFAULT_IDENTITY ? 'the usual order, settings say nothing' : 'as settings say'
   const bases =
-    basePaths.length > 0 ? basePaths.join(', ') : 'none: if a custom domain puts one in front of an API, name it in settings.basePaths'
+    basePaths.length > 0
+      ? basePaths.join(', ')
+      : 'none: if a custom domain puts one in front of an API, name it in settings.basePaths'
   return [
     configuration,
     ...mode,
@@ -123,13 +139,25 @@ function checkApis(items: readonly StoredItem[]): Check[] {
   const unknown = unknownWords(items)
   const known = apis.map(({ id, label, name }) => `${label ?? name ?? ''} (${id})`).join(', ')
   if (unknown.length > 0) {
-    const found = unknown.map(({ sk, word }) => `${titleOf(sk)} is for ${printed(word)}, which no API is called here`).join('; ')
-    return [{ name: 'apis', status: 'warning', found, remedy: 'sluice apis label ID LABEL; until then it holds for no request there' }]
+    const found = unknown
+      .map(({ sk, word }) => `${titleOf(sk)} is for ${printed(word)}, which no API is called here`)
+      .join('; ')
+    return [
+      {
+        name: 'apis',
+        status: 'warning',
+        found,
+        remedy: 'sluice apis label ID LABEL; until then it holds for no request there',
+      },
+    ]
   }
   return apis.length === 0 ? [] : [{ name: 'apis', status: 'ok', found: known }]
 }
 
-/** Asks about requests that do not come by the machines in front: anybody can send the headers by which callers are told apart then. */
+/**
+ * Asks about requests that do not come by the machines in front: anybody can send the headers by which callers are told
+ * apart then.
+ */
 function checkAddress(identity: readonly SourceSettings[]): Check[] {
   return identity.flatMap((one): Check[] => {
     if (one.source !== 'ip' || (one.trustedHops === 0 && !one.viewerAddress)) return []
@@ -155,7 +183,8 @@ export function checkClients(table: ConfigTable): Promise<Check> {
     const wrong = clients.flatMap(({ item }) => {
       const issues: string[] = []
       const client = parseClientItem(item, issues)
-      if (client && !tiers.has(`tier#${client.tier}`)) issues.push(`client "${client.id}" has tier "${client.tier}", which does not exist`)
+      if (client && !tiers.has(`tier#${client.tier}`))
+        issues.push(`client "${client.id}" has tier "${client.tier}", which does not exist`)
       return issues
     })
     if (wrong.length === 0) return { status: 'ok', found: `${clients.length} credentials` }
@@ -187,10 +216,18 @@ export async function checkClock(client: DynamoDBClient, tableName: string, cloc
       client.middlewareStack.remove(name)
     }
     if (skewMs === undefined)
-      return { status: 'warning', found: 'the service does not tell the time', remedy: 'nothing, on a DynamoDB of your own' }
+      return {
+        status: 'warning',
+        found: 'the service does not tell the time',
+        remedy: 'nothing, on a DynamoDB of your own',
+      }
     const off = Math.abs(skewMs)
     if (off < CLOCK_WARNING_MS) return { status: 'ok', found: 'agrees with the service' }
     const found = `${duration(off)} ${skewMs < 0 ? 'ahead of' : 'behind'} the service`
-    return { status: off < CLOCK_FAILURE_MS ? 'warning' : 'FAILED', found, remedy: 'set this machine’s clock; usage and peek go by it' }
+    return {
+      status: off < CLOCK_FAILURE_MS ? 'warning' : 'FAILED',
+      found,
+      remedy: 'set this machine’s clock; usage and peek go by it',
+    }
   })
 }

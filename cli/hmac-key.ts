@@ -13,12 +13,16 @@ import { ChangedMeanwhile } from './item-writes'
  *
  * @throws UserError for an item with a mistake, for nobody can say then where anything is.
  */
-export async function readHmacKeys(table: ConfigTable): Promise<{ readonly keys: SubjectKeys; readonly stored: StoredItem | undefined }> {
+export async function readHmacKeys(
+  table: ConfigTable,
+): Promise<{ readonly keys: SubjectKeys; readonly stored: StoredItem | undefined }> {
   const stored = await table.item(HMAC_KEY_ITEM)
   const issues: string[] = []
   const keys = parseHmacKeys(stored?.item, issues)
   if (issues.length > 0)
-    throw new UserError(`the HMAC key in the config table is wrong, so nobody's state can be found: ${issues.join('; ')}`)
+    throw new UserError(
+      `the HMAC key in the config table is wrong, so nobody's state can be found: ${issues.join('; ')}`,
+    )
   return { keys, stored }
 }
 
@@ -27,11 +31,17 @@ export async function readHmacKeys(table: ConfigTable): Promise<{ readonly keys:
  *
  * @throws UserError then.
  */
-export async function writeHmacKeys(table: ConfigTable, stored: StoredItem | undefined, keys: readonly HmacKey[]): Promise<void> {
+export async function writeHmacKeys(
+  table: ConfigTable,
+  stored: StoredItem | undefined,
+  keys: readonly HmacKey[],
+): Promise<void> {
   try {
     await table.write([{ key: HMAC_KEY_ITEM, before: stored?.attributes, after: toAttributes(hmacKeyItem(keys)) }])
   } catch (error) {
-    throw error instanceof ChangedMeanwhile ? new UserError('somebody changed the HMAC key just now: sluice hmac-key status') : error
+    throw error instanceof ChangedMeanwhile
+      ? new UserError('somebody changed the HMAC key just now: sluice hmac-key status')
+      : error
   }
 }
 
@@ -41,7 +51,8 @@ const TO_ANSWER_MS = 300_000
 /**
  * When a new secret is to be active, as somebody said or as soon as it can be.
  *
- * @throws UserError for a moment that some instance could miss, and where this machine's clock cannot be relied on to tell.
+ * @throws UserError for a moment that some instance could miss, and where this machine's clock cannot be relied on to
+ * tell.
  */
 export async function activation(said: string | undefined, connection: Connection, clock: Clock): Promise<EpochMs> {
   const check = await checkClock(connection.client, await connection.tableName('config'), clock)

@@ -18,7 +18,10 @@ export interface Io {
   readonly interrupts: Interrupts
 }
 
-/** Ctrl-C reaches this process twice when npx passes it on as well: what follows the first within this time is the same key press. */
+/**
+ * Ctrl-C reaches this process twice when npx passes it on as well: what follows the first within this time is the same
+ * key press.
+ */
 const SAME_KEY_PRESS_MS = 300
 
 /** What Ctrl-C does: it ends the process, except during work that has to come to a good end by itself. */

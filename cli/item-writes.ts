@@ -33,15 +33,25 @@ export class ChangedMeanwhile extends Error {
   }
 }
 
-/** @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters 100 items and 4 MB */
+/**
+ * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
+ * 100 items and 4 MB
+ */
 const MOST_ITEMS = 100
 const MOST_BYTES = 3_500_000
 
 /** All fields that an item of the config table may have; a write looks that those which were absent still are. */
 const FIELDS: ReadonlySet<string> = new Set(
-  [TIER_FIELDS, ROUTE_FIELDS, GLOBAL_FIELDS, SETTINGS_FIELDS, ACCESS_FIELDS, CLIENT_FIELDS, API_FIELDS, SWITCH_FIELDS].flatMap((fields) =>
-    Object.keys(fields),
-  ),
+  [
+    TIER_FIELDS,
+    ROUTE_FIELDS,
+    GLOBAL_FIELDS,
+    SETTINGS_FIELDS,
+    ACCESS_FIELDS,
+    CLIENT_FIELDS,
+    API_FIELDS,
+    SWITCH_FIELDS,
+  ].flatMap((fields) => Object.keys(fields)),
 )
 
 export const fitOneTransaction = (writes: readonly ItemWrite[]): boolean =>
@@ -78,15 +88,23 @@ export async function writeTogether(
 }
 
 /**
- * Writes one item, unless it is no longer what it was. A write whose answer was lost and that the SDK sent again is found to have been done.
+ * Writes one item, unless it is no longer what it was. A write whose answer was lost and that the SDK sent again is
+ * found to have been done.
  *
  * @throws ChangedMeanwhile
  */
-export async function writeAlone(client: Pick<DynamoDBClient, 'send'>, tableName: string, write: ItemWrite): Promise<void> {
+export async function writeAlone(
+  client: Pick<DynamoDBClient, 'send'>,
+  tableName: string,
+  write: ItemWrite,
+): Promise<void> {
   if (await tryAlone(client, tableName, write, condition(write))) return
-  const { Item } = await client.send(new GetItemCommand({ TableName: tableName, Key: keyOf(write), ConsistentRead: true }))
+  const { Item } = await client.send(
+    new GetItemCommand({ TableName: tableName, Key: keyOf(write), ConsistentRead: true }),
+  )
   if (isSame(Item, write.after)) return
-  // An item that is what it was should not have been refused: dynalite compares no lists and maps, so they are taken apart for it.
+  // An item that is what it was should not have been refused: dynalite compares no lists and maps, so they are taken
+  // apart for it.
   if (isSame(Item, write.before) && (await tryAlone(client, tableName, write, condition(write, true)))) return
   throw new ChangedMeanwhile([write.key])
 }
@@ -112,7 +130,8 @@ const keyOf = ({ key: { pk, sk } }: ItemWrite): Attributes => ({ pk: { S: pk }, 
 /**
  * That the item is still what it was, attribute by attribute.
  *
- * @param apart says of lists and maps what is in them, which makes a long expression: DynamoDB takes 300 operators, and compares them whole.
+ * @param apart says of lists and maps what is in them, which makes a long expression: DynamoDB takes 300 operators, and
+ * compares them whole.
  */
 function condition({ before }: ItemWrite, apart = false) {
   const names: Record<string, string> = { '#pk': CONFIG_TABLE.partitionKey }
@@ -134,7 +153,9 @@ function condition({ before }: ItemWrite, apart = false) {
       equals(path, value)
       return
     }
-    const inner = value.L ? value.L.map((one, i) => [`${path}[${i}]`, one] as const) : mapped(value.M!, (name) => `${path}.${alias(name)}`)
+    const inner = value.L
+      ? value.L.map((one, i) => [`${path}[${i}]`, one] as const)
+      : mapped(value.M!, (name) => `${path}.${alias(name)}`)
     equals(`size(${path})`, { N: String(inner.length) })
     for (const [at, one] of inner) compare(at, one)
   }
@@ -149,10 +170,13 @@ function condition({ before }: ItemWrite, apart = false) {
   }
 }
 
-const mapped = (map: Attributes, path: (name: string) => string) => Object.entries(map).map(([name, one]) => [path(name), one] as const)
+const mapped = (map: Attributes, path: (name: string) => string) =>
+  Object.entries(map).map(([name, one]) => [path(name), one] as const)
 
 function isSame(one: unknown, other: unknown): boolean {
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return one === other
   const keys = Object.keys(one)
-  return keys.length === Object.keys(other).length && keys.every((key) => isSame(one[key as never], other[key as never]))
+  return (
+    keys.length === Object.keys(other).length && keys.every((key) => isSame(one[key as never], other[key as never]))
+  )
 }

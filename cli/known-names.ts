@@ -18,12 +18,17 @@ export const PLACE = /^(api|stage):./
 const MOST_NAMES = 10_000
 
 /**
- * All subjects that policies make of these: each by itself, and those of policies that count by several dimensions at once, in every combination.
+ * All subjects that policies make of these: each by itself, and those of policies that count by several dimensions at
+ * once, in every combination.
  *
  * @param given such as `client:acme`, `user:42`, `ip:203.0.113.7`, `header:x-tenant=north`.
  */
 export function knownNames(given: readonly string[], { global, routes, tiers }: PolicySet): KnownNames {
-  const policies = [...global, ...routes.flatMap((route) => route.policies), ...[...tiers.values()].flatMap((tier) => tier.policies)]
+  const policies = [
+    ...global,
+    ...routes.flatMap((route) => route.policies),
+    ...[...tiers.values()].flatMap((tier) => tier.policies),
+  ]
   const names = new Set(given.filter((name) => !PLACE.test(name))) // an API's own counter is everybody's
   for (const name of given) if (name.startsWith('ip:')) names.add(`preflight:${name}`)
   const unknown = new Set<Dimension>()
@@ -43,18 +48,23 @@ export function knownNames(given: readonly string[], { global, routes, tiers }: 
 /** Whether a policy by this dimension is meant to count by such a name. */
 function isOf(dimension: Dimension, name: string): boolean {
   if (dimension.startsWith('header:')) return name.startsWith(`${dimension}=`)
-  if (dimension.startsWith('claim:')) return /^claim(@[^:]+)?:/.test(name) && name.includes(`:${dimension.slice('claim:'.length)}=`)
+  if (dimension.startsWith('claim:'))
+    return /^claim(@[^:]+)?:/.test(name) && name.includes(`:${dimension.slice('claim:'.length)}=`)
   return name === dimension || name.startsWith(`${dimension}:`) || name.startsWith(`${dimension}@`)
 }
 
 /** Whether it can come to that: a user, a client and an address stand in for one another where a request lacks one. */
 function canBe(dimension: Dimension, name: string): boolean {
   if (isOf(dimension, name)) return true
-  if (dimension === 'client' || dimension === 'user') return isOf('client', name) || isOf('user', name) || isOf('ip', name)
+  if (dimension === 'client' || dimension === 'user')
+    return isOf('client', name) || isOf('user', name) || isOf('ip', name)
   return dimension.includes(':') && isOf('ip', name)
 }
 
 function combinations(candidates: readonly (readonly string[])[]): string[][] {
   if (candidates.length === 0) return []
-  return candidates.reduce<string[][]>((made, those) => made.flatMap((parts) => those.map((name) => [...parts, name])), [[]])
+  return candidates.reduce<string[][]>(
+    (made, those) => made.flatMap((parts) => those.map((name) => [...parts, name])),
+    [[]],
+  )
 }

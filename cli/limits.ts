@@ -21,7 +21,10 @@ const DEADLINE_MS = 10_000
 export const withTier = (command: Command): Command =>
   command
     .option('--tier <name>', 'the tier to take, for a subject without a record')
-    .option('--api <api>', 'for requests to this API, or to a stage of it, such as shop or shop/prod (default: what holds for all)')
+    .option(
+      '--api <api>',
+      'for requests to this API, or to a stage of it, such as shop or shop/prod (default: what holds for all)',
+    )
 
 /** Who is meant, the limiter that knows how they stand, and the store that it asks. */
 export interface OpenSubject {
@@ -33,7 +36,14 @@ export interface OpenSubject {
 export async function openSubject(session: Session, text: string, options: AboutSubject): Promise<OpenSubject> {
   const connection = session.connect(options)
   const { clock } = session.io
-  const subject = await findSubject(text, options.tier, options.api, await connection.configTable(), ipv6Prefix(session), clock())
+  const subject = await findSubject(
+    text,
+    options.tier,
+    options.api,
+    await connection.configTable(),
+    ipv6Prefix(session),
+    clock(),
+  )
   warnOfSwitch(session, subject.switched)
   const store = await connection.stateStore()
   const limiter = new RateLimiter({

@@ -8,7 +8,8 @@ import { buildProgram } from './program'
  * Runs one command line.
  *
  * @param args what stands after `sluice`.
- * @returns the exit code: 0 done, 1 the user's mistake, 2 the service's failure, 130 ended by Ctrl-C with something left to do.
+ * @returns the exit code: 0 done, 1 the user's mistake, 2 the service's failure, 130 ended by Ctrl-C with something
+ * left to do.
  */
 export async function run(args: readonly string[], io: Io, version = ''): Promise<number> {
   const session = new Session(io, version)
@@ -16,7 +17,8 @@ export async function run(args: readonly string[], io: Io, version = ''): Promis
     await buildProgram(session).parseAsync(args, { from: 'user' })
     return EXIT.done
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.mistake // it has said what it has to say
+    // it has said what it has to say
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.mistake
     const { code, message } = failureOf(error)
     session.print.note(message)
     return code
@@ -27,6 +29,7 @@ export async function run(args: readonly string[], io: Io, version = ''): Promis
 
 /** The process: what `bin/sluice.js` starts. */
 export async function main(version: string): Promise<void> {
-  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true' // advice for who runs a service, not for who types a command
+  // advice for who runs a service, not for who types a command
+  process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
   process.exitCode = await run(process.argv.slice(2), processIo(), version)
 }

@@ -41,7 +41,8 @@ export async function switchBack(session: Session, options: Answering, only?: Mo
   const table = await session.connect(options).configTable()
   const items = await table.policySet()
   const before = switchOf(items)
-  if (before && only !== undefined && before.item.mode !== only) throw new UserError('limits are off, and do not only observe: sluice on')
+  if (before && only !== undefined && before.item.mode !== only)
+    throw new UserError('limits are off, and do not only observe: sluice on')
   if (before) await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before.attributes }]))
   const others = items.filter((one) => one !== before).map(({ item }) => item)
   const { mode } = readPolicySet(others).configuration.policies.settings
@@ -66,4 +67,5 @@ export function warnOfSwitch({ print }: Session, text: string | undefined): void
   if (text !== undefined) print.note(print.style('red', text))
 }
 
-const switchOf = (items: readonly StoredItem[]): StoredItem | undefined => items.find(({ item }) => item.sk === switchKey().sk)
+const switchOf = (items: readonly StoredItem[]): StoredItem | undefined =>
+  items.find(({ item }) => item.sk === switchKey().sk)

@@ -8,8 +8,9 @@ interface Answered {
 }
 
 /**
- * Refuses answers that are not DynamoDB's, before anything is said to be done: a web server that answers 200 to everything would be taken for an empty
- * table, and for one that has taken every write. DynamoDB names the request in each answer, `x-amzn-requestid`.
+ * Refuses answers that are not DynamoDB's, before anything is said to be done: a web server that answers 200 to
+ * everything would be taken for an empty table, and for one that has taken every write. DynamoDB names the request in
+ * each answer, `x-amzn-requestid`.
  *
  * @param endpoint what was said, where the Region's own is not meant.
  * @throws UserError that names the endpoint and the status; from each call of the client.
@@ -34,6 +35,10 @@ export function onlyDynamoDb(client: DynamoDBClient, endpoint: string | undefine
 function notDynamoDb(endpoint: string | undefined, { $metadata, $response }: Answered): UserError {
   const status = $metadata?.httpStatusCode ?? $response?.statusCode
   const advice =
-    endpoint === undefined ? '' : '; the endpoint must be that of a DynamoDB, such as the one that npm start prints, not that of the API'
-  return new UserError(`${endpoint ?? 'the endpoint'} does not answer as DynamoDB does (status ${status ?? 'unknown'})${advice}`)
+    endpoint === undefined
+      ? ''
+      : '; the endpoint must be that of a DynamoDB, such as the one that npm start prints, not that of the API'
+  return new UserError(
+    `${endpoint ?? 'the endpoint'} does not answer as DynamoDB does (status ${status ?? 'unknown'})${advice}`,
+  )
 }

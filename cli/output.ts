@@ -4,7 +4,10 @@ import type { Io } from './io'
 
 type Format = 'bold' | 'dim' | 'red' | 'yellow' | 'green'
 
-/** Prints for people, in colours where there is a terminal that wants them. Data goes to standard output, all else to standard error. */
+/**
+ * Prints for people, in colours where there is a terminal that wants them. Data goes to standard output, all else to
+ * standard error.
+ */
 export class Printer {
   private readonly coloured: boolean
 
@@ -67,7 +70,7 @@ export class Printer {
 
 /** Names come from tables that others write: what would move the cursor or colour the terminal is shown as `�`. */
 const printable = (text: string): string =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: escape sequences other than our own colours are what is looked for
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: it looks for escape sequences other than our own colours
   text.replace(/\u001b(?!\[\d{1,2}m)|[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g, '�')
 
 const NO_BORDERS = {

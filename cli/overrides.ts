@@ -38,20 +38,31 @@ export const withUntil = (command: Command): Command =>
     .option('--until <when>', 'the end of these overrides: a time, a duration, a date or a weekday, each to its end')
     .option('--timezone <name>', 'whose days --until means', 'UTC')
 
-/** `per-minute=600` or `per-minute=600:50`: another limit, and another burst, than the tier's; `per-minute=2x`: so many times both. All end together. */
-export function parseOverrides({ override: texts = [], until: when, timezone }: Overriding, now: EpochMs): Record<string, WrittenOverride> {
+/**
+ * `per-minute=600` or `per-minute=600:50`: another limit, and another burst, than the tier's; `per-minute=2x`: so many
+ * times both. All end together.
+ */
+export function parseOverrides(
+  { override: texts = [], until: when, timezone }: Overriding,
+  now: EpochMs,
+): Record<string, WrittenOverride> {
   const until = when === undefined ? undefined : endOf(when, '--until', timezone, now)
-  if (until !== undefined && texts.length === 0) throw new UserError('--until is the end of an override: say --override as well')
+  if (until !== undefined && texts.length === 0)
+    throw new UserError('--until is the end of an override: say --override as well')
   return Object.fromEntries(
     texts.map((text) => {
       const [, name, numbers = ''] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)$/.exec(text) ?? []
       const [, limit, burst] = UNITS.exec(numbers) ?? []
       const factor = Number(TIMES.exec(numbers)?.[1])
       if (name === undefined || (limit === undefined && !(factor > 0))) {
-        const wanted = '--override must be a policy and its limit such as "per-minute=600", "per-second=10:20" or "per-minute=2x"'
+        const wanted =
+          '--override must be a policy and its limit such as "per-minute=600", "per-second=10:20" or "per-minute=2x"'
         throw new UserError(`${wanted}, got ${printed(text)}`)
       }
-      const written = limit === undefined ? { factor } : { limit: Number(limit), ...(burst !== undefined && { burst: Number(burst) }) }
+      const written =
+        limit === undefined
+          ? { factor }
+          : { limit: Number(limit), ...(burst !== undefined && { burst: Number(burst) }) }
       return [name, { ...written, ...(until !== undefined && { until }) }]
     }),
   )
@@ -80,7 +91,9 @@ export async function checkOverrides(
       throw new UserError(`--override ${printed(name)} is no policy for tier ${printed(tier)}${instead}`)
     }
     if (meant.every(({ by }) => isOfEverybody(by))) {
-      throw new UserError(`--override ${printed(name)}: that policy counts everybody, so no client has numbers of its own`)
+      throw new UserError(
+        `--override ${printed(name)}: that policy counts everybody, so no client has numbers of its own`,
+      )
     }
   }
   const issues: string[] = []
@@ -88,8 +101,10 @@ export async function checkOverrides(
   const plans = new Plans((_level, _message, details) => {
     issues.push(...(details as { readonly issues: readonly string[] }).issues)
   })
-  for (const route of [undefined, ...policies.routes]) plans.planFor(configuration, policies.tiers.get(tier), rulesOfRoute(route), client)
-  if (issues.length > 0) throw new UserError(`the numbers of client ${printed(id)} do not fit its tier: ${[...new Set(issues)].join('; ')}`)
+  for (const route of [undefined, ...policies.routes])
+    plans.planFor(configuration, policies.tiers.get(tier), rulesOfRoute(route), client)
+  if (issues.length > 0)
+    throw new UserError(`the numbers of client ${printed(id)} do not fit its tier: ${[...new Set(issues)].join('; ')}`)
 }
 
 /** All policies that a client of a tier may be held to, whatever it asks for and wherever. */
@@ -102,7 +117,9 @@ function policiesOf({ global, routes, tiers, scoped }: PolicySet, tier: string):
   return all.filter(({ tiers: only }) => !only || only.includes(tier))
 }
 
-/** `per-minute 600, per-second 10 (burst 20), per-day 2x until 2026-11-28T00:00:00Z`; those that have ended are marked. */
+/**
+ * `per-minute 600, per-second 10 (burst 20), per-day 2x until 2026-11-28T00:00:00Z`; those that have ended are marked.
+ */
 export function overridesText(overrides: unknown, now: EpochMs): string {
   return entriesOf(overrides)
     .map(([name, { factor, until, ...numbers }]) => {

@@ -20,9 +20,15 @@ export interface Period {
 export function periodsOf(item: Item, compiled: CompiledPolicy): Period[] | undefined {
   if (!allowsOverage(compiled)) return undefined
   const recorded = usageOf(fieldsOf(item, compiled)!, compiled.quota as FixedWindowQuota)
-  return recorded.map(({ startAt, endsAt, used, over }) => ({ start: isoTime(startAt), end: isoTime(endsAt), used, over }))
+  return recorded.map(({ startAt, endsAt, used, over }) => ({
+    start: isoTime(startAt),
+    end: isoTime(endsAt),
+    used,
+    over,
+  }))
 }
 
-export const allowsOverage = ({ algorithm }: CompiledPolicy): boolean => algorithm === (meteredWindow as Algorithm<unknown>)
+export const allowsOverage = ({ algorithm }: CompiledPolicy): boolean =>
+  algorithm === (meteredWindow as Algorithm<unknown>)
 
 const isoTime = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z')

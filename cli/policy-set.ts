@@ -32,7 +32,11 @@ export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
       issues,
     )
   const together = toPolicySet(parts, [], issues)
-  const displaced = checkStorageCodes({ tiers, routes, global: together.global, defaultTier: settings?.defaultTier }, [], issues)
+  const displaced = checkStorageCodes(
+    { tiers, routes, global: together.global, defaultTier: settings?.defaultTier },
+    [],
+    issues,
+  )
   const policies = { ...together, displaced }
   return { configuration: { policies, access: new AccessList(all.flatMap(({ access }) => access ?? [])) }, issues }
 }

@@ -44,14 +44,34 @@ const GROUPS = [
   {
     name: 'tiers',
     description: 'Tiers, routes and their policies.',
-    commands: [addTiersList, addTiersGet, addTiersValidate, addTiersDiff, addTiersApply, addTiersExport, addTiersSchema],
+    commands: [
+      addTiersList,
+      addTiersGet,
+      addTiersValidate,
+      addTiersDiff,
+      addTiersApply,
+      addTiersExport,
+      addTiersSchema,
+    ],
   },
   {
     name: 'clients',
     description: 'Who has which tier, and is known by which key.',
-    commands: [addClientsCreate, addClientsGet, addClientsList, addClientsSet, addClientsRotateKey, addClientsDisable, addClientsDelete],
+    commands: [
+      addClientsCreate,
+      addClientsGet,
+      addClientsList,
+      addClientsSet,
+      addClientsRotateKey,
+      addClientsDisable,
+      addClientsDelete,
+    ],
   },
-  { name: 'apis', description: 'What APIs are called, for limits of some of them.', commands: [addApisList, addApisLabel, addApisRemove] },
+  {
+    name: 'apis',
+    description: 'What APIs are called, for limits of some of them.',
+    commands: [addApisList, addApisLabel, addApisRemove],
+  },
   {
     name: 'block',
     description: 'Who is turned away, or passes uncounted.',

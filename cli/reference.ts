@@ -35,7 +35,10 @@ export function reference(program: Command): string {
     optionTable(shared),
     ...program.commands.flatMap((command) => {
       if (command.commands.length === 0) return [section(command, '##', shared)]
-      return [`## ${command.name()}\n\n${command.description()}\n`, ...command.commands.map((leaf) => section(leaf, '###', shared))]
+      return [
+        `## ${command.name()}\n\n${command.description()}\n`,
+        ...command.commands.map((leaf) => section(leaf, '###', shared)),
+      ]
     }),
   ].join('\n')
 }
@@ -63,6 +66,8 @@ function nameOf(command: Command): string {
 }
 
 function optionTable(options: readonly Option[]): string {
-  const rows = options.map(({ flags, description }) => `| \`${flags}\` | ${description.replaceAll('|', '\\|').replaceAll('<', '&lt;')} |`)
+  const rows = options.map(
+    ({ flags, description }) => `| \`${flags}\` | ${description.replaceAll('|', '\\|').replaceAll('<', '&lt;')} |`,
+  )
   return ['| option | |', '|---|---|', ...rows, ''].join('\n')
 }

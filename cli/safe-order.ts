@@ -4,14 +4,24 @@ import type { Change, PolicySetItem } from '../provisioning/tiers-file'
 import { readPolicySet } from './policy-set'
 
 /** What is referred to comes before what refers to it, and goes after it. */
-const RANKS = ['add tier', 'change tier', 'add route', 'change route', 'add global', 'change global', 'add settings', 'change settings']
+const RANKS = [
+  'add tier',
+  'change tier',
+  'add route',
+  'change route',
+  'add global',
+  'change global',
+  'add settings',
+  'change settings',
+]
 const LAST_RANKS = ['remove settings', 'remove global', 'remove route', 'remove tier']
 
 /**
- * Orders changes so that the configuration is valid after each of them: whoever reads in between, and whatever the last write was, finds nothing
- * wrong that was not wrong before.
+ * Orders changes so that the configuration is valid after each of them: whoever reads in between, and whatever the last
+ * write was, finds nothing wrong that was not wrong before.
  *
- * @returns the changes in order, and those for which there is no such order by single writes; without them the others are no whole.
+ * @returns the changes in order, and those for which there is no such order by single writes; without them the others
+ * are no whole.
  */
 export function safeOrder(
   items: readonly PolicySetItem[],
@@ -33,7 +43,10 @@ export function safeOrder(
 }
 
 /** The items after some changes. */
-export function applied(items: ReadonlyMap<string, PolicySetItem>, changes: readonly Change[]): Map<string, PolicySetItem> {
+export function applied(
+  items: ReadonlyMap<string, PolicySetItem>,
+  changes: readonly Change[],
+): Map<string, PolicySetItem> {
   const after = new Map(items)
   for (const change of changes) apply(after, change)
   return after

@@ -1,4 +1,10 @@
-import { type AttributeValue, DeleteItemCommand, type DynamoDBClient, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb'
+import {
+  type AttributeValue,
+  DeleteItemCommand,
+  type DynamoDBClient,
+  PutItemCommand,
+  ScanCommand,
+} from '@aws-sdk/client-dynamodb'
 import { STATE_TABLE } from '../limiter/stores/state-table'
 import { withSecret } from '../limiter/subject-key'
 
@@ -25,8 +31,8 @@ export interface Carried {
 }
 
 /**
- * Copies every item that is stored without a secret to where its subject is stored with this one. What is there already stays, so no counter goes back, and it may be
- * done again.
+ * Copies every item that is stored without a secret to where its subject is stored with this one. What is there already
+ * stays, so no counter goes back, and it may be done again.
  *
  * @param nowSeconds epoch seconds; what has expired by then is left out.
  */
@@ -74,7 +80,11 @@ async function putIfNone({ client, name }: StateTable, Item: Attributes): Promis
   }
 }
 
-async function eachItem({ client, name }: StateTable, projection: object, work: (item: Attributes) => Promise<void>): Promise<void> {
+async function eachItem(
+  { client, name }: StateTable,
+  projection: object,
+  work: (item: Attributes) => Promise<void>,
+): Promise<void> {
   let ExclusiveStartKey: Attributes | undefined
   do {
     const page: { Items?: Attributes[]; LastEvaluatedKey?: Attributes } = await client.send(

@@ -73,8 +73,8 @@ const WANTED =
   "a client's id, client:…, user:…, ip:…, global, api:…, stage:<api>/<stage>, route:…, header:<name>=<value> or claim:<name>=<value>"
 
 /**
- * Finds out who is meant: a client's id, or spelled out `client:acme`, `user:42`, `ip:203.0.113.7`, `global`, `route:GET /export`,
- * `header:x-tenant=north`, `claim:org=acme`, `api:shop`, `stage:shop/prod`.
+ * Finds out who is meant: a client's id, or spelled out `client:acme`, `user:42`, `ip:203.0.113.7`, `global`,
+ * `route:GET /export`, `header:x-tenant=north`, `claim:org=acme`, `api:shop`, `stage:shop/prod`.
  *
  * @param place the API, `shop`, or its stage, `shop/prod`, that requests are for.
  * @param tier to take for one whom the config table knows nothing of; wins over its record.
@@ -94,7 +94,13 @@ export async function findSubject(
   const { keys } = await readHmacKeys(table)
   const keyOf = (name: string) => keys.keyOf(name, now)
   const at = place === undefined ? NOWHERE : placeNamed(place, '--api', apis)
-  const subject = (name: string, tierName: string | undefined, client?: Client, remark?: string, there = at): Subject => {
+  const subject = (
+    name: string,
+    tierName: string | undefined,
+    client?: Client,
+    remark?: string,
+    there = at,
+  ): Subject => {
     const found = { name, key: keyOf(name), keys, keyOf, at: there, ...tierOf(name, configuration, there, tierName) }
     return { ...found, client, remark, beforeLimits: undefined, switched: switchText(items) }
   }
@@ -106,11 +112,15 @@ export async function findSubject(
   if (kind === 'api' || kind === 'stage') {
     const there = placeNamed(id, 'a subject', apis)
     const stage = `${there.apiId}/${there.stageName}`
-    if ((kind === 'stage') !== (there.stageName !== undefined)) throw new UserError(`a subject must be ${WANTED}, got ${printed(text)}`)
+    if ((kind === 'stage') !== (there.stageName !== undefined))
+      throw new UserError(`a subject must be ${WANTED}, got ${printed(text)}`)
     return subject(`${kind}:${kind === 'api' ? there.apiId : stage}`, tier, undefined, undefined, there)
   }
   if (kind === 'ip')
-    return asListed(subject(addressName(id, settings, ipv6Prefix), tier ?? ANONYMOUS), access.ofAddress(parseIpAddress(id), now))
+    return asListed(
+      subject(addressName(id, settings, ipv6Prefix), tier ?? ANONYMOUS),
+      access.ofAddress(parseIpAddress(id), now),
+    )
   if (!/^(client|user)(@|$)/.test(kind)) return subject(`${kind}:${id}`, tier)
   const records = (kind === 'client' ? await table.clients(id) : []).map(({ item }) => item)
   const record = records.find((one) => !isTurnedAway(one, now)) ?? records[0] // one good credential is enough
@@ -136,7 +146,8 @@ export function namedBy(text: string): { readonly kind: string; readonly id: str
 export function addressName(text: string, { identity }: Settings, ipv6Prefix: number): string {
   const rules = identity.find((one) => one.source === 'ip')
   const address = clientIpKey(text, rules?.ipv6Prefix ?? ipv6Prefix)
-  if (address === undefined) throw new UserError(`an address must be such as ip:203.0.113.7, got ${printed(`ip:${text}`)}`)
+  if (address === undefined)
+    throw new UserError(`an address must be such as ip:203.0.113.7, got ${printed(`ip:${text}`)}`)
   return `ip:${address}`
 }
 
@@ -152,21 +163,30 @@ export function countedOf(one: Subject): Counted[] {
       }
     }
   }
-  return [...byCode].map(([id, counted]) => ({ ...counted, compiled: { ...counted.compiled, name: `${counted.policy} ${id}` } }))
+  return [...byCode].map(([id, counted]) => ({
+    ...counted,
+    compiled: { ...counted.compiled, name: `${counted.policy} ${id}` },
+  }))
 }
 
 /** What a request charges somewhere. */
 interface Planned {
   /** The subject's own first; of what it is together with its API or stage, too. */
-  readonly charges: readonly { readonly name: string; readonly key: string; readonly policies: readonly CompiledPolicy[] }[]
+  readonly charges: readonly {
+    readonly name: string
+    readonly key: string
+    readonly policies: readonly CompiledPolicy[]
+  }[]
   readonly cost: number
 }
 
 /** What one request of the subject is held to, as the authorizer works it out. */
 export function planOf(one: Subject, request: string | undefined): Planned {
   const [, method = 'GET', path] = /^(?:([A-Za-z]+) +)?(\/\S*)$/.exec(request ?? '/') ?? []
-  if (path === undefined) throw new UserError(`--route must be a method and a path such as "GET /search", got ${printed(request)}`)
-  const rules = request === undefined ? rulesOfRoute(undefined) : rulesOf(one.configuration.policies, method.toUpperCase(), path)
+  if (path === undefined)
+    throw new UserError(`--route must be a method and a path such as "GET /search", got ${printed(request)}`)
+  const rules =
+    request === undefined ? rulesOfRoute(undefined) : rulesOf(one.configuration.policies, method.toUpperCase(), path)
   return countedOn(one, rules)
 }
 
@@ -176,13 +196,23 @@ function countedOn({ name, tier, client, at, configuration, keyOf }: Subject, ru
   const asking = { ...requestOf(name, tier), ...at }
   const charges = new Map<string, CompiledPolicy[]>()
   for (const { who, route, policies } of plan.groups) {
-    const those = who.filter((dimension) => at.apiId === undefined || (dimension !== 'api' && (dimension !== 'stage' || !at.stageName)))
+    const those = who.filter(
+      (dimension) => at.apiId === undefined || (dimension !== 'api' && (dimension !== 'stage' || !at.stageName)),
+    )
     const subject = subjectOf(who, asking, route)
-    if (subject !== name && (those.length === who.length || those.length === 0 || subjectOf(those, asking, route) !== name)) continue
+    if (
+      subject !== name &&
+      (those.length === who.length || those.length === 0 || subjectOf(those, asking, route) !== name)
+    )
+      continue
     charges.set(subject, [...(charges.get(subject) ?? []), ...policies])
   }
   return {
-    charges: [...charges].map(([subject, policies]) => ({ name: subject, key: keyOf(subject), policies: distinct(policies) })),
+    charges: [...charges].map(([subject, policies]) => ({
+      name: subject,
+      key: keyOf(subject),
+      policies: distinct(policies),
+    })),
     cost: plan.cost,
   }
 }
@@ -205,18 +235,31 @@ function requestOf(name: string, tier: Tier | undefined): Asking {
 }
 
 /** The route that a policy counts apart, in words; `undefined` for one that counts all routes together. */
-function routeShown({ tier, configuration: { policies } }: Subject, name: string, route: Route | undefined): string | undefined {
-  const policy = [...policies.global, ...(route?.policies ?? []), ...(tier?.policies ?? [])].find((one) => one.name === name)
+function routeShown(
+  { tier, configuration: { policies } }: Subject,
+  name: string,
+  route: Route | undefined,
+): string | undefined {
+  const policy = [...policies.global, ...(route?.policies ?? []), ...(tier?.policies ?? [])].find(
+    (one) => one.name === name,
+  )
   return policy?.by.perRoute && policy.by.who.length > 0 ? (route?.pattern.text ?? OTHER_ROUTES) : undefined
 }
 
-function tierOf(name: string, all: Configuration, at: ApiStage, tierName: string | undefined): Pick<Subject, 'tier' | 'configuration'> {
+function tierOf(
+  name: string,
+  all: Configuration,
+  at: ApiStage,
+  tierName: string | undefined,
+): Pick<Subject, 'tier' | 'configuration'> {
   const { apiId, stageName = apiId && '' } = at // who names no stage asks what holds for the API
   const configuration = { ...all, policies: setFor(all.policies, { apiId, stageName }) }
   const { tiers } = configuration.policies
   const tier = tierName === undefined ? undefined : tiers.get(tierName)
   if (tierName !== undefined && !tier) {
-    throw new UserError(`there is no valid tier ${printed(tierName)} for ${name}: known are ${[...tiers.keys()].join(', ') || 'none'}`)
+    throw new UserError(
+      `there is no valid tier ${printed(tierName)} for ${name}: known are ${[...tiers.keys()].join(', ') || 'none'}`,
+    )
   }
   return { tier, configuration }
 }
@@ -228,8 +271,10 @@ function tierOf(name: string, all: Configuration, at: ApiStage, tierName: string
  */
 function placeNamed(text: string, what: string, apis: Apis | undefined): ApiStage {
   const [, word, stageName] = /^([^/]+)(?:\/([\w$-]+))?$/.exec(text) ?? []
-  if (word === undefined) throw new UserError(`${what} must name an API or its stage, such as shop or shop/prod, got ${printed(text)}`)
+  if (word === undefined)
+    throw new UserError(`${what} must name an API or its stage, such as shop or shop/prod, got ${printed(text)}`)
   const ids = [...(apis?.idsOf(word) ?? [word])]
-  if (ids.length > 1) throw new UserError(`${what} must name one API, and ${printed(word)} are several: ${ids.join(', ')}`)
+  if (ids.length > 1)
+    throw new UserError(`${what} must name one API, and ${printed(word)} are several: ${ids.join(', ')}`)
   return { apiId: ids[0], stageName }
 }

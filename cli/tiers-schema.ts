@@ -2,18 +2,28 @@ import { toJsonSchema } from '@valibot/to-json-schema'
 import { SOURCE_FIELDS } from '../lambda/config-table/items/identity-settings'
 import { FILE_FIELDS, SCOPED_SETTINGS } from '../lambda/config-table/items/policy-set'
 import { PREFLIGHT_FIELDS, SCOPED_SETTINGS_FIELDS, SETTINGS_FIELDS } from '../lambda/config-table/items/settings'
-import { GLOBAL_FIELDS, POLICY_EXTRAS, ROUTE_FIELDS, SHARED_POLICY_EXTRAS, TIER_FIELDS } from '../lambda/config-table/items/tiers'
+import {
+  GLOBAL_FIELDS,
+  POLICY_EXTRAS,
+  ROUTE_FIELDS,
+  SHARED_POLICY_EXTRAS,
+  TIER_FIELDS,
+} from '../lambda/config-table/items/tiers'
 import { POLICY_FIELDS } from '../limiter/policies/parse-policies'
 import type { FieldRules } from '../limiter/policies/report'
 
 type Schema = Readonly<Record<string, unknown>>
 
 /**
- * The JSON Schema of `tiers.yaml`, made from the rules that check it. It knows every field, its type and its numbers; what only the checks know
- * (whether two routes match the same requests, say) is for `sluice tiers validate`.
+ * The JSON Schema of `tiers.yaml`, made from the rules that check it. It knows every field, its type and its numbers;
+ * what only the checks know (whether two routes match the same requests, say) is for `sluice tiers validate`.
  */
 export function tiersSchema(): Schema {
-  const policiesOf = (definition: string) => ({ type: 'array', maxItems: 30, items: { $ref: `#/definitions/${definition}` } })
+  const policiesOf = (definition: string) => ({
+    type: 'array',
+    maxItems: 30,
+    items: { $ref: `#/definitions/${definition}` },
+  })
   const [policies, shared] = [policiesOf('policy'), policiesOf('sharedPolicy')]
   const text = { type: 'string' }
   return {

@@ -36,7 +36,8 @@ export function toYaml(file: TiersFile): string {
 }
 
 /**
- * Replaces what the file says under `exported`, and not a letter beside; all of it or nothing, however the process ends.
+ * Replaces what the file says under `exported`, and not a letter beside; all of it or nothing, however the process
+ * ends.
  *
  * @returns why it could not be done; `undefined` when it was, or when the file has no `exported`.
  */
@@ -49,7 +50,8 @@ export function stamp(path: string, exported: Readonly<Record<string, string>>):
     const [from, to] = node.range
     const column = from - (text.lastIndexOf('\n', from - 1) + 1)
     const entries = Object.entries(exported).map(([sk, hash]) => `${JSON.stringify(sk)}: ${JSON.stringify(hash)}`)
-    const fresh = node.flow || entries.length === 0 ? `{ ${entries.join(', ')} }` : entries.join(`\n${' '.repeat(column)}`)
+    const fresh =
+      node.flow || entries.length === 0 ? `{ ${entries.join(', ')} }` : entries.join(`\n${' '.repeat(column)}`)
     const next = text.slice(0, from) + fresh + text.slice(to)
     if (next !== text) replace(path, next)
     return undefined
@@ -88,6 +90,10 @@ function contentOf(document: ReturnType<typeof parseDocument>, path: string): un
 
 function checkExported(exported: unknown, path: string): void {
   if (exported === undefined) return
-  const isRight = typeof exported === 'object' && exported !== null && Object.values(exported).every((hash) => typeof hash === 'string')
-  if (!isRight) throw new UserError(`${path}: exported must be as tiers export wrote it; without it nothing tells who edited what`)
+  const isRight =
+    typeof exported === 'object' &&
+    exported !== null &&
+    Object.values(exported).every((hash) => typeof hash === 'string')
+  if (!isRight)
+    throw new UserError(`${path}: exported must be as tiers export wrote it; without it nothing tells who edited what`)
 }

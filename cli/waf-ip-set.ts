@@ -11,7 +11,8 @@ export interface WafIpSet {
 const MOST_WAF_ADDRESSES = 10_000
 
 /**
- * The ranges that are blocked, without those in them that are allowed: an address is in one exactly if the authorizer would turn it away.
+ * The ranges that are blocked, without those in them that are allowed: an address is in one exactly if the authorizer
+ * would turn it away.
  *
  * @param entries those in force.
  */
@@ -66,7 +67,8 @@ export function toWafIpSet(ranges: readonly IpRange[], version: 4 | 6): WafIpSet
   const kept = new Set<string>()
   const lengths = new Set<number>()
   for (const range of those) {
-    if ([...lengths].some((bits) => kept.has(cidr({ first: masked(range.first, bits), bits })))) continue // it, or one around it
+    // it, or one around it
+    if ([...lengths].some((bits) => kept.has(cidr({ first: masked(range.first, bits), bits })))) continue
     kept.add(cidr(range))
     lengths.add(range.bits)
   }

@@ -7,8 +7,8 @@ import { ChangedMeanwhile, fitOneTransaction, type ItemWrite, writeAlone, writeT
 import { safeOrder } from './safe-order'
 
 /**
- * Writes changes to a policy set: all or nothing where the engine and their number allow, else one after another, in an order in which the table
- * is valid after each.
+ * Writes changes to a policy set: all or nothing where the engine and their number allow, else one after another, in an
+ * order in which the table is valid after each.
  *
  * @param done gets each change that is written.
  * @param pressed Ctrl-C: the write under way is finished, and the rest left for the next run.
@@ -43,7 +43,8 @@ export async function writeChanges(
         'apply them in two steps',
     )
   }
-  if (steps.length > 1) tell(`${steps.length} changes cannot be written at once here: they are written one after another`)
+  if (steps.length > 1)
+    tell(`${steps.length} changes cannot be written at once here: they are written one after another`)
   for (const [count, step] of steps.entries()) {
     if (pressed.aborted) throw new InterruptedError(progress('stopped', steps, count))
     try {
@@ -69,7 +70,8 @@ function toFailure(error: unknown, steps: readonly Change[], count: number): Err
   return new (code === 1 ? UserError : ServiceError)(progress(message, steps, count))
 }
 
-const meanwhile = ({ keys }: ChangedMeanwhile): string => `somebody edited ${keys.map(({ sk }) => titleOf(sk)).join(', ')} just now`
+const meanwhile = ({ keys }: ChangedMeanwhile): string =>
+  `somebody edited ${keys.map(({ sk }) => titleOf(sk)).join(', ')} just now`
 
 /** What is done and what is not, for whoever has to go on from here. */
 function progress(why: string, steps: readonly Change[], count: number): string {

@@ -37,9 +37,15 @@ export interface AuthorizerParts {
   readonly log: Log
   /** Bits of an IPv6 address that tell callers apart, where the settings say nothing. */
   readonly ipv6Prefix: number
-  /** Whether requests pass uncounted when nothing can be decided, not even by the failure mode: without tiers, or without a table that was ever there. */
+  /**
+   * Whether requests pass uncounted when nothing can be decided, not even by the failure mode: without tiers, or
+   * without a table that was ever there.
+   */
   readonly allowUndecided: boolean
-  /** `none`: no caller of this deployment has to be verified, whatever cannot be read. @default 'config': what cannot be verified is refused */
+  /**
+   * `none`: no caller of this deployment has to be verified, whatever cannot be read. @default 'config': what cannot be
+   * verified is refused
+   */
   readonly authentication?: 'config' | 'none'
   /** Whether requests over the limit pass on HTTP APIs, for the backend to answer 429. @default false */
   readonly backendAnswers?: boolean
@@ -57,10 +63,12 @@ interface Assembled extends AuthorizerParts {
 }
 
 /**
- * Makes the authorizer: any event in, an answer out. The only errors that it throws are those by which REST and WebSocket APIs answer 401, and 500 where
- * it cannot be known whether a caller has to be verified, or what verifies him.
+ * Makes the authorizer: any event in, an answer out. The only errors that it throws are those by which REST and
+ * WebSocket APIs answer 401, and 500 where it cannot be known whether a caller has to be verified, or what verifies
+ * him.
  *
- * Order: blocked addresses, the delegate, preflights, who is asking, blocked clients, and then one decision over the global, the route's and the tier's policies.
+ * Order: blocked addresses, the delegate, preflights, who is asking, blocked clients, and then one decision over the
+ * global, the route's and the tier's policies.
  */
 export function makeAuthorizer(made: AuthorizerParts): Authorizer {
   const parts: Assembled = { ...made, failedCredentials: new FailedCredentials(made.clients, made.clock) }
@@ -98,7 +106,10 @@ interface Seen {
 /** When the answer is given at the latest, in milliseconds after the event came: an HTTP API waits 10 s for it. */
 const LATEST_ANSWER_MS = 8500
 
-/** Waits until it is an allowed request's turn, as far as that is for the authorizer to do and there is time; returns how much of the delay is over. */
+/**
+ * Waits until it is an allowed request's turn, as far as that is for the authorizer to do and there is time; returns
+ * how much of the delay is over.
+ */
 async function turnOf({ decision, now }: Outcome, { clock, wait = timer }: AuthorizerParts): Promise<number> {
   const waitMs = Math.min(decision?.waitMs ?? 0, LATEST_ANSWER_MS - (clock() - now))
   if (waitMs <= 0) return 0
@@ -131,7 +142,13 @@ function refusalOf({ kind }: Exclude<Check, { readonly kind: 'granted' }>): 'una
   return kind === 'denied' ? 'unauthorized' : 'unverified'
 }
 
-async function outcomeOrFallback(request: GatewayRequest, parts: Assembled, now: EpochMs, check: CheckOnce, seen: Seen): Promise<Outcome> {
+async function outcomeOrFallback(
+  request: GatewayRequest,
+  parts: Assembled,
+  now: EpochMs,
+  check: CheckOnce,
+  seen: Seen,
+): Promise<Outcome> {
   try {
     return await outcomeOf(request, parts, now, check, seen)
   } catch (error) {
@@ -142,8 +159,17 @@ async function outcomeOrFallback(request: GatewayRequest, parts: Assembled, now:
 
 const WITHOUT_SECRET = new SubjectKeys()
 
-async function outcomeOf(request: GatewayRequest, parts: Assembled, now: EpochMs, check: CheckOnce, seen: Seen): Promise<Outcome> {
-  const [current, subjectKeys] = await Promise.all([parts.configuration.current(), parts.subjectKeys?.current() ?? WITHOUT_SECRET])
+async function outcomeOf(
+  request: GatewayRequest,
+  parts: Assembled,
+  now: EpochMs,
+  check: CheckOnce,
+  seen: Seen,
+): Promise<Outcome> {
+  const [current, subjectKeys] = await Promise.all([
+    parts.configuration.current(),
+    parts.subjectKeys?.current() ?? WITHOUT_SECRET,
+  ])
   if (!current || !subjectKeys) return unverified(parts, now)
   const { access, identityUnknown = false } = current
   const set = setFor(current.policies, request)
@@ -192,9 +218,11 @@ async function outcomeOf(request: GatewayRequest, parts: Assembled, now: EpochMs
   const credentials = known && !known.unchecked ? [] : [tier.credentials, rules.credentials]
   if (credentials.includes('required')) {
     if (identity.unchecked === 'unavailable') return unverified(parts, now)
-    return { ...about, reason: identity.unchecked === 'limited' ? 'unavailable' : 'unauthorized' } // who shows bad credentials causes no errors
+    // who shows bad credentials causes no errors
+    return { ...about, reason: identity.unchecked === 'limited' ? 'unavailable' : 'unauthorized' }
   }
-  if (tier.credentials === 'unknown' || (credentials.includes('unknown') && parts.authentication !== 'none')) return unverified(parts, now)
+  if (tier.credentials === 'unknown' || (credentials.includes('unknown') && parts.authentication !== 'none'))
+    return unverified(parts, now)
   Object.assign(seen, { verified: true, onStoreError: tier.onStoreError })
   if (ofAddress === 'allow' || ofClient === 'allow') return { ...about, reason: 'exempt' }
 
@@ -226,16 +254,24 @@ async function decided(
   const decision = await limiter.decide(charges, { onStoreError, localShare })
   const { degraded, policy, failure } = decision
   if (degraded) log('warn', 'a decision was made without the store', { tier, policy, failure })
-  const turnedAway = degraded && !decision.allowed && (onStoreError === 'deny' || failure === 'item') // whatever was counted
-  return { decision, reason: turnedAway ? 'unavailable' : undefined, shapes: charges.flatMap(({ policies }) => policies) }
+  // whatever was counted
+  const turnedAway = degraded && !decision.allowed && (onStoreError === 'deny' || failure === 'item')
+  return {
+    decision,
+    reason: turnedAway ? 'unavailable' : undefined,
+    shapes: charges.flatMap(({ policies }) => policies),
+  }
 }
 
-/** Whether a route is configured for `OPTIONS` itself: then its rules hold, for preflights too. Those of `ANY` are not meant for them. */
+/**
+ * Whether a route is configured for `OPTIONS` itself: then its rules hold, for preflights too. Those of `ANY` are not
+ * meant for them.
+ */
 const hasOptions = ({ routes }: Rules): boolean => routes.some(({ pattern }) => pattern.method === 'OPTIONS')
 
 /**
- * The headers by which policies may count. One that nobody vouches for is as if it were not there, whatever a policy says; so is one with several values, for
- * whoever can add one could mint a quota for each.
+ * The headers by which policies may count. One that nobody vouches for is as if it were not there, whatever a policy
+ * says; so is one with several values, for whoever can add one could mint a quota for each.
  */
 function trusted({ headers }: GatewayRequest, { trustedHeaders }: Settings): ReadonlyMap<string, string> {
   return new Map(
@@ -246,7 +282,10 @@ function trusted({ headers }: GatewayRequest, { trustedHeaders }: Settings): Rea
   )
 }
 
-/** The caller's tier; where that is not there, the default one; and that of strangers for strangers, or when nothing else is there. */
+/**
+ * The caller's tier; where that is not there, the default one; and that of strangers for strangers, or when nothing
+ * else is there.
+ */
 function tierOf({ policies: { tiers, settings } }: Configuration, known: { readonly tier?: string } | undefined) {
   const names = known ? [known.tier, settings.defaultTier, ANONYMOUS] : [ANONYMOUS]
   return names.map((name) => (name === undefined ? undefined : tiers.get(name))).find((tier) => tier !== undefined)
@@ -274,7 +313,13 @@ function answer(
 ): AuthorizerAnswer {
   const context = toContext(outcome)
   telemetry?.answered(context, outcome.decision, originOf(context, request, seen), outcome.now)
-  return toAnswer(request, { allowed: context.allowed, context, principalId: outcome.subject ?? '', backendAnswers, grant })
+  return toAnswer(request, {
+    allowed: context.allowed,
+    context,
+    principalId: outcome.subject ?? '',
+    backendAnswers,
+    grant,
+  })
 }
 
 /** Methods of HTTP; another is whatever a client made up. */

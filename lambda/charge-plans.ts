@@ -27,14 +27,18 @@ export class Plan {
   constructor(
     readonly groups: readonly PlanGroup[],
     readonly cost: number,
-    /** More policies than one request may be held to, because it can be taken for several routes: no such request is decided. */
+    /**
+     * More policies than one request may be held to, because it can be taken for several routes: no such request is
+     * decided.
+     */
     readonly isTooMuch = false,
     private readonly onCollision?: (sentence: string) => void,
   ) {}
 
   /**
-   * What to charge when the groups count these subjects, in the order of the groups. Groups whose subjects turn out to be one, such as the caller
-   * and the address of a stranger, are one charge. The lists of policies are the same arrays for the same kind, so that requests can share writes.
+   * What to charge when the groups count these subjects, in the order of the groups. Groups whose subjects turn out to
+   * be one, such as the caller and the address of a stranger, are one charge. The lists of policies are the same arrays
+   * for the same kind, so that requests can share writes.
    */
   chargesFor(keys: readonly string[]): Charge[] {
     const firsts = keys.map((key) => keys.indexOf(key))
@@ -57,7 +61,10 @@ export class Plan {
 /** Kinds of requests remembered; more than this only where clients have numbers of their own. */
 const MOST_PLANS = 5000
 
-/** Works out once for each kind of request what it is held to: the global policies first, then the route's, then the tier's. */
+/**
+ * Works out once for each kind of request what it is held to: the global policies first, then the route's, then the
+ * tier's.
+ */
 export class Plans {
   private bySet = new WeakMap<PolicySet, Map<string, Plan>>()
   /** Plans of all sets. */
@@ -81,7 +88,10 @@ export class Plans {
     })
   }
 
-  /** By policy set, which differs between APIs where items are for some of them; those of a set that is not in force any more go with it. */
+  /**
+   * By policy set, which differs between APIs where items are for some of them; those of a set that is not in force any
+   * more go with it.
+   */
   private remembered({ policies }: Configuration, kind: string, make: () => Plan): Plan {
     const known = this.bySet.get(policies)?.get(kind)
     if (known) return known
@@ -109,8 +119,12 @@ export class Plans {
       ...(tier?.policies ?? []).map((policy) => ({ policy, scopes })),
     ]
     const ownOf = client ? this.numbersOf(client, policies, tier) : (policy: TierPolicy) => policy
-    const onCollision = (sentence: string) => this.log('error', 'the policy set has mistakes', { issues: [sentence] }, 'ConfigErrors')
-    const groups = new Map<string, { who: readonly Dimension[]; route: string | undefined; policies: CompiledPolicy[] }>()
+    const onCollision = (sentence: string) =>
+      this.log('error', 'the policy set has mistakes', { issues: [sentence] }, 'ConfigErrors')
+    const groups = new Map<
+      string,
+      { who: readonly Dimension[]; route: string | undefined; policies: CompiledPolicy[] }
+    >()
     for (const { policy, scopes } of all) {
       const { who, perRoute } = policy.by
       const own = ownOf(policy)
@@ -120,7 +134,11 @@ export class Plans {
         const group = groups.get(id) ?? { who, route, policies: [] }
         groups.set(id, group)
         group.policies.push(
-          compile(settings.mode === 'observe' ? observing(own) : own, scopeIn(policies, policy, scope), settings.autoLease),
+          compile(
+            settings.mode === 'observe' ? observing(own) : own,
+            scopeIn(policies, policy, scope),
+            settings.autoLease,
+          ),
         )
       }
     }
@@ -129,7 +147,10 @@ export class Plans {
     return new Plan(made, rules.cost, rules.scopes.length > 1 && count > MOST_POLICIES, onCollision)
   }
 
-  /** Policies with a client's own numbers; as they are where those would let the client's item outgrow DynamoDB's, whatever route it asks for. */
+  /**
+   * Policies with a client's own numbers; as they are where those would let the client's item outgrow DynamoDB's,
+   * whatever route it asks for.
+   */
   private numbersOf(client: Client, set: PolicySet, tier: Tier | undefined): (policy: TierPolicy) => Policy {
     const own = new Map<TierPolicy, Policy>()
     const ownOf = (policy: TierPolicy) => {
@@ -139,7 +160,9 @@ export class Plans {
     }
     const { routes, global, scoped } = set
     const fallback = set.tiers.get(set.settings.defaultTier ?? ANONYMOUS)
-    const tiers = tier ? [tier, ...(scoped?.tiers.get(tier.name) ?? []), ...(tier.scope && fallback ? [fallback] : [])] : []
+    const tiers = tier
+      ? [tier, ...(scoped?.tiers.get(tier.name) ?? []), ...(tier.scope && fallback ? [fallback] : [])]
+      : []
     const all = { global, routes: scoped?.routes ?? routes, tiers: tiers.map((one) => ({ ...one, name: tier!.name })) }
     const issue = tooLargeWith(all, ownOf)
     if (issue === undefined || tooLargeWith(all, (policy) => policy) === issue) return ownOf
@@ -151,7 +174,10 @@ export class Plans {
     this.log('error', "a client's own numbers do not fit, its tier's stay", { client: id, issues }, 'ConfigErrors')
   }
 
-  /** The policy with the client's own numbers, or as it is where those do not fit. Numbers of everybody's policies are nobody's own. */
+  /**
+   * The policy with the client's own numbers, or as it is where those do not fit. Numbers of everybody's policies are
+   * nobody's own.
+   */
   private ownOf(policy: TierPolicy, client: Client | undefined): Policy {
     const numbers = client && Object.hasOwn(client.overrides, policy.name) ? client.overrides[policy.name] : undefined
     if (!numbers || isOfEverybody(policy.by)) return policy

@@ -15,11 +15,17 @@ export interface Config {
   /** Time for one decision, in milliseconds. */
   readonly deadlineMs: number
   readonly onStoreError: 'local' | 'allow' | 'deny'
-  /** `none`: no caller has to show credentials, so the failure mode decides while nothing can be read; `config`: the config table says who has to. */
+  /**
+   * `none`: no caller has to show credentials, so the failure mode decides while nothing can be read; `config`: the
+   * config table says who has to.
+   */
   readonly authentication: 'config' | 'none'
   /** Bits of an IPv6 address that tell callers apart. */
   readonly ipv6Prefix: number
-  /** Who answers a request over the limit on an HTTP API: the gateway with its 403, or the backend, which is let have the request, with 429. */
+  /**
+   * Who answers a request over the limit on an HTTP API: the gateway with its 403, or the backend, which is let have
+   * the request, with 429.
+   */
   readonly httpDenials: 'gateway' | 'backend'
   /** Name or ARN of the function that is asked before anything is counted. */
   readonly delegate: string | undefined
@@ -135,7 +141,11 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
     if (text === null) return [field, undefined]
     const parsed = v.safeParse(schema as v.GenericSchema, text)
     if (!parsed.success)
-      issues.push(text === undefined ? `${name} is missing, it must be ${wanted}` : `${name} must be ${wanted}, got ${printed(text)}`)
+      issues.push(
+        text === undefined
+          ? `${name} is missing, it must be ${wanted}`
+          : `${name} must be ${wanted}, got ${printed(text)}`,
+      )
     return [field, parsed.output]
   })
   const { delegateCacheHeaders = [], ...others } = Object.fromEntries(values)
@@ -147,7 +157,10 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
   return { ...others, delegateCacheHeaders }
 }
 
-/** By what this function may call others: its Region, its role's credentials, and the SDK's variable for another Lambda than the Region's own. */
+/**
+ * By what this function may call others: its Region, its role's credentials, and the SDK's variable for another Lambda
+ * than the Region's own.
+ */
 export const lambdaAccess = () => ({
   region: process.env.AWS_REGION ?? '',
   endpoint: process.env.AWS_ENDPOINT_URL_LAMBDA || process.env.AWS_ENDPOINT_URL || undefined,

@@ -16,9 +16,25 @@ import { makeTelemetry } from './telemetry/telemetry'
 import { loadDelegate } from './upstream/load-upstream'
 
 /** The only place that puts the parts together. Clients are made once, and live as long as the instance. */
-const { stateTable, configTable, endpoint, configTtlMs, negativeTtlMs, deadlineMs, onStoreError, ipv6Prefix, httpDenials, ...rest } =
-  config()
-const { logLevel: level, logCallers: callers, metricsFlushMs: flushMs, metricsNamespace: namespace, metricsByApi: byApi } = rest
+const {
+  stateTable,
+  configTable,
+  endpoint,
+  configTtlMs,
+  negativeTtlMs,
+  deadlineMs,
+  onStoreError,
+  ipv6Prefix,
+  httpDenials,
+  ...rest
+} = config()
+const {
+  logLevel: level,
+  logCallers: callers,
+  metricsFlushMs: flushMs,
+  metricsNamespace: namespace,
+  metricsByApi: byApi,
+} = rest
 const { authentication } = rest
 const { delegate, delegateDeadlineMs, delegateTtlMs: ttlMs, delegateCacheHeaders: cacheHeaders } = rest
 
@@ -38,7 +54,12 @@ const asking = { deadlineMs: delegateDeadlineMs, ttlMs, cacheHeaders, clock: sys
 
 /** Lambda's entry point. */
 export const handler = makeAuthorizer({
-  limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: stateTable }), deadlineMs, onStoreError, onEvent }),
+  limiter: new RateLimiter({
+    store: new DynamoDbStore({ client, tableName: stateTable }),
+    deadlineMs,
+    onStoreError,
+    onEvent,
+  }),
   configuration: new PolicySets({ ...reading, ttlMs: configTtlMs, authentication, lastValid: new LastValid(reading) }),
   subjectKeys: new HmacKeys(reading),
   plans: new Plans(log),
@@ -51,5 +72,8 @@ export const handler = makeAuthorizer({
   authentication,
   allowUndecided: onStoreError !== 'deny',
   backendAnswers: httpDenials === 'backend',
-  delegate: delegate === undefined ? undefined : loadDelegate().lambdaDelegate({ ...asking, ...lambdaAccess(), functionName: delegate }),
+  delegate:
+    delegate === undefined
+      ? undefined
+      : loadDelegate().lambdaDelegate({ ...asking, ...lambdaAccess(), functionName: delegate }),
 })

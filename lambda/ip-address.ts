@@ -17,8 +17,8 @@ const IPV4_MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0xffff]
 const LONGEST_ADDRESS = 128
 
 /**
- * Reads an address in any spelling; brackets, a port and a zone are ignored. An IPv4 address that is mapped or compatible (`::ffff:1.2.3.4`,
- * `::1.2.3.4`) is that IPv4 address; one that only ends in a dotted quad is not.
+ * Reads an address in any spelling; brackets, a port and a zone are ignored. An IPv4 address that is mapped or
+ * compatible (`::ffff:1.2.3.4`, `::1.2.3.4`) is that IPv4 address; one that only ends in a dotted quad is not.
  *
  * @returns `undefined` for what is no address.
  */
@@ -47,12 +47,14 @@ export function toIpv6(address: IpAddress): string {
 }
 
 /** The address with all but its first bits zero. */
-export const masked = (address: IpAddress, bits: number): IpAddress => address.map((group, i) => group & maskOf(bits - 16 * i))
+export const masked = (address: IpAddress, bits: number): IpAddress =>
+  address.map((group, i) => group & maskOf(bits - 16 * i))
 
 /**
  * Reads an address, or a range in CIDR notation: `203.0.113.7`, `203.0.113.0/24`, `2001:db8::/32`.
  *
- * @returns what is wrong with it, in words, when it is neither, or has bits set behind its prefix: which of the two was meant?
+ * @returns what is wrong with it, in words, when it is neither, or has bits set behind its prefix: which of the two was
+ * meant?
  * @param options `mask`: bits behind the prefix are passed over.
  */
 export function parseIpRange(text: string, { mask = false } = {}): IpRange | { readonly wrong: string } {
@@ -104,9 +106,14 @@ function dottedQuad(text: string): number[] {
   return [a! * 256 + b!, c! * 256 + d!]
 }
 
-/** RFC 4291 §2.5.5: 80 zeros and 16 ones, or 96 zeros. Of the latter, `::`, `::1` and the like are plain IPv6: nobody has 0.0.x.x. */
+/**
+ * RFC 4291 §2.5.5: 80 zeros and 16 ones, or 96 zeros. Of the latter, `::`, `::1` and the like are plain IPv6: nobody
+ * has 0.0.x.x.
+ */
 function isEmbeddedIpv4(groups: readonly number[]): boolean {
-  return groups.slice(0, 5).every((group) => group === 0) && (groups[5] === 0xffff || (groups[5] === 0 && groups[6] !== 0))
+  return (
+    groups.slice(0, 5).every((group) => group === 0) && (groups[5] === 0xffff || (groups[5] === 0 && groups[6] !== 0))
+  )
 }
 
 const bytesOf = (group: number): [number, number] => [group >> 8, group & 255]

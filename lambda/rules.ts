@@ -19,8 +19,9 @@ const tables = new WeakMap<readonly Route[], RouteTable<Route>>()
 const ofOne = new WeakMap<Route, Rules>()
 
 /**
- * The rules for a request: for each of its readings those of the most specific route, and of all of them the strictest. So a rule that costs more or
- * demands something applies if any reading is its, and one that costs less if every reading is.
+ * The rules for a request: for each of its readings those of the most specific route, and of all of them the strictest.
+ * So a rule that costs more or demands something applies if any reading is its, and one that costs less if every
+ * reading is.
  *
  * @returns `undefined` when it can be read in more ways than can be looked at.
  */
@@ -51,7 +52,8 @@ export function rulesOfRoute(route: Route | undefined): Rules {
 /** @param found the routes of each reading. */
 function combined(found: readonly (readonly Route[])[]): Rules {
   const [first = []] = found
-  if (first.length < 2 && found.every((routes) => routes.length === first.length && routes[0] === first[0])) return rulesOfRoute(first[0])
+  if (first.length < 2 && found.every((routes) => routes.length === first.length && routes[0] === first[0]))
+    return rulesOfRoute(first[0])
   const routes = [...new Set(found.flat())].sort((a, b) => bySpecificity(a.pattern, b.pattern))
   const isOther = found.some((one) => one.length === 0)
   return strictest(routes, [...routes.map(({ pattern }) => pattern.text), ...(isOther ? [OTHER_ROUTES] : [])])

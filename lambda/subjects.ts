@@ -16,13 +16,17 @@ export interface Asking {
   readonly namespace: string
 }
 
-/** Longer values are told apart by their first characters; it is whoever declared the header or signed the token who chose them. */
+/**
+ * Longer values are told apart by their first characters; it is whoever declared the header or signed the token who
+ * chose them.
+ */
 const LONGEST_VALUE = 512
 
 /**
  * The subject that these dimensions count, as one text. Where a request lacks one of them, its address stands in.
  *
- * @param route what is counted where there are no dimensions: the pattern of a configured route, or `*` for what has none.
+ * @param route what is counted where there are no dimensions: the pattern of a configured route, or `*` for what has
+ * none.
  */
 export function subjectOf(who: readonly Dimension[], asking: Asking, route = '*'): string {
   if (who.length === 0) return `route:${route}`
@@ -52,7 +56,11 @@ function partOf(dimension: Dimension, asking: Asking): string {
       return `stage:${apiId}/${stageName}`
   }
   const name = dimension.slice(dimension.indexOf(':') + 1)
-  const value = dimension.startsWith('header:') ? headers.get(name) : Object.hasOwn(claims, name) ? claims[name] : undefined
+  const value = dimension.startsWith('header:')
+    ? headers.get(name)
+    : Object.hasOwn(claims, name)
+      ? claims[name]
+      : undefined
   const subject = namespace && dimension.startsWith('claim:') ? `claim@${namespace}:${name}` : dimension
   if (typeof value === 'boolean' || typeof value === 'number') return `${subject}=${value}`
   return typeof value === 'string' && value !== '' ? `${subject}=${value.slice(0, LONGEST_VALUE)}` : address

@@ -19,20 +19,22 @@ export const functionBundleOptions = {
 } satisfies BuildOptions
 
 /**
- * How lambda/handler.ts becomes the file that Lambda loads, and the verifier of JWTs the one that this loads when there is a token to verify,
- * and the delegate's client the one that it loads where a delegate is configured.
- * Deployment and the local gateway both build with these options.
+ * How lambda/handler.ts becomes the file that Lambda loads, and the verifier of JWTs the one that this loads when there
+ * is a token to verify, and the delegate's client the one that it loads where a delegate is configured. Deployment and
+ * the local gateway both build with these options.
  *
- * CommonJS, because it loads a little sooner than an ES module; for Node 20, because that is the oldest that runs the local gateway, and a
- * newer target makes it no smaller. The SDK is bundled, so that the version tested is the version that runs. `mainFields` takes the SDK's ES
- * modules, of which what is not called drops out; the aliases, and the replacements in authorizer-bundle/build.js, drop what is called only where
- * the authorizer never goes (each stand-in says why). `npm run bench` prints size and load time against a bundle made without all this.
+ * CommonJS, because it loads a little sooner than an ES module; for Node 20, because that is the oldest that runs the
+ * local gateway, and a newer target makes it no smaller. The SDK is bundled, so that the version tested is the version
+ * that runs. `mainFields` takes the SDK's ES modules, of which what is not called drops out; the aliases, and the
+ * replacements in authorizer-bundle/build.js, drop what is called only where the authorizer never goes (each stand-in
+ * says why). `npm run bench` prints size and load time against a bundle made without all this.
  */
 export const authorizerBundleOptions = {
   ...functionBundleOptions,
   entryPoints: {
     index: join(ROOT, 'lambda', 'handler.ts'),
-    'jwt-verifier': join(ROOT, 'lambda', 'identity', 'jwt-verifier.ts'), // the name by which load-verifier.ts looks for it
+    // the name by which load-verifier.ts looks for it
+    'jwt-verifier': join(ROOT, 'lambda', 'identity', 'jwt-verifier.ts'),
     'lambda-upstream': join(ROOT, 'lambda', 'upstream', 'lambda-upstream.ts'), // and load-upstream.ts
   },
   alias: {
@@ -49,8 +51,9 @@ export const authorizerBundleOptions = {
 } satisfies BuildOptions
 
 /**
- * Builds the bundle in a folder: `index.js`, to be loaded as `index.handler`, and `jwt-verifier.js` and `lambda-upstream.js`, to stay beside it, as are the
- * licenses of what is in them. Returns the first. Takes two tenths of a second.
+ * Builds the bundle in a folder: `index.js`, to be loaded as `index.handler`, and `jwt-verifier.js` and
+ * `lambda-upstream.js`, to stay beside it, as are the licenses of what is in them. Returns the first. Takes two tenths
+ * of a second.
  */
 export function buildAuthorizerBundle(outdir: string): string {
   writeNotices(bundle({ ...authorizerBundleOptions, outdir }), ROOT, outdir)
@@ -58,11 +61,13 @@ export function buildAuthorizerBundle(outdir: string): string {
 }
 
 /**
- * Runs esbuild with these options and what authorizer-bundle/build.js replaces in the SDK, and returns what the bundle is made of. Throws with what
- * esbuild has to say.
+ * Runs esbuild with these options and what authorizer-bundle/build.js replaces in the SDK, and returns what the bundle
+ * is made of. Throws with what esbuild has to say.
  */
 export function bundle(options: BuildOptions): Pick<Metafile, 'outputs'> {
   const argument = JSON.stringify({ logLevel: 'error', ...options })
-  const outputs = execFileSync(process.execPath, [join(STAND_INS, 'build.js'), argument], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const outputs = execFileSync(process.execPath, [join(STAND_INS, 'build.js'), argument], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   return { outputs: JSON.parse(outputs.toString()) }
 }

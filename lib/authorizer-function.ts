@@ -2,7 +2,13 @@ import { Duration, RemovalPolicy } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2'
 import { Grant, ManagedPolicy, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
-import { Architecture, type FunctionOptions, type IFunction, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
+import {
+  Architecture,
+  type FunctionOptions,
+  type IFunction,
+  Function as LambdaFunction,
+  Runtime,
+} from 'aws-cdk-lib/aws-lambda'
 import { type ILogGroup, LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { LAST_VALID_PARTITION } from '../lambda/config-table/items/config-items'
@@ -14,7 +20,8 @@ export interface AuthorizerFunctionOptions {
   /** @default Architecture.ARM_64 */
   readonly architecture?: Architecture
   /**
-   * Memory in MiB, and with it CPU, of which a cold start is made; a decision waits for DynamoDB just as long at any size.
+   * Memory in MiB, and with it CPU, of which a cold start is made; a decision waits for DynamoDB just as long at any
+   * size.
    * @default 1769, which is one whole CPU
    * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
    */
@@ -25,8 +32,9 @@ export interface AuthorizerFunctionOptions {
    */
   readonly timeout?: Duration
   /**
-   * Instances that are kept for this function, so that nothing else in the account can take them, and the most that it has. When all are busy, API Gateway cannot ask the
-   * authorizer and answers 500, not 429. Advised are requests per second at the peak × the decision's deadline (0.3 s), at least 20: see docs/deploy.md.
+   * Instances that are kept for this function, so that nothing else in the account can take them, and the most that it
+   * has. When all are busy, API Gateway cannot ask the authorizer and answers 500, not 429. Advised are requests per
+   * second at the peak × the decision's deadline (0.3 s), at least 20: see docs/deploy.md.
    * @default what the account has left for all functions, and a warning at the synth
    */
   readonly reservedConcurrentExecutions?: number
@@ -50,14 +58,15 @@ export interface AuthorizerFunctionOptions {
    */
   readonly logRetention?: RetentionDays
   /**
-   * Who decides when DynamoDB cannot be asked: `local` counts in each instance's memory, `allow` and `deny` count nothing.
+   * Who decides when DynamoDB cannot be asked: `local` counts in each instance's memory, `allow` and `deny` count
+   * nothing.
    * @default 'local'
    */
   readonly failureMode?: 'local' | 'allow' | 'deny'
   /**
-   * Whether callers may have to show credentials. `config`: the tiers and routes in the config table say who has to, and while that cannot be read every
-   * request is refused (500 on REST and WebSocket APIs, 403 on HTTP APIs). `none`: nobody ever has to, so the failure mode decides then; tiers and routes with
-   * `credentials: required` are a mistake.
+   * Whether callers may have to show credentials. `config`: the tiers and routes in the config table say who has to,
+   * and while that cannot be read every request is refused (500 on REST and WebSocket APIs, 403 on HTTP APIs). `none`:
+   * nobody ever has to, so the failure mode decides then; tiers and routes with `credentials: required` are a mistake.
    * @default 'config'
    */
   readonly authentication?: 'config' | 'none'
@@ -77,14 +86,16 @@ export interface AuthorizerFunctionOptions {
    */
   readonly ipv6Prefix?: number
   /**
-   * How a request over the limit is answered on an HTTP API, which knows no 429 from an authorizer. `gateway-403`: it stops at the gateway, which answers a plain
-   * 403. `backend-429`: it is let through, and `withRateLimit` of `sluice/backend` around **every** handler answers 429; a handler without it serves it.
+   * How a request over the limit is answered on an HTTP API, which knows no 429 from an authorizer. `gateway-403`: it
+   * stops at the gateway, which answers a plain
+   * 403. `backend-429`: it is let through, and `withRateLimit` of `sluice/backend` around **every** handler answers
+   *    429; a handler without it serves it.
    * @default 'gateway-403'
    */
   readonly denials?: 'gateway-403' | 'backend-429'
   /**
-   * The authorizer that the API had before: its function is asked first, with the event as it came, and without its yes nothing passes or is counted. Its policy,
-   * principal and context are handed on; see docs/deploy.md.
+   * The authorizer that the API had before: its function is asked first, with the event as it came, and without its yes
+   * nothing passes or is counted. Its policy, principal and context are handed on; see docs/deploy.md.
    * @default nobody is asked
    */
   readonly delegate?: IFunction
@@ -94,28 +105,32 @@ export interface AuthorizerFunctionOptions {
    */
   readonly delegateDeadline?: Duration
   /**
-   * How long an answer of the delegate is held to, up to an hour, for requests with the same `delegateCacheHeaders` to the same stage: what its own result cache in
-   * API Gateway did.
+   * How long an answer of the delegate is held to, up to an hour, for requests with the same `delegateCacheHeaders` to
+   * the same stage: what its own result cache in API Gateway did.
    * @default Duration.seconds(0), it is asked about each request
    */
   readonly delegateCacheTtl?: Duration
   /**
-   * The headers by which the delegate's answers differ, such as `Authorization`: its identity sources. A request without one of them is always asked about.
+   * The headers by which the delegate's answers differ, such as `Authorization`: its identity sources. A request
+   * without one of them is always asked about.
    * @default none, which goes with no caching only
    */
   readonly delegateCacheHeaders?: readonly string[]
   /**
-   * The least that is logged: denials are `info`, decisions without DynamoDB `warn`, mistakes and failures `error`, and every answer `debug`.
+   * The least that is logged: denials are `info`, decisions without DynamoDB `warn`, mistakes and failures `error`, and
+   * every answer `debug`.
    * @default 'info'
    */
   readonly logLevel?: 'debug' | 'info' | 'warn' | 'error'
   /**
-   * How the log names who was denied: `hashed` as in the state table, `clear` by id and address, too. Credentials are never logged.
+   * How the log names who was denied: `hashed` as in the state table, `clear` by id and address, too. Credentials are
+   * never logged.
    * @default 'hashed'
    */
   readonly logCallers?: 'hashed' | 'clear'
   /**
-   * How often an instance writes its metrics at most, up to an hour; 0 is with every request, which costs more than the decision.
+   * How often an instance writes its metrics at most, up to an hour; 0 is with every request, which costs more than the
+   * decision.
    * @default Duration.seconds(10)
    */
   readonly metricsInterval?: Duration
@@ -125,8 +140,8 @@ export interface AuthorizerFunctionOptions {
    */
   readonly metricsNamespace?: string
   /**
-   * Whether requests are counted by API, too, under the dimension `Api`: its label, or its id. CloudWatch has its price for each API; a function's instance
-   * counts at most 100 apart.
+   * Whether requests are counted by API, too, under the dimension `Api`: its label, or its id. CloudWatch has its price
+   * for each API; a function's instance counts at most 100 apart.
    * @default false
    */
   readonly metricsByApi?: boolean
@@ -144,7 +159,10 @@ export interface AuthorizerFunctionProps extends AuthorizerFunctionOptions {
   readonly configTable: ITableV2
 }
 
-/** The function that decides every request. It may change single items of the state table, read the config table, write its log, call the delegate if there is one, and nothing else. */
+/**
+ * The function that decides every request. It may change single items of the state table, read the config table, write
+ * its log, call the delegate if there is one, and nothing else.
+ */
 export class AuthorizerFunction extends Construct {
   readonly handler: LambdaFunction
   readonly logGroup: ILogGroup
@@ -155,7 +173,8 @@ export class AuthorizerFunction extends Construct {
     if (!delegate) refuseWithoutDelegate(props)
     this.logGroup = props.logGroup ?? logGroupFor(this, props)
     const environment = { ...environmentOf(props), ...functionOptions?.environment }
-    parseConfig({ ...environment, ...NAMES_FOR_A_CHECK }) // so that a mistake fails the synth, and not the first request
+    // so that a mistake fails the synth, and not the first request
+    parseConfig({ ...environment, ...NAMES_FOR_A_CHECK })
     this.handler = new LambdaFunction(this, 'Handler', {
       description: 'Sluice: decides requests of API Gateway by their rate limits',
       runtime: Runtime.NODEJS_24_X,
@@ -189,25 +208,41 @@ export class AuthorizerFunction extends Construct {
     stateTable.encryptionKey?.grantEncryptDecrypt(this.handler)
     configTable.encryptionKey?.grantEncryptDecrypt(this.handler)
     // Not `grantInvoke`, which opens all versions and aliases of the function, too.
-    if (delegate) Grant.addToPrincipal({ grantee: this.handler, actions: ['lambda:InvokeFunction'], resourceArns: [delegate.functionArn] })
+    if (delegate)
+      Grant.addToPrincipal({
+        grantee: this.handler,
+        actions: ['lambda:InvokeFunction'],
+        resourceArns: [delegate.functionArn],
+      })
   }
 }
 
 /** @throws ConfigError for settings of a delegate that is not there: somebody believes that it is asked. */
 function refuseWithoutDelegate(props: AuthorizerFunctionProps): void {
-  const orphans = (['delegateDeadline', 'delegateCacheTtl', 'delegateCacheHeaders'] as const).filter((name) => props[name] !== undefined)
+  const orphans = (['delegateDeadline', 'delegateCacheTtl', 'delegateCacheHeaders'] as const).filter(
+    (name) => props[name] !== undefined,
+  )
   if (orphans.length > 0) throw new ConfigError(orphans.map((name) => `${name} wants a delegate beside it, got none`))
 }
 
 /** A group for the log of a function in this scope. */
-export function logGroupFor(scope: Construct, { logRetention = RetentionDays.ONE_MONTH }: AuthorizerFunctionOptions): LogGroup {
+export function logGroupFor(
+  scope: Construct,
+  { logRetention = RetentionDays.ONE_MONTH }: AuthorizerFunctionOptions,
+): LogGroup {
   return new LogGroup(scope, 'Logs', { retention: logRetention, removalPolicy: RemovalPolicy.DESTROY })
 }
 
-/** A role that may write to one log, unlike the managed policy, which opens all; a VPC asks for that one's rights to network interfaces. */
+/**
+ * A role that may write to one log, unlike the managed policy, which opens all; a VPC asks for that one's rights to
+ * network interfaces.
+ */
 export function roleFor(scope: Construct, logGroup: ILogGroup, vpc?: IVpc): Role {
   const inVpc = ManagedPolicy.fromAwsManagedPolicyName('service-role/AWSLambdaVPCAccessExecutionRole')
-  const role = new Role(scope, 'Role', { assumedBy: new ServicePrincipal('lambda.amazonaws.com'), managedPolicies: vpc && [inVpc] })
+  const role = new Role(scope, 'Role', {
+    assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+    managedPolicies: vpc && [inVpc],
+  })
   logGroup.grantWrite(role)
   return role
 }
@@ -235,5 +270,7 @@ function environmentOf(props: AuthorizerFunctionProps): Record<string, string> {
     SLUICE_METRICS_NAMESPACE: props.metricsNamespace,
     SLUICE_METRICS_BY_API: props.metricsByApi,
   }
-  return Object.fromEntries(Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])))
+  return Object.fromEntries(
+    Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
+  )
 }

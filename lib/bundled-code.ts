@@ -7,8 +7,8 @@ import { Code } from 'aws-cdk-lib/aws-lambda'
 const SOURCES = { authorizer: join(__dirname, '..', 'lambda'), seed: join(__dirname, 'seed') } as const
 
 /**
- * A function's code: the folder that was built when the package was published; in a clone, what esbuild makes of the source at synth. Never with
- * Docker, and nothing is left behind.
+ * A function's code: the folder that was built when the package was published; in a clone, what esbuild makes of the
+ * source at synth. Never with Docker, and nothing is left behind.
  */
 export function bundledCode(name: keyof typeof SOURCES): Code {
   const published = join(__dirname, '..', name)
@@ -27,7 +27,9 @@ export function bundledCode(name: keyof typeof SOURCES): Code {
   })
 }
 
-/** What was built in this process: a source does not change while an app is synthesised, however many limiters it has. */
+/**
+ * What was built in this process: a source does not change while an app is synthesised, however many limiters it has.
+ */
 const built = new Map<keyof typeof SOURCES, ReadonlyMap<string, Buffer>>()
 
 function build(name: keyof typeof SOURCES, outdir: string): void {

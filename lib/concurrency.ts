@@ -2,7 +2,10 @@ import { Annotations, Duration, Token } from 'aws-cdk-lib'
 import { Alarm, ComparisonOperator, type IAlarmAction, type Metric, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch'
 import { Construct } from 'constructs'
 
-/** By this id the warning can be acknowledged: `Annotations.of(limiter).acknowledgeWarning('sluice:reservedConcurrency')`. */
+/**
+ * By this id the warning can be acknowledged:
+ * `Annotations.of(limiter).acknowledgeWarning('sluice:reservedConcurrency')`.
+ */
 const WARNING = 'sluice:reservedConcurrency'
 
 /** What a decision may take where nothing is said, in milliseconds. */
@@ -14,7 +17,10 @@ const FEWEST = 20
 /** From this share of its instances on, a function is about to turn requests away. */
 const ALARM_SHARE = 0.8
 
-/** Warns that everything else in the account can take the instances of this function, each of whose missing ones is a 500. */
+/**
+ * Warns that everything else in the account can take the instances of this function, each of whose missing ones is a
+ * 500.
+ */
 export function warnOfSharedConcurrency(scope: Construct, decisionDeadline: Duration | undefined): void {
   const seconds = (decisionDeadline?.toMilliseconds() ?? DEADLINE_MS) / 1000
   Annotations.of(scope).addWarningV2(
@@ -36,7 +42,10 @@ export interface ConcurrencyAlarmsOptions {
 export class ConcurrencyAlarms extends Construct {
   /** Requests found no instance, each a 500, within a minute. */
   readonly throttles: Alarm
-  /** Four fifths of the reserved instances are busy; `undefined` where none are reserved, or where their number is not known at the synth. */
+  /**
+   * Four fifths of the reserved instances are busy; `undefined` where none are reserved, or where their number is not
+   * known at the synth.
+   */
   readonly concurrency: Alarm | undefined
 
   constructor(
@@ -68,6 +77,7 @@ export class ConcurrencyAlarms extends Construct {
             threshold: Math.max(1, Math.floor(reserved * ALARM_SHARE)),
             alarmDescription: `nearly all of the ${reserved} instances reserved for the authorizer are busy: beyond them requests are 500`,
           })
-    for (const alarm of [this.throttles, ...(this.concurrency ? [this.concurrency] : [])]) alarm.addAlarmAction(...actions)
+    for (const alarm of [this.throttles, ...(this.concurrency ? [this.concurrency] : [])])
+      alarm.addAlarmAction(...actions)
   }
 }

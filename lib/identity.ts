@@ -63,7 +63,10 @@ export function identityOf(sources: IdentitySource | readonly IdentitySource[]):
   return identity
 }
 
-/** What stands where a value is not known before the deployment: an issuer of Cognito's, which any text of a source may look like. */
+/**
+ * What stands where a value is not known before the deployment: an issuer of Cognito's, which any text of a source may
+ * look like.
+ */
 const UNKNOWN_URL = 'https://cognito-idp.unknown.amazonaws.com/unknown'
 
 /** A copy in which what CloudFormation will fill in is filled in with something, so that the rest can be checked. */

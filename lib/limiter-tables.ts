@@ -17,8 +17,8 @@ export interface LimiterTablesOptions {
    */
   readonly configTable?: ITableV2
   /**
-   * Capacity of the state table: on demand, with `maxWriteRequestUnits` as a ceiling to what it may cost, or provisioned. Where capacity ends, the
-   * failure mode decides.
+   * Capacity of the state table: on demand, with `maxWriteRequestUnits` as a ceiling to what it may cost, or
+   * provisioned. Where capacity ends, the failure mode decides.
    * @default on demand, without a ceiling
    */
   readonly stateBilling?: Billing
@@ -28,7 +28,8 @@ export interface LimiterTablesOptions {
    */
   readonly configBilling?: Billing
   /**
-   * Encrypts both tables. The stack needs to know its account and Region then (`env`), since a table names its key by Region.
+   * Encrypts both tables. The stack needs to know its account and Region then (`env`), since a table names its key by
+   * Region.
    * @default a key that DynamoDB owns
    */
   readonly encryptionKey?: IKey

@@ -23,14 +23,15 @@ import { seedTiers } from './seed/tiers-seed'
 
 export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFunctionOptions {
   /**
-   * Tiers and routes to start with, a YAML file relative to where the synth runs; a mistake in it fails the synth. What operators change in the table later
-   * stays as they left it.
+   * Tiers and routes to start with, a YAML file relative to where the synth runs; a mistake in it fails the synth. What
+   * operators change in the table later stays as they left it.
    * @default none: nothing is limited until the config table has tiers
    */
   readonly tiersFile?: string
   /**
-   * Who says who is asking, in this order, such as `jwt({ issuer, audience })`, whose tokens Sluice verifies; a mistake fails the synth. It is seeded into the item
-   * `settings`, together with what the tiers file says there, which must have no `identity` then.
+   * Who says who is asking, in this order, such as `jwt({ issuer, audience })`, whose tokens Sluice verifies; a mistake
+   * fails the synth. It is seeded into the item `settings`, together with what the tiers file says there, which must
+   * have no `identity` then.
    * @default what the tiers file says; without it API keys, and then addresses
    */
   readonly identity?: IdentitySource | readonly IdentitySource[]
@@ -41,11 +42,17 @@ type Protection = Construct & { readonly authorizer: Construct }
 
 /** What a metric is looked at by. */
 export interface DecisionMetricOptions extends MetricOptions {
-  /** Only requests of this tier that this policy decided: of those that it let pass, the ones of which it left the least. @default all */
+  /**
+   * Only requests of this tier that this policy decided: of those that it let pass, the ones of which it left the
+   * least. @default all
+   */
   readonly tier?: string
   /** Goes with `tier`. @default all */
   readonly policy?: string
-  /** Only requests to this API, by its label, or by its id where it has none; not with `tier`, and only where `metricsByApi` is true. @default all */
+  /**
+   * Only requests to this API, by its label, or by its id where it has none; not with `tier`, and only where
+   * `metricsByApi` is true. @default all
+   */
   readonly api?: string
 }
 
@@ -58,7 +65,10 @@ export interface DecisionMetricOptions extends MetricOptions {
  * ```
  */
 export class RateLimiter extends Construct {
-  /** The function that API Gateway asks. Any setting that has no prop: `handler.node.defaultChild`, or `functionOptions`. */
+  /**
+   * The function that API Gateway asks. Any setting that has no prop: `handler.node.defaultChild`, or
+   * `functionOptions`.
+   */
   readonly handler: LambdaFunction
   readonly logGroup: ILogGroup
   readonly stateTable: ITableV2
@@ -77,11 +87,17 @@ export class RateLimiter extends Construct {
     const { state, config } = new LimiterTables(this, 'Tables', props)
     this.stateTable = state
     this.configTable = config
-    const { handler, logGroup } = new AuthorizerFunction(this, 'Authorizer', { ...props, stateTable: state, configTable: config })
+    const { handler, logGroup } = new AuthorizerFunction(this, 'Authorizer', {
+      ...props,
+      stateTable: state,
+      configTable: config,
+    })
     this.handler = handler
     this.logGroup = logGroup
-    this.metricsNamespace = props.functionOptions?.environment?.SLUICE_METRICS_NAMESPACE ?? props.metricsNamespace ?? 'Sluice'
-    this.metricsByApi = (props.functionOptions?.environment?.SLUICE_METRICS_BY_API ?? String(props.metricsByApi)) === 'true'
+    this.metricsNamespace =
+      props.functionOptions?.environment?.SLUICE_METRICS_NAMESPACE ?? props.metricsNamespace ?? 'Sluice'
+    this.metricsByApi =
+      (props.functionOptions?.environment?.SLUICE_METRICS_BY_API ?? String(props.metricsByApi)) === 'true'
     this.backendsAnswer = props.denials === 'backend-429'
     this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
@@ -90,8 +106,8 @@ export class RateLimiter extends Construct {
   }
 
   /**
-   * Asks the limiter about every request to an API, or to some of its methods or routes; of a WebSocket API, about every connection. A method that is authorized
-   * already is a mistake, since its check would be lost.
+   * Asks the limiter about every request to an API, or to some of its methods or routes; of a WebSocket API, about
+   * every connection. A method that is authorized already is a mistake, since its check would be lost.
    *
    * @returns what was made for it, in the API's stack.
    */
@@ -107,7 +123,8 @@ export class RateLimiter extends Construct {
     const kind = kindOf(api)
     const apiId = 'restApiId' in api ? api.restApiId : api.apiId
     if (options.as !== undefined) checkLabel(api, apiId, this.configTable, options.as)
-    const called = <T extends Protection>(name: string | undefined, protection: T) => this.called(options.as, apiId, name, protection)
+    const called = <T extends Protection>(name: string | undefined, protection: T) =>
+      this.called(options.as, apiId, name, protection)
     switch (kind) {
       case 'REST':
         return called((api as RestApi).restApiName, new RestApiProtection(api as RestApi, this.handler, options))
@@ -117,12 +134,20 @@ export class RateLimiter extends Construct {
           new HttpApiProtection(api as HttpApi, this.handler, { mapHeaders: !this.backendsAnswer, ...options }),
         )
       case 'WEBSOCKET':
-        return called((api as WebSocketApi).webSocketApiName, new WebSocketApiProtection(api as WebSocketApi, this.handler))
+        return called(
+          (api as WebSocketApi).webSocketApiName,
+          new WebSocketApiProtection(api as WebSocketApi, this.handler),
+        )
     }
   }
 
   /** Gives an API a label, before anything in front of it asks the limiter. */
-  private called<T extends Protection>(label: string | undefined, id: string, name: string | undefined, protection: T): T {
+  private called<T extends Protection>(
+    label: string | undefined,
+    id: string,
+    name: string | undefined,
+    protection: T,
+  ): T {
     if (label === undefined) return protection
     protection.authorizer.node.addDependency(labelApi(protection, this.seedFunction(), { id, name, label }))
     return protection
@@ -135,9 +160,9 @@ export class RateLimiter extends Construct {
   }
 
   /**
-   * Prepares a REST API that is imported, such as `RestApi.fromRestApiId(this, 'Shop', 'a1b2c3d4e5')`: an authorizer, its permission, the 429 for denials, and
-   * a deployment of a stage. Methods that this app adds to it are limited; those of other templates are out of reach here, and limited once they name the
-   * `authorizerId` that is returned.
+   * Prepares a REST API that is imported, such as `RestApi.fromRestApiId(this, 'Shop', 'a1b2c3d4e5')`: an authorizer,
+   * its permission, the 429 for denials, and a deployment of a stage. Methods that this app adds to it are limited;
+   * those of other templates are out of reach here, and limited once they name the `authorizerId` that is returned.
    *
    * @returns what was made for it, in the stack that imports it.
    * @throws if the API is made in this app, or was given before.
@@ -145,7 +170,8 @@ export class RateLimiter extends Construct {
   attachTo(api: IRestApi, options: AttachToOptions): ImportedRestApiProtection {
     if (api.node.tryFindChild('Sluice')) throw new Error(`attachTo() wants each API once, got ${api.node.path} again`)
     if (options.as !== undefined) checkLabel(api, api.restApiId, this.configTable, options.as)
-    return this.called(options.as, api.restApiId, undefined, new ImportedRestApiProtection(api, this.handler, options)) // its name is not known here
+    // its name is not known here
+    return this.called(options.as, api.restApiId, undefined, new ImportedRestApiProtection(api, this.handler, options))
   }
 
   /** Requests that the limiter was asked about. */
@@ -174,7 +200,8 @@ export class RateLimiter extends Construct {
   }
 
   /**
-   * Makes alarms for when instances run out: one on requests that found none, and where some are reserved, one on four fifths of them busy.
+   * Makes alarms for when instances run out: one on requests that found none, and where some are reserved, one on four
+   * fifths of them busy.
    *
    * @throws when it is called again.
    */
@@ -247,7 +274,9 @@ export class RateLimiter extends Construct {
     return this.metric('StoreFailures', options)
   }
 
-  /** Milliseconds that calls to the state table took, those that failed too; the 99th percentile unless told otherwise. */
+  /**
+   * Milliseconds that calls to the state table took, those that failed too; the 99th percentile unless told otherwise.
+   */
   metricStoreLatency(options?: MetricOptions): Metric {
     return this.metric('StoreLatency', { statistic: 'p99', ...options })
   }
@@ -255,15 +284,25 @@ export class RateLimiter extends Construct {
   /** Writes that the state table refused for lack of capacity. */
   metricThrottledWrites(options?: MetricOptions): Metric {
     const dimensionsMap = { TableName: this.stateTable.tableName }
-    return new Metric({ namespace: 'AWS/DynamoDB', metricName: 'WriteThrottleEvents', dimensionsMap, statistic: 'sum', ...options })
+    return new Metric({
+      namespace: 'AWS/DynamoDB',
+      metricName: 'WriteThrottleEvents',
+      dimensionsMap,
+      statistic: 'sum',
+      ...options,
+    })
   }
 
   /** One of those that the function writes into its log. */
   private metric(metricName: MetricName, { tier, policy, api, ...options }: DecisionMetricOptions = {}): Metric {
     if ((tier === undefined) !== (policy === undefined))
-      throw new Error(`a metric wants tier and policy, or neither, got tier ${printed(tier)} and policy ${printed(policy)}`)
+      throw new Error(
+        `a metric wants tier and policy, or neither, got tier ${printed(tier)} and policy ${printed(policy)}`,
+      )
     if (api !== undefined && (tier !== undefined || !this.metricsByApi))
-      throw new Error(`a metric by API wants metricsByApi: true and no tier, got API ${printed(api)}, tier ${printed(tier)}`)
+      throw new Error(
+        `a metric by API wants metricsByApi: true and no tier, got API ${printed(api)}, tier ${printed(tier)}`,
+      )
     const ofTier = tier !== undefined && policy !== undefined ? { tier, policy } : undefined
     const dimensionsMap = api === undefined ? ofTier : { Api: api }
     return new Metric({ namespace: this.metricsNamespace, metricName, dimensionsMap, statistic: 'sum', ...options })
@@ -275,7 +314,8 @@ function kindOf(api: RestApi | HttpApi | WebSocketApi): 'REST' | 'HTTP' | 'WEBSO
   const resource = api.node.defaultChild as
     | (CfnResource & { readonly protocolType?: string; readonly body?: unknown; readonly bodyS3Location?: unknown })
     | undefined
-  if (resource?.cfnResourceType === 'AWS::ApiGateway::RestApi' && !resource.body && !resource.bodyS3Location) return 'REST'
+  if (resource?.cfnResourceType === 'AWS::ApiGateway::RestApi' && !resource.body && !resource.bodyS3Location)
+    return 'REST'
   if (resource?.protocolType === 'HTTP' || resource?.protocolType === 'WEBSOCKET') return resource.protocolType
   throw new Error(
     `protect() wants a RestApi, HttpApi or WebSocketApi that is made in this app, got ${api.node.path}: use attachTo() for a REST API that is imported, ` +

@@ -20,7 +20,11 @@ const SAMPLE_BACKEND = `exports.handler = async ({ path, requestContext: { autho
 
 /** The limiter with the tiers of `tiers.yaml`, in front of a sample REST API. */
 export class SluiceStack extends Stack {
-  constructor(scope: Construct, id: string, { stackName, tiersFile = 'tiers.yaml', ...options }: SluiceStackOptions & StackProps = {}) {
+  constructor(
+    scope: Construct,
+    id: string,
+    { stackName, tiersFile = 'tiers.yaml', ...options }: SluiceStackOptions & StackProps = {},
+  ) {
     super(scope, id, { description: 'Sluice, a rate limiter for API Gateway', stackName, ...options })
     const limiter = new RateLimiter(this, 'Limiter', { tiersFile, ...options })
 

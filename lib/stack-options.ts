@@ -9,7 +9,13 @@ import type { RateLimiterProps } from './rate-limiter'
 export interface SluiceStackOptions
   extends Pick<
     RateLimiterProps,
-    'tiersFile' | 'architecture' | 'removalPolicy' | 'logRetention' | 'stateTableName' | 'configTableName' | 'reservedConcurrentExecutions'
+    | 'tiersFile'
+    | 'architecture'
+    | 'removalPolicy'
+    | 'logRetention'
+    | 'stateTableName'
+    | 'configTableName'
+    | 'reservedConcurrentExecutions'
   > {
   /** @default 'Sluice' */
   readonly stackName?: string
@@ -27,18 +33,30 @@ const SETTINGS = {
     read: (text: string) => (/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(text) ? text : undefined),
     wanted: 'a name of letters, digits and "-"',
   },
-  stateTableName: { read: (text: string) => (NAME.test(text) ? text : undefined), wanted: 'a name that DynamoDB takes' },
-  configTableName: { read: (text: string) => (NAME.test(text) ? text : undefined), wanted: 'a name that DynamoDB takes' },
+  stateTableName: {
+    read: (text: string) => (NAME.test(text) ? text : undefined),
+    wanted: 'a name that DynamoDB takes',
+  },
+  configTableName: {
+    read: (text: string) => (NAME.test(text) ? text : undefined),
+    wanted: 'a name that DynamoDB takes',
+  },
   removalPolicy: {
     read: (text: string) => ({ destroy: RemovalPolicy.DESTROY, retain: RemovalPolicy.RETAIN })[text],
     wanted: 'destroy or retain',
   },
-  architecture: { read: (text: string) => ({ arm64: Architecture.ARM_64, x86_64: Architecture.X86_64 })[text], wanted: 'arm64 or x86_64' },
+  architecture: {
+    read: (text: string) => ({ arm64: Architecture.ARM_64, x86_64: Architecture.X86_64 })[text],
+    wanted: 'arm64 or x86_64',
+  },
   reservedConcurrency: {
     read: (text: string) => (/^[1-9]\d{0,5}$/.test(text) ? Number(text) : undefined),
     wanted: 'an integer from 1 to 999999',
   },
-  logRetentionDays: { read: (text: string) => DAYS.find((days) => String(days) === text), wanted: `one of ${DAYS.join(', ')}` },
+  logRetentionDays: {
+    read: (text: string) => DAYS.find((days) => String(days) === text),
+    wanted: `one of ${DAYS.join(', ')}`,
+  },
 } as const
 
 /**
@@ -56,6 +74,10 @@ export function stackOptionsFrom(node: Node): SluiceStackOptions {
     return [name, value]
   })
   if (issues.length > 0) throw new ConfigError(issues)
-  const { logRetentionDays: logRetention, reservedConcurrency: reservedConcurrentExecutions, ...options } = Object.fromEntries(values)
+  const {
+    logRetentionDays: logRetention,
+    reservedConcurrency: reservedConcurrentExecutions,
+    ...options
+  } = Object.fromEntries(values)
   return { ...options, logRetention, reservedConcurrentExecutions }
 }

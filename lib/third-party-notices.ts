@@ -23,20 +23,28 @@ interface Notice {
  */
 export function writeNotices({ outputs }: Pick<Metafile, 'outputs'>, root: string, outdir: string): void {
   const inputs = Object.values(outputs).flatMap((output) => Object.entries(output.inputs))
-  const folders = new Set(inputs.flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? (packageOf(path) ?? []) : [])))
+  const folders = new Set(
+    inputs.flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 ? (packageOf(path) ?? []) : [])),
+  )
   const notices = [...folders].sort().map((folder) => noticeOf(join(root, folder)))
   const texts = new Map<string, Notice[]>()
-  for (const notice of notices.map((one) => withText(one, notices))) texts.set(notice.text, [...(texts.get(notice.text) ?? []), notice])
-  const parts = [...texts].map(([text, some]) => `${some.map(({ name, license }) => `${name} (${license})`).join('\n')}\n\n${text}\n`)
+  for (const notice of notices.map((one) => withText(one, notices)))
+    texts.set(notice.text, [...(texts.get(notice.text) ?? []), notice])
+  const parts = [...texts].map(
+    ([text, some]) => `${some.map(({ name, license }) => `${name} (${license})`).join('\n')}\n\n${text}\n`,
+  )
   writeFileSync(join(outdir, FILE), [HEAD, ...parts].join(`\n${'-'.repeat(80)}\n\n`))
 }
 
 /** `node_modules/a/node_modules/@b/c` of a file in it; `undefined` for a file of our own. */
-const packageOf = (path: string): string | undefined => /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]
+const packageOf = (path: string): string | undefined =>
+  /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0]
 
 /** A package's license, and its notice, which the Apache License wants to be handed on with it. */
 function noticeOf(folder: string): Notice {
-  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Readonly<Record<string, string>>
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as Readonly<
+    Record<string, string>
+  >
   const files = readdirSync(folder)
     .filter((file) => /^(licen[cs]e|copying|notice)(\.|-|$)/i.test(file))
     .sort()
@@ -44,11 +52,16 @@ function noticeOf(folder: string): Notice {
   return { name: `${name} ${version}`, license: String(license), text }
 }
 
-/** A package that was published without the text of its license has that of others of its scope, which are published by the same people. */
+/**
+ * A package that was published without the text of its license has that of others of its scope, which are published by
+ * the same people.
+ */
 function withText(notice: Notice, others: readonly Notice[]): Notice {
   if (notice.text !== '') return notice
   const scope = /^@[^/]+\//.exec(notice.name)?.[0]
-  const alike = others.find(({ name, license, text }) => scope && name.startsWith(scope) && license === notice.license && text !== '')
+  const alike = others.find(
+    ({ name, license, text }) => scope && name.startsWith(scope) && license === notice.license && text !== '',
+  )
   if (!alike) throw new Error(`${notice.name} has no license to hand on`)
   return { ...notice, text: alike.text }
 }

@@ -17,8 +17,9 @@ const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 30_000
 
 /**
- * Stops calls to a table that keeps failing, so that an outage costs a decision no time and the table no load, and probes it: after a pause one call is let
- * through, and if that succeeds all are. Pauses differ by up to half, so that instances do not come back together.
+ * Stops calls to a table that keeps failing, so that an outage costs a decision no time and the table no load, and
+ * probes it: after a pause one call is let through, and if that succeeds all are. Pauses differ by up to half, so that
+ * instances do not come back together.
  */
 export class CircuitBreaker {
   private periodStart: EpochMs = 0

@@ -16,7 +16,9 @@ export interface CompiledPolicy {
   readonly quota: unknown
   /** What it stores: of one name and form there is one count. */
   readonly form: string
-  /** The smaller the stricter, number by number: whether it is lenient, its limit, its burst, what it may be overrun by. */
+  /**
+   * The smaller the stricter, number by number: whether it is lenient, its limit, its burst, what it may be overrun by.
+   */
   readonly strictness: readonly number[]
   /** Prefix of its stored fields. */
   readonly code: string
@@ -80,10 +82,12 @@ export function idOf(policies: readonly CompiledPolicy[]): string {
 }
 
 /**
- * Of policies that would count as one, the strictest; no set that was checked has any but those that several routes have in common.
+ * Of policies that would count as one, the strictest; no set that was checked has any but those that several routes
+ * have in common.
  *
- * Two different policies of one subject that would store under one code are one in ten thousand configurations of thirty policies, and are found where
- * policies are checked; where they come here all the same, the later one stores elsewhere, so that both are held to.
+ * Two different policies of one subject that would store under one code are one in ten thousand configurations of
+ * thirty policies, and are found where policies are checked; where they come here all the same, the later one stores
+ * elsewhere, so that both are held to.
  *
  * @param onCollision is told of them, and may throw. @default throws a `ConfigError`
  */
@@ -101,7 +105,8 @@ export function distinct(policies: readonly CompiledPolicy[], onCollision = refu
   return [...byCode.values()]
 }
 
-const isSame = (one: CompiledPolicy, other: CompiledPolicy): boolean => one.name === other.name && one.form === other.form
+const isSame = (one: CompiledPolicy, other: CompiledPolicy): boolean =>
+  one.name === other.name && one.form === other.form
 
 function isStricter({ strictness: one }: CompiledPolicy, { strictness: other }: CompiledPolicy): boolean {
   const differing = one.findIndex((number, i) => number !== other[i])
@@ -113,4 +118,5 @@ function refuse(collision: string): void {
 }
 
 /** What an item holds for a policy; `undefined` when nothing is known of the item. */
-export const fieldsOf = (item: Item | undefined, { code }: CompiledPolicy): Fields | undefined => item && (item.policies[code] ?? {})
+export const fieldsOf = (item: Item | undefined, { code }: CompiledPolicy): Fields | undefined =>
+  item && (item.policies[code] ?? {})

@@ -12,10 +12,12 @@ export interface Answer {
 /**
  * One decision from what all policies said, in the order of evaluation.
  *
- * Denied: named after the first policy that denies; the retry is the latest of all that deny, for only then do all of them allow. Allowed: named
- * after the policy with the least left; of several the one that is furthest past its quota, then the one that takes longest to be whole again.
+ * Denied: named after the first policy that denies; the retry is the latest of all that deny, for only then do all of
+ * them allow. Allowed: named after the policy with the least left; of several the one that is furthest past its quota,
+ * then the one that takes longest to be whole again.
  *
- * Units were charged at the earliest of several moments: looked for there, none that others were charged later is taken for them.
+ * Units were charged at the earliest of several moments: looked for there, none that others were charged later is taken
+ * for them.
  *
  * @param retryAfterIsLowerBound not all of the request's subjects were looked at.
  */
@@ -77,6 +79,7 @@ const comesBefore = (one: Standing, shown: Standing): boolean => shown.allowed &
 
 function tighter(one: Standing, other: Standing): boolean {
   if (one.allowed !== other.allowed) return !one.allowed
-  const less = other.remaining - one.remaining || (one.over ?? 0) - (other.over ?? 0) || one.resetAfterMs - other.resetAfterMs
+  const less =
+    other.remaining - one.remaining || (one.over ?? 0) - (other.over ?? 0) || one.resetAfterMs - other.resetAfterMs
   return less > 0
 }

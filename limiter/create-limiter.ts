@@ -15,15 +15,16 @@ export interface LimiterOptions extends RateLimiterOptions {
   /** At most 30; each subject is held to all of them. */
   readonly policies: readonly PolicyInput[]
   /**
-   * Whether a subject whose item gets more writes than DynamoDB takes for one, 1,000 a second, has units taken ahead for a minute or so, as with consistency
-   * `leased`. Where not, the failure mode decides about what is throttled.
+   * Whether a subject whose item gets more writes than DynamoDB takes for one, 1,000 a second, has units taken ahead
+   * for a minute or so, as with consistency `leased`. Where not, the failure mode decides about what is throttled.
    * @default true
    */
   readonly autoLease?: boolean
   /**
-   * A secret of your own, at least 16 bytes of chance, with which subjects are stored under HMAC-SHA256. All processes that share a table need the same; another one, or
-   * none, begins all counters anew.
-   * @default none: SHA-256, which tells whoever has the table which addresses are in it, for there are few enough to try them all
+   * A secret of your own, at least 16 bytes of chance, with which subjects are stored under HMAC-SHA256. All processes
+   * that share a table need the same; another one, or none, begins all counters anew.
+   * @default none: SHA-256, which tells whoever has the table which addresses are in it, for there are few enough to
+   * try them all
    */
   readonly hmacKey?: string | Uint8Array
 }
@@ -44,26 +45,32 @@ export interface SubjectCharge extends TakeOptions {
 export interface Limiter {
   /** Takes the request's units from all policies of the subject, or from none. A denial is a value, not an error. */
   take(subject: string, options?: TakeOptions): Promise<Decision>
-  /** The same for a request that several subjects answer for, such as a client and its address: all are charged, or none. */
+  /**
+   * The same for a request that several subjects answer for, such as a client and its address: all are charged, or
+   * none.
+   */
   takeAll(subjects: readonly SubjectCharge[], options?: TakeOptions): Promise<Decision>
   /** What `take` would say, taking nothing. */
   peek(subject: string, options?: TakeOptions): Promise<Decision>
   /**
-   * Gives units back, as far as they were charged in windows that still count: `refund(subject, 1, { chargedAt: decision.chargedAt })`. Without `chargedAt` they
-   * are taken for charged now.
+   * Gives units back, as far as they were charged in windows that still count: `refund(subject, 1, { chargedAt:
+   * decision.chargedAt })`. Without `chargedAt` they are taken for charged now.
    *
-   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell any more: the units may still be charged.
-   * They are never given back twice, so after `in-doubt` do not call it again.
+   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell
+   * any more: the units may still be charged. They are never given back twice, so after `in-doubt` do not call it
+   * again.
    */
   refund(subject: string, units?: number, options?: RefundOptions): Promise<void>
   /**
-   * For a program that stops: gives back units that consistency `leased` took ahead, and tells the store what `eventual` has counted. The limiter can be used on.
+   * For a program that stops: gives back units that consistency `leased` took ahead, and tells the store what
+   * `eventual` has counted. The limiter can be used on.
    */
   close(): Promise<void>
   /**
    * Makes all quotas of the subject whole. Other instances notice within their `denialTtlMs`.
    *
-   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell any more. It may be called again.
+   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell
+   * any more. It may be called again.
    */
   reset(subject: string): Promise<void>
 }
@@ -82,14 +89,30 @@ const OPTIONS = {
     wanted: 'a store such as new MemoryStore() or new DynamoDbStore({ client, tableName })',
   },
   policies: { schema: v.unknown(), wanted: 'a list of policies' },
-  clock: { schema: v.custom((clock) => typeof clock === 'function'), wanted: 'a function that returns epoch milliseconds', optional: true },
+  clock: {
+    schema: v.custom((clock) => typeof clock === 'function'),
+    wanted: 'a function that returns epoch milliseconds',
+    optional: true,
+  },
   deadlineMs: positiveMs,
   firstDeadlineMs: positiveMs,
-  denialTtlMs: { ...positiveMs, schema: v.pipe(v.number(), v.minValue(0), v.maxValue(600_000)), wanted: 'milliseconds from 0 to 600000' },
+  denialTtlMs: {
+    ...positiveMs,
+    schema: v.pipe(v.number(), v.minValue(0), v.maxValue(600_000)),
+    wanted: 'milliseconds from 0 to 600000',
+  },
   maxSubjects: { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer', optional: true },
-  localShare: { schema: v.pipe(v.number(), v.gtValue(0), v.maxValue(1)), wanted: 'a number above 0 and up to 1', optional: true },
+  localShare: {
+    schema: v.pipe(v.number(), v.gtValue(0), v.maxValue(1)),
+    wanted: 'a number above 0 and up to 1',
+    optional: true,
+  },
   autoLease: { schema: v.boolean(), wanted: 'true or false', optional: true },
-  onEvent: { schema: v.custom((tell) => typeof tell === 'function'), wanted: 'a function that is told LimiterEvents', optional: true },
+  onEvent: {
+    schema: v.custom((tell) => typeof tell === 'function'),
+    wanted: 'a function that is told LimiterEvents',
+    optional: true,
+  },
   hmacKey: { schema: v.any(), wanted: 'a secret', optional: true }, // checked where no message can print it
   onStoreError: { schema: v.picklist(FAILURE_MODES), wanted: `one of ${FAILURE_MODES.join(', ')}`, optional: true },
 } as const satisfies FieldRules
@@ -103,7 +126,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   const issues: string[] = []
   const given = checkFields(options, OPTIONS, 'options', [], issues)
   const parsed = options?.policies === undefined ? [] : parsePolicies(options.policies, [], issues)
-  if (given && parsed.length === 0 && issues.length === 0) issues.push('policies must have at least one policy, got none')
+  if (given && parsed.length === 0 && issues.length === 0)
+    issues.push('policies must have at least one policy, got none')
   checkItemSize(parsed, [], issues)
   const secret = options?.hmacKey === undefined ? undefined : secretOf(options.hmacKey, issues)
   if (issues.length > 0) throw new ConfigError(issues)
@@ -118,7 +142,10 @@ export function createLimiter(options: LimiterOptions): Limiter {
     takeAll: async (subjects, { cost } = {}) => {
       if (subjects.length === 0) throw new ConfigError(['takeAll needs at least one subject, got none'])
       return limiter.decide(
-        subjects.map((one) => ({ ...charge(one.subject, one.cost ?? cost), policies: one.policies ? some(one.policies) : policies })),
+        subjects.map((one) => ({
+          ...charge(one.subject, one.cost ?? cost),
+          policies: one.policies ? some(one.policies) : policies,
+        })),
       )
     },
     peek: async (subject, { cost } = {}) => limiter.peek([charge(subject, cost)]),
@@ -132,7 +159,8 @@ const FEWEST_SECRET_BYTES = 16
 
 /** A copy, so that nobody changes it meanwhile. No message says anything of it but its length. */
 function secretOf(given: unknown, issues: string[]): Uint8Array | undefined {
-  const bytes = typeof given === 'string' ? Buffer.from(given) : given instanceof Uint8Array ? Buffer.from(given) : undefined
+  const bytes =
+    typeof given === 'string' ? Buffer.from(given) : given instanceof Uint8Array ? Buffer.from(given) : undefined
   if (bytes && bytes.length >= FEWEST_SECRET_BYTES) return bytes
   const got = bytes ? `${bytes.length} bytes` : `a value of type ${typeof given}`
   issues.push(`hmacKey must be a string or a Uint8Array of at least ${FEWEST_SECRET_BYTES} bytes, got ${got}`)
@@ -149,7 +177,9 @@ function named(policies: readonly CompiledPolicy[], names: readonly string[]): C
 }
 
 /** The same list for the same names, so that requests can share writes; bounded by forgetting all. */
-function remembered(find: (names: readonly string[]) => CompiledPolicy[]): (names: readonly string[]) => CompiledPolicy[] {
+function remembered(
+  find: (names: readonly string[]) => CompiledPolicy[],
+): (names: readonly string[]) => CompiledPolicy[] {
   const found = new Map<string, CompiledPolicy[]>()
   return (names) => {
     const id = names.join('\n')

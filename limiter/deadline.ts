@@ -13,7 +13,10 @@ export class Deadline {
     return this.endsAt - performance.now()
   }
 
-  /** Runs a call with a share of what is left, and ends it when that has passed, whether the store heeds the signal or not. */
+  /**
+   * Runs a call with a share of what is left, and ends it when that has passed, whether the store heeds the signal or
+   * not.
+   */
   async bound<T>(share: number, call: (signal: EndSignal) => Promise<T>): Promise<T> {
     const ms = Math.max(1, this.leftMs * share)
     const signal = new Timeout()

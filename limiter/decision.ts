@@ -15,7 +15,10 @@ export interface Standing {
   readonly retryAfterMs: number
   /** How long an allowed request should wait for its turn; 0 unless a leaky bucket or `action: delay` queues it. */
   readonly delayMs: number
-  /** Units past the quota that are on record for the current window, this request's included. Absent where the policy denies what is past its quota. */
+  /**
+   * Units past the quota that are on record for the current window, this request's included. Absent where the policy
+   * denies what is past its quota.
+   */
   readonly over?: number
   /** Allowed past the limit, and why: inside an `overrun`, or by the policy's action. Absent for all others. */
   readonly exceeded?: Exceeded
@@ -23,18 +26,28 @@ export interface Standing {
 
 /** The answer to one request over all its policies; the numbers are those of the policy that it is named after. */
 export interface Decision extends Standing {
-  /** Name of the policy that denied, or of the tightest when allowed: the one with the least left, of several with nothing left the furthest over. */
+  /**
+   * Name of the policy that denied, or of the tightest when allowed: the one with the least left, of several with
+   * nothing left the furthest over.
+   */
   readonly policy: string
   /**
-   * When the units were charged, in epoch milliseconds: what `refund` wants to know. Units of a lease were charged when it was taken, those of a degraded
-   * decision in the memory of this limiter. `null` when nothing was charged: a denial, a peek, or a degraded decision of the failure mode `allow`.
+   * When the units were charged, in epoch milliseconds: what `refund` wants to know. Units of a lease were charged when
+   * it was taken, those of a degraded decision in the memory of this limiter. `null` when nothing was charged: a
+   * denial, a peek, or a degraded decision of the failure mode `allow`.
    */
   readonly chargedAt: EpochMs | null
-  /** A denial that was known without a call: subjects that were not looked at may make the request wait longer than `retryAfterMs`. */
+  /**
+   * A denial that was known without a call: subjects that were not looked at may make the request wait longer than
+   * `retryAfterMs`.
+   */
   readonly retryAfterIsLowerBound: boolean
   /** The store could not be asked, and the failure mode decided. */
   readonly degraded: boolean
-  /** Why the store could not be asked. With `item` the subject's own item is refused, and the decision is a denial in every failure mode. Absent where it could. */
+  /**
+   * Why the store could not be asked. With `item` the subject's own item is refused, and the decision is a denial in
+   * every failure mode. Absent where it could.
+   */
   readonly failure?: StoreFailure
   /** The part of `delayMs` that who asked for the decision waits himself, for policies with `delayIn: authorizer`. */
   readonly waitMs: number

@@ -24,7 +24,10 @@ export class ConfigError extends SluiceError {
   }
 }
 
-/** A cost that is not a whole number from 0. Like the built-in `RangeError`, it is the caller's mistake, and nothing was charged. */
+/**
+ * A cost that is not a whole number from 0. Like the built-in `RangeError`, it is the caller's mistake, and nothing was
+ * charged.
+ */
 export class CostError extends SluiceError {
   override readonly name = 'CostError'
   readonly code = 'invalid_cost'
@@ -76,12 +79,14 @@ export class SubjectError extends SluiceError {
  * - `contention`: others kept changing the item until the deadline.
  * - `throttled`: the table refuses for lack of capacity.
  * - `hot-key`: one item gets more writes than DynamoDB takes for an item (1,000 units a second).
- * - `item`: a write to one item is refused for what that item or the write is, such as an item that would pass 400 KB. The table is well.
+ * - `item`: a write to one item is refused for what that item or the write is, such as an item that would pass 400 KB.
+ *   The table is well.
  * - `missing-table`: there is no such table here.
  * - `refused`: credentials, permissions or the request itself were turned down.
  * - `unreachable`: no connection, or one that broke.
  * - `malformed`: an answer that is not one of DynamoDB's.
- * - `in-doubt`: a refund or a reset whose answer was lost, and others have written since: nobody can tell whether it happened. It is not tried again.
+ * - `in-doubt`: a refund or a reset whose answer was lost, and others have written since: nobody can tell whether it
+ *   happened. It is not tried again.
  */
 export type StoreFailure =
   | 'timeout'

@@ -3,11 +3,11 @@ import type { EpochMs } from './clock'
 const SLOTS = 16_384
 
 /**
- * What is left of counts that had to make room for others: in as many slots as fit into a quarter of a megabyte, the largest part that was used
- * of any count of a slot, until the last of them would have been whole again.
+ * What is left of counts that had to make room for others: in as many slots as fit into a quarter of a megabyte, the
+ * largest part that was used of any count of a slot, until the last of them would have been whole again.
  *
- * A subject that comes back begins with at least what it had used, so nobody gets a share anew by asking for enough other subjects. One that shares its slot with a
- * busy one begins with less than its own: the price of a bound.
+ * A subject that comes back begins with at least what it had used, so nobody gets a share anew by asking for enough
+ * other subjects. One that shares its slot with a busy one begins with less than its own: the price of a bound.
  */
 export class ForgottenCounts {
   private slots?: { readonly used: Float64Array; readonly until: Float64Array }

@@ -2,14 +2,21 @@ import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Item } from './stores/store'
 
-/** Times to live stand on the hour, so that a busy subject moves its own about once an hour, and instances agree on it. */
+/**
+ * Times to live stand on the hour, so that a busy subject moves its own about once an hour, and instances agree on it.
+ */
 const STEP_SECONDS = 3600
 
 /**
- * Where a write has to move the item's time to live; `undefined` when it lies far enough ahead already, which nobody ever takes back.
- * Always an hour or more later than the last moment at which any of these policies' state matters, whatever skew clocks have.
+ * Where a write has to move the item's time to live; `undefined` when it lies far enough ahead already, which nobody
+ * ever takes back. Always an hour or more later than the last moment at which any of these policies' state matters,
+ * whatever skew clocks have.
  */
-export function expiryFor(policies: readonly CompiledPolicy[], known: Item | undefined, now: EpochMs): number | undefined {
+export function expiryFor(
+  policies: readonly CompiledPolicy[],
+  known: Item | undefined,
+  now: EpochMs,
+): number | undefined {
   const lifeMs = policies.reduce((longest, policy) => Math.max(longest, policy.lifeMs), 0)
   const neededSeconds = Math.ceil((now + lifeMs) / 1000) + STEP_SECONDS
   if (known && known.expiresAtSeconds >= neededSeconds) return undefined

@@ -38,15 +38,18 @@ interface LocalCount {
   toldAt: EpochMs
 }
 
-/** What was last seen of a subject in the store, and counted in memory on top of it, under each policy; `undefined` where nothing is known. */
+/**
+ * What was last seen of a subject in the store, and counted in memory on top of it, under each policy; `undefined`
+ * where nothing is known.
+ */
 export type LastSeen = (key: string, policies: readonly CompiledPolicy[]) => States
 
 /**
  * Decides without the store.
  *
- * Under `local` all instances together admit, within a window, at most the limit and each its share of it, whatever the store does: what an instance has admitted
- * by itself stays counted here until its window ends, however often the store comes and goes. Once the store answers again for a subject it is told what was
- * admitted without it.
+ * Under `local` all instances together admit, within a window, at most the limit and each its share of it, whatever the
+ * store does: what an instance has admitted by itself stays counted here until its window ends, however often the store
+ * comes and goes. Once the store answers again for a subject it is told what was admitted without it.
  */
 export class Fallback {
   /** The subject asked for longest ago first. */
@@ -84,8 +87,8 @@ export class Fallback {
   }
 
   /**
-   * Tells the store what was admitted here of these subjects, if it has answered for them since: at most one call in a second for each.
-   * `undefined` where there is nothing to tell.
+   * Tells the store what was admitted here of these subjects, if it has answered for them since: at most one call in a
+   * second for each. `undefined` where there is nothing to tell.
    */
   tell(charges: readonly Charge[]): Promise<unknown> | undefined {
     if (this.subjects.size === 0) return undefined
@@ -107,7 +110,10 @@ export class Fallback {
     await Promise.all([...this.subjects].map(([key, { untold }]) => tellOne(this.loop, key, untold)))
   }
 
-  /** Gives back units that were admitted here, and that the store has not been told of; how many. The others are the store's. */
+  /**
+   * Gives back units that were admitted here, and that the store has not been told of; how many. The others are the
+   * store's.
+   */
   giveBack({ key, policies, cost }: Charge, when: Charged): number {
     const local = this.subjects.get(key)
     if (!local || when.at > local.admittedAt) return 0
@@ -142,8 +148,13 @@ export class Fallback {
       this.raise(key, local, policies, own, share, now)
       const states = own.map(({ code }) => current.get(`${key} ${code}`) ?? local.counts.get(code)!.fields)
       const steps = stepAll(states, own, cost, now)
-      const verdicts = verdictsOf(steps, states, own, now).map((verdict) => (cost > 0 ? charged(verdict, now) : verdict))
-      answers.push({ policies, verdicts: verdicts.map((verdict, i) => (cost > policies[i]!.limit ? verdict : passable(verdict))) })
+      const verdicts = verdictsOf(steps, states, own, now).map((verdict) =>
+        cost > 0 ? charged(verdict, now) : verdict,
+      )
+      answers.push({
+        policies,
+        verdicts: verdicts.map((verdict, i) => (cost > policies[i]!.limit ? verdict : passable(verdict))),
+      })
       if (!allStepsAllow(steps)) {
         for (const [i, { verdict, write }] of steps.entries())
           if (!verdict.allowed && write) count(local, own[i]!, apply(write, states[i]!))
@@ -167,7 +178,12 @@ export class Fallback {
   }
 
   private localCount(key: string): LocalCount {
-    const local = this.subjects.get(key) ?? { counts: new Map(), untold: new Untold(), admittedAt: -Infinity, toldAt: -Infinity }
+    const local = this.subjects.get(key) ?? {
+      counts: new Map(),
+      untold: new Untold(),
+      admittedAt: -Infinity,
+      toldAt: -Infinity,
+    }
     this.subjects.delete(key)
     this.subjects.set(key, local)
     return local
@@ -176,7 +192,9 @@ export class Fallback {
   /** One subject whose windows are over, so that nothing is kept for ever. */
   private dropWhole(now: EpochMs): void {
     const [[key, { counts, untold }]] = this.subjects as Iterable<[string, LocalCount]> as [[string, LocalCount]]
-    const isWhole = [...counts.values()].every(({ policy, fields }) => verdictOf(policy, fields, now).resetAfterMs === 0)
+    const isWhole = [...counts.values()].every(
+      ({ policy, fields }) => verdictOf(policy, fields, now).resetAfterMs === 0,
+    )
     if (isWhole && untold.isEmpty) this.subjects.delete(key)
   }
 
@@ -187,11 +205,15 @@ export class Fallback {
     for (const [code, { policy, fields }] of counts) {
       const { remaining, resetAfterMs } = verdictOf(policy, fields, now)
       const whole = verdictOf(policy, {}, now).remaining
-      if (remaining < whole) this.forgotten.remember(`${key} ${code}`, (whole - remaining) / whole, now + resetAfterMs, now)
+      if (remaining < whole)
+        this.forgotten.remember(`${key} ${code}`, (whole - remaining) / whole, now + resetAfterMs, now)
     }
   }
 
-  /** An outage begins with this instance's share of what was left when the store was last seen: the count is raised to that, and never lowered. */
+  /**
+   * An outage begins with this instance's share of what was left when the store was last seen: the count is raised to
+   * that, and never lowered.
+   */
   private raise(
     key: string,
     local: LocalCount,
@@ -215,11 +237,13 @@ export class Fallback {
   }
 }
 
-const verdictOf = ({ algorithm, quota }: CompiledPolicy, fields: Fields, now: EpochMs) => algorithm.step(fields, quota, 0, now).verdict
+const verdictOf = ({ algorithm, quota }: CompiledPolicy, fields: Fields, now: EpochMs) =>
+  algorithm.step(fields, quota, 0, now).verdict
 
 const part = (units: number, share: number): number => (units === 0 ? 0 : Math.max(1, Math.floor(units * share)))
 
-const count = (local: LocalCount, policy: CompiledPolicy, fields: Fields): void => void local.counts.set(policy.code, { policy, fields })
+const count = (local: LocalCount, policy: CompiledPolicy, fields: Fields): void =>
+  void local.counts.set(policy.code, { policy, fields })
 
 function admit(
   local: LocalCount,

@@ -11,16 +11,22 @@ const REMEMBERED_MS = 60_000
 const YOUNG_MS = 20
 
 /**
- * How far the clocks of other instances are ahead of ours, as far as the windows tell that they have begun. It admits nothing: it says when a denial that is
- * known from memory is worth another look, since those whose clocks are ahead may be past its window before we are.
+ * How far the clocks of other instances are ahead of ours, as far as the windows tell that they have begun. It admits
+ * nothing: it says when a denial that is known from memory is worth another look, since those whose clocks are ahead
+ * may be past its window before we are.
  */
 export class FleetClock {
   private aheadMs = 0
   private foundAt: EpochMs = 0
 
-  /** Learns from what was seen, whatever became of the request: how far ahead its newest window lay is most exact just after that began. */
+  /**
+   * Learns from what was seen, whatever became of the request: how far ahead its newest window lay is most exact just
+   * after that began.
+   */
   note({ item, seenAt }: View, policies: readonly CompiledPolicy[]): number {
-    const reached = policies.map((policy) => policy.algorithm.reachedAt?.(fieldsOf(item, policy), policy.quota, seenAt) ?? 0)
+    const reached = policies.map(
+      (policy) => policy.algorithm.reachedAt?.(fieldsOf(item, policy), policy.quota, seenAt) ?? 0,
+    )
     const aheadMs = Math.max(0, Math.max(...reached) - seenAt)
     if (aheadMs >= this.aheadAt(seenAt) && aheadMs <= MOST_AHEAD_MS) [this.aheadMs, this.foundAt] = [aheadMs, seenAt]
     return aheadMs

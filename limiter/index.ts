@@ -1,7 +1,13 @@
 /** `sluice/limiter`: rate limiting in any Node program. */
 
 export type { Clock, EpochMs } from './clock'
-export { createLimiter, type Limiter, type LimiterOptions, type SubjectCharge, type TakeOptions } from './create-limiter'
+export {
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  type SubjectCharge,
+  type TakeOptions,
+} from './create-limiter'
 export type { Decision, Standing } from './decision'
 export {
   ChargedAtError,

@@ -16,7 +16,13 @@ export class Upkeep {
   ) {}
 
   /** Clears litter away, if there is enough of it. The request is decided already; where it fails the litter waits. */
-  async tidy(key: string, policies: readonly CompiledPolicy[], item: Item, now: EpochMs, deadline: Deadline): Promise<void> {
+  async tidy(
+    key: string,
+    policies: readonly CompiledPolicy[],
+    item: Item,
+    now: EpochMs,
+    deadline: Deadline,
+  ): Promise<void> {
     const parts = policies.flatMap((policy): PolicyWrite[] => {
       const write = policy.algorithm.tidy?.(fieldsOf(item, policy)!, policy.quota, now)
       return write ? [{ code: policy.code, write }] : []

@@ -19,8 +19,9 @@ interface Pending extends LateCharge {
 /**
  * What was admitted of one subject, and the store has not been told of yet.
  *
- * Each unit is told once. Where an answer is lost the same write is sent again; where it cannot be known any more whether the first one was applied, it is
- * counted twice rather than not at all. Units whose window has ended are not told.
+ * Each unit is told once. Where an answer is lost the same write is sent again; where it cannot be known any more
+ * whether the first one was applied, it is counted twice rather than not at all. Units whose window has ended are not
+ * told.
  */
 export class Untold {
   private pending = new Map<string, Pending>()
@@ -36,7 +37,12 @@ export class Untold {
     const before = this.pending.get(policy.code)
     const counting = before ? stillCounting(before, now) : 0
     const since = before && counting > 0 ? Math.min(now, before.since) : now
-    this.pending.set(policy.code, { policy, units: counting + units, since, chargedAt: Math.max(now, before?.chargedAt ?? now) })
+    this.pending.set(policy.code, {
+      policy,
+      units: counting + units,
+      since,
+      chargedAt: Math.max(now, before?.chargedAt ?? now),
+    })
   }
 
   /** What has not been sent. */
@@ -45,8 +51,9 @@ export class Untold {
   }
 
   /**
-   * Takes out up to so many units that are pending for all of these policies, and returns how many. None where the units were charged before those that
-   * are pending: they were told, or their window is over, and those of another are not theirs.
+   * Takes out up to so many units that are pending for all of these policies, and returns how many. None where the
+   * units were charged before those that are pending: they were told, or their window is over, and those of another are
+   * not theirs.
    */
   takeBack(policies: readonly CompiledPolicy[], units: number, chargedAt: EpochMs): number {
     const pendingOf = (code: string): number => {
@@ -64,7 +71,8 @@ export class Untold {
   }
 
   /**
-   * Tells the store all of it, in one write; what is added meanwhile is pending for the next. False when there was nothing to write.
+   * Tells the store all of it, in one write; what is added meanwhile is pending for the next. False when there was
+   * nothing to write.
    *
    * @throws StoreUnavailableError when the store cannot be asked; the same write is sent again the next time.
    */

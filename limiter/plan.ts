@@ -15,7 +15,8 @@ export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allow
 export const isCharged = ({ exceeded = 'relaxed' }: Verdict): boolean => exceeded === 'relaxed'
 
 /** An allowed request's verdict with the moment at which it was charged, if it was. */
-export const charged = (verdict: Verdict, at: EpochMs): Verdict => (isCharged(verdict) ? { ...verdict, chargedAt: at } : verdict)
+export const charged = (verdict: Verdict, at: EpochMs): Verdict =>
+  isCharged(verdict) ? { ...verdict, chargedAt: at } : verdict
 
 /** When an allowed request was charged; `undefined` where it was not. */
 export function chargedOf(verdicts: Verdicts): Charged | undefined {
@@ -35,8 +36,16 @@ export const stepAll = (states: States, policies: readonly CompiledPolicy[], cos
 
 export const allStepsAllow = (steps: readonly Step[]): boolean => steps.every(({ verdict }) => verdict.allowed)
 
-/** What is reported of one request: where it is denied nothing is charged, so the policies that would have allowed it say how they stand. */
-export function verdictsOf(steps: readonly Step[], states: States, policies: readonly CompiledPolicy[], now: EpochMs): Verdicts {
+/**
+ * What is reported of one request: where it is denied nothing is charged, so the policies that would have allowed it
+ * say how they stand.
+ */
+export function verdictsOf(
+  steps: readonly Step[],
+  states: States,
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+): Verdicts {
   const denied = !allStepsAllow(steps)
   return steps.map(({ verdict }, i) => {
     const { algorithm, quota } = policies[i]!
@@ -59,17 +68,21 @@ export function whichFit<R extends { readonly cost: number }>(
   let before: Step[] | undefined
   return requests.filter(({ cost }) => {
     const steps = stepAll(current, policies, cost, now)
-    const fits = allStepsAllow(steps) && policies.every(({ algorithm }, i) => !before || together(algorithm, before[i]!, steps[i]!))
+    const fits =
+      allStepsAllow(steps) &&
+      policies.every(({ algorithm }, i) => !before || together(algorithm, before[i]!, steps[i]!))
     if (fits) [current, before] = [statesAfter(current, steps), steps]
     return fits
   })
 }
 
-const together = (algorithm: Algorithm<unknown>, one: Step, next: Step): boolean => algorithm.together?.(one, next) ?? true
+const together = (algorithm: Algorithm<unknown>, one: Step, next: Step): boolean =>
+  algorithm.together?.(one, next) ?? true
 
 /**
- * The writes that charge `cost` to every policy but those that let it pass uncharged. Where others write the subject too, their form may follow a
- * guess at its present state: that only changes how often the write succeeds, never what it may do.
+ * The writes that charge `cost` to every policy but those that let it pass uncharged. Where others write the subject
+ * too, their form may follow a guess at its present state: that only changes how often the write succeeds, never what
+ * it may do.
  *
  * @param steps from what is known, for this very cost.
  * @param guessing for the first try only: what a refusal brought back is no guess, and a write made from it succeeds.

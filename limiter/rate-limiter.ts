@@ -25,7 +25,8 @@ export interface RateLimiterOptions {
   /** @default 'local' */
   readonly onStoreError?: FailureMode
   /**
-   * The share of each limit that this instance admits by itself while the store cannot be asked, above 0 and up to 1: one part in as many as there are instances.
+   * The share of each limit that this instance admits by itself while the store cannot be asked, above 0 and up to 1:
+   * one part in as many as there are instances.
    * @default 1
    */
   readonly localShare?: number
@@ -36,19 +37,25 @@ export interface RateLimiterOptions {
 /** What a refund knows of the charge. */
 export interface RefundOptions {
   /**
-   * `chargedAt` of the decision, in epoch milliseconds; `null`, as denials have it, when there is nothing to give back. Units whose window is over are not
-   * taken from another, and of those that time gives back, only the rest is.
+   * `chargedAt` of the decision, in epoch milliseconds; `null`, as denials have it, when there is nothing to give back.
+   * Units whose window is over are not taken from another, and of those that time gives back, only the rest is.
    * @default now
    */
   readonly chargedAt?: EpochMs | null
-  /** `delayMs` of the decision, for a policy with `action: delay`, which charged the request at its turn. @default not known: as far as nobody waits */
+  /**
+   * `delayMs` of the decision, for a policy with `action: delay`, which charged the request at its turn. @default not
+   * known: as far as nobody waits
+   */
   readonly delayMs?: number
 }
 
 /** How one decision is made where the store cannot be asked; what is not given is as in the limiter's options. */
 export type WithoutStore = Pick<RateLimiterOptions, 'onStoreError' | 'localShare'>
 
-/** Decides requests over any number of subjects, each with policies of its own. Policies that are the same array can share a write. */
+/**
+ * Decides requests over any number of subjects, each with policies of its own. Policies that are the same array can
+ * share a write.
+ */
 export class RateLimiter {
   private readonly loop: TakeLoop
   private readonly ways: Ways
@@ -57,7 +64,14 @@ export class RateLimiter {
   private readonly deadlineMs: number
 
   constructor(options: RateLimiterOptions) {
-    const { store, clock = systemClock, deadlineMs = 300, denialTtlMs = 5000, maxSubjects = 50_000, onEvent = () => {} } = options
+    const {
+      store,
+      clock = systemClock,
+      deadlineMs = 300,
+      denialTtlMs = 5000,
+      maxSubjects = 50_000,
+      onEvent = () => {},
+    } = options
     const { onStoreError = 'local', localShare = 1 } = options
     const firstDeadlineMs = options.firstDeadlineMs ?? Math.max(2000, deadlineMs)
     const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent }
@@ -71,8 +85,9 @@ export class RateLimiter {
   /**
    * Charges all subjects or none: what a denied request has already taken from its other subjects is given back.
    *
-   * A store that cannot be asked leaves the decision to the failure mode; only a table that was never there, or that never let us in, is a mistake
-   * of the set-up and thrown. A failure of one subject's item is that subject's: its requests are denied, whatever the mode, but for policies that never deny.
+   * A store that cannot be asked leaves the decision to the failure mode; only a table that was never there, or that
+   * never let us in, is a mistake of the set-up and thrown. A failure of one subject's item is that subject's: its
+   * requests are denied, whatever the mode, but for policies that never deny.
    */
   async decide(charges: readonly Charge[], withoutStore: WithoutStore = {}): Promise<Decision> {
     for (const { cost } of charges) checkCost(cost, 0)
@@ -80,11 +95,13 @@ export class RateLimiter {
     try {
       const { answers, isWhole } = await this.ask(charges)
       const telling = this.fallback.tell(charges)
-      if (telling && this.hasSeen(charges, askedAt)) await within(this.deadlineMs - (performance.now() - startedAt), telling)
+      if (telling && this.hasSeen(charges, askedAt))
+        await within(this.deadlineMs - (performance.now() - startedAt), telling)
       return compose(answers, false, !isWhole)
     } catch (error) {
       const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
-      if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error)) throw error
+      if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error))
+        throw error
       const { reason } = error
       const decision = this.fallback.decide(charges, reason === 'item' ? 'deny' : onStoreError, localShare)
       return { ...decision, failure: reason }
@@ -115,7 +132,8 @@ export class RateLimiter {
 
   /** Forgets a subject: all its quotas are whole. Other instances notice within their `denialTtlMs`. */
   async reset(key: string): Promise<void> {
-    // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before arrives after.
+    // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before
+    // arrives after.
     await Promise.all([this.ways.forget(key), this.fallback.forget(key)])
     try {
       await this.loop.reset(key)
@@ -126,7 +144,9 @@ export class RateLimiter {
     }
   }
 
-  /** Gives back units that were taken ahead, and tells the store what was counted in memory, for a program that stops. */
+  /**
+   * Gives back units that were taken ahead, and tells the store what was counted in memory, for a program that stops.
+   */
   async close(): Promise<void> {
     await Promise.all([this.ways.close(), this.fallback.close()])
   }
@@ -136,7 +156,9 @@ export class RateLimiter {
   }
 
   /** @returns what all subjects say, or, not whole, those whose denial is known without a call. */
-  private async ask(charges: readonly Charge[]): Promise<{ readonly answers: readonly Answer[]; readonly isWhole: boolean }> {
+  private async ask(
+    charges: readonly Charge[],
+  ): Promise<{ readonly answers: readonly Answer[]; readonly isWhole: boolean }> {
     const parts = this.partsOf(charges)
     if (parts.length === 1) return { answers: [await take(parts[0]!)], isWhole: true }
     const refused = parts.flatMap(({ way, key, policies, cost }): Answer[] => {
@@ -146,17 +168,25 @@ export class RateLimiter {
     if (refused.length > 0) return { answers: refused, isWhole: refused.length === parts.length }
 
     const startedAt = performance.now()
-    const results = this.loop.isCircuitOpen ? await oneByOne(parts) : await Promise.allSettled(parts.map((part) => take(part)))
+    const results = this.loop.isCircuitOpen
+      ? await oneByOne(parts)
+      : await Promise.allSettled(parts.map((part) => take(part)))
     const failed = results.find((result) => result.status === 'rejected')
     const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
     if (failed || !allowedByAll(answers)) {
       await within(this.deadlineMs - (performance.now() - startedAt), giveBack(parts, results))
     }
     if (failed) throw failed.reason
-    return { answers: allowedByAll(answers) ? answers : parts.map((part, i) => uncharged(part, answers[i]!)), isWhole: true }
+    return {
+      answers: allowedByAll(answers) ? answers : parts.map((part, i) => uncharged(part, answers[i]!)),
+      isWhole: true,
+    }
   }
 
-  /** Whether the store was asked of any of these subjects since then. In Lambda nothing goes on once the answer is there, and who waited for it waits for more. */
+  /**
+   * Whether the store was asked of any of these subjects since then. In Lambda nothing goes on once the answer is
+   * there, and who waited for it waits for more.
+   */
   private hasSeen(charges: readonly Charge[], since: EpochMs): boolean {
     return charges.some(({ key }) => (this.loop.view(key)?.seenAt ?? -Infinity) >= since)
   }
@@ -170,7 +200,10 @@ async function take({ way, key, policies, cost }: Part): Promise<Answer> {
   return { policies, verdicts: await (cost === 0 ? way.look(key, policies, 0) : way.take(key, policies, cost)) }
 }
 
-/** Takes from each subject once the one before it has answered, and no more once one fails: with the circuit open a single call is let through. */
+/**
+ * Takes from each subject once the one before it has answered, and no more once one fails: with the circuit open a
+ * single call is let through.
+ */
 async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledResult<Answer>[]> {
   const results: PromiseSettledResult<Answer>[] = []
   for (const part of parts) {
@@ -214,7 +247,8 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
   clearTimeout(timer)
 }
 
-const verdictsIn = (result: PromiseSettledResult<Answer>): Verdicts => (result.status === 'fulfilled' ? result.value.verdicts : [])
+const verdictsIn = (result: PromiseSettledResult<Answer>): Verdicts =>
+  result.status === 'fulfilled' ? result.value.verdicts : []
 
 function checkCost(cost: number, least: 0 | 1): void {
   if (!Number.isSafeInteger(cost) || cost < least) throw new CostError(cost, least)
@@ -225,8 +259,16 @@ const SKEW_MS = 60_000
 
 function checkChargedAt(chargedAt: EpochMs | null | undefined, delayMs: number | undefined, now: EpochMs): void {
   const latest = now + SKEW_MS
-  if (chargedAt !== undefined && chargedAt !== null && !(Number.isSafeInteger(chargedAt) && chargedAt >= 0 && chargedAt <= latest)) {
-    throw new ChargedAtError('chargedAt', chargedAt, `epoch milliseconds, at most ${SKEW_MS / 1000} s ahead of now (${now})`)
+  if (
+    chargedAt !== undefined &&
+    chargedAt !== null &&
+    !(Number.isSafeInteger(chargedAt) && chargedAt >= 0 && chargedAt <= latest)
+  ) {
+    throw new ChargedAtError(
+      'chargedAt',
+      chargedAt,
+      `epoch milliseconds, at most ${SKEW_MS / 1000} s ahead of now (${now})`,
+    )
   }
   if (delayMs !== undefined && !(Number.isSafeInteger(delayMs) && delayMs >= 0)) {
     throw new ChargedAtError('delayMs', delayMs, 'whole milliseconds from 0')

@@ -23,9 +23,10 @@ import type { KnownSubjects, View } from './subject-cache'
 /**
  * Gives back what was charged: units, or all that is stored of a subject.
  *
- * Such a write must never be applied twice, so it happens only while marks stand as seen that it changes itself: a copy of it finds them changed, whoever wrote in
- * between. A try that was refused is made again with what was found. One that got no answer, and whose mark others have replaced since, is in doubt: it
- * may have been applied, so it is given up.
+ * Such a write must never be applied twice, so it happens only while marks stand as seen that it changes itself: a copy
+ * of it finds them changed, whoever wrote in between. A try that was refused is made again with what was found. One
+ * that got no answer, and whose mark others have replaced since, is in doubt: it may have been applied, so it is given
+ * up.
  */
 export class Refunds {
   /**
@@ -40,18 +41,42 @@ export class Refunds {
   ) {}
 
   /**
-   * Gives units back as far as they can still be found; a policy whose window has passed has none. Policies whose refunds find no room in one write get several,
-   * one after another: what one of them gave back stays given back, whatever comes of the next.
+   * Gives units back as far as they can still be found; a policy whose window has passed has none. Policies whose
+   * refunds find no room in one write get several, one after another: what one of them gave back stays given back,
+   * whatever comes of the next.
    */
-  async refund(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged, deadline: Deadline): Promise<void> {
+  async refund(
+    key: string,
+    policies: readonly CompiledPolicy[],
+    units: number,
+    charged: Charged,
+    deadline: Deadline,
+  ): Promise<void> {
     const [, ...others] = inWrites(await this.found(key, policies, units, charged, deadline))
     const apart = others.map((parts) => new Set(parts.map(({ code }) => code)))
-    await this.refundOnce(key, policies, ({ code }) => !apart.some((codes) => codes.has(code)), units, charged, deadline)
-    for (const codes of apart) await this.refundOnce(key, policies, ({ code }) => codes.has(code), units, charged, deadline)
+    await this.refundOnce(
+      key,
+      policies,
+      ({ code }) => !apart.some((codes) => codes.has(code)),
+      units,
+      charged,
+      deadline,
+    )
+    for (const codes of apart)
+      await this.refundOnce(key, policies, ({ code }) => codes.has(code), units, charged, deadline)
   }
 
-  /** What there is to give back. A policy that has nothing by an earlier look may have been charged since by others, so that is looked up. */
-  private async found(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged, deadline: Deadline) {
+  /**
+   * What there is to give back. A policy that has nothing by an earlier look may have been charged since by others, so
+   * that is looked up.
+   */
+  private async found(
+    key: string,
+    policies: readonly CompiledPolicy[],
+    units: number,
+    charged: Charged,
+    deadline: Deadline,
+  ) {
     const known = this.known.get(key)
     const view = await this.recent(key, deadline)
     const writes = refundWrites(policies, view.item, units, charged, this.calls.now())
@@ -61,9 +86,9 @@ export class Refunds {
   }
 
   /**
-   * All refunds share one mark, whichever process they come from, and nothing else changes it: charges are no conflict for them. An item that has had no refund
-   * has no such mark either, and a new one after a reset looks the same; so another mark must stand as seen, and where it does not for long enough,
-   * the mark is made first.
+   * All refunds share one mark, whichever process they come from, and nothing else changes it: charges are no conflict
+   * for them. An item that has had no refund has no such mark either, and a new one after a reset looks the same; so
+   * another mark must stand as seen, and where it does not for long enough, the mark is made first.
    */
   private async refundOnce(
     key: string,
@@ -80,7 +105,9 @@ export class Refunds {
       const seen = item.marks[REFUND_MARK]
       if (doubted && doubted.seen !== seen) {
         if (seen === id.value) return
-        throw inDoubt('the answer to a refund was lost, and others have given units back since: these may still be charged')
+        throw inDoubt(
+          'the answer to a refund was lost, and others have given units back since: these may still be charged',
+        )
       }
       // Without the mark, a refund that was applied and wiped by a reset looks like one that was not.
       if (doubted && seen === undefined && !standAsSeen(item, doubted.witness)) {
@@ -111,14 +138,19 @@ export class Refunds {
       const { kind, item: found, afterDoubt } = await this.calls.delete(key, seen, deadline)
       if (kind === 'deleted' || isAbsent(found)) return
       if (afterDoubt && !hasOne(found, seen)) {
-        throw inDoubt('the answer to a reset was lost, and others have written since: the quotas may not have been whole')
+        throw inDoubt(
+          'the answer to a reset was lost, and others have written since: the quotas may not have been whole',
+        )
       }
       item = found
     }
     throw contention()
   }
 
-  /** A mark that any copy of a write finds changed once the item was deleted: our own where we have written, which few others change. */
+  /**
+   * A mark that any copy of a write finds changed once the item was deleted: our own where we have written, which few
+   * others change.
+   */
   private witnessIn({ marks }: Item): SeenMarks {
     const { mark: own } = this.calls.nextId()
     const mark = own in marks ? own : Object.keys(marks)[0]
@@ -139,7 +171,13 @@ export class Refunds {
   }
 }
 
-const refundWrites = (policies: readonly CompiledPolicy[], item: Item, units: number, charged: Charged, now: EpochMs): PolicyWrite[] =>
+const refundWrites = (
+  policies: readonly CompiledPolicy[],
+  item: Item,
+  units: number,
+  charged: Charged,
+  now: EpochMs,
+): PolicyWrite[] =>
   refundsOf(
     policies,
     policies.map((policy) => fieldsOf(item, policy)!),
@@ -169,10 +207,12 @@ export function refundsOf(
   })
 }
 
-const isAbsent = ({ marks, policies }: Item): boolean => Object.keys(marks).length === 0 && Object.keys(policies).length === 0
+const isAbsent = ({ marks, policies }: Item): boolean =>
+  Object.keys(marks).length === 0 && Object.keys(policies).length === 0
 
 /** Whether a mark still is what it was: then the item was not deleted. */
-const hasOne = ({ marks }: Item, seen: SeenMarks): boolean => Object.keys(marks).some((mark) => marks[mark] === seen[mark])
+const hasOne = ({ marks }: Item, seen: SeenMarks): boolean =>
+  Object.keys(marks).some((mark) => marks[mark] === seen[mark])
 
 const inDoubt = (message: string): StoreUnavailableError => new StoreUnavailableError('in-doubt', message)
 

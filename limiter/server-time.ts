@@ -1,17 +1,25 @@
 import type { Clock, EpochMs } from './clock'
 import type { OnEvent } from './events'
 
-/** How far our clock may be off before it is not gone by any more. An answer's date is cut to the second, which comes on top. */
+/**
+ * How far our clock may be off before it is not gone by any more. An answer's date is cut to the second, which comes on
+ * top.
+ */
 const MOST_OFF_MS = 60_000
 const DATE_STEP_MS = 1000
-/** A call during which our clock went by that much faster or slower than time does says nothing: it was set, or we were frozen. */
+/**
+ * A call during which our clock went by that much faster or slower than time does says nothing: it was set, or we were
+ * frozen.
+ */
 const STEADY_MS = 1000
 
 /**
- * The system's clock, compared with the date of every answer. While it is more than a minute off, time goes by the last answer instead.
+ * The system's clock, compared with the date of every answer. While it is more than a minute off, time goes by the last
+ * answer instead.
  *
- * The answer was dated while the call was under way, so our clock is wrong only if that date lies outside of what it showed from the call's start to its
- * end: an instance that was frozen in between took longer, and is not wrong for that.
+ * The answer was dated while the call was under way, so our clock is wrong only if that date lies outside of what it
+ * showed from the call's start to its end: an instance that was frozen in between took longer, and is not wrong for
+ * that.
  */
 export class ServerTime {
   /** The last answer's date and when it came by a clock that nobody sets, while ours is wrong. */

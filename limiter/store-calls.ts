@@ -35,16 +35,24 @@ const AMBIGUOUS: readonly StoreFailure[] = ['timeout', 'unreachable', 'malformed
 const MOST_TRIES = 3
 const FIRST_PAUSE_MS = 15
 
-/** Ids have twelve digits at most, seven bytes in an item, and lie above those of releases whose ids ended below 2^32. */
+/**
+ * Ids have twelve digits at most, seven bytes in an item, and lie above those of releases whose ids ended below 2^32.
+ */
 const LOWEST_ID = 2 ** 32
 const HIGHEST_ID = 10 ** 12
 /** Ids of one range; after so many writes a process draws the next. */
 const RANGE = 2 ** 20
 
-/** An outcome, and whether an earlier try of the same call got no answer, so that it may have been applied before or may yet be. */
+/**
+ * An outcome, and whether an earlier try of the same call got no answer, so that it may have been applied before or may
+ * yet be.
+ */
 export type Tried<T> = T & { readonly afterDoubt: boolean }
 
-/** A limiter's calls to its store: each inside a deadline, again where that is safe and may help, and none while the circuit is open. */
+/**
+ * A limiter's calls to its store: each inside a deadline, again where that is safe and may help, and none while the
+ * circuit is open.
+ */
 export class StoreCalls {
   /** Whether the store has ever answered. */
   reached = false
@@ -58,7 +66,8 @@ export class StoreCalls {
 
   constructor(private readonly options: StoreCallsOptions) {
     const { clock, onEvent } = options
-    this.serverTime = clock === systemClock ? new ServerTime(clock, onEvent) : undefined // one that was given is believed
+    // one that was given is believed
+    this.serverTime = clock === systemClock ? new ServerTime(clock, onEvent) : undefined
     this.circuit = new CircuitBreaker({ clock, onChange: (state) => onEvent({ kind: 'circuit', state }) })
   }
 
@@ -123,8 +132,8 @@ export class StoreCalls {
   }
 
   /**
-   * A call with all its tries, which the circuit breaker takes for one: a table that fails some of its calls answers most of those that are tried again, and is
-   * not given up.
+   * A call with all its tries, which the circuit breaker takes for one: a table that fails some of its calls answers
+   * most of those that are tried again, and is not given up.
    */
   private async tried<T>(
     deadline: Deadline,
@@ -133,7 +142,10 @@ export class StoreCalls {
     onDoubt: () => void = () => {},
   ): Promise<T> {
     if (!this.circuit.allows()) {
-      throw new StoreUnavailableError(this.lastFailure, `the store is not asked for a moment, since it kept failing (${this.lastFailure})`)
+      throw new StoreUnavailableError(
+        this.lastFailure,
+        `the store is not asked for a moment, since it kept failing (${this.lastFailure})`,
+      )
     }
     const isProbe = this.circuit.isOpen
     let answered = false
@@ -151,7 +163,8 @@ export class StoreCalls {
           if (!answered) this.lastFailure = reason
           const pauseMs = reason === 'throttled' ? FIRST_PAUSE_MS * tries * (1 + Math.random()) : 0
           const givenUp = this.circuit.isOpen && !isProbe // by others, meanwhile
-          if (givenUp || tries >= most || !WORTH_ANOTHER_TRY.includes(reason) || deadline.leftMs < pauseMs + 5) throw error
+          if (givenUp || tries >= most || !WORTH_ANOTHER_TRY.includes(reason) || deadline.leftMs < pauseMs + 5)
+            throw error
           if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs))
         }
       }

@@ -52,5 +52,7 @@ export class KnownSubjects {
 /** Whether others have written: our own marks stand in both views, theirs differ. */
 export function othersWrote(known: Item, found: Item): boolean {
   const marks = Object.keys(found.marks)
-  return marks.length !== Object.keys(known.marks).length || marks.some((mark) => found.marks[mark] !== known.marks[mark])
+  return (
+    marks.length !== Object.keys(known.marks).length || marks.some((mark) => found.marks[mark] !== known.marks[mark])
+  )
 }

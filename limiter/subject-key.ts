@@ -7,12 +7,13 @@ const SCOPE = /^[a-z][a-z0-9-]{0,15}(?=:)/
 const PLAIN = /^([a-z][a-z0-9-]{0,15})#([\w-]{43})$/
 
 /**
- * The partition key of a subject: its scope (`client`, `ip`, what stands before the first colon) and a hash of the whole, 60 characters at most, whatever the
- * identity's length.
+ * The partition key of a subject: its scope (`client`, `ip`, what stands before the first colon) and a hash of the
+ * whole, 60 characters at most, whatever the identity's length.
  *
- * Without a secret the hash is SHA-256, `ip#…`: whoever has the table can hash all IPv4 addresses, and knows whose item is whose. With one it is HMAC-SHA256
- * of the key without it, `ip~…`, which nobody can compute who lacks the secret. The one follows from the other, so that items can be moved whose subjects nobody
- * knows; and the two are told apart at sight.
+ * Without a secret the hash is SHA-256, `ip#…`: whoever has the table can hash all IPv4 addresses, and knows whose item
+ * is whose. With one it is HMAC-SHA256 of the key without it, `ip~…`, which nobody can compute who lacks the secret.
+ * The one follows from the other, so that items can be moved whose subjects nobody knows; and the two are told apart at
+ * sight.
  */
 export function subjectKey(subject: string, secret?: Uint8Array): string {
   if (typeof subject !== 'string' || subject === '') throw new SubjectError(subject)

@@ -35,8 +35,8 @@ export interface TakeLoopOptions extends StoreCallsOptions {
 }
 
 /**
- * A write that is refused costs as much as five looks. Whoever has lost so many in a row, as instances do that one tireless caller's requests are spread
- * over, looks before the next one.
+ * A write that is refused costs as much as five looks. Whoever has lost so many in a row, as instances do that one
+ * tireless caller's requests are spread over, looks before the next one.
  */
 const LOST_BEFORE_LOOKING = 2
 
@@ -50,8 +50,8 @@ const MOST_ROUNDS = 100
 /**
  * Decides requests of one subject by one conditional write, repeated while others change what it was based on.
  *
- * Nothing is answered from a guess: an allowed request from the item that its write found, a denied one from an item that was really there, and
- * that others can only have made stricter since.
+ * Nothing is answered from a guess: an allowed request from the item that its write found, a denied one from an item
+ * that was really there, and that others can only have made stricter since.
  */
 export class TakeLoop {
   private readonly known: KnownSubjects
@@ -109,12 +109,14 @@ export class TakeLoop {
     if (!view || !this.trusts(view, now) || this.fleet.mayAdmit(view, policies, [cost], now)) return undefined
     const states = statesOf(view, policies)
     const steps = stepAll(states, policies, cost, now)
-    if (steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined // the denial itself has to be recorded
+    // the denial itself has to be recorded
+    if (steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined
     return steps.every(({ verdict }) => verdict.allowed) ? undefined : verdictsOf(steps, states, policies, now)
   }
 
   /**
-   * Decides several requests of one subject in as few writes as it takes; what each costs, and what each is told, in the same order.
+   * Decides several requests of one subject in as few writes as it takes; what each costs, and what each is told, in
+   * the same order.
    *
    * @param deadline of the decision that this is a part of. @default a new one
    */
@@ -178,7 +180,8 @@ export class TakeLoop {
       const asKnown = kind === 'applied' && view !== undefined && !othersWrote(view.item, item)
       this.known.learn(key, after, now, view && round === 0 ? !asKnown : undefined)
       this.known.wasQuicker(key, false)
-      if (asKnown && admitted.length === 1) answers[admitted[0]!.position] = steps.map(({ verdict }) => charged(verdict, now))
+      if (asKnown && admitted.length === 1)
+        answers[admitted[0]!.position] = steps.map(({ verdict }) => charged(verdict, now))
       else this.answerAll(answers, admitted, item, kind, policies, now)
       if (!asKnown) await this.upkeep.tidy(key, policies, after, now, deadline) // who writes alone leaves no litter
       pending = pending.filter(({ position }) => answers[position] === undefined)
@@ -223,8 +226,8 @@ export class TakeLoop {
   /**
    * Charges what was admitted already, past the limit too. False when none of it counts any more.
    *
-   * It counts once however often it is sent. Where this process has written to the subject since, nobody can tell any more whether it was applied, and it gets
-   * a new name: it may count twice, and never not at all.
+   * It counts once however often it is sent. Where this process has written to the subject since, nobody can tell any
+   * more whether it was applied, and it gets a new name: it may count twice, and never not at all.
    */
   async chargeLate(key: string, late: LateWrite): Promise<boolean> {
     const deadline = this.calls.deadline()
@@ -272,8 +275,8 @@ export class TakeLoop {
   }
 
   /**
-   * Answers requests none of which fits what is known, once that is recent enough to be relied on; `undefined` when it had to be looked up, or
-   * was out of date, and everything has to be thought over.
+   * Answers requests none of which fits what is known, once that is recent enough to be relied on; `undefined` when it
+   * had to be looked up, or was out of date, and everything has to be thought over.
    */
   private async denials(
     key: string,
@@ -285,7 +288,11 @@ export class TakeLoop {
   ): Promise<{ position: number; verdicts: Verdicts }[] | undefined> {
     const view = this.known.get(key)
     const costs = pending.map(({ cost }) => cost)
-    if (!view || !this.trusts(view, now, begunAt) || (view.seenAt < begunAt && this.fleet.mayAdmit(view, policies, costs, now))) {
+    if (
+      !view ||
+      !this.trusts(view, now, begunAt) ||
+      (view.seenAt < begunAt && this.fleet.mayAdmit(view, policies, costs, now))
+    ) {
       await this.refresh(key, deadline)
       return undefined
     }
@@ -334,7 +341,10 @@ export class TakeLoop {
     return view && this.trusts(view, this.now()) ? view : this.refresh(key, deadline)
   }
 
-  /** A write that the item itself is the reason against is not sent again as it is: the next one is made from what the item is now, a moment later. */
+  /**
+   * A write that the item itself is the reason against is not sent again as it is: the next one is made from what the
+   * item is now, a moment later.
+   */
   private async write(key: string, write: ItemWrite, deadline: Deadline): Promise<WriteOutcome> {
     const failed = this.failed.get(key)
     const now = this.now()
@@ -360,6 +370,8 @@ export class TakeLoop {
 
   /** @param begunAt when a decision began, whose own look is recent enough whatever the settings say. */
   private trusts(view: View, now: EpochMs, begunAt = Infinity): boolean {
-    return (view.seenAt >= begunAt && view.seenAt <= this.now()) || Math.abs(now - view.seenAt) <= this.options.denialTtlMs
+    return (
+      (view.seenAt >= begunAt && view.seenAt <= this.now()) || Math.abs(now - view.seenAt) <= this.options.denialTtlMs
+    )
   }
 }

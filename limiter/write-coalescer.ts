@@ -10,12 +10,15 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Requests that one write takes along. Enough that a write is hardly ever the bottleneck, few enough to answer soon. */
+/**
+ * Requests that one write takes along. Enough that a write is hardly ever the bottleneck, few enough to answer soon.
+ */
 const MOST_AT_ONCE = 200
 
 /**
- * Lets requests for one subject that arrive while a write for it is under way share the next write. One subject never has two writes in flight
- * from this process, so they do not fail each other's guards either. In Lambda there is one request at a time, and this adds nothing.
+ * Lets requests for one subject that arrive while a write for it is under way share the next write. One subject never
+ * has two writes in flight from this process, so they do not fail each other's guards either. In Lambda there is one
+ * request at a time, and this adds nothing.
  */
 export class SharedWrites {
   /** Requests that wait, for each subject with a write under way. */
@@ -61,7 +64,10 @@ export class SharedWrites {
   }
 }
 
-/** How many requests from the front of the line can be decided together. A denial that is recorded changes the next one's, so those go alone. */
+/**
+ * How many requests from the front of the line can be decided together. A denial that is recorded changes the next
+ * one's, so those go alone.
+ */
 function alike(line: readonly Waiting[], first: Waiting): number {
   if (first.policies.some(({ algorithm, quota }) => algorithm.recordsDenials?.(quota))) return 1
   const other = line.findIndex(({ policies }) => policies !== first.policies)

@@ -34,7 +34,9 @@ export const HELP = `Runs Sluice behind a local API Gateway, on a DynamoDB engin
 export function parseOptions(args: readonly string[], env: NodeJS.ProcessEnv): Options {
   const { values, positionals } = parse(args)
   if (positionals.length > 0) {
-    throw new StartError(`unexpected argument "${positionals[0]}": options go after --, as in npm start -- --engine dynalite`)
+    throw new StartError(
+      `unexpected argument "${positionals[0]}": options go after --, as in npm start -- --engine dynalite`,
+    )
   }
   const port = values.port ?? (env.PORT || undefined)
   const endpoint = env.SLUICE_DYNAMODB_ENDPOINT || undefined

@@ -20,12 +20,15 @@ export const SAMPLE_KEYS = [
 const TIERS_FILE = path.join(__dirname, '..', 'tiers.yaml')
 
 /**
- * Makes both tables where they are missing, and writes the tiers and routes of `tiers.yaml`, the sample keys and, where there is none, a secret for the subjects'
- * hashes into the config table.
+ * Makes both tables where they are missing, and writes the tiers and routes of `tiers.yaml`, the sample keys and, where
+ * there is none, a secret for the subjects' hashes into the config table.
  *
  * @throws ConfigError with every mistake in `tiers.yaml`; nothing is written then.
  */
-export async function seed(client: DynamoDBClient, tables: { readonly state: string; readonly config: string }): Promise<void> {
+export async function seed(
+  client: DynamoDBClient,
+  tables: { readonly state: string; readonly config: string },
+): Promise<void> {
   const file: unknown = parse(await readFile(TIERS_FILE, 'utf8'))
   parseTiersFile(file, 'tiers.yaml')
 

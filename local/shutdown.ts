@@ -22,7 +22,10 @@ export class Shutdown {
   }
 }
 
-/** Ctrl-C reaches this process twice when npm passes it on as well: what follows the first within this time is the same key press. */
+/**
+ * Ctrl-C reaches this process twice when npm passes it on as well: what follows the first within this time is the same
+ * key press.
+ */
 const SAME_KEY_PRESS_MS = 300
 
 /** Ends the process when it is told to: exit code 0 when all has stopped, and at once with code 1 when told again. */

@@ -13,7 +13,10 @@ export function toUser(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 
-/** The first line of whatever was thrown, for use inside a one-line message. A failed connection hides its reason in `cause` or `errors`. */
+/**
+ * The first line of whatever was thrown, for use inside a one-line message. A failed connection hides its reason in
+ * `cause` or `errors`.
+ */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
   if (error instanceof Error && error.cause instanceof Error) return reasonOf(error.cause)

@@ -21,7 +21,9 @@ import { welcome } from './welcome'
 const FINISH_WITHIN_MS = 12_000
 const TIERS_FILE = join(__dirname, '..', 'tiers.yaml')
 
-/** Engine, tables, bundle, authorizer instances, gateway, in this order; the ready line when a request would be served. */
+/**
+ * Engine, tables, bundle, authorizer instances, gateway, in this order; the ready line when a request would be served.
+ */
 async function start(shutdown: Shutdown): Promise<void> {
   const options = parseOptions(process.argv.slice(2), process.env)
   if (options.help) return void process.stdout.write(HELP)
@@ -40,11 +42,15 @@ async function start(shutdown: Shutdown): Promise<void> {
   shutdown.add(() => pool.stop())
   await warmUp(pool, api)
 
-  const gateway = await startGateway({ api, authorize: pool.authorize, backend: createBackend(), port: options.port, log }).catch(
-    (error) => {
-      throw listenError(error, options.port)
-    },
-  )
+  const gateway = await startGateway({
+    api,
+    authorize: pool.authorize,
+    backend: createBackend(),
+    port: options.port,
+    log,
+  }).catch((error) => {
+    throw listenError(error, options.port)
+  })
   shutdown.add(() => gateway.close(FINISH_WITHIN_MS))
 
   const url = `http://localhost:${gateway.port}`
@@ -57,7 +63,9 @@ async function seedTables(endpoint: string): Promise<void> {
   try {
     await seed(client, TABLES)
   } catch (error) {
-    throw error instanceof DynamoDBServiceException ? new StartError(`the tables cannot be made at ${endpoint}: ${reasonOf(error)}`) : error
+    throw error instanceof DynamoDBServiceException
+      ? new StartError(`the tables cannot be made at ${endpoint}: ${reasonOf(error)}`)
+      : error
   } finally {
     client.destroy()
   }
@@ -91,8 +99,10 @@ function temporaryFolder(): string {
 }
 
 function listenError(error: NodeJS.ErrnoException, port: number): Error {
-  if (error.code === 'EADDRINUSE') return new StartError(`port ${port} is taken: choose another, as in PORT=3001 npm start`)
-  if (error.code === 'EACCES') return new StartError(`port ${port} is not yours to open: choose another, as in PORT=3001 npm start`)
+  if (error.code === 'EADDRINUSE')
+    return new StartError(`port ${port} is taken: choose another, as in PORT=3001 npm start`)
+  if (error.code === 'EACCES')
+    return new StartError(`port ${port} is not yours to open: choose another, as in PORT=3001 npm start`)
   return error
 }
 

@@ -47,7 +47,10 @@ export function welcome({ url, engine, options, tiersYaml }: Running): string {
   ].join('\n')
 }
 
-/** Lines of the command line that work against this engine as they stand; what they change is in force within half a minute. */
+/**
+ * Lines of the command line that work against this engine as they stand; what they change is in force within half a
+ * minute.
+ */
 export function commandLines(endpoint: string): string[] {
   const [free] = SAMPLE_KEYS
   return [

@@ -4,8 +4,9 @@ import { printed } from '../limiter/errors'
 import { type PolicySetItem, withoutKeys } from './tiers-file'
 
 /**
- * An item that is written in one transaction with each label that is given, on the condition that it is as it was before labels were read. No condition of
- * DynamoDB says that no other item has a label; by this one, of two who give the same label at once one fails. The authorizer never reads it.
+ * An item that is written in one transaction with each label that is given, on the condition that it is as it was
+ * before labels were read. No condition of DynamoDB says that no other item has a label; by this one, of two who give
+ * the same label at once one fails. The authorizer never reads it.
  */
 export const LABELS_VERSION = { pk: 'api-labels', sk: 'version' } as const
 
@@ -18,7 +19,8 @@ export const nextLabelsVersion = (before: Readonly<Record<string, unknown>> | un
 const PREFIX = apiKey('').sk
 
 /** The id of the API that an item is about. */
-const idOf = ({ sk }: PolicySetItem): string | undefined => (sk.startsWith(PREFIX) ? sk.slice(PREFIX.length) : undefined)
+const idOf = ({ sk }: PolicySetItem): string | undefined =>
+  sk.startsWith(PREFIX) ? sk.slice(PREFIX.length) : undefined
 
 /** What a policy set's items say APIs are called. An item with a mistake is left out, as the authorizer does. */
 export function apisOf(items: readonly PolicySetItem[]): Api[] {
@@ -29,8 +31,8 @@ export function apisOf(items: readonly PolicySetItem[]): Api[] {
 }
 
 /**
- * Why an API cannot be given a label, a sentence each; none where it can. What another API is called by an item with a mistake is not free either: instances may
- * hold to that item's last valid version.
+ * Why an API cannot be given a label, a sentence each; none where it can. What another API is called by an item with a
+ * mistake is not free either: instances may hold to that item's last valid version.
  */
 export function labelIssues(
   items: readonly PolicySetItem[],
@@ -40,7 +42,9 @@ export function labelIssues(
   const issues: string[] = []
   parseApi(id, fields, [], issues)
   const { label } = fields
-  const other = items.find((item) => ![undefined, id].includes(idOf(item)) && [idOf(item), item.label, item.name].includes(label))
+  const other = items.find(
+    (item) => ![undefined, id].includes(idOf(item)) && [idOf(item), item.label, item.name].includes(label),
+  )
   if (other)
     issues.push(
       `label ${printed(label)} is what API ${idOf(other)} is called: take another one, or sluice apis remove ${idOf(other)} first`,

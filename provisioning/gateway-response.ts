@@ -1,12 +1,13 @@
 type Values = Readonly<Record<string, string | number | boolean>>
 
 /**
- * The gateway response that turns a Deny into a 429 with headers and a problem body (RFC 9457), as data: infrastructure code writes it to the
- * API, the local gateway renders it. REST APIs only.
+ * The gateway response that turns a Deny into a 429 with headers and a problem body (RFC 9457), as data: infrastructure
+ * code writes it to the API, the local gateway renders it. REST APIs only.
  *
- * The status is the same for every denial of every authorizer of the API. Header values are mapping expressions; the template has its
- * variables replaced and is nothing more, so a value must be safe where it stands, see context.ts. Numbers stand between quotes: another
- * authorizer's denial on the same API has none of these variables, and its body has to be JSON too.
+ * The status is the same for every denial of every authorizer of the API. Header values are mapping expressions; the
+ * template has its variables replaced and is nothing more, so a value must be safe where it stands, see context.ts.
+ * Numbers stand between quotes: another authorizer's denial on the same API has none of these variables, and its body
+ * has to be JSON too.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-gatewayResponse-definition.html
  */
@@ -31,8 +32,9 @@ export const ACCESS_DENIED = {
 } as const
 
 /**
- * What API Gateway makes of a header's mapping expression (`context.authorizer.key`, or a literal in single quotes) or of a body template
- * (`$context.authorizer.key` anywhere): one pass, nothing escaped. A key that is not there becomes nothing, which is a guess.
+ * What API Gateway makes of a header's mapping expression (`context.authorizer.key`, or a literal in single quotes) or
+ * of a body template (`$context.authorizer.key` anywhere): one pass, nothing escaped. A key that is not there becomes
+ * nothing, which is a guess.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/rest-api-parameter-mapping-sources.html
  */

@@ -15,7 +15,9 @@ export const newHmacKey = (activeFrom: EpochMs): HmacKey => ({ secret: randomByt
 export async function makeHmacKey(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<boolean> {
   const Item = marshall(hmacKeyItem([newHmacKey(0)]))
   try {
-    await client.send(new PutItemCommand({ TableName: tableName, Item, ConditionExpression: 'attribute_not_exists(pk)' }))
+    await client.send(
+      new PutItemCommand({ TableName: tableName, Item, ConditionExpression: 'attribute_not_exists(pk)' }),
+    )
     return true
   } catch (error) {
     if ((error as Error).name === 'ConditionalCheckFailedException') return false

@@ -19,7 +19,10 @@ export interface TiersFile {
   readonly tiers: Readonly<Record<string, Fields>>
   readonly routes?: Readonly<Record<string, Fields>>
   readonly global?: Fields
-  /** What the items were when they were exported: each one's `contentHash` by its sort key. Somebody who edits one since is noticed. */
+  /**
+   * What the items were when they were exported: each one's `contentHash` by its sort key. Somebody who edits one since
+   * is noticed.
+   */
   readonly exported?: Readonly<Record<string, string>>
 }
 
@@ -66,16 +69,23 @@ export function itemsOf(file: TiersFile): PolicySetItem[] {
   ]
 }
 
-/** The file that stands for these items: `itemsOf` gives them back. What a file does not hold, such as blocked addresses, is left out. */
+/**
+ * The file that stands for these items: `itemsOf` gives them back. What a file does not hold, such as blocked
+ * addresses, is left out.
+ */
 export function fileOf(items: readonly PolicySetItem[]): TiersFile {
   const held = items.filter(isInFile).sort((a, b) => (a.sk < b.sk ? -1 : 1))
   const named = (kind: string) =>
-    Object.fromEntries(held.filter(({ sk }) => sk.startsWith(kind)).map((item) => [item.sk.slice(kind.length), withoutKeys(item)]))
+    Object.fromEntries(
+      held.filter(({ sk }) => sk.startsWith(kind)).map((item) => [item.sk.slice(kind.length), withoutKeys(item)]),
+    )
   const single = (key: string) => held.filter(({ sk }) => sk === key).map(withoutKeys)[0]
   const [settings, global, routes] = [single('settings'), single('global'), named('route#')]
   return {
     ...(settings && { settings }),
-    ...Object.fromEntries(held.filter(({ sk }) => sk.startsWith(SCOPED_SETTINGS)).map((item) => [item.sk, withoutKeys(item)])),
+    ...Object.fromEntries(
+      held.filter(({ sk }) => sk.startsWith(SCOPED_SETTINGS)).map((item) => [item.sk, withoutKeys(item)]),
+    ),
     tiers: named('tier#'),
     ...(Object.keys(routes).length > 0 && { routes }),
     ...(global && { global }),
@@ -87,12 +97,18 @@ export function hashesOf(items: readonly PolicySetItem[]): Record<string, string
   return Object.fromEntries(items.filter(isInFile).map((item) => [item.sk, contentHash(item)]))
 }
 
-/** Whether a tiers file has items of this kind: tiers, routes, `global` and `settings`, and not who is blocked or what APIs are called. */
+/**
+ * Whether a tiers file has items of this kind: tiers, routes, `global` and `settings`, and not who is blocked or what
+ * APIs are called.
+ */
 export function isInFile({ sk }: { readonly sk: string }): boolean {
   return /^(tier|route)#/.test(sk) || sk === GLOBAL_KEY.sk || sk === SETTINGS_KEY.sk || sk.startsWith(SCOPED_SETTINGS)
 }
 
-/** Sixteen hexadecimal digits that are the same for the same content, in whatever order its fields stand. Keys are not content. */
+/**
+ * Sixteen hexadecimal digits that are the same for the same content, in whatever order its fields stand. Keys are not
+ * content.
+ */
 export function contentHash(item: Fields): string {
   return createHash('sha256')
     .update(canonical(withoutKeys(item)))
@@ -142,4 +158,8 @@ function canonical(value: unknown): string {
 }
 
 const isPlain = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Set) && !(value instanceof Uint8Array)
+  typeof value === 'object' &&
+  value !== null &&
+  !Array.isArray(value) &&
+  !(value instanceof Set) &&
+  !(value instanceof Uint8Array)

@@ -4,7 +4,11 @@ import ts from 'typescript'
 const ROOT = join(__dirname, '..')
 
 /** What a program imports, and the file that says what is in it. */
-const ENTRIES = { sluice: 'lib/index.ts', 'sluice/limiter': 'limiter/index.ts', 'sluice/backend': 'backend/index.ts' } as const
+const ENTRIES = {
+  sluice: 'lib/index.ts',
+  'sluice/limiter': 'limiter/index.ts',
+  'sluice/backend': 'backend/index.ts',
+} as const
 
 const INTRODUCTION = `# The API
 
@@ -16,8 +20,11 @@ export function apiReference(): string {
   const program = openProgram(Object.values(ENTRIES).map((path) => join(ROOT, path)))
   const checker = program.getTypeChecker()
   const homes = new Map<ts.Symbol, string>()
-  const exportsOf = (path: string) => checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(join(ROOT, path))!)!)
-  const shown = new Set(Object.values(ENTRIES).flatMap((path) => exportsOf(path).map((symbol) => original(symbol, checker))))
+  const exportsOf = (path: string) =>
+    checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(join(ROOT, path))!)!)
+  const shown = new Set(
+    Object.values(ENTRIES).flatMap((path) => exportsOf(path).map((symbol) => original(symbol, checker))),
+  )
   const sections = Object.entries(ENTRIES).map(([name, path]) => {
     const parts = exportsOf(path)
       .sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -27,7 +34,11 @@ export function apiReference(): string {
         if (home !== undefined)
           return `### ${symbol.name} of ${name}\n\nThe same as [\`${symbol.name}\`](#${symbol.name.toLowerCase()}) of \`${home}\`.\n`
         homes.set(symbol, name)
-        return exportSection(symbol, { checker, shown, typeOnly: alias.declarations?.some(ts.isTypeOnlyExportDeclaration) ?? false })
+        return exportSection(symbol, {
+          checker,
+          shown,
+          typeOnly: alias.declarations?.some(ts.isTypeOnlyExportDeclaration) ?? false,
+        })
       })
     return [`## ${name}\n`, ...parts].join('\n')
   })
@@ -53,7 +64,9 @@ function openProgram(files: readonly string[]): ts.Program {
   }
   const host = ts.createCompilerHost(options)
   host.resolveModuleNameLiterals = (literals, from) =>
-    literals.map(({ text }) => ({ resolvedModule: text.startsWith('.') ? resolved(join(dirname(from), text)) : undefined }))
+    literals.map(({ text }) => ({
+      resolvedModule: text.startsWith('.') ? resolved(join(dirname(from), text)) : undefined,
+    }))
   return ts.createProgram(files, options, host)
 }
 
@@ -119,7 +132,9 @@ const isConstant = (value: ts.Expression | undefined): boolean =>
 
 type Member = ts.ClassElement | ts.TypeElement
 
-/** Public members with their overloads, in the order of the source; inherited ones first, unless they have a section. */
+/**
+ * Public members with their overloads, in the order of the source; inherited ones first, unless they have a section.
+ */
 function members(declarations: readonly ts.Declaration[], look: Look): [string, readonly Member[]][] {
   const found = new Map<string, Member[]>()
   for (const declaration of declarations) {
@@ -135,7 +150,10 @@ function members(declarations: readonly ts.Declaration[], look: Look): [string, 
   return [...found].map(([name, overloads]) => [name, withoutImplementations(overloads)])
 }
 
-function inherited(declaration: ts.ClassDeclaration | ts.InterfaceDeclaration, look: Look): [string, readonly Member[]][] {
+function inherited(
+  declaration: ts.ClassDeclaration | ts.InterfaceDeclaration,
+  look: Look,
+): [string, readonly Member[]][] {
   const bases = (declaration.heritageClauses ?? []).flatMap(({ types }) => types)
   return bases.flatMap(({ expression }) => {
     const symbol = look.checker.getSymbolAtLocation(expression)
@@ -146,7 +164,10 @@ function inherited(declaration: ts.ClassDeclaration | ts.InterfaceDeclaration, l
 
 function memberItem(name: string, overloads: readonly Member[], checker: ts.TypeChecker): string {
   const symbol = name === 'constructor' ? undefined : checker.getSymbolAtLocation(overloads[0]!.name!)
-  const text = [overloads.map((one) => `\`${signature(one)}\``).join('<br>'), ...(symbol ? paragraphs(symbol, checker) : [])]
+  const text = [
+    overloads.map((one) => `\`${signature(one)}\``).join('<br>'),
+    ...(symbol ? paragraphs(symbol, checker) : []),
+  ]
   return `- ${text.join('\n\n').replace(/\n(?=.)/g, '\n  ')}\n`
 }
 
@@ -161,7 +182,9 @@ const TAGS: Readonly<Record<string, string>> = {
 /** What the comment of a declaration says, with its tags. */
 function paragraphs(symbol: ts.Symbol, checker: ts.TypeChecker): string[] {
   const text = plain(symbol.getDocumentationComment(checker))
-  const tags = symbol.getJsDocTags(checker).flatMap(({ name, text: said }) => (TAGS[name] ? [`${TAGS[name]} ${plain(said)}`] : []))
+  const tags = symbol
+    .getJsDocTags(checker)
+    .flatMap(({ name, text: said }) => (TAGS[name] ? [`${TAGS[name]} ${plain(said)}`] : []))
   return [...(text === '' ? [] : [text]), ...tags]
 }
 

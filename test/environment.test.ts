@@ -77,22 +77,32 @@ describe('the environment', () => {
   })
 
   it('takes an empty variable for one that is not set', () => {
-    expect(parseConfig({ ...TABLES, SLUICE_DYNAMODB_ENDPOINT: '', SLUICE_DEADLINE_MS: '', SLUICE_ON_STORE_ERROR: '' })).toEqual(
-      parseConfig(TABLES),
-    )
-    expect(issuesIn({ SLUICE_STATE_TABLE: '' })).toEqual(['SLUICE_STATE_TABLE is missing, it must be the name or ARN of a table'])
+    expect(
+      parseConfig({ ...TABLES, SLUICE_DYNAMODB_ENDPOINT: '', SLUICE_DEADLINE_MS: '', SLUICE_ON_STORE_ERROR: '' }),
+    ).toEqual(parseConfig(TABLES))
+    expect(issuesIn({ SLUICE_STATE_TABLE: '' })).toEqual([
+      'SLUICE_STATE_TABLE is missing, it must be the name or ARN of a table',
+    ])
   })
 
   it.each([
     ['SLUICE_STATE_TABLE', 'ab', 'SLUICE_STATE_TABLE must be the name or ARN of a table, got "ab"'],
     ['SLUICE_CONFIG_TABLE', 'a b c', 'SLUICE_CONFIG_TABLE must be the name or ARN of a table, got "a b c"'],
-    ['SLUICE_DYNAMODB_ENDPOINT', 'localhost', 'SLUICE_DYNAMODB_ENDPOINT must be a URL such as "http://localhost:8000", got "localhost"'],
+    [
+      'SLUICE_DYNAMODB_ENDPOINT',
+      'localhost',
+      'SLUICE_DYNAMODB_ENDPOINT must be a URL such as "http://localhost:8000", got "localhost"',
+    ],
     [
       'SLUICE_DYNAMODB_ENDPOINT',
       'localhost:8000',
       'SLUICE_DYNAMODB_ENDPOINT must be a URL such as "http://localhost:8000", got "localhost:8000"',
     ],
-    ['SLUICE_DYNAMODB_ENDPOINT', 'ftp://x', 'SLUICE_DYNAMODB_ENDPOINT must be a URL such as "http://localhost:8000", got "ftp://x"'],
+    [
+      'SLUICE_DYNAMODB_ENDPOINT',
+      'ftp://x',
+      'SLUICE_DYNAMODB_ENDPOINT must be a URL such as "http://localhost:8000", got "ftp://x"',
+    ],
     ['SLUICE_CONFIG_TTL_MS', '0', 'SLUICE_CONFIG_TTL_MS must be an integer from 1 to 86400000, got "0"'],
     ['SLUICE_CONFIG_TTL_MS', '86400001', 'SLUICE_CONFIG_TTL_MS must be an integer from 1 to 86400000, got "86400001"'],
     ['SLUICE_CONFIG_TTL_MS', '30s', 'SLUICE_CONFIG_TTL_MS must be an integer from 1 to 86400000, got "30s"'],
@@ -105,7 +115,11 @@ describe('the environment', () => {
     ['SLUICE_IPV6_PREFIX', '129', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "129"'],
     ['SLUICE_HTTP_DENIALS', '429', 'SLUICE_HTTP_DENIALS must be one of gateway, backend, got "429"'],
     ['SLUICE_DELEGATE', 'a b', 'SLUICE_DELEGATE must be the name or ARN of a function, got "a b"'],
-    ['SLUICE_DELEGATE_DEADLINE_MS', '9001', 'SLUICE_DELEGATE_DEADLINE_MS must be an integer from 20 to 9000, got "9001"'],
+    [
+      'SLUICE_DELEGATE_DEADLINE_MS',
+      '9001',
+      'SLUICE_DELEGATE_DEADLINE_MS must be an integer from 20 to 9000, got "9001"',
+    ],
     ['SLUICE_DELEGATE_TTL_MS', '3600001', 'SLUICE_DELEGATE_TTL_MS must be an integer from 0 to 3600000, got "3600001"'],
     [
       'SLUICE_DELEGATE_TTL_MS',
@@ -119,14 +133,22 @@ describe('the environment', () => {
     ],
     ['SLUICE_LOG_LEVEL', 'INFO', 'SLUICE_LOG_LEVEL must be one of debug, info, warn, error, got "INFO"'],
     ['SLUICE_LOG_CALLERS', 'yes', 'SLUICE_LOG_CALLERS must be one of hashed, clear, got "yes"'],
-    ['SLUICE_METRICS_FLUSH_MS', '3600001', 'SLUICE_METRICS_FLUSH_MS must be an integer from 0 to 3600000, got "3600001"'],
+    [
+      'SLUICE_METRICS_FLUSH_MS',
+      '3600001',
+      'SLUICE_METRICS_FLUSH_MS must be an integer from 0 to 3600000, got "3600001"',
+    ],
     [
       'SLUICE_METRICS_NAMESPACE',
       'AWS/Lambda',
       'SLUICE_METRICS_NAMESPACE must be a namespace such as "Sluice", and not one of AWS, got "AWS/Lambda"',
     ],
     ['SLUICE_METRICS_BY_API', 'yes', 'SLUICE_METRICS_BY_API must be true or false, got "yes"'],
-    ['SLUICE_METRICS_NAMESPACE', 'a b', 'SLUICE_METRICS_NAMESPACE must be a namespace such as "Sluice", and not one of AWS, got "a b"'],
+    [
+      'SLUICE_METRICS_NAMESPACE',
+      'a b',
+      'SLUICE_METRICS_NAMESPACE must be a namespace such as "Sluice", and not one of AWS, got "a b"',
+    ],
     ['SLUICE_IPV6_PREFIX', '/56', 'SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "/56"'],
   ])('%s=%j is wrong, and it says so', (name, value, sentence) => {
     expect(issuesIn({ [name]: value })).toEqual([sentence])
@@ -142,7 +164,10 @@ describe('the environment', () => {
   })
 
   it('is not repeated at length', () => {
-    for (const issue of issuesIn({ SLUICE_STATE_TABLE: 'x '.repeat(100_000), SLUICE_DYNAMODB_ENDPOINT: 'x'.repeat(100_000) })) {
+    for (const issue of issuesIn({
+      SLUICE_STATE_TABLE: 'x '.repeat(100_000),
+      SLUICE_DYNAMODB_ENDPOINT: 'x'.repeat(100_000),
+    })) {
       expect(issue.length).toBeLessThan(250)
     }
   })

@@ -1,4 +1,5 @@
-// What `import fc from 'fast-check'` gives in tests: the same examples each time, so that what fails for one fails for all. SEED=random tries others.
+// What `import fc from 'fast-check'` gives in tests: the same examples each time, so that what fails for one fails for
+// all. SEED=random tries others.
 const fc = require('../node_modules/fast-check/lib/cjs/fast-check.js')
 
 const { SEED = '1' } = process.env

@@ -43,7 +43,8 @@ test('any text is an address or none, and a range or what is wrong with it', () 
       ),
       (text) => {
         const address = parseIpAddress(text)
-        if (address) expect(address.every((group) => Number.isInteger(group) && group >= 0 && group <= 0xffff)).toBe(true)
+        if (address)
+          expect(address.every((group) => Number.isInteger(group) && group >= 0 && group <= 0xffff)).toBe(true)
         const range = parseIpRange(text)
         if (!('wrong' in range)) expect(rangeOf(printedRange(range))).toEqual(range)
       },

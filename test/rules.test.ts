@@ -46,7 +46,12 @@ describe('of the rules of all readings, the strictest hold', () => {
   })
 
   it('but of an alias that has no rules, such as the base path in front, nothing is made', () => {
-    const target = { method: 'GET', path: '/v1/public/x', resource: '/{proxy+}', pathParameters: new Map([['proxy', 'public/x']]) }
+    const target = {
+      method: 'GET',
+      path: '/v1/public/x',
+      resource: '/{proxy+}',
+      pathParameters: new Map([['proxy', 'public/x']]),
+    }
     expect(rulesFor(set, target)).toMatchObject({ cost: 0 })
     const both = setOf({ 'ANY /public/*': { cost: 0 }, 'ANY /v1/*': { cost: 3 } })
     expect(rulesFor(both, target)).toMatchObject({ cost: 3, scopes: ['ANY /public/*', 'ANY /v1/*'] })
@@ -63,7 +68,16 @@ describe('of the rules of all readings, the strictest hold', () => {
 
 describe('HEAD', () => {
   it('is held to the rules of GET, unless it has its own for that path', () => {
-    const routes = { 'GET /a': {}, 'ANY /a': {}, 'HEAD /b': {}, 'GET /b': {}, 'ANY /c': {}, 'POST /d': {}, 'HEAD /*': {}, 'GET /e': {} }
+    const routes = {
+      'GET /a': {},
+      'ANY /a': {},
+      'HEAD /b': {},
+      'GET /b': {},
+      'ANY /c': {},
+      'POST /d': {},
+      'HEAD /*': {},
+      'GET /e': {},
+    }
     expect(textsOf(routes, 'HEAD', '/a')).toEqual(['GET /a'])
     expect(textsOf(routes, 'HEAD', '/b')).toEqual(['HEAD /b'])
     expect(textsOf(routes, 'HEAD', '/c')).toEqual(['ANY /c'])
@@ -93,25 +107,36 @@ describe('a request that can be taken for several routes', () => {
   const plans = new Plans(() => {})
   const planOf = (routes: Record<string, unknown>, path: string, tier: unknown[] = []) => {
     const policies = setOf(routes, { tiers: { anonymous: { policies: tier } } })
-    return plans.planFor({ policies, access: new AccessList([]) }, policies.tiers.get('anonymous'), rulesOf(policies, 'GET', path))
+    return plans.planFor(
+      { policies, access: new AccessList([]) },
+      policies.tiers.get('anonymous'),
+      rulesOf(policies, 'GET', path),
+    )
   }
   const codesOf = (...plan: Parameters<typeof planOf>) =>
-    planOf(...plan).groups.flatMap(({ who, route, policies }) => policies.map(({ code }) => `${who.join() || route} ${code}`))
+    planOf(...plan).groups.flatMap(({ who, route, policies }) =>
+      policies.map(({ code }) => `${who.join() || route} ${code}`),
+    )
 
   it('is held to the policies of all of them, each where it counts otherwise: no spelling has a fresh bucket', () => {
     const own = (name: string) => ({ policies: [policy({ name }), policy({ name: `${name}-all`, by: 'route' })] })
     const routes = { 'GET /a': own('a'), 'GET /b': own('b') }
     const tier = [policy({ name: 'each', by: ['client', 'route'] }), policy({ name: 'route', by: 'route' })]
     const several = codesOf(routes, '/a/../b', tier)
-    for (const path of ['/b', '/elsewhere']) expect(several).toEqual(expect.arrayContaining(codesOf(routes, path, tier)))
-    expect(codesOf(routes, '/a;/../b', tier)).toEqual(expect.arrayContaining([...codesOf(routes, '/a', tier), ...several]))
+    for (const path of ['/b', '/elsewhere'])
+      expect(several).toEqual(expect.arrayContaining(codesOf(routes, path, tier)))
+    expect(codesOf(routes, '/a;/../b', tier)).toEqual(
+      expect.arrayContaining([...codesOf(routes, '/a', tier), ...several]),
+    )
     expect(codesOf(routes, '/a;/../b', tier)).toEqual(codesOf(routes, '/a;x/../b', tier))
   })
 
   it('is held to the stricter of two policies that count in one place', () => {
     const shared = (limit: number, more: object = {}) => ({ policies: [policy({ limit, by: 'client', ...more })] })
     const limits = (one: object, other: object) =>
-      planOf({ 'GET /a': one, 'GET /a/{x}': other }, '/a/').groups.flatMap(({ policies }) => policies.map(({ limit }) => limit))
+      planOf({ 'GET /a': one, 'GET /a/{x}': other }, '/a/').groups.flatMap(({ policies }) =>
+        policies.map(({ limit }) => limit),
+      )
     expect(limits(shared(100), shared(10))).toEqual([10])
     expect(limits(shared(10), shared(100))).toEqual([10])
     expect(limits(shared(10, { action: 'observe' }), shared(100))).toEqual([100])

@@ -1,5 +1,6 @@
 /**
- * How often a property is tried: seldom in `npm test`, which is run all day, and as often as it deserves with `THOROUGH=1`, as `.ci/run` does.
+ * How often a property is tried: seldom in `npm test`, which is run all day, and as often as it deserves with
+ * `THOROUGH=1`, as `.ci/run` does.
  *
  * @param everyday times in `npm test`.
  * @param thorough times with `THOROUGH=1`.

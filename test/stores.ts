@@ -34,7 +34,10 @@ export interface OpenEngine extends OpenStore {
 
 export const openEngine = async (engine: EngineName): Promise<OpenEngine> => openOn(await startEngine({ engine }))
 
-/** Makes the state table on an engine, and stops the engine when closed. It has no TTL: DynamoDB Local deletes by the system's clock, and tests have clocks of their own. */
+/**
+ * Makes the state table on an engine, and stops the engine when closed. It has no TTL: DynamoDB Local deletes by the
+ * system's clock, and tests have clocks of their own.
+ */
 export async function openOn({ endpoint, stop }: Engine): Promise<OpenEngine> {
   const client = connect(endpoint)
   await createTable(client, TABLE, [STATE_TABLE.partitionKey])

@@ -48,5 +48,7 @@ test('no values can be spelled so that two subjects become one', () => {
 })
 
 test('a value of any length makes a bounded subject', () => {
-  expect(subjectOf(['header:x-tenant'], { ...ASKING, headers: new Map([['x-tenant', 'n'.repeat(9000)]]) })).toHaveLength(16 + 512)
+  expect(
+    subjectOf(['header:x-tenant'], { ...ASKING, headers: new Map([['x-tenant', 'n'.repeat(9000)]]) }),
+  ).toHaveLength(16 + 512)
 })

@@ -44,7 +44,10 @@ function sluice(): Product {
   }
 }
 
-/** Its DynamoDB limiter on a client with the SDK's own settings. It has fixed windows only, so that is what a bucket becomes. */
+/**
+ * Its DynamoDB limiter on a client with the SDK's own settings. It has fixed windows only, so that is what a bucket
+ * becomes.
+ */
 function flexible(withMemory: boolean): Product {
   const storeClient = new DynamoDB(connection)
   return {
@@ -56,8 +59,19 @@ function flexible(withMemory: boolean): Product {
         insuranceLimiter: new RateLimiterMemory({ keyPrefix, points, duration }),
       }
       const limiter = await new Promise<RateLimiterDynamo>((resolve, reject) => {
-        const options = { storeClient, tableName: RIVAL_TABLE, tableCreated: true, ttlSet: true, keyPrefix, points, duration, ...memory }
-        const made = new RateLimiterDynamo(options, (error?: Error) => (error ? reject(error) : queueMicrotask(() => resolve(made))))
+        const options = {
+          storeClient,
+          tableName: RIVAL_TABLE,
+          tableCreated: true,
+          ttlSet: true,
+          keyPrefix,
+          points,
+          duration,
+          ...memory,
+        }
+        const made = new RateLimiterDynamo(options, (error?: Error) =>
+          error ? reject(error) : queueMicrotask(() => resolve(made)),
+        )
       })
       return async (subject, cost) => {
         try {

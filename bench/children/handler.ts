@@ -4,7 +4,9 @@ import { answerParent } from '../answer'
 import { eventOf } from '../authorizer-event'
 
 /** What an HTTP API's authorizer answers, as far as it is looked at here. */
-type Handler = (event: unknown) => Promise<{ readonly isAuthorized: boolean; readonly context: { readonly degraded: boolean } }>
+type Handler = (
+  event: unknown,
+) => Promise<{ readonly isAuthorized: boolean; readonly context: { readonly degraded: boolean } }>
 
 const { handler } = require(process.argv[2]!) as { handler: Handler }
 
@@ -24,7 +26,10 @@ async function serve(incoming: IncomingMessage, response: ServerResponse): Promi
   response.writeHead(status).end()
 }
 
-/** The bundle's handler behind the least of a server, in a process of its own: says its port, and how much processor time it has used in microseconds. */
+/**
+ * The bundle's handler behind the least of a server, in a process of its own: says its port, and how much processor
+ * time it has used in microseconds.
+ */
 const server = createServer((incoming, response) => void serve(incoming, response))
 const listening = new Promise<number>((resolve) => {
   server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port))

@@ -15,8 +15,9 @@ interface Input {
 }
 
 /**
- * Prints by how many bytes the heap has grown once a limiter knows that many subjects. The client answers each write with a fresh copy of one real
- * item, so that nothing is shared that would not be shared in production, and nothing is kept that the limiter does not keep.
+ * Prints by how many bytes the heap has grown once a limiter knows that many subjects. The client answers each write
+ * with a fresh copy of one real item, so that nothing is shared that would not be shared in production, and nothing is
+ * kept that the limiter does not keep.
  */
 async function main({ product, policies, subjects, now, attributes }: Input): Promise<void> {
   let at = now
@@ -24,7 +25,14 @@ async function main({ product, policies, subjects, now, attributes }: Input): Pr
   const answer = JSON.stringify({ Attributes: attributes })
   const client = { send: async () => JSON.parse(answer) }
   const store = new DynamoDbStore({ client: client as never, tableName: 'memory' })
-  const limiter = createLimiter({ store, policies, onStoreError: 'throw', maxSubjects: subjects, clock: () => at, deadlineMs: 60_000 })
+  const limiter = createLimiter({
+    store,
+    policies,
+    onStoreError: 'throw',
+    maxSubjects: subjects,
+    clock: () => at,
+    deadlineMs: 60_000,
+  })
 
   for (let i = 0; i < 1000; i++) await limiter.take('client:warm')
   const before = heapUsed()

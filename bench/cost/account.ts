@@ -1,5 +1,15 @@
 import type { BenchEngine } from '../engine'
-import { billOf, type CheckedGoal, checked, decided, dynamodbUsd, type Line, lambdaUsd, type Peer, publishedPeers } from './bill'
+import {
+  billOf,
+  type CheckedGoal,
+  checked,
+  decided,
+  dynamodbUsd,
+  type Line,
+  lambdaUsd,
+  type Peer,
+  publishedPeers,
+} from './bill'
 import type { Decisions } from './decisions'
 import type { CostOptions } from './options'
 import { PRICES_READ } from './prices'
@@ -10,7 +20,10 @@ import { instancesFor, sampled, type Traffic, toTraffic } from './traffic'
 /** DynamoDB's part, in US dollars: for a million requests that are allowed, and for a million of which half are not. */
 const GOALS = { allowed: 0.7, halfAbuse: 0.36 } as const
 
-/** Abusers beside those of the options: each instance finds out by itself that what has become free for one of them is gone. */
+/**
+ * Abusers beside those of the options: each instance finds out by itself that what has become free for one of them is
+ * gone.
+ */
 const MORE_ABUSERS = [5, 25] as const
 
 /** Everything that `npm run cost` says. */
@@ -57,11 +70,15 @@ export async function accountFor(engine: BenchEngine, options: CostOptions): Pro
     bill: billOf(decisions, options, prices),
     dynamodb,
     byAbusers,
-    peers: options.peers ? [...(await rivals(engine, options, traffic)), ...publishedPeers(denied, options.rps, policies, prices)] : [],
+    peers: options.peers
+      ? [...(await rivals(engine, options, traffic)), ...publishedPeers(denied, options.rps, policies, prices)]
+      : [],
     withoutLimiter: abuseCosts(options),
     goals: [
       checked('DynamoDB, a million allowed requests, no abuse', dynamodbUsd(plain, prices), GOALS.allowed),
-      ...(abuse === 0.5 ? [checked('DynamoDB, a million decisions, half of them denials', dynamodb, GOALS.halfAbuse)] : []),
+      ...(abuse === 0.5
+        ? [checked('DynamoDB, a million decisions, half of them denials', dynamodb, GOALS.halfAbuse)]
+        : []),
     ],
   }
 }
@@ -71,7 +88,9 @@ function trafficOf({ rps, clients, abusers, instances, lambdaMs, lambdaMsKnown }
   return toTraffic({ rps, abuse, clients, abusers, instances: instances ?? instancesFor(rps, meanMs) })
 }
 
-/** What each million requests over the limit costs where they reach the backend, beside what it costs to turn them away. */
+/**
+ * What each million requests over the limit costs where they reach the backend, beside what it costs to turn them away.
+ */
 function abuseCosts({ prices, backendMs, backendMb }: CostOptions): Line[] {
   return [
     {
@@ -84,7 +103,11 @@ function abuseCosts({ prices, backendMs, backendMb }: CostOptions): Line[] {
 }
 
 /** rate-limiter-flexible with a few of the callers: it needs several calls for each decision. */
-async function rivals(engine: BenchEngine, { policies, prices, requests }: CostOptions, traffic: Traffic): Promise<Peer[]> {
+async function rivals(
+  engine: BenchEngine,
+  { policies, prices, requests }: CostOptions,
+  traffic: Traffic,
+): Promise<Peer[]> {
   const few = sampled(traffic, traffic.abusers > 0 ? 1 / traffic.abusers : 0.1)
   const count = { warmUp: Math.ceil(requests / 50), requests: Math.ceil(requests / 10) }
   const peers: Peer[] = []

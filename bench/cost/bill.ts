@@ -35,7 +35,8 @@ export const decided = ({ allowed, denied }: Pick<Decisions, 'allowed' | 'denied
 
 /** What DynamoDB bills for a million decisions. */
 export const dynamodbUsd = (decisions: Decisions, prices: Prices): number =>
-  (decisions.writeUnits * prices.dynamodbMillionWriteUnits + decisions.readUnits * prices.dynamodbMillionReadUnits) / decided(decisions)
+  (decisions.writeUnits * prices.dynamodbMillionWriteUnits + decisions.readUnits * prices.dynamodbMillionReadUnits) /
+  decided(decisions)
 
 /** A million calls of a function. */
 export const lambdaUsd = (ms: number, memoryMb: number, prices: Prices): number =>
@@ -71,7 +72,12 @@ export function billOf(decisions: Decisions, assumptions: Assumptions, prices: P
       usd: lambdaUsd(ms, memoryMb, prices) - prices.lambdaMillionRequests,
     },
     { what: 'API Gateway, REST API', amount: '1 request', basis: 'published', usd: prices.restApiMillionRequests },
-    { what: 'API Gateway, HTTP API instead', amount: '1 request', basis: 'published', usd: prices.httpApiMillionRequests },
+    {
+      what: 'API Gateway, HTTP API instead',
+      amount: '1 request',
+      basis: 'published',
+      usd: prices.httpApiMillionRequests,
+    },
   ]
 }
 
@@ -105,7 +111,12 @@ export function publishedPeers(abuse: number, rps: number, policies: number, pri
       basis: 'published',
       usd: prices.wafMillionRequests + monthly,
     },
-    { name: 'Usage plans of API Gateway', how: 'no charge; best effort, by API key, REST APIs only', basis: 'published', usd: 0 },
+    {
+      name: 'Usage plans of API Gateway',
+      how: 'no charge; best effort, by API key, REST APIs only',
+      basis: 'published',
+      usd: 0,
+    },
   ]
 }
 
@@ -117,4 +128,9 @@ export interface CheckedGoal {
   readonly met: boolean
 }
 
-export const checked = (what: string, usd: number, atMost: number): CheckedGoal => ({ what, usd, goal: { atMost }, met: usd <= atMost })
+export const checked = (what: string, usd: number, atMost: number): CheckedGoal => ({
+  what,
+  usd,
+  goal: { atMost },
+  met: usd <= atMost,
+})

@@ -18,7 +18,10 @@ export function configInMemory(items: readonly Item[]): Pick<DynamoDBClient, 'se
   const send = async (command: { readonly input: Input }) => {
     const { Key, RequestItems, ExpressionAttributeValues } = command.input
     if (Key) return { Item: byKey.get(idOf(Key)) }
-    if (RequestItems) return { Responses: Object.fromEntries(Object.entries(RequestItems).map(([name, { Keys }]) => [name, found(Keys)])) }
+    if (RequestItems)
+      return {
+        Responses: Object.fromEntries(Object.entries(RequestItems).map(([name, { Keys }]) => [name, found(Keys)])),
+      }
     const [partition] = Object.values(ExpressionAttributeValues ?? {})
     return { Items: items.filter((item) => item[partitionKey]?.S === partition?.S) }
   }

@@ -40,8 +40,9 @@ type Send = (command: { readonly input: Input }, options?: unknown) => Promise<O
 /**
  * Counts what a client's calls would cost, from the items that they really touch.
  *
- * An engine on this machine does not tell the size of what it wrote, so sizes are known from what comes back, as upper bounds: a write makes an item larger
- * by no more than itself. Where that could be more than one unit, the item is read, unmetered, and measured.
+ * An engine on this machine does not tell the size of what it wrote, so sizes are known from what comes back, as upper
+ * bounds: a write makes an item larger by no more than itself. Where that could be more than one unit, the item is
+ * read, unmetered, and measured.
  */
 export class MeteredClient implements Meter {
   private tally = { writes: 0, refused: 0, writeUnits: 0, reads: 0, readUnits: 0 }

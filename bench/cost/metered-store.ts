@@ -6,7 +6,10 @@ import { itemBytes } from '../item-size'
 import type { Meter, Metered } from './meter'
 import { readUnits, writeUnits } from './units'
 
-/** A store whose calls are counted as DynamoDB would bill the same calls: by the items that they touch, and whether or not a condition holds. */
+/**
+ * A store whose calls are counted as DynamoDB would bill the same calls: by the items that they touch, and whether or
+ * not a condition holds.
+ */
 export class MeteredStore implements StateStore, Meter {
   private readonly tally = { writes: 0, refused: 0, writeUnits: 0, reads: 0, readUnits: 0 }
 
@@ -45,7 +48,8 @@ function storedBytes(key: string, { policies, marks, expiresAtSeconds }: Item): 
   const attributes: Record<string, AttributeValue> = {}
   for (const [code, fields] of Object.entries(policies)) {
     for (const [name, value] of Object.entries(fields)) {
-      attributes[code + name] = typeof value === 'number' ? { N: String(value) } : { L: value.map((entry) => ({ N: String(entry) })) }
+      attributes[code + name] =
+        typeof value === 'number' ? { N: String(value) } : { L: value.map((entry) => ({ N: String(entry) })) }
     }
   }
   for (const [mark, value] of Object.entries(marks)) attributes[mark] = { N: String(value) }

@@ -71,16 +71,27 @@ const PARSED = {
 /** Reads the command line. Throws a `StartError` for the first mistake. */
 export function parseCostOptions(args: readonly string[]): CostOptions {
   const values = parse(args)
-  const number = <Else>(name: keyof typeof PARSED, otherwise: Else, wanted: string, fits: (value: number) => boolean): number | Else => {
+  const number = <Else>(
+    name: keyof typeof PARSED,
+    otherwise: Else,
+    wanted: string,
+    fits: (value: number) => boolean,
+  ): number | Else => {
     const text = values[name]
     if (text === undefined) return otherwise
     const value = Number(text)
     if (text === '' || !fits(value)) throw new StartError(`--${name} must be ${wanted}, got "${text}"`)
     return value
   }
-  const positive = <Else>(name: keyof typeof PARSED, otherwise: Else) => number(name, otherwise, 'a number above 0', (value) => value > 0)
+  const positive = <Else>(name: keyof typeof PARSED, otherwise: Else) =>
+    number(name, otherwise, 'a number above 0', (value) => value > 0)
   const whole = <Else>(name: keyof typeof PARSED, otherwise: Else, most = Number.MAX_SAFE_INTEGER) =>
-    number(name, otherwise, `an integer from 1${most < 100 ? ` to ${most}` : ''}`, (n) => Number.isInteger(n) && n >= 1 && n <= most)
+    number(
+      name,
+      otherwise,
+      `an integer from 1${most < 100 ? ` to ${most}` : ''}`,
+      (n) => Number.isInteger(n) && n >= 1 && n <= most,
+    )
   const file = values['region-prices']
   return {
     help: values.help ?? false,

@@ -7,8 +7,8 @@ const WRITTEN = { 'per-minute': '1m', 'per-second': '1s', 'per-hour': '1h', 'per
 const BURST = 10
 
 /**
- * That many limits on one caller, the one per minute the tightest of them; of 4, by the second, minute, hour and day, as plans of APIs have them. Beyond
- * that every two, three, … hours.
+ * That many limits on one caller, the one per minute the tightest of them; of 4, by the second, minute, hour and day,
+ * as plans of APIs have them. Beyond that every two, three, … hours.
  */
 export function limitsOf(count: number, perMinute: number): PolicyInput[] {
   const named = Object.keys(WRITTEN) as (keyof typeof WRITTEN)[]

@@ -2,7 +2,8 @@
 export const PRICES_READ = '2026-11-21'
 
 /**
- * US dollars in us-east-1, without free tiers, volume discounts and taxes. `-- --region-prices file.json` replaces any of them by name.
+ * US dollars in us-east-1, without free tiers, volume discounts and taxes. `-- --region-prices file.json` replaces any
+ * of them by name.
  *
  * @see https://aws.amazon.com/dynamodb/pricing/on-demand/ on-demand prices were halved on 2024-11-01
  * @see https://aws.amazon.com/lambda/pricing/ arm64, first tier
@@ -28,11 +29,16 @@ export const US_EAST_1 = {
 type PriceName = keyof typeof US_EAST_1
 export type Prices = Readonly<Record<PriceName, number>>
 
-/** Another region's prices: those given, and us-east-1's for the rest. Throws an `Error` that names a price that is none, or is no number. */
+/**
+ * Another region's prices: those given, and us-east-1's for the rest. Throws an `Error` that names a price that is
+ * none, or is no number.
+ */
 export function withPrices(given: Readonly<Record<string, unknown>>): Prices {
   for (const [name, usd] of Object.entries(given)) {
-    if (!Object.hasOwn(US_EAST_1, name)) throw new Error(`"${name}" is not a price: those are ${Object.keys(US_EAST_1).join(', ')}`)
-    if (typeof usd !== 'number' || !(usd >= 0)) throw new Error(`${name} must be US dollars from 0, got ${JSON.stringify(usd)}`)
+    if (!Object.hasOwn(US_EAST_1, name))
+      throw new Error(`"${name}" is not a price: those are ${Object.keys(US_EAST_1).join(', ')}`)
+    if (typeof usd !== 'number' || !(usd >= 0))
+      throw new Error(`${name} must be US dollars from 0, got ${JSON.stringify(usd)}`)
   }
   return { ...US_EAST_1, ...(given as Partial<Prices>) }
 }

@@ -21,7 +21,12 @@ export function accountText({ traffic, decisions, goals, peers, ...account }: Ac
     ...columns([
       ...account.bill.map((line): string[] => [line.what, usd(line.usd), line.basis, line.amount]),
       ['DynamoDB in all', usd(account.dynamodb), 'measured', ''],
-      ...account.byAbusers.map(({ abusers: count, usd: cost }) => [`the same, abuse by ${count} callers`, usd(cost), 'measured', '']),
+      ...account.byAbusers.map(({ abusers: count, usd: cost }) => [
+        `the same, abuse by ${count} callers`,
+        usd(cost),
+        'measured',
+        '',
+      ]),
     ]),
     '',
     ...(peers.length === 0 ? [] : ['What other limiters add, under the same traffic', '']),
@@ -38,7 +43,9 @@ export function accountText({ traffic, decisions, goals, peers, ...account }: Ac
     '',
     ...columns(account.withoutLimiter.map((line) => [line.what, usd(line.usd), line.basis, line.amount])),
     '',
-    ...goals.map(({ what, usd: cost, goal, met }) => `${met ? '✓' : '✗'} ${what}: ${usd(cost)}, goal ≤ $${goal.atMost.toFixed(2)}`),
+    ...goals.map(
+      ({ what, usd: cost, goal, met }) => `${met ? '✓' : '✗'} ${what}: ${usd(cost)}, goal ≤ $${goal.atMost.toFixed(2)}`,
+    ),
     '',
     ...notes,
     '',

@@ -7,10 +7,11 @@ import { limitsOf } from './policies'
 import { requests, type Traffic } from './traffic'
 
 /**
- * rate-limiter-flexible on DynamoDB under the same traffic: one `RateLimiterDynamo` for each limit. It asks the system for the time, so that tells simulated
- * time meanwhile.
+ * rate-limiter-flexible on DynamoDB under the same traffic: one `RateLimiterDynamo` for each limit. It asks the system
+ * for the time, so that tells simulated time meanwhile.
  *
- * @param blocks whether each instance remembers who is over a limit (`inMemoryBlockOnConsumed`), and answers those without a call.
+ * @param blocks whether each instance remembers who is over a limit (`inMemoryBlockOnConsumed`), and answers those
+ * without a call.
  */
 export async function measureRival(
   engine: BenchEngine,
@@ -27,7 +28,8 @@ export async function measureRival(
   let now = systemNow()
   Date.now = () => Math.floor(now)
   try {
-    for (let caller = 0; caller < traffic.clients + traffic.abusers; caller++) await isAllowed(fleet[0]!.take(`${run}:${caller}`))
+    for (let caller = 0; caller < traffic.clients + traffic.abusers; caller++)
+      await isAllowed(fleet[0]!.take(`${run}:${caller}`))
     now += 30_000 // so that callers are in the middle of their minute
     const meter = new MeteredClient(client)
     const asked = requests(traffic, 1)

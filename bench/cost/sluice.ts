@@ -35,23 +35,30 @@ export async function measureSluice(
   const clock = () => Math.floor(now)
   const instance = () => authorizerInstance({ store: meters.state, client, configTable: 'config', clock })
   const fleet = Array.from({ length: traffic.instances }, instance)
-  const events = Array.from({ length: callers }, (_, i) => eventOf({ path: '/hello', ip: '198.51.100.7', apiKey: apiKeyOf(i) }))
+  const events = Array.from({ length: callers }, (_, i) =>
+    eventOf({ path: '/hello', ip: '198.51.100.7', apiKey: apiKeyOf(i) }),
+  )
   const asked = requests(traffic, 1)
   return decisionsOf([meters.state, meters.config], count, async () => {
     const { caller, instance, wait } = asked.next().value!
     now += (wait * 1000) / traffic.rps
     const { context } = (await fleet[instance]!(events[caller]!)) as { context: { reason: string; degraded: boolean } }
     await meters.config.settled() // time stands still while the config table is read
-    if (!['ok', 'over-limit'].includes(context.reason) || context.degraded) throw new Error(`a request was answered "${context.reason}"`)
+    if (!['ok', 'over-limit'].includes(context.reason) || context.degraded)
+      throw new Error(`a request was answered "${context.reason}"`)
     return context.reason === 'ok'
   })
 }
 
 /**
- * What was used before, unmetered, as if everybody had been there for long: something in the window before the present one of each limit, and of the minute
- * its half by clients and all of it by abusers.
+ * What was used before, unmetered, as if everybody had been there for long: something in the window before the present
+ * one of each limit, and of the minute its half by clients and all of it by abusers.
  */
-async function chargeThePast(store: MemoryStore, limits: readonly PolicyInput[], { clients, abusers, perMinute }: Traffic): Promise<void> {
+async function chargeThePast(
+  store: MemoryStore,
+  limits: readonly PolicyInput[],
+  { clients, abusers, perMinute }: Traffic,
+): Promise<void> {
   const charge = async (at: number, policies: readonly PolicyInput[], costOf: (caller: number) => number) => {
     if (policies.length === 0) return
     const limiter = createLimiter({ store, policies, clock: () => at, onStoreError: 'throw' })
@@ -62,7 +69,8 @@ async function chargeThePast(store: MemoryStore, limits: readonly PolicyInput[],
   }
   const ofMinute = (share: number) => (caller: number) => perMinute * share * (caller < clients ? 0.5 : 1)
   for (const limit of limits.slice(1)) await charge(START - parseDuration(limit.window)!, [limit], () => 1)
-  await charge(START - 0.75 * MINUTE, limits.slice(0, 1), ofMinute(1)) // the minute before the present one, which is half over
+  // the minute before the present one, which is half over
+  await charge(START - 0.75 * MINUTE, limits.slice(0, 1), ofMinute(1))
   await charge(START - 1000, limits.slice(0, 1), ofMinute(0.5))
   await charge(START - 1000, limits.slice(1), () => 1)
 }

@@ -21,14 +21,17 @@ export interface Traffic {
 /** What a well-behaved client uses of its limit. */
 const USED = 0.5
 
-/** Requests under way at a time by Little's law, and three standard deviations more: as many instances as Lambda keeps. */
+/**
+ * Requests under way at a time by Little's law, and three standard deviations more: as many instances as Lambda keeps.
+ */
 export const instancesFor = (rps: number, meanMs: number): number => {
   const busy = (rps * meanMs) / 1000
   return Math.ceil(busy + 3 * Math.sqrt(busy))
 }
 
 /**
- * Spreads requests over callers. With `clients` given, limits are so that they use half of theirs; else there are as many clients as use half of 60 a minute.
+ * Spreads requests over callers. With `clients` given, limits are so that they use half of theirs; else there are as
+ * many clients as use half of 60 a minute.
  */
 export function toTraffic(wish: {
   readonly rps: number
@@ -47,7 +50,10 @@ export function toTraffic(wish: {
   return { rps, abuse, clients, abusers, instances, perMinute, abusersShare }
 }
 
-/** The same traffic with a share of its callers, each at its own rate: what one decision costs is the same, and there are fewer of them. */
+/**
+ * The same traffic with a share of its callers, each at its own rate: what one decision costs is the same, and there
+ * are fewer of them.
+ */
 export function sampled(traffic: Traffic, share: number): Traffic {
   const clients = Math.max(1, Math.round(traffic.clients * share))
   const abusers = traffic.abusers === 0 ? 0 : Math.max(1, Math.round(traffic.abusers * share))

@@ -24,7 +24,10 @@ declare module 'autocannon' {
     readonly resets: number
   }
   interface Instance extends PromiseLike<Result> {
-    on(event: 'response', listener: (client: unknown, status: number, bytes: number, milliseconds: number) => void): this
+    on(
+      event: 'response',
+      listener: (client: unknown, status: number, bytes: number, milliseconds: number) => void,
+    ): this
   }
   function autocannon(options: Options): Instance
   export = autocannon

@@ -24,8 +24,8 @@ export interface Answers {
 export const CONNECTIONS = 16
 
 /**
- * Sends them all, `CONNECTIONS` at a time, each connection its next as soon as the last is answered. Request `i` leaves by connection `i mod
- * CONNECTIONS`, so neighbours in the list are under way together.
+ * Sends them all, `CONNECTIONS` at a time, each connection its next as soon as the last is answered. Request `i` leaves
+ * by connection `i mod CONNECTIONS`, so neighbours in the list are under way together.
  *
  * @throws when a request has no answer, or one other than 200 and 429.
  */
@@ -72,4 +72,5 @@ export async function fire({ url, path, keys }: Volley): Promise<Answers> {
   }
 }
 
-export const sum = (tally: ReadonlyMap<string, number>): number => [...tally.values()].reduce((total, count) => total + count, 0)
+export const sum = (tally: ReadonlyMap<string, number>): number =>
+  [...tally.values()].reduce((total, count) => total + count, 0)

@@ -94,7 +94,11 @@ export async function measureDenials(
   return {
     figures: [
       toFigure(`${name}: calls of a denied request`, { measured: calls, unit: '×', goal }),
-      toFigure(`${name}: processor time of a denied request`, { ...summary(ratios(cpu.denied, cpu.allowed)), unit: '×', goal }),
+      toFigure(`${name}: processor time of a denied request`, {
+        ...summary(ratios(cpu.denied, cpu.allowed)),
+        unit: '×',
+        goal,
+      }),
       toFigure(`${name}: time per denied request`, { ...summary(times), unit: '×', goal }),
     ],
     note: `${name}: ${median(cpu.allowed).toFixed(0)} µs of processor for an allowed request, ${median(cpu.denied).toFixed(0)} µs for a denied one, ${cpu.allowed.length} rounds of ${requests} in turns.`,

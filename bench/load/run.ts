@@ -52,7 +52,9 @@ async function main(): Promise<void> {
       const { figures, note } = await measureDenials(measured, all[0]!, all[3]!, smoke)
       cost.figures.push(...figures)
       cost.details.push(note)
-      wrong.push(...figures.filter(({ met }) => !met).map(({ figure }) => `${figure} is not below that of an allowed one`))
+      wrong.push(
+        ...figures.filter(({ met }) => !met).map(({ figure }) => `${figure} is not below that of an allowed one`),
+      )
     }
     console.log(partText({ title: 'A denied request against an allowed one', ...cost }))
     if (wrong.length > 0) process.exitCode = 1
@@ -73,7 +75,18 @@ async function measureShapes(measured: Measured, all: readonly Shape[]): Promise
 }
 
 function shapesText(title: string, taken: readonly Taken[]): string {
-  const head = ['traffic', 'requests/s', 'p50', 'p99', 'calls per decision', 'goal', 'admitted', 'due', 'denied', 'config reads']
+  const head = [
+    'traffic',
+    'requests/s',
+    'p50',
+    'p99',
+    'calls per decision',
+    'goal',
+    'admitted',
+    'due',
+    'denied',
+    'config reads',
+  ]
   const rows = taken.map((one) => [
     one.shape,
     one.perSecond.toFixed(0),

@@ -8,17 +8,29 @@ import { putAll } from '../config-tables'
 import type { CountingClient } from '../engine'
 import type { Shape } from './shapes'
 
-/** The route of one shape at one target, so that a policy which all of its requests share is counted for this target alone. */
+/**
+ * The route of one shape at one target, so that a policy which all of its requests share is counted for this target
+ * alone.
+ */
 export const pathOf = (target: string, shape: number): string => `/load/${target}/${shape}`
 
 /** A client's key: its own at each target and in each shape. */
-export const keyOf = (target: string, shape: number, client: number): string => `load key ${client} of shape ${shape} at ${target}`
+export const keyOf = (target: string, shape: number, client: number): string =>
+  `load key ${client} of shape ${shape} at ${target}`
 
 /** What counts everybody would count the requests to all targets as one. */
-const ofTarget = (policies: Shape['shared'], target: string) => policies.map((policy) => ({ ...policy, name: `${policy.name}-${target}` }))
+const ofTarget = (policies: Shape['shared'], target: string) =>
+  policies.map((policy) => ({ ...policy, name: `${policy.name}-${target}` }))
 
-/** Writes a tier and a route for each shape, and its clients, into the tables in which `npm start` decides. What that seeds comes beside it. */
-export async function seedShapes(client: CountingClient, targets: readonly string[], shapes: readonly Shape[]): Promise<void> {
+/**
+ * Writes a tier and a route for each shape, and its clients, into the tables in which `npm start` decides. What that
+ * seeds comes beside it.
+ */
+export async function seedShapes(
+  client: CountingClient,
+  targets: readonly string[],
+  shapes: readonly Shape[],
+): Promise<void> {
   await createStateTable(client, LOCAL_TABLES.state)
   await createTable(client, LOCAL_TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
   const tierOf = (shape: number): string => `load-${shape}`

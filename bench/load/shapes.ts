@@ -28,8 +28,8 @@ const LIMIT = 20
 /**
  * The shapes of traffic, with so many requests each: a multiple of 400.
  *
- * Limits are of windows that begin with a client's first request, or of buckets that do not fill up in the time, so that what is due is a number
- * and not a range.
+ * Limits are of windows that begin with a client's first request, or of buckets that do not fill up in the time, so
+ * that what is due is a number and not a range.
  */
 export function shapes(requests: number): Shape[] {
   const base = { shared: [], requests, utilisation: 1 }
@@ -74,13 +74,18 @@ export function shapes(requests: number): Shape[] {
   ]
 }
 
-/** A limit that everybody shares, with twice as many requests as it lets through. A day is a window on a grid, where leases forfeit nothing before its end. */
+/**
+ * A limit that everybody shares, with twice as many requests as it lets through. A day is a window on a grid, where
+ * leases forfeit nothing before its end.
+ */
 function hot(requests: number, consistency: 'strict' | 'leased'): Omit<Shape, 'goal'> {
   const limit = requests / 2
   return {
     name: `hot global, ${consistency}`,
     policies: [],
-    shared: [{ name: `everybody-${consistency}`, by: 'global', consistency, algorithm: 'fixed-window', limit, window: '1d' }],
+    shared: [
+      { name: `everybody-${consistency}`, by: 'global', consistency, algorithm: 'fixed-window', limit, window: '1d' },
+    ],
     clients: 20,
     requests,
     sender: (i) => i % 20,

@@ -19,7 +19,10 @@ const PATIENT = { SLUICE_DEADLINE_MS: '8000' }
 const READY = /listening on (http:\S+)/
 const READY_WITHIN_MS = 60_000
 
-/** What `npm start` runs, as a process on a port of its own, with two authorizer instances and its tables behind the given endpoint. */
+/**
+ * What `npm start` runs, as a process on a port of its own, with two authorizer instances and its tables behind the
+ * given endpoint.
+ */
 export async function startGatewayTarget(endpoint: string): Promise<Target> {
   const root = join(__dirname, '..', '..')
   const child = startChild(join(root, 'local', 'start.ts'), {
@@ -29,7 +32,10 @@ export async function startGatewayTarget(endpoint: string): Promise<Target> {
   })
   const url = await new Promise<string>((resolve, reject) => {
     let printed = ''
-    const impatience = setTimeout(() => reject(new Error(`npm start was not ready within ${READY_WITHIN_MS / 1000} s`)), READY_WITHIN_MS)
+    const impatience = setTimeout(
+      () => reject(new Error(`npm start was not ready within ${READY_WITHIN_MS / 1000} s`)),
+      READY_WITHIN_MS,
+    )
     child.process.stdout?.on('data', (chunk) => {
       printed += chunk
       const [, ready] = READY.exec(printed) ?? []
@@ -42,7 +48,10 @@ export async function startGatewayTarget(endpoint: string): Promise<Target> {
   return { url, cpu: () => child.ask<number>({}), stop: () => child.stop('SIGTERM') }
 }
 
-/** The bundle's handler and nothing around it but a server of twenty lines, one event at a time: one instance of the function. */
+/**
+ * The bundle's handler and nothing around it but a server of twenty lines, one event at a time: one instance of the
+ * function.
+ */
 export async function startHandlerTarget(endpoint: string): Promise<Target> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const child = startChild(compiled('bench/children/handler.ts'), {

@@ -45,7 +45,10 @@ export const bundle: Part = {
   async run({ quick }) {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
     try {
-      const files = { ours: buildAuthorizerBundle(folderIn(folder, 'ours')), minimal: buildMinimal(folderIn(folder, 'minimal')) }
+      const files = {
+        ours: buildAuthorizerBundle(folderIn(folder, 'ours')),
+        minimal: buildMinimal(folderIn(folder, 'minimal')),
+      }
       const kilobytes = (file: string): number => statSync(file).size / 1000
       const times = await interleaved(
         { ours: async () => loadMs(files.ours), minimal: async () => loadMs(files.minimal) },
@@ -53,7 +56,11 @@ export const bundle: Part = {
       )
       return {
         figures: [
-          toFigure('size of the authorizer bundle', { measured: kilobytes(files.ours), unit: 'KB', goal: { atMost: 180 } }),
+          toFigure('size of the authorizer bundle', {
+            measured: kilobytes(files.ours),
+            unit: 'KB',
+            goal: { atMost: 180 },
+          }),
           toFigure('load time against the minimal bundle', {
             ...summary(ratios(times.ours, times.minimal)),
             unit: '×',
@@ -92,6 +99,10 @@ function buildMinimal(folder: string): string {
 
 function loadMs(file: string): number {
   return Number(
-    execFileSync(process.execPath, ['--eval', LOAD, file], { env: ENVIRONMENT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }),
+    execFileSync(process.execPath, ['--eval', LOAD, file], {
+      env: ENVIRONMENT,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    }),
   )
 }

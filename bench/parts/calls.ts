@@ -26,10 +26,14 @@ export const calls: Part = {
     const sets: [string, readonly PolicyInput[]][] = [
       ['1 policy: sliding-window', FOUR.slice(1, 2)],
       ['4 policies: sliding-window', FOUR],
-      ...EACH_ALGORITHM.map((form): [string, PolicyInput[]] => [nameOf(form), [{ name: 'each', limit: 60, window: '1m', ...form }]]),
+      ...EACH_ALGORITHM.map((form): [string, PolicyInput[]] => [
+        nameOf(form),
+        [{ name: 'each', limit: 60, window: '1m', ...form }],
+      ]),
     ]
     const figures: Figure[] = []
-    for (const [i, [name, policies]] of sets.entries()) figures.push(await callsPerAllowed(bench, client, name, policies, i))
+    for (const [i, [name, policies]] of sets.entries())
+      figures.push(await callsPerAllowed(bench, client, name, policies, i))
     client.destroy()
     return {
       figures,
@@ -51,7 +55,13 @@ async function callsPerAllowed(
   const random = seeded(seed)
   let now = START
   const store = new product.DynamoDbStore({ client, tableName: 'bench-calls' })
-  const limiter = product.createLimiter({ store, policies, clock: () => now, deadlineMs: 60_000, onStoreError: 'throw' })
+  const limiter = product.createLimiter({
+    store,
+    policies,
+    clock: () => now,
+    deadlineMs: 60_000,
+    onStoreError: 'throw',
+  })
   const tally = { allowed: 0, denied: 0, calls: 0 }
   for (let i = 0, requests = quick ? 100 : 1000; i < requests; i++) {
     now += exponential(random, 60_000 / (60 * 0.8 * SUBJECTS))
@@ -64,4 +74,5 @@ async function callsPerAllowed(
   return toFigure(name, { measured: tally.calls / tally.allowed, unit: 'calls', goal: GOAL, notes })
 }
 
-const nameOf = ({ algorithm, ...form }: (typeof EACH_ALGORITHM)[number]): string => [algorithm, ...Object.values(form)].join(' ')
+const nameOf = ({ algorithm, ...form }: (typeof EACH_ALGORITHM)[number]): string =>
+  [algorithm, ...Object.values(form)].join(' ')

@@ -59,7 +59,10 @@ interface Traffic {
   readonly goal: Goal
 }
 
-/** Calls to the config table per decision. What is counted of a subject stays in memory: it is none of this part's business. */
+/**
+ * Calls to the config table per decision. What is counted of a subject stays in memory: it is none of this part's
+ * business.
+ */
 async function steadily(
   { quick }: Bench,
   client: CountingClient,
@@ -76,7 +79,12 @@ async function steadily(
     return answer
   }
   const store = new MemoryStore()
-  const authorize = authorizerInstance({ store, client: { send: send as CountingClient['send'] }, configTable: tableName, clock })
+  const authorize = authorizerInstance({
+    store,
+    client: { send: send as CountingClient['send'] },
+    configTable: tableName,
+    clock,
+  })
   const callers = [
     ...Array.from({ length: clients }, (_, i) => ({ path: '/hello', ip: '198.51.100.7', apiKey: apiKeyOf(i) })),
     ...Array.from({ length: strangers }, (_, i) => ({
@@ -118,7 +126,11 @@ async function itemsRead(client: CountingClient, TableName: string): Promise<num
 }
 
 /** First decisions of fresh processes that run the bundle, with one table and the other in turns. */
-async function coldStarts({ engine, quick }: Bench, tables: Record<'small' | 'large', string>, items: Record<'small' | 'large', number>) {
+async function coldStarts(
+  { engine, quick }: Bench,
+  tables: Record<'small' | 'large', string>,
+  items: Record<'small' | 'large', number>,
+) {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   try {
     const bundle = buildAuthorizerBundle(folder)
@@ -132,7 +144,8 @@ async function coldStarts({ engine, quick }: Bench, tables: Record<'small' | 'la
     const limits = { most: quick ? 5 : 51, least: quick ? 5 : 25, budgetMs: 30_000 }
     const times = await interleaved({ small: arm('small'), large: arm('large') }, limits)
     const cpu = (name: 'small' | 'large') => seen[name].slice(1).map(({ cpuMs }) => cpuMs) // the first warmed up
-    const asked = (name: 'small' | 'large') => seen[name][0]!.calls.filter(({ operation }) => operation !== 'UpdateItem')
+    const asked = (name: 'small' | 'large') =>
+      seen[name][0]!.calls.filter(({ operation }) => operation !== 'UpdateItem')
     const read = (name: 'small' | 'large') => {
       const bytes = asked(name).reduce((sum, call) => sum + call.bytes, 0)
       return `${asked(name)
@@ -140,7 +153,12 @@ async function coldStarts({ engine, quick }: Bench, tables: Record<'small' | 'la
         .join(' + ')}, ${items[name]} items, ${(bytes / 1000).toFixed(0)} KB`
     }
     const one = (name: 'small' | 'large', title: string) =>
-      toFigure(`first decision, ${title}`, { measured: asked(name).length, unit: 'calls', goal: { atMost: 3 }, notes: [read(name)] })
+      toFigure(`first decision, ${title}`, {
+        measured: asked(name).length,
+        unit: 'calls',
+        goal: { atMost: 3 },
+        notes: [read(name)],
+      })
     return {
       figures: [
         one('small', '4 tiers, 3 clients'),

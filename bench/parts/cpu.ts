@@ -10,7 +10,9 @@ const SUBJECTS = 200
 const TABLE = 'bench-cpu'
 type Arm = 'bare' | 'one' | 'four'
 
-/** What deciding costs beside the call that it takes: the processor time of this process, garbage collection included. */
+/**
+ * What deciding costs beside the call that it takes: the processor time of this process, garbage collection included.
+ */
 export const cpu: Part = {
   title: 'CPU per decision, against a bare UpdateItem',
 
@@ -24,7 +26,8 @@ export const cpu: Part = {
     }
     const decisions = bench.quick ? 60 : 300
     const slice = (arm: Arm) => () => cpuMicroseconds(decisions, (i) => arms[arm](i % SUBJECTS))
-    for (const arm of ['bare', 'one', 'four'] as const) for (let i = 0; i < (bench.quick ? 1 : 6); i++) await slice(arm)()
+    for (const arm of ['bare', 'one', 'four'] as const)
+      for (let i = 0; i < (bench.quick ? 1 : 6); i++) await slice(arm)()
     const limits = { most: 60, least: bench.quick ? 5 : 20, budgetMs: bench.quick ? 1000 : 35_000 }
     const used = await interleaved({ bare: slice('bare'), one: slice('one'), four: slice('four') }, limits)
     client.destroy()
@@ -48,7 +51,12 @@ export const cpu: Part = {
 
 function decision({ product }: Bench, client: CountingClient, count: 1 | 4): (subject: number) => Promise<void> {
   const store = new product.DynamoDbStore({ client, tableName: TABLE })
-  const limiter = product.createLimiter({ store, policies: windowSet(count), deadlineMs: 10_000, onStoreError: 'throw' })
+  const limiter = product.createLimiter({
+    store,
+    policies: windowSet(count),
+    deadlineMs: 10_000,
+    onStoreError: 'throw',
+  })
   return async (subject) => {
     const { allowed } = await limiter.take(`client:${count}:${subject}`)
     if (!allowed) throw new Error('a request was denied that should have been allowed')
@@ -63,7 +71,11 @@ async function bareUpdate(client: CountingClient, subject: number): Promise<void
       Key: { pk: { S: `client#bare-0123456789-0123456789-0123456789-0123-${subject}` } },
       UpdateExpression: 'SET seen = :now ADD used :one',
       ConditionExpression: 'attribute_not_exists(used) OR used <= :most',
-      ExpressionAttributeValues: { ':now': { N: String(Date.now()) }, ':one': { N: '1' }, ':most': { N: String(PLENTY) } },
+      ExpressionAttributeValues: {
+        ':now': { N: String(Date.now()) },
+        ':one': { N: '1' },
+        ':most': { N: String(PLENTY) },
+      },
       ReturnValues: 'ALL_OLD',
     }),
   )

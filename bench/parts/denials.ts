@@ -45,14 +45,21 @@ export const denials: Part = {
   },
 }
 
-async function refusals({ product, engine, quick }: Bench, client: CountingClient, name: string, policies: readonly PolicyInput[]) {
+async function refusals(
+  { product, engine, quick }: Bench,
+  client: CountingClient,
+  name: string,
+  policies: readonly PolicyInput[],
+) {
   let now = START
   const store = new product.DynamoDbStore({ client, tableName: TABLE })
-  const instance = () => product.createLimiter({ store, policies, clock: () => now, deadlineMs: 60_000, onStoreError: 'throw' })
+  const instance = () =>
+    product.createLimiter({ store, policies, clock: () => now, deadlineMs: 60_000, onStoreError: 'throw' })
   const subject = `denials:${name}`
   const refuse = async (limiter: ReturnType<typeof instance>): Promise<number> => {
     const before = client.calls
-    if ((await limiter.take(subject)).allowed) throw new Error(`${name}: a request was allowed that should have been denied`)
+    if ((await limiter.take(subject)).allowed)
+      throw new Error(`${name}: a request was allowed that should have been denied`)
     return client.calls - before
   }
 

@@ -27,7 +27,9 @@ const minuteHourDay = (perMinute: number, perHour: number, perDay: number): Poli
   { name: 'per-hour', limit: perHour, window: '1h' },
   { name: 'per-day', limit: perDay, window: '1d', algorithm: 'fixed-window' },
 ]
-const perMinute = (form: Partial<PolicyInput>): PolicyInput[] => [{ name: 'per-minute', limit: 60, window: '1m', ...form }]
+const perMinute = (form: Partial<PolicyInput>): PolicyInput[] => [
+  { name: 'per-minute', limit: 60, window: '1m', ...form },
+]
 
 const PLAIN = [{ share: 0.1 }, { share: 0.5 }, { share: 0.9 }]
 const GOALS = [
@@ -37,9 +39,22 @@ const GOALS = [
 ]
 
 const SCENARIOS: readonly Scenario[] = [
-  { name: 'minute + hour + day', policies: minuteHourDay(60, 3600, 86_400), instances: 50, fullRate: 60, shares: GOALS, clients: 100 },
+  {
+    name: 'minute + hour + day',
+    policies: minuteHourDay(60, 3600, 86_400),
+    instances: 50,
+    fullRate: 60,
+    shares: GOALS,
+    clients: 100,
+  },
   { name: 'minute + hour + day', policies: minuteHourDay(60, 3600, 86_400), instances: 5, fullRate: 60, shares: PLAIN },
-  { name: "README's free tier", policies: minuteHourDay(60, 1000, 10_000), instances: 50, fullRate: 1000 / 60, shares: PLAIN },
+  {
+    name: "README's free tier",
+    policies: minuteHourDay(60, 1000, 10_000),
+    instances: 50,
+    fullRate: 1000 / 60,
+    shares: PLAIN,
+  },
   {
     name: 'second + minute, sparse clients',
     policies: [{ name: 'per-second', limit: 10, window: '1s' }, ...perMinute({})],
@@ -56,7 +71,16 @@ const SCENARIOS: readonly Scenario[] = [
       ['sliding-log', { algorithm: 'sliding-log' }],
       ['sliding-buckets', { algorithm: 'sliding-buckets' }],
     ] as const
-  ).map(([name, form]): Scenario => ({ name, policies: perMinute(form), instances: 50, fullRate: 60, shares: PLAIN, minutes: 10 })),
+  ).map(
+    ([name, form]): Scenario => ({
+      name,
+      policies: perMinute(form),
+      instances: 50,
+      fullRate: 60,
+      shares: PLAIN,
+      minutes: 10,
+    }),
+  ),
 ]
 
 /** The same when requests reach function instances at random, so that nearly every view of a subject is out of date. */
@@ -79,7 +103,12 @@ export const fleet: Part = {
   },
 }
 
-async function simulate({ product, quick }: Bench, scenario: Scenario, share: number, goal: Goal | undefined): Promise<Figure> {
+async function simulate(
+  { product, quick }: Bench,
+  scenario: Scenario,
+  share: number,
+  goal: Goal | undefined,
+): Promise<Figure> {
   const { name, policies, instances, fullRate, minutes = 60 } = scenario
   const clients = quick ? 4 : (scenario.clients ?? 20)
   const endsAt = MEASURE_FROM + (quick ? minutes / 4 : minutes) * 60_000

@@ -11,10 +11,18 @@ import { size } from './size'
 import { throughput } from './throughput'
 
 /** In the order in which they are measured and shown. */
-export const PARTS = { calls, fleet, leases, denials, throughput, cpu, bundle, config, scaling, size } as const satisfies Record<
-  string,
-  Part
->
+export const PARTS = {
+  calls,
+  fleet,
+  leases,
+  denials,
+  throughput,
+  cpu,
+  bundle,
+  config,
+  scaling,
+  size,
+} as const satisfies Record<string, Part>
 
 export type PartName = keyof typeof PARTS
 export const PART_NAMES = Object.keys(PARTS) as PartName[]

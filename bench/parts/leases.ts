@@ -8,10 +8,30 @@ const leased = (limit: number, window: string, form: Partial<PolicyInput> = {}):
 ]
 
 /** What one item takes. */
-const WRITES: Measure = ['writes of the busiest second', 'writes', { atMost: 1000 }, ({ mostWritesPerSecond }) => mostWritesPerSecond]
-const perDecision = (goal?: Goal): Measure => ['calls per decision', 'calls', goal, ({ calls, requests }) => calls / requests]
-const denied = (goal: Goal): Measure => ['denied', '%', goal, ({ denied, degraded, requests }) => (100 * (denied + degraded)) / requests]
-const usedOf = (units: number, goal: Goal): Measure => ['of the limit used', '%', goal, ({ allowed }) => (100 * allowed) / units]
+const WRITES: Measure = [
+  'writes of the busiest second',
+  'writes',
+  { atMost: 1000 },
+  ({ mostWritesPerSecond }) => mostWritesPerSecond,
+]
+const perDecision = (goal?: Goal): Measure => [
+  'calls per decision',
+  'calls',
+  goal,
+  ({ calls, requests }) => calls / requests,
+]
+const denied = (goal: Goal): Measure => [
+  'denied',
+  '%',
+  goal,
+  ({ denied, degraded, requests }) => (100 * (denied + degraded)) / requests,
+]
+const usedOf = (units: number, goal: Goal): Measure => [
+  'of the limit used',
+  '%',
+  goal,
+  ({ allowed }) => (100 * allowed) / units,
+]
 
 type Measure = readonly [what: string, unit: Unit, goal: Goal | undefined, measure: (outcome: LoadOutcome) => number]
 
@@ -27,7 +47,13 @@ const evenLoads = [1.05, 2, 4].map(
   (share): Load => ({
     name: `10,000/s on 50 instances, ${share * 100} % of it`,
     run: () =>
-      evenLoad({ policies: leased(10_000, '1s'), perSecond: 10_000 * share, instances: 50, warmUpMs: 4000, measuredMs: SECONDS * 1000 }),
+      evenLoad({
+        policies: leased(10_000, '1s'),
+        perSecond: 10_000 * share,
+        instances: 50,
+        warmUpMs: 4000,
+        measuredMs: SECONDS * 1000,
+      }),
     promises: [
       usedOf(10_000 * SECONDS, { atLeast: 98.5 }),
       ['calls a second of an instance', 'calls', { atMost: 6.5 }, ({ calls }) => calls / 50 / SECONDS],
@@ -39,7 +65,8 @@ const evenLoads = [1.05, 2, 4].map(
 const alone = [1100, 1_000_000].map(
   (limit): Load => ({
     name: `one instance, 1,000 requests/s of ${limit.toLocaleString('en')}/s`,
-    run: () => evenLoad({ policies: leased(limit, '1s'), perSecond: 1000, instances: 1, warmUpMs: 4000, measuredMs: 8000 }),
+    run: () =>
+      evenLoad({ policies: leased(limit, '1s'), perSecond: 1000, instances: 1, warmUpMs: 4000, measuredMs: 8000 }),
     promises: [perDecision({ atMost: 0.004 })],
   }),
 )
@@ -66,7 +93,12 @@ const past: Load = {
   run: () => burst({ policies: leased(10_000, '1m'), requests: 12_000, withinMs: 2000, instances: 50 }),
   promises: [
     usedOf(10_000, { atLeast: 99 }),
-    ['of the limit used at the first denial', '%', { atLeast: 98.8 }, ({ firstDenied = Number.POSITIVE_INFINITY }) => firstDenied / 100],
+    [
+      'of the limit used at the first denial',
+      '%',
+      { atLeast: 98.8 },
+      ({ firstDenied = Number.POSITIVE_INFINITY }) => firstDenied / 100,
+    ],
     WRITES,
   ],
 }
@@ -88,7 +120,8 @@ const frozen = (
 
 const thawed: Load = {
   name: 'the same, bursts of 100 in 95 % of the day’s units, each instance asked once more a minute later',
-  run: () => burstsOnFrozenInstances({ policies: leased(10_000, '1d'), bursts: 95, size: 100, withinMs: 1000, thawed: 1 }),
+  run: () =>
+    burstsOnFrozenInstances({ policies: leased(10_000, '1d'), bursts: 95, size: 100, withinMs: 1000, thawed: 1 }),
   promises: [denied({ atMost: 0 }), perDecision()],
 }
 

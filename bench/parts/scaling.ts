@@ -33,13 +33,22 @@ export const scaling: Part = {
   },
 }
 
-async function byPolicies({ engine, product, quick }: Bench, client: CountingClient, details: string[]): Promise<Figure[]> {
+async function byPolicies(
+  { engine, product, quick }: Bench,
+  client: CountingClient,
+  details: string[],
+): Promise<Figure[]> {
   const decisions = quick ? 15 : 100
   const tally = new Map<number, { calls: number; decisions: number }>()
   const arms: Record<string, () => Promise<number>> = {}
   for (const count of POLICIES) {
     const store = new product.DynamoDbStore({ client, tableName: TABLE })
-    const limiter = product.createLimiter({ store, policies: mixedSet(count), deadlineMs: 10_000, onStoreError: 'throw' })
+    const limiter = product.createLimiter({
+      store,
+      policies: mixedSet(count),
+      deadlineMs: 10_000,
+      onStoreError: 'throw',
+    })
     arms[count] = async () => {
       const before = client.calls
       const took = await msPerDecision(limiter, decisions, (i) => `policies:${count}:${i % 60}`)
@@ -60,12 +69,20 @@ async function byPolicies({ engine, product, quick }: Bench, client: CountingCli
       goal: FLAT_CALLS,
       notes: [`1 policy: ${callsAt(1).toFixed(3)}`],
     }),
-    toFigure('time with 30 policies against 1', { ...summary(ratios(took[30]!, took[1]!)), unit: '×', goal: { atMost: 2 } }),
+    toFigure('time with 30 policies against 1', {
+      ...summary(ratios(took[30]!, took[1]!)),
+      unit: '×',
+      goal: { atMost: 2 },
+    }),
   ]
 }
 
 /** Real items in a real table that stays as large throughout, so that only the number of subjects that come differs. */
-async function bySubjectsInStore({ engine, product, quick }: Bench, client: CountingClient, details: string[]): Promise<Figure[]> {
+async function bySubjectsInStore(
+  { engine, product, quick }: Bench,
+  client: CountingClient,
+  details: string[],
+): Promise<Figure[]> {
   const [stored, many] = quick ? [1000, 200] : [100_000, 10_000]
   const store = new product.DynamoDbStore({ client, tableName: TABLE })
   const limiter = product.createLimiter({ store, policies: windowSet(4), deadlineMs: 10_000, onStoreError: 'throw' })
@@ -104,14 +121,24 @@ async function bySubjectsInMemory({ product, quick }: Bench, details: string[]):
   const most = quick ? 10_000 : 1_000_000
   const store = new CountingStore(new product.MemoryStore({ maxSubjects: most }))
   const policies = windowSet(1)
-  const limiter = product.createLimiter({ store, policies, onStoreError: 'throw', deadlineMs: 10_000, maxSubjects: most })
+  const limiter = product.createLimiter({
+    store,
+    policies,
+    onStoreError: 'throw',
+    deadlineMs: 10_000,
+    maxSubjects: most,
+  })
   for (let i = 0; i < most; i++) await limiter.take(`subject:${i}`)
 
   const random = seeded(2)
   const decisions = quick ? 500 : 4000
-  const among = (subjects: number) => () => msPerDecision(limiter, decisions, () => `subject:${below(random, subjects)}`)
+  const among = (subjects: number) => () =>
+    msPerDecision(limiter, decisions, () => `subject:${below(random, subjects)}`)
   const before = store.calls
-  const took = await interleaved({ ten: among(10), most: among(most) }, { most: 40, least: 5, budgetMs: quick ? 500 : 6000 })
+  const took = await interleaved(
+    { ten: among(10), most: among(most) },
+    { most: 40, least: 5, budgetMs: quick ? 500 : 6000 },
+  )
   const calls = (store.calls - before) / (2 * decisions * (took.ten.length + 1))
   const [tenUs, mostUs] = [took.ten, took.most].map((values) => Math.round(1000 * median(values)))
   const name = `${most.toLocaleString('en')} subjects in memory`
@@ -125,12 +152,16 @@ async function bySubjectsInMemory({ product, quick }: Bench, details: string[]):
 /** Puts the state of a subject that was just seen under the keys of many. */
 async function fill(limiter: Limiter, client: CountingClient, most: number): Promise<void> {
   for (let i = 0; i < 3; i++) await limiter.take('subject:0')
-  const { Item } = await client.send(new GetItemCommand({ TableName: TABLE, Key: { pk: { S: subjectKey('subject:0') } } }))
+  const { Item } = await client.send(
+    new GetItemCommand({ TableName: TABLE, Key: { pk: { S: subjectKey('subject:0') } } }),
+  )
   const copies = Array.from({ length: most / 25 }, (_, batch) => batch * 25)
   const line = async () => {
     for (let from = copies.pop(); from !== undefined; from = copies.pop()) {
       const first = from
-      const requests = Array.from({ length: 25 }, (_, i) => ({ PutRequest: { Item: copy(Item!, `subject:${first + i}`) } }))
+      const requests = Array.from({ length: 25 }, (_, i) => ({
+        PutRequest: { Item: copy(Item!, `subject:${first + i}`) },
+      }))
       await client.batchWriteItem({ RequestItems: { [TABLE]: requests } })
     }
   }

@@ -93,7 +93,13 @@ async function remembered({ product, quick }: Bench, client: CountingClient, cou
   const policies = windowSet(count)
   const store = new product.DynamoDbStore({ client, tableName: TABLE })
   let now = START
-  const limiter = product.createLimiter({ store, policies, clock: () => now, deadlineMs: 60_000, onStoreError: 'throw' })
+  const limiter = product.createLimiter({
+    store,
+    policies,
+    clock: () => now,
+    deadlineMs: 60_000,
+    onStoreError: 'throw',
+  })
   const subject = `${SUBJECT}:${count}`
   // A request in each window before the present one, so that all that is ever stored is there.
   for (const beforeMs of [86_400_000, 3_600_000, 60_000, 1000, 0]) {
@@ -104,7 +110,8 @@ async function remembered({ product, quick }: Bench, client: CountingClient, cou
   const input = { product: buildProduct(), policies, subjects, now, attributes: await itemOf(client, subject) }
   const child = join(__dirname, '..', 'children', 'memory.ts')
   const args = ['--expose-gc', '--require', require.resolve('tsx/cjs'), child, JSON.stringify(input)]
-  const bytes = Number(execFileSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) / subjects
+  const bytes =
+    Number(execFileSync(process.execPath, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })) / subjects
   const name = `memory of ${KNOWN.toLocaleString('en')} known subjects, ${count === 1 ? '1 policy' : `${count} policies`}`
   return toFigure(name, {
     measured: (bytes * KNOWN) / 1e6,

@@ -28,7 +28,9 @@ interface Runner {
   take(subject: string): Promise<unknown>
 }
 
-/** Decisions a second against rate-limiter-flexible, on the same engine, with the same settings of the SDK, in turns. */
+/**
+ * Decisions a second against rate-limiter-flexible, on the same engine, with the same settings of the SDK, in turns.
+ */
 export const throughput: Part = {
   title: 'Decisions a second through the SDK, against rate-limiter-flexible',
 
@@ -82,9 +84,15 @@ async function race(
   const perDecision = [ours, theirs].map(({ client }, i) => ((client.calls - before[i]!) / taken).toFixed(2))
   const policies = count === 1 ? '1 policy' : `${count} policies`
   const shown = [rates.ours, rates.theirs].map((rate) => Math.round(median(rate)))
-  details.push(`${policies}, ${name}: ${shown.join(' against ')} decisions/s, ${perDecision.join(' against ')} calls per decision`)
+  details.push(
+    `${policies}, ${name}: ${shown.join(' against ')} decisions/s, ${perDecision.join(' against ')} calls per decision`,
+  )
   return [
-    toFigure(`${policies}, ${name}`, { ...summary(ratios(rates.ours, rates.theirs)), unit: '×', ...(goals && { goal: GOALS[count] }) }),
+    toFigure(`${policies}, ${name}`, {
+      ...summary(ratios(rates.ours, rates.theirs)),
+      unit: '×',
+      ...(goals && { goal: GOALS[count] }),
+    }),
   ]
 }
 
@@ -99,7 +107,8 @@ async function perSecond(decisions: number, inFlight: number, take: () => Promis
 }
 
 function allowed(decision: Decision): void {
-  if (!decision.allowed || decision.degraded) throw new Error(`policy "${decision.policy}" denied a request, or the store was not asked`)
+  if (!decision.allowed || decision.degraded)
+    throw new Error(`policy "${decision.policy}" denied a request, or the store was not asked`)
 }
 
 /** Both must have counted what they let pass. */
@@ -111,6 +120,10 @@ async function verify(
 ): Promise<void> {
   for (let i = 0; i < 25; i++) await Promise.all([take(subject), rival.take(subject)])
   const { policies } = await peek(subject, { cost: 0 })
-  const minutely = { ours: PLENTY - policies['per-minute']!.remaining, theirs: await rival.counted(subject, 'per-minute') }
-  if (minutely.ours !== 25 || minutely.theirs !== 25) throw new Error(`25 requests were counted as ${JSON.stringify(minutely)}`)
+  const minutely = {
+    ours: PLENTY - policies['per-minute']!.remaining,
+    theirs: await rival.counted(subject, 'per-minute'),
+  }
+  if (minutely.ours !== 25 || minutely.theirs !== 25)
+    throw new Error(`25 requests were counted as ${JSON.stringify(minutely)}`)
 }

@@ -6,7 +6,10 @@ import type { Answer, Command, Contender, Taken, TakeSpec } from './contender'
 const READY_WITHIN_MS = 60_000
 const ONE: Omit<TakeSpec, 'limit' | 'prefix'> = { subjects: 1, requests: 1, inFlight: 1, cost: 1 }
 
-/** How a contender is started: it says `ready` on a line of its own, then answers a line with a line until its standard input ends. */
+/**
+ * How a contender is started: it says `ready` on a line of its own, then answers a line with a line until its standard
+ * input ends.
+ */
 export interface StartSpec {
   readonly name: string
   readonly command: string
@@ -29,7 +32,10 @@ export async function startContender({ name, command, args, env, answersWithinMs
   const waiting = new Map<number, (answer: Answer) => void>()
   const lines = createInterface({ input: child.stdout })
   const ready = new Promise<void>((resolve, reject) => {
-    const impatience = setTimeout(() => reject(new Error(`${name} was not ready within ${READY_WITHIN_MS / 1000} s`)), READY_WITHIN_MS)
+    const impatience = setTimeout(
+      () => reject(new Error(`${name} was not ready within ${READY_WITHIN_MS / 1000} s`)),
+      READY_WITHIN_MS,
+    )
     const gone = (reason: string): void => {
       clearTimeout(impatience)
       for (const [id, settle] of waiting) settle({ id, error: reason })

@@ -3,7 +3,10 @@ export interface LimitSpec {
   readonly name: string
   readonly units: number
   readonly seconds: number
-  /** `window`: so many units in that time; `bucket`: a burst of so many, filling up again in that time; the others are Sluice's own variants of a window. */
+  /**
+   * `window`: so many units in that time; `bucket`: a burst of so many, filling up again in that time; the others are
+   * Sluice's own variants of a window.
+   */
   readonly kind: 'window' | 'bucket' | 'fixed' | 'log'
 }
 
@@ -19,7 +22,10 @@ export interface TakeSpec {
 }
 
 /** What a contender is asked, a line of JSON each on its standard input. */
-export type Command = { readonly id: number } & (({ readonly do: 'limit' } & LimitSpec) | ({ readonly do: 'take' } & TakeSpec))
+export type Command = { readonly id: number } & (
+  | ({ readonly do: 'limit' } & LimitSpec)
+  | ({ readonly do: 'take' } & TakeSpec)
+)
 
 /** What became of the requests. */
 export interface Taken {

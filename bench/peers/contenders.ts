@@ -39,7 +39,13 @@ export async function startContenders(proxies: Proxies, engine: string, answersW
   for (const product of NODE_PRODUCTS) {
     const proxy = await proxies.open(engine)
     const args = [program, product.name, proxy.endpoint]
-    const contender = await startContender({ name: product.name, command: process.execPath, args, env: ENVIRONMENT, answersWithinMs })
+    const contender = await startContender({
+      name: product.name,
+      command: process.execPath,
+      args,
+      env: ENVIRONMENT,
+      answersWithinMs,
+    })
     entrants.push({ ...product, contender, proxy })
   }
   return [...entrants, await startZae(proxies, engine, answersWithinMs)]
@@ -52,7 +58,13 @@ async function startZae(proxies: Proxies, engine: string, answersWithinMs: numbe
   const proxy = await proxies.open(engine)
   const args = ['-W', 'ignore', join(__dirname, 'zae_contender.py'), proxy.endpoint]
   try {
-    const contender = await startContender({ name: product.name, command: found.python, args, env: ENVIRONMENT, answersWithinMs })
+    const contender = await startContender({
+      name: product.name,
+      command: found.python,
+      args,
+      env: ENVIRONMENT,
+      answersWithinMs,
+    })
     const { allowed, reason } = await trial(contender)
     if (allowed === 1) return { ...product, proxy, contender }
     await contender.stop()

@@ -57,7 +57,9 @@ const idleBurst: Experiment = {
 const EDGE = { units: 100, seconds: 5 } as const
 const HALF_MS = EDGE.seconds * 500
 const BEFORE_EDGE_MS = 1200
-/** An answer may come so much later than its decision that two of them seem nearer to each other than they were decided. */
+/**
+ * An answer may come so much later than its decision that two of them seem nearer to each other than they were decided.
+ */
 const SLOW_MS = 1000
 const AFTER_EDGE_MS = [30, 500, 1000, 1500, 2000, 2500, 3000]
 
@@ -70,7 +72,8 @@ const boundary: Experiment = {
     const kinds = name === 'sluice' ? (['window', 'fixed', 'log'] as const) : (['window'] as const)
     const cells = await Promise.all(kinds.map(async (kind) => ({ kind, ...(await worstOfBothEdges(contender, kind)) })))
     const named = { window: 'sliding-window', fixed: 'fixed-window', log: 'sliding-log', bucket: '' } as const
-    const text = ({ kind, half, window }: (typeof cells)[number]) => `${kinds.length > 1 ? `${named[kind]} ` : ''}${half}, ${window}`
+    const text = ({ kind, half, window }: (typeof cells)[number]) =>
+      `${kinds.length > 1 ? `${named[kind]} ` : ''}${half}, ${window}`
     const right = cells.every(({ kind, sure }) => kind !== 'log' || sure <= EDGE.units)
     return { cell: cells.map(text).join('; '), right }
   },
@@ -79,7 +82,11 @@ const boundary: Experiment = {
 async function worstOfBothEdges(contender: Contender, kind: LimitSpec['kind']) {
   const clock = await attackEdge(contender, kind, 'clock')
   const own = await attackEdge(contender, kind, 'own')
-  return { half: Math.max(clock.half, own.half), window: Math.max(clock.window, own.window), sure: Math.max(clock.sure, own.sure) }
+  return {
+    half: Math.max(clock.half, own.half),
+    window: Math.max(clock.window, own.window),
+    sure: Math.max(clock.sure, own.sure),
+  }
 }
 
 async function attackEdge(contender: Contender, kind: LimitSpec['kind'], whose: 'clock' | 'own') {
@@ -97,7 +104,11 @@ async function attackEdge(contender: Contender, kind: LimitSpec['kind'], whose: 
     await sleep(Math.max(0, edge + after - Date.now()))
     admitted.push(...(await take(120, { inFlight: 16 })).allowedAt)
   }
-  return { half: mostWithin(admitted, HALF_MS), window: mostWithin(admitted, windowMs), sure: mostWithin(admitted, windowMs - SLOW_MS) }
+  return {
+    half: mostWithin(admitted, HALF_MS),
+    window: mostWithin(admitted, windowMs),
+    sure: mostWithin(admitted, windowMs - SLOW_MS),
+  }
 }
 
 /** Most of these moments that lie in any interval of that length. */
@@ -118,7 +129,8 @@ const cost: Experiment = {
     await take(1, { cost: 7 })
     const refused = await take(1, { cost: 5 })
     const { allowed } = await take(1, { cost: 1 })
-    if (refused.denied !== 1) throw new Error(`a request of 5 units was not refused where 3 are left: ${JSON.stringify(refused)}`)
+    if (refused.denied !== 1)
+      throw new Error(`a request of 5 units was not refused where 3 are left: ${JSON.stringify(refused)}`)
     return { cell: allowed === 1 ? 'allowed' : 'denied', right: allowed === 1 }
   },
 }
@@ -146,8 +158,14 @@ const outage: Experiment = {
     const take = await limited(contender, { name: 'outage', units: 20, seconds: HOUR, kind: 'window' })
     await take(1)
     await proxy.setTrouble('down')
-    const { allowed, denied, errors, degraded } = await take(40, { inFlight: 40 }).finally(() => proxy.setTrouble('none'))
-    const rest = [denied > 0 && `${denied} denied`, errors > 0 && `${errors} exceptions`, degraded > 0 && 'marked degraded'].filter(Boolean)
+    const { allowed, denied, errors, degraded } = await take(40, { inFlight: 40 }).finally(() =>
+      proxy.setTrouble('none'),
+    )
+    const rest = [
+      denied > 0 && `${denied} denied`,
+      errors > 0 && `${errors} exceptions`,
+      degraded > 0 && 'marked degraded',
+    ].filter(Boolean)
     return { cell: [allowed, ...rest].join(', '), right: allowed <= 20 }
   },
 }

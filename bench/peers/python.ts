@@ -16,7 +16,9 @@ export function zaePython(): ZaePython {
   const folder = join(cache, 'sluice', `zae-limiter-${ZAE_VERSION}`)
   const python = join(folder, 'bin', 'python')
   if (existsSync(join(folder, 'complete'))) return { python }
-  const version = spawnSync('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], { encoding: 'utf8' })
+  const version = spawnSync('python3', ['-c', 'import sys; print("%d.%d" % sys.version_info[:2])'], {
+    encoding: 'utf8',
+  })
   if (version.status !== 0) return { missing: 'Python 3 is not there' }
   const [major, minor] = version.stdout.trim().split('.').map(Number) as [number, number]
   if (major !== 3 || minor < 11) return { missing: `it needs Python 3.11, this is ${version.stdout.trim()}` }

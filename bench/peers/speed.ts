@@ -19,12 +19,21 @@ export interface Speed {
 
 /** The same decisions by each, in turns, on subjects that are known to it; nobody is denied. */
 export async function measureSpeed(entrants: readonly Present[], quick: boolean): Promise<Map<string, Speed>> {
-  const seen = new Map(entrants.map(({ name }) => [name, { p50: [] as number[], p99: [] as number[], calls: 0, decisions: 0 }]))
+  const seen = new Map(
+    entrants.map(({ name }) => [name, { p50: [] as number[], p99: [] as number[], calls: 0, decisions: 0 }]),
+  )
   const slice =
     ({ name, contender, proxy }: Present, requests: number, inFlight: number) =>
     async (): Promise<number> => {
       await proxy.counts()
-      const taken = await contender.take({ limit: LIMIT.name, prefix: 'speed', subjects: SUBJECTS, requests, inFlight, cost: 1 })
+      const taken = await contender.take({
+        limit: LIMIT.name,
+        prefix: 'speed',
+        subjects: SUBJECTS,
+        requests,
+        inFlight,
+        cost: 1,
+      })
       if (taken.allowed !== requests || taken.degraded > 0)
         throw new Error(`${name}: ${JSON.stringify({ ...taken, allowedAt: undefined })}`)
       const record = seen.get(name)!
@@ -43,7 +52,10 @@ export async function measureSpeed(entrants: readonly Present[], quick: boolean)
   }
   const rounds = { most: 20, least: quick ? 2 : 8, budgetMs: quick ? 500 : 30_000 }
   const race = (requests: number, inFlight: number) =>
-    interleaved(Object.fromEntries(entrants.map((entrant) => [entrant.name, slice(entrant, requests, inFlight)])), rounds)
+    interleaved(
+      Object.fromEntries(entrants.map((entrant) => [entrant.name, slice(entrant, requests, inFlight)])),
+      rounds,
+    )
   const single = await race(quick ? 40 : 150, 1)
   const many = await race(quick ? 100 : 400, 16)
   return new Map(
@@ -52,7 +64,13 @@ export async function measureSpeed(entrants: readonly Present[], quick: boolean)
       const against = (rates: Record<string, number[]>) => summary(ratios(rates[name]!, rates.sluice!))
       return [
         name,
-        { callsPerDecision: calls / decisions, single: against(single), many: against(many), p50Ms: median(p50), p99Ms: median(p99) },
+        {
+          callsPerDecision: calls / decisions,
+          single: against(single),
+          many: against(many),
+          p50Ms: median(p50),
+          p99Ms: median(p99),
+        },
       ]
     }),
   )

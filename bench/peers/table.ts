@@ -16,14 +16,16 @@ const HEADS: Readonly<Record<string, string>> = {
 }
 
 /** The contender as the table calls it. */
-const headOf = ({ name, version }: Pick<Entrant, 'name' | 'version'>): string => HEADS[name] ?? `${name} ${version}`.trim()
+const headOf = ({ name, version }: Pick<Entrant, 'name' | 'version'>): string =>
+  HEADS[name] ?? `${name} ${version}`.trim()
 
 export function speedRows(speeds: ReadonlyMap<string, Speed>): Row[] {
   const row = (question: string, text: (speed: Speed) => string): Row => ({
     question,
     cells: new Map([...speeds].map(([name, speed]) => [name, text(speed)])),
   })
-  const ratio = ({ measured, spread }: Summary) => `${measured.toFixed(2)}× (${spread.min.toFixed(2)} to ${spread.max.toFixed(2)})`
+  const ratio = ({ measured, spread }: Summary) =>
+    `${measured.toFixed(2)}× (${spread.min.toFixed(2)} to ${spread.max.toFixed(2)})`
   return [
     row('calls per allowed decision', ({ callsPerDecision }) => callsPerDecision.toFixed(2)),
     row("decisions/s against Sluice's, one at a time", ({ single }) => ratio(single)),
@@ -34,7 +36,8 @@ export function speedRows(speeds: ReadonlyMap<string, Speed>): Row[] {
 
 /** A table in Markdown. Whoever did not run has the reason in each cell. */
 export function markdownTable(entrants: readonly Entrant[], rows: readonly Row[]): string {
-  const cell = (entrant: Entrant, { cells }: Row) => ('missing' in entrant ? `not run: ${entrant.missing}` : cells.get(entrant.name)!)
+  const cell = (entrant: Entrant, { cells }: Row) =>
+    'missing' in entrant ? `not run: ${entrant.missing}` : cells.get(entrant.name)!
   const line = (cells: readonly string[]) => `| ${cells.map((text) => text.replaceAll('|', '\\|')).join(' | ')} |`
   return [
     line(['', ...entrants.map(headOf)]),

@@ -21,7 +21,8 @@ const number = (value: number): string => Math.round(value).toLocaleString('en')
 function breaksTable(sweeps: readonly Sweep[]): string {
   const rows = sweeps.map((sweep) => {
     const { held, broke, cause } = firstBreak(sweep)
-    const exactThere = broke === undefined ? '' : `${number(exact(sweep.points.find(({ rps }) => rps === broke)!.second))}/s`
+    const exactThere =
+      broke === undefined ? '' : `${number(exact(sweep.points.find(({ rps }) => rps === broke)!.second))}/s`
     return [
       sweep.title,
       held === undefined ? 'none' : number(held),
@@ -45,7 +46,13 @@ function growthTable(sweeps: readonly Sweep[]): string {
       number(second.busiest),
       `${secondsToScale(second.busiest)} s`,
     ])
-  const heads = ['requests/s', 'writes/s', 'until a new table takes them', 'instances busy at most', 'until Lambda has started them']
+  const heads = [
+    'requests/s',
+    'writes/s',
+    'until a new table takes them',
+    'instances busy at most',
+    'until Lambda has started them',
+  ]
   return `Growing, for clients that are all alike, worked out from the limits above:\n\n${table(heads, rows)}`
 }
 

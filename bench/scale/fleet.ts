@@ -12,7 +12,10 @@ const OVERHEAD_MS = 1.5
 const MEASURED_MS = 1000
 /** Whole seconds begin after a quarter of one, in which instances start. */
 const FIRST_MS = 250
-/** Until the second that is measured: where units are taken ahead, instances first learn how many, and get over what that did to the item. */
+/**
+ * Until the second that is measured: where units are taken ahead, instances first learn how many, and get over what
+ * that did to the item.
+ */
 const warmUpMs = ({ learns }: Scenario): number => FIRST_MS + (learns ? 2000 : 0)
 /** Long after any window of a limit in which something was used. */
 const START = Date.UTC(2026, 0, 15, 12, 30, 1) - FIRST_MS
@@ -71,7 +74,12 @@ class Fleet {
     private readonly random: () => number,
   ) {
     const { account, clients, skew } = scenario
-    this.table = new SimulatedTable({ time, random, writesPerSecond: account.tableWrites, partitions: account.partitions })
+    this.table = new SimulatedTable({
+      time,
+      random,
+      writesPerSecond: account.tableWrites,
+      partitions: account.partitions,
+    })
     this.gateway = new TokenBucket(account.gateway.perSecond, account.gateway.burst)
     this.nextClient = popularity(clients, skew)
   }
@@ -87,7 +95,15 @@ class Fleet {
   counts(): Second {
     const { writes, reads, throttled } = this.table
     const { instances, busiest } = this
-    return { ...this.tally, throttledItem: throttled.item, throttledTable: throttled.table, writes, reads, instances, busiest }
+    return {
+      ...this.tally,
+      throttledItem: throttled.item,
+      throttledTable: throttled.table,
+      writes,
+      reads,
+      instances,
+      busiest,
+    }
   }
 
   private arrive(client: number): void {
@@ -130,6 +146,8 @@ class Fleet {
 }
 
 function difference(end: Second, start: Second): Second {
-  const rates = Object.fromEntries(Object.entries(end).map(([name, value]) => [name, value - start[name as keyof Second]]))
+  const rates = Object.fromEntries(
+    Object.entries(end).map(([name, value]) => [name, value - start[name as keyof Second]]),
+  )
   return { ...(rates as unknown as Second), instances: end.instances, busiest: end.busiest }
 }

@@ -22,7 +22,12 @@ class LeasedFleet {
     seed: number,
   ) {
     this.random = seeded(seed)
-    this.table = new SimulatedTable({ time: this.time, random: this.random, writesPerSecond: Number.POSITIVE_INFINITY, latencyMs: CALL_MS })
+    this.table = new SimulatedTable({
+      time: this.time,
+      random: this.random,
+      writesPerSecond: Number.POSITIVE_INFINITY,
+      latencyMs: CALL_MS,
+    })
   }
 
   limiter(): Limiter {
@@ -93,7 +98,14 @@ export interface EvenLoad {
 }
 
 /** Requests at random moments, to any of the instances; what happened once they had learnt their pace. */
-export const evenLoad = ({ policies, perSecond, instances, warmUpMs, measuredMs, seed = 1 }: EvenLoad): Promise<LoadOutcome> =>
+export const evenLoad = ({
+  policies,
+  perSecond,
+  instances,
+  warmUpMs,
+  measuredMs,
+  seed = 1,
+}: EvenLoad): Promise<LoadOutcome> =>
   inVirtualTime(policies, seed, async (fleet) => {
     fleet.add(instances)
     fleet.stream(perSecond / 1000, warmUpMs + measuredMs)
@@ -124,7 +136,10 @@ export const burst = ({ policies, requests, withinMs, instances, seed = 1 }: Bur
   inVirtualTime(policies, seed, async (fleet) => {
     fleet.add(instances)
     for (let i = 0; i < requests; i++) {
-      fleet.time.after(700 + (i * withinMs) / requests, () => void fleet.take(fleet.instances[below(fleet.random, instances)]!))
+      fleet.time.after(
+        700 + (i * withinMs) / requests,
+        () => void fleet.take(fleet.instances[below(fleet.random, instances)]!),
+      )
     }
     await fleet.time.runUntil(withinMs + 10_000)
     return undefined
@@ -141,11 +156,19 @@ export interface Bursts {
 }
 
 /** One burst a minute, each on an instance of its own, which is then frozen. */
-export const burstsOnFrozenInstances = ({ policies, bursts, size, withinMs, thawed = 0, seed = 1 }: Bursts): Promise<LoadOutcome> =>
+export const burstsOnFrozenInstances = ({
+  policies,
+  bursts,
+  size,
+  withinMs,
+  thawed = 0,
+  seed = 1,
+}: Bursts): Promise<LoadOutcome> =>
   inVirtualTime(policies, seed, async (fleet) => {
     for (let b = 0; b < bursts; b++) {
       const limiter = fleet.limiter()
-      for (let i = 0; i < size; i++) fleet.time.after(1000 + b * 60_000 + (i * withinMs) / size, () => void fleet.take(limiter))
+      for (let i = 0; i < size; i++)
+        fleet.time.after(1000 + b * 60_000 + (i * withinMs) / size, () => void fleet.take(limiter))
       for (let i = 0; i < thawed; i++) fleet.time.after(61_500 + b * 60_000 + i * 10, () => void fleet.take(limiter))
     }
     await fleet.time.runUntil(bursts * 60_000 + 120_000)

@@ -32,7 +32,9 @@ const x = (rps: number): number => round(place(rps, LEFT, WIDTH - RIGHT))
 const y = (rps: number): number => round(place(rps, HEIGHT - BOTTOM, TOP))
 const round = (value: number): number => Math.round(value * 10) / 10
 
-/** Exact decisions a second over requests a second, both logarithmic, as an SVG that reads on light and on dark pages. */
+/**
+ * Exact decisions a second over requests a second, both logarithmic, as an SVG that reads on light and on dark pages.
+ */
 export function plotOf(sweeps: readonly Sweep[]): string {
   const height = HEIGHT + sweeps.length * LEGEND_ROW + 12
   return [

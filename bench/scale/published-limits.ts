@@ -1,10 +1,12 @@
 /**
  * What AWS publishes of its limits, in us-east-1, read 2026-11-21 in stored copies of these pages.
  *
- * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html a partition, and so an item
+ * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html a partition, and
+ * so an item
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput-scenarios.html a new table
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html a table's quota
- * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html twice the peak before, each 30 minutes
+ * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/warm-throughput.html twice the peak before,
+ * each 30 minutes
  * @see https://docs.aws.amazon.com/lambda/latest/dg/scaling-behavior.html instances, and how fast they come
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html requests a second
  */
@@ -29,4 +31,5 @@ export const minutesToWarm = (writesPerSecond: number): number =>
   Math.max(0, Math.ceil(Math.log2(writesPerSecond / PUBLISHED.newTable))) * PUBLISHED.doublingMinutes
 
 /** Seconds until a function has so many instances. */
-export const secondsToScale = (instances: number): number => 10 * Math.ceil(instances / PUBLISHED.instancesPerTenSeconds)
+export const secondsToScale = (instances: number): number =>
+  10 * Math.ceil(instances / PUBLISHED.instancesPerTenSeconds)

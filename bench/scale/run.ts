@@ -43,7 +43,12 @@ async function sweep(scenario: Scenario, upTo: number): Promise<Sweep> {
 }
 
 function parse() {
-  const options = { only: { type: 'string' }, 'up-to': { type: 'string' }, write: { type: 'boolean' }, help: { type: 'boolean' } } as const
+  const options = {
+    only: { type: 'string' },
+    'up-to': { type: 'string' },
+    write: { type: 'boolean' },
+    help: { type: 'boolean' },
+  } as const
   const { values } = parseArgs({ options })
   const wanted = values.only?.split(',')
   const unknown = wanted?.find((id) => !SCENARIOS.some((scenario) => scenario.id === id))

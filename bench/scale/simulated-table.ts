@@ -1,4 +1,11 @@
-import { type Item, type ItemWrite, MemoryStore, type StateStore, StoreUnavailableError, type WriteOutcome } from '../../limiter'
+import {
+  type Item,
+  type ItemWrite,
+  MemoryStore,
+  type StateStore,
+  StoreUnavailableError,
+  type WriteOutcome,
+} from '../../limiter'
 import { exponential } from '../random'
 import { PerSecond } from './allowance'
 import { PUBLISHED } from './published-limits'
@@ -9,7 +16,10 @@ export interface SimulatedTableOptions {
   readonly random: () => number
   /** Write units a second that the whole table takes. */
   readonly writesPerSecond: number
-  /** Partitions of a table that has not split any yet: their items share what one of them takes. @default each item has a partition's whole share */
+  /**
+   * Partitions of a table that has not split any yet: their items share what one of them takes. @default each item has
+   * a partition's whole share
+   */
   readonly partitions?: number
   /** What a call takes, in milliseconds. @default 2 and more, 4 on average */
   readonly latencyMs?: number
@@ -19,8 +29,9 @@ export interface SimulatedTableOptions {
 const LATENCY = { least: 2, more: 2 } as const
 
 /**
- * A state table in virtual time, with DynamoDB's limits: calls take time, are applied on their way, one after another, and are refused past what an item, or
- * the table, takes in a second. Items are smaller than a kilobyte, so each write is one unit, whether or not its condition holds.
+ * A state table in virtual time, with DynamoDB's limits: calls take time, are applied on their way, one after another,
+ * and are refused past what an item, or the table, takes in a second. Items are smaller than a kilobyte, so each write
+ * is one unit, whether or not its condition holds.
  */
 export class SimulatedTable implements StateStore {
   /** Calls that were billed. */

@@ -23,8 +23,9 @@ const AT_ONCE_MS = 0.05
 const afterPromises = setImmediate
 
 /**
- * A clock that jumps from event to event, so that a simulation takes as long as its work and no longer. Installed, it is the time of the code that runs in
- * it, too: timers, `performance.now`, `Date.now`, and `Math.random`, so that a run can be repeated to the last digit.
+ * A clock that jumps from event to event, so that a simulation takes as long as its work and no longer. Installed, it
+ * is the time of the code that runs in it, too: timers, `performance.now`, `Date.now`, and `Math.random`, so that a run
+ * can be repeated to the last digit.
  */
 export class VirtualTime {
   private readonly heap: Event[] = []
@@ -112,4 +113,5 @@ export class VirtualTime {
   }
 }
 
-const isBefore = (one: Event, other: Event): boolean => one.at < other.at || (one.at === other.at && one.order < other.order)
+const isBefore = (one: Event, other: Event): boolean =>
+  one.at < other.at || (one.at === other.at && one.order < other.order)

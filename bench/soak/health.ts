@@ -31,7 +31,9 @@ export function healthNow(): Health {
 /** What has grown, in sentences. @param settled as it stood after the warm-up. */
 export function growth(settled: Health, now: Health): string[] {
   const grown = (name: string, before: number, after: number, noise: number) =>
-    after - before > Math.max(before * MOST_GROWTH, noise) ? [`${name} grew from ${megabytes(before)} to ${megabytes(after)} MB`] : []
+    after - before > Math.max(before * MOST_GROWTH, noise)
+      ? [`${name} grew from ${megabytes(before)} to ${megabytes(after)} MB`]
+      : []
   return [
     ...grown('the heap', settled.heap, now.heap, HEAP_NOISE),
     ...grown('the process', settled.rss, now.rss, RSS_NOISE),

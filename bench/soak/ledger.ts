@@ -14,7 +14,10 @@ interface Tally {
 /** A strict caller who asks for so many times the limit should get all of it. */
 const AMPLE = 1.5
 
-/** Counts from outside what was admitted, by counter and window, and holds it to the limits. Forgets windows that it has judged. */
+/**
+ * Counts from outside what was admitted, by counter and window, and holds it to the limits. Forgets windows that it has
+ * judged.
+ */
 export class Ledger {
   private readonly windows = new Map<number, Map<string, Tally>>()
   /** Windows of counters that were judged, and those that were used to the last unit, as they had to be. */
@@ -23,7 +26,12 @@ export class Ledger {
   readonly problems: string[] = []
 
   /** @param from when it was sent, @param to when it was answered, in epoch milliseconds. */
-  note({ bounds }: Sent, told: { readonly allowed: boolean; readonly degraded: boolean }, from: number, to: number): void {
+  note(
+    { bounds }: Sent,
+    told: { readonly allowed: boolean; readonly degraded: boolean },
+    from: number,
+    to: number,
+  ): void {
     const window = Math.floor(from / WINDOW_MS)
     const answered = Math.floor(to / WINDOW_MS)
     for (const { counter, limit, consistency } of bounds) {
@@ -31,7 +39,8 @@ export class Ledger {
       tally.asked++
       if (told.degraded) tally.degraded++
       else if (told.allowed && answered === window) tally.sure++
-      else if (told.allowed) for (const either of [window, answered]) this.tally(either, counter, limit, consistency).edge++
+      else if (told.allowed)
+        for (const either of [window, answered]) this.tally(either, counter, limit, consistency).edge++
     }
   }
 

@@ -41,7 +41,12 @@ function parse(args: readonly string[]) {
   try {
     return parseArgs({
       args: [...args],
-      options: { minutes: { type: 'string' }, rate: { type: 'string' }, engine: { type: 'string' }, help: { type: 'boolean', short: 'h' } },
+      options: {
+        minutes: { type: 'string' },
+        rate: { type: 'string' },
+        engine: { type: 'string' },
+        help: { type: 'boolean', short: 'h' },
+      },
     })
   } catch (error) {
     const [what] = (error as Error).message.split(/\. |\n/)

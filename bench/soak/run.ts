@@ -22,10 +22,16 @@ type Handler = (
 ) => Promise<{ readonly context: { readonly allowed: boolean; readonly degraded: boolean; readonly reason: string } }>
 
 const TABLES = { SLUICE_STATE_TABLE: 'soak-state', SLUICE_CONFIG_TABLE: 'soak-config' } as const
-/** Requests that fill what is bounded, so that what grows afterwards has no bound: the unknown keys that an instance remembers are 10,000. */
+/**
+ * Requests that fill what is bounded, so that what grows afterwards has no bound: the unknown keys that an instance
+ * remembers are 10,000.
+ */
 const FILLING = 11_000
 const TICK_MS = 10
-/** Of all decisions, so many may have been made without the store: a machine that does other things is late now and then. */
+/**
+ * Of all decisions, so many may have been made without the store: a machine that does other things is late now and
+ * then.
+ */
 const MOST_DEGRADED = 0.02
 /** Of the time, so much is for warming up. */
 const WARM_UP = 0.3
@@ -54,7 +60,8 @@ async function fill(endpoint: string, items: readonly object[]): Promise<void> {
   const client = connect(endpoint)
   await createStateTable(client, TABLES.SLUICE_STATE_TABLE)
   await createTable(client, TABLES.SLUICE_CONFIG_TABLE, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
-  for (const item of items) await client.send(new PutItemCommand({ TableName: TABLES.SLUICE_CONFIG_TABLE, Item: marshall(item) }))
+  for (const item of items)
+    await client.send(new PutItemCommand({ TableName: TABLES.SLUICE_CONFIG_TABLE, Item: marshall(item) }))
   client.destroy()
 }
 
@@ -145,11 +152,15 @@ async function fillUp(traffic: Traffic, send: (sent: Sent) => Promise<void>): Pr
   await Promise.all(Array.from({ length: 8 }, lane))
 }
 
-/** The bundle's log and metrics, one JSON object to a line, would drown the report; what they say is looked for in the answers. */
+/**
+ * The bundle's log and metrics, one JSON object to a line, would drown the report; what they say is looked for in the
+ * answers.
+ */
 function silence(): () => void {
   const { stdout, stderr } = process
   const writes = [stdout.write.bind(stdout), stderr.write.bind(stderr)] as const
-  const unlessJson = (write: (text: string) => boolean) => (text: string | Uint8Array) => /^\{/.test(String(text)) || write(String(text))
+  const unlessJson = (write: (text: string) => boolean) => (text: string | Uint8Array) =>
+    /^\{/.test(String(text)) || write(String(text))
   Object.assign(stdout, { write: unlessJson(writes[0]) })
   Object.assign(stderr, { write: unlessJson(writes[1]) })
   return () => {
@@ -158,9 +169,14 @@ function silence(): () => void {
   }
 }
 
-function line(elapsed: number, { latencies, allowed, denied, degraded }: Interval, { heap, rss, descriptors }: Health): string {
+function line(
+  elapsed: number,
+  { latencies, allowed, denied, degraded }: Interval,
+  { heap, rss, descriptors }: Health,
+): string {
   latencies.sort((a, b) => a - b)
-  const at = (share: number) => (latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0).toFixed(2)
+  const at = (share: number) =>
+    (latencies[Math.min(latencies.length - 1, Math.floor(latencies.length * share))] ?? 0).toFixed(2)
   const columns: readonly (readonly [string | number, number])[] = [
     [(elapsed / 60_000).toFixed(1), 7],
     [latencies.length, 10],

@@ -31,15 +31,25 @@ export interface Sent {
   readonly kind: Callers['kind']
   readonly asked: Asked
   /** What it is counted by, each with its limit in a window. */
-  readonly bounds: readonly { readonly counter: string; readonly limit: number; readonly consistency: 'strict' | 'leased' }[]
+  readonly bounds: readonly {
+    readonly counter: string
+    readonly limit: number
+    readonly consistency: 'strict' | 'leased'
+  }[]
 }
 
-/** Requests of clients with four policies, of some who ask far too often, of made-up keys, and of a route that all share; all under a global limit. */
+/**
+ * Requests of clients with four policies, of some who ask far too often, of made-up keys, and of a route that all
+ * share; all under a global limit.
+ */
 export class Traffic {
   private readonly limits: Readonly<Record<Callers['kind'] | 'global', number>>
   private made = 0
 
-  /** @param rate requests a second, by which the limits are set: half of what the abusive, the unknown and the hot route are asked for. */
+  /**
+   * @param rate requests a second, by which the limits are set: half of what the abusive, the unknown and the hot route
+   * are asked for.
+   */
   constructor(
     rate: number,
     private readonly random: () => number,
@@ -113,7 +123,11 @@ export class Traffic {
   private client(kind: 'steady' | 'abusive' | 'hot', who: number): Sent {
     const { limits, global } = this
     const asked = { path: kind === 'hot' ? '/hot' : '/hello', ip: '192.0.2.1', apiKey: `${kind}-${who}` }
-    const own = { counter: `${kind}-${who}`, limit: kind === 'abusive' ? limits.abusive : limits.steady, consistency: 'strict' } as const
+    const own = {
+      counter: `${kind}-${who}`,
+      limit: kind === 'abusive' ? limits.abusive : limits.steady,
+      consistency: 'strict',
+    } as const
     const shared = kind === 'hot' ? [{ counter: 'GET /hot', limit: limits.hot, consistency: 'leased' } as const] : []
     return { kind, asked, bounds: [own, ...shared, global] }
   }

@@ -11,8 +11,9 @@ import { type ApiItem, calledText, isSameItem } from './plan-label'
 import type { Attachment, LabelStep } from './steps'
 
 /**
- * What the config table says an API is called. The label and its note in the journal are written together, and taken away together, so that the note says at each
- * moment which label is attach's own. An engine without transactions, which is no AWS, writes the note first.
+ * What the config table says an API is called. The label and its note in the journal are written together, and taken
+ * away together, so that the note says at each moment which label is attach's own. An engine without transactions,
+ * which is no AWS, writes the note first.
  */
 export class ApiLabel {
   private shown: Pick<ReadLabels, 'items'> | undefined
@@ -35,10 +36,14 @@ export class ApiLabel {
     labelWrites({ ...this.asShown, version: undefined }, this.apiId, label, name)
   }
 
-  /** @param noted what was noted before. @throws UserError where somebody changed it since it was shown, or gave the label to another API. */
+  /**
+   * @param noted what was noted before. @throws UserError where somebody changed it since it was shown, or gave the
+   * label to another API.
+   */
   async give(attachment: Attachment, step: LabelStep, noted: LabelStep | undefined): Promise<void> {
     const { label, name } = step.after
-    const item = (key: ItemWrite['key']) => this.calls.make('dynamodb:GetItem', this.resource, () => this.table.item(key))
+    const item = (key: ItemWrite['key']) =>
+      this.calls.make('dynamodb:GetItem', this.resource, () => this.table.item(key))
     const now = await readLabels({ item, policySet: () => this.policySet() })
     this.compare(now)
     const writes = labelWrites(now, this.apiId, String(label), name === undefined ? undefined : String(name))
@@ -62,7 +67,8 @@ export class ApiLabel {
 
   private compare(now: Pick<ReadLabels, 'items'>): void {
     const fields = fieldsIn(now, this.apiId)
-    if (!isSameItem(fields, fieldsIn(this.asShown, this.apiId))) throw new ChangedMeanwhile(calledText(this.apiId, fields))
+    if (!isSameItem(fields, fieldsIn(this.asShown, this.apiId)))
+      throw new ChangedMeanwhile(calledText(this.apiId, fields))
   }
 
   private policySet(): Promise<StoredItem[]> {

@@ -98,7 +98,10 @@ export interface ApiState {
   readonly integrations: readonly Integration[]
 }
 
-/** What a stage serves differently from what its API says now; `complete: false` where the service shows less than all of it. */
+/**
+ * What a stage serves differently from what its API says now; `complete: false` where the service shows less than all
+ * of it.
+ */
 export interface PendingEdits {
   readonly edits: readonly string[]
   readonly complete: boolean
@@ -153,14 +156,19 @@ export const isSameAuthorization = (one: Authorization, other: Authorization): b
 export const isSameMethod = (one: Method, other: Method): boolean =>
   isSameAuthorization(one.authorization, other.authorization) && one.apiKeyRequired === other.apiKeyRequired
 
-/** Whether an authorization is that of an authorizer of attach. An id that is left behind by another type says nothing. */
+/**
+ * Whether an authorization is that of an authorizer of attach. An id that is left behind by another type says nothing.
+ */
 export const asks = ({ type, authorizerId }: Authorization, ownId: string | undefined): boolean =>
   type === 'CUSTOM' && ownId !== undefined && authorizerId === ownId
 
 export const isPreflight = ({ key }: Method): boolean => key.startsWith('OPTIONS ')
 
 /** `no authorizer`, `AWS_IAM`, `JWT authorizer "users"`: in words. */
-export function authorizationText({ type, authorizerId, scopes = [] }: Authorization, authorizers: readonly Authorizer[]): string {
+export function authorizationText(
+  { type, authorizerId, scopes = [] }: Authorization,
+  authorizers: readonly Authorizer[],
+): string {
   if (type === 'NONE') return 'no authorizer'
   if (!authorizerId || type === 'AWS_IAM') return type
   const name = authorizers.find(({ id }) => id === authorizerId)?.name ?? authorizerId

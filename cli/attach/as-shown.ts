@@ -20,7 +20,8 @@ export class ChangedMeanwhile extends UserError {
 /**
  * Looks again at what is to be changed with the next call, since it was shown some time ago.
  *
- * API Gateway has no conditional update: an edit between this reading and the call that follows it is still written over.
+ * API Gateway has no conditional update: an edit between this reading and the call that follows it is still written
+ * over.
  *
  * @throws UserError when it is not as it was shown.
  */
@@ -46,13 +47,16 @@ export class AsShown {
   async integration(shown: Integration): Promise<void> {
     const now = await this.control.readIntegration(shown.id)
     if (!now) throw new ChangedMeanwhile(`integration ${shown.id} is gone`)
-    if (!isSameMappings(now.responseParameters, shown.responseParameters)) throw new ChangedMeanwhile(`integration ${shown.id} is another`)
+    if (!isSameMappings(now.responseParameters, shown.responseParameters))
+      throw new ChangedMeanwhile(`integration ${shown.id} is another`)
   }
 
   /** That no method uses an authorizer that is about to be deleted. */
   async unused(authorizerId: string): Promise<void> {
     const { methods } = await this.control.read()
-    const user = methods.find(({ authorization }) => authorization.type === 'CUSTOM' && authorization.authorizerId === authorizerId)
+    const user = methods.find(
+      ({ authorization }) => authorization.type === 'CUSTOM' && authorization.authorizerId === authorizerId,
+    )
     if (user) throw new ChangedMeanwhile(`${user.key} uses authorizer ${authorizerId}`)
   }
 

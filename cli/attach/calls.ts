@@ -15,7 +15,10 @@ export class MissingRights extends UserError {
   }
 }
 
-/** Waits between tries of a call that is throttled, in milliseconds: a minute and a half in all. CreateDeployment is allowed once in 5 s. */
+/**
+ * Waits between tries of a call that is throttled, in milliseconds: a minute and a half in all. CreateDeployment is
+ * allowed once in 5 s.
+ */
 const WAITS_MS = [1000, 2000, 5000, 5000, 10_000, 15_000, 20_000, 30_000] as const
 
 const THROTTLED = /TooManyRequests|Throttling|RequestLimitExceeded/
@@ -66,7 +69,9 @@ export async function readAll<T extends Readonly<Record<string, () => Promise<un
 }
 
 /** Gathers the pages of a list. */
-export async function pages<T>(read: (from: string | undefined) => Promise<{ items?: T[]; next?: string }>): Promise<T[]> {
+export async function pages<T>(
+  read: (from: string | undefined) => Promise<{ items?: T[]; next?: string }>,
+): Promise<T[]> {
   const all: T[] = []
   let from: string | undefined
   do {
@@ -93,8 +98,8 @@ export async function unlessGone(work: () => Promise<unknown>): Promise<void> {
 }
 
 /**
- * Sets an authorization. One without an authorizer empties the id that was there, which the documentation neither promises nor forbids; where it
- * is turned down, the type alone has to do.
+ * Sets an authorization. One without an authorizer empties the id that was there, which the documentation neither
+ * promises nor forbids; where it is turned down, the type alone has to do.
  */
 export async function withOrWithoutId(
   authorizerId: string,

@@ -14,31 +14,43 @@ export function driftOf(
   called: ApiItem,
 ): string[] {
   const { attachment, steps } = remembered
-  const unfinished = attachment.phase === 'attached' ? [] : [`${attachment.phase.replace('ing', '')} did not come to its end`]
+  const unfinished =
+    attachment.phase === 'attached' ? [] : [`${attachment.phase.replace('ing', '')} did not come to its end`]
   return [
     ...unfinished,
     ...[labelDrift(state.id, called, remembered)].filter((one) => one !== undefined),
     ...authorizerDrift(state, remembered, target, statements),
     ...methodDrift(state, remembered),
-    ...(state.gatewayResponse && steps.some(({ kind }) => kind === 'gateway-response') ? responseDrift(state.gatewayResponse) : []),
+    ...(state.gatewayResponse && steps.some(({ kind }) => kind === 'gateway-response')
+      ? responseDrift(state.gatewayResponse)
+      : []),
     ...stageDrift(state, remembered),
   ]
 }
 
-function authorizerDrift(state: ApiState, remembered: Remembered, target: FunctionName, statements: readonly string[]): string[] {
+function authorizerDrift(
+  state: ApiState,
+  remembered: Remembered,
+  target: FunctionName,
+  statements: readonly string[],
+): string[] {
   const own = ownAuthorizer(state, remembered, target.arn)
   if (!own) return [`authorizer "${authorizerName(target.arn)}" is gone`]
   const wrong = settingsDrift(own, state.kind)
   if (own.uri !== functionUri(target)) wrong.push('it calls something else')
   return [
     ...wrong.map((what) => `authorizer "${own.name}": ${what}`),
-    ...(statements.includes(permissionPrefix(state.id) + own.id) ? [] : ['API Gateway may not call the function: its permission is gone']),
+    ...(statements.includes(permissionPrefix(state.id) + own.id)
+      ? []
+      : ['API Gateway may not call the function: its permission is gone']),
   ]
 }
 
 function methodDrift(state: ApiState, remembered: Remembered): string[] {
   const own = ownAuthorizer(state, remembered, remembered.attachment.functionArn)
-  const noted = new Map(remembered.steps.flatMap((step): [string, MethodStep][] => (step.kind === 'method' ? [[step.key, step]] : [])))
+  const noted = new Map(
+    remembered.steps.flatMap((step): [string, MethodStep][] => (step.kind === 'method' ? [[step.key, step]] : [])),
+  )
   const { methods: scope } = remembered.attachment
   const present = new Set(state.methods.map(({ key }) => key))
   const gone = [...noted.keys()].filter((key) => !present.has(key)).map((key) => `${key} is gone`)
@@ -50,12 +62,17 @@ function methodDrift(state: ApiState, remembered: Remembered): string[] {
       const wasRequired = noted.get(key)?.apiKeyRequired ?? method.apiKeyRequired
       if (asks(authorization, own?.id)) {
         return [
-          ...(authorization.scopes ? [`${key} has scopes with Sluice's authorizer: ${authorization.scopes.join(', ')}`] : []),
+          ...(authorization.scopes
+            ? [`${key} has scopes with Sluice's authorizer: ${authorization.scopes.join(', ')}`]
+            : []),
           ...(noted.has(key) ? [] : [`${key} uses Sluice's authorizer, and attach did not switch it`]),
-          ...(method.apiKeyRequired === wasRequired ? [] : [`${key} ${wasRequired ? 'no longer wants' : 'wants'} an API key`]),
+          ...(method.apiKeyRequired === wasRequired
+            ? []
+            : [`${key} ${wasRequired ? 'no longer wants' : 'wants'} an API key`]),
         ]
       }
-      if (noted.has(key)) return [`${key} has ${authorizationText(authorization, state.authorizers)} instead of Sluice's`]
+      if (noted.has(key))
+        return [`${key} has ${authorizationText(authorization, state.authorizers)} instead of Sluice's`]
       return scope === 'all' && authorization.type === 'NONE' ? [`${key} is new and unprotected`] : []
     }),
   ]
@@ -66,7 +83,9 @@ function responseDrift(now: NonNullable<ApiState['gatewayResponse']>): string[] 
   const wanted = over(now)
   if (now.statusCode !== wanted.statusCode)
     return [`gateway response ACCESS_DENIED answers ${now.statusCode || '403'} instead of ${wanted.statusCode}`]
-  return isSameResponse(now, wanted) ? [] : ['gateway response ACCESS_DENIED has other headers or another body than Sluice’s']
+  return isSameResponse(now, wanted)
+    ? []
+    : ['gateway response ACCESS_DENIED has other headers or another body than Sluice’s']
 }
 
 function stageDrift({ stages, deployments }: ApiState, { attachment, steps }: Remembered): string[] {

@@ -12,19 +12,27 @@ export interface ApiClients {
   readonly http: Pick<ApiGatewayV2Client, 'send'>
 }
 
-/** The API with this id, of whichever kind; `undefined` when there is none in this Region. WebSocket APIs are turned down. */
+/**
+ * The API with this id, of whichever kind; `undefined` when there is none in this Region. WebSocket APIs are turned
+ * down.
+ */
 export async function findApi(id: string, { rest, http }: ApiClients, calls: Calls): Promise<ApiControl | undefined> {
-  if (!/^[A-Za-z0-9-]{1,64}$/.test(id)) throw new UserError(`an API's id must be such as "a1b2c3d4e5", got ${printed(id)}`)
+  if (!/^[A-Za-z0-9-]{1,64}$/.test(id))
+    throw new UserError(`an API's id must be such as "a1b2c3d4e5", got ${printed(id)}`)
   // Who may see one kind only is denied the other, whether there is such an API or not.
   const missing: Right[] = []
   const restApi = await found(missing, () =>
     calls.make('apigateway:GET', `/restapis/${id}`, () => rest.send(new GetRestApiCommand({ restApiId: id }))),
   )
   if (restApi) return new RestApi(rest, calls, { id, name: restApi.name ?? '' })
-  const api = await found(missing, () => calls.make('apigateway:GET', `/apis/${id}`, () => http.send(new GetApiCommand({ ApiId: id }))))
+  const api = await found(missing, () =>
+    calls.make('apigateway:GET', `/apis/${id}`, () => http.send(new GetApiCommand({ ApiId: id }))),
+  )
   if (!api && missing.length > 0) throw new MissingRights(missing)
   if (api && api.ProtocolType !== 'HTTP') {
-    throw new UserError(`API ${id} is a WebSocket API, which attach does not do: the construct puts Sluice before its $connect`)
+    throw new UserError(
+      `API ${id} is a WebSocket API, which attach does not do: the construct puts Sluice before its $connect`,
+    )
   }
   return api && new HttpApi(http, calls, { id, name: api.Name ?? '' })
 }

@@ -29,29 +29,41 @@ export interface Lookup {
 export type FoundFunction = FunctionName & Pick<Checks, 'upstream' | 'isPublic'>
 
 /**
- * The function to attach, named or found in a stack's outputs, and looked at: it must be a Sluice, in this Region, with this config table.
+ * The function to attach, named or found in a stack's outputs, and looked at: it must be a Sluice, in this Region, with
+ * this config table.
  *
  * @throws UserError
  */
-export async function findFunction(lookup: Lookup, said: { readonly function?: string; readonly stack?: string }): Promise<FoundFunction> {
+export async function findFunction(
+  lookup: Lookup,
+  said: { readonly function?: string; readonly stack?: string },
+): Promise<FoundFunction> {
   const { region, configTable } = lookup
   const text = said.function ?? (await fromStack(lookup, said.stack))
   const named = parseFunctionArn(text)
-  if (text.startsWith('arn:') && !named) throw new UserError(`--function must be a function's name or ARN, got ${printed(text)}`)
+  if (text.startsWith('arn:') && !named)
+    throw new UserError(`--function must be a function's name or ARN, got ${printed(text)}`)
   if (named && named.region !== region) {
-    throw new UserError(`function ${text} is in ${named.region} and this is ${region}: say --region ${named.region} for an API there`)
+    throw new UserError(
+      `function ${text} is in ${named.region} and this is ${region}: say --region ${named.region} for an API there`,
+    )
   }
   const { FunctionArn, Environment } = await configurationOf(lookup, text)
   const target = parseFunctionArn(FunctionArn ?? '')
   if (!target) throw new UserError(`function ${printed(text)} has an ARN that is none: ${printed(FunctionArn)}`)
   const table = Environment?.Variables?.SLUICE_CONFIG_TABLE
-  if (!table) throw new UserError(`function ${printed(text)} is no Sluice: SLUICE_CONFIG_TABLE is not in its environment`)
+  if (!table)
+    throw new UserError(`function ${printed(text)} is no Sluice: SLUICE_CONFIG_TABLE is not in its environment`)
   if (nameOf(table) !== nameOf(configTable)) {
     throw new UserError(
       `function ${printed(text)} reads config table "${table}" and this is "${configTable}": name one Sluice with --stack, or --table`,
     )
   }
-  return { ...target, upstream: upstreamOf(Environment!.Variables!), isPublic: Environment!.Variables!.SLUICE_AUTHENTICATION === 'none' }
+  return {
+    ...target,
+    upstream: upstreamOf(Environment!.Variables!),
+    isPublic: Environment!.Variables!.SLUICE_AUTHENTICATION === 'none',
+  }
 }
 
 /** A table may be named by its ARN. */
@@ -59,7 +71,11 @@ const nameOf = (table: string): string => table.split('/').at(-1)!
 
 /** As lambda/environment.ts reads it. */
 function upstreamOf(environment: Readonly<Record<string, string>>): Upstream | undefined {
-  const { SLUICE_DELEGATE: name, SLUICE_DELEGATE_TTL_MS: ttl = '0', SLUICE_DELEGATE_CACHE_HEADERS: headers = '' } = environment
+  const {
+    SLUICE_DELEGATE: name,
+    SLUICE_DELEGATE_TTL_MS: ttl = '0',
+    SLUICE_DELEGATE_CACHE_HEADERS: headers = '',
+  } = environment
   return name ? { function: name, ttlMs: Number(ttl), cacheHeaders: headers.toLowerCase().split(',') } : undefined
 }
 

@@ -18,7 +18,16 @@ import {
   UpdateStageCommand,
   type Route as WireRoute,
 } from '@aws-sdk/client-apigatewayv2'
-import type { ApiControl, ApiState, Authorization, Authorizer, Integration, Method, PendingEdits, Stage } from './api-state'
+import type {
+  ApiControl,
+  ApiState,
+  Authorization,
+  Authorizer,
+  Integration,
+  Method,
+  PendingEdits,
+  Stage,
+} from './api-state'
 import { type Calls, ifThere, MissingRights, pages, readAll, unlessGone, withOrWithoutId } from './calls'
 
 const MaxResults = '500'
@@ -51,7 +60,11 @@ export class HttpApi implements ApiControl {
 
   private list<T>(
     below: string,
-    send: (page: { ApiId: string; MaxResults: string; NextToken?: string }) => Promise<{ Items?: T[]; NextToken?: string }>,
+    send: (page: {
+      ApiId: string
+      MaxResults: string
+      NextToken?: string
+    }) => Promise<{ Items?: T[]; NextToken?: string }>,
   ) {
     return pages(async (NextToken) => {
       const page = await this.make('GET', below, () => send({ ApiId: this.api.id, MaxResults, NextToken }))
@@ -91,7 +104,10 @@ export class HttpApi implements ApiControl {
       integrations: async () => {
         const all = await this.list('/integrations', (page) => client.send(new GetIntegrationsCommand(page)))
         return all.map(
-          ({ IntegrationId, ResponseParameters = {} }): Integration => ({ id: IntegrationId!, responseParameters: ResponseParameters }),
+          ({ IntegrationId, ResponseParameters = {} }): Integration => ({
+            id: IntegrationId!,
+            responseParameters: ResponseParameters,
+          }),
         )
       },
     })
@@ -100,7 +116,9 @@ export class HttpApi implements ApiControl {
 
   async readMethod({ key, ref: RouteId }: Method): Promise<Method | undefined> {
     const found = await ifThere(() =>
-      this.make('GET', `/routes/${RouteId}`, () => this.client.send(new GetRouteCommand({ ApiId: this.api.id, RouteId }))),
+      this.make('GET', `/routes/${RouteId}`, () =>
+        this.client.send(new GetRouteCommand({ ApiId: this.api.id, RouteId })),
+      ),
     )
     return found && toMethod({ RouteKey: key, ...found })
   }
@@ -118,7 +136,9 @@ export class HttpApi implements ApiControl {
           identitySources: one.IdentitySource ?? [],
           simple: one.EnableSimpleResponses === true && one.AuthorizerPayloadFormatVersion === '2.0',
         },
-        ...(one.AuthorizerType === 'JWT' && { tokens: { issuers: jwt?.Issuer ? [jwt.Issuer] : [], audience: jwt?.Audience ?? [] } }),
+        ...(one.AuthorizerType === 'JWT' && {
+          tokens: { issuers: jwt?.Issuer ? [jwt.Issuer] : [], audience: jwt?.Audience ?? [] },
+        }),
       }),
     )
   }
@@ -146,11 +166,15 @@ export class HttpApi implements ApiControl {
         if (!latest.has(route)) return [`${route} goes`]
         return served.get(route)?.text === latest.get(route)?.text ? [] : [`${route} changes`]
       })
-      const both = [...latest].flatMap(([key, { by }]) => (served.has(key) ? [{ key, by, before: served.get(key)!.by }] : []))
+      const both = [...latest].flatMap(([key, { by }]) =>
+        served.has(key) ? [{ key, by, before: served.get(key)!.by }] : [],
+      )
       return {
         edits,
         complete: true,
-        opens: both.flatMap(({ key, by, before }) => (by === undefined && before !== undefined ? [{ key, by: before }] : [])),
+        opens: both.flatMap(({ key, by, before }) =>
+          by === undefined && before !== undefined ? [{ key, by: before }] : [],
+        ),
         closes: both.flatMap(({ key, by, before }) => (by !== undefined && before === undefined ? [key] : [])),
       }
     } catch (error) {
@@ -160,18 +184,31 @@ export class HttpApi implements ApiControl {
   }
 
   /** What an OpenAPI export says of each route: as text to compare, and what authorizes it. */
-  private async exported(StageName?: string): Promise<Map<string, { readonly text: string; readonly by: string | undefined }>> {
+  private async exported(
+    StageName?: string,
+  ): Promise<Map<string, { readonly text: string; readonly by: string | undefined }>> {
     const { body } = await this.make('GET', '/exports/OAS30', () =>
       this.client.send(
-        new ExportApiCommand({ ApiId: this.api.id, Specification: 'OAS30', OutputType: 'JSON', IncludeExtensions: true, StageName }),
+        new ExportApiCommand({
+          ApiId: this.api.id,
+          Specification: 'OAS30',
+          OutputType: 'JSON',
+          IncludeExtensions: true,
+          StageName,
+        }),
       ),
     )
-    const { paths = {} } = JSON.parse(new TextDecoder().decode(body)) as { paths?: Record<string, Record<string, ExportedRoute>> }
+    const { paths = {} } = JSON.parse(new TextDecoder().decode(body)) as {
+      paths?: Record<string, Record<string, ExportedRoute>>
+    }
     return new Map(
       Object.entries(paths).flatMap(([path, verbs]) =>
         Object.entries(verbs).map(([verb, one]) => {
           const name = verb === 'x-amazon-apigateway-any-method' ? 'ANY' : verb.toUpperCase()
-          return [path === '/$default' ? '$default' : `${name} ${path}`, { text: JSON.stringify(one), by: authorizedBy(one) }] as const
+          return [
+            path === '/$default' ? '$default' : `${name} ${path}`,
+            { text: JSON.stringify(one), by: authorizedBy(one) },
+          ] as const
         }),
       ),
     )
@@ -198,7 +235,10 @@ export class HttpApi implements ApiControl {
     )
   }
 
-  async authorize({ ref: RouteId, authorization: now }: Method, { type, authorizerId = '', scopes = [] }: Authorization): Promise<void> {
+  async authorize(
+    { ref: RouteId, authorization: now }: Method,
+    { type, authorizerId = '', scopes = [] }: Authorization,
+  ): Promise<void> {
     const hadScopes = (now.scopes ?? []).length > 0
     const send = (AuthorizerId: string | undefined) =>
       this.make('PATCH', `/routes/${RouteId}`, () =>
@@ -229,7 +269,9 @@ export class HttpApi implements ApiControl {
     wanted: Integration['responseParameters'],
   ): Promise<void> {
     const emptied = Object.fromEntries(Object.keys(now).map((code) => [code, {}]))
-    const ResponseParameters = Object.fromEntries(Object.entries({ ...emptied, ...wanted }).map(([code, values]) => [code, { ...values }]))
+    const ResponseParameters = Object.fromEntries(
+      Object.entries({ ...emptied, ...wanted }).map(([code, values]) => [code, { ...values }]),
+    )
     await this.make('PATCH', `/integrations/${IntegrationId}`, () =>
       this.client.send(new UpdateIntegrationCommand({ ApiId: this.api.id, IntegrationId, ResponseParameters })),
     )
@@ -270,7 +312,9 @@ const toMethod = ({
   ref: RouteId!,
   authorization: {
     type: AuthorizationType ?? 'NONE',
-    ...(AuthorizerId && AuthorizationType !== 'NONE' && AuthorizationType !== 'AWS_IAM' && { authorizerId: AuthorizerId }),
+    ...(AuthorizerId &&
+      AuthorizationType !== 'NONE' &&
+      AuthorizationType !== 'AWS_IAM' && { authorizerId: AuthorizerId }),
     ...(AuthorizationScopes.length > 0 && { scopes: AuthorizationScopes }),
   },
   apiKeyRequired: ApiKeyRequired === true,

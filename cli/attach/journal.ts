@@ -13,13 +13,14 @@ const headerOf = (attachment: Attachment) => ({ pk: partition(attachment.apiId),
 /** `step#method#GET /pets`: a step done again remembers in the same place. */
 function stepKey(step: Step): string {
   const detail = { method: 'key', integration: 'id', deployment: 'stage' } as const
-  const field = step.kind in detail ? (step as unknown as Record<string, string>)[detail[step.kind as 'method']] : undefined
+  const field =
+    step.kind in detail ? (step as unknown as Record<string, string>)[detail[step.kind as 'method']] : undefined
   return `step#${step.kind}${field === undefined ? '' : `#${field}`}`
 }
 
 /**
- * What attach did to an API, in the config table: an item about the attachment and one for each step, in a partition of its own. A step is
- * written before it is done, so a death at any moment leaves nothing done that is not remembered.
+ * What attach did to an API, in the config table: an item about the attachment and one for each step, in a partition of
+ * its own. A step is written before it is done, so a death at any moment leaves nothing done that is not remembered.
  */
 export class Journal {
   private readonly resource: string
@@ -75,7 +76,10 @@ export class Journal {
     await this.put({ pk: partition(apiId), sk: stepKey(step), ...step })
   }
 
-  /** The write that remembers a step, for those that are remembered with what they do in one transaction. @param step nothing: it is forgotten. */
+  /**
+   * The write that remembers a step, for those that are remembered with what they do in one transaction. @param step
+   * nothing: it is forgotten.
+   */
   noteWrite({ apiId }: Attachment, step: Step | undefined, before: Step | undefined): ItemWrite {
     const key = { pk: partition(apiId), sk: stepKey((step ?? before)!) }
     const toItem = (one: Step | undefined) => one && toAttributes({ ...key, ...one })
@@ -86,13 +90,17 @@ export class Journal {
   async forget({ attachment: { apiId }, steps }: Remembered): Promise<void> {
     for (const sk of [...steps.map(stepKey), HEADER]) {
       const Key = toAttributes({ pk: partition(apiId), sk })
-      await this.make('DeleteItem', () => this.table.client.send(new DeleteItemCommand({ TableName: this.table.name, Key })))
+      await this.make('DeleteItem', () =>
+        this.table.client.send(new DeleteItemCommand({ TableName: this.table.name, Key })),
+      )
     }
   }
 
   private async put(item: Readonly<Record<string, unknown>>, ConditionExpression?: string): Promise<void> {
     const Item = toAttributes(item)
-    await this.make('PutItem', () => this.table.client.send(new PutItemCommand({ TableName: this.table.name, Item, ConditionExpression })))
+    await this.make('PutItem', () =>
+      this.table.client.send(new PutItemCommand({ TableName: this.table.name, Item, ConditionExpression })),
+    )
   }
 
   private make<T>(action: string, send: () => Promise<T>): Promise<T> {

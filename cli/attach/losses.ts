@@ -12,7 +12,9 @@ export interface Checks {
   readonly upstream?: Upstream
   /** Whether its deployment says that nobody has to be verified, so that callers pass while they cannot be. */
   readonly isPublic?: boolean
-  /** What the config table says; `undefined` where that has mistakes, so that nobody knows which version is in force. */
+  /**
+   * What the config table says; `undefined` where that has mistakes, so that nobody knows which version is in force.
+   */
   readonly policies?: PolicySet
 }
 
@@ -29,8 +31,8 @@ export interface Upstream {
 export type Replacement = { readonly kept: string } | { readonly lost: string }
 
 /**
- * Works out whether Sluice verifies all that a method's authorizer verifies now. It is sure of it or says what is lost: a stricter check keeps, one
- * that differs in anything else loses.
+ * Works out whether Sluice verifies all that a method's authorizer verifies now. It is sure of it or says what is lost:
+ * a stricter check keeps, one that differs in anything else loses.
  */
 export function replacementOf(
   method: Method,
@@ -51,16 +53,23 @@ export function replacementOf(
   return replacedTokens(authorizer, type, checks)
 }
 
-function replacedFunction({ uri, settings }: Authorizer, upstream: Upstream | undefined, own: FunctionName): Replacement {
+function replacedFunction(
+  { uri, settings }: Authorizer,
+  upstream: Upstream | undefined,
+  own: FunctionName,
+): Replacement {
   const called = /\/functions\/(arn:[^/]+)\/invocations$/.exec(uri)?.[1]
   if (!called || !upstream || fullArn(upstream.function, own) !== called) {
     return { lost: `Sluice does not ask its function ${called?.split(':function:')[1] ?? uri} first, as its delegate` }
   }
   // A remembered answer must not reach a request that the old authorizer would have asked about.
   const headers = settings.identitySources.map(headerOf)
-  const isCovered = settings.ttlSeconds > 0 && headers.every((name) => name !== undefined && upstream.cacheHeaders.includes(name))
+  const isCovered =
+    settings.ttlSeconds > 0 && headers.every((name) => name !== undefined && upstream.cacheHeaders.includes(name))
   if (upstream.ttlMs > 0 && !isCovered) {
-    return { lost: 'Sluice remembers the answers of its function more widely than it did (delegateCacheTtl, delegateCacheHeaders)' }
+    return {
+      lost: 'Sluice remembers the answers of its function more widely than it did (delegateCacheTtl, delegateCacheHeaders)',
+    }
   }
   return { kept: 'Sluice asks its function first' }
 }
@@ -73,7 +82,8 @@ function fullArn(name: string, { partition, region, account }: FunctionName): st
 function replacedTokens({ tokens, settings }: Authorizer, type: string, { policies, isPublic }: Checks): Replacement {
   const { issuers, audience } = tokens!
   if (isPublic) return { lost: 'Sluice is deployed with authentication "none"' }
-  if (!policies) return { lost: 'the config table has mistakes (sluice doctor), so nothing is sure of who is asked for a token' }
+  if (!policies)
+    return { lost: 'the config table has mistakes (sluice doctor), so nothing is sure of who is asked for a token' }
   const header = settings.identitySources.length === 1 ? headerOf(settings.identitySources[0]!) : undefined
   const sources = policies.settings.identity.filter(({ source }) => source !== 'ip')
   const isAsStrict = (source: JwtSettings): boolean =>
@@ -84,10 +94,14 @@ function replacedTokens({ tokens, settings }: Authorizer, type: string, { polici
   const others = sources.filter((source) => source.source !== 'jwt' || !isAsStrict(source))
   if (sources.length === 0 || sources.length === others.length) {
     const what = type === 'JWT' ? `audience ${[audience].flat().join(', ')}` : 'tokenUse "id"'
-    return { lost: `settings.identity has no jwt source for ${issuers.join(', ')} with header ${header ?? 'as there'} and ${what}` }
+    return {
+      lost: `settings.identity has no jwt source for ${issuers.join(', ')} with header ${header ?? 'as there'} and ${what}`,
+    }
   }
-  if (others.length > 0) return { lost: `settings.identity lets callers in by ${others.map(({ source }) => source).join(', ')}, too` }
-  if (policies.tiers.get(ANONYMOUS)?.credentials !== 'required') return { lost: `tier "${ANONYMOUS}" has no "credentials: required"` }
+  if (others.length > 0)
+    return { lost: `settings.identity lets callers in by ${others.map(({ source }) => source).join(', ')}, too` }
+  if (policies.tiers.get(ANONYMOUS)?.credentials !== 'required')
+    return { lost: `tier "${ANONYMOUS}" has no "credentials: required"` }
   return { kept: 'Sluice verifies its tokens' }
 }
 
@@ -102,7 +116,8 @@ export function refuseLosses(steps: readonly MethodStep[], open: readonly string
 }
 
 /**
- * Refuses a deployment that takes authentication from a method of a stage, for somebody took it from the API and has not deployed that.
+ * Refuses a deployment that takes authentication from a method of a stage, for somebody took it from the API and has
+ * not deployed that.
  *
  * @param remembered an attachment whose own authorizer may be what a later deployment serves.
  * @returns the methods that are opened, as somebody allowed.
@@ -118,7 +133,8 @@ export function refuseOpening(
   const served = state.deployments.find(({ id }) => id === stage.deploymentId)
   const isLater = remembered !== undefined && (served?.createdAt ?? 0) > remembered.attachment.newestDeploymentAt
   const own = remembered && authorizerName(remembered.attachment.functionArn)
-  const isOurs = (key: string, by: string) => isLater && (by === own || (by === 'CUSTOM' && notedMethod(remembered, key) !== undefined))
+  const isOurs = (key: string, by: string) =>
+    isLater && (by === own || (by === 'CUSTOM' && notedMethod(remembered, key) !== undefined))
   const opened = opens.filter(({ key, by }) => !isOurs(key, by))
   const losses = opened.filter(({ key }) => !open.includes(key))
   if (losses.length === 0) return opened.map(({ key }) => key)
@@ -129,7 +145,8 @@ export function refuseOpening(
   )
 }
 
-const openOptions = (methods: readonly { readonly key: string }[]): string => methods.map(({ key }) => `--open '${key}'`).join(' ')
+const openOptions = (methods: readonly { readonly key: string }[]): string =>
+  methods.map(({ key }) => `--open '${key}'`).join(' ')
 
 /** Whether browsers' preflights come to this method, for none of its own answers them. */
 function takesPreflights({ key }: Method, methods: readonly Method[]): boolean {

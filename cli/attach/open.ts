@@ -32,7 +32,12 @@ export interface Opened {
 }
 
 /** Opens what `attach`, `detach` and `status` need of an API, for the time of one piece of work. */
-export async function withApi<T>(session: Session, where: Where, apiId: string, work: (opened: Opened) => Promise<T>): Promise<T> {
+export async function withApi<T>(
+  session: Session,
+  where: Where,
+  apiId: string,
+  work: (opened: Opened) => Promise<T>,
+): Promise<T> {
   const connection = session.connect(where)
   const region = await connection.region()
   const settings = { region, requestHandler: TIMEOUTS }

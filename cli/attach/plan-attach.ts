@@ -1,6 +1,14 @@
 import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
-import { type ApiState, type Authorizer, asks, authorizationText, isPreflight, type Method, type Stage } from './api-state'
+import {
+  type ApiState,
+  type Authorizer,
+  asks,
+  authorizationText,
+  isPreflight,
+  type Method,
+  type Stage,
+} from './api-state'
 import { type Checks, refuseLosses, replacementOf } from './losses'
 import { attachMark, type MethodStep, notedAuthorizer, notedMethod, type Remembered, type Step } from './steps'
 import { isSameMappings, isSameResponse, takeBackMappings, takeBackResponse } from './three-way'
@@ -62,14 +70,16 @@ export function planAttach(
 
   const steps: Step[] = []
   const replaced: MethodStep[] = []
-  if (!own || own.uri !== functionUri(target) || settingsDrift(own, state.kind).length > 0) steps.push({ kind: 'authorizer', id: own?.id })
+  if (!own || own.uri !== functionUri(target) || settingsDrift(own, state.kind).length > 0)
+    steps.push({ kind: 'authorizer', id: own?.id })
   if (!own || !statements.includes(permissionPrefix(state.id) + own.id)) steps.push({ kind: 'permission' })
   steps.push(...responseSteps(state, remembered))
   for (const method of chosen) {
     const { key, authorization, apiKeyRequired } = method
     if (asks(authorization, own?.id)) continue
     const step = { kind: 'method', key, apiKeyRequired, before: authorization } as const
-    if (isOurs(method)) steps.push({ ...step, before: { type: 'NONE' }, ...(remembered && notedMethod(remembered, key)) })
+    if (isOurs(method))
+      steps.push({ ...step, before: { type: 'NONE' }, ...(remembered && notedMethod(remembered, key)) })
     else if (authorization.type === 'NONE') steps.push(step)
     else replaced.push({ ...step, ...replacementOf(method, state, checks, target) })
   }
@@ -79,7 +89,8 @@ export function planAttach(
   steps.push(...deploymentSteps(state, remembered, stage, steps))
 
   const notes = left.map(
-    ({ key, authorization }) => `${key} keeps ${authorizationText(authorization, state.authorizers)}: --replace switches it`,
+    ({ key, authorization }) =>
+      `${key} keeps ${authorizationText(authorization, state.authorizers)}: --replace switches it`,
   )
   const others = state.stages.filter(({ name, deploysItself }) => deploysItself && name !== stage.name)
   if (others.length > 0) notes.push(`methods belong to the API: ${names(others)} deploys by itself and is limited too`)
@@ -87,13 +98,24 @@ export function planAttach(
 }
 
 /** The authorizer that attach made, by its name or by what it noted. */
-export function ownAuthorizer({ authorizers }: ApiState, remembered: Remembered | undefined, functionArn: string): Authorizer | undefined {
+export function ownAuthorizer(
+  { authorizers }: ApiState,
+  remembered: Remembered | undefined,
+  functionArn: string,
+): Authorizer | undefined {
   if (!remembered) return undefined
   const noted = notedAuthorizer(remembered)
-  return authorizers.find(({ id }) => id === noted) ?? authorizers.find(({ name }) => name === authorizerName(functionArn))
+  return (
+    authorizers.find(({ id }) => id === noted) ?? authorizers.find(({ name }) => name === authorizerName(functionArn))
+  )
 }
 
-function refuseOthers(state: ApiState, remembered: Remembered | undefined, own: Authorizer | undefined, functionArn: string): void {
+function refuseOthers(
+  state: ApiState,
+  remembered: Remembered | undefined,
+  own: Authorizer | undefined,
+  functionArn: string,
+): void {
   if (remembered && remembered.attachment.functionArn !== functionArn) {
     throw new UserError(`API ${state.id} is attached to ${remembered.attachment.functionArn}: detach it first`)
   }
@@ -115,16 +137,21 @@ function refuseOthers(state: ApiState, remembered: Remembered | undefined, own: 
   }
   const other = others.find(isOfSluice)
   if (other)
-    throw new UserError(`another Sluice is on API ${state.id}, authorizer "${other.name}": take it away first, two would both count`)
+    throw new UserError(
+      `another Sluice is on API ${state.id}, authorizer "${other.name}": take it away first, two would both count`,
+    )
 }
 
 function findStage({ id, stages }: ApiState, name: string | undefined): Stage {
   const known = stages.length === 0 ? 'it has none' : `there is ${names(stages)}`
   const stage = name === undefined && stages.length === 1 ? stages[0] : stages.find((one) => one.name === name)
   if (!stage) {
-    throw new UserError(name === undefined ? `say --stage for API ${id}: ${known}` : `API ${id} has no stage ${printed(name)}: ${known}`)
+    throw new UserError(
+      name === undefined ? `say --stage for API ${id}: ${known}` : `API ${id} has no stage ${printed(name)}: ${known}`,
+    )
   }
-  if (stage.hasCanary) throw new UserError(`stage ${stage.name} has a canary, which a deployment would go to: promote or delete it first`)
+  if (stage.hasCanary)
+    throw new UserError(`stage ${stage.name} has a canary, which a deployment would go to: promote or delete it first`)
   return stage
 }
 
@@ -185,7 +212,12 @@ function integrationSteps(
   })
 }
 
-function deploymentSteps({ deployments }: ApiState, remembered: Remembered | undefined, stage: Stage, others: readonly Step[]): Step[] {
+function deploymentSteps(
+  { deployments }: ApiState,
+  remembered: Remembered | undefined,
+  stage: Stage,
+  others: readonly Step[],
+): Step[] {
   if (stage.deploysItself) return []
   const { name, deploymentId: now } = stage
   const served = deployments.find(({ id }) => id === now)

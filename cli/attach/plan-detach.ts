@@ -21,8 +21,16 @@ export type Undo =
   | { readonly kind: 'integration'; readonly integration: Integration; readonly to: Integration['responseParameters'] }
   | { readonly kind: 'gateway-response'; readonly to: GatewayResponse }
   | { readonly kind: 'authorizer'; readonly id: string }
-  /** `from`: what the stage serves now. `to`: the deployment that it served before; `undefined`: a new one has to be made. */
-  | { readonly kind: 'deployment'; readonly stage: string; readonly from: string | undefined; readonly to: string | undefined }
+  /**
+   * `from`: what the stage serves now. `to`: the deployment that it served before; `undefined`: a new one has to be
+   * made.
+   */
+  | {
+      readonly kind: 'deployment'
+      readonly stage: string
+      readonly from: string | undefined
+      readonly to: string | undefined
+    }
   | { readonly kind: 'permission'; readonly statementId: string }
   | { readonly kind: 'own-deployment'; readonly id: string }
   /** The label that attach gave goes, and what was there before comes back. */
@@ -38,8 +46,8 @@ export interface DetachPlan {
 }
 
 /**
- * Works out what brings an API back to where it was, from what attach remembered and from what is there now. Only what still is as attach left
- * it is put back.
+ * Works out what brings an API back to where it was, from what attach remembered and from what is there now. Only what
+ * still is as attach left it is put back.
  *
  * @param state `undefined`: the API is gone.
  * @param called what the config table says that it is called.
@@ -56,7 +64,12 @@ export function planDetach(
     .map((statementId): Undo => ({ kind: 'permission', statementId }))
   const changed: string[] = []
   const labels = label(called, remembered, changed)
-  if (!state) return { undos: [...permissions, ...labels], changed: [`API ${remembered.attachment.apiId} is gone`, ...changed], notes: [] }
+  if (!state)
+    return {
+      undos: [...permissions, ...labels],
+      changed: [`API ${remembered.attachment.apiId} is gone`, ...changed],
+      notes: [],
+    }
 
   const notes: string[] = []
   const own = ownAuthorizer(state, remembered, remembered.attachment.functionArn)
@@ -93,7 +106,9 @@ export function afterwards(methods: readonly Method[], undos: readonly Undo[]): 
 }
 
 function methods(state: ApiState, { steps }: Remembered, ownId: string | undefined, changed: string[]): Undo[] {
-  const noted = new Map(steps.flatMap((step): [string, MethodStep][] => (step.kind === 'method' ? [[step.key, step]] : [])))
+  const noted = new Map(
+    steps.flatMap((step): [string, MethodStep][] => (step.kind === 'method' ? [[step.key, step]] : [])),
+  )
   const isOurs = ({ authorization }: Method) => asks(authorization, ownId)
   const stranger = state.methods.find((method) => isOurs(method) && !noted.has(method.key))
   if (stranger) {
@@ -116,7 +131,9 @@ function methods(state: ApiState, { steps }: Remembered, ownId: string | undefin
         throw new UserError(`${key} has scopes with Sluice's authorizer, which attach did not set: take them off first`)
       }
       if (before.authorizerId && !state.authorizers.some(({ id }) => id === before.authorizerId)) {
-        throw new UserError(`${key} had authorizer ${before.authorizerId}, which somebody deleted: give it another authorization first`)
+        throw new UserError(
+          `${key} had authorizer ${before.authorizerId}, which somebody deleted: give it another authorization first`,
+        )
       }
       undos.push({ kind: 'method', method, to: before })
     } else if (!isSameAuthorization(method.authorization, before)) {
@@ -136,7 +153,9 @@ function integrations(state: ApiState, { steps }: Remembered, changed: string[])
     }
     const back = takeBackMappings(before, after, integration.responseParameters)
     changed.push(...back.changed.map((name) => `integration ${id}: somebody changed ${name}`))
-    return isSameMappings(back.result, integration.responseParameters) ? [] : [{ kind: 'integration', integration, to: back.result }]
+    return isSameMappings(back.result, integration.responseParameters)
+      ? []
+      : [{ kind: 'integration', integration, to: back.result }]
   })
 }
 
@@ -165,9 +184,10 @@ function refuseCanaries({ stages, deployments }: ApiState, { attachment }: Remem
 }
 
 /**
- * A stage that still serves attach's deployment goes back to the one before: exactly what was live, and no edit of anybody goes live. One that
- * somebody deployed meanwhile has the authorizer in it and must be deployed again, or it would ask a function that it may no longer ask. Going
- * back must not take from a method the authorization that somebody gave it and that went live with attach.
+ * A stage that still serves attach's deployment goes back to the one before: exactly what was live, and no edit of
+ * anybody goes live. One that somebody deployed meanwhile has the authorizer in it and must be deployed again, or it
+ * would ask a function that it may no longer ask. Going back must not take from a method the authorization that
+ * somebody gave it and that went live with attach.
  *
  * @param methods as they are when all is put back.
  */
@@ -180,7 +200,8 @@ function undeploy(
 ): Undo[] {
   const undos: Undo[] = []
   const noted = new Map(steps.flatMap((step) => (step.kind === 'deployment' ? [[step.stage, step] as const] : [])))
-  for (const [name] of noted) if (!state.stages.some((stage) => stage.name === name)) changed.push(`stage ${name} is gone`)
+  for (const [name] of noted)
+    if (!state.stages.some((stage) => stage.name === name)) changed.push(`stage ${name} is gone`)
 
   for (const { name, deploymentId, deploysItself } of state.stages) {
     const served = state.deployments.find(({ id }) => id === deploymentId)
@@ -189,7 +210,8 @@ function undeploy(
     if (deploysItself || !served || served.id === before || served.description === detachMark(attachment)) continue
     if (served.description === attachMark(attachment)) {
       const exists = state.deployments.some(({ id }) => id === before)
-      const closed = step?.closed?.filter((key) => methods.some((one) => one.key === key && one.authorization.type !== 'NONE')) ?? []
+      const closed =
+        step?.closed?.filter((key) => methods.some((one) => one.key === key && one.authorization.type !== 'NONE')) ?? []
       const to = exists && closed.length === 0 ? before : undefined
       undos.push({ kind: 'deployment', stage: name, from: deploymentId, to })
       if (exists && closed.length > 0) {
@@ -197,13 +219,19 @@ function undeploy(
           `stage ${name} is deployed anew, for what it served before has no authorizer on ${closed.join(', ')}: undeployed edits of others go live with it`,
         )
       } else if (step && exists && step.pending.length > 0) {
-        notes.push(`edits of others that went live with attach leave stage ${name} again, and stay in the API: ${step.pending.join('; ')}`)
+        notes.push(
+          `edits of others that went live with attach leave stage ${name} again, and stay in the API: ${step.pending.join('; ')}`,
+        )
       }
       if (!exists)
-        notes.push(`stage ${name} is deployed anew, for what it served before is gone: undeployed edits of others go live with it`)
+        notes.push(
+          `stage ${name} is deployed anew, for what it served before is gone: undeployed edits of others go live with it`,
+        )
     } else if (served.createdAt > attachment.newestDeploymentAt) {
       undos.push({ kind: 'deployment', stage: name, from: deploymentId, to: undefined })
-      notes.push(`somebody deployed stage ${name} since: it is deployed again, and undeployed edits of others go live with it`)
+      notes.push(
+        `somebody deployed stage ${name} since: it is deployed again, and undeployed edits of others go live with it`,
+      )
     } else {
       changed.push(`stage ${name} was put back to an earlier deployment`)
     }

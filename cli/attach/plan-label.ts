@@ -45,4 +45,6 @@ export function labelDrift(apiId: string, now: ApiItem, remembered: Remembered):
 }
 
 export const calledText = (apiId: string, now: ApiItem): string =>
-  now?.label === undefined ? `API ${apiId} has no label any more` : `API ${apiId} is called ${printed(now.label)} by now`
+  now?.label === undefined
+    ? `API ${apiId} has no label any more`
+    : `API ${apiId} is called ${printed(now.label)} by now`

@@ -19,7 +19,16 @@ import {
   UpdateStageCommand,
   type Authorizer as WireAuthorizer,
 } from '@aws-sdk/client-api-gateway'
-import type { ApiControl, ApiState, Authorization, Authorizer, GatewayResponse, Method, PendingEdits, Stage } from './api-state'
+import type {
+  ApiControl,
+  ApiState,
+  Authorization,
+  Authorizer,
+  GatewayResponse,
+  Method,
+  PendingEdits,
+  Stage,
+} from './api-state'
 import { type Calls, ifThere, pages, readAll, unlessGone, withOrWithoutId } from './calls'
 import { settingsFor } from './wanted'
 
@@ -78,11 +87,17 @@ export class RestApi implements ApiControl {
       },
       deployments: async () => {
         const all = await pages(async (position) => {
-          const page = await this.make('GET', '/deployments', () => client.send(new GetDeploymentsCommand({ restApiId, limit, position })))
+          const page = await this.make('GET', '/deployments', () =>
+            client.send(new GetDeploymentsCommand({ restApiId, limit, position })),
+          )
           return { items: page.items, next: page.position }
         })
         return all
-          .map(({ id, description, createdDate }) => ({ id: id!, description: description ?? '', createdAt: createdDate?.getTime() ?? 0 }))
+          .map(({ id, description, createdDate }) => ({
+            id: id!,
+            description: description ?? '',
+            createdAt: createdDate?.getTime() ?? 0,
+          }))
           .sort((one, other) => one.createdAt - other.createdAt)
       },
     })
@@ -102,7 +117,9 @@ export class RestApi implements ApiControl {
   async readAuthorizers(): Promise<Authorizer[]> {
     const restApiId = this.api.id
     const all = await pages(async (position) => {
-      const page = await this.make('GET', '/authorizers', () => this.client.send(new GetAuthorizersCommand({ restApiId, limit, position })))
+      const page = await this.make('GET', '/authorizers', () =>
+        this.client.send(new GetAuthorizersCommand({ restApiId, limit, position })),
+      )
       return { items: page.items, next: page.position }
     })
     return all.map(toAuthorizer)
@@ -124,7 +141,10 @@ export class RestApi implements ApiControl {
     throw new Error('integrations of REST APIs are not mapped')
   }
 
-  /** The service shows of a deployment which methods it has and whether they want an authorizer or an API key, and no more. */
+  /**
+   * The service shows of a deployment which methods it has and whether they want an authorizer or an API key, and no
+   * more.
+   */
   async pendingEdits({ methods }: ApiState, { deploymentId }: Stage): Promise<PendingEdits> {
     if (!deploymentId) return { edits: [], complete: true, opens: [], closes: [] }
     const { apiSummary = {} } = await this.make('GET', `/deployments/${deploymentId}`, () =>
@@ -140,8 +160,12 @@ export class RestApi implements ApiControl {
       if (!before) return [`${key} is new`]
       const { authorizationType = authorization.type, apiKeyRequired: wasRequired = false } = before
       return [
-        ...(authorizationType === authorization.type ? [] : [`${key} goes from ${authorizationType} to ${authorization.type}`]),
-        ...(wasRequired === apiKeyRequired ? [] : [`${key} ${apiKeyRequired ? 'wants' : 'no longer wants'} an API key`]),
+        ...(authorizationType === authorization.type
+          ? []
+          : [`${key} goes from ${authorizationType} to ${authorization.type}`]),
+        ...(wasRequired === apiKeyRequired
+          ? []
+          : [`${key} ${apiKeyRequired ? 'wants' : 'no longer wants'} an API key`]),
       ]
     })
     const now = new Set(methods.map(({ key }) => key))
@@ -156,7 +180,9 @@ export class RestApi implements ApiControl {
       opens: methods.flatMap((method) =>
         isOpen(method) && servedBy(method) !== 'NONE' ? [{ key: method.key, by: servedBy(method) }] : [],
       ),
-      closes: methods.flatMap((method) => (deployed.has(method.key) && !isOpen(method) && servedBy(method) === 'NONE' ? [method.key] : [])),
+      closes: methods.flatMap((method) =>
+        deployed.has(method.key) && !isOpen(method) && servedBy(method) === 'NONE' ? [method.key] : [],
+      ),
     }
   }
 
@@ -178,7 +204,9 @@ export class RestApi implements ApiControl {
     return authorizer.id
   }
 
-  /** Says only what is to be different: what a service makes of an empty source is best not asked where there is none. */
+  /**
+   * Says only what is to be different: what a service makes of an empty source is best not asked where there is none.
+   */
   async mendAuthorizer({ id: authorizerId, uri, settings }: Authorizer, authorizerUri: string): Promise<void> {
     const patchOperations = [
       ...(settings.ttlSeconds === 0 ? [] : [replace('/authorizerResultTtlInSeconds', '0')]),
@@ -234,7 +262,9 @@ export class RestApi implements ApiControl {
     const below = `/gatewayresponses/${responseType}`
     if (isDefault) {
       await unlessGone(() =>
-        this.make('DELETE', below, () => this.client.send(new DeleteGatewayResponseCommand({ restApiId, responseType }))),
+        this.make('DELETE', below, () =>
+          this.client.send(new DeleteGatewayResponseCommand({ restApiId, responseType })),
+        ),
       )
       return
     }
@@ -310,7 +340,9 @@ const toAuthorizer = ({
 }: WireAuthorizer): Authorizer => ({
   id: id!,
   ...(expression && { expression }),
-  ...(type === 'COGNITO_USER_POOLS' && { tokens: { issuers: providerARNs.flatMap((arn) => issuerOf(arn) ?? []), audience: 'any' } }),
+  ...(type === 'COGNITO_USER_POOLS' && {
+    tokens: { issuers: providerARNs.flatMap((arn) => issuerOf(arn) ?? []), audience: 'any' },
+  }),
   name: name ?? '',
   uri: authorizerUri ?? '',
   settings: {
@@ -322,7 +354,8 @@ const toAuthorizer = ({
 
 /** `arn:aws:cognito-idp:eu-west-1:123456789012:userpool/eu-west-1_Ab1Cd2Ef3` */
 function issuerOf(userPoolArn: string): string | undefined {
-  const [, partition, region, pool] = /^arn:(aws[\w-]*):cognito-idp:([\w-]+):\d*:userpool\/([\w-]+)$/.exec(userPoolArn) ?? []
+  const [, partition, region, pool] =
+    /^arn:(aws[\w-]*):cognito-idp:([\w-]+):\d*:userpool\/([\w-]+)$/.exec(userPoolArn) ?? []
   const domain = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com'
   return pool && `https://cognito-idp.${region}.${domain}/${pool}`
 }

@@ -21,8 +21,9 @@ export interface Workshop {
 }
 
 /**
- * Does the steps of a plan, each remembered before it is done. It may die at any moment: what is there tells the next attach, or a detach, how
- * far this one came. What a step changes is read again right before, and changed only if it is as the plan shows it.
+ * Does the steps of a plan, each remembered before it is done. It may die at any moment: what is there tells the next
+ * attach, or a detach, how far this one came. What a step changes is read again right before, and changed only if it is
+ * as the plan shows it.
  *
  * @param attachment as the journal has it already.
  * @param state as the plan was made from.
@@ -50,7 +51,9 @@ export async function runAttach(
   }
   for (const [index, step] of steps.entries()) {
     if (pressed.aborted) {
-      throw new InterruptedError(`stopped after ${index} of ${steps.length} steps: attach again goes on, detach takes back what is done`)
+      throw new InterruptedError(
+        `stopped after ${index} of ${steps.length} steps: attach again goes on, detach takes back what is done`,
+      )
     }
     progress(`[${index + 1}/${steps.length}] ${stepText(step, state)}`)
     if (step.kind !== 'label') await journal.note(attachment, step)
@@ -96,7 +99,10 @@ export async function runAttach(
   await journal.update({ ...attachment, phase: 'attached' })
 }
 
-/** A call whose answer was lost and that was sent again fails because its first sending did not: then there is one by this name. */
+/**
+ * A call whose answer was lost and that was sent again fails because its first sending did not: then there is one by
+ * this name.
+ */
 async function createAuthorizer(control: ApiControl, target: FunctionName): Promise<string> {
   const name = authorizerName(target.arn)
   try {
@@ -141,11 +147,16 @@ export function pendingText(stage: string, { edits, complete }: Pick<PendingEdit
     edits.length > 0
       ? `undeployed edits of others go live with stage ${stage}:`
       : `undeployed edits of others, if there are any, go live with stage ${stage}`
-  const rest = complete ? [] : ['  API Gateway shows added and removed methods, their authorization and API keys, but no other edits']
+  const rest = complete
+    ? []
+    : ['  API Gateway shows added and removed methods, their authorization and API keys, but no other edits']
   return [first, ...seen, ...rest]
 }
 
-/** Whether an error says that the API or the rights are not as they should be, rather than that a call may work another time. */
+/**
+ * Whether an error says that the API or the rights are not as they should be, rather than that a call may work another
+ * time.
+ */
 export function isFinal(error: unknown): boolean {
   if (error instanceof UserError) return true
   const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode

@@ -8,14 +8,21 @@ import type { Workshop } from './run-attach'
 import { detachMark, type Remembered } from './steps'
 
 /**
- * Does what puts an API back, then forgets the attachment. It may die at any moment: the next detach looks at what is there and goes on. What it
- * changes is read again right before, and changed only if it is as the plan shows it.
+ * Does what puts an API back, then forgets the attachment. It may die at any moment: the next detach looks at what is
+ * there and goes on. What it changes is read again right before, and changed only if it is as the plan shows it.
  *
  * @param state as the plan was made from; `undefined`: the API is gone.
  * @throws InterruptedError between two of them.
  */
 export async function runDetach(
-  { control, journal, policy, label, progress, pressed }: Omit<Workshop, 'control'> & { readonly control: ApiControl | undefined },
+  {
+    control,
+    journal,
+    policy,
+    label,
+    progress,
+    pressed,
+  }: Omit<Workshop, 'control'> & { readonly control: ApiControl | undefined },
   remembered: Remembered,
   undos: readonly Undo[],
   state: ApiState | undefined,
@@ -28,7 +35,8 @@ export async function runDetach(
   }
   const asShown = () => new AsShown(there(), state!)
   for (const [index, undo] of undos.entries()) {
-    if (pressed.aborted) throw new InterruptedError(`stopped after ${index} of ${undos.length} steps: detach again goes on`)
+    if (pressed.aborted)
+      throw new InterruptedError(`stopped after ${index} of ${undos.length} steps: detach again goes on`)
     progress(`[${index + 1}/${undos.length}] ${undoText(undo)}`)
     switch (undo.kind) {
       case 'method':
@@ -85,7 +93,9 @@ export function undoText(undo: Undo, authorizers: ApiState['authorizers'] = []):
     case 'authorizer':
       return `delete authorizer ${undo.id}`
     case 'deployment':
-      return undo.to === undefined ? `deploy stage ${undo.stage}` : `stage ${undo.stage} serves deployment ${undo.to} again`
+      return undo.to === undefined
+        ? `deploy stage ${undo.stage}`
+        : `stage ${undo.stage} serves deployment ${undo.to} again`
     case 'permission':
       return 'API Gateway may no longer call the function for it'
     case 'label':

@@ -29,7 +29,8 @@ export type Step =
       readonly after: Integration['responseParameters']
     }
   /**
-   * `pending`: others' edits that went live with it, as far as they could be seen; `closed`: methods that got an authorization of others with it.
+   * `pending`: others' edits that went live with it, as far as they could be seen; `closed`: methods that got an
+   * authorization of others with it.
    */
   | {
       readonly kind: 'deployment'
@@ -57,7 +58,10 @@ export interface Attachment {
   readonly methods: 'all' | readonly string[]
   /** What each stage served when it began. */
   readonly stages: Readonly<Record<string, string>>
-  /** When the newest deployment before all of this was made, by API Gateway's clock, in epoch milliseconds; 0 when there was none. */
+  /**
+   * When the newest deployment before all of this was made, by API Gateway's clock, in epoch milliseconds; 0 when there
+   * was none.
+   */
   readonly newestDeploymentAt: number
 }
 
@@ -71,7 +75,8 @@ export const notedMethod = ({ steps }: Remembered, key: string): MethodStep | un
   steps.flatMap((step) => (step.kind === 'method' && step.key === key ? [step] : []))[0]
 
 /** The id of the authorizer that attach made; it may be gone, or never have been. */
-export const notedAuthorizer = ({ steps }: Remembered): string | undefined => steps.find((step) => step.kind === 'authorizer')?.id
+export const notedAuthorizer = ({ steps }: Remembered): string | undefined =>
+  steps.find((step) => step.kind === 'authorizer')?.id
 
 /** By which a deployment is known as made by an attachment, or by its end. */
 export const attachMark = ({ id }: Attachment): string => `sluice attach ${id}`

@@ -6,20 +6,29 @@ export function mergeOver(below: Values, above: Values): Record<string, string> 
   return { ...Object.fromEntries(Object.entries(below).filter(([name]) => !taken.has(name.toLowerCase()))), ...above }
 }
 
-/** What is left of a change when it is taken back, and which of its parts somebody has changed since: those stay as they are now. */
+/**
+ * What is left of a change when it is taken back, and which of its parts somebody has changed since: those stay as they
+ * are now.
+ */
 interface TakenBack<T> {
   readonly result: T
   readonly changed: readonly string[]
 }
 
 /** Takes a change from `before` to `after` back out of what is there now. */
-export function takeBackResponse(before: GatewayResponse, after: GatewayResponse, now: GatewayResponse): TakenBack<GatewayResponse> {
+export function takeBackResponse(
+  before: GatewayResponse,
+  after: GatewayResponse,
+  now: GatewayResponse,
+): TakenBack<GatewayResponse> {
   if (now.isDefault) return { result: now, changed: before.isDefault ? [] : ['somebody deleted it'] }
   const { result, changed } = takeBack(flat(before), flat(after), flat(now))
   const { statusCode = now.statusCode, ...rest } = result
   const part = (prefix: string) =>
     Object.fromEntries(
-      Object.entries(rest).flatMap(([name, value]) => (name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [])),
+      Object.entries(rest).flatMap(([name, value]) =>
+        name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [],
+      ),
     )
   const restored = { isDefault: false, statusCode, parameters: part('header '), templates: part('template ') }
   return { result: { ...restored, isDefault: before.isDefault && isSameValues(flat(restored), flat(before)) }, changed }
@@ -45,10 +54,16 @@ export const isSameResponse = (one: GatewayResponse, other: GatewayResponse): bo
   one.isDefault === other.isDefault && (one.isDefault || isSameParts(one, other))
 
 /** Whether two have the same status, headers and bodies, wherever they have them from. */
-export const isSameParts = (one: GatewayResponse, other: GatewayResponse): boolean => isSameValues(flat(one), flat(other))
+export const isSameParts = (one: GatewayResponse, other: GatewayResponse): boolean =>
+  isSameValues(flat(one), flat(other))
 
-export function isSameMappings(one: Integration['responseParameters'], other: Integration['responseParameters']): boolean {
-  return [...new Set([...Object.keys(one), ...Object.keys(other)])].every((code) => isSameValues(one[code] ?? {}, other[code] ?? {}))
+export function isSameMappings(
+  one: Integration['responseParameters'],
+  other: Integration['responseParameters'],
+): boolean {
+  return [...new Set([...Object.keys(one), ...Object.keys(other)])].every((code) =>
+    isSameValues(one[code] ?? {}, other[code] ?? {}),
+  )
 }
 
 function takeBack(before: Values, after: Values, now: Values): TakenBack<Values> {
@@ -64,8 +79,13 @@ function takeBack(before: Values, after: Values, now: Values): TakenBack<Values>
 }
 
 function flat({ statusCode, parameters, templates }: GatewayResponse): Values {
-  const prefixed = (prefix: string, values: Values) => Object.entries(values).map(([name, value]) => [prefix + name, value])
-  return Object.fromEntries([['statusCode', statusCode], ...prefixed('header ', parameters), ...prefixed('template ', templates)])
+  const prefixed = (prefix: string, values: Values) =>
+    Object.entries(values).map(([name, value]) => [prefix + name, value])
+  return Object.fromEntries([
+    ['statusCode', statusCode],
+    ...prefixed('header ', parameters),
+    ...prefixed('template ', templates),
+  ])
 }
 
 function isSameValues(one: Values, other: Values): boolean {

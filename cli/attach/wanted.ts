@@ -7,11 +7,15 @@ import { mergeOver } from './three-way'
 const PREFIX = 'sluice-'
 
 /** One name for one function on one API, so that an authorizer made by an attach that died is found again. */
-export const authorizerName = (functionArn: string): string => PREFIX + createHash('sha256').update(functionArn).digest('hex').slice(0, 12)
+export const authorizerName = (functionArn: string): string =>
+  PREFIX + createHash('sha256').update(functionArn).digest('hex').slice(0, 12)
 
 export const isOfSluice = ({ name }: Authorizer): boolean => /^sluice/i.test(name)
 
-/** Neither caching nor identity sources: a remembered decision does not count, and a request without the source would be a 401 without a question. */
+/**
+ * Neither caching nor identity sources: a remembered decision does not count, and a request without the source would be
+ * a 401 without a question.
+ */
 export const settingsFor = (kind: ApiState['kind']): AuthorizerSettings => ({
   type: 'REQUEST',
   ttlSeconds: 0,
@@ -24,7 +28,9 @@ export function settingsDrift({ settings }: Authorizer, kind: ApiState['kind']):
   const wanted = settingsFor(kind)
   return [
     ...(settings.type === wanted.type ? [] : [`its type is ${settings.type} instead of ${wanted.type}`]),
-    ...(settings.ttlSeconds === 0 ? [] : [`it remembers decisions for ${settings.ttlSeconds} s, which are then not counted`]),
+    ...(settings.ttlSeconds === 0
+      ? []
+      : [`it remembers decisions for ${settings.ttlSeconds} s, which are then not counted`]),
     ...(settings.identitySources.length === 0
       ? []
       : [`requests without ${settings.identitySources.join(', ')} get 401 and are not counted`]),
@@ -32,7 +38,10 @@ export function settingsDrift({ settings }: Authorizer, kind: ApiState['kind']):
   ]
 }
 
-/** Where API Gateway finds the function. @see https://docs.aws.amazon.com/apigateway/latest/api/API_CreateAuthorizer.html */
+/**
+ * Where API Gateway finds the function. @see
+ * https://docs.aws.amazon.com/apigateway/latest/api/API_CreateAuthorizer.html
+ */
 export const functionUri = ({ arn, partition, region }: FunctionName): string =>
   `arn:${partition}:apigateway:${region}:lambda:path/2015-03-31/functions/${arn}/invocations`
 
@@ -40,8 +49,11 @@ export const functionUri = ({ arn, partition, region }: FunctionName): string =>
 export const calls = ({ uri }: Authorizer, functionArn: string): boolean => uri.includes(`/functions/${functionArn}/`)
 
 /** Which calls of an API Gateway the function may answer. */
-export const permissionSource = ({ partition, region, account }: FunctionName, apiId: string, authorizerId: string): string =>
-  `arn:${partition}:execute-api:${region}:${account}:${apiId}/authorizers/${authorizerId}`
+export const permissionSource = (
+  { partition, region, account }: FunctionName,
+  apiId: string,
+  authorizerId: string,
+): string => `arn:${partition}:execute-api:${region}:${account}:${apiId}/authorizers/${authorizerId}`
 
 export const permissionPrefix = (apiId: string): string => `sluice-attach-${apiId}-`
 
@@ -54,7 +66,8 @@ export interface FunctionName {
 }
 
 export function parseFunctionArn(arn: string): FunctionName | undefined {
-  const [, partition, region, account] = /^arn:([^:]+):lambda:([a-z0-9-]+):(\d{12}):function:[\w-]+(?::[\w$-]+)?$/.exec(arn) ?? []
+  const [, partition, region, account] =
+    /^arn:([^:]+):lambda:([a-z0-9-]+):(\d{12}):function:[\w-]+(?::[\w$-]+)?$/.exec(arn) ?? []
   return partition && region && account ? { arn, partition, region, account } : undefined
 }
 
@@ -62,7 +75,9 @@ const HEADER = 'gatewayresponse.header.'
 
 /** A gateway response with the 429 put over it: other headers, CORS for one, and other content types stay. */
 export function over(before: GatewayResponse): GatewayResponse {
-  const headers = Object.fromEntries(Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [HEADER + name, value]))
+  const headers = Object.fromEntries(
+    Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [HEADER + name, value]),
+  )
   return {
     isDefault: false,
     statusCode: ACCESS_DENIED.statusCode,
@@ -79,7 +94,10 @@ const MAPPINGS: Values = Object.fromEntries(
 )
 
 /** An integration's mappings with the limit's headers on answers with these status codes. */
-export function withHeaders(before: Integration['responseParameters'], statusCodes: readonly string[]): Integration['responseParameters'] {
+export function withHeaders(
+  before: Integration['responseParameters'],
+  statusCodes: readonly string[],
+): Integration['responseParameters'] {
   const added = statusCodes.map((code) => [code, mergeOver(before[code] ?? {}, MAPPINGS)] as const)
   return { ...before, ...Object.fromEntries(added) }
 }

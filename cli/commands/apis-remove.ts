@@ -5,9 +5,12 @@ import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { UserError } from '../exit'
 
 export const addApisRemove: AddCommand = (group, session) => {
-  describeAnswering(group, 'remove <id>', 'Forget what an API is called. What is written for its label holds for no API then.', [
-    'sluice apis remove a1b2c3d4e5',
-  ]).action(async (id: string, options: Answering) => {
+  describeAnswering(
+    group,
+    'remove <id>',
+    'Forget what an API is called. What is written for its label holds for no API then.',
+    ['sluice apis remove a1b2c3d4e5'],
+  ).action(async (id: string, options: Answering) => {
     const key = apiKey(id)
     const table = await session.connect(options).configTable()
     const before = (await table.policySet()).find(({ item }) => item.sk === key.sk)

@@ -49,12 +49,17 @@ export const addAttach: AddCommand = (group, session) => {
     .option('--methods <list>', 'only these methods or routes, such as "GET /pets,POST /pets"')
     .option('--replace', 'also methods that have another authorizer, if Sluice verifies the same; detach gives it back')
     .option('--open <method>', 'a method that may lose authentication that Sluice does not verify; repeatable', gather)
-    .option('--headers [codes]', `HTTP APIs: answers with these status codes carry the limit's headers (${USUAL_STATUS_CODES.join(',')})`)
+    .option(
+      '--headers [codes]',
+      `HTTP APIs: answers with these status codes carry the limit's headers (${USUAL_STATUS_CODES.join(',')})`,
+    )
     .option('--as <label>', 'what "apis" of tiers, metrics and the log call the API; no other API may be called so')
     .option('--function <name>', "Sluice's function by name or ARN (the stack's output AuthorizerFunctionArn)")
     .option('--dry-run', 'show what would be done')
     .option('-y, --yes', 'do not ask')
-    .action((apiId: string, options: Options) => withApi(session, options, apiId, (opened) => attach(session, apiId, options, opened)))
+    .action((apiId: string, options: Options) =>
+      withApi(session, options, apiId, (opened) => attach(session, apiId, options, opened)),
+    )
 }
 
 async function attach(session: Session, apiId: string, options: Options, opened: Opened): Promise<void> {
@@ -73,7 +78,11 @@ async function attach(session: Session, apiId: string, options: Options, opened:
   const wishes = wishesOf(options, control.kind)
   const labelStep = planLabel(state, options.as, called, remembered)
   if (labelStep) label.check(options.as!)
-  const checks = async ({ upstream, isPublic } = target): Promise<Checks> => ({ upstream, isPublic, policies: await opened.policies() })
+  const checks = async ({ upstream, isPublic } = target): Promise<Checks> => ({
+    upstream,
+    isPublic,
+    policies: await opened.policies(),
+  })
   const plan = planAttach(state, remembered, wishes, target, statements, wishes.replace ? await checks() : {})
   const pending = await pendingOf(opened, state, plan, wishes)
   const others = plan.steps.map((step) =>
@@ -81,7 +90,8 @@ async function attach(session: Session, apiId: string, options: Options, opened:
       ? { ...step, pending: union(step.pending, pending.edits), closed: union(step.closed ?? [], pending.closes) }
       : step,
   )
-  const steps = labelStep ? [labelStep, ...others] : others // first: by the first request that asks Sluice it is called so
+  // first: by the first request that asks Sluice it is called so
+  const steps = labelStep ? [labelStep, ...others] : others
   const lost = steps.flatMap((step) => (step.kind === 'method' && step.lost !== undefined ? [step.key] : []))
   const open = union(lost, pending.opened)
 
@@ -109,16 +119,32 @@ async function attach(session: Session, apiId: string, options: Options, opened:
   const isWider = !isNew && !wishes.methods && remembered.attachment.methods !== 'all'
   if (steps.length > 0 || isWider || remembered?.attachment.phase !== 'attached') {
     const as = options.as === undefined ? '' : ` as ${printed(options.as)}`
-    await confirm(`Attach Sluice to API ${apiId}${as}${open.length > 0 ? `, and open ${open.join(', ')}` : ''}?`, session.io, options)
+    await confirm(
+      `Attach Sluice to API ${apiId}${as}${open.length > 0 ? `, and open ${open.join(', ')}` : ''}?`,
+      session.io,
+      options,
+    )
     const confirmKept = async (method: Method) => {
       const authorizers = await control.readAuthorizers()
-      const now = replacementOf(method, { ...state, authorizers }, await checks(await opened.findFunction(said)), target)
+      const now = replacementOf(
+        method,
+        { ...state, authorizers },
+        await checks(await opened.findFunction(said)),
+        target,
+      )
       if ('kept' in now) return
       const what = authorizationText(method.authorization, authorizers)
       throw new UserError(`${method.key} keeps ${what}: somebody changed meanwhile what Sluice verifies (${now.lost})`)
     }
     await session.io.interrupts.during(async (pressed) => {
-      const workshop: Workshop = { control, journal: opened.journal, policy, label, progress: (text) => print.note(text), pressed }
+      const workshop: Workshop = {
+        control,
+        journal: opened.journal,
+        policy,
+        label,
+        progress: (text) => print.note(text),
+        pressed,
+      }
       const attachment = attachmentOf(state, remembered, wishes, target)
       if (remembered) await opened.journal.update(attachment)
       else await opened.journal.begin(attachment)
@@ -148,7 +174,8 @@ function wishesOf({ stage, methods, replace, open, headers }: Options, kind: Api
     ?.split(',')
     .map(toMethodKey)
     .filter((key) => key !== '')
-  if (list?.length === 0) throw new UserError(`--methods must name methods such as "GET /pets,POST /pets", got "${methods}"`)
+  if (list?.length === 0)
+    throw new UserError(`--methods must name methods such as "GET /pets,POST /pets", got "${methods}"`)
   if (headers !== undefined && kind === 'REST')
     throw new UserError('--headers is for HTTP APIs: a REST API takes them in its backends or mappings')
   const codes = headers === true ? USUAL_STATUS_CODES : headers?.split(',').map((code) => code.trim())
@@ -159,7 +186,10 @@ function wishesOf({ stage, methods, replace, open, headers }: Options, kind: Api
 
 const union = (some: readonly string[], others: readonly string[]): string[] => [...new Set([...some, ...others])]
 
-/** Edits that are not this Sluice's own and go live with the deployment: `opened` are methods that lose authentication by them, as was allowed. */
+/**
+ * Edits that are not this Sluice's own and go live with the deployment: `opened` are methods that lose authentication
+ * by them, as was allowed.
+ */
 async function pendingOf(
   { control, remembered }: Opened,
   state: ApiState,
@@ -169,7 +199,10 @@ async function pendingOf(
   if (!steps.some(({ kind }) => kind === 'deployment')) return { edits: [], lines: [], opened: [], closes: [] }
   // What an attach that died has switched is not somebody else's edit.
   const methods = state.methods.map((method) => {
-    const before = remembered && asks(method.authorization, notedAuthorizer(remembered)) && notedMethod(remembered, method.key)?.before
+    const before =
+      remembered &&
+      asks(method.authorization, notedAuthorizer(remembered)) &&
+      notedMethod(remembered, method.key)?.before
     return before ? { ...method, authorization: before } : method
   })
   const pending = await control!.pendingEdits({ ...state, methods }, stage)
@@ -178,7 +211,12 @@ async function pendingOf(
 }
 
 /** What an earlier attach noted stays true; a second one may only widen it. */
-function attachmentOf(state: ApiState, remembered: Remembered | undefined, wishes: Wishes, { arn }: FunctionName): Attachment {
+function attachmentOf(
+  state: ApiState,
+  remembered: Remembered | undefined,
+  wishes: Wishes,
+  { arn }: FunctionName,
+): Attachment {
   const methods = wishes.methods ?? 'all'
   const before = remembered?.attachment
   if (before) {
@@ -194,7 +232,9 @@ function attachmentOf(state: ApiState, remembered: Remembered | undefined, wishe
     phase: 'attaching',
     startedAt: new Date().toISOString(),
     methods,
-    stages: Object.fromEntries(state.stages.flatMap(({ name, deploymentId }) => (deploymentId ? [[name, deploymentId]] : []))),
+    stages: Object.fromEntries(
+      state.stages.flatMap(({ name, deploymentId }) => (deploymentId ? [[name, deploymentId]] : [])),
+    ),
     newestDeploymentAt: state.deployments.at(-1)?.createdAt ?? 0,
   }
 }
@@ -216,6 +256,8 @@ async function afterFailure(error: unknown, isNew: boolean, workshop: Workshop, 
     }
     return new UserError(`${message} (what had been done is taken back, nothing is changed)`)
   } catch (second) {
-    return new UserError(`${message}; and taking back what was done failed: ${failureOf(second).message}; try sluice detach ${apiId}`)
+    return new UserError(
+      `${message}; and taking back what was done failed: ${failureOf(second).message}; try sluice detach ${apiId}`,
+    )
   }
 }

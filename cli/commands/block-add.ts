@@ -27,13 +27,17 @@ export const addBlockAdd: AddCommand = (group, session) => {
     .action(async (who: string, options: Options) => {
       const key = entryKey(options.allow ? 'allow' : 'block', who)
       const end =
-        options.expires === undefined || options.expires === 'never' ? undefined : moment(options.expires, '--expires', session.io.clock)
+        options.expires === undefined || options.expires === 'never'
+          ? undefined
+          : moment(options.expires, '--expires', session.io.clock)
       const table = await session.connect(options).configTable()
       const before = (await table.policySet()).find(({ item }) => item.sk === key.sk)
       const note = options.note === undefined ? before?.item.note : options.note || undefined
       const expiresAt = options.expires === undefined ? (before?.item.expiresAt as string | undefined) : end
       const item = { ...key, note, expiresAt }
-      await session.io.interrupts.during(() => table.write([{ key, before: before?.attributes, after: toAttributes(item) }]))
+      await session.io.interrupts.during(() =>
+        table.write([{ key, before: before?.attributes, after: toAttributes(item) }]),
+      )
       const { who: spelled, list } = entryOf(key.sk)!
       const until = expiresAt === undefined ? '' : ` until ${expiresAt}`
       tell(session, options, `${spelled} is ${list === 'allow' ? 'allowed' : 'blocked'}${until}`, {

@@ -29,9 +29,17 @@ export const addBlockExport: AddCommand = (group, session) => {
       'aws logs tail /aws/lambda/authorizer --since 1h | sluice block export --waf --from-log - --top 100',
     ],
   )
-    .option('--waf', 'as `aws wafv2 create-ip-set` and `update-ip-set` take it by --cli-input-json; the only format there is')
-    .addOption(new Option('--ip-version <version>', 'an IP set holds addresses of one version').choices(['4', '6']).default('4'))
-    .option('--from-log <file>', 'lines of the authorizer’s log, "-" for standard input; they name addresses only with logCallers "clear"')
+    .option(
+      '--waf',
+      'as `aws wafv2 create-ip-set` and `update-ip-set` take it by --cli-input-json; the only format there is',
+    )
+    .addOption(
+      new Option('--ip-version <version>', 'an IP set holds addresses of one version').choices(['4', '6']).default('4'),
+    )
+    .option(
+      '--from-log <file>',
+      'lines of the authorizer’s log, "-" for standard input; they name addresses only with logCallers "clear"',
+    )
     .option('--top <count>', 'how many addresses of the log, at most', wholeNumber(1), 100)
     .action(async (options: Options) => {
       if (!options.waf) throw new UserError('say for what: --waf')
@@ -52,12 +60,15 @@ export const addBlockExport: AddCommand = (group, session) => {
       session.print.json(toWafIpSet(ranges, options.ipVersion === '4' ? 4 : 6))
       const others = ranges.filter((range) => isIpv4(range) !== (options.ipVersion === '4')).length
       if (others > 0)
-        session.print.note(`${others} blocked ranges are of the other version: --ip-version ${options.ipVersion === '4' ? 6 : 4}`)
+        session.print.note(
+          `${others} blocked ranges are of the other version: --ip-version ${options.ipVersion === '4' ? 6 : 4}`,
+        )
       if (denied.withoutAddress > 0) {
         session.print.note(
           `${denied.withoutAddress} denials in the log have no address: it names them only with the prop logCallers: 'clear'`,
         )
-      } else if (options.fromLog !== undefined && denied.addresses.length === 0) session.print.note('the log has no denials')
+      } else if (options.fromLog !== undefined && denied.addresses.length === 0)
+        session.print.note('the log has no denials')
     })
 }
 

@@ -9,7 +9,9 @@ export const addBlockList: AddCommand = (group, session) => {
       const items = await (await session.connect(options).configTable()).policySet()
       const entries = items.flatMap(({ item }) => {
         const entry = entryOf(item.sk)
-        return entry ? [{ ...entry, note: item.note, expiresAt: item.expiresAt, expired: isExpired(item, io.clock()) }] : []
+        return entry
+          ? [{ ...entry, note: item.note, expiresAt: item.expiresAt, expired: isExpired(item, io.clock()) }]
+          : []
       })
       if (options.json) return print.json(entries)
       if (entries.length === 0) return print.note('nobody is blocked')

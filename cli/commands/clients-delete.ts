@@ -9,7 +9,9 @@ interface Options extends Answering {
 }
 
 export const addClientsDelete: AddCommand = (group, session) => {
-  describeAnswering(group, 'delete <id>', 'Delete a client with all its keys, after a question.', ['sluice clients delete acme --yes'])
+  describeAnswering(group, 'delete <id>', 'Delete a client with all its keys, after a question.', [
+    'sluice clients delete acme --yes',
+  ])
     .option('-y, --yes', 'do not ask')
     .action(async (id: string, options: Options) => {
       const table = await session.connect(options).configTable()

@@ -3,10 +3,16 @@ import { changeClient, tell } from '../client-changes'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 
 export const addClientsDisable: AddCommand = (group, session) => {
-  describeAnswering(group, 'disable <id>', 'Turn a client away until clients set --enable, with its keys and limits kept.', [
-    'sluice clients disable acme',
-  ]).action(async (id: string, options: Answering) => {
-    await changeClient(session, await session.connect(options).configTable(), id, (item) => ({ ...item, disabled: true }))
+  describeAnswering(
+    group,
+    'disable <id>',
+    'Turn a client away until clients set --enable, with its keys and limits kept.',
+    ['sluice clients disable acme'],
+  ).action(async (id: string, options: Answering) => {
+    await changeClient(session, await session.connect(options).configTable(), id, (item) => ({
+      ...item,
+      disabled: true,
+    }))
     tell(session, options, `client ${printed(id)} is disabled`, { id, disabled: true })
   })
 }

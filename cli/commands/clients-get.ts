@@ -31,7 +31,10 @@ export const addClientsGet: AddCommand = (group, session) => {
       ['overrides', overridesText(overrides, io.clock())],
       ['afterwards', afterwards(policies, String(tier), overrides, io.clock())],
       ['notes', notes],
-      ...records.map(({ item }, i) => [i === 0 ? 'known by' : '', `${credentialOf(item)}  ${stateOf(item, io.clock())}`]),
+      ...records.map(({ item }, i) => [
+        i === 0 ? 'known by' : '',
+        `${credentialOf(item)}  ${stateOf(item, io.clock())}`,
+      ]),
     ]
     print.table(
       ['field', 'value'],

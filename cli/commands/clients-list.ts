@@ -19,7 +19,8 @@ export const addClientsList: AddCommand = (group, session) => {
         .map(({ item }) => item as Readonly<Record<string, unknown>> & { readonly pk: string })
         .filter(({ tier }) => options.tier === undefined || tier === options.tier)
         .sort((a, b) => String(a.id).localeCompare(String(b.id)) || (a.pk < b.pk ? -1 : 1))
-      if (options.json) return print.json(items.map(({ pk, sk: _sk, ...fields }) => ({ ...fields, credential: credentialOf({ pk }) })))
+      if (options.json)
+        return print.json(items.map(({ pk, sk: _sk, ...fields }) => ({ ...fields, credential: credentialOf({ pk }) })))
       if (items.length === 0) return print.note('no clients')
       print.table(
         ['id', 'tier', 'name', 'overrides', 'known by', 'state'],

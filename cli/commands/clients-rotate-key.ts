@@ -36,7 +36,9 @@ export const addClientsRotateKey: AddCommand = (group, session) => {
           },
         ])
         if (options.json) return print.json({ id, apiKey, oldKeyExpiresAt: ends ?? null })
-        print.note(`the old key ${ends === undefined ? 'is gone' : `works until ${ends}`}; the new one, which is not shown again:`)
+        print.note(
+          `the old key ${ends === undefined ? 'is gone' : `works until ${ends}`}; the new one, which is not shown again:`,
+        )
         print.line(apiKey)
       })
     })
@@ -45,8 +47,11 @@ export const addClientsRotateKey: AddCommand = (group, session) => {
 /** The only key that could be meant. Those that are in their grace already are not. */
 function chosen(records: readonly StoredItem[], id: string, { key }: Options, now: number): StoredItem {
   const own = records.filter(hasOwnKey)
-  if (own.length === 0) throw new UserError(`client ${printed(id)} has no API key of Sluice's: it is known by ${known(records)}`)
-  const matching = own.filter(({ item }) => (key === undefined ? !isExpired(item, now) : item.pk.startsWith(`client#${key}`)))
+  if (own.length === 0)
+    throw new UserError(`client ${printed(id)} has no API key of Sluice's: it is known by ${known(records)}`)
+  const matching = own.filter(({ item }) =>
+    key === undefined ? !isExpired(item, now) : item.pk.startsWith(`client#${key}`),
+  )
   const lasting = matching.filter(({ item }) => item.expiresAt === undefined)
   const [only, ...others] = lasting.length > 0 ? lasting : matching
   if (only && others.length === 0) return only

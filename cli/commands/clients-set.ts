@@ -21,11 +21,16 @@ const CHANGES = ['tier', 'name', 'notes', 'override', 'until', 'expires', 'enabl
 
 export const addClientsSet: AddCommand = (group, session) => {
   withUntil(
-    describeAnswering(group, 'set <id>', 'Change a client, whatever it is known by. Authorizers notice within half a minute.', [
-      'sluice clients set acme --tier enterprise',
-      'sluice clients set acme --override per-minute=2x --until friday',
-      'sluice clients set acme --enable',
-    ])
+    describeAnswering(
+      group,
+      'set <id>',
+      'Change a client, whatever it is known by. Authorizers notice within half a minute.',
+      [
+        'sluice clients set acme --tier enterprise',
+        'sluice clients set acme --override per-minute=2x --until friday',
+        'sluice clients set acme --enable',
+      ],
+    )
       .option('--tier <name>', 'another tier')
       .option('--name <text>', 'a name for people; "" removes it')
       .option('--notes <text>', 'anything worth knowing; "" removes it')
@@ -36,13 +41,21 @@ export const addClientsSet: AddCommand = (group, session) => {
     .option('--enable', 'let it in again after clients disable')
     .action(async (id: string, options: Options) => {
       if (options.overrides !== false && CHANGES.every((change) => options[change] === undefined)) {
-        throw new UserError('say what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable')
+        throw new UserError(
+          'say what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable',
+        )
       }
       const added = parseOverrides(options, session.io.clock())
-      const expiresAt = options.expires === 'never' ? undefined : options.expires && moment(options.expires, '--expires', session.io.clock)
+      const expiresAt =
+        options.expires === 'never'
+          ? undefined
+          : options.expires && moment(options.expires, '--expires', session.io.clock)
       const table = await session.connect(options).configTable()
       if (options.tier !== undefined) await checkTier(table, options.tier)
-      const ofRecord = (item: Fields) => ({ ...(options.overrides === false ? {} : (item.overrides as object | undefined)), ...added })
+      const ofRecord = (item: Fields) => ({
+        ...(options.overrides === false ? {} : (item.overrides as object | undefined)),
+        ...added,
+      })
       if (options.tier !== undefined || options.override) {
         const [{ item }] = (await recordsOf(table, id)) as [StoredItem]
         await checkOverrides(table, id, options.tier ?? String(item.tier), ofRecord(item), Object.keys(added))
@@ -63,7 +76,10 @@ export const addClientsSet: AddCommand = (group, session) => {
     })
 }
 
-/** A client's own end, but for a key that ends before the others: that is in the grace of a rotation, which must not be made longer. */
+/**
+ * A client's own end, but for a key that ends before the others: that is in the grace of a rotation, which must not be
+ * made longer.
+ */
 function expiryOf(item: Fields, all: readonly Fields[], expiresAt: string | undefined): unknown {
   const end = (of: unknown) => (typeof of === 'string' ? Date.parse(of) : Infinity)
   const own = Math.max(...all.map((one) => end(one.expiresAt)))

@@ -22,7 +22,11 @@ export const addDetach: AddCommand = (group, session) => {
     'Take Sluice away from an API again: what attach changed is put back, and what others changed since stays.',
     ['sluice detach a1b2c3d4e5 --dry-run', 'sluice detach a1b2c3d4e5 --yes'],
   )
-    .option('--open <method>', 'a method that may lose authentication by an undeployed edit of somebody else; repeatable', gather)
+    .option(
+      '--open <method>',
+      'a method that may lose authentication by an undeployed edit of somebody else; repeatable',
+      gather,
+    )
     .option('--dry-run', 'show what would be done')
     .option('-y, --yes', 'do not ask')
     .action((apiId: string, options: Options) =>
@@ -46,20 +50,28 @@ export const addDetach: AddCommand = (group, session) => {
           for (const line of pending.lines) print.note(line)
         }
         if (!options.dryRun) {
-          await confirm(`Detach Sluice from API ${apiId}${open.length > 0 ? `, and open ${open.join(', ')}` : ''}?`, io, options)
+          await confirm(
+            `Detach Sluice from API ${apiId}${open.length > 0 ? `, and open ${open.join(', ')}` : ''}?`,
+            io,
+            options,
+          )
           const progress = (text: string) => print.note(text)
           await io.interrupts.during((pressed) =>
             runDetach({ control, journal, policy, label, progress, pressed }, remembered, undos, state),
           )
         }
         if (options.json) print.json({ apiId, detached: options.dryRun !== true, undone: texts, changed, notes, open })
-        else print[options.dryRun ? 'note' : 'line'](options.dryRun ? 'nothing is changed: this was a dry run' : 'detached')
+        else
+          print[options.dryRun ? 'note' : 'line'](
+            options.dryRun ? 'nothing is changed: this was a dry run' : 'detached',
+          )
       }),
     )
 }
 
 /**
- * What goes live with the stages that detach deploys anew; `open` are methods that lose authentication by edits of others, as was allowed.
+ * What goes live with the stages that detach deploys anew; `open` are methods that lose authentication by edits of
+ * others, as was allowed.
  *
  * @throws UserError where nobody allowed it.
  */
@@ -74,7 +86,8 @@ async function pendingOf(
   const open = new Set<string>()
   if (!control || !state) return { lines, open: [] }
   for (const undo of undos) {
-    const stage = undo.kind === 'deployment' && undo.to === undefined && state.stages.find(({ name }) => name === undo.stage)
+    const stage =
+      undo.kind === 'deployment' && undo.to === undefined && state.stages.find(({ name }) => name === undo.stage)
     if (!stage) continue
     const restored = { ...state, methods: afterwards(state.methods, undos) }
     const pending = await control.pendingEdits(restored, stage)

@@ -41,7 +41,12 @@ export const addDoctor: AddCommand = (group, session) => {
     })
 }
 
-async function examine(connection: Connection, configTable: string, stateTable: string, { io }: Session): Promise<Check[]> {
+async function examine(
+  connection: Connection,
+  configTable: string,
+  stateTable: string,
+  { io }: Session,
+): Promise<Check[]> {
   const { client, endpoint } = connection
   const table = await connection.configTable()
   const where = endpoint ?? `DynamoDB in ${await connection.region()}`
@@ -57,9 +62,20 @@ async function examine(connection: Connection, configTable: string, stateTable: 
   ]
 }
 
-function decide(event: unknown, { client }: Connection, configTable: string, tableName: string, session: Session): Promise<EventDecision> {
+function decide(
+  event: unknown,
+  { client }: Connection,
+  configTable: string,
+  tableName: string,
+  session: Session,
+): Promise<EventDecision> {
   const { clock } = session.io
-  const limiter = new RateLimiter({ store: new DynamoDbStore({ client, tableName }), clock, deadlineMs: 10_000, onStoreError: 'throw' })
+  const limiter = new RateLimiter({
+    store: new DynamoDbStore({ client, tableName }),
+    clock,
+    deadlineMs: 10_000,
+    onStoreError: 'throw',
+  })
   return decideEvent(event, { client, configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) })
 }
 
@@ -69,11 +85,21 @@ function asCheck({ context, logged, unverified }: EventDecision): Check {
     const found = ['turned away (unverified): 500, callers cannot be verified at the moment', ...logged].join('; ')
     return { name: 'event', status: 'FAILED', found, remedy: 'see the checks above' }
   }
-  if (!context) return { name: 'event', status: 'ok', found: 'turned away (unauthorized): 401, this request needs valid credentials' }
+  if (!context)
+    return {
+      name: 'event',
+      status: 'ok',
+      found: 'turned away (unauthorized): 401, this request needs valid credentials',
+    }
   const { reason, allowed, detail } = context
   const found = `${allowed ? 'allowed' : 'turned away'} (${reason}): ${detail}`
   if (reason === 'malformed')
-    return { name: 'event', status: 'FAILED', found, remedy: 'it must be what API Gateway sends to a REQUEST authorizer' }
+    return {
+      name: 'event',
+      status: 'FAILED',
+      found,
+      remedy: 'it must be what API Gateway sends to a REQUEST authorizer',
+    }
   if (reason === 'unavailable' || reason === 'unverified')
     return { name: 'event', status: 'FAILED', found: [found, ...logged].join('; '), remedy: 'see the checks above' }
   return { name: 'event', status: 'ok', found }

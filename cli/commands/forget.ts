@@ -31,7 +31,10 @@ export const addForget: AddCommand = (group, session) => {
       'Ends with 2 if something could not be erased.',
     ['sluice forget acme', 'sluice forget user:42 ip:203.0.113.7 --dry-run', 'sluice forget order:1234 --raw'],
   )
-    .option('--raw', 'take the subjects as they are, such as those of a program that uses sluice/limiter; erases counters only')
+    .option(
+      '--raw',
+      'take the subjects as they are, such as those of a program that uses sluice/limiter; erases counters only',
+    )
     .option('--dry-run', 'say what it would erase, and erase nothing')
     .option('-y, --yes', 'do not ask')
     .action(async (texts: readonly string[], options: Options) => forget(texts, options, session))
@@ -81,24 +84,35 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
   else report('erased', { ...done, items: erased })
   if (failed.length > 0) throw new ServiceError(`not everything is erased, run it again: ${failed.join('; ')}`)
 
-  async function lookUp(given: readonly string[]): Promise<Mentions & { names: readonly string[]; unknown: readonly string[] }> {
+  async function lookUp(
+    given: readonly string[],
+  ): Promise<Mentions & { names: readonly string[]; unknown: readonly string[] }> {
     const { policies } = readPolicySet((await table.policySet()).map(({ item }) => item)).configuration
     const parts = given.map((text) => {
       if (PLACE.test(text)) return { kind: 'place', id: text, name: text }
       const { kind, id } = namedBy(text)
       if (text === 'global' || kind === 'route') throw new UserError(`${text} is nobody: it counts everybody together`)
-      return { kind, id, name: kind === 'ip' ? addressName(id, policies.settings, ipv6Prefix(session)) : `${kind}:${id}` }
+      return {
+        kind,
+        id,
+        name: kind === 'ip' ? addressName(id, policies.settings, ipv6Prefix(session)) : `${kind}:${id}`,
+      }
     })
     const named = parts.map(({ name }) => name)
     const records = await recordsAbout(table, named)
-    const more = records.flatMap((record) => [`client:${String(record.item.id)}`, nameOfCredential(record) ?? []].flat())
+    const more = records.flatMap((record) =>
+      [`client:${String(record.item.id)}`, nameOfCredential(record) ?? []].flat(),
+    )
     const all = [...new Set([...named, ...more])]
     const ids = all.flatMap((name) => /^client:(.*)$/s.exec(name)?.[1] ?? [])
     const addresses = parts.flatMap(({ kind, id }) => (kind === 'ip' ? [id] : []))
     return { ...(await mentionsOf(table, records, ids, addresses)), ...knownNames(all, policies) }
   }
 
-  function report(verb: string, all: { items: readonly string[]; subjects: readonly string[]; left: readonly string[] }): void {
+  function report(
+    verb: string,
+    all: { items: readonly string[]; subjects: readonly string[]; left: readonly string[] },
+  ): void {
     for (const text of all.items) print.line(`${verb}: ${text}`)
     if (options.dryRun) for (const name of all.subjects) print.line(`${verb}: counters of ${name}, if there are any`)
     else if (all.items.length === 0) print.line('nothing was stored')

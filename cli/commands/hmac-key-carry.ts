@@ -23,7 +23,12 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
       'moment is not taken along; no counter that is there already is touched, so it may be run again.',
     ['sluice hmac-key carry', 'sluice hmac-key carry --lead 10m'],
   )
-    .option('--lead <duration>', 'how long before that moment to begin: about a second for every thousand callers', durationMs, 30_000)
+    .option(
+      '--lead <duration>',
+      'how long before that moment to begin: about a second for every thousand callers',
+      durationMs,
+      30_000,
+    )
     .action(async (options: Options) => {
       const { io, print } = session
       const connection = session.connect(options)
@@ -35,13 +40,18 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
         for (let leftMs = 1; leftMs > 0 && !pressed.aborted; await pause(Math.min(leftMs, LONGEST_PAUSE_MS), pressed))
           leftMs = activeFrom - options.lead - io.clock()
         if (pressed.aborted)
-          throw new InterruptedError('nothing was copied: until it is, all counters begin anew when the secret becomes active')
+          throw new InterruptedError(
+            'nothing was copied: until it is, all counters begin anew when the secret becomes active',
+          )
         const { keys, stored, key } = await readFirst() // it may have been long
         const [now, [, ...others]] = [io.clock(), keys.keys]
         if (key.carriedFrom === undefined)
           await writeHmacKeys(table, stored, [{ ...key, carriedFrom: Math.min(now, key.activeFrom) }, ...others])
         const counts = await carryState(state, key.secret, Math.floor(now / 1000))
-        const late = now > key.activeFrom ? '; the secret was active already, and who had been counted under it keeps the new counters' : ''
+        const late =
+          now > key.activeFrom
+            ? '; the secret was active already, and who had been counted under it keeps the new counters'
+            : ''
         tell(
           session,
           options,

@@ -17,7 +17,10 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
     'Store subjects under HMAC-SHA256 with a secret from a later moment on, in a deployment that has none. Then take the counters along: hmac-key carry.',
     ['sluice hmac-key enable', 'sluice hmac-key enable --at 2027-02-01T00:00:00Z --yes'],
   )
-    .option('--at <when>', 'when it becomes active, a time or a duration from now, 10 minutes or more (default: in 15 minutes)')
+    .option(
+      '--at <when>',
+      'when it becomes active, a time or a duration from now, 10 minutes or more (default: in 15 minutes)',
+    )
     .option('-y, --yes', 'do not ask')
     .action(async (options: Options) => {
       const { io } = session
@@ -25,7 +28,9 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
       const table = await connection.configTable()
       const { stored } = await readHmacKeys(table)
       if (stored)
-        throw new UserError('this deployment has a secret already: sluice hmac-key status; another one takes sluice hmac-key rotate')
+        throw new UserError(
+          'this deployment has a secret already: sluice hmac-key status; another one takes sluice hmac-key rotate',
+        )
       const activeFrom = await activation(options.at, connection, io.clock)
       await confirm(
         `At ${iso(activeFrom)} all counters move to other keys, and begin anew there unless sluice hmac-key carry takes them along. ` +

@@ -25,7 +25,8 @@ export const addHmacKeyPurge: AddCommand = (group, session) => {
       const first = keys.keys[0]
       const settledAt = (first?.activeFrom ?? Infinity) + HMAC_KEY_LEAD_MS
       if (!first) throw new UserError('there is no secret, so all state is stored without one: sluice hmac-key enable')
-      if (io.clock() < settledAt) throw new UserError(`state without a secret may still be in use: wait until ${iso(settledAt)}`)
+      if (io.clock() < settledAt)
+        throw new UserError(`state without a secret may still be in use: wait until ${iso(settledAt)}`)
       await confirm(
         'Delete all state that is stored without a secret? Authorizers of a version that knows none would begin anew.',
         io,

@@ -18,7 +18,10 @@ export const addHmacKeyRotate: AddCommand = (group, session) => {
     'Replace the secret from a later moment on, for one that somebody has seen. All counters begin anew then, and cannot be taken along.',
     ['sluice hmac-key rotate --at 2027-02-01T00:00:00Z'],
   )
-    .option('--at <when>', 'when it becomes active, a time or a duration from now, 10 minutes or more (default: in 15 minutes)')
+    .option(
+      '--at <when>',
+      'when it becomes active, a time or a duration from now, 10 minutes or more (default: in 15 minutes)',
+    )
     .option('-y, --yes', 'do not ask')
     .action(async (options: Options) => {
       const { io } = session
@@ -27,7 +30,8 @@ export const addHmacKeyRotate: AddCommand = (group, session) => {
       const { keys, stored } = await readHmacKeys(table)
       if (!stored) throw new UserError('this deployment has no secret yet: sluice hmac-key enable')
       const next = keys.nextAfter(io.clock())
-      if (next) throw new UserError(`there is a new secret already, active from ${iso(next.activeFrom)}: wait until then`)
+      if (next)
+        throw new UserError(`there is a new secret already, active from ${iso(next.activeFrom)}: wait until then`)
       const activeFrom = await activation(options.at, connection, io.clock)
       await confirm(
         `At ${iso(activeFrom)} all counters begin anew: a caller may use each limit once more in the window that is open then, a quota by the month too. ` +
@@ -38,6 +42,8 @@ export const addHmacKeyRotate: AddCommand = (group, session) => {
       checkLead(activeFrom, io.clock())
       const all = [...keys.keys, newHmacKey(activeFrom)].slice(-MOST_HMAC_KEYS)
       await io.interrupts.during(() => writeHmacKeys(table, stored, all))
-      tell(session, options, `the new secret is written, and active from ${iso(activeFrom)}`, { activeFrom: iso(activeFrom) })
+      tell(session, options, `the new secret is written, and active from ${iso(activeFrom)}`, {
+        activeFrom: iso(activeFrom),
+      })
     })
 }

@@ -15,7 +15,9 @@ export const addHmacKeyStatus: AddCommand = (group, session) => {
     }))
     if (options.json) return print.json({ keyed: active !== undefined, keys: all })
     if (!active)
-      print.line('subjects are stored under SHA-256 without a secret: whoever has the state table can find out which addresses are in it')
+      print.line(
+        'subjects are stored under SHA-256 without a secret: whoever has the state table can find out which addresses are in it',
+      )
     if (all.length === 0) return print.note('sluice hmac-key enable gives this deployment a secret')
     print.table(
       ['secret', 'active from', 'counters copied from'],

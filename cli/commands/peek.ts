@@ -28,12 +28,20 @@ export const addPeek: AddCommand = (group, session) => {
       const uncounted = withoutLimits(subject)
       if (options.json) {
         const { mode } = subject.configuration.policies.settings
-        const about = { subject: subject.name, tier: subject.tier?.name ?? null, cost: units, mode, reason: uncounted?.reason ?? null }
+        const about = {
+          subject: subject.name,
+          tier: subject.tier?.name ?? null,
+          cost: units,
+          mode,
+          reason: uncounted?.reason ?? null,
+        }
         const instead = uncounted && { allowed: uncounted.allowed, ...(uncounted.allowed && { retryAfterMs: 0 }) }
         return session.print.json({ ...about, ...decision, ...instead })
       }
       const { allowed, policy, limit, remaining, retryAfterMs } = { ...decision, ...uncounted }
-      const verdict = allowed ? session.print.style('green', 'would pass') : session.print.style('red', 'would be turned away')
+      const verdict = allowed
+        ? session.print.style('green', 'would pass')
+        : session.print.style('red', 'would be turned away')
       session.print.line(`${nameOf(subject)}: a request of cost ${units} ${verdict}${uncounted?.sentence ?? ''}`)
       if (uncounted) return
       const when = retryAfterMs === Infinity ? 'it can never pass' : `it would pass in ${duration(retryAfterMs)}`
@@ -41,12 +49,17 @@ export const addPeek: AddCommand = (group, session) => {
     })
 }
 
-/** What becomes of requests that are not held to limits at all, as the authorizer says it; `undefined` where limits decide. */
+/**
+ * What becomes of requests that are not held to limits at all, as the authorizer says it; `undefined` where limits
+ * decide.
+ */
 function withoutLimits({ beforeLimits, configuration }: Subject): Uncounted | undefined {
   if (beforeLimits === 'blocked') return { allowed: false, reason: beforeLimits, sentence: ', it is blocked' }
   if (beforeLimits === 'unauthorized') return { allowed: false, reason: beforeLimits, sentence: ' with 401' }
-  if (beforeLimits === 'exempt') return { allowed: true, reason: beforeLimits, sentence: ' uncounted, it is allowed by name' }
-  if (configuration.policies.settings.mode === 'off') return { allowed: true, reason: 'uncounted', sentence: ' uncounted, limits are off' }
+  if (beforeLimits === 'exempt')
+    return { allowed: true, reason: beforeLimits, sentence: ' uncounted, it is allowed by name' }
+  if (configuration.policies.settings.mode === 'off')
+    return { allowed: true, reason: 'uncounted', sentence: ' uncounted, limits are off' }
   return undefined
 }
 

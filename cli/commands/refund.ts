@@ -19,12 +19,24 @@ export const addRefund: AddCommand = (group, session) => {
       group,
       'refund <subject>',
       `Give units back, as far as the windows in which they were charged still count: ${SUBJECT}.`,
-      ['sluice refund acme 10', 'sluice refund acme 1 --policy per-day', 'sluice refund acme 1 --charged-at 2026-11-21T17:05:00Z'],
+      [
+        'sluice refund acme 10',
+        'sluice refund acme 1 --policy per-day',
+        'sluice refund acme 1 --charged-at 2026-11-21T17:05:00Z',
+      ],
     ).argument('<units>', 'how many, a whole number', wholeNumber(1)),
   )
     .option('--route <request>', 'method and path of the requests (default: some that no route is configured for)')
-    .option('--charged-at <moment>', 'when they were charged, in ISO 8601; what was charged later stays (default: now)', instant)
-    .option('--delay-ms <ms>', 'how long the request had to wait for its turn, for policies with action "delay"', wholeNumber(0))
+    .option(
+      '--charged-at <moment>',
+      'when they were charged, in ISO 8601; what was charged later stays (default: now)',
+      instant,
+    )
+    .option(
+      '--delay-ms <ms>',
+      'how long the request had to wait for its turn, for policies with action "delay"',
+      wholeNumber(0),
+    )
     .option('--policy <name>', 'only to this policy; repeatable (default: to all)', gather)
     .action(async (text: string, units: number, options: Options) => {
       const { subject, limiter } = await openSubject(session, text, options)
@@ -36,7 +48,8 @@ export const addRefund: AddCommand = (group, session) => {
           `${nameOf(subject)} has no policy "${unknown ?? ''}" there: known are ${all.map(({ name }) => name).join(', ') || 'none'}`,
         )
       }
-      const isMeant = ({ name }: { readonly name: string }) => options.policy === undefined || options.policy.includes(name)
+      const isMeant = ({ name }: { readonly name: string }) =>
+        options.policy === undefined || options.policy.includes(name)
       const now = session.io.clock()
       await session.io.interrupts.during(async () => {
         for (const { name, policies } of charges) {

@@ -58,23 +58,43 @@ export const addTiersApply: AddCommand = (group, session) => {
     })
 }
 
-async function check({ conflicts, issues, changes }: ApplyPlan, table: ConfigTable, options: Options, { print }: Session): Promise<void> {
+async function check(
+  { conflicts, issues, changes }: ApplyPlan,
+  table: ConfigTable,
+  options: Options,
+  { print }: Session,
+): Promise<void> {
   if (issues.length > 0) throw new ConfigError(issues)
   if (conflicts.length > 0 && !options.force) {
     throw new UserError(
       `nothing was written: somebody edited ${conflicts.map(titleOf).join(', ')} since the export; export again and merge, or overwrite with --force`,
     )
   }
-  const going = changes.filter(({ kind, sk }) => kind === 'remove' && sk.startsWith('tier#')).map(({ sk }) => sk.slice('tier#'.length))
+  const going = changes
+    .filter(({ kind, sk }) => kind === 'remove' && sk.startsWith('tier#'))
+    .map(({ sk }) => sk.slice('tier#'.length))
   if (going.length === 0) return
-  const left = (await table.clients()).filter(({ item }) => going.includes(String(item.tier))).map(({ item }) => String(item.id))
-  if (left.length > 0) print.note(`clients whose tier goes, ${new Set(left).size}: ${[...new Set(left)].slice(0, 10).join(', ')}`)
+  const left = (await table.clients())
+    .filter(({ item }) => going.includes(String(item.tier)))
+    .map(({ item }) => String(item.id))
+  if (left.length > 0)
+    print.note(`clients whose tier goes, ${new Set(left).size}: ${[...new Set(left)].slice(0, 10).join(', ')}`)
 }
 
-/** What was written is no longer what was exported; without a note of it, the next edit of the same file would be taken for a conflict. */
-function remember(path: string, file: TiersFile, stored: readonly StoredItem[], done: readonly Change[], { print }: Session): void {
+/**
+ * What was written is no longer what was exported; without a note of it, the next edit of the same file would be taken
+ * for a conflict.
+ */
+function remember(
+  path: string,
+  file: TiersFile,
+  stored: readonly StoredItem[],
+  done: readonly Change[],
+  { print }: Session,
+): void {
   if (!file.exported || path === '-' || done.length === 0) return
   const items = stored.map(({ item }) => item)
   const wrong = stamp(path, exportedAfter(file, items, done))
-  if (wrong !== undefined) print.note(`"exported" in ${path} cannot be brought up to date, export again before the next edit: ${wrong}`)
+  if (wrong !== undefined)
+    print.note(`"exported" in ${path} cannot be brought up to date, export again before the next edit: ${wrong}`)
 }

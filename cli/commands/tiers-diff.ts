@@ -8,7 +8,9 @@ interface Options extends Answering {
 }
 
 export const addTiersDiff: AddCommand = (group, session) => {
-  describeAnswering(group, 'diff <file>', 'Show what apply would change, and change nothing.', ['sluice tiers diff tiers.yaml --prune'])
+  describeAnswering(group, 'diff <file>', 'Show what apply would change, and change nothing.', [
+    'sluice tiers diff tiers.yaml --prune',
+  ])
     .option('--prune', 'as if what the file does not have were to go')
     .action(async (path: string, options: Options) => {
       const file = readTiersFile(path)

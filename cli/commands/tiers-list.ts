@@ -19,7 +19,9 @@ export const addTiersList: AddCommand = (group, session) => {
       ['what', 'by', 'policies'],
       items.map((item) => {
         const { by, policies, ...rest } = withoutKeys(item)
-        const told = readItem(item).issues.map((sentence) => print.style('red', `mistake, the last valid version holds: ${sentence}`))
+        const told = readItem(item).issues.map((sentence) =>
+          print.style('red', `mistake, the last valid version holds: ${sentence}`),
+        )
         return [titleOf(item.sk), textOf(by), [...told, ...fieldTexts(rest), ...policyLines(policies)].join('\n')]
       }),
     )
@@ -34,7 +36,8 @@ function asJson(item: PolicySetItem): object {
 }
 
 const textOf = (value: unknown): string => (value === undefined ? '' : inline(value))
-const fieldTexts = (fields: object): string[] => Object.entries(fields).map(([field, value]) => `${field}: ${inline(value)}`)
+const fieldTexts = (fields: object): string[] =>
+  Object.entries(fields).map(([field, value]) => `${field}: ${inline(value)}`)
 
 /** `per-minute: 60 per 1m, sliding-window`. */
 function policyLines(policies: unknown): string[] {

@@ -22,8 +22,8 @@ interface Usage {
   /** Units per window. */
   readonly limit: number
   /**
-   * Units that are gone of those that a whole quota has, which with a burst may be another number than the limit; where overage is allowed, all that
-   * the current window was charged.
+   * Units that are gone of those that a whole quota has, which with a burst may be another number than the limit; where
+   * overage is allowed, all that the current window was charged.
    */
   readonly used: number
   readonly remaining: number
@@ -48,7 +48,8 @@ export const addUsage: AddCommand = (group, session) => {
       const { subject } = opened
       const counted = countedOf(subject)
       if (counted.length === 0) throw new UserError(`${nameOf(subject)} is held to no policies`)
-      const show = async (drawn: number) => print(session, subject, await usageOf(opened, counted, session.io.clock()), options, drawn)
+      const show = async (drawn: number) =>
+        print(session, subject, await usageOf(opened, counted, session.io.clock()), options, drawn)
       if (!options.watch) return void (await show(0))
       await session.io.interrupts.during(async (pressed) => {
         for (let lines = 0; !pressed.aborted; await pause(options.interval, pressed)) lines = await show(lines)
@@ -56,13 +57,18 @@ export const addUsage: AddCommand = (group, session) => {
     })
 }
 
-/** Policies that allow overage are read from the item itself, which has what no decision tells: earlier windows, and each one's units past the quota. */
+/**
+ * Policies that allow overage are read from the item itself, which has what no decision tells: earlier windows, and
+ * each one's units past the quota.
+ */
 async function usageOf({ limiter, store }: OpenSubject, counted: readonly Counted[], now: EpochMs): Promise<Usage[]> {
   const keys = [...new Set(counted.map(({ key }) => key))]
   const of = (key: string) => counted.filter((one) => one.key === key).map(({ compiled }) => compiled)
   const { policies } = await limiter.peek(keys.map((key) => ({ key, policies: of(key), cost: 0 })))
   const items = new Map(
-    await Promise.all(keys.map(async (key) => [key, of(key).some(allowsOverage) ? await store.read(key) : NO_ITEM] as const)),
+    await Promise.all(
+      keys.map(async (key) => [key, of(key).some(allowsOverage) ? await store.read(key) : NO_ITEM] as const),
+    ),
   )
   return counted.map(({ policy, route, compiled, key }) => {
     const item = items.get(key)!
@@ -76,7 +82,13 @@ async function usageOf({ limiter, store }: OpenSubject, counted: readonly Counte
 }
 
 /** @param drawn lines to draw over. @returns the lines drawn now. */
-function print({ print }: Session, subject: Subject, usage: readonly Usage[], { json, watch }: Options, drawn: number): number {
+function print(
+  { print }: Session,
+  subject: Subject,
+  usage: readonly Usage[],
+  { json, watch }: Options,
+  drawn: number,
+): number {
   if (json) {
     const { mode } = subject.configuration.policies.settings
     const value = { subject: subject.name, tier: subject.tier?.name ?? null, mode, policies: usage }
@@ -106,7 +118,13 @@ function print({ print }: Session, subject: Subject, usage: readonly Usage[], { 
 /** A table of the windows on record; no lines where no policy keeps any. */
 function periodLines(print: Session['print'], usage: readonly Usage[]): string[] {
   const rows = usage.flatMap(({ policy, route, periods = [] }) =>
-    periods.map(({ start, end, used, over }) => [[policy, route].filter(Boolean).join(' '), start, end, String(used), String(over)]),
+    periods.map(({ start, end, used, over }) => [
+      [policy, route].filter(Boolean).join(' '),
+      start,
+      end,
+      String(used),
+      String(over),
+    ]),
   )
   if (rows.length === 0) return []
   return ['', ...print.tableText(['on record', 'from', 'to', 'used', 'over'], rows).split('\n')]

@@ -13,10 +13,16 @@ const api = new HttpApi(stack, 'Api')
 const routes = api.addRoutes({ path: '/news', methods: [HttpMethod.GET], integration })
 api.addRoutes({ path: '/status', methods: [HttpMethod.GET], integration })
 const plain = new HttpApi(stack, 'Plain')
-plain.addRoutes({ path: '/news', methods: [HttpMethod.GET], integration: new HttpLambdaIntegration('PlainIntegration', backend) })
+plain.addRoutes({
+  path: '/news',
+  methods: [HttpMethod.GET],
+  integration: new HttpLambdaIntegration('PlainIntegration', backend),
+})
 new CfnOutput(stack, 'ApiUrl', { value: api.apiEndpoint })
 new CfnOutput(stack, 'PlainUrl', { value: plain.apiEndpoint })
-const chat = new WebSocketApi(stack, 'Chat', { connectRouteOptions: { integration: new WebSocketMockIntegration('Connect') } })
+const chat = new WebSocketApi(stack, 'Chat', {
+  connectRouteOptions: { integration: new WebSocketMockIntegration('Connect') },
+})
 
 // 'backend-429' lets requests over the limit through to backend.mjs, which turns them away.
 const limiter = new RateLimiter(stack, 'Limiter', { tiersFile: 'tiers.yaml', denials: 'backend-429' })

@@ -39,7 +39,9 @@ interface Known {
   isUsed: boolean
 }
 
-/** Pause after a look-up that failed, in milliseconds. A key that is not known has none: its next request asks again. */
+/**
+ * Pause after a look-up that failed, in milliseconds. A key that is not known has none: its next request asks again.
+ */
 const RETRY_AFTER_MS = 1000
 
 /** Keys remembered, of clients and of nobody apart, so that made-up keys push no client out. */
@@ -49,9 +51,9 @@ const MOST_KEYS = 10_000
 const MOST_AT_ONCE = 100
 
 /**
- * Clients by their credential, looked up in the config table once and then remembered, unknown ones too. When one has grown old, those that have been
- * asked for since their own last look-up, and are past half their time, are looked up along with it: in steady traffic a hundred clients cost one call
- * in each time to live, and not a hundred.
+ * Clients by their credential, looked up in the config table once and then remembered, unknown ones too. When one has
+ * grown old, those that have been asked for since their own last look-up, and are past half their time, are looked up
+ * along with it: in steady traffic a hundred clients cost one call in each time to live, and not a hundred.
  */
 export class Clients {
   private readonly clients = new Map<string, Known>()
@@ -64,8 +66,8 @@ export class Clients {
   }
 
   /**
-   * The client with this credential, `undefined` when there is none, `unavailable` when that cannot be found out. A known client is answered at once and
-   * looked up again in the background.
+   * The client with this credential, `undefined` when there is none, `unavailable` when that cannot be found out. A
+   * known client is answered at once and looked up again in the background.
    *
    * @param credential the hash of an API key, or `<source>:<value>`.
    */
@@ -152,7 +154,9 @@ export class Clients {
     let wanted: BatchGetItemCommandInput['RequestItems'] = { [tableName]: { Keys: keys.map(attributes) } }
     while (wanted && Object.keys(wanted).length > 0) {
       const command: BatchGetItemCommand = new BatchGetItemCommand({ RequestItems: wanted })
-      const { Responses, UnprocessedKeys }: BatchGetItemCommandOutput = authentic(await client.send(command, { abortSignal }))
+      const { Responses, UnprocessedKeys }: BatchGetItemCommandOutput = authentic(
+        await client.send(command, { abortSignal }),
+      )
       for (const item of Object.values(Responses ?? {}).flat()) found.set(item.pk?.S ?? '', item)
       wanted = UnprocessedKeys
     }
@@ -164,7 +168,12 @@ export class Clients {
     const issues: string[] = []
     const found = item && parseClientItem(fromAttributes(item), issues)
     if (issues.length > 0)
-      log('error', 'a client in the config table is wrong', { item: `client#${shown(credential)}`, issues }, 'ConfigErrors')
+      log(
+        'error',
+        'a client in the config table is wrong',
+        { item: `client#${shown(credential)}`, issues },
+        'ConfigErrors',
+      )
     const right = issues.length > 0 ? this.foundOf(credential) : found
     this.remember(credential, right, typeof right === 'object' ? ttlMs : negativeTtlMs)
   }

@@ -58,8 +58,8 @@ interface Known {
 const MOST_ITEMS = 5000
 
 /**
- * Tiers that are looked at before the first answer, and with each request after it. A set of hundreds would keep the first request waiting for tiers
- * that it is not in; so the others follow, unless somebody comes who is in them.
+ * Tiers that are looked at before the first answer, and with each request after it. A set of hundreds would keep the
+ * first request waiting for tiers that it is not in; so the others follow, unless somebody comes who is in them.
  */
 const TIERS_AT_ONCE = 10
 
@@ -72,9 +72,10 @@ const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
 const RETRY_AFTER_MS = 1000
 
 /**
- * The configuration in the config table, always a whole one: read once at the start, and again in the background when it has grown old, while the old
- * one still serves. An item that is wrong keeps its last good version, and so does the tier of unknown callers when it is gone. Mistakes are told when
- * they are read, but for those of a large set at the start: they are told within the first requests, each of which looks at some more tiers.
+ * The configuration in the config table, always a whole one: read once at the start, and again in the background when
+ * it has grown old, while the old one still serves. An item that is wrong keeps its last good version, and so does the
+ * tier of unknown callers when it is gone. Mistakes are told when they are read, but for those of a large set at the
+ * start: they are told within the first requests, each of which looks at some more tiers.
  */
 export class PolicySets {
   private configuration: Configuration | undefined
@@ -121,20 +122,31 @@ export class PolicySets {
       this.readAt = this.options.clock()
     } catch (error) {
       this.failedAt = this.options.clock()
-      this.options.log('error', 'the config table cannot be read', { table: this.options.tableName, ...errorDetails(error) })
+      this.options.log('error', 'the config table cannot be read', {
+        table: this.options.tableName,
+        ...errorDetails(error),
+      })
     } finally {
       this.reading = undefined
     }
   }
 
-  /** The items of the table; to an instance that has nothing yet, the copies of the last valid ones, where the table has too many. */
+  /**
+   * The items of the table; to an instance that has nothing yet, the copies of the last valid ones, where the table has
+   * too many.
+   */
   private async itemsInForce(reading: Reading): Promise<Record<string, AttributeValue>[]> {
     try {
       return await readAgain(reading, (signal) => this.query(signal))
     } catch (error) {
       const { lastValid, log, tableName } = this.options
       if (!(error instanceof TooManyItems) || !reading.awaited || !lastValid) throw error
-      log('error', 'the last valid policy set is in force', { table: tableName, ...errorDetails(error) }, 'ConfigErrors')
+      log(
+        'error',
+        'the last valid policy set is in force',
+        { table: tableName, ...errorDetails(error) },
+        'ConfigErrors',
+      )
       const copies = [...(await lastValid.read()).values()]
       if (copies.length === 0) throw error
       return copies
@@ -156,7 +168,8 @@ export class PolicySets {
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
     } while (ExclusiveStartKey && items.length <= MOST_ITEMS)
-    if (items.length > MOST_ITEMS) throw new TooManyItems(`a policy set has at most ${MOST_ITEMS} items, this one has more`)
+    if (items.length > MOST_ITEMS)
+      throw new TooManyItems(`a policy set has at most ${MOST_ITEMS} items, this one has more`)
     return items
   }
 
@@ -216,7 +229,8 @@ export class PolicySets {
   private readOn(most: number): void {
     if (this.unread.size === 0) return
     for (const sk of [...this.unread.keys()].slice(0, most)) this.readTier(sk)
-    if ([...this.known.values()].some(isLost) && this.options.lastValid) this.readAt = Number.NEGATIVE_INFINITY // to look for their copies
+    // to look for their copies
+    if ([...this.known.values()].some(isLost) && this.options.lastValid) this.readAt = Number.NEGATIVE_INFINITY
     if (this.unread.size > 0) return
     const whole = this.combined(this.known)
     if (whole.policies.displaced?.size) this.configuration = whole
@@ -248,7 +262,12 @@ export class PolicySets {
 
   private report(sk: string, issues: readonly string[]): void {
     if (issues.length === 0) return
-    this.options.log('error', 'an item of the config table is wrong, its last good version stays', { item: sk, issues }, 'ConfigErrors')
+    this.options.log(
+      'error',
+      'an item of the config table is wrong, its last good version stays',
+      { item: sk, issues },
+      'ConfigErrors',
+    )
   }
 
   /** Puts the good versions together. The tier of unknown callers stays even when it is gone. */
@@ -277,14 +296,24 @@ export class PolicySets {
       return { policies: { ...policies, tiers: asNeeded }, access, identityUnknown }
     }
     if (issues.length > 0) {
-      this.options.log('error', 'the policy set has mistakes', { table: this.options.tableName, issues }, 'ConfigErrors')
+      this.options.log(
+        'error',
+        'the policy set has mistakes',
+        { table: this.options.tableName, issues },
+        'ConfigErrors',
+      )
     }
     return { policies, access, identityUnknown }
   }
 
-  /** The last valid version of each item. The label of an API whose item has a mistake by now may have been given to another one since, whose it is then. */
+  /**
+   * The last valid version of each item. The label of an API whose item has a mistake by now may have been given to
+   * another one since, whose it is then.
+   */
   private inForce(): Map<string, ConfigItem> {
-    const given = new Set([...this.known.values()].map(({ issues, good }) => (issues.length === 0 ? good?.api?.label : undefined)))
+    const given = new Set(
+      [...this.known.values()].map(({ issues, good }) => (issues.length === 0 ? good?.api?.label : undefined)),
+    )
     return new Map(
       [...this.known].flatMap(([sk, { issues, good }]) => {
         const isTaken = issues.length > 0 && good?.api?.label !== undefined && given.has(good.api.label)
@@ -298,7 +327,10 @@ export class PolicySets {
     return one !== undefined && !one.good
   }
 
-  /** What invalid items stand for that never were valid: whether they ask for credentials is not known, and who is blocked stays out. */
+  /**
+   * What invalid items stand for that never were valid: whether they ask for credentials is not known, and who is
+   * blocked stays out.
+   */
   private placeholders(): ConfigItem[] {
     const unknown = [...this.known].filter(([sk]) => this.isUnknown(sk))
     return unknown.map(([sk, { text }]) => toPlaceholder(sk, fromAttributes(JSON.parse(text))))

@@ -19,18 +19,25 @@ export interface HmacKeysOptions {
 /** How old what is known may get before it is read again, in the background. */
 const TTL_MS = 60_000
 
-/** From here on a request waits for the reading: a secret that was written since may be active in a minute. That minute is for clocks that differ. */
+/**
+ * From here on a request waits for the reading: a secret that was written since may be active in a minute. That minute
+ * is for clocks that differ.
+ */
 const CERTAIN_MS = HMAC_KEY_LEAD_MS - 60_000
 
-/** Time for a reading for which a request waits although something is known, and pause after one that failed, in milliseconds. */
+/**
+ * Time for a reading for which a request waits although something is known, and pause after one that failed, in
+ * milliseconds.
+ */
 const LATER_DEADLINE_MS = 600
 const RETRY_AFTER_MS = 1000
 
 /**
- * The deployment's secrets in the config table, by which subjects are stored. An instance that has looked within nine minutes knows of every change before
- * it is due; one that was frozen for longer looks before it counts.
+ * The deployment's secrets in the config table, by which subjects are stored. An instance that has looked within nine
+ * minutes knows of every change before it is due; one that was frozen for longer looks before it counts.
  *
- * What cannot be read or understood is never taken for "no secret": an instance goes on with what it knew, and a new one knows nothing.
+ * What cannot be read or understood is never taken for "no secret": an instance goes on with what it knew, and a new
+ * one knows nothing.
  */
 export class HmacKeys {
   private keys: SubjectKeys | undefined
@@ -62,9 +69,14 @@ export class HmacKeys {
     try {
       const deadlineMs = isFirst ? this.options.deadlineMs : LATER_DEADLINE_MS
       const startedAt = clock()
-      const Key = { [CONFIG_TABLE.partitionKey]: { S: HMAC_KEY_ITEM.pk }, [CONFIG_TABLE.sortKey]: { S: HMAC_KEY_ITEM.sk } }
+      const Key = {
+        [CONFIG_TABLE.partitionKey]: { S: HMAC_KEY_ITEM.pk },
+        [CONFIG_TABLE.sortKey]: { S: HMAC_KEY_ITEM.sk },
+      }
       const { Item } = await readAgain({ tableName, deadlineMs, awaited: true }, async (abortSignal) =>
-        authentic(await client.send(new GetItemCommand({ TableName: tableName, Key, ConsistentRead: true }), { abortSignal })),
+        authentic(
+          await client.send(new GetItemCommand({ TableName: tableName, Key, ConsistentRead: true }), { abortSignal }),
+        ),
       )
       this.take(Item && fromAttributes(Item), JSON.stringify(Item ?? null))
       if (this.keys === undefined) this.failedAt = clock()
@@ -83,7 +95,12 @@ export class HmacKeys {
       const issues: string[] = []
       const parsed = parseHmacKeys(item, issues)
       if (!item && this.keys?.keys.length)
-        log('error', 'the HMAC key is gone from the config table: all counters begin anew', { table: tableName }, 'ConfigErrors')
+        log(
+          'error',
+          'the HMAC key is gone from the config table: all counters begin anew',
+          { table: tableName },
+          'ConfigErrors',
+        )
       if (issues.length === 0) this.keys = parsed
       this.issues = issues
       this.text = text

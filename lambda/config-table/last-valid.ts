@@ -25,11 +25,13 @@ export interface LastValidOptions {
 const DIGEST = '#digest'
 
 /**
- * Copies of the policy set's items as they were when they last had no mistake, in a partition of the config table that only the authorizer writes. An
- * instance that starts while an item is invalid finds in them what the others still go by.
+ * Copies of the policy set's items as they were when they last had no mistake, in a partition of the config table that
+ * only the authorizer writes. An instance that starts while an item is invalid finds in them what the others still go
+ * by.
  *
- * An instance that has read a valid set brings the copies up to date, once for all instances: a digest in the partition says whether that is done, and each
- * copy is written only if it is still as it was read. An item that was deleted loses its copy.
+ * An instance that has read a valid set brings the copies up to date, once for all instances: a digest in the partition
+ * says whether that is done, and each copy is written only if it is still as it was read. An item that was deleted
+ * loses its copy.
  */
 export class LastValid {
   /** Digest of the copies as they are known to be. */
@@ -56,9 +58,13 @@ export class LastValid {
     try {
       const hashes = new Map([...valid].map(([sk, item]) => [sk, hashOf(item)]))
       const digest = digestOf(hashes)
-      if (this.kept === digest || (await this.isDone(digest)) || (await this.replace(valid, hashes, present, digest))) this.kept = digest
+      if (this.kept === digest || (await this.isDone(digest)) || (await this.replace(valid, hashes, present, digest)))
+        this.kept = digest
     } catch (error) {
-      this.options.log('warn', 'the last valid policy set cannot be kept', { table: this.options.tableName, ...errorDetails(error) })
+      this.options.log('warn', 'the last valid policy set cannot be kept', {
+        table: this.options.tableName,
+        ...errorDetails(error),
+      })
     } finally {
       this.busy = false
     }
@@ -82,7 +88,8 @@ export class LastValid {
     let whole = true
     for (const [sk, item] of valid) {
       const hash = hashes.get(sk)!
-      if (stored(sk)?.S !== hash) whole = (await this.put(sk, { item: { M: item }, hash: { S: hash } }, stored(sk))) && whole
+      if (stored(sk)?.S !== hash)
+        whole = (await this.put(sk, { item: { M: item }, hash: { S: hash } }, stored(sk))) && whole
     }
     for (const sk of copies.keys()) if (!present.has(sk)) whole = (await this.remove(sk, stored(sk))) && whole
     return whole && this.put(DIGEST, { hash: { S: digest } })
@@ -107,7 +114,10 @@ export class LastValid {
     return found
   }
 
-  /** @param seen the hash of the copy that it replaces; `undefined`: there was none. The digest is written whatever it was. */
+  /**
+   * @param seen the hash of the copy that it replaces; `undefined`: there was none. The digest is written whatever it
+   * was.
+   */
   private put(sk: string, attributes: Attributes, seen?: AttributeValue): Promise<boolean> {
     const names = Object.keys(attributes)
     const guarded = sk === DIGEST ? {} : { ConditionExpression: seen ? '#hash = :seen' : 'attribute_not_exists(#hash)' }
@@ -167,8 +177,11 @@ const digestOf = (hashes: ReadonlyMap<string, string>): string =>
 
 /** The same for the same content, in whatever order its fields stand. */
 const hashOf = (item: Attributes): string =>
-  sha256(JSON.stringify(item, (_, value) => (isPlain(value) ? Object.fromEntries(Object.entries(value).sort()) : value)))
+  sha256(
+    JSON.stringify(item, (_, value) => (isPlain(value) ? Object.fromEntries(Object.entries(value).sort()) : value)),
+  )
 
-const isPlain = (value: unknown): value is object => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isPlain = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const sha256 = (text: string): string => sha('sha256', text, 'base64url')

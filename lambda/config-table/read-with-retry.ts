@@ -7,12 +7,18 @@ export interface Reading {
   readonly tableName: string
   /** Time for all tries, in milliseconds. */
   readonly deadlineMs: number
-  /** Whether a request waits for it: one answer that is lost should not cost an instance its tiers, or a client its name. In the background a failure can wait. */
+  /**
+   * Whether a request waits for it: one answer that is lost should not cost an instance its tiers, or a client its
+   * name. In the background a failure can wait.
+   */
   readonly awaited: boolean
 }
 
 /** Reads the config table, and where somebody waits once more if that may help: a reading changes nothing. */
-export async function readAgain<T>({ tableName, deadlineMs, awaited }: Reading, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
+export async function readAgain<T>(
+  { tableName, deadlineMs, awaited }: Reading,
+  read: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   if (!awaited) return read(AbortSignal.timeout(deadlineMs))
   const startedAt = performance.now()
   try {

@@ -24,16 +24,19 @@ export class SubjectKeys {
   }
 
   /**
-   * Where it is known what a request has been charged: where it is counted now if that was taken along, else where it was counted then, which is no place from
-   * which units could come back twice.
+   * Where it is known what a request has been charged: where it is counted now if that was taken along, else where it
+   * was counted then, which is no place from which units could come back twice.
    */
   keyOfCharge(subject: string, chargedAt: EpochMs, now: EpochMs): string {
     const active = this.activeAt(now)
-    const isThere = active === undefined || chargedAt >= active.activeFrom || chargedAt < (active.carriedFrom ?? -Infinity)
+    const isThere =
+      active === undefined || chargedAt >= active.activeFrom || chargedAt < (active.carriedFrom ?? -Infinity)
     return this.keyOf(subject, isThere ? now : chargedAt)
   }
 
-  /** Everywhere it may have state: under every secret that is known, those that are not active yet too, and without one. */
+  /**
+   * Everywhere it may have state: under every secret that is known, those that are not active yet too, and without one.
+   */
   allOf(subject: string): string[] {
     return [subjectKey(subject), ...this.keys.map(({ secret }) => subjectKey(subject, secret))]
   }

@@ -1,11 +1,15 @@
 import { createHash } from 'node:crypto'
 import { NOBODY, type Source } from './source'
 
-/** API Gateway's own keys have at most 128 characters: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
+/**
+ * API Gateway's own keys have at most 128 characters:
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+ */
 const LONGEST_KEY = 512
 
 /**
- * A key in a header, a claim that nobody has verified: it is worth what the config table says of its hash, and nothing when that knows none.
+ * A key in a header, a claim that nobody has verified: it is worth what the config table says of its hash, and nothing
+ * when that knows none.
  *
  * @param header in lower case.
  */

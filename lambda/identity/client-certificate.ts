@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { NOBODY, type Source } from './source'
 
 /**
- * The certificate of a mutual TLS connection. API Gateway has checked it against the trust store; here it only names the caller, by the
- * fingerprint that `openssl x509 -fingerprint -sha256` prints, in lower case and without colons.
+ * The certificate of a mutual TLS connection. API Gateway has checked it against the trust store; here it only names
+ * the caller, by the fingerprint that `openssl x509 -fingerprint -sha256` prints, in lower case and without colons.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/rest-api-mutual-tls.html
  */

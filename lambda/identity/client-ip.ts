@@ -1,7 +1,9 @@
 import { type IpAddress, masked, parseIpAddress, toIpv4, toIpv6 } from '../ip-address'
 import type { RequestFacts } from './source'
 
-/** A home or an office gets a /56 from its provider, so anything narrower lets one customer have thousands of buckets. */
+/**
+ * A home or an office gets a /56 from its provider, so anything narrower lets one customer have thousands of buckets.
+ */
 const HOUSEHOLD = 56
 
 /**
@@ -30,12 +32,16 @@ export interface AddressRules {
 }
 
 /**
- * The caller's address: the TCP peer, unless the operator has declared what stands in front of the API. Entries of `X-Forwarded-For` are counted
- * from the right, since anybody can send some of his own at the left. Where what was declared is not there, the peer is the caller.
+ * The caller's address: the TCP peer, unless the operator has declared what stands in front of the API. Entries of
+ * `X-Forwarded-For` are counted from the right, since anybody can send some of his own at the left. Where what was
+ * declared is not there, the peer is the caller.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/adding-cloudfront-headers.html
  */
-export function addressOf({ headers, sourceIp }: Pick<RequestFacts, 'headers' | 'sourceIp'>, rules: AddressRules): IpAddress | undefined {
+export function addressOf(
+  { headers, sourceIp }: Pick<RequestFacts, 'headers' | 'sourceIp'>,
+  rules: AddressRules,
+): IpAddress | undefined {
   const declared = [
     rules.viewerAddress ? viewerAddress(headers.get('cloudfront-viewer-address')) : undefined,
     rules.trustedHops > 0

@@ -24,11 +24,12 @@ const PAUSE_MS = 1000
 const MOST_ADDRESSES = 10_000
 
 /**
- * Keeps an address that shows one unknown credential after the other from looking all of them up: past so many failures a minute it has one look-up a second, in
- * each instance. Credentials that are remembered are told all the same, so clients behind the same address pass.
+ * Keeps an address that shows one unknown credential after the other from looking all of them up: past so many failures
+ * a minute it has one look-up a second, in each instance. Credentials that are remembered are told all the same, so
+ * clients behind the same address pass.
  *
- * Those that somebody has checked, such as the user of a token, are always looked up. Else a user who is blocked or disabled
- * would make keys up first, and then pass as one of whom nothing is known.
+ * Those that somebody has checked, such as the user of a token, are always looked up. Else a user who is blocked or
+ * disabled would make keys up first, and then pass as one of whom nothing is known.
  */
 export class FailedCredentials<Client extends KnownClient> {
   private readonly byAddress = new Map<string, Failures>()

@@ -32,19 +32,24 @@ export type Identity<Client extends KnownClient> =
   /** Credentials that cannot be checked at the moment. */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
-/** Why a credential was not looked up: the table cannot say, or its bearer's address has shown too many that nobody has. */
+/**
+ * Why a credential was not looked up: the table cannot say, or its bearer's address has shown too many that nobody has.
+ */
 type Unchecked = 'unavailable' | 'limited'
 
 export interface Directory<Client extends KnownClient> {
-  /** @param isGuess whether anybody can make the credential up. A directory may refuse to look such a one up: `limited`. */
+  /**
+   * @param isGuess whether anybody can make the credential up. A directory may refuse to look such a one up: `limited`.
+   */
   find(credential: string, isGuess: boolean): Promise<Client | undefined | Unchecked>
 }
 
 const NO_CLAIMS = Object.freeze({})
 
 /**
- * Asks one source after the other; the first that can tell who is asking is believed. A credential that the config table does not know tells
- * nothing: its bearer is whoever the next sources say, in the end a stranger, so that made-up keys mint no fresh quota.
+ * Asks one source after the other; the first that can tell who is asking is believed. A credential that the config
+ * table does not know tells nothing: its bearer is whoever the next sources say, in the end a stranger, so that made-up
+ * keys mint no fresh quota.
  *
  * @param now epoch milliseconds.
  */
@@ -71,7 +76,15 @@ export async function identify<Client extends KnownClient>(
 }
 
 async function known<Client extends KnownClient>(
-  { credential, isGuess = false, caller, user, tier, claims = NO_CLAIMS, namespace = '' }: Extract<Answer, { kind: 'claim' }>,
+  {
+    credential,
+    isGuess = false,
+    caller,
+    user,
+    tier,
+    claims = NO_CLAIMS,
+    namespace = '',
+  }: Extract<Answer, { kind: 'claim' }>,
   clients: Directory<Client>,
   now: number,
 ): Promise<Identity<Client> | undefined | Unchecked> {
@@ -81,5 +94,14 @@ async function known<Client extends KnownClient>(
   const name = client ? `client:${client.id}` : caller
   return name === undefined
     ? unchecked
-    : { kind: 'known', caller: name, user: user ?? caller ?? name, tier: client?.tier ?? tier, client, unchecked, claims, namespace }
+    : {
+        kind: 'known',
+        caller: name,
+        user: user ?? caller ?? name,
+        tier: client?.tier ?? tier,
+        client,
+        unchecked,
+        claims,
+        namespace,
+      }
 }

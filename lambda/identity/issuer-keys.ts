@@ -12,7 +12,9 @@ export interface IssuerKey {
 
 type Search = { readonly key: IssuerKey } | { readonly key: undefined } | { readonly unavailable: unknown }
 
-/** Between two readings, in milliseconds: however many keys are made up meanwhile, they are looked for in what was read. */
+/**
+ * Between two readings, in milliseconds: however many keys are made up meanwhile, they are looked for in what was read.
+ */
 export const PAUSE_MS = 10_000
 
 /** After the first failed reading, in milliseconds; doubled by each further one, up to the pause above. */
@@ -26,8 +28,8 @@ const MOST_KEYS = 100
 /**
  * The public keys of one issuer, read when first needed, when a token names one that is not among them, and every hour.
  *
- * All who wait share one reading. Keys stay in use while the issuer cannot be reached. A key that is not among those read in the last ten
- * seconds is unknown: issuers publish a key before they sign with it.
+ * All who wait share one reading. Keys stay in use while the issuer cannot be reached. A key that is not among those
+ * read in the last ten seconds is unknown: issuers publish a key before they sign with it.
  */
 export class IssuerKeys {
   private keys: ReadonlyMap<string, IssuerKey> | undefined
@@ -43,7 +45,8 @@ export class IssuerKeys {
   ) {}
 
   /**
-   * The key of this id. Who has a key that has only grown old waits for the reading no longer than half of the time, and not for another's.
+   * The key of this id. Who has a key that has only grown old waits for the reading no longer than half of the time,
+   * and not for another's.
    *
    * @param deadlineMs time to wait, in milliseconds.
    */
@@ -86,8 +89,8 @@ export class IssuerKeys {
 }
 
 /**
- * The keys of a set that can check signatures, by their ids; of two with one id the first. Others, such as those for encryption, or of a kind
- * that is not known here, are left out.
+ * The keys of a set that can check signatures, by their ids; of two with one id the first. Others, such as those for
+ * encryption, or of a kind that is not known here, are left out.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7517#section-5
  * @throws Error when nothing remains: an issuer's mishap must not take away the keys that were known.

@@ -11,12 +11,15 @@ const MOST_BYTES = 256 * 1024
 const TIMEOUT_MS = 3000
 
 /**
- * Gets a key set: status 200, no redirects, bounded in size and time. On a connection of its own, for one kept since the last time, an hour ago,
- * is dead more often than not where functions are frozen between requests.
+ * Gets a key set: status 200, no redirects, bounded in size and time. On a connection of its own, for one kept since
+ * the last time, an hour ago, is dead more often than not where functions are frozen between requests.
  */
 export const fetchJwks: FetchJwks = (uri) =>
   new Promise((resolve, reject) => {
-    const request = (uri.startsWith('https:') ? getSecure : getPlain)(uri, { agent: false, headers: { accept: 'application/json' } })
+    const request = (uri.startsWith('https:') ? getSecure : getPlain)(uri, {
+      agent: false,
+      headers: { accept: 'application/json' },
+    })
     const give = (problem: string) => request.destroy(new Error(`${uri} ${problem}`))
     const timer = setTimeout(() => give(`did not answer within ${TIMEOUT_MS} ms`), TIMEOUT_MS).unref()
     request.on('close', () => clearTimeout(timer))

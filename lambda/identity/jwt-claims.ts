@@ -14,12 +14,16 @@ export interface TokenCaller {
 const MOST_ROLES = 100
 
 /**
- * The token of a request, unverified: what follows `Bearer` in the header, or, in another header than `Authorization`, all of it.
+ * The token of a request, unverified: what follows `Bearer` in the header, or, in another header than `Authorization`,
+ * all of it.
  *
  * @param headers names in lower case.
  * @returns `undefined` when there is none, as with `Authorization: Basic …`, which is other people's.
  */
-export function tokenFrom(headers: ReadonlyMap<string, string>, { header }: Pick<JwtSettings, 'header'>): string | undefined {
+export function tokenFrom(
+  headers: ReadonlyMap<string, string>,
+  { header }: Pick<JwtSettings, 'header'>,
+): string | undefined {
   const value = headers.get(header)?.trim()
   if (value === undefined) return undefined
   const [, bearer] = /^bearer +([^ ].*)$/is.exec(value) ?? []
@@ -27,7 +31,8 @@ export function tokenFrom(headers: ReadonlyMap<string, string>, { header }: Pick
 }
 
 /**
- * Who calls, by verified claims. The tier is the one that a claim names, else that of the first role in `tiersByRole` that the caller has.
+ * Who calls, by verified claims. The tier is the one that a claim names, else that of the first role in `tiersByRole`
+ * that the caller has.
  *
  * @returns `undefined` when the user's claim is missing, empty or too long.
  */
@@ -40,7 +45,10 @@ export function callerFrom(claims: Claims, settings: JwtSettings): TokenCaller |
   return { user, client: named(settings.clientClaim), tier, roles }
 }
 
-/** The claim of this very name, else what a path of names such as `realm_access.roles` leads to; inherited properties are no claims. */
+/**
+ * The claim of this very name, else what a path of names such as `realm_access.roles` leads to; inherited properties
+ * are no claims.
+ */
 function claimOf(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]
   let found: unknown = claims

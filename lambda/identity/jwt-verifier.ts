@@ -7,7 +7,9 @@ import { type IssuerKey, IssuerKeys } from './issuer-keys'
 import { type FetchJwks, fetchJwks } from './jwks-fetch'
 import type { InvalidReason, Verified } from './token-verifier'
 
-/** API Gateway takes 10,240 bytes of headers: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
+/**
+ * API Gateway takes 10,240 bytes of headers: https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html
+ */
 const LONGEST_TOKEN = 8192
 
 /** How far the issuer's clock and ours may be apart, in seconds; RFC 7519 §4.1.4 allows for a few minutes at most. */
@@ -16,7 +18,10 @@ export const TOLERANCE_SECONDS = 30
 /** Far more issuers than are configured; settings change, and what they named before shall not stay forever. */
 const MOST_ISSUERS = 20
 
-/** The kind of key that each algorithm is for; the library would check an RSA signature under the name of ES256. RFC 7518 §3.1, RFC 8037 §3.1. */
+/**
+ * The kind of key that each algorithm is for; the library would check an RSA signature under the name of ES256. RFC
+ * 7518 §3.1, RFC 8037 §3.1.
+ */
 const KEY_KINDS: Readonly<Record<SupportedSignatureAlgorithm, string>> = {
   RS256: 'RSA',
   RS384: 'RSA',
@@ -30,9 +35,9 @@ const KEY_KINDS: Readonly<Record<SupportedSignatureAlgorithm, string>> = {
 /**
  * Verifies tokens of any issuer, and keeps the keys of each.
  *
- * What can be refused by the token alone is refused first, so that only a token that would pass makes anyone ask the issuer for keys. The library
- * reads the token and checks the signature against the one key that the token names. Time, audience and kind are checked here: the library's time
- * is not ours to pass in, and it takes tokens that never expire.
+ * What can be refused by the token alone is refused first, so that only a token that would pass makes anyone ask the
+ * issuer for keys. The library reads the token and checks the signature against the one key that the token names. Time,
+ * audience and kind are checked here: the library's time is not ours to pass in, and it takes tokens that never expire.
  */
 export class JwtVerifier {
   private readonly issuers = new Map<string, IssuerKeys>()

@@ -4,8 +4,8 @@ import { NOBODY, type Source } from './source'
 import type { TokenVerifier } from './token-verifier'
 
 /**
- * A JSON Web Token of an OpenID Connect issuer. Without one the next source is asked; with one that is not good, or that names nobody, the request
- * is; and while the issuer's keys cannot be had, nothing can be said of it.
+ * A JSON Web Token of an OpenID Connect issuer. Without one the next source is asked; with one that is not good, or
+ * that names nobody, the request is; and while the issuer's keys cannot be had, nothing can be said of it.
  *
  * @param deadlineMs time for the issuer's keys, in milliseconds.
  */
@@ -15,7 +15,8 @@ export const jwtSource = (settings: JwtSettings, verifier: TokenVerifier, deadli
     if (token === undefined) return NOBODY
     const verified = await verifier.verify(token, deadlineMs)
     if (verified.kind === 'unavailable') return verified
-    if (verified.kind === 'invalid') return { kind: 'rejected', ...(verified.why === 'issuer' && { perhapsGoodElsewhere: true }) }
+    if (verified.kind === 'invalid')
+      return { kind: 'rejected', ...(verified.why === 'issuer' && { perhapsGoodElsewhere: true }) }
     const caller = callerFrom(verified.claims, settings)
     if (!caller) return { kind: 'rejected' }
     const { user, client, tier } = caller

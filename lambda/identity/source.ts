@@ -33,12 +33,19 @@ export type Answer =
 interface Claim {
   readonly kind: 'claim'
   /**
-   * Where the config table has what is known of the caller: the hash of an API key, or `<kind>:<value>`. Without one, nothing is looked up.
+   * Where the config table has what is known of the caller: the hash of an API key, or `<kind>:<value>`. Without one,
+   * nothing is looked up.
    */
   readonly credential?: string
-  /** Whether anybody can make such a credential up: nobody has checked it, and it is worth what the config table says of it. @default false */
+  /**
+   * Whether anybody can make such a credential up: nobody has checked it, and it is worth what the config table says of
+   * it. @default false
+   */
   readonly isGuess?: boolean
-  /** The caller by what the source knows itself, such as `user:42`. Without it the caller is whoever the config table has, or nobody. */
+  /**
+   * The caller by what the source knows itself, such as `user:42`. Without it the caller is whoever the config table
+   * has, or nobody.
+   */
   readonly caller?: string
   /** The user, where that is somebody else than the caller: a client acts for many. */
   readonly user?: string
@@ -52,8 +59,8 @@ interface Claim {
 export const NOBODY: Answer = { kind: 'nobody' }
 
 /**
- * Identities are bounded before they are looked up or become part of a subject: a longer one than any is none. Neither is half a surrogate pair: DynamoDB refuses
- * it, and some refusals in a row keep everybody else from being looked up.
+ * Identities are bounded before they are looked up or become part of a subject: a longer one than any is none. Neither
+ * is half a surrogate pair: DynamoDB refuses it, and some refusals in a row keep everybody else from being looked up.
  */
 const LONGEST_IDENTITY = 256
 

@@ -12,8 +12,8 @@ export interface TrustedValue {
 }
 
 /**
- * A header or parameter that the operator has declared trusted, because something in front of the API sets it and callers cannot. Of several
- * values none is trusted: whoever can add one could choose.
+ * A header or parameter that the operator has declared trusted, because something in front of the API sets it and
+ * callers cannot. Of several values none is trusted: whoever can add one could choose.
  */
 export const trustedValueSource = ({ source, name, as, tier, lookup }: TrustedValue): Source => ({
   claim(request) {
@@ -25,7 +25,10 @@ export const trustedValueSource = ({ source, name, as, tier, lookup }: TrustedVa
   },
 })
 
-/** A segment of a path is whatever a backend reads there: escapes are what they stand for, and one that can be read in several ways is none. */
+/**
+ * A segment of a path is whatever a backend reads there: escapes are what they stand for, and one that can be read in
+ * several ways is none.
+ */
 function inOneSpelling(segment = ''): string | undefined {
   try {
     const decoded = decodeURIComponent(segment)

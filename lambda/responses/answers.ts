@@ -20,22 +20,33 @@ export interface Grant {
   readonly principalId?: string
   /** The API key by which a usage plan counts; REST APIs only. */
   readonly usageIdentifierKey?: string
-  /** Handed on as it is for an allowed request of a REST or WebSocket API. @default Sluice's, which allows the one method */
+  /**
+   * Handed on as it is for an allowed request of a REST or WebSocket API. @default Sluice's, which allows the one
+   * method
+   */
   readonly policyDocument?: { readonly Version?: string; readonly Statement: readonly object[] }
 }
 
-/** For REST and WebSocket APIs: https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html */
+/**
+ * For REST and WebSocket APIs:
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html
+ */
 export interface PolicyAnswer {
   readonly principalId: string
   readonly policyDocument: {
     readonly Version: '2012-10-17'
-    readonly Statement: readonly [{ readonly Action: 'execute-api:Invoke'; readonly Effect: 'Allow' | 'Deny'; readonly Resource: string }]
+    readonly Statement: readonly [
+      { readonly Action: 'execute-api:Invoke'; readonly Effect: 'Allow' | 'Deny'; readonly Resource: string },
+    ]
   }
   readonly context: AuthorizerContext
   readonly usageIdentifierKey?: string
 }
 
-/** For HTTP APIs with payload 2.0: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html */
+/**
+ * For HTTP APIs with payload 2.0:
+ * https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html
+ */
 export interface SimpleAnswer {
   readonly isAuthorized: boolean
   readonly context: AuthorizerContext
@@ -44,8 +55,9 @@ export interface SimpleAnswer {
 export type AuthorizerAnswer = PolicyAnswer | SimpleAnswer
 
 /**
- * An answer in the form that the request's API understands. What is not a request is denied, in the form that most kinds of API understand; bad
- * credentials are thrown, which is how REST and WebSocket APIs are told to answer 401, and so are those that cannot be verified, for a 500.
+ * An answer in the form that the request's API understands. What is not a request is denied, in the form that most
+ * kinds of API understand; bad credentials are thrown, which is how REST and WebSocket APIs are told to answer 401, and
+ * so are those that cannot be verified, for a 500.
  */
 export function toAnswer(request: GatewayRequest | undefined, ruling: Ruling): AuthorizerAnswer {
   const { allowed, principalId, backendAnswers = false, grant } = ruling
@@ -58,19 +70,27 @@ export function toAnswer(request: GatewayRequest | undefined, ruling: Ruling): A
     principalId: grant?.principalId ?? (plain(principalId) || 'unknown'),
     policyDocument: (isAuthorized && (grant?.policyDocument as PolicyAnswer['policyDocument'])) || {
       Version: '2012-10-17',
-      Statement: [{ Action: 'execute-api:Invoke', Effect: isAuthorized ? 'Allow' : 'Deny', Resource: resourceOf(request?.methodArn) }],
+      Statement: [
+        {
+          Action: 'execute-api:Invoke',
+          Effect: isAuthorized ? 'Allow' : 'Deny',
+          Resource: resourceOf(request?.methodArn),
+        },
+      ],
     },
     context,
     ...(grant?.usageIdentifierKey !== undefined && { usageIdentifierKey: grant.usageIdentifierKey }),
   }
 }
 
-/** What is thrown for a request whose caller cannot be verified; API Gateway makes it a 500, and shows nobody the words. */
+/**
+ * What is thrown for a request whose caller cannot be verified; API Gateway makes it a 500, and shows nobody the words.
+ */
 export const UNVERIFIED = 'callers cannot be verified at the moment'
 
 /**
- * Makes a REST API answer 401 when thrown out of the handler; any other message makes it a 500. An HTTP API is answered `isAuthorized: false`
- * instead, since what it does with an error is not documented.
+ * Makes a REST API answer 401 when thrown out of the handler; any other message makes it a 500. An HTTP API is answered
+ * `isAuthorized: false` instead, since what it does with an error is not documented.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-use-lambda-authorizer.html
  */
@@ -82,13 +102,15 @@ export function unauthorized(): never {
 const LONGEST_RESOURCE = 512
 
 /**
- * A resource that always matches the request: its own ARN, or all of its stage when that is too long or holds `${`, which IAM would take for a
- * variable. The wider one gives nothing away, because the answer is not cached.
+ * A resource that always matches the request: its own ARN, or all of its stage when that is too long or holds `${`,
+ * which IAM would take for a variable. The wider one gives nothing away, because the answer is not cached.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html
  */
 function resourceOf(methodArn: string | undefined): string {
   const stage = /^arn:[^/]+\/[^/]+\//.exec(methodArn ?? '')?.[0]
   if (methodArn === undefined || stage === undefined) return '*'
-  return [methodArn, `${stage}*`].find((arn) => Buffer.byteLength(arn) <= LONGEST_RESOURCE && !arn.includes('${')) ?? '*'
+  return (
+    [methodArn, `${stage}*`].find((arn) => Buffer.byteLength(arn) <= LONGEST_RESOURCE && !arn.includes('${')) ?? '*'
+  )
 }

@@ -3,7 +3,8 @@ import type { Headers } from './headers'
 /**
  * The headers that a backend copies onto its response; none if the request was not counted or Sluice is not in front.
  *
- * @param context `event.requestContext.authorizer` of a REST API, where every value arrives as a string, or `….authorizer.lambda` of an HTTP API.
+ * @param context `event.requestContext.authorizer` of a REST API, where every value arrives as a string, or
+ * `….authorizer.lambda` of an HTTP API.
  */
 export function headersFromContext(context: unknown): Headers {
   const values = { ...(context as Record<string, unknown> | undefined) }

@@ -54,8 +54,8 @@ export interface Outcome {
 }
 
 /**
- * What the authorizer tells backends, gateway responses and access logs. Every key is always there, since what API Gateway renders for a
- * missing one is not documented.
+ * What the authorizer tells backends, gateway responses and access logs. Every key is always there, since what API
+ * Gateway renders for a missing one is not documented.
  */
 export type AuthorizerContext = {
   readonly allowed: boolean
@@ -94,10 +94,11 @@ export type AuthorizerContext = {
 }
 
 /**
- * A flat context whose numbers are finite and whose strings are safe where API Gateway puts them, raw: all in headers, and all but `rateLimit`
- * and `rateLimitPolicy` between the quotes of a JSON string.
+ * A flat context whose numbers are finite and whose strings are safe where API Gateway puts them, raw: all in headers,
+ * and all but `rateLimit` and `rateLimitPolicy` between the quotes of a JSON string.
  *
- * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html strings, numbers and booleans only
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html strings,
+ * numbers and booleans only
  */
 export function toContext(outcome: Outcome): AuthorizerContext {
   const { decision, shapes = [], waitedMs = 0, now } = outcome
@@ -127,7 +128,10 @@ export function toContext(outcome: Outcome): AuthorizerContext {
   }
 }
 
-/** Printable ASCII without what JSON strings or API Gateway's variables give a meaning to, at most `most` characters; the rest becomes `_`. */
+/**
+ * Printable ASCII without what JSON strings or API Gateway's variables give a meaning to, at most `most` characters;
+ * the rest becomes `_`.
+ */
 export function plain(text: string, most = 128): string {
   return text
     .slice(0, most)
@@ -199,7 +203,11 @@ function sentence(reason: Reason, decision: Decision): string {
 
 /** What else is to be said of a request that was allowed past a limit. */
 function pastLimit({ relaxed, priority, observed }: Decision): string {
-  const ways = [relaxed && 'may be overrun', priority === 'low' && 'makes its priority low', observed && 'is not enforced']
+  const ways = [
+    relaxed && 'may be overrun',
+    priority === 'low' && 'makes its priority low',
+    observed && 'is not enforced',
+  ]
   return ways.map((way) => (way ? ` This request is past a limit that ${way}.` : '')).join('')
 }
 

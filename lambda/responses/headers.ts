@@ -16,7 +16,10 @@ export const NEVER_SECONDS = 31_536_000
 /** RFC 9651 §3.3.1: an Integer has at most 15 digits. */
 const GREATEST_INTEGER = 999_999_999_999_999
 
-/** Several policies' items stay well inside the 8 KB that a WebSocket authorizer may answer; those that do not fit are left out. */
+/**
+ * Several policies' items stay well inside the 8 KB that a WebSocket authorizer may answer; those that do not fit are
+ * left out.
+ */
 const LONGEST_LIST = 2_048
 
 /** Whole seconds that are never too early: rounded up, 0 for the past, a year for `Infinity`. */
@@ -58,7 +61,10 @@ export function retryAfter(standing: Standing): Headers {
   return standing.allowed ? {} : { 'Retry-After': String(retryAfterSeconds(standing)) }
 }
 
-/** `X-RateLimit-*`, a convention without a specification: the policy that decides, and its reset as epoch seconds, which is what GitHub sends. */
+/**
+ * `X-RateLimit-*`, a convention without a specification: the policy that decides, and its reset as epoch seconds, which
+ * is what GitHub sends.
+ */
 export function xRateLimit(standing: Standing, now: EpochMs): Headers {
   return {
     'X-RateLimit-Limit': String(toInteger(standing.limit)),
@@ -68,7 +74,8 @@ export function xRateLimit(standing: Standing, now: EpochMs): Headers {
 }
 
 /**
- * `RateLimit` and `RateLimit-Policy` as structured lists with an item for each policy. A list that would be empty is not sent.
+ * `RateLimit` and `RateLimit-Policy` as structured lists with an item for each policy. A list that would be empty is
+ * not sent.
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10
  */
 export function draft10(decision: Decision, shapes: readonly PolicyShape[]): Headers {
@@ -79,9 +86,9 @@ export function draft10(decision: Decision, shapes: readonly PolicyShape[]): Hea
 /**
  * `"per-minute";r=59;t=60` for each policy that was asked.
  *
- * On a denial no `t` is later than `Retry-After`, as §6 of draft 10 wants: for the policy that denied both are the moment when this request
- * passes, and a policy that would have allowed it keeps its `t` only if that comes first. A `t` after `Retry-After` would tell the client to
- * wait for a quota that it is not short of.
+ * On a denial no `t` is later than `Retry-After`, as §6 of draft 10 wants: for the policy that denied both are the
+ * moment when this request passes, and a policy that would have allowed it keeps its `t` only if that comes first. A
+ * `t` after `Retry-After` would tell the client to wait for a quota that it is not short of.
  */
 export function rateLimitList(decision: Decision, shapes: readonly PolicyShape[]): string {
   const latest = decision.allowed ? Infinity : retryAfterSeconds(decision)
@@ -93,9 +100,15 @@ export function rateLimitList(decision: Decision, shapes: readonly PolicyShape[]
   })
 }
 
-/** `"per-minute";q=60;w=60` for each policy. A window is rounded up to whole seconds, so it promises no more than there is. */
+/**
+ * `"per-minute";q=60;w=60` for each policy. A window is rounded up to whole seconds, so it promises no more than there
+ * is.
+ */
 export function rateLimitPolicyList(shapes: readonly PolicyShape[]): string {
-  return list(shapes, ({ name, limit, windowMs }) => `${quoted(name)};q=${toInteger(limit)};w=${windowSeconds(windowMs)}`)
+  return list(
+    shapes,
+    ({ name, limit, windowMs }) => `${quoted(name)};q=${toInteger(limit)};w=${windowSeconds(windowMs)}`,
+  )
 }
 
 /**

@@ -4,12 +4,15 @@ export interface GatewayRequest {
   /** In upper case. */
   readonly method: string
   /**
-   * Without the query; in a REST API as the client sent it, in an HTTP API decoded. Behind a custom domain it starts with the base path. `$connect` for a
-   * WebSocket.
+   * Without the query; in a REST API as the client sent it, in an HTTP API decoded. Behind a custom domain it starts
+   * with the base path. `$connect` for a WebSocket.
    * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/rest-api-mappings.html
    */
   readonly path: string
-  /** The route that API Gateway chose: `/users/{id}`, `/{proxy+}`, `$default`, `$connect`. Clients cannot make up new ones. */
+  /**
+   * The route that API Gateway chose: `/users/{id}`, `/{proxy+}`, `$default`, `$connect`. Clients cannot make up new
+   * ones.
+   */
   readonly resource: string
   /** Names in lower case; several values of one name joined by `, `. */
   readonly headers: ReadonlyMap<string, string>
@@ -27,25 +30,33 @@ export interface GatewayRequest {
   /** The API and the stage that were asked, by whatever domain; clients cannot choose what API Gateway says here. */
   readonly apiId: string | undefined
   readonly stageName: string | undefined
-  /** A browser asks before the request proper, without credentials: `OPTIONS` with the two headers that Fetch gives it. */
+  /**
+   * A browser asks before the request proper, without credentials: `OPTIONS` with the two headers that Fetch gives it.
+   */
   readonly preflight: boolean
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * API Gateway takes 10,240 bytes of request line and headers together, so nothing real comes near this; what exceeds it is cut off.
+ * API Gateway takes 10,240 bytes of request line and headers together, so nothing real comes near this; what exceeds it
+ * is cut off.
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html
  */
 const MOST_CHARACTERS = 32_768
 
-/** RFC 9110 §5.6.2: methods and header names are tokens. It also keeps out letters that turn into ASCII in lower case, like the Kelvin sign. */
+/**
+ * RFC 9110 §5.6.2: methods and header names are tokens. It also keeps out letters that turn into ASCII in lower case,
+ * like the Kelvin sign.
+ */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]{1,256}$/
 
 /**
- * Reads any JSON value without throwing, into something of bounded size; `undefined` if it is not the event of a `REQUEST` authorizer.
+ * Reads any JSON value without throwing, into something of bounded size; `undefined` if it is not the event of a
+ * `REQUEST` authorizer.
  *
- * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-input.html REST, and HTTP payload 1.0
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-input.html REST, and
+ * HTTP payload 1.0
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html HTTP payload 2.0
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/apigateway-websocket-api-lambda-auth.html WebSocket
  */
@@ -88,7 +99,9 @@ function fromHttp(event: Fields, context: Fields): GatewayRequest | undefined {
   })
 }
 
-/** A connection opens with a GET (RFC 6455 §4.1). It has no path, so it has one of its own, which is no path of HTTP. */
+/**
+ * A connection opens with a GET (RFC 6455 §4.1). It has no path, so it has one of its own, which is no path of HTTP.
+ */
 function fromWebSocket(event: Fields, context: Fields): GatewayRequest | undefined {
   const identity = fieldsOf(context.identity)
   return toRequest('websocket', event, {
@@ -103,7 +116,8 @@ function fromWebSocket(event: Fields, context: Fields): GatewayRequest | undefin
   })
 }
 
-interface Particulars extends Pick<GatewayRequest, 'sourceIp' | 'apiKeyId' | 'clientCertificate' | 'methodArn' | 'stage'> {
+interface Particulars
+  extends Pick<GatewayRequest, 'sourceIp' | 'apiKeyId' | 'clientCertificate' | 'methodArn' | 'stage'> {
   readonly method: string | undefined
   readonly path: string | undefined
   readonly resource: string | undefined
@@ -134,7 +148,10 @@ function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Parti
   }
 }
 
-/** Whether the request came by the name that API Gateway gives an API: then its stage is where it belongs, and nobody put a base path in front. */
+/**
+ * Whether the request came by the name that API Gateway gives an API: then its stage is where it belongs, and nobody
+ * put a base path in front.
+ */
 const isOwnDomain = (context: Fields): boolean => /\.execute-api\./.test(textOf(context.domainName) ?? '')
 
 /**
@@ -152,7 +169,9 @@ const HOPS = 'x-forwarded-for'
 /** Without hops that an event has under two spellings: which of them are the last ones cannot be told. */
 function headersOf(...sources: unknown[]): ReadonlyMap<string, string> {
   const headers = gather(sources, (name) => (TOKEN.test(name) ? name.toLowerCase() : undefined))
-  const isTwice = sources.some((source) => Object.keys(fieldsOf(source)).filter((name) => name.toLowerCase() === HOPS).length > 1)
+  const isTwice = sources.some(
+    (source) => Object.keys(fieldsOf(source)).filter((name) => name.toLowerCase() === HOPS).length > 1,
+  )
   if (isTwice) headers.delete(HOPS)
   return headers
 }
@@ -161,7 +180,9 @@ function valuesOf(...sources: unknown[]): ReadonlyMap<string, string> {
   return gather(sources, (name) => name)
 }
 
-/** The first source that has anything; names spelled differently but equal by `toName` are one name with several values. */
+/**
+ * The first source that has anything; names spelled differently but equal by `toName` are one name with several values.
+ */
 function gather(sources: readonly unknown[], toName: (name: string) => string | undefined): Map<string, string> {
   const values = new Map<string, string>()
   let room = MOST_CHARACTERS
@@ -199,7 +220,10 @@ function nameOf(value: unknown): string | undefined {
 
 const NO_FIELDS: Fields = Object.freeze({})
 
-/** Safe with any names in the event: those read one by one are none of `Object.prototype`'s, the others are listed and go into maps. */
+/**
+ * Safe with any names in the event: those read one by one are none of `Object.prototype`'s, the others are listed and
+ * go into maps.
+ */
 function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NO_FIELDS
 }

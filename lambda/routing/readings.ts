@@ -16,29 +16,40 @@ export interface RequestTarget {
 export interface Readings {
   /** One of these is what the backend serves: whatever is allowed or free must be so for all of them. */
   readonly served: readonly (readonly string[])[]
-  /** Other names of the same path, such as the one with the base path in front: their rules count, and that they have none does not. */
+  /**
+   * Other names of the same path, such as the one with the base path in front: their rules count, and that they have
+   * none does not.
+   */
   readonly aliases: readonly (readonly string[])[]
 }
 
-/** Bounds of what one request may ask for. A URL as a parameter, encoded, has forty readings; a path that exceeds these was made to be read in many ways. */
+/**
+ * Bounds of what one request may ask for. A URL as a parameter, encoded, has forty readings; a path that exceeds these
+ * was made to be read in many ways.
+ */
 const MOST_READINGS = 256
 const MOST_CHARACTERS = 65_536
 
-/** A path that contains nothing of this can be read in one way only: no escape, no separator but `/`, no empty segment, no dots, no controls. */
+/**
+ * A path that contains nothing of this can be read in one way only: no escape, no separator but `/`, no empty segment,
+ * no dots, no controls.
+ */
 const SPECIAL = /[%\\;?#]|[^!-~\u0080-\uffff]|\/\.{0,2}(?:\/|$)/
 
 /**
- * NUL, overlong UTF-8 (RFC 3629 §3), `%u002e`, and U+FFFD, by which gateways replace what is no UTF-8, however often escaped: some backends read them as what they
- * are not, and no client means them.
+ * NUL, overlong UTF-8 (RFC 3629 §3), `%u002e`, and U+FFFD, by which gateways replace what is no UTF-8, however often
+ * escaped: some backends read them as what they are not, and no client means them.
  */
 const UNREADABLE =
   /[\0\ufffd]|%(?:25)*(?:00|ef%(?:25)*bf%(?:25)*bd|u[0-9a-f]{4}|(?:c[01]|e0%(?:25)*[89]|f0%(?:25)*8)[0-9a-f]?%(?:25)*[89ab])/i
 
 /**
- * Every path for which a backend may take this request; `undefined` when they are too many to look at, or cannot be told.
+ * Every path for which a backend may take this request; `undefined` when they are too many to look at, or cannot be
+ * told.
  *
- * Backends disagree about escapes, dots, slashes, parameters and what ends a path. So the rules of a request are those of all its readings together,
- * and no spelling is cheaper than the one that the backend serves. A plain path has one reading.
+ * Backends disagree about escapes, dots, slashes, parameters and what ends a path. So the rules of a request are those
+ * of all its readings together, and no spelling is cheaper than the one that the backend serves. A plain path has one
+ * reading.
  *
  * @param basePaths with a leading slash: what an API's custom domains may put in front.
  */
@@ -55,15 +66,28 @@ export function readingsOf(target: RequestTarget, basePaths: readonly string[] =
 
   const room: Room = { readings: MOST_READINGS, characters: MOST_CHARACTERS }
   const served = closure(chosen?.told ? [own, chosen.path] : [own], bases, room)
-  const aliases = closure([...(base === '' ? [] : [path]), ...(chosen && !chosen.told ? [chosen.path] : [])], bases, room)
+  const aliases = closure(
+    [...(base === '' ? [] : [path]), ...(chosen && !chosen.told ? [chosen.path] : [])],
+    bases,
+    room,
+  )
   if (!served || !aliases) return undefined
-  return { served: [...served].map(toSegments), aliases: [...aliases].filter((one) => !served.has(one)).map(toSegments) }
+  return {
+    served: [...served].map(toSegments),
+    aliases: [...aliases].filter((one) => !served.has(one)).map(toSegments),
+  }
 }
 
 const toSegments = (path: string): string[] => (path === '/' ? [] : path.slice(1).split('/'))
 
-/** The path of the chosen route with its parameters filled in, and whether all of them were told. `undefined` for `$default`, which says nothing. */
-function chosenPath({ resource, pathParameters }: RequestTarget): { readonly path: string; readonly told: boolean } | undefined {
+/**
+ * The path of the chosen route with its parameters filled in, and whether all of them were told. `undefined` for
+ * `$default`, which says nothing.
+ */
+function chosenPath({
+  resource,
+  pathParameters,
+}: RequestTarget): { readonly path: string; readonly told: boolean } | undefined {
   if (!resource.startsWith('/')) return undefined
   if (!resource.includes('{')) return { path: resource, told: true }
   let told = true
@@ -76,7 +100,8 @@ function chosenPath({ resource, pathParameters }: RequestTarget): { readonly pat
     const greedy = part.endsWith('+')
     const value = pathParameters.get(greedy ? part.slice(0, -1) : part)
     if (value === undefined) told = false
-    path += value === undefined ? `{${part}}` : greedy ? value : value.replaceAll('/', '%2F') // a slash inside a parameter divides nothing
+    // a slash inside a parameter divides nothing
+    path += value === undefined ? `{${part}}` : greedy ? value : value.replaceAll('/', '%2F')
   }
   return { path, told }
 }
@@ -96,7 +121,10 @@ function partsOf(resource: string): readonly string[] {
 /** Letters and marks that a base path of a custom domain can have. */
 const BASE_PATH = /^(?:\/[\w$.+!*'()~-]+)+$/
 
-/** What stands before the chosen path: API Gateway has taken it for a base path or a stage, so it is none of the client's choice. */
+/**
+ * What stands before the chosen path: API Gateway has taken it for a base path or a stage, so it is none of the
+ * client's choice.
+ */
 function basePathOf(path: string, chosen: string): string {
   const whole = withoutTrailing(path)
   const end = chosen === '/' ? '' : withoutTrailing(chosen)
@@ -116,7 +144,10 @@ interface Room {
   characters: number
 }
 
-/** All that these paths can become by any of the ways of reading, one after another, and escapes taken for what they stand for twice at most. */
+/**
+ * All that these paths can become by any of the ways of reading, one after another, and escapes taken for what they
+ * stand for twice at most.
+ */
 function closure(paths: readonly string[], bases: readonly string[], room: Room): ReadonlySet<string> | undefined {
   const found = new Set<string>()
   const fits = (path: string): boolean => {
@@ -202,13 +233,16 @@ function withoutControls(path: string): string {
 const hasEscape = (path: string): boolean => /%[0-9a-f]{2}/i.test(path)
 
 /**
- * Escapes without which a path cannot be written are no other spelling of it, so they are taken for what they stand for: `%20`, `%C3%A9`. A slash stays
- * encoded, since it divides nothing as long as it is, and so do `\`, `?` and `#`, and a `%` that would begin an escape.
+ * Escapes without which a path cannot be written are no other spelling of it, so they are taken for what they stand
+ * for: `%20`, `%C3%A9`. A slash stays encoded, since it divides nothing as long as it is, and so do `\`, `?` and `#`,
+ * and a `%` that would begin an escape.
  */
 const necessary = (path: string): string =>
   unescaped(path, (character, written, after) => {
     if (character === '/') return '%2F'
-    return /[\w.~!$&'()*+,;=:@\\?#-]/.test(character) || (character === '%' && /^[0-9a-f]{2}/i.test(after)) ? written : character
+    return /[\w.~!$&'()*+,;=:@\\?#-]/.test(character) || (character === '%' && /^[0-9a-f]{2}/i.test(after))
+      ? written
+      : character
   })
 
 /** As who splits at slashes first. */

@@ -1,7 +1,9 @@
 import { printed } from '../../limiter/errors'
 import { literalOf } from './readings'
 
-/** A route as an operator writes it: `GET /api/search`, `ANY /v1/*`, `/users/{id}`, `GET /files/{proxy+}`, `$connect`. */
+/**
+ * A route as an operator writes it: `GET /api/search`, `ANY /v1/*`, `/users/{id}`, `GET /files/{proxy+}`, `$connect`.
+ */
 export interface RoutePattern {
   /** As it was written, in one spelling. */
   readonly text: string
@@ -10,7 +12,10 @@ export interface RoutePattern {
   readonly segments: readonly Segment[]
 }
 
-/** A literal, one segment of any text, or all the rest, at least one segment; or a WebSocket that connects, which has no path. */
+/**
+ * A literal, one segment of any text, or all the rest, at least one segment; or a WebSocket that connects, which has no
+ * path.
+ */
 type Segment = { readonly literal: string } | 'one' | 'rest' | typeof CONNECT
 
 /** The path of a WebSocket that connects. No path of HTTP is it, and no pattern of paths matches it. */
@@ -26,27 +31,35 @@ const MOST_SEGMENTS = 200
 export function parseRoutePattern(text: string): RoutePattern | { readonly wrong: string } {
   if (/^(?:(?:ANY|GET) +)?\$connect$/i.test(text.trim())) return CONNECTION
   const [, method = 'ANY', path] = /^(?:([A-Za-z]+) +)?(\/\S*)$/.exec(text.trim()) ?? []
-  if (path === undefined) return { wrong: 'must be a method and a path such as "GET /api/search", "ANY /v1/*" or "/users/{id}"' }
-  if (!METHODS.includes(method.toUpperCase())) return { wrong: `method must be one of ${METHODS.join(', ')}, got ${printed(method)}` }
+  if (path === undefined)
+    return { wrong: 'must be a method and a path such as "GET /api/search", "ANY /v1/*" or "/users/{id}"' }
+  if (!METHODS.includes(method.toUpperCase()))
+    return { wrong: `method must be one of ${METHODS.join(', ')}, got ${printed(method)}` }
   if (/[?#]/.test(path)) return { wrong: 'is a path without a query: "?" and "#" never reach it' }
   const names = namesOf(path)
   if (names.length > MOST_SEGMENTS) return { wrong: `must have at most ${MOST_SEGMENTS} segments, got ${names.length}` }
   const segments = names.map(toSegment)
-  if (segments.includes(undefined)) return { wrong: 'a parameter is a whole segment: "{id}", or at the end "{proxy+}" or "*"' }
+  if (segments.includes(undefined))
+    return { wrong: 'a parameter is a whole segment: "{id}", or at the end "{proxy+}" or "*"' }
   if (segments.slice(0, -1).includes('rest')) return { wrong: '"{proxy+}" and "*" may stand at the end only' }
-  return { text: `${method.toUpperCase()} /${names.join('/')}`, method: method.toUpperCase(), segments: segments as Segment[] }
+  return {
+    text: `${method.toUpperCase()} /${names.join('/')}`,
+    method: method.toUpperCase(),
+    segments: segments as Segment[],
+  }
 }
 
 /**
- * Orders patterns so that the most specific comes first: segment by segment a literal before a parameter before the rest, then a method before `ANY`.
- * 0 only for patterns that match the same requests.
+ * Orders patterns so that the most specific comes first: segment by segment a literal before a parameter before the
+ * rest, then a method before `ANY`. 0 only for patterns that match the same requests.
  */
 export function bySpecificity(a: RoutePattern, b: RoutePattern): number {
   for (let i = 0; i < Math.max(a.segments.length, b.segments.length); i++) {
     const order = rank(a.segments[i]) - rank(b.segments[i])
     if (order !== 0) return order
     const [one, other] = [a.segments[i], b.segments[i]]
-    if (typeof one === 'object' && typeof other === 'object' && one.literal !== other.literal) return one.literal < other.literal ? -1 : 1
+    if (typeof one === 'object' && typeof other === 'object' && one.literal !== other.literal)
+      return one.literal < other.literal ? -1 : 1
   }
   if (a.method === b.method) return 0
   if (a.method === 'ANY' || b.method === 'ANY') return a.method === 'ANY' ? 1 : -1

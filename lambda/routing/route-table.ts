@@ -18,8 +18,9 @@ const newNode = <R>(): Node<R> => ({ literals: new Map(), here: [], rest: [] })
 /**
  * Routes by path, found in one walk along a request's segments however many there are.
  *
- * Of several that match, the most specific: segment by segment a literal before a parameter before the rest, then the method. It is looked for as
- * written and in any case of letters, since some backends tell them apart and others do not.
+ * Of several that match, the most specific: segment by segment a literal before a parameter before the rest, then the
+ * method. It is looked for as written and in any case of letters, since some backends tell them apart and others do
+ * not.
  */
 export class RouteTable<R extends Routed> {
   private readonly exact: Node<R>
@@ -30,13 +31,15 @@ export class RouteTable<R extends Routed> {
 
   constructor(private readonly routes: readonly R[]) {
     this.exact = treeOf(routes, (literal) => literal)
-    this.lowerCase = routes.every(({ pattern }) => pattern.segments.every((one) => typeof one === 'string' || !hasCase(one.literal)))
+    this.lowerCase = routes.every(({ pattern }) =>
+      pattern.segments.every((one) => typeof one === 'string' || !hasCase(one.literal)),
+    )
     this.connect = routes.filter(({ pattern }) => pattern.text === CONNECT)
   }
 
   /**
-   * The routes for a path, most of the time one or none: as written, and as who takes upper and lower case for the same; by those who take nothing between two
-   * slashes for a parameter's value, and by those who do not.
+   * The routes for a path, most of the time one or none: as written, and as who takes upper and lower case for the
+   * same; by those who take nothing between two slashes for a parameter's value, and by those who do not.
    */
   find(method: string, segments: readonly string[]): readonly (readonly R[])[] {
     const methods = method === 'HEAD' ? HEAD : [method, 'ANY']
@@ -60,7 +63,10 @@ const HEAD = ['HEAD', 'GET', 'ANY']
 
 const hasCase = (text: string): boolean => /[A-Z\u0080-\uffff]/.test(text)
 
-/** The same for letters that some comparison without case takes for the same: ECMAScript's goes by upper case, Java's by both. */
+/**
+ * The same for letters that some comparison without case takes for the same: ECMAScript's goes by upper case, Java's by
+ * both.
+ */
 const fold = (text: string): string => text.toUpperCase().toLowerCase().toUpperCase()
 
 function treeOf<R extends Routed>(routes: readonly R[], keyOf: (literal: string) => string): Node<R> {

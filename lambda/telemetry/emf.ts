@@ -27,7 +27,8 @@ export const MOST_VALUES = 100
  *
  * @param alone not in total: what is counted there by another entry.
  *
- * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+ * @see
+ * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  */
 export const embeddedMetrics = (
   Namespace: string,
@@ -42,7 +43,10 @@ export const embeddedMetrics = (
       {
         Namespace,
         Dimensions: [...(alone ? [] : [[]]), ...(dimensions ? [Object.keys(dimensions)] : [])],
-        Metrics: Object.keys(values).map((Name) => ({ Name, Unit: Name === 'StoreLatency' ? 'Milliseconds' : 'Count' })),
+        Metrics: Object.keys(values).map((Name) => ({
+          Name,
+          Unit: Name === 'StoreLatency' ? 'Milliseconds' : 'Count',
+        })),
       },
     ],
   },

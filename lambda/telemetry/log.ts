@@ -32,7 +32,14 @@ export const jsonLog = ({ write, clock, level: least = 'info', namespace = 'Slui
   const lowest = LOG_LEVELS.indexOf(least)
   return (level, message, details, metric) => {
     if (!metric && LOG_LEVELS.indexOf(level) < lowest) return
-    write(JSON.stringify({ level, message, ...details, ...(metric && embeddedMetrics(namespace, clock(), { [metric]: 1 })) }))
+    write(
+      JSON.stringify({
+        level,
+        message,
+        ...details,
+        ...(metric && embeddedMetrics(namespace, clock(), { [metric]: 1 })),
+      }),
+    )
   }
 }
 

@@ -15,7 +15,10 @@ export interface MetricsOptions {
 }
 
 export interface Metrics {
-  /** Counts one, in total and for this tier and policy if both are said; and apart for the API, where metrics are wanted by API. */
+  /**
+   * Counts one, in total and for this tier and policy if both are said; and apart for the API, where metrics are wanted
+   * by API.
+   */
   count(name: MetricName, tier?: string, policy?: string, api?: string): void
   /** Takes in one call to the store. */
   called(ms: number, failure?: StoreFailure): void
@@ -23,7 +26,10 @@ export interface Metrics {
   flush(): void
 }
 
-/** Pairs of tier and policy in an instance's life: CloudWatch has its price for each, and there may be thousands. The others are in the totals. */
+/**
+ * Pairs of tier and policy in an instance's life: CloudWatch has its price for each, and there may be thousands. The
+ * others are in the totals.
+ */
 const MOST_PAIRS = 100
 /** The same for APIs. */
 const MOST_APIS = 100
@@ -33,10 +39,17 @@ const MOST_LATENCIES = 1000
 const OLD_MS = 1000
 
 /**
- * Counts in memory, and writes that down when asked to and when it is due: a line for every request would cost more than its decision. Nothing waits for
- * a timer, since between two requests an instance stands still, or goes, and with it what it counted since its last line.
+ * Counts in memory, and writes that down when asked to and when it is due: a line for every request would cost more
+ * than its decision. Nothing waits for a timer, since between two requests an instance stands still, or goes, and with
+ * it what it counted since its last line.
  */
-export function makeMetrics({ write, clock, flushMs = 10_000, namespace = 'Sluice', byApi = false }: MetricsOptions): Metrics {
+export function makeMetrics({
+  write,
+  clock,
+  flushMs = 10_000,
+  namespace = 'Sluice',
+  byApi = false,
+}: MetricsOptions): Metrics {
   type Counts = { [Name in MetricName]?: number }
   const groups = new Map<string, { readonly pair?: Readonly<Record<string, string>>; counts: Counts }>()
   const apis = new Map<string, Counts>()
@@ -46,7 +59,12 @@ export function makeMetrics({ write, clock, flushMs = 10_000, namespace = 'Sluic
   let countedAt = -Infinity
   let writtenAt = -Infinity
 
-  const line = (values: MetricValues, dimensions?: Readonly<Record<string, string>>, details?: object, alone = false) => {
+  const line = (
+    values: MetricValues,
+    dimensions?: Readonly<Record<string, string>>,
+    details?: object,
+    alone = false,
+  ) => {
     if (Object.keys(values).length === 0) return
     write(JSON.stringify({ ...embeddedMetrics(namespace, countedAt, values, dimensions, alone), ...details }))
   }

@@ -15,8 +15,9 @@ interface LeftOut {
 export type Sample = (key: string, now: EpochMs, forMs: number) => LeftOut | undefined
 
 /**
- * Lets the first events of each key through, and again the first ones after a time; and of all keys together so many in a second. Knows at most `most`
- * keys: the one told longest ago is forgotten first, and its next event is told again. A time from before the last one, by a clock that was set back, begins anew.
+ * Lets the first events of each key through, and again the first ones after a time; and of all keys together so many in
+ * a second. Knows at most `most` keys: the one told longest ago is forgotten first, and its next event is told again. A
+ * time from before the last one, by a clock that was set back, begins anew.
  *
  * @param first how many of a key.
  */
@@ -42,7 +43,10 @@ export function makeSampler(most = 10_000, perSecond = 10, first = 1): Sample {
     }
     lines++
     told.delete(key)
-    told.set(key, isSame ? { ...last, times: last.times + 1, same: 0 } : { since: now, until: now + forMs, times: 1, same: 0 })
+    told.set(
+      key,
+      isSame ? { ...last, times: last.times + 1, same: 0 } : { since: now, until: now + forMs, times: 1, same: 0 },
+    )
     if (told.size > most) told.delete(told.keys().next().value!)
     const leftOut = { same: last?.same ?? 0, others }
     others = 0

@@ -35,8 +35,8 @@ export interface Telemetry {
   readonly log: Log
   readonly onEvent: OnEvent
   /**
-   * Counts and logs one answered request, and then writes the metrics if they are due: the last thing before the answer, since an instance may stand still
-   * right after it.
+   * Counts and logs one answered request, and then writes the metrics if they are due: the last thing before the
+   * answer, since an instance may stand still right after it.
    */
   answered(told: Told, decision: Decision | undefined, origin: Origin, now: EpochMs): void
 }
@@ -64,15 +64,35 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
   const metrics = makeMetrics(options)
   const take = makeSampler()
 
-  const detailsOf = ({ reason, tier, policy, limit, retryAfter, degraded }: Told, { subject, api, method, route, caller }: Origin) => {
+  const detailsOf = (
+    { reason, tier, policy, limit, retryAfter, degraded }: Told,
+    { subject, api, method, route, caller }: Origin,
+  ) => {
     const whom = options.callers === 'clear' ? caller() : undefined
-    return { reason, tier, policy, subject, limit, retryAfter, degraded: degraded || undefined, api, method, route, ...whom }
+    return {
+      reason,
+      tier,
+      policy,
+      subject,
+      limit,
+      retryAfter,
+      degraded: degraded || undefined,
+      api,
+      method,
+      route,
+      ...whom,
+    }
   }
 
   const sample = (message: string, told: Told, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
     const key = [message, told.reason, told.policy, origin.subject, origin.api].join(' ')
     const leftOut = take(key, now, Math.max(SHORTEST_MS, forMs))
-    if (leftOut) write('info', message, { ...detailsOf(told, origin), leftOut: leftOut.same, othersLeftOut: leftOut.others || undefined })
+    if (leftOut)
+      write('info', message, {
+        ...detailsOf(told, origin),
+        leftOut: leftOut.same,
+        othersLeftOut: leftOut.others || undefined,
+      })
   }
 
   const passed = (told: Told, { policies }: Decision, origin: Origin, now: EpochMs) => {
@@ -83,7 +103,13 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
       seen.add(exceeded)
       const [metric, message] = PASSES[exceeded]
       metrics.count(metric, told.tier, policy, origin.api)
-      sample(message, { ...told, policy, limit: standing.limit, retryAfter: undefined }, origin, now, standing.resetAfterMs)
+      sample(
+        message,
+        { ...told, policy, limit: standing.limit, retryAfter: undefined },
+        origin,
+        now,
+        standing.resetAfterMs,
+      )
     }
   }
 
@@ -103,15 +129,19 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
   }
 }
 
-const CLOCK = { wrong: 'the system clock is off, and the time of the state table is used', right: 'the system clock agrees again' } as const
+const CLOCK = {
+  wrong: 'the system clock is off, and the time of the state table is used',
+  right: 'the system clock agrees again',
+} as const
 /** How many entries that are alike are written in a minute: enough to see that it was not one request. */
 const FIRST_ENTRIES = 3
 /** How much of an entry makes it like another: error texts may be long. */
 const ALIKE_CHARACTERS = 200
 
 /**
- * A log of which clients cannot make as many entries as they make requests: of those that are alike the first are written, and the next after a minute says how many
- * were left out. An entry that is counted as a metric is always written, since it is what is counted.
+ * A log of which clients cannot make as many entries as they make requests: of those that are alike the first are
+ * written, and the next after a minute says how many were left out. An entry that is counted as a metric is always
+ * written, since it is what is counted.
  */
 function sampled(write: Log, { clock }: Pick<TelemetryOptions, 'clock'>): Log {
   const take = makeSampler(1000, 10, FIRST_ENTRIES)
@@ -120,7 +150,11 @@ function sampled(write: Log, { clock }: Pick<TelemetryOptions, 'clock'>): Log {
     const alike = `${message} ${JSON.stringify(details)}`.slice(0, ALIKE_CHARACTERS)
     const leftOut = take(alike, clock(), WINDOW_MS)
     if (!leftOut) return
-    write(level, message, { ...details, leftOut: leftOut.same || undefined, othersLeftOut: leftOut.others || undefined })
+    write(level, message, {
+      ...details,
+      leftOut: leftOut.same || undefined,
+      othersLeftOut: leftOut.others || undefined,
+    })
   }
 }
 

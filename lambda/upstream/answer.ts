@@ -15,7 +15,10 @@ const MOST_CHARACTERS = 10_240
 
 /** Reads what an authorizer answered, `undefined` if it is no such answer. */
 export function parseAnswer(input: unknown, api: GatewayRequest['api']): Answer | undefined {
-  const { isAuthorized, policyDocument, context, principalId, usageIdentifierKey } = Object(input) as Record<string, unknown>
+  const { isAuthorized, policyDocument, context, principalId, usageIdentifierKey } = Object(input) as Record<
+    string,
+    unknown
+  >
   const simple = api === 'http' && typeof isAuthorized === 'boolean' ? isAuthorized : undefined
   const ruling = simple ?? parsePolicy(policyDocument)
   const kept = contextOf(context)
@@ -24,8 +27,8 @@ export function parseAnswer(input: unknown, api: GatewayRequest['api']): Answer 
 }
 
 /**
- * What an answer means for a request. A policy with conditions or variables is for API Gateway to apply, which an HTTP API, where answers are simple, does
- * not get to do.
+ * What an answer means for a request. A policy with conditions or variables is for API Gateway to apply, which an HTTP
+ * API, where answers are simple, does not get to do.
  */
 export function toCheck({ ruling, ...kept }: Answer, { api, methodArn = '' }: GatewayRequest): Check {
   if (ruling === false) return { kind: 'denied' }
@@ -49,4 +52,5 @@ function contextOf(input: unknown): Grant['context'] | undefined {
 
 const isPlain = (value: unknown) => typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value)
 
-const textOf = (value: unknown) => (typeof value === 'string' && value !== '' && value.length <= 1024 ? value : undefined)
+const textOf = (value: unknown) =>
+  typeof value === 'string' && value !== '' && value.length <= 1024 ? value : undefined

@@ -10,7 +10,8 @@ export interface Checker {
 /**
  * - `granted`: it lets the request pass.
  * - `denied`: it does not, by `Unauthorized`, by its policy or by `isAuthorized: false`.
- * - `unavailable`: nobody can tell, for it failed, was too slow or answered what no authorizer answers. Such a request never passes.
+ * - `unavailable`: nobody can tell, for it failed, was too slow or answered what no authorizer answers. Such a request
+ *   never passes.
  */
 export type Check =
   | { readonly kind: 'granted'; readonly grant: Grant }

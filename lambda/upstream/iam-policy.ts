@@ -9,7 +9,10 @@ export interface PolicyDocument {
   readonly Statement: readonly Statement[]
 }
 
-/** What a policy says of a request; `depends` where a condition or a variable decides, which only API Gateway can look up. */
+/**
+ * What a policy says of a request; `depends` where a condition or a variable decides, which only API Gateway can look
+ * up.
+ */
 export type Verdict = 'allow' | 'deny' | 'depends'
 
 const ACTION = 'execute-api:invoke'
@@ -23,7 +26,8 @@ export function parsePolicy(input: unknown): PolicyDocument | undefined {
 }
 
 /**
- * Whether a policy lets this method be invoked: one statement allows it and none denies it. Whatever no statement speaks of is denied.
+ * Whether a policy lets this method be invoked: one statement allows it and none denies it. Whatever no statement
+ * speaks of is denied.
  *
  * @param arn the ARN of the method that was requested.
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
@@ -39,7 +43,10 @@ export function verdictOf({ Statement }: PolicyDocument, arn: string): Verdict {
 }
 
 /** `undefined` where only API Gateway can tell. */
-function appliesTo({ Action, NotAction, Resource, NotResource, Condition }: Statement, arn: string): boolean | undefined {
+function appliesTo(
+  { Action, NotAction, Resource, NotResource, Condition }: Statement,
+  arn: string,
+): boolean | undefined {
   if (!isAbout(Action, NotAction, (pattern) => matches(pattern.toLowerCase(), ACTION))) return false
   const hasVariables = listOf(Resource ?? NotResource).some((pattern) => pattern.includes('${'))
   if (hasVariables) return undefined
@@ -66,8 +73,8 @@ function isOneOf(named: unknown, excepted: unknown): boolean {
 }
 
 /**
- * Whether a text is of a pattern in which `*` stands for any characters and `?` for any one. Takes time proportional to the product of both lengths
- * at most, which a regular expression would not for paths that a caller makes up.
+ * Whether a text is of a pattern in which `*` stands for any characters and `?` for any one. Takes time proportional to
+ * the product of both lengths at most, which a regular expression would not for paths that a caller makes up.
  */
 export function matches(pattern: string, text: string): boolean {
   let [at, star, resume] = [0, -1, 0]

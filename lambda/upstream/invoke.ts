@@ -3,10 +3,15 @@ import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import type { Clock } from '../../limiter/clock'
 import { authorizationOf, type Credentials } from './signature'
 
-/** Calls a function and waits for what it returns, or for the words of the error that it threw. Rejects when it cannot be called. */
+/**
+ * Calls a function and waits for what it returns, or for the words of the error that it threw. Rejects when it cannot
+ * be called.
+ */
 export type Invoke = (event: unknown, signal: AbortSignal) => Promise<Invoked>
 
-export type Invoked = { readonly answer: unknown; readonly error?: undefined } | { readonly error: string; readonly answer?: undefined }
+export type Invoked =
+  | { readonly answer: unknown; readonly error?: undefined }
+  | { readonly error: string; readonly answer?: undefined }
 
 export interface FunctionAccess {
   /** Its name, or its ARN, either with a version or an alias. */
@@ -50,7 +55,12 @@ export function invoker({ functionName, endpoint, credentials, clock, ...here }:
       'x-amz-invocation-type': 'RequestResponse',
       ...(credentials.sessionToken && { 'x-amz-security-token': credentials.sessionToken }),
     }
-    const authorization = authorizationOf({ method: 'POST', path: url.pathname, headers, body }, credentials, region, 'lambda')
+    const authorization = authorizationOf(
+      { method: 'POST', path: url.pathname, headers, body },
+      credentials,
+      region,
+      'lambda',
+    )
     return send(url, { method: 'POST', agent, signal, headers: { ...headers, authorization } }, body)
   }
 }
@@ -66,7 +76,8 @@ function send(url: URL, options: Sending, body: string): Promise<Invoked> {
   return new Promise((resolve, reject) => {
     const request = (url.protocol === 'https:' ? secureRequest : plainRequest)(url, options)
     request.on('error', (error: NodeJS.ErrnoException) => {
-      // A kept connection that the other side has closed meanwhile: the request went nowhere. https://nodejs.org/api/http.html#requestreusedsocket
+      // A kept connection that the other side has closed meanwhile: the request went nowhere.
+      // https://nodejs.org/api/http.html#requestreusedsocket
       if (request.reusedSocket && error.code === 'ECONNRESET') send(url, options, body).then(resolve, reject)
       else reject(error)
     })
@@ -81,7 +92,9 @@ function send(url: URL, options: Sending, body: string): Promise<Invoked> {
       })
       response.on('end', () => {
         try {
-          resolve(read(response.statusCode, response.headers['x-amz-function-error'], Buffer.concat(chunks).toString('utf8')))
+          resolve(
+            read(response.statusCode, response.headers['x-amz-function-error'], Buffer.concat(chunks).toString('utf8')),
+          )
         } catch (error) {
           reject(error)
         }

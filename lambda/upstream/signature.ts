@@ -19,12 +19,17 @@ export interface Signable {
 /**
  * The `authorization` header of a request without a query, by signature version 4.
  *
- * Here in twenty lines, because a client of the SDK would take as long to load as the delegate takes to answer; a test has it sign a request of the SDK's and
- * compares.
+ * Here in twenty lines, because a client of the SDK would take as long to load as the delegate takes to answer; a test
+ * has it sign a request of the SDK's and compares.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */
-export function authorizationOf(request: Signable, { accessKeyId, secretAccessKey }: Credentials, region: string, service: string): string {
+export function authorizationOf(
+  request: Signable,
+  { accessKeyId, secretAccessKey }: Credentials,
+  region: string,
+  service: string,
+): string {
   const { method, path, headers, body } = request
   const time = headers['x-amz-date'] ?? ''
   const scope = [time.slice(0, 8), region, service, 'aws4_request']

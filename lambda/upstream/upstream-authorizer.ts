@@ -25,8 +25,9 @@ interface Remembered {
 const MOST_ANSWERS = 10_000
 
 /**
- * Asks another authorizer's function, and remembers its answers as API Gateway would have: by some headers, for the whole stage, so that a remembered policy
- * is held against each request's own method. Failures, and `Unauthorized` with them, are not remembered.
+ * Asks another authorizer's function, and remembers its answers as API Gateway would have: by some headers, for the
+ * whole stage, so that a remembered policy is held against each request's own method. Failures, and `Unauthorized` with
+ * them, are not remembered.
  */
 export class Delegate implements Checker {
   private readonly answers = new Map<string, Remembered>()
@@ -40,7 +41,8 @@ export class Delegate implements Checker {
       if (known) return toCheck(known, request)
       const invoked = await this.invoke(event)
       if (invoked.error === 'Unauthorized') return { kind: 'denied' }
-      if (invoked.error !== undefined) throw new Error('the delegate failed') // its words may be about the caller, and are in its own log
+      // its words may be about the caller, and are in its own log
+      if (invoked.error !== undefined) throw new Error('the delegate failed')
       const answer = parseAnswer(invoked.answer, request.api)
       if (!answer) throw new Error('the delegate answered what no authorizer of this kind of API answers')
       this.remember(key, answer)

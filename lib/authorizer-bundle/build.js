@@ -1,12 +1,13 @@
-// Runs esbuild with the options in the first argument and the replacements below, and prints what the bundle is made of. A process of its own, because esbuild's plugins are
-// asynchronous and a construct, which needs the bundle while it is made, is not.
+// Runs esbuild with the options in the first argument and the replacements below, and prints what the bundle is made
+// of. A process of its own, because esbuild's plugins are asynchronous and a construct, which needs the bundle while it
+// is made, is not.
 const { readFileSync } = require('node:fs')
 const { join } = require('node:path')
 const { build } = require('esbuild')
 
 /**
- * Files inside the SDK that are more than is needed, and cannot be aliased because they are imported by relative paths: the end of each one's path,
- * and what is loaded instead of what it says.
+ * Files inside the SDK that are more than is needed, and cannot be aliased because they are imported by relative paths:
+ * the end of each one's path, and what is loaded instead of what it says.
  *
  * @type {Readonly<Record<string, (text: string) => string>>}
  */
@@ -22,7 +23,8 @@ const REPLACEMENTS = {
     'export const getLoggerPlugin = () => ({ applyToStack() {} }); export let loggerMiddleware, loggerMiddlewareOptions',
   // Functions for endpoint rules, with every Region and its name: region-endpoints.ts has no rules.
   '@aws-sdk/core/dist-es/submodules/client/util-endpoints/aws.js': () => 'export const awsEndpointFunctions = {}',
-  '@smithy/core/dist-es/submodules/config/node-config-provider/configLoader.js': () => standIn('environment-settings.ts'),
+  '@smithy/core/dist-es/submodules/config/node-config-provider/configLoader.js': () =>
+    standIn('environment-settings.ts'),
   // Has a say in retries and in timeouts, of which no-retries.ts has none and handler.ts sets its own.
   '@smithy/core/dist-es/submodules/config/defaults-mode/resolveDefaultsModeConfig.js': () =>
     "export const resolveDefaultsModeConfig = () => async () => 'legacy'",

@@ -4,7 +4,8 @@ interface Setting {
 }
 
 /**
- * Stands in for the SDK's settings, which it looks for in the environment and then in the files of a home directory: a function has none.
+ * Stands in for the SDK's settings, which it looks for in the environment and then in the files of a home directory: a
+ * function has none.
  *
  * A value that the SDK does not understand counts as none, as it does there. The environment is read once.
  *

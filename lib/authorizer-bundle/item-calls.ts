@@ -1,6 +1,7 @@
 /**
- * Stands in for the SDK's schemas and what reads and writes by them, a quarter of the bundle: what the schema of an item's call says beyond JSON is
- * that binary attributes are base64. Walking through every attribute to find that none is one would also take longer than all else in a call.
+ * Stands in for the SDK's schemas and what reads and writes by them, a quarter of the bundle: what the schema of an
+ * item's call says beyond JSON is that binary attributes are base64. Walking through every attribute to find that none
+ * is one would also take longer than all else in a call.
  *
  * A call on anything but items is refused, since its schema may say more.
  *
@@ -80,10 +81,15 @@ async function toOutput(response: Response, config: Config): Promise<object> {
 /** `null` is as good as nothing in an object, and stays in a list. */
 function toJson(this: Readonly<Record<string, unknown>>, key: string, json: unknown): unknown {
   const value = this[key] // a Buffer has already been made something else of
-  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.length).toString('base64') : (json ?? undefined)
+  return value instanceof Uint8Array
+    ? Buffer.from(value.buffer, value.byteOffset, value.length).toString('base64')
+    : (json ?? undefined)
 }
 
-/** Only a binary attribute has text below `B`, or a list of texts below `BS`: below the name of an attribute there is always an object. */
+/**
+ * Only a binary attribute has text below `B`, or a list of texts below `BS`: below the name of an attribute there is
+ * always an object.
+ */
 function parse(text: string): Record<string, unknown> {
   if (!/"BS?"/.test(text)) return JSON.parse(text)
   return JSON.parse(text, (key, value) => {

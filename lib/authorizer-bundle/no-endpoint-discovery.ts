@@ -1,4 +1,7 @@
-/** Stands in for endpoint discovery and its LRU library: the authorizer never turns it on, and DynamoDB's tables do without. */
+/**
+ * Stands in for endpoint discovery and its LRU library: the authorizer never turns it on, and DynamoDB's tables do
+ * without.
+ */
 export const NODE_ENDPOINT_DISCOVERY_CONFIG_OPTIONS = {
   environmentVariableSelector: () => undefined,
   configFileSelector: () => undefined,

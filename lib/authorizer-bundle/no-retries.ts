@@ -3,7 +3,8 @@ interface Config {
 }
 
 /**
- * Stands in for the SDK's retries and their rate limiter: the take loop retries by itself, since the SDK would count a lost answer twice.
+ * Stands in for the SDK's retries and their rate limiter: the take loop retries by itself, since the SDK would count a
+ * lost answer twice.
  *
  * A client that leaves `maxAttempts` at anything but 1 is refused, so that nobody relies on retries that are not there.
  */
@@ -19,7 +20,11 @@ export const getRetryPlugin = () => ({
   },
 })
 
-const NOT_READ = { environmentVariableSelector: () => undefined, configFileSelector: () => undefined, default: undefined }
+const NOT_READ = {
+  environmentVariableSelector: () => undefined,
+  configFileSelector: () => undefined,
+  default: undefined,
+}
 
 export const NODE_MAX_ATTEMPT_CONFIG_OPTIONS = NOT_READ
 export const NODE_RETRY_MODE_CONFIG_OPTIONS = NOT_READ

@@ -1,6 +1,9 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
 
-/** Stands in for the SDK's SHA-256, which carries one in JavaScript for Node built without OpenSSL. Requests are signed with it. */
+/**
+ * Stands in for the SDK's SHA-256, which carries one in JavaScript for Node built without OpenSSL. Requests are signed
+ * with it.
+ */
 export class Sha256 {
   readonly #hash: Hash | Hmac
 

@@ -5,7 +5,10 @@ interface EndpointParams {
   readonly UseDualStack?: boolean
 }
 
-/** Domains of the partitions beside the commercial one, by how their Regions begin; the same list as the SDK's own, which a test compares. */
+/**
+ * Domains of the partitions beside the commercial one, by how their Regions begin; the same list as the SDK's own,
+ * which a test compares.
+ */
 const SUFFIXES: readonly (readonly [prefix: string, suffix: string])[] = [
   ['cn-', 'amazonaws.com.cn'],
   ['eusc-', 'amazonaws.eu'],
@@ -16,13 +19,16 @@ const SUFFIXES: readonly (readonly [prefix: string, suffix: string])[] = [
 ]
 
 /**
- * Stands in for the SDK's endpoint rules, a twentieth of the bundle: a function calls DynamoDB in its own Region, or where it is told to.
+ * Stands in for the SDK's endpoint rules, a twentieth of the bundle: a function calls DynamoDB in its own Region, or
+ * where it is told to.
  *
  * @see https://docs.aws.amazon.com/general/latest/gr/ddb.html
  */
 export function defaultEndpointResolver({ Endpoint, Region = '', UseFIPS, UseDualStack }: EndpointParams) {
   if (Endpoint === undefined && (UseFIPS || UseDualStack)) {
-    throw new Error('FIPS and dual-stack endpoints are left out of the authorizer bundle: set SLUICE_DYNAMODB_ENDPOINT to the one to use')
+    throw new Error(
+      'FIPS and dual-stack endpoints are left out of the authorizer bundle: set SLUICE_DYNAMODB_ENDPOINT to the one to use',
+    )
   }
   const suffix = SUFFIXES.find(([prefix]) => Region.startsWith(prefix))?.[1] ?? 'amazonaws.com'
   return { url: new URL(Endpoint ?? `https://dynamodb.${Region}.${suffix}`), properties: {}, headers: {} }

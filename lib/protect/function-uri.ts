@@ -9,11 +9,18 @@ export function functionUri(scope: Construct, handler: IFunction): string {
   return `arn:${partition}:apigateway:${region}:lambda:path/2015-03-31/functions/${handler.functionArn}/invocations`
 }
 
-/** Lets one authorizer of one API call the function. The permission is made in `scope`, so that the function's stack need not know the API. */
+/**
+ * Lets one authorizer of one API call the function. The permission is made in `scope`, so that the function's stack
+ * need not know the API.
+ */
 export function permitAuthorizer(scope: Construct, handler: IFunction, apiId: string, authorizerId: string): void {
   handler.addPermission('Permission', {
     scope,
     principal: new ServicePrincipal('apigateway.amazonaws.com'),
-    sourceArn: Stack.of(scope).formatArn({ service: 'execute-api', resource: apiId, resourceName: `authorizers/${authorizerId}` }),
+    sourceArn: Stack.of(scope).formatArn({
+      service: 'execute-api',
+      resource: apiId,
+      resourceName: `authorizers/${authorizerId}`,
+    }),
   })
 }

@@ -5,13 +5,18 @@ import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import { isResource } from './is-resource'
 
 /**
- * Makes a denial a 429 with headers and a problem body. A response that the API already has for denials keeps its headers and templates where
- * they say nothing about the limit; CloudFormation would not take two.
+ * Makes a denial a 429 with headers and a problem body. A response that the API already has for denials keeps its
+ * headers and templates where they say nothing about the limit; CloudFormation would not take two.
  */
 export function tooManyRequestsResponse(scope: Construct, api: IRestApi): CfnGatewayResponse {
   const [present] = gatewayResponsesOf(api, ACCESS_DENIED.type)
-  const response = present ?? new CfnGatewayResponse(scope, 'OverLimit', { restApiId: api.restApiId, responseType: ACCESS_DENIED.type })
-  const headers = Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [`gatewayresponse.header.${name}`, value])
+  const response =
+    present ??
+    new CfnGatewayResponse(scope, 'OverLimit', { restApiId: api.restApiId, responseType: ACCESS_DENIED.type })
+  const headers = Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [
+    `gatewayresponse.header.${name}`,
+    value,
+  ])
   response.statusCode = ACCESS_DENIED.statusCode
   response.responseParameters = { ...response.responseParameters, ...Object.fromEntries(headers) }
   response.responseTemplates = { ...response.responseTemplates, ...ACCESS_DENIED.templates }

@@ -18,7 +18,10 @@ import { inheritHeaders, tooManyRequestsResponse } from './gateway-response'
 import { isResource } from './is-resource'
 
 export interface AttachToOptions extends LabelOptions {
-  /** The stage to deploy when something of this changes. A deployment takes the whole API: undeployed edits of others go live with it. */
+  /**
+   * The stage to deploy when something of this changes. A deployment takes the whole API: undeployed edits of others go
+   * live with it.
+   */
   readonly stageName: string
   /**
    * The methods to protect, of those that this app adds to the API.
@@ -26,7 +29,8 @@ export interface AttachToOptions extends LabelOptions {
    */
   readonly methods?: readonly Method[]
   /**
-   * Whether denials become a 429 here. An API has one `ACCESS_DENIED` response: where another template makes it, that one has to say so.
+   * Whether denials become a 429 here. An API has one `ACCESS_DENIED` response: where another template makes it, that
+   * one has to say so.
    * @default true
    */
   readonly gatewayResponse?: boolean
@@ -38,8 +42,9 @@ export interface AttachToOptions extends LabelOptions {
 }
 
 /**
- * What an imported REST API needs to ask the limiter: an authorizer that caches nothing, its permission, the 429, and a deployment of the stage. Methods are not
- * among it: those that this app adds to the API are switched, those of other templates have to name `authorizerId` there.
+ * What an imported REST API needs to ask the limiter: an authorizer that caches nothing, its permission, the 429, and a
+ * deployment of the stage. Methods are not among it: those that this app adds to the API are switched, those of other
+ * templates have to name `authorizerId` there.
  */
 export class ImportedRestApiProtection extends Construct {
   readonly authorizer: CfnAuthorizer
@@ -73,7 +78,8 @@ export class ImportedRestApiProtection extends Construct {
     const response = gatewayResponse ? tooManyRequestsResponse(this, api) : undefined
     this.gatewayResponse = response
 
-    // Kept when it is replaced or the stack goes: API Gateway deletes no deployment that a stage serves, and this stage stays.
+    // Kept when it is replaced or the stack goes: API Gateway deletes no deployment that a stage serves, and this stage
+    // stays.
     this.deployment = new Deployment(this, 'Deployment', { api, stageName, retainDeployments: true })
     this.deployment.node.addDependency(this.authorizer, ...(response ? [response] : []))
     this.deployment.addToLogicalId({ sluice: [this.node.addr, stageName, redeploy, response && ACCESS_DENIED] })

@@ -6,8 +6,8 @@ import type { IConstruct } from 'constructs'
 import { isResource } from './is-resource'
 
 /**
- * Every authorizer of the app that calls this function and lets API Gateway cache its answers, as a sentence each. `protect()` makes none, but an authorizer
- * made by hand caches for five minutes unless it is told not to.
+ * Every authorizer of the app that calls this function and lets API Gateway cache its answers, as a sentence each.
+ * `protect()` makes none, but an authorizer made by hand caches for five minutes unless it is told not to.
  */
 export function cachingAuthorizers(handler: IFunction): string[] {
   const id = Stack.of(handler).getLogicalId(handler.node.defaultChild as CfnFunction)
@@ -25,12 +25,16 @@ export function cachingAuthorizers(handler: IFunction): string[] {
 type AnyAuthorizer = CfnRestAuthorizer | CfnHttpAuthorizer
 
 function isAuthorizer(node: IConstruct): node is AnyAuthorizer {
-  return isResource(node, CfnRestAuthorizer.CFN_RESOURCE_TYPE_NAME) || isResource(node, CfnHttpAuthorizer.CFN_RESOURCE_TYPE_NAME)
+  return (
+    isResource(node, CfnRestAuthorizer.CFN_RESOURCE_TYPE_NAME) ||
+    isResource(node, CfnHttpAuthorizer.CFN_RESOURCE_TYPE_NAME)
+  )
 }
 
 /** Those have no cache to switch off; what they have is no payload version. */
 function isWebSocket(node: AnyAuthorizer): boolean {
   return (
-    isResource(node, CfnHttpAuthorizer.CFN_RESOURCE_TYPE_NAME) && (node as CfnHttpAuthorizer).authorizerPayloadFormatVersion === undefined
+    isResource(node, CfnHttpAuthorizer.CFN_RESOURCE_TYPE_NAME) &&
+    (node as CfnHttpAuthorizer).authorizerPayloadFormatVersion === undefined
   )
 }

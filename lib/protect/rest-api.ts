@@ -28,7 +28,8 @@ export class RestApiProtection extends Construct {
     private readonly options: ProtectRestApiOptions,
   ) {
     super(api, 'Sluice')
-    // A decision that is cached does not count, and an identity source that a request lacks would be a 401 without a call.
+    // A decision that is cached does not count, and an identity source that a request lacks would be a 401 without a
+    // call.
     this.authorizer = new CfnAuthorizer(this, 'Authorizer', {
       restApiId: api.restApiId,
       name: Names.uniqueResourceName(this, { maxLength: 128 }),
@@ -39,9 +40,12 @@ export class RestApiProtection extends Construct {
     permitAuthorizer(this, handler, api.restApiId, this.authorizer.ref)
     const response = tooManyRequestsResponse(this, api)
 
-    // The methods and the response take effect with a new deployment, and nothing in CloudFormation makes one by itself.
+    // The methods and the response take effect with a new deployment, and nothing in CloudFormation makes one by
+    // itself.
     api.latestDeployment?.node.addDependency(this.authorizer, response)
-    api.latestDeployment?.addToLogicalId({ sluice: [this.node.addr, options.methods?.map(({ node }) => node.addr), ACCESS_DENIED] })
+    api.latestDeployment?.addToLogicalId({
+      sluice: [this.node.addr, options.methods?.map(({ node }) => node.addr), ACCESS_DENIED],
+    })
 
     Aspects.of(Stack.of(api)).add(
       {
@@ -68,7 +72,9 @@ export class RestApiProtection extends Construct {
     if (this.found.size === 0)
       mistakes.push('protect() wants an API with methods, got one without; for an OpenAPI document see docs/deploy.md')
     if (gatewayResponsesOf(this.api, ACCESS_DENIED.type).length > 1)
-      mistakes.push(`an API has one ${ACCESS_DENIED.type} gateway response: add yours before protect(), which then adds to it`)
+      mistakes.push(
+        `an API has one ${ACCESS_DENIED.type} gateway response: add yours before protect(), which then adds to it`,
+      )
     return mistakes
   }
 }

@@ -10,7 +10,10 @@ export interface ProtectWebSocketApiOptions extends LabelOptions {}
 
 const CONNECT = '$connect'
 
-/** An authorizer in front of a WebSocket API's `$connect`, the only route that can have one: it limits connections, not messages. */
+/**
+ * An authorizer in front of a WebSocket API's `$connect`, the only route that can have one: it limits connections, not
+ * messages.
+ */
 export class WebSocketApiProtection extends Construct {
   readonly authorizer: CfnAuthorizer
   private found = false
@@ -32,7 +35,9 @@ export class WebSocketApiProtection extends Construct {
       { visit: (node) => void (isResource(node, CfnRoute.CFN_RESOURCE_TYPE_NAME) && this.protect(node as CfnRoute)) },
       { priority: AspectPriority.MUTATING },
     )
-    this.node.addValidation({ validate: () => (this.found ? [] : [`protect() wants an API with a ${CONNECT} route, got one without`]) })
+    this.node.addValidation({
+      validate: () => (this.found ? [] : [`protect() wants an API with a ${CONNECT} route, got one without`]),
+    })
   }
 
   private protect(route: CfnRoute): void {

@@ -27,7 +27,10 @@ export interface LabelRequest {
 interface Note extends PolicySetItem {
   readonly hash: string
   readonly owner: string
-  /** The resource from which this one took the API over, and what that had written; it comes back if this one goes first, as in a rollback. */
+  /**
+   * The resource from which this one took the API over, and what that had written; it comes back if this one goes
+   * first, as in a rollback.
+   */
   readonly from?: { readonly owner: string; readonly item: Fields }
 }
 
@@ -37,9 +40,13 @@ const noteKey = (id: string) => ({ pk: SEED_PARTITION, sk: apiKey(id).sk })
 const PATIENCE_MS = 60_000
 const PAUSE_MS = 400
 
-/** What the config table holds of labels, read so that a write on the condition that it still does sees who came in between. */
+/**
+ * What the config table holds of labels, read so that a write on the condition that it still does sees who came in
+ * between.
+ */
 async function read(client: Client, table: string) {
-  const versions = await readPartition(client, table, LABELS_VERSION.pk) // first: whoever gives a label after this raises it
+  // first: whoever gives a label after this raises it
+  const versions = await readPartition(client, table, LABELS_VERSION.pk)
   const items = await readPartition(client, table, CONFIG_TABLE.policySet)
   const notes = await readPartition(client, table, SEED_PARTITION)
   return {
@@ -61,14 +68,19 @@ async function read(client: Client, table: string) {
  * @returns what became of it: `kept` is somebody else's label.
  * @throws where the label cannot be given; nothing is written then.
  */
-export async function giveLabel(client: Client, table: string, request: LabelRequest): Promise<'written' | 'unchanged' | 'kept'> {
+export async function giveLabel(
+  client: Client,
+  table: string,
+  request: LabelRequest,
+): Promise<'written' | 'unchanged' | 'kept'> {
   const { id, name, label, owner, replaced, isNew = false } = request
   return retried(async () => {
     const now = await read(client, table)
     const [item, note] = [now.item(id), now.note(id)]
     const fields = { ...(name && { name }), label }
     const wanted = { ...apiKey(id), ...fields }
-    const moved = replaced !== undefined && now.isOurs(replaced) && now.note(replaced)!.owner === owner ? replaced : undefined
+    const moved =
+      replaced !== undefined && now.isOurs(replaced) && now.note(replaced)!.owner === owner ? replaced : undefined
 
     const issues = labelIssues(
       [...now.items.values()].filter(({ sk }) => moved === undefined || sk !== apiKey(moved).sk),
@@ -85,9 +97,19 @@ export async function giveLabel(client: Client, table: string, request: LabelReq
       return item.label === label ? 'unchanged' : 'kept'
     }
     const isTakenOver = isOurs && note!.owner !== owner
-    const from = isTakenOver ? { owner: note!.owner, item: withoutKeys(item!) } : note?.owner === owner ? note.from : undefined
+    const from = isTakenOver
+      ? { owner: note!.owner, item: withoutKeys(item!) }
+      : note?.owner === owner
+        ? note.from
+        : undefined
     const noted = { ...noteKey(id), hash: contentHash(wanted), owner, ...(from && { from }) }
-    if (item && note && contentHash(item) === noted.hash && contentHash(note) === contentHash(noted) && moved === undefined)
+    if (
+      item &&
+      note &&
+      contentHash(item) === noted.hash &&
+      contentHash(note) === contentHash(noted) &&
+      moved === undefined
+    )
       return 'unchanged'
     await write(client, table, [
       [now.version, nextLabelsVersion(now.version)],
@@ -104,8 +126,16 @@ export async function giveLabel(client: Client, table: string, request: LabelReq
   })
 }
 
-/** Takes a label away that is still as this resource gave it; another resource that it took the API over from has its own back. */
-export async function takeLabel(client: Client, table: string, id: string, owner: string): Promise<'removed' | 'restored' | 'kept'> {
+/**
+ * Takes a label away that is still as this resource gave it; another resource that it took the API over from has its
+ * own back.
+ */
+export async function takeLabel(
+  client: Client,
+  table: string,
+  id: string,
+  owner: string,
+): Promise<'removed' | 'restored' | 'kept'> {
   return retried(async () => {
     const now = await read(client, table)
     const [item, note] = [now.item(id), now.note(id)]
@@ -146,8 +176,12 @@ async function write(client: Client, table: string, changes: readonly Change[]):
     const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].filter(
       (name) => name !== 'pk' && name !== 'sk',
     )
-    const parts = fields.map((name, i) => (before?.[name] === undefined ? `attribute_not_exists(#${i})` : `#${i} = :${i}`))
-    const values = Object.fromEntries(fields.flatMap((name, i) => (before?.[name] === undefined ? [] : [[`:${i}`, before[name]]])))
+    const parts = fields.map((name, i) =>
+      before?.[name] === undefined ? `attribute_not_exists(#${i})` : `#${i} = :${i}`,
+    )
+    const values = Object.fromEntries(
+      fields.flatMap((name, i) => (before?.[name] === undefined ? [] : [[`:${i}`, before[name]]])),
+    )
     const guard = before
       ? {
           ConditionExpression: ['attribute_exists(pk)', ...parts].join(' AND '),
@@ -168,8 +202,12 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      const { CancellationReasons = [] } = error as { readonly CancellationReasons?: readonly { readonly Code?: string }[] }
-      const isConflict = CancellationReasons.some(({ Code = '' }) => /ConditionalCheckFailed|TransactionConflict/.test(Code))
+      const { CancellationReasons = [] } = error as {
+        readonly CancellationReasons?: readonly { readonly Code?: string }[]
+      }
+      const isConflict = CancellationReasons.some(({ Code = '' }) =>
+        /ConditionalCheckFailed|TransactionConflict/.test(Code),
+      )
       if (!isConflict || Date.now() > until) throw error
       await pause(Math.random() * PAUSE_MS)
     }

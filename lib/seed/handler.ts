@@ -5,7 +5,9 @@ import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { giveLabel, takeLabel } from './api-label'
 import { seedHmacKey, seedItems } from './seed-items'
 
-/** What CloudFormation sends. @see https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requests.html */
+/**
+ * What CloudFormation sends. @see https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/crpg-ref-requests.html
+ */
 export interface SeedRequest {
   readonly RequestType: 'Create' | 'Update' | 'Delete'
   readonly ResponseURL: string
@@ -28,25 +30,38 @@ const client = new DynamoDBClient({})
 const ATTEMPTS = 6
 const PAUSE_MS = 2000
 
-/** Entry point of the seed function: seeds when a resource is made or changed. Tiers stay when it goes, an API's label goes with it. */
+/**
+ * Entry point of the seed function: seeds when a resource is made or changed. Tiers stay when it goes, an API's label
+ * goes with it.
+ */
 export async function handler(event: SeedRequest): Promise<void> {
   const { Api, TableName } = event.ResourceProperties
   const own = Api ? apiKey(Api.Id).sk : `${event.LogicalResourceId}-seed`
   const id = Api && event.RequestType !== 'Delete' ? own : (event.PhysicalResourceId ?? own)
   try {
     const report = await patiently(() => (Api ? label(event, Api) : tiers(event)))
-    if (report) console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, report }))
+    if (report)
+      console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, report }))
     await respond(event, id, 'SUCCESS')
   } catch (error) {
     console.error(error)
-    await respond(event, id, 'FAILED', `the config table could not be seeded: ${error instanceof Error ? error.message : error}`)
+    await respond(
+      event,
+      id,
+      'FAILED',
+      `the config table could not be seeded: ${error instanceof Error ? error.message : error}`,
+    )
   }
 }
 
-async function tiers({ RequestType, ResourceProperties: { TableName, Items = [] } }: SeedRequest): Promise<object | undefined> {
+async function tiers({
+  RequestType,
+  ResourceProperties: { TableName, Items = [] },
+}: SeedRequest): Promise<object | undefined> {
   if (RequestType === 'Delete') return undefined
   const items = Items.map((text) => JSON.parse(text) as PolicySetItem)
-  // Before the items, so that a deployment that breaks off in between still looks new when it is tried again, and so that nobody is counted without it.
+  // Before the items, so that a deployment that breaks off in between still looks new when it is tried again, and so
+  // that nobody is counted without it.
   if (RequestType === 'Create') await seedHmacKey(client, TableName)
   return seedItems(client, TableName, items)
 }
@@ -58,10 +73,20 @@ async function label(
 ): Promise<object> {
   const owner = `${StackId} ${LogicalResourceId}`
   const prefix = apiKey('').sk
-  const known = PhysicalResourceId.startsWith(prefix) ? PhysicalResourceId.slice(prefix.length) : id // CloudFormation makes one up where it had no answer
+  // CloudFormation makes one up where it had no answer
+  const known = PhysicalResourceId.startsWith(prefix) ? PhysicalResourceId.slice(prefix.length) : id
   if (RequestType !== 'Delete') {
     const replaced = RequestType === 'Update' && known !== id ? known : undefined
-    return { [id]: await giveLabel(client, TableName, { id, name, label: Label, owner, replaced, isNew: RequestType === 'Create' }) }
+    return {
+      [id]: await giveLabel(client, TableName, {
+        id,
+        name,
+        label: Label,
+        owner,
+        replaced,
+        isNew: RequestType === 'Create',
+      }),
+    }
   }
   try {
     return { [known]: await takeLabel(client, TableName, known, owner) }
@@ -83,9 +108,17 @@ async function patiently<T>(seed: () => Promise<T>): Promise<T> {
 }
 
 /** The answer goes to a signed address, which knows no content type; `fetch` would send one with a text. */
-async function respond(event: SeedRequest, PhysicalResourceId: string, Status: 'SUCCESS' | 'FAILED', Reason = ''): Promise<void> {
+async function respond(
+  event: SeedRequest,
+  PhysicalResourceId: string,
+  Status: 'SUCCESS' | 'FAILED',
+  Reason = '',
+): Promise<void> {
   const { StackId, RequestId, LogicalResourceId } = event
   const answer = { Status, Reason: Reason.slice(0, 1000), StackId, RequestId, LogicalResourceId, PhysicalResourceId }
-  const response = await fetch(event.ResponseURL, { method: 'PUT', body: new TextEncoder().encode(JSON.stringify(answer)) })
+  const response = await fetch(event.ResponseURL, {
+    method: 'PUT',
+    body: new TextEncoder().encode(JSON.stringify(answer)),
+  })
   if (!response.ok) throw new Error(`CloudFormation's address answered ${response.status}`)
 }

@@ -9,8 +9,8 @@ import { SEED_PARTITION } from './seed-items'
 
 export interface LabelOptions {
   /**
-   * What `apis` of tiers and routes, metrics and the log call the API: 1 to 64 letters, digits, ".", "_" or "-", known at synth. No other API of the limiter may be
-   * called so. A label that operators change stays as they left it.
+   * What `apis` of tiers and routes, metrics and the log call the API: 1 to 64 letters, digits, ".", "_" or "-", known
+   * at synth. No other API of the limiter may be called so. A label that operators change stays as they left it.
    * @default it is called by its id, unless operators give it a label
    */
   readonly as?: string
@@ -26,14 +26,15 @@ export function checkLabel(api: IConstruct, id: string, table: ITableV2, label: 
   const known = labels.get(table) ?? new Map<string, { readonly id: string; readonly path: string }>()
   const other = known.get(label)
   const issues = labelIssues([], 'api', { label }).map((issue) => `as: ${issue} (${path})`)
-  if (other && other.id !== id) issues.push(`as must be another label for each API, got ${printed(label)} for ${other.path} and ${path}`)
+  if (other && other.id !== id)
+    issues.push(`as must be another label for each API, got ${printed(label)} for ${other.path} and ${path}`)
   if (issues.length > 0) throw new ConfigError(issues)
   labels.set(table, known.set(label, { id, path }))
 }
 
 /**
- * Writes what an API is called into the config table, in the stack of the API. What is made in front of the API depends on it, so that the API is called so before
- * it asks the limiter.
+ * Writes what an API is called into the config table, in the stack of the API. What is made in front of the API depends
+ * on it, so that the API is called so before it asks the limiter.
  *
  * @param scope what stands in front of the API.
  */
@@ -44,7 +45,8 @@ export function labelApi(
 ): CustomResource {
   seed.grant(['dynamodb:Query', 'dynamodb:PutItem', 'dynamodb:DeleteItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
   seed.grant(['dynamodb:Query', 'dynamodb:PutItem'], LABELS_VERSION.pk)
-  // Another function is another resource: CloudFormation takes none with a new function in the place of one with the old.
+  // Another function is another resource: CloudFormation takes none with a new function in the place of one with the
+  // old.
   const resource = new CustomResource(scope, `Label${seed.node.addr.slice(-8)}`, {
     resourceType: 'Custom::SluiceApiLabel',
     serviceToken: seed.handler.functionArn,

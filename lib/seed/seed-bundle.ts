@@ -3,7 +3,10 @@ import { buildSync } from 'esbuild'
 import { functionBundleOptions, ROOT } from '../authorizer-bundle'
 import { writeNotices } from '../third-party-notices'
 
-/** Builds the seed function as `index.js` in a folder, with the SDK in it, so that the version tested is the version that runs, and the licenses beside it. */
+/**
+ * Builds the seed function as `index.js` in a folder, with the SDK in it, so that the version tested is the version
+ * that runs, and the licenses beside it.
+ */
 export function buildSeedBundle(outdir: string): void {
   const { metafile } = buildSync({
     ...functionBundleOptions,

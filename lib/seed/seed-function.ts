@@ -10,7 +10,10 @@ export interface SeedFunctionProps extends AuthorizerFunctionOptions {
   readonly configTable: ITableV2
 }
 
-/** The function that writes into the config table while a stack is deployed. It may do what those who ask it to write give it a right to, by partition. */
+/**
+ * The function that writes into the config table while a stack is deployed. It may do what those who ask it to write
+ * give it a right to, by partition.
+ */
 export class SeedFunction extends Construct {
   readonly handler: LambdaFunction
   readonly configTable: ITableV2
@@ -37,7 +40,10 @@ export class SeedFunction extends Construct {
     configTable.encryptionKey?.grantEncryptDecrypt(this.handler)
   }
 
-  /** Lets it do something to items of these partitions; clients, and whatever else the table holds, stay out of its reach. */
+  /**
+   * Lets it do something to items of these partitions; clients, and whatever else the table holds, stay out of its
+   * reach.
+   */
   grant(actions: string[], ...partitions: string[]): void {
     const text = JSON.stringify([actions, partitions])
     if (this.granted.has(text)) return

@@ -4,15 +4,19 @@ import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { makeHmacKey } from '../../provisioning/make-hmac-key'
 import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
 
-/** Beside each seeded item, under the same sort key: the hash of what was last written there. The authorizer never reads this partition. */
+/**
+ * Beside each seeded item, under the same sort key: the hash of what was last written there. The authorizer never reads
+ * this partition.
+ */
 export const SEED_PARTITION = 'seed'
 
 /** What became of each item, by sort key. */
 export type SeedReport = Readonly<Record<string, 'written' | 'unchanged' | 'kept'>>
 
 /**
- * Writes items of the policy set, but never over what somebody else has changed: an item is written where there is none, or where it is still what was
- * last seeded; otherwise it is kept as it is. Items that are no longer asked for stay.
+ * Writes items of the policy set, but never over what somebody else has changed: an item is written where there is
+ * none, or where it is still what was last seeded; otherwise it is kept as it is. Items that are no longer asked for
+ * stay.
  */
 export async function seedItems(
   client: Pick<DynamoDBClient, 'send'>,
@@ -37,8 +41,8 @@ export async function seedItems(
 }
 
 /**
- * Gives a new deployment the secret under which it stores subjects. A table that has tiers may have counted callers already, who would all begin anew: it
- * gets none here, and `sluice hmac-key enable` is for it.
+ * Gives a new deployment the secret under which it stores subjects. A table that has tiers may have counted callers
+ * already, who would all begin anew: it gets none here, and `sluice hmac-key enable` is for it.
  *
  * @returns whether it got one now.
  */
@@ -81,7 +85,8 @@ async function replace(
   item: PolicySetItem,
 ): Promise<boolean> {
   const fields = Object.entries(before ?? {})
-  const condition = before === undefined ? 'attribute_not_exists(pk)' : fields.map((_, i) => `#${i} = :${i}`).join(' AND ')
+  const condition =
+    before === undefined ? 'attribute_not_exists(pk)' : fields.map((_, i) => `#${i} = :${i}`).join(' AND ')
   try {
     await put(client, tableName, item, {
       ConditionExpression: condition,
@@ -97,6 +102,13 @@ async function replace(
   }
 }
 
-async function put(client: Pick<DynamoDBClient, 'send'>, tableName: string, item: PolicySetItem, condition: object = {}): Promise<void> {
-  await client.send(new PutItemCommand({ TableName: tableName, Item: marshall(item, { removeUndefinedValues: true }), ...condition }))
+async function put(
+  client: Pick<DynamoDBClient, 'send'>,
+  tableName: string,
+  item: PolicySetItem,
+  condition: object = {},
+): Promise<void> {
+  await client.send(
+    new PutItemCommand({ TableName: tableName, Item: marshall(item, { removeUndefinedValues: true }), ...condition }),
+  )
 }

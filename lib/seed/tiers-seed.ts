@@ -28,24 +28,32 @@ export interface TiersSeedProps extends Pick<AuthorizerFunctionOptions, 'authent
 const MOST_CHARACTERS = 200_000
 
 /**
- * Writes a tiers file into the config table at each deployment that changes the file: each tier and route on its own, where there is none or where it is still what
- * the last deployment wrote. What operators changed stays, and so does what is no longer in the file. Nothing is removed with the stack.
+ * Writes a tiers file into the config table at each deployment that changes the file: each tier and route on its own,
+ * where there is none or where it is still what the last deployment wrote. What operators changed stays, and so does
+ * what is no longer in the file. Nothing is removed with the stack.
  *
  * The first deployment makes the secret under which subjects are stored, unless the table is in use already.
  */
 export function seedTiers(seed: SeedFunction, props: TiersSeedProps): void {
   const items = itemsFrom(props)
   seed.grant(['dynamodb:Query', 'dynamodb:PutItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
-  seed.grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk) // it may write the secret under which subjects are stored, and not read it
+  // it may write the secret under which subjects are stored, and not read it
+  seed.grant(['dynamodb:PutItem'], HMAC_KEY_ITEM.pk)
   const resource = new CustomResource(seed, 'Items', {
     resourceType: 'Custom::SluiceTiers',
     serviceToken: seed.handler.functionArn,
-    properties: { TableName: seed.configTable.tableName, Items: items.map((item) => Stack.of(seed).toJsonString(item)) },
+    properties: {
+      TableName: seed.configTable.tableName,
+      Items: items.map((item) => Stack.of(seed).toJsonString(item)),
+    },
   })
   resource.node.addDependency(seed.role)
 }
 
-/** @throws ConfigError with every mistake in the file or in the identity, so that none of them gets as far as a deployment. */
+/**
+ * @throws ConfigError with every mistake in the file or in the identity, so that none of them gets as far as a
+ * deployment.
+ */
 function itemsFrom({
   tiersFile: path,
   identity: sources,
@@ -61,17 +69,24 @@ function itemsFrom({
   const items = itemsOf(file as TiersFile)
   const length = JSON.stringify(items).length
   if (length > MOST_CHARACTERS)
-    throw new ConfigError([`tiersFile must be at most ${MOST_CHARACTERS} characters long as JSON, got ${length} (${path})`])
+    throw new ConfigError([
+      `tiersFile must be at most ${MOST_CHARACTERS} characters long as JSON, got ${length} (${path})`,
+    ])
   return items
 }
 
-/** A file with the identity of a prop, unless it has one of its own; anything that is no such file stays as it is, to be reported as that. */
+/**
+ * A file with the identity of a prop, unless it has one of its own; anything that is no such file stays as it is, to be
+ * reported as that.
+ */
 function withIdentity(file: unknown, identity: readonly IdentitySource[] | undefined, path: string): unknown {
   if (identity === undefined || typeof file !== 'object' || file === null) return file
   const { settings = {} } = file as { settings?: unknown }
   if (typeof settings !== 'object' || settings === null) return file
   if ('identity' in settings)
-    throw new ConfigError([`identity must be said once, by the prop or in the settings of the tiers file, got both (${path})`])
+    throw new ConfigError([
+      `identity must be said once, by the prop or in the settings of the tiers file, got both (${path})`,
+    ])
   return { ...file, settings: { ...settings, identity } }
 }
 

@@ -1,14 +1,17 @@
 import type { EpochMs } from '../clock'
 import type { ConditionalWrite, Fields } from './conditional-write'
 
-/** Fifteen digits, the most that a header carries (RFC 9651 §3.3.1), and few enough that counts and their sums stay exact. */
+/**
+ * Fifteen digits, the most that a header carries (RFC 9651 §3.3.1), and few enough that counts and their sums stay
+ * exact.
+ */
 export const MOST_UNITS = 999_999_999_999_999
 
 /**
  * One way of counting: pure, so that the same code decides in Lambda, in a simulation and in a property test.
  *
- * Costs add up: one step of cost a + b allows exactly what a step of a followed by a step of b allows, and leaves the same state. That is what
- * lets several requests of one subject share a write.
+ * Costs add up: one step of cost a + b allows exactly what a step of a followed by a step of b allows, and leaves the
+ * same state. That is what lets several requests of one subject share a write.
  */
 export interface Algorithm<Quota> {
   /** As written in a policy. */
@@ -17,8 +20,9 @@ export interface Algorithm<Quota> {
   /**
    * Decides one request, and says what to write if it is allowed.
    *
-   * @param known what this instance last saw; `{}` when the subject is known to have no state, `undefined` when nothing is known.
-   *   It may be out of date: the guard of the write is what makes the decision safe, see the laws in docs/algorithms.md.
+   * @param known what this instance last saw; `{}` when the subject is known to have no state, `undefined` when nothing
+   * is known. It may be out of date: the guard of the write is what makes the decision safe, see the laws in
+   * docs/algorithms.md.
    * @param cost whole units, 0 to peek.
    * @param asOf the real time, where `now` is a turn to come. @default now
    */
@@ -33,26 +37,34 @@ export interface Algorithm<Quota> {
   /** How long state can matter after its last write, in milliseconds. */
   lifeMs(quota: Quota): number
 
-  /** The most that one subject's state takes in its item, expired fields and the names of fields included, in bytes as DynamoDB counts them. */
+  /**
+   * The most that one subject's state takes in its item, expired fields and the names of fields included, in bytes as
+   * DynamoDB counts them.
+   */
   storedBytes(quota: Quota): number
 
   /** Whether a denied request has to be written down too. */
   recordsDenials?(quota: Quota): boolean
 
   /**
-   * Until when units charged at `chargedAt` may be spent as if they were charged then, so that several can be taken ahead in one write: they never outlive
-   * what they count in. Absent, or `undefined`, where no unit can be taken before its request is there.
+   * Until when units charged at `chargedAt` may be spent as if they were charged then, so that several can be taken
+   * ahead in one write: they never outlive what they count in. Absent, or `undefined`, where no unit can be taken
+   * before its request is there.
    *
    * @param after the subject's state after the charge.
    */
   heldUntil?(after: Fields, quota: Quota, chargedAt: EpochMs): EpochMs | undefined
 
-  /** A guess at today's state from an old view of a subject that others write too. Only ever used to choose the form of a write. */
+  /**
+   * A guess at today's state from an old view of a subject that others write too. Only ever used to choose the form of
+   * a write.
+   */
   expect?(seen: Fields, seenAt: EpochMs, quota: Quota, now: EpochMs): Fields
 
   /**
-   * How far the state has come: the start of the newest window written, or the newest time recorded. It lies ahead of the clock where a request was
-   * charged at a later turn. Absent where the state itself says when there is room, as a time of arrival does.
+   * How far the state has come: the start of the newest window written, or the newest time recorded. It lies ahead of
+   * the clock where a request was charged at a later turn. Absent where the state itself says when there is room, as a
+   * time of arrival does.
    */
   reachedAt?(known: Fields | undefined, quota: Quota, now: EpochMs): EpochMs
 
@@ -80,11 +92,16 @@ export interface Verdict {
   readonly retryAfterMs: number
   /** How long an allowed request has to wait for its turn. Only what queues says so. */
   readonly delayMs?: number
-  /** Units past the quota in the current window, after this request. Only a policy that admits past its quota says so. */
+  /**
+   * Units past the quota in the current window, after this request. Only a policy that admits past its quota says so.
+   */
   readonly over?: number
   /** Allowed past the limit, and why. Only what lets requests pass there says so. */
   readonly exceeded?: Exceeded
-  /** When the units were charged that the request was allowed, where something was charged: for `Way.giveBack`. Set by who writes, not by an algorithm. */
+  /**
+   * When the units were charged that the request was allowed, where something was charged: for `Way.giveBack`. Set by
+   * who writes, not by an algorithm.
+   */
   readonly chargedAt?: EpochMs
 }
 

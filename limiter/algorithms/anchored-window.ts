@@ -1,5 +1,16 @@
 import type { Algorithm } from './algorithm'
-import { absentOrAtMost, add, atLeast, atMost, exactly, numberOf, numbersBytes, remove, set, when } from './conditional-write'
+import {
+  absentOrAtMost,
+  add,
+  atLeast,
+  atMost,
+  exactly,
+  numberOf,
+  numbersBytes,
+  remove,
+  set,
+  when,
+} from './conditional-write'
 
 export interface AnchoredWindowQuota {
   /** Units per window. */
@@ -8,11 +19,13 @@ export interface AnchoredWindowQuota {
 }
 
 /**
- * Anchored window: the window opens at a subject's first request and closes `windowMs` later; the next request opens the next one.
+ * Anchored window: the window opens at a subject's first request and closes `windowMs` later; the next request opens
+ * the next one.
  *
  * Fields: `s` when the window opened, `c` its count. A start that lies ahead of the clock is an open window.
  *
- * **For:** no two clients' windows close at the same instant, so no stampede. **Against:** up to twice the limit across an edge.
+ * **For:** no two clients' windows close at the same instant, so no stampede. **Against:** up to twice the limit across
+ * an edge.
  */
 export const anchoredWindow: Algorithm<AnchoredWindowQuota> = {
   name: 'anchored-window',
@@ -60,7 +73,10 @@ export const anchoredWindow: Algorithm<AnchoredWindowQuota> = {
   /** Where the window opened later than that, it was by a clock that is ahead, or by this charge. */
   heldUntil: (after, { windowMs }, chargedAt) => Math.min(chargedAt, numberOf(after, 's', chargedAt)) + windowMs,
 
-  /** A subject that sent several requests in one window has likely opened the next one by now, at the hands of other instances. */
+  /**
+   * A subject that sent several requests in one window has likely opened the next one by now, at the hands of other
+   * instances.
+   */
   expect: (seen, _seenAt, { windowMs }, now) =>
     numberOf(seen, 's', now) <= now - windowMs && numberOf(seen, 'c') > 1 ? { s: now, c: 0 } : seen,
 }

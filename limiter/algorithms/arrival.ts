@@ -28,21 +28,23 @@ export interface Pace {
 }
 
 /**
- * The emission interval of a steady pace. It rounds up, so rounding only makes the limit stricter; the clock counts milliseconds, so nothing
- * drifts.
+ * The emission interval of a steady pace. It rounds up, so rounding only makes the limit stricter; the clock counts
+ * milliseconds, so nothing drifts.
  */
 export const emissionUs = (limit: number, windowMs: number): number => Math.ceil((windowMs * 1000) / limit)
 
 /**
- * Two numbers per subject: `t`, the time at which its bucket would be whole again, and `e`, the emission interval by which it gets there, both in
- * microseconds. Each unit moves `t` one emission interval on; a request is denied when that would carry it further ahead of now than the tolerance.
- * GCRA, the token bucket with continuous refill and the leaky bucket are this one rule, seen from three sides.
+ * Two numbers per subject: `t`, the time at which its bucket would be whole again, and `e`, the emission interval by
+ * which it gets there, both in microseconds. Each unit moves `t` one emission interval on; a request is denied when
+ * that would carry it further ahead of now than the tolerance. GCRA, the token bucket with continuous refill and the
+ * leaky bucket are this one rule, seen from three sides.
  *
- * A writer with another limit, and so with another emission interval, keeps what is owed in units: `(t − now) / e` of them, whatever a unit takes by
- * its own limit. The units drain at the stored pace until it charges; from then on at its own. A state without `e` was written by a release
- * that kept none, and counts as the writer's own.
+ * A writer with another limit, and so with another emission interval, keeps what is owed in units: `(t − now) / e` of
+ * them, whatever a unit takes by its own limit. The units drain at the stored pace until it charges; from then on at
+ * its own. A state without `e` was written by a release that kept none, and counts as the writer's own.
  *
- * @param asOf the real time where `now` is a turn to come: units are converted as they stand then, since nobody else waits for that turn.
+ * @param asOf the real time where `now` is a turn to come: units are converted as they stand then, since nobody else
+ * waits for that turn.
  * @see ITU-T I.371 annex A, virtual scheduling; docs/adr/0012
  */
 export function arrivalStep(known: Fields | undefined, pace: Pace, cost: number, now: EpochMs, asOf = now): Step {
@@ -61,7 +63,8 @@ export function arrivalStep(known: Fields | undefined, pace: Pace, cost: number,
 
   const verdict = {
     allowed,
-    remaining: Math.max(0, Math.floor((latest - (allowed ? next : whole)) / emissionUs)), // a clock that stepped back finds the bucket emptier than empty
+    // a clock that stepped back finds the bucket emptier than empty
+    remaining: Math.max(0, Math.floor((latest - (allowed ? next : whole)) / emissionUs)),
     resetAfterMs: toMs((allowed && cost > 0 ? next : Math.max(stored.t, nowUs)) - nowUs),
     retryAfterMs: allowed ? 0 : room < 0 ? Infinity : toMs(passesAt - nowUs),
   }
@@ -72,7 +75,10 @@ export function arrivalStep(known: Fields | undefined, pace: Pace, cost: number,
   if (stored.t <= asOfUs) return { verdict, write: when([absentOrAtMost('t', asOfUs)], set('t', next), own) }
   if (whole === nowUs) return { verdict, write: when([atMost('t', nowUs), paceAsSeen(known)], set('t', next), own) }
   const kept = known?.e === undefined ? [own] : []
-  return { verdict, write: when([between('t', nowUs + 1, latest - charge), paceAsSeen(known)], add('t', charge), ...kept) }
+  return {
+    verdict,
+    write: when([between('t', nowUs + 1, latest - charge), paceAsSeen(known)], add('t', charge), ...kept),
+  }
 }
 
 /** How long a request admitted by this step waits for its turn: until the units before it have left. */
@@ -85,8 +91,8 @@ export const arrivalUpkeep = <Quota>(
   pace: (quota: Quota) => Pace,
 ): Pick<Algorithm<Quota>, 'refund' | 'lifeMs' | 'storedBytes' | 'heldUntil' | 'expect'> => ({
   /**
-   * Time that went by since the charge has already given part of it back, at the quicker of both paces where there are two; only the rest can be
-   * refunded.
+   * Time that went by since the charge has already given part of it back, at the quicker of both paces where there are
+   * two; only the rest can be refunded.
    */
   refund(known, quota, units, chargedAt, now) {
     const { emissionUs } = pace(quota)
@@ -106,7 +112,10 @@ export const arrivalUpkeep = <Quota>(
 
   heldUntil: (_after, quota, chargedAt) => chargedAt + heldMs(toMs(pace(quota).toleranceUs)),
 
-  /** A subject that was busy when last seen is likely as busy now, at the hands of other instances: its lead over the clock stays. */
+  /**
+   * A subject that was busy when last seen is likely as busy now, at the hands of other instances: its lead over the
+   * clock stays.
+   */
   expect(seen, seenAt, quota, now) {
     const { t, e } = storedIn(seen, pace(quota))
     const lead = t - seenAt * 1000
@@ -132,8 +141,8 @@ const paceAsSeen = (known: Fields | undefined): Comparison =>
 const unitIn = ({ e }: Stored, { emissionUs, inTurn }: Pace): number => (inTurn ? Math.max(e, emissionUs) : emissionUs)
 
 /**
- * How far clocks may differ without forgiving anything, in microseconds: a quicker pace drains the next units from here on only, in case that those
- * who charged them had a clock that is ahead.
+ * How far clocks may differ without forgiving anything, in microseconds: a quicker pace drains the next units from here
+ * on only, in case that those who charged them had a clock that is ahead.
  */
 const CLOCKS_DIFFER = 1_000_000
 

@@ -1,8 +1,9 @@
 /**
  * A write to one subject's item that happens only while a guard holds, as data.
  *
- * Algorithms produce it, stores run it: `MemoryStore` interprets it with `holds` and `apply` below, `DynamoDbStore` turns it into one
- * `UpdateItem`. A guard is a range and not a version, so that writers with an outdated view succeed together while there is room for both.
+ * Algorithms produce it, stores run it: `MemoryStore` interprets it with `holds` and `apply` below, `DynamoDbStore`
+ * turns it into one `UpdateItem`. A guard is a range and not a version, so that writers with an outdated view succeed
+ * together while there is room for both.
  */
 export interface ConditionalWrite {
   /** All must hold on the stored fields, at the instant of the write. */
@@ -11,14 +12,17 @@ export interface ConditionalWrite {
   readonly assignments: readonly Assignment[]
 }
 
-/** What an algorithm keeps for one subject under one policy. Names are stored with every item, so they are short. All numbers are integers. */
+/**
+ * What an algorithm keeps for one subject under one policy. Names are stored with every item, so they are short. All
+ * numbers are integers.
+ */
 export type Fields = Readonly<Record<string, number | readonly number[]>>
 
 /**
  * One comparison, or a choice of several conjunctions.
  *
- * Any single alternative of `anyOf` must be a sound guard by itself. Where an expression has no room for all, the first ones are kept, which only
- * makes the guard stricter; so the alternative that the known state satisfies comes first.
+ * Any single alternative of `anyOf` must be a sound guard by itself. Where an expression has no room for all, the first
+ * ones are kept, which only makes the guard stricter; so the alternative that the known state satisfies comes first.
  */
 export type Clause = Comparison | { readonly anyOf: readonly (readonly Comparison[])[] }
 
@@ -34,13 +38,18 @@ export type Assignment =
   /** An absent field counts as 0. */
   | { readonly field: string; readonly add: number }
   | { readonly field: string; readonly remove: true }
-  /** Removes an expired field, which no decision reads, when there is room for it. Those that had better go come first. */
+  /**
+   * Removes an expired field, which no decision reads, when there is room for it. Those that had better go come first.
+   */
   | { readonly field: string; readonly purge: true }
   | { readonly list: string; readonly append: readonly number[] }
   | { readonly list: string; readonly replace: readonly number[] }
 
 /** Reads as a sentence: `when([absentOrAtMost('t', now)], set('t', next))`. */
-export const when = (guard: readonly Clause[], ...assignments: readonly Assignment[]): ConditionalWrite => ({ guard, assignments })
+export const when = (guard: readonly Clause[], ...assignments: readonly Assignment[]): ConditionalWrite => ({
+  guard,
+  assignments,
+})
 
 export const between = (field: string, atLeast: number, atMost: number): Comparison => ({ field, atLeast, atMost })
 export const exactly = (field: string, value: number): Comparison => ({ field, atLeast: value, atMost: value })
@@ -57,7 +66,10 @@ export const purge = (field: string): Assignment => ({ field, purge: true })
 export const append = (list: string, values: readonly number[]): Assignment => ({ list, append: values })
 export const replace = (list: string, values: readonly number[]): Assignment => ({ list, replace: values })
 
-/** The most that these many stored numbers take, in bytes: with a policy's code and the name of a window each, and 17 digits. */
+/**
+ * The most that these many stored numbers take, in bytes: with a policy's code and the name of a window each, and 17
+ * digits.
+ */
 export const numbersBytes = (count: number): number => count * NUMBER_BYTES
 const NUMBER_BYTES = 4 + 10 + 12
 
@@ -67,7 +79,9 @@ export const listBytes = (entries: number): number => 16 + 9 * entries
 /** Whether a guard holds on these fields. */
 export function holds(guard: readonly Clause[], fields: Fields): boolean {
   return guard.every((clause) =>
-    'anyOf' in clause ? clause.anyOf.some((all) => all.every((one) => compares(one, fields))) : compares(clause, fields),
+    'anyOf' in clause
+      ? clause.anyOf.some((all) => all.every((one) => compares(one, fields)))
+      : compares(clause, fields),
   )
 }
 
@@ -76,7 +90,8 @@ export function apply({ assignments }: ConditionalWrite, fields: Fields): Fields
   const after: Record<string, number | readonly number[]> = { ...fields }
   for (const assignment of assignments) {
     if ('list' in assignment) {
-      after[assignment.list] = 'append' in assignment ? [...listOf(fields, assignment.list), ...assignment.append] : assignment.replace
+      after[assignment.list] =
+        'append' in assignment ? [...listOf(fields, assignment.list), ...assignment.append] : assignment.replace
     } else if ('remove' in assignment || 'purge' in assignment) {
       delete after[assignment.field]
     } else if ('add' in assignment) {

@@ -3,8 +3,8 @@ import type { EpochMs } from '../clock'
 /**
  * The first millisecond in `[from, to]` at which `holds` is true, by bisection.
  *
- * `holds` must be monotone (once true, true from then on) and true at `to`. Searching with the very function that decides keeps
- * retry-after true to the millisecond where a closed form would have to repeat its rounding.
+ * `holds` must be monotone (once true, true from then on) and true at `to`. Searching with the very function that
+ * decides keeps retry-after true to the millisecond where a closed form would have to repeat its rounding.
  *
  * @param guess a closed form's answer, which saves the search where it is right.
  */

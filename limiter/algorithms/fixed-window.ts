@@ -13,8 +13,8 @@ export interface FixedWindowQuota {
 /**
  * Fixed window: at most `limit` units in each window of a grid that everybody shares.
  *
- * Fields: `w` the newest window written, and that window's count in its own slot. A clock behind `w` counts in `w`, so stepping back
- * never opens a fresh window.
+ * Fields: `w` the newest window written, and that window's count in its own slot. A clock behind `w` counts in `w`, so
+ * stepping back never opens a fresh window.
  *
  * **For:** the easiest to explain, lines up with billing periods. **Against:** up to twice the limit across an edge.
  */

@@ -18,10 +18,11 @@ const upkeep = arrivalUpkeep(pace)
 /**
  * Leaky bucket: fills by one for each unit, leaks at a steady pace, and denies what would overflow.
  *
- * Fields: `t`, when the bucket will have run empty, and `e`, see arrival.ts. As a queue, a request departs when all before it have leaked: request k of
- * a burst after k emission intervals.
+ * Fields: `t`, when the bucket will have run empty, and `e`, see arrival.ts. As a queue, a request departs when all
+ * before it have leaked: request k of a burst after k emission intervals.
  *
- * **For:** a queue gives a backend that cannot take bursts an even stream. **Against:** waiting holds a connection, and in Lambda time.
+ * **For:** a queue gives a backend that cannot take bursts an even stream. **Against:** waiting holds a connection, and
+ * in Lambda time.
  */
 export const leakyBucket: Algorithm<LeakyBucketQuota> = {
   name: 'leaky-bucket',
@@ -34,7 +35,8 @@ export const leakyBucket: Algorithm<LeakyBucketQuota> = {
 
   ...upkeep,
 
-  heldUntil: (after, quota, chargedAt) => (quota.mode === 'queue' ? undefined : upkeep.heldUntil!(after, quota, chargedAt)),
+  heldUntil: (after, quota, chargedAt) =>
+    quota.mode === 'queue' ? undefined : upkeep.heldUntil!(after, quota, chargedAt),
 }
 
 function pace({ limit, windowMs, burst, mode, maxDelayMs }: LeakyBucketQuota): Pace {

@@ -22,14 +22,16 @@ import { isOverSlot, isSlot, overSlot, removeExpired, slot, slotIndex, slotsByte
 const KEPT = 13
 
 /**
- * A fixed window that admits past its limit and counts, to the unit, what was past it: a quota with overage, for billing.
+ * A fixed window that admits past its limit and counts, to the unit, what was past it: a quota with overage, for
+ * billing.
  *
- * Fields: those of the fixed window, with which it shares its stored state, so that a quota begins and ceases to admit past its limit without
- * losing count; and for each window with units past the limit an over-slot with their number. A unit is past the limit by the limit in force when
- * it was charged, and stays so when the limit changes.
+ * Fields: those of the fixed window, with which it shares its stored state, so that a quota begins and ceases to admit
+ * past its limit without losing count; and for each window with units past the limit an over-slot with their number. A
+ * unit is past the limit by the limit in force when it was charged, and stays so when the limit changes.
  *
- * The write depends on where the count is: inside the limit it only adds to the count, past it to both, each under a range. The one request that
- * crosses it is split, which needs the count exactly as seen; that happens once in a window, while the limit stays.
+ * The write depends on where the count is: inside the limit it only adds to the count, past it to both, each under a
+ * range. The one request that crosses it is split, which needs the count exactly as seen; that happens once in a
+ * window, while the limit stays.
  *
  * **For:** exact records in the write that is there anyway. **Against:** it protects nothing.
  */
@@ -69,8 +71,9 @@ export const meteredWindow: Algorithm<FixedWindowQuota> = {
   },
 
   /**
-   * Of the units given back, those are past the limit that stand past it in the count: the newest. Where the limit has not changed since the charge
-   * this undoes it exactly; where it was raised in between, units that were recorded as past the old one stay so.
+   * Of the units given back, those are past the limit that stand past it in the count: the newest. Where the limit has
+   * not changed since the charge this undoes it exactly; where it was raised in between, units that were recorded as
+   * past the old one stay so.
    */
   refund(known, { limit, grid }, units, chargedAt) {
     const window = grid.indexAt(chargedAt)
@@ -107,7 +110,10 @@ export interface Usage {
   readonly over: number
 }
 
-/** What is on record of a policy that counts by fixed windows, newest first: up to 13 windows where overage is allowed, else the newest one. */
+/**
+ * What is on record of a policy that counts by fixed windows, newest first: up to 13 windows where overage is allowed,
+ * else the newest one.
+ */
 export function usageOf(fields: Fields, { grid }: Pick<FixedWindowQuota, 'grid'>): Usage[] {
   return Object.keys(fields)
     .filter((name) => isSlot(name) && !isOverSlot(name))
@@ -122,8 +128,14 @@ export function usageOf(fields: Fields, { grid }: Pick<FixedWindowQuota, 'grid'>
     }))
 }
 
-/** That units can be given back just as from the counts that were seen: all of them from inside the limit, all from past it, or else as seen. */
-function asSeenOrGrown(window: number, { used, back, over, limit }: { used: number; back: number; over: number; limit: number }): Clause[] {
+/**
+ * That units can be given back just as from the counts that were seen: all of them from inside the limit, all from past
+ * it, or else as seen.
+ */
+function asSeenOrGrown(
+  window: number,
+  { used, back, over, limit }: { used: number; back: number; over: number; limit: number },
+): Clause[] {
   const [counter, overCounter] = [slot(window), overSlot(window)]
   if (over === 0 && back < used && used <= limit) return [between(counter, back + 1, limit), asSeen(overCounter, 0)]
   if (over > back && used - limit >= back) return [atLeast(counter, limit + back), atLeast(overCounter, back + 1)]

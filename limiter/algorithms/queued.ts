@@ -7,14 +7,15 @@ import { firstMoment } from './first-moment'
 export type Queued<Quota> = Quota & { readonly patienceMs: number }
 
 /**
- * Lets requests that a quota denies wait for their turn: the first moment at which there is room, provided that it comes soon enough. A request is
- * charged as if it came at its turn, as by a writer whose clock is ahead, so the requests at their turns are no more than the quota admits.
+ * Lets requests that a quota denies wait for their turn: the first moment at which there is room, provided that it
+ * comes soon enough. A request is charged as if it came at its turn, as by a writer whose clock is ahead, so the
+ * requests at their turns are no more than the quota admits.
  *
- * First come, first served: once a request has been charged in a window to come, those after it are charged there or later, even where they
- * would have fitted into the present one. A clock that is behind waits until it is there.
+ * First come, first served: once a request has been charged in a window to come, those after it are charged there or
+ * later, even where they would have fitted into the present one. A clock that is behind waits until it is there.
  *
- * The laws hold at the turn instead of now. A write made from an old view may charge a later turn than what is stored would give, never an earlier
- * one. Units are given back at the turn at which they were charged.
+ * The laws hold at the turn instead of now. A write made from an old view may charge a later turn than what is stored
+ * would give, never an earlier one. Units are given back at the turn at which they were charged.
  */
 export const queued = <Quota>(algorithm: Algorithm<Quota>): Algorithm<Queued<Quota>> => {
   const firstTurn = (known: Fields | undefined, quota: Quota, now: EpochMs): EpochMs =>
@@ -67,8 +68,8 @@ export const queued = <Quota>(algorithm: Algorithm<Quota>): Algorithm<Queued<Quo
 }
 
 /**
- * Gives back units of a request that came at `chargedAt`, and of which is not known how long it had to wait: as far as nobody has been charged later than
- * that, and so this request has not either.
+ * Gives back units of a request that came at `chargedAt`, and of which is not known how long it had to wait: as far as
+ * nobody has been charged later than that, and so this request has not either.
  */
 export function refundUnlessQueued<Quota>(
   algorithm: Algorithm<Quota>,
@@ -81,5 +82,7 @@ export function refundUnlessQueued<Quota>(
   if (algorithm.reachedAt && algorithm.reachedAt(known, quota, chargedAt) > chargedAt) return undefined
   const write = algorithm.refund(known, quota, units, chargedAt, now)
   const newest = known.w // where it is kept, it says how far the state has come
-  return write && typeof newest === 'number' ? when([...write.guard, exactly('w', newest)], ...write.assignments) : write
+  return write && typeof newest === 'number'
+    ? when([...write.guard, exactly('w', newest)], ...write.assignments)
+    : write
 }

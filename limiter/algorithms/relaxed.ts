@@ -4,10 +4,11 @@ import type { Algorithm } from './algorithm'
 export type Relaxed<Quota> = Quota & { readonly raised: Quota }
 
 /**
- * Admits past a quota up to a raised one, and marks what is past it as `relaxed`. What remains is what remains of the quota itself.
+ * Admits past a quota up to a raised one, and marks what is past it as `relaxed`. What remains is what remains of the
+ * quota itself.
  *
- * It decides, charges and stores as the raised quota does, so that every law holds of it, and so that a limit begins and ceases to be overrun
- * without losing count.
+ * It decides, charges and stores as the raised quota does, so that every law holds of it, and so that a limit begins
+ * and ceases to be overrun without losing count.
  */
 export const relaxed = <Quota>(algorithm: Algorithm<Quota>): Algorithm<Relaxed<Quota>> => ({
   ...algorithm,

@@ -26,11 +26,12 @@ export interface SlidingBucketsQuota {
 /**
  * Sliding window in sub-windows: `limit` units in the `buckets` newest sub-windows, the current one included.
  *
- * Fields: `w` the newest sub-window written; a slot for each with a count; `n` the sum of the slots from `o` on; `v` how often units were
- * given back. The usual write only adds: slots that have expired linger in `n`, which can only make it stricter. When `n` is full, what is
- * known to have expired is subtracted in the same write as the charge.
+ * Fields: `w` the newest sub-window written; a slot for each with a count; `n` the sum of the slots from `o` on; `v`
+ * how often units were given back. The usual write only adds: slots that have expired linger in `n`, which can only
+ * make it stricter. When `n` is full, what is known to have expired is subtracted in the same write as the charge.
  *
- * **For:** a rolling window that is wrong by one sub-window at most, and assumes nothing. **Against:** a slot per busy sub-window, 11 bytes each.
+ * **For:** a rolling window that is wrong by one sub-window at most, and assumes nothing. **Against:** a slot per busy
+ * sub-window, 11 bytes each.
  */
 export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
   name: 'sliding-buckets',
@@ -103,7 +104,12 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
       (sum, one) => sum + ('add' in one ? -one.add : 'field' in one ? numberOf(known, one.field) : 0),
       0,
     )
-    return when([...write.guard, asSeen(known, 'o'), asSeen(known, 'v')], ...write.assignments, add('n', -back), add('v', 1))
+    return when(
+      [...write.guard, asSeen(known, 'o'), asSeen(known, 'v')],
+      ...write.assignments,
+      add('n', -back),
+      add('v', 1),
+    )
   },
 
   lifeMs: ({ windowMs }) => windowMs,

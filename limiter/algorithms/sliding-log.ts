@@ -26,11 +26,12 @@ export interface SlidingLogQuota {
 }
 
 /**
- * Sliding log: the time of every unit, so that no interval of `windowMs` ever holds more than `limit`. An entry counts while it is later than
- * `now − windowMs`.
+ * Sliding log: the time of every unit, so that no interval of `windowMs` ever holds more than `limit`. An entry counts
+ * while it is later than `now − windowMs`.
  *
- * Fields: `l` the times, oldest first; `t` the newest time ever recorded, below which no clock falls; `v` how often the log was written.
- * Expired entries linger until their room is needed; then the log is rewritten without them, provided that nobody has written meanwhile.
+ * Fields: `l` the times, oldest first; `t` the newest time ever recorded, below which no clock falls; `v` how often the
+ * log was written. Expired entries linger until their room is needed; then the log is rewritten without them, provided
+ * that nobody has written meanwhile.
  *
  * **For:** exact. **Against:** 9 bytes a unit, so it is for small limits.
  */
@@ -45,7 +46,8 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
     const recorded = allowed || countDenied ? cost : 0
     const units = Array<number>(Math.min(recorded, limit)).fill(at)
     const entries = [...live, ...units]
-    // The oldest make way for the new ones, and for no more: a writer with a larger limit still counts as many as are live.
+    // The oldest make way for the new ones, and for no more: a writer with a larger limit still counts as many as are
+    // live.
     const after = entries.slice(-Math.max(limit, live.length))
 
     const freeAfterMs = (count: number): number => entries[count - 1]! + windowMs - now
@@ -77,11 +79,14 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
 
   reachedAt: (known) => numberOf(known, 't'),
 
-  heldUntil: (_after, { windowMs, countDenied }, chargedAt) => (countDenied ? undefined : chargedAt + heldInSlidingMs(windowMs)),
+  heldUntil: (_after, { windowMs, countDenied }, chargedAt) =>
+    countDenied ? undefined : chargedAt + heldInSlidingMs(windowMs),
 
   recordsDenials: ({ countDenied }) => countDenied,
 }
 
 /** The newest time too, so that a log that was deleted and begun again is not taken for the one seen. */
 const untouched = (known: Fields | undefined): Clause[] =>
-  numberOf(known, 'v') === 0 ? [absentOrAtMost('v', 0)] : [exactly('v', numberOf(known, 'v')), exactly('t', numberOf(known, 't'))]
+  numberOf(known, 'v') === 0
+    ? [absentOrAtMost('v', 0)]
+    : [exactly('v', numberOf(known, 'v')), exactly('t', numberOf(known, 't'))]

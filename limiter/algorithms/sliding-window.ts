@@ -1,5 +1,15 @@
 import type { Algorithm } from './algorithm'
-import { absentOrAtMost, add, type Clause, type Comparison, exactly, numberOf, numbersBytes, set, when } from './conditional-write'
+import {
+  absentOrAtMost,
+  add,
+  type Clause,
+  type Comparison,
+  exactly,
+  numberOf,
+  numbersBytes,
+  set,
+  when,
+} from './conditional-write'
 import { firstMoment } from './first-moment'
 import { refundSlots, removeExpired, slot, slotsBytes, tidySlots } from './slots'
 import { edgeAfter, heldInSlidingMs } from './window-grid'
@@ -11,15 +21,18 @@ export interface SlidingWindowQuota {
 }
 
 /**
- * Sliding window counter: this window's count plus the previous one's, weighted by how much of it the last `windowMs` still cover.
- * Allows when `⌊previous · (windowMs − elapsed) / windowMs⌋ + current + cost ≤ limit`.
+ * Sliding window counter: this window's count plus the previous one's, weighted by how much of it the last `windowMs`
+ * still cover. Allows when `⌊previous · (windowMs − elapsed) / windowMs⌋ + current + cost ≤ limit`.
  *
- * Fields: `w` the newest window written, and a slot each for that window and the one before. A clock behind `w` counts in `w`.
+ * Fields: `w` the newest window written, and a slot each for that window and the one before. A clock behind `w` counts
+ * in `w`.
  *
- * DynamoDB cannot multiply in a condition, so the guard covers the triangle of permitted counts with rectangles "previous ≤ p and
- * current ≤ c": one that is exact when the previous count is known for certain, a staircase of several when it is not.
+ * DynamoDB cannot multiply in a condition, so the guard covers the triangle of permitted counts with rectangles
+ * "previous ≤ p and current ≤ c": one that is exact when the previous count is known for certain, a staircase of
+ * several when it is not.
  *
- * **For:** close to a true rolling window with two numbers. **Against:** assumes that the previous window's requests were spread evenly.
+ * **For:** close to a true rolling window with two numbers. **Against:** assumes that the previous window's requests
+ * were spread evenly.
  */
 export const slidingWindow: Algorithm<SlidingWindowQuota> = {
   name: 'sliding-window',
@@ -36,7 +49,9 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
 
     const usedAt = (at: number, newest: number): number => {
       const elapsed = at - window * windowMs
-      return elapsed < windowMs ? weighted(previous, elapsed, windowMs) + newest : weighted(newest, elapsed - windowMs, windowMs)
+      return elapsed < windowMs
+        ? weighted(previous, elapsed, windowMs) + newest
+        : weighted(newest, elapsed - windowMs, windowMs)
     }
     const wholeAt = (window + 2) * windowMs
     const weightlessAt = after > 0 ? weightless(after, window + 1, windowMs) : weightless(previous, window, windowMs)
@@ -44,7 +59,11 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
       allowed,
       remaining: Math.max(0, limit - (allowed ? used + cost : used)),
       resetAfterMs: firstMoment(now, wholeAt, (at) => usedAt(at, after) === 0, weightlessAt) - now,
-      retryAfterMs: allowed ? 0 : cost > limit ? Infinity : firstMoment(now, wholeAt, (at) => usedAt(at, current) + cost <= limit) - now,
+      retryAfterMs: allowed
+        ? 0
+        : cost > limit
+          ? Infinity
+          : firstMoment(now, wholeAt, (at) => usedAt(at, current) + cost <= limit) - now,
     }
     if (!allowed || cost === 0) return { verdict }
 
@@ -70,7 +89,8 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
   reachedAt: (known, { windowMs }) => numberOf(known, 'w') * windowMs,
 
   /** Past the window's edge no longer than a limit without windows would hold them. */
-  heldUntil: (_after, { windowMs }, chargedAt) => Math.max(edgeAfter(chargedAt, windowMs), chargedAt + heldInSlidingMs(windowMs)),
+  heldUntil: (_after, { windowMs }, chargedAt) =>
+    Math.max(edgeAfter(chargedAt, windowMs), chargedAt + heldInSlidingMs(windowMs)),
 
   tidy: (known) => tidySlots(known, numberOf(known, 'w') - 1),
 }
@@ -93,14 +113,18 @@ interface Room extends SlidingWindowQuota {
   readonly elapsed: number
 }
 
-/** Where in the possible weights of an uncertain previous count the steps stand, in eighths, best guess first; measured in docs/adr/0002. */
+/**
+ * Where in the possible weights of an uncertain previous count the steps stand, in eighths, best guess first; measured
+ * in docs/adr/0002.
+ */
 const STEPS = [4, 7, 2, 6, 8, 5, 3, 1, 0]
 
 /**
- * The counts that leave room for this request. A step of weight `v` permits every previous count that weighs no more than `v`, and the current
- * count that then still fits.
+ * The counts that leave room for this request. A step of weight `v` permits every previous count that weighs no more
+ * than `v`, and the current count that then still fits.
  *
- * @param certain nobody adds to a window once a newer one has been written, so a previous count seen from the current window is final.
+ * @param certain nobody adds to a window once a newer one has been written, so a previous count seen from the current
+ * window is final.
  */
 function permittedCounts(window: number, room: Room, certain: boolean): Clause {
   const atStep = (weight: number): Comparison[] => [
@@ -110,7 +134,10 @@ function permittedCounts(window: number, room: Room, certain: boolean): Clause {
   const lightest = weighted(room.previous, room.elapsed, room.windowMs)
   if (certain) return { anyOf: [atStep(lightest)] }
 
-  const heaviestFitting = Math.min(weighted(room.limit, room.elapsed, room.windowMs), room.limit - room.cost - room.current)
+  const heaviestFitting = Math.min(
+    weighted(room.limit, room.elapsed, room.windowMs),
+    room.limit - room.cost - room.current,
+  )
   const spread = Math.max(0, heaviestFitting - lightest)
   const weights = new Set(STEPS.map((eighths) => lightest + Math.ceil((spread * eighths) / 8)))
   return { anyOf: [...weights].map(atStep) }

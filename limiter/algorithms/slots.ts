@@ -14,25 +14,29 @@ import {
 } from './conditional-write'
 
 /**
- * Counts kept in one field per window, named by the window's number. The name is what makes a write blind: in a new window the field does
- * not exist yet and counts from 0, whoever wrote last and however long ago, so no writer has to know whether it is the first.
+ * Counts kept in one field per window, named by the window's number. The name is what makes a write blind: in a new
+ * window the field does not exist yet and counts from 0, whoever wrote last and however long ago, so no writer has to
+ * know whether it is the first.
  *
- * A day that began before 1970, as the first one does west of Greenwich, has an underscore in front, where a minus could not stand in an expression.
+ * A day that began before 1970, as the first one does west of Greenwich, has an underscore in front, where a minus
+ * could not stand in an expression.
  *
  * Expired slots are litter: no decision reads them. Writers remove those that they know of, and `tidySlots` the rest.
  */
-export const slot = (index: number): string => (index < 0 ? `_${(-index).toString(36)}` : index.toString(36).padStart(2, '0'))
+export const slot = (index: number): string =>
+  index < 0 ? `_${(-index).toString(36)}` : index.toString(36).padStart(2, '0')
 
 /**
- * A second count of the same window. It is a slot too: `parseInt` stops at the underscore, so that its number is the window's, and whoever clears
- * the window away clears this with it, also a policy that has never heard of it.
+ * A second count of the same window. It is a slot too: `parseInt` stops at the underscore, so that its number is the
+ * window's, and whoever clears the window away clears this with it, also a policy that has never heard of it.
  */
 export const overSlot = (index: number): string => `${slot(index)}_`
 export const isOverSlot = (name: string): boolean => name.endsWith('_')
 
 /** Slots have two characters or more, all other fields have one. */
 export const isSlot = (name: string): boolean => name.length > 1
-export const slotIndex = (name: string): number => (name[0] === '_' ? -Number.parseInt(name.slice(1), 36) : Number.parseInt(name, 36))
+export const slotIndex = (name: string): number =>
+  name[0] === '_' ? -Number.parseInt(name.slice(1), 36) : Number.parseInt(name, 36)
 
 /** Expired slots that one write of a policy names at most; fewer where many policies share an expression. */
 const PURGED_AT_ONCE = 24
@@ -43,22 +47,30 @@ const TOLERATED_LITTER = 32
 /** More than those may stand while other policies' take their turn. */
 const UNTIDIED = 16
 
-/** The most that so many slots that still count take, with those that have expired and are not tidied away yet, in bytes. */
+/**
+ * The most that so many slots that still count take, with those that have expired and are not tidied away yet, in
+ * bytes.
+ */
 export const slotsBytes = (live: number): number => numbersBytes(live + TOLERATED_LITTER + UNTIDIED)
 
 /**
- * Purges the slots before `oldestLive`: those that the view shows, the newest first since others may have removed the older ones already, and, for a view
- * that may have missed some, the two youngest expired ones, which are where an active subject's last requests were.
+ * Purges the slots before `oldestLive`: those that the view shows, the newest first since others may have removed the
+ * older ones already, and, for a view that may have missed some, the two youngest expired ones, which are where an
+ * active subject's last requests were.
  */
 export function removeExpired(known: Fields | undefined, oldestLive: number): Assignment[] {
   const names = known === undefined ? [] : expiredSlots(known, oldestLive).slice(0, PURGED_AT_ONCE)
   if (known === undefined || numberOf(known, 'w', -1) < oldestLive) {
-    for (const index of [oldestLive - 1, oldestLive - 2]) if (index >= 0 && !names.includes(slot(index))) names.push(slot(index))
+    for (const index of [oldestLive - 1, oldestLive - 2])
+      if (index >= 0 && !names.includes(slot(index))) names.push(slot(index))
   }
   return names.map(purge)
 }
 
-/** A write that only removes litter, once there is enough of it to be worth one. It is safe while no newer window has begun. */
+/**
+ * A write that only removes litter, once there is enough of it to be worth one. It is safe while no newer window has
+ * begun.
+ */
 export function tidySlots(known: Fields, oldestLive: number): ConditionalWrite | undefined {
   const names = expiredSlots(known, oldestLive)
   if (names.length <= TOLERATED_LITTER) return undefined
@@ -73,8 +85,8 @@ function expiredSlots(known: Fields, oldestLive: number): string[] {
 }
 
 /**
- * Gives back units from the slot in which they were charged, and what it lacks from those before it. A slot that keeps some needs only so many more, however it
- * has grown meanwhile; one that is emptied must be as it was seen.
+ * Gives back units from the slot in which they were charged, and what it lacks from those before it. A slot that keeps
+ * some needs only so many more, however it has grown meanwhile; one that is emptied must be as it was seen.
  *
  * @param slots how many slots, from `newest` back, still count.
  */

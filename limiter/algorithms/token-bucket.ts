@@ -31,21 +31,28 @@ export interface TokenBucketQuota {
 /**
  * Token bucket: starts full with `burst` tokens, a request takes its cost, `limit` tokens come back per window.
  *
- * Greedy refill keeps the fields `t` and `e` of arrival.ts. Interval refill keeps `k`, the newest interval written, and `u`, the tokens then missing from
- * a full bucket, more than it holds where one with a larger burst charged them; a clock behind `k` finds what is missing there.
+ * Greedy refill keeps the fields `t` and `e` of arrival.ts. Interval refill keeps `k`, the newest interval written, and
+ * `u`, the tokens then missing from a full bucket, more than it holds where one with a larger burst charged them; a
+ * clock behind `k` finds what is missing there.
  *
- * **For:** the words that most people know; a burst and a pace, each its own number. **Against:** up to `burst + limit` in one window.
+ * **For:** the words that most people know; a burst and a pace, each its own number. **Against:** up to `burst + limit`
+ * in one window.
  */
 export const tokenBucket: Algorithm<TokenBucketQuota> = {
   name: 'token-bucket',
 
   step: (known, quota, cost, now, asOf) =>
-    quota.refill === 'greedy' ? arrivalStep(known, pace(quota), cost, now, asOf) : intervalStep(known, quota, cost, now),
+    quota.refill === 'greedy'
+      ? arrivalStep(known, pace(quota), cost, now, asOf)
+      : intervalStep(known, quota, cost, now),
 
   refund: (known, quota, units, chargedAt, now) =>
-    quota.refill === 'greedy' ? greedy.refund(known, quota, units, chargedAt, now) : intervalRefund(known, quota, units, chargedAt, now),
+    quota.refill === 'greedy'
+      ? greedy.refund(known, quota, units, chargedAt, now)
+      : intervalRefund(known, quota, units, chargedAt, now),
 
-  lifeMs: (quota) => (quota.refill === 'greedy' ? greedy.lifeMs(quota) : (intervalsToFill(quota, quota.burst) + 1) * quota.windowMs),
+  lifeMs: (quota) =>
+    quota.refill === 'greedy' ? greedy.lifeMs(quota) : (intervalsToFill(quota, quota.burst) + 1) * quota.windowMs,
 
   storedBytes: () => numbersBytes(2),
 
@@ -87,7 +94,8 @@ function intervalStep(known: Fields | undefined, quota: TokenBucketQuota, cost: 
   }
   if (!allowed || cost === 0) return { verdict }
 
-  if (interval === seen) return { verdict, write: when([exactly('k', interval), atMost('u', burst - cost)], add('u', cost)) }
+  if (interval === seen)
+    return { verdict, write: when([exactly('k', interval), atMost('u', burst - cost)], add('u', cost)) }
 
   const intervals = intervalsToFill(quota, burst)
   if (seen <= interval - intervals && owed <= limit * intervals) {
@@ -96,16 +104,24 @@ function intervalStep(known: Fields | undefined, quota: TokenBucketQuota, cost: 
     return { verdict, write: when(untouched, set('k', interval), set('u', cost)) }
   }
 
-  const refill = (owedThen: Comparison, owedNow: Assignment) => when([exactly('k', seen), owedThen], set('k', interval), owedNow)
+  const refill = (owedThen: Comparison, owedNow: Assignment) =>
+    when([exactly('k', seen), owedThen], set('k', interval), owedNow)
   if (owed <= refilled) return { verdict, write: refill(atMost('u', refilled), set('u', cost)) }
   return { verdict, write: refill(between('u', refilled + 1, burst - cost + refilled), add('u', cost - refilled)) }
 }
 
 /** Tokens charged before the latest refill may have come back with it, so they are not given back twice. */
-function intervalRefund(known: Fields, { windowMs }: TokenBucketQuota, units: number, chargedAt: EpochMs, now: EpochMs) {
+function intervalRefund(
+  known: Fields,
+  { windowMs }: TokenBucketQuota,
+  units: number,
+  chargedAt: EpochMs,
+  now: EpochMs,
+) {
   const interval = numberOf(known, 'k', -1)
   const owed = numberOf(known, 'u')
-  if (interval !== Math.floor(chargedAt / windowMs) || interval < Math.floor(now / windowMs) || owed === 0) return undefined
+  if (interval !== Math.floor(chargedAt / windowMs) || interval < Math.floor(now / windowMs) || owed === 0)
+    return undefined
   return units <= owed
     ? when([exactly('k', interval), atLeast('u', units)], add('u', -units))
     : when([exactly('k', interval), exactly('u', owed)], set('u', 0))

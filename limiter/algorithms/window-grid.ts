@@ -1,6 +1,8 @@
 import type { EpochMs } from '../clock'
 
-/** Divides time into numbered windows without gaps. Epoch grids are below; calendar grids are in policies/calendar.ts. */
+/**
+ * Divides time into numbered windows without gaps. Epoch grids are below; calendar grids are in policies/calendar.ts.
+ */
 export interface WindowGrid {
   /** The number of the window that contains an instant; later windows have higher numbers, without gaps. */
   indexAt(at: EpochMs): number
@@ -14,12 +16,15 @@ export interface WindowGrid {
 export const edgeAfter = (at: EpochMs, windowMs: number): EpochMs => (Math.floor(at / windowMs) + 1) * windowMs
 
 /**
- * How long units of a limit without windows may be held, in milliseconds: what is charged ahead leaves a gap that others cannot use, and is spent in a
- * burst that came from nowhere, so neither for long.
+ * How long units of a limit without windows may be held, in milliseconds: what is charged ahead leaves a gap that
+ * others cannot use, and is spent in a burst that came from nowhere, so neither for long.
  */
 export const heldMs = (windowMs: number): number => Math.min(windowMs, 2000)
 
-/** The same where a unit counts for one window from its charge on, and so for a little less than that when it is spent later. */
+/**
+ * The same where a unit counts for one window from its charge on, and so for a little less than that when it is spent
+ * later.
+ */
 export const heldInSlidingMs = (windowMs: number): number => heldMs(windowMs / 4)
 
 /** Windows of one length, counted from 1970-01-01T00:00:00Z. */

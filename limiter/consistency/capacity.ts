@@ -21,7 +21,12 @@ export interface Outlook {
 const SOON_MS = 1000
 
 /** @param pauseMs how long an instance would wait for units to come back. */
-export function outlookOf(view: View | undefined, policies: readonly CompiledPolicy[], now: EpochMs, pauseMs: number): Outlook {
+export function outlookOf(
+  view: View | undefined,
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+  pauseMs: number,
+): Outlook {
   const lefts = leftsOf(view, policies, now)
   const capacities = policies.map(({ algorithm, quota }) => algorithm.step({}, quota, 0, now).verdict.remaining)
   const shares = lefts.map((left, i) => left / capacities[i]!)
@@ -29,7 +34,13 @@ export function outlookOf(view: View | undefined, policies: readonly CompiledPol
   const endsInMs = Math.min(...policies.map((policy) => spendableMs(view, policy, now)))
   const left = view ? Math.min(...lefts) : 0
   const ageMs = view ? Math.max(0, now - view.seenAt) : 0
-  return { left, capacity: capacities[tightest]!, ageMs, endsInMs, ...refillOf(view, policies, left, now, endsInMs, pauseMs) }
+  return {
+    left,
+    capacity: capacities[tightest]!,
+    ageMs,
+    endsInMs,
+    ...refillOf(view, policies, left, now, endsInMs, pauseMs),
+  }
 }
 
 /** How long units charged now can be spent. Where the window that was seen is over, they open the next one. */
@@ -41,7 +52,9 @@ function spendableMs(view: View | undefined, policy: CompiledPolicy, now: EpochM
 
 /** Units that each policy has left, if nobody has taken any since. */
 export function leftsOf(view: View | undefined, policies: readonly CompiledPolicy[], now: EpochMs): number[] {
-  return policies.map((policy) => policy.algorithm.step(fieldsOf(view?.item, policy), policy.quota, 0, now).verdict.remaining)
+  return policies.map(
+    (policy) => policy.algorithm.step(fieldsOf(view?.item, policy), policy.quota, 0, now).verdict.remaining,
+  )
 }
 
 /** What passes a limit is waited for by nobody. */

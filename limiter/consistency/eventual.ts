@@ -10,7 +10,10 @@ import type { Charged, Way } from './strategy'
 /** What is counted here of one subject under one policy. */
 interface Entry {
   policy: CompiledPolicy
-  /** The store's state of the policy when it was last seen, and all that was admitted here since; `undefined` where it was never seen. */
+  /**
+   * The store's state of the policy when it was last seen, and all that was admitted here since; `undefined` where it
+   * was never seen.
+   */
   fields: Fields | undefined
 }
 
@@ -26,16 +29,20 @@ interface Ledger {
   failure?: unknown
 }
 
-/** Syncs that may fail in a row before the store counts as away; more time than a table needs to recover from a hiccup. */
+/**
+ * Syncs that may fail in a row before the store counts as away; more time than a table needs to recover from a hiccup.
+ */
 const PATIENCE = 5
 const LEAST_PATIENCE_MS = 2000
 
 /**
- * Counts in memory, and adds what it has counted to the store every `syncMs` beside the requests, none of which waits for a call.
+ * Counts in memory, and adds what it has counted to the store every `syncMs` beside the requests, none of which waits
+ * for a call.
  *
- * What an instance does not know is what the others have admitted since they last told. So the bound: all together admit at most the limit and, for each
- * instance, its units of one interval. An instance that nobody asks any more, and so is frozen, may keep the units of its last interval to itself; what it tells
- * later counts where it was admitted, and nowhere once that window is over.
+ * What an instance does not know is what the others have admitted since they last told. So the bound: all together
+ * admit at most the limit and, for each instance, its units of one interval. An instance that nobody asks any more, and
+ * so is frozen, may keep the units of its last interval to itself; what it tells later counts where it was admitted,
+ * and nowhere once that window is over.
  */
 export class Eventual implements Way {
   /** By subject, the one used longest ago first. */
@@ -72,7 +79,9 @@ export class Eventual implements Way {
       }
     }
     this.syncIfDue(key, ledger, policies)
-    return allowed ? steps.map(({ verdict }) => ({ ...verdict, chargedAt: now })) : verdictsOf(steps, states, policies, now)
+    return allowed
+      ? steps.map(({ verdict }) => ({ ...verdict, chargedAt: now }))
+      : verdictsOf(steps, states, policies, now)
   }
 
   async look(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
@@ -90,7 +99,9 @@ export class Eventual implements Way {
     return policies.map((policy) => ledger?.entries.get(policy.code)?.fields ?? fieldsOf(view?.item, policy))
   }
 
-  /** Units that the store has not been told of are taken back here; others there, once it is known whether they arrived. */
+  /**
+   * Units that the store has not been told of are taken back here; others there, once it is known whether they arrived.
+   */
   async giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void> {
     const ledger = this.ledgers.get(key)
     const here = ledger?.untold.takeBack(policies, units, charged.at) ?? 0
@@ -121,7 +132,12 @@ export class Eventual implements Way {
   }
 
   private ledgerOf(key: string): Ledger {
-    const ledger = this.ledgers.get(key) ?? { entries: new Map(), untold: new Untold(), triedAt: -Infinity, failures: 0 }
+    const ledger = this.ledgers.get(key) ?? {
+      entries: new Map(),
+      untold: new Untold(),
+      triedAt: -Infinity,
+      failures: 0,
+    }
     this.ledgers.delete(key)
     this.ledgers.set(key, ledger)
     if (this.ledgers.size > this.maxSubjects) this.forgetOldest()

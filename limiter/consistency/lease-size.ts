@@ -11,7 +11,10 @@ const WRITES_PER_MS = 0.8
 const THROTTLED_MS = 10_000
 /** Of the fair share of what is left, so much at once: what others take meanwhile is not known. */
 const AT_ONCE = 7 / 8
-/** By so many standard deviations may chance deny an instance the requests for which it holds units, and may it get more than it holds units for. */
+/**
+ * By so many standard deviations may chance deny an instance the requests for which it holds units, and may it get more
+ * than it holds units for.
+ */
 const UNSPENT_DEVIATIONS = 2
 const UNEXPECTED_DEVIATIONS = 2
 
@@ -23,11 +26,13 @@ export interface Size {
 }
 
 /**
- * How many units to lease: never more than this instance has really spent lately, since that is what is lost when it is never asked again.
+ * How many units to lease: never more than this instance has really spent lately, since that is what is lost when it is
+ * never asked again.
  *
- * While units may become scarce that is a quarter of what it spent in its last second, an eighth where more than half of the limit is used, a sixteenth where more
- * than three quarters are; or all of a pace that has held for three spans. While there is enough for everybody it is all of the last eight seconds. It is never
- * more than the fair share of what is left, nor than what can be spent in time.
+ * While units may become scarce that is a quarter of what it spent in its last second, an eighth where more than half
+ * of the limit is used, a sixteenth where more than three quarters are; or all of a pace that has held for three spans.
+ * While there is enough for everybody it is all of the last eight seconds. It is never more than the fair share of what
+ * is left, nor than what can be spent in time.
  */
 export class LeaseSize {
   private readonly short: Pace
@@ -67,8 +72,8 @@ export class LeaseSize {
   }
 
   /**
-   * How long an instance leaves the item alone when units only trickle back, in milliseconds: so long that all instances together send no more writes than
-   * it takes, as far as they are like this one.
+   * How long an instance leaves the item alone when units only trickle back, in milliseconds: so long that all
+   * instances together send no more writes than it takes, as far as they are like this one.
    */
   pauseMs(now: EpochMs): number {
     const pauseMs = Math.min(this.spanMs, Math.max(this.spanMs / 20, this.spacingMs(now)))

@@ -37,7 +37,10 @@ interface Account {
   throttled?: { readonly error: StoreUnavailableError; readonly until: EpochMs }
 }
 
-/** A lease that does not fit is tried once more in the size that the fuller view suggests, of what is left at most so much, and then the request alone. */
+/**
+ * A lease that does not fit is tried once more in the size that the fuller view suggests, of what is left at most so
+ * much, and then the request alone.
+ */
 const SHARE_OF_LEFT = 1 / 8
 
 /** Fewer units are not worth the calls that it takes to give them back. */
@@ -50,11 +53,12 @@ const LONGEST_PAUSE_MS = 2000
 const PAUSE_MS = 50
 
 /**
- * Takes units ahead, many in one conditional write, and spends them from memory: for limits that many callers share, whose item could not take a write for
- * each request.
+ * Takes units ahead, many in one conditional write, and spends them from memory: for limits that many callers share,
+ * whose item could not take a write for each request.
  *
- * Units are charged before they are used, and those not spent in time are forfeited. So the bound is the limit and, within a window, what was taken before it
- * and not yet spent; on a grid of windows that do not slide that is nothing, but for what clocks differ. What an instance may lose is bounded by what it spent lately (`LeaseSize`).
+ * Units are charged before they are used, and those not spent in time are forfeited. So the bound is the limit and,
+ * within a window, what was taken before it and not yet spent; on a grid of windows that do not slide that is nothing,
+ * but for what clocks differ. What an instance may lose is bounded by what it spent lately (`LeaseSize`).
  */
 export class Leases implements Way {
   /** The subject used longest ago first. */
@@ -101,13 +105,14 @@ export class Leases implements Way {
   }
 
   /**
-   * Units of the lease at hand go back to the memory that they came from, where the next request finds them, and no more than were spent of it; older ones may
-   * belong to a window that is over, and go to the store.
+   * Units of the lease at hand go back to the memory that they came from, where the next request finds them, and no
+   * more than were spent of it; older ones may belong to a window that is over, and go to the store.
    */
   async giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void> {
     const account = this.accounts.get(accountId(key, policies))
     const lease = account?.granting ? undefined : account?.lease // one that is on its way replaces it
-    const here = isGood(lease, this.loop.now()) && charged.at >= lease.takenAt ? Math.min(units, lease.units - lease.left) : 0
+    const here =
+      isGood(lease, this.loop.now()) && charged.at >= lease.takenAt ? Math.min(units, lease.units - lease.left) : 0
     if (here > 0) lease!.left += here
     if (here < units) await this.loop.refund(key, policies, units - here, charged)
   }
@@ -145,7 +150,11 @@ export class Leases implements Way {
 
   private accountOf(key: string, policies: readonly CompiledPolicy[]): Account {
     const id = accountId(key, policies)
-    const account = this.accounts.get(id) ?? { key, size: new LeaseSize(Math.min(...policies.map(({ windowMs }) => windowMs))), awaited: 0 }
+    const account = this.accounts.get(id) ?? {
+      key,
+      size: new LeaseSize(Math.min(...policies.map(({ windowMs }) => windowMs))),
+      awaited: 0,
+    }
     this.accounts.delete(id)
     this.accounts.set(id, account)
     if (this.accounts.size > this.maxSubjects) this.accounts.delete(this.accounts.keys().next().value!)
@@ -153,7 +162,12 @@ export class Leases implements Way {
   }
 
   /** Takes a lease, of which this request's cost is spent at once. */
-  private async grant(account: Account, key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
+  private async grant(
+    account: Account,
+    key: string,
+    policies: readonly CompiledPolicy[],
+    cost: number,
+  ): Promise<Verdicts> {
     const { size } = account
     const kept = isGood(account.lease, this.loop.now()) ? account.lease : undefined
     const least = cost - (kept?.left ?? 0)
@@ -177,8 +191,10 @@ export class Leases implements Way {
       }
       if (isScarce) this.pause(account, policies, now)
       size.spent(cost, now)
-      const until = now + outlookOf(this.loop.view(key), policies, now, 0).endsInMs // what was held before is spent on this request
-      const surplus = verdicts.some(isCharged) && !account.forgotten ? units - least : 0 // what is let through uncharged goes one by one
+      // what was held before is spent on this request
+      const until = now + outlookOf(this.loop.view(key), policies, now, 0).endsInMs
+      // what is let through uncharged goes one by one
+      const surplus = verdicts.some(isCharged) && !account.forgotten ? units - least : 0
       account.lease = { left: surplus, units, takenAt: now, usedAt: now, until, policies, verdicts }
       if (units > least) this.onEvent({ kind: 'lease', units })
       return withMore(verdicts, surplus, 0)
@@ -197,7 +213,10 @@ export class Leases implements Way {
     return withMore(lease.verdicts, lease.left, now - lease.takenAt)
   }
 
-  /** An instance that was idle, or frozen, holds units for a pace that is over: what it would not lease now is for the others. */
+  /**
+   * An instance that was idle, or frozen, holds units for a pace that is over: what it would not lease now is for the
+   * others.
+   */
   private giveBackSurplus(account: Account, lease: Lease, cost: number, now: EpochMs): void {
     const { size, key } = account
     const { units } = size.next(now, outlookOf(this.loop.view(key), lease.policies, now, size.pauseMs(now)))
@@ -261,20 +280,27 @@ export class Leases implements Way {
 
 const termsOf = new WeakMap<readonly CompiledPolicy[], string>()
 
-/** Units that were taken under one limit are not spent under another, such as a lower one of now; and what observes waits for nothing that others wait for. */
+/**
+ * Units that were taken under one limit are not spent under another, such as a lower one of now; and what observes
+ * waits for nothing that others wait for.
+ */
 function accountId(key: string, policies: readonly CompiledPolicy[]): string {
-  const terms = termsOf.get(policies) ?? `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, lenient }) => [quota, lenient]))}`
+  const terms =
+    termsOf.get(policies) ??
+    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, lenient }) => [quota, lenient]))}`
   termsOf.set(policies, terms)
   return `${key} ${terms}`
 }
 
 /** A clock that was set back makes no lease last longer. */
-const isGood = (lease: Lease | undefined, now: EpochMs): lease is Lease => lease !== undefined && now >= lease.takenAt && now < lease.until
+const isGood = (lease: Lease | undefined, now: EpochMs): lease is Lease =>
+  lease !== undefined && now >= lease.takenAt && now < lease.until
 
 /** Verdicts of a while ago, with units that are held on top. */
 const withMore = (verdicts: Verdicts, units: number, elapsedMs: number): Verdicts =>
   verdicts.map((verdict) => ({
     ...verdict,
-    remaining: verdict.exceeded ? verdict.remaining : verdict.remaining + units, // a batch that overran a limit leaves nothing of the limit
+    // a batch that overran a limit leaves nothing of the limit
+    remaining: verdict.exceeded ? verdict.remaining : verdict.remaining + units,
     resetAfterMs: Math.max(0, verdict.resetAfterMs - elapsedMs),
   }))

@@ -34,7 +34,10 @@ export class Pace {
     return Math.min(...Array.from({ length: SPANS }, (_, span) => this.spanBefore(until - span * this.spanMs)))
   }
 
-  /** Begins new slots until this moment, and says which moment that is: a clock that was set back a little stands still, one that was set back by more begins anew. */
+  /**
+   * Begins new slots until this moment, and says which moment that is: a clock that was set back a little stands still,
+   * one that was set back by more begins anew.
+   */
   private moveTo(now: EpochMs): EpochMs {
     const slot = Math.floor(now / this.slotMs)
     const steps = slot - this.newest

@@ -13,12 +13,18 @@ export interface Way {
   /**
    * Gives units back that a `take` was allowed: to the memory that they came from, else to the store.
    *
-   * @throws StoreUnavailableError when it is not known whether that worked; they may stay charged, and are never given back twice.
+   * @throws StoreUnavailableError when it is not known whether that worked; they may stay charged, and are never given
+   * back twice.
    */
   giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void>
-  /** How the policies stand as far as is known here, without a call, taking nothing; `undefined` when nothing is known. */
+  /**
+   * How the policies stand as far as is known here, without a call, taking nothing; `undefined` when nothing is known.
+   */
   standing(key: string, policies: readonly CompiledPolicy[]): Verdicts | undefined
-  /** Forgets what is counted in memory of a subject that is reset. What it returns resolves once nothing of it is on its way to the store. */
+  /**
+   * Forgets what is counted in memory of a subject that is reset. What it returns resolves once nothing of it is on its
+   * way to the store.
+   */
   forget(key: string): void | Promise<void>
 }
 
@@ -26,6 +32,9 @@ export interface Way {
 export interface Charged {
   /** By the clock, at the request, or at the lease that it was spent from: `Verdict.chargedAt`. */
   readonly at: EpochMs
-  /** How much later than that the request's turn was, in milliseconds: policies that let requests wait charge them there. Absent where that is not known. */
+  /**
+   * How much later than that the request's turn was, in milliseconds: policies that let requests wait charge them
+   * there. Absent where that is not known.
+   */
   readonly delayMs?: number
 }

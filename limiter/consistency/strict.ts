@@ -8,15 +8,18 @@ import type { SharedWrites } from '../write-coalescer'
 import type { Leases } from './leased'
 import type { Charged, Way } from './strategy'
 
-/** How long a subject stays leased whose item got more writes than DynamoDB takes, at least; up to twice that, so that instances do not come back together. */
+/**
+ * How long a subject stays leased whose item got more writes than DynamoDB takes, at least; up to twice that, so that
+ * instances do not come back together.
+ */
 const HOT_MS = 45_000
 const MOST_HOT = 1000
 
 /**
  * One write for each request that is allowed, and never more than the limit.
  *
- * A subject whose item is throttled by itself, for it takes 1,000 writes a second, is leased for a while, by the bound that leases have; unless one of its
- * policies cannot be, or `autoLease` is off.
+ * A subject whose item is throttled by itself, for it takes 1,000 writes a second, is leased for a while, by the bound
+ * that leases have; unless one of its policies cannot be, or `autoLease` is off.
  */
 export class Strict implements Way {
   private readonly hotUntil = new Map<string, EpochMs>()
@@ -29,7 +32,9 @@ export class Strict implements Way {
   ) {}
 
   foreseen(key: string, policies: readonly CompiledPolicy[], cost: number): Verdicts | undefined {
-    return this.isHot(key, policies) ? this.leases.foreseen(key, policies, cost) : this.loop.foreseen(key, policies, cost)
+    return this.isHot(key, policies)
+      ? this.leases.foreseen(key, policies, cost)
+      : this.loop.foreseen(key, policies, cost)
   }
 
   async take(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
@@ -50,7 +55,9 @@ export class Strict implements Way {
   }
 
   giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void> {
-    return this.isHot(key, policies) ? this.leases.giveBack(key, policies, units, charged) : this.loop.refund(key, policies, units, charged)
+    return this.isHot(key, policies)
+      ? this.leases.giveBack(key, policies, units, charged)
+      : this.loop.refund(key, policies, units, charged)
   }
 
   standing(key: string, policies: readonly CompiledPolicy[]): Verdicts | undefined {

@@ -5,12 +5,16 @@ import type { EpochMs } from '../clock'
 export const CALENDAR_UNITS = ['day', 'week', 'month', 'year'] as const
 export type CalendarUnit = (typeof CALENDAR_UNITS)[number]
 
-export const isCalendarUnit = (word: unknown): word is CalendarUnit => (CALENDAR_UNITS as readonly unknown[]).includes(word)
+export const isCalendarUnit = (word: unknown): word is CalendarUnit =>
+  (CALENDAR_UNITS as readonly unknown[]).includes(word)
 
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 
-/** The longest that a window lasts: its longest form, and three hours, the most that clocks have gone back in this century (Antarctica/Casey, 2010). */
+/**
+ * The longest that a window lasts: its longest form, and three hours, the most that clocks have gone back in this
+ * century (Antarctica/Casey, 2010).
+ */
 const LONGEST_WINDOW_MS: Readonly<Record<CalendarUnit, number>> = {
   day: 27 * HOUR_MS,
   week: 7 * DAY_MS + 3 * HOUR_MS,
@@ -22,17 +26,23 @@ const LONGEST_WINDOW_MS: Readonly<Record<CalendarUnit, number>> = {
 const FARTHEST_OFFSET_MS = 16 * HOUR_MS
 
 /**
- * Windows that begin when a day, week (on Monday, ISO 8601), month or year begins on the wall clocks of a time zone: 23 or 25 hours long where
- * the clocks change, and beginning at the first instant of the date where its midnight was skipped.
+ * Windows that begin when a day, week (on Monday, ISO 8601), month or year begins on the wall clocks of a time zone: 23
+ * or 25 hours long where the clocks change, and beginning at the first instant of the date where its midnight was
+ * skipped.
  *
- * The zone's rules come from the runtime's own tz data (`Intl`). Looking a window up costs some dozen conversions; the newest is remembered.
+ * The zone's rules come from the runtime's own tz data (`Intl`). Looking a window up costs some dozen conversions; the
+ * newest is remembered.
  */
 export function calendarGrid(unit: CalendarUnit, timezone: string): WindowGrid {
   const localDay = localDays(timezone)
   const startOf = remember((index: number): EpochMs => {
     const first = firstDay(unit, index)
     const utcMidnight = first * DAY_MS
-    return firstMoment(utcMidnight - FARTHEST_OFFSET_MS, utcMidnight + FARTHEST_OFFSET_MS, (at) => localDay(at) >= first)
+    return firstMoment(
+      utcMidnight - FARTHEST_OFFSET_MS,
+      utcMidnight + FARTHEST_OFFSET_MS,
+      (at) => localDay(at) >= first,
+    )
   })
   let newest = Number.NaN
 
@@ -41,7 +51,8 @@ export function calendarGrid(unit: CalendarUnit, timezone: string): WindowGrid {
     indexAt(at) {
       if (at >= startOf(newest) && at < startOf(newest + 1)) return newest
       const byDate = indexOfDay(unit, localDay(at))
-      // A zone that goes back across midnight begins a date twice; the window begins at one of the two, and windows never go back.
+      // A zone that goes back across midnight begins a date twice; the window begins at one of the two, and windows
+      // never go back.
       newest = at >= startOf(byDate + 1) ? byDate + 1 : at < startOf(byDate) ? byDate - 1 : byDate
       return newest
     },
@@ -72,11 +83,20 @@ const MOST_ZONES = 100
 
 const formats = new Map<string, Intl.DateTimeFormat>()
 
-/** How dates are written in a zone, worked out once: this takes longer than all the rest of a policy. Throws where there is no such zone. */
+/**
+ * How dates are written in a zone, worked out once: this takes longer than all the rest of a policy. Throws where there
+ * is no such zone.
+ */
 function formatOf(timeZone: string): Intl.DateTimeFormat {
   const known = formats.get(timeZone)
   if (known) return known
-  const format = new Intl.DateTimeFormat('en-US', { timeZone, calendar: 'iso8601', year: 'numeric', month: 'numeric', day: 'numeric' })
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    calendar: 'iso8601',
+    year: 'numeric',
+    month: 'numeric',
+    day: 'numeric',
+  })
   if (formats.size >= MOST_ZONES) formats.clear()
   formats.set(timeZone, format)
   return format

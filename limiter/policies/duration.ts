@@ -4,7 +4,10 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 
 /** Ten years: far beyond any quota, near enough that times in microseconds stay exact. */
 export const LONGEST_MS = 3660 * 86_400_000
 
-/** Milliseconds of a duration such as `250ms`, `30s`, `1m`, `12h`, `7d`; `undefined` when it is not one, is zero or is longer than ten years. */
+/**
+ * Milliseconds of a duration such as `250ms`, `30s`, `1m`, `12h`, `7d`; `undefined` when it is not one, is zero or is
+ * longer than ten years.
+ */
 export function parseDuration(text: unknown): number | undefined {
   const [, digits, unit] = (typeof text === 'string' && /^(\d{1,15})(ms|s|m|h|d)$/.exec(text)) || []
   const durationMs = Number(digits) * (UNITS[unit ?? ''] ?? Number.NaN)

@@ -3,7 +3,8 @@ import type { Policy } from './policy'
 import { mistake, type Place } from './report'
 
 /**
- * The most that one item holds, in bytes, names included, but for four kilobytes that are kept for its key, its marks and what preflights are counted by.
+ * The most that one item holds, in bytes, names included, but for four kilobytes that are kept for its key, its marks
+ * and what preflights are counted by.
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-items
  */
 const MOST_STORED_BYTES = 396 * 1024

@@ -10,7 +10,10 @@ const LONGEST_MS = { authorizer: 5000, backend: 25_000 }
 
 const DEFAULT_DELAY = '1s'
 
-type Fields = Pick<Partial<PolicyInput>, 'action' | 'mode' | 'maxDelay' | 'delayIn' | 'overrun' | 'overage' | 'countDenied'>
+type Fields = Pick<
+  Partial<PolicyInput>,
+  'action' | 'mode' | 'maxDelay' | 'delayIn' | 'overrun' | 'overage' | 'countDenied'
+>
 
 /** A way of counting, with what happens past the limit. */
 export function acting(counting: Counting, fields: Fields): Acting {
@@ -23,10 +26,17 @@ export function acting(counting: Counting, fields: Fields): Acting {
   }
   if (action === 'deny') return acts
   if (action !== 'delay') return { ...acts, algorithm: lenient(algorithm, action) }
-  return { ...acts, algorithm: queued(algorithm) as typeof algorithm, quota: { ...(quota as object), patienceMs: parseDuration(maxDelay) } }
+  return {
+    ...acts,
+    algorithm: queued(algorithm) as typeof algorithm,
+    quota: { ...(quota as object), patienceMs: parseDuration(maxDelay) },
+  }
 }
 
-/** Reports what contradicts each other of what happens past the limit; fields that are wrong by themselves are not looked at. */
+/**
+ * Reports what contradicts each other of what happens past the limit; fields that are wrong by themselves are not
+ * looked at.
+ */
 export function checkOverLimit(fields: Fields, place: Place, issues: string[]): void {
   const { action = 'deny', mode, maxDelay, delayIn, overrun, overage, countDenied } = fields
   const wrong = (sentence: string) => void issues.push(mistake(sentence, place))
@@ -48,6 +58,7 @@ export function checkOverLimit(fields: Fields, place: Place, issues: string[]): 
     wrong(`maxDelay must be at most "${longestMs / 1000}s" where the ${where} waits, got ${printed(maxDelay)}`)
 }
 
-const isDelaying = ({ action = 'deny', mode }: Fields): boolean => action === 'delay' || (mode === 'queue' && action === 'deny')
+const isDelaying = ({ action = 'deny', mode }: Fields): boolean =>
+  action === 'delay' || (mode === 'queue' && action === 'deny')
 
 const waiter = ({ delayIn, mode }: Fields): DelayIn => delayIn ?? (mode === 'queue' ? 'backend' : 'authorizer')

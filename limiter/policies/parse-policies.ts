@@ -3,7 +3,16 @@ import { printed } from '../errors'
 import { CALENDAR_UNITS, isCalendarUnit, isTimezone } from './calendar'
 import { parseDuration } from './duration'
 import { acting } from './over-limit'
-import { ACTIONS, type Acting, ALGORITHM_NAMES, CONSISTENCIES, type Counting, DELAY_IN, type Policy, type PolicyInput } from './policy'
+import {
+  ACTIONS,
+  type Acting,
+  ALGORITHM_NAMES,
+  CONSISTENCIES,
+  type Counting,
+  DELAY_IN,
+  type Policy,
+  type PolicyInput,
+} from './policy'
 import { checkFit, toCounting } from './quota'
 import { checkFields, type FieldRules, mistake, type Place } from './report'
 
@@ -24,7 +33,11 @@ export const POLICY_FIELDS = {
     ),
     wanted: `a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of ${CALENDAR_UNITS.join(', ')}`,
   },
-  timezone: { schema: v.pipe(v.string(), v.check(isTimezone)), wanted: 'an IANA time zone such as "Europe/Berlin"', optional: true },
+  timezone: {
+    schema: v.pipe(v.string(), v.check(isTimezone)),
+    wanted: 'an IANA time zone such as "Europe/Berlin"',
+    optional: true,
+  },
   overage: { schema: v.picklist(['deny', 'allow']), wanted: '"deny" or "allow"', optional: true },
   burst: { ...positiveInteger, optional: true },
   refill: { schema: v.picklist(['greedy', 'interval']), wanted: '"greedy" or "interval"', optional: true },
@@ -44,7 +57,11 @@ export const POLICY_FIELDS = {
     wanted: 'a whole percentage from "1%" to "1000%"',
     optional: true,
   },
-  buckets: { schema: v.pipe(v.number(), v.integer(), v.minValue(2), v.maxValue(120)), wanted: 'an integer from 2 to 120', optional: true },
+  buckets: {
+    schema: v.pipe(v.number(), v.integer(), v.minValue(2), v.maxValue(120)),
+    wanted: 'an integer from 2 to 120',
+    optional: true,
+  },
   countDenied: { schema: v.boolean(), wanted: 'true or false', optional: true },
   consistency: { schema: v.picklist(CONSISTENCIES), wanted: `one of ${CONSISTENCIES.join(', ')}`, optional: true },
   syncMs: {
@@ -76,7 +93,8 @@ export function parsePolicies(
     issues.push(mistake(`policies must be a list, got ${printed(input)}`, place))
     return []
   }
-  if (input.length > MOST_POLICIES) issues.push(mistake(`policies must be at most ${MOST_POLICIES}, got ${input.length}`, place))
+  if (input.length > MOST_POLICIES)
+    issues.push(mistake(`policies must be at most ${MOST_POLICIES}, got ${input.length}`, place))
 
   const before: (Record<string, unknown> & { readonly position: number })[] = []
   return [...input.slice(0, MOST_POLICIES)].flatMap((item: unknown, index) => {
@@ -107,14 +125,25 @@ export function parsePolicies(
 
 function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, issues: string[]): void {
   const { consistency, syncMs } = policy
-  if (syncMs !== undefined && consistency !== 'eventual') issues.push(mistake('syncMs applies to consistency "eventual" only', place))
+  if (syncMs !== undefined && consistency !== 'eventual')
+    issues.push(mistake('syncMs applies to consistency "eventual" only', place))
   if (consistency === 'eventual') checkSync(syncMs, counting.windowMs, place, issues)
   if (consistency === 'strict') return
   if (!isLeasable(counting)) {
     const those = 'a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow" or action "delay"'
-    issues.push(mistake(`consistency must be "strict" where each unit is charged by itself: ${those}, got "${consistency}"`, place))
+    issues.push(
+      mistake(
+        `consistency must be "strict" where each unit is charged by itself: ${those}, got "${consistency}"`,
+        place,
+      ),
+    )
   } else if (consistency === 'eventual' && policy.algorithm === 'sliding-log') {
-    issues.push(mistake('consistency "eventual" may count past the limit, for which a sliding-log has no room, take "leased"', place))
+    issues.push(
+      mistake(
+        'consistency "eventual" may count past the limit, for which a sliding-log has no room, take "leased"',
+        place,
+      ),
+    )
   } else if (consistency === 'eventual' && counting.lenient) {
     issues.push(mistake(`consistency "eventual" does not go with action "${policy.action}", take "leased"`, place))
   }
@@ -127,13 +156,17 @@ const SYNCS_PER_WINDOW = 10
 
 /** What is told in another window than it was admitted in counts there in vain. */
 function checkSync(syncMs: number | undefined, windowMs: number, place: Place, issues: string[]): void {
-  if (windowMs < LEAST_SYNC_MS) issues.push(mistake(`consistency "eventual" needs a window of at least ${LEAST_SYNC_MS}ms`, place))
+  if (windowMs < LEAST_SYNC_MS)
+    issues.push(mistake(`consistency "eventual" needs a window of at least ${LEAST_SYNC_MS}ms`, place))
   else if (syncMs !== undefined && syncMs > windowMs) {
     issues.push(mistake(`syncMs must be at most the window, ${windowMs} ms, got ${syncMs}`, place))
   }
 }
 
-/** From one sync to the next: what is written, else a tenth of the window or of the time in which a full bucket empties, a second at most. */
+/**
+ * From one sync to the next: what is written, else a tenth of the window or of the time in which a full bucket empties,
+ * a second at most.
+ */
 export function syncMsOf({ written, windowMs, algorithm, quota }: Policy): number {
   if (written.syncMs !== undefined) return written.syncMs
   const shortestMs = Math.min(windowMs, algorithm.lifeMs(quota))

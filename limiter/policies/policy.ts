@@ -35,7 +35,9 @@ export interface PolicyInput {
   readonly algorithm?: AlgorithmName
   /** Units per window, an integer above 0. */
   readonly limit: number
-  /** A duration such as `30s`, `1m`, `12h`, `7d`; for fixed windows also `day`, `week`, `month`, `year` by the calendar. */
+  /**
+   * A duration such as `30s`, `1m`, `12h`, `7d`; for fixed windows also `day`, `week`, `month`, `year` by the calendar.
+   */
   readonly window: string
   /** Whose calendar, as an IANA name. @default 'UTC' */
   readonly timezone?: string
@@ -49,7 +51,10 @@ export interface PolicyInput {
   readonly mode?: 'meter' | 'queue'
   /** What becomes of a request past the limit. @default 'deny' */
   readonly action?: Action
-  /** The longest wait for a turn, a duration. @default '1s' for `action: delay`; a leaky bucket as a queue is bounded by its burst alone */
+  /**
+   * The longest wait for a turn, a duration. @default '1s' for `action: delay`; a leaky bucket as a queue is bounded by
+   * its burst alone
+   */
   readonly maxDelay?: string
   /** Who waits. @default 'authorizer' for `action: delay`, 'backend' for a leaky bucket as a queue */
   readonly delayIn?: DelayIn
@@ -60,11 +65,15 @@ export interface PolicyInput {
   /** Sliding log: record what this policy denies, too. @default false */
   readonly countDenied?: boolean
   /**
-   * How instances agree on the count: each request in one write, batches of units taken ahead, or counted apart and added up every `syncMs`.
+   * How instances agree on the count: each request in one write, batches of units taken ahead, or counted apart and
+   * added up every `syncMs`.
    * @default 'strict'; in the config table, 'leased' for `by: global` and `by: route` where the algorithm permits
    */
   readonly consistency?: Consistency
-  /** Consistency `eventual`: milliseconds from one adding up to the next, 50 to 60,000, at most the window. @default a tenth of the window, at most 1000 */
+  /**
+   * Consistency `eventual`: milliseconds from one adding up to the next, 50 to 60,000, at most the window. @default a
+   * tenth of the window, at most 1000
+   */
   readonly syncMs?: number
 }
 

@@ -32,13 +32,16 @@ const BUILD = {
   'sliding-buckets': ({ limit, window, buckets }, windowMs, wrong) => {
     const count = buckets ?? 60
     if (windowMs % count !== 0) {
-      wrong(`buckets must divide the window into whole milliseconds, got ${buckets ?? 'the default of 60'} for window "${window}"`)
+      wrong(
+        `buckets must divide the window into whole milliseconds, got ${buckets ?? 'the default of 60'} for window "${window}"`,
+      )
     }
     return counting(slidingBuckets, { limit, windowMs, buckets: count }, `${windowMs}/${count}`)
   },
 
   'sliding-log': ({ limit, countDenied = false }, windowMs, wrong) => {
-    if (limit > LONGEST_LOG) wrong(`limit must be at most ${LONGEST_LOG} for a sliding-log, which stores every unit, got ${limit}`)
+    if (limit > LONGEST_LOG)
+      wrong(`limit must be at most ${LONGEST_LOG} for a sliding-log, which stores every unit, got ${limit}`)
     return counting(slidingLog, { limit, windowMs, countDenied }, windowMs)
   },
 
@@ -104,8 +107,11 @@ export function toCounting(input: PolicyInput, place: Place, issues: string[]): 
 
   const more = Math.max(1, Math.floor((limit * Number.parseInt(overrun, 10)) / 100))
   const raised = READ_BY.burst!.includes(algorithm) ? { burst: (input.burst ?? limit) + more } : { limit: limit + more }
-  if (limit + more > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS} with its overrun, got ${limit + more}`)
-  const { quota } = BUILD[algorithm]({ ...input, ...raised }, windowMs, (sentence) => wrong(`with its overrun ${sentence}`))
+  if (limit + more > MOST_UNITS)
+    return wrong(`limit must be at most ${MOST_UNITS} with its overrun, got ${limit + more}`)
+  const { quota } = BUILD[algorithm]({ ...input, ...raised }, windowMs, (sentence) =>
+    wrong(`with its overrun ${sentence}`),
+  )
   if (issues.length > before) return undefined
   return {
     ...built,
@@ -126,12 +132,15 @@ export function mostNumbers(input: PolicyInput, windowMs: number): Pick<PolicyIn
   return { limit, burst: refill === 'interval' ? mostRefilled(limit, windowMs) : mostAtPace(limit, windowMs) }
 }
 
-const mostAtPace = (limit: number, windowMs: number): number => Math.floor(2 ** 52 / Math.ceil((windowMs * 1000) / limit))
-const mostRefilled = (limit: number, windowMs: number): number => Math.min(MOST_UNITS, limit * Math.floor(2 ** 52 / (windowMs * 1000)))
+const mostAtPace = (limit: number, windowMs: number): number =>
+  Math.floor(2 ** 52 / Math.ceil((windowMs * 1000) / limit))
+const mostRefilled = (limit: number, windowMs: number): number =>
+  Math.min(MOST_UNITS, limit * Math.floor(2 ** 52 / (windowMs * 1000)))
 
 /** Paces count in whole microseconds: a unit takes at least one, and a full bucket stays an exact number. */
 function checkPace(limit: number, burst: number, windowMs: number, wrong: (sentence: string) => void): void {
-  if (limit > windowMs * 1000) wrong(`limit must be at most ${windowMs * 1000} for this window, a unit per microsecond, got ${limit}`)
+  if (limit > windowMs * 1000)
+    wrong(`limit must be at most ${windowMs * 1000} for this window, a unit per microsecond, got ${limit}`)
   const most = mostAtPace(limit, windowMs)
   if (burst > most) wrong(`burst must be at most ${most} at this pace, which takes 142 years to refill, got ${burst}`)
 }

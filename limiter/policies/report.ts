@@ -5,18 +5,23 @@ import { printed } from '../errors'
 export type Place = readonly string[]
 
 /** Fields of a configured object: how each is checked, and in words what is wanted. */
-export type FieldRules = Readonly<Record<string, { readonly schema: v.GenericSchema; readonly wanted: string; readonly optional?: true }>>
+export type FieldRules = Readonly<
+  Record<string, { readonly schema: v.GenericSchema; readonly wanted: string; readonly optional?: true }>
+>
 
 /** Unknown fields of one object that are told one by one. */
 const MOST_UNKNOWN = 20
 
 /** One sentence about one mistake: what, got, wanted, and where. */
-export const mistake = (sentence: string, place: Place): string => (place.length === 0 ? sentence : `${sentence} (${place.join(', ')})`)
+export const mistake = (sentence: string, place: Place): string =>
+  place.length === 0 ? sentence : `${sentence} (${place.join(', ')})`
 
 /**
- * Checks every field of a configured object and reports all mistakes at once, unknown fields with the known one that looks like them.
+ * Checks every field of a configured object and reports all mistakes at once, unknown fields with the known one that
+ * looks like them.
  *
- * @returns the fields that are right by themselves, so that the caller can go on and find what else is wrong; `undefined` for no object.
+ * @returns the fields that are right by themselves, so that the caller can go on and find what else is wrong;
+ * `undefined` for no object.
  */
 export function checkFields(
   input: unknown,
@@ -48,7 +53,11 @@ export function checkFields(
 }
 
 /** A field for people: a note, a name. */
-export const TEXT = { schema: v.pipe(v.string(), v.maxLength(1024)), wanted: 'a text of at most 1024 characters', optional: true } as const
+export const TEXT = {
+  schema: v.pipe(v.string(), v.maxLength(1024)),
+  wanted: 'a text of at most 1024 characters',
+  optional: true,
+} as const
 
 /** `, did you mean "limit"?` for the known word that is the fewest edits away, at most two, and not all of it. */
 export function suggestion(word: string, known: readonly string[]): string {

@@ -13,10 +13,15 @@ export function withoutLimit(policy: Policy): Policy {
 export function withShare(policy: Policy, share: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units * share))
   const { limit, burst } = policy.written
-  return withNumbers(policy, { limit: part(limit), ...(burst !== undefined && { burst: part(burst) }) }, [], []) ?? policy
+  return (
+    withNumbers(policy, { limit: part(limit), ...(burst !== undefined && { burst: part(burst) }) }, [], []) ?? policy
+  )
 }
 
-/** The same policy with other numbers, which counts on in the same state; `undefined`, and why, where they do not fit how it counts. */
+/**
+ * The same policy with other numbers, which counts on in the same state; `undefined`, and why, where they do not fit
+ * how it counts.
+ */
 export function withNumbers(
   policy: Policy,
   numbers: Pick<PolicyInput, 'limit' | 'burst'>,
@@ -27,7 +32,9 @@ export function withNumbers(
   const written = { ...policy.written, ...numbers }
   checkFit(written, place, issues)
   const counting = toCounting(written, place, issues)
-  return counting && issues.length === before ? { ...policy, ...acting(counting, written), limit: numbers.limit, written } : undefined
+  return counting && issues.length === before
+    ? { ...policy, ...acting(counting, written), limit: numbers.limit, written }
+    : undefined
 }
 
 /** The same policy, counting in the same state, while the whole service only observes. */

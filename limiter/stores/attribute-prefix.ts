@@ -12,8 +12,9 @@ export const CODE_LENGTH = 4
 /**
  * The prefix of a policy's attributes: a letter, a digit and two of either, two million in all.
  *
- * It depends on the policy's name and stored form and nothing else, so that every instance and every set of policies finds the same state, and a
- * policy whose form changed starts fresh. With a digit in second place it is never a reserved word of DynamoDB, and needs no alias.
+ * It depends on the policy's name and stored form and nothing else, so that every instance and every set of policies
+ * finds the same state, and a policy whose form changed starts fresh. With a digit in second place it is never a
+ * reserved word of DynamoDB, and needs no alias.
  *
  * @param scope what the policy counts apart, such as a route; empty when the subject is counted whole.
  */

@@ -6,7 +6,10 @@ import { type Item, NO_ITEM } from './store'
 /** Attribute that holds the time to live, in epoch seconds. */
 export const EXPIRY = 'exp'
 
-/** Reads an item as DynamoDB returns it. Attributes that are none of ours are passed over; a number that is not one is reported. */
+/**
+ * Reads an item as DynamoDB returns it. Attributes that are none of ours are passed over; a number that is not one is
+ * reported.
+ */
 export function toItem(attributes: Record<string, AttributeValue> | undefined): Item {
   if (!attributes) return NO_ITEM
   const policies: Record<string, Record<string, Fields[string]>> = {}

@@ -10,20 +10,29 @@ interface ServiceError {
   readonly throttlingReasons?: readonly { readonly reason?: string }[]
 }
 
-const THROTTLED = /^(ThrottlingException|ProvisionedThroughputExceededException|RequestLimitExceeded|TransactionInProgressException)$/
+const THROTTLED =
+  /^(ThrottlingException|ProvisionedThroughputExceededException|RequestLimitExceeded|TransactionInProgressException)$/
 const REFUSED =
   /AccessDenied|UnrecognizedClient|ExpiredToken|InvalidSignature|InvalidClientTokenId|MissingAuthenticationToken|Credentials|Validation/
-/** Of a `ValidationException`: too large for DynamoDB, or an attribute that somebody else has made something else. Its other messages are about the table. */
+/**
+ * Of a `ValidationException`: too large for DynamoDB, or an attribute that somebody else has made something else. Its
+ * other messages are about the table.
+ */
 const ABOUT_ONE_ITEM = /item size|expression size|too many operators|incorrect data type|document path|number overflow/i
-const UNREACHABLE = /^(ECONN|ENOTFOUND|EAI_|EPIPE|EHOST|ENET|EPROTO|ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/
+const UNREACHABLE =
+  /^(ECONN|ENOTFOUND|EAI_|EPIPE|EHOST|ENET|EPROTO|ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/
 
 /** Tells apart what went wrong in a call to a table; anything already told apart stays as it is. */
 export function toStoreUnavailable(error: unknown, tableName: string): StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error
   const reason = reasonOf(error)
-  return new StoreUnavailableError(reason, `${describe(reason, tableName)}: ${(error as ServiceError | null)?.message ?? String(error)}`, {
-    cause: error,
-  })
+  return new StoreUnavailableError(
+    reason,
+    `${describe(reason, tableName)}: ${(error as ServiceError | null)?.message ?? String(error)}`,
+    {
+      cause: error,
+    },
+  )
 }
 
 function reasonOf(error: unknown): StoreFailure {
@@ -36,7 +45,8 @@ function reasonOf(error: unknown): StoreFailure {
     ThrottlingReasons = throttlingReasons,
   } = (error ?? {}) as ServiceError
   if (name === 'ResourceNotFoundException') return 'missing-table'
-  if (THROTTLED.test(name)) return ThrottlingReasons?.some(({ reason }) => reason?.includes('KeyRange')) ? 'hot-key' : 'throttled'
+  if (THROTTLED.test(name))
+    return ThrottlingReasons?.some(({ reason }) => reason?.includes('KeyRange')) ? 'hot-key' : 'throttled'
   if (name === 'AbortError' || name === 'TimeoutError' || code === 'ETIMEDOUT') return 'timeout'
   if (name === 'ValidationException' && ABOUT_ONE_ITEM.test(message)) return 'item'
   if (REFUSED.test(name)) return 'refused'

@@ -1,4 +1,10 @@
-import { type AttributeValue, DeleteItemCommand, type DynamoDBClient, GetItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb'
+import {
+  type AttributeValue,
+  DeleteItemCommand,
+  type DynamoDBClient,
+  GetItemCommand,
+  UpdateItemCommand,
+} from '@aws-sdk/client-dynamodb'
 import { ConfigError, printed } from '../errors'
 import { toItem } from './attributes'
 import { toStoreUnavailable } from './dynamodb-errors'
@@ -7,7 +13,10 @@ import { toDeletion, toUpdate } from './expressions'
 import type { CallOptions, DeleteOutcome, Item, ItemWrite, SeenMarks, StateStore, WriteOutcome } from './store'
 
 export interface DynamoDbStoreOptions {
-  /** A plain client. Give it `maxAttempts: 1`: the limiter retries by itself, within its deadline and without counting twice. */
+  /**
+   * A plain client. Give it `maxAttempts: 1`: the limiter retries by itself, within its deadline and without counting
+   * twice.
+   */
   readonly client: Pick<DynamoDBClient, 'send'>
   readonly tableName: string
 }
@@ -22,13 +31,17 @@ interface Refusal {
 export class DynamoDbStore implements StateStore {
   private readonly client: Pick<DynamoDBClient, 'send'>
   private readonly tableName: string
-  /** Whether this engine returns the item with a failed condition. DynamoDB does; some emulators leave it out without a word. */
+  /**
+   * Whether this engine returns the item with a failed condition. DynamoDB does; some emulators leave it out without a
+   * word.
+   */
   private returnsRefusedItems: boolean | undefined
 
   constructor({ client, tableName }: DynamoDbStoreOptions) {
     const issues: string[] = []
     if (typeof client?.send !== 'function') issues.push(`client must be a DynamoDBClient, got ${printed(client)}`)
-    if (typeof tableName !== 'string' || tableName === '') issues.push(`tableName must be the name of a table, got ${printed(tableName)}`)
+    if (typeof tableName !== 'string' || tableName === '')
+      issues.push(`tableName must be the name of a table, got ${printed(tableName)}`)
     if (issues.length > 0) throw new ConfigError(issues)
     this.client = client
     this.tableName = tableName
@@ -84,7 +97,11 @@ export class DynamoDbStore implements StateStore {
   }
 
   /** No item with a refusal means that there is none, once the engine has shown that it would return one. */
-  private async refusedItem(key: string, attributes: Record<string, AttributeValue> | undefined, options: CallOptions): Promise<Item> {
+  private async refusedItem(
+    key: string,
+    attributes: Record<string, AttributeValue> | undefined,
+    options: CallOptions,
+  ): Promise<Item> {
     if (attributes) this.returnsRefusedItems = true
     if (attributes || this.returnsRefusedItems) return this.understood(attributes)
     const item = await this.read(key, options)
@@ -108,8 +125,14 @@ interface Dated {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Passes the date of the answer on, whatever it says; a command's own step, so that the client stays as it was given to us. */
-function tellServerTime({ middlewareStack }: Pick<GetItemCommand, 'middlewareStack'>, { onServerTime }: CallOptions): void {
+/**
+ * Passes the date of the answer on, whatever it says; a command's own step, so that the client stays as it was given to
+ * us.
+ */
+function tellServerTime(
+  { middlewareStack }: Pick<GetItemCommand, 'middlewareStack'>,
+  { onServerTime }: CallOptions,
+): void {
   if (!onServerTime) return
   const tell = (response: unknown) => {
     const at = Date.parse((response as Dated | undefined)?.headers?.date ?? '')

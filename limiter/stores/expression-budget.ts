@@ -8,8 +8,9 @@ import type { ItemWrite, PolicyWrite } from './store'
 export const MOST_BYTES = 4096
 
 /**
- * The most operators and functions in one expression. Measured on DynamoDB Local 3.1: a condition counts each comparison, `AND`, `OR`, `NOT` and function, and
- * no parentheses; an update counts `+` and `-`, and neither `=` nor what `ADD` and `REMOVE` name. Its functions are counted here all the same.
+ * The most operators and functions in one expression. Measured on DynamoDB Local 3.1: a condition counts each
+ * comparison, `AND`, `OR`, `NOT` and function, and no parentheses; an update counts `+` and `-`, and neither `=` nor
+ * what `ADD` and `REMOVE` name. Its functions are counted here all the same.
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
  */
 export const MOST_OPERATORS = 300
@@ -20,7 +21,10 @@ export interface Size {
   readonly operators: number
 }
 
-/** What a write says for itself, at most: its id, the marks that it is guarded by, the time to live. Policies share the rest. */
+/**
+ * What a write says for itself, at most: its id, the marks that it is guarded by, the time to live. Policies share the
+ * rest.
+ */
 const OWN: Size = { bytes: 192, operators: 24 }
 
 /** `:` and two digits of base 36: an expression has no room for more than 1,296 values. */
@@ -29,8 +33,9 @@ const AND: Size = { bytes: 5, operators: 1 }
 const OR: Size = { bytes: 4, operators: 1 }
 
 /**
- * The same write, so that both of its expressions fit. Purges that find no room are left for a later write, and so are alternatives but for the first, which
- * only makes a guard stricter. What nobody can leave out is bounded where policies are checked.
+ * The same write, so that both of its expressions fit. Purges that find no room are left for a later write, and so are
+ * alternatives but for the first, which only makes a guard stricter. What nobody can leave out is bounded where
+ * policies are checked.
  *
  * Purges take turns, so that no policy's expired fields pile up while another's are removed.
  */
@@ -63,15 +68,20 @@ export function needsOf({ code, write }: PolicyWrite): { readonly condition: Siz
 }
 
 const NOTHING: Size = { bytes: 0, operators: 0 }
-const plus = (one: Size, other: Size): Size => ({ bytes: one.bytes + other.bytes, operators: one.operators + other.operators })
+const plus = (one: Size, other: Size): Size => ({
+  bytes: one.bytes + other.bytes,
+  operators: one.operators + other.operators,
+})
 const sum = (sizes: readonly Size[]): Size => sizes.reduce(plus, NOTHING)
 const fitsIn = ({ bytes, operators }: Size): boolean => bytes <= MOST_BYTES && operators <= MOST_OPERATORS
 
 /** Leaves out alternatives: each choice keeps as many as the others, as long as it has them. */
 function withinCondition(parts: readonly PolicyWrite[]): readonly PolicyWrite[] {
   let most = 1
-  for (const { write } of parts) for (const clause of write.guard) if ('anyOf' in clause) most = Math.max(most, clause.anyOf.length)
-  for (let kept = most; kept > 1; kept--) if (fitsIn(conditionSize(parts, kept))) return kept === most ? parts : keeping(parts, kept)
+  for (const { write } of parts)
+    for (const clause of write.guard) if ('anyOf' in clause) most = Math.max(most, clause.anyOf.length)
+  for (let kept = most; kept > 1; kept--)
+    if (fitsIn(conditionSize(parts, kept))) return kept === most ? parts : keeping(parts, kept)
   return most === 1 ? parts : keeping(parts, 1)
 }
 

@@ -19,7 +19,10 @@ export interface Update {
 export function toUpdate({ parts, id, whileMarks = {}, expiresAtSeconds }: ItemWrite): Update {
   const values = new Values()
   const mark = values.number(id.value)
-  let condition = [...(id.mark in whileMarks ? [] : [notApplied(id, mark, values)]), ...asSeen(whileMarks, values)].join(' AND ')
+  let condition = [
+    ...(id.mark in whileMarks ? [] : [notApplied(id, mark, values)]),
+    ...asSeen(whileMarks, values),
+  ].join(' AND ')
   const changes = { set: `${id.mark}=${mark}`, add: '', remove: '' }
 
   if (expiresAtSeconds !== undefined) {
@@ -33,14 +36,21 @@ export function toUpdate({ parts, id, whileMarks = {}, expiresAtSeconds }: ItemW
   }
   const update = `SET ${changes.set}${changes.add && ` ADD ${changes.add}`}${changes.remove && ` REMOVE ${changes.remove}`}`
   const operators = condition.length < BYTES_OF_OPERATORS ? 0 : (condition.match(OPERATOR)?.length ?? 0)
-  if (Buffer.byteLength(condition) > MOST_BYTES || Buffer.byteLength(update) > MOST_BYTES || operators > MOST_OPERATORS) {
+  if (
+    Buffer.byteLength(condition) > MOST_BYTES ||
+    Buffer.byteLength(update) > MOST_BYTES ||
+    operators > MOST_OPERATORS
+  ) {
     throw new StoreUnavailableError('item', tooLarge(condition, update, operators)) // which DynamoDB would say too
   }
   return { UpdateExpression: update, ConditionExpression: condition, ExpressionAttributeValues: values.all }
 }
 
 const OPERATOR = /[<>=]+|\b(?:AND|OR|NOT|attribute_not_exists|size)\b/g
-/** A condition of fewer bytes has no room for too many operators: each takes five with what it stands between. An update has none, and room for 180 functions. */
+/**
+ * A condition of fewer bytes has no room for too many operators: each takes five with what it stands between. An update
+ * has none, and room for 180 functions.
+ */
 const BYTES_OF_OPERATORS = 5 * MOST_OPERATORS
 
 const tooLarge = (condition: string, update: string, operators: number): string =>
@@ -48,11 +58,14 @@ const tooLarge = (condition: string, update: string, operators: number): string 
   `DynamoDB takes ${MOST_BYTES} bytes and ${MOST_OPERATORS} operators`
 
 /** The condition under which a subject is deleted. */
-export function toDeletion(whileMarks: SeenMarks): Partial<Pick<Update, 'ConditionExpression' | 'ExpressionAttributeValues'>> {
+export function toDeletion(
+  whileMarks: SeenMarks,
+): Partial<Pick<Update, 'ConditionExpression' | 'ExpressionAttributeValues'>> {
   const values = new Values()
   const conditions = asSeen(whileMarks, values)
   if (conditions.length === 0) return {}
-  const given = Object.keys(values.all).length > 0 && { ExpressionAttributeValues: values.all } // DynamoDB takes no empty map
+  // DynamoDB takes no empty map
+  const given = Object.keys(values.all).length > 0 && { ExpressionAttributeValues: values.all }
   return { ConditionExpression: conditions.join(' AND '), ...given }
 }
 
@@ -62,7 +75,9 @@ function notApplied({ mark, value, rangeEnd = value }: WriteId, name: string, va
 }
 
 const asSeen = (marks: SeenMarks, values: Values): string[] =>
-  Object.entries(marks).map(([mark, value]) => (value === undefined ? `attribute_not_exists(${mark})` : `${mark}=${values.number(value)}`))
+  Object.entries(marks).map(([mark, value]) =>
+    value === undefined ? `attribute_not_exists(${mark})` : `${mark}=${values.number(value)}`,
+  )
 
 /** The values of one update, each number once. */
 class Values {
@@ -104,12 +119,19 @@ function comparisonText(comparison: Comparison, code: string, values: Values): s
   const field = code + comparison.field
   if (atLeast === atMost && !orAbsent) return `${field}=${values.number(atLeast!)}`
   const bounds: string[] = []
-  if (atLeast !== undefined) bounds.push(orAbsent ? `NOT ${field}<${values.number(atLeast)}` : `${field}>=${values.number(atLeast)}`)
-  if (atMost !== undefined) bounds.push(orAbsent ? `NOT ${field}>${values.number(atMost)}` : `${field}<=${values.number(atMost)}`)
+  if (atLeast !== undefined)
+    bounds.push(orAbsent ? `NOT ${field}<${values.number(atLeast)}` : `${field}>=${values.number(atLeast)}`)
+  if (atMost !== undefined)
+    bounds.push(orAbsent ? `NOT ${field}>${values.number(atMost)}` : `${field}<=${values.number(atMost)}`)
   return bounds.join(' AND ')
 }
 
-function note(assignment: Assignment, code: string, changes: { set: string; add: string; remove: string }, values: Values): void {
+function note(
+  assignment: Assignment,
+  code: string,
+  changes: { set: string; add: string; remove: string },
+  values: Values,
+): void {
   if ('list' in assignment) {
     const list = code + assignment.list
     changes.set +=
@@ -120,7 +142,8 @@ function note(assignment: Assignment, code: string, changes: { set: string; add:
   }
   const field = code + assignment.field
   if ('set' in assignment) changes.set += `,${field}=${values.number(assignment.set)}`
-  else if ('setIfAbsent' in assignment) changes.set += `,${field}=if_not_exists(${field},${values.number(assignment.setIfAbsent)})`
+  else if ('setIfAbsent' in assignment)
+    changes.set += `,${field}=if_not_exists(${field},${values.number(assignment.setIfAbsent)})`
   else if ('add' in assignment) changes.add += `${changes.add && ','}${field} ${values.number(assignment.add)}`
   else changes.remove += `${changes.remove && ','}${field}`
 }

@@ -1,4 +1,9 @@
-import { CreateTableCommand, DescribeTableCommand, type DynamoDBClient, UpdateTimeToLiveCommand } from '@aws-sdk/client-dynamodb'
+import {
+  CreateTableCommand,
+  DescribeTableCommand,
+  type DynamoDBClient,
+  UpdateTimeToLiveCommand,
+} from '@aws-sdk/client-dynamodb'
 import { EXPIRY } from './attributes'
 import { toStoreUnavailable } from './dynamodb-errors'
 
@@ -9,8 +14,9 @@ const POLL_MS = 200
 const LONGEST_WAIT_MS = 60_000
 
 /**
- * Makes the table that a `DynamoDbStore` needs, for development and tests; a deployment's comes from the stack. Resolves when it takes requests.
- * A table of that name that is there already is left as it is, except that its TTL is switched on.
+ * Makes the table that a `DynamoDbStore` needs, for development and tests; a deployment's comes from the stack.
+ * Resolves when it takes requests. A table of that name that is there already is left as it is, except that its TTL is
+ * switched on.
  */
 export async function createStateTable(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<void> {
   await createTable(client, tableName, [STATE_TABLE.partitionKey])
@@ -54,6 +60,7 @@ async function expire(client: Pick<DynamoDBClient, 'send'>, tableName: string): 
   try {
     await client.send(new UpdateTimeToLiveCommand({ TableName: tableName, TimeToLiveSpecification }))
   } catch (error) {
-    if (!/ValidationException|UnknownOperation|NotImplemented/.test((error as Error).name)) throw toStoreUnavailable(error, tableName)
+    if (!/ValidationException|UnknownOperation|NotImplemented/.test((error as Error).name))
+      throw toStoreUnavailable(error, tableName)
   }
 }

@@ -20,7 +20,10 @@ import {
 import { afterWrite } from './memory-store'
 import { type Item, type ItemWrite, marksOf, NO_ITEM, type SeenMarks, type StateStore } from './store'
 
-/** One promise that every store keeps. It uses keys of its own, so that all can run on one store, in any order and at once. */
+/**
+ * One promise that every store keeps. It uses keys of its own, so that all can run on one store, in any order and at
+ * once.
+ */
 export interface ContractCase {
   readonly name: string
   run(store: StateStore): Promise<void>
@@ -59,7 +62,10 @@ export const storeContract: readonly ContractCase[] = [
     name: 'a write whose guard does not hold changes nothing, and comes with the item that refused it',
     async run(store) {
       const key = await keyWith(store, { a: 5 })
-      const { kind, item } = await store.write(key, one(when([atMost('a', 4)], set('a', 9), set('b', 9)), { expiresAtSeconds: FAR }))
+      const { kind, item } = await store.write(
+        key,
+        one(when([atMost('a', 4)], set('a', 9), set('b', 9)), { expiresAtSeconds: FAR }),
+      )
       assert.equal(kind, 'refused')
       assert.deepEqual(item.policies[CODE], { a: 5 })
       assert.deepEqual(await store.read(key), item)
@@ -69,7 +75,10 @@ export const storeContract: readonly ContractCase[] = [
     name: 'a refusal on a subject without an item comes with no item',
     async run(store) {
       const key = newKey()
-      assert.deepEqual(await store.write(key, one(when([atLeast('a', 0)], set('a', 9)))), { kind: 'refused', item: NO_ITEM })
+      assert.deepEqual(await store.write(key, one(when([atLeast('a', 0)], set('a', 9)))), {
+        kind: 'refused',
+        item: NO_ITEM,
+      })
       assert.deepEqual(await store.read(key), NO_ITEM)
     },
   },
@@ -87,8 +96,14 @@ export const storeContract: readonly ContractCase[] = [
         ],
       })
       assert.equal((await store.write(key, both(when([], add('n', 1)), when([], add('n', 2))))).kind, 'applied')
-      assert.equal((await store.write(key, both(when([], add('n', 1)), when([atMost('n', 1)], add('n', 2))))).kind, 'refused')
-      assert.equal((await store.write(key, both(when([atMost('n', 0)], add('n', 1)), when([], add('n', 2))))).kind, 'refused')
+      assert.equal(
+        (await store.write(key, both(when([], add('n', 1)), when([atMost('n', 1)], add('n', 2))))).kind,
+        'refused',
+      )
+      assert.equal(
+        (await store.write(key, both(when([atMost('n', 0)], add('n', 1)), when([], add('n', 2))))).kind,
+        'refused',
+      )
       assert.deepEqual((await store.read(key)).policies, { [CODE]: { n: 1 }, [OTHER]: { n: 2 } })
     },
   },
@@ -102,7 +117,8 @@ export const storeContract: readonly ContractCase[] = [
         ...one(when([])),
         parts: codes.map((code) => ({ code, write: when(guard, set('w', 9e8), add('2fa1c1', 1), remove('2fa1bz')) })),
       }
-      for (const kind of ['applied', 'applied']) assert.equal((await store.write(key, { ...write, id: newId() })).kind, kind)
+      for (const kind of ['applied', 'applied'])
+        assert.equal((await store.write(key, { ...write, id: newId() })).kind, kind)
       assert.equal(Object.keys((await store.read(key)).policies).length, 30)
     },
   },
@@ -157,7 +173,8 @@ export const storeContract: readonly ContractCase[] = [
       assert.equal((await store.write(key, back(undefined, 77, { r6: undefined }))).kind, 'applied')
       assert.equal((await store.write(key, back(undefined, 77))).kind, 'repeated')
       assert.equal((await store.write(key, back(77, 78))).kind, 'applied')
-      for (const again of [back(undefined, 77), back(77, 79)]) assert.equal((await store.write(key, again)).kind, 'refused')
+      for (const again of [back(undefined, 77), back(77, 79)])
+        assert.equal((await store.write(key, again)).kind, 'refused')
       assert.deepEqual(await fieldsIn(store, key), { n: 7 })
     },
   },
@@ -165,7 +182,8 @@ export const storeContract: readonly ContractCase[] = [
     name: 'the time to live moves ahead and never back',
     async run(store) {
       const key = newKey()
-      const until = async (expiresAtSeconds?: number) => (await store.write(key, one(when([], add('n', 1)), { expiresAtSeconds }))).kind
+      const until = async (expiresAtSeconds?: number) =>
+        (await store.write(key, one(when([], add('n', 1)), { expiresAtSeconds }))).kind
       assert.equal(await until(FAR), 'applied')
       assert.equal(await until(undefined), 'applied')
       assert.equal(await until(FAR), 'applied')
@@ -181,7 +199,10 @@ export const storeContract: readonly ContractCase[] = [
       const item = await store.read(key)
       assert.deepEqual(await store.delete(key, marksOf(item)), { kind: 'deleted', item })
       assert.deepEqual(await store.read(key), NO_ITEM)
-      assert.deepEqual(await store.write(key, one(when([absentOrAtMost('a', 0)], add('a', 1)))), { kind: 'applied', item: NO_ITEM })
+      assert.deepEqual(await store.write(key, one(when([absentOrAtMost('a', 0)], add('a', 1)))), {
+        kind: 'applied',
+        item: NO_ITEM,
+      })
       assert.deepEqual(await store.delete(newKey(), marksOf(NO_ITEM)), { kind: 'deleted', item: NO_ITEM })
     },
   },
@@ -213,7 +234,9 @@ export const storeContract: readonly ContractCase[] = [
       const key = newKey()
       const write = when([absentOrAtMost('n', 6)], add('n', 1))
       const outcomes = await Promise.all(
-        Array.from({ length: 25 }, (_, i) => store.write(key, one(write, { id: { mark: `r${i % 8}`, value: 1000 + i } }))),
+        Array.from({ length: 25 }, (_, i) =>
+          store.write(key, one(write, { id: { mark: `r${i % 8}`, value: 1000 + i } })),
+        ),
       )
       assert.equal(outcomes.filter(({ kind }) => kind === 'applied').length, 7)
       assert.deepEqual(await fieldsIn(store, key), { n: 7 })
@@ -263,11 +286,14 @@ const one = (write: ConditionalWrite, more: Partial<ItemWrite> = {}): ItemWrite 
   ...more,
 })
 
-const fieldsIn = async (store: StateStore, key: string): Promise<Fields | undefined> => (await store.read(key)).policies[CODE]
+const fieldsIn = async (store: StateStore, key: string): Promise<Fields | undefined> =>
+  (await store.read(key)).policies[CODE]
 
 async function keyWith(store: StateStore, fields: Fields): Promise<string> {
   const key = newKey()
-  const assignments = Object.entries(fields).map(([name, value]) => (typeof value === 'number' ? set(name, value) : replace(name, value)))
+  const assignments = Object.entries(fields).map(([name, value]) =>
+    typeof value === 'number' ? set(name, value) : replace(name, value),
+  )
   assert.equal((await store.write(key, one(when([], ...assignments)))).kind, 'applied')
   return key
 }
@@ -323,7 +349,11 @@ function guardCases(): ContractCase[] {
       [atLeast('a', 5), { anyOf: [[atMost('a', 5)], [atMost('a', 9)]] }, sizeAtMost('l', 3)],
       true,
     ],
-    ['an alternative but not what stands beside it', [{ anyOf: [[atMost('a', 5)], [atMost('a', 9)]] }, sizeAtMost('l', 2)], false],
+    [
+      'an alternative but not what stands beside it',
+      [{ anyOf: [[atMost('a', 5)], [atMost('a', 9)]] }, sizeAtMost('l', 2)],
+      false,
+    ],
   ]
   return rows.map(([name, guard, held]) => ({
     name: `a guard ${held ? 'holds' : 'does not hold'}: ${name}`,
@@ -345,7 +375,11 @@ function assignmentCases(): ContractCase[] {
     ['adds, from 0 where absent', when([], add('a', 3), add('x', 3)), { a: 8, x: 3, l: [1, 2] }],
     ['subtracts below zero', when([], add('a', -9), add('x', -1)), { a: -4, x: -1, l: [1, 2] }],
     ['removes, also what is not there', when([], remove('a'), remove('x'), remove('l')), {}],
-    ['appends, from empty where absent', when([], append('l', [3, 3]), append('m', [9])), { a: 5, l: [1, 2, 3, 3], m: [9] }],
+    [
+      'appends, from empty where absent',
+      when([], append('l', [3, 3]), append('m', [9])),
+      { a: 5, l: [1, 2, 3, 3], m: [9] },
+    ],
     ['replaces lists', when([], replace('l', []), replace('m', [7, 8])), { a: 5, l: [], m: [7, 8] }],
     [
       'does all of it at once',
@@ -377,12 +411,26 @@ function randomWrite(random: () => number): ConditionalWrite {
   const upTo = (most: number) => Math.floor(random() * (most + 1))
   const field = () => ['a', 'b', '2f', '9zz'][upTo(3)]!
   const comparison = () =>
-    [absentOrAtMost(field(), upTo(30)), atMost(field(), upTo(30)), atLeast(field(), upTo(5)), sizeAtMost('l', upTo(12))][upTo(3)]!
+    [
+      absentOrAtMost(field(), upTo(30)),
+      atMost(field(), upTo(30)),
+      atLeast(field(), upTo(5)),
+      sizeAtMost('l', upTo(12)),
+    ][upTo(3)]!
   const guard: Clause[] = [...Array(upTo(2))].map(comparison)
   if (random() < 0.3) guard.push({ anyOf: [[comparison()], [comparison(), comparison()]] })
   const [first, second] = [field(), field()]
-  const numbers = [() => add(first, upTo(4) - 1), () => set(first, upTo(9)), () => remove(first), () => setIfAbsent(first, upTo(9))]
+  const numbers = [
+    () => add(first, upTo(4) - 1),
+    () => set(first, upTo(9)),
+    () => remove(first),
+    () => setIfAbsent(first, upTo(9)),
+  ]
   const list = [append('l', [upTo(99)]), replace('l', [upTo(9), upTo(9)])][upTo(1)]!
-  const changes = [numbers[upTo(3)]!(), ...(second === first ? [] : [add(second, 1)]), ...(random() < 0.5 ? [list] : [])]
+  const changes = [
+    numbers[upTo(3)]!(),
+    ...(second === first ? [] : [add(second, 1)]),
+    ...(random() < 0.5 ? [list] : []),
+  ]
   return when(guard, ...changes)
 }

@@ -4,7 +4,8 @@ import type { EpochMs } from '../clock'
 /**
  * Keeps one item per subject and changes it only by conditional writes.
  *
- * Any store that passes `storeContract` will do. A store that cannot be reached throws `StoreUnavailableError` and nothing else.
+ * Any store that passes `storeContract` will do. A store that cannot be reached throws `StoreUnavailableError` and
+ * nothing else.
  */
 export interface StateStore {
   /** Applies all parts of a write or none, in one atomic step. */
@@ -12,8 +13,8 @@ export interface StateStore {
   /** The item as it is now, never an older one. */
   read(key: string, options?: CallOptions): Promise<Item>
   /**
-   * Forgets the subject, if its marks stand as seen; every write changes one of them, so nothing is wiped that the caller has not seen, and a copy of this
-   * call that arrives late wipes nothing.
+   * Forgets the subject, if its marks stand as seen; every write changes one of them, so nothing is wiped that the
+   * caller has not seen, and a copy of this call that arrives late wipes nothing.
    */
   delete(key: string, whileMarks: SeenMarks, options?: CallOptions): Promise<DeleteOutcome>
 }
@@ -21,13 +22,16 @@ export interface StateStore {
 export interface CallOptions {
   /** Ends the call when it takes too long. Whether a write then happened is not known. */
   readonly signal?: EndSignal
-  /** Told when the store answered by its own clock, cut to the second, where it says so: the system's clock is compared with it. */
+  /**
+   * Told when the store answered by its own clock, cut to the second, where it says so: the system's clock is compared
+   * with it.
+   */
   readonly onServerTime?: (at: EpochMs) => void
 }
 
 /**
- * Tells a call to end. Any `AbortSignal` is one; the take loop makes plainer ones, because listening to an `AbortSignal` costs a tenth of a
- * whole call. A call that does not look at it is left behind when its time is over.
+ * Tells a call to end. Any `AbortSignal` is one; the take loop makes plainer ones, because listening to an
+ * `AbortSignal` costs a tenth of a whole call. A call that does not look at it is left behind when its time is over.
  */
 export interface EndSignal {
   readonly aborted: boolean
@@ -49,11 +53,15 @@ export const NO_ITEM: Item = { policies: {}, expiresAtSeconds: 0, marks: {} }
 /** One change of one item: several policies' conditional writes, under one guard. */
 export interface ItemWrite {
   readonly parts: readonly PolicyWrite[]
-  /** Names this write, however often it is sent: the store applies it once, unless another writer of the same mark came between. */
+  /**
+   * Names this write, however often it is sent: the store applies it once, unless another writer of the same mark came
+   * between.
+   */
   readonly id: WriteId
   /**
-   * The write happens only while these marks stand as seen. With its own mark among them the store applies it once, whoever came between: what a write has
-   * replaced never stands there again. For writes in the caller's favour; others would lose to everybody who writes under the same mark.
+   * The write happens only while these marks stand as seen. With its own mark among them the store applies it once,
+   * whoever came between: what a write has replaced never stands there again. For writes in the caller's favour; others
+   * would lose to everybody who writes under the same mark.
    */
   readonly whileMarks?: SeenMarks
   /** Moves the time to live to here, in epoch seconds; fails, like any guard, where it lies further ahead already. */
@@ -72,13 +80,16 @@ export interface WriteId {
   readonly mark: string
   readonly value: number
   /**
-   * The last id that the same writer may give: its ids count up to here. The write is refused where the mark stands at one from `value` to this, since it was
-   * applied already, or a newer one of its writer was. @default `value`
+   * The last id that the same writer may give: its ids count up to here. The write is refused where the mark stands at
+   * one from `value` to this, since it was applied already, or a newer one of its writer was. @default `value`
    */
   readonly rangeEnd?: number
 }
 
-/** Whether a newer write of this id's writer has been applied since, so that nothing tells any more whether this one was. */
+/**
+ * Whether a newer write of this id's writer has been applied since, so that nothing tells any more whether this one
+ * was.
+ */
 export function isPassed({ marks }: Item, { mark, value, rangeEnd = value }: WriteId): boolean {
   const found = marks[mark]
   return found !== undefined && found > value && found <= rangeEnd
@@ -109,7 +120,8 @@ export const MARKS = ['r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7'] as const
 export const REFUND_MARK = 'r8'
 
 /** Every mark of an item as it stands: every write changes one of them. */
-export const marksOf = ({ marks }: Item): SeenMarks => Object.fromEntries([...MARKS, REFUND_MARK].map((mark) => [mark, marks[mark]]))
+export const marksOf = ({ marks }: Item): SeenMarks =>
+  Object.fromEntries([...MARKS, REFUND_MARK].map((mark) => [mark, marks[mark]]))
 
 /** Whether all of these marks still stand as seen. */
 export const standAsSeen = ({ marks }: Item, seen: SeenMarks): boolean =>

@@ -6,8 +6,8 @@ import type { Engine } from './engine'
 const STOPS_WITHIN_MS = 2000
 
 /**
- * Runs the engine until its standard input ends. The pipe ends however this process dies, so the engine never outlives it; `wait` ends the
- * shell when the engine ends by itself.
+ * Runs the engine until its standard input ends. The pipe ends however this process dies, so the engine never outlives
+ * it; `wait` ends the shell when the engine ends by itself.
  */
 const UNTIL_STDIN_ENDS = `
   exec 3<&0
@@ -26,8 +26,19 @@ export interface EngineCommand extends Pick<Engine, 'name' | 'endpoint'> {
   readonly answersWithinMs: number
 }
 
-/** Starts an engine in a process of its own, which ends with this one. Returns when it answers; throws the reason when it does not. */
-export async function startEngineProcess({ name, endpoint, command, args, cwd, env, answersWithinMs }: EngineCommand): Promise<Engine> {
+/**
+ * Starts an engine in a process of its own, which ends with this one. Returns when it answers; throws the reason when
+ * it does not.
+ */
+export async function startEngineProcess({
+  name,
+  endpoint,
+  command,
+  args,
+  cwd,
+  env,
+  answersWithinMs,
+}: EngineCommand): Promise<Engine> {
   const child = spawn('/bin/sh', ['-c', UNTIL_STDIN_ENDS, command, ...args], {
     cwd,
     env,

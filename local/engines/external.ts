@@ -2,7 +2,10 @@ import { reasonOf, StartError } from '../start-error'
 import { untilItAnswers } from './answers'
 import type { Engine } from './engine'
 
-/** An engine that somebody else runs: DynamoDB Local, LocalStack, a table in AWS. It is waited for, never started and never stopped. */
+/**
+ * An engine that somebody else runs: DynamoDB Local, LocalStack, a table in AWS. It is waited for, never started and
+ * never stopped.
+ */
 export async function useExternalEngine(endpoint: string, withinMs = 5000): Promise<Engine> {
   if (!isHttpUrl(endpoint)) {
     throw new StartError(`SLUICE_DYNAMODB_ENDPOINT must be a URL such as http://localhost:8000, got "${endpoint}"`)

@@ -1,6 +1,8 @@
 import { type AddressInfo, createServer } from 'node:net'
 
-/** A port on the loopback interface that was free a moment ago, for an engine that cannot choose and report one itself. */
+/**
+ * A port on the loopback interface that was free a moment ago, for an engine that cannot choose and report one itself.
+ */
 export async function freePort(): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {

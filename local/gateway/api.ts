@@ -60,7 +60,11 @@ export function logTime(epochMs: number): string {
 }
 
 /** A JSON response of API Gateway's own making. */
-export function jsonResponse(statusCode: number, body: unknown, headers: Readonly<Record<string, string>> = {}): GatewayResponse {
+export function jsonResponse(
+  statusCode: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): GatewayResponse {
   return { statusCode, headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify(body) }
 }
 

@@ -19,7 +19,10 @@ export interface InstanceOptions {
 const TIMEOUT_MS = 10_000
 const WORKER_SOURCE = join(__dirname, 'authorizer-worker.ts')
 
-/** One execution environment of the function: a thread that takes one event at a time, started anew after it crashed or ran out of time. */
+/**
+ * One execution environment of the function: a thread that takes one event at a time, started anew after it crashed or
+ * ran out of time.
+ */
 export class AuthorizerInstance {
   readonly #options: InstanceOptions
   readonly #timeoutMs: number
@@ -51,7 +54,8 @@ export class AuthorizerInstance {
       }
       const onMessage = (message: WorkerMessage) => settle(() => resolve(message))
       const onError = (error: Error) => settle(() => reject(new AuthorizerError(error.message, error.stack)))
-      const onExit = (code: number) => settle(() => reject(new AuthorizerError(`the authorizer exited with code ${code}`)))
+      const onExit = (code: number) =>
+        settle(() => reject(new AuthorizerError(`the authorizer exited with code ${code}`)))
       const timer = setTimeout(() => {
         this.#forget(worker)
         worker.terminate()

@@ -4,7 +4,10 @@ import { AuthorizerInstance, type InstanceOptions } from './authorizer-instance'
 /** As many function instances as Lambda would be allowed to run at a time. */
 export interface AuthorizerPool {
   readonly authorize: Authorize
-  /** Hands one event to each instance, and returns their answers; rejects with the first failure. For before there are requests. */
+  /**
+   * Hands one event to each instance, and returns their answers; rejects with the first failure. For before there are
+   * requests.
+   */
   warmUp(event: object): Promise<unknown[]>
   /** Ends all instances, whatever they are doing. */
   stop(): Promise<void>
@@ -13,7 +16,10 @@ export interface AuthorizerPool {
 /** Requests that may wait for an instance. Beyond it Lambda's throttling is played. */
 const MAX_WAITING = 10_000
 
-/** Instances take turns, so that a caller meets all of them, as behind Lambda; requests beyond their number wait in line. */
+/**
+ * Instances take turns, so that a caller meets all of them, as behind Lambda; requests beyond their number wait in
+ * line.
+ */
 export function createAuthorizerPool(instances: number, options: InstanceOptions): AuthorizerPool {
   const all = Array.from({ length: instances }, () => new AuthorizerInstance(options))
   const idle = [...all]

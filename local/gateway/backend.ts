@@ -23,7 +23,10 @@ export function createBackend(): Backend {
       counts.set(key, (counts.get(key) ?? 0) + 1)
       return jsonResponse(200, answer(key, event), { 'Access-Control-Allow-Origin': '*', ...rateLimitHeaders(event) })
     },
-    calls: () => ({ total: [...counts.values()].reduce((sum, count) => sum + count, 0), routes: Object.fromEntries(counts) }),
+    calls: () => ({
+      total: [...counts.values()].reduce((sum, count) => sum + count, 0),
+      routes: Object.fromEntries(counts),
+    }),
   }
 }
 

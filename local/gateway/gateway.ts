@@ -19,8 +19,9 @@ export interface GatewayOptions {
 const MAX_BODY_BYTES = 10 * 1024 * 1024
 
 /**
- * API Gateway in front of a sample backend: asks the authorizer about every request, and calls the backend only when allowed. A REST API has `OPTIONS`
- * methods of its own, which have no authorizer; an HTTP API's `$default` route has them with all others.
+ * API Gateway in front of a sample backend: asks the authorizer about every request, and calls the backend only when
+ * allowed. A REST API has `OPTIONS` methods of its own, which have no authorizer; an HTTP API's `$default` route has
+ * them with all others.
  *
  * `GET /_local/backend-calls` is its own: neither authorized nor counted.
  */
@@ -41,7 +42,10 @@ async function serve(incoming: IncomingMessage, response: ServerResponse, option
   send(response, { ...answer, headers: { ...answer.headers, ...options.api.identify(request) } })
 }
 
-async function respond(request: IncomingRequest, { api, authorize, backend, log }: GatewayOptions): Promise<GatewayResponse> {
+async function respond(
+  request: IncomingRequest,
+  { api, authorize, backend, log }: GatewayOptions,
+): Promise<GatewayResponse> {
   if (request.method === 'OPTIONS' && api.name === 'rest') return PREFLIGHT
   if (request.method === 'GET' && request.path === '/_local/backend-calls') return jsonResponse(200, backend.calls())
   try {
@@ -64,7 +68,9 @@ const PREFLIGHT: GatewayResponse = {
   body: '',
 }
 
-/** Neither the authorizer nor the sample backend looks at bodies, but the connection cannot go on before one is read. */
+/**
+ * Neither the authorizer nor the sample backend looks at bodies, but the connection cannot go on before one is read.
+ */
 async function readAway(incoming: IncomingMessage): Promise<boolean> {
   let bytes = 0
   for await (const chunk of incoming) bytes += (chunk as Buffer).length
@@ -72,6 +78,9 @@ async function readAway(incoming: IncomingMessage): Promise<boolean> {
 }
 
 function send(response: ServerResponse, { statusCode, headers, body }: GatewayResponse): void {
-  response.writeHead(statusCode, { ...headers, ...(statusCode !== 204 && { 'Content-Length': Buffer.byteLength(body) }) })
+  response.writeHead(statusCode, {
+    ...headers,
+    ...(statusCode !== 204 && { 'Content-Length': Buffer.byteLength(body) }),
+  })
   response.end(body)
 }

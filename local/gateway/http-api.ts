@@ -7,7 +7,8 @@ const STAGE = '$default'
 /**
  * An HTTP API with payload 2.0, simple responses and no result cache.
  *
- * It has no gateway responses: a denial is 403 whatever the authorizer says in its context, and the integration's header mapping is not made.
+ * It has no gateway responses: a denial is 403 whatever the authorizer says in its context, and the integration's
+ * header mapping is not made.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html
  */
@@ -19,11 +20,16 @@ export const httpApi: Api = {
     const { isAuthorized, context } = parseSimpleAnswer(answer)
     if (!isAuthorized) return { allowed: false, response: jsonResponse(403, { message: 'Forbidden' }) }
     const { identitySource: _, routeArn: __, type: ___, ...event } = authorizerEvent(request)
-    return { allowed: true, event: { ...event, requestContext: { ...event.requestContext, authorizer: { lambda: context } } } }
+    return {
+      allowed: true,
+      event: { ...event, requestContext: { ...event.requestContext, authorizer: { lambda: context } } },
+    }
   },
 
   failure(error) {
-    return isUnauthorized(error) ? jsonResponse(401, { message: 'Unauthorized' }) : jsonResponse(500, { message: 'Internal Server Error' })
+    return isUnauthorized(error)
+      ? jsonResponse(401, { message: 'Unauthorized' })
+      : jsonResponse(500, { message: 'Internal Server Error' })
   },
 
   identify: ({ id }) => ({ 'Apigw-Requestid': id }),

@@ -10,7 +10,9 @@ export interface IncomingRequest {
   readonly path: string
   /** Without the `?`; empty when there is none. */
   readonly rawQuery: string
-  /** Names as the client wrote them, in the order sent, repeated ones repeated, with the headers that API Gateway adds. */
+  /**
+   * Names as the client wrote them, in the order sent, repeated ones repeated, with the headers that API Gateway adds.
+   */
   readonly headers: readonly (readonly [name: string, value: string])[]
   /** The peer of the TCP connection. */
   readonly sourceIp: string
@@ -38,7 +40,10 @@ export function toIncomingRequest(incoming: IncomingMessage): IncomingRequest {
 }
 
 /** All values of each name, the name spelt as it first came, or in lower case. */
-export function groupHeaders(headers: IncomingRequest['headers'], spelling: 'as-sent' | 'lower-case'): Map<string, string[]> {
+export function groupHeaders(
+  headers: IncomingRequest['headers'],
+  spelling: 'as-sent' | 'lower-case',
+): Map<string, string[]> {
   const spelt = new Map<string, string>()
   const values = new Map<string, string[]>()
   for (const [name, value] of headers) {

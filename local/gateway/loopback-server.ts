@@ -7,7 +7,10 @@ export interface LoopbackServer {
   close(graceMs: number): Promise<void>
 }
 
-/** Serves HTTP on both addresses of `localhost`, and on no other. Port 0 picks a free one. Rejects with `EADDRINUSE` when either is taken. */
+/**
+ * Serves HTTP on both addresses of `localhost`, and on no other. Port 0 picks a free one. Rejects with `EADDRINUSE`
+ * when either is taken.
+ */
 export async function listenOnLoopback(port: number, listener: RequestListener): Promise<LoopbackServer> {
   const v4 = await listen('127.0.0.1', port, listener)
   const v6 = await listen('::1', v4.port, listener).catch(async (error: NodeJS.ErrnoException) => {
@@ -43,8 +46,8 @@ async function listen(host: string, port: number, listener: RequestListener): Pr
 }
 
 /**
- * Node's own `closeIdleConnections` leaves connections alone on which nothing was asked yet, and browsers open such ones ahead of need, so
- * this keeps its own account: a connection is idle when no request is under way on it.
+ * Node's own `closeIdleConnections` leaves connections alone on which nothing was asked yet, and browsers open such
+ * ones ahead of need, so this keeps its own account: a connection is idle when no request is under way on it.
  */
 function followConnections(server: Server): { closeWhenIdle(): void } {
   const underWay = new Map<Socket, number>()

@@ -30,7 +30,8 @@ export function parsePolicyAnswer(answer: unknown): PolicyAnswer {
 export function permits(statements: readonly Statement[], methodArn: string): boolean {
   const matching = statements.filter(
     ({ actions, resources }) =>
-      actions.some((action) => matches(action.toLowerCase(), 'execute-api:invoke')) && resources.some((it) => matches(it, methodArn)),
+      actions.some((action) => matches(action.toLowerCase(), 'execute-api:invoke')) &&
+      resources.some((it) => matches(it, methodArn)),
   )
   return matching.some(({ effect }) => effect === 'Allow') && matching.every(({ effect }) => effect === 'Allow')
 }
@@ -38,7 +39,8 @@ export function permits(statements: readonly Statement[], methodArn: string): bo
 function parseStatement(statement: unknown): Statement {
   const { Effect, Action, Resource, Sid: _, ...rest } = asRecord(statement, 'a statement')
   const unread = Object.keys(rest)
-  if (unread.length > 0) throw new MalformedAnswer(`the local gateway does not evaluate ${unread.join(', ')} in a statement`)
+  if (unread.length > 0)
+    throw new MalformedAnswer(`the local gateway does not evaluate ${unread.join(', ')} in a statement`)
   if (Effect !== 'Allow' && Effect !== 'Deny') throw new MalformedAnswer('Effect must be Allow or Deny')
   const resources = strings(Resource, 'Resource')
   if (resources.some((resource) => Buffer.byteLength(resource) > MAX_RESOURCE_BYTES)) {
@@ -58,7 +60,8 @@ function parseContext(context: unknown): Record<string, Scalar> {
 }
 
 function asRecord(value: unknown, what: string): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new MalformedAnswer(`${what} must be an object`)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new MalformedAnswer(`${what} must be an object`)
   return value as Record<string, unknown>
 }
 

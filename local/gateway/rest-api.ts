@@ -7,7 +7,8 @@ import { type PolicyAnswer, parsePolicyAnswer, permits } from './policy-answer'
 const STAGE = 'local'
 
 /**
- * A REST API with a `REQUEST` authorizer, no result cache and the `ACCESS_DENIED` gateway response of the deployed stack.
+ * A REST API with a `REQUEST` authorizer, no result cache and the `ACCESS_DENIED` gateway response of the deployed
+ * stack.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/supported-gateway-response-types.html
  */
@@ -17,9 +18,13 @@ export const restApi: Api = {
 
   outcome(answer, request) {
     const policy = parsePolicyAnswer(answer)
-    if (!permits(policy.statements, methodArn(STAGE, request))) return { allowed: false, response: accessDenied(policy) }
+    if (!permits(policy.statements, methodArn(STAGE, request)))
+      return { allowed: false, response: accessDenied(policy) }
     const event = authorizerEvent(request)
-    return { allowed: true, event: { ...event, requestContext: { ...event.requestContext, authorizer: toBackend(policy) } } }
+    return {
+      allowed: true,
+      event: { ...event, requestContext: { ...event.requestContext, authorizer: toBackend(policy) } },
+    }
   },
 
   failure(error) {
@@ -84,10 +89,16 @@ const NOBODY = {
 }
 
 function accessDenied({ context }: PolicyAnswer): GatewayResponse {
-  const headers = Object.entries(ACCESS_DENIED.headers).map(([name, mapping]) => [name, render(mapping, context)] as const)
+  const headers = Object.entries(ACCESS_DENIED.headers).map(
+    ([name, mapping]) => [name, render(mapping, context)] as const,
+  )
   return {
     statusCode: Number(ACCESS_DENIED.statusCode),
-    headers: { 'Content-Type': 'application/json', 'x-amzn-ErrorType': 'AccessDeniedException', ...Object.fromEntries(headers) },
+    headers: {
+      'Content-Type': 'application/json',
+      'x-amzn-ErrorType': 'AccessDeniedException',
+      ...Object.fromEntries(headers),
+    },
     body: render(ACCESS_DENIED.templates['application/json'], context),
   }
 }

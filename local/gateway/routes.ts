@@ -17,7 +17,10 @@ const ROUTES: readonly Route[] = [
 const ROOT: Route = { method: 'ANY', resource: '/', resourceId: 'rootr1' }
 const CATCH_ALL: Route = { method: 'ANY', resource: '/{proxy+}', resourceId: 'proxy1' }
 
-/** The route that serves a request: an exact one, else the catch-all (which, on API Gateway, does not match the root itself). */
+/**
+ * The route that serves a request: an exact one, else the catch-all (which, on API Gateway, does not match the root
+ * itself).
+ */
 export function matchRoute(method: string, path: string): Route {
   if (path === '/') return ROOT
   return ROUTES.find((route) => route.method === method && route.resource === path) ?? CATCH_ALL

@@ -6,7 +6,9 @@ import type { AuthorizerPool } from './authorizer-pool'
 import type { IncomingRequest } from './incoming-request'
 import { matchRoute } from './routes'
 
-/** The first decisions of an instance may miss their deadline on a busy machine, and are then made without the table. */
+/**
+ * The first decisions of an instance may miss their deadline on a busy machine, and are then made without the table.
+ */
 const ATTEMPTS = 5
 
 /** Returns when every instance has made a decision in the tables. Throws the reason when one does not. */

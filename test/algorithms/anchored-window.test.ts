@@ -102,11 +102,19 @@ describe('anchored window', () => {
       expect(anchoredWindow.refund(state, quota, 1, 1699, 2600)).toBeUndefined()
       expect(anchoredWindow.refund(state, quota, 1, 2700, 2700)).toBeUndefined()
       for (const chargedAt of [1700, 2699])
-        expect(remainingAt(anchoredWindow, quota, carryOut(anchoredWindow.refund(state, quota, 1, chargedAt, 2699)!, state), 2699)).toBe(2)
+        expect(
+          remainingAt(
+            anchoredWindow,
+            quota,
+            carryOut(anchoredWindow.refund(state, quota, 1, chargedAt, 2699)!, state),
+            2699,
+          ),
+        ).toBe(2)
     })
 
     it('and closes the window when nothing is left in it, so that the next request opens it', () => {
-      for (const units of [2, 5]) expect(carryOut(anchoredWindow.refund(state, quota, units, 2600, 2600)!, state)).toEqual({})
+      for (const units of [2, 5])
+        expect(carryOut(anchoredWindow.refund(state, quota, units, 2600, 2600)!, state)).toEqual({})
     })
 
     it('nothing when nothing is charged', () => {
@@ -127,7 +135,8 @@ describe('anchored window', () => {
         return (now < start + windowMs ? used : 0) + cost <= limit
       },
       most: ({ limit, windowMs }, from, to) => limit * (2 + Math.floor((to - from) / windowMs)),
-      // When the units that opened a window are given back while others stay, it closes sooner than the one that those others would have opened.
+      // When the units that opened a window are given back while others stay, it closes sooner than the one that those
+      // others would have opened.
       comparable: (fields, others) => fields.s === others.s,
     }))
 })

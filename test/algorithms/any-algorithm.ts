@@ -19,7 +19,12 @@ export interface Counted {
   readonly sized: (units: number) => Readonly<Record<string, unknown>>
 }
 
-const counted = <Quota extends object>(name: string, algorithm: Algorithm<Quota>, size: 'limit' | 'burst', quota: Quota): Counted => ({
+const counted = <Quota extends object>(
+  name: string,
+  algorithm: Algorithm<Quota>,
+  size: 'limit' | 'burst',
+  quota: Quota,
+): Counted => ({
   name,
   algorithm: algorithm as Algorithm<unknown>,
   quota: quota as never,

@@ -1,7 +1,11 @@
 import type { Charge } from './world'
 
 /** The units of those charges that count, told the latest time that any clock has shown. */
-export function unitsSince(past: readonly Charge[], now: number, counts: (charge: Charge, latest: number) => boolean): number {
+export function unitsSince(
+  past: readonly Charge[],
+  now: number,
+  counts: (charge: Charge, latest: number) => boolean,
+): number {
   const latest = Math.max(now, past.at(-1)?.at ?? 0)
   return past.filter((charge) => counts(charge, latest)).reduce((sum, { units }) => sum + units, 0)
 }
@@ -14,7 +18,10 @@ interface Pace {
 
 export const emissionUs = ({ limit, windowMs }: Omit<Pace, 'burst'>): number => Math.ceil((windowMs * 1000) / limit)
 
-/** Whether a bucket that each unit fills by an emission interval, and that leaks with time, has room; told as a level instead of an instant. */
+/**
+ * Whether a bucket that each unit fills by an emission interval, and that leaks with time, has room; told as a level
+ * instead of an instant.
+ */
 export function fitsPace(past: readonly Charge[], pace: Pace, capacity: number, cost: number, now: number): boolean {
   let level = 0
   let last = -Infinity
@@ -23,9 +30,11 @@ export function fitsPace(past: readonly Charge[], pace: Pace, capacity: number, 
     last = at
   }
   const behind = Math.max(0, last - now)
-  const holds = Math.round(capacity * emissionUs(pace)) // a part of a unit is whole microseconds, but for how numbers are rounded
+  // a part of a unit is whole microseconds, but for how numbers are rounded
+  const holds = Math.round(capacity * emissionUs(pace))
   return 1000 * behind + Math.max(0, level - 1000 * Math.max(0, now - last)) + cost * emissionUs(pace) <= holds
 }
 
 /** What may pass in an interval of time at a pace: the burst, and what came back meanwhile. */
-export const mostAtPace = (pace: Pace, from: number, to: number): number => pace.burst + (1000 * (to - from)) / emissionUs(pace)
+export const mostAtPace = (pace: Pace, from: number, to: number): number =>
+  pace.burst + (1000 * (to - from)) / emissionUs(pace)

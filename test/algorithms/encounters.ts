@@ -1,7 +1,18 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { type Fields, numberOf } from '../../limiter/algorithms/conditional-write'
-import { anyCost, anyElapsed, anyHistory, anySize, anySkew, type Candidate, type Happening, inMs, live, NUM_RUNS } from './world'
+import {
+  anyCost,
+  anyElapsed,
+  anyHistory,
+  anySize,
+  anySkew,
+  type Candidate,
+  type Happening,
+  inMs,
+  live,
+  NUM_RUNS,
+} from './world'
 
 /** A request that comes upon a reachable state. */
 export interface Encounter<Quota> {
@@ -65,7 +76,10 @@ export function fromEveryView<Quota>(
         const seen = glance.seen < 0 ? undefined : moments[Math.max(0, storedAt - glance.seen)]!
         const quota = resize(candidate, stored.quota, glance.size)
         const now = stored.clock + inMs(glance.elapsed, windowMs(quota)) + glance.skewMs
-        const known = seen && glance.guesses && algorithm.expect ? algorithm.expect(seen.fields, seen.clock, quota, now) : seen?.fields
+        const known =
+          seen && glance.guesses && algorithm.expect
+            ? algorithm.expect(seen.fields, seen.clock, quota, now)
+            : seen?.fields
         const chargedAt = moments[Math.max(0, storedAt - glance.charged)]!.clock
         applied += law({ known, state: stored.fields, quota, cost: glance.cost, now, chargedAt })
       }

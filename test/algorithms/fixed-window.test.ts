@@ -20,7 +20,8 @@ const uneven = (unitMs: number): WindowGrid => {
   const around = 120 * unitMs
   const starts = lengths.map((_, index) => unitMs * lengths.slice(0, index).reduce((sum, length) => sum + length, 0))
   return {
-    indexAt: (at) => 4 * Math.floor(at / around) + starts.findLastIndex((start) => start <= at - around * Math.floor(at / around)),
+    indexAt: (at) =>
+      4 * Math.floor(at / around) + starts.findLastIndex((start) => start <= at - around * Math.floor(at / around)),
     startOf: (index) => around * Math.floor(index / 4) + starts[index - 4 * Math.floor(index / 4)]!,
     longestMs: 31 * unitMs,
   }
@@ -119,8 +120,12 @@ describe('fixed window', () => {
     const state = takeAt(fixedWindow, quota, [1200, 1300])
     expect(fixedWindow.refund(state, quota, 1, 2000, 2000)).toBeUndefined()
     expect(fixedWindow.refund(state, quota, 1, 999, 1300)).toBeUndefined()
-    expect(remainingAt(fixedWindow, quota, carryOut(fixedWindow.refund(state, quota, 1, 1300, 1300)!, state), 1300)).toBe(2)
-    expect(remainingAt(fixedWindow, quota, carryOut(fixedWindow.refund(state, quota, 5, 1300, 1300)!, state), 1300)).toBe(3)
+    expect(
+      remainingAt(fixedWindow, quota, carryOut(fixedWindow.refund(state, quota, 1, 1300, 1300)!, state), 1300),
+    ).toBe(2)
+    expect(
+      remainingAt(fixedWindow, quota, carryOut(fixedWindow.refund(state, quota, 5, 1300, 1300)!, state), 1300),
+    ).toBe(3)
   })
 
   it('clears the windows that it knows of away when it writes', () => {
@@ -143,7 +148,8 @@ describe('fixed window', () => {
     })
     expect(fixedWindow.tidy!(left(32), quota, 200_000)).toBeUndefined()
     expect(carryOut(fixedWindow.tidy!(left(33), quota, 200_000)!, left(33))).toEqual(left(0))
-    expect(carryOut(fixedWindow.tidy!(left(33), quota, 900_000)!, left(33))).toEqual(left(0)) // a clock that steps back still finds window 200
+    // a clock that steps back still finds window 200
+    expect(carryOut(fixedWindow.tidy!(left(33), quota, 900_000)!, left(33))).toEqual(left(0))
   })
 
   const candidate = (grid: fc.Arbitrary<WindowGrid>): Candidate<FixedWindowQuota> => ({

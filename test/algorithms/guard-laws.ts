@@ -74,7 +74,8 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
         if (!write) continue
         const { condition, update } = needsOf({ code: 'a1bc', write })
         const most = { operators: 9, bytes: 130 }
-        const fits = condition.operators <= most.operators && condition.bytes <= most.bytes && update.bytes <= most.bytes
+        const fits =
+          condition.operators <= most.operators && condition.bytes <= most.bytes && update.bytes <= most.bytes
         agree(fits, true, { condition, update, write })
       }
     }))

@@ -12,8 +12,16 @@ const heldUntil = (changes: object, after = {}, at = AT) => {
 
 test.each([
   ['a fixed window', { algorithm: 'fixed-window', window: '1s' }, SECOND + 1000],
-  ['a window of the calendar', { algorithm: 'fixed-window', window: 'day', timezone: 'Europe/Berlin' }, Date.UTC(2025, 10, 21, 23)],
-  ['an interval of a bucket', { algorithm: 'token-bucket', refill: 'interval', window: '1h' }, Date.UTC(2025, 10, 21, 11)],
+  [
+    'a window of the calendar',
+    { algorithm: 'fixed-window', window: 'day', timezone: 'Europe/Berlin' },
+    Date.UTC(2025, 10, 21, 23),
+  ],
+  [
+    'an interval of a bucket',
+    { algorithm: 'token-bucket', refill: 'interval', window: '1h' },
+    Date.UTC(2025, 10, 21, 11),
+  ],
 ])('what is charged to %s is spent before it ends', (_, changes, end) => {
   expect(heldUntil(changes)).toBe(end)
   expect(heldUntil(changes, {}, end - 1)).toBe(end)

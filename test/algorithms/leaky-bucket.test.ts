@@ -85,7 +85,12 @@ describe('leaky bucket', () => {
 
   describe('as a queue', () => {
     const { leak, rows, story } = worked.leakyBucket
-    const quota: LeakyBucketQuota = { limit: leak.amount, windowMs: leak.everyMs, burst: worked.leakyBucket.capacity, mode: 'queue' }
+    const quota: LeakyBucketQuota = {
+      limit: leak.amount,
+      windowMs: leak.everyMs,
+      burst: worked.leakyBucket.capacity,
+      mode: 'queue',
+    }
 
     it(`works the example: ${story}`, () => {
       let state: Fields = {}
@@ -98,7 +103,8 @@ describe('leaky bucket', () => {
     })
 
     it('tells a request to wait for those before it, and a peek how long that would be', () => {
-      const delayMs = (state: Fields, cost: number, at: number) => leakyBucket.step(state, quota, cost, at).verdict.delayMs
+      const delayMs = (state: Fields, cost: number, at: number) =>
+        leakyBucket.step(state, quota, cost, at).verdict.delayMs
       const state = takeAt(leakyBucket, quota, [1000, 1000])
       expect(delayMs({}, 1, 1000)).toBe(0)
       expect(delayMs(state, 1, 1000)).toBe(500)
@@ -123,7 +129,8 @@ describe('leaky bucket', () => {
             if (!verdict.allowed || take!.cost === 0) continue
             const leavesAt = clock + verdict.delayMs!
             expect(leavesAt).toBeGreaterThanOrEqual(free - 1e-3)
-            free = Math.max(leavesAt - 1, free) + emissionMs * take!.cost // a delay is rounded up to a whole millisecond
+            // a delay is rounded up to a whole millisecond
+            free = Math.max(leavesAt - 1, free) + emissionMs * take!.cost
             expect(verdict.delayMs! + emissionMs * (take!.cost - 1)).toBeLessThanOrEqual(queue.maxDelayMs! + 1)
           }
         }),
@@ -148,11 +155,19 @@ describe('leaky bucket', () => {
   })
 
   const anyQueue = (maxDelayMs: fc.Arbitrary<number | undefined>): fc.Arbitrary<LeakyBucketQuota> =>
-    fc.record({ limit: anySize, windowMs: anyWindowMs, burst: anySize, mode: fc.constant('queue' as const), maxDelayMs })
+    fc.record({
+      limit: anySize,
+      windowMs: anyWindowMs,
+      burst: anySize,
+      mode: fc.constant('queue' as const),
+      maxDelayMs,
+    })
 
   /** Units that fit, a fraction of one included. */
   const capacity = ({ limit, windowMs, burst, mode, maxDelayMs }: LeakyBucketQuota): number =>
-    mode === 'queue' && maxDelayMs !== undefined ? Math.min(burst, 1 + (1000 * maxDelayMs) / emissionUs({ limit, windowMs })) : burst
+    mode === 'queue' && maxDelayMs !== undefined
+      ? Math.min(burst, 1 + (1000 * maxDelayMs) / emissionUs({ limit, windowMs }))
+      : burst
 
   const candidate: Candidate<LeakyBucketQuota> = {
     algorithm: leakyBucket,

@@ -11,13 +11,23 @@ import { anyCost, NUM_RUNS, START } from './world'
 describe('a policy that denies nothing', () => {
   const quota = { limit: 3, grid: epochGrid(1000) }
 
-  it.each(['observe', 'deprioritize'] as const)('lets pass what is past the limit, marked %s, and charges it nothing', (exceeded) => {
-    expect(lenient(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 2, 1500)).toEqual({
-      verdict: { allowed: true, remaining: 1, resetAfterMs: 500, retryAfterMs: 0, exceeded, ...(exceeded === 'observe' && { delayMs: 0 }) },
-      write: undefined,
-    })
-    expect(lenient(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 1, 1500).verdict.exceeded).toBeUndefined()
-  })
+  it.each(['observe', 'deprioritize'] as const)(
+    'lets pass what is past the limit, marked %s, and charges it nothing',
+    (exceeded) => {
+      expect(lenient(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 2, 1500)).toEqual({
+        verdict: {
+          allowed: true,
+          remaining: 1,
+          resetAfterMs: 500,
+          retryAfterMs: 0,
+          exceeded,
+          ...(exceeded === 'observe' && { delayMs: 0 }),
+        },
+        write: undefined,
+      })
+      expect(lenient(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 1, 1500).verdict.exceeded).toBeUndefined()
+    },
+  )
 
   it('records denials where the limit would', () => {
     const log = { limit: 1, windowMs: 1000, countDenied: true }
@@ -36,7 +46,9 @@ describe('a policy that denies nothing', () => {
   it('charges those that fit apart from those that do not', () => {
     const watching = lenient(fixedWindow, 'observe')
     const [fits, other] = [watching.step({}, quota, 1, 1500), watching.step({}, quota, 4, 1500)]
-    expect([watching.together!(fits, fits), watching.together!(other, other), watching.together!(fits, other)]).toEqual([true, true, false])
+    expect([watching.together!(fits, fits), watching.together!(other, other), watching.together!(fits, other)]).toEqual(
+      [true, true, false],
+    )
   })
 
   it.each(NAMES)('is a %s in all else: the same state, and the same word while there is room', (name) =>
@@ -54,7 +66,9 @@ describe('a policy that denies nothing', () => {
             const { verdict, write } = watching.step(state, own, cost, now)
             expect(write).toEqual(inner.write)
             expect(verdict).toEqual(
-              inner.verdict.allowed ? inner.verdict : { ...inner.verdict, allowed: true, retryAfterMs: 0, exceeded: 'deprioritize' },
+              inner.verdict.allowed
+                ? inner.verdict
+                : { ...inner.verdict, allowed: true, retryAfterMs: 0, exceeded: 'deprioritize' },
             )
             if (write) state = apply(write, state)
           }

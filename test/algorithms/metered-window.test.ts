@@ -9,7 +9,18 @@ import { calendarGrid } from '../../limiter/policies/calendar'
 import { keeping } from './encounters'
 import { obeysTheLaws } from './laws'
 import { carryOut } from './story'
-import { anyCost, anyElapsed, anyHistory, anySize, anyWindowMs, type Candidate, inMs, live, NUM_RUNS, START } from './world'
+import {
+  anyCost,
+  anyElapsed,
+  anyHistory,
+  anySize,
+  anyWindowMs,
+  type Candidate,
+  inMs,
+  live,
+  NUM_RUNS,
+  START,
+} from './world'
 
 const epoch = (limit: number, windowMs = 1000): FixedWindowQuota => ({ limit, grid: epochGrid(windowMs) })
 const month = (limit: number): FixedWindowQuota => ({ limit, grid: calendarGrid('month', 'Europe/Berlin') })
@@ -22,7 +33,15 @@ function tell(quota: FixedWindowQuota, story: readonly Row[], start: Fields = {}
   let state = start
   for (const [at, cost, remaining, over, about] of story) {
     const { verdict, write } = meteredWindow.step(state, quota, cost, at)
-    expect({ at, cost, about, ...verdict }).toMatchObject({ at, cost, about, allowed: true, retryAfterMs: 0, remaining, over })
+    expect({ at, cost, about, ...verdict }).toMatchObject({
+      at,
+      cost,
+      about,
+      allowed: true,
+      retryAfterMs: 0,
+      remaining,
+      over,
+    })
     if (write) state = carryOut(write, state)
   }
   return state
@@ -112,7 +131,11 @@ describe('metered window', () => {
     })
     expect(meteredWindow.step(full, quota, 1, 2000).verdict.allowed).toBe(true)
     expect(meteredWindow.step(full, quota, MOST_UNITS, 1200).verdict.retryAfterMs).toBe(800)
-    expect(meteredWindow.step({}, quota, MOST_UNITS + 1, 1200).verdict).toMatchObject({ allowed: false, retryAfterMs: Infinity, over: 0 })
+    expect(meteredWindow.step({}, quota, MOST_UNITS + 1, 1200).verdict).toMatchObject({
+      allowed: false,
+      retryAfterMs: Infinity,
+      over: 0,
+    })
 
     const { write } = meteredWindow.step({ w: 1, '01': 5, '01_': 2 }, quota, 2, 1200)
     expect(holds(write!.guard, { w: 1, '01': MOST_UNITS - 2, '01_': 2 })).toBe(true)
@@ -126,7 +149,8 @@ describe('metered window', () => {
     it('a write inside the quota succeeds while there is room, and one past it once there is none', () => {
       for (const used of [1, 7, 8]) expect(holds(writeFrom(undefined, 2).guard, { w: 1, '01': used })).toBe(true)
       expect(holds(writeFrom(undefined, 2).guard, { w: 1, '01': 9 })).toBe(false)
-      for (const used of [10, 11, 500]) expect(holds(writeFrom({ w: 1, '01': 12, '01_': 2 }, 2).guard, { w: 1, '01': used })).toBe(true)
+      for (const used of [10, 11, 500])
+        expect(holds(writeFrom({ w: 1, '01': 12, '01_': 2 }, 2).guard, { w: 1, '01': used })).toBe(true)
       expect(holds(writeFrom({ w: 1, '01': 12, '01_': 2 }, 2).guard, { w: 1, '01': 9 })).toBe(false)
     })
 
@@ -137,7 +161,11 @@ describe('metered window', () => {
 
     it('a write to a window that lies ahead of the clock needs that window to be there', () => {
       const { guard } = writeFrom({ w: 2, '02': 1 }, 2)
-      expect([holds(guard, { w: 2, '02': 5 }), holds(guard, {}), holds(guard, { w: 3, '03': 1 })]).toEqual([true, false, false])
+      expect([holds(guard, { w: 2, '02': 5 }), holds(guard, {}), holds(guard, { w: 3, '03': 1 })]).toEqual([
+        true,
+        false,
+        false,
+      ])
     })
 
     it('a write across the limit needs the count as seen', () => {
@@ -151,10 +179,15 @@ describe('metered window', () => {
   describe('keeps the newest thirteen windows', () => {
     const quota = epoch(2)
     const busy = (windows: number): Fields =>
-      Array.from({ length: windows }, (_, index) => index).reduce((state, index) => take(state, quota, 3, 50_000 + 1000 * index), {})
+      Array.from({ length: windows }, (_, index) => index).reduce(
+        (state, index) => take(state, quota, 3, 50_000 + 1000 * index),
+        {},
+      )
 
     it('removes older ones in the write that begins a new one', () => {
-      expect(usageOf(busy(13), quota).map(({ startAt }) => startAt / 1000)).toEqual([62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50])
+      expect(usageOf(busy(13), quota).map(({ startAt }) => startAt / 1000)).toEqual([
+        62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50,
+      ])
       const state = busy(20)
       expect(usageOf(state, quota)).toHaveLength(13)
       expect(usageOf(state, quota).every(({ used, over }) => used === 3 && over === 1)).toBe(true)
@@ -217,7 +250,9 @@ describe('metered window', () => {
       expect([1, 2, 5, 6].map((used) => holds(inside, { w: 1, '01': used }))).toEqual([false, true, true, false])
       const crossing = meteredWindow.refund({ w: 1, '01': 7, '01_': 2 }, epoch(5), 3, 1500, 1500)!.guard
       expect([6, 7, 8].map((used) => holds(crossing, { w: 1, '01': used, '01_': 2 }))).toEqual([false, true, false])
-      expect(holds(meteredWindow.refund({ w: 1, '01': 4 }, epoch(5), 1, 1500, 1500)!.guard, { w: 1, '01': 4, '01_': 1 })).toBe(false)
+      expect(
+        holds(meteredWindow.refund({ w: 1, '01': 4 }, epoch(5), 1, 1500, 1500)!.guard, { w: 1, '01': 4, '01_': 1 }),
+      ).toBe(false)
     })
 
     it('undoes any request exactly, while the limit stays', () =>
@@ -244,7 +279,11 @@ describe('metered window', () => {
 
     it('denies, once overage is denied, what is past the limit already', () => {
       const state = tell(quota, [[1200, 9, 0, 4, 'nine of five']])
-      expect(fixedWindow.step(state, quota, 1, 1300).verdict).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 700 })
+      expect(fixedWindow.step(state, quota, 1, 1300).verdict).toMatchObject({
+        allowed: false,
+        remaining: 0,
+        retryAfterMs: 700,
+      })
       const next = fixedWindow.step(state, quota, 1, 2000)
       expect(carryOut(next.write!, state)).toEqual({ w: 2, '02': 1 })
     })
@@ -273,7 +312,9 @@ describe('metered window', () => {
             state = carryOut(write, state)
             used += cost
           }
-          expect(usageOf(state, quota)).toEqual(used === 0 ? [] : [{ startAt: 1000, endsAt: 2000, used, over: Math.max(0, used - 5) }])
+          expect(usageOf(state, quota)).toEqual(
+            used === 0 ? [] : [{ startAt: 1000, endsAt: 2000, used, over: Math.max(0, used - 5) }],
+          )
         }),
       )
     })
@@ -285,7 +326,11 @@ describe('metered window', () => {
         const grid = epochGrid(60_000)
         const quota = { limit, grid }
         const takes = history.filter(({ kind }) => kind === 'take')
-        const moments = live({ ...candidate(fc.constant(grid)), resized: (before, size) => ({ ...before, limit: size }) }, quota, takes)
+        const moments = live(
+          { ...candidate(fc.constant(grid)), resized: (before, size) => ({ ...before, limit: size }) },
+          quota,
+          takes,
+        )
         const records = new Map<number, { used: number; over: number }>()
         let newest = grid.indexAt(START) - 1
         for (const { take, clock, quota } of moments) {
@@ -310,7 +355,8 @@ describe('metered window', () => {
     largest: () => MOST_UNITS,
     beyond: true,
     resized: (quota, limit) => ({ ...quota, limit }),
-    settled: (fields) => keeping(fields, (name) => ['w', slot(fields.w as number), overSlot(fields.w as number)].includes(name)),
+    settled: (fields) =>
+      keeping(fields, (name) => ['w', slot(fields.w as number), overSlot(fields.w as number)].includes(name)),
     intact: (fields) => {
       const index = fields.w as number
       if (index === undefined) return

@@ -15,16 +15,26 @@ export function mixedLaws<Quota>(candidate: Candidate<Quota>): void {
     fc.assert(
       fc.property(candidate.quota, anyNumbers, anyHistory, (first, numbers, history) => {
         const quotas = numbers.map(([limit, burst]) => differing(first, limit, burst))
-        const largest = differing(first, Math.max(...numbers.map(([limit]) => limit)), Math.max(...numbers.map(([, burst]) => burst)))
+        const largest = differing(
+          first,
+          Math.max(...numbers.map(([limit]) => limit)),
+          Math.max(...numbers.map(([, burst]) => burst)),
+        )
         const admitted: Charge[] = []
-        for (const { take, refund, clock, latest, fields } of live(candidate, first, inStep(history, largestSkewMs), quotas)) {
+        for (const { take, refund, clock, latest, fields } of live(
+          candidate,
+          first,
+          inStep(history, largestSkewMs),
+          quotas,
+        )) {
           if (take && !take.allowed) refused++
           if (take?.allowed && take.cost > 0) {
             const at = Math.max(clock, latest, admitted.at(-1)?.at ?? 0) // a clock that is behind is no larger limit
             agree(candidate.admits(admitted, largest, take.cost, at), true, { quotas, admitted, cost: take.cost, at })
             admitted.push({ units: take.cost, clock, at: latest })
           }
-          if (refund && candidate.refundsLevel) admitted.push({ units: -refund.cost, clock, at: Math.max(latest, clock) })
+          if (refund && candidate.refundsLevel)
+            admitted.push({ units: -refund.cost, clock, at: Math.max(latest, clock) })
           else if (refund) without(admitted, refund)
           intact(fields, largest)
         }

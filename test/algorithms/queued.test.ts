@@ -13,7 +13,12 @@ import { NUM_RUNS, START } from './world'
 /** At, cost, whether it passes, how long it waits; of a denial after how long it would pass. */
 type Row = [at: number, cost: number, allowed: boolean, waitMs: number, about: string]
 
-function tell<Quota>(algorithm: ReturnType<typeof queued<Quota>>, quota: Queued<Quota>, rows: readonly Row[], start: Fields = {}): Fields {
+function tell<Quota>(
+  algorithm: ReturnType<typeof queued<Quota>>,
+  quota: Queued<Quota>,
+  rows: readonly Row[],
+  start: Fields = {},
+): Fields {
   let state = start
   for (const [at, cost, allowed, waitMs, about] of rows) {
     const { verdict, write } = algorithm.step(state, quota, cost, at)
@@ -88,7 +93,11 @@ describe('a queue', () => {
   it('shares a write among requests of one turn only', () => {
     const [queue, quota] = [queued(fixedWindow), { limit: 3, grid: epochGrid(1000), patienceMs: 1000 }]
     const [now, later] = [queue.step({}, quota, 1, 1500), queue.step({ w: 1, '01': 3 }, quota, 1, 1500)]
-    expect([queue.together!(now, now), queue.together!(later, later), queue.together!(now, later)]).toEqual([true, true, false])
+    expect([queue.together!(now, now), queue.together!(later, later), queue.together!(now, later)]).toEqual([
+      true,
+      true,
+      false,
+    ])
   })
 
   interface Arrival {
@@ -102,8 +111,14 @@ describe('a queue', () => {
   const anyArrivals = (windowMs: number): fc.Arbitrary<Arrival[]> =>
     fc.array(
       fc.record({
-        elapsedMs: fc.oneof({ arbitrary: fc.constant(0), weight: 2 }, { arbitrary: fc.nat({ max: Math.ceil(windowMs / 6) }), weight: 3 }),
-        cost: fc.oneof({ arbitrary: fc.constant(1), weight: 3 }, { arbitrary: fc.integer({ min: 1, max: 5 }), weight: 1 }),
+        elapsedMs: fc.oneof(
+          { arbitrary: fc.constant(0), weight: 2 },
+          { arbitrary: fc.nat({ max: Math.ceil(windowMs / 6) }), weight: 3 },
+        ),
+        cost: fc.oneof(
+          { arbitrary: fc.constant(1), weight: 3 },
+          { arbitrary: fc.integer({ min: 1, max: 5 }), weight: 1 },
+        ),
         behind: fc.oneof({ arbitrary: fc.constant(0), weight: 2 }, { arbitrary: fc.nat({ max: 8 }), weight: 1 }),
         denied: fc.oneof({ arbitrary: fc.constant(false), weight: 6 }, { arbitrary: fc.constant(true), weight: 1 }),
       }),
@@ -122,7 +137,9 @@ describe('a queue', () => {
 
   it('in front of a pace admits at their turns, at the hands of instances with different limits, no more than one with the largest', () => {
     const anyNumbers = fc.tuple(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 8 }))
-    const anyTakes = fc.array(fc.record({ elapsedMs: fc.nat({ max: 300 }), cost: fc.integer({ min: 1, max: 4 }), by: fc.nat({ max: 1 }) }))
+    const anyTakes = fc.array(
+      fc.record({ elapsedMs: fc.nat({ max: 300 }), cost: fc.integer({ min: 1, max: 4 }), by: fc.nat({ max: 1 }) }),
+    )
     fc.assert(
       fc.property(fc.tuple(anyNumbers, anyNumbers), fc.nat({ max: 2000 }), anyTakes, (numbers, patienceMs, takes) => {
         const quotas = numbers.map(([limit, burst]) => ({ limit, burst, windowMs: 1000, patienceMs }))
@@ -134,9 +151,12 @@ describe('a queue', () => {
         for (const { elapsedMs, cost, by } of takes) {
           now += elapsedMs
           const stored = states.at(-1)!
-          const [guess, truth] = [states.at(-2), stored].map((known) => queued(gcra).step(known, quotas[by]!, cost, now))
+          const [guess, truth] = [states.at(-2), stored].map((known) =>
+            queued(gcra).step(known, quotas[by]!, cost, now),
+          )
           const { retryAfterMs } = truth!.verdict
-          const retry = (early: number) => queued(gcra).step(stored, quotas[by]!, cost, now + retryAfterMs - early).verdict.allowed
+          const retry = (early: number) =>
+            queued(gcra).step(stored, quotas[by]!, cost, now + retryAfterMs - early).verdict.allowed
           if (!truth!.verdict.allowed && retryAfterMs < Infinity) expect([retry(1), retry(0)]).toEqual([false, true])
           const { verdict, write } = guess!.write && holds(guess!.write.guard, stored) ? guess! : truth!
           if (!verdict.allowed) continue
@@ -145,7 +165,8 @@ describe('a queue', () => {
           turns.push({ at, clock: at, units: cost })
         }
         turns.sort((a, b) => a.at - b.at)
-        for (const [i, { at, units }] of turns.entries()) expect(fitsPace(turns.slice(0, i), largest, burst, units, at)).toBe(true)
+        for (const [i, { at, units }] of turns.entries())
+          expect(fitsPace(turns.slice(0, i), largest, burst, units, at)).toBe(true)
       }),
       { numRuns: 5 * NUM_RUNS },
     )
@@ -210,8 +231,11 @@ describe('a queue', () => {
             if (write) state = apply(write, state)
             if (verdict.allowed || verdict.retryAfterMs === Infinity) continue
             denials++
-            const retries = [-1, 0].map((early) => queue.step(state, quota, cost, now + verdict.retryAfterMs + early).verdict.allowed)
-            if (retries[0] || !retries[1] || verdict.retryAfterMs < 1) expect({ state, now, verdict, retries }).toBe('kept')
+            const retries = [-1, 0].map(
+              (early) => queue.step(state, quota, cost, now + verdict.retryAfterMs + early).verdict.allowed,
+            )
+            if (retries[0] || !retries[1] || verdict.retryAfterMs < 1)
+              expect({ state, now, verdict, retries }).toBe('kept')
           }
         }),
         { numRuns: NUM_RUNS },
@@ -235,7 +259,8 @@ describe('a queue', () => {
             const next = queue.step(afterFirst, quota, 1, now)
             if (next.write && queue.together!(first, next)) {
               const both = queue.step(state, quota, cost + 1, now)
-              const stored = (write: ConditionalWrite, before: Fields) => ({ ...apply(write, before), v: 0 }) // how often a log was written
+              // how often a log was written
+              const stored = (write: ConditionalWrite, before: Fields) => ({ ...apply(write, before), v: 0 })
               expect([both.verdict, stored(both.write!, state)]).toEqual([next.verdict, stored(next.write, afterFirst)])
             }
             state = afterFirst

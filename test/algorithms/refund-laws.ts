@@ -1,35 +1,54 @@
 import fc from 'fast-check'
 import { apply, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { agree, fromEveryView, resize } from './encounters'
-import { anyCost, anyElapsed, anyOrderlyRequests, anyRequests, anySize, type Candidate, inMs, live, NUM_RUNS, START } from './world'
+import {
+  anyCost,
+  anyElapsed,
+  anyOrderlyRequests,
+  anyRequests,
+  anySize,
+  type Candidate,
+  inMs,
+  live,
+  NUM_RUNS,
+  START,
+} from './world'
 
 /** What happens to units that are given back. */
 export function refundLaws<Quota>(candidate: Candidate<Quota>): void {
   const { algorithm, windowMs } = candidate
   const intact = candidate.intact ?? (() => {})
-  const remaining = (state: Fields, quota: Quota, now: number): number => algorithm.step(state, quota, 0, now).verdict.remaining
+  const remaining = (state: Fields, quota: Quota, now: number): number =>
+    algorithm.step(state, quota, 0, now).verdict.remaining
 
   it('a charge given back at once changes no decision from then on', () =>
     fc.assert(
-      fc.property(candidate.quota, anyOrderlyRequests, anyElapsed, anyCost, anyRequests, (first, requests, elapsed, cost, later) => {
-        const last = live(candidate, first, requests).at(-1)
-        const quota = last?.quota ?? first
-        let spared = last?.fields ?? {}
-        let now = (last?.clock ?? START) + inMs(elapsed, windowMs(quota))
-        const { verdict, write } = algorithm.step(spared, quota, cost, now)
-        if (!verdict.allowed || !write) return
-        const charged = apply(write, spared)
-        const refund = algorithm.refund(charged, quota, cost, now, now)
-        agree(refund && holds(refund.guard, charged), true, { charged, quota, cost, now })
-        let refunded = apply(refund!, charged)
-        for (const request of later.slice(0, 5)) {
-          const [expected, got] = [spared, refunded].map((state) => algorithm.step(state, quota, request.cost, now))
-          agree(got!.verdict, expected!.verdict, { spared, refunded, quota, now })
-          if (expected!.write) spared = apply(expected!.write, spared)
-          if (got!.write) refunded = apply(got!.write, refunded)
-          now += inMs(request.elapsed, windowMs(quota))
-        }
-      }),
+      fc.property(
+        candidate.quota,
+        anyOrderlyRequests,
+        anyElapsed,
+        anyCost,
+        anyRequests,
+        (first, requests, elapsed, cost, later) => {
+          const last = live(candidate, first, requests).at(-1)
+          const quota = last?.quota ?? first
+          let spared = last?.fields ?? {}
+          let now = (last?.clock ?? START) + inMs(elapsed, windowMs(quota))
+          const { verdict, write } = algorithm.step(spared, quota, cost, now)
+          if (!verdict.allowed || !write) return
+          const charged = apply(write, spared)
+          const refund = algorithm.refund(charged, quota, cost, now, now)
+          agree(refund && holds(refund.guard, charged), true, { charged, quota, cost, now })
+          let refunded = apply(refund!, charged)
+          for (const request of later.slice(0, 5)) {
+            const [expected, got] = [spared, refunded].map((state) => algorithm.step(state, quota, request.cost, now))
+            agree(got!.verdict, expected!.verdict, { spared, refunded, quota, now })
+            if (expected!.write) spared = apply(expected!.write, spared)
+            if (got!.write) refunded = apply(got!.write, refunded)
+            now += inMs(request.elapsed, windowMs(quota))
+          }
+        },
+      ),
       { numRuns: NUM_RUNS },
     ))
 
@@ -39,9 +58,12 @@ export function refundLaws<Quota>(candidate: Candidate<Quota>): void {
         candidate.quota,
         anyOrderlyRequests,
         fc.record({ cost: fc.integer({ min: 1, max: 6 }), given: fc.integer({ min: 1, max: 6 }) }),
-        fc.array(fc.record({ elapsed: anyElapsed, cost: anyCost, size: fc.option(anySize, { nil: undefined, freq: 8 }) }), {
-          maxLength: 6,
-        }),
+        fc.array(
+          fc.record({ elapsed: anyElapsed, cost: anyCost, size: fc.option(anySize, { nil: undefined, freq: 8 }) }),
+          {
+            maxLength: 6,
+          },
+        ),
         fc.array(fc.record({ elapsed: anyElapsed, cost: anyCost }), { minLength: 1, maxLength: 8 }),
         (first, before, { cost, given }, between, after) => {
           const last = live(candidate, first, before).at(-1)

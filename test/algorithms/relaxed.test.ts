@@ -13,7 +13,10 @@ import { obeysTheLaws } from './laws'
 import { tell } from './story'
 import { anyCost, anySize, anyWindowMs, type Candidate, NUM_RUNS, START } from './world'
 
-const overrun = <Quota>(quota: Quota, raised: Partial<Quota>): Relaxed<Quota> => ({ ...quota, raised: { ...quota, ...raised } })
+const overrun = <Quota>(quota: Quota, raised: Partial<Quota>): Relaxed<Quota> => ({
+  ...quota,
+  raised: { ...quota, ...raised },
+})
 
 describe('a limit that may be overrun', () => {
   const windows = overrun<FixedWindowQuota>({ limit: 3, grid: epochGrid(1000) }, { limit: 5 })
@@ -31,7 +34,8 @@ describe('a limit that may be overrun', () => {
   })
 
   it('marks what is past the limit, and nothing else', () => {
-    const marks = (used: number, cost: number) => relaxed(fixedWindow).step({ w: 1, '01': used }, windows, cost, 1500).verdict.exceeded
+    const marks = (used: number, cost: number) =>
+      relaxed(fixedWindow).step({ w: 1, '01': used }, windows, cost, 1500).verdict.exceeded
     expect([marks(2, 1), marks(3, 0), marks(2, 2), marks(3, 1), marks(4, 0), marks(5, 1)]).toEqual([
       ...[undefined, undefined, 'relaxed', 'relaxed', 'relaxed', undefined],
     ])
@@ -47,30 +51,32 @@ describe('a limit that may be overrun', () => {
     expect(relaxed(gcra).lifeMs(overrun<GcraQuota>({ limit: 10, windowMs: 1000, burst: 2 }, { burst: 3 }))).toBe(300)
   })
 
-  it.each(NAMES)('a %s decides and writes as with the raised limit, and marks what the limit itself would deny', (name) =>
-    fc.assert(
-      fc.property(
-        anyQuotaOf(name),
-        fc.integer({ min: 1, max: 5 }),
-        fc.array(fc.record({ elapsedMs: fc.nat({ max: 500 }), cost: anyCost }), { minLength: 1, maxLength: 30 }),
-        ({ algorithm, quota, sized }, more, requests) => {
-          const raised = sized(((quota.burst ?? quota.limit) as number) + more)
-          let state: Fields = {}
-          let now = START
-          for (const { elapsedMs, cost } of requests) {
-            now += elapsedMs
-            const { verdict, write } = relaxed(algorithm).step(state, { ...quota, raised }, cost, now)
-            const [strict, wide] = [quota, raised].map((one) => algorithm.step(state, one, cost, now))
-            expect(write).toEqual(wide!.write)
-            const exceeded = wide!.verdict.allowed && !strict!.verdict.allowed ? 'relaxed' : undefined
-            const remaining = exceeded ? 0 : strict!.verdict.remaining
-            expect({ exceeded: undefined, ...verdict }).toEqual({ ...wide!.verdict, remaining, exceeded })
-            if (write) state = apply(write, state)
-          }
-        },
+  it.each(NAMES)(
+    'a %s decides and writes as with the raised limit, and marks what the limit itself would deny',
+    (name) =>
+      fc.assert(
+        fc.property(
+          anyQuotaOf(name),
+          fc.integer({ min: 1, max: 5 }),
+          fc.array(fc.record({ elapsedMs: fc.nat({ max: 500 }), cost: anyCost }), { minLength: 1, maxLength: 30 }),
+          ({ algorithm, quota, sized }, more, requests) => {
+            const raised = sized(((quota.burst ?? quota.limit) as number) + more)
+            let state: Fields = {}
+            let now = START
+            for (const { elapsedMs, cost } of requests) {
+              now += elapsedMs
+              const { verdict, write } = relaxed(algorithm).step(state, { ...quota, raised }, cost, now)
+              const [strict, wide] = [quota, raised].map((one) => algorithm.step(state, one, cost, now))
+              expect(write).toEqual(wide!.write)
+              const exceeded = wide!.verdict.allowed && !strict!.verdict.allowed ? 'relaxed' : undefined
+              const remaining = exceeded ? 0 : strict!.verdict.remaining
+              expect({ exceeded: undefined, ...verdict }).toEqual({ ...wide!.verdict, remaining, exceeded })
+              if (write) state = apply(write, state)
+            }
+          },
+        ),
+        { numRuns: NUM_RUNS },
       ),
-      { numRuns: NUM_RUNS },
-    ),
   )
 
   const anyMore = fc.integer({ min: 1, max: 10 })

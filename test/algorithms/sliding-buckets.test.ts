@@ -107,7 +107,8 @@ describe('sliding buckets', () => {
   })
 
   describe('the sum of all slots', () => {
-    const quota = { limit: 4, windowMs: 1000, buckets: 1 } // more than two units for each bucket, so the oldest slot matters too
+    // more than two units for each bucket, so the oldest slot matters too
+    const quota = { limit: 4, windowMs: 1000, buckets: 1 }
 
     it('keeps what expired while there is room, and drops it when there is none', () => {
       let state = takeAt(slidingBuckets, quota, [10_000, 10_000, 11_000])
@@ -155,14 +156,27 @@ describe('sliding buckets', () => {
         '0b': 1,
         '0c': 1,
       })
-      expect(carryOut(slidingBuckets.refund(state, quota, 9, 6000, 6000)!, state)).toEqual({ w: 12, o: 10, n: 1, v: 1, '0a': 1 })
+      expect(carryOut(slidingBuckets.refund(state, quota, 9, 6000, 6000)!, state)).toEqual({
+        w: 12,
+        o: 10,
+        n: 1,
+        v: 1,
+        '0a': 1,
+      })
       expect(slidingBuckets.refund(state, quota, 1, 7000, 7000)).toBeUndefined()
     })
 
     it('nothing from slots that the sum no longer holds', () => {
       const state = { w: 12, o: 11, n: 3, '0a': 1, '0b': 2, '0c': 1 } // slot 10 is litter that was not removed yet
       expect(slidingBuckets.refund(state, quota, 1, 5000, 6000)).toBeUndefined()
-      expect(carryOut(slidingBuckets.refund(state, quota, 3, 5500, 6000)!, state)).toEqual({ w: 12, o: 11, n: 1, v: 1, '0a': 1, '0c': 1 })
+      expect(carryOut(slidingBuckets.refund(state, quota, 3, 5500, 6000)!, state)).toEqual({
+        w: 12,
+        o: 11,
+        n: 1,
+        v: 1,
+        '0a': 1,
+        '0c': 1,
+      })
     })
 
     it('once for each view', () => {
@@ -222,7 +236,10 @@ describe('sliding buckets', () => {
         const slots = Object.keys(fields).filter(isSlot)
         const kept = slots.filter((name) => slotIndex(name) >= numberOf(fields, 'o'))
         const live = slots.filter((name) => slotIndex(name) > numberOf(fields, 'w') - buckets)
-        expect({ fields, sum: numberOf(fields, 'n') }).toEqual({ fields, sum: kept.reduce((sum, name) => sum + numberOf(fields, name), 0) })
+        expect({ fields, sum: numberOf(fields, 'n') }).toEqual({
+          fields,
+          sum: kept.reduce((sum, name) => sum + numberOf(fields, name), 0),
+        })
         expect(kept).toEqual(expect.arrayContaining(live))
         expect(slots.filter((name) => numberOf(fields, name) < 1)).toEqual([])
       },
@@ -231,6 +248,7 @@ describe('sliding buckets', () => {
         return unitsSince(past, now, ({ at }, latest) => bucket(at) > bucket(latest) - buckets) + cost <= limit
       },
       most: ({ limit, windowMs, buckets }, from, to) =>
-        limit * Math.ceil((Math.floor((to * buckets) / windowMs) - Math.floor((from * buckets) / windowMs) + 1) / buckets),
+        limit *
+        Math.ceil((Math.floor((to * buckets) / windowMs) - Math.floor((from * buckets) / windowMs) + 1) / buckets),
     }))
 })

@@ -143,7 +143,8 @@ describe('sliding log', () => {
 
   it('gives back the newest entries that are not younger than the charge', () => {
     const state = takeAt(slidingLog, quota, [1000, 1500, 1700])
-    const refunded = (units: number, chargedAt: number) => carryOut(slidingLog.refund(state, quota, units, chargedAt, 1700)!, state)
+    const refunded = (units: number, chargedAt: number) =>
+      carryOut(slidingLog.refund(state, quota, units, chargedAt, 1700)!, state)
     expect(refunded(1, 1500)).toEqual({ l: [1000, 1700], t: 1700, v: 4 })
     expect(refunded(1, 1699)).toEqual({ l: [1000, 1700], t: 1700, v: 4 })
     expect(refunded(2, 1700)).toEqual({ l: [1000], t: 1700, v: 4 })
@@ -161,9 +162,13 @@ describe('sliding log', () => {
     settled: (fields, { windowMs }) =>
       fields.l === undefined
         ? fields
-        : { t: numberOf(fields, 't'), l: listOf(fields, 'l').filter((time) => time > numberOf(fields, 't') - windowMs) },
+        : {
+            t: numberOf(fields, 't'),
+            l: listOf(fields, 'l').filter((time) => time > numberOf(fields, 't') - windowMs),
+          },
     intact: (fields) => expect(listOf(fields, 'l')).toEqual([...listOf(fields, 'l')].sort((a, b) => a - b)),
-    admits: (past, { limit, windowMs }, cost, now) => unitsSince(past, now, ({ at }, latest) => at > latest - windowMs) + cost <= limit,
+    admits: (past, { limit, windowMs }, cost, now) =>
+      unitsSince(past, now, ({ at }, latest) => at > latest - windowMs) + cost <= limit,
     most: ({ limit, windowMs }, from, to) => limit * (1 + Math.floor((to - from) / windowMs)),
   }
   describe('laws', () => obeysTheLaws(candidate))

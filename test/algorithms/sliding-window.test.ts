@@ -72,11 +72,17 @@ describe('sliding window', () => {
     tell(slidingWindow, quota, story)
   })
 
-  it.each(worked.slidingWindow)('works the example: $story', ({ limit, windowMs, previous, current, atMs, cost, estimate, allowed }) => {
-    const state = { w: 100, [slot(99)]: previous, [slot(100)]: current }
-    const { verdict } = slidingWindow.step(state, { limit, windowMs }, cost, 100 * windowMs + atMs)
-    expect(verdict).toMatchObject({ allowed, remaining: Math.max(0, limit - Math.floor(estimate) - (allowed ? cost : 0)) })
-  })
+  it.each(worked.slidingWindow)(
+    'works the example: $story',
+    ({ limit, windowMs, previous, current, atMs, cost, estimate, allowed }) => {
+      const state = { w: 100, [slot(99)]: previous, [slot(100)]: current }
+      const { verdict } = slidingWindow.step(state, { limit, windowMs }, cost, 100 * windowMs + atMs)
+      expect(verdict).toMatchObject({
+        allowed,
+        remaining: Math.max(0, limit - Math.floor(estimate) - (allowed ? cost : 0)),
+      })
+    },
+  )
 
   it('says when what was charged has lost its weight, and nothing to wait for when it is whole', () => {
     const quota = { limit: 4, windowMs: 1000 }
@@ -94,10 +100,20 @@ describe('sliding window', () => {
   it('gives back to the window that was charged, then to the one before, and to no other', () => {
     const quota = { limit: 9, windowMs: 1000 }
     const state = { w: 5, '03': 1, '04': 2, '05': 3 }
-    expect(carryOut(slidingWindow.refund(state, quota, 2, 5000, 5000)!, state)).toEqual({ w: 5, '03': 1, '04': 2, '05': 1 })
+    expect(carryOut(slidingWindow.refund(state, quota, 2, 5000, 5000)!, state)).toEqual({
+      w: 5,
+      '03': 1,
+      '04': 2,
+      '05': 1,
+    })
     expect(carryOut(slidingWindow.refund(state, quota, 4, 5000, 5000)!, state)).toEqual({ w: 5, '03': 1, '04': 1 })
     expect(carryOut(slidingWindow.refund(state, quota, 9, 5000, 5000)!, state)).toEqual({ w: 5, '03': 1 })
-    expect(carryOut(slidingWindow.refund(state, quota, 1, 4999, 5000)!, state)).toEqual({ w: 5, '03': 1, '04': 1, '05': 3 })
+    expect(carryOut(slidingWindow.refund(state, quota, 1, 4999, 5000)!, state)).toEqual({
+      w: 5,
+      '03': 1,
+      '04': 1,
+      '05': 3,
+    })
     expect(slidingWindow.refund(state, quota, 1, 7000, 7000)).toBeUndefined()
     expect(remainingAt(slidingWindow, quota, state, 5000)).toBe(4)
   })
@@ -161,7 +177,8 @@ describe('sliding window', () => {
     })
 
     it('is a choice of at most nine, without repetition', () => {
-      const choices = (guard: readonly Clause[]) => guard.flatMap((clause) => ('anyOf' in clause ? [clause.anyOf.length] : []))
+      const choices = (guard: readonly Clause[]) =>
+        guard.flatMap((clause) => ('anyOf' in clause ? [clause.anyOf.length] : []))
       expect(choices(guardOf(undefined, 1, 5500))).toEqual([9])
       expect(choices(guardOf(undefined, 98, 5500))).toEqual([3])
       expect(choices(guardOf(undefined, 100, 5500))).toEqual([1])
@@ -177,7 +194,10 @@ describe('sliding window', () => {
       largest: ({ limit }) => limit,
       resized: (quota, limit) => ({ ...quota, limit }),
       settled: (fields) =>
-        keeping(fields, (name) => name === 'w' || name === slot(fields.w as number) || name === slot((fields.w as number) - 1)),
+        keeping(
+          fields,
+          (name) => name === 'w' || name === slot(fields.w as number) || name === slot((fields.w as number) - 1),
+        ),
       admits: (past, { limit, windowMs }, cost, now) => {
         const window = (at: number) => Math.floor(at / windowMs)
         const previous = unitsSince(past, now, ({ at }, latest) => window(at) === window(latest) - 1)

@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { type Fields, holds } from '../../limiter/algorithms/conditional-write'
-import { isOverSlot, isSlot, overSlot, refundSlots, removeExpired, slot, slotIndex, tidySlots } from '../../limiter/algorithms/slots'
+import {
+  isOverSlot,
+  isSlot,
+  overSlot,
+  refundSlots,
+  removeExpired,
+  slot,
+  slotIndex,
+  tidySlots,
+} from '../../limiter/algorithms/slots'
 import { carryOut } from './story'
 
 /** The names of the slots that a write removes, in order. */

@@ -5,7 +5,12 @@ import { apply, type ConditionalWrite, type Fields, holds } from '../../limiter/
 export type Row = [at: number, cost: number, allowed: boolean, remaining: number, retryAfterMs: number, about: string]
 
 /** Runs a timeline against one subject whose state is always known, and returns that state. */
-export function tell<Quota>(algorithm: Algorithm<Quota>, quota: Quota, story: readonly Row[], start: Fields = {}): Fields {
+export function tell<Quota>(
+  algorithm: Algorithm<Quota>,
+  quota: Quota,
+  story: readonly Row[],
+  start: Fields = {},
+): Fields {
   let state = start
   for (const [at, cost, allowed, remaining, retryAfterMs, about] of story) {
     const { verdict, write } = algorithm.step(state, quota, cost, at)
@@ -16,7 +21,12 @@ export function tell<Quota>(algorithm: Algorithm<Quota>, quota: Quota, story: re
 }
 
 /** Takes at each of these times, which must all be allowed, and returns the state. */
-export function takeAt<Quota>(algorithm: Algorithm<Quota>, quota: Quota, times: readonly number[], start: Fields = {}): Fields {
+export function takeAt<Quota>(
+  algorithm: Algorithm<Quota>,
+  quota: Quota,
+  times: readonly number[],
+  start: Fields = {},
+): Fields {
   return times.reduce((state, at) => {
     const { verdict, write } = algorithm.step(state, quota, 1, at)
     expect({ at, ...verdict }).toMatchObject({ at, allowed: true })

@@ -17,7 +17,10 @@ interface Bandwidth {
   readonly initial: number
 }
 
-const quotaOf = ({ capacity, refill, period }: Bandwidth, style: 'greedy' | 'interval' = 'greedy'): TokenBucketQuota => ({
+const quotaOf = (
+  { capacity, refill, period }: Bandwidth,
+  style: 'greedy' | 'interval' = 'greedy',
+): TokenBucketQuota => ({
   limit: refill,
   windowMs: period,
   burst: capacity,
@@ -114,7 +117,12 @@ describe('token bucket', () => {
   })
 
   it.each(worked.tokenBucket)('works the example: $story', ({ capacity, refill, rows }) => {
-    const quota = { limit: refill.amount, windowMs: refill.everyMs, burst: capacity, refill: refill.style as 'greedy' | 'interval' }
+    const quota = {
+      limit: refill.amount,
+      windowMs: refill.everyMs,
+      burst: capacity,
+      refill: refill.style as 'greedy' | 'interval',
+    }
     let state: Fields = {}
     for (const { atMs, cost, allowed, remaining } of rows) {
       const { verdict, write } = tokenBucket.step(state, quota, cost, atMs)
@@ -145,7 +153,10 @@ describe('token bucket', () => {
     it(`interval refill: ${vectors.intervalRefill.story}`, () => {
       const state = bucketOf(vectors.intervalRefill, now, 'interval')
       for (const [at, tokens] of vectors.intervalRefill.tokensAt)
-        expect({ at, tokens: remainingAt(tokenBucket, quotaOf(vectors.intervalRefill, 'interval'), state, now + at!) }).toEqual({
+        expect({
+          at,
+          tokens: remainingAt(tokenBucket, quotaOf(vectors.intervalRefill, 'interval'), state, now + at!),
+        }).toEqual({
           at,
           tokens,
         })
@@ -182,7 +193,8 @@ describe('token bucket', () => {
       expect(carryOut(writeAt(drained, 2, 2400)!, drained)).toEqual({ k: 2, u: 7 })
       expect(carryOut(writeAt({ k: 1, u: 10 }, 2, 2400)!, { k: 1, u: 10 })).toEqual({ k: 2, u: 8 })
       expect(carryOut(writeAt({ k: 1, u: 8 }, 2, 3400)!, { k: 1, u: 8 })).toEqual({ k: 3, u: 2 })
-      expect(carryOut(writeAt(drained, 2, 4400)!, { k: 1, u: 3 })).toEqual({ k: 4, u: 2 }) // after three refills, whatever was left
+      // after three refills, whatever was left
+      expect(carryOut(writeAt(drained, 2, 4400)!, { k: 1, u: 3 })).toEqual({ k: 4, u: 2 })
     })
 
     it('waits until a larger bucket that was drained deeper than this one is has that much back', () => {
@@ -205,7 +217,8 @@ describe('token bucket', () => {
     it('gives nothing back of what a smaller bucket does not miss', () => {
       const state: Fields = { k: 1, u: 15 }
       const refunded = carryOut(tokenBucket.refund(state, quota, 3, 1300, 1500)!, state)
-      expect(remainingAt(tokenBucket, quota, refunded, 1500)).toBe(0) // without those three, twelve would be missing from ten
+      // without those three, twelve would be missing from ten
+      expect(remainingAt(tokenBucket, quota, refunded, 1500)).toBe(0)
     })
 
     it('expects that somebody has refilled the bucket once one more request is likelier than none', () => {
@@ -267,6 +280,7 @@ describe('token bucket', () => {
         refillUntil(now)
         return missing + cost <= burst
       },
-      most: ({ limit, windowMs, burst }, from, to) => burst + limit * (Math.floor(to / windowMs) - Math.floor(from / windowMs)),
+      most: ({ limit, windowMs, burst }, from, to) =>
+        burst + limit * (Math.floor(to / windowMs) - Math.floor(from / windowMs)),
     }))
 })

@@ -2,7 +2,18 @@ import fc from 'fast-check'
 import type { Verdict } from '../../limiter/algorithms/algorithm'
 import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
 import { agree, inEveryEncounter, resize } from './encounters'
-import { anyCost, anyElapsed, anyOrderlyRequests, anyRequests, anySize, type Candidate, type Charge, inMs, live, NUM_RUNS } from './world'
+import {
+  anyCost,
+  anyElapsed,
+  anyOrderlyRequests,
+  anyRequests,
+  anySize,
+  type Candidate,
+  type Charge,
+  inMs,
+  live,
+  NUM_RUNS,
+} from './world'
 
 /** What callers are told, and how much they get. */
 export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
@@ -20,7 +31,12 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
         const charges: Charge[] = []
         for (const { take, clock, latest, quota, fields } of live(candidate, first, requests)) {
           if (!take) continue
-          agree(take.allowed, candidate.admits(charges, quota, take.cost, clock), { charges, quota, cost: take.cost, clock })
+          agree(take.allowed, candidate.admits(charges, quota, take.cost, clock), {
+            charges,
+            quota,
+            cost: take.cost,
+            clock,
+          })
           if (take.recorded) charges.push({ units: take.cost, clock, at: latest })
           intact(fields, quota)
         }
@@ -51,7 +67,9 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
       const { allowed, retryAfterMs } = verdict
       const context = { state, quota, cost, now, verdict }
       if (allowed || cost > largest(quota)) return agree(retryAfterMs, allowed ? 0 : Infinity, context)
-      const retries = [-1, 0].map((early) => algorithm.step(after, quota, cost, now + retryAfterMs + early).verdict.allowed)
+      const retries = [-1, 0].map(
+        (early) => algorithm.step(after, quota, cost, now + retryAfterMs + early).verdict.allowed,
+      )
       agree({ retries, waits: retryAfterMs > 0 }, { retries: [false, true], waits: true }, context)
     }))
 
@@ -64,7 +82,11 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
         return beyond === 'marked' ? allowed && exceeded === undefined : allowed
       }
       const enough = verdict.remaining === 0 || passes(verdict.remaining)
-      agree({ enough, more: passes(verdict.remaining + 1) }, { enough: true, more: beyond === true }, { state, quota, cost, now, verdict })
+      agree(
+        { enough, more: passes(verdict.remaining + 1) },
+        { enough: true, more: beyond === true },
+        { state, quota, cost, now, verdict },
+      )
     }))
 
   it('the quota is whole again after resetAfterMs, and not a millisecond sooner', () =>
@@ -84,7 +106,11 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
       const { verdict, after } = take(state, quota, cost, now)
       const { verdict: later, write } = algorithm.step(after, quota, 0, now)
       const seen = { write, remaining: later.remaining, resetAfterMs: later.resetAfterMs }
-      agree(seen, { write: undefined, remaining: verdict.remaining, resetAfterMs: verdict.resetAfterMs }, { state, quota, cost, now })
+      agree(
+        seen,
+        { write: undefined, remaining: verdict.remaining, resetAfterMs: verdict.resetAfterMs },
+        { state, quota, cost, now },
+      )
     }))
 
   it('costs add up: one request of a + b is a request of a and then one of b', () =>
@@ -123,15 +149,24 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
 
   it('a smaller quota takes effect at once, and so does a larger one', () =>
     fc.assert(
-      fc.property(candidate.quota, anyOrderlyRequests, anyCost, anyElapsed, anySize, (first, requests, cost, elapsed, size) => {
-        const moments = live({ ...candidate, resized: undefined }, first, requests)
-        const charges = moments.flatMap(({ take, clock }) => (take?.recorded ? [{ units: take.cost, clock, at: clock }] : []))
-        const { fields, clock } = moments.at(-1) ?? { fields: {}, clock: 1_700_000_000_000 }
-        const quota = resize(candidate, first, size)
-        const now = clock + inMs(elapsed, windowMs(first))
-        const { verdict } = take(fields, quota, cost, now)
-        agree(verdict.allowed, candidate.admits(charges, quota, cost, now), { fields, first, quota, cost, now })
-      }),
+      fc.property(
+        candidate.quota,
+        anyOrderlyRequests,
+        anyCost,
+        anyElapsed,
+        anySize,
+        (first, requests, cost, elapsed, size) => {
+          const moments = live({ ...candidate, resized: undefined }, first, requests)
+          const charges = moments.flatMap(({ take, clock }) =>
+            take?.recorded ? [{ units: take.cost, clock, at: clock }] : [],
+          )
+          const { fields, clock } = moments.at(-1) ?? { fields: {}, clock: 1_700_000_000_000 }
+          const quota = resize(candidate, first, size)
+          const now = clock + inMs(elapsed, windowMs(first))
+          const { verdict } = take(fields, quota, cost, now)
+          agree(verdict.allowed, candidate.admits(charges, quota, cost, now), { fields, first, quota, cost, now })
+        },
+      ),
       { numRuns: NUM_RUNS },
     ))
 }

@@ -25,13 +25,19 @@ export interface Candidate<Quota> {
   readonly differing?: (quota: Quota, limit: number, burst: number) => Quota
   /** How far clocks may differ where instances have different limits. @default as far as they like */
   readonly largestSkewMs?: number
-  /** Whether a refund lowers what is owed when it comes, instead of undoing the charge then: time may have given it back already. @default false */
+  /**
+   * Whether a refund lowers what is owed when it comes, instead of undoing the charge then: time may have given it back
+   * already. @default false
+   */
   readonly refundsLevel?: boolean
   /** The fields without those that no later decision reads, by whatever clock. */
   readonly settled: (fields: Fields, quota: Quota) => Fields
   /** Expectations on every state that can be reached. */
   readonly intact?: (fields: Fields, quota: Quota) => void
-  /** The algorithm's definition, told again without state: whether a request passes after everything that was recorded before. */
+  /**
+   * The algorithm's definition, told again without state: whether a request passes after everything that was recorded
+   * before.
+   */
   readonly admits: (past: readonly Charge[], quota: Quota, cost: number, now: number) => boolean
   /** The most units that may be admitted from one instant to another, both included, by the latest clock. */
   readonly most: (quota: Quota, from: number, to: number) => number
@@ -87,7 +93,8 @@ export interface Moment<Quota> {
 }
 
 /**
- * Lets things happen to a stored state by the take loop: an outdated view first, and what is stored when that turns out wrong.
+ * Lets things happen to a stored state by the take loop: an outdated view first, and what is stored when that turns out
+ * wrong.
  *
  * @param quotas one for each instance, where they disagree.
  */
@@ -122,7 +129,8 @@ export function live<Quota>(
     let refund: Moment<Quota>['refund']
 
     if (kind === 'take') {
-      const known = view && guesses && algorithm.expect ? algorithm.expect(view.fields, view.at, quota, clock) : view?.fields
+      const known =
+        view && guesses && algorithm.expect ? algorithm.expect(view.fields, view.at, quota, clock) : view?.fields
       const guess = algorithm.step(known, quota, cost, clock)
       if (guess.verdict.allowed && write(guess.write)) {
         take = { cost, allowed: true, recorded: true }
@@ -137,8 +145,10 @@ export function live<Quota>(
       }
     } else if (kind === 'refund') {
       const charge = charges.pop()
-      const refunded = (seen: Fields) => charge && write(algorithm.refund(seen, quota, charge.units, charge.clock, clock))
-      if (charge && (refunded(view?.fields ?? stored) || refunded(stored))) refund = { cost: charge.units, clock: charge.clock }
+      const refunded = (seen: Fields) =>
+        charge && write(algorithm.refund(seen, quota, charge.units, charge.clock, clock))
+      if (charge && (refunded(view?.fields ?? stored) || refunded(stored)))
+        refund = { cost: charge.units, clock: charge.clock }
     } else if (kind === 'tidy') {
       write(algorithm.tidy?.(view?.fields ?? stored, quota, clock))
     } else if (now - MAX_SKEW_MS >= matters) {
@@ -210,7 +220,9 @@ export const anyRequests: fc.Arbitrary<Happening[]> = fc.array(
 )
 
 /** Requests only, by one clock. */
-export const anyOrderlyRequests: fc.Arbitrary<Happening[]> = fc.array(happening(fc.constant('take'), fc.constant(0)), { maxLength: 15 })
+export const anyOrderlyRequests: fc.Arbitrary<Happening[]> = fc.array(happening(fc.constant('take'), fc.constant(0)), {
+  maxLength: 15,
+})
 
 /** A request of an instance that knows nothing. */
 export const blindTake = (elapsed: Elapsed): Happening => ({

@@ -20,12 +20,19 @@ const KINDS = [
     taken: ['DELETE /pets/{id}', 'ANY /users'],
     preflight: 'OPTIONS /pets',
   },
-  { kind: 'http', id: 'httpapi001', open: ['GET /pets', '$default'], taken: ['GET /users', 'GET /admin'], preflight: 'OPTIONS /pets' },
+  {
+    kind: 'http',
+    id: 'httpapi001',
+    open: ['GET /pets', '$default'],
+    taken: ['GET /users', 'GET /admin'],
+    preflight: 'OPTIONS /pets',
+  },
 ] as const
 
 const attach = (id: string, ...more: string[]) => aws.sluice(['attach', id, '--yes', ...more])
 const detach = (id: string, ...more: string[]) => aws.sluice(['detach', id, '--yes', ...more])
-const status = async (id: string): Promise<string[]> => JSON.parse((await aws.sluice(['status', id, '--json'])).out).drift
+const status = async (id: string): Promise<string[]> =>
+  JSON.parse((await aws.sluice(['status', id, '--json'])).out).drift
 
 describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight }) => {
   /** Everything that can be switched, switched. */
@@ -191,8 +198,10 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(aws.meets(kind, 'prod', open[1])).toBe('Sluice')
     await attach(id, '--methods', open.join(','))
     await attach(id) // for all from now on
-    if (kind === 'rest') aws.rest.definition.resources.r2!.methods.PUT = { authorizationType: 'NONE', apiKeyRequired: false }
-    else aws.http.definition.routes.push({ RouteId: 'r9', RouteKey: 'PUT /pets', Target: '', AuthorizationType: 'NONE' })
+    if (kind === 'rest')
+      aws.rest.definition.resources.r2!.methods.PUT = { authorizationType: 'NONE', apiKeyRequired: false }
+    else
+      aws.http.definition.routes.push({ RouteId: 'r9', RouteKey: 'PUT /pets', Target: '', AuthorizationType: 'NONE' })
     expect(await status(id)).toEqual(['PUT /pets is new and unprotected'])
     if (kind === 'rest') delete aws.rest.definition.resources.r2!.methods.PUT
     else aws.http.definition.routes.pop()
@@ -205,7 +214,9 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     const before = aws.dump()
     await attach(id, ...everything)
     const writes = new Set(aws.calls.filter((name) => /^(Create|Update|Put[A-Z]\w*Response|Add|Transact)/.test(name)))
-    const reads = new Set(aws.calls.filter((name) => /^(Get|Query|Export)/.test(name) && !['GetRestApi', 'GetApi'].includes(name)))
+    const reads = new Set(
+      aws.calls.filter((name) => /^(Get|Query|Export)/.test(name) && !['GetRestApi', 'GetApi'].includes(name)),
+    )
     await detach(id)
     expect(writes.size).toBeGreaterThan(3)
     for (const denied of [...writes, ...reads]) {
@@ -269,7 +280,12 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
         aws.rest.deploy('prod', 'by hand')
       } else {
         aws.http.definition.authorizers[1]!.AuthorizerResultTtlInSeconds = 300
-        aws.http.definition.routes.push({ RouteId: 'r9', RouteKey: 'PUT /pets', Target: 'integrations/i1', AuthorizationType: 'NONE' })
+        aws.http.definition.routes.push({
+          RouteId: 'r9',
+          RouteKey: 'PUT /pets',
+          Target: 'integrations/i1',
+          AuthorizationType: 'NONE',
+        })
         Object.assign(aws.http.route('GET /pets'), { AuthorizationType: 'NONE', AuthorizerId: undefined })
         aws.http.stages[0]!.DeploymentId = aws.http.deploy('by hand')
       }
@@ -287,7 +303,9 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       ]) {
         expect(out).toContain(sentence)
       }
-      expect(err).toContain(`${kind === 'rest' ? 6 : 5} things are not as attach left it: sluice attach ${id} mends what it can`)
+      expect(err).toContain(
+        `${kind === 'rest' ? 6 : 5} things are not as attach left it: sluice attach ${id} mends what it can`,
+      )
       expect((await attach(id)).code).toBe(0)
       expect(await status(id)).toEqual([])
       expect(aws.meets(kind, 'prod', 'PUT /pets')).toBe('Sluice')
@@ -298,14 +316,17 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     })
 
     it('keeps what they changed when it is detached', async () => {
-      if (kind === 'rest') Object.assign(aws.rest.method('GET /pets'), { authorizationType: 'AWS_IAM', authorizerId: undefined })
+      if (kind === 'rest')
+        Object.assign(aws.rest.method('GET /pets'), { authorizationType: 'AWS_IAM', authorizerId: undefined })
       else Object.assign(aws.http.route('GET /pets'), { AuthorizationType: 'AWS_IAM', AuthorizerId: undefined })
       const { code, err } = await detach(id)
       expect(code).toBe(0)
       expect(err).toContain('not as attach left it, and left alone: GET /pets has AWS_IAM by now')
-      expect(kind === 'rest' ? aws.rest.method('GET /pets').authorizationType : aws.http.route('GET /pets').AuthorizationType).toBe(
-        'AWS_IAM',
-      )
+      expect(
+        kind === 'rest'
+          ? aws.rest.method('GET /pets').authorizationType
+          : aws.http.route('GET /pets').AuthorizationType,
+      ).toBe('AWS_IAM')
     })
 
     it('is deployed again by detach where they deployed it, so that no stage asks a function that it may not', async () => {
@@ -336,7 +357,13 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
         }
       } else {
         const { AuthorizerId } = aws.http.definition.authorizers[1]!
-        aws.http.definition.routes.push({ RouteId: 'r9', RouteKey: 'POST /new', Target: '', AuthorizationType: 'CUSTOM', AuthorizerId })
+        aws.http.definition.routes.push({
+          RouteId: 'r9',
+          RouteKey: 'POST /new',
+          Target: '',
+          AuthorizationType: 'CUSTOM',
+          AuthorizerId,
+        })
       }
       const before = aws.dump()
       expect(await detach(id)).toMatchObject({
@@ -404,7 +431,9 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       before: (_, { patchOperations = [], AuthorizerId }) => {
         const isEmpty =
           AuthorizerId === '' ||
-          (patchOperations as { path: string; value: string }[]).some(({ path, value }) => path === '/authorizerId' && value === '')
+          (patchOperations as { path: string; value: string }[]).some(
+            ({ path, value }) => path === '/authorizerId' && value === '',
+          )
         if (!isEmpty) return
         turnedDown++
         throw failure('BadRequestException', 400, 'Invalid authorizer ID specified')
@@ -432,7 +461,9 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
   it('is attached once when two try at the same time', async () => {
     const both = await Promise.all([attach(id), attach(id)])
     expect(both.map(({ code }) => code).sort()).toEqual([0, 1])
-    expect(both.map(({ err }) => err).join('')).toContain(`another attach of API ${id} began just now: nothing is changed`)
+    expect(both.map(({ err }) => err).join('')).toContain(
+      `another attach of API ${id} began just now: nothing is changed`,
+    )
     expect(await status(id)).toEqual([])
   })
 
@@ -446,7 +477,9 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     await detach(id)
     aws.hooks = {}
     expect(await status(id)).toContain('detach did not come to its end')
-    expect((await attach(id)).err).toBe(`a detach of API ${id} did not come to its end: finish it with sluice detach ${id}\n`)
+    expect((await attach(id)).err).toBe(
+      `a detach of API ${id} did not come to its end: finish it with sluice detach ${id}\n`,
+    )
   })
 
   describe('with something wrong', () => {
@@ -462,7 +495,12 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       ['an authorizer', () => {}, ['--methods', taken[0]], '--replace switches it, and detach gives it back'],
       ['no methods', () => {}, ['--methods', ' , '], '--methods must name methods such as "GET /pets,POST /pets"'],
       ['no such function', () => {}, ['--function', 'other'], 'there is no function "other" in us-east-1'],
-      ['the wrong Region', () => {}, ['--function', FUNCTION.replace('us-east-1', 'eu-west-1')], 'is in eu-west-1 and this is us-east-1'],
+      [
+        'the wrong Region',
+        () => {},
+        ['--function', FUNCTION.replace('us-east-1', 'eu-west-1')],
+        'is in eu-west-1 and this is us-east-1',
+      ],
       [
         'another function',
         () => Object.assign(aws, { environment: {} }),
@@ -497,7 +535,13 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     ]
     const another = (arn: string, name: string, ttl: number) => {
       const uri = `arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/${arn}/invocations`
-      aws.rest.definition.authorizers.push({ id: 'x', name, type: 'REQUEST', authorizerUri: uri, authorizerResultTtlInSeconds: ttl })
+      aws.rest.definition.authorizers.push({
+        id: 'x',
+        name,
+        type: 'REQUEST',
+        authorizerUri: uri,
+        authorizerResultTtlInSeconds: ttl,
+      })
       aws.http.definition.authorizers.push({
         AuthorizerId: 'x',
         Name: name,
@@ -556,7 +600,11 @@ describe('an API that is none of these', () => {
   })
 
   it('is not attached, says status', async () => {
-    expect(await aws.sluice(['status', 'restapi001'])).toEqual({ code: 0, out: 'API restapi001 is not attached\n', err: '' })
+    expect(await aws.sluice(['status', 'restapi001'])).toEqual({
+      code: 0,
+      out: 'API restapi001 is not attached\n',
+      err: '',
+    })
   })
 })
 
@@ -610,13 +658,17 @@ describe('a REST API', () => {
   })
 
   it("shows others' undeployed edits before they go live, and takes them off the stage again with detach", async () => {
-    aws.rest.definition.resources.r5 = { path: '/draft', methods: { GET: { authorizationType: 'NONE', apiKeyRequired: false } } }
+    aws.rest.definition.resources.r5 = {
+      path: '/draft',
+      methods: { GET: { authorizationType: 'NONE', apiKeyRequired: false } },
+    }
     aws.rest.method('POST /pets').apiKeyRequired = false
     delete aws.rest.definition.resources.r1
     const before = aws.dump()
     const { err } = await aws.sluice(['attach', id, '--dry-run'])
     expect(err).toContain('undeployed edits of others go live with stage prod:\n')
-    for (const edit of ['GET /draft is new', 'POST /pets no longer wants an API key', 'GET / goes']) expect(err).toContain(`  ${edit}\n`)
+    for (const edit of ['GET /draft is new', 'POST /pets no longer wants an API key', 'GET / goes'])
+      expect(err).toContain(`  ${edit}\n`)
     expect(err).not.toContain('GET /pets goes from')
     await attach(id)
     const { err: said } = await detach(id)
@@ -627,7 +679,8 @@ describe('a REST API', () => {
   it('gets an authorizer without identity sources where the service fills one in', async () => {
     const { handle } = aws.rest
     jest.spyOn(aws.rest, 'handle').mockImplementation((name, input) => {
-      const filled = name === 'CreateAuthorizer' ? { ...input, identitySource: 'method.request.header.Authorization' } : input
+      const filled =
+        name === 'CreateAuthorizer' ? { ...input, identitySource: 'method.request.header.Authorization' } : input
       return handle.call(aws.rest, name, filled)
     })
     await attach(id)
@@ -667,7 +720,9 @@ describe('an HTTP API', () => {
     expect(aws.http.definition.integrations[0]!.ResponseParameters).toEqual({
       200: { 'append:header.X-Zoo': 'yes', 'overwrite:header.RateLimit': 'mine' },
     })
-    expect((await attach(id, '--headers', '99')).err).toContain('--headers must be status codes such as "200,404", got "99"')
+    expect((await attach(id, '--headers', '99')).err).toContain(
+      '--headers must be status codes such as "200,404", got "99"',
+    )
   })
 
   it('needs no deployment on a stage that deploys itself, and says which others are limited too', async () => {

@@ -19,7 +19,13 @@ const file = (identity: readonly unknown[], credentials = 'required') => ({
 describe('what Sluice verifies in the place of another authorizer', () => {
   const own = parseFunctionArn(FUNCTION)!
   const settings = { type: 'REQUEST', ttlSeconds: 300, identitySources: ['method.request.header.Authorization'] }
-  const cognito: Authorizer = { id: 'a', name: 'users', uri: '', settings, tokens: { issuers: [POOL], audience: 'any' } }
+  const cognito: Authorizer = {
+    id: 'a',
+    name: 'users',
+    uri: '',
+    settings,
+    tokens: { issuers: [POOL], audience: 'any' },
+  }
   const jwt: Authorizer = {
     ...cognito,
     settings: { ...settings, identitySources: ['$request.header.Authorization'] },
@@ -35,7 +41,9 @@ describe('what Sluice verifies in the place of another authorizer', () => {
   const reads = (identity: readonly unknown[], credentials?: string): Checks => ({
     policies: parseTiersFile(file(identity, credentials), 'tiers.yaml'),
   })
-  const upstream = (name: string, ttlMs = 0, ...cacheHeaders: string[]): Checks => ({ upstream: { function: name, ttlMs, cacheHeaders } })
+  const upstream = (name: string, ttlMs = 0, ...cacheHeaders: string[]): Checks => ({
+    upstream: { function: name, ttlMs, cacheHeaders },
+  })
   const ISSUER = { source: 'jwt', issuer: 'https://issuer.example', audience: ['zoo'] }
   const OPTIONS = method('NONE', {}, 'OPTIONS /pets')
 
@@ -47,7 +55,13 @@ describe('what Sluice verifies in the place of another authorizer', () => {
     ['a function that is asked first, by its name', 'kept', method('CUSTOM'), lambda, upstream('check-tokens')],
     ['no function', /does not ask its function check-tokens/, method('CUSTOM'), lambda, {}],
     ['another function', /does not ask/, method('CUSTOM'), lambda, upstream('check-token')],
-    ['another account', /does not ask/, method('CUSTOM'), lambda, upstream(THEIRS.replace('123456789012', '123456789013'))],
+    [
+      'another account',
+      /does not ask/,
+      method('CUSTOM'),
+      lambda,
+      upstream(THEIRS.replace('123456789012', '123456789013')),
+    ],
     ['another version', /does not ask/, method('CUSTOM'), lambda, upstream(`${THEIRS}:2`)],
     [
       'a stage variable',
@@ -56,7 +70,13 @@ describe('what Sluice verifies in the place of another authorizer', () => {
       { ...lambda, uri: uriOf('arn:aws:lambda:us-east-1:1:function:$' + '{x}') },
       upstream(THEIRS),
     ],
-    ['answers remembered as they were', 'kept', method('CUSTOM'), lambda, upstream(THEIRS, 60_000, 'x-tenant', 'authorization')],
+    [
+      'answers remembered as they were',
+      'kept',
+      method('CUSTOM'),
+      lambda,
+      upstream(THEIRS, 60_000, 'x-tenant', 'authorization'),
+    ],
     ['answers remembered more widely', /more widely/, method('CUSTOM'), lambda, upstream(THEIRS, 60_000, 'x-tenant')],
     [
       'answers that were not',
@@ -65,7 +85,13 @@ describe('what Sluice verifies in the place of another authorizer', () => {
       { ...lambda, settings: { ...settings, ttlSeconds: 0 } },
       upstream(THEIRS, 1, 'authorization'),
     ],
-    ['a pattern besides', /validation expression/, method('CUSTOM'), { ...lambda, expression: '^Bearer' }, upstream(THEIRS)],
+    [
+      'a pattern besides',
+      /validation expression/,
+      method('CUSTOM'),
+      { ...lambda, expression: '^Bearer' },
+      upstream(THEIRS),
+    ],
 
     ['ID tokens of a pool', 'kept', method('COGNITO_USER_POOLS'), cognito, reads([COGNITO, 'ip'])],
     [
@@ -75,8 +101,20 @@ describe('what Sluice verifies in the place of another authorizer', () => {
       { ...cognito, tokens: { issuers: ['x', POOL], audience: 'any' } },
       reads([COGNITO]),
     ],
-    ['scopes', /does not check scopes \(a\/read\)/, method('COGNITO_USER_POOLS', { scopes: ['a/read'] }), cognito, reads([COGNITO])],
-    ['access tokens, too', /tokenUse "id"/, method('COGNITO_USER_POOLS'), cognito, reads([{ ...COGNITO, tokenUse: undefined }])],
+    [
+      'scopes',
+      /does not check scopes \(a\/read\)/,
+      method('COGNITO_USER_POOLS', { scopes: ['a/read'] }),
+      cognito,
+      reads([COGNITO]),
+    ],
+    [
+      'access tokens, too',
+      /tokenUse "id"/,
+      method('COGNITO_USER_POOLS'),
+      cognito,
+      reads([{ ...COGNITO, tokenUse: undefined }]),
+    ],
     [
       'keys of somebody else',
       /no jwt source/,
@@ -84,17 +122,66 @@ describe('what Sluice verifies in the place of another authorizer', () => {
       cognito,
       reads([{ ...COGNITO, jwksUri: 'https://evil.example/keys' }]),
     ],
-    ['another pool', /no jwt source/, method('COGNITO_USER_POOLS'), cognito, reads([{ ...COGNITO, issuer: `${POOL}x` }])],
-    ['another header', /no jwt source/, method('COGNITO_USER_POOLS'), cognito, reads([{ ...COGNITO, header: 'x-token' }])],
-    ['API keys, too', /lets callers in by api-key, too/, method('COGNITO_USER_POOLS'), cognito, reads(['api-key', COGNITO])],
-    ['another issuer, too', /lets callers in by jwt, too/, method('COGNITO_USER_POOLS'), cognito, reads([COGNITO, ISSUER])],
-    ['callers without a token', /no "credentials: required"/, method('COGNITO_USER_POOLS'), cognito, reads([COGNITO], 'optional')],
-    ['a public deployment', /authentication "none"/, method('COGNITO_USER_POOLS'), cognito, { ...reads([COGNITO]), isPublic: true }],
+    [
+      'another pool',
+      /no jwt source/,
+      method('COGNITO_USER_POOLS'),
+      cognito,
+      reads([{ ...COGNITO, issuer: `${POOL}x` }]),
+    ],
+    [
+      'another header',
+      /no jwt source/,
+      method('COGNITO_USER_POOLS'),
+      cognito,
+      reads([{ ...COGNITO, header: 'x-token' }]),
+    ],
+    [
+      'API keys, too',
+      /lets callers in by api-key, too/,
+      method('COGNITO_USER_POOLS'),
+      cognito,
+      reads(['api-key', COGNITO]),
+    ],
+    [
+      'another issuer, too',
+      /lets callers in by jwt, too/,
+      method('COGNITO_USER_POOLS'),
+      cognito,
+      reads([COGNITO, ISSUER]),
+    ],
+    [
+      'callers without a token',
+      /no "credentials: required"/,
+      method('COGNITO_USER_POOLS'),
+      cognito,
+      reads([COGNITO], 'optional'),
+    ],
+    [
+      'a public deployment',
+      /authentication "none"/,
+      method('COGNITO_USER_POOLS'),
+      cognito,
+      { ...reads([COGNITO]), isPublic: true },
+    ],
     ['no identity', /no jwt source/, method('COGNITO_USER_POOLS'), cognito, reads([])],
     ['a table with mistakes', /has mistakes/, method('COGNITO_USER_POOLS'), cognito, {}],
-    ['an audience by pattern', /validation expression/, method('COGNITO_USER_POOLS'), { ...cognito, expression: 'zoo' }, reads([COGNITO])],
+    [
+      'an audience by pattern',
+      /validation expression/,
+      method('COGNITO_USER_POOLS'),
+      { ...cognito, expression: 'zoo' },
+      reads([COGNITO]),
+    ],
     ['preflights', /OPTIONS/, method('COGNITO_USER_POOLS', {}, 'ANY /pets'), cognito, reads([COGNITO])],
-    ['preflights that another method answers', 'kept', method('COGNITO_USER_POOLS', {}, 'ANY /pets'), cognito, reads([COGNITO]), OPTIONS],
+    [
+      'preflights that another method answers',
+      'kept',
+      method('COGNITO_USER_POOLS', {}, 'ANY /pets'),
+      cognito,
+      reads([COGNITO]),
+      OPTIONS,
+    ],
 
     ['tokens of an issuer', 'kept', method('JWT'), jwt, reads([ISSUER])],
     ['any audience', /audience zoo, farm/, method('JWT'), jwt, reads([{ ...ISSUER, audience: 'any' }])],
@@ -138,38 +225,53 @@ describe('attach --replace', () => {
     { kind: 'http', id: HTTP, locked: ['GET /users', 'GET /admin'] },
   ] as const
 
-  it.each(cases)('opens no method of a $kind API by --yes alone, and says which would be open and why', async ({ kind, id, locked }) => {
-    const before = aws.dump()
-    for (const how of ['--yes', '--dry-run']) {
-      const { code, err } = await aws.sluice(['attach', id, '--replace', how])
-      expect(code).toBe(1)
-      for (const key of locked) {
-        expect(err).toContain(`${key} would be open: Sluice `)
-        expect(err).toContain(`--open '${key}'`)
+  it.each(cases)(
+    'opens no method of a $kind API by --yes alone, and says which would be open and why',
+    async ({ kind, id, locked }) => {
+      const before = aws.dump()
+      for (const how of ['--yes', '--dry-run']) {
+        const { code, err } = await aws.sluice(['attach', id, '--replace', how])
+        expect(code).toBe(1)
+        for (const key of locked) {
+          expect(err).toContain(`${key} would be open: Sluice `)
+          expect(err).toContain(`--open '${key}'`)
+        }
+        expect(err).toMatch(/cannot verify IAM signatures/)
+        expect(err).toMatch(/does not check scopes/)
       }
-      expect(err).toMatch(/cannot verify IAM signatures/)
-      expect(err).toMatch(/does not check scopes/)
-    }
-    const [first] = locked
-    expect((await aws.sluice(['attach', id, '--replace', '--yes', '--open', first])).err).not.toContain(`${first} would be open`)
-    expect(aws.dump()).toBe(before)
-    for (const key of locked) expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
-  })
+      const [first] = locked
+      expect((await aws.sluice(['attach', id, '--replace', '--yes', '--open', first])).err).not.toContain(
+        `${first} would be open`,
+      )
+      expect(aws.dump()).toBe(before)
+      for (const key of locked) expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
+    },
+  )
 
-  it.each(cases)('opens those that a flag names, and says so in the dry run, the question and the result', async ({ kind, id, locked }) => {
-    const open = locked.flatMap((key) => ['--open', key])
-    const dry = await aws.sluice(['attach', id, '--replace', ...open, '--dry-run'])
-    for (const key of locked) expect(dry.out).toMatch(new RegExp(`${key.replace(/[{}]/g, '.')}: Sluice instead of .*, OPEN without that: `))
-    expect(JSON.parse((await aws.sluice(['attach', id, '--replace', ...open, '--dry-run', '--json'])).out).open).toEqual(locked)
-    expect((await aws.sluice(['attach', id, '--replace', ...open], { typed: 'n\n' })).err).toContain(
-      `Attach Sluice to API ${id}, and open ${locked.join(', ')}? [y/N]`,
-    )
-    expect((await aws.sluice(['attach', id, '--replace', ...open, '--yes'])).out).toContain(`open now: ${locked.join(', ')}\n`)
-    for (const key of locked) expect(aws.meets(kind, 'prod', key)).toBe('Sluice')
-  })
+  it.each(cases)(
+    'opens those that a flag names, and says so in the dry run, the question and the result',
+    async ({ kind, id, locked }) => {
+      const open = locked.flatMap((key) => ['--open', key])
+      const dry = await aws.sluice(['attach', id, '--replace', ...open, '--dry-run'])
+      for (const key of locked)
+        expect(dry.out).toMatch(new RegExp(`${key.replace(/[{}]/g, '.')}: Sluice instead of .*, OPEN without that: `))
+      expect(
+        JSON.parse((await aws.sluice(['attach', id, '--replace', ...open, '--dry-run', '--json'])).out).open,
+      ).toEqual(locked)
+      expect((await aws.sluice(['attach', id, '--replace', ...open], { typed: 'n\n' })).err).toContain(
+        `Attach Sluice to API ${id}, and open ${locked.join(', ')}? [y/N]`,
+      )
+      expect((await aws.sluice(['attach', id, '--replace', ...open, '--yes'])).out).toContain(
+        `open now: ${locked.join(', ')}\n`,
+      )
+      for (const key of locked) expect(aws.meets(kind, 'prod', key)).toBe('Sluice')
+    },
+  )
 
   it('wants to know such a method', async () => {
-    expect((await aws.sluice(['attach', REST, '--replace', '--open', 'GET /cats', '--yes'])).err).toContain('has no method "GET /cats"')
+    expect((await aws.sluice(['attach', REST, '--replace', '--open', 'GET /cats', '--yes'])).err).toContain(
+      'has no method "GET /cats"',
+    )
   })
 
   it('switches a method whose tokens Sluice verifies, and says so', async () => {
@@ -199,7 +301,9 @@ describe('attach --replace', () => {
     Object.assign(aws.rest.method('GET /pets'), { authorizationType: 'CUSTOM', authorizerId: 'fn' })
     aws.rest.deploy('prod', 'by hand')
     const attach = () => aws.sluice(['attach', REST, '--methods', 'GET /pets', '--replace', '--yes'])
-    expect((await attach()).err).toContain('GET /pets would be open: Sluice does not ask its function check-tokens first')
+    expect((await attach()).err).toContain(
+      'GET /pets would be open: Sluice does not ask its function check-tokens first',
+    )
     Object.assign(aws.environment, {
       SLUICE_DELEGATE: 'check-tokens',
       SLUICE_DELEGATE_TTL_MS: '60000',
@@ -207,7 +311,9 @@ describe('attach --replace', () => {
     })
     expect((await attach()).err).toContain('more widely')
     aws.environment.SLUICE_DELEGATE_CACHE_HEADERS = 'authorization,X-Tenant'
-    expect((await attach()).out).toContain('GET /pets: Sluice instead of authorizer "theirs", and Sluice asks its function first\n')
+    expect((await attach()).out).toContain(
+      'GET /pets: Sluice instead of authorizer "theirs", and Sluice asks its function first\n',
+    )
   })
 
   it.each([
@@ -229,9 +335,17 @@ describe('attach --replace', () => {
   describe('and the deployment, which takes undeployed edits of others with it', () => {
     const unlock = (kind: 'rest' | 'http') => {
       if (kind === 'rest')
-        Object.assign(aws.rest.method('ANY /users'), { authorizationType: 'NONE', authorizerId: undefined, authorizationScopes: undefined })
+        Object.assign(aws.rest.method('ANY /users'), {
+          authorizationType: 'NONE',
+          authorizerId: undefined,
+          authorizationScopes: undefined,
+        })
       else
-        Object.assign(aws.http.route('GET /users'), { AuthorizationType: 'NONE', AuthorizerId: undefined, AuthorizationScopes: undefined })
+        Object.assign(aws.http.route('GET /users'), {
+          AuthorizationType: 'NONE',
+          AuthorizerId: undefined,
+          AuthorizationScopes: undefined,
+        })
     }
 
     it.each(cases)(
@@ -271,16 +385,19 @@ describe('attach --replace', () => {
       expect(aws.meets(kind, 'prod', key)).toBe('the backend')
     })
 
-    it.each(cases)('stays when it locked a $kind method: detach deploys again instead of going back', async ({ kind, id }) => {
-      if (kind === 'rest') Object.assign(aws.rest.method('GET /pets/{id}'), { authorizationType: 'AWS_IAM' })
-      else Object.assign(aws.http.route('$default'), { AuthorizationType: 'AWS_IAM' })
-      const key = kind === 'rest' ? 'GET /pets/{id}' : '$default'
-      await aws.sluice(['attach', id, '--yes'])
-      expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
-      const { err } = await aws.sluice(['detach', id, '--yes'])
-      expect(err).toContain(`stage prod is deployed anew, for what it served before has no authorizer on ${key}`)
-      expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
-      expect(aws.meets(kind, 'prod', 'GET /pets')).toBe('the backend')
-    })
+    it.each(cases)(
+      'stays when it locked a $kind method: detach deploys again instead of going back',
+      async ({ kind, id }) => {
+        if (kind === 'rest') Object.assign(aws.rest.method('GET /pets/{id}'), { authorizationType: 'AWS_IAM' })
+        else Object.assign(aws.http.route('$default'), { AuthorizationType: 'AWS_IAM' })
+        const key = kind === 'rest' ? 'GET /pets/{id}' : '$default'
+        await aws.sluice(['attach', id, '--yes'])
+        expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
+        const { err } = await aws.sluice(['detach', id, '--yes'])
+        expect(err).toContain(`stage prod is deployed anew, for what it served before has no authorizer on ${key}`)
+        expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
+        expect(aws.meets(kind, 'prod', 'GET /pets')).toBe('the backend')
+      },
+    )
   })
 })

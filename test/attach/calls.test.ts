@@ -53,13 +53,16 @@ describe('a call', () => {
     })
     await expect(answer).resolves.toBeUndefined()
     expect(waits).toHaveLength(1)
-    await expect(calls.make('a:B', 'c', () => Promise.reject(failure('BadRequestException', 400, 'no')))).rejects.toThrow('no')
+    await expect(
+      calls.make('a:B', 'c', () => Promise.reject(failure('BadRequestException', 400, 'no'))),
+    ).rejects.toThrow('no')
     expect(waits).toHaveLength(1)
   })
 
   it('names the right that it lacks, and reads name all of theirs', async () => {
     const { calls } = hurried()
-    const denied = (action: string) => () => calls.make(action, 'x', () => Promise.reject(failure('AccessDeniedException', 403, 'no')))
+    const denied = (action: string) => () =>
+      calls.make(action, 'x', () => Promise.reject(failure('AccessDeniedException', 403, 'no')))
     await expect(denied('a:B')()).rejects.toThrow(new MissingRights([{ action: 'a:B', resource: 'x' }]).message)
     await expect(readAll({ one: denied('a:B'), two: async () => 2, three: denied('c:D') })).rejects.toThrow(
       'missing rights: a:B on x, c:D on x',

@@ -21,8 +21,8 @@ interface Hooks {
 }
 
 /**
- * An account in memory: API Gateway's control plane for REST and HTTP APIs, a function with its policy, a config table and a stack. It stands in
- * for the SDK's clients, so what it gets is what AWS would.
+ * An account in memory: API Gateway's control plane for REST and HTTP APIs, a function with its policy, a config table
+ * and a stack. It stands in for the SDK's clients, so what it gets is what AWS would.
  */
 export class FakeAws {
   readonly rest = new FakeRest()
@@ -40,23 +40,28 @@ export class FakeAws {
     const wire = (client: { prototype: { send: unknown } }, handle: (name: string, input: Input) => unknown) =>
       jest
         .spyOn(client.prototype as { send: (command: never) => Promise<unknown> }, 'send')
-        .mockImplementation(async (command: { readonly input: Input; readonly constructor: { readonly name: string } }) => {
-          const name = command.constructor.name.replace(/Command$/, '')
-          this.hooks.before?.(name, command.input)
-          this.calls.push(name)
-          try {
-            return structuredClone(handle(name, structuredClone(command.input)))
-          } finally {
-            this.hooks.after?.(name, command.input)
-          }
-        })
+        .mockImplementation(
+          async (command: { readonly input: Input; readonly constructor: { readonly name: string } }) => {
+            const name = command.constructor.name.replace(/Command$/, '')
+            this.hooks.before?.(name, command.input)
+            this.calls.push(name)
+            try {
+              return structuredClone(handle(name, structuredClone(command.input)))
+            } finally {
+              this.hooks.after?.(name, command.input)
+            }
+          },
+        )
     wire(APIGatewayClient, (name, input) => this.rest.handle(name, input))
     wire(ApiGatewayV2Client, (name, input) => this.http.handle(name, input))
     wire(LambdaClient, (name, input) => this.lambda(name, input))
     wire(DynamoDBClient, (name, input) => this.dynamoDb(name, input))
     wire(CloudFormationClient, () => ({
       Stacks: [
-        { StackName: 'Sluice', Outputs: Object.entries(this.outputs).map(([OutputKey, OutputValue]) => ({ OutputKey, OutputValue })) },
+        {
+          StackName: 'Sluice',
+          Outputs: Object.entries(this.outputs).map(([OutputKey, OutputValue]) => ({ OutputKey, OutputValue })),
+        },
       ],
     }))
   }
@@ -70,13 +75,22 @@ export class FakeAws {
   configure(file: TiersFile): void {
     for (const [key] of this.table) if (key.startsWith(CONFIG_TABLE.policySet)) this.table.delete(key)
     for (const item of itemsOf(file)) {
-      this.table.set(`${item.pk} ${item.sk}`, marshall(item, { removeUndefinedValues: true }) as Record<string, { S: string }>)
+      this.table.set(
+        `${item.pk} ${item.sk}`,
+        marshall(item, { removeUndefinedValues: true }) as Record<string, { S: string }>,
+      )
     }
   }
 
-  /** Everything that somebody else owns: both kinds of APIs with what their stages serve, and who may call the function. */
+  /**
+   * Everything that somebody else owns: both kinds of APIs with what their stages serve, and who may call the function.
+   */
   dump(): string {
-    return JSON.stringify({ rest: this.rest.dump(), http: this.http.dump(), statements: [...this.statements] }, undefined, 1)
+    return JSON.stringify(
+      { rest: this.rest.dump(), http: this.http.dump(), statements: [...this.statements] },
+      undefined,
+      1,
+    )
   }
 
   /** Keys of what the config table has, but for the count of labels that were given. */
@@ -100,17 +114,24 @@ export class FakeAws {
   }
 
   /** What a request to a stage meets. */
-  meets(api: 'rest' | 'http', stage: string, key: string): 'the backend' | 'Sluice' | 'another authorizer' | 'an error' {
+  meets(
+    api: 'rest' | 'http',
+    stage: string,
+    key: string,
+  ): 'the backend' | 'Sluice' | 'another authorizer' | 'an error' {
     const { authorizerId, uri, type } = this[api].served(stage, key)
     if (type === 'NONE') return 'the backend'
     if (!uri?.includes(FUNCTION)) return 'another authorizer'
     const sources = [...this.statements.values()]
-    return sources.some((source) => source.endsWith(`:${this[api].id}/authorizers/${authorizerId}`)) ? 'Sluice' : 'an error'
+    return sources.some((source) => source.endsWith(`:${this[api].id}/authorizers/${authorizerId}`))
+      ? 'Sluice'
+      : 'an error'
   }
 
   private lambda(name: string, input: Input): unknown {
     const id = String(input.StatementId)
-    if (!String(input.FunctionName).endsWith('sluice-authorizer')) throw failure('ResourceNotFoundException', 404, 'Function not found')
+    if (!String(input.FunctionName).endsWith('sluice-authorizer'))
+      throw failure('ResourceNotFoundException', 404, 'Function not found')
     switch (name) {
       case 'GetFunctionConfiguration':
         return {
@@ -118,10 +139,12 @@ export class FakeAws {
           Environment: { Variables: this.environment },
         }
       case 'GetPolicy':
-        if (this.statements.size === 0) throw failure('ResourceNotFoundException', 404, 'The resource you requested does not exist.')
+        if (this.statements.size === 0)
+          throw failure('ResourceNotFoundException', 404, 'The resource you requested does not exist.')
         return { Policy: JSON.stringify({ Statement: [...this.statements.keys()].map((Sid) => ({ Sid })) }) }
       case 'AddPermission':
-        if (this.statements.has(id)) throw failure('ResourceConflictException', 409, 'The statement id provided already exists')
+        if (this.statements.has(id))
+          throw failure('ResourceConflictException', 409, 'The statement id provided already exists')
         this.statements.set(id, String(input.SourceArn))
         return {}
       case 'RemovePermission':
@@ -151,8 +174,11 @@ export class FakeAws {
           Code: holds(one, this.table.get(keyOf((one.Item ?? one.Key) as never))) ? 'None' : 'ConditionalCheckFailed',
         }))
         if (CancellationReasons.some(({ Code }) => Code !== 'None'))
-          throw Object.assign(failure('TransactionCanceledException', 400, 'Transaction cancelled'), { CancellationReasons })
-        for (const one of all) this.dynamoDb(one.Item ? 'PutItem' : 'DeleteItem', { ...one, ConditionExpression: undefined })
+          throw Object.assign(failure('TransactionCanceledException', 400, 'Transaction cancelled'), {
+            CancellationReasons,
+          })
+        for (const one of all)
+          this.dynamoDb(one.Item ? 'PutItem' : 'DeleteItem', { ...one, ConditionExpression: undefined })
         return {}
       }
       case 'GetItem':
@@ -173,7 +199,10 @@ export class FakeAws {
   }
 }
 
-/** Whether a condition of the forms that are used here holds for an item: that attributes are there, are not, or are equal. */
+/**
+ * Whether a condition of the forms that are used here holds for an item: that attributes are there, are not, or are
+ * equal.
+ */
 function holds(
   { ConditionExpression, ExpressionAttributeNames = {}, ExpressionAttributeValues = {} }: Input,
   item: object | undefined,
@@ -188,7 +217,8 @@ function holds(
       if (asked !== undefined) return (found[names[asked] ?? asked] !== undefined) === (not === undefined)
       const [, name, value] = /^(#\w+) = (:\w+)$/.exec(part)!
       return (
-        JSON.stringify(found[names[name!]!]) === JSON.stringify((ExpressionAttributeValues as Readonly<Record<string, unknown>>)[value!])
+        JSON.stringify(found[names[name!]!]) ===
+        JSON.stringify((ExpressionAttributeValues as Readonly<Record<string, unknown>>)[value!])
       )
     })
 }

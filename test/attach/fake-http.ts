@@ -64,7 +64,10 @@ export class FakeHttp {
         JwtConfiguration: { Issuer: 'https://issuer.example', Audience: ['zoo'] },
       },
     ],
-    integrations: [{ IntegrationId: 'i1', ResponseParameters: { 200: { 'append:header.X-Zoo': 'yes' } } }, { IntegrationId: 'i2' }],
+    integrations: [
+      { IntegrationId: 'i1', ResponseParameters: { 200: { 'append:header.X-Zoo': 'yes' } } },
+      { IntegrationId: 'i2' },
+    ],
   }
   stages: Stage[] = []
   deployments: { DeploymentId: string; Description?: string; CreatedDate: Date; frozen: Definition }[] = []
@@ -78,14 +81,21 @@ export class FakeHttp {
   deploy(Description?: string): string {
     this.now += 5000
     const DeploymentId = `d${++this.count}`
-    this.deployments.push({ DeploymentId, Description, CreatedDate: new Date(this.now), frozen: structuredClone(this.definition) })
+    this.deployments.push({
+      DeploymentId,
+      Description,
+      CreatedDate: new Date(this.now),
+      frozen: structuredClone(this.definition),
+    })
     return DeploymentId
   }
 
   private definitionOf(stageName: unknown): Definition {
     const stage = this.stages.find(({ StageName }) => StageName === stageName)
     if (!stage) throw notFound('Stage')
-    return stage.AutoDeploy ? this.definition : this.deployments.find(({ DeploymentId }) => DeploymentId === stage.DeploymentId)!.frozen
+    return stage.AutoDeploy
+      ? this.definition
+      : this.deployments.find(({ DeploymentId }) => DeploymentId === stage.DeploymentId)!.frozen
   }
 
   route(key: string): Route {
@@ -95,11 +105,19 @@ export class FakeHttp {
   served(stageName: string, key: string): Served {
     const { routes, authorizers } = this.definitionOf(stageName)
     const { AuthorizationType: type, AuthorizerId: authorizerId } = routes.find(({ RouteKey }) => RouteKey === key)!
-    return { type, authorizerId, uri: authorizers.find(({ AuthorizerId }) => AuthorizerId === authorizerId)?.AuthorizerUri }
+    return {
+      type,
+      authorizerId,
+      uri: authorizers.find(({ AuthorizerId }) => AuthorizerId === authorizerId)?.AuthorizerUri,
+    }
   }
 
   dump(): unknown {
-    return { ...this.definition, stages: this.stages, deployments: this.deployments.map(({ DeploymentId }) => DeploymentId) }
+    return {
+      ...this.definition,
+      stages: this.stages,
+      deployments: this.deployments.map(({ DeploymentId }) => DeploymentId),
+    }
   }
 
   handle(name: string, input: Input): unknown {
@@ -144,7 +162,8 @@ export class FakeHttp {
       }
       case 'DeleteAuthorizer': {
         const one = find(authorizers, 'AuthorizerId', input)
-        if (routes.some(({ AuthorizerId }) => AuthorizerId === input.AuthorizerId)) throw failure('ConflictException', 409, 'in use')
+        if (routes.some(({ AuthorizerId }) => AuthorizerId === input.AuthorizerId))
+          throw failure('ConflictException', 409, 'in use')
         authorizers.splice(authorizers.indexOf(one), 1)
         return {}
       }
@@ -164,14 +183,16 @@ export class FakeHttp {
       }
       case 'UpdateStage': {
         const stage = find(this.stages, 'StageName', input)
-        if (stage.AutoDeploy) throw failure('BadRequestException', 400, 'Deployment ID cannot be set on a stage that deploys itself')
+        if (stage.AutoDeploy)
+          throw failure('BadRequestException', 400, 'Deployment ID cannot be set on a stage that deploys itself')
         find(this.deployments, 'DeploymentId', input)
         stage.DeploymentId = String(input.DeploymentId)
         return stage
       }
       case 'DeleteDeployment': {
         const one = find(this.deployments, 'DeploymentId', input)
-        if (this.stages.some(({ DeploymentId }) => DeploymentId === input.DeploymentId)) throw failure('ConflictException', 409, 'in use')
+        if (this.stages.some(({ DeploymentId }) => DeploymentId === input.DeploymentId))
+          throw failure('ConflictException', 409, 'in use')
         this.deployments.splice(this.deployments.indexOf(one), 1)
         return {}
       }
@@ -183,7 +204,8 @@ export class FakeHttp {
   private updateRoute(route: Route, { AuthorizationType, AuthorizerId, AuthorizationScopes }: Input): Route {
     const type = String(AuthorizationType ?? route.AuthorizationType)
     const wantsId = type === 'CUSTOM' || type === 'JWT'
-    if (AuthorizerId && !this.definition.authorizers.some((one) => one.AuthorizerId === AuthorizerId)) throw notFound('Authorizer')
+    if (AuthorizerId && !this.definition.authorizers.some((one) => one.AuthorizerId === AuthorizerId))
+      throw notFound('Authorizer')
     const scopes = (AuthorizationScopes as string[] | undefined) ?? route.AuthorizationScopes ?? []
     if (type !== 'JWT' && scopes.length > 0) throw failure('BadRequestException', 400, 'Scopes are for JWT authorizers')
     route.AuthorizationType = type

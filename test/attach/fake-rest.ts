@@ -56,7 +56,12 @@ export class FakeRest {
       r4: {
         path: '/users',
         methods: {
-          ANY: { ...open(), authorizationType: 'COGNITO_USER_POOLS', authorizerId: 'pool', authorizationScopes: ['a/read', 'a/write'] },
+          ANY: {
+            ...open(),
+            authorizationType: 'COGNITO_USER_POOLS',
+            authorizerId: 'pool',
+            authorizationScopes: ['a/read', 'a/write'],
+          },
         },
       },
     },
@@ -72,7 +77,10 @@ export class FakeRest {
       },
     ],
     responses: {
-      DEFAULT_4XX: { responseParameters: { 'gatewayresponse.header.Access-Control-Allow-Origin': "'*'" }, responseTemplates: DEFAULT_BODY },
+      DEFAULT_4XX: {
+        responseParameters: { 'gatewayresponse.header.Access-Control-Allow-Origin': "'*'" },
+        responseTemplates: DEFAULT_BODY,
+      },
     },
   }
   stages: Stage[] = []
@@ -88,7 +96,12 @@ export class FakeRest {
   deploy(stageName: string | undefined, description?: string): string {
     this.now += 5000
     const id = `d${++this.count}`
-    this.deployments.push({ id, description, createdDate: new Date(this.now), frozen: structuredClone(this.definition) })
+    this.deployments.push({
+      id,
+      description,
+      createdDate: new Date(this.now),
+      frozen: structuredClone(this.definition),
+    })
     if (stageName !== undefined) {
       const stage = this.stages.find((one) => one.stageName === stageName)
       if (stage) stage.deploymentId = id
@@ -101,7 +114,8 @@ export class FakeRest {
     const { deploymentId } = this.stages.find((one) => one.stageName === stageName)!
     const { frozen } = this.deployments.find(({ id }) => id === deploymentId)!
     const [verb, path] = key.split(' ')
-    const { authorizationType: type, authorizerId } = Object.values(frozen.resources).find((one) => one.path === path)!.methods[verb!]!
+    const { authorizationType: type, authorizerId } = Object.values(frozen.resources).find((one) => one.path === path)!
+      .methods[verb!]!
     return { type, authorizerId, uri: frozen.authorizers.find(({ id }) => id === authorizerId)?.authorizerUri }
   }
 
@@ -123,7 +137,8 @@ export class FakeRest {
         return { id: this.id, name: 'zoo' }
       case 'GetResources': {
         const all = Object.entries(resources).map(([id, { path, methods }]) => ({ id, path, resourceMethods: methods }))
-        if ((input.embed as string[] | undefined)?.[0] !== 'methods') throw new Error('methods are shown only where they are asked for')
+        if ((input.embed as string[] | undefined)?.[0] !== 'methods')
+          throw new Error('methods are shown only where they are asked for')
         const { items, next } = page(all, input.position)
         return { items, position: next }
       }
@@ -146,13 +161,20 @@ export class FakeRest {
         const found = this.deployments.find(({ id }) => id === input.deploymentId)
         if (!found) throw notFound('Deployment')
         const { frozen, ...one } = found
-        const apiSummary = Object.fromEntries(Object.values(frozen.resources).map(({ path, methods }) => [path, methods]))
+        const apiSummary = Object.fromEntries(
+          Object.values(frozen.resources).map(({ path, methods }) => [path, methods]),
+        )
         return (input.embed as string[] | undefined)?.includes('apisummary') ? { ...one, apiSummary } : one
       }
       case 'GetGatewayResponse':
         return this.response(String(input.responseType))
       case 'PutGatewayResponse': {
-        const { responseType, statusCode, responseParameters = {}, responseTemplates = {} } = input as Input & Partial<Response>
+        const {
+          responseType,
+          statusCode,
+          responseParameters = {},
+          responseTemplates = {},
+        } = input as Input & Partial<Response>
         responses[String(responseType)] = { statusCode, responseParameters, responseTemplates }
         return this.response(String(responseType))
       }
@@ -175,7 +197,9 @@ export class FakeRest {
         const index = authorizers.findIndex(({ id }) => id === input.authorizerId)
         if (index < 0) throw notFound('Authorizer')
         const used = Object.values(resources).some(({ methods }) =>
-          Object.values(methods).some((one) => one.authorizerId === input.authorizerId && one.authorizationType !== 'AWS_IAM'),
+          Object.values(methods).some(
+            (one) => one.authorizerId === input.authorizerId && one.authorizationType !== 'AWS_IAM',
+          ),
         )
         if (used) throw failure('ConflictException', 409, 'Authorizer is used by methods')
         authorizers.splice(index, 1)
@@ -189,7 +213,8 @@ export class FakeRest {
         const stage = this.stages.find(({ stageName }) => stageName === input.stageName)
         const [{ path, value } = { path: '', value: '' }] = input.patchOperations as Operation[]
         if (stage?.canarySettings) throw failure('BadRequestException', 400, 'The stage has a canary')
-        if (!stage || path !== '/deploymentId' || !this.deployments.some(({ id }) => id === value)) throw notFound('Stage')
+        if (!stage || path !== '/deploymentId' || !this.deployments.some(({ id }) => id === value))
+          throw notFound('Stage')
         stage.deploymentId = value
         return stage
       }
@@ -197,7 +222,11 @@ export class FakeRest {
         const index = this.deployments.findIndex(({ id }) => id === input.deploymentId)
         if (index < 0) throw notFound('Deployment')
         if (this.stages.some(({ deploymentId }) => deploymentId === input.deploymentId)) {
-          throw failure('BadRequestException', 400, 'Active stages pointing to this deployment must be moved or deleted')
+          throw failure(
+            'BadRequestException',
+            400,
+            'Active stages pointing to this deployment must be moved or deleted',
+          )
         }
         this.deployments.splice(index, 1)
         return {}
@@ -207,12 +236,17 @@ export class FakeRest {
     }
   }
 
-  /** A type that nobody has made has the API's own status and body, and what `DEFAULT_4XX` has of headers and bodies. */
+  /**
+   * A type that nobody has made has the API's own status and body, and what `DEFAULT_4XX` has of headers and bodies.
+   */
   private response(responseType: string): unknown {
     const { responses } = this.definition
     const made = responses[responseType]
     if (made) return { responseType, defaultResponse: false, ...made }
-    const { responseParameters, responseTemplates } = responses.DEFAULT_4XX ?? { responseParameters: {}, responseTemplates: DEFAULT_BODY }
+    const { responseParameters, responseTemplates } = responses.DEFAULT_4XX ?? {
+      responseParameters: {},
+      responseTemplates: DEFAULT_BODY,
+    }
     return { responseType, defaultResponse: true, statusCode: '403', responseParameters, responseTemplates }
   }
 
@@ -224,8 +258,10 @@ export class FakeRest {
     identitySource,
   }: Input & Partial<Authorizer>): unknown {
     const { authorizers } = this.definition
-    if (authorizers.some((one) => one.name === name)) throw failure('BadRequestException', 400, 'Authorizer name must be unique.')
-    if (authorizerResultTtlInSeconds > 0 && !identitySource) throw failure('BadRequestException', 400, 'Invalid identity source')
+    if (authorizers.some((one) => one.name === name))
+      throw failure('BadRequestException', 400, 'Authorizer name must be unique.')
+    if (authorizerResultTtlInSeconds > 0 && !identitySource)
+      throw failure('BadRequestException', 400, 'Invalid identity source')
     const made = {
       id: `a${++this.count}`,
       name: name!,

@@ -16,7 +16,14 @@ beforeEach(() => {
 afterAll(() => jest.restoreAllMocks())
 
 const KINDS = [
-  { kind: 'rest', id: 'restapi001', open: 'GET /pets', taken: 'ANY /users', type: 'COGNITO_USER_POOLS', authorizer: 'pool' },
+  {
+    kind: 'rest',
+    id: 'restapi001',
+    open: 'GET /pets',
+    taken: 'ANY /users',
+    type: 'COGNITO_USER_POOLS',
+    authorizer: 'pool',
+  },
   { kind: 'http', id: 'httpapi001', open: 'GET /pets', taken: 'GET /users', type: 'JWT', authorizer: 'jwt' },
 ] as const
 
@@ -36,7 +43,8 @@ function locked({ kind }: Kind, key: string): Locked | undefined {
 }
 
 function lock({ kind }: Kind, key: string, { type, id, scopes }: Locked): void {
-  if (kind === 'rest') Object.assign(aws.rest.method(key), { authorizationType: type, authorizerId: id, authorizationScopes: scopes })
+  if (kind === 'rest')
+    Object.assign(aws.rest.method(key), { authorizationType: type, authorizerId: id, authorizationScopes: scopes })
   else Object.assign(aws.http.route(key), { AuthorizationType: type, AuthorizerId: id, AuthorizationScopes: scopes })
 }
 
@@ -48,7 +56,10 @@ const EDITS: [string, Edit][] = [
     'gives it IAM, which leaves the id of its authorizer behind',
     (kind, key) => lock(kind, key, { type: 'AWS_IAM', id: locked(kind, key)?.id }),
   ],
-  ['gives it an authorizer with scopes', (kind, key) => lock(kind, key, { type: kind.type, id: kind.authorizer, scopes: ['admin'] })],
+  [
+    'gives it an authorizer with scopes',
+    (kind, key) => lock(kind, key, { type: kind.type, id: kind.authorizer, scopes: ['admin'] }),
+  ],
   [
     'makes it want an API key',
     (kind, key) => {
@@ -100,7 +111,8 @@ const everything = ({ taken, open }: Kind) => ['--replace', '--open', taken, '--
 describe.each(KINDS)('somebody edits a method of a $kind API between any two calls', (kind) => {
   const isOwn = (one: Locked | undefined) => one?.type === 'CUSTOM' && one.id !== kind.authorizer
   /** What is left of an edit when Sluice is taken away: all of it, but for Sluice's own authorizer. */
-  const without = (wanted: Locked, original: Locked): Locked => (isOwn(wanted) ? { ...original, key: wanted.key } : wanted)
+  const without = (wanted: Locked, original: Locked): Locked =>
+    isOwn(wanted) ? { ...original, key: wanted.key } : wanted
 
   describe.each([kind.open, kind.taken])('%s', (key) => {
     const flagged = key === kind.taken
@@ -111,14 +123,25 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
         jest.restoreAllMocks()
         aws = new FakeAws()
         const original = locked(kind, key)!
-        const { call, isWindow, isShown, wanted } = await run(kind, ['attach', kind.id, '--yes', ...everything(kind)], n, key, edit)
+        const { call, isWindow, isShown, wanted } = await run(
+          kind,
+          ['attach', kind.id, '--yes', ...everything(kind)],
+          n,
+          key,
+          edit,
+        )
         if (!wanted) break
         if (isWindow) windows++
         else if (isShown && (flagged || isOwn(locked(kind, key)))) {
           // It was shown, and a flag named it, or it had no authorizer: Sluice may take its place for now.
           expect([n, call, locked(kind, key)?.key]).toEqual([n, call, wanted.key])
           expect(flagged || wanted.type === 'NONE').toBe(true)
-        } else expect([wanted, without(wanted, original)].map((one) => [n, call, one])).toContainEqual([n, call, locked(kind, key)])
+        } else
+          expect([wanted, without(wanted, original)].map((one) => [n, call, one])).toContainEqual([
+            n,
+            call,
+            locked(kind, key),
+          ])
         if (isWindow) continue
         await aws.sluice(['detach', kind.id, '--yes'])
         expect([n, call, locked(kind, key)]).toEqual([n, call, without(wanted, original)])
@@ -137,7 +160,11 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
         if (!wanted) break
         if (isWindow) windows++
         else {
-          expect([wanted, without(wanted, original)].map((one) => [n, call, one])).toContainEqual([n, call, locked(kind, key)])
+          expect([wanted, without(wanted, original)].map((one) => [n, call, one])).toContainEqual([
+            n,
+            call,
+            locked(kind, key),
+          ])
           await aws.sluice(['detach', kind.id, '--yes'])
           expect([n, call, locked(kind, key)]).toEqual([n, call, without(wanted, original)])
         }
@@ -178,10 +205,19 @@ describe('somebody edits something else right before a step', () => {
       'an integration',
       KINDS[1],
       'CreateAuthorizer',
-      () => Object.assign(aws.http.definition.integrations[0]!, { ResponseParameters: { 200: { 'append:header.X-Mine': '1' } } }),
+      () =>
+        Object.assign(aws.http.definition.integrations[0]!, {
+          ResponseParameters: { 200: { 'append:header.X-Mine': '1' } },
+        }),
       /integration i1 is another/,
     ],
-    ['a method of theirs', KINDS[0], 'UpdateMethod', () => lock(KINDS[0], 'POST /pets', { type: 'AWS_IAM' }), /POST \/pets has AWS_IAM/],
+    [
+      'a method of theirs',
+      KINDS[0],
+      'UpdateMethod',
+      () => lock(KINDS[0], 'POST /pets', { type: 'AWS_IAM' }),
+      /POST \/pets has AWS_IAM/,
+    ],
     ['a new method', KINDS[0], 'UpdateMethod', () => addMethod('PUT'), /PUT \/pets has no authorizer/],
     [
       'a method away',
@@ -190,7 +226,13 @@ describe('somebody edits something else right before a step', () => {
       () => delete aws.rest.definition.resources.r3!.methods.DELETE,
       /DELETE \/pets\/\{id\} is gone/,
     ],
-    ['the stage, by a deployment', KINDS[0], 'UpdateMethod', () => aws.rest.deploy('prod', 'by hand'), /stage prod serves deployment/],
+    [
+      'the stage, by a deployment',
+      KINDS[0],
+      'UpdateMethod',
+      () => aws.rest.deploy('prod', 'by hand'),
+      /stage prod serves deployment/,
+    ],
     [
       'the stage, by a canary',
       KINDS[0],
@@ -200,27 +242,34 @@ describe('somebody edits something else right before a step', () => {
     ],
   ]
   const addMethod = (verb: string) =>
-    Object.assign(aws.rest.definition.resources.r2!.methods, { [verb]: { authorizationType: 'NONE', apiKeyRequired: false } })
+    Object.assign(aws.rest.definition.resources.r2!.methods, {
+      [verb]: { authorizationType: 'NONE', apiKeyRequired: false },
+    })
 
-  it.each(cases)('%s: attach takes back what it did and leaves that as they made it', async (_, { id, kind }, name, edit, sentence) => {
-    aws = new FakeAws()
-    let theirs: string | undefined
-    aws.hooks = {
-      before: (call) => {
-        if (call !== name || theirs !== undefined) return
-        edit()
-        theirs = aws.dump()
-      },
-    }
-    const more = kind === 'rest' ? [] : ['--headers', '200']
-    const { code, err } = await aws.sluice(['attach', id, '--yes', '--methods', 'GET /pets', ...more])
-    expect([code, err]).toEqual([1, expect.stringMatching(sentence)])
-    expect(err).toContain('somebody changed it meanwhile, and it is left so (what had been done is taken back, nothing is changed)')
-    const undone = (text: string) => text.replaceAll(/"(authorizerId|id|AuthorizerId)": "a\d+",?/g, '')
-    if (name === 'CreateAuthorizer') expect(undone(aws.dump())).toBe(undone(theirs!))
-    expect(aws.table.size).toBe(0)
-    expect(aws.rest.method('GET /pets').authorizationType).toBe('NONE')
-  })
+  it.each(cases)(
+    '%s: attach takes back what it did and leaves that as they made it',
+    async (_, { id, kind }, name, edit, sentence) => {
+      aws = new FakeAws()
+      let theirs: string | undefined
+      aws.hooks = {
+        before: (call) => {
+          if (call !== name || theirs !== undefined) return
+          edit()
+          theirs = aws.dump()
+        },
+      }
+      const more = kind === 'rest' ? [] : ['--headers', '200']
+      const { code, err } = await aws.sluice(['attach', id, '--yes', '--methods', 'GET /pets', ...more])
+      expect([code, err]).toEqual([1, expect.stringMatching(sentence)])
+      expect(err).toContain(
+        'somebody changed it meanwhile, and it is left so (what had been done is taken back, nothing is changed)',
+      )
+      const undone = (text: string) => text.replaceAll(/"(authorizerId|id|AuthorizerId)": "a\d+",?/g, '')
+      if (name === 'CreateAuthorizer') expect(undone(aws.dump())).toBe(undone(theirs!))
+      expect(aws.table.size).toBe(0)
+      expect(aws.rest.method('GET /pets').authorizationType).toBe('NONE')
+    },
+  )
 
   it('a method that begins to use the authorizer keeps it: detach says so, and goes on later', async () => {
     aws = new FakeAws()
@@ -232,7 +281,10 @@ describe('somebody edits something else right before a step', () => {
       },
     }
     const { code, err } = await aws.sluice(['detach', 'restapi001', '--yes'])
-    expect([code, err]).toEqual([1, expect.stringContaining('DELETE /pets/{id} uses authorizer a2: somebody changed it meanwhile')])
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('DELETE /pets/{id} uses authorizer a2: somebody changed it meanwhile'),
+    ])
     aws.hooks = {}
     lock(KINDS[0], 'DELETE /pets/{id}', { type: 'AWS_IAM' })
     expect((await aws.sluice(['detach', 'restapi001', '--yes'])).code).toBe(0)
@@ -261,14 +313,23 @@ describe('a canary that somebody starts after attach', () => {
 
   it('is seen on another stage where it serves what asks Sluice, and on no stage where it is older', async () => {
     const [older] = aws.rest.deployments
-    aws.rest.stages.push({ stageName: 'beta', deploymentId: older!.id, canarySettings: { deploymentId: aws.rest.deploy(undefined) } })
+    aws.rest.stages.push({
+      stageName: 'beta',
+      deploymentId: older!.id,
+      canarySettings: { deploymentId: aws.rest.deploy(undefined) },
+    })
     expect((await aws.sluice(['detach', 'restapi001', '--yes'])).err).toContain('stage beta has a canary')
     aws.rest.stages[1]!.canarySettings = { deploymentId: older!.id }
     expect((await aws.sluice(['detach', 'restapi001', '--yes'])).code).toBe(0)
   })
 
   it('and while detach is under way, is not moved', async () => {
-    aws.hooks = { before: (call) => void (call === 'DeleteAuthorizer' && Object.assign(aws.rest.stages[0]!, { canarySettings: {} })) }
-    expect((await aws.sluice(['detach', 'restapi001', '--yes'])).err).toContain('stage prod has a canary: somebody changed it meanwhile')
+    aws.hooks = {
+      before: (call) =>
+        void (call === 'DeleteAuthorizer' && Object.assign(aws.rest.stages[0]!, { canarySettings: {} })),
+    }
+    expect((await aws.sluice(['detach', 'restapi001', '--yes'])).err).toContain(
+      'stage prod has a canary: somebody changed it meanwhile',
+    )
   })
 })

@@ -47,7 +47,10 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     const { out } = await aws.sluice(['attach', id, '--as', 'shop', '--dry-run'])
     expect(out.split('\n')[1]).toBe('  call the API "shop", which no other may be called')
     const json = JSON.parse((await aws.sluice(['attach', id, '--as', 'shop', '--dry-run', '--json'])).out)
-    expect(json).toMatchObject({ label: 'shop', steps: expect.arrayContaining([expect.stringContaining('call the API "shop"')]) })
+    expect(json).toMatchObject({
+      label: 'shop',
+      steps: expect.arrayContaining([expect.stringContaining('call the API "shop"')]),
+    })
     const refused = await aws.sluice(['attach', id, '--as', 'shop'], { typed: 'n\n' })
     expect(refused.err).toContain(`Attach Sluice to API ${id} as "shop"? [y/N]`)
     expect(aws.kept()).toEqual([])
@@ -63,14 +66,17 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     ['a1b2c3d4e5', 'not 10 lower-case letters and digits, as ids are, got "a1b2c3d4e5"'],
     ['cart', 'label "cart" is what API other00001 is called: take another one, or sluice apis remove other00001 first'],
     ['Basket', 'label "Basket" is what API other00001 is called'],
-  ])('is refused in one line before anything is changed, where the label cannot be its: %s', async (label, sentence) => {
-    aws.call('other00001', { label: 'cart', name: 'Basket' })
-    const [before, table] = [aws.dump(), JSON.stringify([...aws.table])]
-    const { code, err } = await attach(id, '--as', label)
-    expect([code, err]).toEqual([1, expect.stringContaining(sentence)])
-    expect(err.trimEnd().split('\n')).toHaveLength(1)
-    expect([aws.dump(), JSON.stringify([...aws.table])]).toEqual([before, table])
-  })
+  ])(
+    'is refused in one line before anything is changed, where the label cannot be its: %s',
+    async (label, sentence) => {
+      aws.call('other00001', { label: 'cart', name: 'Basket' })
+      const [before, table] = [aws.dump(), JSON.stringify([...aws.table])]
+      const { code, err } = await attach(id, '--as', label)
+      expect([code, err]).toEqual([1, expect.stringContaining(sentence)])
+      expect(err.trimEnd().split('\n')).toHaveLength(1)
+      expect([aws.dump(), JSON.stringify([...aws.table])]).toEqual([before, table])
+    },
+  )
 
   it('is not given what an item with a mistake calls another API: instances may hold to its last valid version', async () => {
     aws.call('other00001', { label: 'shop', nmae: 'a mistake' })
@@ -144,9 +150,21 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
 
   describe('while its question is open', () => {
     it.each([
-      ['somebody calls it something else', () => labelElsewhere(id, 'mine'), 'is called "mine" by now: somebody changed it meanwhile'],
-      ['somebody calls it the same', () => labelElsewhere(id, 'shop'), 'is called "shop" by now: somebody changed it meanwhile'],
-      ['somebody calls another API so', () => labelElsewhere('other00001', 'shop'), 'label "shop" is what API other00001 is called'],
+      [
+        'somebody calls it something else',
+        () => labelElsewhere(id, 'mine'),
+        'is called "mine" by now: somebody changed it meanwhile',
+      ],
+      [
+        'somebody calls it the same',
+        () => labelElsewhere(id, 'shop'),
+        'is called "shop" by now: somebody changed it meanwhile',
+      ],
+      [
+        'somebody calls another API so',
+        () => labelElsewhere('other00001', 'shop'),
+        'label "shop" is what API other00001 is called',
+      ],
     ])('%s: that stays, and nothing is changed', async (_, edit, sentence) => {
       const before = aws.dump()
       rightBefore('PutItem', edit) // the journal's beginning, right after the answer
@@ -161,16 +179,19 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
   it.each([
     ['it', () => labelElsewhere(id, 'mine'), { label: 'mine' }],
     ['another API', () => labelElsewhere('other00001', 'shop'), undefined],
-  ])('is written in one step with the look at all labels: %s may be called so right before, and keeps that', async (_, edit, own) => {
-    rightBefore('TransactWriteItems', edit)
-    const { code, err } = await attach(id, '--as', 'shop')
-    expect([code, err]).toEqual([
-      1,
-      expect.stringContaining('somebody changed what APIs are called just now, and it is left so: try again'),
-    ])
-    expect(aws.called(id)).toEqual(own)
-    expect(aws.kept()).toHaveLength(1)
-  })
+  ])(
+    'is written in one step with the look at all labels: %s may be called so right before, and keeps that',
+    async (_, edit, own) => {
+      rightBefore('TransactWriteItems', edit)
+      const { code, err } = await attach(id, '--as', 'shop')
+      expect([code, err]).toEqual([
+        1,
+        expect.stringContaining('somebody changed what APIs are called just now, and it is left so: try again'),
+      ])
+      expect(aws.called(id)).toEqual(own)
+      expect(aws.kept()).toHaveLength(1)
+    },
+  )
 
   it('keeps what somebody calls it right before detach takes the label away, which goes on later', async () => {
     await attach(id, '--as', 'shop')

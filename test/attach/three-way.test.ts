@@ -1,10 +1,18 @@
 import fc from 'fast-check'
 import type { GatewayResponse } from '../../cli/attach/api-state'
-import { isSameMappings, isSameResponse, mergeOver, takeBackMappings, takeBackResponse } from '../../cli/attach/three-way'
+import {
+  isSameMappings,
+  isSameResponse,
+  mergeOver,
+  takeBackMappings,
+  takeBackResponse,
+} from '../../cli/attach/three-way'
 import { over, withHeaders } from '../../cli/attach/wanted'
 
 const names = fc.constantFrom(
-  ...['Retry-After', 'retry-after', 'RateLimit', 'X-Zoo', 'Access-Control-Allow-Origin'].map((name) => `gatewayresponse.header.${name}`),
+  ...['Retry-After', 'retry-after', 'RateLimit', 'X-Zoo', 'Access-Control-Allow-Origin'].map(
+    (name) => `gatewayresponse.header.${name}`,
+  ),
 )
 const values = fc.constantFrom("'a'", "'b'", 'context.authorizer.retryAfter')
 const responses = fc.record({
@@ -15,7 +23,11 @@ const responses = fc.record({
 })
 const mappings = fc.dictionary(
   fc.constantFrom('200', '404', '500'),
-  fc.dictionary(fc.constantFrom('overwrite:header.RateLimit', 'overwrite:header.ratelimit', 'append:header.X-Zoo'), values, { minKeys: 1 }),
+  fc.dictionary(
+    fc.constantFrom('overwrite:header.RateLimit', 'overwrite:header.ratelimit', 'append:header.X-Zoo'),
+    values,
+    { minKeys: 1 },
+  ),
 )
 
 describe('a change that is taken back', () => {

@@ -18,7 +18,9 @@ const to = (place: string, request: Request = {}) => {
 
 const isAllowed = (answer: unknown) => {
   const { policyDocument } = answer as PolicyAnswer
-  return policyDocument ? policyDocument.Statement[0].Effect === 'Allow' : (answer as unknown as SimpleAnswer).isAuthorized
+  return policyDocument
+    ? policyDocument.Statement[0].Effect === 'Allow'
+    : (answer as unknown as SimpleAnswer).isAuthorized
 }
 
 /** How many of so many requests pass. */
@@ -52,7 +54,9 @@ describe('limits of one limiter', () => {
   it('may hold everybody at an API, or at a stage, and take units ahead', async () => {
     const set = setFrom({
       'tier#anonymous': { policies: [] },
-      global: { policies: [policy({ name: 'api', by: 'api', limit: 20 }), policy({ name: 'stage', by: 'stage', limit: 5 })] },
+      global: {
+        policies: [policy({ name: 'api', by: 'api', limit: 20 }), policy({ name: 'stage', by: 'stage', limit: 5 })],
+      },
     })
     expect(set.global.map(({ consistency }) => consistency)).toEqual(['leased', 'leased'])
     const store = new MemoryStore()
@@ -127,8 +131,16 @@ describe('kinds of APIs', () => {
     ['an HTTP API with a stage behind a custom domain', onDomain(httpEvent()), 6],
     ['an HTTP API with `$default`', { ...plain, headers: {} }, 5],
     ['a WebSocket API', webSocket, 7],
-    ['what does not say its API', { ...restEvent(), requestContext: { ...(restEvent().requestContext as Context), apiId: undefined } }, 3],
-    ['what does not say its stage', { ...restEvent(), requestContext: { ...(restEvent().requestContext as Context), stage: 7 } }, 3],
+    [
+      'what does not say its API',
+      { ...restEvent(), requestContext: { ...(restEvent().requestContext as Context), apiId: undefined } },
+      3,
+    ],
+    [
+      'what does not say its stage',
+      { ...restEvent(), requestContext: { ...(restEvent().requestContext as Context), stage: 7 } },
+      3,
+    ],
     [
       'what has a list for its API',
       { ...restEvent(), requestContext: { ...(restEvent().requestContext as Context), apiId: ['abcdef1234'] } },
@@ -136,7 +148,10 @@ describe('kinds of APIs', () => {
     ],
     [
       'what has a path for its API',
-      { ...restEvent(), requestContext: { ...(restEvent().requestContext as Context), apiId: 'abcdef1234/prod', stage: 'prod' } },
+      {
+        ...restEvent(),
+        requestContext: { ...(restEvent().requestContext as Context), apiId: 'abcdef1234/prod', stage: 'prod' },
+      },
       3,
     ],
   ])('%s', async (_, event, limit) => {
@@ -205,39 +220,54 @@ describe('a request', () => {
 
   test('shares a counter with one to another API only where both are held to the same item and count the same subject', async () => {
     const PLACES = ['a1/dev', 'a1/prod', 'b2/dev', 'b2/prod']
-    const apis = fc.uniqueArray(fc.constantFrom('a1', 'b2', 'a1/dev', 'b2/prod', '*/dev', '*/prod'), { minLength: 1, maxLength: 3 })
+    const apis = fc.uniqueArray(fc.constantFrom('a1', 'b2', 'a1/dev', 'b2/prod', '*/dev', '*/prod'), {
+      minLength: 1,
+      maxLength: 3,
+    })
     const by = fc.constantFrom('ip', ['ip', 'api'], ['ip', 'stage'], 'api', 'stage', 'global', ['client', 'route'])
     const item = fc.record({ by, limit: fc.integer({ min: 1, max: 4 }) })
-    const scoped = fc.uniqueArray(fc.record({ word: fc.constantFrom('x', 'y', 'z'), apis, item }), { selector: ({ word }) => word })
+    const scoped = fc.uniqueArray(fc.record({ word: fc.constantFrom('x', 'y', 'z'), apis, item }), {
+      selector: ({ word }) => word,
+    })
     await fc.assert(
-      fc.asyncProperty(item, scoped, fc.array(fc.constantFrom(...PLACES), { maxLength: 40 }), async (plain, variants, places) => {
-        const policies = ({ by, limit }: { by: unknown; limit: number }) => [
-          policy({ by, limit, window: 'day', algorithm: 'fixed-window', consistency: 'strict' }),
-        ]
-        const taken = new Set<string>()
-        const apart = variants
-          .map((one) => ({ ...one, apis: one.apis.filter((text) => !taken.has(text) && taken.add(text)) }))
-          .filter((one) => one.apis.length > 0)
-        const set = setFrom({
-          'tier#anonymous': { policies: policies(plain) },
-          ...Object.fromEntries(apart.map(({ word, apis, item }) => [`tier#anonymous @${word}`, { apis, policies: policies(item) }])),
-        })
-        const gateway = new Gateway({ set })
-        const counts = new Map<string, number>()
-        for (const place of places) {
-          const [api, stage] = place.split('/')
-          const held = [`${api}/${stage}`, api, `*/${stage}`]
-            .map((text) => apart.find((one) => (one.apis as string[]).includes(text!)))
-            .find((one) => one !== undefined)
-          const { by, limit } = held?.item ?? plain
-          const words = [by].flat()
-          const subject = [held?.word, ...words.map((word) => (word === 'api' ? api : word === 'stage' ? place : word))].join()
-          const id = `${JSON.stringify(words)} ${subject}`
-          const count = counts.get(id) ?? 0
-          expect(isAllowed(await gateway.authorize(to(place)))).toBe(count < limit)
-          if (count < limit) counts.set(id, count + 1)
-        }
-      }),
+      fc.asyncProperty(
+        item,
+        scoped,
+        fc.array(fc.constantFrom(...PLACES), { maxLength: 40 }),
+        async (plain, variants, places) => {
+          const policies = ({ by, limit }: { by: unknown; limit: number }) => [
+            policy({ by, limit, window: 'day', algorithm: 'fixed-window', consistency: 'strict' }),
+          ]
+          const taken = new Set<string>()
+          const apart = variants
+            .map((one) => ({ ...one, apis: one.apis.filter((text) => !taken.has(text) && taken.add(text)) }))
+            .filter((one) => one.apis.length > 0)
+          const set = setFrom({
+            'tier#anonymous': { policies: policies(plain) },
+            ...Object.fromEntries(
+              apart.map(({ word, apis, item }) => [`tier#anonymous @${word}`, { apis, policies: policies(item) }]),
+            ),
+          })
+          const gateway = new Gateway({ set })
+          const counts = new Map<string, number>()
+          for (const place of places) {
+            const [api, stage] = place.split('/')
+            const held = [`${api}/${stage}`, api, `*/${stage}`]
+              .map((text) => apart.find((one) => (one.apis as string[]).includes(text!)))
+              .find((one) => one !== undefined)
+            const { by, limit } = held?.item ?? plain
+            const words = [by].flat()
+            const subject = [
+              held?.word,
+              ...words.map((word) => (word === 'api' ? api : word === 'stage' ? place : word)),
+            ].join()
+            const id = `${JSON.stringify(words)} ${subject}`
+            const count = counts.get(id) ?? 0
+            expect(isAllowed(await gateway.authorize(to(place)))).toBe(count < limit)
+            if (count < limit) counts.set(id, count + 1)
+          }
+        },
+      ),
       { numRuns: 300 },
     )
   })

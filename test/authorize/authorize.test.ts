@@ -62,13 +62,20 @@ describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
     expect(await gateway[api]({ key: free, ip: '203.0.113.9' })).toMatchObject({ remaining: 58 })
     expect(await gateway[api]({ key: pro })).toMatchObject({ tier: 'pro', limit: 600, remaining: 599 })
     expect(await gateway[api]({ key: enterprise })).toMatchObject({ tier: 'enterprise', limit: 6000, remaining: 5999 })
-    expect(await gateway[api]()).toMatchObject({ tier: 'anonymous', limit: 20, remaining: 19, subject: subjectKey('ip:198.51.100.7') })
+    expect(await gateway[api]()).toMatchObject({
+      tier: 'anonymous',
+      limit: 20,
+      remaining: 19,
+      subject: subjectKey('ip:198.51.100.7'),
+    })
   })
 
   it('is told about all policies that were asked, the tightest first in the context', async () => {
     const told = await new Gateway()[api]({ path: '/search', key: free })
     expect(told).toMatchObject({ policy: 'search', limit: 10, remaining: 9 })
-    expect(told.rateLimitPolicy).toBe('"search";q=10;w=1, "per-minute";q=60;w=60, "per-hour";q=1000;w=3600, "per-day";q=10000;w=86400')
+    expect(told.rateLimitPolicy).toBe(
+      '"search";q=10;w=1, "per-minute";q=60;w=60, "per-hour";q=1000;w=3600, "per-day";q=10000;w=86400',
+    )
   })
 
   it('pays five for a batch', async () => {
@@ -83,7 +90,14 @@ describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
 })
 
 describe('a plan that bills what is past its quota', () => {
-  const monthly = { name: 'monthly', algorithm: 'fixed-window', limit: 3, window: 'month', timezone: 'Europe/Berlin', overage: 'allow' }
+  const monthly = {
+    name: 'monthly',
+    algorithm: 'fixed-window',
+    limit: 3,
+    window: 'month',
+    timezone: 'Europe/Berlin',
+    overage: 'allow',
+  }
   const plan = (...policies: unknown[]) => parseTiersFile({ tiers: { anonymous: { policies } } }, 'f')
 
   it('lets requests past it through, marked for backends and access logs', async () => {
@@ -92,13 +106,22 @@ describe('a plan that bills what is past its quota', () => {
     const over = await gateway.rest()
     expect(over).toMatchObject({ effect: 'Allow', reason: 'ok', policy: 'monthly', limit: 3, remaining: 0, overage: 1 })
     expect(headersFromContext(over)).toMatchObject({ 'X-RateLimit-Remaining': '0', 'X-RateLimit-Overage': '1' })
-    expect(await gateway.http()).toMatchObject({ effect: 'Allow', overage: 2, rateLimit: expect.stringContaining('"monthly";r=0') })
+    expect(await gateway.http()).toMatchObject({
+      effect: 'Allow',
+      overage: 2,
+      rateLimit: expect.stringContaining('"monthly";r=0'),
+    })
   })
 
   it('still holds them to its other limits, and bills nothing that was denied', async () => {
     const gateway = new Gateway({ set: plan(monthly, policy({ limit: 5 })) })
     expect(await gateway.allowed(times(9))).toBe(5)
-    expect(await gateway.rest()).toMatchObject({ effect: 'Deny', reason: 'over-limit', policy: 'per-minute', overage: 0 })
+    expect(await gateway.rest()).toMatchObject({
+      effect: 'Deny',
+      reason: 'over-limit',
+      policy: 'per-minute',
+      overage: 0,
+    })
     gateway.clock.now += 120_000
     expect(await gateway.rest()).toMatchObject({ effect: 'Allow', overage: 3 })
   })
@@ -115,7 +138,18 @@ describe('made-up identities mint no quota', () => {
 
   it('nor do keys of strange forms', async () => {
     const gateway = new Gateway()
-    const keys = ['', ' ', 'x'.repeat(513), '__proto__', 'constructor', 'ключ', '\u0000', `${free}x`, free.toUpperCase(), 'a, b']
+    const keys = [
+      '',
+      ' ',
+      'x'.repeat(513),
+      '__proto__',
+      'constructor',
+      'ключ',
+      '\u0000',
+      `${free}x`,
+      free.toUpperCase(),
+      'a, b',
+    ]
     const requests = Array.from({ length: 5 }, () => keys.map((key): Request => ({ key }))).flat()
     expect(await gateway.allowed(requests)).toBe(20)
     expect(gateway.store.size).toBe(1)
@@ -123,7 +157,10 @@ describe('made-up identities mint no quota', () => {
 
   it('addresses of one IPv6 household share a quota, its neighbours have their own', async () => {
     const gateway = new Gateway()
-    const household = Array.from({ length: 256 }, (_, i): Request => ({ ip: `2001:db8:1:2a${i.toString(16).padStart(2, '0')}::${i}` }))
+    const household = Array.from(
+      { length: 256 },
+      (_, i): Request => ({ ip: `2001:db8:1:2a${i.toString(16).padStart(2, '0')}::${i}` }),
+    )
     expect(await gateway.allowed(household)).toBe(20)
     expect(await gateway.allowed(times(1, { ip: '2001:db8:1:2b00::1' }))).toBe(1)
     expect(await gateway.allowed(times(1, { ip: '2001:db8:1:29ff:ffff:ffff:ffff:ffff' }))).toBe(1)
@@ -132,9 +169,13 @@ describe('made-up identities mint no quota', () => {
 
   it('nor do other spellings of an address, or headers that claim one', async () => {
     const gateway = new Gateway()
-    expect(await gateway.allowed([...times(10, { ip: '198.51.100.7' }), ...times(15, { ip: '::ffff:198.51.100.7' })])).toBe(20)
+    expect(
+      await gateway.allowed([...times(10, { ip: '198.51.100.7' }), ...times(15, { ip: '::ffff:198.51.100.7' })]),
+    ).toBe(20)
     const forwarded = restEvent()
-    expect(await gateway.authorize({ ...forwarded, headers: { 'X-Forwarded-For': '8.8.8.8' }, multiValueHeaders: null })).toMatchObject({
+    expect(
+      await gateway.authorize({ ...forwarded, headers: { 'X-Forwarded-For': '8.8.8.8' }, multiValueHeaders: null }),
+    ).toMatchObject({
       context: { allowed: false },
     })
   })
@@ -170,7 +211,9 @@ describe('a denied request', () => {
       anonymous: { policies: [policy()] },
       free: { policies: [policy({ name: 'three', limit: 3, algorithm: 'anchored-window' })] },
     }
-    const routes = { 'GET /search': { policies: [policy({ name: 'search', limit: 10, algorithm: 'anchored-window', window: '1d' })] } }
+    const routes = {
+      'GET /search': { policies: [policy({ name: 'search', limit: 10, algorithm: 'anchored-window', window: '1d' })] },
+    }
     const gateway = new Gateway({ set: parseTiersFile({ tiers, routes }, 'f') })
     const search: Request = { path: '/search', key: free }
     for (let minute = 1; minute <= 3; minute++) {
@@ -196,7 +239,8 @@ describe('a denied request', () => {
     const gateway = new Gateway({ set })
     expect(await gateway.allowed(times(4, { key: pro }))).toBe(2) // two more were refused by "few"
     expect(await gateway.allowed(times(2, { key: free }))).toBe(2) // so "ours" has two left
-    for (let i = 0; i < 5; i++) expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', policy: 'ours' })
+    for (let i = 0; i < 5; i++)
+      expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', policy: 'ours' })
     expect(await gateway.rest({ key: free, ip: '203.0.113.9' })).toMatchObject({
       effect: 'Allow',
       rateLimit: expect.stringContaining('"mine";r=7'),
@@ -222,7 +266,11 @@ describe('a tier', () => {
 
   it('that does not exist makes its client anonymous, by address', async () => {
     const gateway = new Gateway({ set })
-    expect(await gateway.rest({ key: pro })).toMatchObject({ tier: 'anonymous', subject: subjectKey('client:client-pro'), remaining: 1 })
+    expect(await gateway.rest({ key: pro })).toMatchObject({
+      tier: 'anonymous',
+      subject: subjectKey('client:client-pro'),
+      remaining: 1,
+    })
     expect(await gateway.rest()).toMatchObject({ remaining: 0 })
     expect(await gateway.rest({ key: pro })).toMatchObject({ effect: 'Deny' })
   })
@@ -253,7 +301,11 @@ describe('without anything to decide by', () => {
     [withoutAnonymous, false, 'config'],
   ] as const)('requests pass only if that was wished for', async (none, allowUndecided, authentication) => {
     const gateway = new Gateway({ set: none, allowUndecided, authentication })
-    const told = { effect: allowUndecided ? 'Allow' : 'Deny', reason: allowUndecided ? 'uncounted' : 'unavailable', rateLimited: false }
+    const told = {
+      effect: allowUndecided ? 'Allow' : 'Deny',
+      reason: allowUndecided ? 'uncounted' : 'unavailable',
+      rateLimited: false,
+    }
     expect(await gateway.rest()).toMatchObject(told)
     expect(await gateway.http({ key: free })).toMatchObject(told)
     expect(gateway.store.size).toBe(0)
@@ -265,7 +317,12 @@ describe('without anything to decide by', () => {
       const gateway = new Gateway({ set: null, allowUndecided })
       for (const key of [undefined, free]) {
         await expect(gateway.rest({ key })).rejects.toThrow('callers cannot be verified at the moment')
-        expect(await gateway.http({ key })).toMatchObject({ effect: 'Deny', reason: 'unverified', rateLimited: false, degraded: true })
+        expect(await gateway.http({ key })).toMatchObject({
+          effect: 'Deny',
+          reason: 'unverified',
+          rateLimited: false,
+          degraded: true,
+        })
       }
       expect(gateway.entries).toHaveLength(4)
     },
@@ -275,10 +332,16 @@ describe('without anything to decide by', () => {
     const tiers = new Map([
       [
         'free',
-        parseTiersFile({ tiers: { anonymous: { policies: [] }, free: { policies: [policy({ limit: 2 })] } } }, 'f').tiers.get('free')!,
+        parseTiersFile(
+          { tiers: { anonymous: { policies: [] }, free: { policies: [policy({ limit: 2 })] } } },
+          'f',
+        ).tiers.get('free')!,
       ],
     ])
-    const gateway = new Gateway({ set: { settings: DEFAULT_SETTINGS, tiers, routes: [], global: [] }, allowUndecided: false })
+    const gateway = new Gateway({
+      set: { settings: DEFAULT_SETTINGS, tiers, routes: [], global: [] },
+      allowUndecided: false,
+    })
     expect(await gateway.allowed(times(3, { key: free }))).toBe(2)
     expect(await gateway.allowed(times(3))).toBe(0)
   })
@@ -303,7 +366,8 @@ describe('a store that fails', () => {
 
   it('leaves a fifth of the limits to this instance, by default, and says that it guesses', async () => {
     const gateway = new Gateway({ store: failing(away) })
-    for (let i = 0; i < 4; i++) expect(await gateway.rest()).toMatchObject({ effect: 'Allow', reason: 'ok', degraded: true })
+    for (let i = 0; i < 4; i++)
+      expect(await gateway.rest()).toMatchObject({ effect: 'Allow', reason: 'ok', degraded: true })
     expect(await gateway.rest()).toMatchObject({
       effect: 'Deny',
       reason: 'degraded',
@@ -320,14 +384,23 @@ describe('a store that fails', () => {
   })
 
   it('turns a caller away whose own item is refused, whatever the failure mode, and blames no limit for it', async () => {
-    const gateway = new Gateway({ store: failing(() => new StoreUnavailableError('item', 'too large')), onStoreError: 'allow' })
-    expect(await gateway.rest()).toMatchObject({ effect: 'Deny', reason: 'unavailable', rateLimited: false, degraded: true })
+    const gateway = new Gateway({
+      store: failing(() => new StoreUnavailableError('item', 'too large')),
+      onStoreError: 'allow',
+    })
+    expect(await gateway.rest()).toMatchObject({
+      effect: 'Deny',
+      reason: 'unavailable',
+      rateLimited: false,
+      degraded: true,
+    })
     expect(gateway.entries[0]).toMatchObject({ level: 'warn', details: { failure: 'item' } })
   })
 
   it('lets everything pass where that is the failure mode', async () => {
     const gateway = new Gateway({ store: failing(away), onStoreError: 'allow' })
-    for (let i = 0; i < 50; i++) expect(await gateway.http()).toMatchObject({ effect: 'Allow', reason: 'ok', degraded: true })
+    for (let i = 0; i < 50; i++)
+      expect(await gateway.http()).toMatchObject({ effect: 'Allow', reason: 'ok', degraded: true })
   })
 
   it('lets nothing pass where that is the failure mode, and blames the store and not the caller', async () => {
@@ -367,9 +440,13 @@ describe('a store that fails', () => {
     async (reason) => {
       const thrown = reason === 'a bug' ? new TypeError(reason) : new StoreUnavailableError(reason, reason)
       const denying = (onStoreError: string) =>
-        parseTiersFile({ tiers: { anonymous: { policies: [] }, free: { onStoreError, policies: [policy({ limit: 2 })] } } }, 'f')
+        parseTiersFile(
+          { tiers: { anonymous: { policies: [] }, free: { onStoreError, policies: [policy({ limit: 2 })] } } },
+          'f',
+        )
       const gateway = new Gateway({ set: denying('deny'), store: failing(() => thrown) })
-      for (let i = 0; i < 3; i++) expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', reason: 'unavailable' })
+      for (let i = 0; i < 3; i++)
+        expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', reason: 'unavailable' })
       expect(gateway.entries.length).toBeGreaterThan(0)
       const open = new Gateway({ set: denying('allow'), store: failing(() => thrown), onStoreError: 'deny' })
       expect(await open.rest({ key: free })).toMatchObject({ effect: 'Allow' })
@@ -421,7 +498,13 @@ describe('a store that fails', () => {
 
 describe('nothing that identifies a caller', () => {
   it('is in an answer or in the log: neither the key nor the address', async () => {
-    const SECRETS = ['sk-live-secret-key', 'made-up-secret-key', '198.51.100.7', '2001:db8:1:2a00', '2001:db8:1:2aff::9']
+    const SECRETS = [
+      'sk-live-secret-key',
+      'made-up-secret-key',
+      '198.51.100.7',
+      '2001:db8:1:2a00',
+      '2001:db8:1:2aff::9',
+    ]
     const clients = { find: async () => ({ id: 'client-secret-id', tier: 'free', overrides: {}, disabled: false }) }
     const away = async () => {
       throw new StoreUnavailableError('unreachable', 'no connection')
@@ -459,7 +542,11 @@ describe('other events', () => {
 
   it('an answer has the form that the kind of API understands', async () => {
     const gateway = new Gateway()
-    expect(Object.keys(await gateway.authorize(restEvent())).sort()).toEqual(['context', 'policyDocument', 'principalId'])
+    expect(Object.keys(await gateway.authorize(restEvent())).sort()).toEqual([
+      'context',
+      'policyDocument',
+      'principalId',
+    ])
     expect(Object.keys(await gateway.authorize(httpEvent())).sort()).toEqual(['context', 'isAuthorized'])
     expect(await gateway.authorize(restEvent())).toMatchObject({ principalId: subjectKey('ip:198.51.100.7') })
   })

@@ -10,15 +10,27 @@ const FILE = {
   settings: { trustedHeaders: ['x-device'] },
   tiers: {
     anonymous: { by: 'ip', policies: [policy({ limit: 20 })] },
-    free: { policies: [policy(), policy({ name: 'per-address', by: 'ip' }), policy({ name: 'per-route', by: ['client', 'route'] })] },
+    free: {
+      policies: [
+        policy(),
+        policy({ name: 'per-address', by: 'ip' }),
+        policy({ name: 'per-route', by: ['client', 'route'] }),
+      ],
+    },
     pro: { policies: [policy({ limit: 600 }), policy({ name: 'paced', algorithm: 'gcra', limit: 60, burst: 10 })] },
   },
   routes: {
-    'GET /search': { policies: [policy({ name: 'search', window: '1s' }), policy({ name: 'search-ip', by: ['ip', 'route'] })] },
-    'GET /find': { policies: [policy({ name: 'search', window: '1s' }), policy({ name: 'find', by: 'route', limit: 1000 })] },
+    'GET /search': {
+      policies: [policy({ name: 'search', window: '1s' }), policy({ name: 'search-ip', by: ['ip', 'route'] })],
+    },
+    'GET /find': {
+      policies: [policy({ name: 'search', window: '1s' }), policy({ name: 'find', by: 'route', limit: 1000 })],
+    },
     'POST /batch': { cost: 5 },
   },
-  global: { policies: [policy({ name: 'all', limit: 9000 }), policy({ name: 'device', by: ['user', 'header:x-device'] })] },
+  global: {
+    policies: [policy({ name: 'all', limit: 9000 }), policy({ name: 'device', by: ['user', 'header:x-device'] })],
+  },
 }
 
 const configure = () => ({ policies: parseTiersFile(FILE, 'tiers.yaml'), access: new AccessList([]) })
@@ -50,7 +62,10 @@ describe('a plan', () => {
   })
 
   it('counts a route itself as a subject of its own', () => {
-    expect(told(planFor('pro', 'GET', '/find'))).toMatchObject({ route: ['find'], client: ['search', 'per-minute', 'paced'] })
+    expect(told(planFor('pro', 'GET', '/find'))).toMatchObject({
+      route: ['find'],
+      client: ['search', 'per-minute', 'paced'],
+    })
   })
 
   it('holds a caller to those of a route’s policies that are for its tier', () => {
@@ -58,16 +73,26 @@ describe('a plan', () => {
       {
         tiers: { anonymous: { policies: [] }, free: { policies: [] }, pro: { policies: [] } },
         routes: {
-          'GET /a': { policies: [policy({ limit: 5, tiers: ['free'] }), policy({ limit: 50, tiers: ['pro'] }), policy({ name: 'all' })] },
+          'GET /a': {
+            policies: [
+              policy({ limit: 5, tiers: ['free'] }),
+              policy({ limit: 50, tiers: ['pro'] }),
+              policy({ name: 'all' }),
+            ],
+          },
         },
         global: { policies: [policy({ name: 'together', tiers: ['free'] })] },
       },
       'f',
     )
     const limits = (name: string | undefined) =>
-      all(plans.planFor({ policies, access: new AccessList([]) }, policies.tiers.get(name ?? ''), rulesOf(policies, 'GET', '/a'))).map(
-        (one) => `${one.name} ${one.limit}`,
-      )
+      all(
+        plans.planFor(
+          { policies, access: new AccessList([]) },
+          policies.tiers.get(name ?? ''),
+          rulesOf(policies, 'GET', '/a'),
+        ),
+      ).map((one) => `${one.name} ${one.limit}`)
     expect(limits('free')).toEqual(['together 60', 'per-minute 5', 'all 60'])
     expect(limits('pro')).toEqual(['per-minute 50', 'all 60'])
     expect(limits('anonymous')).toEqual(['all 60'])
@@ -139,7 +164,12 @@ describe('a client’s own numbers', () => {
 
   it('replace those of the policy, which counts on where it stood', () => {
     const plan = own({ 'per-minute': { limit: 7 }, paced: { limit: 120, burst: 30 } })
-    expect(all(plan)).toMatchObject([{ name: 'all', limit: 9000 }, { name: 'device' }, { limit: 7 }, { limit: 120, quota: { burst: 30 } }])
+    expect(all(plan)).toMatchObject([
+      { name: 'all', limit: 9000 },
+      { name: 'device' },
+      { limit: 7 },
+      { limit: 120, quota: { burst: 30 } },
+    ])
     expect(codeOf(plan, 'per-minute')).toBe(codeOf(planFor('pro'), 'per-minute'))
     expect(codeOf(plan, 'paced')).toBe(codeOf(planFor('pro'), 'paced'))
   })
@@ -158,7 +188,12 @@ describe('a client’s own numbers', () => {
   })
 
   it('are told and left alone when they do not fit how the policy counts', () => {
-    expect(all(own({ 'per-minute': { limit: 7, burst: 3 } }))).toMatchObject([{}, {}, { name: 'per-minute', limit: 600 }, {}])
+    expect(all(own({ 'per-minute': { limit: 7, burst: 3 } }))).toMatchObject([
+      {},
+      {},
+      { name: 'per-minute', limit: 600 },
+      {},
+    ])
     expect(log.entries.at(-1)).toMatchObject({
       level: 'error',
       details: {
@@ -171,22 +206,35 @@ describe('a client’s own numbers', () => {
   })
 
   it('for policies that are not there, or have a name of Object’s, mean nothing', () => {
-    expect(all(own({ nothing: { limit: 1 }, constructor: { limit: 1 } })).map(({ limit }) => limit)).toEqual([9000, 60, 600, 60])
+    expect(all(own({ nothing: { limit: 1 }, constructor: { limit: 1 } })).map(({ limit }) => limit)).toEqual([
+      9000, 60, 600, 60,
+    ])
   })
 })
 
 describe('where a policy’s state is kept', () => {
   it('is apart for each route that counts by itself', () => {
-    expect(codeOf(planFor('free', 'GET', '/search'), 'search')).not.toBe(codeOf(planFor('free', 'GET', '/find'), 'search'))
+    expect(codeOf(planFor('free', 'GET', '/search'), 'search')).not.toBe(
+      codeOf(planFor('free', 'GET', '/find'), 'search'),
+    )
   })
 
   it('is the same on every route for policies that do not', () => {
-    expect(new Set(['/', '/search', '/find', '/other'].map((path) => codeOf(planFor('free', 'GET', path), 'per-minute'))).size).toBe(1)
+    expect(
+      new Set(['/', '/search', '/find', '/other'].map((path) => codeOf(planFor('free', 'GET', path), 'per-minute')))
+        .size,
+    ).toBe(1)
   })
 
   it('is apart for each configured route, and one for all others, where a tier counts by route', () => {
     const code = (method: string, path: string) => codeOf(planFor('free', method, path), 'per-route')
-    const codes = [code('GET', '/search'), code('GET', '/find'), code('POST', '/batch'), code('GET', '/'), code('GET', '/other')]
+    const codes = [
+      code('GET', '/search'),
+      code('GET', '/find'),
+      code('POST', '/batch'),
+      code('GET', '/'),
+      code('GET', '/other'),
+    ]
     expect(new Set(codes).size).toBe(4)
     expect(code('GET', '/')).toBe(code('PUT', '/other'))
   })

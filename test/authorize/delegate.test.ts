@@ -30,7 +30,13 @@ describe('what the delegate grants', () => {
       principalId: 'user-7',
       policyDocument: POLICY,
       usageIdentifierKey: 'key',
-      context: { team: 'edge', tier: 'anonymous', allowed: true, remaining: 19, subject: subjectKey('ip:198.51.100.7') },
+      context: {
+        team: 'edge',
+        tier: 'anonymous',
+        allowed: true,
+        remaining: 19,
+        subject: subjectKey('ip:198.51.100.7'),
+      },
     })
     expect(check).toHaveBeenCalledTimes(1)
     expect(check.mock.calls[0]![0]).toBe(event)
@@ -40,14 +46,19 @@ describe('what the delegate grants', () => {
     const { gateway } = setUp(GRANTED)
     const answer = await gateway.authorize(httpEvent())
     expect(Object.keys(answer)).toEqual(['isAuthorized', 'context'])
-    expect(answer).toMatchObject({ isAuthorized: true, context: { team: 'edge', tier: 'anonymous', allowed: true, remaining: 19 } })
+    expect(answer).toMatchObject({
+      isAuthorized: true,
+      context: { team: 'edge', tier: 'anonymous', allowed: true, remaining: 19 },
+    })
   })
 
   it('admits nobody over the limit: that denial is as without it', async () => {
     const { gateway } = setUp(GRANTED)
     await gateway.allowed(times(20))
     const { policyDocument, context } = (await gateway.authorize(restEvent())) as PolicyAnswer
-    expect(policyDocument.Statement).toEqual([{ Action: 'execute-api:Invoke', Effect: 'Deny', Resource: restEvent().methodArn }])
+    expect(policyDocument.Statement).toEqual([
+      { Action: 'execute-api:Invoke', Effect: 'Deny', Resource: restEvent().methodArn },
+    ])
     expect(context).toMatchObject({ reason: 'over-limit', allowed: false, rateLimited: true, remaining: 0 })
     expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'over-limit' })
   })
@@ -83,22 +94,29 @@ describe('what the delegate denies', () => {
   })
 })
 
-describe.each(['local', 'allow', 'deny'] as const)('a delegate that cannot be asked, in the failure mode %s,', (onStoreError) => {
-  it('lets nothing pass, counts nothing, and is logged without a word about the caller', async () => {
-    const { gateway } = setUp(UNAVAILABLE, { onStoreError, allowUndecided: onStoreError !== 'deny' })
-    await expect(gateway.rest()).rejects.toThrow('callers cannot be verified')
-    expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'unverified' })
-    expect(gateway.store.size).toBe(0)
-    expect(gateway.entries).toHaveLength(2)
-    expect(gateway.entries[0]).toMatchObject({ level: 'error', message: 'the delegate cannot be asked' })
-  })
-})
+describe.each(['local', 'allow', 'deny'] as const)(
+  'a delegate that cannot be asked, in the failure mode %s,',
+  (onStoreError) => {
+    it('lets nothing pass, counts nothing, and is logged without a word about the caller', async () => {
+      const { gateway } = setUp(UNAVAILABLE, { onStoreError, allowUndecided: onStoreError !== 'deny' })
+      await expect(gateway.rest()).rejects.toThrow('callers cannot be verified')
+      expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'unverified' })
+      expect(gateway.store.size).toBe(0)
+      expect(gateway.entries).toHaveLength(2)
+      expect(gateway.entries[0]).toMatchObject({ level: 'error', message: 'the delegate cannot be asked' })
+    })
+  },
+)
 
 describe('nothing passes unchecked', () => {
   it.each([
     ['a preflight', {}, { method: 'OPTIONS', headers: PREFLIGHT }],
     ['a request before there are any tiers', { set: null, authentication: 'none' as const }, {}],
-    ['a request that a bug keeps from being decided', { limiter: { decide: () => Promise.reject(new Error('bug')) } }, {}],
+    [
+      'a request that a bug keeps from being decided',
+      { limiter: { decide: () => Promise.reject(new Error('bug')) } },
+      {},
+    ],
     [
       'a request whose configuration cannot be read',
       { configuration: { current: () => Promise.reject(new Error('bug')) }, authentication: 'none' as const },

@@ -32,12 +32,22 @@ describe('any event is answered, and none makes the authorizer throw', () => {
 
   it('with whatever method, path, key and address a client can send', async () => {
     const gateway = new Gateway()
-    const text = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constantFrom('/search', '/batch', `/${'a/'.repeat(4000)}`))
+    const text = fc.oneof(
+      fc.string(),
+      fc.string({ unit: 'binary' }),
+      fc.constantFrom('/search', '/batch', `/${'a/'.repeat(4000)}`),
+    )
     await fc.assert(
-      fc.asyncProperty(text, text, fc.oneof(text, fc.ipV4(), fc.ipV6()), fc.boolean(), async (path, key, ip, isRest) => {
-        const request = { path: `/${path}`, key, ip }
-        expectAnswer(await gateway.authorize(isRest ? restEvent(request) : httpEvent(request)))
-      }),
+      fc.asyncProperty(
+        text,
+        text,
+        fc.oneof(text, fc.ipV4(), fc.ipV6()),
+        fc.boolean(),
+        async (path, key, ip, isRest) => {
+          const request = { path: `/${path}`, key, ip }
+          expectAnswer(await gateway.authorize(isRest ? restEvent(request) : httpEvent(request)))
+        },
+      ),
       { numRuns: runs(150, 500) },
     )
     expect(gateway.entries).toEqual([])

@@ -59,7 +59,12 @@ export function restEvent({
     pathParameters: { proxy: to.slice(1) },
     methodArn: `arn:aws:execute-api:us-east-1:123456789012:abcdef1234/prod/${method}${to}`,
     headers: { ...headers, ...more, 'X-Forwarded-For': ip, ...(key !== undefined && { 'X-Api-Key': key }) },
-    multiValueHeaders: { ...multiValueHeaders, ...listed(more), 'X-Forwarded-For': [ip], ...(key !== undefined && { 'X-Api-Key': [key] }) },
+    multiValueHeaders: {
+      ...multiValueHeaders,
+      ...listed(more),
+      'X-Forwarded-For': [ip],
+      ...(key !== undefined && { 'X-Api-Key': [key] }),
+    },
     requestContext: {
       ...restRequest.requestContext,
       identity: { ...restRequest.requestContext.identity, sourceIp: ip, apiKey: key ?? null, apiKeyId: null },
@@ -113,7 +118,10 @@ export class Gateway {
   } & Partial<AuthorizerParts> = {}) {
     this.log = new FakeLog()
     const clients = new Map<string, Client>(
-      Object.entries(KEYS).map(([tier, key]) => [hashApiKey(key), { id: `client-${tier}`, tier, overrides: {}, disabled: false }]),
+      Object.entries(KEYS).map(([tier, key]) => [
+        hashApiKey(key),
+        { id: `client-${tier}`, tier, overrides: {}, disabled: false },
+      ]),
     )
     const configuration = set ? { policies: set, access: new AccessList(access) } : undefined
     this.authorize = makeAuthorizer({

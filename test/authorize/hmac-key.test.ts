@@ -10,7 +10,14 @@ const IP = '198.51.100.7'
 
 const setWith = (more: object) =>
   parseTiersFile(
-    { tiers: { anonymous: { by: 'ip', policies: [{ name: 'p', algorithm: 'fixed-window', limit: LIMIT, window: '1h', ...more }] } } },
+    {
+      tiers: {
+        anonymous: {
+          by: 'ip',
+          policies: [{ name: 'p', algorithm: 'fixed-window', limit: LIMIT, window: '1h', ...more }],
+        },
+      },
+    },
     'tiers',
   )
 
@@ -23,7 +30,9 @@ class Fleet {
   constructor(size: number, more: object = {}) {
     this.known = Array.from({ length: size }, () => new SubjectKeys())
     const set = setWith(more)
-    this.instances = this.known.map((_, i) => new Gateway({ set, store: this.store, subjectKeys: { current: async () => this.known[i] } }))
+    this.instances = this.known.map(
+      (_, i) => new Gateway({ set, store: this.store, subjectKeys: { current: async () => this.known[i] } }),
+    )
     const [first, ...others] = this.instances
     for (const { clock } of others) Object.defineProperty(clock, 'now', { get: () => first!.clock.now })
   }
@@ -47,30 +56,33 @@ class Fleet {
   }
 }
 
-describe.each(['strict', 'leased', 'eventual'])('a secret that comes while instances run, with %s counts', (consistency) => {
-  it('changes nothing before its moment, whoever knows of it, and gives every caller one more limit from then on, not one for each instance', async () => {
-    const fleet = new Fleet(3, { consistency })
-    const bound = consistency === 'eventual' ? 3 * LIMIT : LIMIT // each instance may count for itself until it tells
-    fleet.clock.now = Math.ceil(fleet.clock.now / 3_600_000) * 3_600_000 + 60_000
-    const activeFrom = fleet.clock.now + 600_000
-    expect(await fleet.allowed(9)).toBe(9)
-    fleet.tell(0, { secret: SECRET, activeFrom })
-    fleet.tell(2, { secret: SECRET, activeFrom })
-    fleet.clock.now += 300_000
-    expect(await fleet.allowed(60)).toBeLessThanOrEqual(bound - 9)
-    fleet.tell(1, { secret: SECRET, activeFrom })
-    fleet.clock.now = activeFrom - 1
-    const before = await fleet.allowed(30)
-    expect(before).toBeLessThanOrEqual(Math.max(0, bound - 9))
+describe.each(['strict', 'leased', 'eventual'])(
+  'a secret that comes while instances run, with %s counts',
+  (consistency) => {
+    it('changes nothing before its moment, whoever knows of it, and gives every caller one more limit from then on, not one for each instance', async () => {
+      const fleet = new Fleet(3, { consistency })
+      const bound = consistency === 'eventual' ? 3 * LIMIT : LIMIT // each instance may count for itself until it tells
+      fleet.clock.now = Math.ceil(fleet.clock.now / 3_600_000) * 3_600_000 + 60_000
+      const activeFrom = fleet.clock.now + 600_000
+      expect(await fleet.allowed(9)).toBe(9)
+      fleet.tell(0, { secret: SECRET, activeFrom })
+      fleet.tell(2, { secret: SECRET, activeFrom })
+      fleet.clock.now += 300_000
+      expect(await fleet.allowed(60)).toBeLessThanOrEqual(bound - 9)
+      fleet.tell(1, { secret: SECRET, activeFrom })
+      fleet.clock.now = activeFrom - 1
+      const before = await fleet.allowed(30)
+      expect(before).toBeLessThanOrEqual(Math.max(0, bound - 9))
 
-    fleet.clock.now = activeFrom // units leased, denials known and counts kept under the old key are of no use here
-    const anew = await fleet.allowed(60)
-    expect(anew).toBeGreaterThanOrEqual(LIMIT)
-    expect(anew).toBeLessThanOrEqual(bound)
-    fleet.clock.now += 10_000
-    expect(await fleet.allowed(60)).toBeLessThanOrEqual(Math.max(0, bound - anew))
-  })
-})
+      fleet.clock.now = activeFrom // units leased, denials known and counts kept under the old key are of no use here
+      const anew = await fleet.allowed(60)
+      expect(anew).toBeGreaterThanOrEqual(LIMIT)
+      expect(anew).toBeLessThanOrEqual(bound)
+      fleet.clock.now += 10_000
+      expect(await fleet.allowed(60)).toBeLessThanOrEqual(Math.max(0, bound - anew))
+    })
+  },
+)
 
 describe('an authorizer with a secret', () => {
   const keyed = new SubjectKeys([{ secret: SECRET, activeFrom: 0 }])
@@ -102,7 +114,11 @@ describe('an authorizer with a secret', () => {
       await expect(gateway.rest({ ip: IP })).rejects.toThrow()
       expect(await gateway.http({ ip: IP })).toMatchObject({ effect: 'Deny', reason: 'unverified', degraded: true })
     }
-    const open = new Gateway({ set: setWith({}), authentication: 'none', subjectKeys: { current: async () => undefined } })
+    const open = new Gateway({
+      set: setWith({}),
+      authentication: 'none',
+      subjectKeys: { current: async () => undefined },
+    })
     expect(await open.rest({ ip: IP })).toMatchObject({ effect: 'Allow', reason: 'uncounted', degraded: true })
   })
 

@@ -9,7 +9,9 @@ export function expectAnswer(answer: unknown): void {
     policyDocument?: { Statement: { Effect: string }[] }
   }
   const values = Object.values(context)
-  const flat = values.every((value) => typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value))
+  const flat = values.every(
+    (value) => typeof value === 'string' || typeof value === 'boolean' || Number.isFinite(value),
+  )
   const ruling = policyDocument ? policyDocument.Statement[0]!.Effect : isAuthorized
   const told = {
     keys: values.length,
@@ -41,12 +43,20 @@ export const garbage = fc.oneof(
 /** Names by which an object's own machinery is reached, where somebody copies by name. */
 const POLLUTING = ['__proto__', 'constructor', 'prototype', 'hasOwnProperty', 'toString', '__defineGetter__'] as const
 
-/** Text that is no UTF-8 once it is encoded: halves of surrogate pairs, and what decoders put in the place of bytes that were none. */
+/**
+ * Text that is no UTF-8 once it is encoded: halves of surrogate pairs, and what decoders put in the place of bytes that
+ * were none.
+ */
 const brokenText = fc
-  .array(fc.constantFrom('\ud800', '\udfff', '\ufffd', '\u0000', '\xc3\x28', '\xed\xa0\x80', 'a', '€'), { maxLength: 30 })
+  .array(fc.constantFrom('\ud800', '\udfff', '\ufffd', '\u0000', '\xc3\x28', '\xed\xa0\x80', 'a', '€'), {
+    maxLength: 30,
+  })
   .map((parts) => parts.join(''))
 
-/** What a client can put into headers, query and path: far more of them, and far longer, than API Gateway lets through, under any names. */
+/**
+ * What a client can put into headers, query and path: far more of them, and far longer, than API Gateway lets through,
+ * under any names.
+ */
 const hostileTexts = fc
   .array(
     fc.tuple(
@@ -73,13 +83,19 @@ const manyHeaders = fc
 /** Fields as `JSON.parse` makes them: `__proto__` is one like the others. */
 const ownFields = (pairs: readonly (readonly [string, unknown])[]): Record<string, unknown> => {
   const fields = {}
-  for (const [name, value] of pairs) Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true })
+  for (const [name, value] of pairs)
+    Object.defineProperty(fields, name, { value, enumerable: true, configurable: true, writable: true })
   return fields
 }
 
 /** An event whose client has sent whatever can be sent, and more. */
 export const hostile: fc.Arbitrary<unknown> = fc
-  .tuple(fc.oneof({ weight: 9, arbitrary: hostileTexts }, { weight: 1, arbitrary: manyHeaders }), hostileTexts, hostileTexts, fc.boolean())
+  .tuple(
+    fc.oneof({ weight: 9, arbitrary: hostileTexts }, { weight: 1, arbitrary: manyHeaders }),
+    hostileTexts,
+    hostileTexts,
+    fc.boolean(),
+  )
   .map(([headers, query, path, isRest]) =>
     isRest
       ? {
@@ -89,7 +105,13 @@ export const hostile: fc.Arbitrary<unknown> = fc
           queryStringParameters: query,
           pathParameters: path,
         }
-      : { ...httpEvent(), headers, queryStringParameters: query, pathParameters: path, rawPath: Object.keys(path)[0] ?? '/' },
+      : {
+          ...httpEvent(),
+          headers,
+          queryStringParameters: query,
+          pathParameters: path,
+          rawPath: Object.keys(path)[0] ?? '/',
+        },
   )
 
 /** A claim inside a claim, so deep. */

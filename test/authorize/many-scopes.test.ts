@@ -8,7 +8,9 @@ import { Gateway, KEYS, restEvent } from './gateway'
 
 const APIS = 50
 
-/** 100 tiers for all APIs, and 100 for some: of `t0` to `t49` one for an API by its label, and one for a stage of it. */
+/**
+ * 100 tiers for all APIs, and 100 for some: of `t0` to `t49` one for an API by its label, and one for a stage of it.
+ */
 const ITEMS = [
   { sk: 'tier#anonymous', by: 'ip', policies: [policy({ limit: 5 })] },
   ...Array.from({ length: 99 }, (_, i) => ({ sk: `tier#t${i}`, policies: [policy({ limit: 100 + i })] })),
@@ -24,15 +26,30 @@ function start(tier: string) {
   const calls: string[] = []
   const clock = new FakeClock()
   const send = async (command: object) => {
-    calls.push([QueryCommand, GetItemCommand, BatchGetItemCommand].find((one) => command instanceof one)?.name ?? 'another')
-    return { $metadata: { requestId: 'r', httpStatusCode: 200 }, Items: ITEMS.map((item) => marshall({ pk: 'policy-set', ...item })) }
+    calls.push(
+      [QueryCommand, GetItemCommand, BatchGetItemCommand].find((one) => command instanceof one)?.name ?? 'another',
+    )
+    return {
+      $metadata: { requestId: 'r', httpStatusCode: 200 },
+      Items: ITEMS.map((item) => marshall({ pk: 'policy-set', ...item })),
+    }
   }
-  const options = { client: { send } as never, tableName: 't', clock: clock.read, log: () => {}, ttlMs: 30_000, deadlineMs: 1000 }
+  const options = {
+    client: { send } as never,
+    tableName: 't',
+    clock: clock.read,
+    log: () => {},
+    ttlMs: 30_000,
+    deadlineMs: 1000,
+  }
   const client = { id: 'acme', tier, overrides: {}, disabled: false }
   const gateway = new Gateway({ configuration: new PolicySets(options), clients: { find: async () => client } })
   const ask = async (apiId: string, stage: string) => {
     const event = restEvent({ key: KEYS.free })
-    const answer = await gateway.authorize({ ...event, requestContext: { ...(event.requestContext as object), apiId, stage } })
+    const answer = await gateway.authorize({
+      ...event,
+      requestContext: { ...(event.requestContext as object), apiId, stage },
+    })
     return Number((answer as PolicyAnswer).context.limit)
   }
   return { ask, calls, entries: gateway.entries }
@@ -45,11 +62,14 @@ describe('a new instance with 200 tiers, half of them for some APIs', () => {
     ['an API that another tier has its own for', 't38', 'id37', 'prod', 138],
     ['an API of which nothing is known', 't7', 'elsewhere1', 'prod', 107],
     ['a tier for all APIs that is looked at late', 't98', 'id3', 'prod', 198],
-  ])('holds its first request to what is for it, after one call to the config table: %s', async (_, tier, apiId, stage, limit) => {
-    const { ask, calls, entries } = start(tier)
-    expect([await ask(apiId, stage), calls]).toEqual([limit, ['QueryCommand']])
-    expect(entries).toEqual([])
-  })
+  ])(
+    'holds its first request to what is for it, after one call to the config table: %s',
+    async (_, tier, apiId, stage, limit) => {
+      const { ask, calls, entries } = start(tier)
+      expect([await ask(apiId, stage), calls]).toEqual([limit, ['QueryCommand']])
+      expect(entries).toEqual([])
+    },
+  )
 
   it('asks for nothing more as requests to all of these APIs follow, and tells them apart', async () => {
     const { ask, calls } = start('t20')

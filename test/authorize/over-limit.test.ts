@@ -10,7 +10,13 @@ import { Gateway, KEYS, times } from './gateway'
 const anonymous = { by: 'ip', policies: [policy({ limit: 2 })] }
 const setOf = (fields: Record<string, unknown>, more: object = {}) =>
   parseTiersFile(
-    { tiers: { anonymous, free: { policies: [policy({ algorithm: 'fixed-window', limit: 2, window: '1s', ...fields })] } }, ...more },
+    {
+      tiers: {
+        anonymous,
+        free: { policies: [policy({ algorithm: 'fixed-window', limit: 2, window: '1s', ...fields })] },
+      },
+      ...more,
+    },
     'tiers.yaml',
   )
 const request = { key: KEYS.free }
@@ -29,7 +35,10 @@ describe('a request past the limit', () => {
       gateway.clock.now += 250 - (gateway.clock.now % 1000)
       const told = []
       for (let i = 0; i < 7; i++) told.push(await gateway.rest({ ...request, ip }))
-      expect(told.map(({ effect, delayMs }) => [effect, delayMs])).toEqual([...Array(6).fill(['Allow', 0]), ['Deny', 0]])
+      expect(told.map(({ effect, delayMs }) => [effect, delayMs])).toEqual([
+        ...Array(6).fill(['Allow', 0]),
+        ['Deny', 0],
+      ])
       expect(waited).toEqual([750, 750, 1750, 1750])
       expect(told[6]).toMatchObject({ reason: 'over-limit', retryAfter: 1 })
     })
@@ -99,7 +108,13 @@ describe('a request past the limit', () => {
     ] as const) {
       const { gateway } = gatewayOf(fields)
       await gateway.allowed(times(2, request))
-      expect(await gateway.rest(request)).toMatchObject({ effect: 'Allow', reason: 'ok', rateLimited: false, retryAfter: 0, ...wanted })
+      expect(await gateway.rest(request)).toMatchObject({
+        effect: 'Allow',
+        reason: 'ok',
+        rateLimited: false,
+        retryAfter: 0,
+        ...wanted,
+      })
     }
   })
 
@@ -158,7 +173,12 @@ describe('the mode of the whole service', () => {
     await change('observe')
     expect(await gateway.rest(request)).toMatchObject({ effect: 'Allow', reason: 'ok', observed: true, remaining: 0 })
     await change('off')
-    expect(await gateway.rest(request)).toMatchObject({ effect: 'Allow', reason: 'uncounted', policy: '', tier: 'free' })
+    expect(await gateway.rest(request)).toMatchObject({
+      effect: 'Allow',
+      reason: 'uncounted',
+      policy: '',
+      tier: 'free',
+    })
     await change()
     expect(await gateway.rest(request)).toMatchObject({ effect: 'Deny', reason: 'over-limit' })
     expect(log.entries).toEqual([])
@@ -171,14 +191,22 @@ describe('the mode of the whole service', () => {
     expect(await gateway.allowed(times(5, request))).toBe(2)
   })
 
-  it.each(['observe', 'off'])('is for limits only: %s lets in nobody who is blocked or without credentials', async (mode) => {
-    const { gateway } = running(mode)
-    expect(await gateway.rest({ ip: '203.0.113.9' })).toMatchObject({ effect: 'Deny', reason: 'blocked' })
-    const set = parseTiersFile({ settings: { mode }, tiers: { anonymous: { ...anonymous, credentials: 'required' } } }, 'tiers.yaml')
-    expect(await new Gateway({ set }).http()).toMatchObject({ effect: 'Deny', reason: 'unauthorized' })
-    const delegate = { check: async () => ({ kind: 'denied' }) as const }
-    expect(await new Gateway({ set: setOf({}, { settings: { mode } }), delegate }).http(request)).toMatchObject({ effect: 'Deny' })
-  })
+  it.each(['observe', 'off'])(
+    'is for limits only: %s lets in nobody who is blocked or without credentials',
+    async (mode) => {
+      const { gateway } = running(mode)
+      expect(await gateway.rest({ ip: '203.0.113.9' })).toMatchObject({ effect: 'Deny', reason: 'blocked' })
+      const set = parseTiersFile(
+        { settings: { mode }, tiers: { anonymous: { ...anonymous, credentials: 'required' } } },
+        'tiers.yaml',
+      )
+      expect(await new Gateway({ set }).http()).toMatchObject({ effect: 'Deny', reason: 'unauthorized' })
+      const delegate = { check: async () => ({ kind: 'denied' }) as const }
+      expect(await new Gateway({ set: setOf({}, { settings: { mode } }), delegate }).http(request)).toMatchObject({
+        effect: 'Deny',
+      })
+    },
+  )
 
   it('calls no table of state when it is off', async () => {
     const refuse = () => Promise.reject(new Error('called'))
@@ -191,9 +219,14 @@ describe('the mode of the whole service', () => {
   it('denies nobody while it observes, not even when the store cannot be asked and that is to deny', async () => {
     const refuse = () => Promise.reject(new StoreUnavailableError('unreachable', 'away'))
     const parts = { store: { write: refuse, read: refuse, delete: refuse }, onStoreError: 'deny' } as const
-    expect(await new Gateway({ set: setOf({}, { settings: { mode: 'observe' } }), ...parts }).rest(request)).toMatchObject({
+    expect(
+      await new Gateway({ set: setOf({}, { settings: { mode: 'observe' } }), ...parts }).rest(request),
+    ).toMatchObject({
       ...{ effect: 'Allow', degraded: true },
     })
-    expect(await new Gateway({ set: setOf({}), ...parts }).rest(request)).toMatchObject({ effect: 'Deny', reason: 'unavailable' })
+    expect(await new Gateway({ set: setOf({}), ...parts }).rest(request)).toMatchObject({
+      effect: 'Deny',
+      reason: 'unavailable',
+    })
   })
 })

@@ -6,7 +6,8 @@ import { policy } from '../policies/issues'
 import { Gateway, KEYS, restEvent, times } from './gateway'
 
 const anonymous = { by: 'ip', policies: [policy({ limit: 3 })] }
-const setOf = (file: object) => parseTiersFile({ tiers: { anonymous, free: { policies: [policy({ limit: 5 })] } }, ...file }, 'tiers.yaml')
+const setOf = (file: object) =>
+  parseTiersFile({ tiers: { anonymous, free: { policies: [policy({ limit: 5 })] } }, ...file }, 'tiers.yaml')
 const { free, pro } = KEYS
 const access = (...entries: string[]) =>
   entries.map((entry) => {
@@ -21,13 +22,20 @@ describe('global policies', () => {
     const gateway = new Gateway({ set })
     expect(await gateway.allowed(times(9, { key: free }))).toBe(5)
     expect(await gateway.allowed(times(9, { ip: '198.51.100.1' }))).toBe(3)
-    expect(await gateway.rest({ ip: '198.51.100.2' })).toMatchObject({ effect: 'Deny', policy: 'all', limit: 8, remaining: 0 })
+    expect(await gateway.rest({ ip: '198.51.100.2' })).toMatchObject({
+      effect: 'Deny',
+      policy: 'all',
+      limit: 8,
+      remaining: 0,
+    })
   })
 
   it('stay where they were when a caller’s own policy denies: nothing is charged anywhere', async () => {
     const gateway = new Gateway({ set })
     await gateway.allowed(times(5, { key: free }))
-    const { policies } = (await gateway.store.read(subjectKey('global'))) as { policies: Record<string, Record<string, number>> }
+    const { policies } = (await gateway.store.read(subjectKey('global'))) as {
+      policies: Record<string, Record<string, number>>
+    }
     expect(await gateway.allowed(times(19, { key: free }))).toBe(0)
     expect((await gateway.store.read(subjectKey('global'))).policies).toEqual(policies)
     expect((await gateway.rest({ key: free })).policy).toBe('per-minute')
@@ -40,7 +48,13 @@ describe('who counts', () => {
     const gateway = new Gateway({
       set: setOf({ routes: { 'GET /export': { policies: [policy({ name: 'export', limit: 2, by: 'route' })] } } }),
     })
-    expect(await gateway.allowed([{ path: '/export', key: free }, { path: '/export' }, { path: '/export', ip: '198.51.100.1' }])).toBe(2)
+    expect(
+      await gateway.allowed([
+        { path: '/export', key: free },
+        { path: '/export' },
+        { path: '/export', ip: '198.51.100.1' },
+      ]),
+    ).toBe(2)
     expect(await gateway.rest({ path: '/export', key: free })).toMatchObject({ effect: 'Deny', policy: 'export' })
     expect(await gateway.rest({ path: '/other', key: free })).toMatchObject({ effect: 'Allow' })
   })
@@ -115,17 +129,27 @@ describe('a client', () => {
 
   it('whose tier is not there has the default one, and without that the strangers’', async () => {
     const lost = client({ tier: 'platinum' })
-    expect(await new Gateway({ set: setOf({ settings: { defaultTier: 'free' } }), ...lost }).rest({ key: 'any' })).toMatchObject({
+    expect(
+      await new Gateway({ set: setOf({ settings: { defaultTier: 'free' } }), ...lost }).rest({ key: 'any' }),
+    ).toMatchObject({
       tier: 'free',
       limit: 5,
     })
-    expect(await new Gateway({ set: setOf({}), ...lost }).rest({ key: 'any' })).toMatchObject({ tier: 'anonymous', limit: 3 })
+    expect(await new Gateway({ set: setOf({}), ...lost }).rest({ key: 'any' })).toMatchObject({
+      tier: 'anonymous',
+      limit: 3,
+    })
   })
 
   it('that is disabled is not let in: a 401, apart from a 429', async () => {
     const gateway = new Gateway({ set: setOf({}), ...client({ disabled: true }) })
     await expect(gateway.rest({ key: 'any' })).rejects.toThrow(/^Unauthorized$/)
-    expect(await gateway.http({ key: 'any' })).toMatchObject({ effect: 'Deny', reason: 'unauthorized', rateLimited: false, retryAfter: 1 })
+    expect(await gateway.http({ key: 'any' })).toMatchObject({
+      effect: 'Deny',
+      reason: 'unauthorized',
+      rateLimited: false,
+      retryAfter: 1,
+    })
     expect(gateway.store.size).toBe(0)
   })
 })
@@ -168,7 +192,10 @@ describe('credentials', () => {
     await expect(gateway.rest({ key: free })).rejects.toThrow('callers cannot be verified')
     await expect(gateway.rest()).rejects.toThrow('Unauthorized')
     expect(gateway.store.size).toBe(0)
-    expect(await new Gateway({ set: setOf({}), clients }).rest({ key: free })).toMatchObject({ effect: 'Allow', tier: 'anonymous' })
+    expect(await new Gateway({ set: setOf({}), clients }).rest({ key: free })).toMatchObject({
+      effect: 'Allow',
+      tier: 'anonymous',
+    })
   })
 
   it('that are made up cost a look-up each, until their address has shown too many', async () => {
@@ -181,7 +208,11 @@ describe('credentials', () => {
     const required = { anonymous: { ...anonymous, credentials: 'required' } }
     const closed = new Gateway({ set: setOf({ tiers: required, settings }), clients })
     for (let i = 0; i < 11; i++) await expect(closed.rest({ key: `made up ${i}` })).rejects.toThrow('Unauthorized')
-    expect(await closed.rest({ key: 'made up' })).toMatchObject({ effect: 'Deny', reason: 'unavailable', retryAfter: 1 })
+    expect(await closed.rest({ key: 'made up' })).toMatchObject({
+      effect: 'Deny',
+      reason: 'unavailable',
+      retryAfter: 1,
+    })
   })
 
   it('and that an invalid item may require let nobody in without, unless the deployment says that nobody has to show any', async () => {
@@ -199,7 +230,9 @@ describe('credentials', () => {
       expect(await open.rest({ path: '/admin/users' })).toMatchObject({ effect: 'Allow' })
     }
     expect(await new Gateway({ set: { ...set, routes } }).rest({ path: '/hello' })).toMatchObject({ effect: 'Allow' })
-    expect(await new Gateway({ set: { ...set, tiers }, authentication: 'none', allowUndecided: false }).rest()).toMatchObject({
+    expect(
+      await new Gateway({ set: { ...set, tiers }, authentication: 'none', allowUndecided: false }).rest(),
+    ).toMatchObject({
       reason: 'unavailable',
     })
   })
@@ -234,9 +267,17 @@ describe('the lists', () => {
 
   it('let allowed ones pass uncounted, but not without the credentials that are demanded', async () => {
     const routes = { 'GET /admin': { credentials: 'required' } }
-    const gateway = new Gateway({ set: setOf({ routes }), access: access('allow ip#203.0.113.7', 'allow client#client-free') })
+    const gateway = new Gateway({
+      set: setOf({ routes }),
+      access: access('allow ip#203.0.113.7', 'allow client#client-free'),
+    })
     expect(await gateway.allowed(times(50, { ip: '203.0.113.7' }))).toBe(50)
-    expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Allow', reason: 'exempt', rateLimited: false, limit: 0 })
+    expect(await gateway.rest({ key: free })).toMatchObject({
+      effect: 'Allow',
+      reason: 'exempt',
+      rateLimited: false,
+      limit: 0,
+    })
     expect(gateway.store.size).toBe(0)
     await expect(gateway.rest({ ip: '203.0.113.7', path: '/admin' })).rejects.toThrow('Unauthorized')
   })
@@ -249,6 +290,8 @@ describe('the lists', () => {
 
 test('a made-up key mints no quota: a thousand of them are one address', async () => {
   const gateway = new Gateway({ set: setOf({}) })
-  expect(await gateway.allowed(Array.from({ length: 1000 }, (_, i) => ({ key: `made up ${i}`, ip: '198.51.100.9' })))).toBe(3)
+  expect(
+    await gateway.allowed(Array.from({ length: 1000 }, (_, i) => ({ key: `made up ${i}`, ip: '198.51.100.9' }))),
+  ).toBe(3)
   expect(gateway.store.size).toBe(1)
 })

@@ -5,12 +5,21 @@ import { Gateway, PREFLIGHT, times } from './gateway'
 
 const preflight = { method: 'OPTIONS', headers: PREFLIGHT }
 const setOf = (more: object = {}) =>
-  parseTiersFile({ tiers: { anonymous: { by: 'ip', credentials: 'required', policies: [policy({ limit: 5 })] } }, ...more }, 'f')
+  parseTiersFile(
+    { tiers: { anonymous: { by: 'ip', credentials: 'required', policies: [policy({ limit: 5 })] } }, ...more },
+    'f',
+  )
 
 describe.each(['rest', 'http'] as const)('a preflight of a %s API', (api) => {
   it('needs no credentials, and takes nothing from what its caller may send', async () => {
     const gateway = new Gateway({ set: setOf() })
-    expect(await gateway[api](preflight)).toMatchObject({ effect: 'Allow', reason: 'ok', policy: 'preflight', limit: 600, remaining: 599 })
+    expect(await gateway[api](preflight)).toMatchObject({
+      effect: 'Allow',
+      reason: 'ok',
+      policy: 'preflight',
+      limit: 600,
+      remaining: 599,
+    })
     expect(gateway.store.size).toBe(1)
     const open = new Gateway()
     for (let i = 0; i < 20; i++) await open[api](preflight)
@@ -28,8 +37,14 @@ describe.each(['rest', 'http'] as const)('a preflight of a %s API', (api) => {
 
   it('from a blocked address is denied, and from one on the list of allowed not counted', async () => {
     const access = (kind: 'block' | 'allow') => [parseAccess(kind, 'ip#198.51.100.7', {}, [], [])!]
-    expect(await new Gateway({ access: access('block') })[api](preflight)).toMatchObject({ effect: 'Deny', reason: 'blocked' })
-    expect(await new Gateway({ access: access('allow') })[api](preflight)).toMatchObject({ effect: 'Allow', reason: 'exempt' })
+    expect(await new Gateway({ access: access('block') })[api](preflight)).toMatchObject({
+      effect: 'Deny',
+      reason: 'blocked',
+    })
+    expect(await new Gateway({ access: access('allow') })[api](preflight)).toMatchObject({
+      effect: 'Allow',
+      reason: 'exempt',
+    })
   })
 
   it('is held to a route that is written for OPTIONS, and to none of ANY', async () => {
@@ -37,15 +52,24 @@ describe.each(['rest', 'http'] as const)('a preflight of a %s API', (api) => {
       'OPTIONS /export': { policies: [policy({ name: 'export', limit: 1, by: 'ip' })] },
       'ANY /*': { cost: 3, credentials: 'required' },
     }
-    const gateway = new Gateway({ set: parseTiersFile({ tiers: { anonymous: { by: 'ip', policies: [policy()] } }, routes }, 'f') })
+    const gateway = new Gateway({
+      set: parseTiersFile({ tiers: { anonymous: { by: 'ip', policies: [policy()] } }, routes }, 'f'),
+    })
     expect(await gateway[api]({ ...preflight, path: '/else' })).toMatchObject({ effect: 'Allow', policy: 'preflight' })
-    expect(await gateway[api]({ ...preflight, path: '/export' })).toMatchObject({ effect: 'Allow', policy: 'export', remaining: 0 })
+    expect(await gateway[api]({ ...preflight, path: '/export' })).toMatchObject({
+      effect: 'Allow',
+      policy: 'export',
+      remaining: 0,
+    })
     expect(await gateway[api]({ ...preflight, path: '/export' })).toMatchObject({ effect: 'Deny', policy: 'export' })
   })
 
   it('passes uncounted where the service is off, and is only watched where it observes', async () => {
     const settings = (mode: string) => ({ settings: { mode, preflight: { limit: 1, window: '1m' } } })
-    expect(await new Gateway({ set: setOf(settings('off')) })[api](preflight)).toMatchObject({ effect: 'Allow', reason: 'uncounted' })
+    expect(await new Gateway({ set: setOf(settings('off')) })[api](preflight)).toMatchObject({
+      effect: 'Allow',
+      reason: 'uncounted',
+    })
     const watched = new Gateway({ set: setOf(settings('observe')) })
     await watched[api](preflight)
     expect(await watched[api](preflight)).toMatchObject({ effect: 'Allow', observed: true })

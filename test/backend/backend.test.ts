@@ -15,16 +15,22 @@ const { default: middy } = jest.requireActual<{ default: typeof Middy }>('@middy
 const FACTS = { shapes: SHAPES, tier: 'free', subject: 'client:abc', now: NOW }
 const allowed = toContext({ decision: ALLOWED, ...FACTS })
 const denied = toContext({ decision: DENIED, ...FACTS })
-const delayed = (delayMs: number) => toContext({ decision: decisionOf('queue', { queue: standing({ delayMs }) }), now: NOW })
+const delayed = (delayMs: number) =>
+  toContext({ decision: decisionOf('queue', { queue: standing({ delayMs }) }), now: NOW })
 const HEADERS = headersFromContext(allowed)
 
 /** As a REST API calls its backend: every value a text. */
 const restEvent = (context: object) => ({
   httpMethod: 'GET',
-  requestContext: { authorizer: Object.fromEntries(Object.entries(context).map(([key, value]) => [key, String(value)])) },
+  requestContext: {
+    authorizer: Object.fromEntries(Object.entries(context).map(([key, value]) => [key, String(value)])),
+  },
 })
 /** As an HTTP API does with payload 2.0. */
-const httpEvent = (context: object) => ({ version: '2.0', requestContext: { http: { method: 'GET' }, authorizer: { lambda: context } } })
+const httpEvent = (context: object) => ({
+  version: '2.0',
+  requestContext: { http: { method: 'GET' }, authorizer: { lambda: context } },
+})
 const lambda = (remainingMs: number) => ({ getRemainingTimeInMillis: () => remainingMs })
 
 describe.each([
@@ -161,10 +167,12 @@ test('a request of low priority is served by the handler for those, where there 
 test('handlers keep their types', () => {
   const callbackStyle: APIGatewayProxyHandler = async () => ({ statusCode: 200, body: '' })
   withRateLimit(callbackStyle)
-  const handler: (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> = withRateLimit(async (_event: APIGatewayProxyEvent) => ({
-    statusCode: 200,
-    body: '',
-  }))
+  const handler: (event: APIGatewayProxyEvent) => Promise<APIGatewayProxyResult> = withRateLimit(
+    async (_event: APIGatewayProxyEvent) => ({
+      statusCode: 200,
+      body: '',
+    }),
+  )
   // @ts-expect-error: an event is wanted
   expect(() => handler()).not.toThrow()
 })
@@ -205,7 +213,13 @@ test('bundled, it is smaller than 5 KB and needs nothing else', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
   const outfile = join(folder, 'backend.js')
   try {
-    buildSync({ entryPoints: [join(__dirname, '../../backend/index.ts')], bundle: true, minify: true, platform: 'neutral', outfile })
+    buildSync({
+      entryPoints: [join(__dirname, '../../backend/index.ts')],
+      bundle: true,
+      minify: true,
+      platform: 'neutral',
+      outfile,
+    })
     expect(statSync(outfile).size).toBeLessThan(5000)
   } finally {
     rmSync(folder, { recursive: true })

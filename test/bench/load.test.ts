@@ -9,7 +9,8 @@ function passes({ requests, sender, due, clients }: Shape): number {
   let all = 0
   for (let i = 0; i < requests; i++) {
     const client = sender(i)
-    if (client < 0 || client >= clients || !Number.isInteger(client)) throw new Error(`request ${i} is from client ${client} of ${clients}`)
+    if (client < 0 || client >= clients || !Number.isInteger(client))
+      throw new Error(`request ${i} is from client ${client} of ${clients}`)
     const used = each.get(client) ?? 0
     if (used >= due.each || all >= due.all) continue
     each.set(client, used + 1)
@@ -36,7 +37,9 @@ describe('the shapes of traffic', () => {
   })
 
   it('share neither keys nor routes with another target or shape', () => {
-    const keys = ['gateway', 'handler'].flatMap((target) => [0, 1].flatMap((shape) => [keyOf(target, shape, 0), pathOf(target, shape)]))
+    const keys = ['gateway', 'handler'].flatMap((target) =>
+      [0, 1].flatMap((shape) => [keyOf(target, shape, 0), pathOf(target, shape)]),
+    )
     expect(new Set(keys).size).toBe(8)
   })
 })
@@ -50,7 +53,11 @@ it('a percentile is a value that was measured', () => {
 describe('the command line of bench:load', () => {
   it('takes switches and an engine', () => {
     expect(parseLoadOptions([])).toEqual({ help: false, smoke: false, engine: undefined })
-    expect(parseLoadOptions(['--smoke', '--engine', 'dynalite'])).toEqual({ help: false, smoke: true, engine: 'dynalite' })
+    expect(parseLoadOptions(['--smoke', '--engine', 'dynalite'])).toEqual({
+      help: false,
+      smoke: true,
+      engine: 'dynalite',
+    })
   })
 
   it.each([

@@ -24,7 +24,12 @@ const QUESTIONS = [...speedRows(new Map()), ...EXPERIMENTS].map(({ question }) =
 describe('docs/comparison.md', () => {
   it('has an answer of each contender to each question, as the run wrote them', () => {
     const [head, , ...rows] = tableOf(generatedPart(PAGE), '|  |')
-    expect(head!.slice(1).map((name) => name.split(' ')[0])).toEqual(['Sluice', 'rate-limiter-flexible', 'the', 'zae-limiter'])
+    expect(head!.slice(1).map((name) => name.split(' ')[0])).toEqual([
+      'Sluice',
+      'rate-limiter-flexible',
+      'the',
+      'zae-limiter',
+    ])
     expect(rows.map(([question]) => question)).toEqual(QUESTIONS) // npm run bench:peers -- --write
     for (const [question, ...cells] of rows)
       expect([question, cells.length, cells.every((cell) => cell !== '')]).toEqual([question, 4, true])
@@ -77,6 +82,13 @@ describe('the most within an interval', () => {
 })
 
 it('bench:peers takes its switches and no others', () => {
-  expect(parsePeersOptions(['--write', '--smoke'])).toEqual({ help: false, smoke: true, write: true, engine: undefined })
-  expect(() => parsePeersOptions(['--json'])).toThrow("Unknown option '--json': npm run bench:peers -- --help lists the options")
+  expect(parsePeersOptions(['--write', '--smoke'])).toEqual({
+    help: false,
+    smoke: true,
+    write: true,
+    engine: undefined,
+  })
+  expect(() => parsePeersOptions(['--json'])).toThrow(
+    "Unknown option '--json': npm run bench:peers -- --help lists the options",
+  )
 })

@@ -7,7 +7,9 @@ import { type Deployment, deploy } from './command-line'
 
 const NOW = Date.parse('2026-11-21T12:00:00Z')
 const now = { now: NOW }
-const limit = (units: number, more: object = {}) => ({ policies: [{ name: 'per-hour', limit: units, window: '1h', ...more }] })
+const limit = (units: number, more: object = {}) => ({
+  policies: [{ name: 'per-hour', limit: units, window: '1h', ...more }],
+})
 const tier = (name: string, fields: object) => ({ pk: 'policy-set', sk: `tier#${name}`, ...fields })
 
 const folder = mkdtempSync(path.join(tmpdir(), 'sluice-apis-'))
@@ -93,7 +95,9 @@ describe('limits of some APIs', () => {
   })
 
   it('are asked for by an API that there is', async () => {
-    expect((await at.sluice(['usage', 'acme', '--api', 'a/b/c'], now)).err).toContain('--api must name an API or its stage')
+    expect((await at.sluice(['usage', 'acme', '--api', 'a/b/c'], now)).err).toContain(
+      '--api must name an API or its stage',
+    )
     expect((await at.sluice(['usage', 'stage:shop'], now)).err).toContain('a subject must be')
   })
 

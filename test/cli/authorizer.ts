@@ -12,7 +12,15 @@ import type { OpenEngine } from '../stores'
 /** A new instance of the authorizer on the tables that the command line works on, for whom time stands still. */
 export function newAuthorizer({ client }: Pick<OpenEngine, 'client'>, now: EpochMs): ReturnType<typeof makeAuthorizer> {
   const clock = () => now
-  const config = { client, tableName: LOCAL_TABLES.config, clock, log: () => {}, ttlMs: 1000, negativeTtlMs: 1000, deadlineMs: 2000 }
+  const config = {
+    client,
+    tableName: LOCAL_TABLES.config,
+    clock,
+    log: () => {},
+    ttlMs: 1000,
+    negativeTtlMs: 1000,
+    deadlineMs: 2000,
+  }
   return makeAuthorizer({
     limiter: new RateLimiter({ store: new DynamoDbStore({ client, tableName: LOCAL_TABLES.state }), clock }),
     configuration: new PolicySets(config),

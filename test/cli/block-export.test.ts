@@ -32,9 +32,15 @@ describe('an IP set', () => {
         const sets = { 4: toWafIpSet(ranges, 4).Addresses, 6: toWafIpSet(ranges, 6).Addresses }
         const held = { 4: new AccessList(sets[4].map(blocked)), 6: new AccessList(sets[6].map(blocked)) }
         for (let last = 0; last < 256; last += 3) {
-          const addresses = { 4: parseIpAddress(`192.0.2.${last}`), 6: parseIpAddress(`2001:db8::${(last % 20).toString(16)}`) }
+          const addresses = {
+            4: parseIpAddress(`192.0.2.${last}`),
+            6: parseIpAddress(`2001:db8::${(last % 20).toString(16)}`),
+          }
           for (const version of [4, 6] as const)
-            if ((held[version].ofAddress(addresses[version], 0) === 'block') !== (truth.ofAddress(addresses[version], 0) === 'block'))
+            if (
+              (held[version].ofAddress(addresses[version], 0) === 'block') !==
+              (truth.ofAddress(addresses[version], 0) === 'block')
+            )
               throw new Error(`the sets ${JSON.stringify(sets)} say something else of ...${last}`)
         }
       }),
@@ -42,9 +48,14 @@ describe('an IP set', () => {
   })
 
   it('has each address once, in CIDR notation, of one version', () => {
-    const ranges = ['203.0.113.7', '203.0.113.0/24', '203.0.113.7/32', '198.51.100.1', '2001:db8::/32', '2001:db8:1::5'].map(
-      (text) => parseIpRange(text) as IpRange,
-    )
+    const ranges = [
+      '203.0.113.7',
+      '203.0.113.0/24',
+      '203.0.113.7/32',
+      '198.51.100.1',
+      '2001:db8::/32',
+      '2001:db8:1::5',
+    ].map((text) => parseIpRange(text) as IpRange)
     expect(toWafIpSet(ranges, 4)).toEqual({ Addresses: ['203.0.113.0/24', '198.51.100.1/32'] })
     expect(toWafIpSet(ranges, 6)).toEqual({ Addresses: ['2001:db8::/32'] })
     expect(toWafIpSet([], 4)).toEqual({ Addresses: [] })
@@ -115,7 +126,10 @@ describe('sluice block export', () => {
       Addresses: ['2001:db8::/48'],
     })
     expect(await at.sluice(['block', 'export'], { now })).toMatchObject({ code: 1, out: '' })
-    expect(await at.sluice(['block', 'export', '--waf', '--ip-version', '5'], { now })).toMatchObject({ code: 1, out: '' })
+    expect(await at.sluice(['block', 'export', '--waf', '--ip-version', '5'], { now })).toMatchObject({
+      code: 1,
+      out: '',
+    })
   })
 
   const denied = (ip: string | undefined, more: object = {}) =>
@@ -140,10 +154,16 @@ describe('sluice block export', () => {
     writeFileSync(file, lines)
     const { out, err } = await at.sluice(['block', 'export', '--waf', '--from-log', file, '--top', '2'], { now })
     expect(JSON.parse(out)).toEqual({ Addresses: [...inForce, '192.0.2.2/32', '192.0.2.1/32'] })
-    expect(err).toContain("2 denials in the log have no address: it names them only with the prop logCallers: 'clear'\n")
+    expect(err).toContain(
+      "2 denials in the log have no address: it names them only with the prop logCallers: 'clear'\n",
+    )
     expect(
-      JSON.parse((await at.sluice(['block', 'export', '--waf', '--from-log', '-'], { now, typed: lines })).out).Addresses,
+      JSON.parse((await at.sluice(['block', 'export', '--waf', '--from-log', '-'], { now, typed: lines })).out)
+        .Addresses,
     ).toHaveLength(6)
-    expect(await at.sluice(['block', 'export', '--waf', '--from-log', join(folder, 'none')], { now })).toMatchObject({ code: 1, out: '' })
+    expect(await at.sluice(['block', 'export', '--waf', '--from-log', join(folder, 'none')], { now })).toMatchObject({
+      code: 1,
+      out: '',
+    })
   })
 })

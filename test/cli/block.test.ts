@@ -30,15 +30,26 @@ describe('an entry', () => {
     expect(entryKey('block', text)).toEqual({ pk: 'policy-set', sk })
   })
 
-  it.each(['1.2.3', '1.2.3.4/33', '1.2.3.4/0', '::1/129', '::/0', 'ip:acme', 'acme/24', '::ffff:1.2.3.4/24', 'ip:', '1:2:3'])(
-    '%s is no address',
-    (text) => {
-      expect(() => entryKey('block', text)).toThrow('an address must be such as')
-    },
-  )
+  it.each([
+    '1.2.3',
+    '1.2.3.4/33',
+    '1.2.3.4/0',
+    '::1/129',
+    '::/0',
+    'ip:acme',
+    'acme/24',
+    '::ffff:1.2.3.4/24',
+    'ip:',
+    '1:2:3',
+  ])('%s is no address', (text) => {
+    expect(() => entryKey('block', text)).toThrow('an address must be such as')
+  })
 
   it.each([
-    ['203.0.113.7/24', '203.0.113.7/24 is no network: say 203.0.113.0/24 for all of it, or 203.0.113.7 for the one address'],
+    [
+      '203.0.113.7/24',
+      '203.0.113.7/24 is no network: say 203.0.113.0/24 for all of it, or 203.0.113.7 for the one address',
+    ],
     ['2001:db8:ffff::1/33', '2001:db8:ffff::1/33 is no network: say 2001:db8:8000::/33 for all of it'],
     ['client#b2o1rr_3lFQ0nZzQ0l9W3mGJr5mE2m1hYw7xq0dKc8s', 'is the hash of a subject, from which nobody is known'],
   ])('%s is refused: it could mean two things, or nobody', (text, sentence) => {
@@ -70,9 +81,9 @@ describe('the block list', () => {
   it('is empty, gets entries, shows them, and loses them', async () => {
     const now = Date.parse('2026-11-21T12:00:00Z')
     expect(await at.sluice(['block', 'list'])).toEqual({ code: 0, out: '', err: 'nobody is blocked\n' })
-    expect((await at.sluice(['block', 'add', '203.0.113.0/24', '--note', 'scraper', '--expires', '1h'], { now })).out).toBe(
-      'ip:203.0.113.0/24 is blocked until 2026-11-21T13:00:00Z\n',
-    )
+    expect(
+      (await at.sluice(['block', 'add', '203.0.113.0/24', '--note', 'scraper', '--expires', '1h'], { now })).out,
+    ).toBe('ip:203.0.113.0/24 is blocked until 2026-11-21T13:00:00Z\n')
     await at.json(['block', 'add', 'acme'])
     await at.json(['block', 'add', '198.51.100.7', '--allow'])
     await at.json(['block', 'add', 'client:acme', '--note', 'again']) // the same entry
@@ -84,7 +95,9 @@ describe('the block list', () => {
     ])
     expect((await at.sluice(['block', 'list'], { now: now + 3_600_000 })).out).toContain('2026-11-21T13:00:00Z (over)')
 
-    expect((await at.sluice(['block', 'remove', '203.0.113.0/24'])).out).toBe('ip:203.0.113.0/24 is off the block list\n')
+    expect((await at.sluice(['block', 'remove', '203.0.113.0/24'])).out).toBe(
+      'ip:203.0.113.0/24 is off the block list\n',
+    )
     expect(await at.sluice(['block', 'remove', '198.51.100.7'])).toEqual({
       code: 1,
       out: '',
@@ -96,11 +109,14 @@ describe('the block list', () => {
 
   it('keeps the note and the end of an entry that is added again, unless others are said', async () => {
     const now = Date.parse('2026-11-21T12:00:00Z')
-    const entry = async () => (await at.json(['block', 'list'], { now })).find(({ who }: { who: string }) => who === 'client:again')
+    const entry = async () =>
+      (await at.json(['block', 'list'], { now })).find(({ who }: { who: string }) => who === 'client:again')
     await at.json(['block', 'add', 'client:again', '--note', 'scraper', '--expires', '1h'], { now })
     await at.json(['block', 'add', 'client:again'], { now })
     expect(await entry()).toMatchObject({ note: 'scraper', expiresAt: '2026-11-21T13:00:00Z' })
-    expect((await at.sluice(['block', 'add', 'client:again', '--expires', '2h'], { now })).out).toContain('until 2026-11-21T14:00:00Z')
+    expect((await at.sluice(['block', 'add', 'client:again', '--expires', '2h'], { now })).out).toContain(
+      'until 2026-11-21T14:00:00Z',
+    )
     expect(await entry()).toMatchObject({ note: 'scraper', expiresAt: '2026-11-21T14:00:00Z' })
     await at.json(['block', 'add', 'client:again', '--note', '', '--expires', 'never'], { now })
     expect(await entry()).toEqual({ list: 'block', who: 'client:again', expired: false })

@@ -14,7 +14,9 @@ describe.each(ENGINES)('clients on %s', (engine) => {
 
   /** The client's records, by the beginning of what stands for their credential. */
   const credentials = async (id: string): Promise<string[]> =>
-    (await at.json(['clients', 'get', id], { now: NOW })).credentials.map((one: { credential: string }) => one.credential).sort()
+    (await at.json(['clients', 'get', id], { now: NOW })).credentials
+      .map((one: { credential: string }) => one.credential)
+      .sort()
   const known = (apiKey: string) => `key ${hashApiKey(apiKey).slice(0, 12)}`
 
   it('are made with a key that is printed once, alone on standard output, and stored as a hash', async () => {
@@ -50,10 +52,17 @@ describe.each(ENGINES)('clients on %s', (engine) => {
   })
 
   it('are known by other credentials, each by one client', async () => {
-    expect(await at.json(['clients', 'create', 'gate', '--tier', 'pro', '--api-gateway-key', 'a1b2'])).toEqual({ id: 'gate', tier: 'pro' })
+    expect(await at.json(['clients', 'create', 'gate', '--tier', 'pro', '--api-gateway-key', 'a1b2'])).toEqual({
+      id: 'gate',
+      tier: 'pro',
+    })
     await at.json(['clients', 'create', 'gate', '--another-key', '--user', '42'])
     await at.json(['clients', 'create', 'gate', '--another-key', '--certificate', `${'AB:'.repeat(31)}CD`])
-    expect(await credentials('gate')).toEqual(['api-gateway-key:a1b2', `client-certificate:${'ab'.repeat(31)}cd`, 'user:42'])
+    expect(await credentials('gate')).toEqual([
+      'api-gateway-key:a1b2',
+      `client-certificate:${'ab'.repeat(31)}cd`,
+      'user:42',
+    ])
     const again = await at.sluice(['clients', 'create', 'other', '--tier', 'pro', '--api-gateway-key', 'a1b2'])
     expect(again).toEqual({ code: 1, out: '', err: 'another client is known by this api-gateway-key already\n' })
   })
@@ -62,7 +71,10 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     [['create', 'x'], '--tier is missing: the tier that the client has\n'],
     [['create', 'x', '--tier', 'gold'], 'there is no tier "gold": known are anonymous, free, pro\n'],
     [['create', 'x', '--another-key'], 'there is no client "x": leave --another-key out\n'],
-    [['create', 'x', '--another-key', '--tier', 'pro'], '--tier cannot be said with --another-key: clients set changes it for all keys\n'],
+    [
+      ['create', 'x', '--another-key', '--tier', 'pro'],
+      '--tier cannot be said with --another-key: clients set changes it for all keys\n',
+    ],
     [
       ['create', 'x', '--user', '1', '--certificate', '2'],
       'a client is known by one credential at a time: add others with --another-key\n',
@@ -118,7 +130,17 @@ describe.each(ENGINES)('clients on %s', (engine) => {
 
   it('have other numbers until a day is over, and are shown what comes then', async () => {
     await at.json(['clients', 'create', 'twice-as-much', '--tier', 'pro'])
-    const set = ['clients', 'set', 'twice-as-much', '--override', 'per-minute=2x', '--until', 'friday', '--timezone', 'Europe/Berlin']
+    const set = [
+      'clients',
+      'set',
+      'twice-as-much',
+      '--override',
+      'per-minute=2x',
+      '--until',
+      'friday',
+      '--timezone',
+      'Europe/Berlin',
+    ]
     expect(await at.sluice(set, { now: NOW })).toMatchObject({ code: 0 })
     const shown = async (now: number) => (await at.sluice(['clients', 'get', 'twice-as-much'], { now })).out
     expect(await shown(NOW)).toMatch(
@@ -160,7 +182,9 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     await at.json(['clients', 'create', 'grace', '--tier', 'pro'])
     await at.json(['clients', 'rotate-key', 'grace', '--grace', '24h'], { now: NOW })
     const ends = async (): Promise<(string | null)[]> =>
-      (await at.json(['clients', 'get', 'grace'])).credentials.map((one: { expiresAt: string | null }) => one.expiresAt).sort()
+      (await at.json(['clients', 'get', 'grace'])).credentials
+        .map((one: { expiresAt: string | null }) => one.expiresAt)
+        .sort()
     const set = (expires: string) => at.json(['clients', 'set', 'grace', '--expires', expires], { now: NOW })
     await set('30d')
     expect(await ends()).toEqual(['2026-11-22T12:00:00Z', '2026-12-21T12:00:00Z'])
@@ -182,7 +206,11 @@ describe.each(ENGINES)('clients on %s', (engine) => {
   it('are deleted after a question, which needs somebody to answer', async () => {
     await at.json(['clients', 'create', 'gone', '--tier', 'pro'])
     const nobody = await at.sluice(['clients', 'delete', 'gone'])
-    expect(nobody).toEqual({ code: 1, out: '', err: 'nothing was written: there is no terminal to ask on, say --yes\n' })
+    expect(nobody).toEqual({
+      code: 1,
+      out: '',
+      err: 'nothing was written: there is no terminal to ask on, say --yes\n',
+    })
     const no = await at.sluice(['clients', 'delete', 'gone'], { typed: 'n\n' })
     expect([no.code, no.err]).toEqual([
       1,

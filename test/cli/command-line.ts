@@ -72,7 +72,8 @@ export async function deploy(engine: EngineName | Engine): Promise<Deployment> {
   const opened = await (typeof engine === 'string' ? openEngine(engine) : openOn(engine))
   await createStateTable(opened.client, LOCAL_TABLES.state)
   await createTable(opened.client, LOCAL_TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
-  const at = (args: readonly string[], situation?: Situation) => sluice([...args, '--endpoint', opened.endpoint], situation)
+  const at = (args: readonly string[], situation?: Situation) =>
+    sluice([...args, '--endpoint', opened.endpoint], situation)
   return {
     ...opened,
     engine: typeof engine === 'string' ? engine : engine.name,

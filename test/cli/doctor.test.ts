@@ -23,7 +23,9 @@ const SECRET = hmacKeyItem([newHmacKey(0)])
 
 const statuses = async (...args: string[]): Promise<Record<string, string>> => {
   const { out } = await at.sluice(['doctor', '--json', ...args])
-  return Object.fromEntries(JSON.parse(out).checks.map(({ name, status }: { name: string; status: string }) => [name, status]))
+  return Object.fromEntries(
+    JSON.parse(out).checks.map(({ name, status }: { name: string; status: string }) => [name, status]),
+  )
 }
 
 const HEALTHY = {
@@ -45,8 +47,12 @@ describe('the doctor', () => {
     const { code, out, err } = await at.sluice(['doctor'])
     expect([code, err]).toEqual([0, ''])
     expect(out).toContain('ok      configuration: 3 tiers, 0 routes\n')
-    expect(out).toContain('ok      base paths: none: if a custom domain puts one in front of an API, name it in settings.basePaths\n')
-    expect(out).toContain('ok      identity: api-key, then api-gateway-key, then ip (the usual order, settings say nothing)\n')
+    expect(out).toContain(
+      'ok      base paths: none: if a custom domain puts one in front of an API, name it in settings.basePaths\n',
+    )
+    expect(out).toContain(
+      'ok      identity: api-key, then api-gateway-key, then ip (the usual order, settings say nothing)\n',
+    )
     expect(out).toMatch(/^warning time to live: DISABLED\n {8}do: nothing, on a DynamoDB of your own$/m)
   })
 
@@ -58,7 +64,9 @@ describe('the doctor', () => {
     expect([code, out + err]).toEqual([1, expect.not.stringContaining(SECRET.keys[0]!.key.slice(0, 8))])
     await at.put(hmacKeyItem([newHmacKey(Date.now() + 3_600_000)]))
     expect((await at.sluice(['doctor'])).out).toMatch(/^ok {6}HMAC key: none yet, another from 20/m)
-    await at.client.send(new DeleteItemCommand({ TableName: LOCAL_TABLES.config, Key: { pk: { S: 'hmac-key' }, sk: { S: 'hmac-key' } } }))
+    await at.client.send(
+      new DeleteItemCommand({ TableName: LOCAL_TABLES.config, Key: { pk: { S: 'hmac-key' }, sk: { S: 'hmac-key' } } }),
+    )
     expect(await statuses()).toEqual({ ...HEALTHY, 'HMAC key': 'warning' })
   })
 
@@ -69,7 +77,10 @@ describe('the doctor', () => {
       expect((await other.sluice(['doctor'])).out).toContain('ok      time to live: on, by attribute')
       const wrong = await other.sluice(['doctor', '--state-table', 'sluice-config'])
       expect(wrong.out).toMatch(/^warning time to live: DISABLED$/m)
-      expect(await checkTimeToLive(other.client, 'sluice-config', false)).toMatchObject({ status: 'FAILED', found: 'DISABLED' })
+      expect(await checkTimeToLive(other.client, 'sluice-config', false)).toMatchObject({
+        status: 'FAILED',
+        found: 'DISABLED',
+      })
     } finally {
       await other.close()
     }
@@ -94,13 +105,19 @@ describe('the doctor', () => {
     )
     const { code, out, err } = await at.sluice(['doctor'])
     expect([code, err]).toEqual([1, 'something is not as it must be\n'])
-    expect(out).toMatch(/^FAILED {2}configuration: limit must be a positive integer, got 0 .*\n {8}do: sluice tiers export/m)
+    expect(out).toMatch(
+      /^FAILED {2}configuration: limit must be a positive integer, got 0 .*\n {8}do: sluice tiers export/m,
+    )
     expect(out).toContain('FAILED  clients: client "acme" has tier "gold", which does not exist\n')
     expect(out).toContain('ok      identity: api-gateway-key, then ip (as settings say)\n')
   })
 
   it('fails for tables that are not there, that are others, or that are empty', async () => {
-    expect(await statuses('--state-table', 'nowhere')).toEqual({ ...HEALTHY, 'state table': 'FAILED', 'time to live': 'FAILED' })
+    expect(await statuses('--state-table', 'nowhere')).toEqual({
+      ...HEALTHY,
+      'state table': 'FAILED',
+      'time to live': 'FAILED',
+    })
     expect(await statuses('--table', 'sluice-state')).toMatchObject({
       'config table': 'FAILED',
       configuration: 'FAILED',
@@ -108,7 +125,10 @@ describe('the doctor', () => {
     })
     const empty = await deploy('dynalite')
     const { code, out } = await empty.sluice(['doctor'])
-    expect([code, out]).toEqual([1, expect.stringContaining('FAILED  configuration: the table has no tiers: nothing is counted\n')])
+    expect([code, out]).toEqual([
+      1,
+      expect.stringContaining('FAILED  configuration: the table has no tiers: nothing is counted\n'),
+    ])
     await empty.close()
   })
 
@@ -129,7 +149,10 @@ describe('an event', () => {
     const file = join(folder, 'event.json')
     const requestContext = { identity: { sourceIp: '203.0.113.7' } }
     const methodArn = 'arn:aws:execute-api:us-east-1:123456789012:a/prod/GET/hello'
-    writeFileSync(file, JSON.stringify({ type: 'REQUEST', methodArn, httpMethod: method, path, resource: path, headers, requestContext }))
+    writeFileSync(
+      file,
+      JSON.stringify({ type: 'REQUEST', methodArn, httpMethod: method, path, resource: path, headers, requestContext }),
+    )
     return file
   }
   const decide = async (file: string) => (await at.json(['doctor', '--event', file])).event
@@ -147,7 +170,11 @@ describe('an event', () => {
         context: { allowed: true, policy: 'search', remaining: 0 },
       })
     }
-    expect(await decide(event({}))).toMatchObject({ identity: 'address 203.0.113.7', tier: 'anonymous', policies: ['per-minute'] })
+    expect(await decide(event({}))).toMatchObject({
+      identity: 'address 203.0.113.7',
+      tier: 'anonymous',
+      policies: ['per-minute'],
+    })
     const { out } = await at.sluice(['doctor', '--event', event({ 'X-Api-Key': 'made up' })])
     expect(out).toMatch(/^ok {6}event: allowed \(ok\): 19 of 20 units are left in the policy per-minute\.$/m)
     expect(out).toMatch(/^identity +address 203\.0\.113\.7, for its API key is not known$/m)
@@ -160,6 +187,8 @@ describe('an event', () => {
     writeFileSync(file, '7')
     const { code, out } = await at.sluice(['doctor', '--event', file])
     expect([code, out]).toEqual([1, expect.stringContaining('FAILED  event: turned away (malformed)')])
-    expect((await at.sluice(['doctor', '--event', join(folder, 'nowhere')])).err).toContain('nowhere cannot be read as JSON: ENOENT')
+    expect((await at.sluice(['doctor', '--event', join(folder, 'nowhere')])).err).toContain(
+      'nowhere cannot be read as JSON: ENOENT',
+    )
   })
 })

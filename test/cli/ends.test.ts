@@ -21,7 +21,9 @@ describe('an end', () => {
     ['2026-02-30T00:00', 'UTC', /^--until must be a time/],
     ['friday', 'Berlin', /^--timezone must be an IANA time zone such as "Europe\/Berlin", got "Berlin"$/],
     ['2026-11-21T12:00:00Z', 'UTC', /^--until "2026-11-21T12:00:00Z" is over already/],
-  ])('%s in %s is a mistake', (text, timezone, sentence) => expect(() => endOf(text, '--until', timezone, SATURDAY)).toThrow(sentence))
+  ])('%s in %s is a mistake', (text, timezone, sentence) =>
+    expect(() => endOf(text, '--until', timezone, SATURDAY)).toThrow(sentence),
+  )
 
   it.each(['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday'])(
     '%s is within the next seven days, from any',

@@ -2,8 +2,10 @@ import { failureOf, InterruptedError, ServiceError, UserError } from '../../cli/
 import { isLoopback, localAwsEnvironment } from '../../cli/local-engine'
 import { ConfigError, StoreUnavailableError } from '../../limiter/errors'
 
-const named = (name: string, message: string, fields: object = {}) => Object.assign(new Error(message), { name, ...fields })
-const fromService = (name: string, message: string, httpStatusCode: number) => named(name, message, { $metadata: { httpStatusCode } })
+const named = (name: string, message: string, fields: object = {}) =>
+  Object.assign(new Error(message), { name, ...fields })
+const fromService = (name: string, message: string, httpStatusCode: number) =>
+  named(name, message, { $metadata: { httpStatusCode } })
 
 describe('an error ends with', () => {
   it.each([
@@ -31,7 +33,11 @@ describe('an error ends with', () => {
       1,
       'no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (Could not load credentials from any providers)',
     ],
-    [named('Error', 'Region is missing'), 1, 'no AWS region: set AWS_REGION or say --region, or say --endpoint for a DynamoDB of your own'],
+    [
+      named('Error', 'Region is missing'),
+      1,
+      'no AWS region: set AWS_REGION or say --region, or say --endpoint for a DynamoDB of your own',
+    ],
     [fromService('ProvisionedThroughputExceededException', 'too fast', 400), 2, 'the service failed: too fast'],
     [fromService('InternalServerError', 'oh', 500), 2, 'the service failed: oh'],
     [named('TimeoutError', 'took too long'), 2, 'the service failed: took too long'],
@@ -47,7 +53,9 @@ describe('an error ends with', () => {
       'there is no table "a" here: name it with --state-table or SLUICE_STATE_TABLE',
     ],
     [
-      new StoreUnavailableError('refused', 'no', { cause: fromService('AccessDeniedException', 'not authorized', 400) }),
+      new StoreUnavailableError('refused', 'no', {
+        cause: fromService('AccessDeniedException', 'not authorized', 400),
+      }),
       1,
       'AWS refuses these credentials: not authorized',
     ],
@@ -63,20 +71,34 @@ describe('an error ends with', () => {
 })
 
 describe('one’s own machine', () => {
-  it.each(['http://localhost:8000', 'http://127.0.0.1:1', 'http://[::1]:8000', 'http://dynamodb.localhost'])('is %s', (url) => {
-    expect(isLoopback(url)).toBe(true)
-  })
-
-  it.each(['https://dynamodb.eu-central-1.amazonaws.com', 'http://localhost.example.com', 'http://128.0.0.1', 'http://[::2]'])(
-    'is not %s',
+  it.each(['http://localhost:8000', 'http://127.0.0.1:1', 'http://[::1]:8000', 'http://dynamodb.localhost'])(
+    'is %s',
     (url) => {
-      expect(isLoopback(url)).toBe(false)
+      expect(isLoopback(url)).toBe(true)
     },
   )
 
+  it.each([
+    'https://dynamodb.eu-central-1.amazonaws.com',
+    'http://localhost.example.com',
+    'http://128.0.0.1',
+    'http://[::2]',
+  ])('is not %s', (url) => {
+    expect(isLoopback(url)).toBe(false)
+  })
+
   it('takes made-up credentials where there are none, and no others', () => {
-    expect(localAwsEnvironment({})).toEqual({ AWS_REGION: 'us-east-1', AWS_ACCESS_KEY_ID: 'local', AWS_SECRET_ACCESS_KEY: 'local' })
-    const own = { AWS_REGION: 'eu-central-1', AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b', AWS_SESSION_TOKEN: 'c' }
+    expect(localAwsEnvironment({})).toEqual({
+      AWS_REGION: 'us-east-1',
+      AWS_ACCESS_KEY_ID: 'local',
+      AWS_SECRET_ACCESS_KEY: 'local',
+    })
+    const own = {
+      AWS_REGION: 'eu-central-1',
+      AWS_ACCESS_KEY_ID: 'a',
+      AWS_SECRET_ACCESS_KEY: 'b',
+      AWS_SESSION_TOKEN: 'c',
+    }
     expect(localAwsEnvironment(own)).toEqual(own)
   })
 })

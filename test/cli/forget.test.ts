@@ -49,7 +49,10 @@ describe('the names under which somebody is counted', () => {
   })
 
   it('are those of an API with its id, and never the counter that everybody shares', () => {
-    const perApi = parseTiersFile({ tiers: { anonymous: { policies: [policy('a', ['api', 'client']), policy('b', 'api')] } } }, 'tiers')
+    const perApi = parseTiersFile(
+      { tiers: { anonymous: { policies: [policy('a', ['api', 'client']), policy('b', 'api')] } } },
+      'tiers',
+    )
     expect(knownNames(['client:acme'], perApi)).toEqual({ names: ['client:acme'], unknown: ['api'] })
     expect(knownNames(['client:acme', 'api:a1'], perApi)).toEqual({
       names: ['client:acme', 'several:["api:a1","client:acme"]'],
@@ -87,7 +90,10 @@ describe('sluice forget', () => {
     for (const subject of [...HIS, ...OTHERS])
       for (const secret of [undefined, SECRET, OTHER])
         await at.client.send(
-          new PutItemCommand({ TableName: LOCAL_TABLES.state, Item: { pk: { S: subjectKey(subject, secret) }, exp: { N: '1' } } }),
+          new PutItemCommand({
+            TableName: LOCAL_TABLES.state,
+            Item: { pk: { S: subjectKey(subject, secret) }, exp: { N: '1' } },
+          }),
         )
   })
   afterEach(async () => at?.close())
@@ -141,19 +147,25 @@ describe('sluice forget', () => {
 
   it('says what it would do, and asks before it does it', async () => {
     const before = [await keysOf('state'), await keysOf('config')]
-    expect((await at.sluice(['forget', 'acme', '--dry-run'])).out).toContain('would erase: client acme, by key aaaaaaaaaaaa\n')
+    expect((await at.sluice(['forget', 'acme', '--dry-run'])).out).toContain(
+      'would erase: client acme, by key aaaaaaaaaaaa\n',
+    )
     expect((await at.sluice(['forget', 'acme'])).code).toBe(1)
     expect(await at.sluice(['forget', 'acme'], { typed: 'n\n' })).toMatchObject({
       code: 1,
       err: expect.stringContaining('client acme, by user:42'),
     })
-    for (const nobody of ['global', 'route:GET /x', 'ip:here']) expect((await at.sluice(['forget', nobody, '--yes'])).code).toBe(1)
+    for (const nobody of ['global', 'route:GET /x', 'ip:here'])
+      expect((await at.sluice(['forget', nobody, '--yes'])).code).toBe(1)
     expect([await keysOf('state'), await keysOf('config')]).toEqual(before)
   })
 
   it('takes the subjects of a program as they are', async () => {
     await at.client.send(
-      new PutItemCommand({ TableName: LOCAL_TABLES.state, Item: { pk: { S: subjectKey('order:1234', SECRET) }, exp: { N: '1' } } }),
+      new PutItemCommand({
+        TableName: LOCAL_TABLES.state,
+        Item: { pk: { S: subjectKey('order:1234', SECRET) }, exp: { N: '1' } },
+      }),
     )
     expect((await at.json(['forget', 'order:1234', '--raw', '--yes'])).erased).toEqual(['counters of order:1234'])
   })
@@ -168,7 +180,10 @@ describe('sluice forget', () => {
       }),
     )
     const said = await at.sluice(['forget', 'acme', '--yes', '--state-table', 'elsewhere'])
-    expect(said).toMatchObject({ code: 2, err: expect.stringContaining('not everything is erased, run it again: counters of client:acme') })
+    expect(said).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('not everything is erased, run it again: counters of client:acme'),
+    })
     expect(said.out).toContain('erased: client acme, by key aaaaaaaaaaaa\n')
   })
 })

@@ -33,7 +33,10 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
 
   /** As an authorizer charges, at that moment. */
   async function charge(subject: string, units: number, ms = now): Promise<void> {
-    const limiter = new RateLimiter({ store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }), clock: () => ms })
+    const limiter = new RateLimiter({
+      store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }),
+      clock: () => ms,
+    })
     const policies = distinct(parsePolicies(TIERS[1].policies, [], []).map((policy) => compile(policy)))
     const { allowed } = await limiter.decide([{ key: (await keys()).keyOf(subject, ms), policies, cost: units }])
     expect(allowed).toBe(true)
@@ -45,7 +48,10 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
   }
 
   it('is made once, for a moment that no instance can miss, and is shown to nobody', async () => {
-    expect(await sluice('hmac-key', 'status')).toMatchObject({ code: 0, out: expect.stringContaining('without a secret') })
+    expect(await sluice('hmac-key', 'status')).toMatchObject({
+      code: 0,
+      out: expect.stringContaining('without a secret'),
+    })
     const early = new Date(now + 9 * MINUTE).toISOString()
     expect(await sluice('hmac-key', 'enable', '--at', early, '--yes')).toMatchObject({
       code: 1,
@@ -67,7 +73,10 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
       for (const form of ['base64', 'base64url', 'hex'] as const)
         expect(out + err).not.toContain(Buffer.from(key!.secret).toString(form).slice(0, 12))
     }
-    expect(await sluice('hmac-key', 'enable', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('has a secret already') })
+    expect(await sluice('hmac-key', 'enable', '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('has a secret already'),
+    })
     expect((await keys()).keys).toEqual([key])
   })
 
@@ -156,11 +165,17 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
   it('leaves nothing without it in the table, once nobody can be counted there', async () => {
     await charge('client:acme', 7)
     await charge('client:other', 3)
-    expect(await sluice('hmac-key', 'purge', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('there is no secret') })
+    expect(await sluice('hmac-key', 'purge', '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('there is no secret'),
+    })
     await sluice('hmac-key', 'enable', '--yes')
     now += 15 * MINUTE
     await json('hmac-key', 'carry')
-    expect(await sluice('hmac-key', 'purge', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('wait until') })
+    expect(await sluice('hmac-key', 'purge', '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('wait until'),
+    })
     now += 10 * MINUTE
     expect(await json('hmac-key', 'purge', '--yes')).toEqual({ deleted: 2 })
     expect(await json('hmac-key', 'purge', '--yes')).toEqual({ deleted: 0 })
@@ -168,17 +183,29 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
   })
 
   it('is replaced by another from a moment on, with everything anew, and one change waits for the other', async () => {
-    expect(await sluice('hmac-key', 'rotate', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('no secret yet') })
+    expect(await sluice('hmac-key', 'rotate', '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('no secret yet'),
+    })
     await sluice('hmac-key', 'enable', '--yes')
-    expect(await sluice('hmac-key', 'rotate', '--yes')).toMatchObject({ code: 1, err: expect.stringContaining('wait until then') })
+    expect(await sluice('hmac-key', 'rotate', '--yes')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('wait until then'),
+    })
     await at.put(hmacKeyItem([newHmacKey(0)]))
     await charge('client:acme', 7)
     expect((await sluice('hmac-key', 'rotate', '--at', '20m', '--yes')).code).toBe(0)
     expect(await used()).toBe(7)
     now += 20 * MINUTE
     expect(await used()).toBe(0)
-    expect((await json('hmac-key', 'status')).keys.map(({ state }: { state: string }) => state)).toEqual(['former', 'active'])
-    expect(await sluice('hmac-key', 'carry')).toMatchObject({ code: 1, err: expect.stringContaining('the first secret only') })
+    expect((await json('hmac-key', 'status')).keys.map(({ state }: { state: string }) => state)).toEqual([
+      'former',
+      'active',
+    ])
+    expect(await sluice('hmac-key', 'carry')).toMatchObject({
+      code: 1,
+      err: expect.stringContaining('the first secret only'),
+    })
   })
 
   it('that has a mistake is nobody’s guess: no command says how anybody stands', async () => {
@@ -190,7 +217,10 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
       ['forget', 'acme', '--yes'],
       ['hmac-key', 'status'],
     ])
-      expect(await sluice(...args)).toMatchObject({ code: 1, err: expect.stringContaining('the HMAC key in the config table is wrong') })
+      expect(await sluice(...args)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining('the HMAC key in the config table is wrong'),
+      })
   })
 
   it('is waited for by the copy until shortly before its moment', async () => {

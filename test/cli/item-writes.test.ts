@@ -1,6 +1,13 @@
 import { GetItemCommand } from '@aws-sdk/client-dynamodb'
 import { toAttributes } from '../../cli/config-table'
-import { type Attributes, ChangedMeanwhile, fitOneTransaction, type ItemWrite, writeAlone, writeTogether } from '../../cli/item-writes'
+import {
+  type Attributes,
+  ChangedMeanwhile,
+  fitOneTransaction,
+  type ItemWrite,
+  writeAlone,
+  writeTogether,
+} from '../../cli/item-writes'
 import { LOCAL_TABLES } from '../../cli/local-engine'
 import { ENGINES } from '../stores'
 import { type Deployment, deploy } from './command-line'
@@ -48,13 +55,22 @@ describe.each(ENGINES)('a write on %s', (engine) => {
     expect(await stored()).toEqual(item({ policies }))
   })
 
-  it.each(['basePaths', 'preflight', 'failedCredentials', 'localShare', 'onStoreError', 'by', 'note', 'overrides', 'expiresAt'])(
-    'is refused where somebody has set %s meanwhile',
-    async (field) => {
-      await at.put({ ...key, policies, [field]: 'theirs' })
-      await expect(write({ before: item({ policies }), after: item({ policies, cost: 1 }) })).rejects.toThrow(ChangedMeanwhile)
-    },
-  )
+  it.each([
+    'basePaths',
+    'preflight',
+    'failedCredentials',
+    'localShare',
+    'onStoreError',
+    'by',
+    'note',
+    'overrides',
+    'expiresAt',
+  ])('is refused where somebody has set %s meanwhile', async (field) => {
+    await at.put({ ...key, policies, [field]: 'theirs' })
+    await expect(write({ before: item({ policies }), after: item({ policies, cost: 1 }) })).rejects.toThrow(
+      ChangedMeanwhile,
+    )
+  })
 
   it('that was done already, because an answer was lost, is done', async () => {
     await write({ before: item({ cost: 7 }), after: item({ policies }) })

@@ -31,7 +31,9 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
     const authorize = newAuthorizer(at, NOW)
     const effects: string[] = []
     for (let i = 0; i < times; i++) {
-      const answer = (await authorize(restEvent({ ip }))) as unknown as { policyDocument: { Statement: [{ Effect: string }] } }
+      const answer = (await authorize(restEvent({ ip }))) as unknown as {
+        policyDocument: { Statement: [{ Effect: string }] }
+      }
       effects.push(answer.policyDocument.Statement[0].Effect[0]!)
     }
     return effects.join('')
@@ -72,8 +74,13 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
       ['peek', 'ip:198.51.100.4'],
     ])
       expect([args, (await at.sluice(args, now)).err]).toEqual([args, `${line}\n`])
-    expect((await at.sluice(['peek', 'ip:198.51.100.4', '--cost', '99'], now)).out).toMatch(/would pass uncounted, limits are off/)
-    expect(await at.json(['peek', 'ip:198.51.100.4', '--cost', '99'], now)).toMatchObject({ mode: 'off', allowed: true })
+    expect((await at.sluice(['peek', 'ip:198.51.100.4', '--cost', '99'], now)).out).toMatch(
+      /would pass uncounted, limits are off/,
+    )
+    expect(await at.json(['peek', 'ip:198.51.100.4', '--cost', '99'], now)).toMatchObject({
+      mode: 'off',
+      allowed: true,
+    })
     expect(await at.json(['usage', 'ip:198.51.100.4'], now)).toMatchObject({ mode: 'off' })
     const { checks } = JSON.parse((await at.sluice(['doctor', '--json'], { now: Date.now() })).out)
     expect(checks).toContainEqual({ name: 'limits', status: 'warning', found: line, remedy: 'sluice on' })
@@ -89,7 +96,11 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
 
   it('stays as it was when it is said again, but for a new note', async () => {
     await at.sluice(['off', '--note', 'first'], now)
-    expect(await at.json(['off'], { now: NOW + 60_000 })).toEqual({ mode: 'off', since: '2026-11-21T12:00:00Z', note: 'first' })
+    expect(await at.json(['off'], { now: NOW + 60_000 })).toEqual({
+      mode: 'off',
+      since: '2026-11-21T12:00:00Z',
+      note: 'first',
+    })
     expect(await at.json(['observe', 'on', '--note', 'second'], { now: NOW + 60_000 })).toEqual({
       mode: 'observe',
       since: '2026-11-21T12:01:00Z',
@@ -111,8 +122,16 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
 
   it('is not turned from off to on by the end of observing', async () => {
     await at.sluice(['off'], now)
-    expect(await at.sluice(['observe', 'off'])).toEqual({ code: 1, out: '', err: 'limits are off, and do not only observe: sluice on\n' })
-    expect(await at.sluice(['observe', 'maybe'])).toEqual({ code: 1, out: '', err: 'observe must be on or off, got "maybe"\n' })
+    expect(await at.sluice(['observe', 'off'])).toEqual({
+      code: 1,
+      out: '',
+      err: 'limits are off, and do not only observe: sluice on\n',
+    })
+    expect(await at.sluice(['observe', 'maybe'])).toEqual({
+      code: 1,
+      out: '',
+      err: 'observe must be on or off, got "maybe"\n',
+    })
     expect(await asked(9, '198.51.100.6')).toBe('AAAAAAAAA')
   })
 })

@@ -36,7 +36,9 @@ const COMMANDS: string[][] = [
 ]
 
 /** All of them share the client that looks at answers, so one that reads and one that writes stand for the others. */
-const FEW = COMMANDS.filter(([group, verb]) => `${group} ${verb}` === 'tiers apply' || `${group} ${verb}` === 'block add')
+const FEW = COMMANDS.filter(
+  ([group, verb]) => `${group} ${verb}` === 'tiers apply' || `${group} ${verb}` === 'block add',
+)
 
 // The SDK would ask again, later and later, who answers 429.
 const { AWS_MAX_ATTEMPTS } = process.env

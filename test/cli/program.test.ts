@@ -12,35 +12,55 @@ import { reference } from '../../cli/reference'
 import { deploy, sluice, TIERS } from './command-line'
 
 const nowhere = { write: () => true }
-const io = { stdin: new PassThrough(), stdout: nowhere, stderr: nowhere, env: {}, clock: Date.now, interrupts: new Interrupts() }
+const io = {
+  stdin: new PassThrough(),
+  stdout: nowhere,
+  stderr: nowhere,
+  env: {},
+  clock: Date.now,
+  interrupts: new Interrupts(),
+}
 const program = buildProgram(new Session(io, '1.2.3'))
-const leavesOf = (command: Command): Command[] => (command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf))
+const leavesOf = (command: Command): Command[] =>
+  command.commands.length === 0 ? [command] : command.commands.flatMap(leavesOf)
 const leaves = leavesOf(program)
 
 const ALL = [
   ...['tiers list', 'tiers get', 'tiers validate', 'tiers diff', 'tiers apply', 'tiers export', 'tiers schema'],
-  ...['clients create', 'clients get', 'clients list', 'clients set', 'clients rotate-key', 'clients disable', 'clients delete'],
+  ...[
+    'clients create',
+    'clients get',
+    'clients list',
+    'clients set',
+    'clients rotate-key',
+    'clients disable',
+    'clients delete',
+  ],
   ...['apis list', 'apis label', 'apis remove', 'block add', 'block remove', 'block list', 'block export'],
   ...['hmac-key status', 'hmac-key enable', 'hmac-key carry', 'hmac-key purge', 'hmac-key rotate'],
   ...['usage', 'peek', 'refund', 'reset', 'forget', 'off', 'on', 'observe'],
   ...['attach', 'detach', 'status', 'doctor', 'completion'],
 ]
-const nameOf = (command: Command): string => [command.parent?.parent ? command.parent.name() : '', command.name()].join(' ').trim()
+const nameOf = (command: Command): string =>
+  [command.parent?.parent ? command.parent.name() : '', command.name()].join(' ').trim()
 
 describe('every command', () => {
   it('is there', () => {
     expect(leaves.map(nameOf)).toEqual(ALL)
   })
 
-  it.each(leaves.map((leaf) => [nameOf(leaf), leaf] as const))('%s has --help with examples of itself', async (name, leaf) => {
-    const { code, out, err } = await sluice([...name.split(' '), '--help'])
-    expect([code, err]).toEqual([0, ''])
-    expect(examplesOf(leaf).length).toBeGreaterThan(0)
-    for (const example of examplesOf(leaf)) {
-      expect(out).toContain(`$ ${example}`)
-      expect(example).toContain(`sluice ${name}`)
-    }
-  })
+  it.each(leaves.map((leaf) => [nameOf(leaf), leaf] as const))(
+    '%s has --help with examples of itself',
+    async (name, leaf) => {
+      const { code, out, err } = await sluice([...name.split(' '), '--help'])
+      expect([code, err]).toEqual([0, ''])
+      expect(examplesOf(leaf).length).toBeGreaterThan(0)
+      for (const example of examplesOf(leaf)) {
+        expect(out).toContain(`$ ${example}`)
+        expect(example).toContain(`sluice ${name}`)
+      }
+    },
+  )
 
   it('stands in docs/cli.md as it is', () => {
     const docs = readFileSync(join(__dirname, '../../docs/cli.md'), 'utf8')
@@ -58,7 +78,10 @@ describe('the command line', () => {
       ['completion', 'tcsh'],
       "error: command-argument value 'tcsh' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.\n",
     ],
-    [['tiers', 'list', '--endpoint', 'localhost:8000'], '--endpoint must be a URL such as http://localhost:8000, got "localhost:8000"\n'],
+    [
+      ['tiers', 'list', '--endpoint', 'localhost:8000'],
+      '--endpoint must be a URL such as http://localhost:8000, got "localhost:8000"\n',
+    ],
   ])('%j is the user’s mistake', async (args, err) => {
     expect(await sluice(args)).toEqual({ code: 1, out: '', err })
   })
@@ -80,7 +103,11 @@ describe('the command line', () => {
       err: 'there is no table "nowhere" here: name it with --table or SLUICE_CONFIG_TABLE, or say --stack\n',
     })
     expect(noState.err).toBe('global is held to no policies\n')
-    expect(state).toEqual({ code: 1, out: '', err: 'there is no table "nowhere" here: name it with --state-table or SLUICE_STATE_TABLE\n' })
+    expect(state).toEqual({
+      code: 1,
+      out: '',
+      err: 'there is no table "nowhere" here: name it with --state-table or SLUICE_STATE_TABLE\n',
+    })
     const away = await at.sluice(['tiers', 'list'])
     expect([away.code, away.err]).toEqual([2, expect.stringMatching(/^the service failed: connect ECONNREFUSED .*\n$/)])
   })
@@ -114,7 +141,18 @@ describe('completion', () => {
     ['sluice clients rotate-key acme --g', ['--grace']],
     [
       'sluice tiers apply tiers.yaml --',
-      ['--endpoint', '--force', '--help', '--json', '--prune', '--region', '--stack', '--state-table', '--table', '--yes'],
+      [
+        '--endpoint',
+        '--force',
+        '--help',
+        '--json',
+        '--prune',
+        '--region',
+        '--stack',
+        '--state-table',
+        '--table',
+        '--yes',
+      ],
     ],
     ['sluice tiers ', ['--help', 'apply', 'diff', 'export', 'get', 'list', 'schema', 'validate']],
   ])('in bash of "%s" is %j', (line, words) => {

@@ -5,7 +5,15 @@ import { lineDiff } from '../../cli/diff-text'
 import { readPolicySet } from '../../cli/policy-set'
 import { applied, safeOrder } from '../../cli/safe-order'
 import { toYaml } from '../../cli/tiers-yaml'
-import { contentHash, diff, fileOf, hashesOf, itemsOf, type PolicySetItem, type TiersFile } from '../../provisioning/tiers-file'
+import {
+  contentHash,
+  diff,
+  fileOf,
+  hashesOf,
+  itemsOf,
+  type PolicySetItem,
+  type TiersFile,
+} from '../../provisioning/tiers-file'
 import { TIERS } from './command-line'
 
 const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,9}$/)
@@ -39,7 +47,10 @@ const routes = fc.dictionary(
   { maxKeys: 4, noNullPrototype: true },
 )
 const settings = fc.record(
-  { defaultTier: fc.constant('anonymous'), identity: fc.uniqueArray(fc.constantFrom('api-key', 'api-gateway-key'), { maxLength: 3 }) },
+  {
+    defaultTier: fc.constant('anonymous'),
+    identity: fc.uniqueArray(fc.constantFrom('api-key', 'api-gateway-key'), { maxLength: 3 }),
+  },
   { requiredKeys: [] },
 )
 /** What holds for everybody counts by nothing else. */
@@ -102,9 +113,17 @@ describe('a file and its items', () => {
 
   it('put a policy on each line, its name first', () => {
     const yaml = toYaml(
-      fileOf([{ pk: 'policy-set', sk: 'tier#free', policies: [{ by: ['client', 'route'], window: '1m', limit: 60, name: 'a' }] }]),
+      fileOf([
+        {
+          pk: 'policy-set',
+          sk: 'tier#free',
+          policies: [{ by: ['client', 'route'], window: '1m', limit: 60, name: 'a' }],
+        },
+      ]),
     )
-    expect(yaml).toBe('tiers:\n  free:\n    policies:\n      - { name: a, limit: 60, window: 1m, by: [ client, route ] }\n')
+    expect(yaml).toBe(
+      'tiers:\n  free:\n    policies:\n      - { name: a, limit: 60, window: 1m, by: [ client, route ] }\n',
+    )
   })
 })
 
@@ -139,7 +158,11 @@ describe('applying', () => {
     fc.assert(
       fc.property(file, file, file, fc.boolean(), (exported, edited, wanted, prune) => {
         const was = tableOf(itemsOf(exported))
-        const { changes, conflicts } = planApply(itemsOf(edited), { ...wanted, exported: hashesOf([...was.values()]) }, prune)
+        const { changes, conflicts } = planApply(
+          itemsOf(edited),
+          { ...wanted, exported: hashesOf([...was.values()]) },
+          prune,
+        )
         const hash = (item: PolicySetItem | undefined) => item && contentHash(item)
         const now = tableOf(itemsOf(edited))
         expect(conflicts).toEqual(changes.map(({ sk }) => sk).filter((sk) => hash(now.get(sk)) !== hash(was.get(sk))))

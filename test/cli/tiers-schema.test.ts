@@ -37,9 +37,22 @@ describe('the JSON Schema of tiers.yaml', () => {
       },
       'settings @dev': { apis: ['*/dev'], mode: 'observe' },
       tiers: { anonymous: { ...anonymous, credentials: 'required' }, 'free @shop': { apis: ['shop'], policies: [] } },
-      routes: { 'GET /b @shop': { apis: ['shop', 'cart/prod'] }, 'GET /a': { cost: 0, by: ['client', 'route'], policies: [] } },
+      routes: {
+        'GET /b @shop': { apis: ['shop', 'cart/prod'] },
+        'GET /a': { cost: 0, by: ['client', 'route'], policies: [] },
+      },
       global: {
-        policies: [{ name: 'all', limit: 9, window: 'month', algorithm: 'fixed-window', timezone: 'UTC', overage: 'allow', by: 'global' }],
+        policies: [
+          {
+            name: 'all',
+            limit: 9,
+            window: 'month',
+            algorithm: 'fixed-window',
+            timezone: 'UTC',
+            overage: 'allow',
+            by: 'global',
+          },
+        ],
       },
     }
     expect(errorsOf(file)).toEqual([])
@@ -48,13 +61,25 @@ describe('the JSON Schema of tiers.yaml', () => {
   it.each([
     [{}, " must have required property 'tiers'"],
     [{ tiers: {} }, "/tiers must have required property 'anonymous'"],
-    [{ tiers: { anonymous }, 'settings @dev': { apis: [], mode: 'off' } }, '/settings @dev/apis must NOT have fewer than 1 items'],
+    [
+      { tiers: { anonymous }, 'settings @dev': { apis: [], mode: 'off' } },
+      '/settings @dev/apis must NOT have fewer than 1 items',
+    ],
     [{ tiers: { anonymous }, 'settings @dev': { apis: ['a'] } }, "/settings @dev must have required property 'mode'"],
     [{ tiers: { anonymous }, teirs: {} }, ' must NOT have additional properties'],
-    [{ tiers: { anonymous: { policies: [{ name: 'a', limit: 0, window: '1m' }] } } }, '/tiers/anonymous/policies/0/limit must be >= 1'],
-    [{ tiers: { anonymous: { policies: [{ name: 'a', limit: 1 }] } } }, "/tiers/anonymous/policies/0 must have required property 'window'"],
     [
-      { tiers: { anonymous }, routes: { 'GET /a': { policies: [{ name: 'a', limit: 1, window: '1m', algorithm: 'leaky' }] } } },
+      { tiers: { anonymous: { policies: [{ name: 'a', limit: 0, window: '1m' }] } } },
+      '/tiers/anonymous/policies/0/limit must be >= 1',
+    ],
+    [
+      { tiers: { anonymous: { policies: [{ name: 'a', limit: 1 }] } } },
+      "/tiers/anonymous/policies/0 must have required property 'window'",
+    ],
+    [
+      {
+        tiers: { anonymous },
+        routes: { 'GET /a': { policies: [{ name: 'a', limit: 1, window: '1m', algorithm: 'leaky' }] } },
+      },
       '/routes/GET ~1a/policies/0/algorithm must be equal to one of the allowed values',
     ],
     [{ tiers: { anonymous }, settings: { identity: ['header'] } }, '/settings/identity/0 must match a schema in anyOf'],

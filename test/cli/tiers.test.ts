@@ -24,8 +24,14 @@ const anonymous = { by: 'ip', ...limit(20) }
 
 describe('a file', () => {
   it('is validated without any table', async () => {
-    expect(await sluice(['tiers', 'validate', 'tiers.yaml'])).toEqual({ code: 0, out: 'tiers.yaml is valid: 4 tiers, 2 routes\n', err: '' })
-    const file = write('tiers:\n  anonymous: { policies: [ { name: a, limit: 0, window: 1m } ] }\n  free: { polices: [] }\n')
+    expect(await sluice(['tiers', 'validate', 'tiers.yaml'])).toEqual({
+      code: 0,
+      out: 'tiers.yaml is valid: 4 tiers, 2 routes\n',
+      err: '',
+    })
+    const file = write(
+      'tiers:\n  anonymous: { policies: [ { name: a, limit: 0, window: 1m } ] }\n  free: { polices: [] }\n',
+    )
     const { code, out, err } = await sluice(['tiers', 'validate', file])
     expect([code, out]).toEqual([1, ''])
     expect(err).toContain(`limit must be a positive integer, got 0 (${file}, tier "anonymous", policy "a")`)
@@ -47,7 +53,11 @@ describe('a file', () => {
   })
 
   it('that is not there is a mistake', async () => {
-    expect(await sluice(['tiers', 'validate', 'nowhere.yaml'])).toEqual({ code: 1, out: '', err: 'there is no file nowhere.yaml\n' })
+    expect(await sluice(['tiers', 'validate', 'nowhere.yaml'])).toEqual({
+      code: 1,
+      out: '',
+      err: 'there is no file nowhere.yaml\n',
+    })
   })
 })
 
@@ -70,7 +80,10 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     expect((await at.sluice(['tiers', 'get', 'pro'])).out).toBe(
       'tiers:\n  pro:\n    policies:\n      - { name: per-minute, limit: 600, window: 1m }\n',
     )
-    expect(await at.json(['tiers', 'get', 'pro'])).toEqual({ name: 'pro', policies: [{ name: 'per-minute', limit: 600, window: '1m' }] })
+    expect(await at.json(['tiers', 'get', 'pro'])).toEqual({
+      name: 'pro',
+      policies: [{ name: 'per-minute', limit: 600, window: '1m' }],
+    })
     expect(await at.sluice(['tiers', 'get', 'gold'])).toEqual({
       code: 1,
       out: '',
@@ -84,8 +97,12 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     const sentence = 'limit must be a positive integer, got 0 (item "tier#broken", tier "broken", policy "per-minute")'
     const { out } = await at.sluice(['tiers', 'list'])
     expect(out).toMatch(/^tier broken +mistake, the last valid version holds: limit must be a positive integer, got 0/m)
-    expect((await at.json(['tiers', 'list'])).find(({ sk }: { sk: string }) => sk === broken.sk).mistakes).toEqual([sentence])
-    await at.client.send(new DeleteItemCommand({ TableName: LOCAL_TABLES.config, Key: { pk: { S: broken.pk }, sk: { S: broken.sk } } }))
+    expect((await at.json(['tiers', 'list'])).find(({ sk }: { sk: string }) => sk === broken.sk).mistakes).toEqual([
+      sentence,
+    ])
+    await at.client.send(
+      new DeleteItemCommand({ TableName: LOCAL_TABLES.config, Key: { pk: { S: broken.pk }, sk: { S: broken.sk } } }),
+    )
   })
 
   it('are exported, and applying that changes nothing', async () => {
@@ -101,14 +118,21 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
 
   it('are applied after showing the difference and asking, and once is enough', async () => {
     const path = await exported()
-    writeFileSync(path, read(path).replace('limit: 600', 'limit: 700').replace('tiers:\n', 'tiers: # ours\n  gold: { policies: [] }\n'))
+    writeFileSync(
+      path,
+      read(path).replace('limit: 600', 'limit: 700').replace('tiers:\n', 'tiers: # ours\n  gold: { policies: [] }\n'),
+    )
     const shown =
       '+ tier gold\n~ tier pro\n    - { name: per-minute, limit: 600, window: 1m }\n    + { name: per-minute, limit: 700, window: 1m }\n'
     expect(await at.sluice(['tiers', 'diff', path])).toEqual({ code: 0, out: `${shown}1 added, 1 changed\n`, err: '' })
 
     const answer = (typed: string): Situation => ({ typed })
     const no = await at.sluice(['tiers', 'apply', path], answer('no\n'))
-    expect(no).toEqual({ code: 1, out: `${shown}1 added, 1 changed\n`, err: 'Apply to table sluice-config? [y/N] nothing was written\n' })
+    expect(no).toEqual({
+      code: 1,
+      out: `${shown}1 added, 1 changed\n`,
+      err: 'Apply to table sluice-config? [y/N] nothing was written\n',
+    })
     expect(await keys()).toHaveLength(3)
 
     const yes = await at.sluice(['tiers', 'apply', path], answer('y\n'))
@@ -155,7 +179,10 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
 
   it('are not applied where the table would not be valid with them', async () => {
     await at.put({ pk: 'policy-set', sk: 'route#GET /x', cost: 2 })
-    const { code, err } = await apply(write({ tiers: { anonymous, free: limit(60) }, routes: { 'get /x': { cost: 3 } } }), '--yes')
+    const { code, err } = await apply(
+      write({ tiers: { anonymous, free: limit(60) }, routes: { 'get /x': { cost: 3 } } }),
+      '--yes',
+    )
     expect([code, err]).toEqual([1, expect.stringContaining('match the same requests, keep one')])
     expect(await keys()).toHaveLength(4)
   })
@@ -174,7 +201,11 @@ describe('an answer for scripts', () => {
     try {
       const path = write({ tiers: { anonymous } })
       const refused = await at.sluice(['tiers', 'apply', path, '--json'])
-      expect(refused).toEqual({ code: 1, out: '', err: 'nothing was written: there is no terminal to ask on, say --yes\n' })
+      expect(refused).toEqual({
+        code: 1,
+        out: '',
+        err: 'nothing was written: there is no terminal to ask on, say --yes\n',
+      })
       const plan = { added: ['tier#anonymous'], changed: [], removed: [], kept: [], conflicts: [], issues: [] }
       expect(await at.json(['tiers', 'diff', path])).toEqual(plan)
       expect(await at.json(['tiers', 'apply', path, '--yes'])).toEqual({ ...plan, applied: true })

@@ -16,14 +16,29 @@ beforeAll(async () => {
   at = await deploy('dynalite')
   await at.put(
     ...TIERS,
-    { pk: 'policy-set', sk: 'route#GET /search', policies: [{ name: 'search', limit: 10, window: '1s', algorithm: 'gcra', burst: 4 }] },
+    {
+      pk: 'policy-set',
+      sk: 'route#GET /search',
+      policies: [{ name: 'search', limit: 10, window: '1s', algorithm: 'gcra', burst: 4 }],
+    },
     { pk: 'policy-set', sk: 'route#POST /batch', cost: 5 },
-    { pk: 'policy-set', sk: 'tier#routed', policies: [{ name: 'each', limit: 8, window: '1m', by: ['client', 'route'] }] },
+    {
+      pk: 'policy-set',
+      sk: 'tier#routed',
+      policies: [{ name: 'each', limit: 8, window: '1m', by: ['client', 'route'] }],
+    },
     {
       pk: 'policy-set',
       sk: 'tier#billed',
       policies: [
-        { name: 'monthly', limit: 10, window: 'month', timezone: 'Europe/Berlin', algorithm: 'fixed-window', overage: 'allow' },
+        {
+          name: 'monthly',
+          limit: 10,
+          window: 'month',
+          timezone: 'Europe/Berlin',
+          algorithm: 'fixed-window',
+          overage: 'allow',
+        },
         { name: 'hourly', limit: 100, window: '1h', algorithm: 'fixed-window' },
       ],
     },
@@ -34,13 +49,26 @@ beforeAll(async () => {
 afterAll(async () => at?.close())
 
 /** Charges requests as the authorizer would. */
-async function spend(subject: string, tierName: string, request: [string, string], cost: number, when = NOW): Promise<void> {
+async function spend(
+  subject: string,
+  tierName: string,
+  request: [string, string],
+  cost: number,
+  when = NOW,
+): Promise<void> {
   const reading = { client: at.client, clock: () => when, log: () => {}, ttlMs: 1000, deadlineMs: 2000 }
   const configuration = (await new PolicySets({ ...reading, tableName: LOCAL_TABLES.config }).current())!
   const { tiers } = configuration.policies
-  const plan = new Plans(() => {}).planFor(configuration, tiers.get(tierName), rulesOf(configuration.policies, ...request))
+  const plan = new Plans(() => {}).planFor(
+    configuration,
+    tiers.get(tierName),
+    rulesOf(configuration.policies, ...request),
+  )
   const policies = plan.groups.filter(({ who }) => who[0] !== 'global').flatMap((group) => group.policies)
-  const limiter = new RateLimiter({ store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }), clock: () => when })
+  const limiter = new RateLimiter({
+    store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }),
+    clock: () => when,
+  })
   expect((await limiter.decide([{ key: subjectKey(subject), policies, cost }])).allowed).toBe(true)
 }
 
@@ -59,7 +87,11 @@ describe('usage', () => {
     expect(await used('acme')).toEqual({ 'per-minute': [0, 90], 'per-day': [0, 1000], 'search GET /search': [0, 4] })
     await spend('client:acme', 'free', ['GET', '/search'], 3)
     await spend('client:acme', 'free', ['GET', '/else'], 7)
-    expect(await used('client:acme')).toEqual({ 'per-minute': [10, 80], 'per-day': [10, 990], 'search GET /search': [3, 1] })
+    expect(await used('client:acme')).toEqual({
+      'per-minute': [10, 80],
+      'per-day': [10, 990],
+      'search GET /search': [3, 1],
+    })
     const { out } = await at.sluice(['usage', 'acme'], now)
     expect(out).toMatch(/^client:acme \(tier free\)\n/)
     expect(out).toMatch(/^search +GET \/search +█{15}░{5} +3 +1 +10 +1 s$/m)
@@ -96,7 +128,14 @@ describe('usage', () => {
       const { policies } = await at.json(['usage', 'metered'], now)
       expect(policies.filter(({ policy }: { policy: string }) => policy !== 'search')).toEqual([
         {
-          ...{ policy: 'monthly', route: null, limit: 10, used: 15, remaining: 0, resetAfterMs: Date.parse('2026-11-30T23:00:00Z') - NOW },
+          ...{
+            policy: 'monthly',
+            route: null,
+            limit: 10,
+            used: 15,
+            remaining: 0,
+            resetAfterMs: Date.parse('2026-11-30T23:00:00Z') - NOW,
+          },
           periods: [
             { start: '2026-10-31T23:00:00Z', end: '2026-11-30T23:00:00Z', used: 15, over: 5 },
             { start: '2026-09-30T22:00:00Z', end: '2026-10-31T23:00:00Z', used: 8, over: 0 },
@@ -108,14 +147,21 @@ describe('usage', () => {
 
     it('tells them after the table, and draws over them as well', async () => {
       const { out } = await at.sluice(['usage', 'metered'], now)
-      expect(out).toMatch(/^monthly +█{20} +15 +0 +10 +9 d 11 h\nhourly .*\nsearch .*\n\non record +from +to +used +over\n/m)
+      expect(out).toMatch(
+        /^monthly +█{20} +15 +0 +10 +9 d 11 h\nhourly .*\nsearch .*\n\non record +from +to +used +over\n/m,
+      )
       expect(out).toMatch(/^monthly +2026-10-31T23:00:00Z +2026-11-30T23:00:00Z +15 +5$/m)
       expect(out).toMatch(/^monthly +2026-09-30T22:00:00Z +2026-10-31T23:00:00Z +8 +0\n$/m)
 
       const interrupts = new Interrupts()
       let drawn = 0
       const onOut = (text: string) => void (text.includes('2026-09-30') && ++drawn === 2 && interrupts.press())
-      const watched = await at.sluice(['usage', 'metered', '--watch', '--interval', '5ms'], { ...now, interrupts, onOut, terminal: true })
+      const watched = await at.sluice(['usage', 'metered', '--watch', '--interval', '5ms'], {
+        ...now,
+        interrupts,
+        onOut,
+        terminal: true,
+      })
       expect(watched.out.split(`\u001b[${out.split('\n').length - 1}A\u001b[J`)).toHaveLength(2)
     })
 
@@ -143,10 +189,20 @@ describe('usage', () => {
       'a subject must be a client\'s id, client:…, user:…, ip:…, global, api:…, stage:<api>/<stage>, route:…, header:<name>=<value> or claim:<name>=<value>, got "user:"\n',
     ],
     [['usage', 'ip:1.2.3.4', '--tier', 'pro'], null],
-    [['refund', 'acme', '1', '--policy', 'x'], 'client:acme (tier free) has no policy "x" there: known are per-minute, per-day\n'],
-    [['peek', 'acme', '--route', 'search'], '--route must be a method and a path such as "GET /search", got "search"\n'],
+    [
+      ['refund', 'acme', '1', '--policy', 'x'],
+      'client:acme (tier free) has no policy "x" there: known are per-minute, per-day\n',
+    ],
+    [
+      ['peek', 'acme', '--route', 'search'],
+      '--route must be a method and a path such as "GET /search", got "search"\n',
+    ],
   ])('%j is a mistake', async (args, err) => {
-    expect(await at.sluice(args)).toEqual({ code: 1, out: '', err: err ?? 'ip:1.2.3.4 (tier pro) is held to no policies\n' })
+    expect(await at.sluice(args)).toEqual({
+      code: 1,
+      out: '',
+      err: err ?? 'ip:1.2.3.4 (tier pro) is held to no policies\n',
+    })
   })
 
   it('--watch draws it again until Ctrl-C, which is no failure', async () => {
@@ -169,7 +225,10 @@ describe('usage', () => {
     const interrupts = new Interrupts()
     let lines = 0
     const onOut = () => void (++lines === 2 && interrupts.press())
-    const { code, out } = await at.sluice(['usage', 'acme', '--watch', '--interval', '5ms', '--json'], { interrupts, onOut })
+    const { code, out } = await at.sluice(['usage', 'acme', '--watch', '--interval', '5ms', '--json'], {
+      interrupts,
+      onOut,
+    })
     expect([
       code,
       out
@@ -210,7 +269,8 @@ describe('peek', () => {
     expect((await peek('ip:203.0.113.7')).slice(0, 2)).toEqual([false, 'blocked'])
     expect((await peek('is-good')).slice(0, 2)).toEqual([true, null])
     expect((await at.sluice(['usage', 'is-blocked'], NOW_IN)).out).toContain('client:is-blocked (tier free, blocked)')
-    for (const who of ['client:is-blocked', '203.0.113.0/24']) expect((await at.sluice(['block', 'remove', who])).code).toBe(0)
+    for (const who of ['client:is-blocked', '203.0.113.0/24'])
+      expect((await at.sluice(['block', 'remove', who])).code).toBe(0)
   })
 
   it('takes a client for good while one of its keys is', async () => {
@@ -246,7 +306,9 @@ describe('peek, refund and reset', () => {
   it('give back to all policies, or to some, and make all whole', async () => {
     await at.json(['clients', 'create', 'back', '--tier', 'free'])
     await spend('client:back', 'free', ['GET', '/x'], 20)
-    expect((await at.sluice(['refund', 'back', '5'], now)).out).toBe('client:back (tier free): 5 units given back in per-minute, per-day\n')
+    expect((await at.sluice(['refund', 'back', '5'], now)).out).toBe(
+      'client:back (tier free): 5 units given back in per-minute, per-day\n',
+    )
     await at.json(['refund', 'back', '3', '--policy', 'per-day'], now)
     expect(await used('back')).toMatchObject({ 'per-minute': [15, 45], 'per-day': [12, 988] })
     expect((await at.sluice(['refund', 'back', '0'])).err).toContain('It must be a whole number from 1.')

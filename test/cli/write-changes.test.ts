@@ -11,7 +11,11 @@ const changesOf = (before: TiersFile, after: TiersFile) => diff(itemsOf(before),
 const changes = changesOf({ tiers: {} }, { tiers: { anonymous, a: anonymous, b: anonymous } })
 
 /** Writes against a DynamoDB that answers each call as told, by the name of its command. */
-async function write(some: readonly Change[], answer: (command: string, count: number) => unknown, pressed = new AbortController()) {
+async function write(
+  some: readonly Change[],
+  answer: (command: string, count: number) => unknown,
+  pressed = new AbortController(),
+) {
   const calls: string[] = []
   const send = async ({ constructor: { name } }: object) => {
     calls.push(name)
@@ -32,7 +36,8 @@ async function write(some: readonly Change[], answer: (command: string, count: n
   ).catch((caught) => caught)
   return { calls, done: done.map(({ sk }) => sk), error }
 }
-const noTransactions = (command: string) => (command === 'TransactWriteItemsCommand' ? named('UnknownOperationException') : undefined)
+const noTransactions = (command: string) =>
+  command === 'TransactWriteItemsCommand' ? named('UnknownOperationException') : undefined
 
 describe('changes', () => {
   it('are one transaction', async () => {
@@ -44,7 +49,9 @@ describe('changes', () => {
   })
 
   it('of which one comes too late are none', async () => {
-    const cancelled = named('TransactionCanceledException', { CancellationReasons: [{ Code: 'None' }, { Code: 'ConditionalCheckFailed' }] })
+    const cancelled = named('TransactionCanceledException', {
+      CancellationReasons: [{ Code: 'None' }, { Code: 'ConditionalCheckFailed' }],
+    })
     const { done, error } = await write(changes, () => cancelled)
     expect([done, error]).toEqual([[], new UserError('nothing was written: somebody edited tier anonymous just now')])
   })

@@ -9,15 +9,21 @@ const LIMIT = 6
 
 export const STRICT: Readonly<Record<string, readonly object[]>> = {
   'fixed-window': [{ name: 'fixed', algorithm: 'fixed-window', limit: LIMIT, window }],
-  'calendar-year': [{ name: 'year', algorithm: 'fixed-window', limit: LIMIT, window: 'year', timezone: 'Asia/Kolkata' }],
+  'calendar-year': [
+    { name: 'year', algorithm: 'fixed-window', limit: LIMIT, window: 'year', timezone: 'Asia/Kolkata' },
+  ],
   'anchored-window': [{ name: 'anchored', algorithm: 'anchored-window', limit: LIMIT, window }],
   'sliding-window': [{ name: 'sliding', limit: LIMIT, window }],
   'sliding-buckets': [{ name: 'buckets', algorithm: 'sliding-buckets', limit: LIMIT, window, buckets: 30 }],
   'sliding-log': [{ name: 'log', algorithm: 'sliding-log', limit: LIMIT, window }],
   'token-bucket': [{ name: 'tokens', algorithm: 'token-bucket', limit: 1, window, burst: LIMIT }],
-  'token-bucket-by-interval': [{ name: 'interval', algorithm: 'token-bucket', refill: 'interval', limit: LIMIT, window }],
+  'token-bucket-by-interval': [
+    { name: 'interval', algorithm: 'token-bucket', refill: 'interval', limit: LIMIT, window },
+  ],
   'leaky-bucket': [{ name: 'meter', algorithm: 'leaky-bucket', limit: 1, window, burst: LIMIT }],
-  'leaky-bucket-queue': [{ name: 'queue', algorithm: 'leaky-bucket', mode: 'queue', limit: 1, window, burst: LIMIT, maxDelay: '25s' }],
+  'leaky-bucket-queue': [
+    { name: 'queue', algorithm: 'leaky-bucket', mode: 'queue', limit: 1, window, burst: LIMIT, maxDelay: '25s' },
+  ],
   gcra: [{ name: 'pace', algorithm: 'gcra', limit: 1, window, burst: LIMIT }],
   'several-policies': [
     { name: 'sliding', limit: LIMIT, window },
@@ -39,8 +45,15 @@ const SHARED = { algorithm: 'fixed-window', limit: 100, window, by: 'route' } as
 /** Who is asked in turn. */
 type Order = readonly Release[]
 
-/** Both releases' authorizers on one engine: whatever they decide in turn or at once, they admit together what one of them would admit alone. */
-export function describeAuthorizers(name: string, start: () => Promise<EngineName | Engine>, orders: readonly Order[]): void {
+/**
+ * Both releases' authorizers on one engine: whatever they decide in turn or at once, they admit together what one of
+ * them would admit alone.
+ */
+export function describeAuthorizers(
+  name: string,
+  start: () => Promise<EngineName | Engine>,
+  orders: readonly Order[],
+): void {
   describe(`old authorizers beside new ones on ${name}`, () => {
     const keys = pair('one')
     let at: Rollout
@@ -56,7 +69,9 @@ export function describeAuthorizers(name: string, start: () => Promise<EngineNam
       for (const [tier, policies] of Object.entries(STRICT)) await put(`tier#${tier}`, { policies })
       for (let i = 0; i < orders.length; i++) {
         await put(`route#GET /leased/${i}`, { policies: [{ name: 'leased', ...SHARED }] }) // by default
-        await put(`route#GET /eventual/${i}`, { policies: [{ name: 'eventual', ...SHARED, consistency: 'eventual', syncMs: 50 }] })
+        await put(`route#GET /eventual/${i}`, {
+          policies: [{ name: 'eventual', ...SHARED, consistency: 'eventual', syncMs: 50 }],
+        })
       }
       await put('block#ip#203.0.113.0/24', {})
       await put('block#client#unwelcome', {})
@@ -87,7 +102,9 @@ export function describeAuthorizers(name: string, start: () => Promise<EngineNam
       (await at.cli('new', 'clients', 'create', `client-${clients++}`, '--tier', tier, ...options, '--json')).apiKey
     const open = (order: Order) => order.map((release) => at.authorizer(release))
     const bearer = (claims: object) => ({
-      headers: { Authorization: `Bearer ${token({ iss: 'https://issuer.example', aud: 'api', exp: 9_999_999_999, ...claims }, keys)}` },
+      headers: {
+        Authorization: `Bearer ${token({ iss: 'https://issuer.example', aud: 'api', exp: 9_999_999_999, ...claims }, keys)}`,
+      },
     })
 
     describe.each(orders.map((order) => [order.join(', '), order] as const))('asked in turn: %s', (_, order) => {
@@ -132,7 +149,10 @@ export function describeAuthorizers(name: string, start: () => Promise<EngineNam
         for (const authorizer of open(order)) {
           expect(await authorizer.ask({ ip: '203.0.113.9' })).toMatchObject({ effect: 'Deny', reason: 'blocked' })
           expect(await authorizer.ask({ key: unwelcome })).toMatchObject({ effect: 'Deny', reason: 'blocked' })
-          expect(await authorizer.ask({ ip: '192.0.2.7', key: await client('gcra') })).toMatchObject({ effect: 'Allow', reason: 'exempt' })
+          expect(await authorizer.ask({ ip: '192.0.2.7', key: await client('gcra') })).toMatchObject({
+            effect: 'Allow',
+            reason: 'exempt',
+          })
           expect(await authorizer.ask({ headers: { Authorization: 'Bearer a.b.c' } })).toMatchObject({ effect: '401' })
         }
       })

@@ -3,7 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Engine, EngineName } from '../../local/engines/engine'
-import { type Answered, type Asked, type Authorizer, allowedInTurn, complaintsOf, type Release, type Rollout, rollOut } from './releases'
+import {
+  type Answered,
+  type Asked,
+  type Authorizer,
+  allowedInTurn,
+  complaintsOf,
+  type Release,
+  type Rollout,
+  rollOut,
+} from './releases'
 
 const window = '365d'
 
@@ -32,7 +41,10 @@ const TIERS = {
   routes: {
     'GET /search': { policies: [{ name: 'search', algorithm: 'leaky-bucket', limit: 40, window }] },
     'POST /batch': { cost: 3 },
-    'GET /shared': { by: 'route', policies: [{ name: 'all', limit: 1000, window, consistency: 'eventual', syncMs: 500 }] },
+    'GET /shared': {
+      by: 'route',
+      policies: [{ name: 'all', limit: 1000, window, consistency: 'eventual', syncMs: 500 }],
+    },
   },
   global: { policies: [{ name: 'everybody', algorithm: 'fixed-window', limit: 100_000, window }] },
   settings: { defaultTier: 'free', trustedHeaders: ['x-tenant'], localShare: 0.5, mode: 'enforce' },
@@ -43,7 +55,10 @@ const PAIRS: readonly (readonly [writer: Release, reader: Release])[] = [
   ['old', 'new'],
 ]
 
-/** What one release's command line writes, the other's command line and authorizers read; and what the old one does with what only the new one knows. */
+/**
+ * What one release's command line writes, the other's command line and authorizers read; and what the old one does with
+ * what only the new one knows.
+ */
 export function describeConfiguration(name: string, start: () => Promise<EngineName | Engine>): void {
   describe(`one config table for two releases on ${name}`, () => {
     const folder = mkdtempSync(join(tmpdir(), 'sluice-two-releases-'))
@@ -67,7 +82,8 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
     const apply = (release: Release, content: object) => at.cli(release, 'tiers', 'apply', file(content), '--yes')
     const exported = (release: Release) => at.cli(release, 'tiers', 'export')
     /** An instance that reads the config table anew with every request. */
-    const watchful = (release: Release) => at.authorizer(release, { SLUICE_CONFIG_TTL_MS: '1', SLUICE_NEGATIVE_TTL_MS: '1' })
+    const watchful = (release: Release) =>
+      at.authorizer(release, { SLUICE_CONFIG_TTL_MS: '1', SLUICE_NEGATIVE_TTL_MS: '1' })
 
     describe.each(PAIRS)('the %s command line writes, the %s one reads', (writer, reader) => {
       it('tiers, routes and settings', async () => {
@@ -77,7 +93,11 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
         expect(again).toMatchObject({ code: 0, out: 'no changes\n' })
         for (const release of [writer, reader]) {
           const authorizer = at.authorizer(release)
-          expect(await authorizer.ask({ ip: '198.51.100.1' })).toMatchObject({ tier: 'anonymous', policy: 'per-year', limit: 20 })
+          expect(await authorizer.ask({ ip: '198.51.100.1' })).toMatchObject({
+            tier: 'anonymous',
+            policy: 'per-year',
+            limit: 20,
+          })
           expect(complaintsOf([authorizer])).toEqual([])
         }
       })
@@ -87,25 +107,46 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
         const authorizers = [watchful('old'), watchful('new')]
         expect(await allowedInTurn(authorizers, 24, {})).toBe(20)
         const { tiers } = TIERS
-        await apply(reader, { ...TIERS, tiers: { ...tiers, anonymous: { by: 'ip', policies: [{ name: 'per-year', limit: 25, window }] } } })
-        for (const authorizer of authorizers) await until(authorizer, { ip: '198.51.100.99' }, ({ limit }) => limit === 25)
+        await apply(reader, {
+          ...TIERS,
+          tiers: { ...tiers, anonymous: { by: 'ip', policies: [{ name: 'per-year', limit: 25, window }] } },
+        })
+        for (const authorizer of authorizers)
+          await until(authorizer, { ip: '198.51.100.99' }, ({ limit }) => limit === 25)
         expect(await allowedInTurn(authorizers, 12, {})).toBe(5)
         expect(complaintsOf(authorizers)).toEqual([])
       })
 
       it('clients, their keys, their own numbers and whether they are let in', async () => {
         await apply(writer, TIERS)
-        const { apiKey } = await at.cli(writer, 'clients', 'create', 'acme', '--tier', 'gold', '--name', 'Acme', '--json')
+        const { apiKey } = await at.cli(
+          writer,
+          'clients',
+          'create',
+          'acme',
+          '--tier',
+          'gold',
+          '--name',
+          'Acme',
+          '--json',
+        )
         const authorizers = [watchful('old'), watchful('new')]
-        for (const authorizer of authorizers) expect(await authorizer.ask({ key: apiKey })).toMatchObject({ effect: 'Allow', tier: 'gold' })
-        expect(await at.cli(reader, 'clients', 'get', 'acme', '--json')).toEqual(await at.cli(writer, 'clients', 'get', 'acme', '--json'))
-        expect(await at.cli(reader, 'clients', 'list', '--json')).toEqual(await at.cli(writer, 'clients', 'list', '--json'))
+        for (const authorizer of authorizers)
+          expect(await authorizer.ask({ key: apiKey })).toMatchObject({ effect: 'Allow', tier: 'gold' })
+        expect(await at.cli(reader, 'clients', 'get', 'acme', '--json')).toEqual(
+          await at.cli(writer, 'clients', 'get', 'acme', '--json'),
+        )
+        expect(await at.cli(reader, 'clients', 'list', '--json')).toEqual(
+          await at.cli(writer, 'clients', 'list', '--json'),
+        )
 
         await at.cli(reader, 'clients', 'set', 'acme', '--tier', 'free', '--override', 'sliding=4')
-        for (const authorizer of authorizers) await until(authorizer, { key: apiKey }, ({ limit, tier }) => tier === 'free' && limit === 4)
+        for (const authorizer of authorizers)
+          await until(authorizer, { key: apiKey }, ({ limit, tier }) => tier === 'free' && limit === 4)
         const second = (await at.cli(reader, 'clients', 'rotate-key', 'acme', '--grace', '24h', '--json')).apiKey
         for (const key of [apiKey, second]) {
-          for (const authorizer of authorizers) expect(await authorizer.ask({ key })).toMatchObject({ tier: 'free', limit: 4 })
+          for (const authorizer of authorizers)
+            expect(await authorizer.ask({ key })).toMatchObject({ tier: 'free', limit: 4 })
         }
         await at.cli(writer, 'clients', 'disable', 'acme')
         for (const authorizer of authorizers) await until(authorizer, { key: second }, ({ effect }) => effect === '401')
@@ -116,10 +157,12 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
         await apply(writer, TIERS)
         await at.cli(writer, 'block', 'add', '203.0.113.0/24', '--note', 'scraper', '--expires', '24h')
         const authorizers = [watchful('old'), watchful('new')]
-        for (const authorizer of authorizers) expect(await authorizer.ask({ ip: '203.0.113.4' })).toMatchObject({ reason: 'blocked' })
+        for (const authorizer of authorizers)
+          expect(await authorizer.ask({ ip: '203.0.113.4' })).toMatchObject({ reason: 'blocked' })
         expect(await at.cli(reader, 'block', 'list', '--json')).toEqual(await at.cli(writer, 'block', 'list', '--json'))
         await at.cli(reader, 'block', 'remove', '203.0.113.0/24')
-        for (const authorizer of authorizers) await until(authorizer, { ip: '203.0.113.4' }, ({ effect }) => effect === 'Allow')
+        for (const authorizer of authorizers)
+          await until(authorizer, { ip: '203.0.113.4' }, ({ effect }) => effect === 'Allow')
         expect(complaintsOf(authorizers)).toEqual([])
       })
 
@@ -129,10 +172,9 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
         const authorizers = [at.authorizer(writer), at.authorizer(reader)]
         expect(await allowedInTurn(authorizers, 4, { key })).toBe(4)
         const used = async (release: Release) =>
-          (await at.cli(release, 'usage', 'spender', '--json')).policies.map((one: { policy: string; used: number }) => [
-            one.policy,
-            one.used,
-          ])
+          (await at.cli(release, 'usage', 'spender', '--json')).policies.map(
+            (one: { policy: string; used: number }) => [one.policy, one.used],
+          )
         expect(await used(writer)).toEqual(await used(reader))
         expect(Object.fromEntries(await used(reader))).toMatchObject({ sliding: 4, fixed: 4 })
 
@@ -159,7 +201,10 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
       basePaths: { basePaths: ['/v1'] },
       failedCredentials: { failedCredentials: 60 },
       namespace: {
-        identity: [...SETTINGS.identity, { source: 'jwt', issuer: 'https://issuer.example', audience: 'api', namespace: 'shop' }],
+        identity: [
+          ...SETTINGS.identity,
+          { source: 'jwt', issuer: 'https://issuer.example', audience: 'api', namespace: 'shop' },
+        ],
       },
     }
 
@@ -172,14 +217,17 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
 
         await apply('new', { ...TIERS, settings: { ...SETTINGS, ...NEWS[field] } })
         for (let i = 0; i < 5; i++) {
-          for (const authorizer of [old, recent, at.authorizer('new')]) expect(await authorizer.ask(GOLD)).toMatchObject({ tier: 'gold' })
+          for (const authorizer of [old, recent, at.authorizer('new')])
+            expect(await authorizer.ask(GOLD)).toMatchObject({ tier: 'gold' })
           await sleep(10)
         }
         const started = watchful('old')
         expect(await started.ask(GOLD)).toMatchObject({ effect: 'Allow', tier: 'anonymous' })
         expect(complaintsOf([recent])).toEqual([])
         for (const authorizer of [old, started]) {
-          expect(complaintsOf([authorizer])).toEqual(['an item of the config table is wrong, its last good version stays'])
+          expect(complaintsOf([authorizer])).toEqual([
+            'an item of the config table is wrong, its last good version stays',
+          ])
         }
         await apply('new', { ...TIERS, settings: SETTINGS })
         await until(started, GOLD, ({ tier }) => tier === 'gold')
@@ -218,7 +266,9 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
         expect(await authorizer.ask({ key })).toMatchObject({ tier })
       expect(complaintsOf([recent])).toEqual([])
       for (const authorizer of [old, started])
-        expect(complaintsOf([authorizer])).toContain('an item of the config table is wrong, its last good version stays')
+        expect(complaintsOf([authorizer])).toContain(
+          'an item of the config table is wrong, its last good version stays',
+        )
     })
 
     it('items for some APIs: the old command line neither changes nor removes them', async () => {
@@ -231,13 +281,20 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
         err: 'only in the table, kept without --prune: tier free @shop\n',
       })
       expect(await exported('old')).toContain('free @shop:')
-      expect(await at.said('old', 'doctor')).toMatchObject({ code: 1, out: expect.stringContaining('got "api#abcdef1234"') })
+      expect(await at.said('old', 'doctor')).toMatchObject({
+        code: 1,
+        out: expect.stringContaining('got "api#abcdef1234"'),
+      })
       expect(withoutTime([await exported('new'), await at.cli('new', 'apis', 'list', '--json')])).toEqual(before)
     })
 
     it('a secret for subjects: old authorizers count without it, so each release admits its limit', async () => {
       await apply('new', TIERS)
-      await at.put({ pk: 'hmac-key', sk: 'hmac-key', keys: [{ key: Buffer.alloc(32, 7).toString('base64'), activeFrom: 0 }] })
+      await at.put({
+        pk: 'hmac-key',
+        sk: 'hmac-key',
+        keys: [{ key: Buffer.alloc(32, 7).toString('base64'), activeFrom: 0 }],
+      })
       const authorizers = [at.authorizer('old'), at.authorizer('new')]
       expect(await allowedInTurn(authorizers, 50, {})).toBe(40)
       expect(complaintsOf(authorizers)).toEqual([])
@@ -268,7 +325,8 @@ async function until(authorizer: Authorizer, asked: Asked, heard: (answered: Ans
   const endsAt = performance.now() + 10_000
   let answered = await authorizer.ask(asked)
   while (!heard(answered)) {
-    if (performance.now() > endsAt) throw new Error(`the ${authorizer.release} authorizer still answers ${JSON.stringify(answered)}`)
+    if (performance.now() > endsAt)
+      throw new Error(`the ${authorizer.release} authorizer still answers ${JSON.stringify(answered)}`)
     await sleep(10)
     answered = await authorizer.ask(asked)
   }

@@ -3,12 +3,14 @@ import type { StateStore } from '../../limiter/stores/store'
 import type { Library } from '../model/world'
 
 /**
- * The limiter of commit 524c9d4, the last one before what a write carries was changed: `limiter-524c9d4.js`, made in a checkout of that commit by
+ * The limiter of commit 524c9d4, the last one before what a write carries was changed: `limiter-524c9d4.js`, made in a
+ * checkout of that commit by
  *
  *     esbuild entry.ts --bundle --platform=node --format=cjs --target=node20 --minify-whitespace --minify-syntax '--external:@aws-sdk/*'
  *
- * of an `entry.ts` that exports `StoreUnavailableError`, `compile`, `distinct`, `createLimiter`, `RateLimiter`, `parsePolicies`, `DynamoDbStore` and `MemoryStore`.
- * It is never made again: it is what runs beside every later release while that is deployed.
+ * of an `entry.ts` that exports `StoreUnavailableError`, `compile`, `distinct`, `createLimiter`, `RateLimiter`,
+ * `parsePolicies`, `DynamoDbStore` and `MemoryStore`. It is never made again: it is what runs beside every later
+ * release while that is deployed.
  */
 const old = require('./limiter-524c9d4.js')
 
@@ -35,4 +37,5 @@ export const OLD: Library = {
 }
 
 /** A table as old instances read and write it. */
-export const oldStoreOn = (client: unknown, tableName: string): StateStore => new old.DynamoDbStore({ client, tableName })
+export const oldStoreOn = (client: unknown, tableName: string): StateStore =>
+  new old.DynamoDbStore({ client, tableName })

@@ -11,7 +11,10 @@ import { restEvent } from '../authorize/gateway'
 import { type Deployment, deploy, type Said } from '../cli/command-line'
 import { Bundle } from '../faults/instance'
 
-/** What is deployed at the same time: what this checkout makes, and what stands in fixtures; README.md says how they were made. */
+/**
+ * What is deployed at the same time: what this checkout makes, and what stands in fixtures; README.md says how they
+ * were made.
+ */
 export type Release = 'old' | 'new'
 
 const OLD_AUTHORIZER = join(__dirname, 'authorizer-524c9d4', 'index.js')
@@ -51,7 +54,9 @@ export interface Authorizer {
 export interface Rollout extends Deployment {
   /** A new instance, which has asked for nothing yet. */
   authorizer(release: Release, environment?: Readonly<Record<string, string>>): Authorizer
-  /** One command. Fails with what it says where its exit code is not 0. @returns what it prints, parsed if it is JSON. */
+  /**
+   * One command. Fails with what it says where its exit code is not 0. @returns what it prints, parsed if it is JSON.
+   */
   // biome-ignore lint/suspicious/noExplicitAny: what it is stands in the test
   cli(release: Release, ...args: string[]): Promise<any>
   /** Empties both tables. */
@@ -70,7 +75,8 @@ export async function rollOut(engine: EngineName | Engine): Promise<Rollout> {
   const said: Rollout['said'] = (release, ...args) => at.sluice(args, { run: release === 'old' ? OLD_RUN : run })
   return {
     ...at,
-    authorizer: (release, environment = {}) => open(release, bundles[release], { ...environmentOf(at.endpoint), ...environment }),
+    authorizer: (release, environment = {}) =>
+      open(release, bundles[release], { ...environmentOf(at.endpoint), ...environment }),
     said,
     async cli(release, ...args) {
       const { code, out, err } = await said(release, ...args)
@@ -121,13 +127,19 @@ function open(release: Release, bundle: Bundle, environment: Readonly<Record<str
     },
     complaints() {
       const lines = instance.log.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))
-      return [...new Set(lines.filter(({ level }) => level === 'error' || level === 'warn').map(({ message }) => message as string))]
+      return [
+        ...new Set(
+          lines.filter(({ level }) => level === 'error' || level === 'warn').map(({ message }) => message as string),
+        ),
+      ]
     },
   }
 }
 
 /** What any of them has complained about. */
-export const complaintsOf = (authorizers: readonly Authorizer[]): string[] => [...new Set(authorizers.flatMap((one) => one.complaints()))]
+export const complaintsOf = (authorizers: readonly Authorizer[]): string[] => [
+  ...new Set(authorizers.flatMap((one) => one.complaints())),
+]
 
 /** Asks one after another, each the next of these instances, and counts whom they allow. */
 export async function allowedInTurn(authorizers: readonly Authorizer[], times: number, asked: Asked): Promise<number> {

@@ -10,7 +10,13 @@ function listOf(...entries: (string | [words: string, expiresAt: string])[]): Ac
   const list = entries.map((entry) => {
     const [words, expiresAt] = typeof entry === 'string' ? [entry, undefined] : entry
     const [access, ...rest] = words.split(' ')
-    return parseAccess(access as 'block' | 'allow', rest.join(' '), expiresAt === undefined ? {} : { expiresAt }, [], issues)!
+    return parseAccess(
+      access as 'block' | 'allow',
+      rest.join(' '),
+      expiresAt === undefined ? {} : { expiresAt },
+      [],
+      issues,
+    )!
   })
   expect(issues).toEqual([])
   return new AccessList(list)
@@ -60,7 +66,11 @@ describe('a list of addresses', () => {
   })
 
   it('agrees with trying every entry', () => {
-    const range = fc.tuple(fc.integer({ min: 0, max: 15 }), fc.integer({ min: 24, max: 32 }), fc.constantFrom('block', 'allow'))
+    const range = fc.tuple(
+      fc.integer({ min: 0, max: 15 }),
+      fc.integer({ min: 24, max: 32 }),
+      fc.constantFrom('block', 'allow'),
+    )
     fc.assert(
       fc.property(fc.array(range, { maxLength: 20 }), fc.integer({ min: 0, max: 255 }), (ranges, last) => {
         const entries = ranges.map(([start, bits, access]) => {
@@ -90,7 +100,10 @@ describe('a list of clients', () => {
       undefined,
       undefined,
     ])
-    expect([list.ofClient('late', Date.UTC(2026, 0, 2) - 1), list.ofClient('late', Date.UTC(2026, 0, 2))]).toEqual(['block', undefined])
+    expect([list.ofClient('late', Date.UTC(2026, 0, 2) - 1), list.ofClient('late', Date.UTC(2026, 0, 2))]).toEqual([
+      'block',
+      undefined,
+    ])
   })
 })
 
@@ -100,11 +113,19 @@ test.each([
   ['ip#203.0.113.0/33', {}, 'ip prefix must be from 0 to 32, got "203.0.113.0/33"'],
   ['ip#::/129', {}, 'ip prefix must be from 0 to 128, got "::/129"'],
   ['ip#nobody', {}, 'ip must be an IP address or a range such as "203.0.113.0/24" or "2001:db8::/32", got "nobody"'],
-  ['ip#[::1]:80', {}, 'ip must be an IP address or a range such as "203.0.113.0/24" or "2001:db8::/32", got "[::1]:80"'],
+  [
+    'ip#[::1]:80',
+    {},
+    'ip must be an IP address or a range such as "203.0.113.0/24" or "2001:db8::/32", got "[::1]:80"',
+  ],
   ['country#de', {}, 'sk must name "ip#…" or "client#…" behind its first "#", got "country"'],
   ['client#', {}, 'sk must name "ip#…" or "client#…" behind its first "#", got "client"'],
   ['ip#203.0.113.7', { util: 'x' }, 'unknown field "util", known are note, expiresAt'],
-  ['ip#203.0.113.7', { expiresAt: 'soon' }, 'expiresAt must be a date such as "2027-01-31" or "2027-01-31T12:00:00Z", got "soon"'],
+  [
+    'ip#203.0.113.7',
+    { expiresAt: 'soon' },
+    'expiresAt must be a date such as "2027-01-31" or "2027-01-31T12:00:00Z", got "soon"',
+  ],
 ])('%s %j is a mistake, and no entry', (words, input, sentence) => {
   const issues: string[] = []
   expect(parseAccess('block', words, input, [], issues)).toBeUndefined()

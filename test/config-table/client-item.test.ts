@@ -35,13 +35,19 @@ test.each([
 ])('the date %s', (expiresAt, at) => expect(parsed({ expiresAt }).client!.expiresAt).toBe(at))
 
 test.each([
-  [{ expiresAt: '31.1.2027' }, /^expiresAt must be a date such as "2027-01-31" or "2027-01-31T12:00:00Z", got "31.1.2027" \(client\)$/],
+  [
+    { expiresAt: '31.1.2027' },
+    /^expiresAt must be a date such as "2027-01-31" or "2027-01-31T12:00:00Z", got "31.1.2027" \(client\)$/,
+  ],
   [{ expiresAt: '2027-01-31T12:00:00' }, /^expiresAt must be a date/], // whose noon?
   [{ expiresAt: '2027-13-31' }, /^expiresAt must be a date/],
   [{ expiresAt: 1_800_000_000 }, /^expiresAt must be a date/],
   [{ overrides: [] }, /^overrides must be numbers by the name of a policy.*, got a list \(client\)$/],
   [{ overrides: { a: { limit: 0 } } }, /^limit must be a positive integer, got 0 \(client, override "a"\)$/],
-  [{ overrides: { a: { lmit: 5, limit: 5 } } }, /^unknown field "lmit", did you mean "limit"\? \(client, override "a"\)$/],
+  [
+    { overrides: { a: { lmit: 5, limit: 5 } } },
+    /^unknown field "lmit", did you mean "limit"\? \(client, override "a"\)$/,
+  ],
   [{ overrides: { a: {} } }, /^limit or factor must be there, and not both \(client, override "a"\)$/],
   [{ overrides: { a: { limit: 5, factor: 2 } } }, /^limit or factor must be there, and not both/],
   [{ overrides: { a: { burst: 5, factor: 2 } } }, /^burst goes with limit; factor is that of both/],

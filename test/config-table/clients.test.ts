@@ -107,7 +107,8 @@ describe('a key that nobody has', () => {
     const calls = table.calls.length
     expect(calls).toBe(100 + 25_000)
 
-    for (const [i, hash] of hashes.entries()) expect(await clients.find(hash)).toMatchObject({ id: `client-${i}`, tier: 'free' })
+    for (const [i, hash] of hashes.entries())
+      expect(await clients.find(hash)).toMatchObject({ id: `client-${i}`, tier: 'free' })
     for (let made = 15_000; made < 25_000; made++) await clients.find(`made up ${made}`)
     expect(table.calls).toHaveLength(calls)
     await clients.find('made up 14999')
@@ -127,11 +128,13 @@ describe('a key that nobody has', () => {
 })
 
 /** Sizes of all maps that it keeps. */
-const remembered = (of: Clients): number[] => Object.values(of).flatMap((value) => (value instanceof Map ? [value.size] : []))
+const remembered = (of: Clients): number[] =>
+  Object.values(of).flatMap((value) => (value instanceof Map ? [value.size] : []))
 
 describe('clients that have grown old', () => {
   const ids = Array.from({ length: 120 }, (_, i) => `client ${i}`)
-  const item = (credential: string, tier = 'free') => itemsOf([{ pk: `client#${credential}`, sk: 'client', id: credential, tier }])[0]!
+  const item = (credential: string, tier = 'free') =>
+    itemsOf([{ pk: `client#${credential}`, sk: 'client', id: credential, tier }])[0]!
   const meet = async (credentials: readonly string[], tier?: string) => {
     for (const one of credentials) {
       table.answers = () => ({ Item: item(one, tier) })
@@ -139,7 +142,8 @@ describe('clients that have grown old', () => {
     }
     table.answers = undefined
   }
-  const keysOf = (call: { input: unknown }) => (call.input as { RequestItems: { config: { Keys: unknown[] } } }).RequestItems.config.Keys
+  const keysOf = (call: { input: unknown }) =>
+    (call.input as { RequestItems: { config: { Keys: unknown[] } } }).RequestItems.config.Keys
 
   it('are looked up together, those that somebody has asked for', async () => {
     await meet(ids.slice(0, 50))
@@ -221,14 +225,20 @@ describe('a credential that nobody has', () => {
 describe('a client whose item is wrong', () => {
   it.each([
     [{ id: '', tier: 'free' }, ['id must be a text of 1 to 256 characters, got "" (client)']],
-    [{ id: 'x'.repeat(257), tier: 'free' }, [expect.stringMatching(/^id must be a text of 1 to 256 characters, got "x{60}…" \(client\)$/)]],
+    [
+      { id: 'x'.repeat(257), tier: 'free' },
+      [expect.stringMatching(/^id must be a text of 1 to 256 characters, got "x{60}…" \(client\)$/)],
+    ],
     [{ id: 7, tier: 'free' }, ['id must be a text of 1 to 256 characters, got 7 (client)']],
     [{ id: 'alice' }, ['tier is missing, it must be the name of a tier (client)']],
     [{ ...ITEM, disable: true }, ['unknown field "disable", did you mean "disabled"? (client)']],
     [{ id: 'alice', tier: '' }, ['tier must be the name of a tier, got "" (client)']],
     [
       { id: ['alice'], tier: null },
-      ['id must be a text of 1 to 256 characters, got a list (client)', 'tier must be the name of a tier, got null (client)'],
+      [
+        'id must be a text of 1 to 256 characters, got a list (client)',
+        'tier must be the name of a tier, got null (client)',
+      ],
     ],
   ])('%j is told, and cannot be known where it never was right', async (item, issues) => {
     expect(await findNow(found(item))).toBe('unavailable')
@@ -241,7 +251,11 @@ describe('a client whose item is wrong', () => {
 
   it('stays who it was', async () => {
     await findNow(found(ITEM))
-    for (const broken of [found({ id: 'alice' }), { Item: { id: { N: '1e500' } } }, { Item: { id: { X: 'unknown type' } } }]) {
+    for (const broken of [
+      found({ id: 'alice' }),
+      { Item: { id: { N: '1e500' } } },
+      { Item: { id: { X: 'unknown type' } } },
+    ]) {
       clock.now += TTL_MS
       await findNow(broken)
       expect(await clients.find(HASH)).toEqual(ALICE)

@@ -54,12 +54,23 @@ describe('an item', () => {
       {
         pk: fc.anything(),
         sk: fc.oneof(
-          fc.constantFrom('tier#free', 'route#GET /a', 'global', 'settings', 'block#ip#1.2.3.4', 'allow#client#a', 'block#ip#x'),
+          fc.constantFrom(
+            'tier#free',
+            'route#GET /a',
+            'global',
+            'settings',
+            'block#ip#1.2.3.4',
+            'allow#client#a',
+            'block#ip#x',
+          ),
           fc.anything(),
         ),
         policies: fc.anything(),
         by: fc.anything(),
-        identity: fc.oneof(fc.anything(), fc.array(fc.oneof(fc.anything(), fc.constantFrom('ip', 'header', 'api-key')))),
+        identity: fc.oneof(
+          fc.anything(),
+          fc.array(fc.oneof(fc.anything(), fc.constantFrom('ip', 'header', 'api-key'))),
+        ),
         expiresAt: fc.oneof(fc.anything(), fc.constantFrom('2027-01-31', '2027-02-31T')),
       },
       { requiredKeys: [] },
@@ -89,6 +100,9 @@ describe('attributes', () => {
   })
 
   it('too large for a number become the nearest, which no check takes for an integer from this side of exactness', () => {
-    expect(fromAttributes({ a: { N: '9007199254740993' }, b: { N: '1e400' } })).toEqual({ a: 9007199254740992, b: Infinity })
+    expect(fromAttributes({ a: { N: '9007199254740993' }, b: { N: '1e400' } })).toEqual({
+      a: 9007199254740992,
+      b: Infinity,
+    })
   })
 })

@@ -68,7 +68,9 @@ describe('the policy set', () => {
     expect([limitOf(set), limitOf(set, 'free')]).toEqual([20, 60])
     expect(set!.routes.map(({ pattern, cost }) => [pattern.text, cost])).toEqual([['POST /batch', 5]])
     expect(log.entries).toEqual([
-      expect.objectContaining({ details: { item: 'route#GET /a#b', issues: [expect.stringContaining('route "GET /a#b"')] } }),
+      expect.objectContaining({
+        details: { item: 'route#GET /a#b', issues: [expect.stringContaining('route "GET /a#b"')] },
+      }),
     ])
   })
 
@@ -267,7 +269,9 @@ describe('an item that is wrong', () => {
         message: 'an item of the config table is wrong, its last good version stays',
         details: {
           item: 'tier#free',
-          issues: ['limit must be a positive integer, got "sixty" (item "tier#free", tier "free", policy "per-minute")'],
+          issues: [
+            'limit must be a positive integer, got "sixty" (item "tier#free", tier "free", policy "per-minute")',
+          ],
         },
       },
     ])
@@ -275,7 +279,8 @@ describe('an item that is wrong', () => {
 
   it('keeps it reading after reading, until it is right again', async () => {
     await readNow(tierItem('anonymous', 20), tierItem('free', 60))
-    for (let turn = 0; turn < 3; turn++) expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 0)))).toBe(60)
+    for (let turn = 0; turn < 3; turn++)
+      expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 0)))).toBe(60)
     expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 70)))).toBe(70)
     expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 0)))).toBe(70)
   })
@@ -338,7 +343,9 @@ describe('an item that is wrong', () => {
       { pk: 'policy-set', sk: 'route#GET /users/{name}', cost: 3 },
     )
     expect(set!.routes).toHaveLength(2)
-    expect(log.entries[0]!.details.issues).toEqual(['routes "GET /users/{id}" and "GET /users/{name}" match the same requests, keep one'])
+    expect(log.entries[0]!.details.issues).toEqual([
+      'routes "GET /users/{id}" and "GET /users/{name}" match the same requests, keep one',
+    ])
   })
 })
 
@@ -346,7 +353,8 @@ describe('an item for some APIs', () => {
   const shop = { apiId: 'a1', stageName: 'prod' }
   const cart = { apiId: 'b2', stageName: 'prod' }
   const api = { pk: 'policy-set', sk: 'api#a1', label: 'shop' }
-  const credentialsOf = (set: PolicySet | undefined, request: typeof shop) => setFor(set!, request).tiers.get('anonymous')!.credentials
+  const credentialsOf = (set: PolicySet | undefined, request: typeof shop) =>
+    setFor(set!, request).tiers.get('anonymous')!.credentials
 
   it('holds for those, by the label that the table knows', async () => {
     const set = await readNow(api, tierItem('anonymous', 20), tierItem('anonymous @x', 5, { apis: ['shop'] }))
@@ -376,12 +384,25 @@ describe('an item for some APIs', () => {
 
   it('that never was right lets nobody in unverified: where it is for, and everywhere when that is wrong, too', async () => {
     const wrong = { policies: 'none' }
-    const some = await readNow(api, tierItem('anonymous', 20), { ...tierItem('anonymous @x', 5, { apis: ['shop'] }), ...wrong })
+    const some = await readNow(api, tierItem('anonymous', 20), {
+      ...tierItem('anonymous @x', 5, { apis: ['shop'] }),
+      ...wrong,
+    })
     expect([shop, cart].map((request) => credentialsOf(some, request))).toEqual(['unknown', 'optional'])
-    const all = await readLater(api, tierItem('anonymous', 20), { ...tierItem('anonymous @y', 5, { apis: 'shop' }), ...wrong })
+    const all = await readLater(api, tierItem('anonymous', 20), {
+      ...tierItem('anonymous @y', 5, { apis: 'shop' }),
+      ...wrong,
+    })
     expect([shop, cart].map((request) => credentialsOf(all, request))).toEqual(['unknown', 'unknown'])
-    const route = await readLater(tierItem('anonymous', 20), { pk: 'policy-set', sk: 'route#GET /a @x', apis: ['a1'], cost: 'much' })
-    expect([shop, cart].map((request) => setFor(route!, request).routes.map(({ credentials }) => credentials))).toEqual([['unknown'], []])
+    const route = await readLater(tierItem('anonymous', 20), {
+      pk: 'policy-set',
+      sk: 'route#GET /a @x',
+      apis: ['a1'],
+      cost: 'much',
+    })
+    expect([shop, cart].map((request) => setFor(route!, request).routes.map(({ credentials }) => credentials))).toEqual(
+      [['unknown'], []],
+    )
   })
 
   it('that is the same as another is told, and both hold', async () => {
@@ -429,7 +450,9 @@ describe('an item for some APIs', () => {
       tierItem('t39 @x', 7, { apis: ['shop'] }),
       tierItem('u', 8, { apis: ['shop'] }),
     )
-    expect([shop, cart].map((request) => ['t39', 't38', 'u'].map((name) => limitOf(setFor(set!, request), name)))).toEqual([
+    expect(
+      [shop, cart].map((request) => ['t39', 't38', 'u'].map((name) => limitOf(setFor(set!, request), name))),
+    ).toEqual([
       [7, 1, 8],
       [1, 1, undefined],
     ])
@@ -438,8 +461,16 @@ describe('an item for some APIs', () => {
 
 describe('settings, global policies and blocks', () => {
   const settings = (more: Record<string, unknown>) => ({ pk: 'policy-set', sk: 'settings', ...more })
-  const global = (limit: unknown) => ({ pk: 'policy-set', sk: 'global', policies: [{ name: 'all', limit, window: '1s' }] })
-  const block = (range: string, more: Record<string, unknown> = {}) => ({ pk: 'policy-set', sk: `block#ip#${range}`, ...more })
+  const global = (limit: unknown) => ({
+    pk: 'policy-set',
+    sk: 'global',
+    policies: [{ name: 'all', limit, window: '1s' }],
+  })
+  const block = (range: string, more: Record<string, unknown> = {}) => ({
+    pk: 'policy-set',
+    sk: `block#ip#${range}`,
+    ...more,
+  })
 
   it('are read with the rest', async () => {
     const set = await readNow(
@@ -449,15 +480,28 @@ describe('settings, global policies and blocks', () => {
       global(1000),
       block('203.0.113.0/24'),
     )
-    expect(set).toMatchObject({ settings: { defaultTier: 'free' }, global: [{ name: 'all', limit: 1000, by: { who: ['global'] } }] })
+    expect(set).toMatchObject({
+      settings: { defaultTier: 'free' },
+      global: [{ name: 'all', limit: 1000, by: { who: ['global'] } }],
+    })
     const { access } = (await configurations.current())!
     expect(access.ofAddress(parseIpAddress('203.0.113.9'), clock.now)).toBe('block')
     expect(log.entries).toEqual([])
   })
 
   it('keep their last good version, each by itself', async () => {
-    await readNow(tierItem('anonymous', 20), settings({ trustedHeaders: ['X-Tenant'] }), global(1000), block('203.0.113.0/24'))
-    const set = await readLater(tierItem('anonymous', 21), settings({ trustedHeaders: 5 }), global(0), block('203.0.113.0/24', { note: 7 }))
+    await readNow(
+      tierItem('anonymous', 20),
+      settings({ trustedHeaders: ['X-Tenant'] }),
+      global(1000),
+      block('203.0.113.0/24'),
+    )
+    const set = await readLater(
+      tierItem('anonymous', 21),
+      settings({ trustedHeaders: 5 }),
+      global(0),
+      block('203.0.113.0/24', { note: 7 }),
+    )
     expect(set).toMatchObject({ settings: { trustedHeaders: ['x-tenant'] }, global: [{ limit: 1000 }] })
     expect(limitOf(set)).toBe(21)
     const { access } = (await configurations.current())!
@@ -467,7 +511,9 @@ describe('settings, global policies and blocks', () => {
 
   it('name a default tier that is there, or it is told', async () => {
     await readNow(tierItem('anonymous', 20), settings({ defaultTier: 'fre' }))
-    expect(log.entries[0]!.details.issues).toEqual(['defaultTier must be the name of a tier, got "fre", which is none (settings)'])
+    expect(log.entries[0]!.details.issues).toEqual([
+      'defaultTier must be the name of a tier, got "fre", which is none (settings)',
+    ])
   })
 })
 
@@ -542,7 +588,12 @@ describe('a set of very many tiers', () => {
 
   it('tells contradictions when the last tier has been looked at', async () => {
     const settings = { pk: 'policy-set', sk: 'settings', defaultTier: 'tier-150' }
-    const global = { pk: 'policy-set', sk: 'global', policies: [{ name: 'per-minute', limit: 5, window: '1m' }], by: 'client' }
+    const global = {
+      pk: 'policy-set',
+      sk: 'global',
+      policies: [{ name: 'per-minute', limit: 5, window: '1m' }],
+      by: 'client',
+    }
     const set = await readNow(...many(), settings, global)
     expect(log.entries).toEqual([])
     for (let request = 1; request <= 19; request++) await sets.current()
@@ -570,8 +621,12 @@ describe('a set of very many tiers', () => {
 
 describe('the switch', () => {
   const on = (mode: string) => ({ pk: 'policy-set', sk: 'switch', mode, since: '2026-11-21T12:00:00Z' })
-  const others = [tierItem('anonymous', 20), { pk: 'policy-set', sk: 'settings @dev', apis: ['*/dev'], mode: 'observe' }]
-  const modeIn = (set: PolicySet | undefined, stageName = 'prod') => setFor(set!, { apiId: 'a', stageName }).settings.mode
+  const others = [
+    tierItem('anonymous', 20),
+    { pk: 'policy-set', sk: 'settings @dev', apis: ['*/dev'], mode: 'observe' },
+  ]
+  const modeIn = (set: PolicySet | undefined, stageName = 'prod') =>
+    setFor(set!, { apiId: 'a', stageName }).settings.mode
 
   it.each([
     ['off', ['off', 'off']],
@@ -582,7 +637,9 @@ describe('the switch', () => {
   })
 
   it('takes nothing back that the settings let pass', async () => {
-    expect(modeIn(await readNow(...others, { pk: 'policy-set', sk: 'settings', mode: 'off' }, on('observe')))).toBe('off')
+    expect(modeIn(await readNow(...others, { pk: 'policy-set', sk: 'settings', mode: 'off' }, on('observe')))).toBe(
+      'off',
+    )
   })
 
   it('ends when its item is gone', async () => {

@@ -40,4 +40,5 @@ describe('what dimensions can come down to', () => {
   })
 })
 
-test('the headers that are counted by', () => expect(headersIn(['client', 'header:x-a', 'claim:b', 'header:x-c'])).toEqual(['x-a', 'x-c']))
+test('the headers that are counted by', () =>
+  expect(headersIn(['client', 'header:x-a', 'claim:b', 'header:x-c'])).toEqual(['x-a', 'x-c']))

@@ -18,10 +18,9 @@ export class FakeTable {
   readonly calls: Call[] = []
   answers: ((call: Call) => Readonly<Record<string, unknown>>) | undefined
 
-  readonly client = { send: (command: unknown, options: unknown) => this.send(command as never, options as never) } as unknown as Pick<
-    DynamoDBClient,
-    'send'
-  >
+  readonly client = {
+    send: (command: unknown, options: unknown) => this.send(command as never, options as never),
+  } as unknown as Pick<DynamoDBClient, 'send'>
 
   private send(
     command: { readonly input: Call['input']; readonly constructor: { readonly name: string } },

@@ -13,7 +13,8 @@ const parse = (item: Readonly<Record<string, unknown>> | undefined) => {
 }
 
 describe('the item of the secrets', () => {
-  it('may be missing: then there is none', () => expect(parse(undefined)).toEqual({ keys: new SubjectKeys(), issues: [] }))
+  it('may be missing: then there is none', () =>
+    expect(parse(undefined)).toEqual({ keys: new SubjectKeys(), issues: [] }))
 
   it('is read as it was written', () => {
     const keys = [
@@ -27,8 +28,16 @@ describe('the item of the secrets', () => {
   it.each<[string, Readonly<Record<string, unknown>>, string]>([
     ['no keys', {}, 'keys must be a list of 1 to 8 keys, got undefined (item "hmac-key")'],
     ['an empty list', { keys: [] }, 'keys must be a list of 1 to 8 keys, got 0 (item "hmac-key")'],
-    ['nine keys', { keys: Array(9).fill({ key, activeFrom: 0 }) }, 'keys must be a list of 1 to 8 keys, got 9 (item "hmac-key")'],
-    ['another field', { keys: [{ key, activeFrom: 0 }], algorithm: 'none' }, 'unknown field "algorithm", known are keys (item "hmac-key")'],
+    [
+      'nine keys',
+      { keys: Array(9).fill({ key, activeFrom: 0 }) },
+      'keys must be a list of 1 to 8 keys, got 9 (item "hmac-key")',
+    ],
+    [
+      'another field',
+      { keys: [{ key, activeFrom: 0 }], algorithm: 'none' },
+      'unknown field "algorithm", known are keys (item "hmac-key")',
+    ],
     [
       'a secret too short',
       { keys: [{ key: key.slice(4), activeFrom: 0 }] },
@@ -49,7 +58,9 @@ describe('the item of the secrets', () => {
       },
       'activeFrom must be later than that of the key before, got 5 (item "hmac-key", key 2)',
     ],
-  ])('with %s is wrong, and is not taken for none', (_, item, sentence) => expect(parse(item).issues).toEqual([sentence]))
+  ])('with %s is wrong, and is not taken for none', (_, item, sentence) =>
+    expect(parse(item).issues).toEqual([sentence]),
+  )
 
   it('never has anything of a secret in a sentence about a mistake', () => {
     const secret = randomBytes(32).toString('base64')
@@ -61,7 +72,11 @@ describe('the item of the secrets', () => {
     )
     fc.assert(
       fc.property(mangled, mangled, (one, two) => {
-        const items = [{ keys: [one] }, { keys: [{ key: one, activeFrom: 'never' }] }, { keys: [{ key: [two], activeFrom: 0 }] }]
+        const items = [
+          { keys: [one] },
+          { keys: [{ key: one, activeFrom: 'never' }] },
+          { keys: [{ key: [two], activeFrom: 0 }] },
+        ]
         for (const item of items) {
           const text = parse(item).issues.join()
           expect(text).not.toBe('')
@@ -106,12 +121,16 @@ describe('where a subject has its state', () => {
 describe('the key of a subject with a secret', () => {
   it('follows from the key without it, so that items can be moved whose subjects nobody knows', () => {
     fc.assert(
-      fc.property(fc.string({ minLength: 1, maxLength: 300, unit: 'binary' }), fc.uint8Array({ minLength: 16 }), (subject, secret) => {
-        const key = subjectKey(subject, secret)
-        expect(key).toMatch(/^[a-z0-9-]{1,16}~[\w-]{43}$/)
-        expect(withSecret(subjectKey(subject), secret)).toBe(key)
-        expect(withSecret(key, secret)).toBeUndefined() // never twice
-      }),
+      fc.property(
+        fc.string({ minLength: 1, maxLength: 300, unit: 'binary' }),
+        fc.uint8Array({ minLength: 16 }),
+        (subject, secret) => {
+          const key = subjectKey(subject, secret)
+          expect(key).toMatch(/^[a-z0-9-]{1,16}~[\w-]{43}$/)
+          expect(withSecret(subjectKey(subject), secret)).toBe(key)
+          expect(withSecret(key, secret)).toBeUndefined() // never twice
+        },
+      ),
     )
   })
 
@@ -120,7 +139,8 @@ describe('the key of a subject with a secret', () => {
     expect(subjectKey('client:acme', SECRET)).toBe(KEYED_ACME)
   })
 
-  it('is another with every secret', () => expect(subjectKey('ip:1.2.3.4', SECRET)).not.toBe(subjectKey('ip:1.2.3.4', OTHER)))
+  it('is another with every secret', () =>
+    expect(subjectKey('ip:1.2.3.4', SECRET)).not.toBe(subjectKey('ip:1.2.3.4', OTHER)))
 })
 
 /** By OpenSSL. */

@@ -15,7 +15,13 @@ beforeEach(() => {
   table = new FakeTable()
   clock = new FakeClock()
   log = new FakeLog()
-  hmacKeys = new HmacKeys({ client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write })
+  hmacKeys = new HmacKeys({
+    client: table.client,
+    tableName: 'config',
+    clock: clock.read,
+    deadlineMs: 2000,
+    log: log.write,
+  })
 })
 
 const nothing = () => ({})
@@ -30,7 +36,10 @@ describe('the secrets in the config table', () => {
     table.answers = nothing
     await hmacKeys.current()
     expect(table.calls.map(({ name, input }) => [name, input])).toEqual([
-      ['GetItemCommand', { TableName: 'config', Key: { pk: { S: 'hmac-key' }, sk: { S: 'hmac-key' } }, ConsistentRead: true }],
+      [
+        'GetItemCommand',
+        { TableName: 'config', Key: { pk: { S: 'hmac-key' }, sk: { S: 'hmac-key' } }, ConsistentRead: true },
+      ],
     ])
   })
 
@@ -87,12 +96,20 @@ describe('the secrets in the config table', () => {
       await settled()
     }
     expect(await active()).toBeUndefined()
-    expect(log.entries.map(({ message }) => message)).toEqual(['the HMAC key is gone from the config table: all counters begin anew'])
+    expect(log.entries.map(({ message }) => message)).toEqual([
+      'the HMAC key is gone from the config table: all counters begin anew',
+    ])
   })
 
   it('change over in the same moment on every instance that has looked within nine minutes of it, whenever that was', async () => {
     for (let lookedBefore = 0; lookedBefore < 9 * MINUTE; lookedBefore += 30_000) {
-      hmacKeys = new HmacKeys({ client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write })
+      hmacKeys = new HmacKeys({
+        client: table.client,
+        tableName: 'config',
+        clock: clock.read,
+        deadlineMs: 2000,
+        log: log.write,
+      })
       table.answers = nothing
       await hmacKeys.current()
       const writtenAt = clock.now + 1 // right after it looked

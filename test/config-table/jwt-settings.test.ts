@@ -43,7 +43,9 @@ describe('the settings of a JWT source', () => {
       rolesClaim: 'cognito:groups',
       namespace: 'pool',
     }
-    expect(parse(written({ ...all, header: 'X-Token', tiersByRole: { gold: 'pro', staff: 'internal' } })).settings).toEqual({
+    expect(
+      parse(written({ ...all, header: 'X-Token', tiersByRole: { gold: 'pro', staff: 'internal' } })).settings,
+    ).toEqual({
       source: 'jwt',
       ...all,
       header: 'x-token',
@@ -89,12 +91,17 @@ describe('the settings of a JWT source', () => {
     expect(issuesIn({ issuer: url })).toEqual([
       expect.stringMatching(/^issuer must be an https URL without a query, got .* \(identity 1\)$/),
     ])
-    expect(issuesIn({ jwksUri: url })).toEqual([expect.stringMatching(/^jwksUri must be an https URL, got .* \(identity 1\)$/)])
+    expect(issuesIn({ jwksUri: url })).toEqual([
+      expect.stringMatching(/^jwksUri must be an https URL, got .* \(identity 1\)$/),
+    ])
   })
 
-  it.each(['http://localhost:8080/realm', 'http://127.0.0.1:1', 'http://[::1]:1'])('take %s, which never leaves the machine', (issuer) => {
-    expect(issuesIn({ issuer })).toEqual([])
-  })
+  it.each(['http://localhost:8080/realm', 'http://127.0.0.1:1', 'http://[::1]:1'])(
+    'take %s, which never leaves the machine',
+    (issuer) => {
+      expect(issuesIn({ issuer })).toEqual([])
+    },
+  )
 
   it('may name keys by a query, but no issuer', () => {
     expect(issuesIn({ jwksUri: 'https://issuer.example/keys?p=policy' })).toEqual([])
@@ -134,7 +141,9 @@ describe('the settings of a JWT source', () => {
     ['tiersByRole', [{ role: 'gold', tier: 'pro', more: 1 }]],
     ['tiersByRole', Object.fromEntries(Array.from({ length: 101 }, (_, i) => [i, 'pro']))],
   ])('refuse %s: %j', (field, value) => {
-    expect(issuesIn({ rolesClaim: 'roles', [field]: value })).toEqual([expect.stringMatching(`^${field} must be .*, got `)])
+    expect(issuesIn({ rolesClaim: 'roles', [field]: value })).toEqual([
+      expect.stringMatching(`^${field} must be .*, got `),
+    ])
   })
 
   it('are told every mistake at once', () => {
@@ -149,7 +158,8 @@ describe('the settings of a JWT source', () => {
   it('are never taken from rubbish', () => {
     for (const input of RUBBISH) expect(parse(input).settings).toBeUndefined()
     for (const value of RUBBISH) {
-      for (const field of ['issuer', 'jwksUri', 'tiersByRole', 'audience']) parse(written({ rolesClaim: 'roles', [field]: value }))
+      for (const field of ['issuer', 'jwksUri', 'tiersByRole', 'audience'])
+        parse(written({ rolesClaim: 'roles', [field]: value }))
     }
   })
 })

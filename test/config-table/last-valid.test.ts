@@ -54,7 +54,9 @@ class ConfigTable {
     const condition = input.ConditionExpression as string | undefined
     const holds =
       condition === undefined ||
-      (condition.startsWith('attribute_not_exists') ? !stored?.hash : stored?.hash?.S !== undefined && stored.hash.S === values[':seen']?.S)
+      (condition.startsWith('attribute_not_exists')
+        ? !stored?.hash
+        : stored?.hash?.S !== undefined && stored.hash.S === values[':seen']?.S)
     if (!holds) throw Object.assign(new Error('no'), { name: 'ConditionalCheckFailedException' })
     if (name === 'DeleteItemCommand') items.delete(sk!.S)
     else items.set(sk!.S, { ...stored, ...(values[':item'] && { item: values[':item'] }), hash: values[':hash']! })
@@ -153,27 +155,28 @@ describe('the last valid version of an item', () => {
     ['settings', { pk: 'policy-set', sk: 'settings', identity: [{ source: 'jwt', issuer: 'https://i.example' }] }],
     ['tier', tierItem('anonymous', '20')],
     ['route', { ...ROUTE, cost: '1' }],
-  ])('is not there for an item that never was valid: whether invalid %s ask for credentials is unknown', async (kind, item) => {
-    table.put(ANONYMOUS, item)
-    const { policies, identityUnknown } = await configurationOf()
-    const unknown = {
-      settings: identityUnknown,
-      tier: policies.tiers.get('anonymous')?.credentials,
-      route: policies.routes[0]?.credentials,
-    }
-    expect(unknown).toMatchObject({ [kind]: kind === 'settings' ? true : 'unknown' })
-  })
+  ])(
+    'is not there for an item that never was valid: whether invalid %s ask for credentials is unknown',
+    async (kind, item) => {
+      table.put(ANONYMOUS, item)
+      const { policies, identityUnknown } = await configurationOf()
+      const unknown = {
+        settings: identityUnknown,
+        tier: policies.tiers.get('anonymous')?.credentials,
+        route: policies.routes[0]?.credentials,
+      }
+      expect(unknown).toMatchObject({ [kind]: kind === 'settings' ? true : 'unknown' })
+    },
+  )
 
   it('is not needed to keep out who is blocked by an invalid item', async () => {
     table.put(ANONYMOUS)
     for (const sk of ['block#ip#203.0.113.7/24', 'block#ip#2001:db8::1/32', 'block#client#acme'])
       table.put({ pk: 'policy-set', sk, expiresAt: 'tomorrow' })
     const { access } = await configurationOf()
-    expect(['203.0.113.200', '2001:db8:ffff::', '198.51.100.1'].map((ip) => access.ofAddress(parseIpAddress(ip), clock.now))).toEqual([
-      'block',
-      'block',
-      undefined,
-    ])
+    expect(
+      ['203.0.113.200', '2001:db8:ffff::', '198.51.100.1'].map((ip) => access.ofAddress(parseIpAddress(ip), clock.now)),
+    ).toEqual(['block', 'block', undefined])
     expect(access.ofClient('acme', clock.now)).toBe('block')
     expect(access.ofClient('other', clock.now)).toBeUndefined()
   })

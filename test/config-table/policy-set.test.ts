@@ -4,11 +4,14 @@ import { issuesOf, policy } from '../policies/issues'
 const anonymous = { by: 'ip', policies: [policy({ limit: 20 })] }
 const setOf = (file: object) => parseTiersFile({ tiers: { anonymous }, ...file }, 'tiers.yaml')
 const issuesIn = (file: object) => issuesOf(() => setOf(file))
-const many = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => policy({ name: `${prefix}${i}` }))
+const many = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, i) => policy({ name: `${prefix}${i}` }))
 
 describe('global policies', () => {
   it('count everybody together unless they say otherwise', () => {
-    const { global } = setOf({ global: { policies: [policy({ name: 'all' }), policy({ name: 'each', by: 'client' })] } })
+    const { global } = setOf({
+      global: { policies: [policy({ name: 'all' }), policy({ name: 'each', by: 'client' })] },
+    })
     expect(global.map(({ name, by }) => [name, by])).toEqual([
       ['all', { who: ['global'], perRoute: false }],
       ['each', { who: ['client'], perRoute: false }],
@@ -49,14 +52,20 @@ describe('global policies', () => {
     expect(issuesIn({ global: { policies: many('g', 30) } })).toEqual([
       'policies must be at most 30 with those of tier "anonymous", got 31 (tiers.yaml, global)',
     ])
-    expect(issuesIn({ global: { policies: many('g', 20) }, routes: { 'GET /a': { policies: many('r', 10) } } })).toEqual([
+    expect(
+      issuesIn({ global: { policies: many('g', 20) }, routes: { 'GET /a': { policies: many('r', 10) } } }),
+    ).toEqual([
       'policies must be at most 30 with those of tier "anonymous" and global, got 31 (tiers.yaml, route "GET /a")',
     ])
   })
 })
 
 describe('a route’s policies for some tiers', () => {
-  const tiers = { anonymous, free: { policies: [policy({ name: 'own' })] }, pro: { policies: [policy({ name: 'own' })] } }
+  const tiers = {
+    anonymous,
+    free: { policies: [policy({ name: 'own' })] },
+    pro: { policies: [policy({ name: 'own' })] },
+  }
   const search = (names: unknown, more: object = {}) => policy({ name: 'search', tiers: names, ...more })
   const route = (...policies: object[]) => ({ tiers, routes: { 'GET /search': { policies } } })
 
@@ -69,7 +78,9 @@ describe('a route’s policies for some tiers', () => {
   })
 
   it('may not where one is', () => {
-    const twice = ['name must be unique, and policy 1 has this one already (tiers.yaml, route "GET /search", policy "search")']
+    const twice = [
+      'name must be unique, and policy 1 has this one already (tiers.yaml, route "GET /search", policy "search")',
+    ]
     expect(issuesIn(route(search(['free', 'pro']), search(['pro'])))).toEqual(twice)
     expect(issuesIn(route(search(undefined), search(['pro'])))).toEqual(twice)
   })
@@ -81,7 +92,9 @@ describe('a route’s policies for some tiers', () => {
     expect(issuesIn(route(search([])))).toEqual([
       'tiers must be a list of names of tiers, got a list (tiers.yaml, route "GET /search", policy "search")',
     ])
-    expect(issuesIn({ tiers: { anonymous: { policies: [policy({ tiers: ['anonymous'] })] } } })[0]).toMatch(/^unknown field "tiers"/)
+    expect(issuesIn({ tiers: { anonymous: { policies: [policy({ tiers: ['anonymous'] })] } } })[0]).toMatch(
+      /^unknown field "tiers"/,
+    )
   })
 })
 
@@ -126,19 +139,32 @@ describe('settings', () => {
 
   it('bound preflights by any policy, which has no name of its own', () => {
     const preflight = { limit: 50, window: '10s', algorithm: 'token-bucket', burst: 100 }
-    expect(setOf({ settings: { preflight } }).settings.preflight).toMatchObject({ name: 'preflight', limit: 50, windowMs: 10_000 })
+    expect(setOf({ settings: { preflight } }).settings.preflight).toMatchObject({
+      name: 'preflight',
+      limit: 50,
+      windowMs: 10_000,
+    })
     const place = '(tiers.yaml, settings, policy "preflight")'
     expect(issuesIn({ settings: { preflight: { ...preflight, name: 'x' } } })).toEqual([
       'preflight has no name of its own (tiers.yaml, settings)',
     ])
-    expect(issuesIn({ settings: { preflight: { limit: 0, window: '1m' } } })).toEqual([`limit must be a positive integer, got 0 ${place}`])
-    expect(issuesIn({ settings: { preflight: 600 } })).toEqual(['a policy must be an object, got 600 (tiers.yaml, settings, policy 1)'])
+    expect(issuesIn({ settings: { preflight: { limit: 0, window: '1m' } } })).toEqual([
+      `limit must be a positive integer, got 0 ${place}`,
+    ])
+    expect(issuesIn({ settings: { preflight: 600 } })).toEqual([
+      'a policy must be an object, got 600 (tiers.yaml, settings, policy 1)',
+    ])
   })
 
   it('have base paths in one spelling', () => {
-    expect(setOf({ settings: { basePaths: ['v1', '/v1/', '/shop/api'] } }).settings.basePaths).toEqual(['/v1', '/shop/api'])
+    expect(setOf({ settings: { basePaths: ['v1', '/v1/', '/shop/api'] } }).settings.basePaths).toEqual([
+      '/v1',
+      '/shop/api',
+    ])
     for (const wrong of ['', '/', 'a//b', '/a?b', '/a b', '/%61']) {
-      expect(issuesIn({ settings: { basePaths: [wrong] } })).toEqual([expect.stringMatching(/^basePaths must be a list of at most 16/)])
+      expect(issuesIn({ settings: { basePaths: [wrong] } })).toEqual([
+        expect.stringMatching(/^basePaths must be a list of at most 16/),
+      ])
     }
   })
 
@@ -167,4 +193,5 @@ describe('settings', () => {
   })
 })
 
-test('what an export has added is no mistake', () => expect(setOf({ exported: { 'tier#anonymous': 'abc' } }).tiers.size).toBe(1))
+test('what an export has added is no mistake', () =>
+  expect(setOf({ exported: { 'tier#anonymous': 'abc' } }).tiers.size).toBe(1))

@@ -36,12 +36,9 @@ describe('a tier for some APIs', () => {
   })
 
   it('is there for these alone, by name, and by an id that nothing else is known of', () => {
-    expect([at('b2', 'prod'), at('c3', 'dev'), at('a1', 'prod'), at()].map((request) => limitOf(set, request, 'beta'))).toEqual([
-      5,
-      5,
-      undefined,
-      undefined,
-    ])
+    expect(
+      [at('b2', 'prod'), at('c3', 'dev'), at('a1', 'prod'), at()].map((request) => limitOf(set, request, 'beta')),
+    ).toEqual([5, 5, undefined, undefined])
   })
 
   it('leaves APIs that it does not name what they had: one object for all of them', () => {
@@ -75,7 +72,9 @@ describe('a word for an API', () => {
     const set = setFrom({ ...items, 'api#b2': { name: 'a1b2c3d4e5' }, 'api#c3': { name: 'a1' } })
     expect(['a1b2c3d4e5', 'b2'].map((id) => limitOf(set, at(id, 'prod')))).toEqual([2, 1])
     expect([...set.apis!.idsOf('a1')]).toEqual(['a1'])
-    expect(issuesAmong({ ...items, 'api#d4': { label: 'a1b2c3d4e5' } })).toEqual([expect.stringContaining('as ids are, got "a1b2c3d4e5"')])
+    expect(issuesAmong({ ...items, 'api#d4': { label: 'a1b2c3d4e5' } })).toEqual([
+      expect.stringContaining('as ids are, got "a1b2c3d4e5"'),
+    ])
     expect(issuesAmong({ ...items, 'api#d4': { label: 'a1' } })).toEqual([
       'label "a1" of API d4 is what API a1 is called, too: each needs its own',
     ])
@@ -100,18 +99,25 @@ describe('routes and settings for some APIs', () => {
   })
 
   it('have a mode of their own', () => {
-    const modes = [at('cart1', 'prod'), at('cart1', 'dev'), at('shop1', 'dev'), at()].map((one) => setFor(set, one).settings.mode)
+    const modes = [at('cart1', 'prod'), at('cart1', 'dev'), at('shop1', 'dev'), at()].map(
+      (one) => setFor(set, one).settings.mode,
+    )
     expect(modes).toEqual(['enforce', 'observe', 'off', 'enforce'])
   })
 })
 
 describe('mistakes', () => {
   const inFile = (file: object) =>
-    issuesOf(() => parseTiersFile({ tiers: { anonymous, ...(file as { tiers?: object }).tiers }, ...without(file) }, 'f'))
+    issuesOf(() =>
+      parseTiersFile({ tiers: { anonymous, ...(file as { tiers?: object }).tiers }, ...without(file) }, 'f'),
+    )
   const without = ({ tiers: _, ...others }: { tiers?: object }) => others
 
   test.each([
-    [{ 'free @shop': { policies: [] } }, 'apis is missing: "@shop" is for some APIs, and must name them (f, tier "free @shop")'],
+    [
+      { 'free @shop': { policies: [] } },
+      'apis is missing: "@shop" is for some APIs, and must name them (f, tier "free @shop")',
+    ],
     [
       { 'free @a b': { apis: ['x'], policies: [] } },
       'what stands behind "@" must be 1 to 64 letters, digits, ".", "_" or "-", got "a b" (f, tier "free @a b")',
@@ -127,7 +133,9 @@ describe('mistakes', () => {
   test.each([[[]], [['*']], [['*/*']], [['']], [['a/b/c']], [['/dev']], [['a*']], ['a'], [[1]], [Array(33).fill('a')]])(
     'in apis: %j',
     (apis) => {
-      expect(inFile({ tiers: { free: { apis, policies: [] } } })).toEqual([expect.stringMatching(/^apis must be a list of 1 to 32 APIs/)])
+      expect(inFile({ tiers: { free: { apis, policies: [] } } })).toEqual([
+        expect.stringMatching(/^apis must be a list of 1 to 32 APIs/),
+      ])
     },
   )
 
@@ -166,7 +174,9 @@ describe('mistakes', () => {
   })
 
   it('in the item of an API', () => {
-    expect(issuesAmong({ 'tier#anonymous': anonymous, 'api#a b': {}, 'api#c': { label: '' }, 'api#d': { note: 1 } })).toEqual([
+    expect(
+      issuesAmong({ 'tier#anonymous': anonymous, 'api#a b': {}, 'api#c': { label: '' }, 'api#d': { note: 1 } }),
+    ).toEqual([
       'an API\'s id must be letters, digits, "-" or "_", got "a b" (item "api#a b")',
       'label must be a label of 1 to 64 letters, digits, ".", "_" or "-", and not 10 lower-case letters and digits, as ids are, got "" (item "api#c")',
       'unknown field "note", did you mean "name"? (item "api#d")',
@@ -203,7 +213,11 @@ describe('law', () => {
       ...names.map((name) => [name, undefined] as const),
       ...(names.length > 0 ? [[undefined, stageName] as const] : []),
     ]
-    const ranks = [questions.slice(0, names.length), questions.slice(names.length, 2 * names.length), questions.slice(2 * names.length)]
+    const ranks = [
+      questions.slice(0, names.length),
+      questions.slice(names.length, 2 * names.length),
+      questions.slice(2 * names.length),
+    ]
     for (const rank of ranks) {
       for (const scope of all) {
         if (scope?.apis.some((one) => rank.some(([api, stage]) => one.api === api && one.stage === stage))) return scope

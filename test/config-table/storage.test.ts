@@ -14,8 +14,10 @@ const log = (name: string, limit: number, more: object = {}): PolicyInput => ({
 })
 const anonymous = { by: 'ip', policies: [policy()] }
 const issuesIn = (file: object) => issuesIfAny(() => parseTiersFile({ tiers: { anonymous }, ...file }, 'tiers.yaml'))
-const limiterIssues = (policies: PolicyInput[]) => issuesIfAny(() => createLimiter({ store: new MemoryStore(), policies }))
-const logs = (count: number, limit: number, more: object = {}) => Array.from({ length: count }, (_, i) => log(`log-${i}`, limit, more))
+const limiterIssues = (policies: PolicyInput[]) =>
+  issuesIfAny(() => createLimiter({ store: new MemoryStore(), policies }))
+const logs = (count: number, limit: number, more: object = {}) =>
+  Array.from({ length: count }, (_, i) => log(`log-${i}`, limit, more))
 
 /** What a call reports; none where it does not throw. */
 function issuesIfAny(call: () => unknown): readonly string[] {
@@ -43,7 +45,8 @@ describe('what one subject can store', () => {
   })
 
   it('leaves thirty policies of any other algorithm alone, in their largest form', () => {
-    const thirty = (more: object) => Array.from({ length: 30 }, (_, i) => policy({ name: `p${i}`, limit: 1000, ...more }) as never)
+    const thirty = (more: object) =>
+      Array.from({ length: 30 }, (_, i) => policy({ name: `p${i}`, limit: 1000, ...more }) as never)
     for (const more of [
       { algorithm: 'sliding-buckets', buckets: 120 },
       { algorithm: 'fixed-window', overage: 'allow' },
@@ -56,7 +59,9 @@ describe('what one subject can store', () => {
   it('is bounded over the global policies, the route’s and the tier’s that count it', () => {
     const file = (tier: number, route: number, global: number) => ({
       tiers: { anonymous, pro: { policies: logs(tier, 10_000) } },
-      routes: { 'GET /a': { by: 'client', policies: Array.from({ length: route }, (_, i) => log(`route-${i}`, 10_000)) } },
+      routes: {
+        'GET /a': { by: 'client', policies: Array.from({ length: route }, (_, i) => log(`route-${i}`, 10_000)) },
+      },
       global: { by: 'client', policies: Array.from({ length: global }, (_, i) => log(`global-${i}`, 10_000)) },
     })
     expect(issuesIn(file(2, 1, 1))).toEqual([])
@@ -88,7 +93,10 @@ describe('what one subject can store', () => {
     const tiers = { anonymous, free: { policies: [] }, pro: { policies: [] } }
     expect(issuesIn({ tiers, routes: routes([log('same', 10_000)]) })).toEqual([])
     expect(
-      issuesIn({ tiers, routes: routes([...logs(3, 10_000, { tiers: ['free'] }), log('for-pro', 10_000, { tiers: ['pro'] })]) }),
+      issuesIn({
+        tiers,
+        routes: routes([...logs(3, 10_000, { tiers: ['free'] }), log('for-pro', 10_000, { tiers: ['pro'] })]),
+      }),
     ).toEqual([])
   })
 })
@@ -101,10 +109,16 @@ describe('storage codes', () => {
 
   it('that two policies of one subject happen to share are found', () => {
     const both = [one, other].map((name) => policy({ name, limit: 2 }))
-    expect(() => createLimiter({ store: new MemoryStore(), policies: both as never })).toThrow(new ConfigError([shared]))
+    expect(() => createLimiter({ store: new MemoryStore(), policies: both as never })).toThrow(
+      new ConfigError([shared]),
+    )
     expect(issuesIn({ tiers: { anonymous: { policies: both } } })).toEqual([`${shared} (tiers.yaml)`])
-    expect(issuesIn({ routes: { 'GET /a': { by: 'ip', policies: [both[0]] } }, global: { by: 'ip', policies: [both[1]] } })).toHaveLength(1)
-    expect(issuesIn({ tiers: { anonymous: { policies: [both[0]] }, free: { by: 'ip', policies: [both[1]] } } })).toHaveLength(1)
+    expect(
+      issuesIn({ routes: { 'GET /a': { by: 'ip', policies: [both[0]] } }, global: { by: 'ip', policies: [both[1]] } }),
+    ).toHaveLength(1)
+    expect(
+      issuesIn({ tiers: { anonymous: { policies: [both[0]] }, free: { by: 'ip', policies: [both[1]] } } }),
+    ).toHaveLength(1)
   })
 
   it('that are the same make one of the two store elsewhere, the same one in every set', () => {
@@ -126,7 +140,9 @@ describe('storage codes', () => {
   it('may be the same of two policies that never count one subject', () => {
     const [mine, yours] = [one, other].map((name) => policy({ name, limit: 2 }))
     expect(issuesIn({ tiers: { anonymous, free: { policies: [mine] }, pro: { policies: [yours] } } })).toEqual([])
-    expect(issuesIn({ routes: { 'GET /a': { by: 'ip', policies: [mine] } }, global: { by: 'global', policies: [yours] } })).toEqual([])
+    expect(
+      issuesIn({ routes: { 'GET /a': { by: 'ip', policies: [mine] } }, global: { by: 'global', policies: [yours] } }),
+    ).toEqual([])
   })
 
   it('are compared for every route that is counted apart', () => {

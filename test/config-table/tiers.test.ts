@@ -10,8 +10,13 @@ const anonymous = { by: 'ip', policies: [policy()] }
 const BY = `by must be ${BY_FIELD.wanted}`
 
 /** The set of a file whose tier `anonymous` is right. */
-const setOf = ({ tiers = {}, routes = {} }: { tiers?: Record<string, unknown>; routes?: Record<string, unknown> }): PolicySet =>
-  parseTiersFile({ tiers: { anonymous, ...tiers }, routes }, 'tiers.yaml')
+const setOf = ({
+  tiers = {},
+  routes = {},
+}: {
+  tiers?: Record<string, unknown>
+  routes?: Record<string, unknown>
+}): PolicySet => parseTiersFile({ tiers: { anonymous, ...tiers }, routes }, 'tiers.yaml')
 
 const issuesInTier = (tier: unknown, name = 'free') => issuesOf(() => setOf({ tiers: { [name]: tier } }))
 const issuesInRoute = (route: unknown, text = 'GET /search') => issuesOf(() => setOf({ routes: { [text]: route } }))
@@ -26,14 +31,20 @@ describe('mistakes in a file', () => {
       expect(setOf({ routes: { 'GET /a': rubbish } }).routes).toHaveLength(1) // a route with nothing to say
       return
     }
-    expect(issuesOf(() => parseTiersFile({ tiers: { anonymous }, routes: rubbish }, 'tiers.yaml')).length).toBeGreaterThan(0)
+    expect(
+      issuesOf(() => parseTiersFile({ tiers: { anonymous }, routes: rubbish }, 'tiers.yaml')).length,
+    ).toBeGreaterThan(0)
     expect(issuesInRoute(rubbish).length).toBeGreaterThan(0)
   })
 
   it('of the file itself', () => {
     expect(issuesOf(() => parseTiersFile(null, 'my.yaml'))).toEqual(['the file must be an object, got null (my.yaml)'])
-    expect(issuesOf(() => parseTiersFile({}, 'my.yaml'))).toEqual(['tiers is missing, it must be tiers by name (my.yaml)'])
-    expect(issuesOf(() => parseTiersFile({ tiers: [anonymous] }, 'my.yaml'))).toEqual(['tiers must be tiers by name, got a list (my.yaml)'])
+    expect(issuesOf(() => parseTiersFile({}, 'my.yaml'))).toEqual([
+      'tiers is missing, it must be tiers by name (my.yaml)',
+    ])
+    expect(issuesOf(() => parseTiersFile({ tiers: [anonymous] }, 'my.yaml'))).toEqual([
+      'tiers must be tiers by name, got a list (my.yaml)',
+    ])
     expect(issuesOf(() => parseTiersFile({ tiers: { anonymous }, routes: 'x' }, 'my.yaml'))).toEqual([
       'routes must be routes by method and path, got "x" (my.yaml)',
     ])
@@ -53,13 +64,18 @@ describe('mistakes in a file', () => {
     expect(issuesInTier({ policies: [], cost: 5 })).toEqual([
       'unknown field "cost", known are apis, by, credentials, onStoreError, policies (tiers.yaml, tier "free")',
     ])
-    expect(issuesInTier({ policys: [] })[0]).toBe('unknown field "policys", did you mean "policies"? (tiers.yaml, tier "free")')
+    expect(issuesInTier({ policys: [] })[0]).toBe(
+      'unknown field "policys", did you mean "policies"? (tiers.yaml, tier "free")',
+    )
   })
 
   it('of a tier’s name', () => {
     for (const name of ['', ' ', 'a b', '-a', '__proto__', 'x'.repeat(65), 'tier#1']) {
       const file = {
-        tiers: Object.defineProperty({ anonymous } as Record<string, unknown>, name, { value: { policies: [] }, enumerable: true }),
+        tiers: Object.defineProperty({ anonymous } as Record<string, unknown>, name, {
+          value: { policies: [] },
+          enumerable: true,
+        }),
       }
       expect(issuesOf(() => parseTiersFile(file, 'f'))).toEqual([
         expect.stringMatching(/^a tier's name must be 1 to 64 letters, digits, "\.", "_" or "-", got ".*" \(f\)$/),
@@ -73,12 +89,22 @@ describe('mistakes in a file', () => {
     expect(issuesInRoute({}, 'FETCH /a')).toEqual([
       'a route method must be one of ANY, DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT, got "FETCH" (tiers.yaml, route "FETCH /a")',
     ])
-    expect(issuesInRoute({}, 'search')[0]).toMatch(/^a route must be a method and a path such as .* \(tiers\.yaml, route "search"\)$/)
+    expect(issuesInRoute({}, 'search')[0]).toMatch(
+      /^a route must be a method and a path such as .* \(tiers\.yaml, route "search"\)$/,
+    )
     expect(issuesInRoute(null)).toEqual(['a route must be an object, got null (tiers.yaml, route "GET /search")'])
-    expect(issuesInRoute({ cost: -1 })).toEqual(['cost must be an integer from 0, got -1 (tiers.yaml, route "GET /search")'])
-    expect(issuesInRoute({ cost: 1.5 })).toEqual(['cost must be an integer from 0, got 1.5 (tiers.yaml, route "GET /search")'])
-    expect(issuesInRoute({ cost: '5' })).toEqual(['cost must be an integer from 0, got "5" (tiers.yaml, route "GET /search")'])
-    expect(issuesInRoute({ policies: null })).toEqual(['policies must be a list, got null (tiers.yaml, route "GET /search")'])
+    expect(issuesInRoute({ cost: -1 })).toEqual([
+      'cost must be an integer from 0, got -1 (tiers.yaml, route "GET /search")',
+    ])
+    expect(issuesInRoute({ cost: 1.5 })).toEqual([
+      'cost must be an integer from 0, got 1.5 (tiers.yaml, route "GET /search")',
+    ])
+    expect(issuesInRoute({ cost: '5' })).toEqual([
+      'cost must be an integer from 0, got "5" (tiers.yaml, route "GET /search")',
+    ])
+    expect(issuesInRoute({ policies: null })).toEqual([
+      'policies must be a list, got null (tiers.yaml, route "GET /search")',
+    ])
     expect(issuesInRoute({ policies: [policy({ limit: '10' })] })).toEqual([
       'limit must be a positive integer, got "10" (tiers.yaml, route "GET /search", policy "per-minute")',
     ])
@@ -111,7 +137,10 @@ describe('mistakes in a file', () => {
   it('all of them at once, wherever they are', () => {
     const file = {
       teirs: {},
-      tiers: { anonymous: { by: 'ip', policies: [policy({ limit: 0 })] }, 'a b': { by: 'nobody', policies: [policy({ window: 'x' })] } },
+      tiers: {
+        anonymous: { by: 'ip', policies: [policy({ limit: 0 })] },
+        'a b': { by: 'nobody', policies: [policy({ window: 'x' })] },
+      },
       routes: { 'GET a': { cost: -1, policies: [policy({ name: '' })] }, 'GET /b': { policies: [null] } },
     }
     expect(issuesOf(() => parseTiersFile(file, 'f'))).toEqual([
@@ -145,7 +174,8 @@ describe('mistakes between tiers and routes', () => {
     ])
   })
 
-  const many = (prefix: string, count: number) => Array.from({ length: count }, (_, i) => policy({ name: `${prefix}${i}` }))
+  const many = (prefix: string, count: number) =>
+    Array.from({ length: count }, (_, i) => policy({ name: `${prefix}${i}` }))
 
   it('a route and a tier whose policies are too many for one write', () => {
     const tiers = { small: { policies: many('s', 1) }, big: { policies: many('b', 20) } }
@@ -157,7 +187,8 @@ describe('mistakes between tiers and routes', () => {
 
   it('a route’s policy that would share its count with a tier’s: only one of the two limits would hold', () => {
     const tiers = { free: { policies: [policy()] } }
-    const shared = (route: unknown, others = tiers) => issuesOf(() => setOf({ tiers: others, routes: { 'GET /a': route } }))
+    const shared = (route: unknown, others = tiers) =>
+      issuesOf(() => setOf({ tiers: others, routes: { 'GET /a': route } }))
     const sentence = (tier: string) => [
       `name must differ from that of a policy of tier "${tier}", or both would count as one (tiers.yaml, route "GET /a", policy "per-minute")`,
     ]
@@ -214,7 +245,14 @@ describe('a set that is right', () => {
   })
 
   it('finds the most specific route, in whatever order they stand', () => {
-    const texts = ['ANY /*', 'ANY /users/{id}', 'GET /users/{id}', 'GET /users/me', 'GET /users/*', 'GET /users/{id}/posts']
+    const texts = [
+      'ANY /*',
+      'ANY /users/{id}',
+      'GET /users/{id}',
+      'GET /users/me',
+      'GET /users/*',
+      'GET /users/{id}/posts',
+    ]
     fc.assert(
       fc.property(fc.shuffledSubarray(texts, { minLength: texts.length }), (shuffled) => {
         const set = setOf({ routes: Object.fromEntries(shuffled.map((text) => [text, {}])) })
@@ -258,7 +296,10 @@ describe('whatever is written', () => {
     fc.constant(5),
   )
   const object = fc.dictionary(
-    fc.oneof(fc.constantFrom('tiers', 'routes', 'by', 'policies', 'cost', 'anonymous', 'GET /a', '__proto__', 'constructor'), fc.string()),
+    fc.oneof(
+      fc.constantFrom('tiers', 'routes', 'by', 'policies', 'cost', 'anonymous', 'GET /a', '__proto__', 'constructor'),
+      fc.string(),
+    ),
     anything,
     { maxKeys: 6 },
   )

@@ -37,7 +37,13 @@ function parsedClient(item: Item): Client {
 async function configuration(items: readonly Item[], log: FakeLog) {
   const table = new FakeTable()
   table.answers = () => ({ Items: itemsOf(items) })
-  const reading = { client: table.client, tableName: 'config', clock: new FakeClock().read, ttlMs: 30_000, deadlineMs: 2000 }
+  const reading = {
+    client: table.client,
+    tableName: 'config',
+    clock: new FakeClock().read,
+    ttlMs: 30_000,
+    deadlineMs: 2000,
+  }
   return (await new PolicySets({ ...reading, log: log.write }).current())!
 }
 
@@ -46,11 +52,16 @@ describe('docs/config-table.md', () => {
     expect(Object.values(parsed(item)).filter((part) => part !== undefined)).toHaveLength(1)
   })
 
-  it.each(CLIENTS.map((item) => [`${item.id} by ${item.pk}`, item]))('has an example of the client %s that is right', (_, item) => {
-    expect(item.sk).toBe('client')
-    expect(item.pk).toMatch(/^client#([0-9a-f]{64}|api-gateway-key:.+|client-certificate:[0-9a-f]{64}|user:.+|client:.+)$/)
-    expect(parsedClient(item).id).toBe(item.id)
-  })
+  it.each(CLIENTS.map((item) => [`${item.id} by ${item.pk}`, item]))(
+    'has an example of the client %s that is right',
+    (_, item) => {
+      expect(item.sk).toBe('client')
+      expect(item.pk).toMatch(
+        /^client#([0-9a-f]{64}|api-gateway-key:.+|client-certificate:[0-9a-f]{64}|user:.+|client:.+)$/,
+      )
+      expect(parsedClient(item).id).toBe(item.id)
+    },
+  )
 
   it('tells how a key becomes the key of its item', () => {
     const [, apiKey] = /printf %s (\S+) \| sha256sum/.exec(PAGE)!
@@ -61,7 +72,10 @@ describe('docs/config-table.md', () => {
     const entries = POLICY_SET.flatMap((item) => parsed(item).access ?? [])
     const kinds = [
       ...POLICY_SET.flatMap((item) => Object.keys(parsed(item))),
-      ...entries.map(({ access, whom }) => `${access} ${'client' in whom ? 'client' : whom.range.bits === 128 ? 'address' : 'range'}`),
+      ...entries.map(
+        ({ access, whom }) =>
+          `${access} ${'client' in whom ? 'client' : whom.range.bits === 128 ? 'address' : 'range'}`,
+      ),
       ...CLIENTS.map(({ pk }) => `client by ${/^client#(?:(.+?):|[0-9a-f]{64}$)/.exec(pk)![1] ?? 'hash'}`),
       ...CLIENTS.flatMap((item) => ['overrides', 'disabled', 'expiresAt'].filter((field) => field in item)),
     ]
@@ -69,7 +83,13 @@ describe('docs/config-table.md', () => {
       [
         ...['tier', 'route', 'global', 'settings', 'scopedSettings', 'modeSwitch', 'api', 'access'],
         ...['block range', 'block client', 'allow address', 'allow client'],
-        ...['client by hash', 'client by api-gateway-key', 'client by client-certificate', 'client by user', 'client by client'],
+        ...[
+          'client by hash',
+          'client by api-gateway-key',
+          'client by client-certificate',
+          'client by user',
+          'client by client',
+        ],
         ...['overrides', 'disabled', 'expiresAt'],
       ].sort(),
     )
@@ -85,7 +105,14 @@ describe('docs/config-table.md', () => {
   })
 
   it('explains every field', () => {
-    const rules = { ...POLICY_FIELDS, ...POLICY_EXTRAS, ...TIER_FIELDS, ...ROUTE_FIELDS, ...GLOBAL_FIELDS, ...SETTINGS_FIELDS }
+    const rules = {
+      ...POLICY_FIELDS,
+      ...POLICY_EXTRAS,
+      ...TIER_FIELDS,
+      ...ROUTE_FIELDS,
+      ...GLOBAL_FIELDS,
+      ...SETTINGS_FIELDS,
+    }
     const written = [...Object.keys(rules), ...ITEMS.flatMap((item) => Object.keys(item))]
     expect([...new Set(written)].filter((field) => !['pk', 'sk'].includes(field) && !explains(PAGE, field))).toEqual([])
   })
@@ -94,7 +121,12 @@ describe('docs/config-table.md', () => {
     const log = new FakeLog()
     const { policies } = await configuration(POLICY_SET, log)
     const bolt = CLIENTS.map(parsedClient).find(({ id }) => id === 'bolt')!
-    const plan = new Plans(log.write).planFor({ policies } as never, policies.tiers.get(bolt.tier), rulesOf(policies, 'GET', '/'), bolt)
+    const plan = new Plans(log.write).planFor(
+      { policies } as never,
+      policies.tiers.get(bolt.tier),
+      rulesOf(policies, 'GET', '/'),
+      bolt,
+    )
     const limits = plan.groups.flatMap((group) => group.policies.map(({ name, limit }) => [name, limit]))
     expect(Object.fromEntries(limits)).toMatchObject({ 'per-second': 100, 'per-month': 5_000_000 })
     expect(log.entries).toEqual([])

@@ -5,8 +5,11 @@ export const pageOf = (name: string): string => readFileSync(join(__dirname, '..
 
 /** The fenced blocks of a page that are in this language. */
 export function examplesIn(page: string, language: string): string[] {
-  return [...page.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].flatMap(([, said, text]) => (said === language ? text! : []))
+  return [...page.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].flatMap(([, said, text]) =>
+    said === language ? text! : [],
+  )
 }
 
 /** Whether a page's tables have a row that explains a field: `| \`limit\` | …`. */
-export const explains = (page: string, field: string): boolean => new RegExp(`^\\| [^|]*\`${field}\`[^|]*\\|`, 'm').test(page)
+export const explains = (page: string, field: string): boolean =>
+  new RegExp(`^\\| [^|]*\`${field}\`[^|]*\\|`, 'm').test(page)

@@ -6,7 +6,9 @@ import { DEFAULT_SETTINGS } from '../../lambda/config-table/items/settings'
 import { examplesIn, explains, pageOf } from './examples'
 
 const PAGE = pageOf('identity.md')
-const EXAMPLES = examplesIn(PAGE, 'yaml').map((text) => [text.trim().split('\n').slice(0, 6).join(' ').replace(/\s+/g, ' '), text] as const)
+const EXAMPLES = examplesIn(PAGE, 'yaml').map(
+  (text) => [text.trim().split('\n').slice(0, 6).join(' ').replace(/\s+/g, ' '), text] as const,
+)
 
 /** What a file must have, for examples that are about settings alone. */
 const TIERS = { anonymous: { by: 'ip', policies: [] } }
@@ -32,11 +34,15 @@ describe('docs/identity.md', () => {
       expect(Object.keys(fields).filter((field) => field !== 'source' && !explains(PAGE, field))).toEqual([])
     }
     const written = new Set(given.flatMap((one) => (typeof one === 'string' ? [] : Object.keys(one))))
-    expect([...written].sort()).toEqual([...new Set(Object.values(SOURCE_FIELDS).flatMap((fields) => Object.keys(fields)))].sort())
+    expect([...written].sort()).toEqual(
+      [...new Set(Object.values(SOURCE_FIELDS).flatMap((fields) => Object.keys(fields)))].sort(),
+    )
   })
 
   it('has settings for Cognito, Auth0, Okta and Entra ID that end in their key sets', () => {
-    const jwts = EXAMPLES.flatMap(([, text]) => setOf(text).settings.identity).flatMap((one) => (one.source === 'jwt' ? one.jwksUri : []))
+    const jwts = EXAMPLES.flatMap(([, text]) => setOf(text).settings.identity).flatMap((one) =>
+      one.source === 'jwt' ? one.jwksUri : [],
+    )
     expect(jwts).toEqual(
       expect.arrayContaining([
         'https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_Ab1Cd2Ef3/.well-known/jwks.json',

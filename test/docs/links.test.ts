@@ -21,7 +21,9 @@ const anchorsOf = (page: string): string[] =>
   )
 
 const LINKS = PAGES.flatMap((page) =>
-  [...proseOf(page).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(([, target]) => [`${page} → ${target}`, page, target!] as const),
+  [...proseOf(page).matchAll(/\]\((?!https?:)([^)\s]+)\)/g)].map(
+    ([, target]) => [`${page} → ${target}`, page, target!] as const,
+  ),
 )
 
 describe('the pages', () => {

@@ -4,10 +4,15 @@ import { join, normalize } from 'node:path'
 const ROOT = join(__dirname, '..', '..')
 const PAGES = ['security.md', 'threat-model.md']
 
-/** Tests that a page names, as links: `[title](../test/….test.ts)`; rows of the table of attacks are links to its folder. */
+/**
+ * Tests that a page names, as links: `[title](../test/….test.ts)`; rows of the table of attacks are links to its
+ * folder.
+ */
 const NAMED = PAGES.flatMap((page) =>
-  [...readFileSync(join(ROOT, 'docs', page), 'utf8').matchAll(/\[((?:[^\]\\]|\\.)+)\]\(\.\.\/(test\/[^)]+)\)/g)].flatMap(
-    ([, title, path]) => (title === 'these rules' ? [] : [[page, title!.replaceAll('\\|', '|'), normalize(path!)] as const]),
+  [
+    ...readFileSync(join(ROOT, 'docs', page), 'utf8').matchAll(/\[((?:[^\]\\]|\\.)+)\]\(\.\.\/(test\/[^)]+)\)/g),
+  ].flatMap(([, title, path]) =>
+    title === 'these rules' ? [] : [[page, title!.replaceAll('\\|', '|'), normalize(path!)] as const],
   ),
 )
 

@@ -20,7 +20,10 @@ async function lines(): Promise<string[]> {
     throw new StoreUnavailableError('unreachable', 'no connection')
   }
   const minute = [policy({ limit: 2 })]
-  const set = parseTiersFile({ tiers: { anonymous: { policies: minute }, free: { policies: minute } }, routes: {} }, 'f')
+  const set = parseTiersFile(
+    { tiers: { anonymous: { policies: minute }, free: { policies: minute } }, routes: {} },
+    'f',
+  )
   const up = watchedGateway({}, { set })
   const clear = watchedGateway({ callers: 'clear' }, { set })
   const debug = watchedGateway({ level: 'debug' }, { set })
@@ -74,17 +77,23 @@ describe('docs/observability.md', () => {
       ([, message]) => message!,
     )
     const undecided = 'a request could not be decided'
-    expect(new Set(examples.flatMap(({ message = [] }) => message))).toEqual(new Set(messages.filter((text) => text !== undecided)))
+    expect(new Set(examples.flatMap(({ message = [] }) => message))).toEqual(
+      new Set(messages.filter((text) => text !== undecided)),
+    )
   })
 
   it('names every message of the log', () => {
-    const messages = [...code.matchAll(/\blog\(\s*'\w+',\s*(?:'([^']+)'|"([^"]+)")/g)].map(([, one, other]) => one ?? other!)
+    const messages = [...code.matchAll(/\blog\(\s*'\w+',\s*(?:'([^']+)'|"([^"]+)")/g)].map(
+      ([, one, other]) => one ?? other!,
+    )
     expect(messages.length).toBeGreaterThan(10)
     expect(messages.filter((message) => !PAGE.includes(message))).toEqual([])
   })
 
   it('explains every metric', () => {
-    const names = [...readFileSync(join(LAMBDA, 'telemetry/emf.ts'), 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, name]) => name!)
+    const names = [...readFileSync(join(LAMBDA, 'telemetry/emf.ts'), 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)].map(
+      ([, name]) => name!,
+    )
     expect(names).toHaveLength(14)
     expect(names.filter((name) => !explains(PAGE, name))).toEqual([])
   })

@@ -5,10 +5,12 @@ import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import { examplesIn, pageOf } from './examples'
 
 const template = (name: string) =>
-  parse(readFileSync(join(__dirname, '..', '..', 'examples', name, 'template.yaml'), 'utf8'), { logLevel: 'silent' }).Resources.Api
-    .Properties
+  parse(readFileSync(join(__dirname, '..', '..', 'examples', name, 'template.yaml'), 'utf8'), { logLevel: 'silent' })
+    .Resources.Api.Properties
 
-const HEADERS = Object.fromEntries(Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [`gatewayresponse.header.${name}`, value]))
+const HEADERS = Object.fromEntries(
+  Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [`gatewayresponse.header.${name}`, value]),
+)
 
 /** A 429's body when every variable is a text. */
 const bodyOf = (templates: Record<string, string>) => JSON.parse(templates['application/json']!)

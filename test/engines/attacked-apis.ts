@@ -11,7 +11,12 @@ import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
 import { createStateTable, createTable } from '../../limiter/stores/state-table'
 import { MINISTACK, type MiniStack } from './ministack'
 
-export const NAMES = { state: 'sluice-state', config: 'sluice-config', function: 'sluice-authorizer', backend: 'backend' } as const
+export const NAMES = {
+  state: 'sluice-state',
+  config: 'sluice-config',
+  function: 'sluice-authorizer',
+  backend: 'backend',
+} as const
 const ROLE = 'arn:aws:iam::000000000000:role/any'
 const BACKEND = "exports.handler = async () => ({ statusCode: 200, body: 'served' })"
 
@@ -22,7 +27,8 @@ export interface DeployedApis {
 }
 
 /**
- * Tables with these items, the authorizer's bundle as a function, and a REST and an HTTP API whose every request goes to one backend.
+ * Tables with these items, the authorizer's bundle as a function, and a REST and an HTTP API whose every request goes
+ * to one backend.
  *
  * @param folder where archives may be made.
  * @param routes of the HTTP API, beside `$default`.
@@ -33,7 +39,11 @@ export async function deployApis(
   items: readonly object[],
   routes: readonly string[],
 ): Promise<DeployedApis> {
-  const options = { endpoint: env.AWS_ENDPOINT_URL!, region: 'us-east-1', credentials: { accessKeyId: 'test', secretAccessKey: 'test' } }
+  const options = {
+    endpoint: env.AWS_ENDPOINT_URL!,
+    region: 'us-east-1',
+    credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+  }
   const tables = new DynamoDBClient(options)
   await createStateTable(tables, NAMES.state)
   await createTable(tables, NAMES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])

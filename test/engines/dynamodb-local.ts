@@ -11,7 +11,10 @@ const JARS = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'slui
 /** Java takes seconds to start, and a busy machine makes that many. */
 const ANSWERS_WITHIN_MS = 90_000
 
-/** AWS's own DynamoDB Local in memory: the judge where engines differ. Fails with the command that downloads it where it is not there. */
+/**
+ * AWS's own DynamoDB Local in memory: the judge where engines differ. Fails with the command that downloads it where it
+ * is not there.
+ */
 export async function startDynamoDbLocal(): Promise<Engine> {
   const port = await freePort()
   const folder = mkdtempSync(join(tmpdir(), 'sluice-dynamodb-local-')) // it leaves a file where it runs

@@ -28,7 +28,10 @@ export interface MiniStack {
   /** Runs the CDK's command line in a folder, and returns what it printed. */
   cdk(cwd: string, ...args: string[]): Promise<string>
   /** Sends a request to a deployed API, by the URL that AWS would have given it. */
-  send(url: string, options?: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> }): Promise<Answer>
+  send(
+    url: string,
+    options?: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<Answer>
   stop(): Promise<void>
 }
 
@@ -105,7 +108,10 @@ export async function startMiniStack(): Promise<MiniStack> {
   return ministack
 }
 
-/** Comes back when the present minute has this much left, so that requests that follow are counted in one window of a minute. */
+/**
+ * Comes back when the present minute has this much left, so that requests that follow are counted in one window of a
+ * minute.
+ */
 export async function minuteWith(leftMs: number): Promise<void> {
   const left = 60_000 - (Date.now() % 60_000)
   if (left < leftMs) await new Promise((resolve) => setTimeout(resolve, left + 50))

@@ -39,7 +39,10 @@ export interface Attack {
   readonly now: string
   /** The route of an HTTP API that it is on, where that is not `$default`. */
   readonly route?: string
-  /** What only the event of a deployed API has, such as a custom domain: such an attack is not made by HTTP on this machine. */
+  /**
+   * What only the event of a deployed API has, such as a custom domain: such an attack is not made by HTTP on this
+   * machine.
+   */
   readonly event?: (event: Record<string, unknown>) => Record<string, unknown>
   /** Tables that fail, items that are invalid, issuers of tokens: such an attack is made on the authorizer alone. */
   readonly world?: () => World

@@ -8,7 +8,16 @@ import { GATEWAY } from './attacks/gateway'
 import { METHODS } from './attacks/methods'
 import { PATHS } from './attacks/paths'
 
-export const ATTACKS: readonly Attack[] = [...METHODS, ...PATHS, ...GATEWAY, ...APIS, ...CALLERS, ...CREDENTIALS, ...DOORS, ...EVENTS]
+export const ATTACKS: readonly Attack[] = [
+  ...METHODS,
+  ...PATHS,
+  ...GATEWAY,
+  ...APIS,
+  ...CALLERS,
+  ...CREDENTIALS,
+  ...DOORS,
+  ...EVENTS,
+]
 
 /** What no authorizer can hold, and who can. */
 export const LEFT: readonly (readonly [what: string, to: string])[] = [
@@ -21,7 +30,10 @@ export const LEFT: readonly (readonly [what: string, to: string])[] = [
     'a client that is not on the network path one thinks: `trustedHops` and `viewerAddress` believe what a proxy says, so the API must not be reached around it',
     '`disableExecuteApiEndpoint`, a resource policy',
   ],
-  ['a backend that takes another method out of a header or a field (`X-HTTP-Method-Override`, `_method`)', 'the backend: switch it off'],
+  [
+    'a backend that takes another method out of a header or a field (`X-HTTP-Method-Override`, `_method`)',
+    'the backend: switch it off',
+  ],
   [
     'a backend that rewrites paths, decodes them three times, drops invisible letters, folds fullwidth letters, or has Windows drop dots and spaces',
     'the backend: rules for what it serves by them, too',

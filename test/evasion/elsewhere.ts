@@ -13,7 +13,10 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     tried: '`attach --replace --yes` on methods locked by Cognito’s scopes or IAM',
     before: 'open for strangers',
     now: 'refused, unless `--open` names the method',
-    test: ['test/attach/authentication.test.ts', 'opens no method of a $kind API by --yes alone, and says which would be open and why'],
+    test: [
+      'test/attach/authentication.test.ts',
+      'opens no method of a $kind API by --yes alone, and says which would be open and why',
+    ],
   },
   {
     tried: 'somebody locks a method while attach asks its question',
@@ -61,7 +64,10 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     tried: 'one issuer asked for keys by `kid`s made up without end',
     before: 'a few readings a minute',
     now: 'a few readings a minute',
-    test: ['test/identity/jwt-verifier.test.ts', 'are asked for a few times a minute at most, however many keys are made up'],
+    test: [
+      'test/identity/jwt-verifier.test.ts',
+      'are asked for a few times a minute at most, however many keys are made up',
+    ],
   },
   {
     tried: 'a token behind thousands of spaces and a line break, to keep an instance busy',
@@ -94,13 +100,19 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     tried: 'clients or other tables, by the role of the seed function',
     before: 'without a condition for requests that name no key',
     now: 'tiers and routes only',
-    test: ['test/lib/seed.test.ts', 'may read and write tiers and routes, and nothing else: not clients, nor anything in another table'],
+    test: [
+      'test/lib/seed.test.ts',
+      'may read and write tiers and routes, and nothing else: not clients, nor anything in another table',
+    ],
   },
   {
     tried: 'anything but items of its tables, by the role of the authorizer',
     before: 'not possible',
     now: 'what its code calls, and nothing else',
-    test: ['test/lib/rate-limiter.test.ts', 'may do what its code calls on each table, write its log, and nothing else'],
+    test: [
+      'test/lib/rate-limiter.test.ts',
+      'may do what its code calls on each table, write its log, and nothing else',
+    ],
   },
   {
     tried: 'a package in the lockfile that is not what was reviewed',
@@ -115,6 +127,9 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     tried: 'bundles without the notices of what is in them',
     before: 'missing',
     now: 'beside the code',
-    test: ['test/lib/third-party-notices.test.ts', 'has the version and the license of each package that it has code of beside it'],
+    test: [
+      'test/lib/third-party-notices.test.ts',
+      'has the version and the license of each package that it has code of beside it',
+    ],
   },
 ]

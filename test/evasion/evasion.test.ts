@@ -38,15 +38,18 @@ async function passed(attack: Attack, place: number): Promise<number> {
 }
 
 describe('an attack on the authorizer', () => {
-  it.each(ATTACKS.map((attack, place) => [`${attack.about}: ${attack.tried} (${attack.api ?? 'rest'})`, attack, place] as const))(
-    '%s',
-    async (_, attack, place) => {
-      expect(await passed(attack, place)).toBe(attack.passes)
-    },
-  )
+  it.each(
+    ATTACKS.map(
+      (attack, place) => [`${attack.about}: ${attack.tried} (${attack.api ?? 'rest'})`, attack, place] as const,
+    ),
+  )('%s', async (_, attack, place) => {
+    expect(await passed(attack, place)).toBe(attack.passes)
+  })
 
   it('comes from an address of its own, and is told apart by what it says', () => {
-    const places = ATTACKS.map((attack, place) => addressOf(attack, place)).filter((address) => address !== BLOCK.slice(3))
+    const places = ATTACKS.map((attack, place) => addressOf(attack, place)).filter(
+      (address) => address !== BLOCK.slice(3),
+    )
     expect(new Set(places).size).toBe(places.length)
     const titles = ATTACKS.map(({ about, tried, api }) => `${about} ${tried} ${api}`)
     expect(new Set(titles).size).toBe(titles.length)

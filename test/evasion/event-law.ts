@@ -8,7 +8,10 @@ import httpRequest from '../responses/events/http-request.json'
 import restRequest from '../responses/events/rest-request.json'
 import websocket from '../responses/events/websocket-connect.json'
 
-/** Every request costs something, and preflights too: whoever has used up his limits has nothing left to spend, however he spells what he wants. */
+/**
+ * Every request costs something, and preflights too: whoever has used up his limits has nothing left to spend, however
+ * he spells what he wants.
+ */
 const SET = parseTiersFile(
   {
     settings: { preflight: { limit: 1, window: '1h' }, basePaths: ['/v1'] },
@@ -62,31 +65,70 @@ const pathPart = fc.oneof(
 )
 const path = fc.oneof(
   { weight: 30, arbitrary: fc.array(pathPart, { maxLength: 12 }).map((parts) => `/${parts.join('')}`) },
-  { weight: 1, arbitrary: fc.tuple(pathPart, fc.integer({ min: 100, max: 3000 })).map(([part, times]) => `/${part.repeat(times)}`) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(pathPart, fc.integer({ min: 100, max: 3000 })).map(([part, times]) => `/${part.repeat(times)}`),
+  },
 )
-const method = fc.oneof(fc.constantFrom('GET', 'HEAD', 'OPTIONS', 'POST', 'get', 'ANY', 'PURGE'), fc.string({ maxLength: 5 }))
+const method = fc.oneof(
+  fc.constantFrom('GET', 'HEAD', 'OPTIONS', 'POST', 'get', 'ANY', 'PURGE'),
+  fc.string({ maxLength: 5 }),
+)
 const resource = fc.oneof(
-  fc.constantFrom('/{proxy+}', '/search', '/users/{id}', '/admin/{proxy+}', '/', '$default', '$connect', '/{a}/{b+}', '{', '/{}', ''),
+  fc.constantFrom(
+    '/{proxy+}',
+    '/search',
+    '/users/{id}',
+    '/admin/{proxy+}',
+    '/',
+    '$default',
+    '$connect',
+    '/{a}/{b+}',
+    '{',
+    '/{}',
+    '',
+  ),
   path,
 )
 const parameters = fc.dictionary(fc.constantFrom('proxy', 'id', 'a', 'b', '__proto__', 'constructor'), path)
 const headers = fc.oneof(
   fc.constant({}),
   fc.constant(PREFLIGHT),
-  fc.dictionary(fc.constantFrom('X-Api-Key', 'Origin', 'X-Forwarded-For', 'X-HTTP-Method-Override', '__proto__', 'Host'), fc.string()),
+  fc.dictionary(
+    fc.constantFrom('X-Api-Key', 'Origin', 'X-Forwarded-For', 'X-HTTP-Method-Override', '__proto__', 'Host'),
+    fc.string(),
+  ),
 )
 const domain = fc.constantFrom('x.execute-api.eu-west-1.amazonaws.com', 'api.example.com', undefined)
 const stage = fc.constantFrom('prod', '$default', 'v1', 'search', '', undefined)
 
-/** Events of every kind of API, from one address, in which a client, and whoever configured the API, chose all the rest. */
+/**
+ * Events of every kind of API, from one address, in which a client, and whoever configured the API, chose all the rest.
+ */
 const event = fc
-  .record({ kind: fc.constantFrom('rest', 'http', 'websocket'), method, path, resource, parameters, headers, domain, stage })
+  .record({
+    kind: fc.constantFrom('rest', 'http', 'websocket'),
+    method,
+    path,
+    resource,
+    parameters,
+    headers,
+    domain,
+    stage,
+  })
   .map(({ kind, method, path, resource, parameters, headers, domain, stage }) => {
     const context = { stage, domainName: domain }
     if (kind === 'http') {
       const http = { ...httpRequest.requestContext.http, method, path, sourceIp: IP }
       const requestContext = { ...httpRequest.requestContext, ...context, http }
-      return { ...httpRequest, rawPath: path, routeKey: `${method} ${resource}`, pathParameters: parameters, headers, requestContext }
+      return {
+        ...httpRequest,
+        rawPath: path,
+        routeKey: `${method} ${resource}`,
+        pathParameters: parameters,
+        headers,
+        requestContext,
+      }
     }
     const like = kind === 'rest' ? restRequest : websocket
     const requestContext = {
@@ -111,7 +153,10 @@ class KeyLengths implements StateStore {
   delete: StateStore['delete'] = (key, guard) => this.noted(key, () => this.store.delete(key, guard))
 }
 
-/** Whatever comes from somebody who has used up his limits: never a pass, never an error but the one that means 401, never a key without bound. */
+/**
+ * Whatever comes from somebody who has used up his limits: never a pass, never an error but the one that means 401,
+ * never a key without bound.
+ */
 export async function holdEvents(runs: number): Promise<void> {
   const store = new KeyLengths()
   const gateway = new Gateway({ set: SET, store })

@@ -34,5 +34,9 @@ export function eventOf(attack: Attack, place: number, n: number): Record<string
   }
   if (api === 'http') return event(httpApi.authorizerEvent(request) as Record<string, unknown>)
   const rest = restApi.authorizerEvent(request) as Record<string, unknown> & { requestContext: object }
-  return event(api === 'rest' ? rest : { ...rest, requestContext: { ...rest.requestContext, eventType: 'CONNECT', routeKey: '$connect' } })
+  return event(
+    api === 'rest'
+      ? rest
+      : { ...rest, requestContext: { ...rest.requestContext, eventType: 'CONNECT', routeKey: '$connect' } },
+  )
 }

@@ -12,9 +12,14 @@ const [BEGIN, END] = ['<!-- npm run docs:security -->', '<!-- the end of what it
 export function section(): string {
   const topics = TOPICS.map((topic) => {
     const rows = ATTACKS.filter(({ about }) => about === topic).map(rowOf)
-    return [`### ${topic}`, '', '| what was tried | request | passed before | pass now | why |', '|---|---|---|---|---|', ...rows, ''].join(
-      '\n',
-    )
+    return [
+      `### ${topic}`,
+      '',
+      '| what was tried | request | passed before | pass now | why |',
+      '|---|---|---|---|---|',
+      ...rows,
+      '',
+    ].join('\n')
   })
   const elsewhere = [
     '### What is deployed',
@@ -25,7 +30,19 @@ export function section(): string {
     '',
   ].join('\n')
   const left = LEFT.map(([what, to]) => `| ${what} | ${to} |`)
-  return [BEGIN, '', ...topics, elsewhere, '### What is left to others', '', '| what | to whom |', '|---|---|', ...left, '', END].join('\n')
+  return [
+    BEGIN,
+    '',
+    ...topics,
+    elsewhere,
+    '### What is left to others',
+    '',
+    '| what | to whom |',
+    '|---|---|',
+    ...left,
+    '',
+    END,
+  ].join('\n')
 }
 
 function rowOf(attack: Attack): string {

@@ -2,17 +2,24 @@ import { Router as expressRouter } from 'express'
 import findMyWay from 'find-my-way'
 import { Hono } from 'hono'
 
-/** A backend's router with these patterns, which gives the one that serves a path: `none` for its catch-all, `refused` where it answers that the path is bad. */
+/**
+ * A backend's router with these patterns, which gives the one that serves a path: `none` for its catch-all, `refused`
+ * where it answers that the path is bad.
+ */
 export type Router = (path: string) => Promise<number | 'none' | 'refused'>
 
 /** A pattern as its segments: a literal, `{}` for a parameter, `*` for the rest. */
 export type Segments = readonly string[]
 
-/** Routers that backends behind API Gateway have, as they come and with the options that change what a path is to them. */
+/**
+ * Routers that backends behind API Gateway have, as they come and with the options that change what a path is to them.
+ */
 export const ROUTERS: Readonly<Record<string, (patterns: readonly Segments[]) => Router>> = {
   'WHATWG URL, exact': exactly((path) => new URL(path, 'https://backend.example').pathname),
   'WHATWG URL, decoded': exactly((path) => decodeURIComponent(new URL(path, 'https://backend.example').pathname)),
-  'the path decoded, then as a URL': exactly((path) => new URL(decodeURIComponent(path), 'https://backend.example').pathname),
+  'the path decoded, then as a URL': exactly(
+    (path) => new URL(decodeURIComponent(path), 'https://backend.example').pathname,
+  ),
   'decoded twice, slashes merged': exactly((path) => decodeURIComponent(decodeURIComponent(path)).replace(/\/+/g, '/')),
   'Java: parameters off, decoded, dots resolved': exactly((path) => {
     const decoded = decodeURIComponent(path.replace(/;[^/]*/g, '')).replace(/\/+/g, '/')
@@ -24,7 +31,11 @@ export const ROUTERS: Readonly<Record<string, (patterns: readonly Segments[]) =>
   'Hono, not strict': withHono(false),
   'find-my-way (Fastify)': withFindMyWay({}),
   'find-my-way with semicolons': withFindMyWay({ useSemicolonDelimiter: true } as object),
-  'find-my-way, lenient': withFindMyWay({ caseSensitive: false, ignoreTrailingSlash: true, ignoreDuplicateSlashes: true }),
+  'find-my-way, lenient': withFindMyWay({
+    caseSensitive: false,
+    ignoreTrailingSlash: true,
+    ignoreDuplicateSlashes: true,
+  }),
 }
 
 /** As backends without a framework do it: segments compared as they are. */

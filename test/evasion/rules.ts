@@ -1,6 +1,9 @@
 export const limit = (name: string, units: number, more: object = {}) => ({ name, limit: units, window: '1h', ...more })
 
-/** Ten requests an hour; two searches, since each costs five; what is public is free, and what is administration wants credentials. */
+/**
+ * Ten requests an hour; two searches, since each costs five; what is public is free, and what is administration wants
+ * credentials.
+ */
 export const RULES = {
   settings: { identity: ['api-key', { source: 'ip', trustedHops: 1 }] },
   tiers: { anonymous: { by: 'ip', policies: [limit('per-hour', 10)] } },

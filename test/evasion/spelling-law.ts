@@ -15,7 +15,11 @@ const parsed = (segments: Segments) => parseRoutePattern(textOf(segments)) as Ro
 
 /** Routes of different paths, in the order in which whoever writes a backend has to write them. */
 const backend = fc
-  .uniqueArray(pattern, { minLength: 1, maxLength: 5, comparator: (a, b) => textOf(a).toLowerCase() === textOf(b).toLowerCase() })
+  .uniqueArray(pattern, {
+    minLength: 1,
+    maxLength: 5,
+    comparator: (a, b) => textOf(a).toLowerCase() === textOf(b).toLowerCase(),
+  })
   .map((patterns) => patterns.sort((a, b) => bySpecificity(parsed(a), parsed(b))))
 
 const rule = fc.record({ cost: fc.constantFrom(0, 1, 5), credentials: fc.constantFrom('required', 'optional') })
@@ -68,7 +72,10 @@ const name = fc.oneof(
   },
 )
 const path = fc
-  .tuple(fc.array(fc.tuple(between, name), { minLength: 1, maxLength: 5 }), fc.constantFrom('', '', '/', '//', ';', '/.', '/..', '%20'))
+  .tuple(
+    fc.array(fc.tuple(between, name), { minLength: 1, maxLength: 5 }),
+    fc.constantFrom('', '', '/', '//', ';', '/.', '/..', '%20'),
+  )
   .map(([parts, end]) => {
     const text = parts.map((one) => one.join('')).join('') + end
     return text.startsWith('/') ? text : `/${text}`
@@ -82,7 +89,10 @@ const delivered: Readonly<Record<string, (sent: string) => string>> = {
 
 export const APIS = Object.keys(delivered)
 
-/** No spelling of a path is cheaper than the one that the backend serves: of random backends by one router, with random rules, behind one kind of API. */
+/**
+ * No spelling of a path is cheaper than the one that the backend serves: of random backends by one router, with random
+ * rules, behind one kind of API.
+ */
 export async function holdSpellings(api: string, router: string, runs: number): Promise<void> {
   await fc.assert(
     fc.asyncProperty(backend, fc.array(rule, { minLength: 5, maxLength: 5 }), path, async (patterns, rules, sent) => {

@@ -13,7 +13,10 @@ export interface Reply {
   readonly thrown?: string
 }
 
-/** A function instance in a process of its own, which can be stopped and killed: loads the bundle that it is told, and answers what its parent asks. */
+/**
+ * A function instance in a process of its own, which can be stopped and killed: loads the bundle that it is told, and
+ * answers what its parent asks.
+ */
 const { handler } = require(process.argv[2]!) as { handler(event: object): Promise<{ context: Told }> }
 
 async function answer({ requests }: Ask): Promise<Reply> {

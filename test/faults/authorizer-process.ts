@@ -9,9 +9,19 @@ export class AuthorizerProcess {
   private constructor(private readonly child: ChildProcess) {}
 
   /** @param bundle the file that Lambda loads. @param folder where what is built for it may lie. */
-  static async start(bundle: string, folder: string, environment: Readonly<Record<string, string>>): Promise<AuthorizerProcess> {
+  static async start(
+    bundle: string,
+    folder: string,
+    environment: Readonly<Record<string, string>>,
+  ): Promise<AuthorizerProcess> {
     const outfile = join(folder, 'authorizer-child.js')
-    await build({ entryPoints: [join(__dirname, 'authorizer-child.ts')], bundle: true, platform: 'node', outfile, logLevel: 'error' })
+    await build({
+      entryPoints: [join(__dirname, 'authorizer-child.ts')],
+      bundle: true,
+      platform: 'node',
+      outfile,
+      logLevel: 'error',
+    })
     const env = { ...process.env, ...environment }
     const child = fork(outfile, [bundle], { env, execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
     await once(child, 'message')

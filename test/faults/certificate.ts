@@ -1,4 +1,7 @@
-/** A certificate that nobody trusts, for `*.sluice.test`, and its key, which opens nothing: made by `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1`. */
+/**
+ * A certificate that nobody trusts, for `*.sluice.test`, and its key, which opens nothing: made by `openssl req -x509
+ * -newkey ec -pkeyopt ec_paramgen_curve:prime256v1`.
+ */
 export const SELF_SIGNED = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgrMIhYsjtwDm/i6ty

@@ -10,7 +10,10 @@ import { DEADLINE_MS, FIRST_DEADLINE_MS, PAID, TABLES, type World } from './worl
 export interface ConfigCell {
   readonly fault: Fault
   readonly tries: 'first' | 'every'
-  /** Tiers and routes at a new instance, and once more later; a client that is new to the instance, and one that it has known for long. */
+  /**
+   * Tiers and routes at a new instance, and once more later; a client that is new to the instance, and one that it has
+   * known for long.
+   */
   readonly reading: 'tiers' | 'tiers again' | 'client' | 'client again'
 }
 
@@ -44,7 +47,8 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
   private get deadlineMs(): number {
     const { reading, fault } = this.cell
     if (reading === 'tiers') return FIRST_DEADLINE_MS
-    return reading === 'client' && fault.connection ? 2 * DEADLINE_MS : DEADLINE_MS // both tables are behind the connection
+    // both tables are behind the connection
+    return reading === 'client' && fault.connection ? 2 * DEADLINE_MS : DEADLINE_MS
   }
 
   async prepare(): Promise<void> {
@@ -59,7 +63,8 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
     if (cell.reading === 'client again') await this.instance.ask({ ip: world.address(), apiKey: this.apiKey })
     await sleep(50)
     const operations = cell.reading.startsWith('tiers') ? ['Query'] : ['GetItem', 'BatchGetItem']
-    const aim = (call: { table: string; operation: string }) => call.table === TABLES.config && operations.includes(call.operation)
+    const aim = (call: { table: string; operation: string }) =>
+      call.table === TABLES.config && operations.includes(call.operation)
     const times = cell.tries === 'first' ? 1 : Infinity
     await table.arm({ fault: cell.fault, aim, applied: true, times, deadlineMs: this.deadlineMs })
   }
@@ -93,10 +98,14 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
       if (!told.degraded) problems.push(wrong(`nobody was asked, and it does not say so: ${told.reason}`))
       if (hadItsTry || isBackground) problems.push(late('it could have been decided'))
       if (told.reason !== 'unverified') return 'degraded'
-      if (told.allowed || cell.reading !== 'tiers') problems.push(wrong(`callers could have been verified: ${told.reason}`))
+      if (told.allowed || cell.reading !== 'tiers')
+        problems.push(wrong(`callers could have been verified: ${told.reason}`))
       return 'refused'
     }
-    const charged = { ip: await this.world.charged(this.ip), client: apiKey === undefined ? 0 : await this.world.chargedToClient(apiKey) }
+    const charged = {
+      ip: await this.world.charged(this.ip),
+      client: apiKey === undefined ? 0 : await this.world.chargedToClient(apiKey),
+    }
     const isKnown = told.tier === PAID
     const before = cell.reading === 'client again' ? 1 : 0
     const right = isKnown ? { ip: 0, client: before + 1 } : { ip: 1, client: before }

@@ -1,6 +1,9 @@
 import type { ServerResponse } from 'node:http'
 
-/** How far a connection gets: its name is not found, nobody listens, it is cut or never answered, or its TLS cannot be trusted or understood. */
+/**
+ * How far a connection gets: its name is not found, nobody listens, it is cut or never answered, or its TLS cannot be
+ * trusted or understood.
+ */
 export type BrokenConnection = 'ENOTFOUND' | 'EAI_AGAIN' | 'refused' | 'reset' | 'silent' | 'untrusted' | 'not-tls'
 
 /** What DynamoDB had answered, for those that spoil it. */
@@ -28,10 +31,16 @@ export interface Fault {
 const error =
   (status: number, type: string, more: object = {}): Spoil =>
   (response) =>
-    send(response, status, JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message: `made up: ${type}`, ...more }))
+    send(
+      response,
+      status,
+      JSON.stringify({ __type: `com.amazonaws.dynamodb.v20120810#${type}`, message: `made up: ${type}`, ...more }),
+    )
 
 const throttled = (reason: string): Spoil =>
-  error(400, 'ThrottlingException', { throttlingReasons: [{ reason, resource: 'arn:aws:dynamodb:us-east-1:123456789012:table/state' }] })
+  error(400, 'ThrottlingException', {
+    throttlingReasons: [{ reason, resource: 'arn:aws:dynamodb:us-east-1:123456789012:table/state' }],
+  })
 
 const body = (status: number, text: string, type = 'application/x-amz-json-1.0'): Spoil => {
   return (response) => send(response, status, text, type)

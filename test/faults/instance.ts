@@ -22,7 +22,10 @@ export interface Instance {
   readonly log: readonly string[]
 }
 
-/** The file that Lambda loads, to be loaded any number of times: each is an instance with a memory and connections of its own. */
+/**
+ * The file that Lambda loads, to be loaded any number of times: each is an instance with a memory and connections of
+ * its own.
+ */
 export class Bundle {
   private readonly script: vm.Script
 
@@ -40,7 +43,10 @@ export class Bundle {
     const note = (line: string) => void log.push(line)
     const own = { info: note, warn: note, error: note, log: note }
     const module = { exports: {} as { handler(event: object): Promise<{ isAuthorized: boolean; context: Told }> } }
-    const itself = Object.create(process, { env: { value: { ...process.env, ...environment } }, stdout: { value: { write: note } } })
+    const itself = Object.create(process, {
+      env: { value: { ...process.env, ...environment } },
+      stdout: { value: { write: note } },
+    })
     this.script.runInThisContext()(module.exports, require, module, this.file, dirname(this.file), own, itself)
     const { handler } = module.exports
     return {
@@ -48,7 +54,8 @@ export class Bundle {
       handle: (event) => handler(event),
       async ask(request) {
         const { isAuthorized, context } = await handler(eventOf({ path: '/hello', ...request }))
-        if (isAuthorized !== context.allowed) throw new Error(`the answer is ${isAuthorized}, and its context says ${context.allowed}`)
+        if (isAuthorized !== context.allowed)
+          throw new Error(`the answer is ${isAuthorized}, and its context says ${context.allowed}`)
         return context
       },
     }

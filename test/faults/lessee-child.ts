@@ -41,7 +41,10 @@ async function spend({ endpoint, tableName, policies, forMs }: Lease): Promise<S
   }
   const endsAt = Date.now() + forMs
   while (Date.now() < endsAt) {
-    await Promise.all([...Array.from({ length: AT_ONCE }, ask), new Promise((resolve) => setTimeout(resolve, EVERY_MS))])
+    await Promise.all([
+      ...Array.from({ length: AT_ONCE }, ask),
+      new Promise((resolve) => setTimeout(resolve, EVERY_MS)),
+    ])
   }
   client.destroy()
   return { admitted, asked, failures }

@@ -35,9 +35,13 @@ const CONFIG_COLUMNS: readonly (Omit<ConfigCell, 'fault'> & { readonly title: st
   { title: 'a client again', reading: 'client again', tries: 'every' },
 ]
 
-const step = (name: string, applied: boolean, faults: readonly Fault[]) => faults.map((fault) => ({ fault, step: name, applied }))
+const step = (name: string, applied: boolean, faults: readonly Fault[]) =>
+  faults.map((fault) => ({ fault, step: name, applied }))
 
-/** A hot item's write is thrown away and then made as another one, by a lease: had it been made after all, that would be two. It never is. */
+/**
+ * A hot item's write is thrown away and then made as another one, by a lease: had it been made after all, that would be
+ * two. It never is.
+ */
 const isOfAWrite = ({ name }: Fault) => !name.endsWith('a hot key')
 
 const STATE_ROWS = [
@@ -49,7 +53,12 @@ const STATE_ROWS = [
 /** One of each kind: the rest differs in how long it takes to give up, and no more. */
 const MODE_ROWS = STATE_ROWS.filter(
   ({ fault, step }) =>
-    ['a connection that is silent', 'ThrottlingException, the table', 'AccessDeniedException', 'garbage, no JSON'].includes(fault.name) ||
+    [
+      'a connection that is silent',
+      'ThrottlingException, the table',
+      'AccessDeniedException',
+      'garbage, no JSON',
+    ].includes(fault.name) ||
     (fault.name === 'stalled, no answer' && step === 'after the write'),
 )
 const CONFIG_ROWS = [...step('connection', false, CONNECTIONS), ...step('answer', true, [...ANSWERS, ...SLOW])]
@@ -65,12 +74,17 @@ export const findings = (matrices: readonly Matrix[]): Finding[] =>
   matrices.flatMap(({ title, columns, rows }) =>
     rows.flatMap(({ fault, step, outcomes }) =>
       outcomes.flatMap(({ problems }, i) =>
-        problems.length === 0 ? [] : [{ cell: `${title}: ${fault}, ${step}, ${columns[i]}`, problems: problems.map(({ text }) => text) }],
+        problems.length === 0
+          ? []
+          : [{ cell: `${title}: ${fault}, ${step}, ${columns[i]}`, problems: problems.map(({ text }) => text) }],
       ),
     ),
   )
 
-/** Runs every fault at every step in every situation: of the state table, of it in other failure modes, and of the config table. */
+/**
+ * Runs every fault at every step in every situation: of the state table, of it in other failure modes, and of the
+ * config table.
+ */
 export async function runMatrices(world: World): Promise<Matrix[]> {
   return [
     await run('State table', STATE_ROWS, STATE_COLUMNS, (cell) => new StateTrial(world, cell)),
@@ -87,7 +101,9 @@ async function run<Column extends { readonly title: string }>(
   columns: readonly Column[],
   start: (cell: Column & { readonly fault: Fault; readonly applied: boolean }) => Trial,
 ): Promise<Matrix> {
-  const cells = kinds.flatMap(({ fault, applied }) => columns.map((column) => () => start({ ...column, fault, applied })))
+  const cells = kinds.flatMap(({ fault, applied }) =>
+    columns.map((column) => () => start({ ...column, fault, applied })),
+  )
   const outcomes = await runTrials(cells)
   const rows = kinds.map((kind, i) => ({
     fault: kind.fault.name,

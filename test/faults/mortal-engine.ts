@@ -46,7 +46,11 @@ export const lastingDynoxide = (): Promise<MortalEngine> =>
 
 /** DynamoDB Local with its tables in a file. */
 export const lastingDynamoDbLocal = (): Promise<MortalEngine> =>
-  start((port, folder) => ({ name: 'DynamoDB Local', remembers: true, ...dynamoDbLocalCommand(port, ['-dbPath', folder]) }))
+  start((port, folder) => ({
+    name: 'DynamoDB Local',
+    remembers: true,
+    ...dynamoDbLocalCommand(port, ['-dbPath', folder]),
+  }))
 
 async function start(commandAt: (port: number, folder: string) => Command): Promise<MortalEngine> {
   const port = await freePort()

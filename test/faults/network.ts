@@ -5,11 +5,15 @@ import type { FaultyDynamoDb } from './proxy'
 /** Where nothing listens: an address of this machine's own. */
 const NOBODY = '127.0.0.2'
 
-type LookupCallback = (error: Error | null, address?: string | { address: string; family: number }[], family?: number) => void
+type LookupCallback = (
+  error: Error | null,
+  address?: string | { address: string; family: number }[],
+  family?: number,
+) => void
 
 /**
- * Plays the network of this process between itself and `FaultyDynamoDb`s: their names are found, and their certificate is trusted, unless a fault says
- * otherwise. Other names are left alone.
+ * Plays the network of this process between itself and `FaultyDynamoDb`s: their names are found, and their certificate
+ * is trusted, unless a fault says otherwise. Other names are left alone.
  */
 export class Network {
   private readonly hosts = new Map<string, FaultyDynamoDb>()
@@ -41,7 +45,11 @@ export class Network {
     const fault = table.connectionFault('ENOTFOUND', 'EAI_AGAIN', 'refused')
     process.nextTick(() => {
       if (fault === 'ENOTFOUND' || fault === 'EAI_AGAIN') {
-        const error = Object.assign(new Error(`getaddrinfo ${fault} ${host}`), { code: fault, syscall: 'getaddrinfo', hostname: host })
+        const error = Object.assign(new Error(`getaddrinfo ${fault} ${host}`), {
+          code: fault,
+          syscall: 'getaddrinfo',
+          hostname: host,
+        })
         return callback(error)
       }
       const address = fault === 'refused' ? NOBODY : '127.0.0.1'

@@ -24,9 +24,11 @@ export interface Armed {
 }
 
 /**
- * A DynamoDB that fails as it is told to: passes calls on to an engine, over real connections, so that what fails is what the SDK and Node make of it.
+ * A DynamoDB that fails as it is told to: passes calls on to an engine, over real connections, so that what fails is
+ * what the SDK and Node make of it.
  *
- * Listens for itself at `endpoint`; faults of a connection that happen before it, at names and addresses, are played by `Network`.
+ * Listens for itself at `endpoint`; faults of a connection that happen before it, at names and addresses, are played by
+ * `Network`.
  */
 export class FaultyDynamoDb {
   /** Calls that arrived, whatever became of them. */
@@ -42,12 +44,17 @@ export class FaultyDynamoDb {
   private readonly tcp = createTcpServer((socket) => this.accept(socket))
   private context: SecureContext | undefined
 
-  /** @param engine the URL of the DynamoDB behind it. @param secure whether it speaks TLS, with a certificate that nobody trusts. */
+  /**
+   * @param engine the URL of the DynamoDB behind it. @param secure whether it speaks TLS, with a certificate that
+   * nobody trusts.
+   */
   constructor(
     private readonly engine: string,
     secure: boolean,
   ) {
-    this.http = createServer((incoming, outgoing) => void this.pass(incoming, outgoing).catch(() => outgoing.socket?.destroy()))
+    this.http = createServer(
+      (incoming, outgoing) => void this.pass(incoming, outgoing).catch(() => outgoing.socket?.destroy()),
+    )
     this.http.keepAliveTimeout = 60_000
     if (secure) this.context = createSecureContext(SELF_SIGNED)
   }
@@ -60,7 +67,10 @@ export class FaultyDynamoDb {
     return (this.tcp.address() as AddressInfo).port
   }
 
-  /** From now on calls meet the fault. A broken connection is met by the next one that is made, so those that are open are ended. */
+  /**
+   * From now on calls meet the fault. A broken connection is met by the next one that is made, so those that are open
+   * are ended.
+   */
   async arm(armed: Armed): Promise<void> {
     this.armed = armed
     this.left = armed.times
@@ -72,7 +82,10 @@ export class FaultyDynamoDb {
     this.armed = undefined
   }
 
-  /** From now on nothing comes back on the connections that are open, not even an end: as when something between has forgotten them. */
+  /**
+   * From now on nothing comes back on the connections that are open, not even an end: as when something between has
+   * forgotten them.
+   */
   forgetConnections(): void {
     for (const socket of this.open) this.forgotten.add(socket)
   }

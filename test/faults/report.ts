@@ -5,7 +5,10 @@ import type { Matrix } from './matrix'
 const PAGE = join(__dirname, '..', '..', 'docs', 'reliability.md')
 const [BEGIN, END] = ['<!-- what follows is written by npm run docs:reliability -->', '<!-- end -->'] as const
 
-/** The tables of results, as docs/reliability.md has them. No figure in them is a time, so the same product always gives the same text. */
+/**
+ * The tables of results, as docs/reliability.md has them. No figure in them is a time, so the same product always gives
+ * the same text.
+ */
 export function tablesOf(matrices: readonly Matrix[]): string {
   const cells = matrices.reduce((sum, { rows, columns }) => sum + rows.length * columns.length, 0)
   return [`${cells} cells.`, ...matrices.map(tableOf)].join('\n\n')
@@ -18,7 +21,11 @@ function tableOf({ title, columns, rows }: Matrix): string {
     line(['fault', 'step', ...columns]),
     `|${'---|'.repeat(columns.length + 2)}`,
     ...rows.map(({ fault, step, outcomes }) =>
-      line([fault, step, ...outcomes.map(({ verdict, problems }) => (problems.length === 0 ? verdict : `**${verdict}, and wrong**`))]),
+      line([
+        fault,
+        step,
+        ...outcomes.map(({ verdict, problems }) => (problems.length === 0 ? verdict : `**${verdict}, and wrong**`)),
+      ]),
     ),
   ].join('\n')
 }

@@ -58,7 +58,10 @@ export class StateTrial implements Trial<Verdict> {
     return this.cell.instance === 'cold' ? FIRST_DEADLINE_MS : DEADLINE_MS
   }
 
-  /** Whether the write can have been made although nobody was told: by the call whose answer was spoilt, or by another try that was late. */
+  /**
+   * Whether the write can have been made although nobody was told: by the call whose answer was spoilt, or by another
+   * try that was late.
+   */
   private get mayHaveCharged(): boolean {
     const { applied, left, tries } = this.cell
     return this.verdict === 'degraded' && left === 'some' && (applied || tries === 'first')
@@ -68,7 +71,10 @@ export class StateTrial implements Trial<Verdict> {
     const { cell, world, ip } = this
     const { table, endpoint } = await world.table(isOfTls(cell.fault))
     this.table = table
-    this.instance = world.instance({ SLUICE_ON_STORE_ERROR: cell.onStoreError ?? 'local', SLUICE_AUTHENTICATION: 'none' }, endpoint)
+    this.instance = world.instance(
+      { SLUICE_ON_STORE_ERROR: cell.onStoreError ?? 'local', SLUICE_AUTHENTICATION: 'none' },
+      endpoint,
+    )
     await world.charge(ip, this.before)
     if (cell.instance === 'warm') await this.real(world.address(), true)
     if (cell.left === 'nothing, known') await this.real(ip, false)
@@ -96,7 +102,9 @@ export class StateTrial implements Trial<Verdict> {
     const { cell, problems, before } = this
     if (!told) return void problems.push(wrong(`the handler threw ${thrown}`))
     // A new instance's first deadline begins when it has its configuration, as far as that can be had.
-    const overrun = Math.round(overrunMs(cell.instance === 'cold' && !cell.fault.connection ? this.table.metAt : undefined))
+    const overrun = Math.round(
+      overrunMs(cell.instance === 'cold' && !cell.fault.connection ? this.table.metAt : undefined),
+    )
     if (overrun > GRACE_MS) problems.push(late(`it came ${overrun} ms after its deadline`))
     if (isReal(told)) {
       this.verdict = 'decided'
@@ -104,11 +112,13 @@ export class StateTrial implements Trial<Verdict> {
       if (told.allowed) this.admitted++
       if (charged !== before + this.admitted)
         problems.push(wrong(`${before} units were charged, then ${charged}, and it was ${told.reason}`))
-      if (told.remaining !== LIMIT - charged) problems.push(wrong(`it was told of ${told.remaining} left, ${LIMIT - charged} are`))
+      if (told.remaining !== LIMIT - charged)
+        problems.push(wrong(`it was told of ${told.remaining} left, ${LIMIT - charged} are`))
       return
     }
     if (!told.degraded) problems.push(wrong(`nobody was asked, and it does not say so: ${told.reason}`))
-    if (cell.onStoreError && told.allowed !== (cell.onStoreError === 'allow')) problems.push(wrong(`it was ${told.reason}`))
+    if (cell.onStoreError && told.allowed !== (cell.onStoreError === 'allow'))
+      problems.push(wrong(`it was ${told.reason}`))
     if (told.allowed && !cell.onStoreError) this.admittedLocally++
     if (cell.left === 'nothing, known') problems.push(wrong('the denial was known'))
     if (cell.tries === 'first' && !cell.fault.final) problems.push(late('another try would have decided it'))
@@ -142,7 +152,8 @@ export class StateTrial implements Trial<Verdict> {
 
   private async real(ip: string, allowed: boolean): Promise<void> {
     const told = await this.instance.ask({ ip })
-    if (told.degraded || told.allowed !== allowed) throw new Error(`before any fault: ${JSON.stringify(told)}, ${this.instance.log}`)
+    if (told.degraded || told.allowed !== allowed)
+      throw new Error(`before any fault: ${JSON.stringify(told)}, ${this.instance.log}`)
   }
 }
 

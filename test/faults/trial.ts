@@ -17,7 +17,10 @@ export interface Outcome<Verdict extends string = string> {
   readonly problems: readonly Problem[]
 }
 
-/** A cell being run. Steps of several are taken together, so that nothing else loads the machine while requests meet their faults. */
+/**
+ * A cell being run. Steps of several are taken together, so that nothing else loads the machine while requests meet
+ * their faults.
+ */
 export interface Trial<Verdict extends string = string> {
   prepare(): Promise<void>
   /** Sends the request that meets the fault. */
@@ -34,11 +37,15 @@ const AT_ONCE = 28
 const MOST_RUNS = 4
 
 /** Runs cells in groups, and those that were late again by themselves. */
-export async function runTrials<Verdict extends string>(makers: readonly (() => Trial<Verdict>)[]): Promise<Outcome<Verdict>[]> {
+export async function runTrials<Verdict extends string>(
+  makers: readonly (() => Trial<Verdict>)[],
+): Promise<Outcome<Verdict>[]> {
   const outcomes: Outcome<Verdict>[] = []
-  for (let from = 0; from < makers.length; from += AT_ONCE) outcomes.push(...(await runTogether(makers.slice(from, from + AT_ONCE))))
+  for (let from = 0; from < makers.length; from += AT_ONCE)
+    outcomes.push(...(await runTogether(makers.slice(from, from + AT_ONCE))))
   for (const [i, make] of makers.entries()) {
-    for (let run = 1; run < MOST_RUNS && isPerhapsTheMachine(outcomes[i]!); run++) outcomes[i] = (await runTogether([make]))[0]!
+    for (let run = 1; run < MOST_RUNS && isPerhapsTheMachine(outcomes[i]!); run++)
+      outcomes[i] = (await runTogether([make]))[0]!
   }
   return outcomes
 }
@@ -46,7 +53,9 @@ export async function runTrials<Verdict extends string>(makers: readonly (() => 
 const isPerhapsTheMachine = ({ problems }: Outcome): boolean =>
   problems.length > 0 && problems.every(({ perhapsTheMachine }) => perhapsTheMachine)
 
-async function runTogether<Verdict extends string>(makers: readonly (() => Trial<Verdict>)[]): Promise<Outcome<Verdict>[]> {
+async function runTogether<Verdict extends string>(
+  makers: readonly (() => Trial<Verdict>)[],
+): Promise<Outcome<Verdict>[]> {
   const trials = makers.map((make) => make())
   for (const trial of trials) await trial.prepare()
   await Promise.all(trials.map((trial) => trial.meet()))
@@ -57,7 +66,10 @@ async function runTogether<Verdict extends string>(makers: readonly (() => Trial
 export interface Timed {
   readonly told: Told | undefined
   readonly thrown: unknown
-  /** By how much the answer came after the deadline; what this process's timers were late by is taken off. Negative when it came before. */
+  /**
+   * By how much the answer came after the deadline; what this process's timers were late by is taken off. Negative when
+   * it came before.
+   */
   overrunMs(since?: number): number
 }
 

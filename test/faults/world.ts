@@ -46,7 +46,8 @@ export class World {
   private hosts = 0
 
   private constructor(private readonly engine: Engine) {
-    Object.assign(process.env, awsEnvironment(), { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' }) // which the bundle reads when it first signs
+    // which the bundle reads when it first signs
+    Object.assign(process.env, awsEnvironment(), { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' })
     this.bundleFile = buildAuthorizerBundle(this.folder)
     this.bundle = new Bundle(this.bundleFile)
     this.direct = connect(engine.endpoint)
@@ -70,7 +71,8 @@ export class World {
   async createTables(): Promise<void> {
     await createStateTable(this.direct, TABLES.state)
     await createTable(this.direct, TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
-    for (const item of itemsOf({ tiers: { anonymous: { policies: POLICIES }, [PAID]: { policies: POLICIES } } })) await this.put(item)
+    for (const item of itemsOf({ tiers: { anonymous: { policies: POLICIES }, [PAID]: { policies: POLICIES } } }))
+      await this.put(item)
   }
 
   /** Makes a client, whose key is its id. */

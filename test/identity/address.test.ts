@@ -13,7 +13,9 @@ const keyOf = (
 
 describe('the caller’s address', () => {
   it('is the TCP peer, whatever headers say', () => {
-    expect(keyOf({ 'x-forwarded-for': '203.0.113.7, 198.51.100.1', 'cloudfront-viewer-address': '203.0.113.7:443' })).toBe(PEER)
+    expect(
+      keyOf({ 'x-forwarded-for': '203.0.113.7, 198.51.100.1', 'cloudfront-viewer-address': '203.0.113.7:443' }),
+    ).toBe(PEER)
   })
 
   it.each([

@@ -1,7 +1,14 @@
 import { apiKeySource, hashApiKey } from '../../lambda/identity/api-key'
 
-const NOTHING = { query: new Map(), pathParameters: new Map(), sourceIp: undefined, apiKeyId: undefined, clientCertificate: undefined }
-const claimOf = (name: string, value: string) => apiKeySource('x-api-key').claim({ ...NOTHING, headers: new Map([[name, value]]) })
+const NOTHING = {
+  query: new Map(),
+  pathParameters: new Map(),
+  sourceIp: undefined,
+  apiKeyId: undefined,
+  clientCertificate: undefined,
+}
+const claimOf = (name: string, value: string) =>
+  apiKeySource('x-api-key').claim({ ...NOTHING, headers: new Map([[name, value]]) })
 
 test.each([
   ['a key', 'sk_live_123', 'sk_live_123'],

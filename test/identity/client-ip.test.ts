@@ -79,7 +79,11 @@ describe('laws', () => {
           .flatMap((group) => [group >> 8, group & 255])
           .join('.')}`
         const key = clientIpKey(full(parts), prefix)
-        expect([clientIpKey(short, prefix), clientIpKey(quad, prefix), clientIpKey(`${quad}%1`, prefix)]).toEqual([key, key, key])
+        expect([clientIpKey(short, prefix), clientIpKey(quad, prefix), clientIpKey(`${quad}%1`, prefix)]).toEqual([
+          key,
+          key,
+          key,
+        ])
       }),
       { numRuns: 1_000 },
     )

@@ -32,7 +32,8 @@ beforeEach(() => {
   )
 })
 
-const find = (credential: string, address = ADDRESS, limit = LIMIT) => failed.directoryFor(address, limit).find(credential, true)
+const find = (credential: string, address = ADDRESS, limit = LIMIT) =>
+  failed.directoryFor(address, limit).find(credential, true)
 
 async function makeUp(count: number, address = ADDRESS, limit = LIMIT): Promise<void> {
   for (let i = 0; i < count; i++) await find(`made-up-${made++}`, address, limit)

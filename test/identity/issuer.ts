@@ -24,7 +24,11 @@ export function pair(kid: string, alg = 'RS256'): SigningPair {
 }
 
 /** A token with these claims, signed by this key; `header` changes what it says of itself, not how it is signed. */
-export function token(claims: unknown, { kid, alg, privateKey }: SigningPair, header: Readonly<Record<string, unknown>> = {}): string {
+export function token(
+  claims: unknown,
+  { kid, alg, privateKey }: SigningPair,
+  header: Readonly<Record<string, unknown>> = {},
+): string {
   const input = unsigned({ typ: 'JWT', alg, kid, ...header }, claims)
   const hash = alg === 'EdDSA' ? null : `sha${alg.slice(2)}`
   return `${input}.${cryptoSign(hash, Buffer.from(input), { key: privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`

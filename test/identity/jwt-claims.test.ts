@@ -4,7 +4,11 @@ import { callerFrom, tokenFrom } from '../../lambda/identity/jwt-claims'
 
 function settings(changes: Partial<JwtSettingsInput> = {}) {
   const issues: string[] = []
-  const parsed = parseJwtSettings({ source: 'jwt', issuer: 'https://issuer.example', audience: 'api', ...changes }, [], issues)
+  const parsed = parseJwtSettings(
+    { source: 'jwt', issuer: 'https://issuer.example', audience: 'api', ...changes },
+    [],
+    issues,
+  )
   expect(issues).toEqual([])
   return parsed!
 }
@@ -55,13 +59,32 @@ describe('the token of a request', () => {
 
 describe('who calls', () => {
   it('is the subject, and nothing else is known, unless claims are named', () => {
-    expect(callerFrom({ sub: 'ada', tier: 'pro', roles: ['gold'], client_id: 'web' }, settings())).toEqual({ user: 'ada', roles: [] })
+    expect(callerFrom({ sub: 'ada', tier: 'pro', roles: ['gold'], client_id: 'web' }, settings())).toEqual({
+      user: 'ada',
+      roles: [],
+    })
   })
 
   it('is told by the claims that are named', () => {
-    const named = settings({ userClaim: 'email', clientClaim: 'client_id', tierClaim: 'custom:tier', rolesClaim: 'cognito:groups' })
-    const claims = { sub: '1', email: 'ada@example.com', client_id: 'web', 'custom:tier': 'pro', 'cognito:groups': ['gold', 'staff'] }
-    expect(callerFrom(claims, named)).toEqual({ user: 'ada@example.com', client: 'web', tier: 'pro', roles: ['gold', 'staff'] })
+    const named = settings({
+      userClaim: 'email',
+      clientClaim: 'client_id',
+      tierClaim: 'custom:tier',
+      rolesClaim: 'cognito:groups',
+    })
+    const claims = {
+      sub: '1',
+      email: 'ada@example.com',
+      client_id: 'web',
+      'custom:tier': 'pro',
+      'cognito:groups': ['gold', 'staff'],
+    }
+    expect(callerFrom(claims, named)).toEqual({
+      user: 'ada@example.com',
+      client: 'web',
+      tier: 'pro',
+      roles: ['gold', 'staff'],
+    })
   })
 
   it.each([
@@ -84,12 +107,17 @@ describe('who calls', () => {
 
   it('is found along a path, unless a claim is named like the path', () => {
     const nested = settings({ userClaim: 'person.id', rolesClaim: 'realm_access.roles' })
-    expect(callerFrom({ person: { id: 'ada' }, realm_access: { roles: ['gold'] } }, nested)).toMatchObject({ user: 'ada', roles: ['gold'] })
+    expect(callerFrom({ person: { id: 'ada' }, realm_access: { roles: ['gold'] } }, nested)).toMatchObject({
+      user: 'ada',
+      roles: ['gold'],
+    })
     expect(callerFrom({ person: { id: 'ada' }, 'person.id': 'eve' }, nested)?.user).toBe('eve')
     expect(callerFrom({ person: { id: 'ada' }, 'person.id': '' }, nested)).toBeUndefined()
     expect(callerFrom({ person: 'ada' }, nested)).toBeUndefined()
     expect(callerFrom({ person: null }, nested)).toBeUndefined()
-    expect(callerFrom({ 'https://example.com/user': 'ada' }, settings({ userClaim: 'https://example.com/user' }))?.user).toBe('ada')
+    expect(
+      callerFrom({ 'https://example.com/user': 'ada' }, settings({ userClaim: 'https://example.com/user' }))?.user,
+    ).toBe('ada')
   })
 
   it.each([
@@ -98,7 +126,11 @@ describe('who calls', () => {
     ['a list with what is no role', ['gold', null, {}, '', 'x'.repeat(257), ['staff']], ['gold']],
     ['an object', { gold: true }, []],
     ['missing', undefined, []],
-    ['a hundred and one', Array.from({ length: 101 }, (_, i) => `r${i}`), Array.from({ length: 100 }, (_, i) => `r${i}`)],
+    [
+      'a hundred and one',
+      Array.from({ length: 101 }, (_, i) => `r${i}`),
+      Array.from({ length: 100 }, (_, i) => `r${i}`),
+    ],
   ])('has roles that are %s', (_, roles, expected) => {
     expect(callerFrom({ sub: 'ada', roles }, settings({ rolesClaim: 'roles' }))?.roles).toEqual(expected)
   })
@@ -128,16 +160,29 @@ describe('who calls', () => {
   })
 
   it('is nobody by what objects inherit', () => {
-    for (const userClaim of ['constructor', 'toString', '__proto__', 'constructor.name', '__proto__.constructor.name', 'sub.length']) {
+    for (const userClaim of [
+      'constructor',
+      'toString',
+      '__proto__',
+      'constructor.name',
+      '__proto__.constructor.name',
+      'sub.length',
+    ]) {
       expect(callerFrom({ sub: 'ada' }, settings({ userClaim }))).toBeUndefined()
     }
     expect(callerFrom({ person: Object.create({ id: 'eve' }) }, settings({ userClaim: 'person.id' }))).toBeUndefined()
-    expect(callerFrom(JSON.parse('{"sub": "ada", "__proto__": {"tier": "pro"}}'), settings({ tierClaim: 'tier' }))?.tier).toBeUndefined()
+    expect(
+      callerFrom(JSON.parse('{"sub": "ada", "__proto__": {"tier": "pro"}}'), settings({ tierClaim: 'tier' }))?.tier,
+    ).toBeUndefined()
   })
 
   it('is bounded in every part, whatever the claims', () => {
     const all = settings({ clientClaim: 'a', tierClaim: 'a.b', rolesClaim: 'b', userClaim: 'c' })
-    const values = fc.oneof(fc.jsonValue(), fc.string({ minLength: 250, maxLength: 260 }), fc.array(fc.string(), { maxLength: 120 }))
+    const values = fc.oneof(
+      fc.jsonValue(),
+      fc.string({ minLength: 250, maxLength: 260 }),
+      fc.array(fc.string(), { maxLength: 120 }),
+    )
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom('a', 'b', 'c', 'a.b', '__proto__'), values), (claims) => {
         const caller = callerFrom(claims, all)

@@ -30,7 +30,11 @@ afterEach(() => server.close())
 
 function settings(changes: Partial<JwtSettingsInput> = {}) {
   const issues: string[] = []
-  const parsed = parseJwtSettings({ source: 'jwt', issuer: ISSUER, audience: 'api', jwksUri: server.url, ...changes }, [], issues)
+  const parsed = parseJwtSettings(
+    { source: 'jwt', issuer: ISSUER, audience: 'api', jwksUri: server.url, ...changes },
+    [],
+    issues,
+  )
   expect(issues).toEqual([])
   return parsed!
 }
@@ -39,7 +43,11 @@ const verify = (text: string, changes: Partial<JwtSettingsInput> = {}, deadlineM
   verifier.verify(text, settings(changes), deadlineMs)
 
 /** `valid`, the reason why not, or `unavailable`. */
-async function verdict(text: string, changes: Partial<JwtSettingsInput> = {}, deadlineMs = DEADLINE_MS): Promise<string> {
+async function verdict(
+  text: string,
+  changes: Partial<JwtSettingsInput> = {},
+  deadlineMs = DEADLINE_MS,
+): Promise<string> {
   const verified = await verify(text, changes, deadlineMs)
   return verified.kind === 'invalid' ? verified.why : verified.kind
 }
@@ -62,7 +70,11 @@ describe('a token', () => {
   })
 
   it.each([
-    ['one millisecond before its time and the tolerance are over', { exp: SECONDS - TOLERANCE_SECONDS + 0.001 }, 'valid'],
+    [
+      'one millisecond before its time and the tolerance are over',
+      { exp: SECONDS - TOLERANCE_SECONDS + 0.001 },
+      'valid',
+    ],
     ['when its time and the tolerance are over', { exp: SECONDS - TOLERANCE_SECONDS }, 'expired'],
     ['that never expires', { exp: undefined }, 'malformed'],
     ['that expires when nobody can tell', { exp: '2030' }, 'malformed'],
@@ -87,7 +99,10 @@ describe('a token', () => {
 
   it('of Cognito names us as its client when it is for access, as its audience when it is an ID token', async () => {
     const access = token({ ...claims, iss: COGNITO, aud: undefined, client_id: 'api', token_use: 'access' }, first)
-    const bound = token({ ...claims, iss: COGNITO, aud: 'https://orders.example', client_id: 'api', token_use: 'access' }, first)
+    const bound = token(
+      { ...claims, iss: COGNITO, aud: 'https://orders.example', client_id: 'api', token_use: 'access' },
+      first,
+    )
     const id = token({ ...claims, iss: COGNITO, token_use: 'id' }, first)
     const pretending = token({ ...claims, iss: COGNITO, aud: 'other', client_id: 'api', token_use: 'id' }, first)
     const issuer = COGNITO
@@ -112,7 +127,11 @@ describe('what is no good token', () => {
 
   it.each([
     ['without a signature', `${unsigned({ alg: 'none', kid: first.kid }, claims)}.`, 'malformed'],
-    ['of algorithm none, with something for a signature', `${unsigned({ alg: 'none', kid: first.kid }, claims)}.AA`, 'algorithm'],
+    [
+      'of algorithm none, with something for a signature',
+      `${unsigned({ alg: 'none', kid: first.kid }, claims)}.AA`,
+      'algorithm',
+    ],
     ['of algorithm None', token(claims, first, { alg: 'None' }), 'algorithm'],
     ['without an algorithm', token(claims, first, { alg: undefined }), 'algorithm'],
     ['of an algorithm named like an inherited property', token(claims, first, { alg: 'toString' }), 'algorithm'],
@@ -146,7 +165,9 @@ describe('what is no good token', () => {
   })
 
   it('leaves nothing behind, whatever its claims are named', async () => {
-    const payload = Buffer.from(`{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},${JSON.stringify(claims).slice(1)}`)
+    const payload = Buffer.from(
+      `{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},${JSON.stringify(claims).slice(1)}`,
+    )
     const header = unsigned({ alg: 'RS256', kid: first.kid }, 0).split('.')[0]
     expect(await verdict(`${header}.${payload.toString('base64url')}.AA`)).toBe('signature')
     expect(({} as Record<string, unknown>).admin).toBeUndefined()
@@ -168,10 +189,16 @@ describe('what is no good token', () => {
     )
     const almost = fc
       .tuple(
-        fc.dictionary(fc.constantFrom('alg', 'kid', 'crit', 'typ'), fc.oneof(fc.constantFrom('RS256', 'first'), fc.jsonValue())),
+        fc.dictionary(
+          fc.constantFrom('alg', 'kid', 'crit', 'typ'),
+          fc.oneof(fc.constantFrom('RS256', 'first'), fc.jsonValue()),
+        ),
         fc.jsonValue(),
       )
-      .map(([header, payload]) => `${unsigned({ alg: 'RS256', kid: 'first', ...header }, { ...claims, ...Object(payload) })}.c2ln`)
+      .map(
+        ([header, payload]) =>
+          `${unsigned({ alg: 'RS256', kid: 'first', ...header }, { ...claims, ...Object(payload) })}.c2ln`,
+      )
     const any = fc.oneof(
       fc.string(),
       fc.string({ unit: 'binary' }),
@@ -259,7 +286,9 @@ describe('the keys of an issuer', () => {
     const encrypting = { ...second, jwk: { ...second.jwk, use: 'enc' } }
     const nameless = pair('nameless')
     server.publish((_, response) =>
-      response.end(JSON.stringify({ keys: [...strange, encrypting.jwk, { ...nameless.jwk, kid: undefined }, first.jwk] })),
+      response.end(
+        JSON.stringify({ keys: [...strange, encrypting.jwk, { ...nameless.jwk, kid: undefined }, first.jwk] }),
+      ),
     )
     expect(await verdict(token(claims, first))).toBe('valid')
     expect(await verdict(token(claims, second))).toBe('unknown-key')
@@ -277,7 +306,8 @@ describe('the keys of an issuer', () => {
     const open = { ...first, jwk: { ...first.jwk, alg: undefined } }
     server.publish([open])
     expect(await verdict(token(claims, { ...first, alg: 'RS384' }))).toBe('valid')
-    for (const alg of ['ES256', 'ES384', 'EdDSA']) expect(await verdict(token(claims, first, { alg }))).toBe('algorithm')
+    for (const alg of ['ES256', 'ES384', 'EdDSA'])
+      expect(await verdict(token(claims, first, { alg }))).toBe('algorithm')
     expect(await verdict(token(claims, first, { alg: 'RS512' }))).toBe('signature')
   })
 
@@ -301,7 +331,10 @@ describe('an issuer in trouble', () => {
       const start = performance.now()
       const verified = await verify(token(claims, first), {}, deadlineMs)
       const took = performance.now() - start
-      expect(verified).toEqual({ kind: 'unavailable', cause: new Error(`${server.url} did not answer within ${deadlineMs} ms`) })
+      expect(verified).toEqual({
+        kind: 'unavailable',
+        cause: new Error(`${server.url} did not answer within ${deadlineMs} ms`),
+      })
       expect(took).toBeGreaterThanOrEqual(deadlineMs - 2)
       expect(took).toBeLessThan(deadlineMs + 50)
     }
@@ -377,16 +410,31 @@ describe('an issuer in trouble', () => {
 
   it.each<[string, Parameters<KeyServer['publish']>[0], RegExp]>([
     ['errors', (_, response) => response.writeHead(500).end('{}'), /answered with status 500, not 200/],
-    ['redirects', (_, response) => response.writeHead(302, { Location: 'http://127.0.0.1:1/' }).end(), /answered with status 302, not 200/],
+    [
+      'redirects',
+      (_, response) => response.writeHead(302, { Location: 'http://127.0.0.1:1/' }).end(),
+      /answered with status 302, not 200/,
+    ],
     ['no keys', [], /has no key that can check signatures/],
     ['something else', (_, response) => response.end('null'), /has no key that can check signatures/],
     ['HTML', (_, response) => response.end('<html>'), /JSON/],
-    ['half an answer', (_, response) => response.writeHead(200, { 'Content-Length': 99 }).write('{', () => response.destroy()), /aborted/],
-    ['too long an answer', (_, response) => response.end(`{"keys":[]}${' '.repeat(300_000)}`), /sent more than 262144 bytes/],
+    [
+      'half an answer',
+      (_, response) => response.writeHead(200, { 'Content-Length': 99 }).write('{', () => response.destroy()),
+      /aborted/,
+    ],
+    [
+      'too long an answer',
+      (_, response) => response.end(`{"keys":[]}${' '.repeat(300_000)}`),
+      /sent more than 262144 bytes/,
+    ],
   ])('that answers with %s is one whose keys cannot be had', async (_, answer, expected) => {
     server.publish(answer)
     const verified = await verify(token(claims, first))
-    expect(verified).toEqual({ kind: 'unavailable', cause: expect.objectContaining({ message: expect.stringMatching(expected) }) })
+    expect(verified).toEqual({
+      kind: 'unavailable',
+      cause: expect.objectContaining({ message: expect.stringMatching(expected) }),
+    })
   })
 
   it('that forgets its keys for once takes away none that were known', async () => {
@@ -413,7 +461,9 @@ describe('an issuer in trouble', () => {
   })
 
   it('that neither answers nor hangs up is given up after three seconds', async () => {
-    const connected = new Promise<Parameters<Extract<Parameters<KeyServer['publish']>[0], (...args: never) => void>>[1]>((resolve) => {
+    const connected = new Promise<
+      Parameters<Extract<Parameters<KeyServer['publish']>[0], (...args: never) => void>>[1]
+    >((resolve) => {
       server.publish((_, response) => resolve(response))
     })
     jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance', 'Date'] })
@@ -421,7 +471,10 @@ describe('an issuer in trouble', () => {
       const verified = verify(token(claims, first))
       const response = await connected
       jest.advanceTimersByTime(3000)
-      expect(await verified).toEqual({ kind: 'unavailable', cause: new Error(`${server.url} did not answer within 3000 ms`) })
+      expect(await verified).toEqual({
+        kind: 'unavailable',
+        cause: new Error(`${server.url} did not answer within 3000 ms`),
+      })
       if (!response.closed) await once(response, 'close')
     } finally {
       jest.useRealTimers()

@@ -31,12 +31,20 @@ describe('what a source claims', () => {
     ['api-gateway-key', request({ apiKeyId: 'a1b2c3' }), { kind: 'claim', credential: 'api-gateway-key:a1b2c3' }],
     ['api-gateway-key', request({ headers: { 'x-api-key': 'made up' } }), NOBODY],
     ['api-gateway-key', request({ apiKeyId: 'x'.repeat(257) }), NOBODY],
-    [trusted('header', 'X-User', { as: 'user' }), request({ headers: { 'x-user': ' 42 ' } }), { kind: 'claim', caller: 'user:42' }],
+    [
+      trusted('header', 'X-User', { as: 'user' }),
+      request({ headers: { 'x-user': ' 42 ' } }),
+      { kind: 'claim', caller: 'user:42' },
+    ],
     [trusted('header', 'x-user'), request({ headers: { 'x-user': '42, 43' } }), NOBODY],
     [trusted('header', 'x-user'), request({ headers: { 'x-user': '' } }), NOBODY],
     [trusted('header', 'x-user'), request({ headers: { 'x-user': 'x'.repeat(257) } }), NOBODY],
     [trusted('header', 'x-user'), request({ query: { 'x-user': '42' } }), NOBODY],
-    [trusted('query', 'who', { tier: 'pro' }), request({ query: { who: 'acme' } }), { kind: 'claim', caller: 'client:acme', tier: 'pro' }],
+    [
+      trusted('query', 'who', { tier: 'pro' }),
+      request({ query: { who: 'acme' } }),
+      { kind: 'claim', caller: 'client:acme', tier: 'pro' },
+    ],
     [
       trusted('path', 'tenant', { lookup: true }),
       request({ path: { tenant: 'acme' } }),
@@ -60,7 +68,13 @@ describe('what a source claims', () => {
 
 describe('several issuers', () => {
   const staff = { source: 'jwt', issuer: 'https://staff.example', audience: 'api', lookup: true }
-  const partners = { source: 'jwt', issuer: 'https://partners.example', audience: 'api', clientClaim: 'azp', lookup: true }
+  const partners = {
+    source: 'jwt',
+    issuer: 'https://partners.example',
+    audience: 'api',
+    clientClaim: 'azp',
+    lookup: true,
+  }
   const says = async (sources: readonly object[], position: number, claims: object) => {
     verified = { kind: 'valid', claims: claims as never }
     return sourcesOf(...sources)[position]!.claim(request({ headers: { authorization: 'Bearer a.b.c' } }))
@@ -71,7 +85,11 @@ describe('several issuers', () => {
       [partners, 'https%3A%2F%2Fpartners.example'],
       [{ ...partners, namespace: 'partners' }, 'partners'],
     ] as const) {
-      expect(await says([staff, other], 0, { sub: '42' })).toMatchObject({ caller: 'user:42', credential: 'user:42', namespace: '' })
+      expect(await says([staff, other], 0, { sub: '42' })).toMatchObject({
+        caller: 'user:42',
+        credential: 'user:42',
+        namespace: '',
+      })
       expect(await says([staff, other], 1, { sub: '42' })).toMatchObject({
         caller: `user@${namespace}:42`,
         user: `user@${namespace}:42`,
@@ -112,7 +130,13 @@ describe('several issuers', () => {
 })
 
 describe('a token', () => {
-  const jwt = { source: 'jwt', issuer: 'https://issuer.example', audience: 'api', clientClaim: 'azp', tierClaim: 'plan' }
+  const jwt = {
+    source: 'jwt',
+    issuer: 'https://issuer.example',
+    audience: 'api',
+    clientClaim: 'azp',
+    tierClaim: 'plan',
+  }
   const claimWith = (answer: Verified, headers: Record<string, string> = { authorization: 'Bearer a.b.c' }) => {
     verified = answer
     return claimOf(jwt, request({ headers }))
@@ -133,7 +157,9 @@ describe('a token', () => {
       user: 'user:42',
     })
     verified = { kind: 'valid', claims }
-    expect(await claimOf({ ...jwt, lookup: true }, request({ headers: { authorization: 'Bearer a.b.c' } }))).toMatchObject({
+    expect(
+      await claimOf({ ...jwt, lookup: true }, request({ headers: { authorization: 'Bearer a.b.c' } })),
+    ).toMatchObject({
       credential: 'user:42',
     })
   })
@@ -143,7 +169,10 @@ describe('a token', () => {
     expect(await claimWith({ kind: 'valid', claims: { sub: '42' } }, { authorization: 'Basic abc' })).toEqual(NOBODY)
     expect(await claimWith({ kind: 'invalid', why: 'expired' })).toEqual({ kind: 'rejected' })
     expect(await claimWith({ kind: 'valid', claims: {} })).toEqual({ kind: 'rejected' })
-    expect(await claimWith({ kind: 'invalid', why: 'issuer' })).toEqual({ kind: 'rejected', perhapsGoodElsewhere: true })
+    expect(await claimWith({ kind: 'invalid', why: 'issuer' })).toEqual({
+      kind: 'rejected',
+      perhapsGoodElsewhere: true,
+    })
   })
 
   it('that cannot be checked is neither good nor bad', async () => {
@@ -188,7 +217,12 @@ describe('who is asking', () => {
       client: CLIENTS['api-gateway-key:good'],
       claims: {},
     })
-    expect(await who(facts, header, 'api-gateway-key')).toMatchObject({ caller: 'user:7', user: 'user:7', tier: 'free', client: undefined })
+    expect(await who(facts, header, 'api-gateway-key')).toMatchObject({
+      caller: 'user:7',
+      user: 'user:7',
+      tier: 'free',
+      client: undefined,
+    })
   })
 
   it('is whom the next one names when a credential is nobody’s', async () => {
@@ -205,11 +239,16 @@ describe('who is asking', () => {
       user: 'user:42',
       tier: 'free',
     })
-    expect(await who(request({ headers: { 'x-user': '43' } }), header)).toMatchObject({ caller: 'user:43', user: 'user:43', tier: 'pro' })
+    expect(await who(request({ headers: { 'x-user': '43' } }), header)).toMatchObject({
+      caller: 'user:43',
+      user: 'user:43',
+      tier: 'pro',
+    })
   })
 
   it('is nobody who is disabled, or whose time is over, and the next source is not asked', async () => {
-    const ask = (apiKeyId: string) => who(request({ apiKeyId, headers: { 'x-user': '7' } }), 'api-gateway-key', trusted('header', 'x-user'))
+    const ask = (apiKeyId: string) =>
+      who(request({ apiKeyId, headers: { 'x-user': '7' } }), 'api-gateway-key', trusted('header', 'x-user'))
     expect(await ask('off')).toEqual({ kind: 'rejected' })
     expect(await ask('late')).toEqual({ kind: 'rejected' })
     expect(await ask('soon')).toMatchObject({ kind: 'known', caller: 'client:soon' })
@@ -218,14 +257,19 @@ describe('who is asking', () => {
   it('is whom another issuer’s token names, and nobody when no issuer knows it', async () => {
     const foreign: Source = { claim: () => ({ kind: 'rejected', perhapsGoodElsewhere: true }) }
     const header = sourcesOf(trusted('header', 'x-user'))
-    expect(await identify(request({ headers: { 'x-user': '7' } }), [foreign, ...header], directory, NOW)).toMatchObject({
-      caller: 'client:7',
-    })
+    expect(await identify(request({ headers: { 'x-user': '7' } }), [foreign, ...header], directory, NOW)).toMatchObject(
+      {
+        caller: 'client:7',
+      },
+    )
     expect(await identify(request(), [foreign, ...header], directory, NOW)).toEqual({ kind: 'rejected' })
   })
 
   it.each(['rejected', 'unavailable'] as const)('is %s when a source says so', async (kind) => {
-    const sources: Source[] = [{ claim: async () => ({ kind, cause: 'why' }) as Answer }, ...sourcesOf(trusted('header', 'x-user'))]
+    const sources: Source[] = [
+      { claim: async () => ({ kind, cause: 'why' }) as Answer },
+      ...sourcesOf(trusted('header', 'x-user')),
+    ]
     expect(await identify(request({ headers: { 'x-user': '7' } }), sources, directory, NOW)).toMatchObject({ kind })
   })
 

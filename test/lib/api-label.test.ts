@@ -45,7 +45,14 @@ group(
 
     /** What CloudFormation asks of the function, and what it hears. */
     async function ask(RequestType: SeedRequest['RequestType'], Id: string, more: Ask = {}) {
-      const { label: Label = 'shop', name: Name = 'Shop', physical, resource = 'Label', stack = 'stack', table: TableName = table } = more
+      const {
+        label: Label = 'shop',
+        name: Name = 'Shop',
+        physical,
+        resource = 'Label',
+        stack = 'stack',
+        table: TableName = table,
+      } = more
       const ResponseURL = responseUrl()
       const PhysicalResourceId = physical ?? (RequestType === 'Create' ? undefined : `api#${Id}`)
       const ids = { StackId: stack, RequestId: 'request', LogicalResourceId: resource, PhysicalResourceId }
@@ -55,7 +62,9 @@ group(
     }
     const cli = (...args: string[]) => sluice(['apis', ...args, '--table', table, '--endpoint', engine.endpoint])
     const called = async () =>
-      Object.fromEntries(JSON.parse((await cli('list', '--json')).out).map((one: { id: string; label?: string }) => [one.id, one.label]))
+      Object.fromEntries(
+        JSON.parse((await cli('list', '--json')).out).map((one: { id: string; label?: string }) => [one.id, one.label]),
+      )
     const rest = async () => {
       const { Items = [] } = await DynamoDBDocumentClient.from(client).send(new ScanCommand({ TableName: table }))
       return Items.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => key !== 'api-labels version')

@@ -17,7 +17,12 @@ const bundled = bundledSdk('bundled')
 
 function bundledSdk(name: string, changes: object = {}): typeof sdk {
   const outfile = join(folder, `${name}.js`)
-  bundle({ ...options, stdin: { contents: "export * from '@aws-sdk/client-dynamodb'", resolveDir: __dirname }, outfile, ...changes })
+  bundle({
+    ...options,
+    stdin: { contents: "export * from '@aws-sdk/client-dynamodb'", resolveDir: __dirname },
+    outfile,
+    ...changes,
+  })
   return require(outfile)
 }
 
@@ -44,7 +49,10 @@ const CONFIG = {
   maxAttempts: 1,
 }
 
-/** Makes a call with one SDK or the other, and tells what was sent and what came of it, without what differs with the moment. */
+/**
+ * Makes a call with one SDK or the other, and tells what was sent and what came of it, without what differs with the
+ * moment.
+ */
 async function call(
   from: typeof sdk,
   command: (from: typeof sdk) => unknown,
@@ -67,8 +75,12 @@ async function call(
   return { came, sent: sent && comparable(sent) }
 }
 
-/** Headers of the moment, of the order in which a body is written, or of the SDK's retries; the signature has a test of its own. */
-const MOMENTARY = /^(authorization|x-amz-date|content-length|x-amz-content-sha256|user-agent|x-amz-user-agent|amz-sdk-.*)$/
+/**
+ * Headers of the moment, of the order in which a body is written, or of the SDK's retries; the signature has a test of
+ * its own.
+ */
+const MOMENTARY =
+  /^(authorization|x-amz-date|content-length|x-amz-content-sha256|user-agent|x-amz-user-agent|amz-sdk-.*)$/
 
 function comparable({ headers, body, method, protocol, hostname, port, path, query }: Sent) {
   const text = typeof body === 'string' ? body : new TextDecoder().decode(body)
@@ -76,7 +88,17 @@ function comparable({ headers, body, method, protocol, hostname, port, path, que
   expect(headers['x-amz-content-sha256']).toBe(createHash('sha256').update(text).digest('hex'))
   const kept = Object.entries(headers).filter(([name]) => !MOMENTARY.test(name))
   const agent = headers['user-agent']?.replace(/ m\/\S*|3\.\d+\.\d+/g, '') // the SDK's CommonJS gives another version than its package.json
-  return { method, protocol, hostname, port, path, query, headers: Object.fromEntries(kept), agent, body: JSON.parse(text) }
+  return {
+    method,
+    protocol,
+    hostname,
+    port,
+    path,
+    query,
+    headers: Object.fromEntries(kept),
+    agent,
+    body: JSON.parse(text),
+  }
 }
 
 /** A body in two chunks that part a character in the middle. */
@@ -86,7 +108,11 @@ function inTwo(text: string): Readable {
   return Readable.from([bytes.subarray(0, middle), bytes.subarray(middle)])
 }
 
-async function expectTheSame(command: (from: typeof sdk) => unknown, answer?: Answer, config?: sdk.DynamoDBClientConfig) {
+async function expectTheSame(
+  command: (from: typeof sdk) => unknown,
+  answer?: Answer,
+  config?: sdk.DynamoDBClientConfig,
+) {
   const ours = await call(bundled, command, answer, config)
   expect(ours).toEqual(await call(sdk, command, answer, config))
   return ours
@@ -150,14 +176,18 @@ describe('the SDK as bundled', () => {
           UpdateExpression: 'ADD #a :n',
           ConditionExpression: undefined,
           ExpressionAttributeNames: { '#a': 'used' },
-          ExpressionAttributeValues: { ':n': { N: '1' }, ':b': { B: new Uint8Array(Buffer.from('shared')).subarray(1, 3) } },
+          ExpressionAttributeValues: {
+            ':n': { N: '1' },
+            ':b': { B: new Uint8Array(Buffer.from('shared')).subarray(1, 3) },
+          },
           ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
         }),
       { Attributes: { used: { N: '1' } } },
     ],
     [
       'Query',
-      ({ QueryCommand }) => new QueryCommand({ TableName: 'config', Limit: 3, ConsistentRead: true, ExclusiveStartKey: KEY }),
+      ({ QueryCommand }) =>
+        new QueryCommand({ TableName: 'config', Limit: 3, ConsistentRead: true, ExclusiveStartKey: KEY }),
       { Items: [KEY, { b: { B: 'AQID' } }], Count: 2, LastEvaluatedKey: KEY },
     ],
     [
@@ -166,7 +196,10 @@ describe('the SDK as bundled', () => {
       { Responses: { config: [KEY], BS: [{ b: { BS: ['AQID', ''] } }] }, UnprocessedKeys: { B: { Keys: [KEY] } } },
     ],
   ])('sends and reads %s as the SDK does', async (_, command, output) => {
-    const { came, sent } = await expectTheSame(command, { body: JSON.stringify(output), headers: { 'x-amzn-requestid': 'id' } })
+    const { came, sent } = await expectTheSame(command, {
+      body: JSON.stringify(output),
+      headers: { 'x-amzn-requestid': 'id' },
+    })
     expect(came).toMatchObject({ status: 200, requestId: 'id' })
     expect(sent?.hostname).toMatch(/^dynamodb\./)
   })
@@ -187,7 +220,11 @@ describe('the SDK as bundled', () => {
     [
       'a refused condition',
       'ConditionalCheckFailedException',
-      wrong(400, { __type: type('ConditionalCheckFailedException'), message: 'no', Item: { n: { N: '1' }, b: { B: 'AQID' } } }),
+      wrong(400, {
+        __type: type('ConditionalCheckFailedException'),
+        message: 'no',
+        Item: { n: { N: '1' }, b: { B: 'AQID' } },
+      }),
     ],
     [
       'a throttle with reasons',
@@ -239,7 +276,10 @@ describe('the SDK as bundled', () => {
     [502, '<html></html>'],
     [200, '{"Item":'],
   ])('does not take a %i with %s for an answer, as the SDK does not', async (statusCode, body) => {
-    const [ours, theirs] = await Promise.all([call(bundled, getItem, { statusCode, body }), call(sdk, getItem, { statusCode, body })])
+    const [ours, theirs] = await Promise.all([
+      call(bundled, getItem, { statusCode, body }),
+      call(sdk, getItem, { statusCode, body }),
+    ])
     const failed = { name: 'SyntaxError', status: statusCode, responded: statusCode }
     expect(ours.came).toMatchObject(failed)
     expect(theirs.came).toMatchObject(failed)
@@ -251,7 +291,11 @@ describe('the SDK as bundled', () => {
 
   test('sets its clock by the answers, as the SDK does', async () => {
     const date = new Date(Date.now() - 3_600_000).toUTCString()
-    const answer = wrong(400, { __type: 'com.amazon.coral.service#InvalidSignatureException', message: 'late' }, { date })
+    const answer = wrong(
+      400,
+      { __type: 'com.amazon.coral.service#InvalidSignatureException', message: 'late' },
+      { date },
+    )
     const offsets = await Promise.all(
       [bundled, sdk].map(async (from) => {
         const handle = async () => ({ response: { ...answer, body: inTwo(answer.body) } })
@@ -264,7 +308,10 @@ describe('the SDK as bundled', () => {
   })
 
   test('refuses to call on anything but items', async () => {
-    const { came, sent } = await call(bundled, ({ DescribeTableCommand }) => new DescribeTableCommand({ TableName: 'state' }))
+    const { came, sent } = await call(
+      bundled,
+      ({ DescribeTableCommand }) => new DescribeTableCommand({ TableName: 'state' }),
+    )
     expect(came).toMatchObject({ message: 'the authorizer bundle calls on items only, not DescribeTable' })
     expect(sent).toBeUndefined()
   })
@@ -286,8 +333,20 @@ describe('the settings of the SDK as bundled', () => {
   test.each([
     [{ AWS_REGION: 'ap-southeast-2' }],
     [{ AWS_REGION: 'eu-west-1', AWS_ENDPOINT_URL: 'http://localhost:4566/all' }],
-    [{ AWS_REGION: 'eu-west-1', AWS_ENDPOINT_URL: 'http://localhost:4566', AWS_ENDPOINT_URL_DYNAMODB: 'http://localhost:8000' }],
-    [{ AWS_REGION: 'eu-west-1', AWS_ENDPOINT_URL: 'http://localhost:4566', AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'true' }],
+    [
+      {
+        AWS_REGION: 'eu-west-1',
+        AWS_ENDPOINT_URL: 'http://localhost:4566',
+        AWS_ENDPOINT_URL_DYNAMODB: 'http://localhost:8000',
+      },
+    ],
+    [
+      {
+        AWS_REGION: 'eu-west-1',
+        AWS_ENDPOINT_URL: 'http://localhost:4566',
+        AWS_IGNORE_CONFIGURED_ENDPOINT_URLS: 'true',
+      },
+    ],
     [{ AWS_REGION: 'eu-west-1', AWS_SDK_UA_APP_ID: 'limits' }],
     [{ AWS_REGION: 'eu-west-1', AWS_USE_FIPS_ENDPOINT: 'maybe' }],
     [{ AWS_REGION: 'eu-west-1', AWS_DEFAULTS_MODE: 'standard' }],
@@ -308,6 +367,8 @@ describe('a bundle of an SDK that has moved', () => {
   })
 
   test('is refused when a file is not loaded that is replaced', () => {
-    expect(() => bundledSdk('moved-file', { external: ['@smithy/signature-v4'] })).toThrow(/replaces: .*signature-v4.*HeaderFormatter\.js/)
+    expect(() => bundledSdk('moved-file', { external: ['@smithy/signature-v4'] })).toThrow(
+      /replaces: .*signature-v4.*HeaderFormatter\.js/,
+    )
   })
 })

@@ -11,7 +11,8 @@ interface CustomResourceAnswer {
 }
 
 /**
- * Runs a custom resource's function as Lambda would, within a `describe`: CloudFormation's side of the answer, the environment, and a silent console.
+ * Runs a custom resource's function as Lambda would, within a `describe`: CloudFormation's side of the answer, the
+ * environment, and a silent console.
  *
  * @param endpoint of DynamoDB, asked when the tests begin.
  */

@@ -15,7 +15,8 @@ describe('instances of the authorizer', () => {
   it.each<[RateLimiterProps, string]>([
     [{}, '× 0.3 s, at least 20'],
     [{ decisionDeadline: Duration.millis(500) }, '× 0.5 s, at least 20'],
-    [{ decisionDeadline: Duration.millis(20) }, '× 0.1 s, at least 20'], // ten requests a second for each instance that is reserved
+    // ten requests a second for each instance that is reserved
+    [{ decisionDeadline: Duration.millis(20) }, '× 0.1 s, at least 20'],
   ])('that are not reserved are warned of, with how many to reserve: %j', (props, formula) => {
     const [warning, ...others] = warningsOf(limiterWith(props).stack)
     expect(others).toEqual([])
@@ -29,34 +30,39 @@ describe('instances of the authorizer', () => {
     expect(warningsOf(stack)).toEqual([])
   })
 
-  it.each<RateLimiterProps>([{ reservedConcurrentExecutions: 100 }, { functionOptions: { reservedConcurrentExecutions: 100 } }])(
-    'are reserved by %j, without a warning, and have an alarm before they run out',
-    (props) => {
-      const { stack, limiter } = limiterWith(props)
-      const { throttles, concurrency } = limiter.addConcurrencyAlarms({ actions: [ACTION] })
-      expect(warningsOf(stack)).toEqual([])
-      const template = Template.fromStack(stack)
-      template.hasResourceProperties('AWS::Lambda::Function', { ReservedConcurrentExecutions: 100 })
-      const common = {
-        Namespace: 'AWS/Lambda',
-        Period: 60,
-        EvaluationPeriods: 1,
-        ComparisonOperator: 'GreaterThanOrEqualToThreshold',
-        TreatMissingData: 'notBreaching',
-        Dimensions: [{ Name: 'FunctionName', Value: stack.resolve(limiter.handler.functionName) }],
-        AlarmActions: ['arn:aws:sns:us-east-1:123456789012:alarms'],
-      }
-      template.resourceCountIs('AWS::CloudWatch::Alarm', 2)
-      template.hasResourceProperties('AWS::CloudWatch::Alarm', { ...common, MetricName: 'Throttles', Statistic: 'Sum', Threshold: 1 })
-      template.hasResourceProperties('AWS::CloudWatch::Alarm', {
-        ...common,
-        MetricName: 'ConcurrentExecutions',
-        Statistic: 'Maximum',
-        Threshold: 80,
-      })
-      expect([throttles, concurrency]).not.toContain(undefined)
-    },
-  )
+  it.each<RateLimiterProps>([
+    { reservedConcurrentExecutions: 100 },
+    { functionOptions: { reservedConcurrentExecutions: 100 } },
+  ])('are reserved by %j, without a warning, and have an alarm before they run out', (props) => {
+    const { stack, limiter } = limiterWith(props)
+    const { throttles, concurrency } = limiter.addConcurrencyAlarms({ actions: [ACTION] })
+    expect(warningsOf(stack)).toEqual([])
+    const template = Template.fromStack(stack)
+    template.hasResourceProperties('AWS::Lambda::Function', { ReservedConcurrentExecutions: 100 })
+    const common = {
+      Namespace: 'AWS/Lambda',
+      Period: 60,
+      EvaluationPeriods: 1,
+      ComparisonOperator: 'GreaterThanOrEqualToThreshold',
+      TreatMissingData: 'notBreaching',
+      Dimensions: [{ Name: 'FunctionName', Value: stack.resolve(limiter.handler.functionName) }],
+      AlarmActions: ['arn:aws:sns:us-east-1:123456789012:alarms'],
+    }
+    template.resourceCountIs('AWS::CloudWatch::Alarm', 2)
+    template.hasResourceProperties('AWS::CloudWatch::Alarm', {
+      ...common,
+      MetricName: 'Throttles',
+      Statistic: 'Sum',
+      Threshold: 1,
+    })
+    template.hasResourceProperties('AWS::CloudWatch::Alarm', {
+      ...common,
+      MetricName: 'ConcurrentExecutions',
+      Statistic: 'Maximum',
+      Threshold: 80,
+    })
+    expect([throttles, concurrency]).not.toContain(undefined)
+  })
 
   it('that are not reserved have an alarm once requests find none', () => {
     const { stack, limiter } = limiterWith()
@@ -66,6 +72,9 @@ describe('instances of the authorizer', () => {
   })
 
   it('have no alarm of their own where a stack without one is wanted', () => {
-    Template.fromStack(limiterWith({ reservedConcurrentExecutions: 100 }).stack).resourceCountIs('AWS::CloudWatch::Alarm', 0)
+    Template.fromStack(limiterWith({ reservedConcurrentExecutions: 100 }).stack).resourceCountIs(
+      'AWS::CloudWatch::Alarm',
+      0,
+    )
   })
 })

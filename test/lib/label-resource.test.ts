@@ -33,9 +33,21 @@ function issues(work: () => unknown): readonly string[] {
 
 describe('an API that is protected as "shop"', () => {
   it.each([
-    ['REST', (limiter: RateLimiter, stack: Stack) => limiter.protect(restApi(stack, 'Api'), { as: 'shop' }), { Name: 'Api' }],
-    ['HTTP', (limiter: RateLimiter, stack: Stack) => limiter.protect(httpApi(stack, 'Api'), { as: 'shop' }), { Name: 'Api' }],
-    ['WebSocket', (limiter: RateLimiter, stack: Stack) => limiter.protect(webSocketApi(stack, 'Api'), { as: 'shop' }), { Name: 'Api' }],
+    [
+      'REST',
+      (limiter: RateLimiter, stack: Stack) => limiter.protect(restApi(stack, 'Api'), { as: 'shop' }),
+      { Name: 'Api' },
+    ],
+    [
+      'HTTP',
+      (limiter: RateLimiter, stack: Stack) => limiter.protect(httpApi(stack, 'Api'), { as: 'shop' }),
+      { Name: 'Api' },
+    ],
+    [
+      'WebSocket',
+      (limiter: RateLimiter, stack: Stack) => limiter.protect(webSocketApi(stack, 'Api'), { as: 'shop' }),
+      { Name: 'Api' },
+    ],
     [
       'imported',
       (limiter: RateLimiter, stack: Stack) =>
@@ -53,8 +65,8 @@ describe('an API that is protected as "shop"', () => {
       Api: { Id: Match.anyValue(), Label: 'shop', ...api },
     })
     const [label] = Object.keys(template.findResources(LABEL))
-    const [made] = Object.entries(template.toJSON().Resources as Record<string, { DependsOn?: string[] }>).flatMap(([id, one]) =>
-      id === stack.getLogicalId(authorizer) ? one.DependsOn : [],
+    const [made] = Object.entries(template.toJSON().Resources as Record<string, { DependsOn?: string[] }>).flatMap(
+      ([id, one]) => (id === stack.getLogicalId(authorizer) ? one.DependsOn : []),
     )
     expect(made).toBe(label)
   })
@@ -70,7 +82,9 @@ describe('an API that is protected as "shop"', () => {
         Condition?: Record<string, Record<string, string[]>>
       }[]
       return statements.flatMap(({ Action, Condition }) =>
-        Condition ? [[[Action].flat(), Condition['ForAllValues:StringEquals']!['dynamodb:LeadingKeys'], Condition.Null]] : [],
+        Condition
+          ? [[[Action].flat(), Condition['ForAllValues:StringEquals']!['dynamodb:LeadingKeys'], Condition.Null]]
+          : [],
       )
     }
     for (const id of ['A', 'B']) limiter.protect(restApi(stack, id), { as: id })
@@ -81,7 +95,9 @@ describe('an API that is protected as "shop"', () => {
       [['dynamodb:Query', 'dynamodb:PutItem', 'dynamodb:DeleteItem'], ['policy-set', 'seed'], always],
       [['dynamodb:Query', 'dynamodb:PutItem'], ['api-labels'], always],
     ])
-    Template.fromStack(stack).allResources(LABEL, { DependsOn: Match.arrayWith([Match.stringLikeRegexp('TiersRoleDefaultPolicy')]) })
+    Template.fromStack(stack).allResources(LABEL, {
+      DependsOn: Match.arrayWith([Match.stringLikeRegexp('TiersRoleDefaultPolicy')]),
+    })
     Template.fromStack(stack).resourceCountIs('AWS::Lambda::Function', 2)
   })
 
@@ -117,7 +133,8 @@ describe('an API that is protected as "shop"', () => {
 
 describe('a label that cannot be', () => {
   const stack = () => new Stack(new App(), 'Stack')
-  const wanted = 'label must be a label of 1 to 64 letters, digits, ".", "_" or "-", and not 10 lower-case letters and digits, as ids are'
+  const wanted =
+    'label must be a label of 1 to 64 letters, digits, ".", "_" or "-", and not 10 lower-case letters and digits, as ids are'
 
   it.each(['', 'a b', 'a/b', '*', 'x'.repeat(65), 'a1b2c3d4e5'])('fails the synth: %j', (label) => {
     const at = stack()

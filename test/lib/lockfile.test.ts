@@ -15,8 +15,9 @@ const { packages } = JSON.parse(readFileSync(join(__dirname, '..', '..', 'packag
 const installed = Object.entries(packages).filter(([path, { link }]) => path.includes('node_modules/') && !link)
 
 /**
- * Binaries of tools for other platforms than the one that this was locked on: the registry that it was locked with does not serve them, so nobody could ask for their
- * hashes. npm takes them from whichever registry it is used with there; none of them is in the package or in a bundle.
+ * Binaries of tools for other platforms than the one that this was locked on: the registry that it was locked with does
+ * not serve them, so nobody could ask for their hashes. npm takes them from whichever registry it is used with there;
+ * none of them is in the package or in a bundle.
  */
 const FOR_OTHER_PLATFORMS =
   /^node_modules\/(@biomejs\/cli|@oxc-parser\/binding|@swc\/core|@unrs\/resolver-binding)-(android|darwin|freebsd|linux|openharmony|win32)-/

@@ -11,7 +11,13 @@ import {
   RestApi,
   SpecRestApi,
 } from 'aws-cdk-lib/aws-apigateway'
-import { CfnIntegration, HttpApi, HttpMethod, type IHttpRouteAuthorizer, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
+import {
+  CfnIntegration,
+  HttpApi,
+  HttpMethod,
+  type IHttpRouteAuthorizer,
+  WebSocketApi,
+} from 'aws-cdk-lib/aws-apigatewayv2'
 import { HttpIamAuthorizer, HttpLambdaAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2-authorizers'
 import { HttpUrlIntegration, WebSocketMockIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations'
 import { RateLimiter, type RateLimiterProps } from '../../lib/index'
@@ -30,7 +36,10 @@ const errorsIn = (stack: Stack) =>
 
 describe('a REST API', () => {
   function restApi(stack: Stack) {
-    const api = new RestApi(stack, 'Api', { cloudWatchRole: false, defaultCorsPreflightOptions: { allowOrigins: Cors.ALL_ORIGINS } })
+    const api = new RestApi(stack, 'Api', {
+      cloudWatchRole: false,
+      defaultCorsPreflightOptions: { allowOrigins: Cors.ALL_ORIGINS },
+    })
     return { api, get: api.root.addMethod('GET') }
   }
 
@@ -39,10 +48,9 @@ describe('a REST API', () => {
     const { api } = restApi(stack)
     limiter.protect(api)
     api.root.addResource('later').addMethod('POST')
-    const types = Object.values(Template.fromStack(stack).findResources('AWS::ApiGateway::Method')).map(({ Properties }) => [
-      Properties.HttpMethod,
-      Properties.AuthorizationType,
-    ])
+    const types = Object.values(Template.fromStack(stack).findResources('AWS::ApiGateway::Method')).map(
+      ({ Properties }) => [Properties.HttpMethod, Properties.AuthorizationType],
+    )
     expect(types.sort()).toEqual([
       ['GET', 'CUSTOM'],
       ['OPTIONS', 'NONE'],
@@ -57,7 +65,10 @@ describe('a REST API', () => {
     const health = api.root.addMethod('HEAD')
     limiter.protect(api, { methods: [get] })
     Template.fromStack(stack)
-    expect([get, health].map(({ node }) => (node.defaultChild as CfnMethod).authorizationType)).toEqual(['CUSTOM', 'NONE'])
+    expect([get, health].map(({ node }) => (node.defaultChild as CfnMethod).authorizationType)).toEqual([
+      'CUSTOM',
+      'NONE',
+    ])
   })
 
   it('never caches a decision, and asks for no identity before the function does', () => {
@@ -181,7 +192,8 @@ describe('a REST API', () => {
 })
 
 describe('an imported REST API', () => {
-  const importedInto = (stack: Stack) => RestApi.fromRestApiAttributes(stack, 'Shop', { restApiId: 'a1b2c3d4e5', rootResourceId: 'f6g7h8' })
+  const importedInto = (stack: Stack) =>
+    RestApi.fromRestApiAttributes(stack, 'Shop', { restApiId: 'a1b2c3d4e5', rootResourceId: 'f6g7h8' })
 
   it('gets an authorizer that caches nothing and asks for no identity, which may call the function, and whose id is told', () => {
     const { stack, limiter } = setUp()
@@ -254,7 +266,9 @@ describe('an imported REST API', () => {
     const { stack, limiter } = setUp()
     limiter.attachTo(importedInto(stack), { stageName: 'prod' })
     const warnings = Annotations.fromStack(stack).findWarning('*', Match.anyValue())
-    const [warning, ...others] = warnings.filter(({ entry }) => !String(entry.data).includes('sluice:reservedConcurrency'))
+    const [warning, ...others] = warnings.filter(
+      ({ entry }) => !String(entry.data).includes('sluice:reservedConcurrency'),
+    )
     expect(others).toEqual([])
     expect(String(warning!.entry.data)).toMatch(/Stack\/Shop .*this authorizerId.*\[ack: sluice:attachTo-methods\]/)
   })
@@ -317,7 +331,10 @@ describe('an HTTP API', () => {
     add('b')
     limiter.protect(api, { routes })
     expect(routesIn(stack)).toEqual({ 'GET /a': 'CUSTOM', 'GET /b': 'NONE' })
-    expect(mappingsIn(stack)).toEqual({ 'https://example.com/a': expect.anything(), 'https://example.com/b': undefined })
+    expect(mappingsIn(stack)).toEqual({
+      'https://example.com/a': expect.anything(),
+      'https://example.com/b': undefined,
+    })
   })
 
   it('adds the headers of the decision to responses, beside what it maps already', () => {
@@ -334,9 +351,9 @@ describe('an HTTP API', () => {
     const mapping = mappingsIn(stack)['https://example.com/a']
     const added = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'RateLimit-Policy']
     expect(mapping['200'].ResponseParameters.slice(0, 2)).toEqual(own)
-    expect(mapping['200'].ResponseParameters.slice(2).map(({ Destination }: { Destination: string }) => Destination)).toEqual(
-      added.map((name) => `overwrite:header.${name}`),
-    )
+    expect(
+      mapping['200'].ResponseParameters.slice(2).map(({ Destination }: { Destination: string }) => Destination),
+    ).toEqual(added.map((name) => `overwrite:header.${name}`))
     expect(mapping['404'].ResponseParameters).toContainEqual({
       Destination: 'overwrite:header.X-RateLimit-Remaining',
       Source: '$context.authorizer.remaining',
@@ -374,7 +391,10 @@ describe('a WebSocket API', () => {
   it('is asked about when a client connects, and at nothing else', () => {
     const { stack, limiter } = setUp()
     const integration = new WebSocketMockIntegration('Mock')
-    const api = new WebSocketApi(stack, 'Api', { connectRouteOptions: { integration }, defaultRouteOptions: { integration } })
+    const api = new WebSocketApi(stack, 'Api', {
+      connectRouteOptions: { integration },
+      defaultRouteOptions: { integration },
+    })
     limiter.protect(api)
     const template = Template.fromStack(stack)
     template.hasResourceProperties('AWS::ApiGatewayV2::Route', {
@@ -400,7 +420,11 @@ describe('an authorizer made by hand around the function', () => {
   ])('may not cache decisions: REST, %s', (_, resultsCacheTtl, seconds) => {
     const { app, stack, limiter } = setUp()
     const identitySources = ['method.request.header.Authorization']
-    const authorizer = new RequestAuthorizer(stack, 'Mine', { handler: limiter.handler, identitySources, resultsCacheTtl })
+    const authorizer = new RequestAuthorizer(stack, 'Mine', {
+      handler: limiter.handler,
+      identitySources,
+      resultsCacheTtl,
+    })
     new RestApi(stack, 'Api', { cloudWatchRole: false }).root.addMethod('GET', undefined, { authorizer })
     expect(() => app.synth()).toThrow(
       `resultsCacheTtl must be 0, got ${seconds} seconds (Stack/Mine/Resource): API Gateway would answer from its cache`,
@@ -410,14 +434,20 @@ describe('an authorizer made by hand around the function', () => {
   it('may not cache decisions: HTTP', () => {
     const { app, stack, limiter } = setUp()
     const integration = new HttpUrlIntegration('I', 'https://example.com')
-    new HttpApi(stack, 'Api', { defaultIntegration: integration, defaultAuthorizer: new HttpLambdaAuthorizer('Mine', limiter.handler) })
+    new HttpApi(stack, 'Api', {
+      defaultIntegration: integration,
+      defaultAuthorizer: new HttpLambdaAuthorizer('Mine', limiter.handler),
+    })
     expect(() => app.synth()).toThrow('resultsCacheTtl must be 0, got 300 seconds')
   })
 
   it('is fine without a cache, and so are caches of others', () => {
     const { app, stack, limiter } = setUp()
     const integration = new HttpUrlIntegration('I', 'https://example.com')
-    const mine = new HttpLambdaAuthorizer('Mine', limiter.handler, { resultsCacheTtl: Duration.seconds(0), identitySource: [] })
+    const mine = new HttpLambdaAuthorizer('Mine', limiter.handler, {
+      resultsCacheTtl: Duration.seconds(0),
+      identitySource: [],
+    })
     new HttpApi(stack, 'Api', { defaultIntegration: integration, defaultAuthorizer: mine })
     const other = new RateLimiter(new Stack(app, 'Other'), 'Limiter')
     expect(other.node.validate()).toEqual([])

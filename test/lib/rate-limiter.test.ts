@@ -17,7 +17,10 @@ import { RateLimiter, type RateLimiterProps } from '../../lib/index'
 const ROOT = join(__dirname, '..', '..')
 const AUTHORIZER = { Description: Match.stringLikeRegexp('decides requests') }
 
-function synthesize(props: RateLimiterProps | ((stack: Stack) => RateLimiterProps) = {}, touch: (limiter: RateLimiter) => void = () => {}) {
+function synthesize(
+  props: RateLimiterProps | ((stack: Stack) => RateLimiterProps) = {},
+  touch: (limiter: RateLimiter) => void = () => {},
+) {
   const stack = new Stack(new App(), 'Stack', { env: { account: '123456789012', region: 'eu-west-1' } })
   touch(new RateLimiter(stack, 'Limiter', typeof props === 'function' ? props(stack) : props))
   return Template.fromStack(stack)
@@ -27,7 +30,8 @@ const statementsOf = (template: Template, role: RegExp) =>
   Object.entries(template.findResources('AWS::IAM::Policy'))
     .filter(([id]) => role.test(id))
     .flatMap(
-      ([, { Properties }]) => Properties.PolicyDocument.Statement as { Action: string | string[]; Resource: unknown; Condition?: object }[],
+      ([, { Properties }]) =>
+        Properties.PolicyDocument.Statement as { Action: string | string[]; Resource: unknown; Condition?: object }[],
     )
 
 describe('the function', () => {
@@ -104,10 +108,13 @@ describe('the function', () => {
   })
 
   it('is set where no prop reaches by functionOptions, or by the resource itself', () => {
-    const custom = synthesize({ functionOptions: { memorySize: 3008, environment: { SLUICE_IPV6_PREFIX: '48' } } }, ({ handler }) => {
-      const resource = handler.node.defaultChild as CfnFunction
-      resource.addPropertyOverride('RecursiveLoop', 'Allow')
-    })
+    const custom = synthesize(
+      { functionOptions: { memorySize: 3008, environment: { SLUICE_IPV6_PREFIX: '48' } } },
+      ({ handler }) => {
+        const resource = handler.node.defaultChild as CfnFunction
+        resource.addPropertyOverride('RecursiveLoop', 'Allow')
+      },
+    )
     custom.hasResourceProperties('AWS::Lambda::Function', {
       ...AUTHORIZER,
       MemorySize: 3008,
@@ -166,7 +173,11 @@ describe('a delegate', () => {
   it('of this very app, whose ARN is not known yet, or an alias of it, is called by that', () => {
     const template = synthesize((stack) => {
       const code = Code.fromInline('exports.handler = async () => ({})')
-      const theirs = new LambdaFunction(stack, 'Theirs', { runtime: Runtime.NODEJS_24_X, handler: 'index.handler', code })
+      const theirs = new LambdaFunction(stack, 'Theirs', {
+        runtime: Runtime.NODEJS_24_X,
+        handler: 'index.handler',
+        code,
+      })
       return { delegate: theirs.addAlias('live') }
     })
     const alias = { Ref: Match.stringLikeRegexp('Alias') }
@@ -175,12 +186,16 @@ describe('a delegate', () => {
       Environment: { Variables: Match.objectLike({ SLUICE_DELEGATE: alias }) },
     })
     template.hasResourceProperties('AWS::IAM::Policy', {
-      PolicyDocument: { Statement: Match.arrayWith([{ Action: 'lambda:InvokeFunction', Effect: 'Allow', Resource: alias }]) },
+      PolicyDocument: {
+        Statement: Match.arrayWith([{ Action: 'lambda:InvokeFunction', Effect: 'Allow', Resource: alias }]),
+      },
     })
   })
 
   it('has answers that are remembered by some header, or not at all', () => {
-    expect(() => synthesize((stack) => ({ delegate: delegateIn(stack), delegateCacheTtl: Duration.minutes(5) }))).toThrow(
+    expect(() =>
+      synthesize((stack) => ({ delegate: delegateIn(stack), delegateCacheTtl: Duration.minutes(5) })),
+    ).toThrow(
       'SLUICE_DELEGATE_CACHE_HEADERS must name the headers by which answers differ where SLUICE_DELEGATE_TTL_MS is not 0, got none',
     )
   })
@@ -227,19 +242,30 @@ describe('the tables', () => {
   it('have a ceiling, or capacity that is provisioned, where that is asked for', () => {
     const template = synthesize({
       stateBilling: Billing.onDemand({ maxWriteRequestUnits: 2000, maxReadRequestUnits: 100 }),
-      configBilling: Billing.provisioned({ readCapacity: Capacity.fixed(5), writeCapacity: Capacity.autoscaled({ maxCapacity: 2 }) }),
+      configBilling: Billing.provisioned({
+        readCapacity: Capacity.fixed(5),
+        writeCapacity: Capacity.autoscaled({ maxCapacity: 2 }),
+      }),
     })
-    template.hasResourceProperties('AWS::DynamoDB::GlobalTable', { WriteOnDemandThroughputSettings: { MaxWriteRequestUnits: 2000 } })
+    template.hasResourceProperties('AWS::DynamoDB::GlobalTable', {
+      WriteOnDemandThroughputSettings: { MaxWriteRequestUnits: 2000 },
+    })
     template.hasResourceProperties('AWS::DynamoDB::GlobalTable', { BillingMode: 'PROVISIONED' })
   })
 
   it('go with the stack or stay, and can be put back, as is asked for', () => {
-    const template = synthesize({ removalPolicy: RemovalPolicy.DESTROY, statePointInTimeRecovery: true, configPointInTimeRecovery: false })
+    const template = synthesize({
+      removalPolicy: RemovalPolicy.DESTROY,
+      statePointInTimeRecovery: true,
+      configPointInTimeRecovery: false,
+    })
     template.allResources('AWS::DynamoDB::GlobalTable', { DeletionPolicy: 'Delete' })
-    const recoverable = Object.entries(template.findResources('AWS::DynamoDB::GlobalTable')).map(([id, { Properties }]) => [
-      id.includes('State'),
-      Properties.Replicas[0].PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled,
-    ])
+    const recoverable = Object.entries(template.findResources('AWS::DynamoDB::GlobalTable')).map(
+      ([id, { Properties }]) => [
+        id.includes('State'),
+        Properties.Replicas[0].PointInTimeRecoverySpecification.PointInTimeRecoveryEnabled,
+      ],
+    )
     expect(recoverable).toEqual([
       [true, true],
       [false, false],
@@ -248,9 +274,13 @@ describe('the tables', () => {
 
   it('are encrypted with your key, which the functions may use as they use the tables', () => {
     const template = synthesize((stack) => ({ encryptionKey: new Key(stack, 'Key'), tiersFile: 'tiers.yaml' }))
-    template.allResourcesProperties('AWS::DynamoDB::GlobalTable', { SSESpecification: { SSEEnabled: true, SSEType: 'KMS' } })
+    template.allResourcesProperties('AWS::DynamoDB::GlobalTable', {
+      SSESpecification: { SSEEnabled: true, SSEType: 'KMS' },
+    })
     const kms = statementsOf(template, /Authorizer/).filter(({ Action }) => String(Action).includes('kms:'))
-    expect(kms.map(({ Action }) => Action)).toEqual([['kms:Decrypt', 'kms:Encrypt', 'kms:ReEncrypt*', 'kms:GenerateDataKey*']])
+    expect(kms.map(({ Action }) => Action)).toEqual([
+      ['kms:Decrypt', 'kms:Encrypt', 'kms:ReEncrypt*', 'kms:GenerateDataKey*'],
+    ])
   })
 })
 
@@ -266,7 +296,12 @@ describe('the limiter', () => {
   it('has metrics to make alarms of', () => {
     const names: string[] = []
     const template = synthesize({}, (limiter) => {
-      const metrics = [limiter.metricInvocations(), limiter.metricErrors(), limiter.metricDuration(), limiter.metricThrottles()]
+      const metrics = [
+        limiter.metricInvocations(),
+        limiter.metricErrors(),
+        limiter.metricDuration(),
+        limiter.metricThrottles(),
+      ]
       names.push(...[...metrics, limiter.metricThrottledWrites()].map(({ metricName }) => metricName))
     })
     expect(names).toEqual(['Invocations', 'Errors', 'Duration', 'Throttles', 'WriteThrottleEvents'])
@@ -275,14 +310,21 @@ describe('the limiter', () => {
 
   it('has a method for each metric that the function writes, under the name and by the dimensions that it has there', () => {
     synthesize({}, (limiter) => {
-      const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(limiter)).filter((name) => /^metric[A-Z]/.test(name))
+      const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(limiter)).filter((name) =>
+        /^metric[A-Z]/.test(name),
+      )
       const metrics = methods.map((method) => (limiter as never as Record<string, () => Metric>)[method]!())
       const own = metrics.filter(({ namespace }) => namespace === 'Sluice')
-      const names = [...readFileSync(join(ROOT, 'lambda/telemetry/emf.ts'), 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)].map(([, name]) => name)
+      const names = [...readFileSync(join(ROOT, 'lambda/telemetry/emf.ts'), 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)].map(
+        ([, name]) => name,
+      )
       expect(names).toHaveLength(14)
       expect(own.map(({ metricName }) => metricName).sort()).toEqual(names.sort())
       for (const { metricName, statistic, dimensions } of own) {
-        expect({ statistic, dimensions }).toEqual({ statistic: metricName === 'StoreLatency' ? 'p99' : 'Sum', dimensions: undefined })
+        expect({ statistic, dimensions }).toEqual({
+          statistic: metricName === 'StoreLatency' ? 'p99' : 'Sum',
+          dimensions: undefined,
+        })
       }
       const ofTier = limiter.metricDenied({ tier: 'free', policy: 'per-minute', period: Duration.minutes(1) })
       expect(ofTier).toMatchObject({
@@ -295,10 +337,15 @@ describe('the limiter', () => {
   })
 
   it('looks for its metrics where the function writes them', () => {
-    const template = synthesize({ metricsNamespace: 'Shop' }, (limiter) => expect(limiter.metricDenied().namespace).toBe('Shop'))
-    template.hasResourceProperties('AWS::Lambda::Function', { Environment: { Variables: { SLUICE_METRICS_NAMESPACE: 'Shop' } } })
-    synthesize({ metricsNamespace: 'Shop', functionOptions: { environment: { SLUICE_METRICS_NAMESPACE: 'Store' } } }, (limiter) =>
-      expect(limiter.metricDenied().namespace).toBe('Store'),
+    const template = synthesize({ metricsNamespace: 'Shop' }, (limiter) =>
+      expect(limiter.metricDenied().namespace).toBe('Shop'),
+    )
+    template.hasResourceProperties('AWS::Lambda::Function', {
+      Environment: { Variables: { SLUICE_METRICS_NAMESPACE: 'Shop' } },
+    })
+    synthesize(
+      { metricsNamespace: 'Shop', functionOptions: { environment: { SLUICE_METRICS_NAMESPACE: 'Store' } } },
+      (limiter) => expect(limiter.metricDenied().namespace).toBe('Store'),
     )
   })
 
@@ -306,7 +353,9 @@ describe('the limiter', () => {
     const template = synthesize({ logLevel: 'warn', logCallers: 'clear', metricsInterval: Duration.minutes(1) })
     const Variables = { SLUICE_LOG_LEVEL: 'warn', SLUICE_LOG_CALLERS: 'clear', SLUICE_METRICS_FLUSH_MS: '60000' }
     template.hasResourceProperties('AWS::Lambda::Function', { Environment: { Variables } })
-    expect(() => synthesize({ metricsInterval: Duration.hours(2) })).toThrow('SLUICE_METRICS_FLUSH_MS must be an integer from 0 to 3600000')
+    expect(() => synthesize({ metricsInterval: Duration.hours(2) })).toThrow(
+      'SLUICE_METRICS_FLUSH_MS must be an integer from 0 to 3600000',
+    )
   })
 
   it('has nothing that cdk-nag would find', () => {
@@ -319,7 +368,13 @@ describe('the limiter', () => {
 
 /** The DynamoDB calls in those files of the authorizer's bundle. */
 function commandsIn(files: RegExp): Set<string> {
-  const { metafile } = buildSync({ ...authorizerBundleOptions, metafile: true, write: false, outdir: ROOT, logLevel: 'silent' })
+  const { metafile } = buildSync({
+    ...authorizerBundleOptions,
+    metafile: true,
+    write: false,
+    outdir: ROOT,
+    logLevel: 'silent',
+  })
   const paths = Object.values(metafile.outputs).flatMap(({ inputs }) =>
     Object.entries(inputs).flatMap(([path, { bytesInOutput }]) => (bytesInOutput > 0 && files.test(path) ? path : [])),
   )

@@ -4,7 +4,8 @@ import { defaultEndpointResolver } from '../../lib/authorizer-bundle/region-endp
 const credentials = { accessKeyId: 'a', secretAccessKey: 's' }
 
 /** Where the SDK itself would send a request of a Region. */
-const sdkEndpoint = (region: string) => new DynamoDBClient({ region, credentials }).config.endpointProvider({ Region: region })
+const sdkEndpoint = (region: string) =>
+  new DynamoDBClient({ region, credentials }).config.endpointProvider({ Region: region })
 
 test.each(
   'us-east-1 us-west-2 eu-central-1 ap-southeast-7 me-central-1 mx-central-1 cn-north-1 cn-northwest-1 us-gov-west-1 us-gov-east-1 us-iso-east-1 us-isob-east-1 us-isof-south-1 eu-isoe-west-1 eusc-de-east-1'.split(
@@ -15,9 +16,9 @@ test.each(
 })
 
 test('or where it is told to, whatever the Region', () => {
-  expect(defaultEndpointResolver({ Region: 'eu-west-1', Endpoint: 'http://localhost:8000/', UseFIPS: true }).url.href).toBe(
-    'http://localhost:8000/',
-  )
+  expect(
+    defaultEndpointResolver({ Region: 'eu-west-1', Endpoint: 'http://localhost:8000/', UseFIPS: true }).url.href,
+  ).toBe('http://localhost:8000/')
 })
 
 test.each([{ UseFIPS: true }, { UseDualStack: true }])(

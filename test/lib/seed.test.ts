@@ -45,11 +45,16 @@ describe('what a deployment writes into the config table', () => {
     await createTable(client, table, ['pk', 'sk'])
   })
 
-  const put = (item: object) => documents.send(new PutCommand({ TableName: table, Item: item as Record<string, unknown> }))
-  const get = async (key: { pk: string; sk: string }) => (await documents.send(new GetCommand({ TableName: table, Key: key }))).Item
+  const put = (item: object) =>
+    documents.send(new PutCommand({ TableName: table, Item: item as Record<string, unknown> }))
+  const get = async (key: { pk: string; sk: string }) =>
+    (await documents.send(new GetCommand({ TableName: table, Key: key }))).Item
 
   it('is every item, where there is none', async () => {
-    expect(await seedItems(client, table, [tier('free', 1), tier('pro', 2)])).toEqual({ 'tier#free': 'written', 'tier#pro': 'written' })
+    expect(await seedItems(client, table, [tier('free', 1), tier('pro', 2)])).toEqual({
+      'tier#free': 'written',
+      'tier#pro': 'written',
+    })
     expect(await get(tierKey('free'))).toEqual(tier('free', 1))
   })
 
@@ -60,8 +65,14 @@ describe('what a deployment writes into the config table', () => {
 
   it('is what has changed in the file, where the item is still as it was seeded', async () => {
     await seedItems(client, table, [tier('free', 1), tier('pro', 2)])
-    expect(await seedItems(client, table, [tier('free', 10), tier('pro', 2)])).toEqual({ 'tier#free': 'written', 'tier#pro': 'unchanged' })
-    expect(await seedItems(client, table, [tier('free', 11), tier('pro', 2)])).toEqual({ 'tier#free': 'written', 'tier#pro': 'unchanged' })
+    expect(await seedItems(client, table, [tier('free', 10), tier('pro', 2)])).toEqual({
+      'tier#free': 'written',
+      'tier#pro': 'unchanged',
+    })
+    expect(await seedItems(client, table, [tier('free', 11), tier('pro', 2)])).toEqual({
+      'tier#free': 'written',
+      'tier#pro': 'unchanged',
+    })
     expect(await get(tierKey('free'))).toEqual(tier('free', 11))
   })
 
@@ -69,7 +80,10 @@ describe('what a deployment writes into the config table', () => {
     await put(tier('mine', 7))
     await seedItems(client, table, [tier('free', 1), tier('mine', 1)])
     await put(tier('free', 99))
-    expect(await seedItems(client, table, [tier('free', 2), tier('mine', 2)])).toEqual({ 'tier#free': 'kept', 'tier#mine': 'kept' })
+    expect(await seedItems(client, table, [tier('free', 2), tier('mine', 2)])).toEqual({
+      'tier#free': 'kept',
+      'tier#mine': 'kept',
+    })
     expect([await get(tierKey('free')), await get(tierKey('mine'))]).toEqual([tier('free', 99), tier('mine', 7)])
   })
 
@@ -251,8 +265,14 @@ describe('the seed in a stack', () => {
   it.each([
     ['a file that is not there', () => join(folder, 'nowhere.yaml'), 'ENOENT'],
     ['a file that is no YAML', () => fileWith('tiers: ['), 'tiersFile must be a file of YAML'],
-    ['a file that CloudFormation would not carry', () => fileWith(large()), 'tiersFile must be at most 200000 characters'],
-  ])('is refused for %s', (_, file, words) => expect(issues(() => limiterWith(file()))).toEqual([expect.stringContaining(words)]))
+    [
+      'a file that CloudFormation would not carry',
+      () => fileWith(large()),
+      'tiersFile must be at most 200000 characters',
+    ],
+  ])('is refused for %s', (_, file, words) =>
+    expect(issues(() => limiterWith(file()))).toEqual([expect.stringContaining(words)]),
+  )
 })
 
 describe('the identity of a limiter', () => {
@@ -261,9 +281,12 @@ describe('the identity of a limiter', () => {
     new RateLimiter(stack, 'Limiter', typeof props === 'function' ? props(stack) : props)
     return Template.fromStack(stack)
   }
-  const seeded = (from: Template) => Object.values(from.findResources('Custom::SluiceTiers'))[0]!.Properties.Items as unknown[]
+  const seeded = (from: Template) =>
+    Object.values(from.findResources('Custom::SluiceTiers'))[0]!.Properties.Items as unknown[]
   const settingsOf = (from: Template) =>
-    seeded(from).flatMap((item) => (typeof item === 'string' && item.includes('"sk":"settings"') ? JSON.parse(item) : []))
+    seeded(from).flatMap((item) =>
+      typeof item === 'string' && item.includes('"sk":"settings"') ? JSON.parse(item) : [],
+    )
   const tiersWith = (settings: string) => {
     const file = join(folder, 'identity.yaml')
     writeFileSync(file, `${settings}\ntiers: { anonymous: { by: ip, policies: [] } }\n`)
@@ -330,14 +353,17 @@ describe('the identity of a limiter', () => {
     ])
   })
 
-  it.each([undefined, 'tiers.yaml'])('does not get as far as a deployment with mistakes in it: all are told (%s)', (tiersFile) => {
-    const identity = [jwt({ issuer: 'http://login.example.com', audience: [] }), 'cookie' as never]
-    expect(issues(() => template({ tiersFile, identity }))).toEqual([
-      expect.stringMatching(/^issuer must be an https URL without a query, got "http:.*\(prop "identity"/),
-      expect.stringContaining('audience must be'),
-      expect.stringMatching(/^source must be one of .*, got "cookie"/),
-    ])
-  })
+  it.each([undefined, 'tiers.yaml'])(
+    'does not get as far as a deployment with mistakes in it: all are told (%s)',
+    (tiersFile) => {
+      const identity = [jwt({ issuer: 'http://login.example.com', audience: [] }), 'cookie' as never]
+      expect(issues(() => template({ tiersFile, identity }))).toEqual([
+        expect.stringMatching(/^issuer must be an https URL without a query, got "http:.*\(prop "identity"/),
+        expect.stringContaining('audience must be'),
+        expect.stringMatching(/^source must be one of .*, got "cookie"/),
+      ])
+    },
+  )
 
   it('does not hide that a file is none', () => {
     const file = join(folder, 'identity.yaml')
@@ -362,6 +388,9 @@ function issues(synthesize: () => unknown): readonly string[] {
 }
 
 function large(): string {
-  const tiers = Array.from({ length: 3000 }, (_, i) => `  t${i}: { policies: [ { name: per-minute, limit: 100, window: 1m } ] }\n`)
+  const tiers = Array.from(
+    { length: 3000 },
+    (_, i) => `  t${i}: { policies: [ { name: per-minute, limit: 100, window: 1m } ] }\n`,
+  )
   return `tiers:\n  anonymous: { by: ip, policies: [] }\n${tiers.join('')}`
 }

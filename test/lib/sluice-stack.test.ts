@@ -21,7 +21,9 @@ describe('the stack', () => {
   it('seeds the tiers of tiers.yaml', () => {
     const [seed] = Object.values(template.findResources('Custom::SluiceTiers'))
     const items: string[] = seed!.Properties.Items
-    expect(items.map((text) => JSON.parse(text).sk)).toEqual(expect.arrayContaining(['tier#anonymous', 'tier#free', 'route#POST /batch']))
+    expect(items.map((text) => JSON.parse(text).sk)).toEqual(
+      expect.arrayContaining(['tier#anonymous', 'tier#free', 'route#POST /batch']),
+    )
   })
 
   it('says where its API is, and what to type next', () => {
@@ -31,7 +33,9 @@ describe('the stack', () => {
 
   it('reserves no instances, which a new account could not, and warns of it until somebody says how many', () => {
     const warningsOf = (one: Stack) => Annotations.fromStack(one).findWarning('*', Match.anyValue())
-    expect(warningsOf(stack).map(({ entry }) => entry.data)).toEqual([expect.stringContaining('[ack: sluice:reservedConcurrency]')])
+    expect(warningsOf(stack).map(({ entry }) => entry.data)).toEqual([
+      expect.stringContaining('[ack: sluice:reservedConcurrency]'),
+    ])
     const reserving = new SluiceStack(new App(), 'Sluice', optionsFrom({ reservedConcurrency: '50' }))
     expect(warningsOf(reserving)).toEqual([])
     Template.fromStack(reserving).hasResourceProperties('AWS::Lambda::Function', { ReservedConcurrentExecutions: 50 })
@@ -57,7 +61,10 @@ describe('the context of the app', () => {
     const template = Template.fromStack(stack)
     expect(stack.stackName).toBe('limits')
     for (const TableName of ['limits-state', 'limits-config'])
-      template.hasResource('AWS::DynamoDB::GlobalTable', { Properties: Match.objectLike({ TableName }), DeletionPolicy: 'Delete' })
+      template.hasResource('AWS::DynamoDB::GlobalTable', {
+        Properties: Match.objectLike({ TableName }),
+        DeletionPolicy: 'Delete',
+      })
     template.allResourcesProperties('AWS::Lambda::Function', { Architectures: ['x86_64'] })
     template.allResourcesProperties('AWS::Logs::LogGroup', { RetentionInDays: 7 })
   })
@@ -90,5 +97,7 @@ describe('the context of the app', () => {
 })
 
 test('nothing in the stack needs another environment than where it is deployed', () => {
-  expect(Stack.isStack(new SluiceStack(new App(), 'Sluice', { env: { account: '123456789012', region: 'cn-north-1' } }))).toBe(true)
+  expect(
+    Stack.isStack(new SluiceStack(new App(), 'Sluice', { env: { account: '123456789012', region: 'cn-north-1' } })),
+  ).toBe(true)
 })

@@ -12,7 +12,11 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const noticesIn = (outdir: string) => readFileSync(join(outdir, 'THIRD-PARTY-NOTICES.txt'), 'utf8')
 
 describe.each([
-  ['authorizer', buildAuthorizerBundle, ['valibot', 'aws-jwt-verify', '@aws-sdk/client-dynamodb', '@aws-sdk/core', '@smithy/core']],
+  [
+    'authorizer',
+    buildAuthorizerBundle,
+    ['valibot', 'aws-jwt-verify', '@aws-sdk/client-dynamodb', '@aws-sdk/core', '@smithy/core'],
+  ],
   ['seed', buildSeedBundle, ['@aws-sdk/client-dynamodb', '@aws-sdk/core', '@aws-sdk/util-dynamodb', '@smithy/core']],
 ] as const)('the bundle of the %s function', (name, build, packages) => {
   const outdir = join(folder, name)
@@ -39,7 +43,9 @@ describe.each([
 
   it('has none of it in its code, which is loaded with every cold start', () => {
     for (const file of readdirSync(outdir).filter((one) => one.endsWith('.js'))) {
-      expect(readFileSync(join(outdir, file), 'utf8')).not.toMatch(/copyright|permission is hereby granted|apache license/i)
+      expect(readFileSync(join(outdir, file), 'utf8')).not.toMatch(
+        /copyright|permission is hereby granted|apache license/i,
+      )
     }
   })
 })
@@ -62,6 +68,8 @@ describe('notices', () => {
     const none = join(folder, 'node_modules', 'none')
     mkdirSync(none, { recursive: true })
     writeFileSync(join(none, 'package.json'), JSON.stringify({ name: 'none', version: '1.0.0', license: 'MIT' }))
-    expect(() => writeNotices(outputs('node_modules/none/index.js', 1), folder, folder)).toThrow('none 1.0.0 has no license to hand on')
+    expect(() => writeNotices(outputs('node_modules/none/index.js', 1), folder, folder)).toThrow(
+      'none 1.0.0 has no license to hand on',
+    )
   })
 })

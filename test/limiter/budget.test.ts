@@ -18,7 +18,11 @@ class Measuring extends MemoryStore {
   override async write(key: string, write: ItemWrite) {
     const { ConditionExpression, UpdateExpression } = toUpdate(write)
     this.longest = Math.max(this.longest, ConditionExpression.length, UpdateExpression.length)
-    this.most = Math.max(this.most, operatorsIn(ConditionExpression, 'condition'), operatorsIn(UpdateExpression, 'update'))
+    this.most = Math.max(
+      this.most,
+      operatorsIn(ConditionExpression, 'condition'),
+      operatorsIn(UpdateExpression, 'update'),
+    )
     this.writes.add(key)
     const outcome = await super.write(key, write)
     this.largest = Math.max(this.largest, bytesIn(await this.read(key)))
@@ -26,9 +30,12 @@ class Measuring extends MemoryStore {
   }
 }
 
-/** An item's size: names, a byte for two digits and one more for a number, and one more for each that stands in a list. */
+/**
+ * An item's size: names, a byte for two digits and one more for a number, and one more for each that stands in a list.
+ */
 function bytesIn({ policies, marks, expiresAtSeconds }: Item): number {
-  const number = (value: number) => Math.ceil(String(Math.abs(value)).replace(/0+$/, '').length / 2) + 1 + Number(value < 0)
+  const number = (value: number) =>
+    Math.ceil(String(Math.abs(value)).replace(/0+$/, '').length / 2) + 1 + Number(value < 0)
   let bytes = 'pk'.length + 43 + 'exp'.length + number(expiresAtSeconds)
   for (const [mark, value] of Object.entries(marks)) bytes += mark.length + number(value)
   for (const [code, fields] of Object.entries(policies)) {
@@ -63,7 +70,10 @@ describe('whatever policies a subject has and whatever becomes of it', () => {
     ))
 
   const thirty = (more: object): PolicyInput[] =>
-    Array.from({ length: 30 }, (_, i) => ({ name: `p${i}`, limit: 500 + i, window: `${i + 1}m`, ...more }) as PolicyInput)
+    Array.from(
+      { length: 30 },
+      (_, i) => ({ name: `p${i}`, limit: 500 + i, window: `${i + 1}m`, ...more }) as PolicyInput,
+    )
   const ROUNDS = runs(2, 12)
   const rounds: Happening[] = Array.from({ length: ROUNDS }, (_, i) => [
     { kind: 'take', instance: i % INSTANCES, cost: 4, times: 20, everyMs: 65_000 } as const,

@@ -22,7 +22,8 @@ describe('calls to the store', () => {
     const limiter = limiterOn(store, new TestClock(), [perMinute])
     await limiter.take('client:a', { cost: 10 })
     const before = store.calls
-    for (let i = 0; i < 100; i++) expect(await limiter.take('client:a')).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
+    for (let i = 0; i < 100; i++)
+      expect(await limiter.take('client:a')).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
     expect(store.calls).toBe(before)
   })
 

@@ -3,8 +3,19 @@ import { MIDNIGHT } from './limiters'
 import { compiled, viewOf } from './policies'
 
 const T = MIDNIGHT + 250
-const fixed = (limit: number, window = '1m', name = `${limit}-${window}`) => ({ name, algorithm: 'fixed-window' as const, limit, window })
-const gcra = (limit: number, window: string, more: object = {}) => ({ name: 'gcra', algorithm: 'gcra' as const, limit, window, ...more })
+const fixed = (limit: number, window = '1m', name = `${limit}-${window}`) => ({
+  name,
+  algorithm: 'fixed-window' as const,
+  limit,
+  window,
+})
+const gcra = (limit: number, window: string, more: object = {}) => ({
+  name: 'gcra',
+  algorithm: 'gcra' as const,
+  limit,
+  window,
+  ...more,
+})
 
 describe('what a limit has left for a lease', () => {
   const policies = compiled(fixed(100), fixed(1000))
@@ -17,7 +28,14 @@ describe('what a limit has left for a lease', () => {
   })
 
   it('is nothing where nothing is known, and that is not old', () => {
-    expect(outlookOf(undefined, policies, T, 50)).toEqual({ left: 0, capacity: 100, ageMs: 0, endsInMs: 59_750, refill: 0, refillMs: 0 })
+    expect(outlookOf(undefined, policies, T, 50)).toEqual({
+      left: 0,
+      capacity: 100,
+      ageMs: 0,
+      endsInMs: 59_750,
+      refill: 0,
+      refillMs: 0,
+    })
   })
 
   it('is as old as the look at it, and never from the future', () => {
@@ -65,13 +83,22 @@ describe('units that come back by themselves', () => {
 
   it('are none in a window that ends before they do', () => {
     const policies = compiled(fixed(10, '1s'))
-    expect(outlookOf(viewOf(policies, [10], T), policies, T, 50)).toMatchObject({ left: 0, endsInMs: 750, refill: 0, refillMs: 0 })
+    expect(outlookOf(viewOf(policies, [10], T), policies, T, 50)).toMatchObject({
+      left: 0,
+      endsInMs: 750,
+      refill: 0,
+      refillMs: 0,
+    })
   })
 
   it('are those of all policies, of which the slowest gives the least', () => {
     const policies = compiled(gcra(1000, '10s'), { ...gcra(10, '4s'), name: 'slow' })
     expect(outlookOf(viewOf(policies, [1000, 10], T), policies, T, 50)).toMatchObject({ refill: 1, refillMs: 400 })
-    expect(outlookOf(viewOf(policies, [1000, 2], T), policies, T, 50)).toMatchObject({ left: 0, refill: 5, refillMs: 50 })
+    expect(outlookOf(viewOf(policies, [1000, 2], T), policies, T, 50)).toMatchObject({
+      left: 0,
+      refill: 5,
+      refillMs: 50,
+    })
   })
 
   it('are waited for by nobody where a policy lets requests pass its limit, or nothing is known', () => {

@@ -22,7 +22,10 @@ const limiterOf = (store: StateStore, clock: TestClock) =>
 let subjects = 0
 const newKey = () => subjectKey(`client:changed-${process.pid}-${subjects++}`)
 
-/** Where a pace is kept, what was spent is known in units, and what drains in a second counts as much as a second at the new pace: clocks may differ by that. */
+/**
+ * Where a pace is kept, what was spent is known in units, and what drains in a second counts as much as a second at the
+ * new pace: clocks may differ by that.
+ */
 const keepsPace = ({ algorithm, refill }: PolicyInput): boolean =>
   algorithm === 'gcra' || algorithm === 'leaky-bucket' || (algorithm === 'token-bucket' && refill !== 'interval')
 
@@ -39,39 +42,68 @@ describe('a limit that was raised', () => {
       const [small, large] = [compiled(policy), compiled({ ...policy, limit: 15 })]
       await limiter.decide([{ key, policies: small, cost: 10 }])
       expect(await limiter.decide([{ key, policies: small, cost: 1 }])).toMatchObject({ allowed: false, remaining: 0 })
-      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({ allowed: true, limit: 15, remaining: 4 })
+      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({
+        allowed: true,
+        limit: 15,
+        remaining: 4,
+      })
       expect(await limiter.decide([{ key, policies: large, cost: 5 }])).toMatchObject({ allowed: false, remaining: 4 })
     })
 
-    it.each(PACING)('admits at once where a pace is kept, and what was used stays used, with a second more: $name', async (policy) => {
-      const clock = new TestClock()
-      const limiter = limiterOf(opened().store, clock)
-      const key = newKey()
-      const [small, large] = [compiled(policy), compiled({ ...policy, limit: 60 })]
-      await limiter.decide([{ key, policies: small, cost: 10 }])
-      expect(await limiter.decide([{ key, policies: small, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 6000 })
-      // Ten units owed took 60 s: one second of them stays one, and 59 s become 9.8 s of the new pace.
-      expect(await limiter.decide([{ key, policies: large, cost: 50 }])).toMatchObject({ allowed: false, remaining: 49 })
-      expect(await limiter.decide([{ key, policies: large, cost: 49 }])).toMatchObject({ allowed: true, limit: 60, remaining: 0 })
-      expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 834 })
-    })
+    it.each(PACING)(
+      'admits at once where a pace is kept, and what was used stays used, with a second more: $name',
+      async (policy) => {
+        const clock = new TestClock()
+        const limiter = limiterOf(opened().store, clock)
+        const key = newKey()
+        const [small, large] = [compiled(policy), compiled({ ...policy, limit: 60 })]
+        await limiter.decide([{ key, policies: small, cost: 10 }])
+        expect(await limiter.decide([{ key, policies: small, cost: 1 }])).toMatchObject({
+          allowed: false,
+          retryAfterMs: 6000,
+        })
+        // Ten units owed took 60 s: one second of them stays one, and 59 s become 9.8 s of the new pace.
+        expect(await limiter.decide([{ key, policies: large, cost: 50 }])).toMatchObject({
+          allowed: false,
+          remaining: 49,
+        })
+        expect(await limiter.decide([{ key, policies: large, cost: 49 }])).toMatchObject({
+          allowed: true,
+          limit: 60,
+          remaining: 0,
+        })
+        expect(await limiter.decide([{ key, policies: large, cost: 1 }])).toMatchObject({
+          allowed: false,
+          retryAfterMs: 834,
+        })
+      },
+    )
   })
 
-  it.each(PACING)('admits after what docs/limitations.md says at the latest, where the burst is its own: $name', async (policy) => {
-    const clock = new TestClock()
-    const limiter = limiterOf(new MemoryStore(), clock)
-    const key = newKey()
-    const at = (limit: number) => compiled({ ...policy, limit, burst: 20 })
-    const [slow, fast] = [at(10), at(100)]
-    await limiter.decide([{ key, policies: slow, cost: 20 }])
-    const { allowed, retryAfterMs } = await limiter.decide([{ key, policies: fast, cost: 1 }])
-    expect({ allowed, retryAfterMs }).toEqual({ allowed: false, retryAfterMs: 6000 + 1000 * (6000 / 600 - 1) })
-    clock.at += retryAfterMs - 1
-    expect(await limiter.decide([{ key, policies: fast, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 1 })
-    clock.at += 1
-    expect(await limiter.decide([{ key, policies: fast, cost: 1 }])).toMatchObject({ allowed: true })
-    expect(await limiter.decide([{ key, policies: fast, cost: 1 }])).toMatchObject({ allowed: false, retryAfterMs: 600 })
-  })
+  it.each(PACING)(
+    'admits after what docs/limitations.md says at the latest, where the burst is its own: $name',
+    async (policy) => {
+      const clock = new TestClock()
+      const limiter = limiterOf(new MemoryStore(), clock)
+      const key = newKey()
+      const at = (limit: number) => compiled({ ...policy, limit, burst: 20 })
+      const [slow, fast] = [at(10), at(100)]
+      await limiter.decide([{ key, policies: slow, cost: 20 }])
+      const { allowed, retryAfterMs } = await limiter.decide([{ key, policies: fast, cost: 1 }])
+      expect({ allowed, retryAfterMs }).toEqual({ allowed: false, retryAfterMs: 6000 + 1000 * (6000 / 600 - 1) })
+      clock.at += retryAfterMs - 1
+      expect(await limiter.decide([{ key, policies: fast, cost: 1 }])).toMatchObject({
+        allowed: false,
+        retryAfterMs: 1,
+      })
+      clock.at += 1
+      expect(await limiter.decide([{ key, policies: fast, cost: 1 }])).toMatchObject({ allowed: true })
+      expect(await limiter.decide([{ key, policies: fast, cost: 1 }])).toMatchObject({
+        allowed: false,
+        retryAfterMs: 600,
+      })
+    },
+  )
 
   it('lets nobody overtake in a queue: it admits when those who were told their turn have room for one more at the new pace', async () => {
     const clock = new TestClock()
@@ -82,7 +114,10 @@ describe('a limit that was raised', () => {
     const denied = await limiter.decide([{ key, policies: fast!, cost: 1 }])
     expect(denied).toMatchObject({ allowed: false, retryAfterMs: 20 * (6000 - 600) + 600 })
     clock.at += denied.retryAfterMs
-    expect(await limiter.decide([{ key, policies: fast!, cost: 1 }])).toMatchObject({ allowed: true, delayMs: 19 * 600 })
+    expect(await limiter.decide([{ key, policies: fast!, cost: 1 }])).toMatchObject({
+      allowed: true,
+      delayMs: 19 * 600,
+    })
   })
 
   it.each(COUNTING)('ends a denial that is known from memory: $name', async (policy) => {
@@ -94,7 +129,8 @@ describe('a limit that was raised', () => {
     await limiter.decide([{ key, policies: small, cost: 1 }])
     const known = store.calls
     for (let i = 0; i < 5; i++) expect((await limiter.decide([{ key, policies: small, cost: 1 }])).allowed).toBe(false)
-    const together = (policies: CompiledPolicy[]) => limiter.decide([key, other].map((one) => ({ key: one, policies, cost: 1 })))
+    const together = (policies: CompiledPolicy[]) =>
+      limiter.decide([key, other].map((one) => ({ key: one, policies, cost: 1 })))
     expect((await together(small)).allowed).toBe(false)
     expect(store.calls).toBe(known) // all of these denials came from memory
     expect(await together(large)).toMatchObject({ allowed: true, remaining: 0 })
@@ -103,7 +139,9 @@ describe('a limit that was raised', () => {
   it('admits requests that wait in one line for the same subject, each by the policies it came with', async () => {
     const limiter = limiterOf(new MemoryStore(), new TestClock())
     const key = newKey()
-    const [small, large] = [10, 12].map((limit) => compiled({ name: 'log', algorithm: 'sliding-log', limit, window: '1m' }))
+    const [small, large] = [10, 12].map((limit) =>
+      compiled({ name: 'log', algorithm: 'sliding-log', limit, window: '1m' }),
+    )
     await limiter.decide([{ key, policies: small!, cost: 9 }])
     const asked = [small!, small!, large!, small!, large!, large!]
     const decisions = await Promise.all(asked.map((policies) => limiter.decide([{ key, policies, cost: 1 }])))
@@ -113,16 +151,25 @@ describe('a limit that was raised', () => {
 
 describe('a limit that was lowered', () => {
   const anyPauseMs = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 20_000 }))
-  const anyTraffic = fc.array(fc.record({ pauseMs: anyPauseMs, cost: fc.integer({ min: 1, max: 10 }) }), { minLength: 1, maxLength: 40 })
+  const anyTraffic = fc.array(fc.record({ pauseMs: anyPauseMs, cost: fc.integer({ min: 1, max: 10 }) }), {
+    minLength: 1,
+    maxLength: 40,
+  })
   const anyPauses = fc.array(anyPauseMs, { minLength: 1, maxLength: 60 })
 
   it.each(COUNTING)('counts what was used against the new one: $name', async (policy) => {
     const limiter = limiterOf(new MemoryStore(), new TestClock())
     const key = newKey()
     await limiter.decide([{ key, policies: compiled(policy), cost: 6 }])
-    expect(await limiter.decide([{ key, policies: compiled({ ...policy, limit: 7 }), cost: 2 }])).toMatchObject({ allowed: false })
-    expect(await limiter.decide([{ key, policies: compiled({ ...policy, limit: 7 }), cost: 1 }])).toMatchObject({ allowed: true })
-    expect(await limiter.decide([{ key, policies: compiled({ ...policy, limit: 3 }), cost: 1 }])).toMatchObject({ allowed: false })
+    expect(await limiter.decide([{ key, policies: compiled({ ...policy, limit: 7 }), cost: 2 }])).toMatchObject({
+      allowed: false,
+    })
+    expect(await limiter.decide([{ key, policies: compiled({ ...policy, limit: 7 }), cost: 1 }])).toMatchObject({
+      allowed: true,
+    })
+    expect(await limiter.decide([{ key, policies: compiled({ ...policy, limit: 3 }), cost: 1 }])).toMatchObject({
+      allowed: false,
+    })
   })
 
   it.each(EVERY)('admits from then on no more than it would have admitted to a new subject: $name', (policy) =>
@@ -143,7 +190,9 @@ describe('a limit that was lowered', () => {
           clock.at += pauseMs
           if ((await another.decide([{ key: used, policies: lowered, cost: 1 }])).allowed) admitted.used += 1
           if ((await another.decide([{ key: fresh, policies: lowered, cost: 1 }])).allowed) admitted.fresh += 1
-          expect(admitted.used).toBeLessThanOrEqual(admitted.fresh + (policy.algorithm === 'anchored-window' ? limit : 0))
+          expect(admitted.used).toBeLessThanOrEqual(
+            admitted.fresh + (policy.algorithm === 'anchored-window' ? limit : 0),
+          )
         }
       }),
       { numRuns: 40 },
@@ -160,25 +209,41 @@ describe('a policy that was changed otherwise', () => {
       {
         policy,
         what: 'algorithm',
-        changed: { name: policy.name, limit: 10, window: '1m', algorithm: policy.algorithm === 'gcra' ? 'sliding-log' : 'gcra' } as const,
+        changed: {
+          name: policy.name,
+          limit: 10,
+          window: '1m',
+          algorithm: policy.algorithm === 'gcra' ? 'sliding-log' : 'gcra',
+        } as const,
       },
     ])
-    it.each(changes)('starts fresh, and nothing else does: $policy.name with another $what', async ({ policy, changed }) => {
-      const limiter = limiterOf(opened().store, new TestClock())
-      const key = newKey()
-      await limiter.decide([{ key, policies: compiled(policy, sibling), cost: 10 }])
-      expect(await limiter.decide([{ key, policies: compiled(policy, sibling), cost: 1 }])).toMatchObject({ allowed: false })
+    it.each(changes)(
+      'starts fresh, and nothing else does: $policy.name with another $what',
+      async ({ policy, changed }) => {
+        const limiter = limiterOf(opened().store, new TestClock())
+        const key = newKey()
+        await limiter.decide([{ key, policies: compiled(policy, sibling), cost: 10 }])
+        expect(await limiter.decide([{ key, policies: compiled(policy, sibling), cost: 1 }])).toMatchObject({
+          allowed: false,
+        })
 
-      const told = await limiter.decide([{ key, policies: compiled(changed, sibling), cost: 2 }])
-      expect(told).toMatchObject({ allowed: true, policies: { [policy.name]: { remaining: 8 }, sibling: { remaining: 88 } } })
-      // And back: what was there before is still there.
-      expect(await limiter.decide([{ key, policies: compiled(policy, sibling), cost: 1 }])).toMatchObject({ allowed: false })
-    })
+        const told = await limiter.decide([{ key, policies: compiled(changed, sibling), cost: 2 }])
+        expect(told).toMatchObject({
+          allowed: true,
+          policies: { [policy.name]: { remaining: 8 }, sibling: { remaining: 88 } },
+        })
+        // And back: what was there before is still there.
+        expect(await limiter.decide([{ key, policies: compiled(policy, sibling), cost: 1 }])).toMatchObject({
+          allowed: false,
+        })
+      },
+    )
 
     it('starts fresh in another time zone', async () => {
       const limiter = limiterOf(opened().store, new TestClock())
       const key = newKey()
-      const daily = (timezone: string) => compiled({ name: 'daily', algorithm: 'fixed-window', limit: 5, window: 'day', timezone }, sibling)
+      const daily = (timezone: string) =>
+        compiled({ name: 'daily', algorithm: 'fixed-window', limit: 5, window: 'day', timezone }, sibling)
       await limiter.decide([{ key, policies: daily('Europe/Berlin'), cost: 5 }])
       const told = await limiter.decide([{ key, policies: daily('Asia/Tokyo'), cost: 1 }])
       expect(told.policies).toMatchObject({ daily: { remaining: 4 }, sibling: { remaining: 94 } })

@@ -3,7 +3,11 @@ import { CircuitBreaker } from '../../limiter/circuit-breaker'
 function breaker(random = 0.5) {
   const clock = { at: 1_000_000 }
   const changes: string[] = []
-  const circuit = new CircuitBreaker({ clock: () => clock.at, random: () => random, onChange: (state) => changes.push(state) })
+  const circuit = new CircuitBreaker({
+    clock: () => clock.at,
+    random: () => random,
+    onChange: (state) => changes.push(state),
+  })
   const fail = (times: number) => {
     for (let i = 0; i < times; i++) circuit.report(false)
   }

@@ -6,7 +6,13 @@ import { CountingStore, everyAlgorithm } from './limiters'
 
 const CALENDARS = ['day', 'week', 'month', 'year'].flatMap((window) =>
   ['America/New_York', 'Pacific/Kiritimati'].map(
-    (timezone): PolicyInput => ({ name: `${window}-${timezone.split('/')[1]}`, algorithm: 'fixed-window', limit: 10, window, timezone }),
+    (timezone): PolicyInput => ({
+      name: `${window}-${timezone.split('/')[1]}`,
+      algorithm: 'fixed-window',
+      limit: 10,
+      window,
+      timezone,
+    }),
   ),
 )
 
@@ -15,8 +21,13 @@ describe('a clock', () => {
     'that tells %p tells no time, which is said, and nothing is charged',
     async (told) => {
       const store = new CountingStore(new MemoryStore())
-      const limiter = createLimiter({ store, clock: () => told as number, policies: [{ name: 'p', limit: 1, window: '1s' }] })
-      for (const call of [limiter.take('s'), limiter.peek('s'), limiter.refund('s')]) await expect(call).rejects.toThrow(ClockError)
+      const limiter = createLimiter({
+        store,
+        clock: () => told as number,
+        policies: [{ name: 'p', limit: 1, window: '1s' }],
+      })
+      for (const call of [limiter.take('s'), limiter.peek('s'), limiter.refund('s')])
+        await expect(call).rejects.toThrow(ClockError)
       await expect(limiter.take('s')).rejects.toThrow(/clock must tell epoch milliseconds from 0 to 4503599627370, got/)
       await expect(limiter.take('s')).rejects.toMatchObject({ code: 'invalid_clock' })
       expect(store.calls).toBe(0)
@@ -63,7 +74,14 @@ describe('a clock', () => {
       for (const start of [0, 1, 90_000].slice(0, runs(1, 3))) {
         let now = start
         const limiters = [0, 1].map(() =>
-          createLimiter({ store, clock: () => now, denialTtlMs: 0, onStoreError: 'throw', deadlineMs: 10_000, policies: [policy] }),
+          createLimiter({
+            store,
+            clock: () => now,
+            denialTtlMs: 0,
+            onStoreError: 'throw',
+            deadlineMs: 10_000,
+            policies: [policy],
+          }),
         )
         const subject = `epoch ${policy.name} ${start} ${process.pid}`
         const admitted: boolean[] = []

@@ -12,31 +12,38 @@ function parsed(input: PolicyInput): Policy {
   expect(issues).toEqual([])
   return policy!
 }
-const of = (more: Partial<PolicyInput> = {}, ...rest: [scope?: string, autoLease?: boolean]) => compile(parsed(fixed(more)), ...rest)
+const of = (more: Partial<PolicyInput> = {}, ...rest: [scope?: string, autoLease?: boolean]) =>
+  compile(parsed(fixed(more)), ...rest)
 
 describe('a policy with the place of its state', () => {
   it('stores under the same code whoever compiles it, and elsewhere for another name, form or scope', () => {
     expect(of().code).toBe(of({ limit: 7 }).code)
     expect(
       new Set(
-        [of(), of({ name: 'q' }), of({ window: '1h' }), of({}, 'GET /'), of({}, 'GET /').elsewhere(), of().elsewhere()].map(
-          ({ code }) => code,
-        ),
+        [
+          of(),
+          of({ name: 'q' }),
+          of({ window: '1h' }),
+          of({}, 'GET /'),
+          of({}, 'GET /').elsewhere(),
+          of().elsewhere(),
+        ].map(({ code }) => code),
       ).size,
     ).toBe(6)
     expect(of().elsewhere().code).toBe(of().elsewhere().code)
   })
 
   it('says whether its requests are charged at a later turn', () => {
-    expect([of(), of({ action: 'delay', maxDelay: '5s' })].map(({ chargesAtTurn }) => chargesAtTurn)).toEqual([false, true])
+    expect([of(), of({ action: 'delay', maxDelay: '5s' })].map(({ chargesAtTurn }) => chargesAtTurn)).toEqual([
+      false,
+      true,
+    ])
   })
 
   it('may have units taken ahead unless it cannot, or somebody does not want it', () => {
-    expect([of(), of({}, '', false), of({ action: 'delay', maxDelay: '5s' })].map(({ autoLease }) => autoLease)).toEqual([
-      true,
-      false,
-      false,
-    ])
+    expect(
+      [of(), of({}, '', false), of({ action: 'delay', maxDelay: '5s' })].map(({ autoLease }) => autoLease),
+    ).toEqual([true, false, false])
     expect([of().elsewhere(), of({}, '', false).elsewhere()].map(({ autoLease }) => autoLease)).toEqual([true, false])
   })
 
@@ -83,7 +90,9 @@ describe('policies of one subject', () => {
 
   it('that would share a place are refused by name, unless somebody else is told of them', () => {
     const pair = [colliding('a', 'x'), colliding('b', 'x')]
-    expect(() => distinct(pair)).toThrow(new ConfigError(['policies "a" and "b" happen to share a storage code, rename one of them']))
+    expect(() => distinct(pair)).toThrow(
+      new ConfigError(['policies "a" and "b" happen to share a storage code, rename one of them']),
+    )
   })
 
   it('that would share a place store apart, where it is only told', () => {

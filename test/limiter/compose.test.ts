@@ -3,8 +3,18 @@ import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { compose } from '../../limiter/compose'
 
 const policy = (name: string, limit: number) => ({ name, limit }) as CompiledPolicy
-const allow = (remaining: number, resetAfterMs = 1000): Verdict => ({ allowed: true, remaining, resetAfterMs, retryAfterMs: 0 })
-const deny = (retryAfterMs: number, remaining = 0): Verdict => ({ allowed: false, remaining, resetAfterMs: 5000, retryAfterMs })
+const allow = (remaining: number, resetAfterMs = 1000): Verdict => ({
+  allowed: true,
+  remaining,
+  resetAfterMs,
+  retryAfterMs: 0,
+})
+const deny = (retryAfterMs: number, remaining = 0): Verdict => ({
+  allowed: false,
+  remaining,
+  resetAfterMs: 5000,
+  retryAfterMs,
+})
 
 describe('a decision', () => {
   const policies = [policy('a', 10), policy('b', 20), policy('c', 30)]
@@ -28,8 +38,19 @@ describe('a decision', () => {
 
   it('is named after the first policy that denies, with the longest of the waits', () => {
     const decision = compose([{ policies, verdicts: [allow(0), deny(100), deny(700)] }])
-    expect(decision).toMatchObject({ allowed: false, policy: 'b', limit: 20, remaining: 0, retryAfterMs: 700, delayMs: 0 })
-    expect(decision.policies).toMatchObject({ a: { allowed: true }, b: { retryAfterMs: 100 }, c: { retryAfterMs: 700, limit: 30 } })
+    expect(decision).toMatchObject({
+      allowed: false,
+      policy: 'b',
+      limit: 20,
+      remaining: 0,
+      retryAfterMs: 700,
+      delayMs: 0,
+    })
+    expect(decision.policies).toMatchObject({
+      a: { allowed: true },
+      b: { retryAfterMs: 100 },
+      c: { retryAfterMs: 700, limit: 30 },
+    })
   })
 
   it('waits for ever when one policy can never allow', () => {
@@ -124,11 +145,11 @@ describe('what a decision says beside that', () => {
   it('is that the time of a retry is a lower bound, of a denial for which not all were asked', () => {
     const bound = (verdict: Verdict, ...rest: [boolean?, boolean?]) =>
       compose([{ policies: one, verdicts: [verdict] }], ...rest).retryAfterIsLowerBound
-    expect([bound(deny(5), false, true), bound(deny(5), false, false), bound(deny(5)), bound(allow(5), false, true)]).toEqual([
-      true,
-      false,
-      false,
-      false,
-    ])
+    expect([
+      bound(deny(5), false, true),
+      bound(deny(5), false, false),
+      bound(deny(5)),
+      bound(allow(5), false, true),
+    ]).toEqual([true, false, false, false])
   })
 })

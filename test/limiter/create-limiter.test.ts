@@ -46,13 +46,17 @@ describe('options of a limiter', () => {
     for (const store of [undefined, 5, { write, read }, { write, delete: remove }, { read, delete: remove }]) {
       const issues = issuesOf({ store, policies: [minute] })
       expect(issues).toHaveLength(1)
-      expect(issues[0]).toMatch(/store.*a store such as new MemoryStore\(\) or new DynamoDbStore\(\{ client, tableName \}\)/)
+      expect(issues[0]).toMatch(
+        /store.*a store such as new MemoryStore\(\) or new DynamoDbStore\(\{ client, tableName \}\)/,
+      )
     }
     expect(issuesOf({ store: { write, read, delete: remove }, policies: [minute] })).toEqual([])
   })
 
   it('need policies, of which every mistake is told at once, beside those of the options', () => {
-    expect(issuesOf({ store: new MemoryStore(), policies: [] })).toEqual(['policies must have at least one policy, got none'])
+    expect(issuesOf({ store: new MemoryStore(), policies: [] })).toEqual([
+      'policies must have at least one policy, got none',
+    ])
     expect(issuesOf({ store: new MemoryStore() })).toEqual([expect.stringContaining('a list of policies')])
     const both = withStore({
       deadlineMs: 0,
@@ -71,8 +75,15 @@ describe('options of a limiter', () => {
   })
 
   it('are refused where thirty policies would not fit into one item', () => {
-    const logs = Array.from({ length: 30 }, (_, i) => ({ name: `log-${i}`, algorithm: 'sliding-log', limit: 2000, window: '1d' }))
-    expect(withStore({ policies: logs })).toEqual([expect.stringMatching(/^one subject could store .* 400 KB: .* and 25 more$/)])
+    const logs = Array.from({ length: 30 }, (_, i) => ({
+      name: `log-${i}`,
+      algorithm: 'sliding-log',
+      limit: 2000,
+      window: '1d',
+    }))
+    expect(withStore({ policies: logs })).toEqual([
+      expect.stringMatching(/^one subject could store .* 400 KB: .* and 25 more$/),
+    ])
   })
 })
 
@@ -92,7 +103,9 @@ describe('policies by their names', () => {
   it('that nobody knows are refused, with those that there are', async () => {
     const { limiter } = made()
     const take = (...policies: string[]) => limiter.takeAll([{ subject: 'a', policies }])
-    await expect(take('hour', 'day', 'year')).rejects.toThrow('policies must be some of "minute", "hour", got "day", "year"')
+    await expect(take('hour', 'day', 'year')).rejects.toThrow(
+      'policies must be some of "minute", "hour", got "day", "year"',
+    )
     await expect(take()).rejects.toThrow('policies must be some of "minute", "hour", got none')
     await expect(limiter.takeAll([])).rejects.toThrow('takeAll needs at least one subject, got none')
   })
@@ -110,14 +123,18 @@ describe('policies by their names', () => {
   it('are told apart, however their names are joined', async () => {
     const named = (name: string) => ({ ...minute, name })
     const limiter = limiterOn(new MemoryStore(), new TestClock(), ['a', 'bc', 'ab', 'c'].map(named))
-    const held = async (...policies: string[]) => Object.keys((await limiter.takeAll([{ subject: 's', policies }])).policies)
+    const held = async (...policies: string[]) =>
+      Object.keys((await limiter.takeAll([{ subject: 's', policies }])).policies)
     expect([await held('a', 'bc'), await held('ab', 'c')]).toEqual([
       ['a', 'bc'],
       ['ab', 'c'],
     ])
   })
 
-  /** Writes for one subject of three requests at once that name one list, where so many other lists come before the last of them. */
+  /**
+   * Writes for one subject of three requests at once that name one list, where so many other lists come before the last
+   * of them.
+   */
   async function writesWith(otherLists: number): Promise<number> {
     const { limiter, store } = made()
     const take = () => limiter.takeAll([{ subject: 'a', policies: ['hour'] }])
@@ -135,16 +152,21 @@ describe('policies by their names', () => {
     [1, 2],
     [999, 2],
     [1000, 3],
-  ])('are remembered up to a thousand lists, so that no number of them fills the memory: with %i others', async (others, writes) => {
-    expect(await writesWith(others)).toBe(writes)
-  })
+  ])(
+    'are remembered up to a thousand lists, so that no number of them fills the memory: with %i others',
+    async (others, writes) => {
+      expect(await writesWith(others)).toBe(writes)
+    },
+  )
 })
 
 describe('a limiter', () => {
   it('counts where every release does that knows the policy: with its name and form, and no scope', async () => {
     const store = new MemoryStore()
     await limiterOn(store, new TestClock(), [minute, hour]).take('a')
-    expect(Object.keys((await store.read(subjectKey('a'))).policies)).toEqual(compiled(minute, hour).map(({ code }) => code))
+    expect(Object.keys((await store.read(subjectKey('a'))).policies)).toEqual(
+      compiled(minute, hour).map(({ code }) => code),
+    )
   })
 
   it('takes one unit where no cost is said, and gives one back', async () => {

@@ -106,7 +106,9 @@ describe('units in memory', () => {
 })
 
 describe('units taken ahead', () => {
-  const leased: PolicyInput[] = [{ name: 'a', algorithm: 'fixed-window', limit: 1000, window: '1h', consistency: 'leased' }]
+  const leased: PolicyInput[] = [
+    { name: 'a', algorithm: 'fixed-window', limit: 1000, window: '1h', consistency: 'leased' },
+  ]
 
   it('are not lost when they are given back while the next ones are on their way', async () => {
     const fleet = new Fleet(leased, 1)

@@ -9,7 +9,15 @@ import { CountingStore, MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
 const daily = (limit: number, more: Partial<PolicyInput> = {}) =>
-  compiled({ name: 'all', algorithm: 'fixed-window', limit, window: '1d', consistency: 'eventual', syncMs: 100, ...more } as PolicyInput)
+  compiled({
+    name: 'all',
+    algorithm: 'fixed-window',
+    limit,
+    window: '1d',
+    consistency: 'eventual',
+    syncMs: 100,
+    ...more,
+  } as PolicyInput)
 const T = MIDNIGHT + 1000
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
@@ -88,7 +96,10 @@ describe('a request that is counted in memory', () => {
 describe('what is known without a call', () => {
   it('is nothing of a subject that has not been counted', async () => {
     const one = world()
-    expect([one.eventual.foreseen('k', one.policies, 1), one.eventual.standing('k', one.policies)]).toEqual([undefined, undefined])
+    expect([one.eventual.foreseen('k', one.policies, 1), one.eventual.standing('k', one.policies)]).toEqual([
+      undefined,
+      undefined,
+    ])
   })
 
   it('is a denial by what was counted, which also keeps the syncs going', async () => {
@@ -96,7 +107,9 @@ describe('what is known without a call', () => {
     await one.take(10)
     await one.later(100)
     const { calls } = one.store
-    expect(one.eventual.foreseen('k', one.policies, 1)).toEqual([expect.objectContaining({ allowed: false, remaining: 0 })])
+    expect(one.eventual.foreseen('k', one.policies, 1)).toEqual([
+      expect.objectContaining({ allowed: false, remaining: 0 }),
+    ])
     await settled()
     expect(one.store.calls).toBe(calls + 1)
     expect(one.eventual.foreseen('k', one.policies, 0)).toBeUndefined()
@@ -105,7 +118,9 @@ describe('what is known without a call', () => {
   it('is a look that asks the store only where nothing was counted', async () => {
     const one = world(daily(10))
     await one.others(3)
-    expect(await one.eventual.look('k', one.policies, 1)).toEqual([expect.objectContaining({ allowed: true, remaining: 6 })])
+    expect(await one.eventual.look('k', one.policies, 1)).toEqual([
+      expect.objectContaining({ allowed: true, remaining: 6 }),
+    ])
     expect(one.store.reads).toBe(1)
     await one.take(2)
     await settled()
@@ -208,7 +223,13 @@ describe('the store', () => {
   })
 
   it('is not told of what a policy that only watches let pass', async () => {
-    const [watched] = compiled({ name: 'all', algorithm: 'fixed-window', limit: 5, window: '1d', action: 'observe' }) as [CompiledPolicy]
+    const [watched] = compiled({
+      name: 'all',
+      algorithm: 'fixed-window',
+      limit: 5,
+      window: '1d',
+      action: 'observe',
+    }) as [CompiledPolicy]
     const one = world([{ ...watched, consistency: 'eventual', syncMs: 100 }])
     for (let i = 0; i < 9; i++) expect((await one.take())[0]!.allowed).toBe(true)
     await one.eventual.close()

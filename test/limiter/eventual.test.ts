@@ -9,7 +9,15 @@ import { runs } from '../runs'
 import { Fleet, seeded } from './fleet'
 
 const eventual = (limit: number, window = '1s', more: object = {}) => [
-  { name: 'all', algorithm: 'fixed-window' as const, limit, window, consistency: 'eventual' as const, syncMs: 100, ...more },
+  {
+    name: 'all',
+    algorithm: 'fixed-window' as const,
+    limit,
+    window,
+    consistency: 'eventual' as const,
+    syncMs: 100,
+    ...more,
+  },
 ]
 
 /** Lets the calls that are under way beside the requests come to their ends. */
@@ -38,26 +46,31 @@ describe('counting in memory', () => {
 
   it('admits at most the limit and, for each instance, its units of an interval', async () => {
     await fc.assert(
-      fc.asyncProperty(fc.integer(), fc.integer({ min: 50, max: 400 }), fc.integer({ min: 2, max: 6 }), async (seed, limit, size) => {
-        const random = seeded(seed)
-        const fleet = new Fleet(eventual(limit), size)
-        const passed = new Map<number, number>()
-        const units: number[] = fleet.instances.map(() => 0)
-        let most = 0
-        for (let i = 0; i < 2500; i++) {
-          fleet.now += random() < 0.7 ? 1 : 0
-          const which = Math.floor(random() * size)
-          const { allowed } = await fleet.instances[which]!.limiter.take('global')
-          await settled()
-          if (fleet.now % 100 === 0) units.fill(0)
-          if (allowed) units[which]!++
-          most = Math.max(most, ...units)
-          const window = Math.floor(fleet.now / 1000)
-          if (allowed) passed.set(window, (passed.get(window) ?? 0) + 1)
-        }
-        // An interval of an instance begins when it likes, so two of ours may be in it.
-        expect(Math.max(...passed.values())).toBeLessThanOrEqual(limit + size * 2 * most)
-      }),
+      fc.asyncProperty(
+        fc.integer(),
+        fc.integer({ min: 50, max: 400 }),
+        fc.integer({ min: 2, max: 6 }),
+        async (seed, limit, size) => {
+          const random = seeded(seed)
+          const fleet = new Fleet(eventual(limit), size)
+          const passed = new Map<number, number>()
+          const units: number[] = fleet.instances.map(() => 0)
+          let most = 0
+          for (let i = 0; i < 2500; i++) {
+            fleet.now += random() < 0.7 ? 1 : 0
+            const which = Math.floor(random() * size)
+            const { allowed } = await fleet.instances[which]!.limiter.take('global')
+            await settled()
+            if (fleet.now % 100 === 0) units.fill(0)
+            if (allowed) units[which]!++
+            most = Math.max(most, ...units)
+            const window = Math.floor(fleet.now / 1000)
+            if (allowed) passed.set(window, (passed.get(window) ?? 0) + 1)
+          }
+          // An interval of an instance begins when it likes, so two of ours may be in it.
+          expect(Math.max(...passed.values())).toBeLessThanOrEqual(limit + size * 2 * most)
+        },
+      ),
       { numRuns: runs(4, 10) },
     )
   })
@@ -71,7 +84,9 @@ describe('counting in memory', () => {
     expect(admitted.number).toBeGreaterThan(10)
     await Promise.all(fleet.instances.map(({ limiter }) => limiter.close()))
     const { policies } = await fleet.store.read(subjectKey('global'))
-    const counts = Object.values(policies).flatMap((fields) => Object.entries(fields).flatMap(([name, n]) => (name.length > 1 ? [n] : [])))
+    const counts = Object.values(policies).flatMap((fields) =>
+      Object.entries(fields).flatMap(([name, n]) => (name.length > 1 ? [n] : [])),
+    )
     expect(counts).toEqual([admitted.number])
   })
 
@@ -343,7 +358,10 @@ it('a policy that only watches is charged up to its limit, and no further', asyn
   const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now })
   for (let i = 0; i < 40; i++) {
     fleet.now += 20
-    expect(await limiter.decide([{ key: subjectKey('s'), policies, cost: 1 }])).toMatchObject({ allowed: true, observed: i >= 10 })
+    expect(await limiter.decide([{ key: subjectKey('s'), policies, cost: 1 }])).toMatchObject({
+      allowed: true,
+      observed: i >= 10,
+    })
     await settled()
   }
   await limiter.close()

@@ -65,7 +65,9 @@ describe('counts that share a slot', () => {
   })
 
   it('are others in each process, so that nobody finds out whose slot he shares', () => {
-    const [one, other] = [0.1, 0.7].map((random) => sharing(seeded(random), numbered('victim', 30), numbered('client', 5000)))
+    const [one, other] = [0.1, 0.7].map((random) =>
+      sharing(seeded(random), numbered('victim', 30), numbered('client', 5000)),
+    )
     expect(one!.length).toBeGreaterThan(0)
     expect(other!.length).toBeGreaterThan(0)
     expect(one!.filter((name) => other!.includes(name)).length).toBeLessThan(one!.length / 2)

@@ -5,7 +5,8 @@ import { NO_ITEM } from '../../limiter/stores/store'
 import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from './limiters'
 
 const HOUR_MS = 3_600_000
-const policiesOf = (limit: number, window: string) => parsePolicies(everyAlgorithm(limit, window), [], []).map((policy) => compile(policy))
+const policiesOf = (limit: number, window: string) =>
+  parsePolicies(everyAlgorithm(limit, window), [], []).map((policy) => compile(policy))
 
 describe('the time to live of an item', () => {
   for (const window of ['1s', '1m', '1h', '30d']) {
@@ -13,7 +14,9 @@ describe('the time to live of an item', () => {
       it(`is an hour or more after the last moment at which ${policy.name} of ${window} matters`, () => {
         for (const now of [MIDNIGHT, MIDNIGHT + 1, MIDNIGHT + HOUR_MS - 1, MIDNIGHT + 17 * HOUR_MS + 123]) {
           const full = policy.algorithm.step({}, policy.quota, 60, now)
-          expect(expiryFor([policy], NO_ITEM, now)! * 1000).toBeGreaterThanOrEqual(now + full.verdict.resetAfterMs + HOUR_MS)
+          expect(expiryFor([policy], NO_ITEM, now)! * 1000).toBeGreaterThanOrEqual(
+            now + full.verdict.resetAfterMs + HOUR_MS,
+          )
         }
       })
     }
@@ -23,7 +26,9 @@ describe('the time to live of an item', () => {
     const policies = policiesOf(60, '1m')
     const expiresAtSeconds = expiryFor(policies, undefined, MIDNIGHT)!
     expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT + HOUR_MS / 2)).toBeUndefined()
-    expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT + 2 * HOUR_MS)).toBeGreaterThan(expiresAtSeconds)
+    expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT + 2 * HOUR_MS)).toBeGreaterThan(
+      expiresAtSeconds,
+    )
   })
 
   it('stays where it lies just far enough ahead, and moves a second later', () => {
@@ -31,7 +36,9 @@ describe('the time to live of an item', () => {
     const lifeMs = Math.max(...policies.map((policy) => policy.lifeMs))
     const expiresAtSeconds = (MIDNIGHT + lifeMs + HOUR_MS) / 1000
     expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT)).toBeUndefined()
-    expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds: expiresAtSeconds - 1 }, MIDNIGHT)).toBeGreaterThan(expiresAtSeconds)
+    expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds: expiresAtSeconds - 1 }, MIDNIGHT)).toBeGreaterThan(
+      expiresAtSeconds,
+    )
   })
 
   it('is whole epoch seconds, as TTL wants it', () => {

@@ -35,12 +35,17 @@ function world(maxSubjects = 1000) {
       return true
     },
   } as unknown as TakeLoop
-  const lastSeen = (key: string, policies: readonly CompiledPolicy[]) => policies.map(({ code }) => seen.get(`${key} ${code}`))
+  const lastSeen = (key: string, policies: readonly CompiledPolicy[]) =>
+    policies.map(({ code }) => seen.get(`${key} ${code}`))
   const fallback = new Fallback(loop, lastSeen, maxSubjects)
   const charge = (key: string, cost = 1, policies: readonly CompiledPolicy[] = all) => ({ key, policies, cost })
   const take = (
     cost = 1,
-    { key = 'k', share = 1, policies = all }: { key?: string; share?: number; policies?: readonly CompiledPolicy[] } = {},
+    {
+      key = 'k',
+      share = 1,
+      policies = all,
+    }: { key?: string; share?: number; policies?: readonly CompiledPolicy[] } = {},
   ) => fallback.decide([charge(key, cost, policies)], 'local', share)
   const left = (options: Parameters<typeof take>[1] = {}) => take(0, options).remaining
   const tell = async (...keys: string[]) => {
@@ -59,7 +64,13 @@ describe('a decision without the store', () => {
 
   it('in mode allow lets everything pass, as if it were the first', () => {
     for (let i = 0; i < 3; i++)
-      expect(decide('allow', 1)).toMatchObject({ allowed: true, remaining: 99, degraded: true, retryAfterMs: 0, chargedAt: null })
+      expect(decide('allow', 1)).toMatchObject({
+        allowed: true,
+        remaining: 99,
+        degraded: true,
+        retryAfterMs: 0,
+        chargedAt: null,
+      })
     expect(decide('allow', 500)).toMatchObject({ allowed: true, retryAfterMs: 0 })
   })
 
@@ -81,7 +92,13 @@ describe('a decision without the store', () => {
 describe('a limit that is counted in memory', () => {
   it('admits the share of this instance, and says when it was charged', () => {
     const one = world()
-    expect(one.take(20, { share: 0.25 })).toMatchObject({ allowed: true, degraded: true, remaining: 5, chargedAt: T, limit: 100 })
+    expect(one.take(20, { share: 0.25 })).toMatchObject({
+      allowed: true,
+      degraded: true,
+      remaining: 5,
+      chargedAt: T,
+      limit: 100,
+    })
     expect(one.take(6, { share: 0.25 })).toMatchObject({ allowed: false, remaining: 5, chargedAt: null })
     expect(one.take(5, { share: 0.25 })).toMatchObject({ allowed: true, remaining: 0 })
     expect(one.take(0, { share: 0.25 })).toMatchObject({ chargedAt: null })
@@ -151,7 +168,11 @@ describe('a request of several subjects', () => {
     const own = compiled(hourly(5, 'own'))
     const both = (cost: number) => one.fallback.decide([one.charge('a', cost), one.charge('b', cost, own)], 'local', 1)
     expect(both(3)).toMatchObject({ allowed: true, policies: { all: { remaining: 97 }, own: { remaining: 2 } } })
-    expect(both(3)).toMatchObject({ allowed: false, policy: 'own', policies: { all: { remaining: 97 }, own: { remaining: 2 } } })
+    expect(both(3)).toMatchObject({
+      allowed: false,
+      policy: 'own',
+      policies: { all: { remaining: 97 }, own: { remaining: 2 } },
+    })
     expect([one.left({ key: 'a' }), one.left({ key: 'b', policies: own })]).toEqual([97, 2])
   })
 
@@ -169,7 +190,10 @@ describe('a request of several subjects', () => {
   it('charges a subject twice that stands in it twice', () => {
     const one = world()
     expect(one.fallback.decide([one.charge('a', 60), one.charge('a', 60)], 'local', 1).allowed).toBe(false)
-    expect(one.fallback.decide([one.charge('a', 40), one.charge('a', 50)], 'local', 1)).toMatchObject({ allowed: true, remaining: 10 })
+    expect(one.fallback.decide([one.charge('a', 40), one.charge('a', 50)], 'local', 1)).toMatchObject({
+      allowed: true,
+      remaining: 10,
+    })
     expect(one.left({ key: 'a' })).toBe(10)
   })
 })
@@ -245,7 +269,8 @@ describe('what was admitted without the store', () => {
 })
 
 describe('units that are given back', () => {
-  const giveBack = (one: ReturnType<typeof world>, units: number, at: number) => one.fallback.giveBack(one.charge('k', units), { at })
+  const giveBack = (one: ReturnType<typeof world>, units: number, at: number) =>
+    one.fallback.giveBack(one.charge('k', units), { at })
 
   it('are those that the store has not been told of', async () => {
     const one = world()

@@ -21,8 +21,16 @@ const throttled = (reason: string) => () =>
 const FAULTS = {
   'an answer lost after the write': { reaches: true, answer: 'hangs' },
   'a request lost before the write': { reaches: false, answer: 'hangs' },
-  'a connection reset after the write': { reaches: true, answer: 'throws', error: () => fault('Error', { code: 'ECONNRESET' }) },
-  'a connection reset before the write': { reaches: false, answer: 'throws', error: () => fault('Error', { code: 'ECONNRESET' }) },
+  'a connection reset after the write': {
+    reaches: true,
+    answer: 'throws',
+    error: () => fault('Error', { code: 'ECONNRESET' }),
+  },
+  'a connection reset before the write': {
+    reaches: false,
+    answer: 'throws',
+    error: () => fault('Error', { code: 'ECONNRESET' }),
+  },
   'a server error after the write': {
     reaches: true,
     answer: 'throws',
@@ -105,7 +113,11 @@ describe(`a store that fails, on ${engine}`, () => {
     const random = jest.spyOn(Math, 'random').mockReturnValue(0.1)
     const { client, subject, limiter, left } = setUp()
     random.mockReturnValue(0.9) // another mark
-    const stranger = limiterOn(new DynamoDbStore({ client: opened.client, tableName: TABLE }), new TestClock(), policies)
+    const stranger = limiterOn(
+      new DynamoDbStore({ client: opened.client, tableName: TABLE }),
+      new TestClock(),
+      policies,
+    )
     random.mockRestore()
     await limiter.take(subject)
     client.queue.push(FAULTS['an answer lost after the write'])
@@ -124,7 +136,11 @@ describe(`a store that fails, on ${engine}`, () => {
       first = false
       return client.send(command) // the SDK's own retry: the same request once more
     }
-    const limiter = limiterOn(new DynamoDbStore({ client: { send: send as never }, tableName: TABLE }), new TestClock(), policies)
+    const limiter = limiterOn(
+      new DynamoDbStore({ client: { send: send as never }, tableName: TABLE }),
+      new TestClock(),
+      policies,
+    )
     expect(await limiter.take(subject, { cost: 4 })).toMatchObject({ allowed: true, remaining: 6 })
     expect(await left()).toEqual([6, 6, 6])
   })
@@ -138,11 +154,31 @@ describe(`a store that fails, on ${engine}`, () => {
   })
 
   const REASONS: [string, () => Error, StoreUnavailableError['reason'], number][] = [
-    ['no such table', () => fault('ResourceNotFoundException', { $metadata: { httpStatusCode: 400 } }), 'missing-table', 1],
-    ['a permission that is lacking', () => fault('AccessDeniedException', { $metadata: { httpStatusCode: 400 } }), 'refused', 1],
-    ['credentials that have expired', () => fault('ExpiredTokenException', { $metadata: { httpStatusCode: 400 } }), 'refused', 1],
+    [
+      'no such table',
+      () => fault('ResourceNotFoundException', { $metadata: { httpStatusCode: 400 } }),
+      'missing-table',
+      1,
+    ],
+    [
+      'a permission that is lacking',
+      () => fault('AccessDeniedException', { $metadata: { httpStatusCode: 400 } }),
+      'refused',
+      1,
+    ],
+    [
+      'credentials that have expired',
+      () => fault('ExpiredTokenException', { $metadata: { httpStatusCode: 400 } }),
+      'refused',
+      1,
+    ],
     ['credentials that are lacking', () => fault('CredentialsProviderError'), 'refused', 1],
-    ['a request that is not understood', () => fault('ValidationException', { $metadata: { httpStatusCode: 400 } }), 'refused', 1],
+    [
+      'a request that is not understood',
+      () => fault('ValidationException', { $metadata: { httpStatusCode: 400 } }),
+      'refused',
+      1,
+    ],
     ['a hot key', throttled('KeyRangeThroughputExceeded'), 'hot-key', 2], // the second for units taken ahead
     [
       'a hot key, as a ThrottlingException spells it',
@@ -171,9 +207,14 @@ describe(`a store that fails, on ${engine}`, () => {
   }
 
   it('names a table that is not there, and the command that makes it', async () => {
-    const limiter = limiterOn(new DynamoDbStore({ client: opened.client, tableName: 'not-there' }), new TestClock(), policies, {
-      onStoreError: 'local',
-    })
+    const limiter = limiterOn(
+      new DynamoDbStore({ client: opened.client, tableName: 'not-there' }),
+      new TestClock(),
+      policies,
+      {
+        onStoreError: 'local',
+      },
+    )
     await expect(limiter.take('client:a')).rejects.toThrow(
       'there is no table "not-there" here; make it with createStateTable(client, "not-there")',
     )
@@ -181,8 +222,11 @@ describe(`a store that fails, on ${engine}`, () => {
 
   it('counts in memory by default, marked degraded, once the store has worked', async () => {
     const { client, clock, subject, limiter } = await warm({ onStoreError: 'local' })
-    client.queue.push(...Array<Fault>(99).fill({ reaches: false, answer: 'throws', error: () => fault('AccessDeniedException') }))
-    for (let i = 0; i < 9; i++) expect(await limiter.take(subject)).toMatchObject({ allowed: true, degraded: true }) // one was taken before
+    client.queue.push(
+      ...Array<Fault>(99).fill({ reaches: false, answer: 'throws', error: () => fault('AccessDeniedException') }),
+    )
+    // one was taken before
+    for (let i = 0; i < 9; i++) expect(await limiter.take(subject)).toMatchObject({ allowed: true, degraded: true })
     expect(await limiter.take(subject)).toMatchObject({ allowed: false, degraded: true, policy: 'window' })
     client.queue.length = 0
     clock.at += 1500 // the circuit has opened, for 0.5 to 1.5 s
@@ -202,8 +246,12 @@ describe(`a store that fails, on ${engine}`, () => {
 
   it('gives back what one subject was charged when the store fails for another', async () => {
     const { client, subject, limiter, left } = await warm()
-    client.queue.push(...Array<Fault>(1).fill({ reaches: false, answer: 'throws', error: () => fault('AccessDeniedException') }))
-    await expect(limiter.takeAll([{ subject: 'client:fails' }, { subject }])).rejects.toMatchObject({ reason: 'refused' })
+    client.queue.push(
+      ...Array<Fault>(1).fill({ reaches: false, answer: 'throws', error: () => fault('AccessDeniedException') }),
+    )
+    await expect(limiter.takeAll([{ subject: 'client:fails' }, { subject }])).rejects.toMatchObject({
+      reason: 'refused',
+    })
     expect(await left()).toEqual([9, 9, 9])
   })
 })

@@ -4,7 +4,8 @@ import type { StateStore } from '../../limiter/stores/store'
 /**
  * What becomes of one call:
  * - `request lost`: the store never gets it. - `answer lost`: the store does, and the caller is not told.
- * - `late`: the caller gives up, and the store gets it at the next `arrive`. - `copied`: it is answered, and a copy of it arrives then.
+ * - `late`: the caller gives up, and the store gets it at the next `arrive`. - `copied`: it is answered, and a copy of
+ *   it arrives then.
  * - `sent twice`: as by a client's own retry: the store gets it twice, and the second answer is told.
  */
 export type StoreFault = (typeof STORE_FAULTS)[number]

@@ -10,7 +10,9 @@ const ahead = (ms: number, at = MIDNIGHT): View => viewOf(policies, [10], at + 1
 /** A window that is used up, as our clock has it. */
 const full = (at: number): View => viewOf(policies, [10], at)
 
-/** Whether a request is worth another look so many milliseconds before our window ends, after a look at its beginning. */
+/**
+ * Whether a request is worth another look so many milliseconds before our window ends, after a look at its beginning.
+ */
 const looksAgain = (fleet: FleetClock, beforeEndMs: number, at: number, costs = [1]) =>
   fleet.mayAdmit(full(at), policies, costs, at + 1000 - beforeEndMs)
 
@@ -26,7 +28,10 @@ describe('clocks of others', () => {
     const both = [...policies, ...compiled({ name: 'other', algorithm: 'fixed-window', limit: 10, window: '1s' })]
     const at = MIDNIGHT + 1000
     const [one, other] = both.map((policy) => viewOf([policy], [10], at).item.policies)
-    const seen = (fields: object) => ({ ...ahead(300), item: { policies: { ...fields }, expiresAtSeconds: 0, marks: {} } })
+    const seen = (fields: object) => ({
+      ...ahead(300),
+      item: { policies: { ...fields }, expiresAtSeconds: 0, marks: {} },
+    })
     expect([seen(one!), seen(other!)].map((view) => new FleetClock().note(view as View, both))).toEqual([300, 300])
   })
 
@@ -39,7 +44,11 @@ describe('clocks of others', () => {
     const at = MIDNIGHT + 3000
     expect(looksAgain(fleet, 1, at)).toBe(false)
     fleet.note(ahead(300), policies)
-    expect([looksAgain(fleet, 301, at), looksAgain(fleet, 300, at), looksAgain(fleet, 1, at)]).toEqual([false, true, true])
+    expect([looksAgain(fleet, 301, at), looksAgain(fleet, 300, at), looksAgain(fleet, 1, at)]).toEqual([
+      false,
+      true,
+      true,
+    ])
   })
 
   it('admit a request that fits, and not one that never does', () => {
@@ -63,10 +72,9 @@ describe('clocks of others', () => {
     fleet.note(ahead(300), policies)
     const seen = full(MIDNIGHT + 3900)
     expect([19, 20].map((ms) => fleet.mayAdmit(seen, policies, [1], seen.seenAt + ms))).toEqual([false, true])
-    expect([19, 20].map((ms) => fleet.mayAdmit({ ...seen, seenAt: seen.seenAt + 2 * ms }, policies, [1], seen.seenAt + ms))).toEqual([
-      false,
-      true,
-    ])
+    expect(
+      [19, 20].map((ms) => fleet.mayAdmit({ ...seen, seenAt: seen.seenAt + 2 * ms }, policies, [1], seen.seenAt + ms)),
+    ).toEqual([false, true])
   })
 
   it('count by the one that is furthest ahead, for a minute', () => {

@@ -4,7 +4,13 @@ import { issuesIn } from '../policies/issues'
 
 /** What happens to one subject, in order. */
 export type Happening =
-  | { readonly kind: 'take'; readonly instance: number; readonly cost: number; readonly times: number; readonly everyMs: number }
+  | {
+      readonly kind: 'take'
+      readonly instance: number
+      readonly cost: number
+      readonly times: number
+      readonly everyMs: number
+    }
   | { readonly kind: 'wait'; readonly ms: number }
   | { readonly kind: 'refund'; readonly instance: number; readonly units: number; readonly agoMs: number }
   | { readonly kind: 'reset'; readonly instance: number }
@@ -12,7 +18,11 @@ export type Happening =
 
 export const INSTANCES = 6
 
-const someLimit = fc.oneof(fc.integer({ min: 1, max: 30 }), fc.integer({ min: 100, max: 2000 }), fc.integer({ min: 1e6, max: 1e9 }))
+const someLimit = fc.oneof(
+  fc.integer({ min: 1, max: 30 }),
+  fc.integer({ min: 100, max: 2000 }),
+  fc.integer({ min: 1e6, max: 1e9 }),
+)
 const someWindow = fc.oneof(
   fc.integer({ min: 1, max: 90 }).map((seconds) => `${seconds}s`),
   fc.constantFrom('250ms', '1m', '5m', '1h', '1d'),
@@ -28,13 +38,19 @@ const someAction = fc.constantFrom(
 
 const KINDS: Readonly<Record<string, fc.Arbitrary<object>>> = {
   fixed: fc.constant({ algorithm: 'fixed-window' }),
-  calendar: fc.constantFrom('day', 'month').map((window) => ({ algorithm: 'fixed-window', window, timezone: 'Europe/Berlin' })),
+  calendar: fc
+    .constantFrom('day', 'month')
+    .map((window) => ({ algorithm: 'fixed-window', window, timezone: 'Europe/Berlin' })),
   metered: fc.constant({ algorithm: 'fixed-window', overage: 'allow' }),
   anchored: fc.constant({ algorithm: 'anchored-window' }),
   sliding: fc.constant({ algorithm: 'sliding-window' }),
   buckets: fc.constantFrom(2, 10, 50, 120).map((buckets) => ({ algorithm: 'sliding-buckets', buckets, window: '2m' })),
   log: fc.record({ algorithm: fc.constant('sliding-log'), limit: fc.integer({ min: 1, max: 60 }) }),
-  countDenied: fc.record({ algorithm: fc.constant('sliding-log'), limit: fc.integer({ min: 1, max: 60 }), countDenied: fc.constant(true) }),
+  countDenied: fc.record({
+    algorithm: fc.constant('sliding-log'),
+    limit: fc.integer({ min: 1, max: 60 }),
+    countDenied: fc.constant(true),
+  }),
   tokens: fc.constantFrom('greedy', 'interval').map((refill) => ({ algorithm: 'token-bucket', refill, window: '1m' })),
   leaky: fc.constantFrom('meter', 'queue').map((mode) => ({ algorithm: 'leaky-bucket', mode, window: '1m' })),
   gcra: fc.constant({ algorithm: 'gcra', window: '1m' }),
@@ -75,7 +91,13 @@ export const anyHistory: fc.Arbitrary<Happening[]> = fc.array(
         everyMs: someGap,
       }),
     },
-    { weight: 2, arbitrary: fc.record({ kind: fc.constant('wait' as const), ms: fc.constantFrom(10_000, 65_000, 3_600_000, 90_000_000) }) },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        kind: fc.constant('wait' as const),
+        ms: fc.constantFrom(10_000, 65_000, 3_600_000, 90_000_000),
+      }),
+    },
     {
       weight: 2,
       arbitrary: fc.record({

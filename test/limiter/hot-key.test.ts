@@ -38,7 +38,8 @@ async function load(fleet: Fleet, perSecond: number, seconds: number) {
   return passed
 }
 
-const events = (fleet: Fleet, kind: string) => fleet.instances.flatMap(({ events }) => events.filter((event) => event.kind === kind))
+const events = (fleet: Fleet, kind: string) =>
+  fleet.instances.flatMap(({ events }) => events.filter((event) => event.kind === kind))
 
 it('a subject whose item is throttled has units taken ahead, and all is well', async () => {
   const fleet = new Fleet(strict, 4, { onStoreError: 'local' })
@@ -89,7 +90,11 @@ it('leaves other subjects alone', async () => {
 
 it.each([
   ['autoLease is off', strict, { autoLease: false }],
-  ['a policy cannot be taken ahead', [{ name: 'queue', algorithm: 'leaky-bucket', mode: 'queue', limit: 1000, window: '1s' } as const], {}],
+  [
+    'a policy cannot be taken ahead',
+    [{ name: 'queue', algorithm: 'leaky-bucket', mode: 'queue', limit: 1000, window: '1s' } as const],
+    {},
+  ],
 ])('where %s, the failure mode decides', async (_, policies, options) => {
   const fleet = new Fleet(policies, 1, { onStoreError: 'local', ...options })
   hotKeys(fleet, 10)
@@ -115,7 +120,9 @@ it('an item of a leased policy that is throttled gets fewer and larger writes, a
 it('leases only those requests of a hot subject whose policies permit it', async () => {
   const fleet = new Fleet([], 0)
   const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now, onStoreError: 'throw' })
-  const write = jest.spyOn(fleet.store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
+  const write = jest
+    .spyOn(fleet.store, 'write')
+    .mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
   const own = { name: 'own', limit: 100, window: '1m' }
   const others = [
     { name: 'turns', algorithm: 'fixed-window', limit: 100, window: '1m', action: 'delay' },

@@ -38,7 +38,8 @@ function world(item: Item, answer: 'applied' | 'refused' | Error = 'applied') {
   } as unknown as StoreCalls
   return { known, sent, tidy: () => new Upkeep(calls, known).tidy('k', policies, item, MIDNIGHT, deadline) }
 }
-const slotsOf = (item: Item | undefined) => Object.keys(item?.policies[second.code] ?? {}).filter((name) => name.length > 1)
+const slotsOf = (item: Item | undefined) =>
+  Object.keys(item?.policies[second.code] ?? {}).filter((name) => name.length > 1)
 
 it('expired windows are cleared away once there are many, in one try of one write, which is known from then on', async () => {
   const { known, sent, tidy } = world(withWindows(60))

@@ -14,7 +14,9 @@ function policy(input: object): CompiledPolicy {
   return compile(parsed!)
 }
 
-/** Policies, and by how many units a late charge may be looser than one in time, given the milliseconds between them. */
+/**
+ * Policies, and by how many units a late charge may be looser than one in time, given the milliseconds between them.
+ */
 const CASES: readonly (readonly [string, object, (lateMs: number) => number])[] = [
   ['fixed-window', { algorithm: 'fixed-window' }, () => 0],
   ['fixed-window by the day', { algorithm: 'fixed-window', window: 'day' }, () => 0],
@@ -30,7 +32,11 @@ const CASES: readonly (readonly [string, object, (lateMs: number) => number])[] 
   ['leaky-bucket', { algorithm: 'leaky-bucket' }, () => 0],
   ['leaky-bucket as a queue', { algorithm: 'leaky-bucket', mode: 'queue' }, () => 0],
   // What each refill since may have given back already, had the bucket been full enough.
-  ['token-bucket by interval', { algorithm: 'token-bucket', refill: 'interval', burst: 100 }, (lateMs) => LIMIT * Math.ceil(lateMs / 1000)],
+  [
+    'token-bucket by interval',
+    { algorithm: 'token-bucket', refill: 'interval', burst: 100 },
+    (lateMs) => LIMIT * Math.ceil(lateMs / 1000),
+  ],
 ]
 
 const remaining = ({ algorithm, quota }: CompiledPolicy, fields: Fields, at: number) =>
@@ -71,7 +77,10 @@ const histories = fc.record({
 
 describe.each(CASES)('%s', (name, input, slack) => {
   const of = policy(input)
-  /** After that an idle bucket is whole, and its units are not told any more; and windows that clients open may open at other moments. */
+  /**
+   * After that an idle bucket is whole, and its units are not told any more; and windows that clients open may open at
+   * other moments.
+   */
   const mostMs = /gcra|bucket$|queue|burst|anchored/.test(name) ? Math.max(of.windowMs, of.lifeMs) - 1 : 2500
 
   it('a late charge leaves the state no looser than if it had come in time, and is no more than its units', () => {
@@ -111,7 +120,9 @@ describe.each(CASES)('%s', (name, input, slack) => {
           const fresh = lateWrite(fields, { policy: of, units, chargedAt }, now)
           if (!write || !holds(write.guard, fields)) continue
           const expected = fresh ? apply(fresh, fields) : fields
-          expect(remaining(of.unlimited(), apply(write, fields), now)).toBeLessThanOrEqual(remaining(of.unlimited(), expected, now))
+          expect(remaining(of.unlimited(), apply(write, fields), now)).toBeLessThanOrEqual(
+            remaining(of.unlimited(), expected, now),
+          )
         }
       }),
       { numRuns: 200 },
@@ -131,11 +142,15 @@ it.each([
   ['gcra', 999, 10],
   ['gcra', 1000, 0],
 ] as const)('of %s ten units count for what they weigh: after %i ms %i', (algorithm, lateMs, counting) => {
-  expect(stillCounting({ policy: policy({ algorithm }), units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + lateMs)).toBe(counting)
+  expect(stillCounting({ policy: policy({ algorithm }), units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + lateMs)).toBe(
+    counting,
+  )
 })
 
 it('units of a clock that is ahead count in full', () => {
-  expect(stillCounting({ policy: policy({ algorithm: 'fixed-window' }), units: 10, chargedAt: MIDNIGHT }, MIDNIGHT - 5000)).toBe(10)
+  expect(
+    stillCounting({ policy: policy({ algorithm: 'fixed-window' }), units: 10, chargedAt: MIDNIGHT }, MIDNIGHT - 5000),
+  ).toBe(10)
 })
 
 it('more units than the limit count in full: they were admitted', () => {
@@ -152,12 +167,15 @@ it('a log takes as many as it has room for', () => {
   expect(lateWrite(after, { policy: of, units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + 1)).toBeUndefined()
 })
 
-it.each(['observe', 'deprioritize'])('a policy with action %s is charged up to its limit, as it would have been in time', (action) => {
-  const of = policy({ algorithm: 'fixed-window', action })
-  const after = apply(lateWrite({}, { policy: of, units: LIMIT + 25, chargedAt: MIDNIGHT }, MIDNIGHT + 1)!, {})
-  expect(Object.values(after)).toContain(LIMIT)
-  expect(lateWrite(after, { policy: of, units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + 1)).toBeUndefined()
-})
+it.each(['observe', 'deprioritize'])(
+  'a policy with action %s is charged up to its limit, as it would have been in time',
+  (action) => {
+    const of = policy({ algorithm: 'fixed-window', action })
+    const after = apply(lateWrite({}, { policy: of, units: LIMIT + 25, chargedAt: MIDNIGHT }, MIDNIGHT + 1)!, {})
+    expect(Object.values(after)).toContain(LIMIT)
+    expect(lateWrite(after, { policy: of, units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + 1)).toBeUndefined()
+  },
+)
 
 it('overage that is told late is on record as overage', () => {
   const of = policy({ algorithm: 'fixed-window', overage: 'allow' })

@@ -8,7 +8,11 @@ import { everyAlgorithm, limiterOn, TestClock } from './limiters'
 const traffic = fc.array(
   fc.record({
     instance: fc.integer({ min: 0, max: 3 }),
-    pauseMs: fc.oneof(fc.constantFrom(0, 0, 1, 999, 1000, 2500), fc.integer({ min: 0, max: 3000 }), fc.constantFrom(60_000, 86_400_000)),
+    pauseMs: fc.oneof(
+      fc.constantFrom(0, 0, 1, 999, 1000, 2500),
+      fc.integer({ min: 0, max: 3000 }),
+      fc.constantFrom(60_000, 86_400_000),
+    ),
     cost: fc.integer({ min: 1, max: 4 }),
   }),
   { minLength: 5, maxLength: 40 },
@@ -32,7 +36,8 @@ const policySets: PolicyInput[][] = [
 let subjects = 0
 
 /**
- * The same decision; only how long a denial lasts may be known no better than when it was last looked up, and of several policies that deny it may name another.
+ * The same decision; only how long a denial lasts may be known no better than when it was last looked up, and of
+ * several policies that deny it may name another.
  */
 function expectAsGood(decision: Decision, truth: Decision): void {
   if (truth.allowed) {
@@ -75,14 +80,18 @@ describe('laws of the take loop', () => {
         fc.array(fc.record({ pauseMs: fc.integer({ min: 0, max: 2500 }), burst }), { maxLength: 6 }),
         async (policies, waves) => {
           const clock = new TestClock()
-          const [together, oneByOne] = [limiterOn(new MemoryStore(), clock, policies), limiterOn(new MemoryStore(), clock, policies)]
+          const [together, oneByOne] = [
+            limiterOn(new MemoryStore(), clock, policies),
+            limiterOn(new MemoryStore(), clock, policies),
+          ]
           for (const { pauseMs, burst } of waves) {
             clock.at += pauseMs
             const decisions = await Promise.all(burst.map((cost) => together.take('client:a', { cost })))
             for (const [i, cost] of burst.entries()) {
               const alone = await oneByOne.take('client:a', { cost })
               expect(decisions[i]!.allowed).toBe(alone.allowed)
-              if (alone.allowed) expect(decisions[i]).toEqual(alone) // those denied are told how things stand after the whole batch
+              // those denied are told how things stand after the whole batch
+              if (alone.allowed) expect(decisions[i]).toEqual(alone)
             }
           }
         },
@@ -113,10 +122,13 @@ describe('laws of the take loop', () => {
   })
 
   it('clocks that differ admit no more than the limit in any window of the latest clock', async () => {
-    const skewed = fc.array(fc.record({ instance: fc.integer({ min: 0, max: 3 }), pauseMs: fc.integer({ min: 0, max: 900 }) }), {
-      minLength: 20,
-      maxLength: 80,
-    })
+    const skewed = fc.array(
+      fc.record({ instance: fc.integer({ min: 0, max: 3 }), pauseMs: fc.integer({ min: 0, max: 900 }) }),
+      {
+        minLength: 20,
+        maxLength: 80,
+      },
+    )
     await fc.assert(
       fc.asyncProperty(
         fc.tuple(...Array.from({ length: 4 }, () => fc.integer({ min: -2000, max: 2000 }))),
@@ -133,10 +145,12 @@ describe('laws of the take loop', () => {
             for (const clock of clocks) clock.at += pauseMs
             const { allowed } = await instances[instance]!.take('client:a')
             if (!allowed) continue
-            latest = Math.max(latest, clocks[instance]!.at) // the newest time recorded, below which the log does not fall
+            // the newest time recorded, below which the log does not fall
+            latest = Math.max(latest, clocks[instance]!.at)
             admitted.push(latest)
           }
-          for (const end of admitted) expect(admitted.filter((at) => at > end - 3000 && at <= end).length).toBeLessThanOrEqual(5)
+          for (const end of admitted)
+            expect(admitted.filter((at) => at > end - 3000 && at <= end).length).toBeLessThanOrEqual(5)
         },
       ),
       { numRuns: runs(30, 200) },

@@ -71,7 +71,8 @@ describe('a lease of several policies', () => {
 })
 
 describe('a busy instance, where there is enough for everybody until the window ends', () => {
-  const counted = (name: string) => compiled({ name, algorithm: 'fixed-window', limit: 18_000, window: '1m', consistency: 'leased' })
+  const counted = (name: string) =>
+    compiled({ name, algorithm: 'fixed-window', limit: 18_000, window: '1m', consistency: 'leased' })
   const [minute, other] = [counted('minute'), counted('other')]
 
   /** What it leases after 300 units, each millisecond one, while others take so many in each. */

@@ -15,8 +15,14 @@ const outlook = (changes: Partial<Outlook> = {}): Outlook => ({
   ...changes,
 })
 
-/** An instance that spent so many units in each of the last seconds, the newest last, evenly, a millisecond ago at the latest. */
-function instance(perSecond: readonly number[], { windowMs = 600_000, others = 0 }: { windowMs?: number; others?: number } = {}) {
+/**
+ * An instance that spent so many units in each of the last seconds, the newest last, evenly, a millisecond ago at the
+ * latest.
+ */
+function instance(
+  perSecond: readonly number[],
+  { windowMs = 600_000, others = 0 }: { windowMs?: number; others?: number } = {},
+) {
   const size = new LeaseSize(windowMs)
   const start = T0 - perSecond.length * 1000
   for (const [second, units] of perSecond.entries()) {
@@ -126,7 +132,8 @@ describe('the fair share of what is left', () => {
 describe('the end of a window', () => {
   test('leaves an instance what it is nearly sure to spend', () => {
     const size = instance([400, 400, 400], { others: 1600 })
-    expect(units(size, { endsInMs: 250 })).toBeGreaterThan(100) // there is enough for all: what is over is worth nothing to others
+    // there is enough for all: what is over is worth nothing to others
+    expect(units(size, { endsInMs: 250 })).toBeGreaterThan(100)
     expect(units(size, { endsInMs: 250, left: 500 })).toBe(80) // 100 ± 10, twice
     expect(units(size, { endsInMs: 10, left: 20 })).toBe(0)
   })
@@ -223,7 +230,9 @@ describe('where units trickle back', () => {
 })
 
 test('many instances lease for so long that the item takes all their writes', () => {
-  expect(units(instance([0, 0, 0, 0, 0, 0, 10, 10], { others: 39_990 }), { left: 1_000_000, capacity: 4_000_000 })).toBe(12)
+  expect(
+    units(instance([0, 0, 0, 0, 0, 0, 10, 10], { others: 39_990 }), { left: 1_000_000, capacity: 4_000_000 }),
+  ).toBe(12)
   expect(units(instance(Array(8).fill(10), { others: 39_990 }), { left: 1_000_000, capacity: 4_000_000 })).toBe(50)
   expect(units(instance(Array(8).fill(10), { others: 999_990 }), { left: 9_000_000, capacity: 40_000_000 })).toBe(78)
 })
@@ -244,22 +253,26 @@ test('never more than was spent in the last ten seconds is leased, nor more than
     endsInMs: fc.integer({ min: 1, max: 100_000 }),
   })
   fc.assert(
-    fc.property(fc.array(event, { minLength: 1, maxLength: 40 }), fc.constantFrom(200, 1000, 10_000, 86_400_000), (events, windowMs) => {
-      const size = new LeaseSize(windowMs)
-      const spent: { at: number; units: number }[] = []
-      let now = T0
-      for (const { elapsed, others, throttled, ...one } of events) {
-        now += elapsed
-        size.spent(one.spent, now)
-        spent.push({ at: now, units: one.spent })
-        size.othersTook(others, elapsed)
-        if (throttled) size.throttled(now)
-        const lately = spent.reduce((sum, { at, units }) => sum + (at > now - 10_000 ? units : 0), 0)
-        const leased = size.next(now, outlook({ ...one, capacity: 1_000_000, refillMs: 100, ageMs: elapsed })).units
-        expect(leased).toBeLessThanOrEqual(Math.min(lately, one.left))
-        expect(leased).toBeGreaterThanOrEqual(0)
-        expect(Number.isInteger(leased)).toBe(true)
-      }
-    }),
+    fc.property(
+      fc.array(event, { minLength: 1, maxLength: 40 }),
+      fc.constantFrom(200, 1000, 10_000, 86_400_000),
+      (events, windowMs) => {
+        const size = new LeaseSize(windowMs)
+        const spent: { at: number; units: number }[] = []
+        let now = T0
+        for (const { elapsed, others, throttled, ...one } of events) {
+          now += elapsed
+          size.spent(one.spent, now)
+          spent.push({ at: now, units: one.spent })
+          size.othersTook(others, elapsed)
+          if (throttled) size.throttled(now)
+          const lately = spent.reduce((sum, { at, units }) => sum + (at > now - 10_000 ? units : 0), 0)
+          const leased = size.next(now, outlook({ ...one, capacity: 1_000_000, refillMs: 100, ageMs: elapsed })).units
+          expect(leased).toBeLessThanOrEqual(Math.min(lately, one.left))
+          expect(leased).toBeGreaterThanOrEqual(0)
+          expect(Number.isInteger(leased)).toBe(true)
+        }
+      },
+    ),
   )
 })

@@ -48,7 +48,10 @@ describe('a lease', () => {
 
   it('knows nothing of a subject that it has not seen', () => {
     const one = world()
-    expect([one.leases.standing('k', one.policies), one.leases.foreseen('k', one.policies, 1)]).toEqual([undefined, undefined])
+    expect([one.leases.standing('k', one.policies), one.leases.foreseen('k', one.policies, 1)]).toEqual([
+      undefined,
+      undefined,
+    ])
   })
 
   it('is not spent after its window, nor by a clock that was set back before it', async () => {
@@ -63,7 +66,13 @@ describe('a lease', () => {
   })
 
   it('ends with the earlier one whose rest is in it', async () => {
-    const anchored = compiled({ name: 'all', algorithm: 'fixed-window', limit: 100_000, window: '10s', consistency: 'leased' })
+    const anchored = compiled({
+      name: 'all',
+      algorithm: 'fixed-window',
+      limit: 100_000,
+      window: '10s',
+      consistency: 'leased',
+    })
     const one = await stocked(anchored)
     one.now = MIDNIGHT + 9_999
     await one.take((await one.held()) + 5)
@@ -262,7 +271,8 @@ describe('an instance that was idle', () => {
       [1001, 1],
     ] as const) {
       const one = world()
-      await one.others.settle('k', one.policies, [50_001]) // where more than half is used, leases follow the last second
+      // where more than half is used, leases follow the last second
+      await one.others.settle('k', one.policies, [50_001])
       await one.busy(1200)
       for (let i = 0; i < 200 && (await one.held()) < 100; i++) await one.busy(1)
       one.now += idleMs

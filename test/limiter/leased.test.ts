@@ -121,7 +121,11 @@ describe('units taken ahead', () => {
     const { limiter } = fleet.instances[0]!
     for (let i = 1; i <= 200; i++) {
       fleet.now += 1
-      expect(await limiter.take('global')).toMatchObject({ allowed: true, remaining: 1000 - i, resetAfterMs: 60_000 - i })
+      expect(await limiter.take('global')).toMatchObject({
+        allowed: true,
+        remaining: 1000 - i,
+        resetAfterMs: 60_000 - i,
+      })
     }
   })
 
@@ -142,18 +146,22 @@ it('a window of a grid never holds more than the limit, whatever instances do, c
     crash: fc.nat(30),
   })
   await fc.assert(
-    fc.asyncProperty(fc.array(event, { minLength: 100, maxLength: 400 }), fc.integer({ min: 10, max: 400 }), async (events, limit) => {
-      const fleet = new Fleet(leased(limit), 8)
-      const passed = new Map<number, number>()
-      for (const { elapsed, instance, cost, crash } of events) {
-        fleet.now += elapsed
-        if (crash === 0) fleet.crash(instance)
-        const { allowed } = await fleet.instances[instance]!.limiter.take('global', { cost })
-        const window = Math.floor(fleet.now / 1000)
-        if (allowed) passed.set(window, (passed.get(window) ?? 0) + cost)
-      }
-      expect(Math.max(...passed.values())).toBeLessThanOrEqual(limit)
-    }),
+    fc.asyncProperty(
+      fc.array(event, { minLength: 100, maxLength: 400 }),
+      fc.integer({ min: 10, max: 400 }),
+      async (events, limit) => {
+        const fleet = new Fleet(leased(limit), 8)
+        const passed = new Map<number, number>()
+        for (const { elapsed, instance, cost, crash } of events) {
+          fleet.now += elapsed
+          if (crash === 0) fleet.crash(instance)
+          const { allowed } = await fleet.instances[instance]!.limiter.take('global', { cost })
+          const window = Math.floor(fleet.now / 1000)
+          if (allowed) passed.set(window, (passed.get(window) ?? 0) + cost)
+        }
+        expect(Math.max(...passed.values())).toBeLessThanOrEqual(limit)
+      },
+    ),
     { numRuns: runs(20, 60) },
   )
 })
@@ -163,12 +171,15 @@ describe('what an instance may lose is bounded by what it spent lately', () => {
     [2000, 40, 0.8, 1500],
     [1000, 20, 0.8, 1000],
     [1000, 20, 0.95, 1000],
-  ])('of %i a minute on %i instances a burst of %f of it within %i ms is admitted whole', async (limit, instances, share, withinMs) => {
-    const outcome = await burst({ policies: leased(limit, '1m'), requests: limit * share, withinMs, instances })
-    expect(outcome).toMatchObject({ allowed: limit * share, degraded: 0 })
-    expect(outcome.calls / outcome.requests).toBeLessThanOrEqual(0.5)
-    expect(outcome.mostWritesPerSecond).toBeLessThan(1000)
-  })
+  ])(
+    'of %i a minute on %i instances a burst of %f of it within %i ms is admitted whole',
+    async (limit, instances, share, withinMs) => {
+      const outcome = await burst({ policies: leased(limit, '1m'), requests: limit * share, withinMs, instances })
+      expect(outcome).toMatchObject({ allowed: limit * share, degraded: 0 })
+      expect(outcome.calls / outcome.requests).toBeLessThanOrEqual(0.5)
+      expect(outcome.mostWritesPerSecond).toBeLessThan(1000)
+    },
+  )
 
   it('the first request is denied when nearly all of the limit is used', async () => {
     const outcome = await burst({ policies: leased(2000, '1m'), requests: 2400, withinMs: 2000, instances: 20 })
@@ -180,20 +191,37 @@ describe('what an instance may lose is bounded by what it spent lately', () => {
     [100, 100],
     [100, 1000],
     [20, 100],
-  ])('bursts of %i within %i ms on instances that never come back use nine tenths of the limit', async (size, withinMs) => {
-    const outcome = await burstsOnFrozenInstances({ policies: leased(2000, '1d'), bursts: 2000 / size, size, withinMs })
-    expect(outcome.allowed).toBeGreaterThanOrEqual(1800)
-  })
+  ])(
+    'bursts of %i within %i ms on instances that never come back use nine tenths of the limit',
+    async (size, withinMs) => {
+      const outcome = await burstsOnFrozenInstances({
+        policies: leased(2000, '1d'),
+        bursts: 2000 / size,
+        size,
+        withinMs,
+      })
+      expect(outcome.allowed).toBeGreaterThanOrEqual(1800)
+    },
+  )
 
   it('an instance that thaws within the window gives back what it would not lease now', async () => {
     const stays = await burstsOnFrozenInstances({ policies: leased(2000, '1d'), bursts: 19, size: 100, withinMs: 1000 })
-    const thaws = await burstsOnFrozenInstances({ policies: leased(2000, '1d'), bursts: 19, size: 100, withinMs: 1000, thawed: 1 })
+    const thaws = await burstsOnFrozenInstances({
+      policies: leased(2000, '1d'),
+      bursts: 19,
+      size: 100,
+      withinMs: 1000,
+      thawed: 1,
+    })
     expect(stays.denied).toBeGreaterThan(0)
     expect(thaws.denied).toBe(0)
   })
 })
 
-/** For each way of counting, how many times the limit may pass in an interval as long as the window, where nothing is taken ahead. */
+/**
+ * For each way of counting, how many times the limit may pass in an interval as long as the window, where nothing is
+ * taken ahead.
+ */
 const COUNTING = [
   { algorithm: 'fixed-window', most: 2 },
   { algorithm: 'anchored-window', most: 2 },
@@ -206,45 +234,57 @@ const COUNTING = [
   { algorithm: 'leaky-bucket', most: 2 },
 ] as const
 
-describe.each(COUNTING)('the bound of $algorithm, taken ahead by instances that crash and whose clocks differ', ({ most, ...counting }) => {
-  it('is never passed', async () => {
-    const event = fc.record({
-      elapsed: fc.oneof(fc.nat(3), fc.nat(40), fc.nat(900)),
-      instance: fc.nat(4),
-      cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 12 })),
-      crash: fc.nat(40).map((n) => n === 0),
+describe.each(COUNTING)(
+  'the bound of $algorithm, taken ahead by instances that crash and whose clocks differ',
+  ({ most, ...counting }) => {
+    it('is never passed', async () => {
+      const event = fc.record({
+        elapsed: fc.oneof(fc.nat(3), fc.nat(40), fc.nat(900)),
+        instance: fc.nat(4),
+        cost: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 12 })),
+        crash: fc.nat(40).map((n) => n === 0),
+      })
+      const skews = fc.array(fc.constantFrom(0, 0, 50, -50, 300), { minLength: 5, maxLength: 5 })
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(event, { minLength: 50, maxLength: 250 }),
+          skews,
+          fc.integer({ min: 10, max: 120 }),
+          async (events, skew, limit) => {
+            const windowMs = 1000
+            const fleet = new Fleet(
+              [{ name: 'all', limit, window: '1s', consistency: 'leased', ...counting }],
+              5,
+              {},
+              skew,
+            )
+            const passed: { at: number; units: number }[] = []
+            const leases: number[] = []
+            for (const { elapsed, instance, cost, crash } of events) {
+              fleet.now += elapsed
+              if (crash) fleet.crash(instance)
+              const { limiter, events: told } = fleet.instances[instance]!
+              const before = told.length
+              if ((await limiter.take('global', { cost })).allowed) passed.push({ at: fleet.now, units: cost })
+              for (const one of told.slice(before)) if (one.kind === 'lease') leases.push(one.units)
+            }
+            // What instances held when an interval began was at most a batch each; a clock that differs opens its
+            // windows at other times.
+            const held = 5 * Math.max(0, ...leases) + (skew.some((ms) => ms !== 0) ? limit : 0)
+            for (const { at } of passed) {
+              const units = passed.reduce(
+                (sum, one) => sum + (one.at > at - windowMs && one.at <= at ? one.units : 0),
+                0,
+              )
+              expect(units).toBeLessThanOrEqual(most * limit + held)
+            }
+          },
+        ),
+        { numRuns: runs(6, 20) },
+      )
     })
-    const skews = fc.array(fc.constantFrom(0, 0, 50, -50, 300), { minLength: 5, maxLength: 5 })
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(event, { minLength: 50, maxLength: 250 }),
-        skews,
-        fc.integer({ min: 10, max: 120 }),
-        async (events, skew, limit) => {
-          const windowMs = 1000
-          const fleet = new Fleet([{ name: 'all', limit, window: '1s', consistency: 'leased', ...counting }], 5, {}, skew)
-          const passed: { at: number; units: number }[] = []
-          const leases: number[] = []
-          for (const { elapsed, instance, cost, crash } of events) {
-            fleet.now += elapsed
-            if (crash) fleet.crash(instance)
-            const { limiter, events: told } = fleet.instances[instance]!
-            const before = told.length
-            if ((await limiter.take('global', { cost })).allowed) passed.push({ at: fleet.now, units: cost })
-            for (const one of told.slice(before)) if (one.kind === 'lease') leases.push(one.units)
-          }
-          // What instances held when an interval began was at most a batch each; a clock that differs opens its windows at other times.
-          const held = 5 * Math.max(0, ...leases) + (skew.some((ms) => ms !== 0) ? limit : 0)
-          for (const { at } of passed) {
-            const units = passed.reduce((sum, one) => sum + (one.at > at - windowMs && one.at <= at ? one.units : 0), 0)
-            expect(units).toBeLessThanOrEqual(most * limit + held)
-          }
-        },
-      ),
-      { numRuns: runs(6, 20) },
-    )
-  })
-})
+  },
+)
 
 /** Lets each write take as long as is said, in milliseconds. */
 function slowWrites(fleet: Fleet, msOf: (key: string) => number) {
@@ -298,12 +338,18 @@ it('a unit that comes back after its window is not spent in the next one', async
 it('units that were taken before a limit was lowered are not spent after', async () => {
   const fleet = new Fleet([], 0)
   const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now, onStoreError: 'throw' })
-  const [before, after] = [10_000, 100].map((limit) => parsePolicies(leased(limit, '1d'), [], []).map((policy) => compile(policy)))
+  const [before, after] = [10_000, 100].map((limit) =>
+    parsePolicies(leased(limit, '1d'), [], []).map((policy) => compile(policy)),
+  )
   for (let i = 0; i < 200; i++) {
     fleet.now += 1
     await limiter.decide([{ key: 'k', policies: before!, cost: 1 }])
   }
-  expect(await limiter.decide([{ key: 'k', policies: after!, cost: 1 }])).toMatchObject({ allowed: false, limit: 100, remaining: 0 })
+  expect(await limiter.decide([{ key: 'k', policies: after!, cost: 1 }])).toMatchObject({
+    allowed: false,
+    limit: 100,
+    remaining: 0,
+  })
 })
 
 it('a batch that others are quicker than, try after try, takes no longer than one decision may', async () => {
@@ -315,7 +361,11 @@ it('a batch that others are quicker than, try after try, takes no longer than on
   }
   const write = fleet.store.write.bind(fleet.store)
   const store = { write, read: fleet.store.read.bind(fleet.store), delete: fleet.store.delete.bind(fleet.store) }
-  const others = createLimiter({ store, policies: leased(4000, '1m').map(({ consistency: _, ...one }) => one), clock: () => fleet.now })
+  const others = createLimiter({
+    store,
+    policies: leased(4000, '1m').map(({ consistency: _, ...one }) => one),
+    clock: () => fleet.now,
+  })
   const leaving = [60, 5, 0]
   jest.spyOn(fleet.store, 'write').mockImplementation(async (...call) => {
     const { remaining } = await others.peek('global', { cost: 0 })
@@ -484,9 +534,11 @@ it('units that were taken under a larger burst are not spent under a smaller one
   const fleet = new Fleet([], 0)
   const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now, onStoreError: 'throw' })
   const [before, after] = [10_000, 10].map((burst) =>
-    parsePolicies([{ name: 'all', algorithm: 'gcra', limit: 10_000, burst, window: '10s', consistency: 'leased' }], [], []).map((policy) =>
-      compile(policy),
-    ),
+    parsePolicies(
+      [{ name: 'all', algorithm: 'gcra', limit: 10_000, burst, window: '10s', consistency: 'leased' }],
+      [],
+      [],
+    ).map((policy) => compile(policy)),
   )
   for (let i = 0; i < 3000; i++) {
     fleet.now += 1

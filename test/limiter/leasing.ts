@@ -10,7 +10,14 @@ import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
 export const daily = (limit: number, more: Partial<PolicyInput> = {}) =>
-  compiled({ name: 'all', algorithm: 'fixed-window', limit, window: '1d', consistency: 'leased', ...more } as PolicyInput)
+  compiled({
+    name: 'all',
+    algorithm: 'fixed-window',
+    limit,
+    window: '1d',
+    consistency: 'leased',
+    ...more,
+  } as PolicyInput)
 export const pacing = compiled({ name: 'all', algorithm: 'gcra', limit: 1000, window: '10s', consistency: 'leased' })
 const T = MIDNIGHT + 1000
 
@@ -18,7 +25,13 @@ const T = MIDNIGHT + 1000
 export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxSubjects = 100) {
   const world = { now: T, error: undefined as Error | undefined, delayed: undefined as Promise<unknown> | undefined }
   const events: LimiterEvent[] = []
-  const options = { store: new MemoryStore(), clock: () => world.now, denialTtlMs: 5000, maxSubjects: 1000, onEvent: () => {} }
+  const options = {
+    store: new MemoryStore(),
+    clock: () => world.now,
+    denialTtlMs: 5000,
+    maxSubjects: 1000,
+    onEvent: () => {},
+  }
   const loopOptions = { ...options, deadlineMs: 1000, firstDeadlineMs: 1000 }
   const [loop, others] = [new TakeLoop(loopOptions), new TakeLoop(loopOptions)]
   const writes = new SharedWrites(loop)

@@ -37,7 +37,13 @@ describe('a limiter', () => {
       const subject = newSubject()
       for (let i = 0; i < 3; i++) expectAllowed(await limiter.take(subject))
       const denied = await limiter.take(subject)
-      expect(denied).toMatchObject({ allowed: false, policy: 'per-minute', limit: 3, remaining: 0, retryAfterMs: 60_000 })
+      expect(denied).toMatchObject({
+        allowed: false,
+        policy: 'per-minute',
+        limit: 3,
+        remaining: 0,
+        retryAfterMs: 60_000,
+      })
       expect(denied.policies).toMatchObject({
         'per-minute': { allowed: false, remaining: 0 },
         'per-hour': { allowed: true, remaining: 1, limit: 4 },
@@ -45,7 +51,11 @@ describe('a limiter', () => {
 
       clock.at += 60_000
       expect(await limiter.take(subject)).toMatchObject({ allowed: true, policy: 'per-hour', remaining: 0 })
-      expect(await limiter.take(subject)).toMatchObject({ allowed: false, policy: 'per-hour', retryAfterMs: 59 * 60_000 })
+      expect(await limiter.take(subject)).toMatchObject({
+        allowed: false,
+        policy: 'per-hour',
+        retryAfterMs: 59 * 60_000,
+      })
     })
 
     it('reports the latest of the waits when several policies deny', async () => {
@@ -63,7 +73,11 @@ describe('a limiter', () => {
       const limiter = limiterOn(opened().store, new TestClock(), [perMinute])
       const subject = newSubject()
       expect(await limiter.peek(subject, { cost: 3 })).toMatchObject({ allowed: true, remaining: 0 })
-      expect(await limiter.peek(subject, { cost: 4 })).toMatchObject({ allowed: false, remaining: 3, retryAfterMs: Infinity })
+      expect(await limiter.peek(subject, { cost: 4 })).toMatchObject({
+        allowed: false,
+        remaining: 3,
+        retryAfterMs: Infinity,
+      })
       expect(await limiter.take(subject, { cost: 0 })).toMatchObject({ allowed: true, remaining: 3 })
       expect(await limiter.take(subject)).toMatchObject({ allowed: true, remaining: 2 })
     })
@@ -116,13 +130,18 @@ describe('a limiter', () => {
       const other = newSubject()
       const denied = await limiter.takeAll([{ subject: other }, { subject: address, policies: ['per-minute'] }])
       expect(denied).toMatchObject({ allowed: false, policy: 'per-minute', remaining: 0 })
-      expect(await limiter.take(other, { cost: 0 })).toMatchObject({ remaining: 2, policies: { 'per-hour': { remaining: 9 } } })
+      expect(await limiter.take(other, { cost: 0 })).toMatchObject({
+        remaining: 2,
+        policies: { 'per-hour': { remaining: 9 } },
+      })
     })
 
     it('charges several subjects what each costs', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [{ ...perMinute, limit: 9 }])
       const [client, address] = [newSubject(), newSubject()]
-      expect(await limiter.takeAll([{ subject: client }, { subject: address, cost: 4 }], { cost: 2 })).toMatchObject({ remaining: 5 })
+      expect(await limiter.takeAll([{ subject: client }, { subject: address, cost: 4 }], { cost: 2 })).toMatchObject({
+        remaining: 5,
+      })
       expect(await limiter.take(client, { cost: 0 })).toMatchObject({ remaining: 7 })
     })
 
@@ -133,14 +152,19 @@ describe('a limiter', () => {
         await expect(limiter.take(subject, { cost })).rejects.toThrow(CostError)
         await expect(limiter.refund(subject, cost)).rejects.toThrow(CostError)
       }
-      await expect(limiter.refund(subject, 0)).rejects.toThrow('cost must be an integer from 1 to 9007199254740991, got 0')
-      await expect(limiter.take(subject, { cost: -1 })).rejects.toThrow('cost must be an integer from 0 to 9007199254740991, got -1')
+      await expect(limiter.refund(subject, 0)).rejects.toThrow(
+        'cost must be an integer from 1 to 9007199254740991, got 0',
+      )
+      await expect(limiter.take(subject, { cost: -1 })).rejects.toThrow(
+        'cost must be an integer from 0 to 9007199254740991, got -1',
+      )
       expect(await limiter.take(subject, { cost: 0 })).toMatchObject({ remaining: 3 })
     })
 
     it('refuses a subject that is not a text', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [perMinute])
-      for (const subject of ['', undefined as never, 7 as never]) await expect(limiter.take(subject)).rejects.toThrow(SubjectError)
+      for (const subject of ['', undefined as never, 7 as never])
+        await expect(limiter.take(subject)).rejects.toThrow(SubjectError)
     })
 
     it('shares writes among requests for one subject at the same time, and answers each by itself', async () => {
@@ -156,7 +180,10 @@ describe('a limiter', () => {
       const left = decisions.filter(({ allowed }) => allowed).map(({ remaining }) => remaining)
       expect([...left].sort((a, b) => b - a)).toEqual(left)
       expect(new Set(left).size).toBe(left.length)
-      expect(await limiter.take(subject, { cost: 0 })).toMatchObject({ remaining: 0, policies: { 'per-hour': { remaining: 10 } } })
+      expect(await limiter.take(subject, { cost: 0 })).toMatchObject({
+        remaining: 0,
+        policies: { 'per-hour': { remaining: 10 } },
+      })
     })
 
     it('tells each of several queued requests its own wait', async () => {
@@ -165,7 +192,14 @@ describe('a limiter', () => {
       ])
       const subject = newSubject()
       const decisions = await Promise.all(Array.from({ length: 6 }, () => limiter.take(subject)))
-      expect(decisions.map(({ allowed, delayMs }) => (allowed ? delayMs : 'denied'))).toEqual([0, 250, 500, 750, 1000, 'denied'])
+      expect(decisions.map(({ allowed, delayMs }) => (allowed ? delayMs : 'denied'))).toEqual([
+        0,
+        250,
+        500,
+        750,
+        1000,
+        'denied',
+      ])
     })
   })
 })
@@ -179,7 +213,13 @@ it('looks every denial up with a denialTtlMs of 0, once, on a clock that runs', 
   const store = new CountingStore()
   let now = MIDNIGHT
   const clock = () => now++ // never the same millisecond twice
-  const limiter = createLimiter({ store, clock, policies: [{ name: 'a', limit: 1, window: '1d' }], denialTtlMs: 0, onStoreError: 'throw' })
+  const limiter = createLimiter({
+    store,
+    clock,
+    policies: [{ name: 'a', limit: 1, window: '1d' }],
+    denialTtlMs: 0,
+    onStoreError: 'throw',
+  })
   await limiter.take('client:a')
   for (let i = 1; i <= 3; i++) {
     expect((await limiter.take('client:a')).allowed).toBe(false)

@@ -8,7 +8,12 @@ import { MIDNIGHT } from './limiters'
  *
  * @returns how many decisions were made, and how many of them without the store.
  */
-export async function live(store: StateStore, policies: readonly PolicyInput[], history: readonly Happening[], subject = 'client:busy') {
+export async function live(
+  store: StateStore,
+  policies: readonly PolicyInput[],
+  history: readonly Happening[],
+  subject = 'client:busy',
+) {
   let now = MIDNIGHT
   const make = (): Limiter =>
     createLimiter({ store, policies, clock: () => now, denialTtlMs: 0, deadlineMs: 20_000, onStoreError: 'throw' })
@@ -18,7 +23,8 @@ export async function live(store: StateStore, policies: readonly PolicyInput[], 
     if (one.kind === 'wait') now += one.ms
     else if (one.kind === 'crash') fleet[one.instance] = make()
     else if (one.kind === 'reset') await fleet[one.instance]!.reset(subject)
-    else if (one.kind === 'refund') await fleet[one.instance]!.refund(subject, one.units, { chargedAt: Math.max(0, now - one.agoMs) })
+    else if (one.kind === 'refund')
+      await fleet[one.instance]!.refund(subject, one.units, { chargedAt: Math.max(0, now - one.agoMs) })
     else
       for (let i = 0; i < one.times; i++) {
         now += one.everyMs

@@ -48,7 +48,8 @@ export interface Outcome {
 export async function happen(inner: StateStore, subject: string, course: Course): Promise<Outcome> {
   const store = new FaultyStore(inner)
   const leased = course.operation === 'close'
-  const count = leased && course.count.mode !== 'queue' ? { ...course.count, consistency: 'leased' as const } : course.count
+  const count =
+    leased && course.count.mode !== 'queue' ? { ...course.count, consistency: 'leased' as const } : course.count
   const limit = leased ? 20 * LIMIT : LIMIT
   const policies = [
     { name: 'p', limit, window: '1h', ...count },
@@ -60,7 +61,14 @@ export async function happen(inner: StateStore, subject: string, course: Course)
   let now = NOW
   const made = (on: StateStore, more: Partial<LimiterOptions> = {}): Limiter => {
     const mark = course.sameMark ? jest.spyOn(Math, 'random').mockReturnValue(0.3) : undefined
-    const limiter = createLimiter({ store: on, policies, clock: () => now, onStoreError: 'throw', deadlineMs: 5000, ...more })
+    const limiter = createLimiter({
+      store: on,
+      policies,
+      clock: () => now,
+      onStoreError: 'throw',
+      deadlineMs: 5000,
+      ...more,
+    })
     mark?.mockRestore()
     return limiter
   }
@@ -139,7 +147,9 @@ const FATES = [[], [undefined], [undefined, undefined]].flatMap((before) =>
 export const COURSES: readonly Course[] = Object.values(EVERY_COUNT).flatMap((count) =>
   OPERATIONS.flatMap((operation) =>
     FATES.flatMap((fates) =>
-      MEANWHILE.flatMap((meanwhile) => [false, true].map((sameMark) => ({ count, operation, fates, meanwhile, sameMark }))),
+      MEANWHILE.flatMap((meanwhile) =>
+        [false, true].map((sameMark) => ({ count, operation, fates, meanwhile, sameMark })),
+      ),
     ),
   ),
 )

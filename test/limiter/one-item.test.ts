@@ -34,7 +34,10 @@ describe('a subject whose own item is refused', () => {
       const store = new Picky()
       const clock = new TestClock()
       const events: LimiterEvent[] = []
-      const limiter = limiterOn(store, clock, [perMinute], { onStoreError, onEvent: (event) => void events.push(event) })
+      const limiter = limiterOn(store, clock, [perMinute], {
+        onStoreError,
+        onEvent: (event) => void events.push(event),
+      })
       await limiter.take('client:large')
       store.refuse(0)
       for (let i = 0; i < 30; i++) {
@@ -112,7 +115,8 @@ describe('a subject whose own item is refused', () => {
     const write = store.write.bind(store)
     store.write = async (key, one) =>
       store.refuses.has(key) ? write(key, one) : Promise.reject(new StoreUnavailableError('unreachable', 'gone'))
-    for (let i = 0; i < 20; i++) expect(await limiter.take(`client:${i}`)).toMatchObject({ allowed: true, failure: 'unreachable' })
+    for (let i = 0; i < 20; i++)
+      expect(await limiter.take(`client:${i}`)).toMatchObject({ allowed: true, failure: 'unreachable' })
     await limiter.take('client:large')
     expect(await limiter.take('client:new')).toMatchObject({ allowed: true, degraded: true, failure: 'unreachable' })
   })

@@ -19,7 +19,8 @@ interface Bound {
 const ALGORITHMS: Readonly<Record<string, Bound>> = {
   'fixed-window': { most: (limit) => 2 * limit }, // across an edge
   'sliding-window': { most: (limit) => 2 * limit }, // which weighs the window before
-  'sliding-buckets': { more: { buckets: 10 }, most: (limit) => limit, intervalMs: 0.9 * WINDOW_MS }, // its first sub-window goes as a whole
+  // its first sub-window goes as a whole
+  'sliding-buckets': { more: { buckets: 10 }, most: (limit) => limit, intervalMs: 0.9 * WINDOW_MS },
   'sliding-log': { most: (limit) => limit },
   'anchored-window': { most: (limit) => 2 * limit },
   gcra: { most: (limit) => 2 * limit }, // a burst and the pace
@@ -63,33 +64,43 @@ function under(fleet: Fleet, weather: Weather, random: () => number): void {
   store.read = (...call) => failing(() => read(...call))
 }
 
-describe.each(Object.entries(ALGORITHMS))('%s, while a store comes and goes', (algorithm, { more, most, intervalMs = WINDOW_MS }) => {
-  it('admits at most the limit and one local share for each instance', async () => {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.integer(),
-        weathers,
-        fc.integer({ min: 5, max: 60 }),
-        fc.integer({ min: 1, max: 6 }),
-        fc.constantFrom(0.05, 0.2, 0.5, 1),
-        async (seed, weather, limit, size, localShare) => {
-          const random = seeded(seed)
-          const policies = [{ name: 'p', algorithm: algorithm as 'gcra', limit, window: '10s', ...more }]
-          const fleet = new Fleet(policies, size, { onStoreError: 'local', localShare, deadlineMs: 50, firstDeadlineMs: 50 })
-          under(fleet, weather, random)
-          const times: number[] = []
-          for (let i = 0; i < 400; i++) {
-            fleet.now += Math.floor(random() * 200)
-            const { limiter } = fleet.instances[Math.floor(random() * size)]!
-            if ((await limiter.take('client:a')).allowed) times.push(fleet.now)
-          }
-          expect(admittedIn(times, intervalMs)).toBeLessThanOrEqual(most(limit) + size * most(Math.max(1, Math.floor(limit * localShare))))
-        },
-      ),
-      { numRuns: 5 * RUNS },
-    )
-  })
-})
+describe.each(Object.entries(ALGORITHMS))(
+  '%s, while a store comes and goes',
+  (algorithm, { more, most, intervalMs = WINDOW_MS }) => {
+    it('admits at most the limit and one local share for each instance', async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.integer(),
+          weathers,
+          fc.integer({ min: 5, max: 60 }),
+          fc.integer({ min: 1, max: 6 }),
+          fc.constantFrom(0.05, 0.2, 0.5, 1),
+          async (seed, weather, limit, size, localShare) => {
+            const random = seeded(seed)
+            const policies = [{ name: 'p', algorithm: algorithm as 'gcra', limit, window: '10s', ...more }]
+            const fleet = new Fleet(policies, size, {
+              onStoreError: 'local',
+              localShare,
+              deadlineMs: 50,
+              firstDeadlineMs: 50,
+            })
+            under(fleet, weather, random)
+            const times: number[] = []
+            for (let i = 0; i < 400; i++) {
+              fleet.now += Math.floor(random() * 200)
+              const { limiter } = fleet.instances[Math.floor(random() * size)]!
+              if ((await limiter.take('client:a')).allowed) times.push(fleet.now)
+            }
+            expect(admittedIn(times, intervalMs)).toBeLessThanOrEqual(
+              most(limit) + size * most(Math.max(1, Math.floor(limit * localShare))),
+            )
+          },
+        ),
+        { numRuns: 5 * RUNS },
+      )
+    })
+  },
+)
 
 it('of a window on the grid it is the limit and the shares, to the unit', async () => {
   await fc.assert(

@@ -120,7 +120,9 @@ describe('a policy that observes', () => {
     await limiterOn(store, clock, policies).takeAll([request[1]!])
     const fresh = limiterOn(store, clock, policies)
     expect(await fresh.takeAll(request)).toMatchObject({ allowed: false, policy: 'strict', observed: false })
-    expect(await fresh.peek('client:a', { cost: 0 })).toMatchObject({ policies: { observed: { remaining: 0 }, ample: { remaining: 97 } } })
+    expect(await fresh.peek('client:a', { cost: 0 })).toMatchObject({
+      policies: { observed: { remaining: 0 }, ample: { remaining: 97 } },
+    })
   })
 
   it('denies nobody when the store cannot be asked, whatever the failure mode', async () => {
@@ -139,7 +141,12 @@ describe('a policy that lowers the priority', () => {
   it('says so of what is past its limit', async () => {
     const limiter = limiterOn(new MemoryStore(), new TestClock(), [fixed('a', 1, { action: 'deprioritize' })])
     expect(await limiter.take('client:a')).toMatchObject({ priority: 'normal' })
-    expect(await limiter.take('client:a')).toMatchObject({ allowed: true, priority: 'low', observed: false, exceeded: 'deprioritize' })
+    expect(await limiter.take('client:a')).toMatchObject({
+      allowed: true,
+      priority: 'low',
+      observed: false,
+      exceeded: 'deprioritize',
+    })
   })
 })
 
@@ -172,9 +179,9 @@ describe('a policy that delays', () => {
       clock.at += 250
       const policy = fixed('a', 5, { window: '1s', action: 'delay', maxDelay: '3s' })
       const limiters = Array.from({ length: 4 }, () => limiterOn(store, clock, [policy, ample], { deadlineMs: 20_000 }))
-      const told = (await Promise.all(limiters.flatMap((limiter) => Array.from({ length: 6 }, () => limiter.take(subject))))).map(
-        ({ allowed, delayMs, retryAfterMs }) => (allowed ? delayMs : -retryAfterMs),
-      )
+      const told = (
+        await Promise.all(limiters.flatMap((limiter) => Array.from({ length: 6 }, () => limiter.take(subject))))
+      ).map(({ allowed, delayMs, retryAfterMs }) => (allowed ? delayMs : -retryAfterMs))
       const turns = [...Array(5).fill(0), ...Array(5).fill(750), ...Array(5).fill(1750), ...Array(5).fill(2750)]
       expect(told.toSorted((a, b) => a - b)).toEqual([...Array(4).fill(-750), ...turns])
     })
@@ -192,7 +199,13 @@ describe('a policy that delays', () => {
         policies: { here: { delayMs: 1000 }, there: { delayMs: 2000 } },
       })
       expect(await limiter.take(subject)).toMatchObject({ allowed: true, delayMs: 4000, waitMs: 2000 })
-      expect(await limiter.take(subject)).toMatchObject({ allowed: false, policy: 'here', delayMs: 0, waitMs: 0, retryAfterMs: 1000 })
+      expect(await limiter.take(subject)).toMatchObject({
+        allowed: false,
+        policy: 'here',
+        delayMs: 0,
+        waitMs: 0,
+        retryAfterMs: 1000,
+      })
     })
   })
 
@@ -250,7 +263,8 @@ describe('units taken ahead', () => {
     const [store, clock] = [new CountingStore(), new TestClock()]
     let isAway = false
     const flaky: StateStore = {
-      write: (key, write) => (isAway ? Promise.reject(new StoreUnavailableError('unreachable', 'away')) : store.write(key, write)),
+      write: (key, write) =>
+        isAway ? Promise.reject(new StoreUnavailableError('unreachable', 'away')) : store.write(key, write),
       read: (key) => (isAway ? Promise.reject(new StoreUnavailableError('unreachable', 'away')) : store.read(key)),
       delete: (key, whileMarks) => store.delete(key, whileMarks),
     }

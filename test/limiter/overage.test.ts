@@ -31,7 +31,10 @@ const newSubject = () => `client:overage-${process.pid}-${subjects++}`
 describe('a quota that allows overage', () => {
   describeStores((opened, name) => {
     it('records every unit of eight concurrent limiters, and exactly those past the quota', async () => {
-      const anyCosts = fc.array(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 6 }), { minLength: 8, maxLength: 8 })
+      const anyCosts = fc.array(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 6 }), {
+        minLength: 8,
+        maxLength: 8,
+      })
       await fc.assert(
         fc.asyncProperty(anyCosts, fc.integer({ min: 1, max: 120 }), async (costs, limit) => {
           const { store } = opened()
@@ -67,19 +70,27 @@ describe('a quota that allows overage', () => {
       let used = 0
       for (const [i, cost] of costs.entries()) {
         used += cost
-        expect(decisions[i]).toMatchObject({ allowed: true, remaining: Math.max(0, 10 - used), over: Math.max(0, used - 10) })
+        expect(decisions[i]).toMatchObject({
+          allowed: true,
+          remaining: Math.max(0, 10 - used),
+          over: Math.max(0, used - 10),
+        })
       }
       expect(await recorded(store, subject)).toEqual([{ used, over: used - 10 }])
     })
 
     it('keeps one month apart from the next, and what was over when the limit is raised in between', async () => {
       const { store } = opened()
-      const [clock, subject] = [new TestClock(Date.parse('2026-03-31T21:59:00Z')), newSubject()] // a minute before April in Berlin
+      // a minute before April in Berlin
+      const [clock, subject] = [new TestClock(Date.parse('2026-03-31T21:59:00Z')), newSubject()]
       await limiterOn(store, clock, [monthly(10)]).take(subject, { cost: 14 })
       await limiterOn(store, clock, [monthly(20)]).take(subject, { cost: 5 })
       expect(await recorded(store, subject)).toEqual([{ used: 19, over: 4 }])
       clock.at += 60_000
-      expect(await limiterOn(store, clock, [monthly(20)]).take(subject, { cost: 21 })).toMatchObject({ remaining: 0, over: 1 })
+      expect(await limiterOn(store, clock, [monthly(20)]).take(subject, { cost: 21 })).toMatchObject({
+        remaining: 0,
+        over: 1,
+      })
       expect(await recorded(store, subject)).toEqual([
         { used: 21, over: 1 },
         { used: 19, over: 4 },
@@ -95,7 +106,8 @@ describe('a quota that allows overage', () => {
         { subject: address, policies: ['per-minute'] },
       ]
       expect(await limiter.takeAll(request)).toMatchObject({ allowed: true })
-      const other = limiterOn(store, new TestClock(), [monthly(5), { name: 'per-minute', limit: 1, window: '1m' }]) // knows no denial yet
+      // knows no denial yet
+      const other = limiterOn(store, new TestClock(), [monthly(5), { name: 'per-minute', limit: 1, window: '1m' }])
       expect(await other.takeAll(request)).toMatchObject({ allowed: false, policy: 'per-minute' })
       expect(await recorded(store, client)).toEqual([{ used: 4, over: 0 }])
     })

@@ -1,6 +1,16 @@
 import type { Step, Verdict } from '../../limiter/algorithms/algorithm'
 import { set, when } from '../../limiter/algorithms/conditional-write'
-import { allAllow, chargedOf, chargeWrites, isCharged, statesAfter, statesOf, stepAll, verdictsOf, whichFit } from '../../limiter/plan'
+import {
+  allAllow,
+  chargedOf,
+  chargeWrites,
+  isCharged,
+  statesAfter,
+  statesOf,
+  stepAll,
+  verdictsOf,
+  whichFit,
+} from '../../limiter/plan'
 import { MIDNIGHT } from './limiters'
 import { chargedFields, compiled, viewOf } from './policies'
 
@@ -13,7 +23,13 @@ const fixed = (name: string, limit: number, more: object = {}) => ({
   ...more,
 })
 const both = compiled(fixed('a', 10), fixed('b', 5))
-const verdict = (more: Partial<Verdict> = {}): Verdict => ({ allowed: true, remaining: 1, resetAfterMs: 0, retryAfterMs: 0, ...more })
+const verdict = (more: Partial<Verdict> = {}): Verdict => ({
+  allowed: true,
+  remaining: 1,
+  resetAfterMs: 0,
+  retryAfterMs: 0,
+  ...more,
+})
 const costs = (...units: number[]) => units.map((cost) => ({ cost }))
 
 it('a request is allowed where every policy allows it', () => {
@@ -23,12 +39,9 @@ it('a request is allowed where every policy allows it', () => {
 
 describe('what an allowed request was charged', () => {
   it('is what it took inside a limit and its overrun; what is let pass otherwise was not', () => {
-    expect([undefined, 'relaxed', 'observe', 'deprioritize'].map((exceeded) => isCharged(verdict({ exceeded } as never)))).toEqual([
-      true,
-      true,
-      false,
-      false,
-    ])
+    expect(
+      [undefined, 'relaxed', 'observe', 'deprioritize'].map((exceeded) => isCharged(verdict({ exceeded } as never))),
+    ).toEqual([true, true, false, false])
   })
 
   it('was charged at the earliest of the moments, and had to wait for the longest of the delays', () => {
@@ -94,14 +107,21 @@ describe('requests that share a write', () => {
 })
 
 describe('the writes of a charge', () => {
-  const writesOf = (policies: typeof both, view: ReturnType<typeof viewOf> | undefined, cost: number, now: number, guessing: boolean) =>
-    chargeWrites(stepAll(statesOf(view, policies), policies, cost, now), view, policies, cost, now, guessing)
+  const writesOf = (
+    policies: typeof both,
+    view: ReturnType<typeof viewOf> | undefined,
+    cost: number,
+    now: number,
+    guessing: boolean,
+  ) => chargeWrites(stepAll(statesOf(view, policies), policies, cost, now), view, policies, cost, now, guessing)
   const gcra = compiled({ name: 'g', algorithm: 'gcra', limit: 100, window: '10s' })
 
   it('are one for each policy that is charged, under its code', () => {
     const watched = compiled(fixed('a', 2, { action: 'observe' }), fixed('b', 5))
     expect(writesOf(both, undefined, 1, T, false).map(({ code }) => code)).toEqual(both.map(({ code }) => code))
-    expect(writesOf(watched, viewOf(watched, [2, 0], T), 1, T, false).map(({ code }) => code)).toEqual([watched[1]!.code])
+    expect(writesOf(watched, viewOf(watched, [2, 0], T), 1, T, false).map(({ code }) => code)).toEqual([
+      watched[1]!.code,
+    ])
     expect(writesOf(both, undefined, 0, T, true)).toEqual([])
   })
 
@@ -111,7 +131,9 @@ describe('the writes of a charge', () => {
     const [{ algorithm, quota, code }] = gcra as [(typeof gcra)[0]]
     const seen = view.item.policies[code]!
     const guess = algorithm.expect!(seen, T, quota, later)
-    const [known, guessed] = [seen, guess].map((state) => [{ code, write: algorithm.step(state, quota, 1, later).write }])
+    const [known, guessed] = [seen, guess].map((state) => [
+      { code, write: algorithm.step(state, quota, 1, later).write },
+    ])
     expect(guessed).not.toEqual(known)
     expect(writesOf(gcra, { ...view, shared: true }, 1, later, true)).toEqual(guessed)
     expect(writesOf(gcra, { ...view, shared: true }, 1, later, false)).toEqual(known)

@@ -21,5 +21,10 @@ export function chargedFields({ algorithm, quota }: CompiledPolicy, units: numbe
 /** A subject as it was seen then, of whose policies so many units were charged, in their order. */
 export function viewOf(policies: readonly CompiledPolicy[], units: readonly number[], at: number, seenAt = at): View {
   const fields = policies.map((policy, i) => [policy.code, chargedFields(policy, units[i]!, at)])
-  return { item: { policies: Object.fromEntries(fields), expiresAtSeconds: 0, marks: {} }, seenAt, shared: false, lost: 0 }
+  return {
+    item: { policies: Object.fromEntries(fields), expiresAtSeconds: 0, marks: {} },
+    seenAt,
+    shared: false,
+    lost: 0,
+  }
 }

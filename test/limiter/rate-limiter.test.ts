@@ -9,8 +9,20 @@ const T = MIDNIGHT + 1000
 const minute = compiled({ name: 'minute', algorithm: 'fixed-window', limit: 10, window: '1m' })
 const hour = compiled({ name: 'hour', algorithm: 'fixed-window', limit: 10, window: '1h' })
 const watched = compiled({ name: 'watched', algorithm: 'fixed-window', limit: 2, window: '1m', action: 'observe' })
-const eventual = compiled({ name: 'eventual', algorithm: 'fixed-window', limit: 10, window: '1d', consistency: 'eventual' })
-const leased = compiled({ name: 'leased', algorithm: 'fixed-window', limit: 100_000, window: '1d', consistency: 'leased' })
+const eventual = compiled({
+  name: 'eventual',
+  algorithm: 'fixed-window',
+  limit: 10,
+  window: '1d',
+  consistency: 'eventual',
+})
+const leased = compiled({
+  name: 'leased',
+  algorithm: 'fixed-window',
+  limit: 100_000,
+  window: '1d',
+  consistency: 'leased',
+})
 
 const of = (key: string, cost = 1, policies = minute): Charge => ({ key, policies, cost })
 const failure = (reason: StoreUnavailableError['reason']) => new StoreUnavailableError(reason, reason)
@@ -65,22 +77,30 @@ describe('a decision', () => {
     [{ deadlineMs: 2500 }, 2500, 2500],
     [{ firstDeadlineMs: 500 }, 500, 300],
     [{ deadlineMs: 700, firstDeadlineMs: 500 }, 500, 700],
-  ])('waits for a store that hangs as long as %j says: %i ms until it has answered once, %i after that', async (options, first, later) => {
-    jest.useFakeTimers()
-    const one = world({ onStoreError: 'local', deadlineMs: undefined, ...options })
-    const hang = () => jest.spyOn(one.store, 'write').mockImplementation(() => new Promise(() => {}))
-    hang()
-    await endsAfter(first, one.limiter.decide([of('a')]))
-    jest.mocked(one.store.write).mockRestore()
-    expect(await one.limiter.decide([of('a')])).toMatchObject({ degraded: false })
-    hang()
-    await endsAfter(later, one.limiter.decide([of('a')]))
-  })
+  ])(
+    'waits for a store that hangs as long as %j says: %i ms until it has answered once, %i after that',
+    async (options, first, later) => {
+      jest.useFakeTimers()
+      const one = world({ onStoreError: 'local', deadlineMs: undefined, ...options })
+      const hang = () => jest.spyOn(one.store, 'write').mockImplementation(() => new Promise(() => {}))
+      hang()
+      await endsAfter(first, one.limiter.decide([of('a')]))
+      jest.mocked(one.store.write).mockRestore()
+      expect(await one.limiter.decide([of('a')])).toMatchObject({ degraded: false })
+      hang()
+      await endsAfter(later, one.limiter.decide([of('a')]))
+    },
+  )
 
   it('counts locally where nothing else is said, and admits the whole limit by itself', async () => {
     const one = world({ onStoreError: undefined })
     one.fail(failure('unreachable'))
-    expect(await one.limiter.decide([of('a', 10)])).toMatchObject({ allowed: true, degraded: true, failure: 'unreachable', remaining: 0 })
+    expect(await one.limiter.decide([of('a', 10)])).toMatchObject({
+      allowed: true,
+      degraded: true,
+      failure: 'unreachable',
+      remaining: 0,
+    })
     expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: false, degraded: true })
   })
 
@@ -88,7 +108,11 @@ describe('a decision', () => {
     const one = world()
     await one.other.decide([of('a', 10)])
     for (let i = 0; i < 2; i++) {
-      expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: false, retryAfterMs: 59_000, retryAfterIsLowerBound: false })
+      expect(await one.limiter.decide([of('a')])).toMatchObject({
+        allowed: false,
+        retryAfterMs: 59_000,
+        retryAfterIsLowerBound: false,
+      })
     }
   })
 
@@ -176,7 +200,11 @@ describe('a request of several subjects', () => {
     const one = world()
     await one.limiter.decide([of('a', 10)])
     const { calls } = one.store
-    expect(await one.limiter.decide(both)).toMatchObject({ allowed: false, policy: 'minute', retryAfterIsLowerBound: true })
+    expect(await one.limiter.decide(both)).toMatchObject({
+      allowed: false,
+      policy: 'minute',
+      retryAfterIsLowerBound: true,
+    })
     await one.limiter.decide([of('b', 10, hour)])
     expect(await one.limiter.decide(both)).toMatchObject({ retryAfterMs: 3_599_000, retryAfterIsLowerBound: false })
     expect(one.store.calls).toBe(calls + 1)
@@ -186,7 +214,11 @@ describe('a request of several subjects', () => {
     const one = world()
     await one.other.decide([of('b', 8, hour)])
     const decision = await one.limiter.decide([of('a', 3), of('b', 3, hour)])
-    expect(decision).toMatchObject({ allowed: false, policy: 'hour', policies: { minute: { allowed: true, remaining: 10 } } })
+    expect(decision).toMatchObject({
+      allowed: false,
+      policy: 'hour',
+      policies: { minute: { allowed: true, remaining: 10 } },
+    })
     expect(decision.retryAfterIsLowerBound).toBe(false)
     expect([await one.left('a'), await one.left('b', hour)]).toEqual([10, 2])
   })
@@ -194,7 +226,10 @@ describe('a request of several subjects', () => {
   it('gives back what it took where one fails', async () => {
     const one = world({ onStoreError: 'deny' })
     const back = one.fail(failure('unreachable'), ['a'])
-    expect(await one.limiter.decide([of('a', 3), of('b', 3, hour)])).toMatchObject({ allowed: false, failure: 'unreachable' })
+    expect(await one.limiter.decide([of('a', 3), of('b', 3, hour)])).toMatchObject({
+      allowed: false,
+      failure: 'unreachable',
+    })
     back()
     expect(await one.left('a')).toBe(10)
   })
@@ -214,7 +249,10 @@ describe('a request of several subjects', () => {
     const mixed = [...watched, ...minute]
     await one.other.decide([of('w', 2, watched)])
     await one.other.decide([of('b', 10, hour)])
-    expect(await one.limiter.decide([of('w', 1, mixed), of('b', 1, hour)])).toMatchObject({ allowed: false, policy: 'hour' })
+    expect(await one.limiter.decide([of('w', 1, mixed), of('b', 1, hour)])).toMatchObject({
+      allowed: false,
+      policy: 'hour',
+    })
     expect([await one.left('w', watched), await one.left('w', minute)]).toEqual([0, 10])
   })
 
@@ -230,7 +268,10 @@ describe('a request of several subjects', () => {
       if (spy.mock.calls.length > 2) return new Promise(() => {}) // units on their way back
       return write(...call)
     })
-    expect(await endsAfter(200, one.limiter.decide([of('a'), of('b', 1, hour)]))).toMatchObject({ allowed: false, policy: 'hour' })
+    expect(await endsAfter(200, one.limiter.decide([of('a'), of('b', 1, hour)]))).toMatchObject({
+      allowed: false,
+      policy: 'hour',
+    })
     expect(spy.mock.calls.length).toBeGreaterThan(2)
   })
 
@@ -278,7 +319,11 @@ describe('a request of several subjects', () => {
   it('gives back to each what was taken from it where they were asked one after another', async () => {
     const one = await aboutToProbe()
     await one.other.decide([of('b', 10, hour)])
-    expect(await one.limiter.decide([of('a', 3), of('b', 1, hour)])).toMatchObject({ allowed: false, policy: 'hour', degraded: false })
+    expect(await one.limiter.decide([of('a', 3), of('b', 1, hour)])).toMatchObject({
+      allowed: false,
+      policy: 'hour',
+      degraded: false,
+    })
     expect([await one.left('a'), await one.left('b', hour)]).toEqual([10, 0])
   })
 
@@ -334,7 +379,12 @@ describe('a refund', () => {
       `chargedAt must be epoch milliseconds, at most 60 s ahead of now (${T}), got ${T + 60_001}`,
     ],
     ['of before 1970', -1, undefined, `chargedAt must be epoch milliseconds, at most 60 s ahead of now (${T}), got -1`],
-    ['of half a millisecond', 0.5, undefined, `chargedAt must be epoch milliseconds, at most 60 s ahead of now (${T}), got 0.5`],
+    [
+      'of half a millisecond',
+      0.5,
+      undefined,
+      `chargedAt must be epoch milliseconds, at most 60 s ahead of now (${T}), got 0.5`,
+    ],
     ['of a turn before the request', T, -1, 'delayMs must be whole milliseconds from 0, got -1'],
     ['of a turn at half a millisecond', T, 0.5, 'delayMs must be whole milliseconds from 0, got 0.5'],
     ['of nothing, with such a turn', null, -1, 'delayMs must be whole milliseconds from 0, got -1'],
@@ -484,7 +534,9 @@ describe('what was admitted without the store', () => {
       await new Promise((resolve) => (call[0] === 'a' ? setImmediate(resolve) : undefined))
       return write(...call)
     })
-    expect(await one.limiter.decide([of('counted in memory', 1, eventual), of('a', 1)])).toMatchObject({ allowed: true })
+    expect(await one.limiter.decide([of('counted in memory', 1, eventual), of('a', 1)])).toMatchObject({
+      allowed: true,
+    })
     expect(await one.left('a')).toBe(3)
   })
 

@@ -65,7 +65,8 @@ function world(policies: readonly CompiledPolicy[] = minute) {
   const used = async () => {
     const { policies: stored } = await item()
     return policies.map(
-      ({ algorithm, quota, code, limit }) => limit - algorithm.step(stored[code] ?? {}, quota, 0, world.now).verdict.remaining,
+      ({ algorithm, quota, code, limit }) =>
+        limit - algorithm.step(stored[code] ?? {}, quota, 0, world.now).verdict.remaining,
     )
   }
   const store = Object.assign(world, {
@@ -76,7 +77,8 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     item,
     charge,
     used,
-    refund: (units: number, at = T, delayMs?: number) => refunds.refund('k', policies, units, { at, delayMs }, deadline as Deadline),
+    refund: (units: number, at = T, delayMs?: number) =>
+      refunds.refund('k', policies, units, { at, delayMs }, deadline as Deadline),
     reset: () => refunds.reset('k', deadline as Deadline),
     /** Another process gives a unit back. */
     theirRefund: async () => {
@@ -251,13 +253,16 @@ describe('a refund', () => {
     store.now = MIDNIGHT + 11_000
     await store.refund(30, MIDNIGHT + 11_000)
     expect(store.writes.length).toBeGreaterThan(1)
-    expect(store.writes.flatMap(({ parts }) => parts.map(({ code }) => code)).sort()).toEqual(policies.map(({ code }) => code).sort())
+    expect(store.writes.flatMap(({ parts }) => parts.map(({ code }) => code)).sort()).toEqual(
+      policies.map(({ code }) => code).sort(),
+    )
     expect(await store.used()).toEqual(Array(30).fill(6))
   })
 })
 
 describe('a refund of a request that had to wait', () => {
-  const waiting = (name: string) => ({ name, algorithm: 'fixed-window', limit: 2, window: '10s', action: 'delay', maxDelay: '5s' }) as const
+  const waiting = (name: string) =>
+    ({ name, algorithm: 'fixed-window', limit: 2, window: '10s', action: 'delay', maxDelay: '5s' }) as const
   const at = MIDNIGHT + 6000
   async function queued(policies: CompiledPolicy[]) {
     const store = world(policies)

@@ -1,4 +1,11 @@
-import { ChargedAtError, type LimiterEvent, type LimiterOptions, MemoryStore, type PolicyInput, StoreUnavailableError } from '../../limiter'
+import {
+  ChargedAtError,
+  type LimiterEvent,
+  type LimiterOptions,
+  MemoryStore,
+  type PolicyInput,
+  StoreUnavailableError,
+} from '../../limiter'
 import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from './limiters'
 
 const HOURLY: PolicyInput = { name: 'hourly', algorithm: 'fixed-window', limit: 10, window: '1h' }
@@ -45,7 +52,11 @@ describe('what a refund is told of the charge', () => {
     const { clock, limiter, store } = world([HOURLY])
     const allowed = await limiter.take('client:a', { cost: 10 })
     const denied = await limiter.take('client:a')
-    expect([allowed.chargedAt, denied.chargedAt, (await limiter.peek('client:a')).chargedAt]).toEqual([clock.at, null, null])
+    expect([allowed.chargedAt, denied.chargedAt, (await limiter.peek('client:a')).chargedAt]).toEqual([
+      clock.at,
+      null,
+      null,
+    ])
     const { calls } = store
     await limiter.refund('client:a', 1, { chargedAt: denied.chargedAt })
     expect([store.calls - calls, (await limiter.peek('client:a', { cost: 0 })).remaining]).toEqual([0, 0])
@@ -56,12 +67,21 @@ describe('what a refund is told of the charge', () => {
     for (const chargedAt of [Number.NaN, 1.5, -1, Infinity, clock.at + 60_001, '2026' as never]) {
       await expect(limiter.refund('client:a', 1, { chargedAt })).rejects.toThrow(ChargedAtError)
     }
-    await expect(limiter.refund('client:a', 1, { delayMs: -1 })).rejects.toThrow('delayMs must be whole milliseconds from 0, got -1')
+    await expect(limiter.refund('client:a', 1, { delayMs: -1 })).rejects.toThrow(
+      'delayMs must be whole milliseconds from 0, got -1',
+    )
     await limiter.refund('client:a', 1, { chargedAt: clock.at + 60_000 })
   })
 
   it('finds units of a request that waited for its turn, and takes none of others where the wait is not known', async () => {
-    const policy: PolicyInput = { name: 'p', algorithm: 'fixed-window', limit: 2, window: '10s', action: 'delay', maxDelay: '5s' }
+    const policy: PolicyInput = {
+      name: 'p',
+      algorithm: 'fixed-window',
+      limit: 2,
+      window: '10s',
+      action: 'delay',
+      maxDelay: '5s',
+    }
     const { clock, limiter } = world([policy])
     clock.at = MIDNIGHT + 6000
     await many(2, () => limiter.take('client:a'))
@@ -97,7 +117,9 @@ describe('a refund of a subject with several consistencies', () => {
     for (const { chargedAt } of decisions.slice(-3)) await limiter.refund('client:a', 1, { chargedAt })
     await limiter.close()
     const { policies } = await other.peek('client:a', { cost: 0 })
-    expect([policies.hourly, policies.leased, policies.eventual].map((standing) => standing?.remaining)).toEqual([5, 995, 5])
+    expect([policies.hourly, policies.leased, policies.eventual].map((standing) => standing?.remaining)).toEqual([
+      5, 995, 5,
+    ])
   })
 
   it('takes no more back into the memory of a lease than was spent of it', async () => {
@@ -185,10 +207,18 @@ describe('a denied takeAll', () => {
     await many(5, () => other.takeAll(both.slice(1)))
     await many(3, () => limiter.takeAll(both.slice(0, 1)))
     const { calls } = store
-    expect(await limiter.takeAll(both)).toMatchObject({ policy: 'sec', retryAfterMs: 9000, retryAfterIsLowerBound: true })
+    expect(await limiter.takeAll(both)).toMatchObject({
+      policy: 'sec',
+      retryAfterMs: 9000,
+      retryAfterIsLowerBound: true,
+    })
     expect(store.calls).toBe(calls)
     clock.at += 9000
-    expect(await limiter.takeAll(both)).toMatchObject({ policy: 'hour', retryAfterMs: 3_590_000, retryAfterIsLowerBound: false })
+    expect(await limiter.takeAll(both)).toMatchObject({
+      policy: 'hour',
+      retryAfterMs: 3_590_000,
+      retryAfterIsLowerBound: false,
+    })
     expect(await limiter.take('client:z')).toMatchObject({ allowed: true, retryAfterIsLowerBound: false })
   })
 

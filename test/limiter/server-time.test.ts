@@ -181,7 +181,9 @@ describe('a limiter on a table whose answers have another date', () => {
     const [ours, theirs] = [Date.now(), Date.now() - offMs].map(yearAt)
     const slots = bodies.map(slotOf)
     expect(slots).toEqual(refused ? [ours, theirs, theirs] : [ours, theirs])
-    expect(events.filter(({ kind }) => kind === 'clock')).toEqual([{ kind: 'clock', state: 'wrong', offMs: expect.any(Number) }])
+    expect(events.filter(({ kind }) => kind === 'clock')).toEqual([
+      { kind: 'clock', state: 'wrong', offMs: expect.any(Number) },
+    ])
 
     offMs = 0
     await limiter.take('three')

@@ -19,7 +19,15 @@ type Fate = StoreFailure | 'hangs' | Error | Promise<never> | undefined
 function world(options: { clock?: () => number } = {}) {
   const events: LimiterEvent[] = []
   const fates: Fate[] = []
-  const world = { now: MIDNIGHT, calls: 0, item: NO_ITEM as Item, resent: false, signals: [] as CallOptions[], events, fates }
+  const world = {
+    now: MIDNIGHT,
+    calls: 0,
+    item: NO_ITEM as Item,
+    resent: false,
+    signals: [] as CallOptions[],
+    events,
+    fates,
+  }
   const call = async (given: CallOptions | undefined): Promise<void> => {
     world.calls++
     world.signals.push(given!)
@@ -61,15 +69,18 @@ function world(options: { clock?: () => number } = {}) {
 }
 
 describe('a call that fails', () => {
-  it.each(['timeout', 'unreachable', 'malformed', 'throttled'] as const)('is tried up to three times where it is %s', async (failure) => {
-    const one = world()
-    one.fates.push(failure, failure)
-    expect(await one.read()).toBe(NO_ITEM)
-    expect(one.calls).toBe(3)
-    one.fates.push(failure, failure, failure)
-    await expect(one.read()).rejects.toMatchObject({ reason: failure })
-    expect(one.calls).toBe(6)
-  })
+  it.each(['timeout', 'unreachable', 'malformed', 'throttled'] as const)(
+    'is tried up to three times where it is %s',
+    async (failure) => {
+      const one = world()
+      one.fates.push(failure, failure)
+      expect(await one.read()).toBe(NO_ITEM)
+      expect(one.calls).toBe(3)
+      one.fates.push(failure, failure, failure)
+      await expect(one.read()).rejects.toMatchObject({ reason: failure })
+      expect(one.calls).toBe(6)
+    },
+  )
 
   it.each(['contention', 'hot-key', 'item', 'missing-table', 'refused', 'in-doubt'] as const)(
     'is not tried again where it is %s',
@@ -173,15 +184,22 @@ describe('the time of a decision', () => {
 describe('a write or a deletion whose earlier try got no answer', () => {
   const BOTH = ['write', 'remove'] as const
   const ambiguous = ['timeout', 'unreachable', 'malformed'] as const
-  it.each(BOTH.flatMap((call) => ambiguous.map((failure) => [call, failure] as const)))('is in doubt: %s, %s', async (call, failure) => {
-    const one = world()
-    one.fates.push(failure)
-    expect(await one[call]()).toMatchObject({ afterDoubt: true, item: NO_ITEM })
-  })
+  it.each(BOTH.flatMap((call) => ambiguous.map((failure) => [call, failure] as const)))(
+    'is in doubt: %s, %s',
+    async (call, failure) => {
+      const one = world()
+      one.fates.push(failure)
+      expect(await one[call]()).toMatchObject({ afterDoubt: true, item: NO_ITEM })
+    },
+  )
 
   it.each(BOTH)('is in no doubt where the try was turned away, or there was none: %s', async (call) => {
     const one = world()
-    expect(await one[call]()).toEqual({ kind: call === 'write' ? 'applied' : 'deleted', item: NO_ITEM, afterDoubt: false })
+    expect(await one[call]()).toEqual({
+      kind: call === 'write' ? 'applied' : 'deleted',
+      item: NO_ITEM,
+      afterDoubt: false,
+    })
     one.fates.push('throttled')
     expect(await one[call]()).toMatchObject({ afterDoubt: false })
   })
@@ -207,7 +225,10 @@ describe('a table that keeps failing', () => {
   it('is not asked for a moment, for the reason that it failed last', async () => {
     const one = await failing()
     const { calls } = one
-    await expect(one.read()).rejects.toMatchObject({ reason: 'unreachable', message: expect.stringContaining('(unreachable)') })
+    await expect(one.read()).rejects.toMatchObject({
+      reason: 'unreachable',
+      message: expect.stringContaining('(unreachable)'),
+    })
     expect(one.calls).toBe(calls)
     expect(one.events.filter(({ kind }) => kind === 'circuit')).toEqual([{ kind: 'circuit', state: 'open' }])
   })
@@ -224,11 +245,14 @@ describe('a table that keeps failing', () => {
     expect(one.calls - calls).toBe(4)
   })
 
-  it.each(['hot-key', 'contention', 'item'] as const)('is not one whose items fail by themselves: %s', async (failure) => {
-    const one = await failing(failure)
-    expect(await one.read()).toBe(NO_ITEM)
-    expect(one.events.filter(({ kind }) => kind === 'circuit')).toEqual([])
-  })
+  it.each(['hot-key', 'contention', 'item'] as const)(
+    'is not one whose items fail by themselves: %s',
+    async (failure) => {
+      const one = await failing(failure)
+      expect(await one.read()).toBe(NO_ITEM)
+      expect(one.events.filter(({ kind }) => kind === 'circuit')).toEqual([])
+    },
+  )
 
   it('is not asked again by those who were under way when others found that out', async () => {
     const one = world()

@@ -22,12 +22,14 @@ function world() {
   const times = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000 }
   const loop = new TakeLoop({ ...times, store, clock: () => world.now, maxSubjects: 100, onEvent: () => {} })
   const ways = new Ways(loop, 100, (event) => events.push(event))
-  const used = async (policies: typeof strict) => (await loop.look('k', policies, 0)).map(({ remaining }) => 100_000 - remaining)
+  const used = async (policies: typeof strict) =>
+    (await loop.look('k', policies, 0)).map(({ remaining }) => 100_000 - remaining)
   /** Requests of one unit, one in each millisecond. */
   const busy = async (policies: typeof strict, requests: number) => {
     for (let i = 0; i < requests; i++) {
       world.now++
-      for (const part of ways.partsOf({ key: 'k', policies, cost: 1 })) await part.way.take(part.key, part.policies, part.cost)
+      for (const part of ways.partsOf({ key: 'k', policies, cost: 1 }))
+        await part.way.take(part.key, part.policies, part.cost)
     }
   }
   return Object.assign(world, { store, events, loop, ways, used, busy })
@@ -40,7 +42,11 @@ describe('the parts of a charge', () => {
     const [other] = counted('strict', 'other')
     const parts = ways.partsOf({ key: 'k', policies: [...eventual, ...strict, ...leased, other!], cost: 3 })
     expect(parts.map(({ way }) => way.constructor)).toEqual([Strict, Leases, Eventual])
-    expect(parts.map(({ policies }) => policies.map(({ name }) => name))).toEqual([['strict', 'other'], ['leased'], ['eventual']])
+    expect(parts.map(({ policies }) => policies.map(({ name }) => name))).toEqual([
+      ['strict', 'other'],
+      ['leased'],
+      ['eventual'],
+    ])
     expect(parts.map(({ key, cost }) => [key, cost])).toEqual(Array(3).fill(['k', 3]))
   })
 

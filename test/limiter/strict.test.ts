@@ -17,12 +17,21 @@ afterEach(() => jest.restoreAllMocks())
 /** Who is asked, and a store that takes no more writes for an item. */
 function world(random = 0.5) {
   jest.spyOn(Math, 'random').mockReturnValue(random)
-  const world = { now: MIDNIGHT, asked: [] as string[], events: [] as LimiterEvent[], error: undefined as Error | undefined }
+  const world = {
+    now: MIDNIGHT,
+    asked: [] as string[],
+    events: [] as LimiterEvent[],
+    error: undefined as Error | undefined,
+  }
   const say = (name: string) => () => {
     world.asked.push(name)
     return name as never
   }
-  const part = (name: string) => ({ foreseen: say(`${name} foreseen`), giveBack: say(`${name} back`), standing: say(`${name} standing`) })
+  const part = (name: string) => ({
+    foreseen: say(`${name} foreseen`),
+    giveBack: say(`${name} back`),
+    standing: say(`${name} standing`),
+  })
   const loop = { ...part('loop'), now: () => world.now, look: say('loop look'), refund: say('loop back') }
   const writes = {
     async take() {
@@ -32,7 +41,12 @@ function world(random = 0.5) {
   }
   const leases = { ...part('lease'), take: say('lease'), look: say('lease look') }
   const told = (event: LimiterEvent) => world.events.push(event)
-  const strict = new Strict(loop as unknown as TakeLoop, writes as unknown as SharedWrites, leases as unknown as Leases, told)
+  const strict = new Strict(
+    loop as unknown as TakeLoop,
+    writes as unknown as SharedWrites,
+    leases as unknown as Leases,
+    told,
+  )
   const take = async (key = 'k', of = policies) => {
     world.asked.length = 0
     await strict.take(key, of, 1)

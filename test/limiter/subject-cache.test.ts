@@ -54,6 +54,9 @@ describe('known subjects', () => {
     expect(othersWrote(mine, { ...NO_ITEM, marks: { r1: 6 } })).toBe(true)
     expect(othersWrote(mine, NO_ITEM)).toBe(true)
     const two = { ...NO_ITEM, marks: { r1: 5, r2: 1 } }
-    expect([othersWrote(two, { ...NO_ITEM, marks: { r1: 5, r2: 2 } }), othersWrote(two, { ...two })]).toEqual([true, false])
+    expect([othersWrote(two, { ...NO_ITEM, marks: { r1: 5, r2: 2 } }), othersWrote(two, { ...two })]).toEqual([
+      true,
+      false,
+    ])
   })
 })

@@ -9,7 +9,8 @@ describe('the key of a subject', () => {
   it('begins with its scope, so that a table can be read by people', () => {
     expect(subjectKey('client:abc')).toMatch(/^client#[\w-]{43}$/)
     expect(subjectKey('ip:2001:db8::/56')).toMatch(/^ip#/)
-    for (const subject of ['abc', ':abc', 'UPPER:abc', '1x:abc', `${'x'.repeat(17)}:abc`]) expect(subjectKey(subject)).toMatch(/^subject#/)
+    for (const subject of ['abc', ':abc', 'UPPER:abc', '1x:abc', `${'x'.repeat(17)}:abc`])
+      expect(subjectKey(subject)).toMatch(/^subject#/)
   })
 
   it('shows nothing of the identity', () => expect(subjectKey('client:secret-key')).not.toContain('secret'))
@@ -28,7 +29,8 @@ describe('the key of a subject', () => {
 })
 
 it('what is no subject has no key', () => {
-  for (const subject of ['', undefined, null, 7, ['client:abc']]) expect(() => subjectKey(subject as never)).toThrow(SubjectError)
+  for (const subject of ['', undefined, null, 7, ['client:abc']])
+    expect(() => subjectKey(subject as never)).toThrow(SubjectError)
   expect(subjectKey(' ')).toMatch(/^subject#/)
 })
 
@@ -109,6 +111,8 @@ describe('a limiter with a secret of its own', () => {
     [1234567890123456, 'got a value of type number'],
   ])('refuses %p, and prints nothing of it', (hmacKey, got) => {
     const sentence = `hmacKey must be a string or a Uint8Array of at least 16 bytes, ${got}`
-    expect(issuesOf(() => createLimiter({ store: new MemoryStore(), policies, hmacKey: hmacKey as never }))).toEqual([sentence])
+    expect(issuesOf(() => createLimiter({ store: new MemoryStore(), policies, hmacKey: hmacKey as never }))).toEqual([
+      sentence,
+    ])
   })
 })

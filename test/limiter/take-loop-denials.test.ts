@@ -17,16 +17,19 @@ describe('a denial that is known', () => {
     expect(foreseen(one, 3)).toMatchObject([{ allowed: false, remaining: 2 }])
   })
 
-  it.each([-5001, -5000, 5000, 5001])('is trusted for denialTtlMs, also where the clock was set back: %i ms later', async (ms) => {
-    const one = world(day)
-    await one.settle(10)
-    one.now += ms
-    const isKnown = Math.abs(ms) <= 5000
-    expect(foreseen(one) !== undefined).toBe(isKnown)
-    one.calls()
-    expect(await one.settle(1)).toMatchObject([[{ allowed: false }]])
-    expect(one.calls()).toEqual([0, isKnown ? 0 : 1])
-  })
+  it.each([-5001, -5000, 5000, 5001])(
+    'is trusted for denialTtlMs, also where the clock was set back: %i ms later',
+    async (ms) => {
+      const one = world(day)
+      await one.settle(10)
+      one.now += ms
+      const isKnown = Math.abs(ms) <= 5000
+      expect(foreseen(one) !== undefined).toBe(isKnown)
+      one.calls()
+      expect(await one.settle(1)).toMatchObject([[{ allowed: false }]])
+      expect(one.calls()).toEqual([0, isKnown ? 0 : 1])
+    },
+  )
 
   it('tells of all policies, those that would have allowed it without the request', async () => {
     const one = world([...minute, ...fixed('more', 20)])

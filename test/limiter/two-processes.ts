@@ -51,7 +51,12 @@ export function world(policies: readonly CompiledPolicy[] = minute, more: Partia
   const options = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000, maxSubjects: 100, ...more }
   jest.spyOn(Math, 'random').mockReturnValueOnce(0).mockReturnValueOnce(0.5) // each has a mark of its own
   const loop = new TakeLoop({ ...options, store, clock: () => world.now, onEvent: (event) => events.push(event) })
-  const theirs = new TakeLoop({ ...options, store: memory, clock: () => world.now + world.theirClock, onEvent: () => {} })
+  const theirs = new TakeLoop({
+    ...options,
+    store: memory,
+    clock: () => world.now + world.theirClock,
+    onEvent: () => {},
+  })
   const settle = async (...costs: number[]) => {
     const answers = await loop.settle('k', policies, costs)
     expect(Object.keys(answers)).toEqual(Object.keys(costs)) // each is answered, and nothing else
@@ -78,5 +83,6 @@ export const reasonOf = (work: Promise<unknown>) =>
     (error: StoreUnavailableError) => `${error.reason}: ${error.message}`,
   )
 /** A deadline of which so much is left, however long anything takes. */
-export const unending = (leftMs: number) => ({ leftMs, bound: (_: number, call: () => unknown) => call() }) as unknown as Deadline
+export const unending = (leftMs: number) =>
+  ({ leftMs, bound: (_: number, call: () => unknown) => call() }) as unknown as Deadline
 export const CONTENTION = 'contention: others kept changing the subject until the deadline'

@@ -12,7 +12,10 @@ function fleetOf(size: number, options: Partial<LimiterOptions> = {}, of = polic
   const fleet = new Fleet(of, size, { onStoreError: 'local', deadlineMs: 20, firstDeadlineMs: 20, ...options })
   const away = () => {
     const fail = () => Promise.reject(new StoreUnavailableError('unreachable', 'away'))
-    const spies = [jest.spyOn(fleet.store, 'write').mockImplementation(fail), jest.spyOn(fleet.store, 'read').mockImplementation(fail)]
+    const spies = [
+      jest.spyOn(fleet.store, 'write').mockImplementation(fail),
+      jest.spyOn(fleet.store, 'read').mockImplementation(fail),
+    ]
     return () => {
       for (const spy of spies) spy.mockRestore()
     }
@@ -69,7 +72,11 @@ describe('an outage', () => {
     for (let i = 0; i < 10; i++) await limiter.take('client:a')
     back()
     fleet.now += 60_000
-    expect(await limiter.take('client:a', { cost: 80 })).toMatchObject({ allowed: true, degraded: false, remaining: 20 })
+    expect(await limiter.take('client:a', { cost: 80 })).toMatchObject({
+      allowed: true,
+      degraded: false,
+      remaining: 20,
+    })
     away()
     expect(await passing(fleet, 0)).toBe(5) // of 10 units, for those admitted before are in the table now
   })
@@ -82,7 +89,10 @@ describe('an outage', () => {
     away()
     const other = () => limiter.takeAll([{ subject: 'client:a', policies: ['all'] }])
     expect(await other()).toMatchObject({ degraded: true, remaining: 39 })
-    expect((await limiter.take('client:a')).policies).toMatchObject({ all: { remaining: 38 }, search: { remaining: 9 } })
+    expect((await limiter.take('client:a')).policies).toMatchObject({
+      all: { remaining: 38 },
+      search: { remaining: 9 },
+    })
     expect(await other()).toMatchObject({ remaining: 37 })
   })
 
@@ -96,8 +106,17 @@ describe('an outage', () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.2 })
     away()
     const { limiter } = fleet.instances[0]!
-    expect(await limiter.take('client:a', { cost: 50 })).toMatchObject({ allowed: false, degraded: true, retryAfterMs: 1000, limit: 100 })
-    expect(await limiter.take('client:a', { cost: 101 })).toMatchObject({ allowed: false, degraded: true, retryAfterMs: Infinity })
+    expect(await limiter.take('client:a', { cost: 50 })).toMatchObject({
+      allowed: false,
+      degraded: true,
+      retryAfterMs: 1000,
+      limit: 100,
+    })
+    expect(await limiter.take('client:a', { cost: 101 })).toMatchObject({
+      allowed: false,
+      degraded: true,
+      retryAfterMs: Infinity,
+    })
   })
 
   it('keeps to the pace of a bucket, share by share', async () => {
@@ -116,7 +135,8 @@ describe('an outage', () => {
     const back = away()
     for (let i = 0; i < 20; i++) expect((await limiter.take('client:a')).degraded).toBe(true)
     expect(events.filter(({ kind }) => kind === 'circuit')).toEqual([{ kind: 'circuit', state: 'open' }])
-    expect(events.filter((event) => event.kind === 'store-call' && event.failure).length).toBe(5 * 3) // each tried three times
+    // each tried three times
+    expect(events.filter((event) => event.kind === 'store-call' && event.failure).length).toBe(5 * 3)
     back()
     fleet.now += 1500
     expect((await limiter.take('client:a')).degraded).toBe(false)
@@ -147,7 +167,10 @@ describe('a store that fails some of its calls', () => {
 })
 
 it('a subject that was charged is given its units back within the deadline, or after the answer', async () => {
-  const { fleet } = fleetOf(1, { deadlineMs: 300, firstDeadlineMs: 300 }, [...policies, { name: 'other', limit: 100, window: '1h' }])
+  const { fleet } = fleetOf(1, { deadlineMs: 300, firstDeadlineMs: 300 }, [
+    ...policies,
+    { name: 'other', limit: 100, window: '1h' },
+  ])
   const { limiter } = fleet.instances[0]!
   const write = fleet.store.write.bind(fleet.store)
   let calls = 0
@@ -167,9 +190,11 @@ it('a subject that was charged is given its units back within the deadline, or a
 it('takes the table over for each policy of a subject, also where its requests have different ones', async () => {
   const { fleet, away } = fleetOf(0)
   const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now })
-  const [all, few] = parsePolicies([...policies, { name: 'few', algorithm: 'fixed-window', limit: 5, window: '1h' }], [], []).map(
-    (policy) => compile(policy),
-  )
+  const [all, few] = parsePolicies(
+    [...policies, { name: 'few', algorithm: 'fixed-window', limit: 5, window: '1h' }],
+    [],
+    [],
+  ).map((policy) => compile(policy))
   const take = (...held: (typeof all)[]) => limiter.decide([{ key: 'k', policies: held as never, cost: 1 }])
   for (let i = 0; i < 5; i++) await take(all, few)
   await take(all)
@@ -201,7 +226,8 @@ describe('once the store is back it is told what was admitted without it', () =>
     const { fleet, away } = fleetOf(2, options, of)
     const [{ limiter }] = fleet.instances as [(typeof fleet.instances)[0]]
     const back = away()
-    for (let i = 0; i < units; i++) expect(await limiter.take('client:a')).toMatchObject({ allowed: true, degraded: true })
+    for (let i = 0; i < units; i++)
+      expect(await limiter.take('client:a')).toMatchObject({ allowed: true, degraded: true })
     back()
     fleet.now += 30_000
     return { fleet, limiter, away }
@@ -289,7 +315,9 @@ describe('once the store is back it is told what was admitted without it', () =>
     const { fleet, limiter } = await afterOutage(5, policies, { deadlineMs: 40, firstDeadlineMs: 40 })
     const write = fleet.store.write.bind(fleet.store)
     let calls = 0
-    jest.spyOn(fleet.store, 'write').mockImplementation((...call) => (++calls === 1 ? write(...call) : new Promise(() => {})))
+    jest
+      .spyOn(fleet.store, 'write')
+      .mockImplementation((...call) => (++calls === 1 ? write(...call) : new Promise(() => {})))
     const startedAt = performance.now()
     expect(await limiter.take('client:a')).toMatchObject({ allowed: true, degraded: false, remaining: 99 })
     expect(performance.now() - startedAt).toBeLessThan(500)
@@ -321,7 +349,9 @@ describe('once the store is back it is told what was admitted without it', () =>
       watch: { remaining: 0 },
       billed: { remaining: 0, over: 16 },
     })
-    const counts = Object.values((await fleet.store.read(subjectKey('client:a'))).policies).map((fields) => Math.max(...valuesOf(fields)))
+    const counts = Object.values((await fleet.store.read(subjectKey('client:a'))).policies).map((fields) =>
+      Math.max(...valuesOf(fields)),
+    )
     expect(counts).toEqual([10, 26])
   })
 
@@ -398,7 +428,11 @@ describe('a refund of what was admitted without the store', () => {
   it('of the failure mode "allow" is of nothing', async () => {
     const { fleet, away } = fleetOf(1, { onStoreError: 'allow' })
     away()
-    expect(await fleet.instances[0]!.limiter.take('client:a')).toMatchObject({ allowed: true, degraded: true, chargedAt: null })
+    expect(await fleet.instances[0]!.limiter.take('client:a')).toMatchObject({
+      allowed: true,
+      degraded: true,
+      chargedAt: null,
+    })
   })
 })
 
@@ -483,7 +517,9 @@ it('a subject that stands twice in a request is charged twice', async () => {
 })
 
 it('denials are recorded where a policy counts them', async () => {
-  const { fleet, away } = fleetOf(1, {}, [{ name: 'log', algorithm: 'sliding-log', limit: 2, window: '10s', countDenied: true }])
+  const { fleet, away } = fleetOf(1, {}, [
+    { name: 'log', algorithm: 'sliding-log', limit: 2, window: '10s', countDenied: true },
+  ])
   away()
   const { limiter } = fleet.instances[0]!
   const allowed = []

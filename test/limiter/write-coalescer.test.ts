@@ -34,7 +34,9 @@ describe('requests that arrive while a write of their subject is under way', () 
   it('share the next one, in their order, and each is told its own verdicts', async () => {
     const { writes, settlings } = world()
     const answers = [1, 2, 3].map((cost) => writes.take('k', policies, cost))
-    expect(settlings.map(({ key, policies: of, costs }) => ({ key, of, costs }))).toEqual([{ key: 'k', of: policies, costs: [1] }])
+    expect(settlings.map(({ key, policies: of, costs }) => ({ key, of, costs }))).toEqual([
+      { key: 'k', of: policies, costs: [1] },
+    ])
     settlings[0]!.answer([told(9)])
     expect(await answers[0]).toEqual(told(9))
     expect(settlings[1]).toMatchObject({ key: 'k', policies, costs: [2, 3] })

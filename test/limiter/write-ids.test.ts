@@ -20,12 +20,20 @@ function world(store = new MemoryStore()) {
     read: (key) => store.read(key),
     delete: (key, whileMarks) => store.delete(key, whileMarks),
   }
-  const limiter = createLimiter({ store: spy, clock: () => MIDNIGHT, policies: POLICIES, onStoreError: 'throw', deadlineMs: 5000 })
+  const limiter = createLimiter({
+    store: spy,
+    clock: () => MIDNIGHT,
+    policies: POLICIES,
+    onStoreError: 'throw',
+    deadlineMs: 5000,
+  })
   return { store, limiter, writes, hooks }
 }
 
-const usedIn = async (store: StateStore, limiter = createLimiter({ store, clock: () => MIDNIGHT, policies: POLICIES })) =>
-  1000 - (await limiter.peek('s', { cost: 0 })).remaining
+const usedIn = async (
+  store: StateStore,
+  limiter = createLimiter({ store, clock: () => MIDNIGHT, policies: POLICIES }),
+) => 1000 - (await limiter.peek('s', { cost: 0 })).remaining
 
 /** Runs one thing with `Math.random` giving one number. */
 async function drawing<T>(number: number, run: () => T | Promise<T>): Promise<T> {
@@ -64,9 +72,12 @@ it('processes that happen to share a range draw apart, and both go on', async ()
   })
   for (let i = 0; i < 3; i++) await one.limiter.take('s')
   await drawing(0.499_999_9, () => other.limiter.take('other')) // a little before, so that the other's marks look newer
-  for (let i = 0; i < 5; i++) for (const { limiter } of [one, other]) expect((await limiter.take('s')).allowed).toBe(true)
+  for (let i = 0; i < 5; i++)
+    for (const { limiter } of [one, other]) expect((await limiter.take('s')).allowed).toBe(true)
   expect(await usedIn(store)).toBe(14)
-  expect(new Set([...one.writes, ...other.writes].map(({ id }) => id.value)).size).toBe(one.writes.length + other.writes.length)
+  expect(new Set([...one.writes, ...other.writes].map(({ id }) => id.value)).size).toBe(
+    one.writes.length + other.writes.length,
+  )
 })
 
 it('old instances, whose ids are small and whose guard knows no ranges, work on the same item', async () => {
@@ -111,7 +122,10 @@ async function countedTwice(between: number, trials: number): Promise<number> {
   return (100 * twice) / trials
 }
 
-/** So many are tried, and the share of them that is found is so many in a hundred off at most: two standard deviations of the odds of a half. */
+/**
+ * So many are tried, and the share of them that is found is so many in a hundred off at most: two standard deviations
+ * of the odds of a half.
+ */
 const TRIES = runs(80, 250)
 const MARGIN = runs(9, 5)
 

@@ -24,7 +24,9 @@ test('the authorizer is a file of at most 228 KB that loads without anything els
   expect(statSync(file).size).toBeLessThanOrEqual(228_000)
   const env = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config', AWS_REGION: 'eu-west-1' }
   const script = 'process.stdout.write(typeof require(process.argv[1]).handler)'
-  expect(execFileSync(process.execPath, ['-e', script, file], { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' })).toBe('function')
+  expect(
+    execFileSync(process.execPath, ['-e', script, file], { cwd: folder, env, encoding: 'utf8', stdio: 'pipe' }),
+  ).toBe('function')
 })
 
 describe('the verifier of JWTs', () => {
@@ -39,7 +41,10 @@ describe('the verifier of JWTs', () => {
     const claims = { iss: 'https://issuer.example', aud: 'api', exp: Date.now() / 1000 + 60 }
     const signed = token(claims, key)
     expect(JSON.parse(await verifyBundled(folder, server.url, signed))).toEqual({ kind: 'valid', claims })
-    expect(JSON.parse(await verifyBundled(folder, server.url, signed.slice(0, -9)))).toEqual({ kind: 'invalid', why: 'signature' })
+    expect(JSON.parse(await verifyBundled(folder, server.url, signed.slice(0, -9)))).toEqual({
+      kind: 'invalid',
+      why: 'signature',
+    })
     await server.close()
   })
 
@@ -54,7 +59,9 @@ describe('the verifier of JWTs', () => {
 
 describe("the delegate's client", () => {
   test('is a file of at most 10 KB beside the authorizer', () => {
-    expect(statSync(join(dirname(buildAuthorizerBundle(folder)), 'lambda-upstream.js')).size).toBeLessThanOrEqual(10_000)
+    expect(statSync(join(dirname(buildAuthorizerBundle(folder)), 'lambda-upstream.js')).size).toBeLessThanOrEqual(
+      10_000,
+    )
   })
 
   test('is loaded by the authorizer where one is configured, which asks it with the credentials of the environment', async () => {
@@ -78,12 +85,16 @@ describe("the delegate's client", () => {
     server.close()
     expect(asked).toEqual(['/2015-03-31/functions/check-tokens/invocations session'])
     expect(answered.split('\n').at(-1)).toBe('Unauthorized')
-    const lines = answered.split('\n').filter((line) => line.startsWith('{"_aws":')) // CloudWatch wants nothing before the JSON
+    // CloudWatch wants nothing before the JSON
+    const lines = answered.split('\n').filter((line) => line.startsWith('{"_aws":'))
     expect(lines.map((line) => JSON.parse(line).Denied)).toContain(1)
   })
 })
 
-/** Verifies a token by a bundle made like the authorizer's in this folder, in a process of its own; returns what came of it as JSON. */
+/**
+ * Verifies a token by a bundle made like the authorizer's in this folder, in a process of its own; returns what came of
+ * it as JSON.
+ */
 function verifyBundled(outdir: string, jwksUri: string, text: string): Promise<string> {
   const outfile = join(outdir, 'probe-jwt.js')
   const contents = `
@@ -98,26 +109,30 @@ function verifyBundled(outdir: string, jwksUri: string, text: string): Promise<s
 }
 
 describe('the SDK as bundled', () => {
-  test.each([200, 400, 500])('signs its one request as AWS checks it, and makes no second after a %i', async (status) => {
-    const requests: Received[] = []
-    const server = createServer(async (incoming, response) => {
-      const chunks: Buffer[] = []
-      for await (const chunk of incoming) chunks.push(chunk)
-      requests.push({ path: incoming.url ?? '', headers: incoming.headers, body: Buffer.concat(chunks) })
-      const body = status === 400 ? { __type: 'com.amazonaws.dynamodb.v20120810#ThrottlingException', message: 'slow down' } : {}
-      response.writeHead(status, { 'Content-Type': 'application/x-amz-json-1.0' }).end(JSON.stringify(body))
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const outcome = await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
-    server.close()
+  test.each([200, 400, 500])(
+    'signs its one request as AWS checks it, and makes no second after a %i',
+    async (status) => {
+      const requests: Received[] = []
+      const server = createServer(async (incoming, response) => {
+        const chunks: Buffer[] = []
+        for await (const chunk of incoming) chunks.push(chunk)
+        requests.push({ path: incoming.url ?? '', headers: incoming.headers, body: Buffer.concat(chunks) })
+        const body =
+          status === 400 ? { __type: 'com.amazonaws.dynamodb.v20120810#ThrottlingException', message: 'slow down' } : {}
+        response.writeHead(status, { 'Content-Type': 'application/x-amz-json-1.0' }).end(JSON.stringify(body))
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const outcome = await run(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+      server.close()
 
-    expect(outcome).toBe({ 200: 'answered', 400: 'ThrottlingException', 500: 'Unknown' }[status])
-    expect(requests).toHaveLength(1)
-    const { headers, body } = requests[0] as Received
-    expect(headers['x-amz-target']).toBe('DynamoDB_20120810.UpdateItem')
-    expect(JSON.parse(body.toString())).toEqual({ TableName: 'state', Key: { pk: { S: 'ü' } } })
-    expect(headers.authorization).toBe(expectedAuthorization(requests[0] as Received))
-  })
+      expect(outcome).toBe({ 200: 'answered', 400: 'ThrottlingException', 500: 'Unknown' }[status])
+      expect(requests).toHaveLength(1)
+      const { headers, body } = requests[0] as Received
+      expect(headers['x-amz-target']).toBe('DynamoDB_20120810.UpdateItem')
+      expect(JSON.parse(body.toString())).toEqual({ TableName: 'state', Key: { pk: { S: 'ü' } } })
+      expect(headers.authorization).toBe(expectedAuthorization(requests[0] as Received))
+    },
+  )
 
   test('refuses a client that counts on retries', async () => {
     expect(await run('http://127.0.0.1:1', 3)).toBe('the authorizer bundle has no retries: maxAttempts must be 1')
@@ -130,7 +145,10 @@ interface Received {
   readonly body: Buffer
 }
 
-/** Sends one UpdateItem through a bundle made like the authorizer's, from a process of its own, and returns what came of it. */
+/**
+ * Sends one UpdateItem through a bundle made like the authorizer's, from a process of its own, and returns what came of
+ * it.
+ */
 async function run(endpoint: string, maxAttempts = 1): Promise<string> {
   const outfile = join(folder, `probe-${maxAttempts}.js`)
   const contents = `
@@ -164,7 +182,9 @@ function expectedAuthorization({ path, headers, body }: Received): string {
   const lines = signed.split(';').map((name) => `${name}:${headers[name]}\n`)
   const canonical = ['POST', path, '', lines.join(''), signed, sha256(body)].join('\n')
   const toSign = ['AWS4-HMAC-SHA256', time, scope, sha256(canonical)].join('\n')
-  const key = scope.split('/').reduce<string | Buffer>((secret, part) => hmac(secret, part), `AWS4${CREDENTIALS.AWS_SECRET_ACCESS_KEY}`)
+  const key = scope
+    .split('/')
+    .reduce<string | Buffer>((secret, part) => hmac(secret, part), `AWS4${CREDENTIALS.AWS_SECRET_ACCESS_KEY}`)
   const signature = hmac(key, toSign).toString('hex')
   return `AWS4-HMAC-SHA256 Credential=${CREDENTIALS.AWS_ACCESS_KEY_ID}/${scope}, SignedHeaders=${signed}, Signature=${signature}`
 }

@@ -42,7 +42,12 @@ interface Answer {
 }
 
 function open(instances: number, options: { timeoutMs?: number; bundle?: string } = {}) {
-  const pool = createAuthorizerPool(instances, { bundle, env: { ONLY: 'this' }, log: (text) => logged.push(text), ...options })
+  const pool = createAuthorizerPool(instances, {
+    bundle,
+    env: { ONLY: 'this' },
+    log: (text) => logged.push(text),
+    ...options,
+  })
   pools.push(pool)
   return { pool, ask: (event: object = {}) => pool.authorize(event) as Promise<Answer> }
 }
@@ -80,7 +85,10 @@ test('warming up reaches every instance', async () => {
 test('what the handler throws is handed on by its message, and the instance lives', async () => {
   const { ask } = open(1)
   const { threadId } = await ask()
-  await expect(ask({ do: 'throw' })).rejects.toMatchObject({ message: 'boom', trace: expect.stringContaining('TypeError: boom') })
+  await expect(ask({ do: 'throw' })).rejects.toMatchObject({
+    message: 'boom',
+    trace: expect.stringContaining('TypeError: boom'),
+  })
   expect(await ask()).toMatchObject({ threadId, served: 2 })
 })
 

@@ -42,7 +42,8 @@ describe.each(ENGINES)('the store as bundled, on %s', (engine) => {
       export { DynamoDBClient } from '@aws-sdk/client-dynamodb'
       export { DynamoDbStore } from '../../limiter/stores/dynamodb-store'`
     const { entryPoints: _, ...options } = authorizerBundleOptions
-    bundle({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, supported: { 'dynamic-import': false } }) // which Jest does not have
+    // which Jest does not have
+    bundle({ ...options, stdin: { contents, resolveDir: __dirname }, outfile, supported: { 'dynamic-import': false } })
     return require(outfile)
   }
 

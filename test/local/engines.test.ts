@@ -25,7 +25,9 @@ describe.each(['dynalite', ...(here ? ['dynoxide' as const] : [])] as const)('%s
       )
       const item = { pk: { S: 'a' }, n: { N: '1' } }
       await client.send(new PutItemCommand({ TableName: 'things', Item: item }))
-      expect((await client.send(new GetItemCommand({ TableName: 'things', Key: { pk: { S: 'a' } } }))).Item).toEqual(item)
+      expect((await client.send(new GetItemCommand({ TableName: 'things', Key: { pk: { S: 'a' } } }))).Item).toEqual(
+        item,
+      )
     } finally {
       await engine.stop() // while the client still holds a connection
       await engine.stop()
@@ -93,6 +95,8 @@ describe('an engine that somebody else runs', () => {
   })
 
   test('and an embedded one are not both asked for', async () => {
-    await expect(startEngine({ engine: 'dynalite', endpoint: 'http://localhost:8000' })).rejects.toThrow('exclude each other')
+    await expect(startEngine({ engine: 'dynalite', endpoint: 'http://localhost:8000' })).rejects.toThrow(
+      'exclude each other',
+    )
   })
 })

@@ -65,7 +65,12 @@ describe('a REST API', () => {
     expect(response.headers.get('content-type')).toBe('application/json')
     expect(response.headers.get('retry-after')).toBe('13')
     expect(response.headers.get('x-ratelimit-remaining')).toBe('0')
-    expect(await response.json()).toMatchObject({ title: 'Too Many Requests', status: 429, policy: 'per-minute', retryAfter: '13' })
+    expect(await response.json()).toMatchObject({
+      title: 'Too Many Requests',
+      status: 429,
+      policy: 'per-minute',
+      retryAfter: '13',
+    })
     expect(await calls()).toEqual({ total: 0, routes: {} })
   })
 
@@ -84,7 +89,10 @@ describe('a REST API', () => {
     ['no policy', async () => ({ principalId: 'me' })],
     [
       'an unknown effect',
-      async () => ({ principalId: 'me', policyDocument: { Statement: [{ Effect: 'allow', Action: '*', Resource: '*' }] } }),
+      async () => ({
+        principalId: 'me',
+        policyDocument: { Statement: [{ Effect: 'allow', Action: '*', Resource: '*' }] },
+      }),
     ],
     ['a resource that is too long', async () => allow(`arn:${'a'.repeat(509)}`)],
     ['an object in the context', async () => allow('*', { nested: {} })],
@@ -113,7 +121,9 @@ describe('a REST API', () => {
 
   test('asks with the event that API Gateway sends', async () => {
     const { url, events, gateway } = await open(allowing)
-    await fetch(`${url}/a%20b/c?x=1&x=2%203&y`, { headers: { 'X-Api-Key': 'secret', 'X-Forwarded-For': '203.0.113.9' } })
+    await fetch(`${url}/a%20b/c?x=1&x=2%203&y`, {
+      headers: { 'X-Api-Key': 'secret', 'X-Forwarded-For': '203.0.113.9' },
+    })
     expect(events).toHaveLength(1)
     expect(events[0]).toMatchObject({
       type: 'REQUEST',
@@ -139,7 +149,10 @@ describe('a REST API', () => {
 
   test('keeps the spelling of header names, and all values of those that are repeated', async () => {
     const { gateway, events } = await open(allowing)
-    await raw(gateway.port, 'GET /hello HTTP/1.1\r\nHost: x\r\nX-API-Key: a\r\nx-api-key: b\r\nConnection: close\r\n\r\n')
+    await raw(
+      gateway.port,
+      'GET /hello HTTP/1.1\r\nHost: x\r\nX-API-Key: a\r\nx-api-key: b\r\nConnection: close\r\n\r\n',
+    )
     expect(events[0]?.headers).toMatchObject({ Host: 'x', 'X-API-Key': 'b' })
     expect(events[0]?.multiValueHeaders).toMatchObject({ Host: ['x'], 'X-API-Key': ['a', 'b'] })
     expect(Object.keys(events[0]!.headers)).not.toContain('Connection')
@@ -188,7 +201,11 @@ describe('an HTTP API', () => {
 
   test('asks with the event of payload 2.0', async () => {
     const { url, events } = await open(allowing, httpApi)
-    await fetch(`${url}/batch?x=1&x=2`, { method: 'POST', body: 'ignored', headers: { 'X-Api-Key': 'secret', Cookie: 'a=1; b=2' } })
+    await fetch(`${url}/batch?x=1&x=2`, {
+      method: 'POST',
+      body: 'ignored',
+      headers: { 'X-Api-Key': 'secret', Cookie: 'a=1; b=2' },
+    })
     expect(events[0]).toMatchObject({
       version: '2.0',
       type: 'REQUEST',
@@ -200,7 +217,11 @@ describe('an HTTP API', () => {
       cookies: ['a=1', 'b=2'],
       headers: { 'x-api-key': 'secret' },
       queryStringParameters: { x: '1,2' },
-      requestContext: { http: { method: 'POST', path: '/batch', sourceIp: '127.0.0.1' }, stage: '$default', timeEpoch: expect.any(Number) },
+      requestContext: {
+        http: { method: 'POST', path: '/batch', sourceIp: '127.0.0.1' },
+        stage: '$default',
+        timeEpoch: expect.any(Number),
+      },
     })
     expect(events[0]?.headers).not.toHaveProperty('cookie')
   })

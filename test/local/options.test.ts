@@ -7,7 +7,13 @@ test('what is not said is the default', () => {
 
 test('everything can be said', () => {
   const args = ['--port', '4000', '--engine=dynalite', '--api', 'http', '--instances', '64']
-  expect(parseOptions(args, { PORT: '5000' })).toEqual({ help: false, port: 4000, engine: 'dynalite', api: 'http', instances: 64 })
+  expect(parseOptions(args, { PORT: '5000' })).toEqual({
+    help: false,
+    port: 4000,
+    engine: 'dynalite',
+    api: 'http',
+    instances: 64,
+  })
   expect(parseOptions([], { PORT: '5000', SLUICE_DYNAMODB_ENDPOINT: 'http://localhost:8000' })).toMatchObject({
     port: 5000,
     endpoint: 'http://localhost:8000',

@@ -33,7 +33,11 @@ describe('the command lines that npm start prints', () => {
       const interrupts = new Interrupts()
       const onOut = () => void (args.includes('--watch') && setImmediate(() => interrupts.press()))
       const { code, out, err } = await sluice(args, { interrupts, onOut })
-      expect({ line, code, err }).toEqual({ line, code: 0, err: line.includes('clients create') ? expect.any(String) : '' })
+      expect({ line, code, err }).toEqual({
+        line,
+        code: 0,
+        err: line.includes('clients create') ? expect.any(String) : '',
+      })
       expect(out).not.toBe('')
       if (file) writeFileSync(join(folder, file), out)
     }

@@ -20,35 +20,45 @@ const OUT_OF_TOUCH_MS = 2000
 const CALL_MS = 400
 
 /**
- * The bound of each consistency, over all that was admitted, and whatever happened on the way: the limit, what `leased` units may outlive their window, what
- * `eventual` instances have not told each other, and one local share for each instance that decided without the store.
+ * The bound of each consistency, over all that was admitted, and whatever happened on the way: the limit, what `leased`
+ * units may outlive their window, what `eventual` instances have not told each other, and one local share for each
+ * instance that decided without the store.
  *
  * Clocks that differ have no windows in common, and are left to the exact model.
  */
 export function keepsBounds(chronicle: Chronicle): Breach[] {
   const { story, requests } = chronicle
-  const sameClock = story.instances.every(({ skewMs }) => skewMs === 0) && !story.steps.some((step) => step.do === 'clock')
+  const sameClock =
+    story.instances.every(({ skewMs }) => skewMs === 0) && !story.steps.some((step) => step.do === 'clock')
   const fixedMode = (story.onStoreError ?? 'local') === 'local'
   if (!sameClock || !fixedMode) return []
   const keys = new Set(requests.flatMap(({ keys }) => keys))
   // Old instances begin their shares anew whenever the store answers.
-  const renewed = requests.filter(({ instance, decisions }) => instance.old && decisions.some(({ decision }) => decision.degraded))
+  const renewed = requests.filter(
+    ({ instance, decisions }) => instance.old && decisions.some(({ decision }) => decision.degraded),
+  )
   const reset = new Set([...renewed, ...requests.filter(({ step }) => step.do === 'reset')].flatMap(({ keys }) => keys))
   return [...keys]
     .filter((key) => !reset.has(key))
-    .flatMap((key) => story.policies.flatMap((policy, i) => (policy.action ? [] : ofOnePolicy(chronicle, key, policy, i))))
+    .flatMap((key) =>
+      story.policies.flatMap((policy, i) => (policy.action ? [] : ofOnePolicy(chronicle, key, policy, i))),
+    )
 }
 
 function ofOnePolicy(chronicle: Chronicle, key: string, policy: PolicyInput, i: number): Breach[] {
   const { story, requests, start } = chronicle
   const quota = quotaOf(policy)
   const all = requests.map(({ policies }) => quota.numbersOf(withOverrun(policies[i]!)))
-  const numbers: Numbers = { limit: Math.max(...all.map(({ limit }) => limit)), burst: Math.max(...all.map(({ burst }) => burst)) }
+  const numbers: Numbers = {
+    limit: Math.max(...all.map(({ limit }) => limit)),
+    burst: Math.max(...all.map(({ burst }) => burst)),
+  }
   const admitted = admittedOf(requests, key, start)
   const { consistency = 'strict' } = policy
   const isHot = requests.some(({ calls }) => calls.some((call) => call.key === key && call.fate === 'hot'))
   const leased = consistency === 'leased' || isHot
-  const grid = policy.refill === 'interval' ? (at: number) => Math.floor(at / durationMs(policy.window)) : gridOf(policy)
+  const grid =
+    policy.refill === 'interval' ? (at: number) => Math.floor(at / durationMs(policy.window)) : gridOf(policy)
   const cap = policy.refill === 'interval' ? numbers.burst : numbers.limit
   const share = ({ limit, burst }: Numbers) =>
     Math.max(1, Math.floor((policy.refill === 'interval' ? burst : limit) * (story.localShare ?? 0.5)))
@@ -59,13 +69,16 @@ function ofOnePolicy(chronicle: Chronicle, key: string, policy: PolicyInput, i: 
     0,
   )
   const excess = (those: readonly Admitted[]): number => {
-    const alone = new Set(those.filter(({ degraded }) => degraded).map(({ instance }) => instance)).size * share(numbers)
+    const alone =
+      new Set(those.filter(({ degraded }) => degraded).map(({ instance }) => instance)).size * share(numbers)
     return alone + guessed + (consistency === 'eventual' ? untold(those, policy) : 0)
   }
   const tooMany = (those: readonly Admitted[], most: number, where: string): Breach[] => {
     const units = sum(those)
     const text = `${units} of ${key} were admitted in ${where}, where "${policy.name}" bounds them to ${most} and ${excess(those)}`
-    return units > most + excess(those) ? [{ law: 'never past the bound', at: Math.max(...those.map(({ to }) => to)) - start, text }] : []
+    return units > most + excess(those)
+      ? [{ law: 'never past the bound', at: Math.max(...those.map(({ to }) => to)) - start, text }]
+      : []
   }
   if (quota.mostWithin(numbers, 1) === Infinity) return []
   if (grid) {
@@ -84,7 +97,8 @@ function ofOnePolicy(chronicle: Chronicle, key: string, policy: PolicyInput, i: 
     for (const { to } of admitted) {
       if (to < from) continue
       const those = admitted.filter((one) => one.from >= from && one.to <= to)
-      // A charge is stored at a moment between its request and its answer, and a share begins anew when what it was charged for is over.
+      // A charge is stored at a moment between its request and its answer, and a share begins anew when what it was
+      // charged for is over.
       const ms = to - from + (leased ? HELD_MS : 0) + (consistency === 'eventual' ? 0 : CALL_MS)
       const renewed = those.some(({ degraded }) => degraded) ? 2 : 1
       found.push(...tooMany(those, renewed * quota.mostWithin(numbers, ms), `${to - from} ms`))
@@ -110,7 +124,13 @@ function admittedOf(requests: readonly Request[], key: string, start: number): A
     .flatMap(({ decisions, startedAt, instance, units }) =>
       decisions
         .filter(({ decision }) => decision.allowed && units > 0)
-        .map(({ decision, endedAt }) => ({ from: start + startedAt, to: start + endedAt, units, instance, degraded: decision.degraded })),
+        .map(({ decision, endedAt }) => ({
+          from: start + startedAt,
+          to: start + endedAt,
+          units,
+          instance,
+          degraded: decision.degraded,
+        })),
     )
 }
 
@@ -120,7 +140,9 @@ function untold(those: readonly Admitted[], { syncMs = 1000 }: PolicyInput): num
   let units = 0
   for (const instance of new Set(those.map(({ instance }) => instance))) {
     const own = those.filter((one) => one.instance === instance)
-    units += Math.max(...own.map(({ from }) => sum(own.filter((one) => one.from >= from && one.to <= from + intervalMs))))
+    units += Math.max(
+      ...own.map(({ from }) => sum(own.filter((one) => one.from >= from && one.to <= from + intervalMs))),
+    )
   }
   return units
 }

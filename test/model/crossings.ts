@@ -19,7 +19,10 @@ export const ALGORITHMS: Readonly<Record<string, PolicyInput>> = Object.fromEntr
   ).map((one): [string, PolicyInput] => [one.name, { ...one, limit: 2, window: '1m' }]),
 )
 
-/** Two features in one story, small enough to be gone through whole: two instances, two subjects, three or four requests. */
+/**
+ * Two features in one story, small enough to be gone through whole: two instances, two subjects, three or four
+ * requests.
+ */
 interface Crossing {
   readonly name: string
   readonly story: (policy: PolicyInput) => Story
@@ -69,7 +72,9 @@ const leased = (units: number): More => ({
   algorithms: ['fixed'],
 })
 const eventual: More = {
-  policies: [{ name: 'eventual', algorithm: 'fixed-window', limit: 2, window: '1m', consistency: 'eventual', syncMs: 50 }],
+  policies: [
+    { name: 'eventual', algorithm: 'fixed-window', limit: 2, window: '1m', consistency: 'eventual', syncMs: 50 },
+  ],
   algorithms: ['fixed'],
 }
 
@@ -79,24 +84,56 @@ export const CROSSINGS: readonly Crossing[] = [
   crossing('a refund beside charges', [take(0), refund(0, LATER), take(1, { cost: 2 }), take(0)]),
   crossing('a refund that does not say when', [take(0), refund(1, LATER, false), take(0), take(1)]),
   crossing('two refunds at once', [take(0), take(1), refund(0, LATER), refund(1), take(0)], { large: true }),
-  crossing('a refund after its window', [take(0, { cost: 2 }), take(1, { after: ONE_WINDOW, cost: 2 }), refund(0), take(1)]),
+  crossing('a refund after its window', [
+    take(0, { cost: 2 }),
+    take(1, { after: ONE_WINDOW, cost: 2 }),
+    refund(0),
+    take(1),
+  ]),
   crossing('a refund and a crash', [take(0), refund(0, LATER), crash(0), take(1, { cost: 2 })]),
   crossing('a refund and a frozen instance', [take(0), refund(0, LATER), freeze(0, 1000), take(1, { cost: 2 })]),
   crossing('a reset beside charges', [take(0), reset(0, LATER), take(1), take(1, { cost: 2 })]),
   crossing('two resets at once', [take(0), reset(0, LATER), reset(1), take(1, { cost: 2 })]),
   crossing('a reset beside a refund', [take(0), reset(0, LATER), refund(1), take(1, { cost: 2 })]),
-  crossing('two subjects from both ends', [take(0, { of: 1, cost: 2 }), takeAll(0, [0, 1], LATER), takeAll(1, [1, 0])], { large: true }),
+  crossing(
+    'two subjects from both ends',
+    [take(0, { of: 1, cost: 2 }), takeAll(0, [0, 1], LATER), takeAll(1, [1, 0])],
+    { large: true },
+  ),
   crossing('two subjects and a refund', [takeAll(0, [0, 1]), take(1), refund(1, LATER)], { large: true }),
-  crossing('two subjects and a reset', [take(0, { of: 1, cost: 2 }), takeAll(1, [0, 1], LATER), reset(0)], { large: true }),
-  crossing('two subjects while the store is away', [takeAll(0, [0, 1]), outage(0, 100), takeAll(1, [1, 0])], { large: true }),
+  crossing('two subjects and a reset', [take(0, { of: 1, cost: 2 }), takeAll(1, [0, 1], LATER), reset(0)], {
+    large: true,
+  }),
+  crossing('two subjects while the store is away', [takeAll(0, [0, 1]), outage(0, 100), takeAll(1, [1, 0])], {
+    large: true,
+  }),
   crossing('two subjects and a crash', [take(0, { of: 1, cost: 2 }), takeAll(0, [0, 1], LATER), crash(0), take(1)]),
-  crossing('a limit that changes on one instance', [take(0, { cost: 2 }), change(1, 50, LATER), take(0), take(1), take(1)]),
+  crossing('a limit that changes on one instance', [
+    take(0, { cost: 2 }),
+    change(1, 50, LATER),
+    take(0),
+    take(1),
+    take(1),
+  ]),
   crossing('a limit that is raised on one instance', [take(0, { cost: 2 }), change(1, 200, LATER), take(1), take(0)]),
   crossing('a limit that changes, and a refund', [take(0), change(1, 50, LATER), refund(1), take(1), take(0)]),
   crossing('a crash among charges', [take(0), crash(0), take(0), take(1, { cost: 2 })]),
-  crossing('an outage that comes and goes', [take(0), outage(0, 400, LATER), take(0), take(0, { after: 500 }), take(1)]),
-  crossing('an edge of a window among charges', [take(0, { cost: 2 }), take(0, { after: ONE_WINDOW - 1 }), take(1), take(1)]),
-  crossing('a clock that is behind', [take(0), take(1), take(0), take(1)], { instances: [{ skewMs: 0 }, { skewMs: -500 }] }),
+  crossing('an outage that comes and goes', [
+    take(0),
+    outage(0, 400, LATER),
+    take(0),
+    take(0, { after: 500 }),
+    take(1),
+  ]),
+  crossing('an edge of a window among charges', [
+    take(0, { cost: 2 }),
+    take(0, { after: ONE_WINDOW - 1 }),
+    take(1),
+    take(1),
+  ]),
+  crossing('a clock that is behind', [take(0), take(1), take(0), take(1)], {
+    instances: [{ skewMs: 0 }, { skewMs: -500 }],
+  }),
   crossing(
     'a lease and an instance that is frozen',
     [take(0), take(0, { after: LATER, cost: 6 }), freeze(0, 5000), take(1, { cost: 6 })],
@@ -107,8 +144,16 @@ export const CROSSINGS: readonly Crossing[] = [
     [take(0, { cost: 6 }), change(0, 50, LATER), take(0, { cost: 6 }), take(1, { cost: 6 })],
     leased(20),
   ),
-  crossing('a lease and a reset', [take(0, { cost: 6 }), reset(1, LATER), take(0, { cost: 6 }), take(1, { cost: 6 })], leased(20)),
-  crossing('a lease and a refund', [take(0, { cost: 6 }), refund(0, LATER), take(0, { cost: 20 }), take(1, { cost: 6 })], leased(20)),
+  crossing(
+    'a lease and a reset',
+    [take(0, { cost: 6 }), reset(1, LATER), take(0, { cost: 6 }), take(1, { cost: 6 })],
+    leased(20),
+  ),
+  crossing(
+    'a lease and a refund',
+    [take(0, { cost: 6 }), refund(0, LATER), take(0, { cost: 20 }), take(1, { cost: 6 })],
+    leased(20),
+  ),
   crossing(
     'a lease and a crash',
     [take(0, { cost: 6 }), take(0, { after: 100, cost: 2 }), crash(0, 100), take(0, { cost: 6 }), take(1, { cost: 6 })],
@@ -121,6 +166,14 @@ export const CROSSINGS: readonly Crossing[] = [
   ),
   crossing('eventual counts and a crash', [take(0), crash(0, 60), take(0), take(1)], eventual),
   crossing('eventual counts and a refund', [take(0), refund(0), take(1, { after: 60 }), take(0)], eventual),
-  crossing('eventual counts and a frozen instance', [take(0), freeze(0, 5000), take(1, { cost: 2 }), take(0, { after: 100 })], eventual),
-  crossing('eventual counts, closed', [take(0), { after: 0, on: 0, do: 'close' }, take(1, { cost: 2, after: 60 })], eventual),
+  crossing(
+    'eventual counts and a frozen instance',
+    [take(0), freeze(0, 5000), take(1, { cost: 2 }), take(0, { after: 100 })],
+    eventual,
+  ),
+  crossing(
+    'eventual counts, closed',
+    [take(0), { after: 0, on: 0, do: 'close' }, take(1, { cost: 2, after: 60 })],
+    eventual,
+  ),
 ]

@@ -16,7 +16,8 @@ const window = fc.constantFrom('1s', '3s', '10s', '1m')
 const named = (name: string, shape: fc.Arbitrary<Omit<PolicyInput, 'name'>>): fc.Arbitrary<PolicyInput> =>
   shape.map((one) => ({ name, ...clean(one) }))
 
-const clean = <T extends object>(one: T): T => Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as T
+const clean = <T extends object>(one: T): T =>
+  Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as T
 
 /** One policy of each way of counting, with numbers small enough to be met. */
 const SHAPES: Readonly<Record<string, fc.Arbitrary<PolicyInput>>> = {
@@ -33,12 +34,22 @@ const SHAPES: Readonly<Record<string, fc.Arbitrary<PolicyInput>>> = {
   ),
   metered: named(
     'metered',
-    fc.record({ algorithm: fc.constant('fixed-window' as const), limit: few, window, overage: fc.constant('allow' as const) }),
+    fc.record({
+      algorithm: fc.constant('fixed-window' as const),
+      limit: few,
+      window,
+      overage: fc.constant('allow' as const),
+    }),
   ),
   anchored: named('anchored', fc.record({ algorithm: fc.constant('anchored-window' as const), limit: few, window })),
   buckets: named(
     'buckets',
-    fc.record({ algorithm: fc.constant('sliding-buckets' as const), limit: few, window, buckets: fc.constantFrom(2, 4, 10) }),
+    fc.record({
+      algorithm: fc.constant('sliding-buckets' as const),
+      limit: few,
+      window,
+      buckets: fc.constantFrom(2, 4, 10),
+    }),
   ),
   log: named('log', fc.record({ algorithm: fc.constant('sliding-log' as const), limit: few, window })),
   deniedToo: named(
@@ -49,7 +60,13 @@ const SHAPES: Readonly<Record<string, fc.Arbitrary<PolicyInput>>> = {
   token: named('token', fc.record({ algorithm: fc.constant('token-bucket' as const), limit: few, window, burst })),
   interval: named(
     'interval',
-    fc.record({ algorithm: fc.constant('token-bucket' as const), refill: fc.constant('interval' as const), limit: few, window, burst }),
+    fc.record({
+      algorithm: fc.constant('token-bucket' as const),
+      refill: fc.constant('interval' as const),
+      limit: few,
+      window,
+      burst,
+    }),
   ),
   leaky: named('leaky', fc.record({ algorithm: fc.constant('leaky-bucket' as const), limit: few, window, burst })),
   queue: named(
@@ -94,7 +111,14 @@ function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = []
     peek: [2, fc.record({ ...base, do: fc.constant('peek'), of: subject, cost: fc.constantFrom(0, 1, 2), meets })],
     refund: [
       3,
-      fc.record({ ...base, do: fc.constant('refund'), of: subject, back: fc.constantFrom(0, 0, 1, 2), told: fc.boolean(), meets }),
+      fc.record({
+        ...base,
+        do: fc.constant('refund'),
+        of: subject,
+        back: fc.constantFrom(0, 0, 1, 2),
+        told: fc.boolean(),
+        meets,
+      }),
     ],
     reset: [1, fc.record({ ...base, do: fc.constant('reset'), of: subject, meets })],
     close: [1, fc.record({ ...base, do: fc.constant('close'), meets })],
@@ -105,7 +129,13 @@ function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = []
     clock: [1, fc.record({ ...base, do: fc.constant('clock'), skewMs: fc.constantFrom(0, -1000, 1000, 5000) })],
     ttl: [1, fc.record({ ...base, do: fc.constant('ttl') })],
   }
-  const burst = fc.record({ ...base, do: fc.constant('take'), of: subject, cost: fc.constant(1), times: fc.integer({ min: 2, max: 6 }) })
+  const burst = fc.record({
+    ...base,
+    do: fc.constant('take'),
+    of: subject,
+    cost: fc.constant(1),
+    times: fc.integer({ min: 2, max: 6 }),
+  })
   const kept = Object.entries(kinds).flatMap(([kind, [weight, arbitrary]]) =>
     stepsLeft.includes(kind as Step['do']) ? [] : [{ weight, arbitrary }],
   )
@@ -113,12 +143,18 @@ function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = []
 }
 
 /** Stories in which everything happens together. */
-export const stories = (leaving: Leaving = {}, policies: fc.Arbitrary<PolicyInput[]> = policySets): fc.Arbitrary<Story> =>
+export const stories = (
+  leaving: Leaving = {},
+  policies: fc.Arbitrary<PolicyInput[]> = policySets,
+): fc.Arbitrary<Story> =>
   fc.integer({ min: 1, max: 3 }).chain((count) =>
     fc.record({
       seed: fc.integer({ min: 1, max: 1_000_000 }),
       policies,
-      instances: fc.array(fc.record({ skewMs: fc.constantFrom(0, 0, 0, 1, -500, 1500) }), { minLength: count, maxLength: count }),
+      instances: fc.array(fc.record({ skewMs: fc.constantFrom(0, 0, 0, 1, -500, 1500) }), {
+        minLength: count,
+        maxLength: count,
+      }),
       steps: fc.array(steps(count, leaving), { minLength: 1, maxLength: 25, size: 'max' }),
       denialTtlMs: fc.constantFrom(5000, 0, 1000),
     }),
@@ -129,7 +165,8 @@ const LOOSER = ['window', 'fixed', 'anchored', 'buckets', 'log', 'gcra', 'token'
 
 const looserSets: fc.Arbitrary<PolicyInput[]> = fc.uniqueArray(
   fc.oneof(...LOOSER.map((shape) => SHAPES[shape]!)).chain((policy) => {
-    const kinds: PolicyInput['consistency'][] = policy.algorithm === 'sliding-log' ? ['leased', 'strict'] : ['leased', 'eventual', 'strict']
+    const kinds: PolicyInput['consistency'][] =
+      policy.algorithm === 'sliding-log' ? ['leased', 'strict'] : ['leased', 'eventual', 'strict']
     const scale = fc.constantFrom(1, 10)
     return fc
       .record({ consistency: fc.constantFrom(...kinds), by: scale, syncMs: fc.constantFrom(50, 1000) })

@@ -24,9 +24,11 @@ const FAULTS: readonly Fate[] = [
 ]
 
 /**
- * Makes a story happen in every order in which its calls can arrive at the store, and each of these with every fault at every call; all laws are held in each.
+ * Makes a story happen in every order in which its calls can arrive at the store, and each of these with every fault at
+ * every call; all laws are held in each.
  *
- * A run is repeated with other choices where it could have gone on differently, until there is no choice left: nothing is drawn.
+ * A run is repeated with other choices where it could have gone on differently, until there is no choice left: nothing
+ * is drawn.
  */
 export async function everyInterleaving(story: Story, faults: readonly Fate[] = FAULTS): Promise<Searched> {
   const histories = new Set<string>()

@@ -8,7 +8,9 @@ import { tellStories } from './run'
 import { type Library, NEW, type WorldOptions } from './world'
 
 /** A store that does something wrong with a write. */
-function storeThat(write: (right: MemoryStore, key: string, write: ItemWrite) => Promise<WriteOutcome>): () => WorldOptions {
+function storeThat(
+  write: (right: MemoryStore, key: string, write: ItemWrite) => Promise<WriteOutcome>,
+): () => WorldOptions {
   return () => {
     const right = new MemoryStore()
     return {
@@ -40,7 +42,11 @@ const newId = ({ id }: ItemWrite): ItemWrite['id'] => ({ ...id, value: Math.floo
 
 /** What could go wrong, each a change of one place, and the law that notices. */
 const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
-  ['guards are not looked at', 'never over the limit', storeThat((store, key, write) => store.write(key, withoutGuards(write)))],
+  [
+    'guards are not looked at',
+    'never over the limit',
+    storeThat((store, key, write) => store.write(key, withoutGuards(write))),
+  ],
   [
     'a write is said to have been applied and is not',
     'never over the limit',
@@ -57,7 +63,9 @@ const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
   [
     'refunds do not look whether they were applied',
     'given back once',
-    storeThat((store, key, { whileMarks, ...write }) => store.write(key, whileMarks ? { ...write, id: newId(write) } : write)),
+    storeThat((store, key, { whileMarks, ...write }) =>
+      store.write(key, whileMarks ? { ...write, id: newId(write) } : write),
+    ),
   ],
   [
     'a limit is read as one more',
@@ -74,7 +82,12 @@ const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
     libraryThat(({ algorithm }) => ({
       ...algorithm,
       step: (known, quota, cost, now) =>
-        algorithm.step(known, { ...(quota as { limit: number }), limit: Math.max(1, (quota as { limit: number }).limit - 1) }, cost, now),
+        algorithm.step(
+          known,
+          { ...(quota as { limit: number }), limit: Math.max(1, (quota as { limit: number }).limit - 1) },
+          cost,
+          now,
+        ),
     })),
   ],
   [
@@ -134,7 +147,11 @@ const MISTAKES_ELSEWHERE: readonly [string, Law, () => WorldOptions][] = [
       return wrapped(right, async (...asked) => ({ ...(await right.decide(...asked)), allowed: true }))
     }),
   ],
-  ['a failure of the store is thrown', 'nothing throws', limiterThat((options) => NEW.makeLimiter({ ...options, onStoreError: 'throw' }))],
+  [
+    'a failure of the store is thrown',
+    'nothing throws',
+    limiterThat((options) => NEW.makeLimiter({ ...options, onStoreError: 'throw' })),
+  ],
   [
     'units of a leased limit are not counted',
     'never past the bound',
@@ -144,13 +161,24 @@ const MISTAKES_ELSEWHERE: readonly [string, Law, () => WorldOptions][] = [
 
 function wrapped(right: ReturnType<Library['makeLimiter']>, decide: typeof right.decide): typeof right {
   const { peek, refund, reset, close } = right
-  return { decide, peek: peek.bind(right), refund: refund.bind(right), reset: reset.bind(right), close: close.bind(right) }
+  return {
+    decide,
+    peek: peek.bind(right),
+    refund: refund.bind(right),
+    reset: reset.bind(right),
+    close: close.bind(right),
+  }
 }
 
-const uncounted = (part: ItemWrite['parts'][number]): ItemWrite['parts'][number] => ({ ...part, write: { guard: [], assignments: [] } })
+const uncounted = (part: ItemWrite['parts'][number]): ItemWrite['parts'][number] => ({
+  ...part,
+  write: { guard: [], assignments: [] },
+})
 
 /** Many charges and refunds, so that a mistake in either shows soon. */
-const LITTLE_ELSE: Leaving = { steps: ['peek', 'reset', 'close', 'crash', 'freeze', 'change', 'outage', 'clock', 'ttl', 'takeAll'] }
+const LITTLE_ELSE: Leaving = {
+  steps: ['peek', 'reset', 'close', 'crash', 'freeze', 'change', 'outage', 'clock', 'ttl', 'takeAll'],
+}
 
 describe('the judge notices when', () => {
   for (const [mistake, law, world] of MISTAKES) {
@@ -163,7 +191,13 @@ describe('the judge notices when', () => {
   for (const [mistake, law, world] of MISTAKES_ELSEWHERE) {
     it(mistake, async () => {
       const arbitrary = law === 'never past the bound' ? looserStories() : undefined
-      const telling = tellStories(300, { seed: 2, world, only: law, endOnFailure: true, ...(arbitrary && { arbitrary }) })
+      const telling = tellStories(300, {
+        seed: 2,
+        world,
+        only: law,
+        endOnFailure: true,
+        ...(arbitrary && { arbitrary }),
+      })
       await expect(telling).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
     })
   }

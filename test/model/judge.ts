@@ -56,7 +56,8 @@ const PATIENCE_MS = 250
 /**
  * Holds each decision of `strict` policies against the exact model, in the order in which the store applied the writes.
  *
- * From the store's journal it takes which write was applied when, and nothing of what was in it: how many units that was follows from the request.
+ * From the store's journal it takes which write was applied when, and nothing of what was in it: how many units that
+ * was follows from the request.
  */
 class StrictJudge {
   private readonly found: Breach[] = []
@@ -70,7 +71,10 @@ class StrictJudge {
   /** Applied writes that recorded a denial. */
   private readonly records = new Set<Entry>()
   /** Applied writes that were charges, by request. */
-  private readonly charges = new Map<Request, { readonly key: string; readonly entry: Entry; readonly exact: boolean }[]>()
+  private readonly charges = new Map<
+    Request,
+    { readonly key: string; readonly entry: Entry; readonly exact: boolean }[]
+  >()
 
   constructor(private readonly chronicle: Chronicle) {
     const { story, requests } = chronicle
@@ -88,10 +92,12 @@ class StrictJudge {
     const { story, entries, requests } = this.chronicle
     if (story.policies.some(({ consistency = 'strict' }) => consistency !== 'strict')) return []
     for (const { calls } of requests) {
-      for (const { fate, key } of calls) if (fate === 'hot') this.blur(key, -1) // and leased from then on, by another law
+      // and leased from then on, by another law
+      for (const { fate, key } of calls) if (fate === 'hot') this.blur(key, -1)
     }
     if (this.mixed && this.quotas.some(({ sharesCounts }) => !sharesCounts) && this.clocksDiffer()) {
-      for (const { key } of requests.flatMap(({ calls }) => calls)) this.blur(key, -1) // a lead of a clock is no debt of units
+      // a lead of a clock is no debt of units
+      for (const { key } of requests.flatMap(({ calls }) => calls)) this.blur(key, -1)
     }
     for (const { step, keys, startedAt, endedAt = Infinity, endSeq = 0 } of requests) {
       if (step.do === 'takeAll' && endedAt - startedAt > PATIENCE_MS) for (const key of keys) this.blur(key, endSeq - 1)
@@ -123,7 +129,11 @@ class StrictJudge {
     const { key } = entry.call
     const different = tallies.map(distinct)
     if (different.some(({ length }) => length > MOST_TALLIES)) this.blur(key, entry.seq)
-    this.momentsOf(key).push({ seq: entry.seq, at: entry.at, tallies: different.map((some) => some.slice(0, MOST_TALLIES)) })
+    this.momentsOf(key).push({
+      seq: entry.seq,
+      at: entry.at,
+      tallies: different.map((some) => some.slice(0, MOST_TALLIES)),
+    })
   }
 
   /** Takes a write that was applied into the model. */
@@ -139,11 +149,17 @@ class StrictJudge {
     const { step, units } = request
     const isPhantom =
       entry.copy &&
-      !this.chronicle.entries.some(({ seq, call, outcome }) => seq < entry.seq && call === entry.call && outcome === 'applied')
+      !this.chronicle.entries.some(
+        ({ seq, call, outcome }) => seq < entry.seq && call === entry.call && outcome === 'applied',
+      )
     const before = this.appliedBefore(entry)
     const again = this.chronicle.entries.find(
       ({ seq, outcome, call: { key: other, kind, write } }) =>
-        seq < entry.seq && outcome === 'applied' && kind === 'write' && other === key && sameId(write!.id, entry.call.write!.id),
+        seq < entry.seq &&
+        outcome === 'applied' &&
+        kind === 'write' &&
+        other === key &&
+        sameId(write!.id, entry.call.write!.id),
     )
     const burst = step.do === 'take' && step.times !== undefined
     const onesOwn = request.policies.some(({ countDenied }) => countDenied) // each request has a write of its own
@@ -154,13 +170,16 @@ class StrictJudge {
       this.blur(key, entry.seq) // of a write that was refused when it first came, and is nobody's charge now
     else if (again) this.followCopy(entry, again)
     else if (step.do === 'refund') {
-      if (givesBack(entry)) this.followRefund(entry, units, before.length === 0, request.refundOptions?.chargedAt ?? undefined)
+      if (givesBack(entry))
+        this.followRefund(entry, units, before.length === 0, request.refundOptions?.chargedAt ?? undefined)
     } else if (burst && !onesOwn) this.followBurst(entry, request, before.length)
     else if (burst || before.length === 0) this.followCharge(entry, units, request)
     else if (this.isOverwritten(before[0]!, entry.seq))
       this.blur(key, entry.seq) // and counts twice, as documented
-    // After the charge only what puts things in order is written, or gives the charge back because another subject denied.
-    else if (step.do === 'takeAll' && givesBack(entry)) this.followRefund(entry, units, before.length === 1, before[0]!.call.write!.at)
+    // After the charge only what puts things in order is written, or gives the charge back because another subject
+    // denied.
+    else if (step.do === 'takeAll' && givesBack(entry))
+      this.followRefund(entry, units, before.length === 1, before[0]!.call.write!.at)
   }
 
   /** Whether this instance has admitted requests by itself before. */
@@ -183,7 +202,8 @@ class StrictJudge {
   private appliedBefore(entry: Entry): Entry[] {
     const { request, key } = entry.call
     const wiped = this.chronicle.entries.findLast(
-      ({ seq, call, outcome }) => seq < entry.seq && outcome === 'applied' && call.key === key && call.kind === 'delete',
+      ({ seq, call, outcome }) =>
+        seq < entry.seq && outcome === 'applied' && call.key === key && call.kind === 'delete',
     )
     const refunds = request!.step.do === 'refund'
     return this.chronicle.entries
@@ -200,7 +220,9 @@ class StrictJudge {
   }
 
   private numbersOf(request: Request): Numbers[] {
-    return this.quotas.map((quota, i) => (this.mixed && !quota.sharesCounts ? this.largest[i]! : quota.numbersOf(request.policies[i]!)))
+    return this.quotas.map((quota, i) =>
+      this.mixed && !quota.sharesCounts ? this.largest[i]! : quota.numbersOf(request.policies[i]!),
+    )
   }
 
   private followCharge(entry: Entry, units: number, request: Request): void {
@@ -213,16 +235,22 @@ class StrictJudge {
     const lenient = request.policies.map(({ action }) => action === 'observe' || action === 'deprioritize')
     const full = fitting.flatMap((some, i) => (some.length === 0 && !lenient[i] ? [i] : []))
     const { isDenied, isAllowed } = outcomeOf(request)
-    const mayRecord = request.policies.flatMap(({ countDenied }, i) => (countDenied && !tallies[i]!.every(hasRoom(i)) ? [i] : []))
-    if (mayRecord.length > 0 && full.length === 0 && !isDenied && !isAllowed) this.blur(key, entry.seq) // charged or recorded, who knows
+    const mayRecord = request.policies.flatMap(({ countDenied }, i) =>
+      countDenied && !tallies[i]!.every(hasRoom(i)) ? [i] : [],
+    )
+    // charged or recorded, who knows
+    if (mayRecord.length > 0 && full.length === 0 && !isDenied && !isAllowed) this.blur(key, entry.seq)
     if (mayRecord.length > 0 && (isDenied || (full.length > 0 && (!isAllowed || this.goesOn(entry))))) {
       this.records.add(entry)
       if (this.mixed) this.blur(key, entry.seq) // a larger limit may not have denied it
       const noted = tallies.map((some, i) => {
         if (!mayRecord.includes(i)) return some
         const denying = some.filter((tally) => !hasRoom(i)(tally))
-        const recorded = denying.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, Math.min(units, numbers[i]!.limit), now))
-        return this.quotas.length === 1 ? recorded : [...some.filter(hasRoom(i)), ...recorded] // or another policy has denied
+        const recorded = denying.map((tally) =>
+          this.quotas[i]!.charge(tally, numbers[i]!, Math.min(units, numbers[i]!.limit), now),
+        )
+        // or another policy has denied
+        return this.quotas.length === 1 ? recorded : [...some.filter(hasRoom(i)), ...recorded]
       })
       this.move(entry, noted)
       return
@@ -251,9 +279,16 @@ class StrictJudge {
   }
 
   /** Of what may be, only what the answer says. */
-  private asTold(tallies: readonly (readonly Tally[])[], request: Request, numbers: readonly Numbers[], units: number, now: number) {
+  private asTold(
+    tallies: readonly (readonly Tally[])[],
+    request: Request,
+    numbers: readonly Numbers[],
+    units: number,
+    now: number,
+  ) {
     const [one] = request.decisions
-    if (request.decisions.length !== 1 || !one!.decision.allowed || one!.decision.degraded || request.keys.length > 1) return tallies
+    if (request.decisions.length !== 1 || !one!.decision.allowed || one!.decision.degraded || request.keys.length > 1)
+      return tallies
     if (request.calls.some(({ fate }) => fate !== 'ok') || units === 0 || this.mixed) return tallies
     return tallies.map((some, i) => {
       if (request.policies[i]!.overrun) return some
@@ -275,16 +310,22 @@ class StrictJudge {
     const allowed = request.decisions.filter(({ decision }) => decision.allowed && !decision.degraded).length
     const numbers = this.numbersOf(request)
     const laterWrites = this.chronicle.entries.filter(
-      ({ seq, outcome, call }) => seq > entry.seq && outcome === 'applied' && call.request === request && call.key === key,
+      ({ seq, outcome, call }) =>
+        seq > entry.seq && outcome === 'applied' && call.request === request && call.key === key,
     ).length
-    const charged = this.charges.get(request)?.reduce((units, one) => units + (one as { members?: number }).members!, 0) ?? 0
+    const charged =
+      this.charges.get(request)?.reduce((units, one) => units + (one as { members?: number }).members!, 0) ?? 0
     const most = Math.max(1, allowed - charged - laterWrites)
     let { tallies } = this.momentsOf(key).at(-1)!
     let members = 0
     while (members < (writesBefore === 0 && laterWrites > 0 ? 1 : most)) {
-      const fitting = tallies.map((some, i) => some.filter((tally) => this.quotas[i]!.room(tally, numbers[i]!, request.units, now)))
+      const fitting = tallies.map((some, i) =>
+        some.filter((tally) => this.quotas[i]!.room(tally, numbers[i]!, request.units, now)),
+      )
       if (fitting.some((some) => some.length === 0)) break
-      tallies = fitting.map((some, i) => some.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, request.units, now)))
+      tallies = fitting.map((some, i) =>
+        some.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, request.units, now)),
+      )
       members++
     }
     if (members === 0 && allowed > charged && !this.isBlurred(key)) {
@@ -294,7 +335,10 @@ class StrictJudge {
         `${request.units} of ${key} were charged at ${now} among others, where there was no room`,
       )
     }
-    this.charges.set(request, [...(this.charges.get(request) ?? []), { key, entry, exact: false, members: Math.max(1, members) } as never])
+    this.charges.set(request, [
+      ...(this.charges.get(request) ?? []),
+      { key, entry, exact: false, members: Math.max(1, members) } as never,
+    ])
     this.move(entry, tallies)
   }
 
@@ -308,7 +352,10 @@ class StrictJudge {
     }
     const numbers = this.numbersOf(request!)
     // What a denied request was charged goes back whole, unless calls failed.
-    const least = request!.step.do === 'takeAll' && !request!.instance.old && request!.calls.every(({ fate }) => fate === 'ok') ? units : 0
+    const least =
+      request!.step.do === 'takeAll' && !request!.instance.old && request!.calls.every(({ fate }) => fate === 'ok')
+        ? units
+        : 0
     const begunAt = Math.floor(this.chronicle.start + request!.startedAt) + request!.skewMs
     const after = tallies.map((some, i) => {
       const { algorithm, countDenied } = request!.policies[i]!
@@ -325,16 +372,21 @@ class StrictJudge {
   private followCopy(entry: Entry, first: Entry): void {
     const { key, request } = entry.call
     const kind = request!.step.do
-    const gaveBack = kind === 'refund' || (kind === 'takeAll' && !this.charges.get(request!)?.some((charge) => charge.entry === first))
+    const gaveBack =
+      kind === 'refund' || (kind === 'takeAll' && !this.charges.get(request!)?.some((charge) => charge.entry === first))
     const overwritten = this.isOverwritten(first, entry.seq)
-    if (gaveBack) this.breach('given back once', entry.at, `the write that gave back ${request!.units} of ${key} was applied twice`)
+    if (gaveBack)
+      this.breach('given back once', entry.at, `the write that gave back ${request!.units} of ${key} was applied twice`)
     else if (!overwritten && !this.wasReset(key, first.seq, entry.seq)) {
       this.breach('charged once', entry.at, `the write that charged ${request!.units} to ${key} was applied twice`)
     }
     if (!gaveBack) this.blur(key, entry.seq)
   }
 
-  /** Whether another process has written under the same mark in between, so that nobody can tell any more that this write was applied. */
+  /**
+   * Whether another process has written under the same mark in between, so that nobody can tell any more that this
+   * write was applied.
+   */
   private isOverwritten({ seq: since, call: { key, instance, write } }: Entry, until: number): boolean {
     return this.chronicle.entries.some(
       ({ seq, outcome, call }) =>
@@ -349,14 +401,16 @@ class StrictJudge {
 
   private wasReset(key: string, from: number, to: number): boolean {
     return this.chronicle.entries.some(
-      ({ seq, call, outcome }) => seq > from && seq < to && call.key === key && call.kind === 'delete' && outcome === 'applied',
+      ({ seq, call, outcome }) =>
+        seq > from && seq < to && call.key === key && call.kind === 'delete' && outcome === 'applied',
     )
   }
 
   private followReset(entry: Entry): void {
     const { request, key } = entry.call
     const earlier = this.chronicle.entries.filter(
-      ({ seq, call, outcome }) => seq < entry.seq && call.request === request && call.kind === 'delete' && outcome === 'applied',
+      ({ seq, call, outcome }) =>
+        seq < entry.seq && call.request === request && call.kind === 'delete' && outcome === 'applied',
     )
     const last = earlier.at(-1)
     // What had been sent before the first time and was sent again may go as well.
@@ -371,7 +425,11 @@ class StrictJudge {
         !this.wasAppliedBefore(other, last.seq),
     )
     if (news) {
-      this.breach('a reset wipes what was there and no more', entry.at, `${key} was wiped once more, after others had been charged`)
+      this.breach(
+        'a reset wipes what was there and no more',
+        entry.at,
+        `${key} was wiped once more, after others had been charged`,
+      )
       return
     }
     this.move(
@@ -387,7 +445,12 @@ class StrictJudge {
   private wasAppliedBefore({ key, write: again }: Call, until: number): boolean {
     return this.chronicle.entries.some(
       ({ seq, outcome, call: { key: other, write } }) =>
-        seq < until && outcome === 'applied' && other === key && write !== undefined && again !== undefined && sameId(write.id, again.id),
+        seq < until &&
+        outcome === 'applied' &&
+        other === key &&
+        write !== undefined &&
+        again !== undefined &&
+        sameId(write.id, again.id),
     )
   }
 
@@ -420,7 +483,11 @@ class StrictJudge {
         !this.wasReset(keys[0]!, charge.entry.seq, seq) &&
         !this.isOverwritten(charge.entry, seq)
       ) {
-        this.breach('a denied request takes nothing', request.startedAt, `${request.units} of ${keys[0]} were charged and denied`)
+        this.breach(
+          'a denied request takes nothing',
+          request.startedAt,
+          `${request.units} of ${keys[0]} were charged and denied`,
+        )
       }
     }
   }
@@ -438,13 +505,26 @@ class StrictJudge {
       const charge = charges.findLast((one) => one.key === key && one.entry.seq < seq)
       if (!charge && !lenient) {
         if (this.isSharp(key, seq)) {
-          this.breach('an allowed request is charged', request.startedAt, `${units} of ${key} were allowed and not charged`)
+          this.breach(
+            'an allowed request is charged',
+            request.startedAt,
+            `${units} of ${key} were allowed and not charged`,
+          )
         }
         continue
       }
-      if (!charge?.exact || (step as { times?: number }).times || keys.length > 1 || this.mixed || !this.isSharp(key, seq)) continue
+      if (
+        !charge?.exact ||
+        (step as { times?: number }).times ||
+        keys.length > 1 ||
+        this.mixed ||
+        !this.isSharp(key, seq)
+      )
+        continue
       const calm = request.calls.every(({ fate }) => fate === 'ok')
-      const moments = this.momentsOf(key).filter((one) => one.seq >= charge.entry.seq && one.seq < (calm ? charge.entry.seq + 1 : seq))
+      const moments = this.momentsOf(key).filter(
+        (one) => one.seq >= charge.entry.seq && one.seq < (calm ? charge.entry.seq + 1 : seq),
+      )
       const { at } = charge.entry.call.write!
       if (!moments.some((moment) => this.matches(moment, request, decision, at))) {
         this.breach(
@@ -461,7 +541,8 @@ class StrictJudge {
     if (this.mixed || this.clocksSet || !this.isSharp(key!, seq)) return
     const moments = this.momentsBetween(key!, request.startSeq, seq, request.startedAt)
     for (const now of clockOf(request, seq, this.chronicle)) {
-      if (moments.some((moment) => this.matches(this.asTaken(moment, request, decision, now), request, decision, now))) return
+      if (moments.some((moment) => this.matches(this.asTaken(moment, request, decision, now), request, decision, now)))
+        return
     }
     const [now] = clockOf(request, seq, this.chronicle)
     this.breach(
@@ -501,7 +582,9 @@ class StrictJudge {
     for (const key of keys) {
       for (const moment of this.momentsBetween(key, request.startSeq, seq, request.startedAt - reachMs)) {
         for (const now of clocks) {
-          const denies = moment.tallies.map((some, i) => some.some((tally) => !this.roomOf(i, tally, numbers[i]!, request, units, now)))
+          const denies = moment.tallies.map((some, i) =>
+            some.some((tally) => !this.roomOf(i, tally, numbers[i]!, request, units, now)),
+          )
           if (!denies.some(Boolean)) continue
           deniedSomewhere = true
           if (several || this.mixed || this.matches(moment, request, decision, now)) return
@@ -528,7 +611,9 @@ class StrictJudge {
 
   private roomOf(i: number, tally: Tally, numbers: Numbers, request: Request, units: number, now: number): boolean {
     const { action } = request.policies[i]!
-    return action === 'observe' || action === 'deprioritize' || this.quotas[i]!.room(strictest(tally), numbers, units, now)
+    return (
+      action === 'observe' || action === 'deprioritize' || this.quotas[i]!.room(strictest(tally), numbers, units, now)
+    )
   }
 
   /** Those that stood at some time of that stretch. */
@@ -550,7 +635,9 @@ class StrictJudge {
     const standing = decision.policies[request.policies[i]!.name]
     if (!standing) return true
     const numbers = this.numbersOf(request)[i]!
-    return tallies[i]!.some((tally) => untrueOf(tally, this.quotas[i]!, numbers, standing, request.units, now) === undefined)
+    return tallies[i]!.some(
+      (tally) => untrueOf(tally, this.quotas[i]!, numbers, standing, request.units, now) === undefined,
+    )
   }
 
   private mismatch(moment: Moment | undefined, request: Request, decision: Decision, now: number): string {
@@ -562,7 +649,9 @@ class StrictJudge {
     return request.policies.flatMap((policy, i) => {
       const standing = decision.policies[policy.name]
       if (!standing || policy.overrun || policy.action) return []
-      const reasons = moment.tallies[i]!.map((tally) => untrueOf(tally, this.quotas[i]!, numbers[i]!, standing, request.units, now))
+      const reasons = moment.tallies[i]!.map((tally) =>
+        untrueOf(tally, this.quotas[i]!, numbers[i]!, standing, request.units, now),
+      )
       if (reasons.some((reason) => reason === undefined)) return []
       return [`"${policy.name}" ${reasons[0] ?? 'has no room'}`]
     })
@@ -570,7 +659,14 @@ class StrictJudge {
 }
 
 /** What of a standing is not so; nothing if it is all true. */
-function untrueOf(tally: Tally, quota: Quota, numbers: Numbers, standing: Standing, units: number, now: number): string | undefined {
+function untrueOf(
+  tally: Tally,
+  quota: Quota,
+  numbers: Numbers,
+  standing: Standing,
+  units: number,
+  now: number,
+): string | undefined {
   const { allowed, remaining, retryAfterMs, resetAfterMs, over, limit } = standing
   const left = quota.remaining(tally, numbers, now)
   const spread = tally.whole && tally.whole[0] !== tally.whole[1]
@@ -578,7 +674,10 @@ function untrueOf(tally: Tally, quota: Quota, numbers: Numbers, standing: Standi
   if (!spread && remaining !== left) return `has ${remaining} left instead of ${left}`
   if (
     !spread &&
-    !(quota.isWhole(tally, numbers, now + resetAfterMs) && (resetAfterMs === 0 || !quota.isWhole(tally, numbers, now + resetAfterMs - 1)))
+    !(
+      quota.isWhole(tally, numbers, now + resetAfterMs) &&
+      (resetAfterMs === 0 || !quota.isWhole(tally, numbers, now + resetAfterMs - 1))
+    )
   ) {
     return `is not whole for the first time after ${resetAfterMs} ms`
   }
@@ -591,7 +690,9 @@ function untrueOf(tally: Tally, quota: Quota, numbers: Numbers, standing: Standi
   }
   if (spread) return undefined
   if (!quota.room(tally, numbers, units, now + retryAfterMs)) return `has no room after ${retryAfterMs} ms`
-  return quota.room(tally, numbers, units, now + retryAfterMs - 1) ? `has room sooner than in ${retryAfterMs} ms` : undefined
+  return quota.room(tally, numbers, units, now + retryAfterMs - 1)
+    ? `has room sooner than in ${retryAfterMs} ms`
+    : undefined
 }
 
 /** What the caller's clock may have said when it looked: at the beginning, before each call, at the end. */
@@ -627,7 +728,9 @@ function bisect(from: number, to: number, holds: (at: number) => boolean): numbe
 /** A log keeps no more entries than its limit, for the oldest beyond it decide nothing. */
 const newest = (tally: Tally, limit: number): Tally => ({
   ...tally,
-  charged: tally.charged.flatMap(({ place, units }) => Array.from({ length: units }, () => ({ place, units: 1 }))).slice(-limit),
+  charged: tally.charged
+    .flatMap(({ place, units }) => Array.from({ length: units }, () => ({ place, units: 1 })))
+    .slice(-limit),
 })
 
 /** Of all that is possible, what leaves the least room. */
@@ -644,7 +747,8 @@ const isDisturbed = ({ endedAt, calls, decisions, errors }: Request): boolean =>
 const givesBack = ({ call: { write, instance } }: Entry): boolean => write!.id.mark === REFUND_MARK || instance.old
 
 /** Some writes only change a mark. */
-const changesNothing = ({ call: { write } }: Entry): boolean => write!.parts.every(({ write: { assignments } }) => assignments.length === 0)
+const changesNothing = ({ call: { write } }: Entry): boolean =>
+  write!.parts.every(({ write: { assignments } }) => assignments.length === 0)
 
 /** Whether a request by itself was surely denied, or allowed. Of several at once nobody knows which write was whose. */
 function outcomeOf({ step, decisions, keys }: Request): { isDenied: boolean; isAllowed: boolean } {
@@ -658,12 +762,18 @@ const sameId = (one: { mark: string; value: number }, other: { mark: string; val
   one.mark === other.mark && one.value === other.value
 
 function answers({ requests, thrown, oversized, endedAt: end }: Chronicle): Breach[] {
-  const open = requests.filter(({ endedAt, instance }) => endedAt === undefined && !instance.dead && instance.frozenUntil < end - 15_000)
+  const open = requests.filter(
+    ({ endedAt, instance }) => endedAt === undefined && !instance.dead && instance.frozenUntil < end - 15_000,
+  )
   return [
     ...oversized.map((text): Breach => ({ law: 'every write fits DynamoDB', at: 0, text })),
     ...thrown.map((text): Breach => ({ law: 'nothing throws', at: 0, text })),
     ...open.map(
-      ({ startedAt, position }): Breach => ({ law: 'everything is answered', at: startedAt, text: `step ${position} was never answered` }),
+      ({ startedAt, position }): Breach => ({
+        law: 'everything is answered',
+        at: startedAt,
+        text: `step ${position} was never answered`,
+      }),
     ),
   ]
 }

@@ -21,7 +21,12 @@ async function main(): Promise<void> {
   if (!kind) throw new Error(`--kind must be one of ${Object.keys(KINDS).join(', ')}, got ${values.kind}`)
   const seed = values.seed === undefined ? Math.floor(performance.timeOrigin) % 2 ** 31 : Number(values.seed)
   const world = () => ({ libraries: { new: NEW, old: OLD } })
-  const told = await tellStories(Number(values.count), { seed, arbitrary: kind(), world, endAfterMs: Number(values.minutes) * 60_000 })
+  const told = await tellStories(Number(values.count), {
+    seed,
+    arbitrary: kind(),
+    world,
+    endAfterMs: Number(values.minutes) * 60_000,
+  })
   process.stdout.write(`${told} stories of ${values.kind} policies, seed ${seed}: every law holds\n`)
 }
 

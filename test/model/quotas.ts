@@ -1,8 +1,8 @@
 import type { PolicyInput } from '../../limiter'
 
 /**
- * How each algorithm counts, said once more and in the plainest way: over the list of all that was ever charged, from docs/algorithms.md alone. Nothing here is
- * fast, and nothing is shared with the algorithms.
+ * How each algorithm counts, said once more and in the plainest way: over the list of all that was ever charged, from
+ * docs/algorithms.md alone. Nothing here is fast, and nothing is shared with the algorithms.
  */
 
 /** Units that were charged, and where on the algorithm's own scale: a window's number, or milliseconds. */
@@ -51,8 +51,18 @@ export interface Quota {
   remaining(tally: Tally, numbers: Numbers, now: number): number
   /** Whether nothing counts any more. */
   isWhole(tally: Tally, numbers: Numbers, now: number): boolean
-  /** Every tally that a refund may rightly leave behind: nothing may be found of the units, some, or all. @param least so many are found for sure. */
-  refund(tally: Tally, numbers: Numbers, units: number, now: number, chargedAt: number | undefined, least: number): Tally[]
+  /**
+   * Every tally that a refund may rightly leave behind: nothing may be found of the units, some, or all. @param least
+   * so many are found for sure.
+   */
+  refund(
+    tally: Tally,
+    numbers: Numbers,
+    units: number,
+    now: number,
+    chargedAt: number | undefined,
+    least: number,
+  ): Tally[]
   /** Whether tallies of writers with different numbers are counted in the same units. */
   readonly sharesCounts: boolean
   over?(tally: Tally, now: number): number
@@ -86,10 +96,15 @@ function without(charged: readonly Charged[], units: number, until: number): Cha
   return left.filter((one) => one.units > 0)
 }
 
-const fromTo = (least: number, most: number): number[] => Array.from({ length: Math.max(0, most - least + 1) }, (_, i) => least + i)
+const fromTo = (least: number, most: number): number[] =>
+  Array.from({ length: Math.max(0, most - least + 1) }, (_, i) => least + i)
 
 /** Those that count their charges by place. */
-function counted(placeOf: (at: number) => number, used: (tally: Tally, now: number) => number, windowsIn: (ms: number) => number): Quota {
+function counted(
+  placeOf: (at: number) => number,
+  used: (tally: Tally, now: number) => number,
+  windowsIn: (ms: number) => number,
+): Quota {
   return {
     numbersOf: plain,
     room: (tally, { limit }, units, now) => used(tally, now) + units <= limit,
@@ -133,7 +148,10 @@ function withOverage(quota: Quota, placeOf: (at: number) => number): Quota {
       const window = windowOf(tally, now)
       const before = usedIn(tally, window)
       const past = Math.max(0, before + units - Math.max(numbers.limit, before))
-      return { ...quota.charge(tally, numbers, units, now), past: [...(tally.past ?? []), { place: window, units: past }] }
+      return {
+        ...quota.charge(tally, numbers, units, now),
+        past: [...(tally.past ?? []), { place: window, units: past }],
+      }
     },
     over: (tally, now) => pastIn(tally, windowOf(tally, now)),
     /** Last in, first out, in each window that units were taken from. */
@@ -211,7 +229,8 @@ const emissionUs = (limit: number, windowMs: number) => Math.ceil((windowMs * 10
 /** GCRA, the token bucket that refills evenly and the leaky bucket are one rule. */
 function pace(windowMs: number, queue: boolean, maxDelayMs: number): Quota {
   const emission = ({ limit }: Numbers) => emissionUs(limit, windowMs)
-  const starts = ({ whole }: Tally, now: number) => (whole ?? [0, 0]).map((at) => Math.max(at, now * 1000)) as [number, number]
+  const starts = ({ whole }: Tally, now: number) =>
+    (whole ?? [0, 0]).map((at) => Math.max(at, now * 1000)) as [number, number]
   const fits = (start: number, numbers: Numbers, units: number, now: number) => {
     const end = start + emission(numbers) * units
     const patient = !queue || units === 0 || end - emission(numbers) - now * 1000 <= maxDelayMs * 1000
@@ -235,7 +254,8 @@ function pace(windowMs: number, queue: boolean, maxDelayMs: number): Quota {
     refund(tally, numbers, units, now, chargedAt = now, least = 0) {
       const [early, late] = starts(tally, now)
       const gone = Math.max(0, now - chargedAt) * 1000 // has come back by itself
-      const after = (whole: number, units: number) => Math.max(now * 1000, whole - Math.max(0, emission(numbers) * units - gone))
+      const after = (whole: number, units: number) =>
+        Math.max(now * 1000, whole - Math.max(0, emission(numbers) * units - gone))
       return [{ ...tally, whole: [after(early, units), after(late, least)] }]
     },
     sharesCounts: false,
@@ -266,9 +286,13 @@ function intervalBucket(windowMs: number): Quota {
     remaining: (tally, numbers, now) => numbers.burst - missingAt(tally, numbers, now),
     isWhole: (tally, numbers, now) => missingAt(tally, numbers, now) === 0,
     refund(tally, _numbers, units, now, chargedAt, least) {
-      const isOver = chargedAt !== undefined && Math.floor(chargedAt / windowMs) < Math.max(tally.newest, Math.floor(now / windowMs))
+      const isOver =
+        chargedAt !== undefined && Math.floor(chargedAt / windowMs) < Math.max(tally.newest, Math.floor(now / windowMs))
       // What was charged before a refill may have come back with it.
-      return fromTo(isOver ? 0 : least, isOver ? 0 : units).map((back) => ({ ...tally, missing: Math.max(0, (tally.missing ?? 0) - back) }))
+      return fromTo(isOver ? 0 : least, isOver ? 0 : units).map((back) => ({
+        ...tally,
+        missing: Math.max(0, (tally.missing ?? 0) - back),
+      }))
     },
     sharesCounts: false,
     mostWithin: ({ limit, burst }, ms) => burst + limit * (Math.floor(ms / windowMs) + 1),

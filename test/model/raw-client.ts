@@ -8,8 +8,8 @@ interface Command {
 }
 
 /**
- * DynamoDB's protocol and nothing beside it: no timers of its own, so that it works while time is virtual, and a tenth of the SDK's work, so that thousands of
- * stories fit into minutes. The SDK itself is under test elsewhere.
+ * DynamoDB's protocol and nothing beside it: no timers of its own, so that it works while time is virtual, and a tenth
+ * of the SDK's work, so that thousands of stories fit into minutes. The SDK itself is under test elsewhere.
  */
 export function rawClient(endpoint: string): { readonly client: Pick<DynamoDBClient, 'send'>; close(): void } {
   const agent = new Agent({ keepAlive: true })
@@ -30,10 +30,15 @@ export function rawClient(endpoint: string): { readonly client: Pick<DynamoDBCli
         })
         response.on('end', () => {
           const answer = JSON.parse(text || '{}')
-          const $metadata = { httpStatusCode: response.statusCode, requestId: response.headers['x-amzn-requestid'] ?? 'none' }
+          const $metadata = {
+            httpStatusCode: response.statusCode,
+            requestId: response.headers['x-amzn-requestid'] ?? 'none',
+          }
           if (response.statusCode === 200) return resolve({ ...answer, $metadata })
           const kind = String(answer.__type).split('#').at(-1)!
-          reject(Object.assign(new Error(answer.message ?? answer.Message ?? kind), { ...answer, name: kind, $metadata }))
+          reject(
+            Object.assign(new Error(answer.message ?? answer.Message ?? kind), { ...answer, name: kind, $metadata }),
+          )
         })
       })
       call.on('error', reject)

@@ -17,7 +17,9 @@ export function report({ story, lines }: Chronicle, breaches: readonly Breach[])
     ...breaches.slice(1, 6).map(({ law, text }) => `also ${law}: ${text}`),
     '',
     ...story.policies.map((policy) => `policy ${JSON.stringify(policy)}`),
-    ...story.instances.map(({ skewMs, old }, i) => `instance ${i}${old ? ' (old)' : ''}: its clock is off by ${skewMs} ms`),
+    ...story.instances.map(
+      ({ skewMs, old }, i) => `instance ${i}${old ? ' (old)' : ''}: its clock is off by ${skewMs} ms`,
+    ),
     ...[...lines].sort((a, b) => a.at - b.at).map(({ at, text }) => `${seconds(at)}  ${text}`),
     '',
     'A test to paste into test/model/replays.test.ts:',

@@ -72,7 +72,14 @@ describe('stories that once went wrong', () => {
       seed: 436_894,
       policies: [
         { name: 'fixed', algorithm: 'fixed-window', limit: 50, window: '1s', consistency: 'leased' },
-        { name: 'anchored', algorithm: 'anchored-window', limit: 5, window: '3s', consistency: 'eventual', syncMs: 1000 },
+        {
+          name: 'anchored',
+          algorithm: 'anchored-window',
+          limit: 5,
+          window: '3s',
+          consistency: 'eventual',
+          syncMs: 1000,
+        },
       ],
       instances: [{ skewMs: 0 }],
       steps: [

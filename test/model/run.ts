@@ -19,7 +19,8 @@ const SHRINK_MS = 60_000
 /**
  * Tells so many stories and judges each; fails with the shortest that breaks a law.
  *
- * Where the time is over before all are told, it ends after those that have begun: a story that is given up in the middle would leave its virtual time behind.
+ * Where the time is over before all are told, it ends after those that have begun: a story that is given up in the
+ * middle would leave its virtual time behind.
  *
  * @returns how many were told.
  */

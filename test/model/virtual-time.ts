@@ -3,7 +3,10 @@ import { seeded } from '../../bench/random'
 /** The process's own, whatever `install` puts in its place. */
 const afterPromises = setImmediate
 
-/** Something that is to happen. Its owner is who set it off: what happens to one instance's timers happens to no other's. */
+/**
+ * Something that is to happen. Its owner is who set it off: what happens to one instance's timers happens to no
+ * other's.
+ */
 export interface Event {
   at: number
   readonly order: number
@@ -16,8 +19,9 @@ export interface Event {
 }
 
 /**
- * A clock that jumps from event to event. Everything that one event sets off through promises is over before the next one begins, so a run is the same
- * each time. Installed, it is the time of the code that runs in it: timers, `performance.now`, `Date.now`, and `Math.random`.
+ * A clock that jumps from event to event. Everything that one event sets off through promises is over before the next
+ * one begins, so a run is the same each time. Installed, it is the time of the code that runs in it: timers,
+ * `performance.now`, `Date.now`, and `Math.random`.
  */
 export class VirtualTime {
   /** In the order in which they happen. */
@@ -27,7 +31,9 @@ export class VirtualTime {
   /** Whose event is happening. */
   private owner: unknown
 
-  /** Asked whenever nothing is left to happen at this moment: it may make something happen before the next one comes. */
+  /**
+   * Asked whenever nothing is left to happen at this moment: it may make something happen before the next one comes.
+   */
   idle: () => boolean = () => false
 
   /** @param start epoch milliseconds. @param held whether an owner's events have to wait, and until when. */
@@ -47,7 +53,14 @@ export class VirtualTime {
   }
 
   after(ms: number, run: () => unknown, owner: unknown = this.owner): Event {
-    return this.add({ at: this.elapsed + Math.max(0, ms), order: this.order++, owner, run, cancelled: false, unref: itself })
+    return this.add({
+      at: this.elapsed + Math.max(0, ms),
+      order: this.order++,
+      owner,
+      run,
+      cancelled: false,
+      unref: itself,
+    })
   }
 
   /** Lets everything happen that happens before `ms` from the start. */
@@ -108,4 +121,5 @@ function itself(this: Event): Event {
   return this
 }
 
-const isBefore = (one: Event, other: Event): boolean => one.at < other.at || (one.at === other.at && one.order < other.order)
+const isBefore = (one: Event, other: Event): boolean =>
+  one.at < other.at || (one.at === other.at && one.order < other.order)

@@ -11,7 +11,13 @@ export function degradedOnes({ requests }: Chronicle): Breach[] {
     decisions.flatMap(({ decision, endedAt }): Breach[] => {
       const excused = circuitOpen || instance.failedAt >= startedAt - COOLING_MS
       return decision.degraded && !excused
-        ? [{ law: 'degraded only where the store failed', at: endedAt, text: `step ${position} was degraded, and no call had failed` }]
+        ? [
+            {
+              law: 'degraded only where the store failed',
+              at: endedAt,
+              text: `step ${position} was degraded, and no call had failed`,
+            },
+          ]
         : []
     }),
   )
@@ -22,7 +28,11 @@ export function localShares({ requests, instances, story }: Chronicle): Breach[]
   const { onStoreError = 'local', policies } = story
   if (onStoreError !== 'local' || story.steps.some((step) => step.do === 'clock')) return []
   return instances.flatMap((instance) =>
-    instance.old ? [] : policies.flatMap((policy, i) => (isBounded(policy) ? ofOneShare({ requests, story }, instance, policy, i) : [])),
+    instance.old
+      ? []
+      : policies.flatMap((policy, i) =>
+          isBounded(policy) ? ofOneShare({ requests, story }, instance, policy, i) : [],
+        ),
   )
 }
 
@@ -86,12 +96,17 @@ function ofOneShare(
   return found
 }
 
-/** A denial by what was last seen in the store opens a window, as that use had: it ends before one that the next unit opens. */
+/**
+ * A denial by what was last seen in the store opens a window, as that use had: it ends before one that the next unit
+ * opens.
+ */
 function openedBy(policy: PolicyInput, tallies: readonly Tally[], moments: readonly number[]): Tally[] {
   if (policy.algorithm !== 'anchored-window') return []
   const windowMs = durationMs(policy.window)
   return moments.flatMap((at) =>
-    tallies.some(({ openedAt }) => openedAt === undefined || openedAt <= at - windowMs) ? [{ charged: [], newest: at, openedAt: at }] : [],
+    tallies.some(({ openedAt }) => openedAt === undefined || openedAt <= at - windowMs)
+      ? [{ charged: [], newest: at, openedAt: at }]
+      : [],
   )
 }
 

@@ -22,7 +22,9 @@ const MIDNIGHT = 1_763_683_200_000
 
 /** Of one version of the library: old instances work beside new ones. */
 export interface Library {
-  readonly makeLimiter: (options: RateLimiterOptions) => Pick<RateLimiter, 'decide' | 'peek' | 'refund' | 'reset' | 'close'>
+  readonly makeLimiter: (
+    options: RateLimiterOptions,
+  ) => Pick<RateLimiter, 'decide' | 'peek' | 'refund' | 'reset' | 'close'>
   readonly compileAll: (policies: readonly PolicyInput[]) => readonly CompiledPolicy[]
   /** How its own code says that the store failed. */
   readonly unavailable: (reason: StoreUnavailableError['reason'], message: string) => Error
@@ -251,7 +253,10 @@ export class World {
   }
 
   /** The policies of an instance at this moment. Always the same array for the same numbers. */
-  private policiesOf({ percent, library }: Instance): { written: readonly PolicyInput[]; compiled: readonly CompiledPolicy[] } {
+  private policiesOf({ percent, library }: Instance): {
+    written: readonly PolicyInput[]
+    compiled: readonly CompiledPolicy[]
+  } {
     const written = changed(this.story.policies, percent)
     const id = `${library === NEW} ${percent}`
     const compiled = this.compiled.get(id) ?? library.compileAll(written)
@@ -349,7 +354,9 @@ export class World {
     }
     switch (step.do) {
       case 'take':
-        await Promise.all(Array.from({ length: step.times ?? 1 }, () => limiter.decide([charge(keys[0]!)]).then(answered, failed)))
+        await Promise.all(
+          Array.from({ length: step.times ?? 1 }, () => limiter.decide([charge(keys[0]!)]).then(answered, failed)),
+        )
         break
       case 'takeAll':
         await limiter.decide(keys.map(charge)).then(answered, failed)
@@ -370,8 +377,12 @@ export class World {
     request.endSeq = this.entries.length
     for (const error of request.errors) {
       const expected =
-        (error as Error)?.name === 'StoreUnavailableError' && step.do !== 'take' && step.do !== 'takeAll' && step.do !== 'close'
-      if (!expected) this.thrown.push(`${step.do} of step ${position} threw ${(error as Error)?.stack ?? String(error)}`)
+        (error as Error)?.name === 'StoreUnavailableError' &&
+        step.do !== 'take' &&
+        step.do !== 'takeAll' &&
+        step.do !== 'close'
+      if (!expected)
+        this.thrown.push(`${step.do} of step ${position} threw ${(error as Error)?.stack ?? String(error)}`)
     }
     this.say(told(request), request.startedAt)
     instance.request = undefined
@@ -382,7 +393,8 @@ export class World {
     const { step, keys } = request
     if (step.do !== 'refund') return false
     // The old release looks in the store for what it admitted by itself.
-    const isAdmitted = ({ decision }: Request['decisions'][number]) => decision.allowed && !(decision.degraded && request.instance.old)
+    const isAdmitted = ({ decision }: Request['decisions'][number]) =>
+      decision.allowed && !(decision.degraded && request.instance.old)
     const takes = this.requests.filter(
       ({ step, keys: [key], decisions }) => step.do === 'take' && key === keys[0] && decisions.some(isAdmitted),
     )
@@ -438,7 +450,9 @@ export class World {
     const planned = meets?.call === this.calls ? meets.fate : (instance.fates.shift() ?? 'ok')
     const fate = away ? 'unreachable' : planned
     const now = instance.request?.keys.includes(key) || instance.request?.step.do === 'close'
-    const request = now ? instance.request : this.requests.findLast((one) => one.instance === instance && one.keys.includes(key))
+    const request = now
+      ? instance.request
+      : this.requests.findLast((one) => one.instance === instance && one.keys.includes(key))
     const call: Call = { kind, key, instance, request, fate, sentAt: time.sinceStart, write }
     const [there, back] = [2, 2]
     this.calls++
@@ -480,7 +494,10 @@ export class World {
     })
   }
 
-  /** What the store does with a call that has arrived. A real engine may take its time: virtual time stands still meanwhile. */
+  /**
+   * What the store does with a call that has arrived. A real engine may take its time: virtual time stands still
+   * meanwhile.
+   */
   private async applied<Answer>(call: Call, copy: boolean, apply: () => Promise<Answer>): Promise<Answer> {
     const answer = await apply()
     if (call.kind === 'read') return answer
@@ -518,9 +535,14 @@ function told({ step, instance, keys, decisions, errors, units, refundOptions: {
     return `${what}${degraded ? ', degraded' : ''} [${left.join(', ')} left]`
   })
   const told = [...outcomes, ...errors.map((error) => `threw ${(error as Error)?.message}`)].join('; ') || 'done'
-  const what = { take: 'takes', takeAll: 'takes from each', peek: 'peeks at', refund: 'gives back', reset: 'resets', close: 'closes' }[
-    step.do as 'take'
-  ]
+  const what = {
+    take: 'takes',
+    takeAll: 'takes from each',
+    peek: 'peeks at',
+    refund: 'gives back',
+    reset: 'resets',
+    close: 'closes',
+  }[step.do as 'take']
   const hits = step.meets ? ` (its calls meet: ${step.meets.join(', ')})` : ''
   const at = chargedAt === undefined ? '' : ` charged at ${chargedAt}`
   return `${who} ${what} ${step.do === 'reset' ? '' : `${units} `}of ${keys.join(', ')}${at}${hits}: ${told}`

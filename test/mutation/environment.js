@@ -14,7 +14,8 @@ module.exports = class MutationEnvironment extends TestEnvironment {
   handleTestEvent({ name, test }) {
     const mutant = process.env.__STRYKER_ACTIVE_MUTANT__
     if (mutant === undefined) return
-    if (name === 'test_start' && ((isKilled(mutant) && !this.failed.has(test)) || this.long.has(fullNameOf(test)))) test.mode = 'skip'
+    if (name === 'test_start' && ((isKilled(mutant) && !this.failed.has(test)) || this.long.has(fullNameOf(test))))
+      test.mode = 'skip'
     if (name === 'hook_failure') told(mutant)
     if (name === 'test_done' && test.errors.length > 0) {
       if (this.failed.has(test)) told(mutant) // for the second time, see retry.js

@@ -6,8 +6,9 @@ const { FOUND, isKilled, told } = require('./found')
 const LONG_MS = 400
 
 /**
- * Runs what may kill the mutant at hand and no more: the files whose tests cover it, those first that have killed most in the least time, until one test fails.
- * Stryker by itself loads every file for each mutant, and runs all of its tests though one has failed.
+ * Runs what may kill the mutant at hand and no more: the files whose tests cover it, those first that have killed most
+ * in the least time, until one test fails. Stryker by itself loads every file for each mutant, and runs all of its
+ * tests though one has failed.
  */
 module.exports = class MutationRunner extends TestRunner {
   async runTests(tests, watcher, options) {

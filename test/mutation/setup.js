@@ -5,6 +5,7 @@ const MOST = 30
 
 jest.mock('fast-check', () => {
   const actual = jest.requireActual('fast-check')
-  const assert = (property, { numRuns = MOST, ...more } = {}) => actual.assert(property, { ...more, numRuns: Math.min(numRuns, MOST) })
+  const assert = (property, { numRuns = MOST, ...more } = {}) =>
+    actual.assert(property, { ...more, numRuns: Math.min(numRuns, MOST) })
   return { ...actual, assert, __esModule: true, default: { ...actual.default, assert } }
 })

@@ -2,7 +2,13 @@ import fc from 'fast-check'
 import { Temporal } from 'temporal-polyfill'
 import type { Fields } from '../../limiter/algorithms/conditional-write'
 import { fixedWindow } from '../../limiter/algorithms/fixed-window'
-import { CALENDAR_UNITS, type CalendarUnit, calendarGrid, isCalendarUnit, isTimezone } from '../../limiter/policies/calendar'
+import {
+  CALENDAR_UNITS,
+  type CalendarUnit,
+  calendarGrid,
+  isCalendarUnit,
+  isTimezone,
+} from '../../limiter/policies/calendar'
 import { carryOut } from '../algorithms/story'
 
 const HOUR_MS = 3_600_000
@@ -55,9 +61,13 @@ function startByTemporal(unit: CalendarUnit, date: Temporal.PlainDate, timezone:
 const dateAt = (at: number, timezone: string): Temporal.PlainDate =>
   Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timezone).toPlainDate()
 
-/** Newfoundland changed its clocks at 00:01 until 2011, Casey once at 02:00 by three hours: the date before came again, see below. */
+/**
+ * Newfoundland changed its clocks at 00:01 until 2011, Casey once at 02:00 by three hours: the date before came again,
+ * see below.
+ */
 const beganTwice = (timezone: string, at: number): boolean =>
-  (timezone === 'America/St_Johns' && at < Date.UTC(2012, 0, 1)) || (timezone === 'Antarctica/Casey' && at < Date.UTC(2011, 0, 1))
+  (timezone === 'America/St_Johns' && at < Date.UTC(2012, 0, 1)) ||
+  (timezone === 'Antarctica/Casey' && at < Date.UTC(2011, 0, 1))
 
 /** Every change of a zone's clocks in these years. */
 function changesOf(timezone: string): number[] {
@@ -85,7 +95,9 @@ const instants = (timezone: string): fc.Arbitrary<number> => {
   )
 }
 
-const zoneAndInstant = fc.constantFrom(...ZONES).chain((timezone) => fc.tuple(fc.constant(timezone), instants(timezone)))
+const zoneAndInstant = fc
+  .constantFrom(...ZONES)
+  .chain((timezone) => fc.tuple(fc.constant(timezone), instants(timezone)))
 
 /** One grid per zone, as policies have. */
 function gridsOf(unit: CalendarUnit) {
@@ -130,7 +142,9 @@ describe.each(CALENDAR_UNITS)('windows of a calendar %s', (unit) => {
       fc.property(
         fc
           .constantFrom(...ZONES)
-          .chain((timezone) => fc.tuple(fc.constant(timezone), fc.array(instants(timezone), { minLength: 2, maxLength: 12 }))),
+          .chain((timezone) =>
+            fc.tuple(fc.constant(timezone), fc.array(instants(timezone), { minLength: 2, maxLength: 12 })),
+          ),
         ([timezone, times]) => {
           const grid = calendarGrid(unit, timezone)
           const asked = times.map((at) => ({ at, index: grid.indexAt(at) }))
@@ -160,7 +174,10 @@ describe.each(CALENDAR_UNITS)('windows of a calendar %s', (unit) => {
 const day = (timezone: string, date: string) => {
   const grid = calendarGrid('day', timezone)
   const index = Date.parse(date) / DAY_MS
-  return { start: new Date(grid.startOf(index)).toISOString(), hours: (grid.startOf(index + 1) - grid.startOf(index)) / HOUR_MS }
+  return {
+    start: new Date(grid.startOf(index)).toISOString(),
+    hours: (grid.startOf(index + 1) - grid.startOf(index)) / HOUR_MS,
+  }
 }
 
 describe('a calendar day', () => {
@@ -206,13 +223,16 @@ describe('a calendar day', () => {
     'that %s began twice on %s begins once, at one of the two midnights',
     (timezone, date, firstTime, backTime, secondTime, start, hours) => {
       const utcDate = start.slice(0, 10)
-      const [first, back, second] = [firstTime, backTime, secondTime].map((time) => Date.parse(`${utcDate}T${time}`)) as [
-        number,
-        number,
-        number,
-      ]
+      const [first, back, second] = [firstTime, backTime, secondTime].map((time) =>
+        Date.parse(`${utcDate}T${time}`),
+      ) as [number, number, number]
       const before = Temporal.PlainDate.from(date).subtract({ days: 1 }).toString()
-      expect([first - 1, first, back, second].map((at) => dateAt(at, timezone).toString())).toEqual([before, date, before, date])
+      expect([first - 1, first, back, second].map((at) => dateAt(at, timezone).toString())).toEqual([
+        before,
+        date,
+        before,
+        date,
+      ])
 
       expect(day(timezone, date)).toEqual({ start, hours })
       const grid = calendarGrid('day', timezone)
@@ -246,8 +266,14 @@ describe('other calendar windows', () => {
   })
 
   it('are right at the very beginning of time, which is no Monday', () => {
-    expect(windowAt('week', 'UTC', '1970-01-01T00:00:00Z')).toEqual(['1969-12-29T00:00:00.000Z', '1970-01-05T00:00:00.000Z'])
-    expect(windowAt('month', 'America/New_York', '1970-01-01T00:00:00Z')).toEqual(['1969-12-01T05:00:00.000Z', '1970-01-01T05:00:00.000Z'])
+    expect(windowAt('week', 'UTC', '1970-01-01T00:00:00Z')).toEqual([
+      '1969-12-29T00:00:00.000Z',
+      '1970-01-05T00:00:00.000Z',
+    ])
+    expect(windowAt('month', 'America/New_York', '1970-01-01T00:00:00Z')).toEqual([
+      '1969-12-01T05:00:00.000Z',
+      '1970-01-01T05:00:00.000Z',
+    ])
   })
 })
 
@@ -304,7 +330,8 @@ describe('a fixed window by the calendar', () => {
     ['day', 'Europe/Berlin', '2024-10-27T01:30:00Z', '2024-10-27T23:00:00.000Z'], // 02:30 the second time
     ['day', 'America/Sao_Paulo', '2018-11-04T02:59:59.999Z', '2018-11-04T03:00:00.000Z'], // to a midnight that was not
     ['day', 'Pacific/Apia', '2011-12-30T09:00:00Z', '2011-12-30T10:00:00.000Z'], // to a day that was not
-    ['day', 'America/St_Johns', '2010-11-07T02:30:30Z', '2010-11-07T03:30:00.000Z'], // just past a midnight that came again
+    // just past a midnight that came again
+    ['day', 'America/St_Johns', '2010-11-07T02:30:30Z', '2010-11-07T03:30:00.000Z'],
     ['week', 'America/New_York', '2024-03-10T12:00:00Z', '2024-03-11T04:00:00.000Z'],
     ['month', 'Europe/Berlin', '2024-02-10T00:00:00Z', '2024-02-29T23:00:00.000Z'],
     ['month', 'Europe/Berlin', '2024-03-10T00:00:00Z', '2024-03-31T22:00:00.000Z'],
@@ -315,7 +342,8 @@ describe('a fixed window by the calendar', () => {
 
   it('gives back to the day that was charged, in the zone', () => {
     const quota = { limit: 5, grid: calendarGrid('day', 'America/New_York') }
-    const [evening, morning] = [Date.parse('2024-11-04T04:59:00Z'), Date.parse('2024-11-04T05:01:00Z')] // 23:59 and 00:01
+    // 23:59 and 00:01
+    const [evening, morning] = [Date.parse('2024-11-04T04:59:00Z'), Date.parse('2024-11-04T05:01:00Z')]
     const state = carryOut(fixedWindow.step({}, quota, 2, evening).write!, {})
     expect(fixedWindow.refund(state, quota, 1, morning, morning)).toBeUndefined()
     expect(fixedWindow.refund(state, quota, 1, evening, morning)).toBeDefined()
@@ -326,7 +354,12 @@ describe('a fixed window by the calendar', () => {
       const grid = calendarGrid(unit, 'Antarctica/Casey')
       expect(fixedWindow.lifeMs({ limit: 1, grid })).toBe(grid.longestMs)
     }
-    expect(CALENDAR_UNITS.map((unit) => calendarGrid(unit, 'UTC').longestMs / HOUR_MS)).toEqual([27, 7 * 24 + 3, 31 * 24 + 3, 366 * 24 + 3])
+    expect(CALENDAR_UNITS.map((unit) => calendarGrid(unit, 'UTC').longestMs / HOUR_MS)).toEqual([
+      27,
+      7 * 24 + 3,
+      31 * 24 + 3,
+      366 * 24 + 3,
+    ])
   })
 })
 
@@ -338,7 +371,8 @@ describe('words of the calendar', () => {
   })
 
   it('are time zones when the runtime knows them', () => {
-    for (const name of ['UTC', 'Europe/Berlin', 'america/new_york', 'EST5EDT', 'Etc/GMT+12']) expect(isTimezone(name)).toBe(true)
+    for (const name of ['UTC', 'Europe/Berlin', 'america/new_york', 'EST5EDT', 'Etc/GMT+12'])
+      expect(isTimezone(name)).toBe(true)
     for (const name of [
       '',
       ' ',

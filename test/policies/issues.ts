@@ -34,7 +34,8 @@ export function issuesOf(call: () => unknown): readonly string[] {
   } catch (error) {
     thrown = error
   }
-  if (!(thrown instanceof ConfigError)) throw new Error(`expected a ConfigError, got ${String(thrown)}`, { cause: thrown })
+  if (!(thrown instanceof ConfigError))
+    throw new Error(`expected a ConfigError, got ${String(thrown)}`, { cause: thrown })
   const { message } = thrown
   expect(thrown.issues.filter((issue) => !message.includes(issue))).toEqual([])
   return thrown.issues

@@ -22,7 +22,10 @@ describe('what happens past the limit', () => {
     [{ ...QUEUE, ...DELAY }, 'action "delay" does not go with mode "queue"'],
     [{ ...QUEUE, action: 'deprioritize' }, 'action "deprioritize" does not go with mode "queue"'],
     [{ ...DELAY, algorithm: 'sliding-log', countDenied: true }, 'countDenied does not go with action "delay"'],
-    [{ consistency: 'eventual', action: 'observe' }, 'consistency "eventual" does not go with action "observe", take "leased"'],
+    [
+      { consistency: 'eventual', action: 'observe' },
+      'consistency "eventual" does not go with action "observe", take "leased"',
+    ],
     [
       { ...DELAY, consistency: 'leased' },
       `consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow" or action "delay", got "leased"`,
@@ -33,14 +36,23 @@ describe('what happens past the limit', () => {
     [{ delayIn: 'backend' }, only('delayIn')],
     [{ ...QUEUE, action: 'observe', delayIn: 'backend' }, only('delayIn', 'observe')],
     [{ ...DELAY, maxDelay: '5001ms' }, 'maxDelay must be at most "5s" where the authorizer waits, got "5001ms"'],
-    [{ ...DELAY, maxDelay: '26s', delayIn: 'backend' }, 'maxDelay must be at most "25s" where the backend waits, got "26s"'],
-    [{ ...QUEUE, maxDelay: '6s', delayIn: 'authorizer' }, 'maxDelay must be at most "5s" where the authorizer waits, got "6s"'],
+    [
+      { ...DELAY, maxDelay: '26s', delayIn: 'backend' },
+      'maxDelay must be at most "25s" where the backend waits, got "26s"',
+    ],
+    [
+      { ...QUEUE, maxDelay: '6s', delayIn: 'authorizer' },
+      'maxDelay must be at most "5s" where the authorizer waits, got "6s"',
+    ],
     [{ ...QUEUE, delayIn: 'authorizer' }, 'maxDelay must be at most "5s" where the authorizer waits, got undefined'],
     [
       { algorithm: 'sliding-log', limit: 10_000, overrun: '1%' },
       'with its overrun limit must be at most 10000 for a sliding-log, which stores every unit, got 10100',
     ],
-    [{ limit: 999_999_999_999_999, overrun: '1%' }, 'limit must be at most 999999999999999 with its overrun, got 1009999999999998'],
+    [
+      { limit: 999_999_999_999_999, overrun: '1%' },
+      'limit must be at most 999999999999999 with its overrun, got 1009999999999998',
+    ],
     [
       { algorithm: 'gcra', limit: 60, burst: 4_503_599_627, overrun: '1%' },
       'with its overrun burst must be at most 4503599627 at this pace, which takes 142 years to refill, got 4503599628',

@@ -10,8 +10,10 @@ import { issuesIn, issuesOf, parsed, policy, RUBBISH } from './issues'
 
 const HERE = '(policy "per-minute")'
 const NAMES = 'a name of 1 to 64 letters, digits, ".", "_" or "-"'
-const ALGORITHMS = 'one of fixed-window, anchored-window, sliding-window, sliding-buckets, sliding-log, token-bucket, leaky-bucket, gcra'
-const WINDOWS = 'a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of day, week, month, year'
+const ALGORITHMS =
+  'one of fixed-window, anchored-window, sliding-window, sliding-buckets, sliding-log, token-bucket, leaky-bucket, gcra'
+const WINDOWS =
+  'a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of day, week, month, year'
 const FIELDS =
   'name, algorithm, limit, window, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, overrun, buckets, countDenied, consistency, syncMs'
 
@@ -49,13 +51,28 @@ describe('one mistake gets one sentence: what, got, wanted and where', () => {
       'timezone must be an IANA time zone such as "Europe/Berlin", got "Berlin"',
       { algorithm: 'fixed-window', window: 'day' },
     ],
-    ['timezone', 1, 'timezone must be an IANA time zone such as "Europe/Berlin", got 1', { algorithm: 'fixed-window', window: 'day' }],
+    [
+      'timezone',
+      1,
+      'timezone must be an IANA time zone such as "Europe/Berlin", got 1',
+      { algorithm: 'fixed-window', window: 'day' },
+    ],
     ['burst', 0, 'burst must be a positive integer, got 0', { algorithm: 'gcra' }],
     ['burst', '10', 'burst must be a positive integer, got "10"', { algorithm: 'gcra' }],
     ['refill', 'lazy', 'refill must be "greedy" or "interval", got "lazy"', { algorithm: 'token-bucket' }],
     ['mode', 'pipe', 'mode must be "meter" or "queue", got "pipe"', { algorithm: 'leaky-bucket' }],
-    ['maxDelay', 500, 'maxDelay must be a duration such as "500ms" or "2s", got 500', { algorithm: 'leaky-bucket', mode: 'queue' }],
-    ['maxDelay', 'day', 'maxDelay must be a duration such as "500ms" or "2s", got "day"', { algorithm: 'leaky-bucket', mode: 'queue' }],
+    [
+      'maxDelay',
+      500,
+      'maxDelay must be a duration such as "500ms" or "2s", got 500',
+      { algorithm: 'leaky-bucket', mode: 'queue' },
+    ],
+    [
+      'maxDelay',
+      'day',
+      'maxDelay must be a duration such as "500ms" or "2s", got "day"',
+      { algorithm: 'leaky-bucket', mode: 'queue' },
+    ],
     ['buckets', 1, 'buckets must be an integer from 2 to 120, got 1', { algorithm: 'sliding-buckets' }],
     ['buckets', 121, 'buckets must be an integer from 2 to 120, got 121', { algorithm: 'sliding-buckets' }],
     ['buckets', 2.5, 'buckets must be an integer from 2 to 120, got 2.5', { algorithm: 'sliding-buckets' }],
@@ -63,7 +80,12 @@ describe('one mistake gets one sentence: what, got, wanted and where', () => {
     ['countDenied', 'yes', 'countDenied must be true or false, got "yes"', { algorithm: 'sliding-log' }],
     ['consistency', 'weak', 'consistency must be one of strict, leased, eventual, got "weak"'],
     ['syncMs', 49, 'syncMs must be an integer from 50 to 60000, in milliseconds, got 49', { consistency: 'eventual' }],
-    ['syncMs', '1s', 'syncMs must be an integer from 50 to 60000, in milliseconds, got "1s"', { consistency: 'eventual' }],
+    [
+      'syncMs',
+      '1s',
+      'syncMs must be an integer from 50 to 60000, in milliseconds, got "1s"',
+      { consistency: 'eventual' },
+    ],
     ['syncMs', 500, 'syncMs applies to consistency "eventual" only', { consistency: 'leased' }],
     ['consistency', 'leased', `${BY_ITSELF}, got "leased"`, { algorithm: 'leaky-bucket', mode: 'queue' }],
     ['consistency', 'eventual', `${BY_ITSELF}, got "eventual"`, { algorithm: 'sliding-log', countDenied: true }],
@@ -85,9 +107,13 @@ describe('one mistake gets one sentence: what, got, wanted and where', () => {
     expect(issuesIn([policy({ name: undefined })])).toEqual([`name is missing, it must be ${NAMES} (policy 1)`])
     expect(issuesIn([policy(), policy({ name: 7 })])).toEqual([`name must be ${NAMES}, got 7 (policy 2)`])
     expect(issuesIn([policy({ name: '' })])).toEqual([`name must be ${NAMES}, got "" (policy "")`])
-    expect(issuesIn([policy({ name: 'per minute' })])).toEqual([`name must be ${NAMES}, got "per minute" (policy "per minute")`])
+    expect(issuesIn([policy({ name: 'per minute' })])).toEqual([
+      `name must be ${NAMES}, got "per minute" (policy "per minute")`,
+    ])
     expect(issuesIn([policy({ name: '-x' })])).toEqual([`name must be ${NAMES}, got "-x" (policy "-x")`])
-    expect(issuesIn([policy({ name: 'x'.repeat(65) })])[0]).toHaveLength(`name must be ${NAMES}, got "" (policy "")`.length + 2 * 61)
+    expect(issuesIn([policy({ name: 'x'.repeat(65) })])[0]).toHaveLength(
+      `name must be ${NAMES}, got "" (policy "")`.length + 2 * 61,
+    )
     expect(issuesIn([policy({ name: 'x"\n' })])).toEqual([`name must be ${NAMES}, got "x\\"\\n" (policy "x\\"\\n")`])
   })
 
@@ -98,11 +124,15 @@ describe('one mistake gets one sentence: what, got, wanted and where', () => {
   })
 
   it.each(['policies', 1, {}, null, true, new Set([policy()])])('a list that is %p is no list', (list) => {
-    expect(issuesIn(list, ['tier "free"'])).toEqual([expect.stringMatching(/^policies must be a list, got .* \(tier "free"\)$/)])
+    expect(issuesIn(list, ['tier "free"'])).toEqual([
+      expect.stringMatching(/^policies must be a list, got .* \(tier "free"\)$/),
+    ])
   })
 
   it.each([null, undefined, 5, 'x', [], [policy()]])('a policy that is %p is no object', (item) => {
-    expect(issuesIn([policy(), item])).toEqual([expect.stringMatching(/^a policy must be an object, got .* \(policy 2\)$/)])
+    expect(issuesIn([policy(), item])).toEqual([
+      expect.stringMatching(/^a policy must be an object, got .* \(policy 2\)$/),
+    ])
   })
 
   it('a hole in a list is no policy either', () => {
@@ -118,21 +148,42 @@ describe('fields that do not go together', () => {
     [{ overage: 'allow' }, 'overage does not apply to algorithm "sliding-window", only to fixed-window'],
     [{ overage: 'deny', algorithm: 'gcra' }, 'overage does not apply to algorithm "gcra", only to fixed-window'],
     [{ burst: 5 }, 'burst does not apply to algorithm "sliding-window", only to token-bucket, leaky-bucket, gcra'],
-    [{ burst: 5, algorithm: 'fixed-window' }, 'burst does not apply to algorithm "fixed-window", only to token-bucket, leaky-bucket, gcra'],
+    [
+      { burst: 5, algorithm: 'fixed-window' },
+      'burst does not apply to algorithm "fixed-window", only to token-bucket, leaky-bucket, gcra',
+    ],
     [{ refill: 'greedy', algorithm: 'gcra' }, 'refill does not apply to algorithm "gcra", only to token-bucket'],
-    [{ mode: 'queue', algorithm: 'token-bucket' }, 'mode does not apply to algorithm "token-bucket", only to leaky-bucket'],
-    [{ buckets: 60, algorithm: 'sliding-window' }, 'buckets does not apply to algorithm "sliding-window", only to sliding-buckets'],
+    [
+      { mode: 'queue', algorithm: 'token-bucket' },
+      'mode does not apply to algorithm "token-bucket", only to leaky-bucket',
+    ],
+    [
+      { buckets: 60, algorithm: 'sliding-window' },
+      'buckets does not apply to algorithm "sliding-window", only to sliding-buckets',
+    ],
     [{ countDenied: false }, 'countDenied does not apply to algorithm "sliding-window", only to sliding-log'],
     [{ window: 'day', algorithm: 'gcra' }, 'window "day" needs algorithm "fixed-window", got "gcra"'],
     [{ window: 'month' }, 'window "month" needs algorithm "fixed-window", got "sliding-window"'],
-    [{ timezone: 'UTC', algorithm: 'fixed-window' }, 'timezone applies to the windows day, week, month and year only, got "1m"'],
-    [{ algorithm: 'sliding-buckets', buckets: 7 }, 'buckets must divide the window into whole milliseconds, got 7 for window "1m"'],
+    [
+      { timezone: 'UTC', algorithm: 'fixed-window' },
+      'timezone applies to the windows day, week, month and year only, got "1m"',
+    ],
+    [
+      { algorithm: 'sliding-buckets', buckets: 7 },
+      'buckets must divide the window into whole milliseconds, got 7 for window "1m"',
+    ],
     [
       { algorithm: 'sliding-buckets', window: '250ms' },
       'buckets must divide the window into whole milliseconds, got the default of 60 for window "250ms"',
     ],
-    [{ algorithm: 'sliding-log', limit: 10_001 }, 'limit must be at most 10000 for a sliding-log, which stores every unit, got 10001'],
-    [{ algorithm: 'gcra', window: '1ms', limit: 1001 }, 'limit must be at most 1000 for this window, a unit per microsecond, got 1001'],
+    [
+      { algorithm: 'sliding-log', limit: 10_001 },
+      'limit must be at most 10000 for a sliding-log, which stores every unit, got 10001',
+    ],
+    [
+      { algorithm: 'gcra', window: '1ms', limit: 1001 },
+      'limit must be at most 1000 for this window, a unit per microsecond, got 1001',
+    ],
     [
       { algorithm: 'leaky-bucket', window: '1s', limit: 1_000_001 },
       'limit must be at most 1000000 for this window, a unit per microsecond, got 1000001',
@@ -240,7 +291,9 @@ describe('several mistakes', () => {
   it('in number: at most thirty policies', () => {
     const policies = Array.from({ length: MOST_POLICIES }, (_, i) => policy({ name: `p${i}` }))
     expect(issuesIn(policies)).toEqual([])
-    expect(issuesIn([...policies, policy()], ['tier "free"'])).toEqual(['policies must be at most 30, got 31 (tier "free")'])
+    expect(issuesIn([...policies, policy()], ['tier "free"'])).toEqual([
+      'policies must be at most 30, got 31 (tier "free")',
+    ])
     expect(issuesIn([...policies.slice(1), { ...policies[0], limit: 0 }, 5, 6])).toEqual([
       'policies must be at most 30, got 32',
       'limit must be a positive integer, got 0 (policy "p0")',
@@ -270,31 +323,46 @@ describe('the name that was meant', () => {
     ['count_denied', 'countDenied'],
     ['bukkets', 'buckets'],
   ])('%s: %s', (written, meant) => {
-    expect(issuesIn([policy({ [written]: 1 })])).toEqual([`unknown field "${written}", did you mean "${meant}"? ${HERE}`])
+    expect(issuesIn([policy({ [written]: 1 })])).toEqual([
+      `unknown field "${written}", did you mean "${meant}"? ${HERE}`,
+    ])
   })
 
-  it.each(['', 'x', 'xy', 'period', 'by', '__proto__', 'constructor', 'toString', 'hasOwnProperty', 'limit\u0000\u0000\u0000', '限'])(
-    '%p is nobody’s',
-    (written) => {
-      const own = Object.defineProperty(policy(), written, { value: 1, enumerable: true })
-      expect(issuesIn([own])).toEqual([`unknown field ${JSON.stringify(written)}, known are ${FIELDS} ${HERE}`])
-    },
-  )
+  it.each([
+    '',
+    'x',
+    'xy',
+    'period',
+    'by',
+    '__proto__',
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+    'limit\u0000\u0000\u0000',
+    '限',
+  ])('%p is nobody’s', (written) => {
+    const own = Object.defineProperty(policy(), written, { value: 1, enumerable: true })
+    expect(issuesIn([own])).toEqual([`unknown field ${JSON.stringify(written)}, known are ${FIELDS} ${HERE}`])
+  })
 })
 
 describe('a policy that is right', () => {
   it('is a sliding window unless it says otherwise', () => {
-    expect(parsed()).toMatchObject({ name: 'per-minute', limit: 60, windowMs: 60_000, quota: { limit: 60, windowMs: 60_000 } })
+    expect(parsed()).toMatchObject({
+      name: 'per-minute',
+      limit: 60,
+      windowMs: 60_000,
+      quota: { limit: 60, windowMs: 60_000 },
+    })
     expect(parsed().algorithm.name).toBe('sliding-window')
   })
 
   it('has no extra fields unless its place knows some', () => {
     const issues: string[] = []
     const extras = { by: { ...POLICY_FIELDS.name, optional: true } } as const
-    expect(parsePolicies([policy({ by: 'client' }), policy({ name: 'b' })], [], issues, extras).map(({ extra }) => extra)).toEqual([
-      { by: 'client' },
-      { by: undefined },
-    ])
+    expect(
+      parsePolicies([policy({ by: 'client' }), policy({ name: 'b' })], [], issues, extras).map(({ extra }) => extra),
+    ).toEqual([{ by: 'client' }, { by: undefined }])
     expect(parsePolicies([policy({ by: '!' })], [], issues, extras)).toEqual([])
     expect(issues).toEqual([`by must be ${NAMES}, got "!" ${HERE}`])
     expect(issuesIn([policy({ by: 'client' })])).toEqual([`unknown field "by", known are ${FIELDS} ${HERE}`])
@@ -302,7 +370,11 @@ describe('a policy that is right', () => {
 
   it('stands even where others are wrong', () => {
     const issues: string[] = []
-    const good = parsePolicies([policy({ limit: 0 }), policy({ name: 'good' }), policy({ name: 'good' }), null], [], issues)
+    const good = parsePolicies(
+      [policy({ limit: 0 }), policy({ name: 'good' }), policy({ name: 'good' }), null],
+      [],
+      issues,
+    )
     expect(good.map(({ name }) => name)).toEqual(['good'])
     expect(issues).toHaveLength(3)
   })
@@ -310,7 +382,15 @@ describe('a policy that is right', () => {
 
 const anyInput: fc.Arbitrary<unknown> = fc.oneof(
   fc.constantFrom(...RUBBISH),
-  fc.anything({ maxDepth: 1, maxKeys: 3, withBigInt: true, withDate: true, withMap: true, withNullPrototype: true, withSparseArray: true }),
+  fc.anything({
+    maxDepth: 1,
+    maxKeys: 3,
+    withBigInt: true,
+    withDate: true,
+    withMap: true,
+    withNullPrototype: true,
+    withSparseArray: true,
+  }),
   fc.string(),
 )
 const anyLimit = fc.oneof(fc.integer({ min: 1, max: 1000 }), fc.maxSafeNat(), fc.double(), anyInput)
@@ -364,11 +444,21 @@ describe('whatever is written', () => {
       fc.record({ algorithm: fc.constant('fixed-window'), overage: fc.constantFrom('deny', 'allow') }),
       fc.record({ algorithm: fc.constant('sliding-buckets'), buckets: fc.constantFrom(2, 10, 50) }),
       fc.record({ algorithm: fc.constant('sliding-log'), countDenied: fc.boolean() }),
-      fc.record({ algorithm: fc.constantFrom('gcra', 'token-bucket', 'leaky-bucket'), burst: fc.integer({ min: 1, max: 7000 }) }),
+      fc.record({
+        algorithm: fc.constantFrom('gcra', 'token-bucket', 'leaky-bucket'),
+        burst: fc.integer({ min: 1, max: 7000 }),
+      }),
       fc.record({ algorithm: fc.constant('token-bucket'), refill: fc.constantFrom('greedy', 'interval') }),
-      fc.record({ algorithm: fc.constant('leaky-bucket'), mode: fc.constant('queue'), maxDelay: fc.constantFrom('1ms', '30s') }),
+      fc.record({
+        algorithm: fc.constant('leaky-bucket'),
+        mode: fc.constant('queue'),
+        maxDelay: fc.constantFrom('1ms', '30s'),
+      }),
     ) as fc.Arbitrary<Partial<PolicyInput>>
-    const common = fc.record({ limit: fc.integer({ min: 1, max: 10_000 }), window: fc.constantFrom('1s', '1m', '12h', '7d') })
+    const common = fc.record({
+      limit: fc.integer({ min: 1, max: 10_000 }),
+      window: fc.constantFrom('1s', '1m', '12h', '7d'),
+    })
     fc.assert(
       fc.property(common, forms, (numbers, form) => {
         expect(issuesIn([{ name: 'p', ...numbers, ...form }])).toEqual([])
@@ -376,20 +466,25 @@ describe('whatever is written', () => {
     )
   })
 
-  it.each(Object.keys(POLICY_FIELDS))('a megabyte in the field %s, or in its name, is turned down at once and not repeated', (field) => {
-    const megabyte = 'a1/ '.repeat(250_000)
-    for (const one of [policy({ [field]: megabyte }), policy({ [`${field}${megabyte}`]: 1 })]) {
-      const issues = issuesIn([one])
-      expect(issues.length).toBeGreaterThanOrEqual(1)
-      for (const issue of issues) expect(issue.length).toBeLessThan(400)
-    }
-  })
+  it.each(Object.keys(POLICY_FIELDS))(
+    'a megabyte in the field %s, or in its name, is turned down at once and not repeated',
+    (field) => {
+      const megabyte = 'a1/ '.repeat(250_000)
+      for (const one of [policy({ [field]: megabyte }), policy({ [`${field}${megabyte}`]: 1 })]) {
+        const issues = issuesIn([one])
+        expect(issues.length).toBeGreaterThanOrEqual(1)
+        for (const issue of issues) expect(issue.length).toBeLessThan(400)
+      }
+    },
+  )
 
   it('names like those of Object.prototype are names like any other', () => {
     for (const name of ['constructor', 'toString', 'valueOf', 'hasOwnProperty']) {
       expect(issuesIn([policy({ name })])).toEqual([])
     }
-    const polluting: unknown = JSON.parse('[{"name": "a", "limit": 1, "window": "1s", "__proto__": {"algorithm": "gcra"}}]')
+    const polluting: unknown = JSON.parse(
+      '[{"name": "a", "limit": 1, "window": "1s", "__proto__": {"algorithm": "gcra"}}]',
+    )
     expect(issuesIn(polluting)).toEqual([`unknown field "__proto__", known are ${FIELDS} (policy "a")`])
     expect(({} as Record<string, unknown>).algorithm).toBeUndefined()
     const inherited: unknown = Object.create({ limit: 60, window: '1m', name: 'inherited' })
@@ -468,14 +563,20 @@ describe('the same policy', () => {
       const { verdict, write } = free.algorithm.step(full, free.quota, 1000, at)
       expect(verdict.allowed).toBe(true)
       expect(holds(write!.guard, full)).toBe(true)
-      expect(limited.algorithm.step(apply(write!, full), limited.quota, 1, at).verdict).toMatchObject({ allowed: false, remaining: 0 })
+      expect(limited.algorithm.step(apply(write!, full), limited.quota, 1, at).verdict).toMatchObject({
+        allowed: false,
+        remaining: 0,
+      })
     }
   })
 
   it('with a share admits that part of its units, and one at least', () => {
     expect(withShare(parsed({ limit: 10 }), 0.25).limit).toBe(2)
     expect(withShare(parsed({ limit: 3 }), 0.1).limit).toBe(1)
-    expect(withShare(parsed({ algorithm: 'gcra', limit: 60, burst: 10 }), 0.5)).toMatchObject({ limit: 30, quota: { burst: 5 } })
+    expect(withShare(parsed({ algorithm: 'gcra', limit: 60, burst: 10 }), 0.5)).toMatchObject({
+      limit: 30,
+      quota: { burst: 5 },
+    })
     expect(withShare(parsed({ algorithm: 'gcra', limit: 60 }), 0.5)).toMatchObject({ limit: 30, quota: { burst: 30 } })
   })
 })

@@ -19,11 +19,35 @@ describe('how a policy counts', () => {
   it.each([
     ['anchored-window', {}, anchoredWindow, { limit: 60, windowMs: MINUTE_MS }, 'anchored-window 60000'],
     ['sliding-window', {}, slidingWindow, { limit: 60, windowMs: MINUTE_MS }, 'sliding-window 60000'],
-    ['sliding-buckets', {}, slidingBuckets, { limit: 60, windowMs: MINUTE_MS, buckets: 60 }, 'sliding-buckets 60000/60'],
-    ['sliding-buckets', { buckets: 12 }, slidingBuckets, { limit: 60, windowMs: MINUTE_MS, buckets: 12 }, 'sliding-buckets 60000/12'],
+    [
+      'sliding-buckets',
+      {},
+      slidingBuckets,
+      { limit: 60, windowMs: MINUTE_MS, buckets: 60 },
+      'sliding-buckets 60000/60',
+    ],
+    [
+      'sliding-buckets',
+      { buckets: 12 },
+      slidingBuckets,
+      { limit: 60, windowMs: MINUTE_MS, buckets: 12 },
+      'sliding-buckets 60000/12',
+    ],
     ['sliding-log', {}, slidingLog, { limit: 60, windowMs: MINUTE_MS, countDenied: false }, 'sliding-log 60000'],
-    ['sliding-log', { countDenied: true }, slidingLog, { limit: 60, windowMs: MINUTE_MS, countDenied: true }, 'sliding-log 60000'],
-    ['token-bucket', {}, tokenBucket, { limit: 60, windowMs: MINUTE_MS, burst: 60, refill: 'greedy' }, 'token-bucket 60000 greedy'],
+    [
+      'sliding-log',
+      { countDenied: true },
+      slidingLog,
+      { limit: 60, windowMs: MINUTE_MS, countDenied: true },
+      'sliding-log 60000',
+    ],
+    [
+      'token-bucket',
+      {},
+      tokenBucket,
+      { limit: 60, windowMs: MINUTE_MS, burst: 60, refill: 'greedy' },
+      'token-bucket 60000 greedy',
+    ],
     [
       'token-bucket',
       { burst: 5, refill: 'interval' },
@@ -31,7 +55,13 @@ describe('how a policy counts', () => {
       { limit: 60, windowMs: MINUTE_MS, burst: 5, refill: 'interval' },
       'token-bucket 60000 interval',
     ],
-    ['leaky-bucket', {}, leakyBucket, { limit: 60, windowMs: MINUTE_MS, burst: 60, mode: 'meter' }, 'leaky-bucket 60000'],
+    [
+      'leaky-bucket',
+      {},
+      leakyBucket,
+      { limit: 60, windowMs: MINUTE_MS, burst: 60, mode: 'meter' },
+      'leaky-bucket 60000',
+    ],
     [
       'leaky-bucket',
       { mode: 'queue', burst: 9, maxDelay: '2s' },
@@ -74,8 +104,14 @@ describe('how a policy counts', () => {
 
   it('counts on where it was when overage is allowed or denied from now on', () => {
     const fields = { algorithm: 'fixed-window', window: 'month', timezone: 'Europe/Berlin' }
-    const [bare, denying, allowing] = [{}, { overage: 'deny' }, { overage: 'allow' }].map((more) => parsed({ ...fields, ...more }))
-    expect([bare!.algorithm, denying!.algorithm, allowing!.algorithm]).toEqual([fixedWindow, fixedWindow, meteredWindow])
+    const [bare, denying, allowing] = [{}, { overage: 'deny' }, { overage: 'allow' }].map((more) =>
+      parsed({ ...fields, ...more }),
+    )
+    expect([bare!.algorithm, denying!.algorithm, allowing!.algorithm]).toEqual([
+      fixedWindow,
+      fixedWindow,
+      meteredWindow,
+    ])
     expect(allowing!.form).toBe('fixed-window month Europe/Berlin')
     expect([bare!.form, denying!.form]).toEqual([allowing!.form, allowing!.form])
   })

@@ -36,7 +36,9 @@ test('an HTTP request over the limit can be let through, for the backend to answ
 test('nothing else that is denied is let through: not for another reason, and not where the gateway can say 429 itself', () => {
   const undecided = { ...denied, context: toContext({ reason: 'unavailable', now: NOW }), backendAnswers: true }
   expect(toAnswer(fromEvent(httpRequest), undecided)).toMatchObject({ isAuthorized: false })
-  expect(toAnswer(undefined, { ...denied, backendAnswers: true })).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Deny' }] } })
+  expect(toAnswer(undefined, { ...denied, backendAnswers: true })).toMatchObject({
+    policyDocument: { Statement: [{ Effect: 'Deny' }] },
+  })
   for (const event of [restRequest, websocketConnect]) {
     const answer = toAnswer(fromEvent(event), { ...denied, backendAnswers: true })
     expect(answer).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Deny' }] } })
@@ -46,7 +48,10 @@ test('nothing else that is denied is let through: not for another reason, and no
 test('what is no request is denied, even if the ruling says otherwise', () => {
   expect(toAnswer(undefined, allowed)).toEqual({
     principalId: 'client:abc',
-    policyDocument: { Version: '2012-10-17', Statement: [{ Action: 'execute-api:Invoke', Effect: 'Deny', Resource: '*' }] },
+    policyDocument: {
+      Version: '2012-10-17',
+      Statement: [{ Action: 'execute-api:Invoke', Effect: 'Deny', Resource: '*' }],
+    },
     context: allowed.context,
   })
 })
@@ -62,7 +67,11 @@ describe('the resource of a policy', () => {
     ['1,600 bytes, the longest there is', arnOf(1_600), wildcard],
     ['512 characters of two bytes', `${stage}GET/${'é'.repeat(300)}`, wildcard],
     ['a path that IAM would take for a variable', `${stage}GET/\${aws:username}`, wildcard],
-    ['a partition of its own', 'arn:aws-cn:execute-api:cn-north-1:1:a/s/GET/', 'arn:aws-cn:execute-api:cn-north-1:1:a/s/GET/'],
+    [
+      'a partition of its own',
+      'arn:aws-cn:execute-api:cn-north-1:1:a/s/GET/',
+      'arn:aws-cn:execute-api:cn-north-1:1:a/s/GET/',
+    ],
     ['no ARN', 'GET /users', '*'],
     ['something before the ARN', `x${stage}GET/`, '*'],
     ['an ARN without a stage', 'arn:aws:execute-api:us-east-1:123456789012:abcdef1234', '*'],

@@ -84,7 +84,8 @@ describe('a request that is allowed past a limit', () => {
       texts: headersFromContext(asTexts(context))['X-RateLimit-Reason'],
     }
   }
-  const asTexts = (context: object) => Object.fromEntries(Object.entries(context).map(([key, value]) => [key, String(value)]))
+  const asTexts = (context: object) =>
+    Object.fromEntries(Object.entries(context).map(([key, value]) => [key, String(value)]))
   const LEFT = '59 of 60 units are left in the policy per-minute.'
 
   test('says why, in a key, a sentence, and where a caller may know in a header', () => {
@@ -100,14 +101,21 @@ describe('a request that is allowed past a limit', () => {
       ...{ observed: true, header: undefined, texts: undefined },
       detail: `${LEFT} This request is past a limit that is not enforced.`,
     })
-    expect(past({ degraded: true })).toMatchObject({ degraded: true, header: 'degraded', texts: 'degraded', detail: LEFT })
+    expect(past({ degraded: true })).toMatchObject({
+      degraded: true,
+      header: 'degraded',
+      texts: 'degraded',
+      detail: LEFT,
+    })
     expect(past({ degraded: true, relaxed: true })).toMatchObject({ header: 'relaxed', texts: 'relaxed' })
     expect(past({})).toMatchObject({ header: undefined, texts: undefined, detail: LEFT })
   })
 
   test('and one that is denied has its reason in the header', () => {
     expect(headersFromContext(toContext({ decision: DENIED, ...FACTS }))['X-RateLimit-Reason']).toBe('over-limit')
-    expect(headersFromContext(toContext({ decision: { ...DENIED, degraded: true }, ...FACTS }))['X-RateLimit-Reason']).toBe('degraded')
+    expect(
+      headersFromContext(toContext({ decision: { ...DENIED, degraded: true }, ...FACTS }))['X-RateLimit-Reason'],
+    ).toBe('degraded')
   })
 })
 
@@ -199,14 +207,17 @@ describe('what API Gateway requires', () => {
   ]
   const keys = Object.keys(toContext({ now: NOW }))
 
-  test.each(outcomes)('%s: every key is there, letters and digits only, with a value that is flat and finite', (_, outcome) => {
-    const context = toContext(outcome)
-    expect(Object.keys(context)).toEqual(keys)
-    for (const [key, value] of Object.entries(context)) {
-      expect(key).toMatch(/^[A-Za-z0-9]+$/)
-      expect(['string', 'boolean'].includes(typeof value) || Number.isSafeInteger(value)).toBe(true)
-    }
-  })
+  test.each(outcomes)(
+    '%s: every key is there, letters and digits only, with a value that is flat and finite',
+    (_, outcome) => {
+      const context = toContext(outcome)
+      expect(Object.keys(context)).toEqual(keys)
+      for (const [key, value] of Object.entries(context)) {
+        expect(key).toMatch(/^[A-Za-z0-9]+$/)
+        expect(['string', 'boolean'].includes(typeof value) || Number.isSafeInteger(value)).toBe(true)
+      }
+    },
+  )
 
   test('whatever the names, strings are safe in headers and, but for the two lists, in JSON strings', () => {
     const text = fc.oneof(
@@ -217,7 +228,13 @@ describe('what API Gateway requires', () => {
       fc.property(text, text, text, (policy, tier, subject) => {
         const decision = decisionOf('__proto__x', { __proto__x: standing({ allowed: false, retryAfterMs: 5 }) })
         const shapes = [{ name: policy, limit: 1, windowMs: 1 }]
-        const { rateLimit, rateLimitPolicy, ...others } = toContext({ decision: { ...decision, policy }, shapes, tier, subject, now: NOW })
+        const { rateLimit, rateLimitPolicy, ...others } = toContext({
+          decision: { ...decision, policy },
+          shapes,
+          tier,
+          subject,
+          now: NOW,
+        })
         expect(parseList(rateLimit)).toEqual([])
         expect(parseList(rateLimitPolicy)).toHaveLength(1)
         for (const value of Object.values(others)) {
@@ -270,18 +287,30 @@ describe('headers for a backend to copy', () => {
   })
 
   test('no list for policies that were not told about', () => {
-    const { RateLimit, 'RateLimit-Policy': policy, ...others } = headersFromContext(toContext({ decision: ALLOWED, now: NOW }))
+    const {
+      RateLimit,
+      'RateLimit-Policy': policy,
+      ...others
+    } = headersFromContext(toContext({ decision: ALLOWED, now: NOW }))
     expect([RateLimit, policy, Object.keys(others).length]).toEqual([undefined, undefined, 3])
   })
 
   test('no value that would break out of its header', () => {
     expect(
-      headersFromContext({ policy: 'p', limit: '1\r\nX-Evil: 1', remaining: 'ä', reset: {}, retryAfter: null, rateLimit: true }),
+      headersFromContext({
+        policy: 'p',
+        limit: '1\r\nX-Evil: 1',
+        remaining: 'ä',
+        reset: {},
+        retryAfter: null,
+        rateLimit: true,
+      }),
     ).toEqual({})
   })
 
   test('none, and no error, without Sluice in front', () => {
-    for (const context of [undefined, null, 'policy', 7, {}, [], { policy: 7, limit: 1 }]) expect(headersFromContext(context)).toEqual({})
+    for (const context of [undefined, null, 'policy', 7, {}, [], { policy: 7, limit: 1 }])
+      expect(headersFromContext(context)).toEqual({})
     fc.assert(
       fc.property(fc.anything({ withNullPrototype: true }), (value) => {
         headersFromContext(value)

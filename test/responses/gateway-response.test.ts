@@ -24,7 +24,9 @@ test('a denial is answered 429 with a problem body', () => {
 })
 
 test('its headers are those of the decision', () => {
-  const headers = Object.fromEntries(Object.entries(ACCESS_DENIED.headers).map(([name, mapping]) => [name, render(mapping, context)]))
+  const headers = Object.fromEntries(
+    Object.entries(ACCESS_DENIED.headers).map(([name, mapping]) => [name, render(mapping, context)]),
+  )
   expect(headers).toEqual({
     ...{ ...xRateLimit(DENIED, NOW), ...draft10(DENIED, SHAPES), ...retryAfter(DENIED) },
     'X-RateLimit-Reason': 'over-limit',
@@ -35,14 +37,28 @@ test('its headers are those of the decision', () => {
 
 test('every variable in it is a key of every context', () => {
   const expressions = [...Object.values(ACCESS_DENIED.headers), TEMPLATE]
-  const used = expressions.flatMap((expression) => [...expression.matchAll(/context\.authorizer\.(\w+)/g)].map(([, key]) => key!))
+  const used = expressions.flatMap((expression) =>
+    [...expression.matchAll(/context\.authorizer\.(\w+)/g)].map(([, key]) => key!),
+  )
   expect(used.length).toBeGreaterThanOrEqual(12)
   expect(Object.keys(toContext({ reason: 'malformed', now: NOW }))).toEqual(expect.arrayContaining(used))
 })
 
 test('the body is JSON whatever the names', () => {
-  const hostile = fc.constantFrom('"', '\\', '\n', '\u2028', '"}', '$context.authorizer.detail', '🙂', '\u0000', "$&$1$'")
-  const names = fc.array(fc.oneof(hostile, fc.string({ unit: 'binary' })), { maxLength: 6 }).map((parts) => parts.join(''))
+  const hostile = fc.constantFrom(
+    '"',
+    '\\',
+    '\n',
+    '\u2028',
+    '"}',
+    '$context.authorizer.detail',
+    '🙂',
+    '\u0000',
+    "$&$1$'",
+  )
+  const names = fc
+    .array(fc.oneof(hostile, fc.string({ unit: 'binary' })), { maxLength: 6 })
+    .map((parts) => parts.join(''))
   fc.assert(
     fc.property(names, fc.boolean(), (policy, never) => {
       const decision = decisionOf('p', { p: standing({ allowed: false, retryAfterMs: never ? Infinity : 1 }) })
@@ -55,7 +71,11 @@ test('the body is JSON whatever the names', () => {
 })
 
 test('the body for a malformed event is JSON too', () => {
-  expect(JSON.parse(render(TEMPLATE, toContext({ now: NOW })))).toMatchObject({ reason: 'malformed', policy: '', retryAfter: '1' })
+  expect(JSON.parse(render(TEMPLATE, toContext({ now: NOW })))).toMatchObject({
+    reason: 'malformed',
+    policy: '',
+    retryAfter: '1',
+  })
 })
 
 test('the body is JSON as well when another authorizer denied, which set none of its variables', () => {

@@ -17,7 +17,8 @@ import vectors from '../vectors/headers.json'
 import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, PLAIN, SHAPES, standing } from './decisions'
 
 /** A list of strings with parameters, as [name, { parameter: value }]. */
-const items = (field: string | undefined) => parseList(field!).map(([name, parameters]) => [name, Object.fromEntries(parameters)])
+const items = (field: string | undefined) =>
+  parseList(field!).map(([name, parameters]) => [name, Object.fromEntries(parameters)])
 
 describe('vectors', () => {
   const { windowMs, ...numbers } = vectors.case
@@ -58,7 +59,10 @@ describe('an allowed request', () => {
       ['per-minute', { q: 60, w: 60 }],
       ['per-day', { q: 10_000, w: 86_400 }],
     ])
-    expect(items(draft10(ALLOWED, SHAPES.toReversed()).RateLimit).map(([name]) => name)).toEqual(['per-day', 'per-minute'])
+    expect(items(draft10(ALLOWED, SHAPES.toReversed()).RateLimit).map(([name]) => name)).toEqual([
+      'per-day',
+      'per-minute',
+    ])
   })
 
   test('tells no time to retry', () => expect(retryAfter(ALLOWED)).toEqual({}))
@@ -79,7 +83,8 @@ describe('an allowed request', () => {
 })
 
 describe('a denied request', () => {
-  test('Retry-After is when this request passes, rounded up', () => expect(retryAfter(DENIED)).toEqual({ 'Retry-After': '13' }))
+  test('Retry-After is when this request passes, rounded up', () =>
+    expect(retryAfter(DENIED)).toEqual({ 'Retry-After': '13' }))
 
   test('the policy that denied frees up at the same moment, and no policy later', () => {
     expect(items(draft10(DENIED, SHAPES).RateLimit)).toEqual([
@@ -114,7 +119,11 @@ describe('a denied request', () => {
 })
 
 test('a policy that was not asked has no standing', () => {
-  const headers = draft10(ALLOWED, [{ name: 'global', limit: 1, windowMs: 1 }, { name: 'constructor', limit: 1, windowMs: 1 }, ...SHAPES])
+  const headers = draft10(ALLOWED, [
+    { name: 'global', limit: 1, windowMs: 1 },
+    { name: 'constructor', limit: 1, windowMs: 1 },
+    ...SHAPES,
+  ])
   expect(items(headers.RateLimit).map(([name]) => name)).toEqual(['per-minute', 'per-day'])
   expect(items(headers['RateLimit-Policy'])).toHaveLength(4)
 })
@@ -126,7 +135,9 @@ test('empty lists are not sent', () => {
 
 test('a window is at least a second', () => {
   expect(items(rateLimitPolicyList([{ name: 'burst', limit: 5, windowMs: 100 }]))).toEqual([['burst', { q: 5, w: 1 }]])
-  expect(items(rateLimitPolicyList([{ name: 'burst', limit: 5, windowMs: 1_001 }]))).toEqual([['burst', { q: 5, w: 2 }]])
+  expect(items(rateLimitPolicyList([{ name: 'burst', limit: 5, windowMs: 1_001 }]))).toEqual([
+    ['burst', { q: 5, w: 2 }],
+  ])
 })
 
 test.each([
@@ -179,14 +190,29 @@ test('a quota that is never whole again resets in a year', () => {
 
 describe('laws', () => {
   const ms = fc.oneof(fc.integer({ min: 0, max: 2 ** 40 }), fc.double(), fc.constant(Infinity))
-  const numbers = fc.record({ allowed: fc.boolean(), limit: ms, remaining: ms, resetAfterMs: ms, retryAfterMs: ms, delayMs: ms })
-  const policies = fc.dictionary(fc.string({ unit: 'binary' }), numbers, { minKeys: 1, maxKeys: 5, noNullPrototype: false })
+  const numbers = fc.record({
+    allowed: fc.boolean(),
+    limit: ms,
+    remaining: ms,
+    resetAfterMs: ms,
+    retryAfterMs: ms,
+    delayMs: ms,
+  })
+  const policies = fc.dictionary(fc.string({ unit: 'binary' }), numbers, {
+    minKeys: 1,
+    maxKeys: 5,
+    noNullPrototype: false,
+  })
   const decisions = fc.tuple(policies, fc.boolean(), ms).map(([byName, allowed, retryAfterMs]): Decision => {
     const name = Object.keys(byName)[0]!
     return { ...byName[name]!, allowed, retryAfterMs, policy: name, ...PLAIN, policies: byName }
   })
   const shapesOf = (decision: Decision): PolicyShape[] =>
-    Object.entries(decision.policies).map(([name, { limit, resetAfterMs }]) => ({ name, limit, windowMs: resetAfterMs }))
+    Object.entries(decision.policies).map(([name, { limit, resetAfterMs }]) => ({
+      name,
+      limit,
+      windowMs: resetAfterMs,
+    }))
 
   test('every field can be parsed, r, t and q are integers from 0, w from 1', () => {
     fc.assert(

@@ -61,7 +61,12 @@ test('reads a WebSocket connection', () => {
 })
 
 test('knows a preflight', () => {
-  expect(fromEvent(restPreflight)).toMatchObject({ api: 'rest', preflight: true, resource: '/{proxy+}', path: '/users' })
+  expect(fromEvent(restPreflight)).toMatchObject({
+    api: 'rest',
+    preflight: true,
+    resource: '/{proxy+}',
+    path: '/users',
+  })
   expect(fromEvent(httpDefaultPreflight)).toMatchObject({ api: 'http', preflight: true, path: '/users/42' })
 })
 
@@ -101,7 +106,8 @@ test('a method counts as the same in any case', () => {
 
 test('OPTIONS without what a browser says of the request to come is none', () => {
   for (const missing of ['origin', 'access-control-request-method']) {
-    const without = (headers: object) => Object.fromEntries(Object.entries(headers).filter(([name]) => name !== missing))
+    const without = (headers: object) =>
+      Object.fromEntries(Object.entries(headers).filter(([name]) => name !== missing))
     const { headers, multiValueHeaders } = restPreflight
     expect(missing in headers && missing in multiValueHeaders).toBe(true)
     const event = { ...restPreflight, headers: without(headers), multiValueHeaders: without(multiValueHeaders) }
@@ -172,7 +178,8 @@ test('a huge event makes a request of bounded size, and keeps what comes first',
 })
 
 describe('a map has at most 32,768 characters', () => {
-  const many = (value: unknown) => Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [index.toString(36), value]))
+  const many = (value: unknown) =>
+    Object.fromEntries(Array.from({ length: 40_000 }, (_, index) => [index.toString(36), value]))
 
   test.each([
     ['of a long value', { a: 'x'.repeat(100_000) }],
@@ -188,7 +195,10 @@ describe('a map has at most 32,768 characters', () => {
   })
 
   test('and what comes first is kept as it is, up to there', () => {
-    const { headers } = fromEvent({ ...httpRequest, headers: { a: 'x'.repeat(32_000), b: 'y'.repeat(32_000), c: 'z' } })!
+    const { headers } = fromEvent({
+      ...httpRequest,
+      headers: { a: 'x'.repeat(32_000), b: 'y'.repeat(32_000), c: 'z' },
+    })!
     expect([...headers].map(([name, value]) => [name, value.length])).toEqual([
       ['a', 32_000],
       ['b', 32_768 - 32_000 - 2 - 2 - 2],
@@ -198,7 +208,11 @@ describe('a map has at most 32,768 characters', () => {
 
 test('an empty text is none', () => {
   const identity = { sourceIp: '', apiKeyId: '' }
-  const request = fromEvent({ ...restRequest, methodArn: '', requestContext: { ...restRequest.requestContext, identity } })
+  const request = fromEvent({
+    ...restRequest,
+    methodArn: '',
+    requestContext: { ...restRequest.requestContext, identity },
+  })
   expect(request).toMatchObject({ sourceIp: undefined, apiKeyId: undefined, methodArn: undefined })
 })
 
@@ -221,7 +235,13 @@ test.each([
 
 describe('fuzz', () => {
   const keys = fc.constantFrom('__proto__', 'constructor', 'headers', 'requestContext', 'version', 'path', 'sourceIp')
-  const junk = fc.anything({ key: fc.oneof(keys, fc.string()), maxDepth: 4, withNullPrototype: true, withSparseArray: true, withMap: true })
+  const junk = fc.anything({
+    key: fc.oneof(keys, fc.string()),
+    maxDepth: 4,
+    withNullPrototype: true,
+    withSparseArray: true,
+    withMap: true,
+  })
   const FIXTURES = [restRequest, restPreflight, httpRequest, httpDefaultPreflight, websocketConnect, token]
 
   /** A real event in which some fields, at any depth, are something else. */
@@ -252,7 +272,8 @@ describe('fuzz', () => {
   })
 
   function expectWellFormed(request: GatewayRequest) {
-    const { api, method, path, resource, headers, query, pathParameters, sourceIp, apiKeyId, methodArn, preflight } = request
+    const { api, method, path, resource, headers, query, pathParameters, sourceIp, apiKeyId, methodArn, preflight } =
+      request
     const texts = [method, path, resource, ...[headers, query, pathParameters].flatMap((map) => [...map].flat())]
     const optional = [sourceIp, apiKeyId, methodArn].filter((text) => text !== undefined)
     const wellFormed =
@@ -270,7 +291,9 @@ describe('fuzz', () => {
 function placesIn(value: unknown): [Record<string, unknown>, string][] {
   if (typeof value !== 'object' || value === null) return []
   const parent = value as Record<string, unknown>
-  return Object.keys(parent).flatMap((key) => [[parent, key], ...placesIn(parent[key])] as [Record<string, unknown>, string][])
+  return Object.keys(parent).flatMap(
+    (key) => [[parent, key], ...placesIn(parent[key])] as [Record<string, unknown>, string][],
+  )
 }
 
 function sizeOf(request: GatewayRequest): number {

@@ -9,15 +9,23 @@ const target = (path: string, more: Partial<RequestTarget> = {}): RequestTarget 
   ...more,
 })
 const textOf = (segments: readonly string[]) => `/${segments.join('/')}`
-const readings = (path: string, basePaths: string[] = []) => readingsOf(target(path), basePaths)!.served.map(textOf).sort()
+const readings = (path: string, basePaths: string[] = []) =>
+  readingsOf(target(path), basePaths)!.served.map(textOf).sort()
 
 describe('a path that can be read in one way only', () => {
-  it.each(['/', '/a', '/users/42', '/v1/users/a@b.example,c:d', '/.well-known/jwks.json', '/a.b/...', '/café', '/a=b&c+d', '/$connect'])(
-    '%s has one reading',
-    (path) => {
-      expect(readings(path)).toEqual([path])
-    },
-  )
+  it.each([
+    '/',
+    '/a',
+    '/users/42',
+    '/v1/users/a@b.example,c:d',
+    '/.well-known/jwks.json',
+    '/a.b/...',
+    '/café',
+    '/a=b&c+d',
+    '/$connect',
+  ])('%s has one reading', (path) => {
+    expect(readings(path)).toEqual([path])
+  })
 
   it.each([
     ['/caf%C3%A9', '/café'],
@@ -48,7 +56,11 @@ describe('a path that backends read differently has all their readings', () => {
       ['/a%5Cb\\c', '/a%5Cb/c', '/a\\b\\c', '/a\\b/c', '/a/b/c'],
       'a backslash inside a segment, escaped, and one between segments: URLs take the second only for a slash',
     ],
-    ['/a%3Fb?c/d', ['/a%3Fb?c/d', '/a%3Fb', '/a?b?c/d', '/a?b', '/a'], 'a question mark inside a segment, and one that ends the path'],
+    [
+      '/a%3Fb?c/d',
+      ['/a%3Fb?c/d', '/a%3Fb', '/a?b?c/d', '/a?b', '/a'],
+      'a question mark inside a segment, and one that ends the path',
+    ],
     ['/a;v=1/b', ['/a', '/a/b', '/a;v=1/b'], 'parameters of a segment'],
     ['/a?b/c', ['/a', '/a?b/c'], 'a question mark that an HTTP API has decoded'],
     ['/a#b', ['/a', '/a#b'], 'a fragment'],
@@ -81,7 +93,9 @@ describe('a path that backends read differently has all their readings', () => {
 
 describe('the route that API Gateway chose', () => {
   const chosen = (path: string, resource: string, parameters: Record<string, string> = {}) => {
-    const { served, aliases } = readingsOf(target(path, { resource, pathParameters: new Map(Object.entries(parameters)) }))!
+    const { served, aliases } = readingsOf(
+      target(path, { resource, pathParameters: new Map(Object.entries(parameters)) }),
+    )!
     return { served: served.map(textOf).sort(), aliases: aliases.map(textOf).sort() }
   }
 
@@ -98,8 +112,14 @@ describe('the route that API Gateway chose', () => {
   })
 
   it('tells the base path: then the path without it is served, and the path with it an alias', () => {
-    expect(chosen('/v1/users/42', '/users/{id}', { id: '42' })).toEqual({ served: ['/users/42'], aliases: ['/v1/users/42'] })
-    expect(chosen('/shop/v1/a/b', '/{proxy+}', { proxy: 'a/b' })).toEqual({ served: ['/a/b'], aliases: ['/shop/v1/a/b'] })
+    expect(chosen('/v1/users/42', '/users/{id}', { id: '42' })).toEqual({
+      served: ['/users/42'],
+      aliases: ['/v1/users/42'],
+    })
+    expect(chosen('/shop/v1/a/b', '/{proxy+}', { proxy: 'a/b' })).toEqual({
+      served: ['/a/b'],
+      aliases: ['/shop/v1/a/b'],
+    })
     expect(chosen('/v1', '/')).toEqual({ served: ['/'], aliases: ['/v1'] })
   })
 
@@ -109,7 +129,10 @@ describe('the route that API Gateway chose', () => {
   })
 
   it('without what its parameters are is an alias: its rules count, and that it has none does not', () => {
-    expect(chosen('/files/a', '/files/{name}/export')).toEqual({ served: ['/files/a'], aliases: ['/files/{name}/export'] })
+    expect(chosen('/files/a', '/files/{name}/export')).toEqual({
+      served: ['/files/a'],
+      aliases: ['/files/{name}/export'],
+    })
   })
 })
 
@@ -152,7 +175,9 @@ describe('whatever the path', () => {
     '/a/\ufffd',
     '/a/%ef%bf%BD',
     '/%25EF%25bf%25bd',
-  ])('it is not read where it says what no client means: %p', (path) => expect(readingsOf(target(path))).toBeUndefined())
+  ])('it is not read where it says what no client means: %p', (path) =>
+    expect(readingsOf(target(path))).toBeUndefined(),
+  )
 
   it.each(['/a%C3%80', '/%c3%a9%e2%82%ac%f0%9f%99%82', '/%e0la', '/%c0%20la', '/100%users', '/%ff'])(
     'it is read where somebody may mean it: %p',

@@ -9,7 +9,8 @@ function pattern(text: string): RoutePattern {
   return found
 }
 
-const segmentsOf = (path: string) => readingsOf({ method: 'GET', path, resource: '', pathParameters: new Map() })!.served
+const segmentsOf = (path: string) =>
+  readingsOf({ method: 'GET', path, resource: '', pathParameters: new Map() })!.served
 const matchesRoute = (one: RoutePattern, method: string, names: readonly string[]): boolean =>
   new RouteTable([{ pattern: one }]).find(method, names)[0]!.length > 0
 /** Whether any reading of the path does. */
@@ -185,7 +186,9 @@ describe('a request matches by one of its readings', () => {
 
   it('or not, whatever the path holds, and nothing is thrown', () => {
     const patterns = ['GET /', 'GET /{id}', 'ANY /a/*', 'GET /%41/{x}', 'POST /a'].map(pattern)
-    const parts = fc.array(fc.constantFrom('a', '/', '%', '%4', '%41', '%ff', '%2F', '{', '}', '*', '?', '.', ' ', 'é', '\ud800', '\u0000'))
+    const parts = fc.array(
+      fc.constantFrom('a', '/', '%', '%4', '%41', '%ff', '%2F', '{', '}', '*', '?', '.', ' ', 'é', '\ud800', '\u0000'),
+    )
     const anyPath = fc.oneof(
       fc.string(),
       parts.map((some) => some.join('')),
@@ -200,9 +203,16 @@ describe('a request matches by one of its readings', () => {
 
 const segment = fc.constantFrom('a', 'b', 'c', '%61', '{id}', '{name}')
 const anyPattern = fc
-  .tuple(fc.constantFrom('GET', 'POST', 'ANY'), fc.array(segment, { maxLength: 4 }), fc.constantFrom('', '/*', '/{proxy+}'))
+  .tuple(
+    fc.constantFrom('GET', 'POST', 'ANY'),
+    fc.array(segment, { maxLength: 4 }),
+    fc.constantFrom('', '/*', '/{proxy+}'),
+  )
   .map(([method, names, rest]) => pattern(`${method} /${names.join('/')}${rest}`))
-const anyRequest = fc.tuple(fc.constantFrom('GET', 'POST', 'PUT'), fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 5 }))
+const anyRequest = fc.tuple(
+  fc.constantFrom('GET', 'POST', 'PUT'),
+  fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 5 }),
+)
 
 describe('the most specific pattern wins', () => {
   it.each([
@@ -225,7 +235,8 @@ describe('the most specific pattern wins', () => {
     fc.assert(
       fc.property(anyPattern, anyPattern, fc.array(anyRequest, { minLength: 20, maxLength: 20 }), (a, b, requests) => {
         if (bySpecificity(a, b) !== 0) return
-        for (const [method, names] of requests) expect(matchesRoute(a, method, names)).toBe(matchesRoute(b, method, names))
+        for (const [method, names] of requests)
+          expect(matchesRoute(a, method, names)).toBe(matchesRoute(b, method, names))
       }),
       { numRuns: 2000 },
     )
@@ -248,7 +259,8 @@ describe('the most specific pattern wins', () => {
         const isReflexive = bySpecificity(a, a) === 0
         const isAntisymmetric = Math.sign(ab) + Math.sign(ba) === 0
         const isTransitive = ab > 0 || bc > 0 || (ab < 0 || bc < 0 ? ac < 0 : ac <= 0)
-        return isReflexive && isAntisymmetric && isTransitive // two thousand times: an expect for each would take seconds
+        // two thousand times: an expect for each would take seconds
+        return isReflexive && isAntisymmetric && isTransitive
       }),
       { numRuns: 2000 },
     )

@@ -6,7 +6,12 @@ import { join } from 'node:path'
 import * as rest from '@aws-sdk/client-api-gateway'
 import * as http from '@aws-sdk/client-apigatewayv2'
 import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb'
-import { CreateFunctionCommand, GetFunctionConfigurationCommand, GetPolicyCommand, LambdaClient } from '@aws-sdk/client-lambda'
+import {
+  CreateFunctionCommand,
+  GetFunctionConfigurationCommand,
+  GetPolicyCommand,
+  LambdaClient,
+} from '@aws-sdk/client-lambda'
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { CONFIG_TABLE, tierKey } from '../../lambda/config-table/items/config-items'
 import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
@@ -22,269 +27,299 @@ const BACKEND = "exports.handler = async () => ({ statusCode: 200, body: 'meow' 
 
 const group = existsSync(MINISTACK) ? describe : describe.skip
 
-group(`attaching on MiniStack${existsSync(MINISTACK) ? '' : ' (skipped: it is not installed, bash .ci/ministack does)'}`, () => {
-  const scratch = mkdtempSync(join(tmpdir(), 'sluice-attach-'))
-  const environment = { ...process.env }
-  let aws: MiniStack
-  let clients: { rest: rest.APIGatewayClient; http: http.ApiGatewayV2Client; lambda: LambdaClient; tables: DynamoDBClient }
-
-  beforeAll(async () => {
-    aws = await startMiniStack()
-    Object.assign(process.env, aws.env) // where the SDK looks, the command line's too
-    clients = {
-      rest: new rest.APIGatewayClient(),
-      http: new http.ApiGatewayV2Client(),
-      lambda: new LambdaClient(),
-      tables: new DynamoDBClient(),
+group(
+  `attaching on MiniStack${existsSync(MINISTACK) ? '' : ' (skipped: it is not installed, bash .ci/ministack does)'}`,
+  () => {
+    const scratch = mkdtempSync(join(tmpdir(), 'sluice-attach-'))
+    const environment = { ...process.env }
+    let aws: MiniStack
+    let clients: {
+      rest: rest.APIGatewayClient
+      http: http.ApiGatewayV2Client
+      lambda: LambdaClient
+      tables: DynamoDBClient
     }
-    await createStateTable(clients.tables, NAMES.state)
-    await createTable(clients.tables, NAMES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
-    const tier = {
-      ...tierKey('anonymous'),
-      by: 'ip',
-      policies: [{ name: 'per-hour', limit: LIMIT, window: '1h', algorithm: 'sliding-log' }],
-    }
-    await clients.tables.send(new PutItemCommand({ TableName: NAMES.config, Item: marshall(tier) }))
-    await createFunction(NAMES.function, readFileSync(buildAuthorizerBundle(scratch), 'utf8'), {
-      SLUICE_STATE_TABLE: NAMES.state,
-      SLUICE_CONFIG_TABLE: NAMES.config,
-    })
-    await createFunction(NAMES.backend, BACKEND)
-  })
-  afterAll(async () => {
-    for (const client of Object.values(clients ?? {})) client.destroy()
-    await aws?.stop()
-    process.env = environment
-    rmSync(scratch, { recursive: true, force: true })
-  })
 
-  async function createFunction(FunctionName: string, code: string, Variables: Record<string, string> = {}): Promise<void> {
-    const folder = mkdtempSync(join(scratch, 'function-'))
-    // No library for archives is at hand, and Python is there: MiniStack runs on it.
-    const make = 'import sys, zipfile; zipfile.ZipFile("code.zip", "w").writestr("index.js", sys.stdin.read())'
-    execFileSync(join(MINISTACK, 'python3'), ['-c', make], { cwd: folder, input: code })
-    await clients.lambda.send(
-      new CreateFunctionCommand({
-        FunctionName,
-        Runtime: 'nodejs22.x',
-        Handler: 'index.handler',
-        Role: ROLE,
-        Timeout: 10,
-        Code: { ZipFile: readFileSync(join(folder, 'code.zip')) },
-        Environment: { Variables },
-      }),
-    )
-  }
-
-  const command = (...args: string[]) => sluice([...args, '--table', NAMES.config], { env: aws.env })
-
-  const attach = async (id: string, ...more: string[]) => {
-    const said = await command('attach', id, '--yes', '--function', NAMES.function, ...more)
-    expect(said).toMatchObject({ code: 0, out: expect.stringContaining('attached: ') })
-  }
-  const drift = async (id: string): Promise<string[]> => JSON.parse((await command('status', id, '--json')).out).drift
-  const statuses = async (id: string, path: string, count: number) => {
-    const found: number[] = []
-    for (let i = 0; i < count; i++) found.push((await aws.send(`https://${id}.execute-api.us-east-1.amazonaws.com${path}`)).status)
-    return found
-  }
-
-  /** Ids of the statements by which API Gateway may call Sluice. */
-  async function permissions(): Promise<string[]> {
-    const policy = await clients.lambda
-      .send(new GetPolicyCommand({ FunctionName: NAMES.function }))
-      .catch(() => ({ Policy: '{"Statement":[]}' }))
-    return JSON.parse(policy.Policy!).Statement.map(({ Sid }: { Sid: string }) => Sid)
-  }
-
-  async function backendArn(): Promise<string> {
-    const { FunctionArn } = await clients.lambda.send(new GetFunctionConfigurationCommand({ FunctionName: NAMES.backend }))
-    return FunctionArn!
-  }
-
-  describe('a foreign REST API', () => {
-    let id: string
-    let pets: string
     beforeAll(async () => {
-      const uri = `arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/${await backendArn()}/invocations`
-      const api = await clients.rest.send(new rest.CreateRestApiCommand({ name: 'zoo' }))
-      id = api.id!
-      const { items = [] } = await clients.rest.send(new rest.GetResourcesCommand({ restApiId: id }))
-      const made = await clients.rest.send(new rest.CreateResourceCommand({ restApiId: id, parentId: items[0]!.id, pathPart: 'pets' }))
-      pets = made.id!
-      const theirs = await clients.rest.send(
-        new rest.CreateAuthorizerCommand({
-          restApiId: id,
-          name: 'theirs',
-          type: 'TOKEN',
-          authorizerUri: uri,
-          identitySource: 'method.request.header.Authorization',
-        }),
-      )
-      for (const [httpMethod, authorizerId] of [['GET'], ['POST', theirs.id], ['OPTIONS']] as const) {
-        const at = { restApiId: id, resourceId: pets, httpMethod }
-        const authorizationType = authorizerId ? 'CUSTOM' : 'NONE'
-        await clients.rest.send(new rest.PutMethodCommand({ ...at, authorizationType, authorizerId }))
-        await clients.rest.send(new rest.PutIntegrationCommand({ ...at, type: 'AWS_PROXY', integrationHttpMethod: 'POST', uri }))
+      aws = await startMiniStack()
+      Object.assign(process.env, aws.env) // where the SDK looks, the command line's too
+      clients = {
+        rest: new rest.APIGatewayClient(),
+        http: new http.ApiGatewayV2Client(),
+        lambda: new LambdaClient(),
+        tables: new DynamoDBClient(),
       }
-      await clients.rest.send(
-        new rest.PutGatewayResponseCommand({
-          restApiId: id,
-          responseType: 'DEFAULT_4XX',
-          responseParameters: { 'gatewayresponse.header.Access-Control-Allow-Origin': "'*'" },
-        }),
-      )
-      await clients.rest.send(new rest.CreateDeploymentCommand({ restApiId: id, stageName: 'prod' }))
+      await createStateTable(clients.tables, NAMES.state)
+      await createTable(clients.tables, NAMES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+      const tier = {
+        ...tierKey('anonymous'),
+        by: 'ip',
+        policies: [{ name: 'per-hour', limit: LIMIT, window: '1h', algorithm: 'sliding-log' }],
+      }
+      await clients.tables.send(new PutItemCommand({ TableName: NAMES.config, Item: marshall(tier) }))
+      await createFunction(NAMES.function, readFileSync(buildAuthorizerBundle(scratch), 'utf8'), {
+        SLUICE_STATE_TABLE: NAMES.state,
+        SLUICE_CONFIG_TABLE: NAMES.config,
+      })
+      await createFunction(NAMES.backend, BACKEND)
+    })
+    afterAll(async () => {
+      for (const client of Object.values(clients ?? {})) client.destroy()
+      await aws?.stop()
+      process.env = environment
+      rmSync(scratch, { recursive: true, force: true })
     })
 
-    /** What the service exports, and what an export leaves out. */
-    async function everything(): Promise<string> {
-      const { body } = await clients.rest.send(
-        new rest.GetExportCommand({
-          restApiId: id,
-          stageName: 'prod',
-          exportType: 'oas30',
-          parameters: { extensions: 'apigateway,authorizers' },
+    async function createFunction(
+      FunctionName: string,
+      code: string,
+      Variables: Record<string, string> = {},
+    ): Promise<void> {
+      const folder = mkdtempSync(join(scratch, 'function-'))
+      // No library for archives is at hand, and Python is there: MiniStack runs on it.
+      const make = 'import sys, zipfile; zipfile.ZipFile("code.zip", "w").writestr("index.js", sys.stdin.read())'
+      execFileSync(join(MINISTACK, 'python3'), ['-c', make], { cwd: folder, input: code })
+      await clients.lambda.send(
+        new CreateFunctionCommand({
+          FunctionName,
+          Runtime: 'nodejs22.x',
+          Handler: 'index.handler',
+          Role: ROLE,
+          Timeout: 10,
+          Code: { ZipFile: readFileSync(join(folder, 'code.zip')) },
+          Environment: { Variables },
         }),
       )
-      const { item: stages = [] } = await clients.rest.send(new rest.GetStagesCommand({ restApiId: id }))
-      const rests = [
-        await clients.rest.send(new rest.GetAuthorizersCommand({ restApiId: id })),
-        await clients.rest.send(new rest.GetGatewayResponsesCommand({ restApiId: id })),
-        await clients.rest.send(new rest.GetDeploymentsCommand({ restApiId: id })),
-        stages.map(({ lastUpdatedDate: _, ...stage }) => stage),
-        await permissions(),
-      ]
-      return [new TextDecoder().decode(body), ...rests.map((one) => JSON.stringify(one, withoutMetadata))].join('\n')
     }
 
-    it('is attached, answers 429 over the limit, is looked through, and is byte for byte what it was after detach', async () => {
-      const before = await everything()
-      expect(await statuses(id, '/prod/pets', LIMIT + 1)).toEqual(Array(LIMIT + 1).fill(200))
-      expect(await permissions()).toEqual([])
+    const command = (...args: string[]) => sluice([...args, '--table', NAMES.config], { env: aws.env })
 
-      await attach(id)
-      const [first, ...others] = await statuses(id, '/prod/pets', LIMIT + 2)
-      expect([first, ...others]).toEqual([...Array(LIMIT).fill(200), 429, 429])
-      const denied = await aws.send(`https://${id}.execute-api.us-east-1.amazonaws.com/prod/pets`)
-      expect(denied.headers['access-control-allow-origin']).toBe('*')
-      expect(await drift(id)).toEqual([])
+    const attach = async (id: string, ...more: string[]) => {
+      const said = await command('attach', id, '--yes', '--function', NAMES.function, ...more)
+      expect(said).toMatchObject({ code: 0, out: expect.stringContaining('attached: ') })
+    }
+    const drift = async (id: string): Promise<string[]> => JSON.parse((await command('status', id, '--json')).out).drift
+    const statuses = async (id: string, path: string, count: number) => {
+      const found: number[] = []
+      for (let i = 0; i < count; i++)
+        found.push((await aws.send(`https://${id}.execute-api.us-east-1.amazonaws.com${path}`)).status)
+      return found
+    }
 
-      await clients.rest.send(
-        new rest.PutMethodCommand({ restApiId: id, resourceId: pets, httpMethod: 'DELETE', authorizationType: 'NONE' }),
+    /** Ids of the statements by which API Gateway may call Sluice. */
+    async function permissions(): Promise<string[]> {
+      const policy = await clients.lambda
+        .send(new GetPolicyCommand({ FunctionName: NAMES.function }))
+        .catch(() => ({ Policy: '{"Statement":[]}' }))
+      return JSON.parse(policy.Policy!).Statement.map(({ Sid }: { Sid: string }) => Sid)
+    }
+
+    async function backendArn(): Promise<string> {
+      const { FunctionArn } = await clients.lambda.send(
+        new GetFunctionConfigurationCommand({ FunctionName: NAMES.backend }),
       )
-      expect(await drift(id)).toEqual(['DELETE /pets is new and unprotected'])
-      await clients.rest.send(new rest.DeleteMethodCommand({ restApiId: id, resourceId: pets, httpMethod: 'DELETE' }))
+      return FunctionArn!
+    }
 
-      expect(await command('detach', id, '--yes')).toMatchObject({ code: 0 })
-      expect(await everything()).toBe(before)
-      expect(await statuses(id, '/prod/pets', LIMIT + 1)).toEqual(Array(LIMIT + 1).fill(200))
-    })
+    describe('a foreign REST API', () => {
+      let id: string
+      let pets: string
+      beforeAll(async () => {
+        const uri = `arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/${await backendArn()}/invocations`
+        const api = await clients.rest.send(new rest.CreateRestApiCommand({ name: 'zoo' }))
+        id = api.id!
+        const { items = [] } = await clients.rest.send(new rest.GetResourcesCommand({ restApiId: id }))
+        const made = await clients.rest.send(
+          new rest.CreateResourceCommand({ restApiId: id, parentId: items[0]!.id, pathPart: 'pets' }),
+        )
+        pets = made.id!
+        const theirs = await clients.rest.send(
+          new rest.CreateAuthorizerCommand({
+            restApiId: id,
+            name: 'theirs',
+            type: 'TOKEN',
+            authorizerUri: uri,
+            identitySource: 'method.request.header.Authorization',
+          }),
+        )
+        for (const [httpMethod, authorizerId] of [['GET'], ['POST', theirs.id], ['OPTIONS']] as const) {
+          const at = { restApiId: id, resourceId: pets, httpMethod }
+          const authorizationType = authorizerId ? 'CUSTOM' : 'NONE'
+          await clients.rest.send(new rest.PutMethodCommand({ ...at, authorizationType, authorizerId }))
+          await clients.rest.send(
+            new rest.PutIntegrationCommand({ ...at, type: 'AWS_PROXY', integrationHttpMethod: 'POST', uri }),
+          )
+        }
+        await clients.rest.send(
+          new rest.PutGatewayResponseCommand({
+            restApiId: id,
+            responseType: 'DEFAULT_4XX',
+            responseParameters: { 'gatewayresponse.header.Access-Control-Allow-Origin': "'*'" },
+          }),
+        )
+        await clients.rest.send(new rest.CreateDeploymentCommand({ restApiId: id, stageName: 'prod' }))
+      })
 
-    it('is restored by detach when the process that attaches is killed at any of its steps', async () => {
-      const before = await everything()
-      let steps = 1
-      for (let step = 1; step <= steps; step++) {
-        const args = ['attach', id, '--yes', '--function', NAMES.function, '--table', NAMES.config]
-        const child = spawn(process.execPath, [join(__dirname, '..', '..', 'bin', 'sluice.js'), ...args], {
-          stdio: ['ignore', 'ignore', 'pipe'],
-          env: { ...process.env },
-        })
-        let said = ''
-        child.stderr.setEncoding('utf8').on('data', (text: string) => {
-          said += text
-          const [, count] = new RegExp(`\\[${step}/(\\d+)\\]`).exec(said) ?? []
-          if (count === undefined) return
-          steps = Number(count)
-          child.kill('SIGKILL')
-        })
-        await once(child, 'exit')
-        expect([said, child.signalCode]).toEqual([said, 'SIGKILL'])
+      /** What the service exports, and what an export leaves out. */
+      async function everything(): Promise<string> {
+        const { body } = await clients.rest.send(
+          new rest.GetExportCommand({
+            restApiId: id,
+            stageName: 'prod',
+            exportType: 'oas30',
+            parameters: { extensions: 'apigateway,authorizers' },
+          }),
+        )
+        const { item: stages = [] } = await clients.rest.send(new rest.GetStagesCommand({ restApiId: id }))
+        const rests = [
+          await clients.rest.send(new rest.GetAuthorizersCommand({ restApiId: id })),
+          await clients.rest.send(new rest.GetGatewayResponsesCommand({ restApiId: id })),
+          await clients.rest.send(new rest.GetDeploymentsCommand({ restApiId: id })),
+          stages.map(({ lastUpdatedDate: _, ...stage }) => stage),
+          await permissions(),
+        ]
+        return [new TextDecoder().decode(body), ...rests.map((one) => JSON.stringify(one, withoutMetadata))].join('\n')
+      }
+
+      it('is attached, answers 429 over the limit, is looked through, and is byte for byte what it was after detach', async () => {
+        const before = await everything()
+        expect(await statuses(id, '/prod/pets', LIMIT + 1)).toEqual(Array(LIMIT + 1).fill(200))
+        expect(await permissions()).toEqual([])
+
+        await attach(id)
+        const [first, ...others] = await statuses(id, '/prod/pets', LIMIT + 2)
+        expect([first, ...others]).toEqual([...Array(LIMIT).fill(200), 429, 429])
+        const denied = await aws.send(`https://${id}.execute-api.us-east-1.amazonaws.com/prod/pets`)
+        expect(denied.headers['access-control-allow-origin']).toBe('*')
+        expect(await drift(id)).toEqual([])
+
+        await clients.rest.send(
+          new rest.PutMethodCommand({
+            restApiId: id,
+            resourceId: pets,
+            httpMethod: 'DELETE',
+            authorizationType: 'NONE',
+          }),
+        )
+        expect(await drift(id)).toEqual(['DELETE /pets is new and unprotected'])
+        await clients.rest.send(new rest.DeleteMethodCommand({ restApiId: id, resourceId: pets, httpMethod: 'DELETE' }))
+
         expect(await command('detach', id, '--yes')).toMatchObject({ code: 0 })
         expect(await everything()).toBe(before)
+        expect(await statuses(id, '/prod/pets', LIMIT + 1)).toEqual(Array(LIMIT + 1).fill(200))
+      })
+
+      it('is restored by detach when the process that attaches is killed at any of its steps', async () => {
+        const before = await everything()
+        let steps = 1
+        for (let step = 1; step <= steps; step++) {
+          const args = ['attach', id, '--yes', '--function', NAMES.function, '--table', NAMES.config]
+          const child = spawn(process.execPath, [join(__dirname, '..', '..', 'bin', 'sluice.js'), ...args], {
+            stdio: ['ignore', 'ignore', 'pipe'],
+            env: { ...process.env },
+          })
+          let said = ''
+          child.stderr.setEncoding('utf8').on('data', (text: string) => {
+            said += text
+            const [, count] = new RegExp(`\\[${step}/(\\d+)\\]`).exec(said) ?? []
+            if (count === undefined) return
+            steps = Number(count)
+            child.kill('SIGKILL')
+          })
+          await once(child, 'exit')
+          expect([said, child.signalCode]).toEqual([said, 'SIGKILL'])
+          expect(await command('detach', id, '--yes')).toMatchObject({ code: 0 })
+          expect(await everything()).toBe(before)
+        }
+        expect(steps).toBe(5)
+      })
+
+      it('opens no method without a flag that names it, and gets the authorizer back that --replace took', async () => {
+        const before = await everything()
+        const refused = await command('attach', id, '--yes', '--function', NAMES.function, '--replace')
+        expect([refused.code, refused.err]).toEqual([
+          1,
+          expect.stringContaining('POST /pets would be open: Sluice does not ask its function zoo first'),
+        ])
+        expect(await everything()).toBe(before)
+        await attach(id, '--replace', '--open', 'POST /pets')
+        const at = { restApiId: id, resourceId: pets, httpMethod: 'POST' }
+        const { authorizerId } = await clients.rest.send(new rest.GetMethodCommand(at))
+        const { items = [] } = await clients.rest.send(new rest.GetAuthorizersCommand({ restApiId: id }))
+        expect(items.find((one) => one.id === authorizerId)?.name).toMatch(/^sluice-/)
+        await command('detach', id, '--yes')
+        expect(await everything()).toBe(before)
+      })
+    })
+
+    describe('a foreign HTTP API', () => {
+      let id: string
+      beforeAll(async () => {
+        const { ApiId } = await clients.http.send(new http.CreateApiCommand({ Name: 'zoo', ProtocolType: 'HTTP' }))
+        id = ApiId!
+        const { IntegrationId } = await clients.http.send(
+          new http.CreateIntegrationCommand({
+            ApiId,
+            IntegrationType: 'AWS_PROXY',
+            IntegrationUri: await backendArn(),
+            PayloadFormatVersion: '2.0',
+          }),
+        )
+        for (const RouteKey of ['GET /pets', 'OPTIONS /pets', '$default']) {
+          await clients.http.send(
+            new http.CreateRouteCommand({ ApiId, RouteKey, Target: `integrations/${IntegrationId}` }),
+          )
+        }
+        const { DeploymentId } = await clients.http.send(new http.CreateDeploymentCommand({ ApiId }))
+        await clients.http.send(new http.CreateStageCommand({ ApiId, StageName: 'prod', DeploymentId }))
+      })
+
+      async function everything(): Promise<string> {
+        const at = { ApiId: id }
+        const { Items: stages = [] } = await clients.http.send(new http.GetStagesCommand(at))
+        const all = [
+          await clients.http.send(new http.GetRoutesCommand(at)),
+          await clients.http.send(new http.GetAuthorizersCommand(at)),
+          (await clients.http.send(new http.GetIntegrationsCommand(at))).Items!.map(
+            ({ ResponseParameters = {}, ...one }) => ({
+              ...one,
+              // Codes without mappings map nothing.
+              mapped: Object.entries(ResponseParameters).filter(([, values]) => Object.keys(values).length > 0),
+            }),
+          ),
+          await clients.http.send(new http.GetDeploymentsCommand(at)),
+          stages.map(({ LastUpdatedDate: _, ...stage }) => stage),
+          await permissions(),
+        ]
+        return all.map((one) => JSON.stringify(one, withoutMetadata)).join('\n')
       }
-      expect(steps).toBe(5)
+
+      it('is attached, answers 403 over the limit, is looked through, and is what it was after detach', async () => {
+        const before = await everything()
+        expect(await statuses(id, '/prod/pets', 2)).toEqual([200, 200])
+
+        await attach(id, '--headers')
+        const found = await statuses(id, '/prod/pets', LIMIT + 2)
+        expect(found.slice(-2)).toEqual([403, 403])
+        expect(await drift(id)).toEqual([])
+        await clients.http.send(
+          new http.UpdateAuthorizerCommand({
+            ApiId: id,
+            AuthorizerId: (await clients.http.send(new http.GetAuthorizersCommand({ ApiId: id }))).Items![0]!
+              .AuthorizerId,
+            AuthorizerResultTtlInSeconds: 60,
+          }),
+        )
+        expect(await drift(id)).toEqual([expect.stringContaining('it remembers decisions for 60 s')])
+
+        expect(await command('detach', id, '--yes')).toMatchObject({ code: 0 })
+        expect(await everything()).toBe(before)
+        expect(await statuses(id, '/prod/pets', 2)).toEqual([200, 200])
+      })
     })
-
-    it('opens no method without a flag that names it, and gets the authorizer back that --replace took', async () => {
-      const before = await everything()
-      const refused = await command('attach', id, '--yes', '--function', NAMES.function, '--replace')
-      expect([refused.code, refused.err]).toEqual([
-        1,
-        expect.stringContaining('POST /pets would be open: Sluice does not ask its function zoo first'),
-      ])
-      expect(await everything()).toBe(before)
-      await attach(id, '--replace', '--open', 'POST /pets')
-      const at = { restApiId: id, resourceId: pets, httpMethod: 'POST' }
-      const { authorizerId } = await clients.rest.send(new rest.GetMethodCommand(at))
-      const { items = [] } = await clients.rest.send(new rest.GetAuthorizersCommand({ restApiId: id }))
-      expect(items.find((one) => one.id === authorizerId)?.name).toMatch(/^sluice-/)
-      await command('detach', id, '--yes')
-      expect(await everything()).toBe(before)
-    })
-  })
-
-  describe('a foreign HTTP API', () => {
-    let id: string
-    beforeAll(async () => {
-      const { ApiId } = await clients.http.send(new http.CreateApiCommand({ Name: 'zoo', ProtocolType: 'HTTP' }))
-      id = ApiId!
-      const { IntegrationId } = await clients.http.send(
-        new http.CreateIntegrationCommand({
-          ApiId,
-          IntegrationType: 'AWS_PROXY',
-          IntegrationUri: await backendArn(),
-          PayloadFormatVersion: '2.0',
-        }),
-      )
-      for (const RouteKey of ['GET /pets', 'OPTIONS /pets', '$default']) {
-        await clients.http.send(new http.CreateRouteCommand({ ApiId, RouteKey, Target: `integrations/${IntegrationId}` }))
-      }
-      const { DeploymentId } = await clients.http.send(new http.CreateDeploymentCommand({ ApiId }))
-      await clients.http.send(new http.CreateStageCommand({ ApiId, StageName: 'prod', DeploymentId }))
-    })
-
-    async function everything(): Promise<string> {
-      const at = { ApiId: id }
-      const { Items: stages = [] } = await clients.http.send(new http.GetStagesCommand(at))
-      const all = [
-        await clients.http.send(new http.GetRoutesCommand(at)),
-        await clients.http.send(new http.GetAuthorizersCommand(at)),
-        (await clients.http.send(new http.GetIntegrationsCommand(at))).Items!.map(({ ResponseParameters = {}, ...one }) => ({
-          ...one,
-          // Codes without mappings map nothing.
-          mapped: Object.entries(ResponseParameters).filter(([, values]) => Object.keys(values).length > 0),
-        })),
-        await clients.http.send(new http.GetDeploymentsCommand(at)),
-        stages.map(({ LastUpdatedDate: _, ...stage }) => stage),
-        await permissions(),
-      ]
-      return all.map((one) => JSON.stringify(one, withoutMetadata)).join('\n')
-    }
-
-    it('is attached, answers 403 over the limit, is looked through, and is what it was after detach', async () => {
-      const before = await everything()
-      expect(await statuses(id, '/prod/pets', 2)).toEqual([200, 200])
-
-      await attach(id, '--headers')
-      const found = await statuses(id, '/prod/pets', LIMIT + 2)
-      expect(found.slice(-2)).toEqual([403, 403])
-      expect(await drift(id)).toEqual([])
-      await clients.http.send(
-        new http.UpdateAuthorizerCommand({
-          ApiId: id,
-          AuthorizerId: (await clients.http.send(new http.GetAuthorizersCommand({ ApiId: id }))).Items![0]!.AuthorizerId,
-          AuthorizerResultTtlInSeconds: 60,
-        }),
-      )
-      expect(await drift(id)).toEqual([expect.stringContaining('it remembers decisions for 60 s')])
-
-      expect(await command('detach', id, '--yes')).toMatchObject({ code: 0 })
-      expect(await everything()).toBe(before)
-      expect(await statuses(id, '/prod/pets', 2)).toEqual([200, 200])
-    })
-  })
-})
+  },
+)
 
 /** What is about an answer and not of the API, and what is not there said in two ways. */
-const withoutMetadata = (key: string, value: unknown) => (key === '$metadata' || value === '' || value === null ? undefined : value)
+const withoutMetadata = (key: string, value: unknown) =>
+  key === '$metadata' || value === '' || value === null ? undefined : value

@@ -57,7 +57,11 @@ describe('the binary', () => {
       sluice(['tiers', 'get', 'gold', '--endpoint', at.endpoint]),
       sluice(['tiers', 'list', '--endpoint', 'http://127.0.0.1:1']),
     ])
-    expect(list).toEqual({ code: 0, err: '', out: expect.stringMatching(/^tier anonymous +ip +per-minute: 20 per 1m$/m) })
+    expect(list).toEqual({
+      code: 0,
+      err: '',
+      out: expect.stringMatching(/^tier anonymous +ip +per-minute: 20 per 1m$/m),
+    })
     expect(list.out).not.toContain('\u001b')
     expect(mistake).toEqual({ code: 1, out: '', err: 'there is no tier "gold": known are anonymous, free, pro\n' })
     expect(away).toEqual({ code: 2, out: '', err: 'the service failed: connect ECONNREFUSED 127.0.0.1:1\n' })
@@ -74,13 +78,18 @@ describe('the binary', () => {
       err: 'no AWS region: set AWS_REGION or say --region, or say --endpoint for a DynamoDB of your own\n',
     })
     expect(noCredentials).toMatchObject({ code: 1, out: '' })
-    expect(noCredentials.err).toMatch(/^no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY \(.*\)\n$/)
+    expect(noCredentials.err).toMatch(
+      /^no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY \(.*\)\n$/,
+    )
   })
 
   it('takes the environment for options', async () => {
     const env = { SLUICE_DYNAMODB_ENDPOINT: at.endpoint, SLUICE_CONFIG_TABLE: 'nowhere' }
     const { code, err } = await sluice(['tiers', 'list'], env)
-    expect([code, err]).toEqual([1, 'there is no table "nowhere" here: name it with --table or SLUICE_CONFIG_TABLE, or say --stack\n'])
+    expect([code, err]).toEqual([
+      1,
+      'there is no table "nowhere" here: name it with --table or SLUICE_CONFIG_TABLE, or say --stack\n',
+    ])
   })
 })
 
@@ -91,7 +100,8 @@ describe('tables of a deployed stack', () => {
     )
       .map(([key, value]) => `<member><OutputKey>${key}</OutputKey><OutputValue>${value}</OutputValue></member>`)
       .join('')}</Outputs></member>`
-  const sluiceStack = (name: string) => stack(name, { ConfigTableName: 'sluice-config', StateTableName: 'sluice-state' })
+  const sluiceStack = (name: string) =>
+    stack(name, { ConfigTableName: 'sluice-config', StateTableName: 'sluice-state' })
 
   /** CloudFormation that has these stacks. */
   const cloudFormation = (...stacks: string[]) =>

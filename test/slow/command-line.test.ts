@@ -25,7 +25,10 @@ describe('the command line on AWS’s own DynamoDB Local', () => {
 
     await at.put({ pk: 'policy-set', sk: 'tier#free', policies: [{ name: 'per-minute', limit: 7, window: '1m' }] })
     const refused = await at.sluice(['tiers', 'apply', file, '--yes'])
-    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('somebody edited tier free since the export')])
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      expect.stringContaining('somebody edited tier free since the export'),
+    ])
     expect((await at.sluice(['tiers', 'apply', file, '--yes', '--force'])).code).toBe(0)
     expect((await at.sluice(['tiers', 'apply', file, '--yes'])).out).toBe('no changes\n')
     expect(readFileSync(file, 'utf8')).toContain('limit: 61')

@@ -22,7 +22,10 @@ export interface Tally {
   readonly calls: number
 }
 
-/** One of several processes that take from one subject at the same time, each on its own: nothing is shared but the table. */
+/**
+ * One of several processes that take from one subject at the same time, each on its own: nothing is shared but the
+ * table.
+ */
 process.on('message', async (job: Job) => process.send!(await contend(job)))
 process.on('disconnect', () => process.exit())
 process.send!('ready')

@@ -23,7 +23,9 @@ describe('units as DynamoDB bills them', () => {
   })
 
   test('a read is four kilobytes, and half of it where it need not be consistent', () => {
-    expect([readUnits(0, true), readUnits(4096, true), readUnits(4097, true), readUnits(4097, false)]).toEqual([1, 1, 2, 1])
+    expect([readUnits(0, true), readUnits(4096, true), readUnits(4097, true), readUnits(4097, false)]).toEqual([
+      1, 1, 2, 1,
+    ])
   })
 
   test('maps and booleans have a size, too', () => {
@@ -59,9 +61,9 @@ describe('metering', () => {
   test('a call whose price is not known is an error', async () => {
     const engine = await openEngine('dynalite')
     const metered = new MeteredClient(engine.client)
-    await expect(engine.client.send(Object.assign(Object.create({ constructor: class ScanCommand {} }), { input: {} }))).rejects.toThrow(
-      'does not know what ScanCommand costs',
-    )
+    await expect(
+      engine.client.send(Object.assign(Object.create({ constructor: class ScanCommand {} }), { input: {} })),
+    ).rejects.toThrow('does not know what ScanCommand costs')
     expect(metered.total.reads).toBe(0)
     await engine.close()
   })
@@ -112,7 +114,11 @@ describe('traffic', () => {
     expect(perClient / (traffic.perMinute / 60)).toBeCloseTo(0.5)
     const refused = traffic.rps * traffic.abusersShare - (traffic.abusers * traffic.perMinute) / 60
     expect(refused / traffic.rps).toBeCloseTo(0.5)
-    expect(toTraffic({ rps: 500, abuse: 0, instances: 8 })).toMatchObject({ clients: 1000, abusers: 0, abusersShare: 0 })
+    expect(toTraffic({ rps: 500, abuse: 0, instances: 8 })).toMatchObject({
+      clients: 1000,
+      abusers: 0,
+      abusersShare: 0,
+    })
   })
 
   test('a sample of the callers keeps the rate of each, and the mix', () => {
@@ -135,7 +141,8 @@ describe('traffic', () => {
 })
 
 describe('npm run cost', () => {
-  // A few seconds of traffic, after some for instances to see everybody: too short for the reads of each half minute, for which two cents are kept.
+  // A few seconds of traffic, after some for instances to see everybody: too short for the reads of each half minute,
+  // for which two cents are kept.
   const count = { warmUp: 2000, requests: 1200 }
 
   test('DynamoDB: at most $0.70 for a million allowed requests, at most $0.36 for a million decisions of which half are denials', async () => {
@@ -153,7 +160,10 @@ describe('npm run cost', () => {
 
   test('prints what each part costs', async () => {
     const engine = { name: 'dynalite', endpoint: '', stop: async () => {} } as const
-    const account = await accountFor(engine, parseCostOptions(['--rps', '50', '--requests', '300', '--no-peers', '--abuse', '0.9']))
+    const account = await accountFor(
+      engine,
+      parseCostOptions(['--rps', '50', '--requests', '300', '--no-peers', '--abuse', '0.9']),
+    )
     const text = accountText(account)
     expect(text).toMatch(/DynamoDB, writes +\$0\.\d{3} +measured/)
     expect(text).toMatch(/Lambda, duration +\$0\.\d{3} +assumed/)

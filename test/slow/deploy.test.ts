@@ -13,7 +13,10 @@ import { type MiniStack, minuteWith, startMiniStack } from '../engines/ministack
 const ROOT = join(__dirname, '..', '..')
 
 /** What the operator makes of the tier that the file calls free. */
-const OPERATORS_FREE = { ...tierKey('free'), policies: [{ name: 'per-hour', limit: 1000, window: '1h', algorithm: 'anchored-window' }] }
+const OPERATORS_FREE = {
+  ...tierKey('free'),
+  policies: [{ name: 'per-hour', limit: 1000, window: '1h', algorithm: 'anchored-window' }],
+}
 const API_KEY = 'a key that the operator gave away'
 
 /** How long an instance goes by what it has read of the config table, and a little more. */
@@ -29,7 +32,11 @@ describe('the stack of this repository, on an AWS endpoint', () => {
 
   beforeAll(async () => {
     aws = await startMiniStack()
-    options = { endpoint: aws.env.AWS_ENDPOINT_URL!, region: 'us-east-1', credentials: { accessKeyId: 'test', secretAccessKey: 'test' } }
+    options = {
+      endpoint: aws.env.AWS_ENDPOINT_URL!,
+      region: 'us-east-1',
+      credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
+    }
     documents = DynamoDBDocumentClient.from(new DynamoDBClient(options))
   }, 120_000)
   afterAll(async () => {
@@ -56,15 +63,21 @@ describe('the stack of this repository, on an AWS endpoint', () => {
   }
   const hello = (headers = {}) => aws.send(`${outputs.ApiUrl}hello`, { headers })
   const get = async (key: object) =>
-    (await documents.send(new GetCommand({ TableName: outputs.ConfigTableName, Key: key as Record<string, string> }))).Item
+    (await documents.send(new GetCommand({ TableName: outputs.ConfigTableName, Key: key as Record<string, string> })))
+      .Item
   const put = (item: object) =>
     documents.send(new PutCommand({ TableName: outputs.ConfigTableName, Item: item as Record<string, unknown> }))
 
-  /** On a busy machine an answer can be later than a decision waits for it, and a lost answer may count twice: here it is the counting that is looked at. */
+  /**
+   * On a busy machine an answer can be later than a decision waits for it, and a lost answer may count twice: here it
+   * is the counting that is looked at.
+   */
   async function giveTimeToDecide(): Promise<void> {
     const lambda = new LambdaClient(options)
     const { Functions: all = [] } = await lambda.send(new ListFunctionsCommand({}))
-    const { FunctionName, Environment } = all.find(({ Environment: own }) => own?.Variables?.SLUICE_STATE_TABLE === outputs.StateTableName)!
+    const { FunctionName, Environment } = all.find(
+      ({ Environment: own }) => own?.Variables?.SLUICE_STATE_TABLE === outputs.StateTableName,
+    )!
     const Variables = { ...Environment!.Variables, SLUICE_DEADLINE_MS: '9000' }
     await lambda.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment: { Variables } }))
     lambda.destroy()
@@ -89,7 +102,11 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     const denied = await hello()
     expect(denied.status).toBe(429)
     expect(denied.headers['content-type']).toBe('application/json')
-    expect(JSON.parse(denied.body)).toMatchObject({ title: 'Too Many Requests', status: 429, policy: expect.any(String) })
+    expect(JSON.parse(denied.body)).toMatchObject({
+      title: 'Too Many Requests',
+      status: 429,
+      policy: expect.any(String),
+    })
   })
 
   it('takes up what an operator changes in the table: a tier, and a client in it', async () => {
@@ -97,7 +114,8 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     await put({ ...clientKey(hashApiKey(API_KEY)), id: 'customer', tier: 'free' })
     const patience = Date.now() + CONFIG_TTL_MS
     const limitInForce = async () => (await hello({ 'x-api-key': API_KEY })).headers['x-ratelimit-limit']
-    while (Date.now() < patience && (await limitInForce()) !== '1000') await new Promise((resolve) => setTimeout(resolve, 1000))
+    while (Date.now() < patience && (await limitInForce()) !== '1000')
+      await new Promise((resolve) => setTimeout(resolve, 1000))
     expect(Date.now()).toBeLessThan(patience)
   })
 
@@ -122,7 +140,10 @@ describe('the stack of this repository, on an AWS endpoint', () => {
 
   it('is deployed again with another tiers file: what operators changed is still there, and the rest follows the file', async () => {
     const file = readFileSync(join(ROOT, 'tiers.yaml'), 'utf8')
-    writeFileSync(join(folder, 'tiers.yaml'), file.replace('limit: 60,', 'limit: 61,').replace('limit: 600,', 'limit: 601,'))
+    writeFileSync(
+      join(folder, 'tiers.yaml'),
+      file.replace('limit: 60,', 'limit: 61,').replace('limit: 600,', 'limit: 601,'),
+    )
     await deploy(`tiersFile=${join(folder, 'tiers.yaml')}`)
     expect(await get(tierKey('free'))).toEqual(OPERATORS_FREE)
     expect(await get(clientKey(hashApiKey(API_KEY)))).toMatchObject({ id: 'customer' })
@@ -133,7 +154,9 @@ describe('the stack of this repository, on an AWS endpoint', () => {
   it('is destroyed, and leaves the config table and nothing else', async () => {
     await aws.cdk(ROOT, 'destroy', '--force', '--app', join(folder, 'cdk.out'))
     expect(await stackNames()).toEqual(['CDKToolkit'])
-    expect((await new DynamoDBClient(options).send(new ListTablesCommand({}))).TableNames).toEqual([outputs.ConfigTableName])
+    expect((await new DynamoDBClient(options).send(new ListTablesCommand({}))).TableNames).toEqual([
+      outputs.ConfigTableName,
+    ])
     expect(await get({ pk: called.pk, sk: called.sk })).toBeUndefined()
     expect(await get(tierKey('free'))).toEqual(OPERATORS_FREE)
     expect((await new LambdaClient(options).send(new ListFunctionsCommand({}))).Functions).toEqual([])

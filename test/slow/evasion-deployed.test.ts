@@ -18,7 +18,8 @@ const ROUTES = [...new Set(ATTACKS.flatMap(({ route = [] }) => route))]
 const DIFFERENT: Readonly<Record<string, string>> = {
   '`OPTIONS` in place of another method': 'it answers `OPTIONS` of HTTP APIs by itself',
   '`OPTIONS` where credentials are required': 'it answers `OPTIONS` of HTTP APIs by itself',
-  '`OPTIONS` on a route that has a limit for it, dressed up as a preflight': 'it answers `OPTIONS` of HTTP APIs by itself',
+  '`OPTIONS` on a route that has a limit for it, dressed up as a preflight':
+    'it answers `OPTIONS` of HTTP APIs by itself',
   'a preflight that no browser sends, over and over': 'it answers `OPTIONS` of HTTP APIs by itself',
   '`OPTIONS` from an address that is blocked': 'it answers `OPTIONS` of HTTP APIs by itself',
   'a path that can be read in more ways than can be looked at': 'it decodes the paths of REST APIs',
@@ -54,7 +55,9 @@ group(
       const rules = itemsOf(RULES as unknown as TiersFile)
       apis = await deployApis(aws, folder, [...rules, { pk: 'policy-set', sk: `block#${BLOCK}` }], ROUTES)
       for (const id of [apis.rest, apis.http]) {
-        const said = await sluice(['attach', id, '--yes', '--function', NAMES.function, '--table', NAMES.config], { env: aws.env })
+        const said = await sluice(['attach', id, '--yes', '--function', NAMES.function, '--table', NAMES.config], {
+          env: aws.env,
+        })
         expect(said).toMatchObject({ code: 0, out: expect.stringContaining('attached: ') })
       }
     }, 120_000)
@@ -66,7 +69,12 @@ group(
     })
 
     /** Sends a path as it is, which `URL` and `fetch` would not. */
-    function send(api: 'rest' | 'http', method: string, path: string, headers: Readonly<Record<string, string>>): Promise<number> {
+    function send(
+      api: 'rest' | 'http',
+      method: string,
+      path: string,
+      headers: Readonly<Record<string, string>>,
+    ): Promise<number> {
       const { hostname: host, port } = new URL(aws.env.AWS_ENDPOINT_URL!)
       const options = {
         host,
@@ -89,7 +97,9 @@ group(
       for (let n = 0; n < count; n++) {
         const { method = 'GET', path, headers = {} } = sentAs(attack, n)
         const address = headers['X-Forwarded-For'] ?? addressOf(attack, place)
-        statuses.push(await send(api as 'rest' | 'http', method, path, { ...headers, 'X-Forwarded-For': `${address}, ${HOP}` }))
+        statuses.push(
+          await send(api as 'rest' | 'http', method, path, { ...headers, 'X-Forwarded-For': `${address}, ${HOP}` }),
+        )
       }
       expect(statuses.filter((status) => status === 200)).toHaveLength(passes)
       const denied = new Set(statuses.filter((status) => status !== 200))

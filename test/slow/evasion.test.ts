@@ -46,7 +46,10 @@ describe.each(['rest', 'http'] as const)('npm start, a %s API under attack', (ap
     })
     url = new URL(/^Sluice is listening on (\S+)$/m.exec(said)![1]!)
     const client = connect(/http:\/\/127\.0\.0\.1:\d+/.exec(said)![0])
-    await replacePolicySet(client, [...itemsOf(RULES as unknown as TiersFile), { pk: POLICY_SET, sk: `block#${BLOCK}` }])
+    await replacePolicySet(client, [
+      ...itemsOf(RULES as unknown as TiersFile),
+      { pk: POLICY_SET, sk: `block#${BLOCK}` },
+    ])
     client.destroy()
     await inForce()
   }, 150_000)
@@ -67,9 +70,20 @@ describe.each(['rest', 'http'] as const)('npm start, a %s API under attack', (ap
     throw new Error('the rules of the attacks are not in force')
   }
 
-  function send(method: string, path: string, address: string, headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+  function send(
+    method: string,
+    path: string,
+    address: string,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const sent = request({ host: url.hostname, port: url.port, method, path, headers: { ...headers, 'X-Forwarded-For': address } })
+      const sent = request({
+        host: url.hostname,
+        port: url.port,
+        method,
+        path,
+        headers: { ...headers, 'X-Forwarded-For': address },
+      })
       sent.on('response', (response) => {
         const limit = response.headers['x-ratelimit-limit']
         response.resume().on('end', () => resolve({ status: response.statusCode!, limit }))
@@ -102,7 +116,9 @@ async function replacePolicySet(client: DynamoDBClient, items: readonly PolicySe
   )
   const wanted = new Set(items.map(({ sk }) => sk))
   const requests = [
-    ...Items.filter(({ sk }) => !wanted.has(sk!.S!)).map(({ pk, sk }) => ({ DeleteRequest: { Key: { pk: pk!, sk: sk! } } })),
+    ...Items.filter(({ sk }) => !wanted.has(sk!.S!)).map(({ pk, sk }) => ({
+      DeleteRequest: { Key: { pk: pk!, sk: sk! } },
+    })),
     ...items.map((item) => ({ PutRequest: { Item: marshall(item, { removeUndefinedValues: true }) } })),
   ]
   await client.send(new BatchWriteItemCommand({ RequestItems: { [TABLES.config]: requests } }))
@@ -112,4 +128,8 @@ describe.each(APIS)('no spelling of a path is cheaper than the one that the back
   it.each(Object.keys(ROUTERS))('%s', (router) => holdSpellings(api, router, 4000))
 })
 
-test('100,000 events from somebody who has used up his limits: no pass, no error, no key without bound', () => holdEvents(100_000), 600_000)
+test(
+  '100,000 events from somebody who has used up his limits: no pass, no error, no key without bound',
+  () => holdEvents(100_000),
+  600_000,
+)

@@ -47,7 +47,9 @@ describe("a stranger's apps, with the package from its tarball", () => {
     return outputs as Record<string, string>
   }
 
-  /** How many requests a backend has served, the one that asks included; requests one after another meet one instance. */
+  /**
+   * How many requests a backend has served, the one that asks included; requests one after another meet one instance.
+   */
   const served = async (url: string) => JSON.parse((await aws.send(url)).body).served
 
   test('rest-api: the sixth request is a 429, and never reaches the backend', async () => {
@@ -72,7 +74,10 @@ describe("a stranger's apps, with the package from its tarball", () => {
       headers: { 'x-ratelimit-limit': '5', 'x-ratelimit-remaining': '4' },
     })
     const denied = answers[5]!
-    expect(denied.headers).toMatchObject({ 'content-type': 'application/problem+json', 'retry-after': expect.stringMatching(/^\d+$/) })
+    expect(denied.headers).toMatchObject({
+      'content-type': 'application/problem+json',
+      'retry-after': expect.stringMatching(/^\d+$/),
+    })
     expect(JSON.parse(denied.body)).toMatchObject({ status: 429, policy: 'per-hour', limit: '5', remaining: '0' })
     expect(await served(`${outputs.ApiUrl}/status`)).toBe(5 + 1)
 
@@ -88,7 +93,12 @@ describe("a stranger's apps, with the package from its tarball", () => {
     const templates = readdirSync(join(folder, 'cdk.out')).filter((name) => name.endsWith('.template.json'))
     expect(templates).toHaveLength(1)
     // W3005: a dependency that the CDK writes down though it follows from a reference.
-    await run(folder, join(MINISTACK, 'cfn-lint'), ['--ignore-checks', 'W3005', '--', ...templates.map((name) => join('cdk.out', name))])
+    await run(folder, join(MINISTACK, 'cfn-lint'), [
+      '--ignore-checks',
+      'W3005',
+      '--',
+      ...templates.map((name) => join('cdk.out', name)),
+    ])
   })
 })
 

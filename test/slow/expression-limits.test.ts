@@ -21,7 +21,8 @@ describe('on DynamoDB Local', () => {
     fc.assert(
       fc.asyncProperty(anyPolicies, anyHistory, async (policies, history) => {
         const store = new DynamoDbStore({ client: opened.client, tableName: TABLE })
-        await live(store, policies, history, `client:${subjects++}`) // a write that is refused for what it is would throw
+        // a write that is refused for what it is would throw
+        await live(store, policies, history, `client:${subjects++}`)
       }),
       { numRuns: RUNS },
     ))

@@ -67,7 +67,14 @@ describe('virtual time', () => {
 describe('limits by the second', () => {
   test('so many in each second of the clock, and not one more', () => {
     const limit = new PerSecond(2)
-    expect([0, 0, 999, 1000, 1001, 1002].map((ms) => limit.take(START + ms))).toEqual([true, true, false, true, true, false])
+    expect([0, 0, 999, 1000, 1001, 1002].map((ms) => limit.take(START + ms))).toEqual([
+      true,
+      true,
+      false,
+      true,
+      true,
+      false,
+    ])
   })
 
   test('a bucket has its burst at once, then its rate', () => {
@@ -160,8 +167,13 @@ describe('findings', () => {
       broke: 10_000,
       cause: 'DynamoDB: 1,000 writes/s of one item',
     })
-    expect(firstBreak(sweep(second({ allowed: 0, refusedByLambda: 5 })))).toMatchObject({ held: undefined, broke: 1000 })
-    expect(exactShare(second({ allowed: 600, denied: 200, degraded: 100, refusedByGateway: 60, refusedByLambda: 40 }))).toBe(0.8)
+    expect(firstBreak(sweep(second({ allowed: 0, refusedByLambda: 5 })))).toMatchObject({
+      held: undefined,
+      broke: 1000,
+    })
+    expect(
+      exactShare(second({ allowed: 600, denied: 200, degraded: 100, refusedByGateway: 60, refusedByLambda: 40 })),
+    ).toBe(0.8)
   })
 
   test('go between the marks of the document, and nowhere else', () => {

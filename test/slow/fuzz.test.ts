@@ -80,7 +80,14 @@ test('100,000 random events: each is answered, no map grows without bound, and n
   const unauthorized = { seen: 0 }
   let slowest = 0
   const headers = fc.dictionary(
-    fc.constantFrom('x-api-key', 'authorization', 'x-user', 'X-Forwarded-For', 'User-Agent', 'CloudFront-Viewer-Address'),
+    fc.constantFrom(
+      'x-api-key',
+      'authorization',
+      'x-user',
+      'X-Forwarded-For',
+      'User-Agent',
+      'CloudFront-Viewer-Address',
+    ),
     fc.string({ unit: 'binary', maxLength: 300 }),
   )
   const event = fc.oneof(
@@ -136,7 +143,13 @@ test('claims of any depth and under any names make one caller, in bounded time',
       said = named ? { ...some, sub: 'somebody' } : some
       const startedAt = performance.now()
       try {
-        expectAnswer(await gateway.authorize({ ...restEvent(), headers: { authorization: 'Bearer a.b.c' }, multiValueHeaders: undefined }))
+        expectAnswer(
+          await gateway.authorize({
+            ...restEvent(),
+            headers: { authorization: 'Bearer a.b.c' },
+            multiValueHeaders: undefined,
+          }),
+        )
       } catch (error) {
         if ((error as Error).message !== 'Unauthorized') throw error
       }
@@ -152,7 +165,14 @@ test('20,000 random items of the config table: each is good or told, and the ser
   const table = new FakeTable()
   const clock = new FakeClock()
   const log = new FakeLog()
-  const sets = new PolicySets({ client: table.client, tableName: 't', clock: clock.read, ttlMs: 1000, deadlineMs: 100, log: log.write })
+  const sets = new PolicySets({
+    client: table.client,
+    tableName: 't',
+    clock: clock.read,
+    ttlMs: 1000,
+    deadlineMs: 100,
+    log: log.write,
+  })
   const anonymous = { pk: 'policy-set', sk: 'tier#anonymous', policies: [{ name: 'a', limit: 20, window: '1m' }] }
   const name = fc.oneof(fc.string(), fc.constantFrom('a', 'b', '__proto__', 'constructor'))
   const policy = fc.record(
@@ -168,8 +188,17 @@ test('20,000 random items of the config table: each is good or told, and the ser
     { requiredKeys: ['name', 'limit', 'window'] },
   )
   const sk = fc.oneof(
-    fc.tuple(fc.constantFrom('tier#', 'route#GET /', 'block#ip#', 'block#client#', 'allow#ip#', 'x#'), name).map((parts) => parts.join('')),
-    fc.constantFrom('global', 'settings', 'tier#anonymous', 'block#ip#10.0.0.0/8', 'block#ip#10.0.0.1/8', 'route#ANY /*'),
+    fc
+      .tuple(fc.constantFrom('tier#', 'route#GET /', 'block#ip#', 'block#client#', 'allow#ip#', 'x#'), name)
+      .map((parts) => parts.join('')),
+    fc.constantFrom(
+      'global',
+      'settings',
+      'tier#anonymous',
+      'block#ip#10.0.0.0/8',
+      'block#ip#10.0.0.1/8',
+      'route#ANY /*',
+    ),
     name,
   )
   const item = fc.record(

@@ -4,7 +4,9 @@ import { everyInterleaving } from '../model/interleavings'
 describe('every order in which calls can arrive, with every fault at every call, for every algorithm', () => {
   let [runs, histories] = [0, 0]
   afterAll(() => {
-    process.stdout.write(`# orders and faults of ${CROSSINGS.length} crossings: ${runs} runs, ${histories} different histories\n`)
+    process.stdout.write(
+      `# orders and faults of ${CROSSINGS.length} crossings: ${runs} runs, ${histories} different histories\n`,
+    )
   })
 
   for (const { name, story, algorithms = Object.keys(ALGORITHMS) } of CROSSINGS) {

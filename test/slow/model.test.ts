@@ -15,7 +15,10 @@ import { NEW } from '../model/world'
 import { openOn, TABLE } from '../stores'
 
 const MINUTE = 60_000
-/** On a machine so slow that there is no time for all, fewer are told, and how many is said; fewer than this part of them is a failure. */
+/**
+ * On a machine so slow that there is no time for all, fewer are told, and how many is said; fewer than this part of
+ * them is a failure.
+ */
 const LEAST_PART = 0.05
 
 /** Histories in memory: a hundred thousand together, told in portions. */
@@ -43,14 +46,19 @@ describe('every law holds in every history', () => {
         }
       }
       await Promise.all(Array.from({ length: CORES }, tellSome))
-      for (const [kind, count] of told) process.stdout.write(`# ${count} ${kind} histories in memory: every law holds\n`)
-      for (const { kind, count } of IN_MEMORY) expect([kind, told.get(kind)! >= LEAST_PART * count]).toEqual([kind, true])
+      for (const [kind, count] of told)
+        process.stdout.write(`# ${count} ${kind} histories in memory: every law holds\n`)
+      for (const { kind, count } of IN_MEMORY)
+        expect([kind, told.get(kind)! >= LEAST_PART * count]).toEqual([kind, true])
     },
     IN_MEMORY_MS + 4 * MINUTE,
   )
 })
 
-/** All portions, those of each kind spread over the whole time; together they are the stories that `npm run model` tells with the kind's seed. */
+/**
+ * All portions, those of each kind spread over the whole time; together they are the stories that `npm run model` tells
+ * with the kind's seed.
+ */
 const inTurn = () =>
   IN_MEMORY.flatMap(({ kind, seed, count, portion }) =>
     Array.from({ length: count / portion }, (_, i) => ({
@@ -61,11 +69,16 @@ const inTurn = () =>
     .sort((one, other) => one.after - other.after)
     .map(({ options }) => options)
 
-/** Has stories told by a process of their own; fails with the one that breaks a law. @returns how many there was time for. */
+/**
+ * Has stories told by a process of their own; fails with the one that breaks a law. @returns how many there was time
+ * for.
+ */
 async function toldByItself(options: Readonly<Record<string, string | number>>): Promise<number> {
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
   const script = join(__dirname, '..', 'model', 'main.ts')
-  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', script, ...args], { maxBuffer: 2 ** 24 })
+  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', script, ...args], {
+    maxBuffer: 2 ** 24,
+  })
   return Number.parseInt(stdout, 10)
 }
 
@@ -106,7 +119,13 @@ for (const [name, count, start, isMissing] of ENGINES) {
     it.each(ON_ENGINES)(
       'in every history of $what',
       async ({ what, arbitrary, part, seed }) => {
-        const told = await tellStories(part * count, { seed, world, arbitrary, endAfterMs: ON_ENGINE_MS * Math.max(part, 0.2), atOnce: 50 })
+        const told = await tellStories(part * count, {
+          seed,
+          world,
+          arbitrary,
+          endAfterMs: ON_ENGINE_MS * Math.max(part, 0.2),
+          atOnce: 50,
+        })
         process.stdout.write(`# ${told} histories of ${what} on ${name}: every law holds\n`)
         expect(told).toBeGreaterThanOrEqual(LEAST_PART * part * count)
       },

@@ -12,7 +12,11 @@ describe('npm start, in the first minute of a new user', () => {
 
   beforeAll(async () => {
     // A group of its own, so that the clean-up reaches what a broken stop leaves behind.
-    npm = spawn('npm', ['start'], { cwd: join(__dirname, '..', '..'), env: { ...process.env, PORT: '0' }, detached: true })
+    npm = spawn('npm', ['start'], {
+      cwd: join(__dirname, '..', '..'),
+      env: { ...process.env, PORT: '0' },
+      detached: true,
+    })
     url = await new Promise<string>((resolve, reject) => {
       const listen = (chunk: Buffer) => {
         said += chunk
@@ -31,7 +35,8 @@ describe('npm start, in the first minute of a new user', () => {
   })
 
   const hello = (headers: Record<string, string> = {}) => fetch(`${url}/hello`, { headers })
-  const backendCalls = async () => ((await (await fetch(`${url}/_local/backend-calls`)).json()) as { total: number }).total
+  const backendCalls = async () =>
+    ((await (await fetch(`${url}/_local/backend-calls`)).json()) as { total: number }).total
 
   it('says once that it listens, and names the sample keys', () => {
     expect(said.match(/listening on/g)).toHaveLength(1)
@@ -65,7 +70,8 @@ describe('npm start, in the first minute of a new user', () => {
   it('never lets a denied request reach the backend', async () => {
     expect(await backendCalls()).toBe(passed)
     let denied = 0
-    while (denied < 5) (await hello()).status === 429 ? denied++ : passed++ // time goes on, and gives a unit back now and then
+    // time goes on, and gives a unit back now and then
+    while (denied < 5) (await hello()).status === 429 ? denied++ : passed++
     expect(await backendCalls()).toBe(passed)
   })
 

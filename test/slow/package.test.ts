@@ -100,7 +100,14 @@ describe('the package, installed from its tarball in an empty project', () => {
     packed = JSON.parse(await run(ROOT, 'npm', ['pack', '--json', '--pack-destination', project]))[0]
     write('package.json', '{ "private": true }')
     const beside = ['@aws-sdk/client-dynamodb', '@types/node'].map((name) => `${name}@${devDependencies[name]}`)
-    await run(project, 'npm', ['install', '--no-audit', '--no-fund', '--prefer-offline', `./${packed.filename}`, ...beside])
+    await run(project, 'npm', [
+      'install',
+      '--no-audit',
+      '--no-fund',
+      '--prefer-offline',
+      `./${packed.filename}`,
+      ...beside,
+    ])
   }, 180_000)
   afterAll(() => rmSync(project, { recursive: true, force: true }))
 
@@ -110,7 +117,9 @@ describe('the package, installed from its tarball in an empty project', () => {
     const paths = packed.files.map(({ path }) => path)
     expect(paths.filter((path) => !SHIPPED.some((pattern) => pattern.test(path)))).toEqual([])
     expect(paths.filter((path) => NOT_SHIPPED.some((pattern) => pattern.test(path)))).toEqual([])
-    expect(paths).toEqual(expect.arrayContaining(['LICENSE', 'README.md', 'dist/limiter/index.js', 'dist/limiter/index.d.ts']))
+    expect(paths).toEqual(
+      expect.arrayContaining(['LICENSE', 'README.md', 'dist/limiter/index.js', 'dist/limiter/index.d.ts']),
+    )
     expect(packed.size).toBeLessThan(MOST_KB_PACKED * 1024)
   })
 
@@ -122,7 +131,9 @@ describe('the package, installed from its tarball in an empty project', () => {
   })
 
   it('needs these packages and no others', () => {
-    const { dependencies, peerDependencies } = JSON.parse(readFileSync(join(project, 'node_modules', 'sluice', 'package.json'), 'utf8'))
+    const { dependencies, peerDependencies } = JSON.parse(
+      readFileSync(join(project, 'node_modules', 'sluice', 'package.json'), 'utf8'),
+    )
     expect(Object.keys({ ...dependencies, ...peerDependencies })).toEqual(DEPENDENCIES)
   })
 
@@ -140,7 +151,10 @@ describe('the package, installed from its tarball in an empty project', () => {
 
   it('brings no CDK along: the limiter and the wrapper load without it', async () => {
     expect(existsSync(join(project, 'node_modules', 'aws-cdk-lib'))).toBe(false)
-    write('no-cdk.cjs', `console.log(typeof require('sluice/limiter').createLimiter, Object.keys(require('sluice/backend')).join())`)
+    write(
+      'no-cdk.cjs',
+      `console.log(typeof require('sluice/limiter').createLimiter, Object.keys(require('sluice/backend')).join())`,
+    )
     expect(await run(project, 'node', ['no-cdk.cjs'])).toBe('function headersFromContext,rateLimit,withRateLimit\n')
   })
 
@@ -175,7 +189,11 @@ describe('the package, installed from its tarball in an empty project', () => {
     // Checking the SDK's own types takes most of the time, and once is enough.
     ['node16', ['typed.mts', 'typed.cts'], ['--module', 'node16', '--skipLibCheck']],
     ['bundler', ['typed.mts', 'typed.cts'], ['--module', 'esnext', '--moduleResolution', 'bundler', '--skipLibCheck']],
-    ['node10', ['typed.ts'], ['--module', 'commonjs', '--moduleResolution', 'node10', '--ignoreDeprecations', '6.0', '--skipLibCheck']],
+    [
+      'node10',
+      ['typed.ts'],
+      ['--module', 'commonjs', '--moduleResolution', 'node10', '--ignoreDeprecations', '6.0', '--skipLibCheck'],
+    ],
   ] as const)('compiles with the types it brings: strict, module resolution %s', async (_, files, options) => {
     for (const file of files) write(file, TYPED)
     expect(await compile([...options, ...files])).toBe('')
@@ -204,13 +222,28 @@ describe('the package, installed from its tarball in an empty project', () => {
 
   /** What the compiler has to say. */
   const compile = (args: readonly string[]) =>
-    run(project, 'node', [require.resolve('typescript/bin/tsc'), '--strict', '--noEmit', '--target', 'es2022', '--types', 'node', ...args])
+    run(project, 'node', [
+      require.resolve('typescript/bin/tsc'),
+      '--strict',
+      '--noEmit',
+      '--target',
+      'es2022',
+      '--types',
+      'node',
+      ...args,
+    ])
 })
 
 /** What a command prints; throws that together with its errors when it fails. */
-async function run(cwd: string, command: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<string> {
+async function run(
+  cwd: string,
+  command: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): Promise<string> {
   try {
-    return (await promisify(execFile)(command, args, { cwd, env: { ...process.env, ...env }, maxBuffer: 64 * 2 ** 20 })).stdout
+    return (await promisify(execFile)(command, args, { cwd, env: { ...process.env, ...env }, maxBuffer: 64 * 2 ** 20 }))
+      .stdout
   } catch (error) {
     const { message, stdout } = error as Error & { stdout?: string }
     throw new Error([message, stdout].join('\n'))

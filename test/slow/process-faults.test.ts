@@ -14,7 +14,10 @@ import { DEADLINE_MS, LIMIT, TABLES, World } from '../faults/world'
 
 /** What a busy machine may add to a decision's time; the matrix of faults holds the 20 ms. */
 const SLACK_MS = 150
-/** An engine is back, and real decisions have to be within this time: the circuit breaker asks again after 45 s at the latest. */
+/**
+ * An engine is back, and real decisions have to be within this time: the circuit breaker asks again after 45 s at the
+ * latest.
+ */
 const BACK_WITHIN_MS = 90_000
 
 const ENGINES: Readonly<Record<string, () => Promise<MortalEngine>>> = {
@@ -86,7 +89,8 @@ describe.each(Object.entries(ENGINES))('%s is killed under load, and comes back'
     expect(seen.before).toBeGreaterThan(10)
     expect(seen.away).toBe(0)
     expect(seen.back).toBeGreaterThanOrEqual(20)
-    for (const count of granted.values()) expect(count).toBeLessThanOrEqual(engine.remembers ? LIMIT : 2 * LIMIT) // a table that is new is a quota that is whole
+    // a table that is new is a quota that is whole
+    for (const count of granted.values()) expect(count).toBeLessThanOrEqual(engine.remembers ? LIMIT : 2 * LIMIT)
     for (const ip of engine.remembers ? pool : []) {
       const charged = await world.charged(ip)
       expect(charged).toBeGreaterThanOrEqual(granted.get(ip) ?? 0) // what was acknowledged is on record
@@ -137,15 +141,18 @@ describe('an instance that Lambda freezes between invocations', () => {
     ['has reset its connections', 5, () => table.resetConnections()],
     ['no longer knows of its connection, and never answers on it', 1, () => table.forgetConnections()],
   ]
-  it.each(HAPPENINGS)('decides for real, and in time, when DynamoDB %s (of %i)', async (_happening, connections, happen) => {
-    const frozen = await warm(connections)
-    const ip = world.address()
-    const { told, ms, thrown } = await asleep(frozen, happen, ip)
-    expect(thrown).toBeUndefined()
-    expect(told).toMatchObject([{ allowed: true, degraded: false, remaining: LIMIT - 1 }])
-    expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS)
-    expect(await world.charged(ip)).toBe(1)
-  })
+  it.each(HAPPENINGS)(
+    'decides for real, and in time, when DynamoDB %s (of %i)',
+    async (_happening, connections, happen) => {
+      const frozen = await warm(connections)
+      const ip = world.address()
+      const { told, ms, thrown } = await asleep(frozen, happen, ip)
+      expect(thrown).toBeUndefined()
+      expect(told).toMatchObject([{ allowed: true, degraded: false, remaining: LIMIT - 1 }])
+      expect(ms).toBeLessThan(DEADLINE_MS + SLACK_MS)
+      expect(await world.charged(ip)).toBe(1)
+    },
+  )
 
   it('decides for real with its configuration grown old, and timers and a reading of it that were under way', async () => {
     const frozen = await warm(2, { SLUICE_CONFIG_TTL_MS: '1' }) // every request reads again, in the background
@@ -197,7 +204,8 @@ describe('a process that is stopped for 3 s in the middle of a window, and goes 
         return (await spent)[0] as Spent
       })
       const [stopped] = processes
-      await sleep(1500 + WINDOW_MS / 2 - ((Date.now() + 1500) % WINDOW_MS) + WINDOW_MS) // it has leased, and a window is half over
+      // it has leased, and a window is half over
+      await sleep(1500 + WINDOW_MS / 2 - ((Date.now() + 1500) % WINDOW_MS) + WINDOW_MS)
       stopped!.kill('SIGSTOP')
       const stoppedAt = Date.now()
       await sleep(3000)
@@ -215,7 +223,8 @@ describe('a process that is stopped for 3 s in the middle of a window, and goes 
       expect(Math.max(...inWindow.values())).toBeGreaterThan(PER_WINDOW / 2) // they did ask for more than there was
       const [ofStopped] = tallies
       expect(ofStopped!.admitted.some(([from, to]) => from > stoppedAt + 50 && to < continuedAt - 50)).toBe(false)
-      expect(ofStopped!.admitted.some(([from]) => from > continuedAt)).toBe(true) // and it goes on with units that are new
+      // and it goes on with units that are new
+      expect(ofStopped!.admitted.some(([from]) => from > continuedAt)).toBe(true)
     } finally {
       for (const child of processes) child.kill('SIGKILL')
     }

@@ -14,7 +14,10 @@ import type { Job, Tally } from './contender'
 const PROCESSES = 8
 const REQUESTS_EACH = 1000
 
-/** A window so long that nothing comes back while the test runs, however slow the machine: exactly the limit is the right answer. */
+/**
+ * A window so long that nothing comes back while the test runs, however slow the machine: exactly the limit is the
+ * right answer.
+ */
 const WINDOW = '365d'
 const WINDOW_MS = 365 * 86_400_000
 const LIMIT = 700
@@ -25,7 +28,12 @@ const byRemaining: Place = ({ limit, remaining }) => limit - remaining
 /** A pace gives a little back all the time: `remaining` rounds that away, the time until all is back does not. */
 const byReset: Place = ({ limit, resetAfterMs }) => Math.round(resetAfterMs / (WINDOW_MS / limit))
 
-const policy = (rest: Partial<PolicyInput>): PolicyInput => ({ name: 'per-year', limit: LIMIT, window: WINDOW, ...rest })
+const policy = (rest: Partial<PolicyInput>): PolicyInput => ({
+  name: 'per-year',
+  limit: LIMIT,
+  window: WINDOW,
+  ...rest,
+})
 
 const CASES: readonly { readonly name: string; readonly policies: readonly PolicyInput[]; readonly place: Place }[] = [
   { name: 'fixed-window', policies: [policy({ algorithm: 'fixed-window' })], place: byRemaining },
@@ -34,7 +42,11 @@ const CASES: readonly { readonly name: string; readonly policies: readonly Polic
   { name: 'sliding-buckets', policies: [policy({ algorithm: 'sliding-buckets' })], place: byRemaining },
   { name: 'sliding-log', policies: [policy({ algorithm: 'sliding-log' })], place: byRemaining },
   { name: 'token-bucket greedy', policies: [policy({ algorithm: 'token-bucket', refill: 'greedy' })], place: byReset },
-  { name: 'token-bucket interval', policies: [policy({ algorithm: 'token-bucket', refill: 'interval' })], place: byRemaining },
+  {
+    name: 'token-bucket interval',
+    policies: [policy({ algorithm: 'token-bucket', refill: 'interval' })],
+    place: byRemaining,
+  },
   { name: 'leaky-bucket meter', policies: [policy({ algorithm: 'leaky-bucket', mode: 'meter' })], place: byReset },
   { name: 'leaky-bucket queue', policies: [policy({ algorithm: 'leaky-bucket', mode: 'queue' })], place: byReset },
   { name: 'gcra', policies: [policy({ algorithm: 'gcra' })], place: byReset },
@@ -64,7 +76,13 @@ describe(`${PROCESSES} processes with ${REQUESTS_EACH} requests each for one sub
 
   beforeAll(async () => {
     const bundle = join(folder, 'contender.js')
-    await build({ entryPoints: [join(__dirname, 'contender.ts')], bundle: true, platform: 'node', outfile: bundle, logLevel: 'error' })
+    await build({
+      entryPoints: [join(__dirname, 'contender.ts')],
+      bundle: true,
+      platform: 'node',
+      outfile: bundle,
+      logLevel: 'error',
+    })
     processes = Array.from({ length: PROCESSES }, () => fork(bundle, { serialization: 'advanced', execArgv: [] }))
     await Promise.all(processes.map((child) => once(child, 'message')))
   })
@@ -82,12 +100,21 @@ describe(`${PROCESSES} processes with ${REQUESTS_EACH} requests each for one sub
           opened = await openOn(await start())
         })
         afterAll(async () => {
-          process.stdout.write(`# calls for ${LIMIT} admitted and the rest denied, ${engine}, ${load}: ${calls.join(', ')}\n`)
+          process.stdout.write(
+            `# calls for ${LIMIT} admitted and the rest denied, ${engine}, ${load}: ${calls.join(', ')}\n`,
+          )
           await opened?.close()
         })
 
         it.each(CASES)('$name', async ({ name, policies, place }) => {
-          const job: Job = { endpoint: opened.endpoint, tableName: TABLE, subject: name, policies, requests: REQUESTS_EACH, lanes }
+          const job: Job = {
+            endpoint: opened.endpoint,
+            tableName: TABLE,
+            subject: name,
+            policies,
+            requests: REQUESTS_EACH,
+            lanes,
+          }
           const tallies = await Promise.all(processes.map((child) => run(child, job)))
           calls.push(`${name} ${sum(tallies.map((tally) => tally.calls))}`)
 
@@ -105,7 +132,14 @@ describe(`${PROCESSES} processes with ${REQUESTS_EACH} requests each for one sub
 
         it('leased: never more than the limit, and nearly all of it', async () => {
           const policies = [policy({ algorithm: 'fixed-window', consistency: 'leased' })]
-          const job: Job = { endpoint: opened.endpoint, tableName: TABLE, subject: 'leased', policies, requests: REQUESTS_EACH, lanes }
+          const job: Job = {
+            endpoint: opened.endpoint,
+            tableName: TABLE,
+            subject: 'leased',
+            policies,
+            requests: REQUESTS_EACH,
+            lanes,
+          }
           const tallies = await Promise.all(processes.map((child) => run(child, job)))
           calls.push(`leased ${sum(tallies.map((tally) => tally.calls))}`)
 
@@ -114,7 +148,9 @@ describe(`${PROCESSES} processes with ${REQUESTS_EACH} requests each for one sub
           expect(admitted).toBeLessThanOrEqual(LIMIT)
           expect(admitted).toBeGreaterThanOrEqual(0.9 * LIMIT)
           expect(admitted + sum(tallies.map((tally) => tally.denied))).toBe(PROCESSES * REQUESTS_EACH)
-          expect(remaining(await stranger(opened, policies).peek('leased'))['per-year']).toBeLessThanOrEqual(LIMIT - admitted) // charged before they are used
+          expect(remaining(await stranger(opened, policies).peek('leased'))['per-year']).toBeLessThanOrEqual(
+            LIMIT - admitted,
+          ) // charged before they are used
         })
       })
     }
@@ -125,7 +161,8 @@ describe(`${PROCESSES} processes with ${REQUESTS_EACH} requests each for one sub
 const stranger = ({ store }: OpenEngine, policies: readonly PolicyInput[]) =>
   createLimiter({ store, policies, deadlineMs: 120_000, onStoreError: 'throw' })
 
-const remaining = ({ policies }: Decision) => Object.fromEntries(Object.entries(policies).map(([name, told]) => [name, told.remaining]))
+const remaining = ({ policies }: Decision) =>
+  Object.fromEntries(Object.entries(policies).map(([name, told]) => [name, told.remaining]))
 
 async function run(child: ChildProcess, job: Job): Promise<Tally> {
   const over = new AbortController()

@@ -8,17 +8,21 @@ const DOCS = join(__dirname, '..', '..', 'docs')
 
 describe('npm run simulate', () => {
   /** Figures of the document are those of the present code: a run at 1,000 requests a second is made again. */
-  test.each(SCENARIOS.map((scenario) => [scenario.id, scenario] as const))('%s: docs/scale.md has what it gives', async (_, scenario) => {
-    const points = [{ rps: 1000, second: await simulateSecond(scenario, 1000) }]
-    const [row] = sweepRows({ id: scenario.id, title: scenario.title, points })
-    const document = readFileSync(join(DOCS, 'scale.md'), 'utf8')
-    const section = document.slice(document.indexOf(`(\`${scenario.id}\`)`))
-    const documented = /^\| 1,000 \|.*$/m.exec(section)![0].slice(2, -2).split(' | ')
-    const numbers = (cells: readonly string[]) => cells.slice(0, 4).map((cell) => Number.parseFloat(cell.replace(/,/g, '')))
-    for (const [i, found] of numbers(row!).entries()) {
-      const [low, high] = [0.95 * numbers(documented)[i]! - 5, 1.05 * numbers(documented)[i]! + 5]
-      expect(found).toBeGreaterThanOrEqual(low)
-      expect(found).toBeLessThanOrEqual(high)
-    }
-  })
+  test.each(SCENARIOS.map((scenario) => [scenario.id, scenario] as const))(
+    '%s: docs/scale.md has what it gives',
+    async (_, scenario) => {
+      const points = [{ rps: 1000, second: await simulateSecond(scenario, 1000) }]
+      const [row] = sweepRows({ id: scenario.id, title: scenario.title, points })
+      const document = readFileSync(join(DOCS, 'scale.md'), 'utf8')
+      const section = document.slice(document.indexOf(`(\`${scenario.id}\`)`))
+      const documented = /^\| 1,000 \|.*$/m.exec(section)![0].slice(2, -2).split(' | ')
+      const numbers = (cells: readonly string[]) =>
+        cells.slice(0, 4).map((cell) => Number.parseFloat(cell.replace(/,/g, '')))
+      for (const [i, found] of numbers(row!).entries()) {
+        const [low, high] = [0.95 * numbers(documented)[i]! - 5, 1.05 * numbers(documented)[i]! + 5]
+        expect(found).toBeGreaterThanOrEqual(low)
+        expect(found).toBeLessThanOrEqual(high)
+      }
+    },
+  )
 })

@@ -48,17 +48,31 @@ describe.each(ENGINES)('started on %s', (engine) => {
     const { child, said, exit, ready } = start(['--port', '0', '--engine', engine])
     const url = await ready()
     expect(said.out.match(/Sluice is listening/g)).toHaveLength(1)
-    for (const word of ['demo-free-key', 'demo-pro-key', 'demo-enterprise-key', engine, 'sluice-state', 'sluice-config']) {
+    for (const word of [
+      'demo-free-key',
+      'demo-pro-key',
+      'demo-enterprise-key',
+      engine,
+      'sluice-state',
+      'sluice-config',
+    ]) {
       expect(said.out).toContain(word)
     }
 
     const first = await fetch(`${url}/hello`)
-    expect([first.status, first.headers.get('x-ratelimit-limit'), first.headers.get('x-ratelimit-remaining')]).toEqual([200, '20', '19'])
+    expect([first.status, first.headers.get('x-ratelimit-limit'), first.headers.get('x-ratelimit-remaining')]).toEqual([
+      200,
+      '20',
+      '19',
+    ])
     const { allowed, denied } = await untilDenied(url)
     expect(denied).toBe(429)
     expect((await fetch(`${url}/hello`, { headers: { 'X-Api-Key': 'demo-pro-key' } })).status).toBe(200)
     const calls = allowed + 2
-    expect(await (await fetch(`${url}/_local/backend-calls`)).json()).toEqual({ total: calls, routes: { 'GET /hello': calls } })
+    expect(await (await fetch(`${url}/_local/backend-calls`)).json()).toEqual({
+      total: calls,
+      routes: { 'GET /hello': calls },
+    })
 
     const engineUrl = /at (http:\S+),/.exec(said.out)?.[1] as string
     const family = descendants(child.pid as number)

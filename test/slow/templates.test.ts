@@ -37,7 +37,16 @@ describe('templates without the CDK, beside the stack of this repository', () =>
     client = new CloudFormationClient(options)
     documents = DynamoDBDocumentClient.from(new DynamoDBClient(options))
     const outputs = join(folder, 'outputs.json')
-    await aws.cdk(ROOT, 'deploy', '--require-approval', 'never', '--outputs-file', outputs, '--output', join(folder, 'cdk.out'))
+    await aws.cdk(
+      ROOT,
+      'deploy',
+      '--require-approval',
+      'never',
+      '--outputs-file',
+      outputs,
+      '--output',
+      join(folder, 'cdk.out'),
+    )
     sluice = JSON.parse(readFileSync(outputs, 'utf8')).Sluice
   }, 300_000)
   afterAll(async () => {
@@ -72,7 +81,9 @@ describe('templates without the CDK, beside the stack of this repository', () =>
     return outputs.find(({ OutputKey }) => OutputKey === 'Url')!.OutputValue!
   }
 
-  async function settled<T extends { readonly status: string; readonly reason?: string }>(look: () => Promise<T>): Promise<T> {
+  async function settled<T extends { readonly status: string; readonly reason?: string }>(
+    look: () => Promise<T>,
+  ): Promise<T> {
     for (let attempt = 0; attempt < 600; attempt++) {
       const seen = await look()
       if (seen.status === 'CREATE_COMPLETE') return seen
@@ -95,7 +106,8 @@ describe('templates without the CDK, beside the stack of this repository', () =>
       await documents.send(new PutCommand({ TableName: sluice.ConfigTableName, Item: client }))
       await minuteWith(20_000)
       const statuses: number[] = []
-      for (let i = 0; i < LIMIT + 2; i++) statuses.push((await aws.send(`${url}orders`, { headers: { 'x-api-key': key } })).status)
+      for (let i = 0; i < LIMIT + 2; i++)
+        statuses.push((await aws.send(`${url}orders`, { headers: { 'x-api-key': key } })).status)
       const counted = (status: number) => statuses.filter((one) => one === status).length
       expect([counted(200), counted(403)]).toEqual([LIMIT, 2])
       expect(await served(`${url}health`)).toBe(LIMIT + 1)

@@ -9,7 +9,10 @@ import { parseDocument } from 'yaml'
 const ROOT = join(__dirname, '..', '..')
 const KEY = { 'X-Api-Key': 'demo-pro-key' }
 
-/** How old a configuration gets, and time for one request of each instance and one reading of the table after that, in milliseconds. */
+/**
+ * How old a configuration gets, and time for one request of each instance and one reading of the table after that, in
+ * milliseconds.
+ */
 const NOTICED_WITHIN_MS = 30_000 + 3000
 
 /** Two requests a second, 120 a minute, where the tier `pro` has 600. */
@@ -29,13 +32,19 @@ describe('a limit that is raised by the command line while requests come', () =>
   let npm: ChildProcess
   let [url, endpoint] = ['', '']
 
-  const sluice = (...args: string[]) => promisify(execFile)(process.execPath, [join(ROOT, 'bin', 'sluice.js'), ...args], { cwd: folder })
+  const sluice = (...args: string[]) =>
+    promisify(execFile)(process.execPath, [join(ROOT, 'bin', 'sluice.js'), ...args], { cwd: folder })
 
   async function ask(): Promise<Seen> {
     const at = performance.now()
     const answer = await fetch(`${url}/hello`, { headers: KEY })
     await answer.arrayBuffer()
-    return { at, status: answer.status, limit: Number(answer.headers.get('x-ratelimit-limit')), tookMs: performance.now() - at }
+    return {
+      at,
+      status: answer.status,
+      limit: Number(answer.headers.get('x-ratelimit-limit')),
+      tookMs: performance.now() - at,
+    }
   }
 
   /** Asks at a steady pace, whatever else goes on, until it is told to end. */
@@ -108,4 +117,5 @@ describe('a limit that is raised by the command line while requests come', () =>
   })
 })
 
-const median = (numbers: readonly number[]): number => [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!
+const median = (numbers: readonly number[]): number =>
+  [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)]!

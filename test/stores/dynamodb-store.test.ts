@@ -1,6 +1,16 @@
 import { DeleteItemCommand, DynamoDBClient, GetItemCommand, UpdateItemCommand } from '@aws-sdk/client-dynamodb'
 import { mockClient } from 'aws-sdk-client-mock'
-import { absentOrAtMost, add, append, between, exactly, remove, set, sizeAtMost, when } from '../../limiter/algorithms/conditional-write'
+import {
+  absentOrAtMost,
+  add,
+  append,
+  between,
+  exactly,
+  remove,
+  set,
+  sizeAtMost,
+  when,
+} from '../../limiter/algorithms/conditional-write'
 import { ConfigError } from '../../limiter/errors'
 import { codeOf } from '../../limiter/stores/attribute-prefix'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
@@ -20,9 +30,9 @@ beforeEach(() => dynamodb.reset())
 
 describe('the DynamoDB store', () => {
   it('says all of a write in one UpdateItem that returns the old item, applied or not', async () => {
-    dynamodb
-      .on(UpdateItemCommand)
-      .resolves({ Attributes: { pk: { S: 'k' }, a1bcw: { N: '6' }, a1bcl: { L: [{ N: '1' }] }, exp: { N: '99' }, r5: { N: '3' } } })
+    dynamodb.on(UpdateItemCommand).resolves({
+      Attributes: { pk: { S: 'k' }, a1bcw: { N: '6' }, a1bcl: { L: [{ N: '1' }] }, exp: { N: '99' }, r5: { N: '3' } },
+    })
     expect(await store.write('k', { ...write, expiresAtSeconds: 120 })).toEqual({
       kind: 'applied',
       item: { policies: { a1bc: { w: 6, l: [1] } }, expiresAtSeconds: 99, marks: { r5: 3 } },
@@ -61,7 +71,10 @@ describe('the DynamoDB store', () => {
 
   it('deletes the item of a subject while its marks stand as seen', async () => {
     dynamodb.on(DeleteItemCommand).resolves({ Attributes: { pk: { S: 'k' }, r1: { N: '5' } } })
-    expect(await store.delete('k', { r0: undefined, r1: 5 })).toMatchObject({ kind: 'deleted', item: { marks: { r1: 5 } } })
+    expect(await store.delete('k', { r0: undefined, r1: 5 })).toMatchObject({
+      kind: 'deleted',
+      item: { marks: { r1: 5 } },
+    })
     expect(dynamodb.call(0).args[0].input).toEqual({
       TableName: 'state',
       Key: { pk: { S: 'k' } },
@@ -139,7 +152,10 @@ describe('expressions', () => {
 
   it('keep the first alternatives when there are too many for one expression', () => {
     const anyOf = Array.from({ length: 9 }, (_, i) => [absentOrAtMost('c', 100 - i)])
-    const parts = Array.from({ length: 30 }, (_, i) => ({ code: codeOf(`p${i}`, 'x'), write: when([{ anyOf }], add('c', 1)) }))
+    const parts = Array.from({ length: 30 }, (_, i) => ({
+      code: codeOf(`p${i}`, 'x'),
+      write: when([{ anyOf }], add('c', 1)),
+    }))
     expect(toUpdate({ ...write, parts: parts.slice(0, 1) }).ConditionExpression.match(/ OR /g)).toHaveLength(8)
     expect(() => toUpdate({ ...write, parts })).toThrow(/too large/)
     const { ConditionExpression } = toUpdate(fitted({ ...write, parts }))
@@ -151,7 +167,9 @@ describe('expressions', () => {
 describe('codes', () => {
   it('differ by name, form and scope, and stay the same from release to release', () => {
     expect(codeOf('per-minute', 'sliding-window 60000')).toBe('L5AZ')
-    expect(new Set([codeOf('a', 'b'), codeOf('b', 'b'), codeOf('a', 'c'), codeOf('a', 'b', 'x'), codeOf('a', 'bx')]).size).toBe(5)
+    expect(
+      new Set([codeOf('a', 'b'), codeOf('b', 'b'), codeOf('a', 'c'), codeOf('a', 'b', 'x'), codeOf('a', 'bx')]).size,
+    ).toBe(5)
   })
 
   it('are names that DynamoDB takes as they are', () => {

@@ -69,7 +69,8 @@ describe('a write that is fitted', () => {
           expect(purgedIn(before).slice(0, purgedIn(part).length)).toEqual(purgedIn(part))
           for (const [j, clause] of part.write.guard.entries()) {
             const was = before.write.guard[j]!
-            if ('anyOf' in clause && 'anyOf' in was) expect(was.anyOf.slice(0, clause.anyOf.length)).toEqual(clause.anyOf)
+            if ('anyOf' in clause && 'anyOf' in was)
+              expect(was.anyOf.slice(0, clause.anyOf.length)).toEqual(clause.anyOf)
             else expect(clause).toEqual(was)
           }
         }
@@ -89,7 +90,11 @@ describe('a write that is fitted', () => {
 
   it('uses the room that there is', () => {
     const names = Array.from({ length: 1000 }, (_, i) => `zz${i.toString(36).padStart(4, '0')}`)
-    const write = { parts: [{ code: 'a1bc', write: when([], set('w', 7), ...names.map(purge)) }], id: { mark: 'r3', value: 4 }, at: 0 }
+    const write = {
+      parts: [{ code: 'a1bc', write: when([], set('w', 7), ...names.map(purge)) }],
+      id: { mark: 'r3', value: 4 },
+      at: 0,
+    }
     const { UpdateExpression } = toUpdate(fitted(write))
     expect(UpdateExpression.length).toBeGreaterThan(DYNAMODB.bytes - 256)
   })
@@ -97,7 +102,9 @@ describe('a write that is fitted', () => {
   it('purges of each policy as many as of the others, and begins with another each time', () => {
     const names = Array.from({ length: 96 }, (_, i) => `zz${i.toString(36).padStart(6, '0')}`)
     const parts = CODES.map((code) => ({ code, write: when([], set('w', 7), add('zzzzzzzz', 1), ...names.map(purge)) }))
-    const counts = [0, 1, 2].map((value) => fitted({ parts, id: { mark: 'r3', value }, at: 0 }).parts.map((part) => purgedIn(part).length))
+    const counts = [0, 1, 2].map((value) =>
+      fitted({ parts, id: { mark: 'r3', value }, at: 0 }).parts.map((part) => purgedIn(part).length),
+    )
     for (const count of counts) expect(Math.max(...count) - Math.min(...count)).toBeLessThanOrEqual(1)
     expect(counts[0]).not.toEqual(counts[1])
     expect(Math.min(...counts[0]!)).toBeGreaterThan(2)
@@ -128,9 +135,13 @@ describe('the store', () => {
   it('says that a write is too large, and does not send it', () => {
     const guard = Array.from({ length: 151 }, () => exactly('w', 3))
     const write = { parts: [{ code: 'a1bc', write: when(guard, set('w', 7)) }], id: { mark: 'r3', value: 4 }, at: 0 }
-    expect(() => toUpdate(write)).toThrow(expect.objectContaining({ reason: 'item', message: expect.stringMatching(/303 operators/) }))
+    expect(() => toUpdate(write)).toThrow(
+      expect.objectContaining({ reason: 'item', message: expect.stringMatching(/303 operators/) }),
+    )
     const names = Array.from({ length: 600 }, (_, i) => remove(`zz${i}`))
-    expect(() => toUpdate({ ...write, parts: [{ code: 'a1bc', write: when([], ...names) }] })).toThrow(/bytes of update is too large/)
+    expect(() => toUpdate({ ...write, parts: [{ code: 'a1bc', write: when([], ...names) }] })).toThrow(
+      /bytes of update is too large/,
+    )
     toUpdate({ ...write, parts: [{ code: 'a1bc', write: when(guard.slice(0, 149), set('w', 7)) }] })
   })
 })

@@ -2,8 +2,8 @@
 export const DYNAMODB = { bytes: 4096, operators: 300, itemBytes: 409_600 }
 
 /**
- * What DynamoDB counts as operators and functions, read off the text: every comparison, conjunction, negation and function, and in updates every `+` and `-`.
- * By the words of the language and not by how the expression came about.
+ * What DynamoDB counts as operators and functions, read off the text: every comparison, conjunction, negation and
+ * function, and in updates every `+` and `-`. By the words of the language and not by how the expression came about.
  */
 export function operatorsIn(expression: string, kind: 'condition' | 'update'): number {
   const words = expression.match(/:\w+|\w+|<>|<=|>=|[=<>+-]/g) ?? []

@@ -9,7 +9,8 @@ import { openEngine, TABLE } from '../stores'
  *
  *     npx tsx test/stores/record-state.ts test/vectors/recorded-state.json
  *
- * To be run once for each FORMAT (limiter/stores/attribute-prefix.ts) or new way of counting, by hand, into a file of its own. It never replaces a file.
+ * To be run once for each FORMAT (limiter/stores/attribute-prefix.ts) or new way of counting, by hand, into a file of
+ * its own. It never replaces a file.
  */
 export interface Recording {
   readonly subject: string
@@ -42,7 +43,14 @@ const window = '1m'
 const POLICIES: readonly PolicyInput[] = [
   { name: 'fixed-window', algorithm: 'fixed-window', limit: 10, window },
   { name: 'calendar', algorithm: 'fixed-window', limit: 10, window: 'month', timezone: 'Europe/Berlin' },
-  { name: 'overage', algorithm: 'fixed-window', limit: 7, window: 'month', timezone: 'Europe/Berlin', overage: 'allow' },
+  {
+    name: 'overage',
+    algorithm: 'fixed-window',
+    limit: 7,
+    window: 'month',
+    timezone: 'Europe/Berlin',
+    overage: 'allow',
+  },
   { name: 'anchored-window', algorithm: 'anchored-window', limit: 10, window },
   { name: 'sliding-window', algorithm: 'sliding-window', limit: 10, window },
   { name: 'sliding-buckets', algorithm: 'sliding-buckets', limit: 10, window, buckets: 6 },
@@ -80,13 +88,20 @@ async function record(): Promise<Recording> {
   const cases: RecordedCase[] = []
   for (const policy of POLICIES) {
     const clock = { at: START }
-    const limiter = createLimiter({ store: engine.store, clock: () => clock.at, policies: [policy], onStoreError: 'throw' })
+    const limiter = createLimiter({
+      store: engine.store,
+      clock: () => clock.at,
+      policies: [policy],
+      onStoreError: 'throw',
+    })
     await limiter.reset(SUBJECT)
     for (const { afterMs, cost } of BEFORE) {
       clock.at = START + afterMs
       await limiter.take(SUBJECT, { cost })
     }
-    const { Item } = await engine.client.send(new GetItemCommand({ TableName: TABLE, Key: { pk: { S: subjectKey(SUBJECT) } } }))
+    const { Item } = await engine.client.send(
+      new GetItemCommand({ TableName: TABLE, Key: { pk: { S: subjectKey(SUBJECT) } } }),
+    )
 
     const then: RecordedStep[] = []
     for (const { afterMs, cost } of AFTER) {
@@ -96,7 +111,13 @@ async function record(): Promise<Recording> {
         then.push({ at: clock.at, cost })
       } else {
         const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs, over } = await limiter.take(SUBJECT, { cost })
-        const decision = { allowed, remaining, resetAfterMs, retryAfterMs: retryAfterMs === Infinity ? null : retryAfterMs, delayMs }
+        const decision = {
+          allowed,
+          remaining,
+          resetAfterMs,
+          retryAfterMs: retryAfterMs === Infinity ? null : retryAfterMs,
+          delayMs,
+        }
         then.push({ at: clock.at, cost, decision: over === undefined ? decision : { ...decision, over } })
       }
     }
@@ -108,7 +129,8 @@ async function record(): Promise<Recording> {
 
 async function main(file: string | undefined): Promise<void> {
   if (file === undefined) throw new Error('usage: npx tsx test/stores/record-state.ts <new file>')
-  if (existsSync(file)) throw new Error(`${file} is there already, and what a release has stored never changes: name a new file`)
+  if (existsSync(file))
+    throw new Error(`${file} is there already, and what a release has stored never changes: name a new file`)
   writeFileSync(file, toText(await record()), { flag: 'wx' })
 }
 

@@ -6,10 +6,12 @@ import { type OpenEngine, openEngine, TABLE } from '../stores'
 import type { Recording } from './record-state'
 
 /**
- * Items that a release has stored are read by every later one, as long as the FORMAT in limiter/stores/attribute-prefix.ts is theirs.
+ * Items that a release has stored are read by every later one, as long as the FORMAT in
+ * limiter/stores/attribute-prefix.ts is theirs.
  *
- * Never regenerate a recording for a FORMAT that there is one for: items like these are in people's tables, and a test that moves with the code
- * says nothing. What is stored in a new way gets a new FORMAT or form and a new file, which record-state.ts writes.
+ * Never regenerate a recording for a FORMAT that there is one for: items like these are in people's tables, and a test
+ * that moves with the code says nothing. What is stored in a new way gets a new FORMAT or form and a new file, which
+ * record-state.ts writes.
  */
 const RECORDINGS = ['recorded-state.json']
 
@@ -24,7 +26,12 @@ describe.each(RECORDINGS)('%s', (file) => {
   test.each(cases)('is read by this release: $policy.name', async ({ policy, item, then }) => {
     await engine.client.send(new PutItemCommand({ TableName: TABLE, Item: item as Record<string, AttributeValue> }))
     const clock = { at: 0 }
-    const limiter = createLimiter({ store: engine.store, clock: () => clock.at, policies: [policy], onStoreError: 'throw' })
+    const limiter = createLimiter({
+      store: engine.store,
+      clock: () => clock.at,
+      policies: [policy],
+      onStoreError: 'throw',
+    })
     for (const { at, cost, decision } of then) {
       clock.at = at
       if (!decision) await limiter.refund(subject, -cost)

@@ -6,7 +6,8 @@ const MOST_BYTES = 256 * 1024
 /**
  * The rules of the embedded metric format that a line breaks; none for one without metrics, if it is JSON.
  *
- * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
+ * @see
+ * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html
  * @see https://docs.aws.amazon.com/AmazonCloudWatch/latest/APIReference/API_Dimension.html values of dimensions
  */
 export function brokenRules(line: string): string[] {
@@ -65,4 +66,6 @@ export function extracted(lines: readonly string[]): Map<string, number[]> {
 
 /** The sum of each series. */
 export const sums = (lines: readonly string[]): Record<string, number> =>
-  Object.fromEntries([...extracted(lines)].map(([series, values]) => [series, values.reduce((sum, value) => sum + value, 0)]))
+  Object.fromEntries(
+    [...extracted(lines)].map(([series, values]) => [series, values.reduce((sum, value) => sum + value, 0)]),
+  )

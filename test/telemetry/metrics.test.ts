@@ -54,7 +54,9 @@ describe('metrics', () => {
     expect(JSON.parse(lines[0]!)).toEqual({
       _aws: {
         Timestamp: 1_700_000_000_000,
-        CloudWatchMetrics: [{ Namespace: 'Shop', Dimensions: [[], ['tier', 'policy']], Metrics: [{ Name: 'Denied', Unit: 'Count' }] }],
+        CloudWatchMetrics: [
+          { Namespace: 'Shop', Dimensions: [[], ['tier', 'policy']], Metrics: [{ Name: 'Denied', Unit: 'Count' }] },
+        ],
       },
       tier: 'free',
       policy: 'per-minute',
@@ -151,11 +153,15 @@ describe('metrics', () => {
     const found = lines.map((line) => JSON.parse(line))
     expect(lines.flatMap((line) => brokenRules(line))).toEqual([])
     const ofApis = found.filter(({ Api }) => Api)
-    expect(ofApis.map(({ Api, Denied, Allowed, _aws }) => [Api, Denied, Allowed, _aws.CloudWatchMetrics[0].Dimensions])).toEqual([
+    expect(
+      ofApis.map(({ Api, Denied, Allowed, _aws }) => [Api, Denied, Allowed, _aws.CloudWatchMetrics[0].Dimensions]),
+    ).toEqual([
       ['shop', 1, 1, [['Api']]],
       ['cart', 1, undefined, [['Api']]],
     ])
-    expect(found.filter(({ Api }) => !Api).map(({ Denied, Allowed, Conflicts }) => [Denied, Allowed, Conflicts])).toEqual([
+    expect(
+      found.filter(({ Api }) => !Api).map(({ Denied, Allowed, Conflicts }) => [Denied, Allowed, Conflicts]),
+    ).toEqual([
       [undefined, 1, 1],
       [2, undefined, undefined],
     ])
@@ -180,7 +186,10 @@ describe('metrics', () => {
         policy: fc.constantFrom('per-minute', 'per-day', ''),
       }),
       fc.record({ flush: fc.integer({ min: -5000, max: 30_000 }) }),
-      fc.record({ ms: fc.double({ min: 0, max: 2000, noNaN: true }), failure: fc.constantFrom(undefined, 'timeout', 'throttled') }),
+      fc.record({
+        ms: fc.double({ min: 0, max: 2000, noNaN: true }),
+        failure: fc.constantFrom(undefined, 'timeout', 'throttled'),
+      }),
     )
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), fc.constantFrom(0, 1000, 10_000), (steps, flushMs) => {

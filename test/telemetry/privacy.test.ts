@@ -10,7 +10,10 @@ import { watchedGateway } from './watched'
 
 /** Limits so small that everything is denied soon. */
 const SET = parseTiersFile(
-  { tiers: { anonymous: { policies: [policy({ limit: 1 })] }, free: { policies: [policy({ limit: 1 })] } }, settings: {} },
+  {
+    tiers: { anonymous: { policies: [policy({ limit: 1 })] }, free: { policies: [policy({ limit: 1 })] } },
+    settings: {},
+  },
   'f',
 )
 const BLOCKED = parseAccess('block', 'ip#203.0.113.66', {}, [], [])!
@@ -36,7 +39,13 @@ const event = fc.oneof(
   { weight: 5, arbitrary: request.map(httpEvent) },
   { weight: 1, arbitrary: fc.constantFrom(null, {}, { headers: { 'X-Api-Key': SECRET } }) },
 )
-const service = fc.constantFrom({}, { store: DOWN }, { store: DOWN, onStoreError: 'deny' as const }, { set: null }, { access: [BLOCKED] })
+const service = fc.constantFrom(
+  {},
+  { store: DOWN },
+  { store: DOWN, onStoreError: 'deny' as const },
+  { set: null },
+  { access: [BLOCKED] },
+)
 
 describe('the log', () => {
   it('names nobody in clear, whatever is asked and however talkative it is', async () => {
@@ -56,7 +65,8 @@ describe('the log', () => {
 
   it('names the caller and the address where that is asked for, but no key', async () => {
     const { gateway, entries, lines } = watchedGateway({ callers: 'clear' }, { set: SET })
-    for (const key of [KEYS.free, SECRET]) for (let i = 0; i < 3; i++) await gateway.rest({ key, ip: '2001:db8:1:2aff::9' })
+    for (const key of [KEYS.free, SECRET])
+      for (let i = 0; i < 3; i++) await gateway.rest({ key, ip: '2001:db8:1:2aff::9' })
     const [ofClient, ofStranger] = entries()
     expect(ofClient).toMatchObject({ caller: 'client:client-free', ip: '2001:db8:1:2aff::9' })
     expect(ofStranger).toMatchObject({ tier: 'anonymous', ip: '2001:db8:1:2aff::9' })
@@ -92,7 +102,10 @@ describe('a denial without a policy', () => {
 describe('a denial on a route of the table', () => {
   it('names its pattern, and not the path', async () => {
     const routes = { 'GET /users/{id}': { policies: [policy({ name: 'users', limit: 1 })] } }
-    const { gateway, entries } = watchedGateway({}, { set: parseTiersFile({ tiers: { anonymous: { policies: [] } }, routes }, 'f') })
+    const { gateway, entries } = watchedGateway(
+      {},
+      { set: parseTiersFile({ tiers: { anonymous: { policies: [] } }, routes }, 'f') },
+    )
     for (let i = 0; i < 3; i++) await gateway.http({ path: '/users/mallory' })
     expect(entries()).toMatchObject([{ policy: 'users', route: 'GET /users/{id}', method: 'GET' }])
   })

@@ -39,7 +39,8 @@ describe('a sampler', () => {
 
   it('tells at most so many in a second, says how many it left out, and forgets none of them', () => {
     const take = makeSampler(10_000, 3)
-    const told = (from: number, now: number) => Array.from({ length: 10 }, (_, i) => take(`key ${from + i}`, now, 5000)).filter(Boolean)
+    const told = (from: number, now: number) =>
+      Array.from({ length: 10 }, (_, i) => take(`key ${from + i}`, now, 5000)).filter(Boolean)
     expect(told(0, T)).toEqual([NOTHING, NOTHING, NOTHING])
     expect(told(0, T + 999)).toEqual([])
     expect(told(0, T + 1000)).toEqual([{ same: 0, others: 14 }, NOTHING, NOTHING])

@@ -15,7 +15,10 @@ const ORIGIN: Origin = {
 
 function telling(options: Partial<TelemetryOptions> = {}) {
   const { clock, lines, telemetry, entries } = watched(options)
-  const answered = (decision: Decision | undefined, more: { reason?: 'blocked' | 'unauthorized' | 'exempt'; subject?: string } = {}) => {
+  const answered = (
+    decision: Decision | undefined,
+    more: { reason?: 'blocked' | 'unauthorized' | 'exempt'; subject?: string } = {},
+  ) => {
     const { reason, subject = ORIGIN.subject } = more
     const told = toContext({ decision, reason, tier: decision && 'free', now: NOW })
     telemetry.answered(told, decision, { ...ORIGIN, subject }, clock.now)
@@ -116,22 +119,25 @@ describe('a request that passes over its limit', () => {
     ['observe', 'Observed', 'a request would have been denied'],
     ['relaxed', 'Relaxed', 'a request was let pass over its limit'],
     ['deprioritize', 'Deprioritized', 'a request over its limit was let pass with low priority'],
-  ] as const)('by %s is counted as %s once, and logged under the first policy that says so', (exceeded, metric, message) => {
-    const { clock, answered, entries, lines } = telling({ flushMs: 0 })
-    answered(exceeding(exceeded))
-    answered(exceeding(exceeded))
-    expect(entries()).toMatchObject([{ message, reason: 'ok', policy: 'per-day', limit: 10_000, leftOut: 0 }])
-    expect(entries()[0]).not.toHaveProperty('retryAfter')
-    expect(sums(lines)).toEqual({
-      Allowed: 2,
-      'Allowed free per-minute': 2,
-      [metric]: 2,
-      [`${metric} free per-day`]: 2,
-    })
-    clock.now += 5000
-    answered(exceeding(exceeded))
-    expect(entries()[1]).toMatchObject({ message, leftOut: 1 })
-  })
+  ] as const)(
+    'by %s is counted as %s once, and logged under the first policy that says so',
+    (exceeded, metric, message) => {
+      const { clock, answered, entries, lines } = telling({ flushMs: 0 })
+      answered(exceeding(exceeded))
+      answered(exceeding(exceeded))
+      expect(entries()).toMatchObject([{ message, reason: 'ok', policy: 'per-day', limit: 10_000, leftOut: 0 }])
+      expect(entries()[0]).not.toHaveProperty('retryAfter')
+      expect(sums(lines)).toEqual({
+        Allowed: 2,
+        'Allowed free per-minute': 2,
+        [metric]: 2,
+        [`${metric} free per-day`]: 2,
+      })
+      clock.now += 5000
+      answered(exceeding(exceeded))
+      expect(entries()[1]).toMatchObject({ message, leftOut: 1 })
+    },
+  )
 
   it('of one policy, and is denied by another, is a denial', () => {
     const { answered, entries, lines } = telling({ flushMs: 0 })
@@ -191,7 +197,12 @@ describe('what is counted', () => {
   it('is a mistake in the configuration, in the line that tells of it, whatever the level', () => {
     const { telemetry, lines } = telling({ level: 'error', namespace: 'Shop' })
     telemetry.log('warn', 'something is wrong', { item: 'tier#free' }, 'ConfigErrors')
-    expect(JSON.parse(lines[0]!)).toMatchObject({ level: 'warn', message: 'something is wrong', item: 'tier#free', ConfigErrors: 1 })
+    expect(JSON.parse(lines[0]!)).toMatchObject({
+      level: 'warn',
+      message: 'something is wrong',
+      item: 'tier#free',
+      ConfigErrors: 1,
+    })
     expect(JSON.parse(lines[0]!)._aws.CloudWatchMetrics[0].Namespace).toBe('Shop')
     expect(sums(lines)).toEqual({ ConfigErrors: 1 })
     expect(brokenRules(lines[0]!)).toEqual([])
@@ -280,7 +291,10 @@ describe('an entry that a client can cause', () => {
 
   it.each([
     ['the state table is away', { store: { read: away, write: away, delete: away } }],
-    ['the delegate fails', { delegate: { check: async () => ({ kind: 'unavailable' as const, cause: new Error('away') }) } }],
+    [
+      'the delegate fails',
+      { delegate: { check: async () => ({ kind: 'unavailable' as const, cause: new Error('away') }) } },
+    ],
   ])('is written a few times for 500 requests when %s', async (_, parts) => {
     const { gateway, entries } = watchedGateway({}, parts as never)
     for (let i = 0; i < 500; i++) await gateway.rest().catch(() => {}) // what cannot be verified is an error

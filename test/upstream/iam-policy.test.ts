@@ -3,7 +3,12 @@ import { matches, parsePolicy, verdictOf } from '../../lambda/upstream/iam-polic
 const STAGE = 'arn:aws:execute-api:us-east-1:123456789012:abcdef1234/prod'
 const GET_PETS = `${STAGE}/GET/pets`
 
-const allow = (Resource: unknown, more: object = {}) => ({ Effect: 'Allow', Action: 'execute-api:Invoke', Resource, ...more })
+const allow = (Resource: unknown, more: object = {}) => ({
+  Effect: 'Allow',
+  Action: 'execute-api:Invoke',
+  Resource,
+  ...more,
+})
 const deny = (Resource: unknown, more: object = {}) => ({ ...allow(Resource, more), Effect: 'Deny' })
 const verdict = (...Statement: unknown[]) => verdictOf(parsePolicy({ Version: '2012-10-17', Statement })!, GET_PETS)
 

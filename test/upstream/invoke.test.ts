@@ -36,7 +36,10 @@ beforeEach(() => {
 })
 
 const invoke = (event: unknown = { a: 'ü' }, signal = new AbortController().signal) =>
-  invoker({ functionName: ARN, region: 'us-east-1', endpoint, credentials: CREDENTIALS, clock: () => NOW })(event, signal)
+  invoker({ functionName: ARN, region: 'us-east-1', endpoint, credentials: CREDENTIALS, clock: () => NOW })(
+    event,
+    signal,
+  )
 
 /** What the request would be signed with by what is in it. */
 function signatureFor({ path, headers, body }: Received, method: string, region: string): string {
@@ -76,19 +79,29 @@ describe('an invocation', () => {
   })
 
   it('tells the words of an error', async () => {
-    respond = (response) => void response.setHeader('X-Amz-Function-Error', 'Unhandled').end('{"errorMessage":"Unauthorized","trace":[]}')
+    respond = (response) =>
+      void response.setHeader('X-Amz-Function-Error', 'Unhandled').end('{"errorMessage":"Unauthorized","trace":[]}')
     expect(await invoke()).toEqual({ error: 'Unauthorized' })
     respond = (response) => void response.setHeader('X-Amz-Function-Error', 'Unhandled').end('null')
     expect(await invoke()).toEqual({ error: '' })
   })
 
   it.each([
-    ['a status that is not 200', (response: ServerResponse) => void response.writeHead(429).end('{}'), 'status 429, not 200'],
+    [
+      'a status that is not 200',
+      (response: ServerResponse) => void response.writeHead(429).end('{}'),
+      'status 429, not 200',
+    ],
     ['no JSON', (response: ServerResponse) => void response.end('<html>'), 'JSON'],
-    ['more than 64 KB', (response: ServerResponse) => void response.end(`"${'x'.repeat(65_536)}"`), 'more than 65536 bytes'],
+    [
+      'more than 64 KB',
+      (response: ServerResponse) => void response.end(`"${'x'.repeat(65_536)}"`),
+      'more than 65536 bytes',
+    ],
     [
       'half an answer',
-      (response: ServerResponse) => void response.writeHead(200, { 'content-length': 9 }).write('{', () => response.destroy()),
+      (response: ServerResponse) =>
+        void response.writeHead(200, { 'content-length': 9 }).write('{', () => response.destroy()),
       'aborted',
     ],
   ])('fails with %s', async (_, answer, words) => {
@@ -103,7 +116,13 @@ describe('an invocation', () => {
   })
 
   it('keeps its connection, and makes another when that was closed meanwhile', async () => {
-    const call = invoker({ functionName: 'name', region: 'us-east-1', endpoint, credentials: CREDENTIALS, clock: () => NOW })
+    const call = invoker({
+      functionName: 'name',
+      region: 'us-east-1',
+      endpoint,
+      credentials: CREDENTIALS,
+      clock: () => NOW,
+    })
     const ports: (number | undefined)[] = []
     respond = (response, { socket }) => {
       ports.push(socket.remotePort)

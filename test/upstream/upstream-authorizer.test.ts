@@ -9,12 +9,19 @@ const allowing = (more: object = {}) => ({
   policyDocument: {
     Version: '2012-10-17',
     Statement: [
-      { Effect: 'Allow', Action: 'execute-api:Invoke', Resource: 'arn:aws:execute-api:us-east-1:123456789012:abcdef1234/prod/GET/*' },
+      {
+        Effect: 'Allow',
+        Action: 'execute-api:Invoke',
+        Resource: 'arn:aws:execute-api:us-east-1:123456789012:abcdef1234/prod/GET/*',
+      },
     ],
   },
   ...more,
 })
-const denying = { principalId: 'user-7', policyDocument: { Statement: [{ Effect: 'Deny', Action: '*', Resource: '*' }] } }
+const denying = {
+  principalId: 'user-7',
+  policyDocument: { Statement: [{ Effect: 'Deny', Action: '*', Resource: '*' }] },
+}
 
 /** A delegate whose function answers this, or does it. */
 function setUp(invoked: Invoked | (() => Promise<Invoked>), options: Partial<DelegateOptions> = {}) {
@@ -66,7 +73,10 @@ describe.each([
   it('the error Unauthorized denies the request, and no other does', async () => {
     expect(await setUp({ error: 'Unauthorized' }).ask(event)).toEqual({ kind: 'denied' })
     for (const error of ['unauthorized', 'Unauthorized ', '', 'Task timed out after 3.00 seconds'])
-      expect(await setUp({ error }).ask(event)).toEqual({ kind: 'unavailable', cause: new Error('the delegate failed') })
+      expect(await setUp({ error }).ask(event)).toEqual({
+        kind: 'unavailable',
+        cause: new Error('the delegate failed'),
+      })
   })
 
   it.each([
@@ -104,15 +114,22 @@ it('simple answers are for HTTP APIs only', async () => {
 
 it('a policy with conditions is handed on where API Gateway applies it, and lets nothing pass where it does not', async () => {
   const policyDocument = {
-    Statement: [{ Effect: 'Allow', Action: '*', Resource: '*', Condition: { Bool: { 'aws:SecureTransport': 'true' } } }],
+    Statement: [
+      { Effect: 'Allow', Action: '*', Resource: '*', Condition: { Bool: { 'aws:SecureTransport': 'true' } } },
+    ],
   }
-  expect(await setUp({ answer: { policyDocument } }).ask(restEvent())).toMatchObject({ kind: 'granted', grant: { policyDocument } })
+  expect(await setUp({ answer: { policyDocument } }).ask(restEvent())).toMatchObject({
+    kind: 'granted',
+    grant: { policyDocument },
+  })
   expect((await setUp({ answer: { policyDocument } }).ask(httpEvent())).kind).toBe('unavailable')
 })
 
 describe('the context', () => {
   it('keeps texts, numbers and booleans, and nothing that would become a prototype', async () => {
-    const context = JSON.parse('{"__proto__":{"admin":true},"constructor":"c","deep":{"a":1},"list":[1],"none":null,"huge":1e999,"n":0}')
+    const context = JSON.parse(
+      '{"__proto__":{"admin":true},"constructor":"c","deep":{"a":1},"list":[1],"none":null,"huge":1e999,"n":0}',
+    )
     const check = await setUp({ answer: allowing({ context }) }).ask(restEvent())
     expect(check).toMatchObject({ kind: 'granted', grant: { context: { constructor: 'c', n: 0 } } })
     const kept = (check as { grant: { context: object } }).grant.context
@@ -195,12 +212,15 @@ describe('an answer', () => {
     expect(invoke).toHaveBeenCalledTimes(1)
   })
 
-  it.each<Invoked>([{ error: 'Unauthorized' }, { error: 'boom' }, { answer: 7 }])('is not remembered when it is %j', async (invoked) => {
-    const { invoke, ask } = setUp(invoked, caching)
-    await ask(a)
-    await ask(a)
-    expect(invoke).toHaveBeenCalledTimes(2)
-  })
+  it.each<Invoked>([{ error: 'Unauthorized' }, { error: 'boom' }, { answer: 7 }])(
+    'is not remembered when it is %j',
+    async (invoked) => {
+      const { invoke, ask } = setUp(invoked, caching)
+      await ask(a)
+      await ask(a)
+      expect(invoke).toHaveBeenCalledTimes(2)
+    },
+  )
 
   it('is for those who send the same headers in the same stage, and a policy speaks of each method by itself', async () => {
     const { invoke, ask } = setUp({ answer: allowing() }, caching)

@@ -26,7 +26,13 @@ export const ACCESS_FIELDS = {
  *
  * @param words the sort key behind its access, `ip#203.0.113.0/24`.
  */
-export function parseAccess(access: Access, words: string, input: unknown, place: Place, issues: string[]): AccessEntry | undefined {
+export function parseAccess(
+  access: Access,
+  words: string,
+  input: unknown,
+  place: Place,
+  issues: string[],
+): AccessEntry | undefined {
   const before = issues.length
   const [kind = '', ...rest] = words.split('#')
   const whom = toWhom(kind, rest.join('#'), place, issues)
@@ -36,26 +42,34 @@ export function parseAccess(access: Access, words: string, input: unknown, place
   return { access, whom, expiresAt: until === undefined ? Infinity : Date.parse(until) }
 }
 
-/** A block whose item is invalid holds all the same: of a range with bits set behind its prefix all of the range, and without an end. */
+/**
+ * A block whose item is invalid holds all the same: of a range with bits set behind its prefix all of the range, and
+ * without an end.
+ */
 export function strictBlock(words: string): AccessEntry | undefined {
   const [kind = '', ...rest] = words.split('#')
   const value = rest.join('#')
   const range = kind === 'ip' ? parseIpRange(value, { mask: true }) : undefined
-  const whom = kind === 'client' && value !== '' ? { client: value } : range && !('wrong' in range) ? { range } : undefined
+  const whom =
+    kind === 'client' && value !== '' ? { client: value } : range && !('wrong' in range) ? { range } : undefined
   return whom && { access: 'block', whom, expiresAt: Infinity }
 }
 
 function toWhom(kind: string, value: string, place: Place, issues: string[]): AccessEntry['whom'] | undefined {
   if (kind === 'client' && value !== '') return { client: value }
-  if (kind !== 'ip') return void issues.push(mistake(`sk must name "ip#…" or "client#…" behind its first "#", got ${printed(kind)}`, place))
+  if (kind !== 'ip')
+    return void issues.push(
+      mistake(`sk must name "ip#…" or "client#…" behind its first "#", got ${printed(kind)}`, place),
+    )
   const range = parseIpRange(value)
   if ('wrong' in range) return void issues.push(mistake(`ip ${range.wrong}, got ${printed(value)}`, place))
   return { range }
 }
 
 /**
- * Who is blocked and who passes uncounted. Of several ranges that hold an address the narrowest decides, and a block before an allowance that is
- * just as narrow; so one address in a blocked network can be let in. Looking an address up takes one step for each length of prefix in use.
+ * Who is blocked and who passes uncounted. Of several ranges that hold an address the narrowest decides, and a block
+ * before an allowance that is just as narrow; so one address in a blocked network can be let in. Looking an address up
+ * takes one step for each length of prefix in use.
  */
 export class AccessList {
   private readonly byClient = new Map<string, AccessEntry>()
@@ -91,9 +105,12 @@ export class AccessList {
 
   /** What holds for a client; `undefined` when nothing is said about it. */
   ofClient(id: string, now: EpochMs): Access | undefined {
-    const access = (['block', 'allow'] as const).find((one) => now < (this.byClient.get(`${one} ${id}`)?.expiresAt ?? -Infinity))
+    const access = (['block', 'allow'] as const).find(
+      (one) => now < (this.byClient.get(`${one} ${id}`)?.expiresAt ?? -Infinity),
+    )
     return access
   }
 }
 
-const blocksFirst = (a: AccessEntry, b: AccessEntry): number => Number(b.access === 'block') - Number(a.access === 'block')
+const blocksFirst = (a: AccessEntry, b: AccessEntry): number =>
+  Number(b.access === 'block') - Number(a.access === 'block')

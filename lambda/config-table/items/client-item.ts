@@ -16,7 +16,10 @@ export interface Client {
   readonly expiresAt?: EpochMs
 }
 
-/** What replaces a policy's numbers: others, or so many times its own as they are then. How it counts stays, and so does what it has counted. */
+/**
+ * What replaces a policy's numbers: others, or so many times its own as they are then. How it counts stays, and so does
+ * what it has counted.
+ */
 export interface Override {
   readonly limit?: number
   readonly burst?: number
@@ -25,7 +28,10 @@ export interface Override {
   readonly until?: EpochMs
 }
 
-const positiveInteger = { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer' } as const
+const positiveInteger = {
+  schema: v.pipe(v.number(), v.integer(), v.minValue(1)),
+  wanted: 'a positive integer',
+} as const
 
 /** A date by which something ends, as ISO 8601 writes it, with a time zone where it has a time. */
 export const DATE = {
@@ -55,7 +61,9 @@ export const CLIENT_FIELDS = {
   tier: { schema: v.pipe(v.string(), v.minLength(1)), wanted: 'the name of a tier' },
   name: TEXT,
   overrides: {
-    schema: v.custom<Record<string, unknown>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value)),
+    schema: v.custom<Record<string, unknown>>(
+      (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+    ),
     wanted: 'numbers by the name of a policy, such as { "per-minute": { "limit": 100 } }',
     optional: true,
   },

@@ -5,8 +5,24 @@ import type { Place } from '../../../limiter/policies/report'
 import { type AccessEntry, parseAccess, strictBlock } from './access-list'
 import { type PolicySetParts, SCOPED_SETTINGS } from './policy-set'
 import { type Api, parseApi } from './scopes'
-import { type ModeSwitch, parseScopedSettings, parseSettings, parseSwitch, type ScopedSettings, type Settings } from './settings'
-import { parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy, unknownRoute, unknownTier } from './tiers'
+import {
+  type ModeSwitch,
+  parseScopedSettings,
+  parseSettings,
+  parseSwitch,
+  type ScopedSettings,
+  type Settings,
+} from './settings'
+import {
+  parseGlobal,
+  parseRoute,
+  parseTier,
+  type Route,
+  type Tier,
+  type TierPolicy,
+  unknownRoute,
+  unknownTier,
+} from './tiers'
 
 /** Keys of the config table; one `Query` on the partition `policy-set` finds all of it but the clients. */
 export const CONFIG_TABLE = { partitionKey: 'pk', sortKey: 'sk', policySet: 'policy-set' } as const
@@ -39,7 +55,10 @@ export interface ConfigItem {
   readonly access?: AccessEntry
 }
 
-/** An item as an object, without fields when it cannot be one. Numbers too large to be exact are as near as they get; checks turn them down. */
+/**
+ * An item as an object, without fields when it cannot be one. Numbers too large to be exact are as near as they get;
+ * checks turn them down.
+ */
 export function fromAttributes(attributes: Record<string, AttributeValue>): Record<string, unknown> {
   try {
     return unmarshall(attributes, { wrapNumbers: Number })
@@ -54,7 +73,8 @@ export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues:
   const place: Place = [`item ${printed(sk)}`]
   const [kind, ...rest] = typeof sk === 'string' ? sk.split('#') : []
   const name = rest.join('#')
-  if (typeof sk === 'string' && sk.startsWith(SCOPED_SETTINGS)) return { scopedSettings: parseScopedSettings(sk, fields, place, issues) }
+  if (typeof sk === 'string' && sk.startsWith(SCOPED_SETTINGS))
+    return { scopedSettings: parseScopedSettings(sk, fields, place, issues) }
   switch (rest.length === 0 ? kind : `${kind}#`) {
     case 'tier#':
       return { tier: parseTier(name, fields, place, issues) }
@@ -92,7 +112,10 @@ export function partsOf(items: readonly ConfigItem[]): PolicySetParts {
   }
 }
 
-/** What an item stands for of which nothing but its sort key can be relied on, and for which APIs it is where that is right. */
+/**
+ * What an item stands for of which nothing but its sort key can be relied on, and for which APIs it is where that is
+ * right.
+ */
 export function toPlaceholder(sk: string, { apis }: Readonly<Record<string, unknown>> = {}): ConfigItem {
   const [kind, ...rest] = sk.split('#')
   const name = rest.join('#')

@@ -14,7 +14,10 @@ import * as v from 'valibot'
  */
 export type Dimension = 'client' | 'user' | 'ip' | 'global' | 'api' | 'stage' | `header:${string}` | `claim:${string}`
 
-/** The dimensions that together make a subject, and whether each route is counted apart. No dimension at all is a route's own subject. */
+/**
+ * The dimensions that together make a subject, and whether each route is counted apart. No dimension at all is a
+ * route's own subject.
+ */
 export interface CountedBy {
   readonly who: readonly Dimension[]
   readonly perRoute: boolean
@@ -33,10 +36,14 @@ export const BY_FIELD = {
   optional: true,
 } as const
 
-/** What the words of `by` say; `undefined` for what makes no sense together: the same twice, or `global` and anything else but `route`. */
+/**
+ * What the words of `by` say; `undefined` for what makes no sense together: the same twice, or `global` and anything
+ * else but `route`.
+ */
 export function toCountedBy(words: unknown): CountedBy | undefined {
   const list: unknown[] = Array.isArray(words) ? words : [words]
-  if (list.length === 0 || list.length > 5 || !list.every((word) => typeof word === 'string' && WORD.test(word))) return undefined
+  if (list.length === 0 || list.length > 5 || !list.every((word) => typeof word === 'string' && WORD.test(word)))
+    return undefined
   const named = (list as string[]).map((word) => (word.startsWith('header:') ? word.toLowerCase() : word))
   const who = named.filter((word) => word !== 'route').sort() as Dimension[]
   if (new Set(named).size !== named.length || (who.includes('global') && who.length > 1)) return undefined
@@ -50,8 +57,8 @@ export const isOfEverybody = ({ who }: Pick<CountedBy, 'who'>): boolean => who.e
 const isPlace = (dimension: Dimension): boolean => ['global', 'api', 'stage'].includes(dimension)
 
 /**
- * All that these dimensions can come down to: a caller without a user is the user, an address stands in for a header or a claim that is not there,
- * and for everything about a stranger.
+ * All that these dimensions can come down to: a caller without a user is the user, an address stands in for a header or
+ * a claim that is not there, and for everything about a stranger.
  *
  * @param strangers whether callers who are not known count, too.
  */

@@ -10,12 +10,16 @@ export const MOST_HMAC_KEYS = 8
 export const SECRET_BYTES = 32
 
 /**
- * No secret becomes active sooner after it was written, in milliseconds. What an instance reads holds for that long, whatever is written right after it
- * looked, so an instance that has looked within it changes over in the same moment as all others.
+ * No secret becomes active sooner after it was written, in milliseconds. What an instance reads holds for that long,
+ * whatever is written right after it looked, so an instance that has looked within it changes over in the same moment
+ * as all others.
  */
 export const HMAC_KEY_LEAD_MS = 600_000
 
-/** Takes digits of base64 only as they are written for 32 bytes, so that no secret is cut short by a character that is none. */
+/**
+ * Takes digits of base64 only as they are written for 32 bytes, so that no secret is cut short by a character that is
+ * none.
+ */
 const SECRET = /^[A-Za-z0-9+/]{43}=$/
 
 /**
@@ -28,10 +32,14 @@ export function parseHmacKeys(item: Readonly<Record<string, unknown>> | undefine
   const place: Place = ['item "hmac-key"']
   const { pk: _, sk: __, keys, ...others } = item
   const before = issues.length
-  for (const field of Object.keys(others)) issues.push(mistake(`unknown field ${printed(field)}, known are keys`, place))
+  for (const field of Object.keys(others))
+    issues.push(mistake(`unknown field ${printed(field)}, known are keys`, place))
   if (!Array.isArray(keys) || keys.length < 1 || keys.length > MOST_HMAC_KEYS) {
     issues.push(
-      mistake(`keys must be a list of 1 to ${MOST_HMAC_KEYS} keys, got ${Array.isArray(keys) ? keys.length : printed(keys)}`, place),
+      mistake(
+        `keys must be a list of 1 to ${MOST_HMAC_KEYS} keys, got ${Array.isArray(keys) ? keys.length : printed(keys)}`,
+        place,
+      ),
     )
     return new SubjectKeys()
   }
@@ -39,14 +47,24 @@ export function parseHmacKeys(item: Readonly<Record<string, unknown>> | undefine
   for (let i = 1; i < parsed.length; i++) {
     const [earlier, later] = [parsed[i - 1], parsed[i]]
     if (earlier && later && earlier.activeFrom >= later.activeFrom)
-      issues.push(mistake(`activeFrom must be later than that of the key before, got ${later.activeFrom}`, [...place, `key ${i + 1}`]))
+      issues.push(
+        mistake(`activeFrom must be later than that of the key before, got ${later.activeFrom}`, [
+          ...place,
+          `key ${i + 1}`,
+        ]),
+      )
   }
   return new SubjectKeys(issues.length > before ? [] : (parsed as HmacKey[]))
 }
 
 function parseKey(input: unknown, place: Place, issues: string[]): HmacKey | undefined {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    issues.push(mistake(`it must be an object of key and activeFrom, got ${typeof input === 'string' ? 'a text' : printed(input)}`, place))
+    issues.push(
+      mistake(
+        `it must be an object of key and activeFrom, got ${typeof input === 'string' ? 'a text' : printed(input)}`,
+        place,
+      ),
+    )
     return undefined
   }
   const { key, activeFrom, carriedFrom, ...others } = input as Readonly<Record<string, unknown>>
@@ -55,11 +73,16 @@ function parseKey(input: unknown, place: Place, issues: string[]): HmacKey | und
     issues.push(mistake(`unknown field ${printed(field)}, known are key, activeFrom, carriedFrom`, place))
   if (typeof key !== 'string' || !SECRET.test(key))
     issues.push(mistake(`key must be ${SECRET_BYTES} bytes in base64, got something else`, place))
-  if (!isTime(activeFrom)) issues.push(mistake(`activeFrom must be epoch milliseconds, got ${printed(activeFrom)}`, place))
+  if (!isTime(activeFrom))
+    issues.push(mistake(`activeFrom must be epoch milliseconds, got ${printed(activeFrom)}`, place))
   if (carriedFrom !== undefined && !isTime(carriedFrom))
     issues.push(mistake(`carriedFrom must be epoch milliseconds, got ${printed(carriedFrom)}`, place))
   if (issues.length > before) return undefined
-  return { secret: Buffer.from(key as string, 'base64'), activeFrom: activeFrom as number, carriedFrom: carriedFrom as number | undefined }
+  return {
+    secret: Buffer.from(key as string, 'base64'),
+    activeFrom: activeFrom as number,
+    carriedFrom: carriedFrom as number | undefined,
+  }
 }
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0

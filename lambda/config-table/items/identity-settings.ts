@@ -52,7 +52,10 @@ export type SourceSettings =
   | AddressSettings
 
 const source = { schema: v.string(), wanted: 'the name of a source' } as const
-const token = { schema: v.pipe(v.string(), v.regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/)), wanted: 'the name of a header' } as const
+const token = {
+  schema: v.pipe(v.string(), v.regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/)),
+  wanted: 'the name of a header',
+} as const
 const boolean = { schema: v.boolean(), wanted: 'true or false', optional: true } as const
 const trusted = {
   source,
@@ -64,7 +67,10 @@ const trusted = {
     wanted: 'true, to say that something in front of the API sets it: whoever can set it by himself is whoever he says',
   },
 } as const
-const parameter = { schema: v.pipe(v.string(), v.minLength(1), v.maxLength(128)), wanted: 'the name of a parameter' } as const
+const parameter = {
+  schema: v.pipe(v.string(), v.minLength(1), v.maxLength(128)),
+  wanted: 'the name of a parameter',
+} as const
 
 /** The fields of each source, the source of their JSON Schema too. */
 export const SOURCE_FIELDS = {
@@ -105,7 +111,9 @@ export const DEFAULT_IDENTITY: readonly SourceSettings[] = [
   ADDRESS,
 ]
 
-/** Reads the list of sources, in the order in which they are asked. The address comes last, whether it is named or not. */
+/**
+ * Reads the list of sources, in the order in which they are asked. The address comes last, whether it is named or not.
+ */
 export function parseIdentity(input: unknown, place: Place, issues: string[]): readonly SourceSettings[] {
   if (input === undefined) return DEFAULT_IDENTITY
   if (!Array.isArray(input) || input.length > MOST_SOURCES) {
@@ -113,7 +121,8 @@ export function parseIdentity(input: unknown, place: Place, issues: string[]): r
     return DEFAULT_IDENTITY
   }
   const sources: SourceSettings[] = []
-  for (const [i, one] of input.entries()) sources.push(...[parseSource(one, [...place, `source ${i + 1}`], issues, sources) ?? []].flat())
+  for (const [i, one] of input.entries())
+    sources.push(...[parseSource(one, [...place, `source ${i + 1}`], issues, sources) ?? []].flat())
   const addresses = sources.filter(({ source }) => source === 'ip').length
   if (addresses > 1 || (addresses === 1 && sources.at(-1)?.source !== 'ip')) {
     issues.push(mistake('identity must have "ip" once, as the last source: an address always answers', place))
@@ -121,7 +130,12 @@ export function parseIdentity(input: unknown, place: Place, issues: string[]): r
   return addresses === 0 ? [...sources, ADDRESS] : sources
 }
 
-function parseSource(input: unknown, place: Place, issues: string[], before: readonly SourceSettings[]): SourceSettings | undefined {
+function parseSource(
+  input: unknown,
+  place: Place,
+  issues: string[],
+  before: readonly SourceSettings[],
+): SourceSettings | undefined {
   const given = typeof input === 'string' ? { source: input } : input
   const name = (given as { source?: unknown } | null)?.source
   if (typeof name !== 'string' || !Object.hasOwn(SOURCE_FIELDS, name)) {
@@ -132,7 +146,8 @@ function parseSource(input: unknown, place: Place, issues: string[], before: rea
     return parseJwtSettings(given, place, issues, others)
   }
   const issuesBefore = issues.length
-  const { trusted: _, ...fields } = checkFields(given, SOURCE_FIELDS[name as keyof typeof SOURCE_FIELDS], 'a source', place, issues) ?? {}
+  const { trusted: _, ...fields } =
+    checkFields(given, SOURCE_FIELDS[name as keyof typeof SOURCE_FIELDS], 'a source', place, issues) ?? {}
   return issues.length === issuesBefore ? completed(fields as Parameters<typeof completed>[0]) : undefined
 }
 

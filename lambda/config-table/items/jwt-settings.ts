@@ -2,10 +2,14 @@ import * as v from 'valibot'
 import { printed } from '../../../limiter/errors'
 import { checkFields, type FieldRules, mistake, type Place } from '../../../limiter/policies/report'
 
-/** Whose tokens are accepted, and which claims say who calls, as it is written in `tiers.yaml` and in the config table. */
+/**
+ * Whose tokens are accepted, and which claims say who calls, as it is written in `tiers.yaml` and in the config table.
+ */
 export interface JwtSettingsInput {
   readonly source: 'jwt'
-  /** The `iss` of every token, character by character; Cognito's is `https://cognito-idp.<region>.amazonaws.com/<pool>`. */
+  /**
+   * The `iss` of every token, character by character; Cognito's is `https://cognito-idp.<region>.amazonaws.com/<pool>`.
+   */
   readonly issuer: string
   /** The API, or the app client, that a token must be made out to; `any` takes those made out to someone else, too. */
   readonly audience: string | readonly string[]
@@ -22,15 +26,20 @@ export interface JwtSettingsInput {
   /** A list of roles, or a text of roles with spaces between. */
   readonly rolesClaim?: string
   /**
-   * The tier of who has a role; the first that applies. A list of `{ role, tier }`, or an object from role to tier, whose order gets lost in
-   * DynamoDB: fine where nobody has two of its roles.
+   * The tier of who has a role; the first that applies. A list of `{ role, tier }`, or an object from role to tier,
+   * whose order gets lost in DynamoDB: fine where nobody has two of its roles.
    */
   readonly tiersByRole?: Readonly<Record<string, string>> | readonly RoleTier[]
-  /** Whether the config table may know more of the caller, under `client#user:<user>` or `client#client:<client>`. @default false */
+  /**
+   * Whether the config table may know more of the caller, under `client#user:<user>` or `client#client:<client>`.
+   * @default false
+   */
   readonly lookup?: boolean
   /**
-   * Tells the users of this issuer from those of others, for whom the same name is somebody else: its users are `user@<namespace>:<user>`.
-   * @default none for the first issuer of the settings, whose users are `user:<user>`; for any other the issuer, percent-encoded
+   * Tells the users of this issuer from those of others, for whom the same name is somebody else: its users are
+   * `user@<namespace>:<user>`.
+   * @default none for the first issuer of the settings, whose users are `user:<user>`; for any other the issuer,
+   * percent-encoded
    */
   readonly namespace?: string
 }
@@ -66,7 +75,11 @@ const MOST_ROLES = 100
 
 /** Said with few kinds of valibot's schemas: each further one is half a kilobyte in the authorizer's bundle. */
 const text = v.pipe(v.string(), v.regex(/^[\s\S]{1,256}$/))
-const claim = { schema: text, wanted: 'the name of a claim, such as "sub" or "realm_access.roles"', optional: true } as const
+const claim = {
+  schema: text,
+  wanted: 'the name of a claim, such as "sub" or "realm_access.roles"',
+  optional: true,
+} as const
 
 /** The fields of a JWT source, the source of its JSON Schema too. */
 export const JWT_FIELDS = {
@@ -131,12 +144,19 @@ export function parseJwtSettings(
   if (fields.tiersByRole !== undefined && rolesClaim === undefined)
     issues.push(mistake('tiersByRole needs rolesClaim, the claim that holds the roles', place))
   const same = sources.find((one) => one.issuer === issuer)
-  const namespace = fields.namespace ?? same?.namespace ?? (sources.length === 0 || issuer === undefined ? '' : encodeURIComponent(issuer))
+  const namespace =
+    fields.namespace ??
+    same?.namespace ??
+    (sources.length === 0 || issuer === undefined ? '' : encodeURIComponent(issuer))
   const other = sources.find((one) => one.issuer !== issuer && one.namespace === namespace)
-  if (other) issues.push(mistake(`namespace must differ from that of issuer ${other.issuer}, got ${printed(namespace)}`, place))
+  if (other)
+    issues.push(mistake(`namespace must differ from that of issuer ${other.issuer}, got ${printed(namespace)}`, place))
   if (same && same.namespace !== namespace)
     issues.push(
-      mistake(`namespace must be the same for all sources of an issuer, got ${printed(namespace)} and ${printed(same.namespace)}`, place),
+      mistake(
+        `namespace must be the same for all sources of an issuer, got ${printed(namespace)} and ${printed(same.namespace)}`,
+        place,
+      ),
     )
   if (issues.length > before) return undefined
   return {
@@ -146,7 +166,10 @@ export function parseJwtSettings(
     jwksUri: jwksUri ?? `${issuer.replace(/\/$/, '')}/.well-known/jwks.json`,
     header: header.toLowerCase(),
     userClaim,
-    tiersByRole: (roleTiersOf(fields.tiersByRole ?? []) as readonly RoleTier[]).map(({ role, tier }) => ({ role, tier })),
+    tiersByRole: (roleTiersOf(fields.tiersByRole ?? []) as readonly RoleTier[]).map(({ role, tier }) => ({
+      role,
+      tier,
+    })),
   }
 }
 

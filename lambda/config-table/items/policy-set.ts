@@ -30,7 +30,9 @@ export interface PolicySet {
   readonly apis?: Apis
   /** What is for some APIs only, where anything is: `setFor` says what holds for a request. */
   readonly scoped?: ScopedParts
-  /** Which policies store elsewhere than they would, where the table has some whose codes are the same. @default none */
+  /**
+   * Which policies store elsewhere than they would, where the table has some whose codes are the same. @default none
+   */
   readonly displaced?: Displaced
 }
 
@@ -56,7 +58,9 @@ export function toPolicySet(parts: PolicySetParts, place: Place, issues: string[
   for (const [i, { pattern, scope }] of sorted.entries()) {
     const next = sorted[i + 1]
     if (next && !scope && !next.scope && bySpecificity(pattern, next.pattern) === 0) {
-      issues.push(mistake(`routes "${pattern.text}" and "${next.pattern.text}" match the same requests, keep one`, place))
+      issues.push(
+        mistake(`routes "${pattern.text}" and "${next.pattern.text}" match the same requests, keep one`, place),
+      )
     }
   }
   checkTogether({ settings, tiers, routes, global }, place, issues)
@@ -64,7 +68,14 @@ export function toPolicySet(parts: PolicySetParts, place: Place, issues: string[
   const scoped = toScopedParts(tiers, sorted, scopedSettings, apis)
   if (scoped) checkScoped(scoped, place, issues)
   const forAll = tiers.filter(({ scope }) => !scope)
-  return { settings, tiers: new Map(forAll.map((tier) => [tier.name, tier])), routes: sorted, global, apis, ...(scoped && { scoped }) }
+  return {
+    settings,
+    tiers: new Map(forAll.map((tier) => [tier.name, tier])),
+    routes: sorted,
+    global,
+    apis,
+    ...(scoped && { scoped }),
+  }
 }
 
 /** Reports when the tier of callers who are not known is not among these. */
@@ -74,9 +85,19 @@ export function checkAnonymous(names: Iterable<string>, place: Place, issues: st
 }
 
 /** Reports a default tier that is not there. */
-export function checkDefaultTier({ defaultTier }: Settings, names: Iterable<string>, place: Place, issues: string[]): void {
+export function checkDefaultTier(
+  { defaultTier }: Settings,
+  names: Iterable<string>,
+  place: Place,
+  issues: string[],
+): void {
   if (defaultTier !== undefined && ![...names].includes(defaultTier))
-    issues.push(mistake(`defaultTier must be the name of a tier, got ${printed(defaultTier)}, which is none`, [...place, 'settings']))
+    issues.push(
+      mistake(`defaultTier must be the name of a tier, got ${printed(defaultTier)}, which is none`, [
+        ...place,
+        'settings',
+      ]),
+    )
 }
 
 /** A group of policies that a request can be held to together with those of other groups. */
@@ -88,7 +109,10 @@ interface Group {
   readonly strangers: boolean
 }
 
-/** One request is held to the global policies, its route's and its tier's: all must fit into one write, and none may be another's double. */
+/**
+ * One request is held to the global policies, its route's and its tier's: all must fit into one write, and none may be
+ * another's double.
+ */
 function checkTogether(
   { settings, tiers, routes, global }: Required<Pick<PolicySetParts, 'settings' | 'tiers' | 'routes' | 'global'>>,
   place: Place,
@@ -108,7 +132,8 @@ function checkTogether(
   checkItemSizes({ tiers, routes, global, defaultTier: settings.defaultTier }, place, issues)
   checkDoubles(ofTiers, [ofAll, ...ofRoutes], issues)
   checkDoubles(ofRoutes, [ofAll], issues)
-  for (const { policies, place: here } of [...ofTiers, ...ofRoutes, ofAll]) checkHeaders(policies, settings, here, issues)
+  for (const { policies, place: here } of [...ofTiers, ...ofRoutes, ofAll])
+    checkHeaders(policies, settings, here, issues)
   const names = tiers.map(({ name }) => name)
   for (const { policies, place: here } of [...ofRoutes, ofAll]) checkTierNames(policies, names, here, issues)
 }
@@ -119,8 +144,11 @@ function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: 
   for (const route of [...routes, { ...global, policies: [] }]) {
     const together = route.policies.length + longest.policies.length + global.policies.length
     if (together > MOST_POLICIES) {
-      const others = global.policies.length > 0 && route.title !== global.title ? `${longest.title} and global` : longest.title
-      issues.push(mistake(`policies must be at most ${MOST_POLICIES} with those of ${others}, got ${together}`, route.place))
+      const others =
+        global.policies.length > 0 && route.title !== global.title ? `${longest.title} and global` : longest.title
+      issues.push(
+        mistake(`policies must be at most ${MOST_POLICIES} with those of ${others}, got ${together}`, route.place),
+      )
     }
   }
 }
@@ -131,13 +159,16 @@ export function checkNoneRequired({ tiers, routes, scoped }: PolicySet, place: P
   for (const { name, credentials, scope } of [...tiers.values(), ...(scoped ? [...scoped.tiers.values()].flat() : [])])
     if (credentials === 'required') issues.push(mistake(wrong, [...place, `tier ${printed(scopedName(name, scope))}`]))
   for (const { pattern, credentials, scope } of routes)
-    if (credentials === 'required') issues.push(mistake(wrong, [...place, `route ${printed(scopedName(pattern.text, scope))}`]))
+    if (credentials === 'required')
+      issues.push(mistake(wrong, [...place, `route ${printed(scopedName(pattern.text, scope))}`]))
 }
 
 /** Reports policies of `groups` that would count the same subject in the same place as one of `others` does. */
 function checkDoubles(others: readonly Group[], groups: readonly Group[], issues: string[]): void {
   const counts = new Map(
-    others.flatMap((other) => other.policies.flatMap((one) => countsOf(one, other).map((count) => [count, other.title]))),
+    others.flatMap((other) =>
+      other.policies.flatMap((one) => countsOf(one, other).map((count) => [count, other.title])),
+    ),
   )
   for (const group of groups) {
     for (const policy of group.policies) {
@@ -157,16 +188,28 @@ function countsOf({ name, form, variant, by: { who, perRoute } }: TierPolicy, { 
 }
 
 /** A tier that is not there holds nobody: most likely it is misspelled. */
-function checkTierNames(policies: readonly TierPolicy[], names: readonly string[], place: Place, issues: string[]): void {
+function checkTierNames(
+  policies: readonly TierPolicy[],
+  names: readonly string[],
+  place: Place,
+  issues: string[],
+): void {
   for (const { name, tiers = [] } of policies) {
     for (const tier of tiers.filter((one) => !names.includes(one))) {
-      issues.push(mistake(`tiers must be names of tiers, got ${printed(tier)}, which is none`, [...place, `policy "${name}"`]))
+      issues.push(
+        mistake(`tiers must be names of tiers, got ${printed(tier)}, which is none`, [...place, `policy "${name}"`]),
+      )
     }
   }
 }
 
 /** A header that anybody can set would give everybody as many quotas as he likes. */
-function checkHeaders(policies: readonly TierPolicy[], { trustedHeaders }: Settings, place: Place, issues: string[]): void {
+function checkHeaders(
+  policies: readonly TierPolicy[],
+  { trustedHeaders }: Settings,
+  place: Place,
+  issues: string[],
+): void {
   for (const { name, by } of policies) {
     const untrusted = headersIn(by.who).filter((header) => !trustedHeaders.includes(header))
     for (const header of untrusted) {
@@ -176,7 +219,9 @@ function checkHeaders(policies: readonly TierPolicy[], { trustedHeaders }: Setti
   }
 }
 
-const named = v.custom<Readonly<Record<string, unknown>>>((value) => typeof value === 'object' && value !== null && !Array.isArray(value))
+const named = v.custom<Readonly<Record<string, unknown>>>(
+  (value) => typeof value === 'object' && value !== null && !Array.isArray(value),
+)
 
 /** What settings for some APIs begin with, in a file and in the table. */
 export const SCOPED_SETTINGS = 'settings @'
@@ -202,8 +247,12 @@ export function parseTiersFile(input: unknown, file: string): PolicySet {
   const fields = checkFields(others, FILE_FIELDS, 'the file', place, issues)
   const settings = fields?.settings === undefined ? undefined : parseSettings(fields.settings, place, issues)
   const scopedSettings = scoped.flatMap(([text, given]) => parseScopedSettings(text, given, place, issues) ?? [])
-  const tiers = Object.entries((fields?.tiers ?? {}) as object).flatMap(([name, tier]) => parseTier(name, tier, place, issues) ?? [])
-  const routes = Object.entries((fields?.routes ?? {}) as object).flatMap(([text, route]) => parseRoute(text, route, place, issues) ?? [])
+  const tiers = Object.entries((fields?.tiers ?? {}) as object).flatMap(
+    ([name, tier]) => parseTier(name, tier, place, issues) ?? [],
+  )
+  const routes = Object.entries((fields?.routes ?? {}) as object).flatMap(
+    ([text, route]) => parseRoute(text, route, place, issues) ?? [],
+  )
   const global = fields?.global === undefined ? undefined : parseGlobal(fields.global, place, issues)
   if (fields?.tiers) {
     const names = Object.keys(fields.tiers)

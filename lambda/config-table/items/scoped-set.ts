@@ -30,14 +30,18 @@ export function toScopedParts(
   apis: Apis,
 ): ScopedParts | undefined {
   const byName = new Map<string, Tier[]>()
-  for (const tier of tiers.filter(({ scope }) => scope).sort(byVariant)) byName.set(tier.name, [...(byName.get(tier.name) ?? []), tier])
+  for (const tier of tiers.filter(({ scope }) => scope).sort(byVariant))
+    byName.set(tier.name, [...(byName.get(tier.name) ?? []), tier])
   if (byName.size === 0 && settings.length === 0 && !routes.some(({ scope }) => scope)) return undefined
   return { tiers: byName, settings: [...settings].sort(byVariant), routes, apis }
 }
 
 /** Reports items of one name that contradict each other. */
 export function checkScoped({ tiers, settings, routes, apis }: ScopedParts, place: Place, issues: string[]): void {
-  const titled = (kind: string, base: string, { scope }: Scoped) => ({ scope, title: `${kind} ${printed(scopedName(base, scope))}` })
+  const titled = (kind: string, base: string, { scope }: Scoped) => ({
+    scope,
+    title: `${kind} ${printed(scopedName(base, scope))}`,
+  })
   for (const those of tiers.values())
     checkScopes(
       those.map((one) => titled('tier', one.name, one)),
@@ -62,7 +66,9 @@ export function checkScoped({ tiers, settings, routes, apis }: ScopedParts, plac
 
 interface Remembered {
   readonly byRequest: Map<string, PolicySet>
-  /** By the names of the items for some APIs that are in force: APIs with the same share all that is worked out from it. */
+  /**
+   * By the names of the items for some APIs that are in force: APIs with the same share all that is worked out from it.
+   */
   readonly byItems: Map<string, PolicySet>
 }
 
@@ -72,8 +78,9 @@ const MOST_REMEMBERED = 1000
 const remembered = new WeakMap<PolicySet, Remembered>()
 
 /**
- * A policy set as requests to one stage of one API find it: of tiers and routes with the same name the most specific, and the others are not there. The same
- * object for the same items; the set itself where nothing in it is for some APIs only.
+ * A policy set as requests to one stage of one API find it: of tiers and routes with the same name the most specific,
+ * and the others are not there. The same object for the same items; the set itself where nothing in it is for some APIs
+ * only.
  */
 export function setFor(set: PolicySet, request: ApiStage): PolicySet {
   const { scoped } = set
@@ -114,9 +121,17 @@ const strictest = (settings: readonly ScopedSettings[]): ScopedSettings | undefi
 function together(tiers: readonly Tier[]): readonly Tier[] {
   const [first, ...others] = tiers
   if (!first || others.length === 0) return tiers
-  const credentials = (['required', 'unknown'] as const).find((one) => tiers.some((tier) => tier.credentials === one)) ?? 'optional'
+  const credentials =
+    (['required', 'unknown'] as const).find((one) => tiers.some((tier) => tier.credentials === one)) ?? 'optional'
   const denies = tiers.some(({ onStoreError }) => onStoreError === 'deny')
-  return [{ ...first, credentials, ...(denies && { onStoreError: 'deny' }), policies: tiers.flatMap(({ policies }) => policies) }]
+  return [
+    {
+      ...first,
+      credentials,
+      ...(denies && { onStoreError: 'deny' }),
+      policies: tiers.flatMap(({ policies }) => policies),
+    },
+  ]
 }
 
 /** Routes that match the same requests, which stand one after another. */

@@ -27,7 +27,9 @@ interface ScopePattern {
 export interface Scope {
   /** What the item counts apart from the items of all others: its word `@shop`; its own name where it has no word. */
   readonly variant: string
-  /** At least one; of an item of which nothing is known but its key, none: it holds for all requests, before any other. */
+  /**
+   * At least one; of an item of which nothing is known but its key, none: it holds for all requests, before any other.
+   */
   readonly apis: readonly ScopePattern[]
 }
 
@@ -83,13 +85,18 @@ export function splitVariant(text: string): readonly [base: string, word: string
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 2)]
 }
 
-/** The scope of an item; `undefined` for one that holds for all requests. @param apis as the field has them, checked. */
+/**
+ * The scope of an item; `undefined` for one that holds for all requests. @param apis as the field has them, checked.
+ */
 export function toScope(text: string, apis: unknown, place: Place, issues: string[]): Scope | undefined {
   const [base, word] = splitVariant(text)
   if (word !== undefined && !WORD.test(word))
-    issues.push(mistake(`what stands behind "@" must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(word)}`, place))
+    issues.push(
+      mistake(`what stands behind "@" must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(word)}`, place),
+    )
   if (apis === undefined) {
-    if (word !== undefined) issues.push(mistake(`apis is missing: "@${word}" is for some APIs, and must name them`, place))
+    if (word !== undefined)
+      issues.push(mistake(`apis is missing: "@${word}" is for some APIs, and must name them`, place))
     return undefined
   }
   return { variant: variantOf(base, word), apis: (apis as string[]).map((one) => toPattern(one)!) }
@@ -99,7 +106,10 @@ export function toScope(text: string, apis: unknown, place: Place, issues: strin
 export function scopeOfInvalid(text: string, apis: unknown): Scope | undefined {
   const [base, word] = splitVariant(text)
   if (word === undefined && apis === undefined) return undefined
-  return { variant: variantOf(base, word), apis: v.is(APIS_FIELD.schema, apis) ? apis.map((one) => toPattern(one)!) : [] }
+  return {
+    variant: variantOf(base, word),
+    apis: v.is(APIS_FIELD.schema, apis) ? apis.map((one) => toPattern(one)!) : [],
+  }
 }
 
 /** No word has a space in front. */
@@ -110,8 +120,8 @@ export const scopedName = (base: string, scope: Scope | undefined): string =>
   scope === undefined || scope.variant.startsWith('@ ') ? base : `${base} ${scope.variant}`
 
 /**
- * APIs by what operators may call them. A word is an API's id, or else a label, or else what APIs are named: whoever names an API takes no word from one that has
- * it as its id or label.
+ * APIs by what operators may call them. A word is an API's id, or else a label, or else what APIs are named: whoever
+ * names an API takes no word from one that has it as its id or label.
  */
 export class Apis {
   private readonly byId: ReadonlyMap<string, Api>
@@ -157,7 +167,10 @@ function fitOf({ apis: patterns }: Scope, { apiId, stageName }: ApiStage, apis: 
   return Math.max(...fits)
 }
 
-/** Of items with one name those that hold for a request: the most specific, several where that is a mistake; those without a scope where none fits. */
+/**
+ * Of items with one name those that hold for a request: the most specific, several where that is a mistake; those
+ * without a scope where none fits.
+ */
 export function mostSpecific<T extends Scoped>(items: readonly T[], request: ApiStage, apis: Apis): readonly T[] {
   const fits = items.map(({ scope }) => (scope ? fitOf(scope, request, apis) || -1 : 0))
   const most = Math.max(0, ...fits)
@@ -165,7 +178,12 @@ export function mostSpecific<T extends Scoped>(items: readonly T[], request: Api
 }
 
 /** Reports items of one name that are as much for the same requests. */
-export function checkScopes(items: readonly (Scoped & { readonly title: string })[], apis: Apis, place: Place, issues: string[]): void {
+export function checkScopes(
+  items: readonly (Scoped & { readonly title: string })[],
+  apis: Apis,
+  place: Place,
+  issues: string[],
+): void {
   const taken = new Map<string, string>()
   for (const { title, scope } of items) {
     for (const { api, stage = '*' } of scope?.apis ?? []) {
@@ -174,7 +192,9 @@ export function checkScopes(items: readonly (Scoped & { readonly title: string }
         const other = taken.get(requests) ?? title
         taken.set(requests, other)
         if (other !== title)
-          issues.push(mistake(`apis: ${other} and ${title} are both for ${printed(requests)}, and both hold there`, place))
+          issues.push(
+            mistake(`apis: ${other} and ${title} are both for ${printed(requests)}, and both hold there`, place),
+          )
       }
     }
   }
@@ -184,7 +204,10 @@ export function checkScopes(items: readonly (Scoped & { readonly title: string }
 export function checkLabels(apis: Apis, place: Place, issues: string[]): void {
   for (const { id, label } of apis.list) {
     const other = label !== undefined && [...apis.idsOf(label)].find((one) => one !== id)
-    if (other) issues.push(mistake(`label ${printed(label)} of API ${id} is what API ${other} is called, too: each needs its own`, place))
+    if (other)
+      issues.push(
+        mistake(`label ${printed(label)} of API ${id} is what API ${other} is called, too: each needs its own`, place),
+      )
   }
 }
 
@@ -192,13 +215,18 @@ const API_ID = /^[\w-]{1,128}$/
 
 /** The fields of an API's item. */
 export const API_FIELDS = {
-  name: { schema: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)), wanted: 'a text of 1 to 1024 characters', optional: true },
+  name: {
+    schema: v.pipe(v.string(), v.minLength(1), v.maxLength(1024)),
+    wanted: 'a text of 1 to 1024 characters',
+    optional: true,
+  },
   label: LABEL,
 } as const satisfies FieldRules
 
 export function parseApi(id: string, input: unknown, place: Place, issues: string[]): Api | undefined {
   const before = issues.length
-  if (!API_ID.test(id)) issues.push(mistake(`an API's id must be letters, digits, "-" or "_", got ${printed(id)}`, place))
+  if (!API_ID.test(id))
+    issues.push(mistake(`an API's id must be letters, digits, "-" or "_", got ${printed(id)}`, place))
   const fields = checkFields(input, API_FIELDS, 'an API', place, issues)
   return issues.length === before ? { id, ...fields } : undefined
 }

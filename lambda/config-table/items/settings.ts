@@ -13,13 +13,22 @@ export interface Settings {
   readonly identity: readonly SourceSettings[]
   /** Headers, in lower case, whose values callers cannot choose; policies may count by them. */
   readonly trustedHeaders: readonly string[]
-  /** The part of each limit that one instance admits by itself while the state table cannot be asked, above 0 and up to 1. */
+  /**
+   * The part of each limit that one instance admits by itself while the state table cannot be asked, above 0 and up to
+   * 1.
+   */
   readonly localShare: number
   /** Whether a subject whose item gets more writes than DynamoDB takes for one has units taken ahead for a while. */
   readonly autoLease: boolean
-  /** Credentials that nobody has, from one address in a minute: past it an instance looks one a second up for that address. */
+  /**
+   * Credentials that nobody has, from one address in a minute: past it an instance looks one a second up for that
+   * address.
+   */
   readonly failedCredentials: number
-  /** Whether limits are enforced; or are counted and told of, and deny nothing: `observe`; or are not even counted: `off`. */
+  /**
+   * Whether limits are enforced; or are counted and told of, and deny nothing: `observe`; or are not even counted:
+   * `off`.
+   */
   readonly mode: ServiceMode
   /** How many preflights an address may send, apart from what else it sends. */
   readonly preflight: Policy
@@ -116,14 +125,17 @@ export function switched<T extends Pick<Settings, 'mode'>>(settings: T, modeSwit
 }
 
 /** The fields of `preflight`: a policy's, but for its name. */
-export const PREFLIGHT_FIELDS: FieldRules = Object.fromEntries(Object.entries(POLICY_FIELDS).filter(([field]) => field !== 'name'))
+export const PREFLIGHT_FIELDS: FieldRules = Object.fromEntries(
+  Object.entries(POLICY_FIELDS).filter(([field]) => field !== 'name'),
+)
 
 export function parseSettings(input: unknown, place: Place, issues: string[]): Settings | undefined {
   const before = issues.length
   const here = [...place, 'settings']
   const fields = checkFields(input, SETTINGS_FIELDS, 'settings', here, issues)
   const identity = parseIdentity(fields?.identity, here, issues)
-  const preflight = fields?.preflight === undefined ? DEFAULT_SETTINGS.preflight : parsePreflight(fields.preflight, here, issues)
+  const preflight =
+    fields?.preflight === undefined ? DEFAULT_SETTINGS.preflight : parsePreflight(fields.preflight, here, issues)
   if (issues.length > before) return undefined
   const { trustedHeaders = [], basePaths = [], ...others } = fields as Partial<Settings>
   return {
@@ -137,7 +149,12 @@ export function parseSettings(input: unknown, place: Place, issues: string[]): S
 }
 
 /** @param text the item's key, such as `settings @dev`. */
-export function parseScopedSettings(text: string, input: unknown, place: Place, issues: string[]): ScopedSettings | undefined {
+export function parseScopedSettings(
+  text: string,
+  input: unknown,
+  place: Place,
+  issues: string[],
+): ScopedSettings | undefined {
   const before = issues.length
   const here = [...place, text]
   const fields = checkFields(input, SCOPED_SETTINGS_FIELDS, 'settings for some APIs', here, issues)

@@ -20,20 +20,24 @@ export function checkItemSizes(set: Shared, place: Place, issues: string[]): voi
   const told = new Set<string>()
   for (const [who, stored] of itemsOf(set)) {
     const wrong = tooLarge(stored)
-    if (wrong && !told.has(wrong)) issues.push(mistake(`${who === '' ? 'a route' : `a subject by ${who}`} ${wrong}`, place))
+    if (wrong && !told.has(wrong))
+      issues.push(mistake(`${who === '' ? 'a route' : `a subject by ${who}`} ${wrong}`, place))
     if (wrong) told.add(wrong)
   }
 }
 
-/** Policies that store elsewhere than they would, since their code belongs to another: how often they had to give way, by what and where they are. */
+/**
+ * Policies that store elsewhere than they would, since their code belongs to another: how often they had to give way,
+ * by what and where they are.
+ */
 export type Displaced = ReadonlyMap<string, number>
 
 /** Codes are few enough for two to meet by chance, and not for the next ones to meet again and again. */
 const MOST_ROUNDS = 5
 
 /**
- * Reports policies of one subject that would store in one place, and finds each but one another place: all of them are held to, in every request, by whoever
- * reads the same set.
+ * Reports policies of one subject that would store in one place, and finds each but one another place: all of them are
+ * held to, in every request, by whoever reads the same set.
  *
  * @param most places that are looked at, where there is no time for all.
  */
@@ -81,7 +85,10 @@ export function tooLargeWith(set: Shared, own: (policy: TierPolicy) => Policy): 
   return undefined
 }
 
-/** Everything that an item may hold, for each kind of subject, and for each tier that it may be of where it has one at a time; some of it twice. */
+/**
+ * Everything that an item may hold, for each kind of subject, and for each tier that it may be of where it has one at a
+ * time; some of it twice.
+ */
 function* itemsOf({ tiers, routes, global, defaultTier }: Shared): Iterable<[who: string, stored: Stored[]]> {
   const scopes = [...new Set([...routes.map(({ pattern }) => pattern.text), '*'])]
   const shared = [
@@ -95,7 +102,9 @@ function* itemsOf({ tiers, routes, global, defaultTier }: Shared): Iterable<[who
   }
   const everywhere = new Set(tiers.flatMap(({ name, scope }) => (scope ? [] : [name])))
   const ofTiers = [...byName].map(([name, places]) => {
-    const others = everywhere.has(name) ? [] : [...new Set([defaultTier ?? ANONYMOUS, ANONYMOUS])].filter((other) => other !== name)
+    const others = everywhere.has(name)
+      ? []
+      : [...new Set([defaultTier ?? ANONYMOUS, ANONYMOUS])].filter((other) => other !== name)
     return { name, places: [...places, ...others.flatMap((other) => byName.get(other) ?? [])] }
   })
   const kinds = new Set([...shared, ...ofTiers.flatMap(({ places }) => places)].flatMap(({ ways }) => ways))

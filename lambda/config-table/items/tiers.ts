@@ -20,7 +20,10 @@ export interface Tier extends Scoped {
   readonly name: string
   /** Whether callers in this tier must have shown who they are; a 401 for those who have not. */
   readonly credentials: CredentialsInForce
-  /** Who decides about its callers while the state table cannot be asked. @default what the function is told by its environment */
+  /**
+   * Who decides about its callers while the state table cannot be asked. @default what the function is told by its
+   * environment
+   */
   readonly onStoreError?: OnStoreError
   readonly policies: readonly TierPolicy[]
 }
@@ -51,9 +54,16 @@ const BY_EVERYBODY: CountedBy = { who: ['global'], perRoute: false }
 const unchecked = { schema: v.unknown(), wanted: 'a list of policies' } as const
 
 const by = BY_FIELD
-const credentials = { schema: v.picklist(['required', 'optional']), wanted: '"required" or "optional"', optional: true } as const
+const credentials = {
+  schema: v.picklist(['required', 'optional']),
+  wanted: '"required" or "optional"',
+  optional: true,
+} as const
 
-/** The fields of a tier, a route, the global policies, and those of a policy inside them; the source of their JSON Schema too. */
+/**
+ * The fields of a tier, a route, the global policies, and those of a policy inside them; the source of their JSON
+ * Schema too.
+ */
 export const TIER_FIELDS = {
   apis: APIS_FIELD,
   by,
@@ -89,11 +99,19 @@ export function parseTier(text: string, input: unknown, place: Place, issues: st
   if (!fields) return undefined
   const scope = toScope(text, fields.apis, here, issues)
   if (scope && name === ANONYMOUS && word === undefined)
-    issues.push(mistake(`apis must not be here: "${ANONYMOUS}" is for all APIs, and "${ANONYMOUS} @word" for some of them`, here))
+    issues.push(
+      mistake(`apis must not be here: "${ANONYMOUS}" is for all APIs, and "${ANONYMOUS} @word" for some of them`, here),
+    )
   const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_CLIENT, scope, here, issues)
   if (issues.length > before) return undefined
   const { onStoreError } = fields as { onStoreError?: OnStoreError }
-  return { name, credentials: credentialsOf(fields), ...(onStoreError && { onStoreError }), policies, ...(scope && { scope }) }
+  return {
+    name,
+    credentials: credentialsOf(fields),
+    ...(onStoreError && { onStoreError }),
+    policies,
+    ...(scope && { scope }),
+  }
 }
 
 export function parseRoute(text: string, input: unknown, place: Place, issues: string[]): Route | undefined {
@@ -108,7 +126,13 @@ export function parseRoute(text: string, input: unknown, place: Place, issues: s
   const policies = parseTierPolicies(fields.policies, by, scope, here, issues, SHARED_POLICY_EXTRAS)
   if (issues.length > before) return undefined
   const { cost = 1 } = fields as { cost?: number }
-  return { pattern: pattern as RoutePattern, cost, credentials: credentialsOf(fields), policies, ...(scope && { scope }) }
+  return {
+    pattern: pattern as RoutePattern,
+    cost,
+    credentials: credentialsOf(fields),
+    policies,
+    ...(scope && { scope }),
+  }
 }
 
 /** Policies that every request is held to, whatever its route and tier. */
@@ -117,14 +141,26 @@ export function parseGlobal(input: unknown, place: Place, issues: string[]): rea
   const before = issues.length
   const fields = checkFields(input, GLOBAL_FIELDS, 'global', here, issues)
   if (!fields) return undefined
-  const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_EVERYBODY, undefined, here, issues, SHARED_POLICY_EXTRAS)
+  const policies = parseTierPolicies(
+    fields.policies,
+    toCountedBy(fields.by) ?? BY_EVERYBODY,
+    undefined,
+    here,
+    issues,
+    SHARED_POLICY_EXTRAS,
+  )
   return issues.length === before ? policies : undefined
 }
 
-/** Stands in for the anonymous tier while its item is invalid; callers of any other tier are in the default one meanwhile. */
+/**
+ * Stands in for the anonymous tier while its item is invalid; callers of any other tier are in the default one
+ * meanwhile.
+ */
 export function unknownTier(text: string, apis?: unknown): Tier | undefined {
   const [name] = splitVariant(text)
-  return name === ANONYMOUS ? { name, credentials: 'unknown', policies: [], scope: scopeOfInvalid(text, apis) } : undefined
+  return name === ANONYMOUS
+    ? { name, credentials: 'unknown', policies: [], scope: scopeOfInvalid(text, apis) }
+    : undefined
 }
 
 /** Stands in for a route while its item is invalid. */
@@ -157,7 +193,8 @@ function parseTierPolicies(
 }
 
 /** Where a policy counts: what it counts apart within a subject, and from items for other APIs. */
-export const placeOf = ({ variant }: TierPolicy, route: string): string => (variant === undefined ? route : `${route} ${variant}`)
+export const placeOf = ({ variant }: TierPolicy, route: string): string =>
+  variant === undefined ? route : `${route} ${variant}`
 
 /** Whether no caller's tier is among those of both. */
 function forOtherTiers(one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): boolean {
@@ -165,4 +202,5 @@ function forOtherTiers(one: Readonly<Record<string, unknown>>, other: Readonly<R
   return Array.isArray(some) && Array.isArray(others) && !some.some((tier) => others.includes(tier))
 }
 
-const credentialsOf = (fields: Record<string, unknown>): Credentials => (fields.credentials as Credentials | undefined) ?? 'optional'
+const credentialsOf = (fields: Record<string, unknown>): Credentials =>
+  (fields.credentials as Credentials | undefined) ?? 'optional'

@@ -33,7 +33,11 @@ const attack = (tried: string, passes: number, now: string, more: Partial<Attack
   ...more,
 })
 
-const HOSTS = ['partner001.execute-api.us-east-1.amazonaws.com', 'PARTNER001.EXECUTE-API.US-EAST-1.AMAZONAWS.COM.', 'dev.example.com']
+const HOSTS = [
+  'partner001.execute-api.us-east-1.amazonaws.com',
+  'PARTNER001.EXECUTE-API.US-EAST-1.AMAZONAWS.COM.',
+  'dev.example.com',
+]
 
 export const APIS: readonly Attack[] = [
   attack(
@@ -48,25 +52,45 @@ export const APIS: readonly Attack[] = [
     event: inTurn('shop000001/dev', 'cart000001/prod'),
     rules: { tiers: { anonymous: { ...ADDRESS, by: ['ip', 'api'] } } },
   }),
-  attack('the same where the limit is `by: [ip, stage]`, at two stages of one API', 20, 'each stage has its own count, of 10', {
-    event: inTurn('shop000001/dev', 'shop000001/prod'),
-    rules: { tiers: { anonymous: { ...ADDRESS, by: ['ip', 'stage'] } } },
-  }),
+  attack(
+    'the same where the limit is `by: [ip, stage]`, at two stages of one API',
+    20,
+    'each stage has its own count, of 10',
+    {
+      event: inTurn('shop000001/dev', 'shop000001/prod'),
+      rules: { tiers: { anonymous: { ...ADDRESS, by: ['ip', 'stage'] } } },
+    },
+  ),
   attack('the same where one of the APIs has a tier by `apis`, of 4', 14, 'an item with `apis` counts apart', {
     event: inTurn('shop000001/dev', 'cart000001/prod'),
-    rules: { tiers: { anonymous: ADDRESS, 'anonymous @shop': { apis: ['shop000001'], by: 'ip', policies: [limit('per-hour', 4)] } } },
-  }),
-  attack('another API’s larger tier, by the `Host` header and those that proxies set', 10, 'the API is what API Gateway says', {
-    sends: (n) => {
-      const host = HOSTS[n % HOSTS.length]!
-      return {
-        ...PATH,
-        headers: { Host: host, 'X-Forwarded-Host': host, Forwarded: `host=${host}`, 'X-Amzn-Apigateway-Api-Id': 'partner001' },
-      }
+    rules: {
+      tiers: {
+        anonymous: ADDRESS,
+        'anonymous @shop': { apis: ['shop000001'], by: 'ip', policies: [limit('per-hour', 4)] },
+      },
     },
-    event: inTurn('shop000001/prod'),
-    rules: SCOPED,
   }),
+  attack(
+    'another API’s larger tier, by the `Host` header and those that proxies set',
+    10,
+    'the API is what API Gateway says',
+    {
+      sends: (n) => {
+        const host = HOSTS[n % HOSTS.length]!
+        return {
+          ...PATH,
+          headers: {
+            Host: host,
+            'X-Forwarded-Host': host,
+            Forwarded: `host=${host}`,
+            'X-Amzn-Apigateway-Api-Id': 'partner001',
+          },
+        }
+      },
+      event: inTurn('shop000001/prod'),
+      rules: SCOPED,
+    },
+  ),
   attack('the same by other spellings of headers that say it', 10, 'the API is what API Gateway says', {
     sends: (n) => ({
       ...PATH,
@@ -90,15 +114,23 @@ export const APIS: readonly Attack[] = [
     event: inTurn('partner001x/prod', 'partner00/1prod', 'PARTNER001/prod'),
     rules: SCOPED,
   }),
-  attack('an API that is named as another’s label, or as its id', 10, 'a word is an id, or else a label, or else a name', {
-    event: inTurn('shop000001/prod'),
-    rules: {
-      tiers: { anonymous: ADDRESS, 'anonymous @p': { apis: ['partner', 'partner001'], by: 'ip', policies: [limit('per-hour', 1000)] } },
+  attack(
+    'an API that is named as another’s label, or as its id',
+    10,
+    'a word is an id, or else a label, or else a name',
+    {
+      event: inTurn('shop000001/prod'),
+      rules: {
+        tiers: {
+          anonymous: ADDRESS,
+          'anonymous @p': { apis: ['partner', 'partner001'], by: 'ip', policies: [limit('per-hour', 1000)] },
+        },
+      },
+      apis: [
+        { id: 'partner001', label: 'partner' },
+        { id: 'shop000001', name: 'partner', label: 'shop' },
+        { id: 'shop000002', name: 'partner001' },
+      ],
     },
-    apis: [
-      { id: 'partner001', label: 'partner' },
-      { id: 'shop000001', name: 'partner', label: 'shop' },
-      { id: 'shop000002', name: 'partner001' },
-    ],
-  }),
+  ),
 ]

@@ -3,7 +3,10 @@ import { limit, RULES } from '../rules'
 
 /** A limit by a header that a proxy sets, or appends to. */
 const byHeader = (use: 'by' | 'identity') => ({
-  settings: use === 'by' ? { trustedHeaders: ['x-tenant'] } : { identity: [{ source: 'header', name: 'x-tenant', trusted: true }] },
+  settings:
+    use === 'by'
+      ? { trustedHeaders: ['x-tenant'] }
+      : { identity: [{ source: 'header', name: 'x-tenant', trusted: true }] },
   tiers: { anonymous: { by: 'ip', policies: [limit('tenant', 10, use === 'by' ? { by: 'header:x-tenant' } : {})] } },
 })
 
@@ -50,7 +53,13 @@ export const CALLERS: readonly Attack[] = [
     sends: (n) => ({
       path: '/anything',
       headers: {
-        'X-Forwarded-For': ['192.0.2.9', '::ffff:192.0.2.9', '::FFFF:c000:209', '192.0.2.9:4711', '[::ffff:192.0.2.9]:80'][n % 5]!,
+        'X-Forwarded-For': [
+          '192.0.2.9',
+          '::ffff:192.0.2.9',
+          '::FFFF:c000:209',
+          '192.0.2.9:4711',
+          '[::ffff:192.0.2.9]:80',
+        ][n % 5]!,
       },
     }),
     before: 10,
@@ -71,7 +80,10 @@ export const CALLERS: readonly Attack[] = [
     sends: { path: '/anything' },
     event: (event) => ({
       ...event,
-      headers: { 'X-Forwarded-For': '192.0.2.7, 192.0.2.250', 'x-forwarded-for': `203.0.113.${another++ % 250}, 192.0.2.250` },
+      headers: {
+        'X-Forwarded-For': '192.0.2.7, 192.0.2.250',
+        'x-forwarded-for': `203.0.113.${another++ % 250}, 192.0.2.250`,
+      },
       multiValueHeaders: null,
     }),
     before: 30,

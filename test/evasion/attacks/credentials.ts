@@ -41,8 +41,16 @@ function issuers(): World {
   const { rsa, ec, partners } = keys()
   const published = (uri: string) => ({ keys: (uri.startsWith(STAFF) ? [rsa, ec] : [partners]).map(({ jwk }) => jwk) })
   const verifier = new JwtVerifier({ clock: Date.now, fetch: async (uri) => JSON.stringify(published(uri)) })
-  const clients = { find: async (credential: string) => CLIENTS[credential] && { ...CLIENTS[credential], overrides: {}, disabled: false } }
-  return { parts: { sources: new Sources((settings) => ({ verify: (one, ms) => verifier.verify(one, settings, ms) }), 300), clients } }
+  const clients = {
+    find: async (credential: string) =>
+      CLIENTS[credential] && { ...CLIENTS[credential], overrides: {}, disabled: false },
+  }
+  return {
+    parts: {
+      sources: new Sources((settings) => ({ verify: (one, ms) => verifier.verify(one, settings, ms) }), 300),
+      clients,
+    },
+  }
 }
 
 const seconds = () => Math.floor(Date.now() / 1000)
@@ -53,7 +61,8 @@ const bearer = (text: string) => ({ path: '/anything', headers: { Authorization:
 const OPEN = { ...RULES, tiers: { ...RULES.tiers, anonymous: { by: 'ip', policies: [limit('per-hour', 10)] } } }
 const withDisabled = (): World => {
   const clients = {
-    find: async (one: string) => (one === 'user:42' ? { id: 'jane', tier: 'free', overrides: {}, disabled: true } : undefined),
+    find: async (one: string) =>
+      one === 'user:42' ? { id: 'jane', tier: 'free', overrides: {}, disabled: true } : undefined,
   }
   return { parts: { ...issuers().parts, clients } }
 }
@@ -90,7 +99,11 @@ export const CREDENTIALS: readonly Attack[] = [
     before: 10,
     passes: 10,
   },
-  forgery('a token without a signature, `alg: none`', '401: never', () => `${unsigned({ alg: 'none', kid: 'k1' }, claims())}.`),
+  forgery(
+    'a token without a signature, `alg: none`',
+    '401: never',
+    () => `${unsigned({ alg: 'none', kid: 'k1' }, claims())}.`,
+  ),
   forgery('`HS256` with the issuer’s public key as the secret', '401: no shared secrets', signedWithPublicKey),
   forgery('`ES256` in the header, signed with an RSA key', '401: an algorithm goes with its kind of key', () =>
     token(claims(), keys().rsa, { alg: 'ES256' }),
@@ -104,12 +117,18 @@ export const CREDENTIALS: readonly Attack[] = [
   forgery('a key of its own in the header: `jwk`, `jku`', '401: only the issuer’s keys', () =>
     token(claims(), keys().attacker, { kid: 'mine', jwk: keys().attacker.jwk, jku: 'https://attacker.example/keys' }),
   ),
-  forgery('`kid` by the name of a property of JavaScript’s', '401', () => token(claims(), keys().attacker, { kid: '__proto__' })),
+  forgery('`kid` by the name of a property of JavaScript’s', '401', () =>
+    token(claims(), keys().attacker, { kid: '__proto__' }),
+  ),
   forgery('claims changed after signing', '401: signature', withOtherClaims),
   forgery('an expired token', '401', () => token(claims({ exp: seconds() - 31 }), keys().rsa)),
-  forgery('a token that never expires', '401: `exp` must be there', () => token(claims({ exp: undefined }), keys().rsa)),
+  forgery('a token that never expires', '401: `exp` must be there', () =>
+    token(claims({ exp: undefined }), keys().rsa),
+  ),
   forgery('a token for another audience', '401', () => token(claims({ aud: 'another-api' }), keys().rsa)),
-  forgery('a partner’s token that says it is of staff', '401: an issuer’s tokens by its keys only', () => token(claims(), keys().partners)),
+  forgery('a partner’s token that says it is of staff', '401: an issuer’s tokens by its keys only', () =>
+    token(claims(), keys().partners),
+  ),
   {
     ...forgery(
       'a partner’s user 42, where the table knows the user 42 of staff',
@@ -135,7 +154,10 @@ export const CREDENTIALS: readonly Attack[] = [
   {
     about: 'Credentials',
     tried: 'API keys made up until no more are looked up, then the token of a user who is disabled',
-    sends: (n) => (n < 35 ? { path: '/anything', headers: { 'X-Api-Key': `key ${n}` } } : bearer(token(claims({ sub: '42' }), keys().rsa))),
+    sends: (n) =>
+      n < 35
+        ? { path: '/anything', headers: { 'X-Api-Key': `key ${n}` } }
+        : bearer(token(claims({ sub: '42' }), keys().rsa)),
     times: 60,
     world: withDisabled,
     rules: OPEN,
@@ -144,8 +166,10 @@ export const CREDENTIALS: readonly Attack[] = [
     now: 'who has been checked is always looked up; the keys count by address',
   },
   {
-    ...forgery('a user who is half a surrogate pair, at which each look-up fails, until nobody’s is made', '401: no text, no user', () =>
-      token(claims({ sub: '\ud800' }), keys().rsa),
+    ...forgery(
+      'a user who is half a surrogate pair, at which each look-up fails, until nobody’s is made',
+      '401: no text, no user',
+      () => token(claims({ sub: '\ud800' }), keys().rsa),
     ),
     before: 10,
   },

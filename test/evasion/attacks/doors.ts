@@ -18,10 +18,15 @@ const newInstance =
   () => {
     const clock = () => 1_785_944_274_000
     const client = { send: async () => answer() } as unknown as ConstructorParameters<typeof PolicySets>[0]['client']
-    return { parts: { configuration: new PolicySets({ client, tableName: 't', clock, log: () => {}, ttlMs: 30_000, deadlineMs: 100 }) } }
+    return {
+      parts: {
+        configuration: new PolicySets({ client, tableName: 't', clock, log: () => {}, ttlMs: 30_000, deadlineMs: 100 }),
+      },
+    }
   }
 
-const items = (...some: readonly object[]) => newInstance(() => ({ Items: some.map((one) => marshall({ pk: 'policy-set', ...one })) }))
+const items = (...some: readonly object[]) =>
+  newInstance(() => ({ Items: some.map((one) => marshall({ pk: 'policy-set', ...one })) }))
 
 const anonymous = (more: object = {}) => ({ sk: 'tier#anonymous', ...TIER, ...more })
 const HOPS = { sk: 'settings', identity: [{ source: 'ip', trustedHops: 1 }] }
@@ -42,7 +47,12 @@ function failing(reason: StoreUnavailableError['reason']) {
 /** Counts the lines that an authorizer with these parts writes. */
 function lines(parts: World['parts']): World {
   const written: string[] = []
-  const telemetry = makeTelemetry({ write: (line) => void written.push(line), clock: Date.now, flushMs: 3_600_000, level: 'info' })
+  const telemetry = makeTelemetry({
+    write: (line) => void written.push(line),
+    clock: Date.now,
+    flushMs: 3_600_000,
+    level: 'info',
+  })
   return {
     parts: { ...parts, log: telemetry.log, telemetry },
     counted: () => written.filter((line) => 'message' in JSON.parse(line)).length,
@@ -57,7 +67,14 @@ function ticking({ parts }: World): World {
     seconds++
     return parts.configuration!.current()
   }
-  return { parts: { ...parts, clock, configuration: { current }, limiter: new RateLimiter({ store: new MemoryStore(), clock }) } }
+  return {
+    parts: {
+      ...parts,
+      clock,
+      configuration: { current },
+      limiter: new RateLimiter({ store: new MemoryStore(), clock }),
+    },
+  }
 }
 
 const door = (tried: string, now: string, world: NonNullable<Attack['world']>, more: Partial<Attack> = {}): Attack => ({
@@ -74,11 +91,21 @@ const door = (tried: string, now: string, world: NonNullable<Attack['world']>, m
 const REFUSED = 'who cannot be verified is refused'
 
 const throwing = () =>
-  new Delegate({ invoke: async () => ({ error: 'Invalid token' }), clock: Date.now, deadlineMs: 100, ttlMs: 0, cacheHeaders: [] })
+  new Delegate({
+    invoke: async () => ({ error: 'Invalid token' }),
+    clock: Date.now,
+    deadlineMs: 100,
+    ttlMs: 0,
+    cacheHeaders: [],
+  })
 
 export const DOORS: readonly Attack[] = [
   door('a new instance that cannot read the config table', REFUSED, newInstance(throttled)),
-  door('a new instance that finds a mistake in the anonymous tier', REFUSED, items(anonymous({ policies: [limit('a', '10' as never)] }))),
+  door(
+    'a new instance that finds a mistake in the anonymous tier',
+    REFUSED,
+    items(anonymous({ policies: [limit('a', '10' as never)] })),
+  ),
   door(
     'a new instance that finds a mistake in a route that requires credentials',
     REFUSED,
@@ -114,8 +141,16 @@ export const DOORS: readonly Attack[] = [
       ticking(
         items(
           anonymous({ policies: [] }),
-          { sk: 'route#GET /a', by: 'ip', policies: [{ ...limit('p268', 5), algorithm: 'fixed-window', window: '1d' }] },
-          { sk: 'route#GET /b', by: 'ip', policies: [{ ...limit('p1731', 1000), algorithm: 'fixed-window', window: '1s' }] },
+          {
+            sk: 'route#GET /a',
+            by: 'ip',
+            policies: [{ ...limit('p268', 5), algorithm: 'fixed-window', window: '1d' }],
+          },
+          {
+            sk: 'route#GET /b',
+            by: 'ip',
+            policies: [{ ...limit('p1731', 1000), algorithm: 'fixed-window', window: '1s' }],
+          },
         )(),
       ),
     { sends: (n) => ({ path: n % 2 ? '/a' : '/b' }), passes: 20 },
@@ -123,7 +158,11 @@ export const DOORS: readonly Attack[] = [
   door(
     'a tier’s policy of ten, and another of everybody’s by the same name with a thousand',
     'of two that would count as one the stricter holds',
-    items(anonymous({ policies: [{ ...limit('same', 10), by: 'ip' }] }), { sk: 'global', by: 'ip', policies: [limit('same', 1000)] }),
+    items(anonymous({ policies: [{ ...limit('same', 10), by: 'ip' }] }), {
+      sk: 'global',
+      by: 'ip',
+      policies: [limit('same', 1000)],
+    }),
     { passes: 10 },
   ),
   door(
@@ -145,15 +184,25 @@ export const DOORS: readonly Attack[] = [
       { rules: { tiers: { anonymous: { ...TIER, onStoreError: 'deny' } } } },
     ),
   ),
-  door('a token that the delegate refuses by failing', REFUSED, () => ({ parts: { delegate: throwing(), store: new MemoryStore() } }), {
-    before: 0,
-  }),
-  door('requests without end while the state table is away', 'the log is sampled', () => lines({ store: failing('timeout') }), {
-    times: 500,
-    counts: 'lines of the log',
-    before: 501,
-    passes: 4,
-  }),
+  door(
+    'a token that the delegate refuses by failing',
+    REFUSED,
+    () => ({ parts: { delegate: throwing(), store: new MemoryStore() } }),
+    {
+      before: 0,
+    },
+  ),
+  door(
+    'requests without end while the state table is away',
+    'the log is sampled',
+    () => lines({ store: failing('timeout') }),
+    {
+      times: 500,
+      counts: 'lines of the log',
+      before: 501,
+      passes: 4,
+    },
+  ),
   door('tokens without end that make the delegate fail', 'the log is sampled', () => lines({ delegate: throwing() }), {
     times: 500,
     counts: 'lines of the log',

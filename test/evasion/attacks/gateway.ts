@@ -99,7 +99,11 @@ export const GATEWAY: readonly Attack[] = [
     about: 'What API Gateway knows better',
     tried: 'a caller who is named by the path, in another spelling each time',
     sends: { path: '/tenants/acme' },
-    event: (event) => ({ ...event, resource: '/tenants/{tenant}', pathParameters: { tenant: SPELLINGS[spelling++ % SPELLINGS.length] } }),
+    event: (event) => ({
+      ...event,
+      resource: '/tenants/{tenant}',
+      pathParameters: { tenant: SPELLINGS[spelling++ % SPELLINGS.length] },
+    }),
     rules: {
       settings: { identity: [{ source: 'path', name: 'tenant', trusted: true }] },
       tiers: { anonymous: { policies: [limit('per-hour', 10)] } },

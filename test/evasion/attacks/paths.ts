@@ -34,7 +34,11 @@ export const PATHS: readonly Attack[] = [
   search('/search%3Fv', 'a question mark that is escaped'),
   search('/search%23v', 'a fragment'),
   search('/se%09arch', 'a tab'),
-  { ...search('', 'another spelling each time'), sends: (n) => ({ path: `/search;v=${n}` }), now: 'no spelling has a bucket of its own' },
+  {
+    ...search('', 'another spelling each time'),
+    sends: (n) => ({ path: `/search;v=${n}` }),
+    now: 'no spelling has a bucket of its own',
+  },
   { ...search('/public/%2e%2e/search', 'out of what is free by dots, on an HTTP API', 30), api: 'http' },
   admin('/./admin/users', 'to administration by a dot'),
   admin('/admin\\users', 'by a backslash'),
