@@ -53,8 +53,8 @@ function section(command: Command, heading: string, shared: readonly Option[]): 
   const own = command.options.filter(({ long }) => !shared.some((option) => option.long === long))
   return [
     `${heading} ${nameOf(command)}\n`,
-    `${command.description()}\n`,
-    `\`\`\`\n${examplesOf(command).join('\n')}\n\`\`\`\n`,
+    `${escaped(command.description())}\n`,
+    `\`\`\`sh\n${examplesOf(command).join('\n')}\n\`\`\`\n`,
     ...(own.length > 0 ? [optionTable(own)] : []),
   ].join('\n')
 }
@@ -67,7 +67,10 @@ function nameOf(command: Command): string {
 
 function optionTable(options: readonly Option[]): string {
   const rows = options.map(
-    ({ flags, description }) => `| \`${flags}\` | ${description.replaceAll('|', '\\|').replaceAll('<', '&lt;')} |`,
+    ({ flags, description }) => `| \`${flags}\` | ${escaped(description).replaceAll('|', '\\|')} |`,
   )
   return ['| option | |', '|---|---|', ...rows, ''].join('\n')
 }
+
+/** A placeholder such as `<name>` would be HTML, which nobody sees. */
+const escaped = (text: string): string => text.replaceAll('<', '&lt;')

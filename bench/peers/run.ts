@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { StartError } from '../../local/start-error'
+import { formatMarkdown } from '../../tools/format-markdown'
 import { startBenchEngine } from '../engine'
 import { machine } from '../machine'
 import { Proxies } from '../proxies'
@@ -40,7 +41,7 @@ async function main(): Promise<void> {
     const generated = `${head}\n\n${table}\n\n${howText(EXPERIMENTS)}`
     console.log(`${generated}\n`)
     for (const text of missingTexts(entrants)) console.log(text)
-    if (write) writeFileSync(DOCUMENT, replaceGenerated(readFileSync(DOCUMENT, 'utf8'), generated))
+    if (write) writeFileSync(DOCUMENT, formatMarkdown(replaceGenerated(readFileSync(DOCUMENT, 'utf8'), generated)))
     if (wrong.length > 0) process.exitCode = 1
     console.log(wrong.length === 0 ? 'Sluice was right in every experiment.' : `Sluice was wrong: ${wrong.join('; ')}`)
   } finally {

@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { StartError } from '../../local/start-error'
+import { formatMarkdown } from '../../tools/format-markdown'
 import { findingsText, withFindings } from './document'
 import { RATES, type Sweep } from './findings'
 import { simulateSecond } from './fleet'
@@ -29,7 +30,7 @@ async function main(): Promise<void> {
   for (const scenario of scenarios) sweeps.push(await sweep(scenario, upTo))
   if (!write) return console.log(findingsText(sweeps))
   const file = join(DOCS, 'scale.md')
-  writeFileSync(file, withFindings(readFileSync(file, 'utf8'), sweeps))
+  writeFileSync(file, formatMarkdown(withFindings(readFileSync(file, 'utf8'), sweeps)))
   writeFileSync(join(DOCS, 'scale.svg'), plotOf(sweeps))
 }
 

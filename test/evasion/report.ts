@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatMarkdown } from '../../tools/format-markdown'
 import { type Attack, TOPICS } from './attack'
 import { ATTACKS, LEFT } from './attacks'
 import { ELSEWHERE, type Elsewhere } from './elsewhere'
@@ -30,19 +31,8 @@ export function section(): string {
     '',
   ].join('\n')
   const left = LEFT.map(([what, to]) => `| ${what} | ${to} |`)
-  return [
-    BEGIN,
-    '',
-    ...topics,
-    elsewhere,
-    '### What is left to others',
-    '',
-    '| what | to whom |',
-    '|---|---|',
-    ...left,
-    '',
-    END,
-  ].join('\n')
+  const text = [...topics, elsewhere, '### What is left to others', '', '| what | to whom |', '|---|---|', ...left]
+  return formatMarkdown([BEGIN, '', ...text, '', END].join('\n')).trim()
 }
 
 function rowOf(attack: Attack): string {

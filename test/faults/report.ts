@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { formatMarkdown } from '../../tools/format-markdown'
 import type { Matrix } from './matrix'
 
 const PAGE = join(__dirname, '..', '..', 'docs', 'reliability.md')
@@ -11,7 +12,7 @@ const [BEGIN, END] = ['<!-- what follows is written by npm run docs:reliability 
  */
 export function tablesOf(matrices: readonly Matrix[]): string {
   const cells = matrices.reduce((sum, { rows, columns }) => sum + rows.length * columns.length, 0)
-  return [`${cells} cells.`, ...matrices.map(tableOf)].join('\n\n')
+  return formatMarkdown([`${cells} cells.`, ...matrices.map(tableOf)].join('\n\n')).trim()
 }
 
 function tableOf({ title, columns, rows }: Matrix): string {

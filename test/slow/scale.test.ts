@@ -15,7 +15,7 @@ describe('npm run simulate', () => {
       const [row] = sweepRows({ id: scenario.id, title: scenario.title, points })
       const document = readFileSync(join(DOCS, 'scale.md'), 'utf8')
       const section = document.slice(document.indexOf(`(\`${scenario.id}\`)`))
-      const documented = /^\| 1,000 \|.*$/m.exec(section)![0].slice(2, -2).split(' | ')
+      const documented = /^\| 1,000 +\|.*$/m.exec(section)![0].slice(2, -2).split(' | ')
       const numbers = (cells: readonly string[]) =>
         cells.slice(0, 4).map((cell) => Number.parseFloat(cell.replace(/,/g, '')))
       for (const [i, found] of numbers(row!).entries()) {
