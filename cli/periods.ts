@@ -1,7 +1,6 @@
-import type { Algorithm } from '../limiter/algorithms/algorithm'
-import type { FixedWindowQuota } from '../limiter/algorithms/fixed-window'
-import { meteredWindow, usageOf } from '../limiter/algorithms/metered-window'
+import { usageOf } from '../limiter/algorithms/metered-window'
 import { type CompiledPolicy, fieldsOf } from '../limiter/compiled-policy'
+import { gridOf } from '../limiter/policies/quota'
 import type { Item } from '../limiter/stores/store'
 
 /** What a policy that allows overage has on record of one of its windows. */
@@ -19,7 +18,7 @@ export interface Period {
 /** The windows on record, newest first; `undefined` for a policy that denies what is past its quota. */
 export function periodsOf(item: Item, compiled: CompiledPolicy): Period[] | undefined {
   if (!allowsOverage(compiled)) return undefined
-  const recorded = usageOf(fieldsOf(item, compiled)!, compiled.quota as FixedWindowQuota)
+  const recorded = usageOf(fieldsOf(item, compiled)!, { grid: gridOf(compiled.written) })
   return recorded.map(({ startAt, endsAt, used, over }) => ({
     start: isoTime(startAt),
     end: isoTime(endsAt),
@@ -28,7 +27,6 @@ export function periodsOf(item: Item, compiled: CompiledPolicy): Period[] | unde
   }))
 }
 
-export const allowsOverage = ({ algorithm }: CompiledPolicy): boolean =>
-  algorithm === (meteredWindow as Algorithm<unknown>)
+export const allowsOverage = ({ written }: CompiledPolicy): boolean => written.overage === 'allow'
 
 const isoTime = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z')

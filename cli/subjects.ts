@@ -158,7 +158,7 @@ export function countedOf(one: Subject): Counted[] {
     for (const { name, key, policies } of countedOn(one, rulesOfRoute(route)).charges) {
       for (const compiled of policies) {
         const counted = { policy: compiled.name, route: routeShown(one, compiled.name, route), compiled, name, key }
-        const id = `${compiled.code} ${key}`
+        const id = `${compiled.prefix} ${key}`
         if (!byCode.has(id)) byCode.set(id, counted)
       }
     }

@@ -1,6 +1,5 @@
-import type { Charge } from '../limiter/charge'
 import type { Clock, EpochMs } from '../limiter/clock'
-import type { RateLimiter } from '../limiter/rate-limiter'
+import type { Charge, RateLimiter } from '../limiter/rate-limiter'
 import type { Plans } from './charge-plans'
 import type { Configuration } from './config-table/configuration'
 import { type Client, clientAt } from './config-table/items/client-item'

@@ -1,71 +1,75 @@
-import type { Algorithm } from './algorithms/algorithm'
 import type { Fields } from './algorithms/conditional-write'
+import type { Counter } from './algorithms/counter'
 import { ConfigError } from './errors'
 import { isLeasable, syncMsOf } from './policies/parse-policies'
-import type { Consistency, Policy } from './policies/policy'
+import type { Consistency, Policy, PolicyInput } from './policies/policy'
 import { withoutLimit, withShare } from './policies/variants'
-import { codeOf, elsewhere } from './stores/attribute-prefix'
+import { elsewhere, prefixOf } from './stores/attribute-prefix'
 import type { Item } from './stores/store'
 
-/** A policy with the place of its state: what the take loop works with. */
+/** A policy and the place of its state in a subject's item: what the limiter works with. */
 export interface CompiledPolicy {
   readonly name: string
   readonly limit: number
   readonly windowMs: number
-  readonly algorithm: Algorithm<unknown>
-  readonly quota: unknown
-  /** What it stores: of one name and form there is one count. */
-  readonly form: string
+  readonly counter: Counter
+  /** The numbers that the counter is bound to, to compare. */
+  readonly quota: object
+  /** What it stores: policies of one name and one state schema share a count. */
+  readonly stateSchema: string
+  /** Prefix of its stored attributes. */
+  readonly prefix: string
   /**
-   * The smaller the stricter, number by number: whether it is lenient, its limit, its burst, what it may be overrun by.
+   * The smaller the stricter, number by number: whether it is non-blocking, its limit, its burst, its overrun in
+   * percent.
    */
   readonly strictness: readonly number[]
-  /** Prefix of its stored fields. */
-  readonly code: string
-  /** How long its state can matter, in milliseconds. */
-  readonly lifeMs: number
   /** Never denies: it observes, or only lowers the priority. */
-  readonly lenient: boolean
+  readonly nonBlocking: boolean
   /** Whoever asks for the decision waits until it is a request's turn. */
   readonly waits: boolean
   /** A request may be charged at a later turn than it came: `action: delay`. */
   readonly chargesAtTurn: boolean
   readonly consistency: Consistency
-  /** Whether units may be taken ahead when the item gets more writes than the store takes. */
+  /** Whether units may be leased when the item gets more writes than the store takes. */
   readonly autoLease: boolean
-  /** Consistency `eventual`: from one adding up to the next. */
+  /** Consistency `eventual`: milliseconds from one sync to the next. */
   readonly syncMs: number
-  /** The same, stored in another place. */
+  /** As it was configured. */
+  readonly written: PolicyInput
+  /** The same policy, stored in another place. */
   readonly elsewhere: () => CompiledPolicy
-  /** The same with that share of its units. */
+  /** The same policy with that share of its units. */
   readonly shareOf: (share: number) => CompiledPolicy
-  /** The same without a limit. */
+  /** The same policy without a limit. */
   readonly unlimited: () => CompiledPolicy
 }
 
 /**
+ * Gives a policy the place of its state.
+ *
  * @param scope what the policy counts apart within a subject, such as a route.
- * @param autoLease whether its units may be taken ahead in need.
+ * @param autoLease whether its units may be leased where the item is throttled.
  */
 export function compile(policy: Policy, scope = '', autoLease = true): CompiledPolicy {
-  const { name, limit, windowMs, algorithm, quota, form, lenient, waits, consistency, written } = policy
+  const { name, limit, windowMs, counter, quota, stateSchema, nonBlocking, waits, consistency, written } = policy
   let unlimited: CompiledPolicy | undefined
   return {
     name,
     limit,
     windowMs,
-    algorithm,
+    counter,
     quota,
-    form,
-    strictness: [Number(lenient), limit, written.burst ?? limit, Number.parseInt(written.overrun ?? '0', 10)],
-    code: codeOf(name, form, scope),
-    lifeMs: algorithm.lifeMs(quota),
-    lenient,
+    stateSchema,
+    prefix: prefixOf(name, stateSchema, scope),
+    strictness: [Number(nonBlocking), limit, written.burst ?? limit, Number.parseInt(written.overrun ?? '0', 10)],
+    nonBlocking,
     waits,
     chargesAtTurn: written.action === 'delay',
     consistency,
     autoLease: autoLease && isLeasable(policy),
     syncMs: syncMsOf(policy),
+    written,
     elsewhere: () => compile(policy, elsewhere(scope), autoLease),
     shareOf: (share) => compile(withShare(policy, share), scope),
     unlimited: () => (unlimited ??= compile(withoutLimit(policy), scope)),
@@ -74,39 +78,42 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
 
 const ids = new WeakMap<readonly CompiledPolicy[], string>()
 
-/** The same for lists that store in the same places, whoever made them. */
+/** Identifies a list of policies by the places of their state, whoever made the list. */
 export function idOf(policies: readonly CompiledPolicy[]): string {
-  const id = ids.get(policies) ?? policies.map(({ code }) => code).join()
+  const id = ids.get(policies) ?? policies.map(({ prefix }) => prefix).join()
   ids.set(policies, id)
   return id
 }
 
 /**
- * Of policies that would count as one, the strictest; no set that was checked has any but those that several routes
- * have in common.
+ * Removes policies that share a count with a stricter one, as routes' policies may.
  *
- * Two different policies of one subject that would store under one code are one in ten thousand configurations of
- * thirty policies, and are found where policies are checked; where they come here all the same, the later one stores
- * elsewhere, so that both are held to.
+ * Two different policies of one subject get the same prefix in one of ten thousand configurations of thirty policies.
+ * The check of policies finds them. Where they come here all the same, the later one stores elsewhere, so that both
+ * are enforced.
  *
  * @param onCollision is told of them, and may throw. @default throws a `ConfigError`
  */
 export function distinct(policies: readonly CompiledPolicy[], onCollision = refuse): CompiledPolicy[] {
-  const byCode = new Map<string, CompiledPolicy>()
+  const byPrefix = new Map<string, CompiledPolicy>()
   for (const policy of policies) {
     let placed = policy
-    for (let other = byCode.get(placed.code); other && !isSame(other, policy); other = byCode.get(placed.code)) {
+    for (
+      let other = byPrefix.get(placed.prefix);
+      other && !isSame(other, policy);
+      other = byPrefix.get(placed.prefix)
+    ) {
       onCollision(`policies "${other.name}" and "${policy.name}" happen to share a storage code, rename one of them`)
       placed = placed.elsewhere()
     }
-    const same = byCode.get(placed.code)
-    if (!same || isStricter(placed, same)) byCode.set(placed.code, placed)
+    const same = byPrefix.get(placed.prefix)
+    if (!same || isStricter(placed, same)) byPrefix.set(placed.prefix, placed)
   }
-  return [...byCode.values()]
+  return [...byPrefix.values()]
 }
 
 const isSame = (one: CompiledPolicy, other: CompiledPolicy): boolean =>
-  one.name === other.name && one.form === other.form
+  one.name === other.name && one.stateSchema === other.stateSchema
 
 function isStricter({ strictness: one }: CompiledPolicy, { strictness: other }: CompiledPolicy): boolean {
   const differing = one.findIndex((number, i) => number !== other[i])
@@ -118,5 +125,5 @@ function refuse(collision: string): void {
 }
 
 /** What an item holds for a policy; `undefined` when nothing is known of the item. */
-export const fieldsOf = (item: Item | undefined, { code }: CompiledPolicy): Fields | undefined =>
-  item && (item.policies[code] ?? {})
+export const fieldsOf = (item: Item | undefined, { prefix }: CompiledPolicy): Fields | undefined =>
+  item && (item.policies[prefix] ?? {})

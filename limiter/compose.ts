@@ -1,10 +1,9 @@
-import type { Exceeded } from './algorithms/algorithm'
+import type { Exceeded, Verdicts } from './algorithms/algorithm'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Decision, Standing } from './decision'
-import type { Verdicts } from './plan'
 
 /** What the policies of one subject said. */
-export interface Answer {
+export interface SubjectVerdicts {
   readonly policies: readonly CompiledPolicy[]
   readonly verdicts: Verdicts
 }
@@ -21,7 +20,11 @@ export interface Answer {
  *
  * @param retryAfterIsLowerBound not all of the request's subjects were looked at.
  */
-export function compose(answers: readonly Answer[], degraded = false, retryAfterIsLowerBound = false): Decision {
+export function compose(
+  answers: readonly SubjectVerdicts[],
+  degraded = false,
+  retryAfterIsLowerBound = false,
+): Decision {
   let shown: Named | undefined
   let retryAfterMs = 0
   let delayMs = 0

@@ -1,5 +1,4 @@
 import * as v from 'valibot'
-import type { Charge } from './charge'
 import { type CompiledPolicy, compile, distinct } from './compiled-policy'
 import type { Decision } from './decision'
 import { ConfigError, printed } from './errors'
@@ -8,7 +7,7 @@ import { checkItemSize } from './policies/item-size'
 import { parsePolicies } from './policies/parse-policies'
 import type { PolicyInput } from './policies/policy'
 import { checkFields, type FieldRules } from './policies/report'
-import { RateLimiter, type RateLimiterOptions, type RefundOptions } from './rate-limiter'
+import { type Charge, RateLimiter, type RateLimiterOptions, type RefundOptions } from './rate-limiter'
 import { subjectKey } from './subject-key'
 
 export interface LimiterOptions extends RateLimiterOptions {

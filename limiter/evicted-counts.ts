@@ -9,7 +9,7 @@ const SLOTS = 16_384
  * A subject that comes back begins with at least what it had used, so nobody gets a share anew by asking for enough
  * other subjects. One that shares its slot with a busy one begins with less than its own: the price of a bound.
  */
-export class ForgottenCounts {
+export class EvictedCounts {
   private slots?: { readonly used: Float64Array; readonly until: Float64Array }
   private readonly seed = Math.floor(Math.random() * 2 ** 32)
 

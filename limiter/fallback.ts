@@ -1,16 +1,15 @@
+import type { Verdict, Verdicts } from './algorithms/algorithm'
 import { apply, type Fields } from './algorithms/conditional-write'
-import type { Charge } from './charge'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { type Answer, compose } from './compose'
-import type { Charged } from './consistency/strategy'
+import { compose, type SubjectVerdicts } from './compose'
+import type { Charge, ChargeTime, StoredSubjects, Subject } from './consistency/strategy'
 import type { Decision } from './decision'
 import { StoreUnavailableError } from './errors'
-import { ForgottenCounts } from './evicted-counts'
-import { Untold } from './pending-charges'
-import { allStepsAllow, charged, type States, statesAfter, stepAll, type Verdicts, verdictsOf } from './plan'
+import { EvictedCounts } from './evicted-counts'
+import { type LateWriter, PendingCharges } from './pending-charges'
 import { refundsOf } from './refunds'
-import type { TakeLoop } from './take-loop'
+import { allStepsAllow, charged, type States, statesAfter, stepAll, verdictsOf } from './steps'
 
 /**
  * What to answer when the store cannot be asked; every such decision says `degraded`.
@@ -22,46 +21,46 @@ import type { TakeLoop } from './take-loop'
 export type FailureMode = 'local' | 'allow' | 'deny' | 'throw'
 export const FAILURE_MODES: readonly FailureMode[] = ['local', 'allow', 'deny', 'throw']
 
-/** When a caller turned away for want of a store may ask again. */
+/** When a caller that is denied for want of a store may ask again, in milliseconds. */
 const RETRY_AFTER_MS = 1000
 
-/** From one try to tell the store of a subject to the next. */
-const TELL_EVERY_MS = 1000
+/** Between two tries to write a subject's pending charges to the store, in milliseconds. */
+const FLUSH_EVERY_MS = 1000
 
 /** What this instance admitted of a subject by itself. */
 interface LocalCount {
-  /** By the policy's code. Only time and refunds make any of it smaller. */
+  /** By the policy's prefix. Only time and refunds make any of it smaller. */
   readonly counts: Map<string, { policy: CompiledPolicy; fields: Fields }>
-  readonly untold: Untold
+  readonly pending: PendingCharges
   /** When the last unit was admitted here. */
   admittedAt: EpochMs
-  toldAt: EpochMs
+  flushedAt: EpochMs
 }
 
 /**
  * What was last seen of a subject in the store, and counted in memory on top of it, under each policy; `undefined`
  * where nothing is known.
  */
-export type LastSeen = (key: string, policies: readonly CompiledPolicy[]) => States
+export type LastSeen = (subject: Subject) => States
 
 /**
  * Decides without the store.
  *
  * Under `local` all instances together admit, within a window, at most the limit and each its share of it, whatever the
  * store does: what an instance has admitted by itself stays counted here until its window ends, however often the store
- * comes and goes. Once the store answers again for a subject it is told what was admitted without it.
+ * comes and goes. Once the store answers again for a subject, what was admitted without it is written there.
  */
 export class Fallback {
-  /** The subject asked for longest ago first. */
-  private readonly subjects = new Map<string, LocalCount>()
-  private readonly forgotten = new ForgottenCounts()
+  /** By subject, the least recently used first. */
+  private readonly locals = new Map<string, LocalCount>()
+  private readonly evicted = new EvictedCounts()
   private readonly shares = new WeakMap<
     readonly CompiledPolicy[],
     { readonly share: number; readonly policies: readonly CompiledPolicy[] }
   >()
 
   constructor(
-    private readonly loop: TakeLoop,
+    private readonly subjects: Pick<StoredSubjects, 'now' | 'view'> & LateWriter,
     private readonly lastSeen: LastSeen,
     private readonly maxSubjects: number,
   ) {}
@@ -70,14 +69,14 @@ export class Fallback {
   decide(charges: readonly Charge[], mode: Exclude<FailureMode, 'throw'>, share: number): Decision {
     if (mode === 'local') {
       const decision = this.locally(charges, share)
-      while (this.subjects.size > this.maxSubjects) this.forgetOldest()
+      while (this.locals.size > this.maxSubjects) this.evictOldest()
       return decision
     }
     const allowed = mode === 'allow'
     const answers = charges.map(({ policies, cost }) => {
-      const whole = stepAll([], policies, allowed ? cost : 0, this.loop.now())
+      const whole = stepAll([], policies, allowed ? cost : 0, this.subjects.now())
       const verdicts: Verdicts = whole.map(({ verdict }, i) =>
-        allowed || policies[i]!.lenient
+        allowed || policies[i]!.nonBlocking
           ? { ...verdict, allowed: true, retryAfterMs: 0 }
           : { ...verdict, allowed, retryAfterMs: RETRY_AFTER_MS },
       )
@@ -87,43 +86,41 @@ export class Fallback {
   }
 
   /**
-   * Tells the store what was admitted here of these subjects, if it has answered for them since: at most one call in a
-   * second for each. `undefined` where there is nothing to tell.
+   * Writes to the store what was admitted here of these subjects, if it has answered for them since: at most one call in
+   * a second for each. `undefined` where there is nothing to write.
    */
-  tell(charges: readonly Charge[]): Promise<unknown> | undefined {
-    if (this.subjects.size === 0) return undefined
-    const now = this.loop.now()
+  flush(charges: readonly Charge[]): Promise<unknown> | undefined {
+    if (this.locals.size === 0) return undefined
+    const now = this.subjects.now()
     this.dropWhole(now)
-    const told = charges.flatMap(({ key }) => {
-      const local = this.subjects.get(key)
-      const view = this.loop.view(key)
-      if (!local || local.untold.isEmpty || !view || view.seenAt < local.admittedAt) return []
-      if (Math.abs(now - local.toldAt) < TELL_EVERY_MS) return []
-      local.toldAt = now
-      return [tellOne(this.loop, key, local.untold)]
+    const flushed = charges.flatMap(({ key }) => {
+      const local = this.locals.get(key)
+      const view = this.subjects.view(key)
+      if (!local || local.pending.isEmpty || !view || view.seenAt < local.admittedAt) return []
+      if (Math.abs(now - local.flushedAt) < FLUSH_EVERY_MS) return []
+      local.flushedAt = now
+      return [flushOne(this.subjects, key, local.pending)]
     })
-    return told.length > 0 ? Promise.all(told) : undefined
+    return flushed.length > 0 ? Promise.all(flushed) : undefined
   }
 
-  /** Tells the store all of it, as far as it can be asked: for a program that stops. */
+  /** Writes all of it to the store, as far as it can be asked: for a program that stops. */
   async close(): Promise<void> {
-    await Promise.all([...this.subjects].map(([key, { untold }]) => tellOne(this.loop, key, untold)))
+    await Promise.all([...this.locals].map(([key, { pending }]) => flushOne(this.subjects, key, pending)))
   }
 
-  /**
-   * Gives back units that were admitted here, and that the store has not been told of; how many. The others are the
-   * store's.
-   */
-  giveBack({ key, policies, cost }: Charge, when: Charged): number {
-    const local = this.subjects.get(key)
-    if (!local || when.at > local.admittedAt) return 0
-    const units = local.untold.takeBack(policies, cost, when.at)
+  /** Gives back units that were admitted here and are not in the store; how many. The others are the store's. */
+  giveBack(charge: Charge, charged: ChargeTime): number {
+    const { key, policies, cost } = charge
+    const local = this.locals.get(key)
+    if (!local || charged.at > local.admittedAt) return 0
+    const units = local.pending.takeBack(policies, cost, charged.at)
     if (units === 0) return 0
-    const counts = policies.map(({ code }) => local.counts.get(code)!)
+    const counts = policies.map(({ prefix }) => local.counts.get(prefix)!)
     const own = counts.map(({ policy }) => policy)
     const states = counts.map(({ fields }) => fields)
-    for (const { code, write } of refundsOf(own, states, units, when, this.loop.now())) {
-      const { policy, fields } = local.counts.get(code)!
+    for (const { prefix, write } of refundsOf({ policies: own, cost: units }, states, charged, this.subjects.now())) {
+      const { policy, fields } = local.counts.get(prefix)!
       count(local, policy, apply(write, fields))
     }
     return units
@@ -131,22 +128,23 @@ export class Fallback {
 
   /** Forgets a subject that is reset. Resolves once nothing of it is on its way to the store. */
   async forget(key: string): Promise<void> {
-    const local = this.subjects.get(key)
-    this.subjects.delete(key)
-    await local?.untold.quiet()
+    const local = this.locals.get(key)
+    this.locals.delete(key)
+    await local?.pending.idle()
   }
 
   private locally(charges: readonly Charge[], share: number): Decision {
-    const now = this.loop.now()
-    const answers: Answer[] = []
-    const before: Answer[] = [] // how those stand that are not charged after all
+    const now = this.subjects.now()
+    const answers: SubjectVerdicts[] = []
+    const before: SubjectVerdicts[] = [] // how those stand that are not charged after all
     const after: (() => void)[] = []
     const current = new Map<string, Fields>() // a subject may be charged more than once
-    for (const { key, policies, cost } of charges) {
+    for (const charge of charges) {
+      const { key, policies, cost } = charge
       const own = this.shareOf(policies, share)
       const local = this.localCount(key)
-      this.raise(key, local, policies, own, share, now)
-      const states = own.map(({ code }) => current.get(`${key} ${code}`) ?? local.counts.get(code)!.fields)
+      this.seedFromCache(charge, local, own, share, now)
+      const states = own.map(({ prefix }) => current.get(`${key} ${prefix}`) ?? local.counts.get(prefix)!.fields)
       const steps = stepAll(states, own, cost, now)
       const verdicts = verdictsOf(steps, states, own, now).map((verdict) =>
         cost > 0 ? charged(verdict, now) : verdict,
@@ -162,8 +160,8 @@ export class Fallback {
       }
       before.push({ policies, verdicts: stepAll(states, own, 0, now).map(({ verdict }) => verdict) })
       const counted = statesAfter(states, steps)
-      for (const [i, { code }] of own.entries()) current.set(`${key} ${code}`, counted[i]!)
-      if (cost > 0) after.push(() => admit(local, policies, own, counted, cost, now))
+      for (const [i, { prefix }] of own.entries()) current.set(`${key} ${prefix}`, counted[i]!)
+      if (cost > 0) after.push(() => admit(local, charge, own, counted, now))
     }
     for (const admitted of after) admitted()
     return compose(answers, true)
@@ -178,35 +176,36 @@ export class Fallback {
   }
 
   private localCount(key: string): LocalCount {
-    const local = this.subjects.get(key) ?? {
+    const none = () => ({
       counts: new Map(),
-      untold: new Untold(),
+      pending: new PendingCharges(),
       admittedAt: -Infinity,
-      toldAt: -Infinity,
-    }
-    this.subjects.delete(key)
-    this.subjects.set(key, local)
+      flushedAt: -Infinity,
+    })
+    const local = this.locals.get(key) ?? none()
+    this.locals.delete(key)
+    this.locals.set(key, local)
     return local
   }
 
-  /** One subject whose windows are over, so that nothing is kept for ever. */
+  /** Drops one subject whose windows are over, so that nothing is kept for ever. */
   private dropWhole(now: EpochMs): void {
-    const [[key, { counts, untold }]] = this.subjects as Iterable<[string, LocalCount]> as [[string, LocalCount]]
+    const [[key, { counts, pending }]] = this.locals as Iterable<[string, LocalCount]> as [[string, LocalCount]]
     const isWhole = [...counts.values()].every(
       ({ policy, fields }) => verdictOf(policy, fields, now).resetAfterMs === 0,
     )
-    if (isWhole && untold.isEmpty) this.subjects.delete(key)
+    if (isWhole && pending.isEmpty) this.locals.delete(key)
   }
 
-  private forgetOldest(): void {
-    const now = this.loop.now()
-    const [[key, { counts }]] = this.subjects as Iterable<[string, LocalCount]> as [[string, LocalCount]]
-    this.subjects.delete(key)
-    for (const [code, { policy, fields }] of counts) {
+  private evictOldest(): void {
+    const now = this.subjects.now()
+    const [[key, { counts }]] = this.locals as Iterable<[string, LocalCount]> as [[string, LocalCount]]
+    this.locals.delete(key)
+    for (const [prefix, { policy, fields }] of counts) {
       const { remaining, resetAfterMs } = verdictOf(policy, fields, now)
       const whole = verdictOf(policy, {}, now).remaining
       if (remaining < whole)
-        this.forgotten.remember(`${key} ${code}`, (whole - remaining) / whole, now + resetAfterMs, now)
+        this.evicted.remember(`${key} ${prefix}`, (whole - remaining) / whole, now + resetAfterMs, now)
     }
   }
 
@@ -214,61 +213,60 @@ export class Fallback {
    * An outage begins with this instance's share of what was left when the store was last seen: the count is raised to
    * that, and never lowered.
    */
-  private raise(
-    key: string,
+  private seedFromCache(
+    subject: Subject,
     local: LocalCount,
-    policies: readonly CompiledPolicy[],
     own: readonly CompiledPolicy[],
     share: number,
     now: EpochMs,
   ): void {
-    const seen = this.lastSeen(key, policies)
+    const { key, policies } = subject
+    const seen = this.lastSeen(subject)
     for (const [i, mine] of own.entries()) {
-      const known = local.counts.get(mine.code)
+      const known = local.counts.get(mine.prefix)
       const fields = known?.fields ?? {}
       const left = verdictOf(mine, fields, now).remaining
       const most = Math.min(
-        known ? Infinity : left - Math.ceil(left * this.forgotten.usedOf(`${key} ${mine.code}`, now)),
+        known ? Infinity : left - Math.ceil(left * this.evicted.usedOf(`${key} ${mine.prefix}`, now)),
         seen[i] ? part(verdictOf(policies[i]!, seen[i], now).remaining, share) : Infinity,
       )
-      const { write } = mine.algorithm.step(fields, mine.quota, Math.max(0, left - most), now)
+      const { write } = mine.counter.step(fields, Math.max(0, left - most), now)
       count(local, mine, write ? apply(write, fields) : fields)
     }
   }
 }
 
-const verdictOf = ({ algorithm, quota }: CompiledPolicy, fields: Fields, now: EpochMs) =>
-  algorithm.step(fields, quota, 0, now).verdict
+const verdictOf = ({ counter }: CompiledPolicy, fields: Fields, now: EpochMs): Verdict =>
+  counter.step(fields, 0, now).verdict
 
 const part = (units: number, share: number): number => (units === 0 ? 0 : Math.max(1, Math.floor(units * share)))
 
 const count = (local: LocalCount, policy: CompiledPolicy, fields: Fields): void =>
-  void local.counts.set(policy.code, { policy, fields })
+  void local.counts.set(policy.prefix, { policy, fields })
 
 function admit(
   local: LocalCount,
-  policies: readonly CompiledPolicy[],
+  { policies, cost }: Charge,
   own: readonly CompiledPolicy[],
   counted: States,
-  cost: number,
   now: EpochMs,
 ): void {
   for (const [i, policy] of policies.entries()) {
     count(local, own[i]!, counted[i]!)
-    local.untold.add(policy, cost, now)
+    local.pending.add(policy, cost, now)
   }
   local.admittedAt = now
 }
 
-/** What cannot be told now is told later, or has no weight any more by then. */
-async function tellOne(loop: TakeLoop, key: string, untold: Untold): Promise<void> {
+/** What cannot be written now is written later, or does not count any more by then. */
+async function flushOne(writer: LateWriter, key: string, pending: PendingCharges): Promise<void> {
   try {
-    await untold.tell(loop, key)
+    await pending.flush(writer, key)
   } catch (error) {
     if (!(error instanceof StoreUnavailableError)) throw error
   }
 }
 
 /** What would pass were it not for the share passes once the store can be asked again. */
-const passable = (verdict: Verdicts[number]): Verdicts[number] =>
+const passable = (verdict: Verdict): Verdict =>
   verdict.retryAfterMs === Infinity ? { ...verdict, retryAfterMs: RETRY_AFTER_MS } : verdict

@@ -1,19 +1,20 @@
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import { allStepsAllow, statesOf, stepAll } from './plan'
+import { allStepsAllow, statesOf, stepAll } from './steps'
 import type { View } from './subject-cache'
 
 /** A clock that is further ahead than this says nothing of the others. */
 const MOST_AHEAD_MS = 5000
-/** How long the most that was found counts; clocks drift, and instances come and go. */
+/** How long the largest lead that was found counts; clocks drift, and instances come and go. */
 const REMEMBERED_MS = 60_000
-/** A view as young as this is not looked up again for its sake. */
+/** A view as young as this is not read again because of clocks. */
 const YOUNG_MS = 20
 
 /**
- * How far the clocks of other instances are ahead of ours, as far as the windows tell that they have begun. It admits
- * nothing: it says when a denial that is known from memory is worth another look, since those whose clocks are ahead
- * may be past its window before we are.
+ * How far the clocks of other instances are ahead of ours, as far as the windows that they began show it.
+ *
+ * It admits nothing. It says when a cached denial is worth another read, since those whose clocks are ahead may be past
+ * its window before we are.
  */
 export class FleetClock {
   private aheadMs = 0
@@ -23,10 +24,8 @@ export class FleetClock {
    * Learns from what was seen, whatever became of the request: how far ahead its newest window lay is most exact just
    * after that began.
    */
-  note({ item, seenAt }: View, policies: readonly CompiledPolicy[]): number {
-    const reached = policies.map(
-      (policy) => policy.algorithm.reachedAt?.(fieldsOf(item, policy), policy.quota, seenAt) ?? 0,
-    )
+  observe({ item, seenAt }: View, policies: readonly CompiledPolicy[]): number {
+    const reached = policies.map((policy) => policy.counter.reachedAt(fieldsOf(item, policy), seenAt) ?? 0)
     const aheadMs = Math.max(0, Math.max(...reached) - seenAt)
     if (aheadMs >= this.aheadAt(seenAt) && aheadMs <= MOST_AHEAD_MS) [this.aheadMs, this.foundAt] = [aheadMs, seenAt]
     return aheadMs
@@ -34,7 +33,7 @@ export class FleetClock {
 
   /** Whether one of several requests that a view denies by our clock may pass by theirs. */
   mayAdmit(view: View, policies: readonly CompiledPolicy[], costs: readonly number[], now: EpochMs): boolean {
-    const aheadMs = Math.max(this.aheadAt(now), this.note(view, policies))
+    const aheadMs = Math.max(this.aheadAt(now), this.observe(view, policies))
     if (aheadMs === 0 || Math.abs(now - view.seenAt) < YOUNG_MS) return false
     const states = statesOf(view, policies)
     return costs.some((cost) => allStepsAllow(stepAll(states, policies, cost, now + aheadMs)))

@@ -6,17 +6,20 @@ import type { StoreCalls } from './store-calls'
 import { fitted } from './stores/expression-budget'
 import { afterWrite } from './stores/memory-store'
 import type { Item, ItemWrite, PolicyWrite } from './stores/store'
-import type { KnownSubjects } from './subject-cache'
+import type { SubjectCache } from './subject-cache'
 
 /** Keeps a subject's item small. */
-export class Upkeep {
+export class ItemMaintenance {
   constructor(
     private readonly calls: StoreCalls,
-    private readonly known: KnownSubjects,
+    private readonly cache: SubjectCache,
   ) {}
 
-  /** Clears litter away, if there is enough of it. The request is decided already; where it fails the litter waits. */
-  async tidy(
+  /**
+   * Removes expired fields, if there are enough of them. The request is decided already; where this fails, the next
+   * one removes them.
+   */
+  async purge(
     key: string,
     policies: readonly CompiledPolicy[],
     item: Item,
@@ -24,14 +27,14 @@ export class Upkeep {
     deadline: Deadline,
   ): Promise<void> {
     const parts = policies.flatMap((policy): PolicyWrite[] => {
-      const write = policy.algorithm.tidy?.(fieldsOf(item, policy)!, policy.quota, now)
-      return write ? [{ code: policy.code, write }] : []
+      const write = policy.counter.purge(fieldsOf(item, policy)!, now)
+      return write ? [{ prefix: policy.prefix, write }] : []
     })
     if (parts.length === 0) return
     const write: ItemWrite = fitted({ parts, id: this.calls.nextId(), at: now })
     try {
       const outcome = await this.calls.write(key, write, deadline, 1)
-      if (outcome.kind === 'applied') this.known.learn(key, afterWrite(outcome.item, write), now)
+      if (outcome.kind === 'applied') this.cache.learn(key, afterWrite(outcome.item, write), now)
     } catch (error) {
       if (!(error instanceof StoreUnavailableError)) throw error
     }

@@ -1,14 +1,21 @@
+import { apply, type ConditionalWrite, type Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
-import { type LateCharge, stillCounting } from './late-charge'
 import type { WriteId } from './stores/store'
-import type { TakeLoop } from './take-loop'
 
 /** Late charges of one subject that are one write. */
-export interface LateWrite {
+export interface LateCharges {
   readonly charges: readonly LateCharge[]
   /** The name under which it was sent last. */
   id: WriteId
+}
+
+/** Writes charges late: the take loop. */
+export interface LateWriter {
+  /** Charges what was admitted already, past the limit too. False when none of it counts any more. */
+  chargeLate(key: string, late: LateCharges): Promise<boolean>
+  /** Names a write. */
+  nextId(): WriteId
 }
 
 interface Pending extends LateCharge {
@@ -17,91 +24,148 @@ interface Pending extends LateCharge {
 }
 
 /**
- * What was admitted of one subject, and the store has not been told of yet.
+ * Charges of one subject that were admitted and are not in the store yet.
  *
- * Each unit is told once. Where an answer is lost the same write is sent again; where it cannot be known any more
+ * Each unit is written once. Where an answer is lost the same write is sent again; where it cannot be known any more
  * whether the first one was applied, it is counted twice rather than not at all. Units whose window has ended are not
- * told.
+ * written.
  */
-export class Untold {
+export class PendingCharges {
   private pending = new Map<string, Pending>()
   /** Sent, and not answered yet, or never. */
-  private sent?: LateWrite
-  private telling?: Promise<boolean>
+  private sent?: LateCharges
+  private sending?: Promise<boolean>
 
   get isEmpty(): boolean {
     return this.pending.size === 0 && !this.sent
   }
 
   add(policy: CompiledPolicy, units: number, now: EpochMs): void {
-    const before = this.pending.get(policy.code)
+    const before = this.pending.get(policy.prefix)
     const counting = before ? stillCounting(before, now) : 0
     const since = before && counting > 0 ? Math.min(now, before.since) : now
-    this.pending.set(policy.code, {
-      policy,
-      units: counting + units,
-      since,
-      chargedAt: Math.max(now, before?.chargedAt ?? now),
-    })
+    const chargedAt = Math.max(now, before?.chargedAt ?? now)
+    this.pending.set(policy.prefix, { policy, units: counting + units, since, chargedAt })
   }
 
   /** What has not been sent. */
-  pendingOf({ code }: CompiledPolicy): LateCharge | undefined {
-    return this.pending.get(code)
+  pendingOf({ prefix }: CompiledPolicy): LateCharge | undefined {
+    return this.pending.get(prefix)
   }
 
   /**
    * Takes out up to so many units that are pending for all of these policies, and returns how many. None where the
-   * units were charged before those that are pending: they were told, or their window is over, and those of another are
-   * not theirs.
+   * units were charged before those that are pending: they were written, or their window is over, and those of another
+   * are not theirs.
    */
   takeBack(policies: readonly CompiledPolicy[], units: number, chargedAt: EpochMs): number {
-    const pendingOf = (code: string): number => {
-      const charge = this.pending.get(code)
+    const pendingOf = (prefix: string): number => {
+      const charge = this.pending.get(prefix)
       return charge && charge.since <= chargedAt ? charge.units : 0
     }
-    const back = policies.reduce((least, { code }) => Math.min(least, pendingOf(code)), units)
+    const back = policies.reduce((least, { prefix }) => Math.min(least, pendingOf(prefix)), units)
     if (back === 0) return 0
-    for (const { code } of policies) {
-      const charge = this.pending.get(code)!
-      if (charge.units === back) this.pending.delete(code)
-      else this.pending.set(code, { ...charge, units: charge.units - back })
+    for (const { prefix } of policies) {
+      const charge = this.pending.get(prefix)!
+      if (charge.units === back) this.pending.delete(prefix)
+      else this.pending.set(prefix, { ...charge, units: charge.units - back })
     }
     return back
   }
 
   /**
-   * Tells the store all of it, in one write; what is added meanwhile is pending for the next. False when there was
-   * nothing to write.
+   * Writes all of them at once; what is added meanwhile is pending for the next time. False when there was nothing to
+   * write.
    *
    * @throws StoreUnavailableError when the store cannot be asked; the same write is sent again the next time.
    */
-  tell(loop: TakeLoop, key: string): Promise<boolean> {
-    this.telling ??= this.send(loop, key).finally(() => {
-      this.telling = undefined
+  flush(writer: LateWriter, key: string): Promise<boolean> {
+    this.sending ??= this.send(writer, key).finally(() => {
+      this.sending = undefined
     })
-    return this.telling
-  }
-
-  private async send(loop: TakeLoop, key: string): Promise<boolean> {
-    if (!this.sent) {
-      if (this.pending.size === 0) return false
-      this.sent = { charges: [...this.pending.values()], id: loop.nextId() }
-      this.pending = new Map()
-    }
-    const written = await loop.chargeLate(key, this.sent)
-    this.sent = undefined
-    return written
+    return this.sending
   }
 
   /** Waits until nothing is on its way. */
-  async quiet(): Promise<void> {
-    await this.telling?.catch(() => {})
+  async idle(): Promise<void> {
+    await this.sending?.catch(() => {})
   }
 
   /** Waits until it is known whether what was sent has been applied. */
-  async settled(loop: TakeLoop, key: string): Promise<void> {
-    await this.quiet()
-    if (this.sent) await this.tell(loop, key)
+  async confirmed(writer: LateWriter, key: string): Promise<void> {
+    await this.idle()
+    if (this.sent) await this.flush(writer, key)
   }
+
+  private async send(writer: LateWriter, key: string): Promise<boolean> {
+    if (!this.sent) {
+      if (this.pending.size === 0) return false
+      this.sent = { charges: [...this.pending.values()], id: writer.nextId() }
+      this.pending = new Map()
+    }
+    const written = await writer.chargeLate(key, this.sent)
+    this.sent = undefined
+    return written
+  }
+}
+
+/** Units of one policy that were admitted before the store is told of them. */
+export interface LateCharge {
+  readonly policy: CompiledPolicy
+  readonly units: number
+  readonly chargedAt: EpochMs
+}
+
+/**
+ * How many of these units still count: none of a window that is over, by what the algorithm itself says of a subject
+ * that was charged nothing else.
+ *
+ * Where time gives units back one by one, as from a bucket, how many it gave back depends on what else was charged
+ * meanwhile. There all of them count until a full bucket would have been whole again, and the charge itself, made for
+ * the moment that it belongs to, finds what is gone.
+ */
+export function stillCounting({ policy, units, chargedAt }: LateCharge, now: EpochMs): number {
+  if (now <= chargedAt) return units
+  if (now - chargedAt >= Math.max(policy.windowMs, policy.counter.retentionMs)) return 0
+  const { counter } = policy.unlimited()
+  const { write } = counter.step({}, units, chargedAt)
+  if (!write) return units
+  const after = apply(write, {})
+  if (!counter.reachedAt(after, chargedAt)) return units
+  const remaining = (fields: Fields) => counter.step(fields, 0, now).verdict.remaining
+  return Math.min(units, remaining({}) - remaining(after))
+}
+
+/**
+ * The write that charges units late, past the limit too, since they were admitted already; `undefined` when none of
+ * them counts any more.
+ *
+ * The state that it leaves is never looser than if they had been charged in time, but for what docs/consistency.md says
+ * of rounding and of buckets that are refilled once a window; and never stricter by more than the units. They are
+ * charged at their own moment as long as nobody has come further, else now.
+ */
+export function lateWrite(known: Fields | undefined, late: LateCharge, now: EpochMs): ConditionalWrite | undefined {
+  const { policy, units, chargedAt } = late
+  const counting = stillCounting(late, now)
+  if (counting <= 0) return undefined
+  const overtaken = (policy.counter.reachedAt(known, now) ?? 0) > chargedAt
+  return overtaken ? charge(known, policy, counting, Math.max(now, chargedAt)) : charge(known, policy, units, chargedAt)
+}
+
+/**
+ * What is past a policy that only watches was not charged to it in time, either; nor has a log room for what is past
+ * its limit.
+ */
+function charge(
+  known: Fields | undefined,
+  policy: CompiledPolicy,
+  units: number,
+  at: EpochMs,
+): ConditionalWrite | undefined {
+  const within = policy.counter.step(known, units, at)
+  if (within.write && within.verdict.allowed) return within.write
+  const { counter } = policy.nonBlocking ? policy : policy.unlimited()
+  const { remaining } = counter.step(known, 0, at).verdict
+  const { verdict, write } = counter.step(known, Math.min(units, remaining), at)
+  return verdict.allowed ? write : undefined
 }

@@ -1,107 +1,133 @@
-import type { Algorithm, Step, Verdict } from './algorithms/algorithm'
-import { apply, type Fields } from './algorithms/conditional-write'
+import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
-import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import type { Charged } from './consistency/strategy'
-import type { PolicyWrite } from './stores/store'
+import type { CompiledPolicy } from './compiled-policy'
+import {
+  allStepsAllow,
+  charged,
+  chargeWrites,
+  type States,
+  statesAfter,
+  statesOf,
+  stepAll,
+  thatFit,
+  verdictsOf,
+} from './steps'
+import type { Item, PolicyWrite } from './stores/store'
 import type { View } from './subject-cache'
 
-/** What each policy says about one request, in the order of the policies. */
-export type Verdicts = readonly Verdict[]
-
-export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
-
-/** Whether an allowed request was charged: past a limit that lets it pass it is not. */
-export const isCharged = ({ exceeded = 'relaxed' }: Verdict): boolean => exceeded === 'relaxed'
-
-/** An allowed request's verdict with the moment at which it was charged, if it was. */
-export const charged = (verdict: Verdict, at: EpochMs): Verdict =>
-  isCharged(verdict) ? { ...verdict, chargedAt: at } : verdict
-
-/** When an allowed request was charged; `undefined` where it was not. */
-export function chargedOf(verdicts: Verdicts): Charged | undefined {
-  const times = verdicts.flatMap(({ chargedAt }) => (chargedAt === undefined ? [] : [chargedAt]))
-  if (times.length === 0) return undefined
-  return { at: Math.min(...times), delayMs: Math.max(...verdicts.map(({ delayMs = 0 }) => delayMs)) }
+/** One of several requests that are decided together. */
+export interface Pending {
+  readonly cost: number
+  /** Its place among the answers. */
+  readonly position: number
 }
 
-/** Each policy's fields at one moment; `undefined` where nothing is known. */
-export type States = readonly (Fields | undefined)[]
+/** What one of them is told. */
+export interface Answered {
+  readonly position: number
+  readonly verdicts: Verdicts
+}
 
-export const statesOf = (view: View | undefined, policies: readonly CompiledPolicy[]): States =>
-  policies.map((policy) => fieldsOf(view?.item, policy))
-
-export const stepAll = (states: States, policies: readonly CompiledPolicy[], cost: number, now: EpochMs): Step[] =>
-  policies.map(({ algorithm, quota }, i) => algorithm.step(states[i], quota, cost, now))
-
-export const allStepsAllow = (steps: readonly Step[]): boolean => steps.every(({ verdict }) => verdict.allowed)
+/** What is known of a subject, and how far that can be relied on. */
+export interface Knowledge {
+  readonly view: View | undefined
+  /** The view is recent enough to deny by. */
+  readonly isTrusted: boolean
+  /** It was read since the decision began. */
+  readonly isFresh: boolean
+  /** This instance lost its last writes to others, so a read before the next one is cheaper. */
+  readonly readFirst: boolean
+  /** Whether a request that the view denies by our clock may pass by that of another instance. */
+  mayAdmit(costs: readonly number[]): boolean
+}
 
 /**
- * What is reported of one request: where it is denied nothing is charged, so the policies that would have allowed it
- * say how they stand.
+ * What to do next for requests of one subject:
+ * - `read`: what is known is not recent enough to answer by.
+ * - `deny`: all of them are denied; `records` is written first where a policy counts denials.
+ * - `answer`: the admitted ones pass uncharged, by what is known.
+ * - `write`: one write that charges the admitted ones together.
  */
-export function verdictsOf(
-  steps: readonly Step[],
-  states: States,
-  policies: readonly CompiledPolicy[],
-  now: EpochMs,
-): Verdicts {
-  const denied = !allStepsAllow(steps)
-  return steps.map(({ verdict }, i) => {
-    const { algorithm, quota } = policies[i]!
-    return denied && verdict.allowed ? algorithm.step(states[i], quota, 0, now).verdict : verdict
-  })
-}
+export type Plan =
+  | { readonly kind: 'read' }
+  | { readonly kind: 'deny'; readonly denials: readonly (Answered & { readonly records: readonly PolicyWrite[] })[] }
+  | { readonly kind: 'answer'; readonly admitted: readonly Pending[]; readonly item: Item }
+  | {
+      readonly kind: 'write'
+      readonly admitted: readonly Pending[]
+      readonly parts: readonly PolicyWrite[]
+      /** What a single request is told where the write finds what was known. */
+      readonly verdicts: Verdicts
+    }
 
-/** Each policy's fields after a request that all of them allowed. */
-export const statesAfter = (states: States, steps: readonly Step[]): States =>
-  steps.map(({ write }, i) => (write ? apply(write, states[i] ?? {}) : states[i]))
-
-/** Those of several requests that fit one after another, in their order, and can share a write. */
-export function whichFit<R extends { readonly cost: number }>(
-  states: States,
-  policies: readonly CompiledPolicy[],
-  requests: readonly R[],
-  now: EpochMs,
-): R[] {
-  let current = states
-  let before: Step[] | undefined
-  return requests.filter(({ cost }) => {
-    const steps = stepAll(current, policies, cost, now)
-    const fits =
-      allStepsAllow(steps) &&
-      policies.every(({ algorithm }, i) => !before || together(algorithm, before[i]!, steps[i]!))
-    if (fits) [current, before] = [statesAfter(current, steps), steps]
-    return fits
-  })
-}
-
-const together = (algorithm: Algorithm<unknown>, one: Step, next: Step): boolean =>
-  algorithm.together?.(one, next) ?? true
+const READ: Plan = { kind: 'read' }
 
 /**
- * The writes that charge `cost` to every policy but those that let it pass uncharged. Where others write the subject
- * too, their form may follow a guess at its present state: that only changes how often the write succeeds, never what
- * it may do.
+ * Plans the next step for requests of one subject; pure.
  *
- * @param steps from what is known, for this very cost.
- * @param guessing for the first try only: what a refusal brought back is no guess, and a write made from it succeeds.
+ * @param pending one or more requests.
+ * @param guessing as in `chargeWrites`.
  */
-export function chargeWrites(
-  steps: readonly Step[],
-  view: View | undefined,
+export function planFor(
+  knowledge: Knowledge,
   policies: readonly CompiledPolicy[],
-  cost: number,
+  pending: readonly Pending[],
   now: EpochMs,
   guessing: boolean,
-): PolicyWrite[] {
-  return policies.flatMap((policy, i): PolicyWrite[] => {
-    const { algorithm, quota, code } = policy
-    const step = steps[i]!
-    const seen = guessing && view?.shared && algorithm.expect ? fieldsOf(view.item, policy) : undefined
-    const guess = seen && algorithm.expect!(seen, view!.seenAt, quota, now)
-    const guessed = guess && guess !== seen ? algorithm.step(guess, quota, cost, now) : step
-    const write = (together(algorithm, step, guessed) && guessed.write) || step.write
-    return write ? [{ code, write }] : []
+): Plan {
+  const { view, isTrusted, readFirst } = knowledge
+  const states = statesOf(view, policies)
+  const admitted = pending.length === 1 ? pending : thatFit(states, policies, pending, now)
+  const total = admitted.reduce((sum, { cost }) => sum + cost, 0)
+  const steps = stepAll(states, policies, total, now)
+  if (admitted.length === 0 || !allStepsAllow(steps)) return planDenials(knowledge, states, policies, pending, now)
+
+  const passesUncharged = steps.some(({ write }) => !write) // which is a denial but for its name
+  if (passesUncharged && !isTrusted) return READ
+  const parts = chargeWrites(steps, view, policies, total, now, guessing)
+  if (parts.length === 0) return { kind: 'answer', admitted, item: view!.item }
+  if (readFirst) return READ
+  return { kind: 'write', admitted, parts, verdicts: steps.map(({ verdict }) => charged(verdict, now)) }
+}
+
+function planDenials(
+  { view, isTrusted, isFresh, mayAdmit }: Knowledge,
+  states: States,
+  policies: readonly CompiledPolicy[],
+  pending: readonly Pending[],
+  now: EpochMs,
+): Plan {
+  if (!view || !isTrusted || (!isFresh && mayAdmit(pending.map(({ cost }) => cost)))) return READ
+  const denials = pending.map(({ cost, position }) => {
+    const steps = stepAll(states, policies, cost, now)
+    const records = steps.flatMap(({ verdict, write }, i): PolicyWrite[] =>
+      !verdict.allowed && write ? [{ prefix: policies[i]!.prefix, write }] : [],
+    )
+    return { position, records, verdicts: verdictsOf(steps, states, policies, now) }
+  })
+  return { kind: 'deny', denials }
+}
+
+/**
+ * Answers requests that share a write, one after another, from the item that it found.
+ *
+ * @param isBefore whether the item is as it was before the write; one that has the write in it tells how the policies
+ * stand, and each request's units are in it already.
+ */
+export function answersFrom(
+  item: Item,
+  isBefore: boolean,
+  admitted: readonly Pending[],
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+): Answered[] {
+  let truth: States = statesOf({ item }, policies)
+  return admitted.map(({ cost, position }) => {
+    const steps = stepAll(truth, policies, isBefore ? cost : 0, now)
+    truth = statesAfter(truth, steps)
+    const verdicts = steps.map(({ verdict }) =>
+      charged(verdict.allowed ? verdict : { ...verdict, allowed: true, retryAfterMs: 0 }, now),
+    )
+    return { position, verdicts }
   })
 }

@@ -1,14 +1,17 @@
-import type { Charge } from './charge'
+import type { Verdicts } from './algorithms/algorithm'
 import { type Clock, type EpochMs, systemClock } from './clock'
-import { type Answer, compose } from './compose'
-import { type Part, Ways } from './consistency/strategies'
+import { compose, type SubjectVerdicts } from './compose'
+import { type Part, Strategies } from './consistency/strategies'
+import type { Charge } from './consistency/strategy'
 import type { Decision } from './decision'
 import { ChargedAtError, CostError, StoreUnavailableError } from './errors'
 import type { OnEvent } from './events'
 import { type FailureMode, Fallback } from './fallback'
-import { allAllow, chargedOf, isCharged, type Verdicts } from './plan'
+import { allAllow, chargedOf, isCharged } from './steps'
 import type { StateStore } from './stores/store'
 import { TakeLoop } from './take-loop'
+
+export type { Charge }
 
 export interface RateLimiterOptions {
   readonly store: StateStore
@@ -16,9 +19,9 @@ export interface RateLimiterOptions {
   readonly clock?: Clock
   /** Time for one decision, in milliseconds. @default 300 */
   readonly deadlineMs?: number
-  /** The same for the first, which has to connect. @default 2000, or the deadline if that is longer */
+  /** Time for the first decision, which has to connect. @default 2000, or the deadline if that is longer */
   readonly firstDeadlineMs?: number
-  /** How long a known denial is answered from memory before it is looked up again, in milliseconds. @default 5000 */
+  /** How long a denial is answered from memory before the store is read again, in milliseconds. @default 5000 */
   readonly denialTtlMs?: number
   /** Subjects whose state is remembered, about a kilobyte each. @default 50,000 */
   readonly maxSubjects?: number
@@ -58,7 +61,7 @@ export type WithoutStore = Pick<RateLimiterOptions, 'onStoreError' | 'localShare
  */
 export class RateLimiter {
   private readonly loop: TakeLoop
-  private readonly ways: Ways
+  private readonly strategies: Strategies
   private readonly fallback: Fallback
   private readonly withoutStore: Required<WithoutStore>
   private readonly deadlineMs: number
@@ -76,8 +79,8 @@ export class RateLimiter {
     const firstDeadlineMs = options.firstDeadlineMs ?? Math.max(2000, deadlineMs)
     const loopOptions = { store, clock, deadlineMs, firstDeadlineMs, denialTtlMs, maxSubjects, onEvent }
     this.loop = new TakeLoop(loopOptions)
-    this.ways = new Ways(this.loop, maxSubjects, onEvent)
-    this.fallback = new Fallback(this.loop, (key, policies) => this.ways.lastSeen(key, policies), maxSubjects)
+    this.strategies = new Strategies(this.loop, maxSubjects, onEvent)
+    this.fallback = new Fallback(this.loop, (subject) => this.strategies.lastSeen(subject), maxSubjects)
     this.withoutStore = { onStoreError, localShare }
     this.deadlineMs = deadlineMs
   }
@@ -94,9 +97,9 @@ export class RateLimiter {
     const [askedAt, startedAt] = [this.loop.now(), performance.now()]
     try {
       const { answers, isWhole } = await this.ask(charges)
-      const telling = this.fallback.tell(charges)
-      if (telling && this.hasSeen(charges, askedAt))
-        await within(this.deadlineMs - (performance.now() - startedAt), telling)
+      const flushing = this.fallback.flush(charges)
+      if (flushing && this.hasSeen(charges, askedAt))
+        await within(this.deadlineMs - (performance.now() - startedAt), flushing)
       return compose(answers, false, !isWhole)
     } catch (error) {
       const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
@@ -111,7 +114,7 @@ export class RateLimiter {
   /** What `decide` would say, taking nothing. */
   async peek(charges: readonly Charge[]): Promise<Decision> {
     for (const { cost } of charges) checkCost(cost, 0)
-    return compose(await Promise.all(this.partsOf(charges).map((part) => look(part))))
+    return compose(await Promise.all(this.partsOf(charges).map((part) => peek(part))))
   }
 
   /** Gives back units that were charged just now, or when the options say so. */
@@ -123,9 +126,9 @@ export class RateLimiter {
     const charged = { at: chargedAt ?? now, delayMs }
     const left = charge.cost - this.fallback.giveBack(charge, charged)
     if (left === 0) return
-    const refunds = this.ways
+    const refunds = this.strategies
       .partsOf({ ...charge, cost: left })
-      .map(({ way, key, policies, cost }) => way.giveBack(key, policies, cost, charged))
+      .map((part) => part.strategy.giveBack(part, charged))
     const failed = (await Promise.allSettled(refunds)).find((refund) => refund.status === 'rejected')
     if (failed) throw failed.reason
   }
@@ -134,12 +137,12 @@ export class RateLimiter {
   async reset(key: string): Promise<void> {
     // No request that comes meanwhile spends from memory what was charged before, and nothing that was sent before
     // arrives after.
-    await Promise.all([this.ways.forget(key), this.fallback.forget(key)])
+    await Promise.all([this.strategies.forget(key), this.fallback.forget(key)])
     try {
       await this.loop.reset(key)
     } finally {
       this.loop.forget(key)
-      void this.ways.forget(key)
+      void this.strategies.forget(key)
       void this.fallback.forget(key)
     }
   }
@@ -148,24 +151,24 @@ export class RateLimiter {
    * Gives back units that were taken ahead, and tells the store what was counted in memory, for a program that stops.
    */
   async close(): Promise<void> {
-    await Promise.all([this.ways.close(), this.fallback.close()])
+    await Promise.all([this.strategies.close(), this.fallback.close()])
   }
 
   private partsOf(charges: readonly Charge[]): Part[] {
-    return charges.flatMap((charge) => this.ways.partsOf(charge))
+    return charges.flatMap((charge) => this.strategies.partsOf(charge))
   }
 
   /** @returns what all subjects say, or, not whole, those whose denial is known without a call. */
   private async ask(
     charges: readonly Charge[],
-  ): Promise<{ readonly answers: readonly Answer[]; readonly isWhole: boolean }> {
+  ): Promise<{ readonly answers: readonly SubjectVerdicts[]; readonly isWhole: boolean }> {
     const parts = this.partsOf(charges)
     if (parts.length === 1) return { answers: [await take(parts[0]!)], isWhole: true }
-    const refused = parts.flatMap(({ way, key, policies, cost }): Answer[] => {
-      const verdicts = cost > 0 ? way.foreseen(key, policies, cost) : undefined
-      return verdicts ? [{ policies, verdicts }] : []
+    const denied = parts.flatMap((part): SubjectVerdicts[] => {
+      const verdicts = part.cost > 0 ? part.strategy.cachedDenial(part) : undefined
+      return verdicts ? [{ policies: part.policies, verdicts }] : []
     })
-    if (refused.length > 0) return { answers: refused, isWhole: refused.length === parts.length }
+    if (denied.length > 0) return { answers: denied, isWhole: denied.length === parts.length }
 
     const startedAt = performance.now()
     const results = this.loop.isCircuitOpen
@@ -196,16 +199,17 @@ export class RateLimiter {
   }
 }
 
-async function take({ way, key, policies, cost }: Part): Promise<Answer> {
-  return { policies, verdicts: await (cost === 0 ? way.look(key, policies, 0) : way.take(key, policies, cost)) }
+async function take(part: Part): Promise<SubjectVerdicts> {
+  const { strategy, policies, cost } = part
+  return { policies, verdicts: await (cost === 0 ? strategy.peek(part) : strategy.take(part)) }
 }
 
 /**
  * Takes from each subject once the one before it has answered, and no more once one fails: with the circuit open a
  * single call is let through.
  */
-async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledResult<Answer>[]> {
-  const results: PromiseSettledResult<Answer>[] = []
+async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledResult<SubjectVerdicts>[]> {
+  const results: PromiseSettledResult<SubjectVerdicts>[] = []
   for (const part of parts) {
     const [result] = await Promise.allSettled([take(part)])
     results.push(result)
@@ -214,25 +218,29 @@ async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledResult<An
   return results
 }
 
-async function look({ way, key, policies, cost }: Part): Promise<Answer> {
-  return { policies, verdicts: await way.look(key, policies, cost) }
+async function peek(part: Part): Promise<SubjectVerdicts> {
+  return { policies: part.policies, verdicts: await part.strategy.peek(part) }
 }
 
-const allowedByAll = (answers: readonly Answer[]): boolean => answers.every(({ verdicts }) => allAllow(verdicts))
+const allowedByAll = (answers: readonly SubjectVerdicts[]): boolean =>
+  answers.every(({ verdicts }) => allAllow(verdicts))
 
 /** Of a request that is denied, how a subject stands that would have allowed it. */
-const uncharged = ({ way, key, policies }: Part, answer: Answer): Answer =>
-  allAllow(answer.verdicts) ? { policies, verdicts: way.standing(key, policies) ?? answer.verdicts } : answer
+const uncharged = (part: Part, answer: SubjectVerdicts): SubjectVerdicts =>
+  allAllow(answer.verdicts) ? { ...answer, verdicts: part.strategy.standing(part) ?? answer.verdicts } : answer
 
 /** What cannot be given back leaves the subject with less than its due, never with more. */
-async function giveBack(parts: readonly Part[], results: readonly PromiseSettledResult<Answer>[]): Promise<void> {
+async function giveBack(
+  parts: readonly Part[],
+  results: readonly PromiseSettledResult<SubjectVerdicts>[],
+): Promise<void> {
   const refunds = results.map(async (result, i) => {
-    const { way, key, policies, cost } = parts[i]!
+    const part = parts[i]!
     const verdicts = verdictsIn(result)
     const charged = chargedOf(verdicts)
     if (!charged) return // it failed, was denied, only looked, or passed uncharged
-    const those = policies.filter((_, j) => isCharged(verdicts[j]!))
-    await way.giveBack(key, those, cost, charged)
+    const policies = part.policies.filter((_, j) => isCharged(verdicts[j]!))
+    await part.strategy.giveBack({ ...part, policies }, charged)
   })
   await Promise.allSettled(refunds)
 }
@@ -247,7 +255,7 @@ async function within(ms: number, work: Promise<unknown>): Promise<void> {
   clearTimeout(timer)
 }
 
-const verdictsIn = (result: PromiseSettledResult<Answer>): Verdicts =>
+const verdictsIn = (result: PromiseSettledResult<SubjectVerdicts>): Verdicts =>
   result.status === 'fulfilled' ? result.value.verdicts : []
 
 function checkCost(cost: number, least: 0 | 1): void {

@@ -1,8 +1,8 @@
 import { type Fields, when } from './algorithms/conditional-write'
 import { refundUnlessQueued } from './algorithms/queued'
 import type { EpochMs } from './clock'
-import { type CompiledPolicy, fieldsOf } from './compiled-policy'
-import type { Charged } from './consistency/strategy'
+import { fieldsOf } from './compiled-policy'
+import type { Charge, ChargeTime } from './consistency/strategy'
 import type { Deadline } from './deadline'
 import { StoreUnavailableError } from './errors'
 import type { StoreCalls, Tried } from './store-calls'
@@ -18,7 +18,7 @@ import {
   standAsSeen,
   type WriteOutcome,
 } from './stores/store'
-import type { KnownSubjects, View } from './subject-cache'
+import type { SubjectCache, View } from './subject-cache'
 
 /**
  * Gives back what was charged: units, or all that is stored of a subject.
@@ -35,7 +35,7 @@ export class Refunds {
    */
   constructor(
     private readonly calls: StoreCalls,
-    private readonly known: KnownSubjects,
+    private readonly cache: SubjectCache,
     private readonly recent: (key: string, deadline: Deadline) => Promise<View>,
     private readonly read: (key: string, deadline: Deadline) => Promise<View>,
   ) {}
@@ -45,44 +45,26 @@ export class Refunds {
    * refunds find no room in one write get several, one after another: what one of them gave back stays given back,
    * whatever comes of the next.
    */
-  async refund(
-    key: string,
-    policies: readonly CompiledPolicy[],
-    units: number,
-    charged: Charged,
-    deadline: Deadline,
-  ): Promise<void> {
-    const [, ...others] = inWrites(await this.found(key, policies, units, charged, deadline))
-    const apart = others.map((parts) => new Set(parts.map(({ code }) => code)))
-    await this.refundOnce(
-      key,
-      policies,
-      ({ code }) => !apart.some((codes) => codes.has(code)),
-      units,
-      charged,
-      deadline,
-    )
-    for (const codes of apart)
-      await this.refundOnce(key, policies, ({ code }) => codes.has(code), units, charged, deadline)
+  async refund(charge: Charge, charged: ChargeTime, deadline: Deadline): Promise<void> {
+    const [, ...others] = inWrites(await this.found(charge, charged, deadline))
+    const apart = others.map((parts) => new Set(parts.map(({ prefix }) => prefix)))
+    const isFirst = ({ prefix }: PolicyWrite) => !apart.some((prefixes) => prefixes.has(prefix))
+    await this.refundOnce(charge, isFirst, charged, deadline)
+    for (const prefixes of apart) await this.refundOnce(charge, ({ prefix }) => prefixes.has(prefix), charged, deadline)
   }
 
   /**
    * What there is to give back. A policy that has nothing by an earlier look may have been charged since by others, so
    * that is looked up.
    */
-  private async found(
-    key: string,
-    policies: readonly CompiledPolicy[],
-    units: number,
-    charged: Charged,
-    deadline: Deadline,
-  ) {
-    const known = this.known.get(key)
+  private async found(charge: Charge, charged: ChargeTime, deadline: Deadline): Promise<PolicyWrite[]> {
+    const { key, policies } = charge
+    const known = this.cache.get(key)
     const view = await this.recent(key, deadline)
-    const writes = refundWrites(policies, view.item, units, charged, this.calls.now())
+    const writes = refundWrites(charge, view.item, charged, this.calls.now())
     if (view !== known || writes.length === policies.length) return writes
     const { item } = await this.read(key, deadline)
-    return refundWrites(policies, item, units, charged, this.calls.now())
+    return refundWrites(charge, item, charged, this.calls.now())
   }
 
   /**
@@ -91,13 +73,12 @@ export class Refunds {
    * another mark must stand as seen, and where it does not for long enough, the mark is made first.
    */
   private async refundOnce(
-    key: string,
-    policies: readonly CompiledPolicy[],
+    charge: Charge,
     isMeant: (part: PolicyWrite) => boolean,
-    units: number,
-    charged: Charged,
+    charged: ChargeTime,
     deadline: Deadline,
   ): Promise<void> {
+    const { key } = charge
     const id = { mark: REFUND_MARK, value: this.calls.nextId().value } // of every try: they exclude each other
     let doubted: { readonly seen: number | undefined; readonly witness: SeenMarks } | undefined
     for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
@@ -114,7 +95,7 @@ export class Refunds {
         throw inDoubt('the answer to a refund was lost, and others have written since: the units may still be charged')
       }
       const now = this.calls.now()
-      const parts = refundWrites(policies, item, units, charged, now).filter(isMeant)
+      const parts = refundWrites(charge, item, charged, now).filter(isMeant)
       if (parts.length === 0) return
       if (seen === undefined && round > 0 && !doubted) {
         await this.makeMark(key, parts, now, deadline)
@@ -159,51 +140,43 @@ export class Refunds {
 
   /** Makes the mark of refunds, while there is something to give back; whether that worked shows in the next round. */
   private async makeMark(key: string, parts: readonly PolicyWrite[], at: EpochMs, deadline: Deadline): Promise<void> {
-    const guards = parts.map(({ code, write }) => ({ code, write: when([...write.guard]) }))
+    const guards = parts.map(({ prefix, write }) => ({ prefix, write: when([...write.guard]) }))
     const id = { mark: REFUND_MARK, value: this.calls.nextId().value }
     await this.write(key, { parts: guards, id, whileMarks: { [REFUND_MARK]: undefined }, at }, deadline)
   }
 
   private async write(key: string, write: ItemWrite, deadline: Deadline): Promise<Tried<WriteOutcome>> {
     const outcome = await this.calls.write(key, write, deadline)
-    this.known.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, write.at)
+    this.cache.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, write.at)
     return outcome
   }
 }
 
-const refundWrites = (
-  policies: readonly CompiledPolicy[],
-  item: Item,
-  units: number,
-  charged: Charged,
-  now: EpochMs,
-): PolicyWrite[] =>
+const refundWrites = (charge: Charge, item: Item, charged: ChargeTime, now: EpochMs): PolicyWrite[] =>
   refundsOf(
-    policies,
-    policies.map((policy) => fieldsOf(item, policy)!),
-    units,
+    charge,
+    charge.policies.map((policy) => fieldsOf(item, policy)!),
     charged,
     now,
   )
 
 /** The writes that give units back to policies in these states; a policy whose window has passed has none. */
 export function refundsOf(
-  policies: readonly CompiledPolicy[],
+  { policies, cost: units }: Pick<Charge, 'policies' | 'cost'>,
   states: readonly Fields[],
-  units: number,
-  charged: Charged,
+  charged: ChargeTime,
   now: EpochMs,
 ): PolicyWrite[] {
   const { at, delayMs } = charged
   const isOneTurn = delayMs !== undefined && policies.filter(({ chargesAtTurn }) => chargesAtTurn).length === 1
   return policies.flatMap((policy, i): PolicyWrite[] => {
-    const { algorithm, quota, code, chargesAtTurn } = policy
+    const { counter, prefix, chargesAtTurn } = policy
     const fields = states[i]!
     const write =
       chargesAtTurn && !isOneTurn
-        ? refundUnlessQueued(algorithm, fields, quota, units, at, now)
-        : algorithm.refund(fields, quota, units, chargesAtTurn ? at + delayMs! : at, now)
-    return write ? [{ code, write }] : []
+        ? refundUnlessQueued(counter, fields, units, at, now)
+        : counter.refund(fields, units, chargesAtTurn ? at + delayMs! : at, now)
+    return write ? [{ prefix, write }] : []
   })
 }
 

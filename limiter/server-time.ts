@@ -1,5 +1,4 @@
 import type { Clock, EpochMs } from './clock'
-import type { OnEvent } from './events'
 
 /**
  * How far our clock may be off before it is not gone by any more. An answer's date is cut to the second, which comes on
@@ -25,10 +24,13 @@ export class ServerTime {
   /** The last answer's date and when it came by a clock that nobody sets, while ours is wrong. */
   private lastAnswer: { readonly at: EpochMs; readonly cameAt: number } | undefined
 
-  /** @param elapsed milliseconds by a clock that nobody sets. */
+  /**
+   * @param onChange called when our clock is found wrong, and right again, with the milliseconds that it is ahead.
+   * @param elapsed milliseconds by a clock that nobody sets.
+   */
   constructor(
     private readonly clock: Clock,
-    private readonly onEvent: OnEvent,
+    private readonly onChange: (state: 'wrong' | 'right', offMs: number) => void,
     private readonly elapsed: () => number = () => performance.now(),
   ) {}
 
@@ -48,7 +50,7 @@ export class ServerTime {
     const isWrong = date + DATE_STEP_MS < beganAt - MOST_OFF_MS || date > endedAt + MOST_OFF_MS
     if (!isSteady && isWrong !== (this.lastAnswer !== undefined)) return
     if (isWrong !== (this.lastAnswer !== undefined)) {
-      this.onEvent({ kind: 'clock', state: isWrong ? 'wrong' : 'right', offMs: Math.round(endedAt - date) })
+      this.onChange(isWrong ? 'wrong' : 'right', Math.round(endedAt - date))
     }
     this.lastAnswer = isWrong ? { at: date, cameAt } : undefined
   }

@@ -67,7 +67,10 @@ export class StoreCalls {
   constructor(private readonly options: StoreCallsOptions) {
     const { clock, onEvent } = options
     // one that was given is believed
-    this.serverTime = clock === systemClock ? new ServerTime(clock, onEvent) : undefined
+    this.serverTime =
+      clock === systemClock
+        ? new ServerTime(clock, (state, offMs) => onEvent({ kind: 'clock', state, offMs }))
+        : undefined
     this.circuit = new CircuitBreaker({ clock, onChange: (state) => onEvent({ kind: 'circuit', state }) })
   }
 

@@ -5,14 +5,14 @@ import type { Item } from './stores/store'
 export interface View {
   readonly item: Item
   readonly seenAt: EpochMs
-  /** Whether somebody else wrote to it between our last two looks. */
+  /** Whether somebody else wrote to it between the last two times that it was seen. */
   readonly shared: boolean
   /** How often in a row our write was refused because others had taken what had become free. */
-  readonly lost: number
+  readonly consecutiveConflicts: number
 }
 
-/** The views of the subjects seen last, at most `max` of them. */
-export class KnownSubjects {
+/** Remembers the views of the subjects seen last, at most `max` of them. */
+export class SubjectCache {
   private readonly views = new Map<string, View>()
 
   constructor(private readonly max: number) {}
@@ -29,14 +29,15 @@ export class KnownSubjects {
 
   /** Takes in what came back from the store. */
   learn(key: string, item: Item, seenAt: EpochMs, shared = this.views.get(key)?.shared ?? false): void {
-    this.touch(key, { item, seenAt, shared, lost: this.views.get(key)?.lost ?? 0 })
+    this.touch(key, { item, seenAt, shared, consecutiveConflicts: this.views.get(key)?.consecutiveConflicts ?? 0 })
     if (this.views.size > this.max) this.views.delete(this.views.keys().next().value!)
   }
 
-  /** Notes whether others were quicker, or not. */
-  wasQuicker(key: string, others: boolean): void {
+  /** Notes that a write lost to others, or that one did not. */
+  recordConflict(key: string, lost: boolean): void {
     const view = this.views.get(key)
-    if (view && (others || view.lost > 0)) this.views.set(key, { ...view, lost: others ? view.lost + 1 : 0 })
+    if (view && (lost || view.consecutiveConflicts > 0))
+      this.views.set(key, { ...view, consecutiveConflicts: lost ? view.consecutiveConflicts + 1 : 0 })
   }
 
   forget(key: string): void {

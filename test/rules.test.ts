@@ -115,7 +115,7 @@ describe('a request that can be taken for several routes', () => {
   }
   const codesOf = (...plan: Parameters<typeof planOf>) =>
     planOf(...plan).groups.flatMap(({ who, route, policies }) =>
-      policies.map(({ code }) => `${who.join() || route} ${code}`),
+      policies.map(({ prefix: code }) => `${who.join() || route} ${code}`),
     )
 
   it('is held to the policies of all of them, each where it counts otherwise: no spelling has a fresh bucket', () => {

@@ -63,17 +63,22 @@ export const addUsage: AddCommand = (group, session) => {
  */
 async function usageOf({ limiter, store }: OpenSubject, counted: readonly Counted[], now: EpochMs): Promise<Usage[]> {
   const keys = [...new Set(counted.map(({ key }) => key))]
-  const of = (key: string) => counted.filter((one) => one.key === key).map(({ compiled }) => compiled)
-  const { policies } = await limiter.peek(keys.map((key) => ({ key, policies: of(key), cost: 0 })))
+  const of = (key: string) => counted.filter((one) => one.key === key)
+  const { policies } = await limiter.peek(
+    keys.map((key) => ({ key, policies: of(key).map(({ compiled }) => compiled), cost: 0 })),
+  )
   const items = new Map(
     await Promise.all(
-      keys.map(async (key) => [key, of(key).some(allowsOverage) ? await store.read(key) : NO_ITEM] as const),
+      keys.map(
+        async (key) =>
+          [key, of(key).some(({ compiled }) => allowsOverage(compiled)) ? await store.read(key) : NO_ITEM] as const,
+      ),
     ),
   )
   return counted.map(({ policy, route, compiled, key }) => {
     const item = items.get(key)!
     const { limit, remaining, resetAfterMs } = policies[compiled.name]!
-    const whole = compiled.algorithm.step({}, compiled.quota, 0, 0).verdict.remaining
+    const whole = compiled.counter.step({}, 0, 0).verdict.remaining
     const periods = periodsOf(item, compiled)
     const current = periods?.find(({ end }) => Date.parse(end) > now)
     const used = current?.used ?? Math.max(0, whole - remaining)

@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-dynamodb'
 import { CircuitBreaker } from '../../limiter/circuit-breaker'
 import type { Clock, EpochMs } from '../../limiter/clock'
-import { authentic } from '../../limiter/stores/dynamodb-response'
+import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { type Client, parseClientItem } from './items/client-item'
 import { clientKey, fromAttributes } from './items/config-items'
@@ -147,14 +147,14 @@ export class Clients {
     const keys = credentials.map(clientKey)
     if (keys.length === 1) {
       const command = new GetItemCommand({ TableName: tableName, Key: attributes(keys[0]!) })
-      const { Item } = authentic(await client.send(command, { abortSignal }))
+      const { Item } = assertDynamoDbResponse(await client.send(command, { abortSignal }))
       return new Map(Item ? [[keys[0]!.pk, Item]] : [])
     }
     const found = new Map<string, Record<string, AttributeValue>>()
     let wanted: BatchGetItemCommandInput['RequestItems'] = { [tableName]: { Keys: keys.map(attributes) } }
     while (wanted && Object.keys(wanted).length > 0) {
       const command: BatchGetItemCommand = new BatchGetItemCommand({ RequestItems: wanted })
-      const { Responses, UnprocessedKeys }: BatchGetItemCommandOutput = authentic(
+      const { Responses, UnprocessedKeys }: BatchGetItemCommandOutput = assertDynamoDbResponse(
         await client.send(command, { abortSignal }),
       )
       for (const item of Object.values(Responses ?? {}).flat()) found.set(item.pk?.S ?? '', item)

@@ -1,6 +1,6 @@
 import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
 import type { Clock, EpochMs } from '../../limiter/clock'
-import { authentic } from '../../limiter/stores/dynamodb-response'
+import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { AccessList } from './items/access-list'
 import {
@@ -164,7 +164,7 @@ export class PolicySets {
         ConsistentRead: true,
         ExclusiveStartKey,
       })
-      const page = authentic(await this.options.client.send(command, { abortSignal }))
+      const page = assertDynamoDbResponse(await this.options.client.send(command, { abortSignal }))
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
     } while (ExclusiveStartKey && items.length <= MOST_ITEMS)

@@ -1,6 +1,6 @@
 import { type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
 import type { Clock, EpochMs } from '../../limiter/clock'
-import { authentic } from '../../limiter/stores/dynamodb-response'
+import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { CONFIG_TABLE, fromAttributes } from './items/config-items'
 import { HMAC_KEY_ITEM, HMAC_KEY_LEAD_MS, parseHmacKeys } from './items/hmac-key-item'
@@ -74,7 +74,7 @@ export class HmacKeys {
         [CONFIG_TABLE.sortKey]: { S: HMAC_KEY_ITEM.sk },
       }
       const { Item } = await readAgain({ tableName, deadlineMs, awaited: true }, async (abortSignal) =>
-        authentic(
+        assertDynamoDbResponse(
           await client.send(new GetItemCommand({ TableName: tableName, Key, ConsistentRead: true }), { abortSignal }),
         ),
       )

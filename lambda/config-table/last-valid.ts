@@ -7,7 +7,7 @@ import {
   QueryCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb'
-import { authentic } from '../../limiter/stores/dynamodb-response'
+import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { CONFIG_TABLE, lastValidKey } from './items/config-items'
 
@@ -163,7 +163,9 @@ export class LastValid {
 
   private send: DynamoDBClient['send'] = async (command: never) => {
     const { client, deadlineMs } = this.options
-    return authentic((await client.send(command, { abortSignal: AbortSignal.timeout(deadlineMs) })) as never)
+    return assertDynamoDbResponse(
+      (await client.send(command, { abortSignal: AbortSignal.timeout(deadlineMs) })) as never,
+    )
   }
 }
 

@@ -35,7 +35,7 @@ export interface Algorithm<Quota> {
   refund(known: Fields, quota: Quota, units: number, chargedAt: EpochMs, now: EpochMs): ConditionalWrite | undefined
 
   /** How long state can matter after its last write, in milliseconds. */
-  lifeMs(quota: Quota): number
+  retentionMs(quota: Quota): number
 
   /**
    * The most that one subject's state takes in its item, expired fields and the names of fields included, in bytes as
@@ -53,13 +53,13 @@ export interface Algorithm<Quota> {
    *
    * @param after the subject's state after the charge.
    */
-  heldUntil?(after: Fields, quota: Quota, chargedAt: EpochMs): EpochMs | undefined
+  leaseExpiresAt?(after: Fields, quota: Quota, chargedAt: EpochMs): EpochMs | undefined
 
   /**
    * A guess at today's state from an old view of a subject that others write too. Only ever used to choose the form of
    * a write.
    */
-  expect?(seen: Fields, seenAt: EpochMs, quota: Quota, now: EpochMs): Fields
+  extrapolate?(seen: Fields, seenAt: EpochMs, quota: Quota, now: EpochMs): Fields
 
   /**
    * How far the state has come: the start of the newest window written, or the newest time recorded. It lies ahead of
@@ -68,11 +68,8 @@ export interface Algorithm<Quota> {
    */
   reachedAt?(known: Fields | undefined, quota: Quota, now: EpochMs): EpochMs
 
-  /** Whether two requests that follow each other can share a write. @default costs add up, so they can */
-  together?(one: Step, next: Step): boolean
-
   /** Clears away expired fields once so many have gathered that they cost money. */
-  tidy?(known: Fields, quota: Quota, now: EpochMs): ConditionalWrite | undefined
+  purge?(known: Fields, quota: Quota, now: EpochMs): ConditionalWrite | undefined
 }
 
 export interface Step {
@@ -80,6 +77,9 @@ export interface Step {
   /** Absent when the request only peeks, and when it is denied by an algorithm that does not record denials. */
   readonly write?: ConditionalWrite
 }
+
+/** What each policy says about one request, in the order of the policies. */
+export type Verdicts = readonly Verdict[]
 
 /** What one policy says about one request. */
 export interface Verdict {
@@ -98,10 +98,7 @@ export interface Verdict {
   readonly over?: number
   /** Allowed past the limit, and why. Only what lets requests pass there says so. */
   readonly exceeded?: Exceeded
-  /**
-   * When the units were charged that the request was allowed, where something was charged: for `Way.giveBack`. Set by
-   * who writes, not by an algorithm.
-   */
+  /** When an allowed request was charged, where it was: what a refund needs. Set by the limiter, not by an algorithm. */
   readonly chargedAt?: EpochMs
 }
 

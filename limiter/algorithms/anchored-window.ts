@@ -64,19 +64,19 @@ export const anchoredWindow: Algorithm<AnchoredWindowQuota> = {
     return when([exactly('s', start), exactly('c', used)], remove('s'), remove('c'))
   },
 
-  lifeMs: ({ windowMs }) => windowMs,
+  retentionMs: ({ windowMs }) => windowMs,
 
   storedBytes: () => numbersBytes(2),
 
   reachedAt: (known) => numberOf(known, 's'),
 
   /** Where the window opened later than that, it was by a clock that is ahead, or by this charge. */
-  heldUntil: (after, { windowMs }, chargedAt) => Math.min(chargedAt, numberOf(after, 's', chargedAt)) + windowMs,
+  leaseExpiresAt: (after, { windowMs }, chargedAt) => Math.min(chargedAt, numberOf(after, 's', chargedAt)) + windowMs,
 
   /**
    * A subject that sent several requests in one window has likely opened the next one by now, at the hands of other
    * instances.
    */
-  expect: (seen, _seenAt, { windowMs }, now) =>
+  extrapolate: (seen, _seenAt, { windowMs }, now) =>
     numberOf(seen, 's', now) <= now - windowMs && numberOf(seen, 'c') > 1 ? { s: now, c: 0 } : seen,
 }

@@ -89,7 +89,7 @@ export function turnAfterMs(known: Fields | undefined, pace: Pace, now: EpochMs)
 /** The parts of an algorithm that follow from the pace alone. */
 export const arrivalUpkeep = <Quota>(
   pace: (quota: Quota) => Pace,
-): Pick<Algorithm<Quota>, 'refund' | 'lifeMs' | 'storedBytes' | 'heldUntil' | 'expect'> => ({
+): Pick<Algorithm<Quota>, 'refund' | 'retentionMs' | 'storedBytes' | 'leaseExpiresAt' | 'extrapolate'> => ({
   /**
    * Time that went by since the charge has already given part of it back, at the quicker of both paces where there are
    * two; only the rest can be refunded.
@@ -106,17 +106,17 @@ export const arrivalUpkeep = <Quota>(
       : when([exactly('t', t), paceAsSeen(known)], set('t', now * 1000))
   },
 
-  lifeMs: (quota) => toMs(pace(quota).toleranceUs),
+  retentionMs: (quota) => toMs(pace(quota).toleranceUs),
 
   storedBytes: () => numbersBytes(2),
 
-  heldUntil: (_after, quota, chargedAt) => chargedAt + heldMs(toMs(pace(quota).toleranceUs)),
+  leaseExpiresAt: (_after, quota, chargedAt) => chargedAt + heldMs(toMs(pace(quota).toleranceUs)),
 
   /**
    * A subject that was busy when last seen is likely as busy now, at the hands of other instances: its lead over the
    * clock stays.
    */
-  expect(seen, seenAt, quota, now) {
+  extrapolate(seen, seenAt, quota, now) {
     const { t, e } = storedIn(seen, pace(quota))
     const lead = t - seenAt * 1000
     return lead > 1.5 * e ? { ...seen, t: Math.max(t, now * 1000 + lead) } : seen

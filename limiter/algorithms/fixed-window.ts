@@ -1,6 +1,6 @@
 import type { Algorithm } from './algorithm'
 import { absentOrAtMost, add, exactly, numberOf, numbersBytes, set, when } from './conditional-write'
-import { refundSlots, removeExpired, slot, slotsBytes, tidySlots } from './slots'
+import { purgeSlots, refundSlots, removeExpired, slot, slotsBytes } from './slots'
 import type { WindowGrid } from './window-grid'
 
 export interface FixedWindowQuota {
@@ -52,13 +52,13 @@ export const fixedWindow: Algorithm<FixedWindowQuota> = {
 
   refund: (known, { grid }, units, chargedAt) => refundSlots(known, units, grid.indexAt(chargedAt), 1),
 
-  lifeMs: ({ grid }) => grid.longestMs,
+  retentionMs: ({ grid }) => grid.longestMs,
 
   storedBytes: () => numbersBytes(1) + slotsBytes(1),
 
   reachedAt: (known, { grid }, now) => grid.startOf(numberOf(known, 'w', grid.indexAt(now))),
 
-  heldUntil: (_after, { grid }, chargedAt) => grid.startOf(grid.indexAt(chargedAt) + 1),
+  leaseExpiresAt: (_after, { grid }, chargedAt) => grid.startOf(grid.indexAt(chargedAt) + 1),
 
-  tidy: (known) => tidySlots(known, numberOf(known, 'w')),
+  purge: (known) => purgeSlots(known, numberOf(known, 'w')),
 }

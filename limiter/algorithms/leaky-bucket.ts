@@ -35,8 +35,8 @@ export const leakyBucket: Algorithm<LeakyBucketQuota> = {
 
   ...upkeep,
 
-  heldUntil: (after, quota, chargedAt) =>
-    quota.mode === 'queue' ? undefined : upkeep.heldUntil!(after, quota, chargedAt),
+  leaseExpiresAt: (after, quota, chargedAt) =>
+    quota.mode === 'queue' ? undefined : upkeep.leaseExpiresAt!(after, quota, chargedAt),
 }
 
 function pace({ limit, windowMs, burst, mode, maxDelayMs }: LeakyBucketQuota): Pace {

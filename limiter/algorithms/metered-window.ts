@@ -16,7 +16,7 @@ import {
   when,
 } from './conditional-write'
 import { type FixedWindowQuota, fixedWindow } from './fixed-window'
-import { isOverSlot, isSlot, overSlot, removeExpired, slot, slotIndex, slotsBytes, tidySlots } from './slots'
+import { isOverSlot, isSlot, overSlot, purgeSlots, removeExpired, slot, slotIndex, slotsBytes } from './slots'
 
 /** Windows that are kept for reading, the newest one included: by the month, the same month of last year. */
 const KEPT = 13
@@ -89,13 +89,13 @@ export const meteredWindow: Algorithm<FixedWindowQuota> = {
     )
   },
 
-  lifeMs: ({ grid }) => KEPT * grid.longestMs,
+  retentionMs: ({ grid }) => KEPT * grid.longestMs,
 
   storedBytes: () => numbersBytes(1) + slotsBytes(2 * KEPT),
 
   reachedAt: fixedWindow.reachedAt,
 
-  tidy: (known) => tidySlots(known, numberOf(known, 'w') - KEPT + 1),
+  purge: (known) => purgeSlots(known, numberOf(known, 'w') - KEPT + 1),
 }
 
 /** What one window of a policy was charged. */

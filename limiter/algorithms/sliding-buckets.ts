@@ -12,7 +12,7 @@ import {
   setIfAbsent,
   when,
 } from './conditional-write'
-import { isSlot, refundSlots, removeExpired, slot, slotIndex, slotsBytes, tidySlots } from './slots'
+import { isSlot, purgeSlots, refundSlots, removeExpired, slot, slotIndex, slotsBytes } from './slots'
 import { heldInSlidingMs } from './window-grid'
 
 export interface SlidingBucketsQuota {
@@ -112,15 +112,15 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
     )
   },
 
-  lifeMs: ({ windowMs }) => windowMs,
+  retentionMs: ({ windowMs }) => windowMs,
 
   storedBytes: ({ buckets }) => numbersBytes(4) + slotsBytes(2 * buckets + 1),
 
   reachedAt: (known, { windowMs, buckets }) => numberOf(known, 'w') * (windowMs / buckets),
 
-  heldUntil: (_after, { windowMs }, chargedAt) => chargedAt + heldInSlidingMs(windowMs),
+  leaseExpiresAt: (_after, { windowMs }, chargedAt) => chargedAt + heldInSlidingMs(windowMs),
 
-  tidy: (known) => tidySlots(known, numberOf(known, 'o')),
+  purge: (known) => purgeSlots(known, numberOf(known, 'o')),
 }
 
 interface Slot {

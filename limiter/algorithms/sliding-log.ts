@@ -73,13 +73,13 @@ export const slidingLog: Algorithm<SlidingLogQuota> = {
     return kept.length === log.length ? undefined : when(untouched(known), replace('l', kept), add('v', 1))
   },
 
-  lifeMs: ({ windowMs }) => windowMs,
+  retentionMs: ({ windowMs }) => windowMs,
 
   storedBytes: ({ limit }) => numbersBytes(2) + listBytes(limit),
 
   reachedAt: (known) => numberOf(known, 't'),
 
-  heldUntil: (_after, { windowMs, countDenied }, chargedAt) =>
+  leaseExpiresAt: (_after, { windowMs, countDenied }, chargedAt) =>
     countDenied ? undefined : chargedAt + heldInSlidingMs(windowMs),
 
   recordsDenials: ({ countDenied }) => countDenied,

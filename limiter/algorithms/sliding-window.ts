@@ -11,7 +11,7 @@ import {
   when,
 } from './conditional-write'
 import { firstMoment } from './first-moment'
-import { refundSlots, removeExpired, slot, slotsBytes, tidySlots } from './slots'
+import { purgeSlots, refundSlots, removeExpired, slot, slotsBytes } from './slots'
 import { edgeAfter, heldInSlidingMs } from './window-grid'
 
 export interface SlidingWindowQuota {
@@ -82,17 +82,17 @@ export const slidingWindow: Algorithm<SlidingWindowQuota> = {
 
   refund: (known, { windowMs }, units, chargedAt) => refundSlots(known, units, Math.floor(chargedAt / windowMs), 2),
 
-  lifeMs: ({ windowMs }) => 2 * windowMs,
+  retentionMs: ({ windowMs }) => 2 * windowMs,
 
   storedBytes: () => numbersBytes(1) + slotsBytes(2),
 
   reachedAt: (known, { windowMs }) => numberOf(known, 'w') * windowMs,
 
   /** Past the window's edge no longer than a limit without windows would hold them. */
-  heldUntil: (_after, { windowMs }, chargedAt) =>
+  leaseExpiresAt: (_after, { windowMs }, chargedAt) =>
     Math.max(edgeAfter(chargedAt, windowMs), chargedAt + heldInSlidingMs(windowMs)),
 
-  tidy: (known) => tidySlots(known, numberOf(known, 'w') - 1),
+  purge: (known) => purgeSlots(known, numberOf(known, 'w') - 1),
 }
 
 /** What the previous window still weighs, in whole units. A clock behind the window's start finds it at full weight. */

@@ -71,7 +71,7 @@ export function removeExpired(known: Fields | undefined, oldestLive: number): As
  * A write that only removes litter, once there is enough of it to be worth one. It is safe while no newer window has
  * begun.
  */
-export function tidySlots(known: Fields, oldestLive: number): ConditionalWrite | undefined {
+export function purgeSlots(known: Fields, oldestLive: number): ConditionalWrite | undefined {
   const names = expiredSlots(known, oldestLive)
   if (names.length <= TOLERATED_LITTER) return undefined
   return when([exactly('w', numberOf(known, 'w'))], ...names.slice(0, TIDIED_AT_ONCE).map(purge))

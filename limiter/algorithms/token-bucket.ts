@@ -51,18 +51,20 @@ export const tokenBucket: Algorithm<TokenBucketQuota> = {
       ? greedy.refund(known, quota, units, chargedAt, now)
       : intervalRefund(known, quota, units, chargedAt, now),
 
-  lifeMs: (quota) =>
-    quota.refill === 'greedy' ? greedy.lifeMs(quota) : (intervalsToFill(quota, quota.burst) + 1) * quota.windowMs,
+  retentionMs: (quota) =>
+    quota.refill === 'greedy' ? greedy.retentionMs(quota) : (intervalsToFill(quota, quota.burst) + 1) * quota.windowMs,
 
   storedBytes: () => numbersBytes(2),
 
   reachedAt: (known, { windowMs }) => numberOf(known, 'k') * windowMs, // under greedy refill there is no `k`
 
-  heldUntil: (after, quota, chargedAt) =>
-    quota.refill === 'greedy' ? greedy.heldUntil!(after, quota, chargedAt) : edgeAfter(chargedAt, quota.windowMs),
+  leaseExpiresAt: (after, quota, chargedAt) =>
+    quota.refill === 'greedy' ? greedy.leaseExpiresAt!(after, quota, chargedAt) : edgeAfter(chargedAt, quota.windowMs),
 
-  expect: (seen, seenAt, quota, now) =>
-    quota.refill === 'greedy' ? greedy.expect!(seen, seenAt, quota, now) : intervalExpect(seen, seenAt, quota, now),
+  extrapolate: (seen, seenAt, quota, now) =>
+    quota.refill === 'greedy'
+      ? greedy.extrapolate!(seen, seenAt, quota, now)
+      : intervalExpect(seen, seenAt, quota, now),
 }
 
 function pace({ limit, windowMs, burst }: TokenBucketQuota): Pace {

@@ -1,11 +1,10 @@
+import type { Verdicts } from '../algorithms/algorithm'
 import { apply, type Fields } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
-import { lateWrite } from '../late-charge'
-import { Untold } from '../pending-charges'
-import { allStepsAllow, isCharged, type States, statesAfter, stepAll, type Verdicts, verdictsOf } from '../plan'
-import type { TakeLoop } from '../take-loop'
-import type { Charged, Way } from './strategy'
+import { type LateWriter, lateWrite, PendingCharges } from '../pending-charges'
+import { allStepsAllow, isCharged, type States, statesAfter, stepAll, verdictsOf } from '../steps'
+import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject } from './strategy'
 
 /** What is counted here of one subject under one policy. */
 interface Entry {
@@ -18,10 +17,10 @@ interface Entry {
 }
 
 /** What is counted here of one subject. */
-interface Ledger {
-  /** By the policy's code. */
+interface LocalCounts {
+  /** By the policy's prefix. */
   readonly entries: Map<string, Entry>
-  readonly untold: Untold
+  readonly pending: PendingCharges
   triedAt: EpochMs
   syncing?: Promise<void>
   /** Syncs that failed in a row, and why the last one did. */
@@ -30,181 +29,181 @@ interface Ledger {
 }
 
 /**
- * Syncs that may fail in a row before the store counts as away; more time than a table needs to recover from a hiccup.
+ * Syncs that may fail in a row before the store counts as away, and how long they take at least, in milliseconds: more
+ * time than a table needs to recover from a hiccup.
  */
-const PATIENCE = 5
-const LEAST_PATIENCE_MS = 2000
+const MOST_FAILURES = 5
+const FAILING_FOR_MS = 2000
 
 /**
  * Counts in memory, and adds what it has counted to the store every `syncMs` beside the requests, none of which waits
  * for a call.
  *
- * What an instance does not know is what the others have admitted since they last told. So the bound: all together
- * admit at most the limit and, for each instance, its units of one interval. An instance that nobody asks any more, and
- * so is frozen, may keep the units of its last interval to itself; what it tells later counts where it was admitted,
- * and nowhere once that window is over.
+ * What an instance does not know is what the others have admitted since their last sync. So the bound: all together
+ * admit at most the limit and, for each instance, its units of one interval. An instance that gets no more requests,
+ * and so is frozen, may keep the units of its last interval to itself; when it syncs later they count where they were
+ * admitted, and nowhere once that window is over.
  */
-export class Eventual implements Way {
-  /** By subject, the one used longest ago first. */
-  private readonly ledgers = new Map<string, Ledger>()
+export class Eventual implements Strategy {
+  /** By subject, the least recently used first. */
+  private readonly counts = new Map<string, LocalCounts>()
 
   constructor(
-    private readonly loop: TakeLoop,
+    private readonly subjects: StoredSubjects & LateWriter,
     private readonly maxSubjects: number,
   ) {}
 
-  foreseen(key: string, policies: readonly CompiledPolicy[], cost: number): Verdicts | undefined {
-    const ledger = this.ledgers.get(key)
-    if (!ledger) return undefined
-    const now = this.loop.now()
-    const states = this.statesOf(key, ledger, policies)
+  cachedDenial(charge: Charge): Verdicts | undefined {
+    const { key, policies, cost } = charge
+    const local = this.counts.get(key)
+    if (!local) return undefined
+    const now = this.subjects.now()
+    const states = this.statesOf(charge, local)
     const steps = stepAll(states, policies, cost, now)
     if (allStepsAllow(steps)) return undefined
-    this.syncIfDue(key, ledger, policies)
+    this.syncIfDue(charge, local)
     return verdictsOf(steps, states, policies, now)
   }
 
-  async take(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
-    const ledger = this.ledgerOf(key)
-    this.throwIfOutOfTouch(key, ledger, policies)
-    const now = this.loop.now()
-    const states = this.statesOf(key, ledger, policies)
+  async take(charge: Charge): Promise<Verdicts> {
+    const { key, policies, cost } = charge
+    const local = this.countsOf(key)
+    this.throwIfStale(charge, local)
+    const now = this.subjects.now()
+    const states = this.statesOf(charge, local)
     const steps = stepAll(states, policies, cost, now)
     const allowed = allStepsAllow(steps)
     if (allowed) {
       const after = statesAfter(states, steps)
       for (const [i, policy] of policies.entries()) {
-        ledger.entries.set(policy.code, { policy, fields: after[i] })
-        if (isCharged(steps[i]!.verdict)) ledger.untold.add(policy, cost, now)
+        local.entries.set(policy.prefix, { policy, fields: after[i] })
+        if (isCharged(steps[i]!.verdict)) local.pending.add(policy, cost, now)
       }
     }
-    this.syncIfDue(key, ledger, policies)
+    this.syncIfDue(charge, local)
     return allowed
       ? steps.map(({ verdict }) => ({ ...verdict, chargedAt: now }))
       : verdictsOf(steps, states, policies, now)
   }
 
-  async look(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
-    const ledger = this.ledgers.get(key)
-    if (!ledger) return this.loop.look(key, policies, cost)
-    const now = this.loop.now()
-    const states = this.statesOf(key, ledger, policies)
+  async peek(charge: Charge): Promise<Verdicts> {
+    const { key, policies, cost } = charge
+    const local = this.counts.get(key)
+    if (!local) return this.subjects.peek(charge)
+    const now = this.subjects.now()
+    const states = this.statesOf(charge, local)
     return verdictsOf(stepAll(states, policies, cost, now), states, policies, now)
   }
 
   /** How the store stood when it was last seen, and what was admitted here since. */
-  lastSeen(key: string, policies: readonly CompiledPolicy[]): States {
-    const ledger = this.ledgers.get(key)
-    const view = this.loop.view(key)
-    return policies.map((policy) => ledger?.entries.get(policy.code)?.fields ?? fieldsOf(view?.item, policy))
+  lastSeen({ key, policies }: Subject): States {
+    const local = this.counts.get(key)
+    const view = this.subjects.view(key)
+    return policies.map((policy) => local?.entries.get(policy.prefix)?.fields ?? fieldsOf(view?.item, policy))
   }
 
-  /**
-   * Units that the store has not been told of are taken back here; others there, once it is known whether they arrived.
-   */
-  async giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void> {
-    const ledger = this.ledgers.get(key)
-    const here = ledger?.untold.takeBack(policies, units, charged.at) ?? 0
-    for (const { code } of policies) uncharge(ledger?.entries.get(code), here, charged.at, this.loop.now())
+  /** Takes units back here that are not in the store yet; others there, once it is known whether they arrived. */
+  async giveBack(charge: Charge, charged: ChargeTime): Promise<void> {
+    const { key, policies, cost: units } = charge
+    const local = this.counts.get(key)
+    const here = local?.pending.takeBack(policies, units, charged.at) ?? 0
+    for (const { prefix } of policies) uncharge(local?.entries.get(prefix), here, charged.at, this.subjects.now())
     if (here === units) return
-    await ledger?.untold.settled(this.loop, key)
-    await this.loop.refund(key, policies, units - here, charged)
-    for (const { code } of policies) uncharge(ledger?.entries.get(code), units - here, charged.at, this.loop.now())
+    const there = units - here
+    await local?.pending.confirmed(this.subjects, key)
+    await this.subjects.refund({ key, policies, cost: there }, charged)
+    for (const { prefix } of policies) uncharge(local?.entries.get(prefix), there, charged.at, this.subjects.now())
   }
 
-  standing(key: string, policies: readonly CompiledPolicy[]): Verdicts | undefined {
-    const ledger = this.ledgers.get(key)
-    if (!ledger) return undefined
-    return stepAll(this.statesOf(key, ledger, policies), policies, 0, this.loop.now()).map(({ verdict }) => verdict)
+  standing(subject: Subject): Verdicts | undefined {
+    const local = this.counts.get(subject.key)
+    if (!local) return undefined
+    const states = this.statesOf(subject, local)
+    return stepAll(states, subject.policies, 0, this.subjects.now()).map(({ verdict }) => verdict)
   }
 
-  /** Adds what is pending, as far as the store can be asked: for a program that stops. */
+  /** Writes what is pending, as far as the store can be asked: for a program that stops. */
   async close(): Promise<void> {
-    const ledgers = [...this.ledgers]
-    this.ledgers.clear()
-    await Promise.all(ledgers.map(([key, ledger]) => this.tellRest(key, ledger)))
+    const all = [...this.counts]
+    this.counts.clear()
+    await Promise.all(all.map(([key, local]) => this.flush(key, local)))
   }
 
   async forget(key: string): Promise<void> {
-    const ledger = this.ledgers.get(key)
-    this.ledgers.delete(key)
-    await ledger?.untold.quiet()
+    const local = this.counts.get(key)
+    this.counts.delete(key)
+    await local?.pending.idle()
   }
 
-  private ledgerOf(key: string): Ledger {
-    const ledger = this.ledgers.get(key) ?? {
-      entries: new Map(),
-      untold: new Untold(),
-      triedAt: -Infinity,
-      failures: 0,
-    }
-    this.ledgers.delete(key)
-    this.ledgers.set(key, ledger)
-    if (this.ledgers.size > this.maxSubjects) this.forgetOldest()
-    return ledger
+  private countsOf(key: string): LocalCounts {
+    const none = () => ({ entries: new Map(), pending: new PendingCharges(), triedAt: -Infinity, failures: 0 })
+    const local = this.counts.get(key) ?? none()
+    this.counts.delete(key)
+    this.counts.set(key, local)
+    if (this.counts.size > this.maxSubjects) this.evictOldest()
+    return local
   }
 
-  private statesOf(key: string, { entries }: Ledger, policies: readonly CompiledPolicy[]): States {
+  private statesOf({ key, policies }: Subject, { entries }: LocalCounts): States {
     return policies.map((policy) => {
-      const entry = entries.get(policy.code)
-      return entry ? entry.fields : fieldsOf(this.loop.view(key)?.item, policy)
+      const entry = entries.get(policy.prefix)
+      return entry ? entry.fields : fieldsOf(this.subjects.view(key)?.item, policy)
     })
   }
 
-  /** Its units are not forgotten: who asks for enough other subjects would get the limit anew. */
-  private forgetOldest(): void {
-    const [[key, ledger]] = this.ledgers as Iterable<[string, Ledger]> as [[string, Ledger]]
-    this.ledgers.delete(key)
-    void this.tellRest(key, ledger)
+  /** Its units are written and not forgotten: a client that asks for enough other subjects would get its limit anew. */
+  private evictOldest(): void {
+    const [[key, local]] = this.counts as Iterable<[string, LocalCounts]> as [[string, LocalCounts]]
+    this.counts.delete(key)
+    void this.flush(key, local)
   }
 
-  private async tellRest(key: string, ledger: Ledger): Promise<void> {
-    await ledger.syncing
-    for (let tries = 0; tries < 2 && !ledger.untold.isEmpty; tries++) await this.sync(key, ledger)
+  private async flush(key: string, local: LocalCounts): Promise<void> {
+    await local.syncing
+    for (let tries = 0; tries < 2 && !local.pending.isEmpty; tries++) await this.sync(key, local)
   }
 
-  /** Counted in tries and not by the clock, which goes on while an instance is frozen. */
-  private throwIfOutOfTouch(key: string, ledger: Ledger, policies: readonly CompiledPolicy[]): void {
-    if (ledger.failures < Math.max(PATIENCE, LEAST_PATIENCE_MS / syncMsOf(policies))) return
-    this.syncIfDue(key, ledger, policies)
-    throw ledger.failure
+  /** Counts tries and not time, which goes on while an instance is frozen. */
+  private throwIfStale(subject: Subject, local: LocalCounts): void {
+    if (local.failures < Math.max(MOST_FAILURES, FAILING_FOR_MS / syncMsOf(subject))) return
+    this.syncIfDue(subject, local)
+    throw local.failure
   }
 
-  private syncIfDue(key: string, ledger: Ledger, policies: readonly CompiledPolicy[]): void {
-    const now = this.loop.now()
-    if (ledger.syncing || Math.abs(now - ledger.triedAt) < syncMsOf(policies)) return
-    ledger.triedAt = now
-    ledger.syncing = this.sync(key, ledger).finally(() => {
-      ledger.syncing = undefined
+  private syncIfDue(subject: Subject, local: LocalCounts): void {
+    const now = this.subjects.now()
+    if (local.syncing || Math.abs(now - local.triedAt) < syncMsOf(subject)) return
+    local.triedAt = now
+    local.syncing = this.sync(subject.key, local).finally(() => {
+      local.syncing = undefined
     })
   }
 
   /** Adds what is pending, and takes over what the others have added. */
-  private async sync(key: string, ledger: Ledger): Promise<void> {
-    const { entries, untold } = ledger
+  private async sync(key: string, local: LocalCounts): Promise<void> {
+    const { entries, pending } = local
     try {
-      if (!(await untold.tell(this.loop, key))) await this.loop.look(key, [], 0)
-      const now = this.loop.now()
-      const item = this.loop.view(key)?.item
+      if (!(await pending.flush(this.subjects, key))) await this.subjects.peek({ key, policies: [], cost: 0 })
+      const now = this.subjects.now()
+      const item = this.subjects.view(key)?.item
       for (const entry of entries.values()) {
         const fields = fieldsOf(item, entry.policy)
-        const pending = untold.pendingOf(entry.policy)
-        const meanwhile = pending && lateWrite(fields, pending, now)
+        const added = pending.pendingOf(entry.policy)
+        const meanwhile = added && lateWrite(fields, added, now)
         entry.fields = meanwhile && fields ? apply(meanwhile, fields) : fields
       }
-      ledger.failures = 0
+      local.failures = 0
     } catch (error) {
-      ledger.failures++
-      ledger.failure = error // told by a take, if it does not pass
+      local.failures++
+      local.failure = error // thrown by a take, if it does not pass
     }
   }
 }
 
 function uncharge(entry: Entry | undefined, units: number, chargedAt: EpochMs, now: EpochMs): void {
   if (!entry?.fields || units === 0) return
-  const { algorithm, quota } = entry.policy
-  const write = algorithm.refund(entry.fields, quota, units, chargedAt, now)
+  const write = entry.policy.counter.refund(entry.fields, units, chargedAt, now)
   if (write) entry.fields = apply(write, entry.fields)
 }
 
-const syncMsOf = (policies: readonly CompiledPolicy[]): number => Math.min(...policies.map(({ syncMs }) => syncMs))
+const syncMsOf = ({ policies }: Subject): number => Math.min(...policies.map(({ syncMs }) => syncMs))

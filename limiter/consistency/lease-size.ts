@@ -1,6 +1,5 @@
 import type { EpochMs } from '../clock'
-import type { Outlook } from './capacity'
-import { Pace } from './spend-rate'
+import { SpendRate } from './spend-rate'
 
 /** What an instance has spent "lately" is what it spent in its last second, or in its last eight where that is safe. */
 const SHORT_MS = 1000
@@ -17,6 +16,21 @@ const AT_ONCE = 7 / 8
  */
 const UNSPENT_DEVIATIONS = 2
 const UNEXPECTED_DEVIATIONS = 2
+
+/** How a subject's policies stand for a lease, as far as an instance knows. */
+export interface Capacity {
+  /** Units that the tightest policy has left, if nobody has taken any since they were seen. */
+  readonly left: number
+  /** Units that it has when none are taken. */
+  readonly capacity: number
+  /** How long ago that was seen, in milliseconds. */
+  readonly ageMs: number
+  /** How long units that are taken now can be spent, in milliseconds. */
+  readonly endsInMs: number
+  /** Units that come back soon by themselves, and how soon, in milliseconds; 0 where none do before the window ends. */
+  readonly refill: number
+  readonly refillMs: number
+}
 
 export interface Size {
   /** Below 1 where only what is asked for should be charged. */
@@ -35,8 +49,8 @@ export interface Size {
  * is left, nor than what can be spent in time.
  */
 export class LeaseSize {
-  private readonly short: Pace
-  private readonly long: Pace
+  private readonly short: SpendRate
+  private readonly long: SpendRate
   /** Units that all other instances take in a millisecond, as seen from one write to the next. */
   private othersPerMs = 0
   private watchedMs = 0
@@ -44,8 +58,8 @@ export class LeaseSize {
 
   /** @param windowMs the shortest window of the policies. */
   constructor(windowMs: number) {
-    this.short = new Pace(Math.min(SHORT_MS, windowMs))
-    this.long = new Pace(Math.min(LONG_MS, windowMs))
+    this.short = new SpendRate(Math.min(SHORT_MS, windowMs))
+    this.long = new SpendRate(Math.min(LONG_MS, windowMs))
   }
 
   /** What "lately" means, in milliseconds. */
@@ -67,7 +81,7 @@ export class LeaseSize {
   }
 
   /** The item took no more writes. */
-  throttled(now: EpochMs): void {
+  onThrottled(now: EpochMs): void {
     this.throttledUntil = now + THROTTLED_MS
   }
 
@@ -80,8 +94,8 @@ export class LeaseSize {
     return this.isThrottled(now) ? 2 * pauseMs : pauseMs
   }
 
-  next(now: EpochMs, outlook: Outlook): Size {
-    const { left: leftThen, capacity, endsInMs, ageMs, refill, refillMs } = outlook
+  next(now: EpochMs, available: Capacity): Size {
+    const { left: leftThen, capacity, endsInMs, ageMs, refill, refillMs } = available
     const { short, long, othersPerMs, spanMs } = this
     const own = short.lately(now)
     const ownPerMs = own / spanMs

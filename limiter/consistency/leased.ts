@@ -1,14 +1,13 @@
+import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, idOf } from '../compiled-policy'
 import type { Deadline } from '../deadline'
 import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../events'
-import { allAllow, isCharged, type Verdicts } from '../plan'
-import type { TakeLoop } from '../take-loop'
-import type { SharedWrites } from '../write-coalescer'
-import { leftsOf, outlookOf } from './capacity'
+import { allAllow, isCharged } from '../steps'
+import { estimateCapacity, remainingOf } from './capacity'
 import { LeaseSize } from './lease-size'
-import type { Charged, Way } from './strategy'
+import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject, Writes } from './strategy'
 
 /** Units that are charged already, and how the policies stood just after. */
 interface Lease {
@@ -17,12 +16,13 @@ interface Lease {
   units: number
   readonly takenAt: EpochMs
   usedAt: EpochMs
-  readonly until: EpochMs
+  readonly expiresAt: EpochMs
   readonly policies: readonly CompiledPolicy[]
   readonly verdicts: Verdicts
 }
 
-interface Account {
+/** What an instance holds and knows of one subject under some policies. */
+interface LeaseState {
   readonly key: string
   readonly size: LeaseSize
   lease?: Lease
@@ -38,8 +38,8 @@ interface Account {
 }
 
 /**
- * A lease that does not fit is tried once more in the size that the fuller view suggests, of what is left at most so
- * much, and then the request alone.
+ * A lease that does not fit is tried once more in the size that the fuller view suggests, of at most this share of what
+ * is left, and then the request alone.
  */
 const SHARE_OF_LEFT = 1 / 8
 
@@ -49,58 +49,64 @@ const WORTH_GIVING_BACK = 4
 /** No pause is longer, in milliseconds: a later end was set before the clock was. */
 const LONGEST_PAUSE_MS = 2000
 
-/** Between two tries of an item that is throttled, on the average: each request's own try would keep it so. */
-const PAUSE_MS = 50
+/**
+ * Between two tries of an item that is throttled, on the average, in milliseconds: a try for each request would keep it
+ * throttled.
+ */
+const RETRY_MS = 50
 
 /**
- * Takes units ahead, many in one conditional write, and spends them from memory: for limits that many callers share,
- * whose item could not take a write for each request.
+ * Charges units ahead of use, many in one conditional write, and spends them from memory: for limits that many callers
+ * share, whose item could not take a write for each request.
  *
  * Units are charged before they are used, and those not spent in time are forfeited. So the bound is the limit and,
- * within a window, what was taken before it and not yet spent; on a grid of windows that do not slide that is nothing,
+ * within a window, what was leased before it and not yet spent; on a grid of windows that do not slide that is nothing,
  * but for what clocks differ. What an instance may lose is bounded by what it spent lately (`LeaseSize`).
  */
-export class Leases implements Way {
-  /** The subject used longest ago first. */
-  private readonly accounts = new Map<string, Account>()
+export class Leased implements Strategy {
+  /** By subject and terms, the least recently used first. */
+  private readonly states = new Map<string, LeaseState>()
   /** Units that are on their way back to the store. */
   private readonly returning = new Set<Promise<void>>()
 
   constructor(
-    private readonly loop: TakeLoop,
-    private readonly writes: SharedWrites,
+    private readonly subjects: StoredSubjects,
+    private readonly writes: Writes,
     private readonly onEvent: OnEvent,
     private readonly maxSubjects: number,
   ) {}
 
-  foreseen(key: string, policies: readonly CompiledPolicy[], cost: number): Verdicts | undefined {
-    const short = cost - this.leftOf(key, policies)
-    return short > 0 ? (this.loop.foreseen(key, policies, short) ?? this.paused(key, policies)) : undefined
+  cachedDenial(charge: Charge): Verdicts | undefined {
+    const short = charge.cost - this.leftOf(charge)
+    if (short <= 0) return undefined
+    return this.subjects.cachedDenial({ ...charge, cost: short }) ?? this.paused(charge)
   }
 
-  async take(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
-    const account = this.accountOf(key, policies)
+  async take(charge: Charge): Promise<Verdicts> {
+    const { cost } = charge
+    const state = this.stateOf(charge)
     for (;;) {
-      // While a batch is on its way, what is left of the last one is spoken for by whoever asks for it.
-      const spent = account.granting ? undefined : this.spend(account, cost)
-      const answer = spent ?? this.foreseen(key, policies, cost)
+      // While a lease is on its way, what is left of the last one belongs to the request that asks for it.
+      const spent = state.granting ? undefined : this.spend(state, cost)
+      const answer = spent ?? this.cachedDenial(charge)
       if (answer) return answer
-      if (!account.granting) break
-      account.awaited += cost
-      await account.granting.catch(() => {}) // whoever began it is told; the others may have more luck
-      account.awaited -= cost
+      if (!state.granting) break
+      state.awaited += cost
+      await state.granting.catch(() => {}) // the request that began it is told; the others try again
+      state.awaited -= cost
     }
-    account.granting = this.grant(account, key, policies, cost)
+    state.granting = this.grant(state, charge)
     try {
-      return await account.granting
+      return await state.granting
     } finally {
-      account.granting = undefined
+      state.granting = undefined
     }
   }
 
-  async look(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts> {
-    const left = this.leftOf(key, policies)
-    const verdicts = await this.loop.look(key, policies, Math.max(0, cost - left))
+  async peek(charge: Charge): Promise<Verdicts> {
+    const { cost } = charge
+    const left = this.leftOf(charge)
+    const verdicts = await this.subjects.peek({ ...charge, cost: Math.max(0, cost - left) })
     return withMore(verdicts, Math.max(0, left - cost), 0)
   }
 
@@ -108,104 +114,98 @@ export class Leases implements Way {
    * Units of the lease at hand go back to the memory that they came from, where the next request finds them, and no
    * more than were spent of it; older ones may belong to a window that is over, and go to the store.
    */
-  async giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void> {
-    const account = this.accounts.get(accountId(key, policies))
-    const lease = account?.granting ? undefined : account?.lease // one that is on its way replaces it
-    const here =
-      isGood(lease, this.loop.now()) && charged.at >= lease.takenAt ? Math.min(units, lease.units - lease.left) : 0
+  async giveBack(charge: Charge, charged: ChargeTime): Promise<void> {
+    const { cost: units } = charge
+    const state = this.states.get(idIn(charge))
+    const lease = state?.granting ? undefined : state?.lease // one that is on its way replaces it
+    const isOfLease = isSpendable(lease, this.subjects.now()) && charged.at >= lease.takenAt
+    const here = isOfLease ? Math.min(units, lease.units - lease.left) : 0
     if (here > 0) lease!.left += here
-    if (here < units) await this.loop.refund(key, policies, units - here, charged)
+    if (here < units) await this.subjects.refund({ ...charge, cost: units - here }, charged)
   }
 
-  standing(key: string, policies: readonly CompiledPolicy[]): Verdicts | undefined {
-    const verdicts = this.loop.standing(key, policies)
-    return verdicts && withMore(verdicts, this.leftOf(key, policies), 0)
+  standing(subject: Subject): Verdicts | undefined {
+    const verdicts = this.subjects.standing(subject)
+    return verdicts && withMore(verdicts, this.leftOf(subject), 0)
   }
 
   forget(key: string): void {
-    for (const [id, account] of this.accounts) {
-      if (account.key !== key) continue
-      if (account.lease) account.lease.left = 0 // also for a lease that is on its way and counts on it
-      account.forgotten = true
-      this.accounts.delete(id)
+    for (const [id, state] of this.states) {
+      if (state.key !== key) continue
+      if (state.lease) state.lease.left = 0 // also for a lease that is on its way and counts on it
+      state.forgotten = true
+      this.states.delete(id)
     }
   }
 
   /** Gives back what is not spent, as far as the store can be asked: for a program that stops. */
   async close(): Promise<void> {
-    const accounts = [...this.accounts.values()]
-    this.accounts.clear()
-    const returned = accounts.map(async (account) => {
-      await account.granting?.catch(() => {})
-      const { lease } = account
-      if (isGood(lease, this.loop.now()) && lease.left > 0) await this.returned(account, lease, lease.left)
+    const states = [...this.states.values()]
+    this.states.clear()
+    const returned = states.map(async (state) => {
+      await state.granting?.catch(() => {})
+      const { lease } = state
+      if (isSpendable(lease, this.subjects.now()) && lease.left > 0) await this.returned(state, lease, lease.left)
     })
     await Promise.allSettled([...returned, ...this.returning])
   }
 
-  private leftOf(key: string, policies: readonly CompiledPolicy[]): number {
-    const lease = this.accounts.get(accountId(key, policies))?.lease
-    return isGood(lease, this.loop.now()) ? lease.left : 0
+  private leftOf(subject: Subject): number {
+    const lease = this.states.get(idIn(subject))?.lease
+    return isSpendable(lease, this.subjects.now()) ? lease.left : 0
   }
 
-  private accountOf(key: string, policies: readonly CompiledPolicy[]): Account {
-    const id = accountId(key, policies)
-    const account = this.accounts.get(id) ?? {
-      key,
-      size: new LeaseSize(Math.min(...policies.map(({ windowMs }) => windowMs))),
-      awaited: 0,
-    }
-    this.accounts.delete(id)
-    this.accounts.set(id, account)
-    if (this.accounts.size > this.maxSubjects) this.accounts.delete(this.accounts.keys().next().value!)
-    return account
+  private stateOf(subject: Subject): LeaseState {
+    const id = idIn(subject)
+    const { key, policies } = subject
+    const shortestMs = () => Math.min(...policies.map(({ windowMs }) => windowMs))
+    const state = this.states.get(id) ?? { key, size: new LeaseSize(shortestMs()), awaited: 0 }
+    this.states.delete(id)
+    this.states.set(id, state)
+    if (this.states.size > this.maxSubjects) this.states.delete(this.states.keys().next().value!)
+    return state
   }
 
   /** Takes a lease, of which this request's cost is spent at once. */
-  private async grant(
-    account: Account,
-    key: string,
-    policies: readonly CompiledPolicy[],
-    cost: number,
-  ): Promise<Verdicts> {
-    const { size } = account
-    const kept = isGood(account.lease, this.loop.now()) ? account.lease : undefined
+  private async grant(state: LeaseState, { policies, cost }: Charge): Promise<Verdicts> {
+    const { key, size } = state
+    const kept = isSpendable(state.lease, this.subjects.now()) ? state.lease : undefined
     const least = cost - (kept?.left ?? 0)
-    const deadline = this.loop.deadline()
+    const deadline = this.subjects.deadline()
 
     for (let tries = 1; ; tries++) {
-      const now = this.loop.now()
-      const outlook = outlookOf(this.loop.view(key), policies, now, size.pauseMs(now))
-      const { units: more, isScarce } = size.next(now, outlook)
-      const wish = Math.max(least + account.awaited, more)
-      const most = [wish, Math.min(wish, Math.floor(outlook.left * SHARE_OF_LEFT))][tries - 1] ?? least
+      const now = this.subjects.now()
+      const available = estimateCapacity(this.subjects.view(key), policies, now, size.pauseMs(now))
+      const { units: more, isScarce } = size.next(now, available)
+      const wish = Math.max(least + state.awaited, more)
+      const most = [wish, Math.min(wish, Math.floor(available.left * SHARE_OF_LEFT))][tries - 1] ?? least
       const units = Math.max(least, most)
-      const verdicts = await this.charged(account, policies, units, now, deadline).catch((error) => {
-        size.spent(cost, now) // a pace that is not learnt from requests without a lease would never get one
+      const verdicts = await this.charged(state, policies, units, now, deadline).catch((error) => {
+        size.spent(cost, now) // a rate that is not learnt from requests without a lease would never get one
         throw error
       })
       if (!allAllow(verdicts)) {
         if (units > least) continue
-        this.pause(account, policies, now)
+        this.pause(state, policies, now)
         return verdicts
       }
-      if (isScarce) this.pause(account, policies, now)
+      if (isScarce) this.pause(state, policies, now)
       size.spent(cost, now)
       // what was held before is spent on this request
-      const until = now + outlookOf(this.loop.view(key), policies, now, 0).endsInMs
-      // what is let through uncharged goes one by one
-      const surplus = verdicts.some(isCharged) && !account.forgotten ? units - least : 0
-      account.lease = { left: surplus, units, takenAt: now, usedAt: now, until, policies, verdicts }
+      const expiresAt = now + estimateCapacity(this.subjects.view(key), policies, now, 0).endsInMs
+      // requests that pass uncharged go one by one
+      const surplus = verdicts.some(isCharged) && !state.forgotten ? units - least : 0
+      state.lease = { left: surplus, units, takenAt: now, usedAt: now, expiresAt, policies, verdicts }
       if (units > least) this.onEvent({ kind: 'lease', units })
       return withMore(verdicts, surplus, 0)
     }
   }
 
-  private spend(account: Account, cost: number): Verdicts | undefined {
-    const { lease, size } = account
-    const now = this.loop.now()
-    if (!isGood(lease, now)) return undefined
-    if (now - lease.usedAt > size.spanMs) this.giveBackSurplus(account, lease, cost, now)
+  private spend(state: LeaseState, cost: number): Verdicts | undefined {
+    const { lease, size } = state
+    const now = this.subjects.now()
+    if (!isSpendable(lease, now)) return undefined
+    if (now - lease.usedAt > size.spanMs) this.giveBackSurplus(state, lease, cost, now)
     if (lease.left < cost) return undefined
     lease.left -= cost
     lease.usedAt = now
@@ -214,64 +214,65 @@ export class Leases implements Way {
   }
 
   /**
-   * An instance that was idle, or frozen, holds units for a pace that is over: what it would not lease now is for the
+   * An instance that was idle, or frozen, holds units for a rate that is over: what it would not lease now is for the
    * others.
    */
-  private giveBackSurplus(account: Account, lease: Lease, cost: number, now: EpochMs): void {
-    const { size, key } = account
-    const { units } = size.next(now, outlookOf(this.loop.view(key), lease.policies, now, size.pauseMs(now)))
-    const surplus = lease.left - Math.max(cost, units)
+  private giveBackSurplus(state: LeaseState, lease: Lease, cost: number, now: EpochMs): void {
+    const { size, key } = state
+    const available = estimateCapacity(this.subjects.view(key), lease.policies, now, size.pauseMs(now))
+    const surplus = lease.left - Math.max(cost, size.next(now, available).units)
     if (surplus < WORTH_GIVING_BACK) return
-    const work = this.returned(account, lease, surplus)
+    const work = this.returned(state, lease, surplus)
       .catch(() => {}) // they stay charged
       .finally(() => this.returning.delete(work))
     this.returning.add(work)
   }
 
   /** Gives units of a lease back to the store: they leave memory first, so they are never both spent and given back. */
-  private async returned({ key }: Account, lease: Lease, units: number): Promise<void> {
+  private async returned({ key }: LeaseState, lease: Lease, units: number): Promise<void> {
     lease.left -= units // also for a lease that is on its way and counts on it
     lease.units -= units
-    const charged = lease.policies.filter((_, i) => isCharged(lease.verdicts[i]!))
-    await this.loop.refund(key, charged, units, { at: lease.takenAt })
+    const policies = lease.policies.filter((_, i) => isCharged(lease.verdicts[i]!))
+    await this.subjects.refund({ key, policies, cost: units }, { at: lease.takenAt })
   }
 
   /** Where units trickle back to a limit that is used up, an instance waits until there are some for it, too. */
-  private pause(account: Account, policies: readonly CompiledPolicy[], now: EpochMs): void {
-    const { left, refill, refillMs } = outlookOf(this.loop.view(account.key), policies, now, account.size.pauseMs(now))
-    if (refill > left) account.pausedUntil = now + refillMs
+  private pause(state: LeaseState, policies: readonly CompiledPolicy[], now: EpochMs): void {
+    const view = this.subjects.view(state.key)
+    const { left, refill, refillMs } = estimateCapacity(view, policies, now, state.size.pauseMs(now))
+    if (refill > left) state.pausedUntil = now + refillMs
   }
 
   /** The denial of a request that would ask for units too soon. */
-  private paused(key: string, policies: readonly CompiledPolicy[]): Verdicts | undefined {
-    const { pausedUntil = 0 } = this.accounts.get(accountId(key, policies)) ?? {}
-    const waitMs = pausedUntil - this.loop.now()
+  private paused(subject: Subject): Verdicts | undefined {
+    const { pausedUntil = 0 } = this.states.get(idIn(subject)) ?? {}
+    const waitMs = pausedUntil - this.subjects.now()
     if (waitMs <= 0 || waitMs > LONGEST_PAUSE_MS) return undefined
-    return this.loop.standing(key, policies)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
+    return this.subjects.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
   }
 
   private async charged(
-    account: Account,
+    state: LeaseState,
     policies: readonly CompiledPolicy[],
     units: number,
     now: EpochMs,
     deadline: Deadline,
   ): Promise<Verdicts> {
-    const { key, throttled } = account
-    if (throttled && now < throttled.until && throttled.until - now <= 2 * PAUSE_MS) throw throttled.error
-    const before = this.loop.view(key)
+    const { key, throttled, size } = state
+    if (throttled && now < throttled.until && throttled.until - now <= 2 * RETRY_MS) throw throttled.error
+    const before = this.subjects.view(key)
     try {
-      const verdicts = await this.writes.take(key, policies, units, deadline)
+      const verdicts = await this.writes.take({ key, policies, cost: units }, deadline)
       if (before) {
-        const [foretold, found] = [leftsOf(before, policies, now), leftsOf(this.loop.view(key), policies, now)]
-        const taken = Math.max(...foretold.map((left, i) => left - found[i]!)) - (allAllow(verdicts) ? units : 0)
-        account.size.othersTook(Math.max(0, taken), now - before.seenAt)
+        const [expected, found] = [before, this.subjects.view(key)].map((view) => remainingOf(view, policies, now))
+        const taken = Math.max(...expected!.map((left, i) => left - found![i]!)) - (allAllow(verdicts) ? units : 0)
+        size.othersTook(Math.max(0, taken), now - before.seenAt)
       }
       return verdicts
     } catch (error) {
       if (error instanceof StoreUnavailableError && error.reason === 'hot-key') {
-        account.size.throttled(now)
-        account.throttled = { error, until: now + PAUSE_MS * (0.5 + Math.random()) }
+        size.onThrottled(now)
+        state.throttled = { error, until: now + RETRY_MS * (0.5 + Math.random()) }
       }
       throw error
     }
@@ -281,26 +282,26 @@ export class Leases implements Way {
 const termsOf = new WeakMap<readonly CompiledPolicy[], string>()
 
 /**
- * Units that were taken under one limit are not spent under another, such as a lower one of now; and what observes
- * waits for nothing that others wait for.
+ * Units that were leased under one limit are not spent under another, such as a lower one of now; and a policy that
+ * observes waits for nothing that others wait for.
  */
-function accountId(key: string, policies: readonly CompiledPolicy[]): string {
+function idIn({ key, policies }: Subject): string {
   const terms =
     termsOf.get(policies) ??
-    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, lenient }) => [quota, lenient]))}`
+    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, nonBlocking }) => [quota, nonBlocking]))}`
   termsOf.set(policies, terms)
   return `${key} ${terms}`
 }
 
 /** A clock that was set back makes no lease last longer. */
-const isGood = (lease: Lease | undefined, now: EpochMs): lease is Lease =>
-  lease !== undefined && now >= lease.takenAt && now < lease.until
+const isSpendable = (lease: Lease | undefined, now: EpochMs): lease is Lease =>
+  lease !== undefined && now >= lease.takenAt && now < lease.expiresAt
 
 /** Verdicts of a while ago, with units that are held on top. */
 const withMore = (verdicts: Verdicts, units: number, elapsedMs: number): Verdicts =>
   verdicts.map((verdict) => ({
     ...verdict,
-    // a batch that overran a limit leaves nothing of the limit
+    // a lease that overran a limit leaves nothing of the limit
     remaining: verdict.exceeded ? verdict.remaining : verdict.remaining + units,
     resetAfterMs: Math.max(0, verdict.resetAfterMs - elapsedMs),
   }))

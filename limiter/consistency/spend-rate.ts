@@ -7,7 +7,7 @@ const SPANS = 3
 const SLOTS = PARTS * SPANS + 1
 
 /** How many units came lately, and whether as many came before: thirteen counters, however many units. */
-export class Pace {
+export class SpendRate {
   private readonly counts = new Array<number>(SLOTS).fill(0)
   private readonly slotMs: number
   /** The newest slot, numbered from the epoch. */

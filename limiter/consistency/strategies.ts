@@ -1,32 +1,34 @@
-import type { Charge } from '../charge'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { OnEvent } from '../events'
-import type { States } from '../plan'
+import type { LateWriter } from '../pending-charges'
 import type { Consistency } from '../policies/policy'
-import type { TakeLoop } from '../take-loop'
-import { SharedWrites } from '../write-coalescer'
+import type { States } from '../steps'
+import { WriteCoalescer } from '../write-coalescer'
 import { Eventual } from './eventual'
-import { Leases } from './leased'
-import type { Way } from './strategy'
+import { Leased } from './leased'
+import type { Charge, StoredSubjects, Strategy, Subject } from './strategy'
 import { Strict } from './strict'
 
-/** The part of a charge that is counted in one way. */
+/** The part of a charge that one strategy counts. */
 export interface Part extends Charge {
-  readonly way: Way
+  readonly strategy: Strategy
 }
 
-/** How the policies of a charge are counted, by their `consistency`. */
-export class Ways {
-  private readonly ways: Readonly<Record<Consistency, Way>>
-  private readonly leases: Leases
-  private readonly eventual: Eventual
-  private readonly lists = new WeakMap<readonly CompiledPolicy[], readonly Pick<Part, 'way' | 'policies'>[]>()
+type PartOfAll = Pick<Part, 'strategy' | 'policies'>
 
-  constructor(loop: TakeLoop, maxSubjects: number, onEvent: OnEvent) {
-    const writes = new SharedWrites(loop)
-    this.leases = new Leases(loop, writes, onEvent, maxSubjects)
-    this.eventual = new Eventual(loop, maxSubjects)
-    this.ways = { strict: new Strict(loop, writes, this.leases, onEvent), leased: this.leases, eventual: this.eventual }
+/** Chooses how the policies of a charge are counted, by their `consistency`. */
+export class Strategies {
+  private readonly strategies: Readonly<Record<Consistency, Strategy>>
+  private readonly leased: Leased
+  private readonly eventual: Eventual
+  private readonly lists = new WeakMap<readonly CompiledPolicy[], readonly PartOfAll[]>()
+
+  constructor(subjects: StoredSubjects & LateWriter, maxSubjects: number, onEvent: OnEvent) {
+    const writes = new WriteCoalescer(subjects)
+    this.leased = new Leased(subjects, writes, onEvent, maxSubjects)
+    this.eventual = new Eventual(subjects, maxSubjects)
+    const strict = new Strict(subjects, writes, this.leased, onEvent)
+    this.strategies = { strict, leased: this.leased, eventual: this.eventual }
   }
 
   /** The lists of policies are the same arrays for the same charge's, so that requests can share writes. */
@@ -37,25 +39,25 @@ export class Ways {
   }
 
   /** What was last seen of a subject in the store, and counted here since. */
-  lastSeen(key: string, policies: readonly CompiledPolicy[]): States {
-    return this.eventual.lastSeen(key, policies)
+  lastSeen(subject: Subject): States {
+    return this.eventual.lastSeen(subject)
   }
 
-  /** Gives back and adds up what is only in memory. */
+  /** Gives back leased units, and writes down what is only in memory. */
   async close(): Promise<void> {
-    await Promise.all([this.leases.close(), this.eventual.close()])
+    await Promise.all([this.leased.close(), this.eventual.close()])
   }
 
   /** Forgets what is only in memory of a subject that is reset. */
   async forget(key: string): Promise<void> {
-    await Promise.all(Object.values(this.ways).map((way) => way.forget(key)))
+    await Promise.all(Object.values(this.strategies).map((strategy) => strategy.forget(key)))
   }
 
-  private split(policies: readonly CompiledPolicy[]): readonly Pick<Part, 'way' | 'policies'>[] {
-    return (Object.keys(this.ways) as Consistency[]).flatMap((consistency) => {
+  private split(policies: readonly CompiledPolicy[]): readonly PartOfAll[] {
+    return (Object.keys(this.strategies) as Consistency[]).flatMap((consistency) => {
       const those = policies.filter((policy) => policy.consistency === consistency)
       if (those.length === 0) return []
-      return { way: this.ways[consistency], policies: those.length === policies.length ? policies : those }
+      return { strategy: this.strategies[consistency], policies: those.length === policies.length ? policies : those }
     })
   }
 }

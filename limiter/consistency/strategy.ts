@@ -1,35 +1,29 @@
+import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
-import type { Verdicts } from '../plan'
+import type { Deadline } from '../deadline'
+import type { View } from '../subject-cache'
 
-/** One way of counting a subject's units under some of its policies; what `consistency` chooses. */
-export interface Way {
-  /** The denial of a request whose outcome is known without a call; `undefined` where it is not. */
-  foreseen(key: string, policies: readonly CompiledPolicy[], cost: number): Verdicts | undefined
-  /** Takes `cost` units, 1 or more, from all the policies or from none. */
-  take(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts>
-  /** What a request would be told now, taking nothing. */
-  look(key: string, policies: readonly CompiledPolicy[], cost: number): Promise<Verdicts>
-  /**
-   * Gives units back that a `take` was allowed: to the memory that they came from, else to the store.
-   *
-   * @throws StoreUnavailableError when it is not known whether that worked; they may stay charged, and are never given
-   * back twice.
-   */
-  giveBack(key: string, policies: readonly CompiledPolicy[], units: number, charged: Charged): Promise<void>
-  /**
-   * How the policies stand as far as is known here, without a call, taking nothing; `undefined` when nothing is known.
-   */
-  standing(key: string, policies: readonly CompiledPolicy[]): Verdicts | undefined
-  /**
-   * Forgets what is counted in memory of a subject that is reset. What it returns resolves once nothing of it is on its
-   * way to the store.
-   */
-  forget(key: string): void | Promise<void>
+/** A subject under some of its policies. */
+export interface Subject {
+  /** Where the subject's state is, see `subjectKey`. */
+  readonly key: string
+  readonly policies: readonly CompiledPolicy[]
+}
+
+/** Units that one request takes from one subject. */
+export interface Charge extends Subject {
+  /** Whole units, 0 to peek. */
+  readonly cost: number
+}
+
+/** Several requests of one subject that are decided together. */
+export interface Batch extends Subject {
+  readonly costs: readonly number[]
 }
 
 /** When units were charged that are given back. */
-export interface Charged {
+export interface ChargeTime {
   /** By the clock, at the request, or at the lease that it was spent from: `Verdict.chargedAt`. */
   readonly at: EpochMs
   /**
@@ -37,4 +31,62 @@ export interface Charged {
    * there. Absent where that is not known.
    */
   readonly delayMs?: number
+}
+
+/** Counts a subject's units under some of its policies; a policy's `consistency` chooses one. */
+export interface Strategy {
+  /** The denial of a request whose outcome is known without a call; `undefined` where it is not. */
+  cachedDenial(charge: Charge): Verdicts | undefined
+  /** Takes the cost, 1 or more, from all the policies or from none. */
+  take(charge: Charge): Promise<Verdicts>
+  /** What a request would be told now, taking nothing. */
+  peek(charge: Charge): Promise<Verdicts>
+  /**
+   * Gives back units that a `take` was allowed: to the memory that they came from, else to the store.
+   *
+   * @throws StoreUnavailableError when it is not known whether that worked; they may stay charged, and are never given
+   * back twice.
+   */
+  giveBack(charge: Charge, charged: ChargeTime): Promise<void>
+  /** How the policies stand as far as this instance knows, without a call; `undefined` when nothing is known. */
+  standing(subject: Subject): Verdicts | undefined
+  /**
+   * Forgets what is counted in memory of a subject that is reset. What it returns resolves once nothing of it is on its
+   * way to the store.
+   */
+  forget(key: string): void | Promise<void>
+}
+
+/** The subjects as they are stored: what strategies are built on, and the take loop provides. */
+export interface StoredSubjects {
+  now(): EpochMs
+  /** For a decision that begins now. */
+  deadline(): Deadline
+  /** What was last seen of a subject. */
+  view(key: string): View | undefined
+  /** The denial of a request whose outcome is known without a call; `undefined` where it is not. */
+  cachedDenial(charge: Charge): Verdicts | undefined
+  /**
+   * Decides several requests of one subject in as few writes as it takes.
+   *
+   * @param deadline of the decision that this is a part of. @default a new one
+   * @returns what each is told, in the order of their costs.
+   */
+  decideBatch(batch: Batch, deadline?: Deadline): Promise<Verdicts[]>
+  /** What a request would be told now: one read, nothing taken. */
+  peek(charge: Charge): Promise<Verdicts>
+  /** How the policies stand as far as is known, taking nothing; `undefined` when nothing is known. */
+  standing(subject: Subject): Verdicts | undefined
+  /**
+   * Gives units back as far as they can still be found; a policy whose window has passed has none.
+   *
+   * @throws StoreUnavailableError `in-doubt` when it is not known whether they were.
+   */
+  refund(charge: Charge, charged: ChargeTime): Promise<void>
+}
+
+/** Takes units in writes that requests of one subject may share. */
+export interface Writes {
+  /** @param deadline of the decision that this is a part of, where it begins at once. @default a new one */
+  take(charge: Charge, deadline?: Deadline): Promise<Verdicts>
 }

@@ -45,9 +45,10 @@ export function tooLarge(all: readonly Stored[]): string | undefined {
   return `could store ${kilobytes(bytes)}, and an item of DynamoDB holds 400 KB: the largest of its policies are ${sizes.join(', ')}${others}`
 }
 
-const bytesOf = ({ policy }: Stored): number => policy.algorithm.storedBytes(policy.quota)
+const bytesOf = ({ policy }: Stored): number => policy.counter.storedBytes
 const sumOf = (stored: readonly Stored[]): number => stored.reduce((sum, one) => sum + bytesOf(one), 0)
 const kilobytes = (bytes: number): string => `${Math.ceil(bytes / 1024)} KB`
 
 /** What tells policies of one item apart: those of the same name that count in the same state are one. */
-export const idAt = ({ policy: { name, form }, scope }: Stored): string => JSON.stringify([name, form, scope])
+export const idAt = ({ policy: { name, stateSchema: form }, scope }: Stored): string =>
+  JSON.stringify([name, form, scope])

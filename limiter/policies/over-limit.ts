@@ -1,4 +1,4 @@
-import { lenient } from '../algorithms/lenient'
+import { nonBlocking } from '../algorithms/non-blocking'
 import { queued } from '../algorithms/queued'
 import { printed } from '../errors'
 import { parseDuration } from './duration'
@@ -15,22 +15,19 @@ type Fields = Pick<
   'action' | 'mode' | 'maxDelay' | 'delayIn' | 'overrun' | 'overage' | 'countDenied'
 >
 
-/** A way of counting, with what happens past the limit. */
+/** A counter, with what happens past the limit around it. */
 export function acting(counting: Counting, fields: Fields): Acting {
-  const { algorithm, quota } = counting
+  const { counter, quota } = counting
   const { action = 'deny', maxDelay = DEFAULT_DELAY } = fields
   const acts = {
     ...counting,
-    lenient: action === 'observe' || action === 'deprioritize',
+    nonBlocking: action === 'observe' || action === 'deprioritize',
     waits: isDelaying(fields) && waiter(fields) === 'authorizer',
   }
   if (action === 'deny') return acts
-  if (action !== 'delay') return { ...acts, algorithm: lenient(algorithm, action) }
-  return {
-    ...acts,
-    algorithm: queued(algorithm) as typeof algorithm,
-    quota: { ...(quota as object), patienceMs: parseDuration(maxDelay) },
-  }
+  if (action !== 'delay') return { ...acts, counter: nonBlocking(counter, action) }
+  const maxWaitMs = parseDuration(maxDelay)! // checked before
+  return { ...acts, counter: queued(counter, maxWaitMs), quota: { ...quota, maxWaitMs } }
 }
 
 /**

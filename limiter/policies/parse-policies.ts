@@ -144,7 +144,7 @@ function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, i
         place,
       ),
     )
-  } else if (consistency === 'eventual' && counting.lenient) {
+  } else if (consistency === 'eventual' && counting.nonBlocking) {
     issues.push(mistake(`consistency "eventual" does not go with action "${policy.action}", take "leased"`, place))
   }
 }
@@ -167,11 +167,11 @@ function checkSync(syncMs: number | undefined, windowMs: number, place: Place, i
  * From one sync to the next: what is written, else a tenth of the window or of the time in which a full bucket empties,
  * a second at most.
  */
-export function syncMsOf({ written, windowMs, algorithm, quota }: Policy): number {
+export function syncMsOf({ written, windowMs, counter }: Policy): number {
   if (written.syncMs !== undefined) return written.syncMs
-  const shortestMs = Math.min(windowMs, algorithm.lifeMs(quota))
+  const shortestMs = Math.min(windowMs, counter.retentionMs)
   return Math.max(LEAST_SYNC_MS, Math.min(LONGEST_DEFAULT_SYNC_MS, Math.ceil(shortestMs / SYNCS_PER_WINDOW)))
 }
 
 /** Whether units can be taken ahead. */
-export const isLeasable = ({ algorithm, quota }: Counting): boolean => algorithm.heldUntil?.({}, quota, 0) !== undefined
+export const isLeasable = ({ counter }: Counting): boolean => counter.leaseExpiresAt({}, 0) !== undefined

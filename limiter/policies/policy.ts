@@ -1,4 +1,4 @@
-import type { Algorithm } from '../algorithms/algorithm'
+import type { Counter } from '../algorithms/counter'
 
 /** How requests are counted; the list of what `algorithm` may say. */
 export type AlgorithmName = (typeof ALGORITHM_NAMES)[number]
@@ -80,20 +80,21 @@ export interface PolicyInput {
 export type Consistency = 'strict' | 'leased' | 'eventual'
 export const CONSISTENCIES: readonly Consistency[] = ['strict', 'leased', 'eventual']
 
-/** An algorithm and the quota that it counts by; `Q` is known where they are put together and nowhere else. */
+/** How a policy counts. */
 export interface Counting {
-  readonly algorithm: Algorithm<unknown>
-  readonly quota: unknown
+  readonly counter: Counter
+  /** The numbers that the counter is bound to, to compare and to show; only the algorithm knows their shape. */
+  readonly quota: object
   /** Nominal length of the window, in milliseconds; of a calendar window, its longest. */
   readonly windowMs: number
   /** Two policies with the same name may share stored state only when this is the same. */
-  readonly form: string
+  readonly stateSchema: string
 }
 
 /** How a policy acts past its limit, and by what it counts so. */
 export interface Acting extends Counting {
   /** Never denies: it observes, or only lowers the priority. */
-  readonly lenient: boolean
+  readonly nonBlocking: boolean
   /** The authorizer waits until it is a request's turn. */
   readonly waits: boolean
 }

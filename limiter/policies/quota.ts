@@ -1,15 +1,16 @@
 import { type Algorithm, MOST_UNITS } from '../algorithms/algorithm'
 import { anchoredWindow } from '../algorithms/anchored-window'
+import { bind } from '../algorithms/counter'
 import { fixedWindow } from '../algorithms/fixed-window'
 import { gcra } from '../algorithms/gcra'
 import { leakyBucket } from '../algorithms/leaky-bucket'
 import { meteredWindow } from '../algorithms/metered-window'
-import { relaxed } from '../algorithms/relaxed'
+import { overrun } from '../algorithms/overrun'
 import { slidingBuckets } from '../algorithms/sliding-buckets'
 import { slidingLog } from '../algorithms/sliding-log'
 import { slidingWindow } from '../algorithms/sliding-window'
 import { tokenBucket } from '../algorithms/token-bucket'
-import { epochGrid } from '../algorithms/window-grid'
+import { epochGrid, type WindowGrid } from '../algorithms/window-grid'
 import { calendarGrid, isCalendarUnit } from './calendar'
 import { parseDuration } from './duration'
 import { checkOverLimit } from './over-limit'
@@ -20,7 +21,7 @@ type Build = (input: PolicyInput, windowMs: number, wrong: (sentence: string) =>
 
 const BUILD = {
   'fixed-window': ({ limit, window, timezone = 'UTC', overage = 'deny' }, windowMs) => {
-    const grid = isCalendarUnit(window) ? calendarGrid(window, timezone) : epochGrid(windowMs)
+    const grid = gridOf({ window, timezone })
     const algorithm = overage === 'allow' ? meteredWindow : fixedWindow // of one form, so that switching loses no count
     return counting(algorithm, { limit, grid }, isCalendarUnit(window) ? `${window} ${timezone}` : windowMs)
   },
@@ -62,6 +63,10 @@ const BUILD = {
   },
 } as const satisfies Record<AlgorithmName, Build>
 
+/** The windows of a policy with fixed windows. */
+export const gridOf = ({ window, timezone = 'UTC' }: Pick<PolicyInput, 'window' | 'timezone'>): WindowGrid =>
+  isCalendarUnit(window) ? calendarGrid(window, timezone) : epochGrid(parseDuration(window)!)
+
 /** Fields that only some algorithms read. */
 const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
   timezone: ['fixed-window'],
@@ -98,31 +103,33 @@ export function checkFit(input: Partial<PolicyInput>, place: Place, issues: stri
 export function toCounting(input: PolicyInput, place: Place, issues: string[]): Counting | undefined {
   const before = issues.length
   const wrong = (sentence: string): undefined => void issues.push(mistake(sentence, place))
-  const { algorithm = 'sliding-window', window, limit, overrun } = input
+  const { algorithm = 'sliding-window', window, limit, overrun: share } = input
   if (limit > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS}, got ${limit}`)
 
   const windowMs = isCalendarUnit(window) ? calendarGrid(window, 'UTC').longestMs : parseDuration(window)!
   const built = BUILD[algorithm](input, windowMs, wrong)
-  if (issues.length > before || !overrun) return issues.length > before ? undefined : { ...built, windowMs }
+  if (issues.length > before || !share) return issues.length > before ? undefined : { ...built, windowMs }
 
-  const more = Math.max(1, Math.floor((limit * Number.parseInt(overrun, 10)) / 100))
+  const more = Math.max(1, Math.floor((limit * Number.parseInt(share, 10)) / 100))
   const raised = READ_BY.burst!.includes(algorithm) ? { burst: (input.burst ?? limit) + more } : { limit: limit + more }
   if (limit + more > MOST_UNITS)
     return wrong(`limit must be at most ${MOST_UNITS} with its overrun, got ${limit + more}`)
-  const { quota } = BUILD[algorithm]({ ...input, ...raised }, windowMs, (sentence) =>
-    wrong(`with its overrun ${sentence}`),
-  )
+  const over = BUILD[algorithm]({ ...input, ...raised }, windowMs, (sentence) => wrong(`with its overrun ${sentence}`))
   if (issues.length > before) return undefined
   return {
     ...built,
     windowMs,
-    algorithm: relaxed(built.algorithm) as Algorithm<unknown>,
-    quota: { ...(built.quota as object), raised: quota },
+    counter: overrun(built.counter, over.counter),
+    quota: { ...built.quota, raised: over.quota },
   }
 }
 
-function counting<Quota>(algorithm: Algorithm<Quota>, quota: Quota, form: string | number): Omit<Counting, 'windowMs'> {
-  return { algorithm: algorithm as Algorithm<unknown>, quota, form: `${algorithm.name} ${form}` }
+function counting<Quota extends object>(
+  algorithm: Algorithm<Quota>,
+  quota: Quota,
+  layout: string | number,
+): Omit<Counting, 'windowMs'> {
+  return { counter: bind(algorithm, quota), quota, stateSchema: `${algorithm.name} ${layout}` }
 }
 
 /** The largest numbers with which a policy still counts in the same way. */

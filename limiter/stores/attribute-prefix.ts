@@ -6,25 +6,25 @@ const DIGITS = '0123456789'
 /** Bump this when the meaning of stored fields changes, so that no release misreads another's. */
 const FORMAT = 1
 
-/** Length of a policy's code. */
-export const CODE_LENGTH = 4
+/** Length of a policy's prefix. */
+export const PREFIX_LENGTH = 4
 
 /**
  * The prefix of a policy's attributes: a letter, a digit and two of either, two million in all.
  *
- * It depends on the policy's name and stored form and nothing else, so that every instance and every set of policies
- * finds the same state, and a policy whose form changed starts fresh. With a digit in second place it is never a
+ * It depends on the policy's name, state schema and scope and nothing else, so that every instance and every set of
+ * policies finds the same state, and a policy whose state schema changed starts fresh. With a digit in second place it is never a
  * reserved word of DynamoDB, and needs no alias.
  *
  * @param scope what the policy counts apart, such as a route; empty when the subject is counted whole.
  */
-export function codeOf(name: string, form: string, scope = ''): string {
+export function prefixOf(name: string, stateSchema: string, scope = ''): string {
   const bytes = createHash('sha256')
-    .update(JSON.stringify([FORMAT, name, form, scope]))
+    .update(JSON.stringify([FORMAT, name, stateSchema, scope]))
     .digest()
   const pick = (alphabet: string, at: number) => alphabet[bytes.readUInt32BE(at) % alphabet.length]
   return `${pick(LETTERS, 0)}${pick(DIGITS, 4)}${pick(LETTERS + DIGITS, 8)}${pick(LETTERS + DIGITS, 12)}`
 }
 
-/** The scope of a policy whose own code belongs to another, so many times over. */
+/** The scope of a policy whose own prefix belongs to another, so many times over. */
 export const elsewhere = (scope: string, times = 1): string => scope + ' elsewhere'.repeat(times)

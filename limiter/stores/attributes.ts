@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import type { Fields } from '../algorithms/conditional-write'
-import { CODE_LENGTH } from './attribute-prefix'
+import { PREFIX_LENGTH } from './attribute-prefix'
 import { type Item, NO_ITEM } from './store'
 
 /** Attribute that holds the time to live, in epoch seconds. */
@@ -17,12 +17,13 @@ export function toItem(attributes: Record<string, AttributeValue> | undefined): 
   let expiresAtSeconds = 0
   for (const name in attributes) {
     const value = attributes[name]!
-    if (name.length > CODE_LENGTH) {
-      const code = name.slice(0, CODE_LENGTH)
-      const fields = policies[code] ?? {}
-      policies[code] = fields
-      if (value.N !== undefined) fields[name.slice(CODE_LENGTH)] = toNumber(value.N, name)
-      else if (value.L !== undefined) fields[name.slice(CODE_LENGTH)] = value.L.map((entry) => toNumber(entry.N, name))
+    if (name.length > PREFIX_LENGTH) {
+      const prefix = name.slice(0, PREFIX_LENGTH)
+      const fields = policies[prefix] ?? {}
+      policies[prefix] = fields
+      if (value.N !== undefined) fields[name.slice(PREFIX_LENGTH)] = toNumber(value.N, name)
+      else if (value.L !== undefined)
+        fields[name.slice(PREFIX_LENGTH)] = value.L.map((entry) => toNumber(entry.N, name))
     } else if (name === EXPIRY) expiresAtSeconds = toNumber(value.N, name)
     else if (name !== 'pk') marks[name] = toNumber(value.N, name)
   }

@@ -9,7 +9,7 @@ interface Output {
  *
  * @throws TypeError for any other answer of a client; what has no metadata at all, such as a stand-in's, passes.
  */
-export function authentic<T extends Output>(output: T): T {
+export function assertDynamoDbResponse<T extends Output>(output: T): T {
   if (output.$metadata && !output.$metadata.requestId) throw new TypeError('the answer is not one of DynamoDB')
   return output
 }

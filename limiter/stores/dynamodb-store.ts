@@ -8,7 +8,7 @@ import {
 import { ConfigError, printed } from '../errors'
 import { toItem } from './attributes'
 import { toStoreUnavailable } from './dynamodb-errors'
-import { authentic } from './dynamodb-response'
+import { assertDynamoDbResponse } from './dynamodb-response'
 import { toDeletion, toUpdate } from './expressions'
 import type { CallOptions, DeleteOutcome, Item, ItemWrite, SeenMarks, StateStore, WriteOutcome } from './store'
 
@@ -57,7 +57,7 @@ export class DynamoDbStore implements StateStore {
     })
     tellServerTime(command, options)
     try {
-      const { Attributes } = authentic(await this.client.send(command, { abortSignal: options.signal }))
+      const { Attributes } = assertDynamoDbResponse(await this.client.send(command, { abortSignal: options.signal }))
       return { kind: 'applied', item: toItem(Attributes) }
     } catch (error) {
       const refusal = error as Refusal
@@ -71,7 +71,7 @@ export class DynamoDbStore implements StateStore {
     try {
       const command = new GetItemCommand({ TableName: this.tableName, Key: { pk: { S: key } }, ConsistentRead: true })
       tellServerTime(command, options)
-      return toItem(authentic(await this.client.send(command, { abortSignal: options.signal })).Item)
+      return toItem(assertDynamoDbResponse(await this.client.send(command, { abortSignal: options.signal })).Item)
     } catch (error) {
       throw toStoreUnavailable(error, this.tableName)
     }
@@ -87,7 +87,7 @@ export class DynamoDbStore implements StateStore {
     })
     tellServerTime(command, options)
     try {
-      const { Attributes } = authentic(await this.client.send(command, { abortSignal: options.signal }))
+      const { Attributes } = assertDynamoDbResponse(await this.client.send(command, { abortSignal: options.signal }))
       return { kind: 'deleted', item: toItem(Attributes) }
     } catch (error) {
       const refusal = error as Refusal

@@ -60,10 +60,10 @@ export function inWrites(parts: readonly PolicyWrite[]): PolicyWrite[][] {
 }
 
 /** What a part takes that cannot be left out. */
-export function needsOf({ code, write }: PolicyWrite): { readonly condition: Size; readonly update: Size } {
+export function needsOf({ prefix, write }: PolicyWrite): { readonly condition: Size; readonly update: Size } {
   return {
-    condition: sum(write.guard.map((clause) => clauseSize(clause, code.length, 1))),
-    update: sum(write.assignments.map((one) => ('purge' in one ? NOTHING : assignmentSize(one, code.length)))),
+    condition: sum(write.guard.map((clause) => clauseSize(clause, prefix.length, 1))),
+    update: sum(write.assignments.map((one) => ('purge' in one ? NOTHING : assignmentSize(one, prefix.length)))),
   }
 }
 
@@ -86,8 +86,8 @@ function withinCondition(parts: readonly PolicyWrite[]): readonly PolicyWrite[] 
 }
 
 const keeping = (parts: readonly PolicyWrite[], most: number): PolicyWrite[] =>
-  parts.map(({ code, write }) => ({
-    code,
+  parts.map(({ prefix, write }) => ({
+    prefix,
     write: {
       ...write,
       guard: write.guard.map((clause) =>
@@ -98,9 +98,9 @@ const keeping = (parts: readonly PolicyWrite[], most: number): PolicyWrite[] =>
 
 function conditionSize(parts: readonly PolicyWrite[], alternatives: number): Size {
   let { bytes, operators } = OWN
-  for (const { code, write } of parts) {
+  for (const { prefix, write } of parts) {
     for (const clause of write.guard) {
-      const size = clauseSize(clause, code.length, alternatives)
+      const size = clauseSize(clause, prefix.length, alternatives)
       bytes += size.bytes
       operators += size.operators
     }
@@ -112,9 +112,9 @@ function conditionSize(parts: readonly PolicyWrite[], alternatives: number): Siz
 function withinUpdate(parts: readonly PolicyWrite[], turn: number): readonly PolicyWrite[] {
   let needed = OWN.bytes
   let purged = 0
-  for (const { code, write } of parts) {
+  for (const { prefix, write } of parts) {
     for (const one of write.assignments) {
-      const { bytes } = assignmentSize(one, code.length)
+      const { bytes } = assignmentSize(one, prefix.length)
       if ('purge' in one) purged += bytes
       else needed += bytes
     }
@@ -131,11 +131,11 @@ function withinUpdate(parts: readonly PolicyWrite[], turn: number): readonly Pol
       const next = purges[at]![round]
       if (!next) continue
       found = true
-      room -= assignmentSize(next, parts[at]!.code.length).bytes
+      room -= assignmentSize(next, parts[at]!.prefix.length).bytes
       if (room >= 0) kept[at]!++
     }
   }
-  return parts.map(({ code, write }, i) => ({ code, write: purging(write, kept[i]!) }))
+  return parts.map(({ prefix, write }, i) => ({ prefix, write: purging(write, kept[i]!) }))
 }
 
 /** Keeps its first so many purges. */

@@ -30,9 +30,9 @@ export function toUpdate({ parts, id, whileMarks = {}, expiresAtSeconds }: ItemW
     condition += ` AND NOT exp>${expiry}`
     changes.set += `,exp=${expiry}`
   }
-  for (const { code, write } of parts) {
-    for (const clause of write.guard) condition += ` AND ${clauseText(clause, code, values)}`
-    for (const assignment of write.assignments) note(assignment, code, changes, values)
+  for (const { prefix, write } of parts) {
+    for (const clause of write.guard) condition += ` AND ${clauseText(clause, prefix, values)}`
+    for (const assignment of write.assignments) note(assignment, prefix, changes, values)
   }
   const update = `SET ${changes.set}${changes.add && ` ADD ${changes.add}`}${changes.remove && ` REMOVE ${changes.remove}`}`
   const operators = condition.length < BYTES_OF_OPERATORS ? 0 : (condition.match(OPERATOR)?.length ?? 0)
@@ -104,19 +104,19 @@ class Values {
   }
 }
 
-function clauseText(clause: Clause, code: string, values: Values): string {
-  if (!('anyOf' in clause)) return comparisonText(clause, code, values)
-  const kept = clause.anyOf.map((all) => all.map((one) => comparisonText(one, code, values)).join(' AND '))
+function clauseText(clause: Clause, prefix: string, values: Values): string {
+  if (!('anyOf' in clause)) return comparisonText(clause, prefix, values)
+  const kept = clause.anyOf.map((all) => all.map((one) => comparisonText(one, prefix, values)).join(' AND '))
   return kept.length === 1 ? kept[0]! : `(${kept.join(' OR ')})` // AND binds tighter than OR
 }
 
-function comparisonText(comparison: Comparison, code: string, values: Values): string {
+function comparisonText(comparison: Comparison, prefix: string, values: Values): string {
   if ('list' in comparison) {
-    const list = code + comparison.list
+    const list = prefix + comparison.list
     return `(attribute_not_exists(${list}) OR size(${list})<=${values.number(comparison.sizeAtMost)})`
   }
   const { atLeast, atMost, orAbsent } = comparison
-  const field = code + comparison.field
+  const field = prefix + comparison.field
   if (atLeast === atMost && !orAbsent) return `${field}=${values.number(atLeast!)}`
   const bounds: string[] = []
   if (atLeast !== undefined)
@@ -128,19 +128,19 @@ function comparisonText(comparison: Comparison, code: string, values: Values): s
 
 function note(
   assignment: Assignment,
-  code: string,
+  prefix: string,
   changes: { set: string; add: string; remove: string },
   values: Values,
 ): void {
   if ('list' in assignment) {
-    const list = code + assignment.list
+    const list = prefix + assignment.list
     changes.set +=
       'append' in assignment
         ? `,${list}=list_append(if_not_exists(${list},${values.list([])}),${values.list(assignment.append)})`
         : `,${list}=${values.list(assignment.replace)}`
     return
   }
-  const field = code + assignment.field
+  const field = prefix + assignment.field
   if ('set' in assignment) changes.set += `,${field}=${values.number(assignment.set)}`
   else if ('setIfAbsent' in assignment)
     changes.set += `,${field}=if_not_exists(${field},${values.number(assignment.setIfAbsent)})`

@@ -32,7 +32,7 @@ export class MemoryStore implements StateStore {
     if (isPassed(item, id) || !standAsSeen(item, whileMarks)) return { kind: 'refused', item }
 
     const inTime = write.expiresAtSeconds === undefined || item.expiresAtSeconds <= write.expiresAtSeconds
-    if (!inTime || !write.parts.every(({ code, write: part }) => holds(part.guard, item.policies[code] ?? {}))) {
+    if (!inTime || !write.parts.every(({ prefix, write: part }) => holds(part.guard, item.policies[prefix] ?? {}))) {
       return { kind: 'refused', item }
     }
     this.items.delete(key)
@@ -73,6 +73,6 @@ export function afterWrite(item: Item, { parts, id, expiresAtSeconds }: Omit<Ite
 
 function fieldsAfter(item: Item, parts: readonly PolicyWrite[]): Record<string, Fields> {
   const after: Record<string, Fields> = {}
-  for (const { code, write } of parts) after[code] = apply(write, item.policies[code] ?? {})
+  for (const { prefix, write } of parts) after[prefix] = apply(write, item.policies[prefix] ?? {})
   return after
 }

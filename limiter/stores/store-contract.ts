@@ -91,8 +91,8 @@ export const storeContract: readonly ContractCase[] = [
       const both = (a: ConditionalWrite, b: ConditionalWrite): ItemWrite => ({
         ...one(a),
         parts: [
-          { code: CODE, write: a },
-          { code: OTHER, write: b },
+          { prefix: CODE, write: a },
+          { prefix: OTHER, write: b },
         ],
       })
       assert.equal((await store.write(key, both(when([], add('n', 1)), when([], add('n', 2))))).kind, 'applied')
@@ -115,7 +115,10 @@ export const storeContract: readonly ContractCase[] = [
       const guard = [absentOrAtMost('w', 9e8), absentOrAtMost('2fa1c0', 7), absentOrAtMost('2fa1c1', 7)]
       const write: ItemWrite = {
         ...one(when([])),
-        parts: codes.map((code) => ({ code, write: when(guard, set('w', 9e8), add('2fa1c1', 1), remove('2fa1bz')) })),
+        parts: codes.map((prefix) => ({
+          prefix,
+          write: when(guard, set('w', 9e8), add('2fa1c1', 1), remove('2fa1bz')),
+        })),
       }
       for (const kind of ['applied', 'applied'])
         assert.equal((await store.write(key, { ...write, id: newId() })).kind, kind)
@@ -280,7 +283,7 @@ const newKey = (): string => `contract#${run}${keys++}`
 const newId = () => ({ mark: 'r0', value: keys++ })
 
 const one = (write: ConditionalWrite, more: Partial<ItemWrite> = {}): ItemWrite => ({
-  parts: [{ code: CODE, write }],
+  parts: [{ prefix: CODE, write }],
   id: newId(),
   at: 1_763_683_200_000,
   ...more,

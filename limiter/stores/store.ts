@@ -40,7 +40,7 @@ export interface EndSignal {
 
 /** What is stored for one subject. An item that does not exist has no policies, and nothing else either. */
 export interface Item {
-  /** Each policy's fields under its code. */
+  /** Each policy's fields under its prefix. */
   readonly policies: Readonly<Record<string, Fields>>
   /** When TTL may delete the item, in epoch seconds; 0 when there is none. */
   readonly expiresAtSeconds: number
@@ -72,7 +72,7 @@ export interface ItemWrite {
 
 export interface PolicyWrite {
   /** Prefix of the policy's stored fields. */
-  readonly code: string
+  readonly prefix: string
   readonly write: ConditionalWrite
 }
 

@@ -82,12 +82,12 @@ describe('anchored window', () => {
   })
 
   it('remembers a window as long as it is open', () => {
-    expect(anchoredWindow.lifeMs({ limit: 3, windowMs: 1000 })).toBe(1000)
+    expect(anchoredWindow.retentionMs({ limit: 3, windowMs: 1000 })).toBe(1000)
   })
 
   it('expects that somebody has opened the next window where several requests came in the one before', () => {
     const quota = { limit: 3, windowMs: 1000 }
-    const expected = (seen: Fields, at: number) => anchoredWindow.expect!(seen, 1800, quota, at)
+    const expected = (seen: Fields, at: number) => anchoredWindow.extrapolate!(seen, 1800, quota, at)
     expect(expected({ s: 1700, c: 2 }, 2700)).toEqual({ s: 2700, c: 0 })
     expect(expected({ s: 1700, c: 2 }, 2699)).toEqual({ s: 1700, c: 2 })
     expect(expected({ s: 1700, c: 1 }, 2700)).toEqual({ s: 1700, c: 1 })

@@ -77,8 +77,8 @@ export function fromEveryView<Quota>(
         const quota = resize(candidate, stored.quota, glance.size)
         const now = stored.clock + inMs(glance.elapsed, windowMs(quota)) + glance.skewMs
         const known =
-          seen && glance.guesses && algorithm.expect
-            ? algorithm.expect(seen.fields, seen.clock, quota, now)
+          seen && glance.guesses && algorithm.extrapolate
+            ? algorithm.extrapolate(seen.fields, seen.clock, quota, now)
             : seen?.fields
         const chargedAt = moments[Math.max(0, storedAt - glance.charged)]!.clock
         applied += law({ known, state: stored.fields, quota, cost: glance.cost, now, chargedAt })

@@ -112,7 +112,7 @@ describe('fixed window', () => {
   })
 
   it('remembers a window as long as the longest of its grid', () => {
-    expect(fixedWindow.lifeMs({ limit: 1, grid: uneven(10) })).toBe(310)
+    expect(fixedWindow.retentionMs({ limit: 1, grid: uneven(10) })).toBe(310)
   })
 
   it('gives back to the window that was charged, and to no other', () => {
@@ -146,10 +146,10 @@ describe('fixed window', () => {
       [slot(200)]: 3,
       ...Object.fromEntries(Array.from({ length: windows }, (_, index) => [slot(10 + 3 * index), 1])),
     })
-    expect(fixedWindow.tidy!(left(32), quota, 200_000)).toBeUndefined()
-    expect(carryOut(fixedWindow.tidy!(left(33), quota, 200_000)!, left(33))).toEqual(left(0))
+    expect(fixedWindow.purge!(left(32), quota, 200_000)).toBeUndefined()
+    expect(carryOut(fixedWindow.purge!(left(33), quota, 200_000)!, left(33))).toEqual(left(0))
     // a clock that steps back still finds window 200
-    expect(carryOut(fixedWindow.tidy!(left(33), quota, 900_000)!, left(33))).toEqual(left(0))
+    expect(carryOut(fixedWindow.purge!(left(33), quota, 900_000)!, left(33))).toEqual(left(0))
   })
 
   const candidate = (grid: fc.Arbitrary<WindowGrid>): Candidate<FixedWindowQuota> => ({

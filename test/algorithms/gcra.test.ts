@@ -88,8 +88,8 @@ describe('gcra', () => {
   const quota = { limit: 10, windowMs: 1000, burst: 3 }
 
   it('remembers as long as the burst takes to come back', () => {
-    expect(gcra.lifeMs(quota)).toBe(300)
-    expect(gcra.lifeMs({ limit: 3, windowMs: 1000, burst: 1 })).toBe(334)
+    expect(gcra.retentionMs(quota)).toBe(300)
+    expect(gcra.retentionMs({ limit: 3, windowMs: 1000, burst: 1 })).toBe(334)
   })
 
   it('gives back what time has not given back already', () => {
@@ -105,11 +105,11 @@ describe('gcra', () => {
   })
 
   it('expects a subject that was busy to be as busy now, and one that was about to be idle to be idle', () => {
-    expect(gcra.expect!({ t: 1_250_000 }, 1000, quota, 9000)).toEqual({ t: 9_250_000 })
-    expect(gcra.expect!({ t: 1_151_000 }, 1000, quota, 9000)).toEqual({ t: 9_151_000 })
-    expect(gcra.expect!({ t: 1_150_000 }, 1000, quota, 9000)).toEqual({ t: 1_150_000 })
-    expect(gcra.expect!({ t: 1_250_000 }, 1000, quota, 900)).toEqual({ t: 1_250_000 })
-    expect(gcra.expect!({}, 1000, quota, 9000)).toEqual({})
+    expect(gcra.extrapolate!({ t: 1_250_000 }, 1000, quota, 9000)).toEqual({ t: 9_250_000 })
+    expect(gcra.extrapolate!({ t: 1_151_000 }, 1000, quota, 9000)).toEqual({ t: 9_151_000 })
+    expect(gcra.extrapolate!({ t: 1_150_000 }, 1000, quota, 9000)).toEqual({ t: 1_150_000 })
+    expect(gcra.extrapolate!({ t: 1_250_000 }, 1000, quota, 900)).toEqual({ t: 1_250_000 })
+    expect(gcra.extrapolate!({}, 1000, quota, 9000)).toEqual({})
   })
 
   describe('laws', () =>

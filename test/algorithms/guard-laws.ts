@@ -48,7 +48,7 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
         algorithm.step(state, quota, cost, now).write,
         algorithm.step(undefined, quota, cost, now).write,
         algorithm.refund(state, quota, cost, now, now),
-        algorithm.tidy?.(state, quota, now),
+        algorithm.purge?.(state, quota, now),
       ]
       for (const write of writes) {
         if (write)
@@ -72,7 +72,7 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
       const at = now + 2 ** 42 // when the names of windows are as long as they get
       for (const { write } of [algorithm.step(state, quota, cost, now), algorithm.step(undefined, quota, cost, at)]) {
         if (!write) continue
-        const { condition, update } = needsOf({ code: 'a1bc', write })
+        const { condition, update } = needsOf({ prefix: 'a1bc', write })
         const most = { operators: 9, bytes: 130 }
         const fits =
           condition.operators <= most.operators && condition.bytes <= most.bytes && update.bytes <= most.bytes
@@ -86,14 +86,14 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
       agree(algorithm.step(settled(state, quota), quota, cost, now).verdict, verdict, { state, quota, cost, now })
     }))
 
-  if (!algorithm.tidy) return
+  if (!algorithm.purge) return
 
   it('tidying removes only what no decision reads, also when it comes late', () => {
     const anyCourse = fc.tuple(candidate.litter ?? fc.tuple(candidate.quota, manyBlindTakes), anyHistory)
     const tidied = fromEveryView(
       candidate,
       ({ known, state, quota, now }) => {
-        const write = algorithm.tidy!(known ?? {}, quota, now)
+        const write = algorithm.purge!(known ?? {}, quota, now)
         if (!write || !holds(write.guard, state)) return 0
         const after = apply(write, state)
         agree(settled(after, quota), settled(state, quota), { known, state, quota, now })

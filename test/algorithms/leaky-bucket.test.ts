@@ -149,9 +149,9 @@ describe('leaky bucket', () => {
   })
 
   it('remembers as long as the bucket takes to run empty', () => {
-    expect(leakyBucket.lifeMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'meter', maxDelayMs: 300 })).toBe(1250)
-    expect(leakyBucket.lifeMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'queue' })).toBe(1250)
-    expect(leakyBucket.lifeMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'queue', maxDelayMs: 300 })).toBe(550)
+    expect(leakyBucket.retentionMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'meter', maxDelayMs: 300 })).toBe(1250)
+    expect(leakyBucket.retentionMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'queue' })).toBe(1250)
+    expect(leakyBucket.retentionMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'queue', maxDelayMs: 300 })).toBe(550)
   })
 
   const anyQueue = (maxDelayMs: fc.Arbitrary<number | undefined>): fc.Arbitrary<LeakyBucketQuota> =>

@@ -207,12 +207,12 @@ describe('metered window', () => {
           .map((name) => [name, 1]),
       )
       const state = { ...busy(13), ...litter }
-      expect(carryOut(meteredWindow.tidy!(state, quota, 62_500)!, state)).toEqual(busy(13))
-      expect(meteredWindow.tidy!(busy(13), quota, 62_500)).toBeUndefined()
+      expect(carryOut(meteredWindow.purge!(state, quota, 62_500)!, state)).toEqual(busy(13))
+      expect(meteredWindow.purge!(busy(13), quota, 62_500)).toBeUndefined()
     })
 
     it('has them live as long', () => {
-      expect(meteredWindow.lifeMs(quota)).toBe(13_000)
+      expect(meteredWindow.retentionMs(quota)).toBe(13_000)
     })
   })
 

@@ -1,12 +1,15 @@
 import fc from 'fast-check'
+import type { Algorithm } from '../../limiter/algorithms/algorithm'
 import { apply, type ConditionalWrite, type Fields, holds } from '../../limiter/algorithms/conditional-write'
+import { bind } from '../../limiter/algorithms/counter'
 import { fixedWindow } from '../../limiter/algorithms/fixed-window'
 import { gcra } from '../../limiter/algorithms/gcra'
-import { type Queued, queued } from '../../limiter/algorithms/queued'
+import { queued as decorated } from '../../limiter/algorithms/queued'
 import { slidingLog } from '../../limiter/algorithms/sliding-log'
 import { epochGrid } from '../../limiter/algorithms/window-grid'
 import { anyQuotaOf, NAMES } from './any-algorithm'
 import { fitsPace } from './charges'
+import { type Queued, queued } from './decorated'
 import { carryOut } from './story'
 import { NUM_RUNS, START } from './world'
 
@@ -14,7 +17,7 @@ import { NUM_RUNS, START } from './world'
 type Row = [at: number, cost: number, allowed: boolean, waitMs: number, about: string]
 
 function tell<Quota>(
-  algorithm: ReturnType<typeof queued<Quota>>,
+  algorithm: Algorithm<Queued<Quota>>,
   quota: Queued<Quota>,
   rows: readonly Row[],
   start: Fields = {},
@@ -32,7 +35,7 @@ function tell<Quota>(
 
 describe('a queue', () => {
   it('in front of fixed windows lets requests wait for the next one, in their order', () => {
-    const state = tell(queued(fixedWindow), { limit: 3, grid: epochGrid(1000), patienceMs: 1200 }, [
+    const state = tell(queued(fixedWindow), { limit: 3, grid: epochGrid(1000), maxWaitMs: 1200 }, [
       [1700, 2, true, 0, 'there is room'],
       [1750, 2, true, 250, 'waits for the next window'],
       [1750, 1, true, 250, 'would have fitted into this one, and has to come after'],
@@ -48,7 +51,7 @@ describe('a queue', () => {
   })
 
   it('in front of a pace lets requests wait for the pace', () => {
-    tell(queued(gcra), { limit: 10, windowMs: 1000, burst: 2, patienceMs: 250 }, [
+    tell(queued(gcra), { limit: 10, windowMs: 1000, burst: 2, maxWaitMs: 250 }, [
       [1000, 2, true, 0, 'the burst'],
       [1000, 1, true, 100, ''],
       [1000, 1, true, 200, ''],
@@ -60,7 +63,7 @@ describe('a queue', () => {
   })
 
   it('in front of a log begins where the log ends', () => {
-    tell(queued(slidingLog), { limit: 2, windowMs: 1000, countDenied: false, patienceMs: 900 }, [
+    tell(queued(slidingLog), { limit: 2, windowMs: 1000, countDenied: false, maxWaitMs: 900 }, [
       [1000, 1, true, 0, ''],
       [1500, 1, true, 0, ''],
       [1600, 1, true, 400, 'until the first leaves the log'],
@@ -70,7 +73,7 @@ describe('a queue', () => {
   })
 
   it('says that nothing is left while somebody waits, and when all will be whole', () => {
-    const quota = { limit: 3, grid: epochGrid(1000), patienceMs: 1000 }
+    const quota = { limit: 3, grid: epochGrid(1000), maxWaitMs: 1000 }
     const queue = queued(fixedWindow)
     expect(queue.step({ w: 1, '01': 1 }, quota, 1, 1500).verdict).toEqual({
       ...{ allowed: true, remaining: 1, resetAfterMs: 500, retryAfterMs: 0, delayMs: 0 },
@@ -81,19 +84,19 @@ describe('a queue', () => {
     expect(queue.step({ w: 2, '02': 3 }, quota, 1, 1500).verdict).toEqual({
       ...{ allowed: false, remaining: 0, resetAfterMs: 1500, retryAfterMs: 500 },
     })
-    expect(queue.step({ w: 1, '01': 2 }, { ...quota, patienceMs: 300 }, 2, 1500).verdict).toEqual({
+    expect(queue.step({ w: 1, '01': 2 }, { ...quota, maxWaitMs: 300 }, 2, 1500).verdict).toEqual({
       ...{ allowed: false, remaining: 0, resetAfterMs: 500, retryAfterMs: 200 },
     })
   })
 
   it('remembers for as long as somebody may wait', () => {
-    expect(queued(gcra).lifeMs({ limit: 10, windowMs: 1000, burst: 3, patienceMs: 250 })).toBe(550)
+    expect(queued(gcra).retentionMs({ limit: 10, windowMs: 1000, burst: 3, maxWaitMs: 250 })).toBe(550)
   })
 
   it('shares a write among requests of one turn only', () => {
-    const [queue, quota] = [queued(fixedWindow), { limit: 3, grid: epochGrid(1000), patienceMs: 1000 }]
-    const [now, later] = [queue.step({}, quota, 1, 1500), queue.step({ w: 1, '01': 3 }, quota, 1, 1500)]
-    expect([queue.together!(now, now), queue.together!(later, later), queue.together!(now, later)]).toEqual([
+    const queue = decorated(bind(fixedWindow, { limit: 3, grid: epochGrid(1000) }), 1000)
+    const [now, later] = [queue.step({}, 1, 1500), queue.step({ w: 1, '01': 3 }, 1, 1500)]
+    expect([queue.canMerge(now, now), queue.canMerge(later, later), queue.canMerge(now, later)]).toEqual([
       true,
       true,
       false,
@@ -127,7 +130,7 @@ describe('a queue', () => {
 
   const anyCourse = (name: string) =>
     anyQuotaOf(name).chain((one) => {
-      const windowMs = one.algorithm.lifeMs(one.quota)
+      const windowMs = one.algorithm.retentionMs(one.quota)
       return fc.tuple(
         fc.constant(one),
         fc.oneof(fc.integer({ min: 1, max: Math.ceil(windowMs / 4) }), fc.integer({ min: 1, max: 2 * windowMs })),
@@ -141,8 +144,8 @@ describe('a queue', () => {
       fc.record({ elapsedMs: fc.nat({ max: 300 }), cost: fc.integer({ min: 1, max: 4 }), by: fc.nat({ max: 1 }) }),
     )
     fc.assert(
-      fc.property(fc.tuple(anyNumbers, anyNumbers), fc.nat({ max: 2000 }), anyTakes, (numbers, patienceMs, takes) => {
-        const quotas = numbers.map(([limit, burst]) => ({ limit, burst, windowMs: 1000, patienceMs }))
+      fc.property(fc.tuple(anyNumbers, anyNumbers), fc.nat({ max: 2000 }), anyTakes, (numbers, maxWaitMs, takes) => {
+        const quotas = numbers.map(([limit, burst]) => ({ limit, burst, windowMs: 1000, maxWaitMs }))
         const [limit, burst] = [Math.max(numbers[0][0], numbers[1][0]), Math.max(numbers[0][1], numbers[1][1])]
         const largest = { limit, burst, windowMs: 1000 }
         const states: Fields[] = [{}]
@@ -176,9 +179,9 @@ describe('a queue', () => {
     it('admits at their turns no more than the quota does, in order, and lets nobody wait longer than it may', () => {
       let waited = 0
       fc.assert(
-        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, patienceMs, arrivals]) => {
-          const queue = queued(algorithm as typeof gcra)
-          const quota = { ...(plain as unknown as Queued<Parameters<typeof gcra.lifeMs>[0]>), patienceMs }
+        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, maxWaitMs, arrivals]) => {
+          const queue = queued(algorithm)
+          const quota = { ...plain, maxWaitMs }
           const states: Fields[] = [{}]
           const turns: { at: number; cost: number }[] = []
           let now = START
@@ -198,7 +201,7 @@ describe('a queue', () => {
               if (refund && holds(refund.guard, after)) after = apply(refund, after)
             } else {
               const { delayMs } = truth.verdict
-              expect(delayMs).toBeLessThanOrEqual(patienceMs)
+              expect(delayMs).toBeLessThanOrEqual(maxWaitMs)
               if (delayMs! > 0) waited++
               turns.push({ at: now + delayMs!, cost })
             }
@@ -220,9 +223,9 @@ describe('a queue', () => {
     it('keeps its word: a retry after retryAfterMs may wait for its turn, one a millisecond sooner may not', () => {
       let denials = 0
       fc.assert(
-        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, patienceMs, arrivals]) => {
+        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, maxWaitMs, arrivals]) => {
           const queue = queued(algorithm)
-          const quota = { ...plain, patienceMs } as Queued<unknown>
+          const quota = { ...plain, maxWaitMs }
           let state: Fields = {}
           let now = START
           for (const { elapsedMs, cost } of arrivals) {
@@ -245,9 +248,9 @@ describe('a queue', () => {
 
     it('the write made from what is stored succeeds at the first try, and costs add up at one turn', () => {
       fc.assert(
-        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, patienceMs, arrivals]) => {
+        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, maxWaitMs, arrivals]) => {
           const queue = queued(algorithm)
-          const quota = { ...plain, patienceMs } as Queued<unknown>
+          const quota = { ...plain, maxWaitMs }
           let state: Fields = {}
           let now = START
           for (const { elapsedMs, cost } of arrivals) {
@@ -257,7 +260,7 @@ describe('a queue', () => {
             expect(holds(first.write.guard, state)).toBe(true)
             const afterFirst = apply(first.write, state)
             const next = queue.step(afterFirst, quota, 1, now)
-            if (next.write && queue.together!(first, next)) {
+            if (next.write && decorated(bind(algorithm, plain), maxWaitMs).canMerge(first, next)) {
               const both = queue.step(state, quota, cost + 1, now)
               // how often a log was written
               const stored = (write: ConditionalWrite, before: Fields) => ({ ...apply(write, before), v: 0 })

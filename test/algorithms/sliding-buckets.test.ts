@@ -103,7 +103,7 @@ describe('sliding buckets', () => {
   })
 
   it('remembers one window', () => {
-    expect(slidingBuckets.lifeMs({ limit: 3, windowMs: 1000, buckets: 4 })).toBe(1000)
+    expect(slidingBuckets.retentionMs({ limit: 3, windowMs: 1000, buckets: 4 })).toBe(1000)
   })
 
   describe('the sum of all slots', () => {
@@ -198,9 +198,9 @@ describe('sliding buckets', () => {
       expect(numberOf(later, 'n')).toBe(1)
       const litter = Object.keys(later).filter((name) => isSlot(name) && slotIndex(name) < numberOf(later, 'o'))
       expect(litter.length).toBe(60 - 24)
-      const tidied = carryOut(slidingBuckets.tidy!(later, quota, 2_000_000)!, later)
+      const tidied = carryOut(slidingBuckets.purge!(later, quota, 2_000_000)!, later)
       expect(tidied).toEqual({ w: 2000, o: 1060, n: 1, [slot(2000)]: 1 })
-      expect(slidingBuckets.tidy!(takeAt(slidingBuckets, quota, [2_001_000], later), quota, 2_001_000)).toBeUndefined()
+      expect(slidingBuckets.purge!(takeAt(slidingBuckets, quota, [2_001_000], later), quota, 2_001_000)).toBeUndefined()
     })
   })
 

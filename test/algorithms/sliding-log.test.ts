@@ -105,7 +105,7 @@ describe('sliding log', () => {
   })
 
   it('remembers one window', () => {
-    expect(slidingLog.lifeMs(quota)).toBe(1000)
+    expect(slidingLog.retentionMs(quota)).toBe(1000)
   })
 
   it('lets expired entries linger until their room is needed', () => {

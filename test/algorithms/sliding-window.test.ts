@@ -94,7 +94,7 @@ describe('sliding window', () => {
   })
 
   it('remembers two windows', () => {
-    expect(slidingWindow.lifeMs({ limit: 4, windowMs: 1000 })).toBe(2000)
+    expect(slidingWindow.retentionMs({ limit: 4, windowMs: 1000 })).toBe(2000)
   })
 
   it('gives back to the window that was charged, then to the one before, and to no other', () => {
@@ -134,9 +134,9 @@ describe('sliding window', () => {
       [slot(200)]: 3,
       ...Object.fromEntries(Array.from({ length: windows }, (_, index) => [slot(10 + 4 * index), 1])),
     })
-    expect(slidingWindow.tidy!(left(32), quota, 200_000)).toBeUndefined()
-    expect(carryOut(slidingWindow.tidy!(left(33), quota, 200_000)!, left(33))).toEqual(left(0))
-    expect(carryOut(slidingWindow.tidy!(left(33), quota, 900_000)!, left(33))).toEqual(left(0))
+    expect(slidingWindow.purge!(left(32), quota, 200_000)).toBeUndefined()
+    expect(carryOut(slidingWindow.purge!(left(33), quota, 200_000)!, left(33))).toEqual(left(0))
+    expect(carryOut(slidingWindow.purge!(left(33), quota, 900_000)!, left(33))).toEqual(left(0))
   })
 
   describe('the guard', () => {

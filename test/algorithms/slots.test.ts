@@ -4,11 +4,11 @@ import {
   isOverSlot,
   isSlot,
   overSlot,
+  purgeSlots,
   refundSlots,
   removeExpired,
   slot,
   slotIndex,
-  tidySlots,
 } from '../../limiter/algorithms/slots'
 import { carryOut } from './story'
 
@@ -69,9 +69,9 @@ describe('a writer removes', () => {
 describe('tidying', () => {
   it('waits until there is much litter, then removes it while no newer window has begun', () => {
     const tolerated = { w: 500, n: 4, ...slots(...range(100, 132), 499, 500) }
-    expect(tidySlots(tolerated, 499)).toBeUndefined()
+    expect(purgeSlots(tolerated, 499)).toBeUndefined()
     const state = { ...tolerated, ...slots(132) }
-    const write = tidySlots(state, 499)!
+    const write = purgeSlots(state, 499)!
     expect(carryOut(write, state)).toEqual({ w: 500, n: 4, ...slots(499, 500) })
     expect(holds(write.guard, { ...state, w: 501 })).toBe(false)
     expect(holds(write.guard, { ...state, w: 499 })).toBe(false)
@@ -79,7 +79,7 @@ describe('tidying', () => {
 
   it('removes no more at once than an expression can name', () => {
     const state = { w: 500, ...slots(...range(100, 300)) }
-    expect(tidySlots(state, 499)!.assignments.length).toBe(96)
+    expect(purgeSlots(state, 499)!.assignments.length).toBe(96)
   })
 })
 

@@ -181,8 +181,8 @@ describe('token bucket', () => {
     })
 
     it('remembers until the bucket is full, however early in its window it was drained', () => {
-      expect(tokenBucket.lifeMs(quota)).toBe(4000)
-      expect(tokenBucket.lifeMs({ ...quota, burst: 8 })).toBe(3000)
+      expect(tokenBucket.retentionMs(quota)).toBe(4000)
+      expect(tokenBucket.retentionMs({ ...quota, burst: 8 })).toBe(3000)
     })
 
     it('writes what is missing now, or adds to it where that is the same', () => {
@@ -223,7 +223,7 @@ describe('token bucket', () => {
 
     it('expects that somebody has refilled the bucket once one more request is likelier than none', () => {
       const seen: Fields = { k: 1, u: 10 } // ten in 301 ms: one every 30
-      const expected = (at: number, view = seen) => tokenBucket.expect!(view, 1300, quota, at)
+      const expected = (at: number, view = seen) => tokenBucket.extrapolate!(view, 1300, quota, at)
       expect(expected(9020)).toBe(seen)
       expect(expected(9021)).toEqual({ k: 9, u: 0 })
       expect(expected(1999)).toBe(seen)
@@ -237,11 +237,11 @@ describe('token bucket', () => {
     const quota: TokenBucketQuota = { limit: 10, windowMs: 1000, burst: 3, refill: 'greedy' }
 
     it('remembers as long as the bucket takes to fill', () => {
-      expect(tokenBucket.lifeMs(quota)).toBe(300)
+      expect(tokenBucket.retentionMs(quota)).toBe(300)
     })
 
     it('expects a busy subject to stay busy', () => {
-      expect(tokenBucket.expect!({ t: 1_250_000 }, 1000, quota, 9000)).toEqual({ t: 9_250_000 })
+      expect(tokenBucket.extrapolate!({ t: 1_250_000 }, 1000, quota, 9000)).toEqual({ t: 9_250_000 })
     })
   })
 

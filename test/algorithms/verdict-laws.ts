@@ -139,7 +139,7 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
         const last = live(candidate, first, requests).findLast(({ take }) => take?.recorded)
         if (!last) return
         const { quota, fields, clock } = last
-        const now = clock + algorithm.lifeMs(quota) + inMs(elapsed, windowMs(quota))
+        const now = clock + algorithm.retentionMs(quota) + inMs(elapsed, windowMs(quota))
         agree(take(fields, quota, cost, now).verdict, take({}, quota, cost, now).verdict, { fields, quota, cost, now })
       }),
       { numRuns: NUM_RUNS },

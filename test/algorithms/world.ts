@@ -130,7 +130,9 @@ export function live<Quota>(
 
     if (kind === 'take') {
       const known =
-        view && guesses && algorithm.expect ? algorithm.expect(view.fields, view.at, quota, clock) : view?.fields
+        view && guesses && algorithm.extrapolate
+          ? algorithm.extrapolate(view.fields, view.at, quota, clock)
+          : view?.fields
       const guess = algorithm.step(known, quota, cost, clock)
       if (guess.verdict.allowed && write(guess.write)) {
         take = { cost, allowed: true, recorded: true }
@@ -141,7 +143,7 @@ export function live<Quota>(
       if (take.allowed && cost > 0) charges.push({ units: cost, clock })
       if (take.recorded) {
         latest = Math.max(latest, clock)
-        matters = Math.max(matters, latest + algorithm.lifeMs(quota))
+        matters = Math.max(matters, latest + algorithm.retentionMs(quota))
       }
     } else if (kind === 'refund') {
       const charge = charges.pop()
@@ -150,7 +152,7 @@ export function live<Quota>(
       if (charge && (refunded(view?.fields ?? stored) || refunded(stored)))
         refund = { cost: charge.units, clock: charge.clock }
     } else if (kind === 'tidy') {
-      write(algorithm.tidy?.(view?.fields ?? stored, quota, clock))
+      write(algorithm.purge?.(view?.fields ?? stored, quota, clock))
     } else if (now - MAX_SKEW_MS >= matters) {
       stored = Object.freeze({})
     }

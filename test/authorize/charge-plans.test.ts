@@ -46,7 +46,7 @@ const planFor = (name: string, method = 'GET', path = '/', of = plans, who?: Cli
 const told = (plan: Plan) =>
   Object.fromEntries(plan.groups.map(({ who, policies }) => [who.join() || 'route', policies.map(({ name }) => name)]))
 const all = (plan: Plan) => plan.groups.flatMap(({ policies }) => policies)
-const codeOf = (plan: Plan, policy: string) => all(plan).find(({ name }) => name === policy)!.code
+const codeOf = (plan: Plan, policy: string) => all(plan).find(({ name }) => name === policy)!.prefix
 
 describe('a plan', () => {
   it('holds a request to the global policies first, then to its route’s, then to its tier’s', () => {
@@ -241,7 +241,7 @@ describe('where a policy’s state is kept', () => {
 
   it('is the same in every instance', () => {
     const elsewhere = new Plans(log.write)
-    const codes = (plan: Plan) => all(plan).map(({ code }) => code)
+    const codes = (plan: Plan) => all(plan).map(({ prefix: code }) => code)
     expect(codes(planFor('free', 'GET', '/search', elsewhere))).toEqual(codes(planFor('free', 'GET', '/search')))
   })
 

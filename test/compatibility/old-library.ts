@@ -1,5 +1,5 @@
 import type { RateLimiter, RateLimiterOptions, RefundOptions } from '../../limiter/rate-limiter'
-import type { StateStore } from '../../limiter/stores/store'
+import type { PolicyWrite, StateStore } from '../../limiter/stores/store'
 import type { Library } from '../model/world'
 
 /**
@@ -18,7 +18,7 @@ type Limiter = Pick<RateLimiter, 'decide' | 'peek' | 'refund' | 'reset' | 'close
 
 export const OLD: Library = {
   makeLimiter(options: RateLimiterOptions): Limiter {
-    const limiter = new old.RateLimiter(options)
+    const limiter = new old.RateLimiter({ ...options, store: storeForOld(options.store) })
     return {
       decide: (charges, withoutStore) => limiter.decide(charges, withoutStore),
       peek: (charges) => limiter.peek(charges),
@@ -36,6 +36,34 @@ export const OLD: Library = {
   unavailable: (reason, message) => new old.StoreUnavailableError(reason, message),
 }
 
+/** A part of a write as the old limiter hands it to its store. */
+interface OldPart {
+  readonly code: string
+  readonly write: PolicyWrite['write']
+}
+
+/** Today's store for an old limiter, which called a policy's prefix its code. */
+const storeForOld = (store: StateStore): StateStore => ({
+  read: (key, options) => store.read(key, options),
+  delete: (key, marks, options) => store.delete(key, marks, options),
+  write: (key, { parts, ...write }, options) => {
+    const today = (parts as unknown as readonly OldPart[]).map(({ code, write: part }) => ({
+      prefix: code,
+      write: part,
+    }))
+    return store.write(key, { ...write, parts: today }, options)
+  },
+})
+
 /** A table as old instances read and write it. */
-export const oldStoreOn = (client: unknown, tableName: string): StateStore =>
-  new old.DynamoDbStore({ client, tableName })
+export function oldStoreOn(client: unknown, tableName: string): StateStore {
+  const store: StateStore = new old.DynamoDbStore({ client, tableName })
+  return {
+    read: (key, options) => store.read(key, options),
+    delete: (key, marks, options) => store.delete(key, marks, options),
+    write: (key, { parts, ...write }, options) => {
+      const then: OldPart[] = parts.map(({ prefix, write: part }) => ({ code: prefix, write: part }))
+      return store.write(key, { ...write, parts: then as never }, options)
+    },
+  }
+}

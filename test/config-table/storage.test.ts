@@ -2,7 +2,7 @@ import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
 import { checkStorageCodes, scopeIn } from '../../lambda/config-table/items/storage'
 import { parseRoute } from '../../lambda/config-table/items/tiers'
 import { ConfigError, createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
-import { codeOf } from '../../limiter/stores/attribute-prefix'
+import { prefixOf } from '../../limiter/stores/attribute-prefix'
 import { issuesOf, policy } from '../policies/issues'
 
 const log = (name: string, limit: number, more: object = {}): PolicyInput => ({
@@ -104,7 +104,7 @@ describe('what one subject can store', () => {
 describe('storage codes', () => {
   const form = 'sliding-window 60000'
   /** Names of two policies that happen to have one code. */
-  const [one, other] = collision((name) => codeOf(name, form))
+  const [one, other] = collision((name) => prefixOf(name, form))
   const shared = `policies "${one}" and "${other}" happen to share a storage code, rename one of them`
 
   it('that two policies of one subject happen to share are found', () => {
@@ -134,7 +134,7 @@ describe('storage codes', () => {
     const scopes = scopesIn(first, second)
     expect(scopes).toEqual(scopesIn(second, first))
     expect(scopes.map(([, scope]) => scope).sort()).toEqual(['', ' elsewhere'])
-    expect(new Set(scopes.map(([name, scope]) => codeOf(name!, form, scope))).size).toBe(2)
+    expect(new Set(scopes.map(([name, scope]) => prefixOf(name!, form, scope))).size).toBe(2)
   })
 
   it('may be the same of two policies that never count one subject', () => {
@@ -147,8 +147,8 @@ describe('storage codes', () => {
 
   it('are compared for every route that is counted apart', () => {
     const [plain, scoped] = collision(
-      (name) => codeOf(name, form),
-      (name) => codeOf(name, form, 'GET /a'),
+      (name) => prefixOf(name, form),
+      (name) => prefixOf(name, form, 'GET /a'),
     )
     const routes = { 'GET /a': { policies: [policy({ name: scoped, by: ['ip', 'route'] })] } }
     expect(issuesIn({ routes, global: { by: 'ip', policies: [policy({ name: plain })] } })).toEqual([

@@ -49,7 +49,7 @@ function bytesIn({ policies, marks, expiresAtSeconds }: Item): number {
 }
 
 const storedBytes = (policies: readonly PolicyInput[]): number =>
-  parsePolicies(policies, [], []).reduce((sum, { algorithm, quota }) => sum + algorithm.storedBytes(quota), 512)
+  parsePolicies(policies, [], []).reduce((sum, { counter }) => sum + counter.storedBytes, 512)
 
 async function measured(policies: readonly PolicyInput[], history: readonly Happening[]) {
   const store = new Measuring()

@@ -1,4 +1,4 @@
-import { leftsOf, outlookOf } from '../../limiter/consistency/capacity'
+import { estimateCapacity, remainingOf } from '../../limiter/consistency/capacity'
 import { MIDNIGHT } from './limiters'
 import { compiled, viewOf } from './policies'
 
@@ -22,13 +22,13 @@ describe('what a limit has left for a lease', () => {
 
   it('is that of the policy with the fewest units; its size is that of the one with the smallest share left', () => {
     const view = viewOf(policies, [50, 940], T)
-    expect(leftsOf(view, policies, T)).toEqual([50, 60])
-    expect(outlookOf(view, policies, T, 50)).toMatchObject({ left: 50, capacity: 1000 })
-    expect(outlookOf(viewOf(policies, [50, 400], T), policies, T, 50)).toMatchObject({ left: 50, capacity: 100 })
+    expect(remainingOf(view, policies, T)).toEqual([50, 60])
+    expect(estimateCapacity(view, policies, T, 50)).toMatchObject({ left: 50, capacity: 1000 })
+    expect(estimateCapacity(viewOf(policies, [50, 400], T), policies, T, 50)).toMatchObject({ left: 50, capacity: 100 })
   })
 
   it('is nothing where nothing is known, and that is not old', () => {
-    expect(outlookOf(undefined, policies, T, 50)).toEqual({
+    expect(estimateCapacity(undefined, policies, T, 50)).toEqual({
       left: 0,
       capacity: 100,
       ageMs: 0,
@@ -40,22 +40,22 @@ describe('what a limit has left for a lease', () => {
 
   it('is as old as the look at it, and never from the future', () => {
     const view = viewOf(policies, [1, 1], T)
-    expect(outlookOf(view, policies, T + 400, 50).ageMs).toBe(400)
-    expect(outlookOf(view, policies, T - 400, 50).ageMs).toBe(0)
+    expect(estimateCapacity(view, policies, T + 400, 50).ageMs).toBe(400)
+    expect(estimateCapacity(view, policies, T - 400, 50).ageMs).toBe(0)
   })
 
   it('can be spent until the first of the windows ends', () => {
     const both = compiled(fixed(100, '1m'), fixed(10, '1s'))
-    expect(outlookOf(viewOf(both, [1, 1], T), both, T, 50).endsInMs).toBe(750)
-    expect(outlookOf(viewOf(both, [1, 1], T), both, T + 749, 50).endsInMs).toBe(1)
+    expect(estimateCapacity(viewOf(both, [1, 1], T), both, T, 50).endsInMs).toBe(750)
+    expect(estimateCapacity(viewOf(both, [1, 1], T), both, T + 749, 50).endsInMs).toBe(1)
   })
 
   it('can be spent for a whole window where the one that a client opened is over', () => {
     const anchored = compiled({ name: 'a', algorithm: 'anchored-window', limit: 10, window: '10s' })
     const view = viewOf(anchored, [4], T)
-    expect(outlookOf(view, anchored, T + 9999, 50)).toMatchObject({ endsInMs: 1, left: 6 })
-    expect(outlookOf(view, anchored, T + 10_000, 50)).toMatchObject({ endsInMs: 10_000, left: 10 })
-    expect(outlookOf(view, anchored, T + 12_000, 50)).toMatchObject({ endsInMs: 10_000, left: 10 })
+    expect(estimateCapacity(view, anchored, T + 9999, 50)).toMatchObject({ endsInMs: 1, left: 6 })
+    expect(estimateCapacity(view, anchored, T + 10_000, 50)).toMatchObject({ endsInMs: 10_000, left: 10 })
+    expect(estimateCapacity(view, anchored, T + 12_000, 50)).toMatchObject({ endsInMs: 10_000, left: 10 })
   })
 })
 
@@ -63,14 +63,18 @@ describe('units that come back by themselves', () => {
   it('are those of the pause of an instance', () => {
     const policies = compiled(gcra(1000, '10s'))
     const view = viewOf(policies, [1000], T)
-    expect(outlookOf(view, policies, T, 50)).toMatchObject({ left: 0, refill: 5, refillMs: 50 })
-    expect(outlookOf(view, policies, T, 49.2)).toMatchObject({ refill: 5, refillMs: 50 })
-    expect(outlookOf(view, policies, T + 200, 50)).toMatchObject({ left: 20, refill: 5, refillMs: 50 })
+    expect(estimateCapacity(view, policies, T, 50)).toMatchObject({ left: 0, refill: 5, refillMs: 50 })
+    expect(estimateCapacity(view, policies, T, 49.2)).toMatchObject({ refill: 5, refillMs: 50 })
+    expect(estimateCapacity(view, policies, T + 200, 50)).toMatchObject({ left: 20, refill: 5, refillMs: 50 })
   })
 
   it('are the first one where that takes longer than the pause', () => {
     const policies = compiled(gcra(10, '4s'))
-    expect(outlookOf(viewOf(policies, [10], T), policies, T, 50)).toMatchObject({ left: 0, refill: 1, refillMs: 400 })
+    expect(estimateCapacity(viewOf(policies, [10], T), policies, T, 50)).toMatchObject({
+      left: 0,
+      refill: 1,
+      refillMs: 400,
+    })
   })
 
   it.each([
@@ -78,12 +82,12 @@ describe('units that come back by themselves', () => {
     [59, '1m', { refill: 0, refillMs: 0 }],
   ])('are waited for within a second: %i in %s', (limit, window, wanted) => {
     const policies = compiled(gcra(limit, window))
-    expect(outlookOf(viewOf(policies, [limit], T), policies, T, 50)).toMatchObject(wanted)
+    expect(estimateCapacity(viewOf(policies, [limit], T), policies, T, 50)).toMatchObject(wanted)
   })
 
   it('are none in a window that ends before they do', () => {
     const policies = compiled(fixed(10, '1s'))
-    expect(outlookOf(viewOf(policies, [10], T), policies, T, 50)).toMatchObject({
+    expect(estimateCapacity(viewOf(policies, [10], T), policies, T, 50)).toMatchObject({
       left: 0,
       endsInMs: 750,
       refill: 0,
@@ -93,8 +97,11 @@ describe('units that come back by themselves', () => {
 
   it('are those of all policies, of which the slowest gives the least', () => {
     const policies = compiled(gcra(1000, '10s'), { ...gcra(10, '4s'), name: 'slow' })
-    expect(outlookOf(viewOf(policies, [1000, 10], T), policies, T, 50)).toMatchObject({ refill: 1, refillMs: 400 })
-    expect(outlookOf(viewOf(policies, [1000, 2], T), policies, T, 50)).toMatchObject({
+    expect(estimateCapacity(viewOf(policies, [1000, 10], T), policies, T, 50)).toMatchObject({
+      refill: 1,
+      refillMs: 400,
+    })
+    expect(estimateCapacity(viewOf(policies, [1000, 2], T), policies, T, 50)).toMatchObject({
       left: 0,
       refill: 5,
       refillMs: 50,
@@ -103,13 +110,13 @@ describe('units that come back by themselves', () => {
 
   it('are waited for by nobody where a policy lets requests pass its limit, or nothing is known', () => {
     const watched = compiled(gcra(1000, '10s', { action: 'observe' }), { ...gcra(1000, '10s'), name: 'strict' })
-    expect(outlookOf(viewOf(watched, [1000, 1000], T), watched, T, 50)).toMatchObject({ refill: 0, refillMs: 0 })
+    expect(estimateCapacity(viewOf(watched, [1000, 1000], T), watched, T, 50)).toMatchObject({ refill: 0, refillMs: 0 })
     const policies = compiled(gcra(1000, '10s'))
-    expect(outlookOf(undefined, policies, T, 50)).toMatchObject({ left: 0, refill: 0, refillMs: 0 })
+    expect(estimateCapacity(undefined, policies, T, 50)).toMatchObject({ left: 0, refill: 0, refillMs: 0 })
   })
 
   it('are none while all are there', () => {
     const policies = compiled(gcra(1000, '10s'))
-    expect(outlookOf(viewOf(policies, [0], T), policies, T, 50)).toMatchObject({ left: 1000, refill: 0 })
+    expect(estimateCapacity(viewOf(policies, [0], T), policies, T, 50)).toMatchObject({ left: 1000, refill: 0 })
   })
 })

@@ -16,8 +16,8 @@ const of = (more: Partial<PolicyInput> = {}, ...rest: [scope?: string, autoLease
   compile(parsed(fixed(more)), ...rest)
 
 describe('a policy with the place of its state', () => {
-  it('stores under the same code whoever compiles it, and elsewhere for another name, form or scope', () => {
-    expect(of().code).toBe(of({ limit: 7 }).code)
+  it('stores under the same prefix whoever compiles it, and elsewhere for another name, state schema or scope', () => {
+    expect(of().prefix).toBe(of({ limit: 7 }).prefix)
     expect(
       new Set(
         [
@@ -27,10 +27,10 @@ describe('a policy with the place of its state', () => {
           of({}, 'GET /'),
           of({}, 'GET /').elsewhere(),
           of().elsewhere(),
-        ].map(({ code }) => code),
+        ].map(({ prefix }) => prefix),
       ).size,
     ).toBe(6)
-    expect(of().elsewhere().code).toBe(of().elsewhere().code)
+    expect(of().elsewhere().prefix).toBe(of().elsewhere().prefix)
   })
 
   it('says whether its requests are charged at a later turn', () => {
@@ -48,26 +48,28 @@ describe('a policy with the place of its state', () => {
   })
 
   it('matters as long as its window', () => {
-    expect([of().lifeMs, of({ algorithm: 'sliding-window' }).lifeMs]).toEqual([60_000, 120_000])
+    expect([of(), of({ algorithm: 'sliding-window' })].map(({ counter }) => counter.retentionMs)).toEqual([
+      60_000, 120_000,
+    ])
   })
 
   it('has variants that count in the same place: a share of it, and without a limit', () => {
     const policy = of({}, 'GET /')
     const share = policy.shareOf(0.25)
-    expect([share.code, share.limit]).toEqual([policy.code, 25])
-    const { code, algorithm, quota } = policy.unlimited()
-    expect([code, algorithm.step({}, quota, 1_000_000, 0).verdict.allowed]).toEqual([policy.code, true])
+    expect([share.prefix, share.limit]).toEqual([policy.prefix, 25])
+    const { prefix, counter } = policy.unlimited()
+    expect([prefix, counter.step({}, 1_000_000, 0).verdict.allowed]).toEqual([policy.prefix, true])
     expect(policy.unlimited()).toBe(policy.unlimited())
   })
 })
 
 describe('policies of one subject', () => {
   /** One that would store where another does. */
-  const colliding = (name: string, code: string, limit = 1): CompiledPolicy => ({
+  const colliding = (name: string, prefix: string, limit = 1): CompiledPolicy => ({
     ...of({ limit }),
     name,
-    code,
-    elsewhere: () => colliding(name, `${code}+`, limit),
+    prefix,
+    elsewhere: () => colliding(name, `${prefix}+`, limit),
   })
 
   it('are counted once where they stand twice', () => {
@@ -99,7 +101,7 @@ describe('policies of one subject', () => {
     const told: string[] = []
     const three = [colliding('a', 'x'), colliding('b', 'x'), colliding('c', 'x'), colliding('b', 'x')]
     const placed = distinct(three, (issue) => void told.push(issue))
-    expect(placed.map(({ name, code }) => [name, code])).toEqual([
+    expect(placed.map(({ name, prefix }) => [name, prefix])).toEqual([
       ['a', 'x'],
       ['b', 'x+'],
       ['c', 'x++'],
@@ -120,5 +122,5 @@ describe('policies of one subject', () => {
 it('an item that does not hold a policy holds no fields of it; of no item nothing is known', () => {
   const policy = of()
   expect([fieldsOf(undefined, policy), fieldsOf(NO_ITEM, policy)]).toEqual([undefined, {}])
-  expect(fieldsOf({ ...NO_ITEM, policies: { [policy.code]: { w: 1 } } }, policy)).toEqual({ w: 1 })
+  expect(fieldsOf({ ...NO_ITEM, policies: { [policy.prefix]: { w: 1 } } }, policy)).toEqual({ w: 1 })
 })

@@ -165,7 +165,7 @@ describe('a limiter', () => {
     const store = new MemoryStore()
     await limiterOn(store, new TestClock(), [minute, hour]).take('a')
     expect(Object.keys((await store.read(subjectKey('a'))).policies)).toEqual(
-      compiled(minute, hour).map(({ code }) => code),
+      compiled(minute, hour).map(({ prefix }) => prefix),
     )
   })
 

@@ -1,7 +1,7 @@
+import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { Eventual } from '../../limiter/consistency/eventual'
 import { StoreUnavailableError } from '../../limiter/errors'
-import type { Verdicts } from '../../limiter/plan'
 import type { PolicyInput } from '../../limiter/policies/policy'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { TakeLoop } from '../../limiter/take-loop'
@@ -47,17 +47,17 @@ function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 1
   const loop = new TakeLoop({ ...options, store })
   const others = new TakeLoop({ ...options, store: memory })
   const eventual = new Eventual(loop, maxSubjects)
-  const take = (cost = 1, key = 'k', those = policies) => eventual.take(key, those, cost)
+  const take = (cost = 1, key = 'k', those = policies) => eventual.take({ key, policies: those, cost })
   const remaining = (verdicts: Verdicts | undefined) => verdicts?.[0]?.remaining
   /** What the store has on record. */
-  const stored = async (key = 'k') => policies[0]!.limit - remaining(await others.look(key, policies, 0))!
-  const here = (key = 'k') => remaining(eventual.standing(key, policies))
+  const stored = async (key = 'k') => policies[0]!.limit - remaining(await others.peek({ key, policies, cost: 0 }))!
+  const here = (key = 'k') => remaining(eventual.standing({ key, policies }))
   /** So much later, when what is under way has come to its end. */
   const later = async (ms: number) => {
     await settled()
     world.now += ms
   }
-  const others_ = async (units: number) => void (await others.settle('k', policies, [units]))
+  const others_ = async (units: number) => void (await others.decideBatch({ key: 'k', policies, costs: [units] }))
   return Object.assign(world, { store, loop, eventual, policies, take, stored, here, later, others: others_ })
 }
 
@@ -87,7 +87,7 @@ describe('a request that is counted in memory', () => {
   it('goes by what is known of the store where nothing is counted here yet', async () => {
     const one = world(daily(10))
     await one.others(8)
-    await one.loop.look('k', one.policies, 0)
+    await one.loop.peek({ key: 'k', policies: one.policies, cost: 0 })
     expect((await one.take(3))[0]).toMatchObject({ allowed: false, remaining: 2 })
     expect((await one.take(2))[0]).toMatchObject({ allowed: true, remaining: 0 })
   })
@@ -96,10 +96,10 @@ describe('a request that is counted in memory', () => {
 describe('what is known without a call', () => {
   it('is nothing of a subject that has not been counted', async () => {
     const one = world()
-    expect([one.eventual.foreseen('k', one.policies, 1), one.eventual.standing('k', one.policies)]).toEqual([
-      undefined,
-      undefined,
-    ])
+    expect([
+      one.eventual.cachedDenial({ key: 'k', policies: one.policies, cost: 1 }),
+      one.eventual.standing({ key: 'k', policies: one.policies }),
+    ]).toEqual([undefined, undefined])
   })
 
   it('is a denial by what was counted, which also keeps the syncs going', async () => {
@@ -107,40 +107,46 @@ describe('what is known without a call', () => {
     await one.take(10)
     await one.later(100)
     const { calls } = one.store
-    expect(one.eventual.foreseen('k', one.policies, 1)).toEqual([
+    expect(one.eventual.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toEqual([
       expect.objectContaining({ allowed: false, remaining: 0 }),
     ])
     await settled()
     expect(one.store.calls).toBe(calls + 1)
-    expect(one.eventual.foreseen('k', one.policies, 0)).toBeUndefined()
+    expect(one.eventual.cachedDenial({ key: 'k', policies: one.policies, cost: 0 })).toBeUndefined()
   })
 
   it('is a look that asks the store only where nothing was counted', async () => {
     const one = world(daily(10))
     await one.others(3)
-    expect(await one.eventual.look('k', one.policies, 1)).toEqual([
+    expect(await one.eventual.peek({ key: 'k', policies: one.policies, cost: 1 })).toEqual([
       expect.objectContaining({ allowed: true, remaining: 6 }),
     ])
     expect(one.store.reads).toBe(1)
     await one.take(2)
     await settled()
     const { calls } = one.store
-    expect((await one.eventual.look('k', one.policies, 1))[0]).toMatchObject({ allowed: true, remaining: 4 })
-    expect((await one.eventual.look('k', one.policies, 6))[0]).toMatchObject({ allowed: false, remaining: 5 })
+    expect((await one.eventual.peek({ key: 'k', policies: one.policies, cost: 1 }))[0]).toMatchObject({
+      allowed: true,
+      remaining: 4,
+    })
+    expect((await one.eventual.peek({ key: 'k', policies: one.policies, cost: 6 }))[0]).toMatchObject({
+      allowed: false,
+      remaining: 5,
+    })
     expect(one.store.calls).toBe(calls)
   })
 
   it('is, for an outage, what was counted, and of other policies what was seen', async () => {
     const [all, other] = [daily(10), daily(10, { name: 'other' })]
     const one = world(all)
-    expect(one.eventual.lastSeen('k', all)).toEqual([undefined])
+    expect(one.eventual.lastSeen({ key: 'k', policies: all })).toEqual([undefined])
     await one.take(2)
     await one.later(100)
     await one.take(1)
     await settled()
-    const [counted, seen] = one.eventual.lastSeen('k', [...all, ...other])
-    const { algorithm, quota } = all[0]!
-    expect([algorithm.step(counted, quota, 0, one.now).verdict.remaining, seen]).toEqual([7, {}])
+    const [counted, seen] = one.eventual.lastSeen({ key: 'k', policies: [...all, ...other] })
+    const { counter } = all[0]!
+    expect([counter.step(counted, 0, one.now).verdict.remaining, seen]).toEqual([7, {}])
   })
 })
 
@@ -202,7 +208,7 @@ describe('the store', () => {
     await one.later(100)
     await one.others(20)
     expect(one.here()).toBe(95)
-    one.eventual.foreseen('k', one.policies, 1000)
+    one.eventual.cachedDenial({ key: 'k', policies: one.policies, cost: 1000 })
     await settled()
     expect(one.here()).toBe(75)
   })
@@ -301,7 +307,7 @@ describe('units that are given back', () => {
     await settled()
     await one.take(6)
     const { calls } = one.store
-    await one.eventual.giveBack('k', one.policies, 4, { at: one.now })
+    await one.eventual.giveBack({ key: 'k', policies: one.policies, cost: 4 }, { at: one.now })
     expect([one.here(), one.store.calls]).toEqual([88, calls])
     await one.eventual.close()
     expect(await one.stored()).toBe(12)
@@ -312,7 +318,7 @@ describe('units that are given back', () => {
     await one.take(10)
     await settled()
     await one.take(2)
-    await one.eventual.giveBack('k', one.policies, 5, { at: one.now })
+    await one.eventual.giveBack({ key: 'k', policies: one.policies, cost: 5 }, { at: one.now })
     expect([one.here(), await one.stored()]).toEqual([93, 7])
     await one.eventual.close()
     expect(await one.stored()).toBe(7)
@@ -321,7 +327,7 @@ describe('units that are given back', () => {
   it('of a subject that is not counted here are the store’s', async () => {
     const one = world()
     await one.others(10)
-    await one.eventual.giveBack('k', one.policies, 4, { at: one.now })
+    await one.eventual.giveBack({ key: 'k', policies: one.policies, cost: 4 }, { at: one.now })
     expect([await one.stored(), one.here()]).toEqual([6, undefined])
   })
 
@@ -329,7 +335,7 @@ describe('units that are given back', () => {
     const one = world()
     await one.take(10)
     await settled()
-    await one.eventual.giveBack('k', one.policies, 4, { at: one.now - 86_400_000 })
+    await one.eventual.giveBack({ key: 'k', policies: one.policies, cost: 4 }, { at: one.now - 86_400_000 })
     expect([one.here(), await one.stored()]).toEqual([90, 10])
   })
 })

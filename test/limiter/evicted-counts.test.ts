@@ -1,31 +1,31 @@
-import { ForgottenCounts } from '../../limiter/evicted-counts'
+import { EvictedCounts } from '../../limiter/evicted-counts'
 
 afterEach(() => jest.restoreAllMocks())
 
 const numbered = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}:${i} per-minute`)
 
 /** With the seed that this random number gives. */
-function seeded(random: number): ForgottenCounts {
+function seeded(random: number): EvictedCounts {
   jest.spyOn(Math, 'random').mockReturnValueOnce(random)
-  return new ForgottenCounts()
+  return new EvictedCounts()
 }
 
 /** Names that begin with less than their own since they share a slot with one that was remembered. */
-function sharing(counts: ForgottenCounts, remembered: readonly string[], others: readonly string[]): string[] {
+function sharing(counts: EvictedCounts, remembered: readonly string[], others: readonly string[]): string[] {
   for (const name of remembered) counts.remember(name, 1, 1000, 0)
   return others.filter((name) => counts.usedOf(name, 0) > 0)
 }
 
 describe('a count that had to make room', () => {
   it('begins with what it had used, until it would have been whole again', () => {
-    const counts = new ForgottenCounts()
+    const counts = new EvictedCounts()
     expect(counts.usedOf('a', 0)).toBe(0)
     counts.remember('a', 0.25, 1000, 0)
     expect([counts.usedOf('a', 0), counts.usedOf('a', 999), counts.usedOf('a', 1000)]).toEqual([0.25, 0.25, 0])
   })
 
   it('begins with the most of what it had used each time, until the last of those is over', () => {
-    const counts = new ForgottenCounts()
+    const counts = new EvictedCounts()
     counts.remember('a', 0.5, 1000, 0)
     counts.remember('a', 0.25, 2000, 10)
     expect(counts.usedOf('a', 1500)).toBe(0.5)
@@ -34,7 +34,7 @@ describe('a count that had to make room', () => {
   })
 
   it('begins anew once that is over', () => {
-    const counts = new ForgottenCounts()
+    const counts = new EvictedCounts()
     counts.remember('a', 0.5, 1000, 0)
     counts.remember('a', 0.25, 2000, 1000)
     expect(counts.usedOf('a', 1500)).toBe(0.25)

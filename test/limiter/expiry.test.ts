@@ -13,7 +13,7 @@ describe('the time to live of an item', () => {
     for (const policy of policiesOf(60, window)) {
       it(`is an hour or more after the last moment at which ${policy.name} of ${window} matters`, () => {
         for (const now of [MIDNIGHT, MIDNIGHT + 1, MIDNIGHT + HOUR_MS - 1, MIDNIGHT + 17 * HOUR_MS + 123]) {
-          const full = policy.algorithm.step({}, policy.quota, 60, now)
+          const full = policy.counter.step({}, 60, now)
           expect(expiryFor([policy], NO_ITEM, now)! * 1000).toBeGreaterThanOrEqual(
             now + full.verdict.resetAfterMs + HOUR_MS,
           )
@@ -33,7 +33,7 @@ describe('the time to live of an item', () => {
 
   it('stays where it lies just far enough ahead, and moves a second later', () => {
     const policies = policiesOf(60, '1m')
-    const lifeMs = Math.max(...policies.map((policy) => policy.lifeMs))
+    const lifeMs = Math.max(...policies.map(({ counter }) => counter.retentionMs))
     const expiresAtSeconds = (MIDNIGHT + lifeMs + HOUR_MS) / 1000
     expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT)).toBeUndefined()
     expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds: expiresAtSeconds - 1 }, MIDNIGHT)).toBeGreaterThan(

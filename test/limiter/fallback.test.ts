@@ -1,8 +1,9 @@
 import type { Fields } from '../../limiter/algorithms/conditional-write'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
+import type { Subject } from '../../limiter/consistency/strategy'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { type FailureMode, Fallback } from '../../limiter/fallback'
-import type { LateWrite } from '../../limiter/pending-charges'
+import type { LateCharges } from '../../limiter/pending-charges'
 import type { TakeLoop } from '../../limiter/take-loop'
 import { MIDNIGHT } from './limiters'
 import { chargedFields, compiled } from './policies'
@@ -29,14 +30,13 @@ function world(maxSubjects = 1000) {
     now: () => world.now,
     nextId: () => ({ mark: 'r0', value: ++ids }),
     view: (key: string) => (seenAt.has(key) ? { seenAt: seenAt.get(key) } : undefined),
-    async chargeLate(key: string, { charges }: LateWrite) {
-      told.push({ key, units: charges.map(({ units }) => units), codes: charges.map(({ policy }) => policy.code) })
+    async chargeLate(key: string, { charges }: LateCharges) {
+      told.push({ key, units: charges.map(({ units }) => units), codes: charges.map(({ policy }) => policy.prefix) })
       if (world.error) throw world.error
       return true
     },
   } as unknown as TakeLoop
-  const lastSeen = (key: string, policies: readonly CompiledPolicy[]) =>
-    policies.map(({ code }) => seen.get(`${key} ${code}`))
+  const lastSeen = ({ key, policies }: Subject) => policies.map(({ prefix }) => seen.get(`${key} ${prefix}`))
   const fallback = new Fallback(loop, lastSeen, maxSubjects)
   const charge = (key: string, cost = 1, policies: readonly CompiledPolicy[] = all) => ({ key, policies, cost })
   const take = (
@@ -49,14 +49,14 @@ function world(maxSubjects = 1000) {
   ) => fallback.decide([charge(key, cost, policies)], 'local', share)
   const left = (options: Parameters<typeof take>[1] = {}) => take(0, options).remaining
   const tell = async (...keys: string[]) => {
-    const telling = fallback.tell(keys.map((key) => charge(key)))
-    await telling
-    return telling !== undefined
+    const flushing = fallback.flush(keys.map((key) => charge(key)))
+    await flushing
+    return flushing !== undefined
   }
   return Object.assign(world, { fallback, seen, seenAt, told, charge, take, left, tell })
 }
 const see = (one: ReturnType<typeof world>, used: number, [policy] = all, key = 'k') =>
-  one.seen.set(`${key} ${policy!.code}`, chargedFields(policy!, used, T))
+  one.seen.set(`${key} ${policy!.prefix}`, chargedFields(policy!, used, T))
 
 describe('a decision without the store', () => {
   const decide = (mode: Exclude<FailureMode, 'throw'>, cost: number, policies = all) =>
@@ -208,7 +208,7 @@ describe('what was admitted without the store', () => {
     one.seenAt.set('k', one.now - 1)
     expect(await one.tell('k')).toBe(false) // before the last unit
     one.seenAt.set('k', one.now)
-    expect([await one.tell('k'), one.told]).toEqual([true, [{ key: 'k', units: [11], codes: [all[0]!.code] }]])
+    expect([await one.tell('k'), one.told]).toEqual([true, [{ key: 'k', units: [11], codes: [all[0]!.prefix] }]])
     expect(await one.tell('k')).toBe(false)
   })
 
@@ -323,7 +323,7 @@ describe('subjects', () => {
 
   it('whose windows are over are dropped one by one, and none of which something is to tell', async () => {
     const one = world()
-    const dropped = () => (one.fallback as unknown as { subjects: Map<string, unknown> }).subjects.size
+    const dropped = () => (one.fallback as unknown as { locals: Map<string, unknown> }).locals.size
     one.take(1, { key: 'a' })
     one.take(0, { key: 'b' })
     one.take(0, { key: 'c' })

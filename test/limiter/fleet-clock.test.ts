@@ -19,9 +19,11 @@ const looksAgain = (fleet: FleetClock, beforeEndMs: number, at: number, costs = 
 describe('clocks of others', () => {
   it('are ahead by as much as their newest window had not begun by ours', () => {
     const fleet = new FleetClock()
-    expect(fleet.note(ahead(300), policies)).toBe(300)
-    expect(fleet.note(full(MIDNIGHT + 2000), policies)).toBe(0)
-    expect(fleet.note({ ...full(MIDNIGHT), item: { policies: {}, expiresAtSeconds: 0, marks: {} } }, policies)).toBe(0)
+    expect(fleet.observe(ahead(300), policies)).toBe(300)
+    expect(fleet.observe(full(MIDNIGHT + 2000), policies)).toBe(0)
+    expect(fleet.observe({ ...full(MIDNIGHT), item: { policies: {}, expiresAtSeconds: 0, marks: {} } }, policies)).toBe(
+      0,
+    )
   })
 
   it('are ahead where the window of any policy says so', () => {
@@ -32,7 +34,7 @@ describe('clocks of others', () => {
       ...ahead(300),
       item: { policies: { ...fields }, expiresAtSeconds: 0, marks: {} },
     })
-    expect([seen(one!), seen(other!)].map((view) => new FleetClock().note(view as View, both))).toEqual([300, 300])
+    expect([seen(one!), seen(other!)].map((view) => new FleetClock().observe(view as View, both))).toEqual([300, 300])
   })
 
   it('that agree are no reason to look again, whatever fits', () => {
@@ -43,7 +45,7 @@ describe('clocks of others', () => {
     const fleet = new FleetClock()
     const at = MIDNIGHT + 3000
     expect(looksAgain(fleet, 1, at)).toBe(false)
-    fleet.note(ahead(300), policies)
+    fleet.observe(ahead(300), policies)
     expect([looksAgain(fleet, 301, at), looksAgain(fleet, 300, at), looksAgain(fleet, 1, at)]).toEqual([
       false,
       true,
@@ -53,7 +55,7 @@ describe('clocks of others', () => {
 
   it('admit a request that fits, and not one that never does', () => {
     const fleet = new FleetClock()
-    fleet.note(ahead(300), policies)
+    fleet.observe(ahead(300), policies)
     expect(looksAgain(fleet, 10, MIDNIGHT + 3000, [11])).toBe(false)
     expect(looksAgain(fleet, 10, MIDNIGHT + 3000, [11, 10])).toBe(true)
   })
@@ -61,7 +63,7 @@ describe('clocks of others', () => {
   it('admit only what all policies do', () => {
     const both = [...policies, ...compiled({ name: 'day', algorithm: 'fixed-window', limit: 10, window: 'day' })]
     const fleet = new FleetClock()
-    fleet.note(ahead(300), policies)
+    fleet.observe(ahead(300), policies)
     const at = MIDNIGHT + 3000
     expect(fleet.mayAdmit(viewOf(both, [10, 1], at), both, [1], at + 900)).toBe(true)
     expect(fleet.mayAdmit(viewOf(both, [10, 10], at), both, [1], at + 900)).toBe(false)
@@ -69,7 +71,7 @@ describe('clocks of others', () => {
 
   it('are no reason to look again at what was seen within 20 ms', () => {
     const fleet = new FleetClock()
-    fleet.note(ahead(300), policies)
+    fleet.observe(ahead(300), policies)
     const seen = full(MIDNIGHT + 3900)
     expect([19, 20].map((ms) => fleet.mayAdmit(seen, policies, [1], seen.seenAt + ms))).toEqual([false, true])
     expect(
@@ -79,19 +81,19 @@ describe('clocks of others', () => {
 
   it('count by the one that is furthest ahead, for a minute', () => {
     const fleet = new FleetClock()
-    fleet.note(ahead(300), policies)
-    fleet.note(ahead(100, MIDNIGHT + 10_000), policies)
+    fleet.observe(ahead(300), policies)
+    fleet.observe(ahead(100, MIDNIGHT + 10_000), policies)
     expect(looksAgain(fleet, 300, MIDNIGHT + 20_000)).toBe(true)
-    fleet.note(ahead(400, MIDNIGHT + 30_000), policies)
+    fleet.observe(ahead(400, MIDNIGHT + 30_000), policies)
     expect(looksAgain(fleet, 400, MIDNIGHT + 89_000)).toBe(true)
     expect(looksAgain(fleet, 400, MIDNIGHT + 91_000)).toBe(false)
-    fleet.note(ahead(100, MIDNIGHT + 100_000), policies)
+    fleet.observe(ahead(100, MIDNIGHT + 100_000), policies)
     expect([101, 100].map((ms) => looksAgain(fleet, ms, MIDNIGHT + 110_000))).toEqual([false, true])
   })
 
   it('are learnt anew while the same is found again and again', () => {
     const fleet = new FleetClock()
-    for (let s = 0; s <= 40; s += 20) fleet.note(ahead(300, MIDNIGHT + s * 1000), policies)
+    for (let s = 0; s <= 40; s += 20) fleet.observe(ahead(300, MIDNIGHT + s * 1000), policies)
     expect(looksAgain(fleet, 300, MIDNIGHT + 90_000)).toBe(true)
     const seenAt = MIDNIGHT + 40_700
     const view = full(MIDNIGHT + 99_000) // over by then, also by ours
@@ -100,14 +102,14 @@ describe('clocks of others', () => {
 
   it('that are more than five seconds ahead say nothing of the others', () => {
     const fleet = new FleetClock()
-    expect(fleet.note(ahead(5001), policies)).toBe(5001)
+    expect(fleet.observe(ahead(5001), policies)).toBe(5001)
     expect(looksAgain(fleet, 1, MIDNIGHT + 3000)).toBe(false)
-    fleet.note(ahead(5000), policies)
+    fleet.observe(ahead(5000), policies)
     expect(looksAgain(fleet, 900, MIDNIGHT + 3000)).toBe(true)
   })
 
   it('are of no use to algorithms without windows', () => {
     const gcra = compiled({ name: 'g', algorithm: 'gcra', limit: 10, window: '1s' })
-    expect(new FleetClock().note(viewOf(gcra, [10], MIDNIGHT + 5000, MIDNIGHT), gcra)).toBe(0)
+    expect(new FleetClock().observe(viewOf(gcra, [10], MIDNIGHT + 5000, MIDNIGHT), gcra)).toBe(0)
   })
 })

@@ -1,10 +1,10 @@
 import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
 import { Deadline } from '../../limiter/deadline'
 import { StoreUnavailableError } from '../../limiter/errors'
-import { Upkeep } from '../../limiter/item-maintenance'
+import { ItemMaintenance } from '../../limiter/item-maintenance'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { type Item, type ItemWrite, NO_ITEM } from '../../limiter/stores/store'
-import { KnownSubjects } from '../../limiter/subject-cache'
+import { SubjectCache } from '../../limiter/subject-cache'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -19,14 +19,14 @@ const deadline = new Deadline(1000)
 function withWindows(count: number): Item {
   let fields: Fields = {}
   for (let i = 0; i < count; i++) {
-    const { write } = second.algorithm.step({}, second.quota, 1, MIDNIGHT + i * 3000)
+    const { write } = second.counter.step({}, 1, MIDNIGHT + i * 3000)
     fields = { ...fields, ...apply(write!, {}) }
   }
-  return { ...NO_ITEM, policies: { [second.code]: fields } }
+  return { ...NO_ITEM, policies: { [second.prefix]: fields } }
 }
 
 function world(item: Item, answer: 'applied' | 'refused' | Error = 'applied') {
-  const known = new KnownSubjects(10)
+  const known = new SubjectCache(10)
   const sent: { write: ItemWrite; tries: number | undefined }[] = []
   const calls = {
     nextId: () => ({ mark: 'r0', value: 7 }),
@@ -36,17 +36,17 @@ function world(item: Item, answer: 'applied' | 'refused' | Error = 'applied') {
       return { kind: answer, item, afterDoubt: false }
     },
   } as unknown as StoreCalls
-  return { known, sent, tidy: () => new Upkeep(calls, known).tidy('k', policies, item, MIDNIGHT, deadline) }
+  return { known, sent, tidy: () => new ItemMaintenance(calls, known).purge('k', policies, item, MIDNIGHT, deadline) }
 }
 const slotsOf = (item: Item | undefined) =>
-  Object.keys(item?.policies[second.code] ?? {}).filter((name) => name.length > 1)
+  Object.keys(item?.policies[second.prefix] ?? {}).filter((name) => name.length > 1)
 
 it('expired windows are cleared away once there are many, in one try of one write, which is known from then on', async () => {
   const { known, sent, tidy } = world(withWindows(60))
   await tidy()
   expect(sent).toHaveLength(1)
   expect(sent[0]).toMatchObject({ tries: 1, write: { id: { mark: 'r0', value: 7 }, at: MIDNIGHT } })
-  expect(sent[0]!.write.parts.map(({ code }) => code)).toEqual([second.code])
+  expect(sent[0]!.write.parts.map(({ prefix }) => prefix)).toEqual([second.prefix])
   expect(known.get('k')).toMatchObject({ seenAt: MIDNIGHT, item: { marks: { r0: 7 } } })
   expect(slotsOf(known.get('k')!.item)).toHaveLength(1)
 })
@@ -75,6 +75,6 @@ it('what is cleared away is never the present window', async () => {
   const { known, tidy } = world(item)
   await tidy()
   const now = MIDNIGHT + 59 * 3000
-  const left = (of: Item) => second.algorithm.step(of.policies[second.code], second.quota, 0, now).verdict.remaining
+  const left = (of: Item) => second.counter.step(of.policies[second.prefix], 0, now).verdict.remaining
   expect([left(item), left(known.get('k')!.item)]).toEqual([9, 9])
 })

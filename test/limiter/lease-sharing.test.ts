@@ -11,9 +11,9 @@ describe('a unit that was spent from a lease', () => {
     one.now += 5
     const [verdict] = await one.take(3)
     expect(verdict!.chargedAt).toBeLessThan(one.now)
-    await one.leases.giveBack('k', one.policies, 3, { at: verdict!.chargedAt! })
+    await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 3 }, { at: verdict!.chargedAt! })
     expect([one.back, await one.held()]).toEqual([[], held])
-    await one.leases.giveBack('k', one.policies, 1, { at: verdict!.chargedAt! - 1 })
+    await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 1 }, { at: verdict!.chargedAt! - 1 })
     expect(one.back.map(({ units }) => units)).toEqual([1])
   })
 
@@ -26,7 +26,7 @@ describe('a unit that was spent from a lease', () => {
     })
     const next = one.take()
     await settled()
-    await one.leases.giveBack('k', one.policies, 2, { at: verdict!.chargedAt! })
+    await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 2 }, { at: verdict!.chargedAt! })
     expect(one.back.map(({ units }) => units)).toEqual([2])
     arrive()
     await next
@@ -36,7 +36,7 @@ describe('a unit that was spent from a lease', () => {
     const one = await stocked()
     const used = await one.used()
     const [verdict] = await one.take(await one.held())
-    await one.leases.giveBack('k', one.policies, 5, { at: verdict!.chargedAt! })
+    await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 5 }, { at: verdict!.chargedAt! })
     await one.leases.close()
     expect([one.back.map(({ units }) => units), await one.used()]).toEqual([[5], used - 5])
   })
@@ -47,14 +47,16 @@ describe('a lease of several policies', () => {
     const watched = daily(100_000, { name: 'watched', action: 'observe' })
     const one = await stocked([...daily(100_000), ...watched])
     await one.take(await one.held())
-    await one.others.settle('k', watched, [100_000 - (await one.used())]) // which the instance does not know
+    await one.others.decideBatch({ key: 'k', policies: watched, costs: [100_000 - (await one.used())] }) // which the instance does not know
     const [charged, passed] = await one.take()
     expect([charged!.exceeded, passed!.exceeded]).toEqual([undefined, 'observe'])
     const [held, used] = [await one.held(), await one.used()]
     expect(held).toBeGreaterThan(5)
     await one.leases.close()
     expect(one.back.map(({ units, policies }) => [units, policies])).toEqual([[held, 1]])
-    expect([await one.used(), (await one.others.look('k', watched, 0))[0]!.remaining]).toEqual([used - held, 0])
+    expect([await one.used(), (await one.others.peek({ key: 'k', policies: watched, cost: 0 }))[0]!.remaining]).toEqual(
+      [used - held, 0],
+    )
   })
 
   it('is over with the shortest of their windows', async () => {
@@ -82,7 +84,7 @@ describe('a busy instance, where there is enough for everybody until the window 
     for (let i = 0; i < 300; i++) {
       one.now++
       await one.take()
-      if (others > 0) await one.others.settle('k', theirs, [others])
+      if (others > 0) await one.others.decideBatch({ key: 'k', policies: theirs, costs: [others] })
     }
     await one.take((await one.held()) + 1)
     return one.taken.at(-1)!

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
-import type { Outlook } from '../../limiter/consistency/capacity'
+import type { Capacity } from '../../limiter/consistency/lease-size'
 import { LeaseSize } from '../../limiter/consistency/lease-size'
 
 const T0 = 1_763_683_200_000
 
 /** A limit with much time and nothing known of others: nobody is sure that there is enough. */
-const outlook = (changes: Partial<Outlook> = {}): Outlook => ({
+const outlook = (changes: Partial<Capacity> = {}): Capacity => ({
   left: 10_000,
   capacity: 10_000,
   ageMs: 0,
@@ -31,7 +31,7 @@ function instance(
   if (others > 0) size.othersTook(others, 1000)
   return size
 }
-const units = (size: LeaseSize, changes: Partial<Outlook> = {}, now = T0) => size.next(now, outlook(changes)).units
+const units = (size: LeaseSize, changes: Partial<Capacity> = {}, now = T0) => size.next(now, outlook(changes)).units
 
 describe('an instance whose pace is new', () => {
   test.each([
@@ -178,7 +178,7 @@ describe('an item that was throttled', () => {
   test('gets fewer and larger writes for ten seconds', () => {
     const size = instance([100, 200, 100], { others: 1600 })
     expect(units(size)).toBe(100)
-    size.throttled(T0)
+    size.onThrottled(T0)
     expect(units(size)).toBe(400)
     size.spent(40, T0 + 9990)
     expect(units(size, {}, T0 + 9999)).toBe(40)
@@ -265,7 +265,7 @@ test('never more than was spent in the last ten seconds is leased, nor more than
           size.spent(one.spent, now)
           spent.push({ at: now, units: one.spent })
           size.othersTook(others, elapsed)
-          if (throttled) size.throttled(now)
+          if (throttled) size.onThrottled(now)
           const lately = spent.reduce((sum, { at, units }) => sum + (at > now - 10_000 ? units : 0), 0)
           const leased = size.next(now, outlook({ ...one, capacity: 1_000_000, refillMs: 100, ageMs: elapsed })).units
           expect(leased).toBeLessThanOrEqual(Math.min(lately, one.left))

@@ -1,5 +1,5 @@
+import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import { StoreUnavailableError } from '../../limiter/errors'
-import type { Verdicts } from '../../limiter/plan'
 import { daily, pacing, settled, stocked, world } from './leasing'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
@@ -38,20 +38,24 @@ describe('a lease', () => {
   it('says how the limit stands with what it holds, and how long that is', async () => {
     const one = await stocked()
     const [held, used] = [await one.held(), await one.used()]
-    expect(one.leases.standing('k', one.policies)![0]!.remaining).toBe(100_000 - used + held)
+    expect(one.leases.standing({ key: 'k', policies: one.policies })![0]!.remaining).toBe(100_000 - used + held)
     const [verdict] = (await one.take(3)) as [Verdicts[0]]
     expect(verdict).toMatchObject({ allowed: true, remaining: 100_000 - used + held - 3 })
     expect(verdict.resetAfterMs).toBe(MIDNIGHT + 86_400_000 - one.now)
-    expect((await one.leases.look('k', one.policies, 5))[0]!.remaining).toBe(100_000 - used + held - 3 - 5)
-    expect((await one.leases.look('k', one.policies, held))[0]!.remaining).toBe(100_000 - used - 3)
+    expect((await one.leases.peek({ key: 'k', policies: one.policies, cost: 5 }))[0]!.remaining).toBe(
+      100_000 - used + held - 3 - 5,
+    )
+    expect((await one.leases.peek({ key: 'k', policies: one.policies, cost: held }))[0]!.remaining).toBe(
+      100_000 - used - 3,
+    )
   })
 
   it('knows nothing of a subject that it has not seen', () => {
     const one = world()
-    expect([one.leases.standing('k', one.policies), one.leases.foreseen('k', one.policies, 1)]).toEqual([
-      undefined,
-      undefined,
-    ])
+    expect([
+      one.leases.standing({ key: 'k', policies: one.policies }),
+      one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 }),
+    ]).toEqual([undefined, undefined])
   })
 
   it('is not spent after its window, nor by a clock that was set back before it', async () => {
@@ -87,12 +91,12 @@ describe('a lease', () => {
     const one = await stocked()
     const held = await one.held()
     one.taken.length = 0
-    await one.leases.take('k', daily(100_001), 1)
-    await one.leases.take('k', daily(100_000, { name: 'other' }), 1)
-    await one.leases.take('other', one.policies, 1)
+    await one.leases.take({ key: 'k', policies: daily(100_001), cost: 1 })
+    await one.leases.take({ key: 'k', policies: daily(100_000, { name: 'other' }), cost: 1 })
+    await one.leases.take({ key: 'other', policies: one.policies, cost: 1 })
     expect(one.taken).toHaveLength(3)
     one.taken.length = 0
-    await one.leases.take('k', daily(100_000), held) // the same, whoever made the list
+    await one.leases.take({ key: 'k', policies: daily(100_000), cost: held }) // the same, whoever made the list
     expect(one.taken).toEqual([])
   })
 })
@@ -100,11 +104,13 @@ describe('a lease', () => {
 describe('a denial that is known', () => {
   it('is one of what the lease lacks, and not of the request', async () => {
     const one = await stocked(daily(2000))
-    await one.others.settle('k', one.policies, [2000 - (await one.used())])
-    await one.leases.look('k', one.policies, 0)
+    await one.others.decideBatch({ key: 'k', policies: one.policies, costs: [2000 - (await one.used())] })
+    await one.leases.peek({ key: 'k', policies: one.policies, cost: 0 })
     const held = await one.held()
-    expect(one.leases.foreseen('k', one.policies, held)).toBeUndefined()
-    expect(one.leases.foreseen('k', one.policies, held + 1)![0]).toMatchObject({ allowed: false })
+    expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: held })).toBeUndefined()
+    expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: held + 1 })![0]).toMatchObject({
+      allowed: false,
+    })
     const calls = one.taken.length
     expect((await one.take(held + 1))[0]).toMatchObject({ allowed: false })
     expect((await one.take(held))[0]).toMatchObject({ allowed: true })
@@ -120,12 +126,12 @@ describe('a lease that does not fit', () => {
     let left = 5000 - (await one.used())
     one.taken.length = 0
     const inner = one.others
-    const settle = one.loop.settle.bind(one.loop)
+    const settle = one.loop.decideBatch.bind(one.loop)
     const plan = [...leaving]
-    jest.spyOn(one.loop, 'settle').mockImplementation(async (...args) => {
+    jest.spyOn(one.loop, 'decideBatch').mockImplementation(async (...args) => {
       const leave = plan.shift()
       if (leave !== undefined && left > leave) {
-        await inner.settle('k', one.policies, [left - leave])
+        await inner.decideBatch({ key: 'k', policies: one.policies, costs: [left - leave] })
         left = leave
       }
       return settle(...args)
@@ -201,20 +207,21 @@ describe('units that come back', () => {
     const one = await stocked()
     const held = await one.held()
     await one.take(8)
-    const give = (units: number, at = one.now) => one.leases.giveBack('k', one.policies, units, { at })
+    const give = (units: number, at = one.now) =>
+      one.leases.giveBack({ key: 'k', policies: one.policies, cost: units }, { at })
     await give(5)
     expect([one.back, await one.held()]).toEqual([[], held - 3])
     await give(1000)
     expect(one.back).toHaveLength(1)
     expect({ kind: 'lease', units: await one.held() }).toEqual(one.events.at(-1))
     expect(one.back[0]!.units + (await one.held()) - (held - 3)).toBe(1000)
-    expect(one.leases.foreseen('k', one.policies, await one.held())).toBeUndefined()
+    expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: await one.held() })).toBeUndefined()
   })
 
   it('of an earlier lease go to the store', async () => {
     const one = await stocked()
     const held = await one.held()
-    await one.leases.giveBack('k', one.policies, 2, { at: MIDNIGHT + 1 })
+    await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 2 }, { at: MIDNIGHT + 1 })
     expect([one.back, await one.held()]).toEqual([[{ units: 2, at: MIDNIGHT + 1, policies: 1 }], held])
   })
 
@@ -222,8 +229,8 @@ describe('units that come back', () => {
     const one = await stocked()
     const at = one.now
     one.now = MIDNIGHT + 86_400_000
-    await one.leases.giveBack('k', one.policies, 2, { at })
-    await one.leases.giveBack('unseen', one.policies, 3, { at })
+    await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 2 }, { at })
+    await one.leases.giveBack({ key: 'unseen', policies: one.policies, cost: 3 }, { at })
     expect(one.back.map(({ units }) => units)).toEqual([2, 3])
   })
 })
@@ -246,7 +253,7 @@ describe('an instance that was idle', () => {
     one.now += 60_000
     await one.take(2)
     await settled()
-    await one.leases.giveBack('k', one.policies, 1000, { at: chargedAt! })
+    await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 1000 }, { at: chargedAt! })
     const [returned] = one.back
     expect({ kind: 'lease', units: returned!.units + (await one.held()) }).toEqual(one.events.at(-1))
   })
@@ -272,7 +279,7 @@ describe('an instance that was idle', () => {
     ] as const) {
       const one = world()
       // where more than half is used, leases follow the last second
-      await one.others.settle('k', one.policies, [50_001])
+      await one.others.decideBatch({ key: 'k', policies: one.policies, costs: [50_001] })
       await one.busy(1200)
       for (let i = 0; i < 200 && (await one.held()) < 100; i++) await one.busy(1)
       one.now += idleMs
@@ -335,7 +342,10 @@ describe('a subject that is reset', () => {
     await stocked(one.policies, 'other', one)
     const other = await one.held('other')
     one.leases.forget('k')
-    expect([one.leases.foreseen('k', one.policies, 1), await one.held()]).toEqual([undefined, 0])
+    expect([one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 }), await one.held()]).toEqual([
+      undefined,
+      0,
+    ])
     expect(await one.held('other')).toBe(other)
   })
 
@@ -477,7 +487,7 @@ describe('a limit that is used up, to which units trickle back', () => {
 
   it('is not asked for them before there are some for everybody, which its denials say', async () => {
     const one = await drained()
-    const [denial] = one.leases.foreseen('k', one.policies, 1) as [Verdicts[0]]
+    const [denial] = one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 }) as [Verdicts[0]]
     expect(denial).toMatchObject({ allowed: false })
     expect(denial.retryAfterMs).toBeGreaterThan(10) // a unit comes back in ten
     expect(denial.retryAfterMs).toBeLessThanOrEqual(100)
@@ -494,21 +504,21 @@ describe('a limit that is used up, to which units trickle back', () => {
     const one = await drained()
     for (const moved of [-6000, 60_000]) {
       one.now += moved
-      expect(one.leases.foreseen('k', one.policies, 1)).toBeUndefined()
+      expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeUndefined()
       one.now -= moved
     }
   })
 
   it('is asked at once where nothing is known of it any more', async () => {
     const one = await drained()
-    expect(one.leases.foreseen('k', one.policies, 1)).toBeDefined()
+    expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeDefined()
     one.loop.forget('k')
-    expect(one.leases.foreseen('k', one.policies, 1)).toBeUndefined()
+    expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeUndefined()
   })
 
   it('is asked at once for the last units by who wants no more than its share of them', async () => {
     const one = world(pacing)
-    await one.others.settle('k', pacing, [998])
+    await one.others.decideBatch({ key: 'k', policies: pacing, costs: [998] })
     expect([(await one.take())[0]!.allowed, (await one.take())[0]!.allowed]).toEqual([true, true])
     expect(one.taken).toEqual([1, 1])
   })
@@ -519,8 +529,11 @@ describe('a limit that is used up, to which units trickle back', () => {
       one.now += 10
       await one.take()
       const held = await one.held()
-      if (held > 0 && one.leases.foreseen('k', one.policies, held + 1)) {
-        expect([held, 1].map((cost) => one.leases.foreseen('k', one.policies, cost))).toEqual([undefined, undefined])
+      if (held > 0 && one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: held + 1 })) {
+        expect([held, 1].map((cost) => one.leases.cachedDenial({ key: 'k', policies: one.policies, cost }))).toEqual([
+          undefined,
+          undefined,
+        ])
         return
       }
     }

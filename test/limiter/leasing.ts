@@ -1,11 +1,11 @@
+import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
-import { Leases } from '../../limiter/consistency/leased'
+import { Leased } from '../../limiter/consistency/leased'
 import type { LimiterEvent } from '../../limiter/events'
-import type { Verdicts } from '../../limiter/plan'
 import type { PolicyInput } from '../../limiter/policies/policy'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { TakeLoop } from '../../limiter/take-loop'
-import { SharedWrites } from '../../limiter/write-coalescer'
+import { WriteCoalescer } from '../../limiter/write-coalescer'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -34,24 +34,24 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
   }
   const loopOptions = { ...options, deadlineMs: 1000, firstDeadlineMs: 1000 }
   const [loop, others] = [new TakeLoop(loopOptions), new TakeLoop(loopOptions)]
-  const writes = new SharedWrites(loop)
+  const writes = new WriteCoalescer(loop)
   const [taken, back] = [[] as number[], [] as { units: number; at: number; policies: number }[]]
   const inner = writes.take.bind(writes)
-  jest.spyOn(writes, 'take').mockImplementation(async (key, those, units, deadline) => {
-    taken.push(units)
+  jest.spyOn(writes, 'take').mockImplementation(async (charge, deadline) => {
+    taken.push(charge.cost)
     if (world.error) throw world.error
-    const verdicts = await inner(key, those, units, deadline)
+    const verdicts = await inner(charge, deadline)
     await world.delayed
     return verdicts
   })
   const refund = loop.refund.bind(loop)
-  jest.spyOn(loop, 'refund').mockImplementation(async (key, those, units, charged) => {
-    back.push({ units, at: charged.at, policies: those.length })
+  jest.spyOn(loop, 'refund').mockImplementation(async (charge, charged) => {
+    back.push({ units: charge.cost, at: charged.at, policies: charge.policies.length })
     if (world.error) throw world.error
-    return refund(key, those, units, charged)
+    return refund(charge, charged)
   })
-  const leases = new Leases(loop, writes, (event) => events.push(event), maxSubjects)
-  const take = (cost = 1, key = 'k') => leases.take(key, policies, cost)
+  const leases = new Leased(loop, writes, (event) => events.push(event), maxSubjects)
+  const take = (cost = 1, key = 'k') => leases.take({ key, policies, cost })
   /** A request in each millisecond. */
   const busy = async (requests: number, key = 'k') => {
     for (let i = 0; i < requests; i++) {
@@ -61,10 +61,10 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
   }
   /** Units that are held in memory. */
   const held = async (key = 'k') => {
-    const [stored] = (await others.look(key, policies, 0)) as [Verdicts[0]]
-    return (await leases.look(key, policies, 0))[0]!.remaining - stored.remaining
+    const [stored] = (await others.peek({ key, policies, cost: 0 })) as [Verdicts[0]]
+    return (await leases.peek({ key, policies, cost: 0 }))[0]!.remaining - stored.remaining
   }
-  const used = async (key = 'k') => policies[0]!.limit - (await others.look(key, policies, 0))[0]!.remaining
+  const used = async (key = 'k') => policies[0]!.limit - (await others.peek({ key, policies, cost: 0 }))[0]!.remaining
   return Object.assign(world, { leases, loop, others, policies, taken, back, events, take, busy, held, used })
 }
 /** Until there is something in memory to spend. */

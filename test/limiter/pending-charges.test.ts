@@ -1,5 +1,5 @@
 import { StoreUnavailableError } from '../../limiter/errors'
-import { type LateWrite, Untold } from '../../limiter/pending-charges'
+import { type LateCharges, PendingCharges } from '../../limiter/pending-charges'
 import type { TakeLoop } from '../../limiter/take-loop'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
@@ -16,14 +16,14 @@ function world() {
   let ids = 0
   const loop = {
     nextId: () => ({ mark: 'r0', value: ++ids }),
-    chargeLate: (_key: string, { id, charges }: LateWrite) =>
+    chargeLate: (_key: string, { id, charges }: LateCharges) =>
       new Promise<boolean>((answer, fail) => {
         sent.push({ name: id.value, units: charges.map(({ units }) => units), answer, fail })
       }),
   } as unknown as TakeLoop
-  const untold = new Untold()
+  const untold = new PendingCharges()
   const unitsOf = (policy = minute) => untold.pendingOf(policy)?.units
-  return { untold, sent, loop, unitsOf, told: () => untold.tell(loop, 'k') }
+  return { untold, sent, loop, unitsOf, told: () => untold.flush(loop, 'k') }
 }
 const lost = new StoreUnavailableError('timeout', 'lost')
 
@@ -129,7 +129,7 @@ describe('telling the store', () => {
     untold.add(minute, 5, T)
     const first = told()
     let isSettled = false
-    const settled = untold.settled(loop, 'k').then(() => {
+    const settled = untold.confirmed(loop, 'k').then(() => {
       isSettled = true
     })
     first.catch(() => {})
@@ -138,14 +138,14 @@ describe('telling the store', () => {
     expect([isSettled, sent.length]).toEqual([false, 2])
     sent[1]!.answer(true)
     await settled
-    await untold.settled(loop, 'k')
+    await untold.confirmed(loop, 'k')
     expect(sent).toHaveLength(2)
   })
 
   it('is nothing that a pending unit waits for', async () => {
     const { untold, sent, loop } = world()
     untold.add(minute, 5, T)
-    await untold.settled(loop, 'k')
+    await untold.confirmed(loop, 'k')
     expect(sent).toEqual([])
   })
 })

@@ -13,18 +13,18 @@ export function compiled(...inputs: readonly PolicyInput[]): CompiledPolicy[] {
 }
 
 /** A policy's fields after one charge of a subject that had none. */
-export function chargedFields({ algorithm, quota }: CompiledPolicy, units: number, at: number): Fields {
-  const { write } = algorithm.step({}, quota, units, at)
+export function chargedFields({ counter }: CompiledPolicy, units: number, at: number): Fields {
+  const { write } = counter.step({}, units, at)
   return write ? apply(write, {}) : {}
 }
 
 /** A subject as it was seen then, of whose policies so many units were charged, in their order. */
 export function viewOf(policies: readonly CompiledPolicy[], units: readonly number[], at: number, seenAt = at): View {
-  const fields = policies.map((policy, i) => [policy.code, chargedFields(policy, units[i]!, at)])
+  const fields = policies.map((policy, i) => [policy.prefix, chargedFields(policy, units[i]!, at)])
   return {
     item: { policies: Object.fromEntries(fields), expiresAtSeconds: 0, marks: {} },
     seenAt,
     shared: false,
-    lost: 0,
+    consecutiveConflicts: 0,
   }
 }

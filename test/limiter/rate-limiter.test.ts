@@ -1,5 +1,5 @@
-import type { Charge } from '../../limiter/charge'
 import { ChargedAtError, CostError, StoreUnavailableError } from '../../limiter/errors'
+import type { Charge } from '../../limiter/rate-limiter'
 import { RateLimiter, type RateLimiterOptions } from '../../limiter/rate-limiter'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { CountingStore, holdNextWrite, MIDNIGHT } from './limiters'
@@ -414,9 +414,9 @@ describe('a refund', () => {
     const policies = [...minute, ...leased]
     await one.limiter.decide([of('a', 5, policies)])
     const write = one.store.write.bind(one.store)
-    const [strict] = minute.map(({ code }) => code)
+    const [strict] = minute.map(({ prefix }) => prefix)
     jest.spyOn(one.store, 'write').mockImplementation(async (key, change) => {
-      if (change.parts.some(({ code }) => code === strict)) throw failure('refused')
+      if (change.parts.some(({ prefix }) => prefix === strict)) throw failure('refused')
       return write(key, change)
     })
     await expect(one.limiter.refund(of('a', 5, policies))).rejects.toMatchObject({ reason: 'refused' })

@@ -5,7 +5,7 @@ import { Refunds } from '../../limiter/refunds'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { type Item, type ItemWrite, REFUND_MARK, type WriteOutcome } from '../../limiter/stores/store'
-import { KnownSubjects } from '../../limiter/subject-cache'
+import { SubjectCache } from '../../limiter/subject-cache'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -19,7 +19,7 @@ type Store = ReturnType<typeof world>
 /** A subject in a store in memory, and what happens just before and after our calls reach it. */
 function world(policies: readonly CompiledPolicy[] = minute) {
   const memory = new MemoryStore()
-  const known = new KnownSubjects(10)
+  const known = new SubjectCache(10)
   const deadline = { leftMs: 1000 }
   const world = { ids: 100, now: T, writes: [] as ItemWrite[], deletes: 0, reads: 0 }
   /** For each call in turn: what happens before it, and whether its first answer is lost, so that it is sent twice. */
@@ -56,17 +56,16 @@ function world(policies: readonly CompiledPolicy[] = minute) {
   const item = () => memory.read('k')
   const charge = async (units: number, mark = OURS, at = T) => {
     const { policies: stored } = await item()
-    const parts = policies.map(({ algorithm, quota, code }) => ({
-      code,
-      write: algorithm.step(stored[code] ?? {}, quota, units, at).write!,
+    const parts = policies.map(({ counter, prefix }) => ({
+      prefix,
+      write: counter.step(stored[prefix] ?? {}, units, at).write!,
     }))
     await memory.write('k', { parts, id: { mark: mark!, value: ++world.ids }, at })
   }
   const used = async () => {
     const { policies: stored } = await item()
     return policies.map(
-      ({ algorithm, quota, code, limit }) =>
-        limit - algorithm.step(stored[code] ?? {}, quota, 0, world.now).verdict.remaining,
+      ({ counter, prefix, limit }) => limit - counter.step(stored[prefix] ?? {}, 0, world.now).verdict.remaining,
     )
   }
   const store = Object.assign(world, {
@@ -78,7 +77,7 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     charge,
     used,
     refund: (units: number, at = T, delayMs?: number) =>
-      refunds.refund('k', policies, units, { at, delayMs }, deadline as Deadline),
+      refunds.refund({ key: 'k', policies, cost: units }, { at, delayMs }, deadline as Deadline),
     reset: () => refunds.reset('k', deadline as Deadline),
     /** Another process gives a unit back. */
     theirRefund: async () => {
@@ -253,8 +252,8 @@ describe('a refund', () => {
     store.now = MIDNIGHT + 11_000
     await store.refund(30, MIDNIGHT + 11_000)
     expect(store.writes.length).toBeGreaterThan(1)
-    expect(store.writes.flatMap(({ parts }) => parts.map(({ code }) => code)).sort()).toEqual(
-      policies.map(({ code }) => code).sort(),
+    expect(store.writes.flatMap(({ parts }) => parts.map(({ prefix }) => prefix)).sort()).toEqual(
+      policies.map(({ prefix }) => prefix).sort(),
     )
     expect(await store.used()).toEqual(Array(30).fill(6))
   })

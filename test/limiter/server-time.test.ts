@@ -13,7 +13,7 @@ function watched() {
   const events: LimiterEvent[] = []
   const server = new ServerTime(
     () => time.system,
-    (event) => events.push(event),
+    (state, offMs) => events.push({ kind: 'clock', state, offMs }),
     () => time.elapsed,
   )
   const pass = (ms: number) => {

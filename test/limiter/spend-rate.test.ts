@@ -1,15 +1,15 @@
-import { Pace } from '../../limiter/consistency/spend-rate'
+import { SpendRate } from '../../limiter/consistency/spend-rate'
 
 const T0 = 1_763_683_200_000
 
 /** So many units in each millisecond from `from` until `until`. */
-function spend(pace: Pace, perMs: number, from: number, until: number) {
+function spend(pace: SpendRate, perMs: number, from: number, until: number) {
   for (let at = from; at < until; at++) pace.add(perMs, T0 + at)
 }
 
 describe('units of the last span', () => {
   test('are all that came, and forgotten when it is over', () => {
-    const pace = new Pace(1000)
+    const pace = new SpendRate(1000)
     expect(pace.lately(T0)).toBe(0)
     pace.add(3, T0)
     pace.add(4, T0 + 100)
@@ -19,7 +19,7 @@ describe('units of the last span', () => {
   })
 
   test('fade within a quarter of it, as if they had come evenly', () => {
-    const pace = new Pace(1000)
+    const pace = new SpendRate(1000)
     pace.add(100, T0 + 200)
     expect(pace.lately(T0 + 999)).toBe(100)
     expect(pace.lately(T0 + 1100)).toBeCloseTo(60)
@@ -27,10 +27,10 @@ describe('units of the last span', () => {
   })
 
   test('at an even pace are what that pace brings', () => {
-    const pace = new Pace(1000)
+    const pace = new SpendRate(1000)
     spend(pace, 2, 0, 5000)
     for (const at of [4000, 4100, 4249, 4250, 4600]) {
-      const other = new Pace(1000)
+      const other = new SpendRate(1000)
       spend(other, 2, 0, at)
       expect(other.lately(T0 + at)).toBeCloseTo(2000, -1)
     }
@@ -38,7 +38,7 @@ describe('units of the last span', () => {
   })
 
   test('of another length are counted by that length', () => {
-    const pace = new Pace(8000)
+    const pace = new SpendRate(8000)
     spend(pace, 1, 0, 8000)
     expect(pace.lately(T0 + 8000)).toBe(8000)
     expect(pace.lately(T0 + 12_000)).toBe(4000)
@@ -47,7 +47,7 @@ describe('units of the last span', () => {
 
 describe('units that come steadily', () => {
   test('are none before three spans have passed', () => {
-    const pace = new Pace(1000)
+    const pace = new SpendRate(1000)
     spend(pace, 1, 0, 2000)
     expect(pace.steadily(T0 + 2000)).toBe(0)
     spend(pace, 1, 2000, 3000)
@@ -59,13 +59,13 @@ describe('units that come steadily', () => {
     ['second', [500, 300, 400], 300],
     ['last', [500, 400, 300], 300],
   ])('are the fewest of the three, here of the %s', (_, counts, fewest) => {
-    const pace = new Pace(1000)
+    const pace = new SpendRate(1000)
     for (const [i, count] of counts.entries()) pace.add(count, T0 + i * 1000)
     expect(pace.steadily(T0 + 2999)).toBe(fewest)
   })
 
   test('are none again a span after the last one', () => {
-    const pace = new Pace(1000)
+    const pace = new SpendRate(1000)
     spend(pace, 1, 0, 4000)
     expect(pace.steadily(T0 + 4500)).toBeCloseTo(500)
     expect(pace.steadily(T0 + 5000)).toBe(0)
@@ -74,7 +74,7 @@ describe('units that come steadily', () => {
 
 describe('a clock', () => {
   test('that is set back a little stands still: nothing is lost, and nothing counts twice', () => {
-    const pace = new Pace(1000)
+    const pace = new SpendRate(1000)
     pace.add(5, T0 + 2000)
     pace.add(5, T0 + 1300)
     expect(pace.lately(T0 + 1300)).toBe(10)
@@ -83,7 +83,7 @@ describe('a clock', () => {
   })
 
   test.each([-3250, -100_000])('that is set back by %i ms begins anew', (ms) => {
-    const pace = new Pace(1000)
+    const pace = new SpendRate(1000)
     pace.add(5, T0)
     expect(pace.lately(T0 + ms)).toBe(0)
     pace.add(2, T0 + ms)
@@ -92,14 +92,14 @@ describe('a clock', () => {
   })
 
   test.each([3249, 3250, 3500, 1e9])('that is %i ms later remembers no old unit as a new one', (ms) => {
-    const pace = new Pace(1000)
+    const pace = new SpendRate(1000)
     spend(pace, 1, 0, 1000)
     expect(pace.lately(T0 + 1000 + ms)).toBe(0)
     expect(pace.steadily(T0 + 1000 + ms)).toBe(0)
   })
 
   test('that begins at the epoch counts like any other', () => {
-    const pace = new Pace(1000)
+    const pace = new SpendRate(1000)
     for (let at = 0; at < 3500; at++) {
       pace.add(1, at)
       expect(pace.lately(at)).toBeLessThan(1001.01)

@@ -1,6 +1,6 @@
 import { Eventual } from '../../limiter/consistency/eventual'
-import { Leases } from '../../limiter/consistency/leased'
-import { Ways } from '../../limiter/consistency/strategies'
+import { Leased } from '../../limiter/consistency/leased'
+import { Strategies } from '../../limiter/consistency/strategies'
 import { Strict } from '../../limiter/consistency/strict'
 import { StoreUnavailableError } from '../../limiter/errors'
 import type { LimiterEvent } from '../../limiter/events'
@@ -21,15 +21,15 @@ function world() {
   const events: LimiterEvent[] = []
   const times = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000 }
   const loop = new TakeLoop({ ...times, store, clock: () => world.now, maxSubjects: 100, onEvent: () => {} })
-  const ways = new Ways(loop, 100, (event) => events.push(event))
+  const ways = new Strategies(loop, 100, (event) => events.push(event))
   const used = async (policies: typeof strict) =>
-    (await loop.look('k', policies, 0)).map(({ remaining }) => 100_000 - remaining)
+    (await loop.peek({ key: 'k', policies, cost: 0 })).map(({ remaining }) => 100_000 - remaining)
   /** Requests of one unit, one in each millisecond. */
   const busy = async (policies: typeof strict, requests: number) => {
     for (let i = 0; i < requests; i++) {
       world.now++
       for (const part of ways.partsOf({ key: 'k', policies, cost: 1 }))
-        await part.way.take(part.key, part.policies, part.cost)
+        await part.strategy.take({ key: part.key, policies: part.policies, cost: part.cost })
     }
   }
   return Object.assign(world, { store, events, loop, ways, used, busy })
@@ -41,7 +41,7 @@ describe('the parts of a charge', () => {
     const { ways } = world()
     const [other] = counted('strict', 'other')
     const parts = ways.partsOf({ key: 'k', policies: [...eventual, ...strict, ...leased, other!], cost: 3 })
-    expect(parts.map(({ way }) => way.constructor)).toEqual([Strict, Leases, Eventual])
+    expect(parts.map(({ strategy: way }) => way.constructor)).toEqual([Strict, Leased, Eventual])
     expect(parts.map(({ policies }) => policies.map(({ name }) => name))).toEqual([
       ['strict', 'other'],
       ['leased'],
@@ -52,11 +52,11 @@ describe('the parts of a charge', () => {
 
   it.each([
     ['strict', strict, Strict],
-    ['leased', leased, Leases],
+    ['leased', leased, Leased],
     ['eventual', eventual, Eventual],
   ] as const)('are one where all policies are %s, with the very list that was given', (_, policies, way) => {
     const parts = world().ways.partsOf({ key: 'k', policies, cost: 1 })
-    expect(parts.map((part) => part.way.constructor)).toEqual([way])
+    expect(parts.map((part) => part.strategy.constructor)).toEqual([way])
     expect(parts[0]!.policies).toBe(policies)
   })
 
@@ -73,11 +73,11 @@ describe('the parts of a charge', () => {
 
 it('a subject was last seen with what was counted of it in memory since', async () => {
   const { ways, loop, busy } = world()
-  expect(ways.lastSeen('k', eventual)).toEqual([undefined])
+  expect(ways.lastSeen({ key: 'k', policies: eventual })).toEqual([undefined])
   await busy(eventual, 3)
-  const [{ algorithm, quota }] = eventual as [(typeof eventual)[0]]
-  const [fields] = ways.lastSeen('k', eventual)
-  expect(algorithm.step(fields, quota, 0, loop.now()).verdict.remaining).toBe(100_000 - 3)
+  const [{ counter }] = eventual as [(typeof eventual)[0]]
+  const [fields] = ways.lastSeen({ key: 'k', policies: eventual })
+  expect(counter.step(fields, 0, loop.now()).verdict.remaining).toBe(100_000 - 3)
 })
 
 it('a busy subject has units taken ahead, which is told', async () => {

@@ -1,16 +1,16 @@
-import type { Leases } from '../../limiter/consistency/leased'
-import type { Charged } from '../../limiter/consistency/strategy'
+import type { Leased } from '../../limiter/consistency/leased'
+import type { ChargeTime } from '../../limiter/consistency/strategy'
 import { Strict } from '../../limiter/consistency/strict'
 import { StoreUnavailableError } from '../../limiter/errors'
 import type { LimiterEvent } from '../../limiter/events'
 import type { TakeLoop } from '../../limiter/take-loop'
-import type { SharedWrites } from '../../limiter/write-coalescer'
+import type { WriteCoalescer } from '../../limiter/write-coalescer'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
 const policies = compiled({ name: 'p', algorithm: 'fixed-window', limit: 1000, window: '1m' })
 const unleasable = compiled({ name: 'queue', algorithm: 'leaky-bucket', mode: 'queue', limit: 10, window: '1s' })
-const CHARGED: Charged = { at: MIDNIGHT }
+const CHARGED: ChargeTime = { at: MIDNIGHT }
 
 afterEach(() => jest.restoreAllMocks())
 
@@ -28,28 +28,28 @@ function world(random = 0.5) {
     return name as never
   }
   const part = (name: string) => ({
-    foreseen: say(`${name} foreseen`),
+    cachedDenial: say(`${name} cached denial`),
     giveBack: say(`${name} back`),
     standing: say(`${name} standing`),
   })
-  const loop = { ...part('loop'), now: () => world.now, look: say('loop look'), refund: say('loop back') }
+  const loop = { ...part('loop'), now: () => world.now, peek: say('loop peek'), refund: say('loop back') }
   const writes = {
     async take() {
       world.asked.push('write')
       if (world.error) throw world.error
     },
   }
-  const leases = { ...part('lease'), take: say('lease'), look: say('lease look') }
+  const leases = { ...part('lease'), take: say('lease'), peek: say('lease peek') }
   const told = (event: LimiterEvent) => world.events.push(event)
   const strict = new Strict(
     loop as unknown as TakeLoop,
-    writes as unknown as SharedWrites,
-    leases as unknown as Leases,
+    writes as unknown as WriteCoalescer,
+    leases as unknown as Leased,
     told,
   )
   const take = async (key = 'k', of = policies) => {
     world.asked.length = 0
-    await strict.take(key, of, 1)
+    await strict.take({ key, policies: of, cost: 1 })
     return [...world.asked]
   }
   const heat = async (key = 'k') => {
@@ -71,19 +71,19 @@ describe('a subject whose item takes no more writes', () => {
     expect(world_.events).toHaveLength(1)
   })
 
-  it('has everything decided by its lease meanwhile, and looks too', async () => {
+  it('has everything decided by its lease meanwhile, peeks too', async () => {
     const { strict, asked, heat } = world()
     const all = () => {
       asked.length = 0
-      strict.foreseen('k', policies, 1)
-      void strict.look('k', policies, 1)
-      void strict.giveBack('k', policies, 1, CHARGED)
-      strict.standing('k', policies)
+      strict.cachedDenial({ key: 'k', policies, cost: 1 })
+      void strict.peek({ key: 'k', policies, cost: 1 })
+      void strict.giveBack({ key: 'k', policies, cost: 1 }, CHARGED)
+      strict.standing({ key: 'k', policies })
       return [...asked]
     }
-    expect(all()).toEqual(['loop foreseen', 'loop look', 'loop back', 'loop standing'])
+    expect(all()).toEqual(['loop cached denial', 'loop peek', 'loop back', 'loop standing'])
     await heat()
-    expect(all()).toEqual(['lease foreseen', 'lease look', 'lease back', 'lease standing'])
+    expect(all()).toEqual(['lease cached denial', 'lease peek', 'lease back', 'lease standing'])
   })
 
   it.each([

@@ -1,9 +1,9 @@
 import { NO_ITEM } from '../../limiter/stores/store'
-import { KnownSubjects, othersWrote } from '../../limiter/subject-cache'
+import { othersWrote, SubjectCache } from '../../limiter/subject-cache'
 
 describe('known subjects', () => {
   it('are bounded: the one not asked for the longest goes first', () => {
-    const known = new KnownSubjects(3)
+    const known = new SubjectCache(3)
     for (const key of ['a', 'b', 'c']) known.learn(key, NO_ITEM, 1)
     known.get('a')
     known.learn('d', NO_ITEM, 2)
@@ -12,7 +12,7 @@ describe('known subjects', () => {
   })
 
   it('remember whether others write too, until told otherwise', () => {
-    const known = new KnownSubjects(3)
+    const known = new SubjectCache(3)
     known.learn('a', NO_ITEM, 1, true)
     known.learn('a', NO_ITEM, 2)
     expect(known.get('a')).toMatchObject({ seenAt: 2, shared: true })
@@ -21,27 +21,29 @@ describe('known subjects', () => {
   })
 
   it('are not taken for shared before anybody has said so', () => {
-    const known = new KnownSubjects(3)
+    const known = new SubjectCache(3)
     known.learn('a', NO_ITEM, 1)
-    expect(known.get('a')).toMatchObject({ shared: false, lost: 0 })
+    expect(known.get('a')).toMatchObject({ shared: false, consecutiveConflicts: 0 })
   })
 
   it('count how often in a row others were quicker, whatever is learnt meanwhile', () => {
-    const known = new KnownSubjects(3)
-    known.wasQuicker('a', true)
+    const known = new SubjectCache(3)
+    known.recordConflict('a', true)
     expect(known.get('a')).toBeUndefined()
     known.learn('a', NO_ITEM, 1)
     const lost = (others: boolean) => {
-      known.wasQuicker('a', others)
-      return known.get('a')!.lost
+      known.recordConflict('a', others)
+      return known.get('a')!.consecutiveConflicts
     }
     expect([lost(false), lost(true), lost(true)]).toEqual([0, 1, 2])
     known.learn('a', NO_ITEM, 2)
-    expect([known.get('a')!.lost, known.get('a')!.seenAt, lost(true), lost(false), lost(true)]).toEqual([2, 2, 3, 0, 1])
+    expect([known.get('a')!.consecutiveConflicts, known.get('a')!.seenAt, lost(true), lost(false), lost(true)]).toEqual(
+      [2, 2, 3, 0, 1],
+    )
   })
 
   it('are forgotten on demand', () => {
-    const known = new KnownSubjects(3)
+    const known = new SubjectCache(3)
     known.learn('a', NO_ITEM, 1)
     known.forget('a')
     expect(known.get('a')).toBeUndefined()

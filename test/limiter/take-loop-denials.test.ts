@@ -4,7 +4,8 @@ import { day, fixed, minute, recording, world } from './two-processes'
 afterEach(() => jest.restoreAllMocks())
 
 describe('a denial that is known', () => {
-  const foreseen = (one: ReturnType<typeof world>, cost = 1) => one.loop.foreseen('k', one.policies, cost)
+  const foreseen = (one: ReturnType<typeof world>, cost = 1) =>
+    one.loop.cachedDenial({ key: 'k', policies: one.policies, cost })
 
   it('is none of a subject that was never seen, even of what costs more than the limit', () => {
     expect(foreseen(world(), 11)).toBeUndefined()
@@ -56,8 +57,8 @@ describe('a denial that is known', () => {
       one.theirClock = ahead
       await one.settle(10)
       one.now += 50
-      await one.theirs.settle('b', minute, [1])
-      for (let i = 0; i < 2; i++) await one.loop.settle('b', minute, [1]) // finds how far they are
+      await one.theirs.decideBatch({ key: 'b', policies: minute, costs: [1] })
+      for (let i = 0; i < 2; i++) await one.loop.decideBatch({ key: 'b', policies: minute, costs: [1] }) // finds how far they are
       one.now += 10
       expect(foreseen(one)?.[0]?.allowed).toBe(ahead ? undefined : false)
       one.calls()
@@ -93,7 +94,7 @@ describe('a denial that is counted', () => {
     one.now += 30_000
     one.calls()
     expect(await one.settle(1)).toMatchObject([[{ allowed: false }, { allowed: true, remaining: 98 }]])
-    expect(one.writes.map(({ parts }) => parts.map(({ code }) => code))).toEqual([[recording[0]!.code]])
+    expect(one.writes.map(({ parts }) => parts.map(({ prefix }) => prefix))).toEqual([[recording[0]!.prefix]])
     expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
     one.now += 30_000 // the first two are over, the denied one is not
     expect(await one.settle(1)).toMatchObject([[{ allowed: true, remaining: 0 }, {}]])

@@ -1,11 +1,11 @@
-import type { LateWrite } from '../../limiter/pending-charges'
+import type { LateCharges } from '../../limiter/pending-charges'
 import { StoreCalls } from '../../limiter/store-calls'
 import { CONTENTION, day, failed, fixed, minute, pace, reasonOf, T, unending, world } from './two-processes'
 
 afterEach(() => jest.restoreAllMocks())
 
 describe('what was admitted before the store is told', () => {
-  const late = (one: ReturnType<typeof world>, units: number, chargedAt = one.now): LateWrite => ({
+  const late = (one: ReturnType<typeof world>, units: number, chargedAt = one.now): LateCharges => ({
     charges: one.policies.map((policy) => ({ policy, units, chargedAt })),
     id: one.loop.nextId(),
   })
@@ -84,25 +84,25 @@ describe('a refund', () => {
     const one = world(day)
     await one.settle(4)
     one.calls()
-    await one.loop.refund('k', day, 1, { at: T })
+    await one.loop.refund({ key: 'k', policies: day, cost: 1 }, { at: T })
     expect(one.calls()).toEqual([1, 0])
     one.now += 5001
-    await one.loop.refund('k', day, 1, { at: T })
+    await one.loop.refund({ key: 'k', policies: day, cost: 1 }, { at: T })
     expect([one.calls(), await one.other.left()]).toEqual([[1, 1], [8]])
   })
 
   it('looks where what is known has nothing to give back', async () => {
     const one = world()
-    await one.loop.look('k', minute, 0)
+    await one.loop.peek({ key: 'k', policies: minute, cost: 0 })
     await one.other.take(4)
-    await one.loop.refund('k', minute, 3, { at: T })
+    await one.loop.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
     expect(await one.other.left()).toEqual([9])
   })
 
   it('of what nobody has seen looks first', async () => {
     const one = world()
     await one.other.take(4)
-    await one.loop.refund('k', minute, 3, { at: T })
+    await one.loop.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
     expect([one.calls(), await one.other.left()]).toEqual([[1, 1], [9]])
   })
 })
@@ -160,12 +160,14 @@ describe('an item that is refused for what it is', () => {
     const error = failed('item')
     const fail = (...keys: string[]) => {
       one.plan.push(...keys.map(() => ({ error })))
-      return Promise.all(keys.map((key) => one.loop.settle(key, day, [1], unending(1)).catch(() => {})))
+      return Promise.all(
+        keys.map((key) => one.loop.decideBatch({ key, policies: day, costs: [1] }, unending(1)).catch(() => {})),
+      )
     }
     const isAsked = async (key: string) => {
       one.plan.length = 0
       one.calls()
-      await one.loop.settle(key, day, [1]).catch(() => {})
+      await one.loop.decideBatch({ key, policies: day, costs: [1] }).catch(() => {})
       return one.calls()[0] === 1
     }
     await fail(...Array.from({ length: 1000 }, (_, i) => `k${i}`))

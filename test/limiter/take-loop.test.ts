@@ -16,19 +16,24 @@ describe('a take loop', () => {
 
   it('remembers what it has seen of a subject until it forgets it', async () => {
     const one = world()
-    expect([one.loop.view('k'), one.loop.standing('k', minute)]).toEqual([undefined, undefined])
+    expect([one.loop.view('k'), one.loop.standing({ key: 'k', policies: minute })]).toEqual([undefined, undefined])
     await one.settle(3)
     expect(one.loop.view('k')).toMatchObject({ item: await one.memory.read('k'), seenAt: T })
-    expect(one.loop.standing('k', minute)).toMatchObject([{ remaining: 7 }])
+    expect(one.loop.standing({ key: 'k', policies: minute })).toMatchObject([{ remaining: 7 }])
     one.loop.forget('k')
-    expect([one.loop.view('k'), one.loop.standing('k', minute)]).toEqual([undefined, undefined])
+    expect([one.loop.view('k'), one.loop.standing({ key: 'k', policies: minute })]).toEqual([undefined, undefined])
   })
 
   it('looks without taking: by one read, whatever it knows', async () => {
     const one = world([...minute, ...day])
     await one.other.take(4)
-    expect((await one.loop.look('k', one.policies, 1)).map(({ remaining }) => remaining)).toEqual([5, 5])
-    expect((await one.loop.look('k', one.policies, 7)).map(({ allowed }) => allowed)).toEqual([false, false])
+    expect(
+      (await one.loop.peek({ key: 'k', policies: one.policies, cost: 1 })).map(({ remaining }) => remaining),
+    ).toEqual([5, 5])
+    expect((await one.loop.peek({ key: 'k', policies: one.policies, cost: 7 })).map(({ allowed }) => allowed)).toEqual([
+      false,
+      false,
+    ])
     expect([one.calls(), await one.other.left()]).toEqual([
       [0, 2],
       [6, 6],
@@ -71,7 +76,7 @@ describe('a request', () => {
     one.plan.push({ before: () => one.other.take(50) })
     expect(await one.settle(1)).toMatchObject([[{ allowed: true, remaining: 49 }]])
     expect(one.calls()).toEqual([3, 0])
-    expect(one.loop.view('k')).toMatchObject({ shared: true, lost: 0 })
+    expect(one.loop.view('k')).toMatchObject({ shared: true, consecutiveConflicts: 0 })
   })
 
   it('to a subject that others keep busy is made from a guess, and after a refusal from what it found', async () => {
@@ -110,7 +115,7 @@ describe('a request', () => {
       one.theirs.forget('k') // as instances do that know nothing of each other
       await one.other.take(1)
     }
-    const fields = async () => Object.keys((await one.memory.read('k')).policies[one.policies[0]!.code]!).length
+    const fields = async () => Object.keys((await one.memory.read('k')).policies[one.policies[0]!.prefix]!).length
     expect(await fields()).toBeGreaterThan(32)
     one.now += 30_000
     expect(await one.settle(1)).toMatchObject([[{ allowed: true }]])
@@ -129,7 +134,9 @@ describe('a request', () => {
     const one = world()
     one.plan.push({ lost: true }, { before: () => one.other.take(12, fixed('minute', 20)) })
     expect(await one.settle(1)).toMatchObject([[{ allowed: true, remaining: 0, retryAfterMs: 0, chargedAt: T }]])
-    expect(await one.theirs.look('k', fixed('minute', 20), 0)).toMatchObject([{ remaining: 7 }])
+    expect(await one.theirs.peek({ key: 'k', policies: fixed('minute', 20), cost: 0 })).toMatchObject([
+      { remaining: 7 },
+    ])
     expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
@@ -143,7 +150,9 @@ describe('a request', () => {
       [1, 100],
       [0, 0],
     ] as const) {
-      expect(await reasonOf(one.loop.settle('k', pace, [1], unending(leftMs)))).toBe(CONTENTION)
+      expect(await reasonOf(one.loop.decideBatch({ key: 'k', policies: pace, costs: [1] }, unending(leftMs)))).toBe(
+        CONTENTION,
+      )
       expect(one.calls()).toEqual([writes, 0])
     }
   })
@@ -178,7 +187,7 @@ describe('who loses to others again and again', () => {
     await one.settle(1)
     for (let i = 0; i < 2; i++) await lose(one)
     one.now += 60_000
-    await one.loop.look('k', minute, 1)
+    await one.loop.peek({ key: 'k', policies: minute, cost: 1 })
     one.calls()
     await one.settle(1)
     expect(one.calls()).toEqual([1, 0])
@@ -201,7 +210,7 @@ describe('who loses to others again and again', () => {
       one.now += 10_000
       one.plan.push({ before: () => one.other.take(50) })
       await one.settle(1)
-      expect(one.loop.view('k')!.lost).toBe(0)
+      expect(one.loop.view('k')!.consecutiveConflicts).toBe(0)
     }
   })
 })

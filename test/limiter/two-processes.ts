@@ -58,14 +58,14 @@ export function world(policies: readonly CompiledPolicy[] = minute, more: Partia
     onEvent: () => {},
   })
   const settle = async (...costs: number[]) => {
-    const answers = await loop.settle('k', policies, costs)
+    const answers = await loop.decideBatch({ key: 'k', policies, costs })
     expect(Object.keys(answers)).toEqual(Object.keys(costs)) // each is answered, and nothing else
     return answers
   }
   const other = {
-    take: (cost = 1, of = policies) => theirs.settle('k', of, [cost]),
+    take: (cost = 1, of = policies) => theirs.decideBatch({ key: 'k', policies: of, costs: [cost] }),
     /** What is left of each policy, as the store has it. */
-    left: async () => (await theirs.look('k', policies, 0)).map(({ remaining }) => remaining),
+    left: async () => (await theirs.peek({ key: 'k', policies, cost: 0 })).map(({ remaining }) => remaining),
     reset: () => theirs.reset('k'),
   }
   /** What was called since the last time: writes and reads. */

@@ -1,7 +1,7 @@
+import type { Verdicts } from '../../limiter/algorithms/algorithm'
+import type { Batch, Charge } from '../../limiter/consistency/strategy'
 import type { Deadline } from '../../limiter/deadline'
-import type { Verdicts } from '../../limiter/plan'
-import type { TakeLoop } from '../../limiter/take-loop'
-import { SharedWrites } from '../../limiter/write-coalescer'
+import { WriteCoalescer } from '../../limiter/write-coalescer'
 import { compiled } from './policies'
 
 const policies = compiled({ name: 'p', algorithm: 'fixed-window', limit: 1000, window: '1m' })
@@ -22,18 +22,18 @@ function world() {
   const settlings: Settling[] = []
   const denials = new Map<number, Verdicts>()
   const loop = {
-    settle: (key: string, of: unknown, costs: readonly number[], deadline?: Deadline) =>
-      new Promise<Verdicts[]>((answer, fail) => settlings.push({ key, policies: of, costs, deadline, answer, fail })),
-    foreseen: (_key: string, _of: unknown, cost: number) => denials.get(cost),
+    decideBatch: (batch: Batch, deadline?: Deadline) =>
+      new Promise<Verdicts[]>((answer, fail) => settlings.push({ ...batch, deadline, answer, fail })),
+    cachedDenial: ({ cost }: Charge) => denials.get(cost),
   }
-  return { settlings, denials, writes: new SharedWrites(loop as unknown as TakeLoop) }
+  return { settlings, denials, writes: new WriteCoalescer(loop) }
 }
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('requests that arrive while a write of their subject is under way', () => {
   it('share the next one, in their order, and each is told its own verdicts', async () => {
     const { writes, settlings } = world()
-    const answers = [1, 2, 3].map((cost) => writes.take('k', policies, cost))
+    const answers = [1, 2, 3].map((cost) => writes.take({ key: 'k', policies, cost }))
     expect(settlings.map(({ key, policies: of, costs }) => ({ key, of, costs }))).toEqual([
       { key: 'k', of: policies, costs: [1] },
     ])
@@ -47,7 +47,7 @@ describe('requests that arrive while a write of their subject is under way', () 
 
   it('wait for none of another subject', () => {
     const { writes, settlings } = world()
-    for (const key of ['a', 'b']) void writes.take(key, policies, 1)
+    for (const key of ['a', 'b']) void writes.take({ key, policies, cost: 1 })
     expect(settlings.map(({ key }) => key)).toEqual(['a', 'b'])
   })
 
@@ -55,8 +55,8 @@ describe('requests that arrive while a write of their subject is under way', () 
     const { writes, denials, settlings } = world()
     const denial: Verdicts = [{ allowed: false, remaining: 0, resetAfterMs: 5, retryAfterMs: 5 }]
     denials.set(9, denial)
-    void writes.take('k', policies, 1)
-    expect(await writes.take('k', policies, 9)).toBe(denial)
+    void writes.take({ key: 'k', policies, cost: 1 })
+    expect(await writes.take({ key: 'k', policies, cost: 9 })).toBe(denial)
     settlings[0]!.answer([told(9)])
     await turn()
     expect(settlings).toHaveLength(1)
@@ -64,11 +64,13 @@ describe('requests that arrive while a write of their subject is under way', () 
 
   it('are told of its failure, and of no earlier one', async () => {
     const { writes, settlings } = world()
-    const answers = [1, 2, 3].map((cost) => writes.take('k', policies, cost).catch((error: Error) => error.message))
+    const answers = [1, 2, 3].map((cost) =>
+      writes.take({ key: 'k', policies, cost }).catch((error: Error) => error.message),
+    )
     settlings[0]!.fail(new Error('first'))
     await turn()
     expect(settlings[1]!.costs).toEqual([2, 3])
-    const later = writes.take('k', policies, 4)
+    const later = writes.take({ key: 'k', policies, cost: 4 })
     settlings[1]!.fail(new Error('second'))
     await turn()
     settlings[2]!.answer([told(1)])
@@ -86,7 +88,7 @@ describe('requests that arrive while a write of their subject is under way', () 
       [4, same],
       [5, policies],
     ] as const)
-      void writes.take('k', of, cost)
+      void writes.take({ key: 'k', policies: of, cost })
     for (let i = 0; i < 4; i++) {
       settlings[i]!.answer(settlings[i]!.costs.map(told))
       await turn()
@@ -97,7 +99,7 @@ describe('requests that arrive while a write of their subject is under way', () 
 
   it('are at most two hundred at once', async () => {
     const { writes, settlings } = world()
-    for (let i = 0; i < 402; i++) void writes.take('k', policies, 1)
+    for (let i = 0; i < 402; i++) void writes.take({ key: 'k', policies, cost: 1 })
     for (let i = 0; i < 4; i++) {
       settlings[i]!.answer(settlings[i]!.costs.map(told))
       await turn()
@@ -107,7 +109,7 @@ describe('requests that arrive while a write of their subject is under way', () 
 
   it('go one by one where a denial is recorded, which changes the next decision', async () => {
     const { writes, settlings } = world()
-    for (let i = 1; i <= 3; i++) void writes.take('k', recording, i)
+    for (let i = 1; i <= 3; i++) void writes.take({ key: 'k', policies: recording, cost: i })
     for (let i = 0; i < 3; i++) {
       settlings[i]!.answer([told(1)])
       await turn()
@@ -118,7 +120,7 @@ describe('requests that arrive while a write of their subject is under way', () 
   it('go one by one, too, where one policy of several records denials', async () => {
     const { writes, settlings } = world()
     const mixed = [...policies, ...recording]
-    for (let i = 1; i <= 3; i++) void writes.take('k', mixed, i)
+    for (let i = 1; i <= 3; i++) void writes.take({ key: 'k', policies: mixed, cost: i })
     settlings[0]!.answer([told(1)])
     await turn()
     expect(settlings[1]!.costs).toEqual([2])
@@ -128,14 +130,14 @@ describe('requests that arrive while a write of their subject is under way', () 
 it('the deadline of a decision is handed to the write that begins at once', () => {
   const { writes, settlings } = world()
   const deadline = { leftMs: 7 } as Deadline
-  void writes.take('k', policies, 1, deadline)
+  void writes.take({ key: 'k', policies, cost: 1 }, deadline)
   expect(settlings[0]!.deadline).toBe(deadline)
 })
 
 it('a subject whose writes have all come back begins anew', async () => {
   const { writes, settlings } = world()
   for (let i = 0; i < 3; i++) {
-    const answer = writes.take('k', policies, 1)
+    const answer = writes.take({ key: 'k', policies, cost: 1 })
     settlings[i]!.answer([told(i)])
     expect(await answer).toEqual(told(i))
   }

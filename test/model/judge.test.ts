@@ -1,4 +1,7 @@
+import type { Counter } from '../../limiter/algorithms/counter'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
+import { parsePolicies } from '../../limiter/policies/parse-policies'
+import { withNumbers } from '../../limiter/policies/variants'
 import type { RateLimiterOptions } from '../../limiter/rate-limiter'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite, WriteOutcome } from '../../limiter/stores/store'
@@ -23,15 +26,24 @@ function storeThat(
   }
 }
 
-/** A library whose algorithms are changed in one place. */
-function libraryThat(change: (policy: CompiledPolicy) => CompiledPolicy['algorithm']): () => WorldOptions {
+/** A library whose counters are changed in one place. */
+function libraryThat(change: (policy: CompiledPolicy) => Partial<Counter>): () => WorldOptions {
   const wrong: Library = {
     ...NEW,
     compileAll: (policies) =>
-      NEW.compileAll(policies).map((policy) => ({ ...policy, algorithm: { ...policy.algorithm, ...change(policy) } })),
+      NEW.compileAll(policies).map((policy) => ({ ...policy, counter: { ...policy.counter, ...change(policy) } })),
   }
   return () => ({ libraries: { new: wrong } })
 }
+
+/** The same policy's counter with a limit that is as much larger. */
+const withLimit = (policy: CompiledPolicy, more: number): Counter =>
+  withNumbers(
+    parsePolicies([policy.written], [], [])[0]!,
+    { ...policy.written, limit: Math.max(1, policy.limit + more) },
+    [],
+    [],
+  )!.counter
 
 const withoutGuards = (write: ItemWrite): ItemWrite => ({
   ...write,
@@ -70,33 +82,19 @@ const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
   [
     'a limit is read as one more',
     'never over the limit',
-    libraryThat(({ algorithm }) => ({
-      ...algorithm,
-      step: (known, quota, cost, now) =>
-        algorithm.step(known, { ...(quota as object), limit: (quota as { limit: number }).limit + 1 }, cost, now),
-    })),
+    libraryThat((policy) => ({ step: withLimit(policy, 1).step })),
   ],
   [
     'a limit is read as one less',
     'denied only where there is no room',
-    libraryThat(({ algorithm }) => ({
-      ...algorithm,
-      step: (known, quota, cost, now) =>
-        algorithm.step(
-          known,
-          { ...(quota as { limit: number }), limit: Math.max(1, (quota as { limit: number }).limit - 1) },
-          cost,
-          now,
-        ),
-    })),
+    libraryThat((policy) => ({ step: withLimit(policy, -1).step })),
   ],
   [
     'a retry time is a millisecond too long',
     'numbers are true',
-    libraryThat(({ algorithm }) => ({
-      ...algorithm,
-      step: (known, quota, cost, now) => {
-        const { verdict, write } = algorithm.step(known, quota, cost, now)
+    libraryThat(({ counter }) => ({
+      step: (known, cost, now) => {
+        const { verdict, write } = counter.step(known, cost, now)
         return { verdict: { ...verdict, retryAfterMs: verdict.allowed ? 0 : verdict.retryAfterMs + 1 }, write }
       },
     })),
@@ -104,9 +102,8 @@ const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
   [
     'a refund gives back one more',
     'numbers are true',
-    libraryThat(({ algorithm }) => ({
-      ...algorithm,
-      refund: (known, quota, units, chargedAt, now) => algorithm.refund(known, quota, units + 1, chargedAt, now),
+    libraryThat(({ counter }) => ({
+      refund: (known, units, chargedAt, now) => counter.refund(known, units + 1, chargedAt, now),
     })),
   ],
 ]

@@ -352,7 +352,7 @@ describe('a fixed window by the calendar', () => {
   it('lives as long as its longest window', () => {
     for (const unit of CALENDAR_UNITS) {
       const grid = calendarGrid(unit, 'Antarctica/Casey')
-      expect(fixedWindow.lifeMs({ limit: 1, grid })).toBe(grid.longestMs)
+      expect(fixedWindow.retentionMs({ limit: 1, grid })).toBe(grid.longestMs)
     }
     expect(CALENDAR_UNITS.map((unit) => calendarGrid(unit, 'UTC').longestMs / HOUR_MS)).toEqual([
       27,

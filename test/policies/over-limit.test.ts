@@ -1,4 +1,4 @@
-import type { Algorithm } from '../../limiter/algorithms/algorithm'
+import type { Counting } from '../../limiter/policies/policy'
 import { observing } from '../../limiter/policies/variants'
 import { issuesIn, parsed, policy } from './issues'
 
@@ -76,26 +76,25 @@ describe('what happens past the limit', () => {
     expect(issuesIn([policy(fields)])).toEqual([])
   })
 
-  it.each<[Record<string, unknown>, { lenient: boolean; waits: boolean }]>([
-    [{}, { lenient: false, waits: false }],
-    [QUEUE, { lenient: false, waits: false }],
+  it.each<[Record<string, unknown>, { nonBlocking: boolean; waits: boolean }]>([
+    [{}, { nonBlocking: false, waits: false }],
+    [QUEUE, { nonBlocking: false, waits: false }],
     [
       { ...QUEUE, maxDelay: '1s', delayIn: 'authorizer' },
-      { lenient: false, waits: true },
+      { nonBlocking: false, waits: true },
     ],
-    [DELAY, { lenient: false, waits: true }],
+    [DELAY, { nonBlocking: false, waits: true }],
     [
       { ...DELAY, delayIn: 'backend' },
-      { lenient: false, waits: false },
+      { nonBlocking: false, waits: false },
     ],
-    [{ action: 'observe' }, { lenient: true, waits: false }],
-    [{ action: 'deprioritize' }, { lenient: true, waits: false }],
+    [{ action: 'observe' }, { nonBlocking: true, waits: false }],
+    [{ action: 'deprioritize' }, { nonBlocking: true, waits: false }],
   ])('%j denies or not, and waits here or not', (fields, wanted) => {
     expect(parsed(policy(fields))).toMatchObject(wanted)
   })
 
-  const verdict = ({ algorithm, quota }: { algorithm: Algorithm<unknown>; quota: unknown }, cost: number) =>
-    algorithm.step({}, quota, cost, 60_000).verdict
+  const verdict = ({ counter }: Counting, cost: number) => counter.step({}, cost, 60_000).verdict
 
   it.each<[Record<string, unknown>, number]>([
     [{ limit: 60, overrun: '10%' }, 66],
@@ -115,7 +114,7 @@ describe('what happens past the limit', () => {
   it('lets wait for a second by default', () => {
     const own = parsed(policy({ algorithm: 'fixed-window', limit: 1, ...DELAY }))
     const full = { w: 1, '01': 1 }
-    const at = (now: number) => own.algorithm.step(full, own.quota, 1, now).verdict
+    const at = (now: number) => own.counter.step(full, 1, now).verdict
     expect([at(119_000), at(118_999)]).toMatchObject([
       { allowed: true, delayMs: 1000 },
       { allowed: false, retryAfterMs: 1 },
@@ -143,7 +142,13 @@ describe('what happens past the limit', () => {
   ])('%j only observes while the whole service does, in the same state', (fields, wanted) => {
     const own = parsed(policy(fields))
     const watching = observing(own)
-    expect(watching).toMatchObject({ name: own.name, form: own.form, limit: own.limit, lenient: true, waits: false })
+    expect(watching).toMatchObject({
+      name: own.name,
+      stateSchema: own.stateSchema,
+      limit: own.limit,
+      nonBlocking: true,
+      waits: false,
+    })
     expect(verdict(watching, 2)).toMatchObject(wanted)
   })
 })

@@ -354,7 +354,7 @@ describe('a policy that is right', () => {
       windowMs: 60_000,
       quota: { limit: 60, windowMs: 60_000 },
     })
-    expect(parsed().algorithm.name).toBe('sliding-window')
+    expect(parsed().stateSchema).toBe('sliding-window 60000')
   })
 
   it('has no extra fields unless its place knows some', () => {
@@ -424,13 +424,13 @@ describe('whatever is written', () => {
           if (!/ \(x(, policy .+)?\)$/s.test(issue) || issue.length > 500) throw new Error(issue)
         }
         if (Array.isArray(input) && issues.length === 0) expect(policies).toHaveLength(input.length)
-        for (const { algorithm, quota, windowMs, limit } of policies) {
+        for (const { counter, windowMs, limit } of policies) {
           expect(limit).toBeGreaterThanOrEqual(1)
           expect(windowMs).toBeGreaterThanOrEqual(1)
           expect(windowMs).toBeLessThanOrEqual(LONGEST_MS)
-          const { verdict } = algorithm.step(undefined, quota, 1, 1_700_000_000_000)
+          const { verdict } = counter.step(undefined, 1, 1_700_000_000_000)
           expect(verdict.allowed).toBe(true)
-          expect(Number.isSafeInteger(Math.ceil((1_700_000_000_000 + algorithm.lifeMs(quota)) / 1000))).toBe(true)
+          expect(Number.isSafeInteger(Math.ceil((1_700_000_000_000 + counter.retentionMs) / 1000))).toBe(true)
         }
       }),
       { numRuns: 600 },
@@ -556,14 +556,14 @@ describe('the same policy', () => {
     ]) {
       const limited = parsed({ limit: 3, ...changes })
       const free = withoutLimit(limited)
-      expect(free.form).toBe(limited.form)
+      expect(free.stateSchema).toBe(limited.stateSchema)
       const at = 1_763_720_243_456
-      const full = apply(limited.algorithm.step({}, limited.quota, 3, at).write!, {})
-      expect(limited.algorithm.step(full, limited.quota, 1, at).verdict.allowed).toBe(false)
-      const { verdict, write } = free.algorithm.step(full, free.quota, 1000, at)
+      const full = apply(limited.counter.step({}, 3, at).write!, {})
+      expect(limited.counter.step(full, 1, at).verdict.allowed).toBe(false)
+      const { verdict, write } = free.counter.step(full, 1000, at)
       expect(verdict.allowed).toBe(true)
       expect(holds(write!.guard, full)).toBe(true)
-      expect(limited.algorithm.step(apply(write!, full), limited.quota, 1, at).verdict).toMatchObject({
+      expect(limited.counter.step(apply(write!, full), 1, at).verdict).toMatchObject({
         allowed: false,
         remaining: 0,
       })

@@ -1,8 +1,6 @@
 import { anchoredWindow } from '../../limiter/algorithms/anchored-window'
-import { fixedWindow } from '../../limiter/algorithms/fixed-window'
 import { gcra } from '../../limiter/algorithms/gcra'
 import { leakyBucket } from '../../limiter/algorithms/leaky-bucket'
-import { meteredWindow } from '../../limiter/algorithms/metered-window'
 import { slidingBuckets } from '../../limiter/algorithms/sliding-buckets'
 import { slidingLog } from '../../limiter/algorithms/sliding-log'
 import { slidingWindow } from '../../limiter/algorithms/sliding-window'
@@ -13,8 +11,9 @@ import { parsed } from './issues'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
+const NOON = Date.parse('2024-03-31T12:00:00Z')
 
-/** The forms are part of what is stored: a change makes every counter start afresh. */
+/** State schemas are part of what is stored: a change makes every counter start afresh. */
 describe('how a policy counts', () => {
   it.each([
     ['anchored-window', {}, anchoredWindow, { limit: 60, windowMs: MINUTE_MS }, 'anchored-window 60000'],
@@ -71,10 +70,11 @@ describe('how a policy counts', () => {
     ],
     ['gcra', {}, gcra, { limit: 60, windowMs: MINUTE_MS, burst: 60 }, 'gcra 60000'],
     ['gcra', { burst: 100 }, gcra, { limit: 60, windowMs: MINUTE_MS, burst: 100 }, 'gcra 60000'],
-  ] as const)('%s %j', (algorithm, fields, itself, quota, form) => {
+  ] as const)('%s %j', (algorithm, fields, itself, quota, stateSchema) => {
     const policy = parsed({ algorithm, ...fields })
-    expect(policy).toMatchObject({ name: 'per-minute', limit: 60, windowMs: MINUTE_MS, form })
-    expect(policy.algorithm).toBe(itself)
+    expect(policy).toMatchObject({ name: 'per-minute', limit: 60, windowMs: MINUTE_MS, stateSchema })
+    expect(policy.counter.step({}, 61, NOON)).toEqual(itself.step({}, quota as never, 61, NOON))
+    expect(policy.counter.step({}, 1, NOON)).toEqual(itself.step({}, quota as never, 1, NOON))
     expect(policy.quota).toEqual(quota)
   })
 
@@ -93,10 +93,10 @@ describe('how a policy counts', () => {
     ['week', {}, 'fixed-window week UTC', 7.125 * DAY_MS, '2024-03-25T00:00:00.000Z', '2024-04-01T00:00:00.000Z'],
     ['month', {}, 'fixed-window month UTC', 31.125 * DAY_MS, '2024-03-01T00:00:00.000Z', '2024-04-01T00:00:00.000Z'],
     ['year', {}, 'fixed-window year UTC', 366.125 * DAY_MS, '2024-01-01T00:00:00.000Z', '2025-01-01T00:00:00.000Z'],
-  ] as const)('fixed-window %s %j', (window, fields, form, windowMs, start, end) => {
+  ] as const)('fixed-window %s %j', (window, fields, stateSchema, windowMs, start, end) => {
     const policy = parsed({ algorithm: 'fixed-window', window, ...fields })
-    expect(policy.algorithm).toBe(fixedWindow)
-    expect(policy).toMatchObject({ form, windowMs, quota: { limit: 60 } })
+    expect(policy.counter.step({}, 61, NOON).verdict.allowed).toBe(false)
+    expect(policy).toMatchObject({ stateSchema, windowMs, quota: { limit: 60 } })
     const { grid } = policy.quota as { grid: WindowGrid }
     const index = grid.indexAt(Date.parse('2024-03-31T12:00:00Z'))
     expect([index, index + 1].map((one) => new Date(grid.startOf(one)).toISOString())).toEqual([start, end])
@@ -107,17 +107,14 @@ describe('how a policy counts', () => {
     const [bare, denying, allowing] = [{}, { overage: 'deny' }, { overage: 'allow' }].map((more) =>
       parsed({ ...fields, ...more }),
     )
-    expect([bare!.algorithm, denying!.algorithm, allowing!.algorithm]).toEqual([
-      fixedWindow,
-      fixedWindow,
-      meteredWindow,
-    ])
-    expect(allowing!.form).toBe('fixed-window month Europe/Berlin')
-    expect([bare!.form, denying!.form]).toEqual([allowing!.form, allowing!.form])
+    const admitsPastLimit = [bare, denying, allowing].map((one) => one!.counter.step({}, 61, NOON).verdict.allowed)
+    expect(admitsPastLimit).toEqual([false, false, true])
+    expect(allowing!.stateSchema).toBe('fixed-window month Europe/Berlin')
+    expect([bare!.stateSchema, denying!.stateSchema]).toEqual([allowing!.stateSchema, allowing!.stateSchema])
   })
 
-  it('has a form that is not another’s, by algorithm, window and what divides it', () => {
-    const forms = [
+  it('has a state schema that is not another’s, by algorithm, window and what divides it', () => {
+    const schemas = [
       ...ALGORITHM_NAMES.map((algorithm) => ({ algorithm })),
       { algorithm: 'fixed-window', window: 'day' },
       { algorithm: 'fixed-window', window: 'week' },
@@ -125,19 +122,21 @@ describe('how a policy counts', () => {
       { algorithm: 'sliding-window', window: '1h' },
       { algorithm: 'sliding-buckets', buckets: 30 },
       { algorithm: 'token-bucket', refill: 'interval' },
-    ].map((fields) => parsed(fields).form)
-    expect(new Set(forms).size).toBe(forms.length)
+    ].map((fields) => parsed(fields).stateSchema)
+    expect(new Set(schemas).size).toBe(schemas.length)
   })
 
-  it('keeps its form when only its size changes, so that a raised limit forgets nothing', () => {
+  it('keeps its state schema when only its size changes, so that a raised limit forgets nothing', () => {
     for (const algorithm of ALGORITHM_NAMES) {
-      expect(parsed({ algorithm, limit: 7 }).form).toBe(parsed({ algorithm, limit: 9 }).form)
+      expect(parsed({ algorithm, limit: 7 }).stateSchema).toBe(parsed({ algorithm, limit: 9 }).stateSchema)
     }
-    expect(parsed({ algorithm: 'gcra', burst: 7 }).form).toBe(parsed({ algorithm: 'gcra', burst: 9 }).form)
+    expect(parsed({ algorithm: 'gcra', burst: 7 }).stateSchema).toBe(
+      parsed({ algorithm: 'gcra', burst: 9 }).stateSchema,
+    )
   })
 
   it('knows eight algorithms', () => {
     expect(ALGORITHM_NAMES).toHaveLength(8)
-    for (const algorithm of ALGORITHM_NAMES) expect(parsed({ algorithm }).algorithm.name).toBe(algorithm)
+    for (const algorithm of ALGORITHM_NAMES) expect(parsed({ algorithm }).stateSchema.split(' ')[0]).toBe(algorithm)
   })
 })

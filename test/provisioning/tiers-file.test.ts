@@ -26,6 +26,6 @@ describe('the repository’s own tiers.yaml', () => {
     expect(rulesOf(set, 'GET', '/batch').routes).toEqual([])
     const [search] = rulesOf(set, 'GET', '/search').routes[0]!.policies
     expect(search).toMatchObject({ name: 'search', limit: 10, windowMs: 1000, by: { who: ['client'], perRoute: true } })
-    expect(search!.algorithm.name).toBe('gcra')
+    expect(search!.stateSchema).toBe('gcra 1000')
   })
 })

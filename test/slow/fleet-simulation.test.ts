@@ -95,7 +95,7 @@ describe('limits by the second', () => {
 describe('the simulated table', () => {
   let value = 0
   const write = (): ItemWrite => ({
-    parts: [{ code: 'a1bc', write: when([], add('n', 1)) }],
+    parts: [{ prefix: 'a1bc', write: when([], add('n', 1)) }],
     id: { mark: 'r0', value: value++ },
     at: START,
   })

@@ -12,7 +12,7 @@ import {
   when,
 } from '../../limiter/algorithms/conditional-write'
 import { ConfigError } from '../../limiter/errors'
-import { codeOf } from '../../limiter/stores/attribute-prefix'
+import { prefixOf } from '../../limiter/stores/attribute-prefix'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { fitted } from '../../limiter/stores/expression-budget'
 import { toUpdate } from '../../limiter/stores/expressions'
@@ -21,7 +21,7 @@ const client = new DynamoDBClient({ region: 'us-east-1', credentials: { accessKe
 const dynamodb = mockClient(client)
 const store = new DynamoDbStore({ client, tableName: 'state' })
 const write = {
-  parts: [{ code: 'a1bc', write: when([absentOrAtMost('w', 7)], set('w', 7), add('zz', 1), remove('zy')) }],
+  parts: [{ prefix: 'a1bc', write: when([absentOrAtMost('w', 7)], set('w', 7), add('zz', 1), remove('zy')) }],
   id: { mark: 'r3', value: 42 },
   at: 0,
 }
@@ -134,7 +134,7 @@ describe('a ValidationException', () => {
 
 describe('expressions', () => {
   const condition = (...guard: Parameters<typeof when>[0]) =>
-    toUpdate({ ...write, parts: [{ code: 'a1bc', write: when(guard) }] }).ConditionExpression
+    toUpdate({ ...write, parts: [{ prefix: 'a1bc', write: when(guard) }] }).ConditionExpression
 
   it('say each comparison', () => {
     expect(condition(exactly('a', 5), between('b', 1, 9), sizeAtMost('l', 3))).toBe(
@@ -145,7 +145,7 @@ describe('expressions', () => {
   it('use one value for one number', () => {
     const { ExpressionAttributeValues } = toUpdate({
       ...write,
-      parts: [{ code: 'a1bc', write: when([exactly('a', 42)], set('b', 42), append('l', [42])) }],
+      parts: [{ prefix: 'a1bc', write: when([exactly('a', 42)], set('b', 42), append('l', [42])) }],
     })
     expect(Object.values(ExpressionAttributeValues)).toEqual([{ N: '42' }, { L: [] }, { L: [{ N: '42' }] }])
   })
@@ -153,7 +153,7 @@ describe('expressions', () => {
   it('keep the first alternatives when there are too many for one expression', () => {
     const anyOf = Array.from({ length: 9 }, (_, i) => [absentOrAtMost('c', 100 - i)])
     const parts = Array.from({ length: 30 }, (_, i) => ({
-      code: codeOf(`p${i}`, 'x'),
+      prefix: prefixOf(`p${i}`, 'x'),
       write: when([{ anyOf }], add('c', 1)),
     }))
     expect(toUpdate({ ...write, parts: parts.slice(0, 1) }).ConditionExpression.match(/ OR /g)).toHaveLength(8)
@@ -166,13 +166,19 @@ describe('expressions', () => {
 
 describe('codes', () => {
   it('differ by name, form and scope, and stay the same from release to release', () => {
-    expect(codeOf('per-minute', 'sliding-window 60000')).toBe('L5AZ')
+    expect(prefixOf('per-minute', 'sliding-window 60000')).toBe('L5AZ')
     expect(
-      new Set([codeOf('a', 'b'), codeOf('b', 'b'), codeOf('a', 'c'), codeOf('a', 'b', 'x'), codeOf('a', 'bx')]).size,
+      new Set([
+        prefixOf('a', 'b'),
+        prefixOf('b', 'b'),
+        prefixOf('a', 'c'),
+        prefixOf('a', 'b', 'x'),
+        prefixOf('a', 'bx'),
+      ]).size,
     ).toBe(5)
   })
 
   it('are names that DynamoDB takes as they are', () => {
-    for (let i = 0; i < 2000; i++) expect(codeOf(`p${i}`, 'f')).toMatch(/^[A-Za-z][0-9][A-Za-z0-9]{2}$/)
+    for (let i = 0; i < 2000; i++) expect(prefixOf(`p${i}`, 'f')).toMatch(/^[A-Za-z][0-9][A-Za-z0-9]{2}$/)
   })
 })

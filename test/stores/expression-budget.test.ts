@@ -19,12 +19,12 @@ import { toUpdate } from '../../limiter/stores/expressions'
 import type { ItemWrite, PolicyWrite } from '../../limiter/stores/store'
 import { DYNAMODB, operatorsIn } from './expression-size'
 
-const CODES = Array.from({ length: 30 }, (_, i) => `a${i % 10}${i.toString(36)}x`)
+const PREFIXES = Array.from({ length: 30 }, (_, i) => `a${i % 10}${i.toString(36)}x`)
 
 const anyName = fc.integer({ min: 0, max: 2 ** 45 }).map((index) => index.toString(36).padStart(2, '0'))
 const anyNumber = fc.integer({ min: 0, max: 400 })
 /** A part whose needs are as small as an algorithm's, beside what can be left out. */
-const anyPart = (code: string): fc.Arbitrary<PolicyWrite> =>
+const anyPart = (prefix: string): fc.Arbitrary<PolicyWrite> =>
   fc
     .record({
       guard: fc.oneof(
@@ -39,10 +39,10 @@ const anyPart = (code: string): fc.Arbitrary<PolicyWrite> =>
       needed: fc.subarray<Assignment>([set('w', 1), add('n', 3), setIfAbsent('o', 3), append('l', [1]), remove('k')]),
       purged: fc.uniqueArray(anyName, { maxLength: 100 }),
     })
-    .map(({ guard, needed, purged }) => ({ code, write: when(guard, ...needed, ...purged.map(purge)) }))
+    .map(({ guard, needed, purged }) => ({ prefix, write: when(guard, ...needed, ...purged.map(purge)) }))
 const absentW = anyNumber.map((value) => absentOrAtMost('w', value))
 
-const anyParts = fc.integer({ min: 1, max: 30 }).chain((count) => fc.tuple(...CODES.slice(0, count).map(anyPart)))
+const anyParts = fc.integer({ min: 1, max: 30 }).chain((count) => fc.tuple(...PREFIXES.slice(0, count).map(anyPart)))
 const anyWrite: fc.Arbitrary<ItemWrite> = fc.record({
   parts: anyParts,
   id: fc.record({ mark: fc.constant('r3'), value: fc.nat({ max: 2 ** 31 - 1 }) }),
@@ -80,7 +80,7 @@ describe('a write that is fitted', () => {
 
   it('is the same write where there is room for all of it', () => {
     const write = {
-      parts: [{ code: 'a1bc', write: when([absentOrAtMost('w', 7)], set('w', 7), purge('zy')) }],
+      parts: [{ prefix: 'a1bc', write: when([absentOrAtMost('w', 7)], set('w', 7), purge('zy')) }],
       id: { mark: 'r3', value: 4 },
       at: 0,
     }
@@ -91,7 +91,7 @@ describe('a write that is fitted', () => {
   it('uses the room that there is', () => {
     const names = Array.from({ length: 1000 }, (_, i) => `zz${i.toString(36).padStart(4, '0')}`)
     const write = {
-      parts: [{ code: 'a1bc', write: when([], set('w', 7), ...names.map(purge)) }],
+      parts: [{ prefix: 'a1bc', write: when([], set('w', 7), ...names.map(purge)) }],
       id: { mark: 'r3', value: 4 },
       at: 0,
     }
@@ -101,7 +101,10 @@ describe('a write that is fitted', () => {
 
   it('purges of each policy as many as of the others, and begins with another each time', () => {
     const names = Array.from({ length: 96 }, (_, i) => `zz${i.toString(36).padStart(6, '0')}`)
-    const parts = CODES.map((code) => ({ code, write: when([], set('w', 7), add('zzzzzzzz', 1), ...names.map(purge)) }))
+    const parts = PREFIXES.map((prefix) => ({
+      prefix,
+      write: when([], set('w', 7), add('zzzzzzzz', 1), ...names.map(purge)),
+    }))
     const counts = [0, 1, 2].map((value) =>
       fitted({ parts, id: { mark: 'r3', value }, at: 0 }).parts.map((part) => purgedIn(part).length),
     )
@@ -113,15 +116,15 @@ describe('a write that is fitted', () => {
 
 describe('parts that need not happen together', () => {
   it('are as many writes as it takes, each within the limits, all in their order', () => {
-    const large = CODES.map((code) => ({
-      code,
+    const large = PREFIXES.map((prefix) => ({
+      prefix,
       write: when(
         Array.from({ length: 120 }, (_, i) => exactly(`zz${i.toString(36).padStart(5, '0')}`, i)),
         replace('l', []),
         ...Array.from({ length: 120 }, (_, i) => remove(`zz${i.toString(36).padStart(5, '0')}`)),
       ),
     }))
-    const small = CODES.map((code) => ({ code, write: when([exactly('w', 3)], add('w', -1)) }))
+    const small = PREFIXES.map((prefix) => ({ prefix, write: when([exactly('w', 3)], add('w', -1)) }))
     expect(inWrites([])).toEqual([])
     expect(inWrites(small)).toEqual([small])
     const writes = inWrites([...small, ...large])
@@ -134,14 +137,14 @@ describe('parts that need not happen together', () => {
 describe('the store', () => {
   it('says that a write is too large, and does not send it', () => {
     const guard = Array.from({ length: 151 }, () => exactly('w', 3))
-    const write = { parts: [{ code: 'a1bc', write: when(guard, set('w', 7)) }], id: { mark: 'r3', value: 4 }, at: 0 }
+    const write = { parts: [{ prefix: 'a1bc', write: when(guard, set('w', 7)) }], id: { mark: 'r3', value: 4 }, at: 0 }
     expect(() => toUpdate(write)).toThrow(
       expect.objectContaining({ reason: 'item', message: expect.stringMatching(/303 operators/) }),
     )
     const names = Array.from({ length: 600 }, (_, i) => remove(`zz${i}`))
-    expect(() => toUpdate({ ...write, parts: [{ code: 'a1bc', write: when([], ...names) }] })).toThrow(
+    expect(() => toUpdate({ ...write, parts: [{ prefix: 'a1bc', write: when([], ...names) }] })).toThrow(
       /bytes of update is too large/,
     )
-    toUpdate({ ...write, parts: [{ code: 'a1bc', write: when(guard.slice(0, 149), set('w', 7)) }] })
+    toUpdate({ ...write, parts: [{ prefix: 'a1bc', write: when(guard.slice(0, 149), set('w', 7)) }] })
   })
 })

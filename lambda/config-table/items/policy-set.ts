@@ -183,7 +183,10 @@ function checkDoubles(others: readonly Group[], groups: readonly Group[], issues
 }
 
 /** Whom a policy counts under what, one text for each; two policies with the same would share stored state. */
-function countsOf({ name, form, variant, by: { who, perRoute } }: TierPolicy, { strangers }: Group): string[] {
+function countsOf(
+  { name, stateSchema: form, variant, by: { who, perRoute } }: TierPolicy,
+  { strangers }: Group,
+): string[] {
   return waysToCount(who, strangers).map((one) => `${one} ${perRoute} ${name} ${form} ${variant}`)
 }
 

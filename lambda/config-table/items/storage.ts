@@ -2,7 +2,7 @@ import { printed } from '../../../limiter/errors'
 import { idAt, type Stored, tooLarge } from '../../../limiter/policies/item-size'
 import type { Policy } from '../../../limiter/policies/policy'
 import { mistake, type Place } from '../../../limiter/policies/report'
-import { codeOf, elsewhere } from '../../../limiter/stores/attribute-prefix'
+import { elsewhere, prefixOf } from '../../../limiter/stores/attribute-prefix'
 import { waysToCount } from './counted-by'
 import { ANONYMOUS, placeOf, type Route, type Tier, type TierPolicy } from './tiers'
 
@@ -150,7 +150,7 @@ const codes = new WeakMap<Policy, Map<string, string>>()
 function codeAt({ policy, scope }: Stored): string {
   const known = codes.get(policy) ?? new Map<string, string>()
   codes.set(policy, known)
-  const code = known.get(scope) ?? codeOf(policy.name, policy.form, scope)
+  const code = known.get(scope) ?? prefixOf(policy.name, policy.stateSchema, scope)
   known.set(scope, code)
   return code
 }

@@ -2,18 +2,18 @@ import fc from 'fast-check'
 import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
 import { type FixedWindowQuota, fixedWindow } from '../../limiter/algorithms/fixed-window'
 import { type GcraQuota, gcra } from '../../limiter/algorithms/gcra'
-import { type Relaxed, relaxed } from '../../limiter/algorithms/relaxed'
 import { type SlidingLogQuota, slidingLog } from '../../limiter/algorithms/sliding-log'
 import { slot } from '../../limiter/algorithms/slots'
 import { epochGrid } from '../../limiter/algorithms/window-grid'
 import { anyQuotaOf, NAMES } from './any-algorithm'
 import { fitsPace, mostAtPace, unitsSince } from './charges'
+import { type Overrun, overrunning } from './decorated'
 import { keeping } from './encounters'
 import { obeysTheLaws } from './laws'
 import { tell } from './story'
 import { anyCost, anySize, anyWindowMs, type Candidate, NUM_RUNS, START } from './world'
 
-const overrun = <Quota>(quota: Quota, raised: Partial<Quota>): Relaxed<Quota> => ({
+const overrun = <Quota>(quota: Quota, raised: Partial<Quota>): Overrun<Quota> => ({
   ...quota,
   raised: { ...quota, ...raised },
 })
@@ -22,7 +22,7 @@ describe('a limit that may be overrun', () => {
   const windows = overrun<FixedWindowQuota>({ limit: 3, grid: epochGrid(1000) }, { limit: 5 })
 
   it('tells the story of three per second, and two more', () => {
-    tell(relaxed(fixedWindow), windows, [
+    tell(overrunning(fixedWindow), windows, [
       [1100, 2, true, 1, 0, ''],
       [1200, 4, false, 1, 800, 'six are past the raised limit; one is left of the limit itself'],
       [1200, 6, false, 1, Infinity, 'six never fit'],
@@ -35,7 +35,7 @@ describe('a limit that may be overrun', () => {
 
   it('marks what is past the limit, and nothing else', () => {
     const marks = (used: number, cost: number) =>
-      relaxed(fixedWindow).step({ w: 1, '01': used }, windows, cost, 1500).verdict.exceeded
+      overrunning(fixedWindow).step({ w: 1, '01': used }, windows, cost, 1500).verdict.exceeded
     expect([marks(2, 1), marks(3, 0), marks(2, 2), marks(3, 1), marks(4, 0), marks(5, 1)]).toEqual([
       ...[undefined, undefined, 'relaxed', 'relaxed', 'relaxed', undefined],
     ])
@@ -43,12 +43,14 @@ describe('a limit that may be overrun', () => {
 
   it('counts on where a limit begins to be overrun, and where it ceases to', () => {
     const state = tell(fixedWindow, windows, [[1100, 3, true, 0, 0, '']])
-    const past = tell(relaxed(fixedWindow), windows, [[1200, 1, true, 0, 0, '']], state)
+    const past = tell(overrunning(fixedWindow), windows, [[1200, 1, true, 0, 0, '']], state)
     tell(fixedWindow, windows, [[1300, 1, false, 0, 700, '']], past)
   })
 
   it('is remembered as long as the raised burst takes to come back', () => {
-    expect(relaxed(gcra).lifeMs(overrun<GcraQuota>({ limit: 10, windowMs: 1000, burst: 2 }, { burst: 3 }))).toBe(300)
+    expect(
+      overrunning(gcra).retentionMs(overrun<GcraQuota>({ limit: 10, windowMs: 1000, burst: 2 }, { burst: 3 })),
+    ).toBe(300)
   })
 
   it.each(NAMES)(
@@ -65,7 +67,7 @@ describe('a limit that may be overrun', () => {
             let now = START
             for (const { elapsedMs, cost } of requests) {
               now += elapsedMs
-              const { verdict, write } = relaxed(algorithm).step(state, { ...quota, raised }, cost, now)
+              const { verdict, write } = overrunning(algorithm).step(state, { ...quota, raised }, cost, now)
               const [strict, wide] = [quota, raised].map((one) => algorithm.step(state, one, cost, now))
               expect(write).toEqual(wide!.write)
               const exceeded = wide!.verdict.allowed && !strict!.verdict.allowed ? 'relaxed' : undefined
@@ -81,8 +83,8 @@ describe('a limit that may be overrun', () => {
 
   const anyMore = fc.integer({ min: 1, max: 10 })
 
-  const windowCandidate: Candidate<Relaxed<FixedWindowQuota>> = {
-    algorithm: relaxed(fixedWindow),
+  const windowCandidate: Candidate<Overrun<FixedWindowQuota>> = {
+    algorithm: overrunning(fixedWindow),
     quota: fc
       .tuple(anySize, anyMore, anyWindowMs.map(epochGrid))
       .map(([limit, more, grid]) => overrun<FixedWindowQuota>({ limit, grid }, { limit: limit + more })),
@@ -97,8 +99,8 @@ describe('a limit that may be overrun', () => {
   }
   describe('laws of a window', () => obeysTheLaws(windowCandidate))
 
-  const paceCandidate: Candidate<Relaxed<GcraQuota>> = {
-    algorithm: relaxed(gcra),
+  const paceCandidate: Candidate<Overrun<GcraQuota>> = {
+    algorithm: overrunning(gcra),
     quota: fc
       .record({ limit: anySize, windowMs: anyWindowMs, burst: anySize, more: anyMore })
       .map(({ more, ...quota }) => overrun<GcraQuota>(quota, { burst: quota.burst + more })),
@@ -115,8 +117,8 @@ describe('a limit that may be overrun', () => {
   }
   describe('laws of a pace', () => obeysTheLaws(paceCandidate))
 
-  const logCandidate: Candidate<Relaxed<SlidingLogQuota>> = {
-    algorithm: relaxed(slidingLog),
+  const logCandidate: Candidate<Overrun<SlidingLogQuota>> = {
+    algorithm: overrunning(slidingLog),
     quota: fc
       .record({ limit: anySize, windowMs: anyWindowMs, more: anyMore, countDenied: fc.constant(false) })
       .map(({ more, ...quota }) => overrun<SlidingLogQuota>(quota, { limit: quota.limit + more })),

@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
+import { bind } from '../../limiter/algorithms/counter'
 import { fixedWindow } from '../../limiter/algorithms/fixed-window'
 import { leakyBucket } from '../../limiter/algorithms/leaky-bucket'
-import { lenient } from '../../limiter/algorithms/lenient'
+import { nonBlocking as decorated } from '../../limiter/algorithms/non-blocking'
 import { slidingLog } from '../../limiter/algorithms/sliding-log'
 import { epochGrid } from '../../limiter/algorithms/window-grid'
 import { anyQuotaOf, NAMES } from './any-algorithm'
+import { nonBlocking } from './decorated'
 import { anyCost, NUM_RUNS, START } from './world'
 
 describe('a policy that denies nothing', () => {
@@ -14,7 +16,7 @@ describe('a policy that denies nothing', () => {
   it.each(['observe', 'deprioritize'] as const)(
     'lets pass what is past the limit, marked %s, and charges it nothing',
     (exceeded) => {
-      expect(lenient(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 2, 1500)).toEqual({
+      expect(nonBlocking(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 2, 1500)).toEqual({
         verdict: {
           allowed: true,
           remaining: 1,
@@ -25,13 +27,15 @@ describe('a policy that denies nothing', () => {
         },
         write: undefined,
       })
-      expect(lenient(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 1, 1500).verdict.exceeded).toBeUndefined()
+      expect(
+        nonBlocking(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 1, 1500).verdict.exceeded,
+      ).toBeUndefined()
     },
   )
 
   it('records denials where the limit would', () => {
     const log = { limit: 1, windowMs: 1000, countDenied: true }
-    const { verdict, write } = lenient(slidingLog, 'observe').step({ l: [1000], t: 1000, v: 1 }, log, 1, 1500)
+    const { verdict, write } = nonBlocking(slidingLog, 'observe').step({ l: [1000], t: 1000, v: 1 }, log, 1, 1500)
     expect(verdict).toMatchObject({ allowed: true, exceeded: 'observe' })
     expect(write).toEqual(slidingLog.step({ l: [1000], t: 1000, v: 1 }, log, 1, 1500).write)
   })
@@ -39,16 +43,15 @@ describe('a policy that denies nothing', () => {
   it('makes nobody wait where it only observes', () => {
     const queue = { limit: 4, windowMs: 1000, burst: 5, mode: 'queue' } as const
     const delayMs = (exceeded: 'observe' | 'deprioritize') =>
-      lenient(leakyBucket, exceeded).step({ t: 1_500_000 }, queue, 1, 1000).verdict.delayMs
+      nonBlocking(leakyBucket, exceeded).step({ t: 1_500_000 }, queue, 1, 1000).verdict.delayMs
     expect([delayMs('observe'), delayMs('deprioritize')]).toEqual([0, 500])
   })
 
   it('charges those that fit apart from those that do not', () => {
-    const watching = lenient(fixedWindow, 'observe')
-    const [fits, other] = [watching.step({}, quota, 1, 1500), watching.step({}, quota, 4, 1500)]
-    expect([watching.together!(fits, fits), watching.together!(other, other), watching.together!(fits, other)]).toEqual(
-      [true, true, false],
-    )
+    const watching = decorated(bind(fixedWindow, quota), 'observe')
+    const [fits, other] = [watching.step({}, 1, 1500), watching.step({}, 4, 1500)]
+    const canMerge = [watching.canMerge(fits, fits), watching.canMerge(other, other), watching.canMerge(fits, other)]
+    expect(canMerge).toEqual([true, true, false])
   })
 
   it.each(NAMES)('is a %s in all else: the same state, and the same word while there is room', (name) =>
@@ -57,7 +60,7 @@ describe('a policy that denies nothing', () => {
         anyQuotaOf(name),
         fc.array(fc.record({ elapsedMs: fc.nat({ max: 500 }), cost: anyCost }), { minLength: 1, maxLength: 30 }),
         ({ algorithm, quota: own }, requests) => {
-          const watching = lenient(algorithm, 'deprioritize')
+          const watching = nonBlocking(algorithm, 'deprioritize')
           let state: Fields = {}
           let now = START
           for (const { elapsedMs, cost } of requests) {

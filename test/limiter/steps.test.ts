@@ -8,9 +8,9 @@ import {
   statesAfter,
   statesOf,
   stepAll,
+  thatFit,
   verdictsOf,
-  whichFit,
-} from '../../limiter/plan'
+} from '../../limiter/steps'
 import { MIDNIGHT } from './limiters'
 import { chargedFields, compiled, viewOf } from './policies'
 
@@ -85,7 +85,7 @@ it('the fields after a request are those that it wrote, and the same where it wr
 
 describe('requests that share a write', () => {
   const fitting = (policies: typeof both, view: Parameters<typeof statesOf>[0], ...units: number[]) =>
-    whichFit(statesOf(view, policies), policies, costs(...units), T).map(({ cost }) => cost)
+    thatFit(statesOf(view, policies), policies, costs(...units), T).map(({ cost }) => cost)
 
   it('are those that fit one after another into every policy', () => {
     expect(fitting(both, undefined, 2, 2, 2, 1, 1)).toEqual([2, 2, 1])
@@ -116,11 +116,11 @@ describe('the writes of a charge', () => {
   ) => chargeWrites(stepAll(statesOf(view, policies), policies, cost, now), view, policies, cost, now, guessing)
   const gcra = compiled({ name: 'g', algorithm: 'gcra', limit: 100, window: '10s' })
 
-  it('are one for each policy that is charged, under its code', () => {
+  it('are one for each policy that is charged, under its prefix', () => {
     const watched = compiled(fixed('a', 2, { action: 'observe' }), fixed('b', 5))
-    expect(writesOf(both, undefined, 1, T, false).map(({ code }) => code)).toEqual(both.map(({ code }) => code))
-    expect(writesOf(watched, viewOf(watched, [2, 0], T), 1, T, false).map(({ code }) => code)).toEqual([
-      watched[1]!.code,
+    expect(writesOf(both, undefined, 1, T, false).map(({ prefix }) => prefix)).toEqual(both.map(({ prefix }) => prefix))
+    expect(writesOf(watched, viewOf(watched, [2, 0], T), 1, T, false).map(({ prefix }) => prefix)).toEqual([
+      watched[1]!.prefix,
     ])
     expect(writesOf(both, undefined, 0, T, true)).toEqual([])
   })
@@ -128,12 +128,10 @@ describe('the writes of a charge', () => {
   it('follow a guess at the present state where others write too, in the first try alone', () => {
     const view = viewOf(gcra, [50], T)
     const later = T + 6000 // the fifty are over, unless others are as busy as they were
-    const [{ algorithm, quota, code }] = gcra as [(typeof gcra)[0]]
-    const seen = view.item.policies[code]!
-    const guess = algorithm.expect!(seen, T, quota, later)
-    const [known, guessed] = [seen, guess].map((state) => [
-      { code, write: algorithm.step(state, quota, 1, later).write },
-    ])
+    const [{ counter, prefix }] = gcra as [(typeof gcra)[0]]
+    const seen = view.item.policies[prefix]!
+    const guess = counter.extrapolate(seen, T, later)
+    const [known, guessed] = [seen, guess].map((state) => [{ prefix, write: counter.step(state, 1, later).write }])
     expect(guessed).not.toEqual(known)
     expect(writesOf(gcra, { ...view, shared: true }, 1, later, true)).toEqual(guessed)
     expect(writesOf(gcra, { ...view, shared: true }, 1, later, false)).toEqual(known)
@@ -143,8 +141,8 @@ describe('the writes of a charge', () => {
 
   it('follow what is known where the guess would deny the request', () => {
     const view = { ...viewOf(gcra, [100], T), shared: true }
-    const [{ algorithm, quota, code }] = gcra as [(typeof gcra)[0]]
-    const known = [{ code, write: algorithm.step(view.item.policies[code], quota, 1, T + 6000).write }]
+    const [{ counter, prefix }] = gcra as [(typeof gcra)[0]]
+    const known = [{ prefix, write: counter.step(view.item.policies[prefix], 1, T + 6000).write }]
     expect(writesOf(gcra, view, 1, T + 6000, true)).toEqual(known)
   })
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { apply, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { type CompiledPolicy, compile } from '../../limiter/compiled-policy'
-import { lateWrite, stillCounting } from '../../limiter/late-charge'
+import { lateWrite, stillCounting } from '../../limiter/pending-charges'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { MIDNIGHT } from './limiters'
 
@@ -39,13 +39,12 @@ const CASES: readonly (readonly [string, object, (lateMs: number) => number])[] 
   ],
 ]
 
-const remaining = ({ algorithm, quota }: CompiledPolicy, fields: Fields, at: number) =>
-  algorithm.step(fields, quota, 0, at).verdict.remaining
+const remaining = ({ counter }: CompiledPolicy, fields: Fields, at: number) =>
+  counter.step(fields, 0, at).verdict.remaining
 
 /** Charges without a limit, where there is room for that. */
 function charged(to: CompiledPolicy, fields: Fields, units: number, at: number): Fields {
-  const { algorithm, quota } = to.unlimited()
-  const { write, verdict } = algorithm.step(fields, quota, units, at)
+  const { write, verdict } = to.unlimited().counter.step(fields, units, at)
   return verdict.allowed && write ? apply(write, fields) : fields
 }
 
@@ -81,7 +80,9 @@ describe.each(CASES)('%s', (name, input, slack) => {
    * After that an idle bucket is whole, and its units are not told any more; and windows that clients open may open at
    * other moments.
    */
-  const mostMs = /gcra|bucket$|queue|burst|anchored/.test(name) ? Math.max(of.windowMs, of.lifeMs) - 1 : 2500
+  const mostMs = /gcra|bucket$|queue|burst|anchored/.test(name)
+    ? Math.max(of.windowMs, of.counter.retentionMs) - 1
+    : 2500
 
   it('a late charge leaves the state no looser than if it had come in time, and is no more than its units', () => {
     fc.assert(
@@ -180,7 +181,7 @@ it.each(['observe', 'deprioritize'])(
 it('overage that is told late is on record as overage', () => {
   const of = policy({ algorithm: 'fixed-window', overage: 'allow' })
   const after = apply(lateWrite({}, { policy: of, units: LIMIT + 25, chargedAt: MIDNIGHT }, MIDNIGHT + 1)!, {})
-  expect(of.algorithm.step(after, of.quota, 0, MIDNIGHT + 1).verdict.over).toBe(25)
+  expect(of.counter.step(after, 0, MIDNIGHT + 1).verdict.over).toBe(25)
 })
 
 it('a spike of an hour ago charges nothing to the present window', () => {

@@ -1,0 +1,36 @@
+import type { EpochMs } from '../clock'
+import type { Algorithm, Step } from './algorithm'
+import type { ConditionalWrite, Fields } from './conditional-write'
+
+/**
+ * An algorithm bound to one quota: all that the limiter knows of how a policy counts. Its methods and laws are those of
+ * `Algorithm`.
+ *
+ * What a policy does past its limit is a decorator around it: `overrun`, `nonBlocking`, `queued`.
+ */
+export interface Counter {
+  step(known: Fields | undefined, cost: number, now: EpochMs, asOf?: EpochMs): Step
+  refund(known: Fields, units: number, chargedAt: EpochMs, now: EpochMs): ConditionalWrite | undefined
+  readonly retentionMs: number
+  readonly storedBytes: number
+  readonly recordsDenials: boolean
+  leaseExpiresAt(after: Fields, chargedAt: EpochMs): EpochMs | undefined
+  extrapolate(seen: Fields, seenAt: EpochMs, now: EpochMs): Fields
+  reachedAt(known: Fields | undefined, now: EpochMs): EpochMs | undefined
+  canMerge(one: Step, next: Step): boolean
+  purge(known: Fields, now: EpochMs): ConditionalWrite | undefined
+}
+
+/** Binds an algorithm to its quota; what an algorithm leaves out gets its default here. */
+export const bind = <Quota>(algorithm: Algorithm<Quota>, quota: Quota): Counter => ({
+  step: (known, cost, now, asOf) => algorithm.step(known, quota, cost, now, asOf),
+  refund: (known, units, chargedAt, now) => algorithm.refund(known, quota, units, chargedAt, now),
+  retentionMs: algorithm.retentionMs(quota),
+  storedBytes: algorithm.storedBytes(quota),
+  recordsDenials: algorithm.recordsDenials?.(quota) ?? false,
+  leaseExpiresAt: (after, chargedAt) => algorithm.leaseExpiresAt?.(after, quota, chargedAt),
+  extrapolate: (seen, seenAt, now) => algorithm.extrapolate?.(seen, seenAt, quota, now) ?? seen,
+  reachedAt: (known, now) => algorithm.reachedAt?.(known, quota, now),
+  canMerge: () => true, // costs add up
+  purge: (known, now) => algorithm.purge?.(known, quota, now),
+})

@@ -1,0 +1,98 @@
+import type { Step, Verdict, Verdicts } from './algorithms/algorithm'
+import { apply, type Fields } from './algorithms/conditional-write'
+import type { EpochMs } from './clock'
+import { type CompiledPolicy, fieldsOf } from './compiled-policy'
+import type { PolicyWrite } from './stores/store'
+import type { View } from './subject-cache'
+
+export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
+
+/** Whether an allowed request was charged: a policy that only observes lets it pass uncharged. */
+export const isCharged = ({ exceeded = 'relaxed' }: Verdict): boolean => exceeded === 'relaxed'
+
+/** An allowed request's verdict with the moment at which it was charged, if it was. */
+export const charged = (verdict: Verdict, at: EpochMs): Verdict =>
+  isCharged(verdict) ? { ...verdict, chargedAt: at } : verdict
+
+/** When an allowed request was charged; `undefined` where it was not. */
+export function chargedOf(verdicts: Verdicts): { readonly at: EpochMs; readonly delayMs: number } | undefined {
+  const times = verdicts.flatMap(({ chargedAt }) => (chargedAt === undefined ? [] : [chargedAt]))
+  if (times.length === 0) return undefined
+  return { at: Math.min(...times), delayMs: Math.max(...verdicts.map(({ delayMs = 0 }) => delayMs)) }
+}
+
+/** Each policy's fields at one moment; `undefined` where nothing is known. */
+export type States = readonly (Fields | undefined)[]
+
+export const statesOf = (view: Pick<View, 'item'> | undefined, policies: readonly CompiledPolicy[]): States =>
+  policies.map((policy) => fieldsOf(view?.item, policy))
+
+export const stepAll = (states: States, policies: readonly CompiledPolicy[], cost: number, now: EpochMs): Step[] =>
+  policies.map(({ counter }, i) => counter.step(states[i], cost, now))
+
+export const allStepsAllow = (steps: readonly Step[]): boolean => steps.every(({ verdict }) => verdict.allowed)
+
+/**
+ * What is reported of one request. A denied request is charged nothing, so the policies that would have allowed it
+ * report how they stand.
+ */
+export function verdictsOf(
+  steps: readonly Step[],
+  states: States,
+  policies: readonly CompiledPolicy[],
+  now: EpochMs,
+): Verdicts {
+  const denied = !allStepsAllow(steps)
+  return steps.map(({ verdict }, i) =>
+    denied && verdict.allowed ? policies[i]!.counter.step(states[i], 0, now).verdict : verdict,
+  )
+}
+
+/** Each policy's fields after a request that all of them allowed. */
+export const statesAfter = (states: States, steps: readonly Step[]): States =>
+  steps.map(({ write }, i) => (write ? apply(write, states[i] ?? {}) : states[i]))
+
+/** Those of several requests that fit one after another, in their order, and can share a write. */
+export function thatFit<R extends { readonly cost: number }>(
+  states: States,
+  policies: readonly CompiledPolicy[],
+  requests: readonly R[],
+  now: EpochMs,
+): R[] {
+  let current = states
+  let before: Step[] | undefined
+  return requests.filter(({ cost }) => {
+    const steps = stepAll(current, policies, cost, now)
+    const canMerge = policies.every(({ counter }, i) => !before || counter.canMerge(before[i]!, steps[i]!))
+    const fits = allStepsAllow(steps) && canMerge
+    if (fits) [current, before] = [statesAfter(current, steps), steps]
+    return fits
+  })
+}
+
+/**
+ * The writes that charge `cost` to every policy but those that let it pass uncharged. Where others write the subject
+ * too, their guards may follow a guess at its present state: that only changes how often the write succeeds, never what
+ * it may do.
+ *
+ * @param steps from what is known, for this very cost.
+ * @param guessing for the first try only: what a refusal brought back is no guess, and a write made from it succeeds.
+ */
+export function chargeWrites(
+  steps: readonly Step[],
+  view: View | undefined,
+  policies: readonly CompiledPolicy[],
+  cost: number,
+  now: EpochMs,
+  guessing: boolean,
+): PolicyWrite[] {
+  return policies.flatMap((policy, i): PolicyWrite[] => {
+    const { counter, prefix } = policy
+    const step = steps[i]!
+    const seen = guessing && view?.shared ? fieldsOf(view.item, policy) : undefined
+    const guess = seen && counter.extrapolate(seen, view!.seenAt, now)
+    const guessed = guess && guess !== seen ? counter.step(guess, cost, now) : step
+    const write = (counter.canMerge(step, guessed) && guessed.write) || step.write
+    return write ? [{ prefix, write }] : []
+  })
+}

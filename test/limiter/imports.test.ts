@@ -1,0 +1,41 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { preProcessFile } from 'typescript'
+
+const LIMITER = resolve(__dirname, '../../limiter')
+
+/** Words that every file may use: times and errors. */
+const VOCABULARY = ['clock', 'errors']
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [join(folder, entry.name)] : []))
+
+/** The files in which decisions are made; the rooms of algorithms, policies and stores stand beside them. */
+const FILES = [...filesIn(LIMITER), ...filesIn(join(LIMITER, 'consistency'))].filter(
+  (file) => !VOCABULARY.some((word) => file === join(LIMITER, `${word}.ts`)),
+)
+
+/** What each of them imports of the others, types included. */
+const IMPORTS = new Map(
+  FILES.map((file) => {
+    const { importedFiles } = preProcessFile(readFileSync(file, 'utf8'))
+    const targets = importedFiles.map(({ fileName }) => resolve(dirname(file), `${fileName}.ts`))
+    return [file, targets.filter((target) => FILES.includes(target))] as const
+  }),
+)
+
+function longestFrom(file: string): string[] {
+  const rest = IMPORTS.get(file)!.map(longestFrom)
+  const longest = rest.reduce((most, one) => (one.length > most.length ? one : most), [])
+  return [relative(LIMITER, file), ...longest]
+}
+
+it('leads from the door of the library to the last file that it needs in six files', () => {
+  const chain = longestFrom(join(LIMITER, 'create-limiter.ts'))
+  expect([chain.join(' → '), chain.length <= 6]).toEqual([chain.join(' → '), true])
+})
+
+it('finds the files and their imports', () => {
+  expect(FILES.length).toBeGreaterThan(20)
+  expect(IMPORTS.get(join(LIMITER, 'rate-limiter.ts'))).toContain(join(LIMITER, 'take-loop.ts'))
+})
