@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 
 const ROOT = join(__dirname, '..', '..')
-const PAGES = ['README.md', 'CONTRIBUTING.md', ...['docs', 'docs/adr'].flatMap(pagesIn)]
+const PAGES = ['README.md', 'CONTRIBUTING.md', ...['docs', 'docs/adr', 'docs/how-to', 'docs/migrate'].flatMap(pagesIn)]
 
 function pagesIn(folder: string): string[] {
   return readdirSync(join(ROOT, folder)).flatMap((name) => (name.endsWith('.md') ? join(folder, name) : []))
