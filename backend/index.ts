@@ -1,4 +1,8 @@
-/** `sluice/backend`: for the functions behind an API that Sluice protects. It stands alone, without a dependency. */
+/**
+ * For the functions behind an API that Sluice protects. It stands alone, without a dependency.
+ *
+ * @module sluice/backend
+ */
 export { headersFromContext } from '../lambda/responses/backend-headers'
 export { type RateLimitMiddleware, rateLimit } from './middleware'
 export type { TooManyRequests } from './responses'

@@ -15,8 +15,11 @@ interface Request {
 
 /** A middleware of middy: `middy(handler).use(rateLimit())`. */
 export interface RateLimitMiddleware {
+  /** Answers a request that is over the limit with 429, and delays one that has to wait. */
   before(request: Request): Promise<TooManyRequests | undefined>
+  /** Adds the headers of the decision to the response. */
   after(request: Request): void
+  /** Adds the headers of the decision to the response that another middleware made of an error. */
   onError(request: Request): void
 }
 

@@ -5,11 +5,13 @@ import { waitForTurn } from './turn'
 /** A Lambda handler: the event first, then the context. What it returns may be a promise. */
 export type Handler<Args extends unknown[], Result> = (...args: Args) => Result
 
+/** What `withRateLimit` and `rateLimit` have in common. */
 export interface BackendOptions {
   /** The longest wait for a request's turn, in milliseconds. @default 10000 */
   readonly maxDelayMs?: number
 }
 
+/** How `withRateLimit` treats requests that are let through. */
 export interface WithRateLimitOptions<Args extends unknown[], Result> extends BackendOptions {
   /**
    * Serves requests of low priority, for example from a cache or through a queue.

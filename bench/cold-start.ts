@@ -54,5 +54,6 @@ export function firstDecision(
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  return JSON.parse(output.slice(output.lastIndexOf('\n') + 1)) as FirstDecision // the lines before it are the authorizer's metrics
+  // The lines before it are the authorizer's metrics.
+  return JSON.parse(output.slice(output.lastIndexOf('\n') + 1)) as FirstDecision
 }

@@ -1,3 +1,4 @@
+import { diffArrays } from 'diff'
 import type { Change, PolicySetItem } from '../provisioning/tiers-file'
 import { ordered } from '../provisioning/tiers-file'
 import type { Printer } from './output'
@@ -57,24 +58,9 @@ interface Line {
   readonly text: string
 }
 
-/** The fewest lines out and in, by longest common subsequence; items have some dozens of lines. */
+/** The fewest lines out and in. */
 export function lineDiff(before: readonly string[], after: readonly string[]): Line[] {
-  const longest: number[][] = Array.from({ length: before.length + 1 }, () => Array<number>(after.length + 1).fill(0))
-  for (let i = before.length - 1; i >= 0; i--) {
-    for (let j = after.length - 1; j >= 0; j--) {
-      longest[i]![j] =
-        before[i] === after[j] ? longest[i + 1]![j + 1]! + 1 : Math.max(longest[i + 1]![j]!, longest[i]![j + 1]!)
-    }
-  }
-  const lines: Line[] = []
-  let [i, j] = [0, 0]
-  while (i < before.length || j < after.length) {
-    if (i < before.length && before[i] === after[j]) {
-      lines.push({ sign: ' ', text: before[i++]! })
-      j++
-    } else if (i < before.length && (j === after.length || longest[i + 1]![j]! >= longest[i]![j + 1]!)) {
-      lines.push({ sign: '-', text: before[i++]! })
-    } else lines.push({ sign: '+', text: after[j++]! })
-  }
-  return lines
+  return diffArrays([...before], [...after]).flatMap(({ added, removed, value }) =>
+    value.map((text) => ({ sign: added ? '+' : removed ? '-' : ' ', text }) as const),
+  )
 }

@@ -16,6 +16,7 @@ import { parseConfig } from '../lambda/environment'
 import { ConfigError } from '../limiter/errors'
 import { bundledCode } from './bundled-code'
 
+/** How the authorizer function runs, decides and logs. */
 export interface AuthorizerFunctionOptions {
   /** @default Architecture.ARM_64 */
   readonly architecture?: Architecture

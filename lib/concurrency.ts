@@ -30,6 +30,7 @@ export function warnOfSharedConcurrency(scope: Construct, decisionDeadline: Dura
   )
 }
 
+/** How `addConcurrencyAlarms` makes its alarms. */
 export interface ConcurrencyAlarmsOptions {
   /**
    * What is done when one of them goes off, such as `new SnsAction(topic)`.

@@ -1,6 +1,10 @@
-/** `sluice`: constructs for the AWS CDK. */
+/**
+ * Constructs for the AWS CDK.
+ *
+ * @module sluice
+ */
 
-export type { JwtSettingsInput } from '../lambda/config-table/items/jwt-settings'
+export type { JwtSettingsInput, RoleTier } from '../lambda/config-table/items/jwt-settings'
 export { ConfigError } from '../limiter/errors'
 export type { AuthorizerFunctionOptions } from './authorizer-function'
 export type { ConcurrencyAlarms, ConcurrencyAlarmsOptions } from './concurrency'

@@ -5,6 +5,7 @@ import { Construct } from 'constructs'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
 import { STATE_TABLE } from '../limiter/stores/state-table'
 
+/** The two tables of a limiter: given, or how they are made. */
 export interface LimiterTablesOptions {
   /**
    * A state table of your own: partition key `pk` (string), TTL attribute `exp`.

@@ -21,6 +21,7 @@ import { checkLabel, labelApi } from './seed/label-resource'
 import { SeedFunction } from './seed/seed-function'
 import { seedTiers } from './seed/tiers-seed'
 
+/** What a `RateLimiter` is made with; every prop has a default. */
 export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFunctionOptions {
   /**
    * Tiers and routes to start with, a YAML file relative to where the synth runs; a mistake in it fails the synth. What
@@ -260,6 +261,7 @@ export class RateLimiter extends Construct {
     return this.metric('ClockErrors', options)
   }
 
+  /** Times that an instance stopped calling DynamoDB because its calls kept failing. */
   metricCircuitOpened(options?: MetricOptions): Metric {
     return this.metric('CircuitOpened', options)
   }

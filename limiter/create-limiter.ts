@@ -10,6 +10,7 @@ import { checkFields, type FieldRules } from './policies/report'
 import { type Charge, RateLimiter, type RateLimiterOptions, type RefundOptions } from './rate-limiter'
 import { subjectKey } from './subject-key'
 
+/** What `createLimiter` wants: a store and policies. */
 export interface LimiterOptions extends RateLimiterOptions {
   /** At most 30; each subject is held to all of them. */
   readonly policies: readonly PolicyInput[]
@@ -28,6 +29,7 @@ export interface LimiterOptions extends RateLimiterOptions {
   readonly hmacKey?: string | Uint8Array
 }
 
+/** What a request takes. */
 export interface TakeOptions {
   /** Whole units that the request takes; 0 peeks. @default 1 */
   readonly cost?: number

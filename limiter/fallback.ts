@@ -86,8 +86,8 @@ export class Fallback {
   }
 
   /**
-   * Writes to the store what was admitted here of these subjects, if it has answered for them since: at most one call in
-   * a second for each. `undefined` where there is nothing to write.
+   * Writes to the store what was admitted here of these subjects, if it has answered for them since: at most one call
+   * in a second for each. `undefined` where there is nothing to write.
    */
   flush(charges: readonly Charge[]): Promise<unknown> | undefined {
     if (this.locals.size === 0) return undefined

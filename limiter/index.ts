@@ -1,5 +1,11 @@
-/** `sluice/limiter`: rate limiting in any Node program. */
+/**
+ * Rate limiting in any Node program.
+ *
+ * @module sluice/limiter
+ */
 
+export type { Exceeded } from './algorithms/algorithm'
+export type { Assignment, Clause, Comparison, ConditionalWrite, Fields } from './algorithms/conditional-write'
 export type { Clock, EpochMs } from './clock'
 export {
   createLimiter,
@@ -21,9 +27,20 @@ export {
 } from './errors'
 export type { LimiterEvent, OnEvent } from './events'
 export type { FailureMode } from './fallback'
-export type { AlgorithmName, PolicyInput } from './policies/policy'
+export type { AlgorithmName, Consistency, PolicyInput } from './policies/policy'
 export type { RefundOptions } from './rate-limiter'
 export { DynamoDbStore, type DynamoDbStoreOptions } from './stores/dynamodb-store'
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory-store'
 export { createStateTable } from './stores/state-table'
-export type { DeleteOutcome, Item, ItemWrite, SeenMarks, StateStore, WriteOutcome } from './stores/store'
+export type {
+  CallOptions,
+  DeleteOutcome,
+  Item,
+  ItemWrite,
+  PolicyWrite,
+  Resent,
+  SeenMarks,
+  StateStore,
+  WriteId,
+  WriteOutcome,
+} from './stores/store'

@@ -33,7 +33,7 @@ export interface RateLimiterOptions {
    * @default 1
    */
   readonly localShare?: number
-  /** Told what happens on the way to decisions, for metrics. @default none */
+  /** Told what happens on the way to decisions, for metrics. @default nobody is told */
   readonly onEvent?: OnEvent
 }
 
@@ -47,7 +47,7 @@ export interface RefundOptions {
   readonly chargedAt?: EpochMs | null
   /**
    * `delayMs` of the decision, for a policy with `action: delay`, which charged the request at its turn. @default not
-   * known: only while no request waits
+   * known: as far as nobody waits
    */
   readonly delayMs?: number
 }

@@ -6,9 +6,9 @@ const { mdast } = markdown.printers
 export const { parsers } = markdown
 
 /**
- * Prettier pads the columns of a table to their widest cell, except with `proseWrap: never`, which leaves a table compact
- * that padding would make wider than the page. Padded around a sentence a table cannot be read or compared, so tables
- * are printed as with `never`.
+ * Prettier pads the columns of a table to their widest cell, except with `proseWrap: never`, which leaves a table
+ * compact that padding would make wider than the page. Padded around a sentence a table cannot be read or compared, so
+ * tables are printed as with `never`.
  */
 export const printers = {
   mdast: {

@@ -347,7 +347,8 @@ const toAuthorizer = ({
   uri: authorizerUri ?? '',
   settings: {
     type: type ?? '',
-    ttlSeconds: Number(authorizerResultTtlInSeconds ?? 300), // an endpoint that is not AWS's may give back the text that it was patched with
+    // An endpoint that is not AWS's may give back the text that it was patched with.
+    ttlSeconds: Number(authorizerResultTtlInSeconds ?? 300),
     identitySources: identitySource ? identitySource.split(',').map((source) => source.trim()) : [],
   },
 })

@@ -73,7 +73,8 @@ function fromRest(event: Fields, context: Fields): GatewayRequest | undefined {
   return toRequest('rest', event, {
     method: textOf(event.httpMethod),
     path: textOf(event.path),
-    stage: isOwnDomain(context) && event.version !== '1.0' ? undefined : textOf(context.stage), // an HTTP API's path may begin with it by any name
+    // An HTTP API's path may begin with it by any name.
+    stage: isOwnDomain(context) && event.version !== '1.0' ? undefined : textOf(context.stage),
     resource: textOf(event.resource),
     sourceIp: textOf(identity.sourceIp),
     apiKeyId: textOf(identity.apiKeyId),

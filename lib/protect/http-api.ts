@@ -7,6 +7,7 @@ import { functionUri, permitAuthorizer } from './function-uri'
 import { isResource } from './is-resource'
 import { withDecisionHeaders } from './response-mapping'
 
+/** How `protect` protects an HTTP API. */
 export interface ProtectHttpApiOptions extends LabelOptions {
   /**
    * The routes to protect.

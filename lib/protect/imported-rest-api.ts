@@ -17,6 +17,7 @@ import { functionUri, permitAuthorizer } from './function-uri'
 import { inheritHeaders, tooManyRequestsResponse } from './gateway-response'
 import { isResource } from './is-resource'
 
+/** How `attachTo` protects a REST API that another stack or template owns. */
 export interface AttachToOptions extends LabelOptions {
   /**
    * The stage to deploy when something of this changes. A deployment takes the whole API: undeployed edits of others go

@@ -9,6 +9,7 @@ import { functionUri, permitAuthorizer } from './function-uri'
 import { gatewayResponsesOf, inheritHeaders, tooManyRequestsResponse } from './gateway-response'
 import { isResource } from './is-resource'
 
+/** How `protect` protects a REST API. */
 export interface ProtectRestApiOptions extends LabelOptions {
   /**
    * The methods to protect.

@@ -6,6 +6,7 @@ import type { LabelOptions } from '../seed/label-resource'
 import { functionUri, permitAuthorizer } from './function-uri'
 import { isResource } from './is-resource'
 
+/** How `protect` protects a WebSocket API. */
 export interface ProtectWebSocketApiOptions extends LabelOptions {}
 
 const CONNECT = '$connect'

@@ -7,6 +7,7 @@ import { LABELS_VERSION, labelIssues } from '../../provisioning/api-labels'
 import type { SeedFunction } from './seed-function'
 import { SEED_PARTITION } from './seed-items'
 
+/** What an API is called, as every way of protecting one takes it. */
 export interface LabelOptions {
   /**
    * What `apis` of tiers and routes, metrics and the log call the API: 1 to 64 letters, digits, ".", "_" or "-", known

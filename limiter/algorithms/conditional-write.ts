@@ -32,6 +32,7 @@ export type Comparison =
   /** A list that is absent has size 0. */
   | { readonly list: string; readonly sizeAtMost: number }
 
+/** One change of a stored field. */
 export type Assignment =
   | { readonly field: string; readonly set: number }
   | { readonly field: string; readonly setIfAbsent: number }
@@ -67,7 +68,7 @@ export const append = (list: string, values: readonly number[]): Assignment => (
 export const replace = (list: string, values: readonly number[]): Assignment => ({ list, replace: values })
 
 /**
- * The most that these many stored numbers take, in bytes: with a policy's prefix and the name of a window each, and 17
+ * The most that these many stored numbers take, in bytes: with a policy's code and the name of a window each, and 17
  * digits.
  */
 export const numbersBytes = (count: number): number => count * NUMBER_BYTES

@@ -22,7 +22,7 @@ type Build = (input: PolicyInput, windowMs: number, wrong: (sentence: string) =>
 const BUILD = {
   'fixed-window': ({ limit, window, timezone = 'UTC', overage = 'deny' }, windowMs) => {
     const grid = gridOf({ window, timezone })
-    const algorithm = overage === 'allow' ? meteredWindow : fixedWindow // of one state schema, so that switching loses no count
+    const algorithm = overage === 'allow' ? meteredWindow : fixedWindow // of one form, so that switching loses no count
     return counting(algorithm, { limit, grid }, isCalendarUnit(window) ? `${window} ${timezone}` : windowMs)
   },
 

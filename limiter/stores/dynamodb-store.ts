@@ -12,6 +12,7 @@ import { assertDynamoDbResponse } from './dynamodb-response'
 import { toDeletion, toUpdate } from './expressions'
 import type { CallOptions, DeleteOutcome, Item, ItemWrite, SeenMarks, StateStore, WriteOutcome } from './store'
 
+/** Where a `DynamoDbStore` keeps its items. */
 export interface DynamoDbStoreOptions {
   /**
    * A plain client. Give it `maxAttempts: 1`: the limiter retries by itself, within its deadline and without counting
@@ -63,11 +64,7 @@ export class DynamoDbStore implements StateStore {
       const refusal = error as Refusal
       if (refusal?.name !== 'ConditionalCheckFailedException') throw toStoreUnavailable(error, this.tableName)
       const item = await this.refusedItem(key, refusal.Item, options)
-      return {
-        kind: item.marks[write.id.mark] === write.id.value ? 'already-applied' : 'refused',
-        item,
-        ...resent(refusal),
-      }
+      return { kind: item.marks[write.id.mark] === write.id.value ? 'repeated' : 'refused', item, ...resent(refusal) }
     }
   }
 

@@ -2,6 +2,7 @@ import { apply, type Fields, holds } from '../algorithms/conditional-write'
 import type { DeleteOutcome, Item, ItemWrite, PolicyWrite, SeenMarks, StateStore, WriteOutcome } from './store'
 import { isPassed, NO_ITEM, standAsSeen } from './store'
 
+/** How much a `MemoryStore` keeps. */
 export interface MemoryStoreOptions {
   /** Subjects kept at most; beyond it the one written longest ago is forgotten. @default 250,000 */
   readonly maxSubjects?: number
@@ -28,7 +29,7 @@ export class MemoryStore implements StateStore {
   async write(key: string, write: ItemWrite): Promise<WriteOutcome> {
     const item = this.items.get(key) ?? NO_ITEM
     const { id, whileMarks = {} } = write
-    if (item.marks[id.mark] === id.value) return { kind: 'already-applied', item }
+    if (item.marks[id.mark] === id.value) return { kind: 'repeated', item }
     if (isPassed(item, id) || !standAsSeen(item, whileMarks)) return { kind: 'refused', item }
 
     const inTime = write.expiresAtSeconds === undefined || item.expiresAtSeconds <= write.expiresAtSeconds

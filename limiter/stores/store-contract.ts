@@ -1,3 +1,9 @@
+/**
+ * The promises that every store keeps, for the tests of a store of one's own.
+ *
+ * @module sluice/store-contract
+ */
+
 import assert from 'node:assert/strict'
 import {
   absentOrAtMost,
@@ -26,6 +32,7 @@ import { type Item, type ItemWrite, marksOf, NO_ITEM, type SeenMarks, type State
  */
 export interface ContractCase {
   readonly name: string
+  /** Rejects where the store breaks the promise. */
   run(store: StateStore): Promise<void>
 }
 
@@ -132,7 +139,7 @@ export const storeContract: readonly ContractCase[] = [
       const write = one(when([], add('n', 1)))
       assert.equal((await store.write(key, write)).kind, 'applied')
       const again = await store.write(key, write)
-      assert.equal(again.kind, 'already-applied')
+      assert.equal(again.kind, 'repeated')
       assert.deepEqual(again.item.policies[CODE], { n: 1 })
       assert.equal((await store.write(key, { ...write, id: newId() })).kind, 'applied')
       assert.deepEqual(await fieldsIn(store, key), { n: 2 })
@@ -145,7 +152,7 @@ export const storeContract: readonly ContractCase[] = [
       const write = one(when([], add('n', 1)), { id: { mark: 'r1', value: 77 } })
       await store.write(key, write)
       await store.write(key, one(when([], add('n', 1)), { id: { mark: 'r2', value: 77 } }))
-      assert.equal((await store.write(key, write)).kind, 'already-applied')
+      assert.equal((await store.write(key, write)).kind, 'repeated')
       assert.deepEqual(await fieldsIn(store, key), { n: 2 })
     },
   },
@@ -157,7 +164,7 @@ export const storeContract: readonly ContractCase[] = [
         store.write(key, one(when([], add('n', 1)), { id: { mark: 'r3', value, rangeEnd } }))
       assert.equal((await counted(10, 20)).kind, 'applied')
       assert.equal((await counted(9, 20)).kind, 'refused')
-      assert.equal((await counted(10, 20)).kind, 'already-applied')
+      assert.equal((await counted(10, 20)).kind, 'repeated')
       assert.equal((await counted(20, 20)).kind, 'applied')
       assert.equal((await counted(11, 20)).kind, 'refused')
       assert.equal((await counted(30, 40)).kind, 'applied')
@@ -174,7 +181,7 @@ export const storeContract: readonly ContractCase[] = [
       assert.equal((await store.write(key, back(5, 77))).kind, 'refused')
       assert.equal((await store.write(key, back(undefined, 77, { r6: 1 }))).kind, 'refused')
       assert.equal((await store.write(key, back(undefined, 77, { r6: undefined }))).kind, 'applied')
-      assert.equal((await store.write(key, back(undefined, 77))).kind, 'already-applied')
+      assert.equal((await store.write(key, back(undefined, 77))).kind, 'repeated')
       assert.equal((await store.write(key, back(77, 78))).kind, 'applied')
       for (const again of [back(undefined, 77), back(77, 79)])
         assert.equal((await store.write(key, again)).kind, 'refused')

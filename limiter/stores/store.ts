@@ -19,6 +19,7 @@ export interface StateStore {
   delete(key: string, whileMarks: SeenMarks, options?: CallOptions): Promise<DeleteOutcome>
 }
 
+/** What a single call to a store is told besides its arguments. */
 export interface CallOptions {
   /** Ends the call when it takes too long. Whether a write then happened is not known. */
   readonly signal?: EndSignal
@@ -70,12 +71,14 @@ export interface ItemWrite {
   readonly at: EpochMs
 }
 
+/** One policy's part of a write: its fields, and the conditions that they must meet. */
 export interface PolicyWrite {
   /** Prefix of the policy's stored fields. */
   readonly prefix: string
   readonly write: ConditionalWrite
 }
 
+/** The number by which a write that is sent twice is recognized, so that it is applied once. */
 export interface WriteId {
   readonly mark: string
   readonly value: number
@@ -101,14 +104,15 @@ export type SeenMarks = Readonly<Record<string, number | undefined>>
 /**
  * - `applied`: with the item as it was just before.
  * - `refused`: the guard did not hold, on this item.
- * - `already-applied`: this very write had been applied before, and this is the item now.
+ * - `repeated`: this very write had been applied before, and this is the item now.
  */
-export type WriteOutcome = { readonly kind: 'applied' | 'refused' | 'already-applied'; readonly item: Item } & Resent
+export type WriteOutcome = { readonly kind: 'applied' | 'refused' | 'repeated'; readonly item: Item } & Resent
 
 /** - `deleted`: it is gone, and was so before. - `refused`: a mark did not stand as seen, on this item. */
 export type DeleteOutcome = { readonly kind: 'deleted' | 'refused'; readonly item: Item } & Resent
 
-interface Resent {
+/** Whether an outcome may be that of a repeated call. */
+export interface Resent {
   /** The store's client has sent the call again by itself, so that what refused it may have been the call itself. */
   readonly resent?: true
 }

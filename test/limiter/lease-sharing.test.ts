@@ -47,7 +47,8 @@ describe('a lease of several policies', () => {
     const watched = daily(100_000, { name: 'watched', action: 'observe' })
     const one = await stocked([...daily(100_000), ...watched])
     await one.take(await one.held())
-    await one.others.decideBatch({ key: 'k', policies: watched, costs: [100_000 - (await one.used())] }) // which the instance does not know
+    // Which the instance does not know.
+    await one.others.decideBatch({ key: 'k', policies: watched, costs: [100_000 - (await one.used())] })
     const [charged, passed] = await one.take()
     expect([charged!.exceeded, passed!.exceeded]).toEqual([undefined, 'observe'])
     const [held, used] = [await one.held(), await one.used()]

@@ -58,7 +58,8 @@ describe('a denial that is known', () => {
       await one.settle(10)
       one.now += 50
       await one.theirs.decideBatch({ key: 'b', policies: minute, costs: [1] })
-      for (let i = 0; i < 2; i++) await one.loop.decideBatch({ key: 'b', policies: minute, costs: [1] }) // finds how far they are
+      // Finds how far they are.
+      for (let i = 0; i < 2; i++) await one.loop.decideBatch({ key: 'b', policies: minute, costs: [1] })
       one.now += 10
       expect(foreseen(one)?.[0]?.allowed).toBe(ahead ? undefined : false)
       one.calls()

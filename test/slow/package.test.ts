@@ -12,7 +12,9 @@ const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 
 /** What belongs in the package, and nothing else does. */
 const SHIPPED = [
   /^(package\.json|README\.md|LICENSE|CHANGELOG\.md|tiers\.yaml|tiers\.schema\.json)$/,
-  /^dist\/lambda\/((algorithms|delegate|identity|limiter|policies|responses|state|telemetry|tiers)\/[a-z-]+|[a-z-]+)\.(js|d\.ts)$/,
+  /^dist\/limiter\/((algorithms|consistency|policies|stores)\/)?[a-z-]+\.(js|d\.ts)$/,
+  /^dist\/lambda\/((config-table(\/items)?|identity|responses|routing|telemetry|upstream)\/)?[a-z-]+\.(js|d\.ts)$/,
+  /^dist\/provisioning\/[a-z-]+\.(js|d\.ts)$/,
   /^(bin\/sluice|dist\/cli\/((attach|commands)\/)?[a-z-]+)\.js$/,
   /^dist\/backend\/[a-z-]+\.(js|d\.ts)$/,
   /^dist\/lib\/((protect|seed)\/)?[a-z-]+\.(js|d\.ts)$/,
@@ -34,6 +36,7 @@ const DEPENDENCIES = [
   'aws-jwt-verify',
   'cli-table3',
   'commander',
+  'diff',
   'valibot',
   'yaml',
   '@aws-sdk/client-dynamodb',

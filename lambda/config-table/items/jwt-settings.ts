@@ -45,7 +45,7 @@ export interface JwtSettingsInput {
 }
 
 /** Who has this role is held to this tier. */
-interface RoleTier {
+export interface RoleTier {
   readonly role: string
   readonly tier: string
 }
