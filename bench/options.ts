@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { ENGINE_NAMES, type EngineName } from '../local/engines/engine'
 import { StartError } from '../local/start-error'
-import { PART_NAMES, type PartName } from './parts'
+import { ONLY_BY_NAME, PART_NAMES, type PartName } from './parts'
 
 export interface Options {
   readonly help: boolean
@@ -17,7 +17,7 @@ export const HELP = `Measures Sluice, and says of each figure whether its goal i
   npm run -s bench -- --json          prints the same as one JSON document
 
   --quick                       fewer rounds: to see that it runs, in under a minute
-  --only <part>,<part>          ${PART_NAMES.join(', ')} (default: all)
+  --only <part>,<part>          ${PART_NAMES.join(', ')} (default: all but ${ONLY_BY_NAME.join(', ')})
   --engine dynoxide|dynalite    DynamoDB engine (default: dynoxide where it runs, else dynalite)
   --json                        one JSON document on standard output, progress on standard error
   --help                        this text
@@ -36,7 +36,8 @@ export function parseOptions(args: readonly string[]): Options {
     json: values.json ?? false,
     quick: values.quick ?? false,
     only:
-      values.only === undefined ? PART_NAMES : values.only.split(',').map((name) => oneOf(PART_NAMES, name, '--only')),
+      values.only?.split(',').map((name) => oneOf(PART_NAMES, name, '--only')) ??
+      PART_NAMES.filter((name) => !ONLY_BY_NAME.includes(name)),
     engine: values.engine === undefined ? undefined : oneOf(ENGINE_NAMES, values.engine, '--engine'),
   }
 }

@@ -63,10 +63,12 @@ export function buildAuthorizerBundle(outdir: string): string {
 /**
  * Runs esbuild with these options and what authorizer-bundle/build.js replaces in the SDK, and returns what the bundle
  * is made of. Throws with what esbuild has to say.
+ *
+ * @param kept files of the SDK that are not replaced, to measure what that is worth.
  */
-export function bundle(options: BuildOptions): Pick<Metafile, 'outputs'> {
+export function bundle(options: BuildOptions, kept: readonly string[] = []): Pick<Metafile, 'outputs'> {
   const argument = JSON.stringify({ logLevel: 'error', ...options })
-  const outputs = execFileSync(process.execPath, [join(STAND_INS, 'build.js'), argument], {
+  const outputs = execFileSync(process.execPath, [join(STAND_INS, 'build.js'), argument, JSON.stringify(kept)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   return { outputs: JSON.parse(outputs.toString()) }
