@@ -3,8 +3,8 @@ import type { StoreFailure } from './errors'
 /**
  * What happened on the way to a decision, for metrics. Nothing in it identifies a caller.
  * - `store-call`: one call to the store, how long it took, and how it failed if it did.
- * - `conflict`: a write's guard did not hold, and the decision was thought over.
- * - `lease`: units were taken ahead in one write, to be spent from memory.
+ * - `conflict`: a write's guard did not hold, and the decision was made again.
+ * - `lease`: units were leased in one write, to be spent from memory.
  * - `hot-key`: one item gets more writes than DynamoDB takes, and its subject is leased for a while.
  * - `circuit`: the store is no longer called, or called again.
  * - `clock`: the system's clock is more than a minute off the store's, whose time is used instead, or it agrees again.

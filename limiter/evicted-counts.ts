@@ -3,11 +3,12 @@ import type { EpochMs } from './clock'
 const SLOTS = 16_384
 
 /**
- * What is left of counts that had to make room for others: in as many slots as fit into a quarter of a megabyte, the
- * largest part that was used of any count of a slot, until the last of them would have been whole again.
+ * Remembers how much of evicted counts was used, in a quarter of a megabyte: each slot keeps the largest part that was
+ * used of any count that falls into it, until the last of them would have been whole again.
  *
- * A subject that comes back begins with at least what it had used, so nobody gets a share anew by asking for enough
- * other subjects. One that shares its slot with a busy one begins with less than its own: the price of a bound.
+ * A subject that comes back begins with at least what it had used, so a client does not get its share anew by asking
+ * for enough other subjects. One that shares its slot with a busy one begins with less than its own: the price of a
+ * bound.
  */
 export class EvictedCounts {
   private slots?: { readonly used: Float64Array; readonly until: Float64Array }
@@ -31,7 +32,7 @@ export class EvictedCounts {
     return this.slots.until[slot]! > now ? this.slots.used[slot]! : 0
   }
 
-  /** Seeded, so that nobody can find out whose slot he shares. FNV-1a. */
+  /** Seeded, so that a client cannot find out whose slot it shares. FNV-1a. */
   private slotOf(count: string): number {
     let hash = this.seed
     for (let i = 0; i < count.length; i++) hash = Math.imul(hash ^ count.charCodeAt(i), 0x01000193)

@@ -8,8 +8,8 @@ import type { Item } from './stores/store'
 const STEP_SECONDS = 3600
 
 /**
- * Where a write has to move the item's time to live; `undefined` when it lies far enough ahead already, which nobody
- * ever takes back. Always an hour or more later than the last moment at which any of these policies' state matters,
+ * Where a write has to move the item's time to live; `undefined` when it lies far enough ahead already, which
+ * is never taken back. Always an hour or more later than the last moment at which any of these policies' state matters,
  * whatever skew clocks have.
  */
 export function expiryFor(

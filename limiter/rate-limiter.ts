@@ -33,7 +33,7 @@ export interface RateLimiterOptions {
    * @default 1
    */
   readonly localShare?: number
-  /** Told what happens on the way to decisions, for metrics. @default nobody is told */
+  /** Told what happens on the way to decisions, for metrics. @default none */
   readonly onEvent?: OnEvent
 }
 
@@ -47,7 +47,7 @@ export interface RefundOptions {
   readonly chargedAt?: EpochMs | null
   /**
    * `delayMs` of the decision, for a policy with `action: delay`, which charged the request at its turn. @default not
-   * known: as far as nobody waits
+   * known: only while no request waits
    */
   readonly delayMs?: number
 }

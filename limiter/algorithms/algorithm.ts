@@ -47,16 +47,15 @@ export interface Algorithm<Quota> {
   recordsDenials?(quota: Quota): boolean
 
   /**
-   * Until when units charged at `chargedAt` may be spent as if they were charged then, so that several can be taken
-   * ahead in one write: they never outlive what they count in. Absent, or `undefined`, where no unit can be taken
-   * before its request is there.
+   * Until when units charged at `chargedAt` may be leased, which is spent as if they were charged at their use: they
+   * never outlive what they count in. Absent, or `undefined`, where no unit can be charged before its request is there.
    *
    * @param after the subject's state after the charge.
    */
   leaseExpiresAt?(after: Fields, quota: Quota, chargedAt: EpochMs): EpochMs | undefined
 
   /**
-   * A guess at today's state from an old view of a subject that others write too. Only ever used to choose the form of
+   * A guess at today's state from an old view of a subject that others write too. Only ever used to choose the guard of
    * a write.
    */
   extrapolate?(seen: Fields, seenAt: EpochMs, quota: Quota, now: EpochMs): Fields
@@ -68,7 +67,7 @@ export interface Algorithm<Quota> {
    */
   reachedAt?(known: Fields | undefined, quota: Quota, now: EpochMs): EpochMs
 
-  /** Clears away expired fields once so many have gathered that they cost money. */
+  /** Removes expired fields once so many have gathered that they cost money. */
   purge?(known: Fields, quota: Quota, now: EpochMs): ConditionalWrite | undefined
 }
 

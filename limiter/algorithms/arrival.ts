@@ -87,7 +87,7 @@ export function turnAfterMs(known: Fields | undefined, pace: Pace, now: EpochMs)
 }
 
 /** The parts of an algorithm that follow from the pace alone. */
-export const arrivalUpkeep = <Quota>(
+export const arrivalMethods = <Quota>(
   pace: (quota: Quota) => Pace,
 ): Pick<Algorithm<Quota>, 'refund' | 'retentionMs' | 'storedBytes' | 'leaseExpiresAt' | 'extrapolate'> => ({
   /**

@@ -68,7 +68,7 @@ export const append = (list: string, values: readonly number[]): Assignment => (
 export const replace = (list: string, values: readonly number[]): Assignment => ({ list, replace: values })
 
 /**
- * The most that these many stored numbers take, in bytes: with a policy's code and the name of a window each, and 17
+ * The most that these many stored numbers take, in bytes: with a policy's prefix and the name of a window each, and 17
  * digits.
  */
 export const numbersBytes = (count: number): number => count * NUMBER_BYTES

@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm'
-import { arrivalStep, arrivalUpkeep, emissionUs } from './arrival'
+import { arrivalMethods, arrivalStep, emissionUs } from './arrival'
 
 export interface GcraQuota {
   /** Units per window, at a steady pace. */
@@ -19,7 +19,7 @@ export interface GcraQuota {
 export const gcra: Algorithm<GcraQuota> = {
   name: 'gcra',
   step: (known, quota, cost, now, asOf) => arrivalStep(known, pace(quota), cost, now, asOf),
-  ...arrivalUpkeep(pace),
+  ...arrivalMethods(pace),
 }
 
 function pace({ limit, windowMs, burst }: GcraQuota) {

@@ -1,5 +1,5 @@
 import type { Algorithm } from './algorithm'
-import { arrivalStep, arrivalUpkeep, emissionUs, type Pace, turnAfterMs } from './arrival'
+import { arrivalMethods, arrivalStep, emissionUs, type Pace, turnAfterMs } from './arrival'
 
 export interface LeakyBucketQuota {
   /** Units that leak per window, at a steady pace. */
@@ -13,7 +13,7 @@ export interface LeakyBucketQuota {
   readonly maxDelayMs?: number
 }
 
-const upkeep = arrivalUpkeep(pace)
+const methods = arrivalMethods(pace)
 
 /**
  * Leaky bucket: fills by one for each unit, leaks at a steady pace, and denies what would overflow.
@@ -33,10 +33,10 @@ export const leakyBucket: Algorithm<LeakyBucketQuota> = {
     return { verdict: { ...verdict, delayMs: turnAfterMs(known, pace(quota), now) }, write }
   },
 
-  ...upkeep,
+  ...methods,
 
   leaseExpiresAt: (after, quota, chargedAt) =>
-    quota.mode === 'queue' ? undefined : upkeep.leaseExpiresAt!(after, quota, chargedAt),
+    quota.mode === 'queue' ? undefined : methods.leaseExpiresAt!(after, quota, chargedAt),
 }
 
 function pace({ limit, windowMs, burst, mode, maxDelayMs }: LeakyBucketQuota): Pace {

@@ -64,8 +64,8 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
     if (numberOf(known, 'n') + cost <= limit && (bounded || numberOf(known, 'o', newest) > oldest)) {
       const guard: Clause[] = [noNewerBucket, absentOrAtMost('n', limit - cost)]
       if (!bounded) guard.push({ field: 'o', atLeast: oldest + 1, orAbsent: true })
-      const litter = removeExpired(known ?? {}, numberOf(known, 'o'))
-      return { verdict, write: when(guard, ...charge, add('n', cost), setIfAbsent('o', newest), ...litter) }
+      const expired = removeExpired(known ?? {}, numberOf(known, 'o'))
+      return { verdict, write: when(guard, ...charge, add('n', cost), setIfAbsent('o', newest), ...expired) }
     }
 
     // Only the newest known slot can have grown since it was seen, and slots newer than that are not known at all.

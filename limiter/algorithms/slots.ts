@@ -21,14 +21,14 @@ import {
  * A day that began before 1970, as the first one does west of Greenwich, has an underscore in front, where a minus
  * could not stand in an expression.
  *
- * Expired slots are litter: no decision reads them. Writers remove those that they know of, and `tidySlots` the rest.
+ * No decision reads an expired slot. Writers remove those that they know of, and `purgeSlots` the rest.
  */
 export const slot = (index: number): string =>
   index < 0 ? `_${(-index).toString(36)}` : index.toString(36).padStart(2, '0')
 
 /**
- * A second count of the same window. It is a slot too: `parseInt` stops at the underscore, so that its number is the
- * window's, and whoever clears the window away clears this with it, also a policy that has never heard of it.
+ * A second count of the same window. It is a slot too: `parseInt` stops at the underscore, so its number is the
+ * window's, and a purge of the window removes this with it, also by a policy that knows nothing of overage.
  */
 export const overSlot = (index: number): string => `${slot(index)}_`
 export const isOverSlot = (name: string): boolean => name.endsWith('_')
@@ -40,18 +40,18 @@ export const slotIndex = (name: string): number =>
 
 /** Expired slots that one write of a policy names at most; fewer where many policies share an expression. */
 const PURGED_AT_ONCE = 24
-const TIDIED_AT_ONCE = 96
+/** Expired slots that a write which does nothing else names at most. */
+const PURGED_BY_MAINTENANCE = 96
 
-/** A kilobyte is one write unit; this much litter is well under half of one. */
-const TOLERATED_LITTER = 32
-/** More than those may stand while other policies' take their turn. */
-const UNTIDIED = 16
+/** A kilobyte is one write unit; so many expired slots are well under half of one. */
+const TOLERATED_EXPIRED = 32
+/** How many more may stand while other policies' are purged first. */
+const NOT_PURGED_YET = 16
 
 /**
- * The most that so many slots that still count take, with those that have expired and are not tidied away yet, in
- * bytes.
+ * The most that so many slots that still count take, expired ones that are not purged yet included, in bytes.
  */
-export const slotsBytes = (live: number): number => numbersBytes(live + TOLERATED_LITTER + UNTIDIED)
+export const slotsBytes = (live: number): number => numbersBytes(live + TOLERATED_EXPIRED + NOT_PURGED_YET)
 
 /**
  * Purges the slots before `oldestLive`: those that the view shows, the newest first since others may have removed the
@@ -68,13 +68,13 @@ export function removeExpired(known: Fields | undefined, oldestLive: number): As
 }
 
 /**
- * A write that only removes litter, once there is enough of it to be worth one. It is safe while no newer window has
- * begun.
+ * A write that only removes expired slots, once there are enough of them to be worth one. It is safe while no newer
+ * window has begun.
  */
 export function purgeSlots(known: Fields, oldestLive: number): ConditionalWrite | undefined {
   const names = expiredSlots(known, oldestLive)
-  if (names.length <= TOLERATED_LITTER) return undefined
-  return when([exactly('w', numberOf(known, 'w'))], ...names.slice(0, TIDIED_AT_ONCE).map(purge))
+  if (names.length <= TOLERATED_EXPIRED) return undefined
+  return when([exactly('w', numberOf(known, 'w'))], ...names.slice(0, PURGED_BY_MAINTENANCE).map(purge))
 }
 
 /** The newest first. */

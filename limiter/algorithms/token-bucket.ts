@@ -1,6 +1,6 @@
 import type { EpochMs } from '../clock'
 import type { Algorithm, Step } from './algorithm'
-import { arrivalStep, arrivalUpkeep, emissionUs, type Pace } from './arrival'
+import { arrivalMethods, arrivalStep, emissionUs, type Pace } from './arrival'
 import {
   type Assignment,
   absentOrAtMost,
@@ -64,7 +64,7 @@ export const tokenBucket: Algorithm<TokenBucketQuota> = {
   extrapolate: (seen, seenAt, quota, now) =>
     quota.refill === 'greedy'
       ? greedy.extrapolate!(seen, seenAt, quota, now)
-      : intervalExpect(seen, seenAt, quota, now),
+      : intervalExtrapolate(seen, seenAt, quota, now),
 }
 
 function pace({ limit, windowMs, burst }: TokenBucketQuota): Pace {
@@ -72,7 +72,7 @@ function pace({ limit, windowMs, burst }: TokenBucketQuota): Pace {
   return { emissionUs: emission, toleranceUs: emission * burst }
 }
 
-const greedy = arrivalUpkeep(pace)
+const greedy = arrivalMethods(pace)
 
 /** Intervals until a deficit of `missing` tokens is gone. */
 const intervalsToFill = ({ limit }: TokenBucketQuota, missing: number): number => Math.ceil(missing / limit)
@@ -130,7 +130,7 @@ function intervalRefund(
 }
 
 /** At the pace last seen, somebody has likely written to the present interval already, and refilled the bucket. */
-function intervalExpect(seen: Fields, seenAt: EpochMs, { windowMs }: TokenBucketQuota, now: EpochMs): Fields {
+function intervalExtrapolate(seen: Fields, seenAt: EpochMs, { windowMs }: TokenBucketQuota, now: EpochMs): Fields {
   const interval = Math.floor(now / windowMs)
   const perMs = numberOf(seen, 'u') / (1 + seenAt - numberOf(seen, 'k') * windowMs)
   return interval > numberOf(seen, 'k') && perMs * (now - interval * windowMs) > LIKELY ? { k: interval, u: 0 } : seen

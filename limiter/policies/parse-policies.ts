@@ -151,10 +151,10 @@ function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, i
 
 const LEAST_SYNC_MS = 50
 const LONGEST_DEFAULT_SYNC_MS = 1000
-/** Instances that tell each other this often in a window deny nothing at an even load of 90 % of a limit. */
+/** Instances that sync this often in a window deny nothing at an even load of 90 % of a limit. */
 const SYNCS_PER_WINDOW = 10
 
-/** What is told in another window than it was admitted in counts there in vain. */
+/** A sync that comes in another window than its units were admitted in counts nothing. */
 function checkSync(syncMs: number | undefined, windowMs: number, place: Place, issues: string[]): void {
   if (windowMs < LEAST_SYNC_MS)
     issues.push(mistake(`consistency "eventual" needs a window of at least ${LEAST_SYNC_MS}ms`, place))
@@ -173,5 +173,5 @@ export function syncMsOf({ written, windowMs, counter }: Policy): number {
   return Math.max(LEAST_SYNC_MS, Math.min(LONGEST_DEFAULT_SYNC_MS, Math.ceil(shortestMs / SYNCS_PER_WINDOW)))
 }
 
-/** Whether units can be taken ahead. */
+/** Whether units can be leased. */
 export const isLeasable = ({ counter }: Counting): boolean => counter.leaseExpiresAt({}, 0) !== undefined

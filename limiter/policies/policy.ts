@@ -18,7 +18,7 @@ export const ALGORITHM_NAMES = [
  * - `deny`: it is denied.
  * - `delay`: it waits for its turn, if that comes within `maxDelay`; else it is denied.
  * - `deprioritize`: it passes with low priority.
- * - `observe`: it passes, and is told of.
+ * - `observe`: it passes, and is reported.
  */
 type Action = (typeof ACTIONS)[number]
 export const ACTIONS = ['deny', 'delay', 'deprioritize', 'observe'] as const
@@ -65,13 +65,13 @@ export interface PolicyInput {
   /** Sliding log: record what this policy denies, too. @default false */
   readonly countDenied?: boolean
   /**
-   * How instances agree on the count: each request in one write, batches of units taken ahead, or counted apart and
-   * added up every `syncMs`.
+   * How instances agree on the count: each request in one write (`strict`), many units leased in one write (`leased`),
+   * or counted in memory and added up every `syncMs` (`eventual`).
    * @default 'strict'; in the config table, 'leased' for `by: global` and `by: route` where the algorithm permits
    */
   readonly consistency?: Consistency
   /**
-   * Consistency `eventual`: milliseconds from one adding up to the next, 50 to 60,000, at most the window. @default a
+   * Consistency `eventual`: milliseconds from one sync to the next, 50 to 60,000, at most the window. @default a
    * tenth of the window, at most 1000
    */
   readonly syncMs?: number

@@ -22,7 +22,8 @@ type Build = (input: PolicyInput, windowMs: number, wrong: (sentence: string) =>
 const BUILD = {
   'fixed-window': ({ limit, window, timezone = 'UTC', overage = 'deny' }, windowMs) => {
     const grid = gridOf({ window, timezone })
-    const algorithm = overage === 'allow' ? meteredWindow : fixedWindow // of one form, so that switching loses no count
+    // Of one state schema, so that switching loses no count.
+    const algorithm = overage === 'allow' ? meteredWindow : fixedWindow
     return counting(algorithm, { limit, grid }, isCalendarUnit(window) ? `${window} ${timezone}` : windowMs)
   },
 

@@ -12,9 +12,9 @@ export const PREFIX_LENGTH = 4
 /**
  * The prefix of a policy's attributes: a letter, a digit and two of either, two million in all.
  *
- * It depends on the policy's name, state schema and scope and nothing else, so that every instance and every set of
- * policies finds the same state, and a policy whose state schema changed starts fresh. With a digit in second place it
- * is never a reserved word of DynamoDB, and needs no alias.
+ * It depends on the policy's name, state schema and scope and nothing else. So every instance and every set of policies
+ * finds the same state, and a policy whose state schema changed starts fresh. With a digit in second place it is never
+ * a reserved word of DynamoDB, and needs no alias.
  *
  * @param scope what the policy counts apart, such as a route; empty when the subject is counted whole.
  */

@@ -3,9 +3,8 @@ interface Output {
 }
 
 /**
- * An answer that is DynamoDB's own, since it says which request it answers. One that is empty, or of another kind,
- * would be read as that of an item that is not there: a write that nobody has made would have been the first of its
- * subject.
+ * Returns an answer if it is DynamoDB's own, which says which request it answers. One that is empty, or of another
+ * kind, would be read as an item that is not there, and a write that never happened as the first of its subject.
  *
  * @throws TypeError for any other answer of a client; what has no metadata at all, such as a stand-in's, passes.
  */

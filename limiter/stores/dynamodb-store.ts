@@ -64,7 +64,11 @@ export class DynamoDbStore implements StateStore {
       const refusal = error as Refusal
       if (refusal?.name !== 'ConditionalCheckFailedException') throw toStoreUnavailable(error, this.tableName)
       const item = await this.refusedItem(key, refusal.Item, options)
-      return { kind: item.marks[write.id.mark] === write.id.value ? 'repeated' : 'refused', item, ...resent(refusal) }
+      return {
+        kind: item.marks[write.id.mark] === write.id.value ? 'already-applied' : 'refused',
+        item,
+        ...resent(refusal),
+      }
     }
   }
 

@@ -34,7 +34,7 @@ const OR: Size = { bytes: 4, operators: 1 }
 
 /**
  * The same write, so that both of its expressions fit. Purges that find no room are left for a later write, and so are
- * alternatives but for the first, which only makes a guard stricter. What nobody can leave out is bounded where
+ * alternatives but for the first, which only makes a guard stricter. What cannot be left out is bounded where
  * policies are checked.
  *
  * Purges take turns, so that no policy's expired fields pile up while another's are removed.

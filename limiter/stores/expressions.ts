@@ -12,7 +12,7 @@ export interface Update {
 }
 
 /**
- * Says a write in DynamoDB's words. Attribute names stand as they are (see codes.ts), values are numbered.
+ * Says a write in DynamoDB's words. Attribute names stand as they are (see attribute-prefix.ts), values are numbered.
  *
  * "Absent or at most n" is `NOT x > :n`: a comparison with an absent attribute is false, and its negation true.
  */

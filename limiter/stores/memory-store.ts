@@ -29,7 +29,7 @@ export class MemoryStore implements StateStore {
   async write(key: string, write: ItemWrite): Promise<WriteOutcome> {
     const item = this.items.get(key) ?? NO_ITEM
     const { id, whileMarks = {} } = write
-    if (item.marks[id.mark] === id.value) return { kind: 'repeated', item }
+    if (item.marks[id.mark] === id.value) return { kind: 'already-applied', item }
     if (isPassed(item, id) || !standAsSeen(item, whileMarks)) return { kind: 'refused', item }
 
     const inTime = write.expiresAtSeconds === undefined || item.expiresAtSeconds <= write.expiresAtSeconds

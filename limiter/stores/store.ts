@@ -104,9 +104,9 @@ export type SeenMarks = Readonly<Record<string, number | undefined>>
 /**
  * - `applied`: with the item as it was just before.
  * - `refused`: the guard did not hold, on this item.
- * - `repeated`: this very write had been applied before, and this is the item now.
+ * - `already-applied`: this very write had been applied before, and this is the item now.
  */
-export type WriteOutcome = { readonly kind: 'applied' | 'refused' | 'repeated'; readonly item: Item } & Resent
+export type WriteOutcome = { readonly kind: 'applied' | 'refused' | 'already-applied'; readonly item: Item } & Resent
 
 /** - `deleted`: it is gone, and was so before. - `refused`: a mark did not stand as seen, on this item. */
 export type DeleteOutcome = { readonly kind: 'deleted' | 'refused'; readonly item: Item } & Resent

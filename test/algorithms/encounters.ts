@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { type Fields, numberOf } from '../../limiter/algorithms/conditional-write'
 import {
+  type AlgorithmSpec,
   anyCost,
   anyElapsed,
   anyHistory,
   anySize,
   anySkew,
-  type Candidate,
-  type Happening,
+  type Event,
   inMs,
   live,
   NUM_RUNS,
@@ -30,9 +30,9 @@ export interface OldView<Quota> extends Encounter<Quota> {
 }
 
 /** A law about every request. */
-export function inEveryEncounter<Quota>(candidate: Candidate<Quota>, law: (encounter: Encounter<Quota>) => void): void {
+export function inEveryEncounter<Quota>(spec: AlgorithmSpec<Quota>, law: (encounter: Encounter<Quota>) => void): void {
   const anyEncounter = fc.record({
-    quota: candidate.quota,
+    quota: spec.quota,
     history: anyHistory,
     elapsed: anyElapsed,
     skewMs: anySkew,
@@ -41,9 +41,9 @@ export function inEveryEncounter<Quota>(candidate: Candidate<Quota>, law: (encou
   })
   fc.assert(
     fc.property(anyEncounter, ({ quota: first, history, elapsed, skewMs, cost, size }) => {
-      const { fields, clock, quota: last } = live(candidate, first, history).at(-1)!
-      const quota = resize(candidate, last, size)
-      law({ state: fields, quota, cost, now: clock + inMs(elapsed, candidate.windowMs(quota)) + skewMs })
+      const { fields, clock, quota: last } = live(spec, first, history).at(-1)!
+      const quota = resize(spec, last, size)
+      law({ state: fields, quota, cost, now: clock + inMs(elapsed, spec.windowMs(quota)) + skewMs })
     }),
     { numRuns: NUM_RUNS },
   )
@@ -51,11 +51,11 @@ export function inEveryEncounter<Quota>(candidate: Candidate<Quota>, law: (encou
 
 /** A law about what an old view leads to. Says how often it applied, since one that never does says nothing. */
 export function fromEveryView<Quota>(
-  candidate: Candidate<Quota>,
+  spec: AlgorithmSpec<Quota>,
   law: (view: OldView<Quota>) => number,
-  anyCourse: fc.Arbitrary<[Quota, Happening[]]> = fc.tuple(candidate.quota, anyHistory),
+  anyCourse: fc.Arbitrary<[Quota, Event[]]> = fc.tuple(spec.quota, anyHistory),
 ): number {
-  const { algorithm, windowMs } = candidate
+  const { algorithm, windowMs } = spec
   const anyGlance = fc.record({
     seen: fc.integer({ min: -3, max: 30 }),
     stored: fc.oneof(fc.nat({ max: 4 }), fc.nat({ max: 30 })),
@@ -69,12 +69,12 @@ export function fromEveryView<Quota>(
   let applied = 0
   fc.assert(
     fc.property(anyCourse, fc.array(anyGlance, { minLength: 5, maxLength: 15 }), ([first, history], glances) => {
-      const moments = live(candidate, first, history)
+      const moments = live(spec, first, history)
       for (const glance of glances) {
         const storedAt = Math.max(0, moments.length - 1 - glance.stored)
         const stored = moments[storedAt]!
         const seen = glance.seen < 0 ? undefined : moments[Math.max(0, storedAt - glance.seen)]!
-        const quota = resize(candidate, stored.quota, glance.size)
+        const quota = resize(spec, stored.quota, glance.size)
         const now = stored.clock + inMs(glance.elapsed, windowMs(quota)) + glance.skewMs
         const known =
           seen && glance.guesses && algorithm.extrapolate
@@ -94,7 +94,7 @@ export function agree(got: unknown, wanted: unknown, context: object): void {
   if (!isDeepStrictEqual(got, wanted)) expect({ ...context, got }).toEqual({ ...context, got: wanted })
 }
 
-export const resize = <Quota>({ resized }: Candidate<Quota>, quota: Quota, size: number | undefined): Quota =>
+export const resize = <Quota>({ resized }: AlgorithmSpec<Quota>, quota: Quota, size: number | undefined): Quota =>
   size === undefined || !resized ? quota : resized(quota, size)
 
 /** Those fields whose name passes, and that count something. */

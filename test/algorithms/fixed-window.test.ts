@@ -8,7 +8,7 @@ import { unitsSince } from './charges'
 import { keeping } from './encounters'
 import { obeysTheLaws } from './laws'
 import { carryOut, type Row, remainingAt, takeAt, tell } from './story'
-import { anySize, anyWindowMs, type Candidate } from './world'
+import { type AlgorithmSpec, anySize, anyWindowMs } from './world'
 
 const YEAR_MS = 31_536_000_000
 
@@ -152,7 +152,7 @@ describe('fixed window', () => {
     expect(carryOut(fixedWindow.purge!(left(33), quota, 900_000)!, left(33))).toEqual(left(0))
   })
 
-  const candidate = (grid: fc.Arbitrary<WindowGrid>): Candidate<FixedWindowQuota> => ({
+  const spec = (grid: fc.Arbitrary<WindowGrid>): AlgorithmSpec<FixedWindowQuota> => ({
     algorithm: fixedWindow,
     quota: fc.record({ limit: anySize, grid }),
     windowMs: ({ grid }) => grid.longestMs,
@@ -163,6 +163,6 @@ describe('fixed window', () => {
       unitsSince(past, now, ({ at }, latest) => grid.indexAt(at) === grid.indexAt(latest)) + cost <= limit,
     most: ({ limit, grid }, from, to) => limit * (grid.indexAt(to) - grid.indexAt(from) + 1),
   })
-  describe('by the epoch', () => obeysTheLaws(candidate(anyWindowMs.map(epochGrid))))
-  describe('by a calendar', () => obeysTheLaws(candidate(fc.integer({ min: 1, max: 100 }).map(uneven))))
+  describe('by the epoch', () => obeysTheLaws(spec(anyWindowMs.map(epochGrid))))
+  describe('by a calendar', () => obeysTheLaws(spec(fc.integer({ min: 1, max: 100 }).map(uneven))))
 })

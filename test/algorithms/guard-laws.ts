@@ -2,15 +2,15 @@ import fc from 'fast-check'
 import { apply, type Clause, type ConditionalWrite, holds } from '../../limiter/algorithms/conditional-write'
 import { needsOf } from '../../limiter/stores/expression-budget'
 import { agree, fromEveryView, inEveryEncounter } from './encounters'
-import { anyCost, anyHistory, type Candidate, manyBlindTakes, NUM_RUNS } from './world'
+import { type AlgorithmSpec, anyCost, anyHistory, manyBlindTakes, NUM_RUNS } from './world'
 
 /** What makes it safe to write without reading. */
-export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
-  const { algorithm, settled, largest } = candidate
-  const intact = candidate.intact ?? (() => {})
+export function guardLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
+  const { algorithm, settled, largest } = spec
+  const intact = spec.intact ?? (() => {})
 
   it('a guard that holds never over-admits, however old the view, whichever of its alternatives a store kept', () => {
-    const held = fromEveryView(candidate, ({ known, state, quota, cost, now }) => {
+    const held = fromEveryView(spec, ({ known, state, quota, cost, now }) => {
       const { verdict, write } = algorithm.step(known, quota, cost, now)
       const guards = write ? eachAlternative(write.guard).filter((guard) => holds(guard, state)) : []
       if (!write || guards.length === 0) return 0
@@ -26,14 +26,14 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
   })
 
   it('the write made from what is stored succeeds at the first try', () =>
-    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
       const { write } = algorithm.step(state, quota, cost, now)
       if (write) agree(holds(firstAlternatives(write.guard), state), true, { state, write, quota, cost, now })
     }))
 
   it('the write made from nothing known succeeds on a subject without state', () =>
     fc.assert(
-      fc.property(candidate.quota, anyCost, fc.nat({ max: 2 ** 40 }), (quota, cost, now) => {
+      fc.property(spec.quota, anyCost, fc.nat({ max: 2 ** 40 }), (quota, cost, now) => {
         const { verdict, write } = algorithm.step(undefined, quota, cost, now)
         agree(verdict.allowed, cost <= largest(quota), { quota, cost, now })
         if (write) agree(holds(firstAlternatives(write.guard), {}), true, { write })
@@ -43,7 +43,7 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
     ))
 
   it('a write is whole numbers, and assigns each field once', () =>
-    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
       const writes = [
         algorithm.step(state, quota, cost, now).write,
         algorithm.step(undefined, quota, cost, now).write,
@@ -61,14 +61,14 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
     }))
 
   it('an allowed request that costs is written down, a denied one only where denials are recorded', () =>
-    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
       const { verdict, write } = algorithm.step(state, quota, cost, now)
       const recorded = cost > 0 && (verdict.allowed || algorithm.recordsDenials?.(quota) === true)
       agree(write !== undefined, recorded, { state, quota, cost, now, verdict })
     }))
 
   it('takes no more than a thirtieth of an expression for what cannot be left out of a write, so that thirty of any policies fit into one', () =>
-    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
       const at = now + 2 ** 42 // when the names of windows are as long as they get
       for (const { write } of [algorithm.step(state, quota, cost, now), algorithm.step(undefined, quota, cost, at)]) {
         if (!write) continue
@@ -81,7 +81,7 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
     }))
 
   it('no decision reads what counts as litter, by whatever clock', () =>
-    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
       const { verdict } = algorithm.step(state, quota, cost, now)
       agree(algorithm.step(settled(state, quota), quota, cost, now).verdict, verdict, { state, quota, cost, now })
     }))
@@ -89,9 +89,9 @@ export function guardLaws<Quota>(candidate: Candidate<Quota>): void {
   if (!algorithm.purge) return
 
   it('tidying removes only what no decision reads, also when it comes late', () => {
-    const anyCourse = fc.tuple(candidate.litter ?? fc.tuple(candidate.quota, manyBlindTakes), anyHistory)
+    const anyCourse = fc.tuple(spec.expired ?? fc.tuple(spec.quota, manyBlindTakes), anyHistory)
     const tidied = fromEveryView(
-      candidate,
+      spec,
       ({ known, state, quota, now }) => {
         const write = algorithm.purge!(known ?? {}, quota, now)
         if (!write || !holds(write.guard, state)) return 0

@@ -2,12 +2,12 @@ import { guardLaws } from './guard-laws'
 import { mixedLaws } from './mixed-laws'
 import { refundLaws } from './refund-laws'
 import { verdictLaws } from './verdict-laws'
-import type { Candidate } from './world'
+import type { AlgorithmSpec } from './world'
 
 /** The promises of docs/algorithms.md, each as a test over random states, quotas, costs and clocks. */
-export function obeysTheLaws<Quota>(candidate: Candidate<Quota>): void {
-  guardLaws(candidate)
-  verdictLaws(candidate)
-  refundLaws(candidate)
-  mixedLaws(candidate)
+export function obeysTheLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
+  guardLaws(spec)
+  verdictLaws(spec)
+  refundLaws(spec)
+  mixedLaws(spec)
 }

@@ -5,7 +5,7 @@ import worked from '../vectors/worked-examples.json'
 import { emissionUs, fitsPace, mostAtPace } from './charges'
 import { obeysTheLaws } from './laws'
 import { carryOut, type Row, takeAt, tell } from './story'
-import { anyOrderlyRequests, anySize, anyWindowMs, type Candidate, live } from './world'
+import { type AlgorithmSpec, anyOrderlyRequests, anySize, anyWindowMs, live } from './world'
 
 const YEAR_MS = 31_536_000_000
 
@@ -123,7 +123,7 @@ describe('leaky bucket', () => {
           const emissionMs = queue.windowMs / queue.limit
           let free = -Infinity
           let fields: Fields = {}
-          for (const { clock, take, fields: after } of live({ ...candidate, resized: undefined }, queue, requests)) {
+          for (const { clock, take, fields: after } of live({ ...spec, resized: undefined }, queue, requests)) {
             const { verdict } = leakyBucket.step(fields, queue, take!.cost, clock)
             fields = after
             if (!verdict.allowed || take!.cost === 0) continue
@@ -169,7 +169,7 @@ describe('leaky bucket', () => {
       ? Math.min(burst, 1 + (1000 * maxDelayMs) / emissionUs({ limit, windowMs }))
       : burst
 
-  const candidate: Candidate<LeakyBucketQuota> = {
+  const spec: AlgorithmSpec<LeakyBucketQuota> = {
     algorithm: leakyBucket,
     quota: anyQueue(fc.option(fc.integer({ min: 0, max: 3000 }), { nil: undefined })),
     windowMs: ({ windowMs }) => windowMs,
@@ -182,7 +182,7 @@ describe('leaky bucket', () => {
     admits: (past, quota, cost, now) => fitsPace(past, quota, capacity(quota), cost, now),
     most: mostAtPace,
   }
-  describe('laws of the queue', () => obeysTheLaws(candidate))
+  describe('laws of the queue', () => obeysTheLaws(spec))
   describe('laws of the meter', () =>
-    obeysTheLaws({ ...candidate, quota: candidate.quota.map((quota) => ({ ...quota, mode: 'meter' as const })) }))
+    obeysTheLaws({ ...spec, quota: spec.quota.map((quota) => ({ ...quota, mode: 'meter' as const })) }))
 })

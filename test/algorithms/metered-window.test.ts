@@ -10,12 +10,12 @@ import { keeping } from './encounters'
 import { obeysTheLaws } from './laws'
 import { carryOut } from './story'
 import {
+  type AlgorithmSpec,
   anyCost,
   anyElapsed,
   anyHistory,
   anySize,
   anyWindowMs,
-  type Candidate,
   inMs,
   live,
   NUM_RUNS,
@@ -260,7 +260,7 @@ describe('metered window', () => {
         fc.property(anyHistory, anySize, anyCost, anyElapsed, (history, limit, cost, elapsed) => {
           if (cost === 0) return
           const last = live(
-            { ...candidate(fc.constant(epochGrid(1000))), resized: (quota, size) => ({ ...quota, limit: size }) },
+            { ...spec(fc.constant(epochGrid(1000))), resized: (quota, size) => ({ ...quota, limit: size }) },
             epoch(limit),
             history,
           ).at(-1)!
@@ -327,7 +327,7 @@ describe('metered window', () => {
         const quota = { limit, grid }
         const takes = history.filter(({ kind }) => kind === 'take')
         const moments = live(
-          { ...candidate(fc.constant(grid)), resized: (before, size) => ({ ...before, limit: size }) },
+          { ...spec(fc.constant(grid)), resized: (before, size) => ({ ...before, limit: size }) },
           quota,
           takes,
         )
@@ -348,7 +348,7 @@ describe('metered window', () => {
     ))
 
   // All laws apply. Two of them say little, since everything is admitted; the record above takes their place.
-  const candidate = (grid: fc.Arbitrary<WindowGrid>): Candidate<FixedWindowQuota> => ({
+  const spec = (grid: fc.Arbitrary<WindowGrid>): AlgorithmSpec<FixedWindowQuota> => ({
     algorithm: meteredWindow,
     quota: fc.record({ limit: anySize, grid }),
     windowMs: ({ grid }) => grid.longestMs,
@@ -366,5 +366,5 @@ describe('metered window', () => {
     admits: () => true,
     most: () => Infinity,
   })
-  describe('laws', () => obeysTheLaws(candidate(anyWindowMs.map(epochGrid))))
+  describe('laws', () => obeysTheLaws(spec(anyWindowMs.map(epochGrid))))
 })

@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { agree } from './encounters'
-import { anyHistory, anySize, type Candidate, type Charge, type Happening, INSTANCES, live, NUM_RUNS } from './world'
+import { type AlgorithmSpec, anyHistory, anySize, type Charge, type Event, INSTANCES, live, NUM_RUNS } from './world'
 
 /** What holds while a limit is changed: for a while some instances have heard of it, and others have not. */
-export function mixedLaws<Quota>(candidate: Candidate<Quota>): void {
-  const { resized, differing = resized && ((quota: Quota, limit: number) => resized(quota, limit)) } = candidate
+export function mixedLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
+  const { resized, differing = resized && ((quota: Quota, limit: number) => resized(quota, limit)) } = spec
   if (!differing) return
-  const intact = candidate.intact ?? (() => {})
-  const { beyond = false, largestSkewMs = Infinity } = candidate
+  const intact = spec.intact ?? (() => {})
+  const { beyond = false, largestSkewMs = Infinity } = spec
   const anyNumbers = fc.array(fc.tuple(anySize, anySize), { minLength: INSTANCES, maxLength: INSTANCES })
 
   it('instances with different limits and bursts admit, together, no more than one with the largest of each', () => {
     let refused = 0
     fc.assert(
-      fc.property(candidate.quota, anyNumbers, anyHistory, (first, numbers, history) => {
+      fc.property(spec.quota, anyNumbers, anyHistory, (first, numbers, history) => {
         const quotas = numbers.map(([limit, burst]) => differing(first, limit, burst))
         const largest = differing(
           first,
@@ -22,7 +22,7 @@ export function mixedLaws<Quota>(candidate: Candidate<Quota>): void {
         )
         const admitted: Charge[] = []
         for (const { take, refund, clock, latest, fields } of live(
-          candidate,
+          spec,
           first,
           inStep(history, largestSkewMs),
           quotas,
@@ -30,11 +30,10 @@ export function mixedLaws<Quota>(candidate: Candidate<Quota>): void {
           if (take && !take.allowed) refused++
           if (take?.allowed && take.cost > 0) {
             const at = Math.max(clock, latest, admitted.at(-1)?.at ?? 0) // a clock that is behind is no larger limit
-            agree(candidate.admits(admitted, largest, take.cost, at), true, { quotas, admitted, cost: take.cost, at })
+            agree(spec.admits(admitted, largest, take.cost, at), true, { quotas, admitted, cost: take.cost, at })
             admitted.push({ units: take.cost, clock, at: latest })
           }
-          if (refund && candidate.refundsLevel)
-            admitted.push({ units: -refund.cost, clock, at: Math.max(latest, clock) })
+          if (refund && spec.refundsLevel) admitted.push({ units: -refund.cost, clock, at: Math.max(latest, clock) })
           else if (refund) without(admitted, refund)
           intact(fields, largest)
         }
@@ -45,7 +44,7 @@ export function mixedLaws<Quota>(candidate: Candidate<Quota>): void {
   })
 }
 
-const inStep = (history: readonly Happening[], skewMs: number): Happening[] =>
+const inStep = (history: readonly Event[], skewMs: number): Event[] =>
   history.map((one) => ({ ...one, skewMs: Math.max(-skewMs / 2, Math.min(skewMs / 2, one.skewMs)) }))
 
 /** The same charges, of which one was none. */

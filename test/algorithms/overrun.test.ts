@@ -11,7 +11,7 @@ import { type Overrun, overrunning } from './decorated'
 import { keeping } from './encounters'
 import { obeysTheLaws } from './laws'
 import { tell } from './story'
-import { anyCost, anySize, anyWindowMs, type Candidate, NUM_RUNS, START } from './world'
+import { type AlgorithmSpec, anyCost, anySize, anyWindowMs, NUM_RUNS, START } from './world'
 
 const overrun = <Quota>(quota: Quota, raised: Partial<Quota>): Overrun<Quota> => ({
   ...quota,
@@ -83,7 +83,7 @@ describe('a limit that may be overrun', () => {
 
   const anyMore = fc.integer({ min: 1, max: 10 })
 
-  const windowCandidate: Candidate<Overrun<FixedWindowQuota>> = {
+  const windowSpec: AlgorithmSpec<Overrun<FixedWindowQuota>> = {
     algorithm: overrunning(fixedWindow),
     quota: fc
       .tuple(anySize, anyMore, anyWindowMs.map(epochGrid))
@@ -97,9 +97,9 @@ describe('a limit that may be overrun', () => {
       unitsSince(past, now, ({ at }, latest) => grid.indexAt(at) === grid.indexAt(latest)) + cost <= limit,
     most: ({ raised: { limit, grid } }, from, to) => limit * (grid.indexAt(to) - grid.indexAt(from) + 1),
   }
-  describe('laws of a window', () => obeysTheLaws(windowCandidate))
+  describe('laws of a window', () => obeysTheLaws(windowSpec))
 
-  const paceCandidate: Candidate<Overrun<GcraQuota>> = {
+  const paceSpec: AlgorithmSpec<Overrun<GcraQuota>> = {
     algorithm: overrunning(gcra),
     quota: fc
       .record({ limit: anySize, windowMs: anyWindowMs, burst: anySize, more: anyMore })
@@ -115,9 +115,9 @@ describe('a limit that may be overrun', () => {
     admits: (past, { raised }, cost, now) => fitsPace(past, raised, raised.burst, cost, now),
     most: ({ raised }, from, to) => mostAtPace(raised, from, to),
   }
-  describe('laws of a pace', () => obeysTheLaws(paceCandidate))
+  describe('laws of a pace', () => obeysTheLaws(paceSpec))
 
-  const logCandidate: Candidate<Overrun<SlidingLogQuota>> = {
+  const logSpec: AlgorithmSpec<Overrun<SlidingLogQuota>> = {
     algorithm: overrunning(slidingLog),
     quota: fc
       .record({ limit: anySize, windowMs: anyWindowMs, more: anyMore, countDenied: fc.constant(false) })
@@ -131,5 +131,5 @@ describe('a limit that may be overrun', () => {
       unitsSince(past, now, ({ at }, latest) => at > latest - windowMs) + cost <= limit,
     most: ({ raised: { limit, windowMs } }, from, to) => limit * (1 + Math.floor((to - from) / windowMs)),
   }
-  describe('laws of a log', () => obeysTheLaws(logCandidate))
+  describe('laws of a log', () => obeysTheLaws(logSpec))
 })

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { apply, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { agree, fromEveryView, resize } from './encounters'
 import {
+  type AlgorithmSpec,
   anyCost,
   anyElapsed,
   anyOrderlyRequests,
   anyRequests,
   anySize,
-  type Candidate,
   inMs,
   live,
   NUM_RUNS,
@@ -15,22 +15,22 @@ import {
 } from './world'
 
 /** What happens to units that are given back. */
-export function refundLaws<Quota>(candidate: Candidate<Quota>): void {
-  const { algorithm, windowMs } = candidate
-  const intact = candidate.intact ?? (() => {})
+export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
+  const { algorithm, windowMs } = spec
+  const intact = spec.intact ?? (() => {})
   const remaining = (state: Fields, quota: Quota, now: number): number =>
     algorithm.step(state, quota, 0, now).verdict.remaining
 
   it('a charge given back at once changes no decision from then on', () =>
     fc.assert(
       fc.property(
-        candidate.quota,
+        spec.quota,
         anyOrderlyRequests,
         anyElapsed,
         anyCost,
         anyRequests,
         (first, requests, elapsed, cost, later) => {
-          const last = live(candidate, first, requests).at(-1)
+          const last = live(spec, first, requests).at(-1)
           const quota = last?.quota ?? first
           let spared = last?.fields ?? {}
           let now = (last?.clock ?? START) + inMs(elapsed, windowMs(quota))
@@ -55,7 +55,7 @@ export function refundLaws<Quota>(candidate: Candidate<Quota>): void {
   it('a refund never leaves the subject better off than if the units had not been charged', () =>
     fc.assert(
       fc.property(
-        candidate.quota,
+        spec.quota,
         anyOrderlyRequests,
         fc.record({ cost: fc.integer({ min: 1, max: 6 }), given: fc.integer({ min: 1, max: 6 }) }),
         fc.array(
@@ -66,13 +66,13 @@ export function refundLaws<Quota>(candidate: Candidate<Quota>): void {
         ),
         fc.array(fc.record({ elapsed: anyElapsed, cost: anyCost }), { minLength: 1, maxLength: 8 }),
         (first, before, { cost, given }, between, after) => {
-          const last = live(candidate, first, before).at(-1)
+          const last = live(spec, first, before).at(-1)
           let quota = last?.quota ?? first
           let now = last?.clock ?? START
           let charged: Fields = last?.fields ?? {}
           let spared = charged
           const units = Math.min(cost, given)
-          const comparable = () => candidate.comparable === undefined || candidate.comparable(charged, spared)
+          const comparable = () => spec.comparable === undefined || spec.comparable(charged, spared)
 
           /** The same request in both courses of events; false when it cannot be the same. */
           const request = (costs: { charged: number; spared: number }): boolean => {
@@ -90,7 +90,7 @@ export function refundLaws<Quota>(candidate: Candidate<Quota>): void {
           const chargedAt = now
           for (const { elapsed, cost, size } of between) {
             now += inMs(elapsed, windowMs(quota))
-            quota = resize(candidate, quota, size)
+            quota = resize(spec, quota, size)
             if (!comparable() || !request({ charged: cost, spared: cost })) return
           }
 
@@ -113,7 +113,7 @@ export function refundLaws<Quota>(candidate: Candidate<Quota>): void {
     ))
 
   it('a refund made from an old view gives no more than one made from what is stored', () => {
-    const held = fromEveryView(candidate, ({ known, state, quota, cost, now, chargedAt }) => {
+    const held = fromEveryView(spec, ({ known, state, quota, cost, now, chargedAt }) => {
       const write = algorithm.refund(known ?? {}, quota, cost, chargedAt, now)
       if (!write || !holds(write.guard, state)) return 0
       const truth = algorithm.refund(state, quota, cost, chargedAt, now)

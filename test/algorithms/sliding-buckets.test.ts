@@ -217,7 +217,7 @@ describe('sliding buckets', () => {
       windowMs: ({ windowMs }) => windowMs,
       largest: ({ limit }) => limit,
       resized: (quota, limit) => ({ ...quota, limit }),
-      litter: fc
+      expired: fc
         .record({
           bucketMs: fc.integer({ min: 1, max: 500 }),
           full: fc.integer({ min: 90, max: 119 }),

@@ -5,7 +5,7 @@ import worked from '../vectors/worked-examples.json'
 import { unitsSince } from './charges'
 import { obeysTheLaws } from './laws'
 import { carryOut, type Row, takeAt, tell } from './story'
-import { anySize, anyWindowMs, type Candidate } from './world'
+import { type AlgorithmSpec, anySize, anyWindowMs } from './world'
 
 const YEAR_MS = 31_536_000_000
 
@@ -153,7 +153,7 @@ describe('sliding log', () => {
     expect(slidingLog.refund({}, quota, 1, 1700, 1700)).toBeUndefined()
   })
 
-  const candidate: Candidate<SlidingLogQuota> = {
+  const spec: AlgorithmSpec<SlidingLogQuota> = {
     algorithm: slidingLog,
     quota: fc.record({ limit: anySize, windowMs: anyWindowMs, countDenied: fc.constant(false) }),
     windowMs: ({ windowMs }) => windowMs,
@@ -171,10 +171,10 @@ describe('sliding log', () => {
       unitsSince(past, now, ({ at }, latest) => at > latest - windowMs) + cost <= limit,
     most: ({ limit, windowMs }, from, to) => limit * (1 + Math.floor((to - from) / windowMs)),
   }
-  describe('laws', () => obeysTheLaws(candidate))
+  describe('laws', () => obeysTheLaws(spec))
   describe('laws, denials included', () =>
     obeysTheLaws<SlidingLogQuota>({
-      ...candidate,
+      ...spec,
       quota: fc.record({ limit: anySize, windowMs: anyWindowMs, countDenied: fc.constant(true) }),
       admits: (past, { limit, windowMs }, cost, now) =>
         Math.min(
@@ -186,7 +186,7 @@ describe('sliding log', () => {
       resized: undefined, // entries that a small limit made pointless are gone when it grows again
       differing: (quota, limit) => ({ ...quota, limit }),
       intact: (fields, quota) => {
-        candidate.intact!(fields, quota)
+        spec.intact!(fields, quota)
         expect(listOf(fields, 'l').length).toBeLessThanOrEqual(quota.limit)
       },
     }))

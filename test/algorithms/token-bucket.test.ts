@@ -6,7 +6,7 @@ import worked from '../vectors/worked-examples.json'
 import { fitsPace, mostAtPace } from './charges'
 import { obeysTheLaws } from './laws'
 import { carryOut, type Row, remainingAt, takeAt, tell } from './story'
-import { anySize, anyWindowMs, type Candidate } from './world'
+import { type AlgorithmSpec, anySize, anyWindowMs } from './world'
 
 const YEAR_MS = 31_536_000_000
 
@@ -245,7 +245,7 @@ describe('token bucket', () => {
     })
   })
 
-  const candidate = (refill: TokenBucketQuota['refill']): Omit<Candidate<TokenBucketQuota>, 'admits' | 'most'> => ({
+  const spec = (refill: TokenBucketQuota['refill']): Omit<AlgorithmSpec<TokenBucketQuota>, 'admits' | 'most'> => ({
     algorithm: tokenBucket,
     quota: fc.record({ limit: anySize, windowMs: anyWindowMs, burst: anySize, refill: fc.constant(refill) }),
     windowMs: ({ windowMs }) => windowMs,
@@ -258,13 +258,13 @@ describe('token bucket', () => {
   })
   describe('laws of greedy refill', () =>
     obeysTheLaws({
-      ...candidate('greedy'),
+      ...spec('greedy'),
       admits: (past, quota, cost, now) => fitsPace(past, quota, quota.burst, cost, now),
       most: mostAtPace,
     }))
   describe('laws of interval refill', () =>
     obeysTheLaws({
-      ...candidate('interval'),
+      ...spec('interval'),
       admits: (past, { limit, windowMs, burst }, cost, now) => {
         let missing = 0
         let refills = -Infinity

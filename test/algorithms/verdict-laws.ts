@@ -3,12 +3,12 @@ import type { Verdict } from '../../limiter/algorithms/algorithm'
 import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
 import { agree, inEveryEncounter, resize } from './encounters'
 import {
+  type AlgorithmSpec,
   anyCost,
   anyElapsed,
   anyOrderlyRequests,
   anyRequests,
   anySize,
-  type Candidate,
   type Charge,
   inMs,
   live,
@@ -16,9 +16,9 @@ import {
 } from './world'
 
 /** What callers are told, and how much they get. */
-export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
-  const { algorithm, settled, largest, windowMs } = candidate
-  const intact = candidate.intact ?? (() => {})
+export function verdictLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
+  const { algorithm, settled, largest, windowMs } = spec
+  const intact = spec.intact ?? (() => {})
   const peek = (state: Fields, quota: Quota, now: number): Verdict => algorithm.step(state, quota, 0, now).verdict
   const take = (state: Fields, quota: Quota, cost: number, now: number) => {
     const { verdict, write } = algorithm.step(state, quota, cost, now)
@@ -27,11 +27,11 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
 
   it('decides as its definition says, at the hands of several instances with outdated views and clocks that disagree', () =>
     fc.assert(
-      fc.property(candidate.quota, anyRequests, (first, requests) => {
+      fc.property(spec.quota, anyRequests, (first, requests) => {
         const charges: Charge[] = []
-        for (const { take, clock, latest, quota, fields } of live(candidate, first, requests)) {
+        for (const { take, clock, latest, quota, fields } of live(spec, first, requests)) {
           if (!take) continue
-          agree(take.allowed, candidate.admits(charges, quota, take.cost, clock), {
+          agree(take.allowed, spec.admits(charges, quota, take.cost, clock), {
             charges,
             quota,
             cost: take.cost,
@@ -46,15 +46,15 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
 
   it('never admits more than its bound in any interval, at the hands of several instances whose clocks disagree', () =>
     fc.assert(
-      fc.property(candidate.quota, anyRequests, (quota, requests) => {
+      fc.property(spec.quota, anyRequests, (quota, requests) => {
         const admitted: { units: number; at: number }[] = []
-        for (const { take, latest } of live({ ...candidate, resized: undefined }, quota, requests)) {
+        for (const { take, latest } of live({ ...spec, resized: undefined }, quota, requests)) {
           if (!take?.recorded || !take.allowed) continue
           admitted.push({ units: take.cost, at: latest })
           let units = 0
           for (const { at, units: more } of admitted.toReversed()) {
             units += more
-            agree(units <= candidate.most(quota, at, latest), true, { admitted, quota, from: at, to: latest })
+            agree(units <= spec.most(quota, at, latest), true, { admitted, quota, from: at, to: latest })
           }
         }
       }),
@@ -62,7 +62,7 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
     ))
 
   it('keeps its word: a retry after retryAfterMs passes, one a millisecond sooner does not', () =>
-    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
       const { verdict, after } = take(state, quota, cost, now)
       const { allowed, retryAfterMs } = verdict
       const context = { state, quota, cost, now, verdict }
@@ -73,9 +73,9 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
       agree({ retries, waits: retryAfterMs > 0 }, { retries: [false, true], waits: true }, context)
     }))
 
-  const { beyond = false } = candidate
+  const { beyond = false } = spec
   it(`remaining units pass at once, and ${beyond ? 'more, which are told' : 'not one more'}`, () =>
-    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
       const { verdict, after } = take(state, quota, cost, now)
       const passes = (units: number) => {
         const { allowed, exceeded } = algorithm.step(after, quota, units, now).verdict
@@ -90,7 +90,7 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
     }))
 
   it('the quota is whole again after resetAfterMs, and not a millisecond sooner', () =>
-    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
       const { verdict, after } = take(state, quota, cost, now)
       const wholeAt = now + verdict.resetAfterMs
       const context = { state, quota, cost, now, verdict }
@@ -102,7 +102,7 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
     }))
 
   it('a peek writes nothing, and sees what a request before it was told', () =>
-    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
       const { verdict, after } = take(state, quota, cost, now)
       const { verdict: later, write } = algorithm.step(after, quota, 0, now)
       const seen = { write, remaining: later.remaining, resetAfterMs: later.resetAfterMs }
@@ -114,7 +114,7 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
     }))
 
   it('costs add up: one request of a + b is a request of a and then one of b', () =>
-    inEveryEncounter(candidate, ({ state, quota, cost, now }) => {
+    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
       const context = { state, quota, cost, now }
       for (const [a, b] of [
         [1, 1],
@@ -135,8 +135,8 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
 
   it('state can be forgotten once its life is over', () =>
     fc.assert(
-      fc.property(candidate.quota, anyOrderlyRequests, anyCost, anyElapsed, (first, requests, cost, elapsed) => {
-        const last = live(candidate, first, requests).findLast(({ take }) => take?.recorded)
+      fc.property(spec.quota, anyOrderlyRequests, anyCost, anyElapsed, (first, requests, cost, elapsed) => {
+        const last = live(spec, first, requests).findLast(({ take }) => take?.recorded)
         if (!last) return
         const { quota, fields, clock } = last
         const now = clock + algorithm.retentionMs(quota) + inMs(elapsed, windowMs(quota))
@@ -145,26 +145,26 @@ export function verdictLaws<Quota>(candidate: Candidate<Quota>): void {
       { numRuns: NUM_RUNS },
     ))
 
-  if (!candidate.resized) return
+  if (!spec.resized) return
 
   it('a smaller quota takes effect at once, and so does a larger one', () =>
     fc.assert(
       fc.property(
-        candidate.quota,
+        spec.quota,
         anyOrderlyRequests,
         anyCost,
         anyElapsed,
         anySize,
         (first, requests, cost, elapsed, size) => {
-          const moments = live({ ...candidate, resized: undefined }, first, requests)
+          const moments = live({ ...spec, resized: undefined }, first, requests)
           const charges = moments.flatMap(({ take, clock }) =>
             take?.recorded ? [{ units: take.cost, clock, at: clock }] : [],
           )
           const { fields, clock } = moments.at(-1) ?? { fields: {}, clock: 1_700_000_000_000 }
-          const quota = resize(candidate, first, size)
+          const quota = resize(spec, first, size)
           const now = clock + inMs(elapsed, windowMs(first))
           const { verdict } = take(fields, quota, cost, now)
-          agree(verdict.allowed, candidate.admits(charges, quota, cost, now), { fields, first, quota, cost, now })
+          agree(verdict.allowed, spec.admits(charges, quota, cost, now), { fields, first, quota, cost, now })
         },
       ),
       { numRuns: NUM_RUNS },

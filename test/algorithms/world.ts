@@ -10,7 +10,7 @@ if (mutated) fc.configureGlobal({ endOnFailure: true, seed: 20_240_229 })
 export const NUM_RUNS = mutated ? 60 : runs(50, 200)
 
 /** What the laws need to know about an algorithm besides its interface. */
-export interface Candidate<Quota> {
+export interface AlgorithmSpec<Quota> {
   readonly algorithm: Algorithm<Quota>
   readonly quota: fc.Arbitrary<Quota>
   /** The unit in which this quota's time is worth travelling. */
@@ -42,7 +42,7 @@ export interface Candidate<Quota> {
   /** The most units that may be admitted from one instant to another, both included, by the latest clock. */
   readonly most: (quota: Quota, from: number, to: number) => number
   /** Events that leave much to tidy away, where blind requests windows apart do not. */
-  readonly litter?: fc.Arbitrary<[Quota, Happening[]]>
+  readonly expired?: fc.Arbitrary<[Quota, Event[]]>
   /** Whether two courses of events can be compared moment by moment. */
   readonly comparable?: (fields: Fields, others: Fields) => boolean
 }
@@ -57,7 +57,7 @@ export interface Charge {
 }
 
 /** Something that happens to one subject, at the hands of one of several instances. */
-export interface Happening {
+export interface Event {
   readonly kind: 'take' | 'refund' | 'tidy' | 'forget'
   readonly elapsed: Elapsed
   readonly skewMs: number
@@ -99,9 +99,9 @@ export interface Moment<Quota> {
  * @param quotas one for each instance, where they disagree.
  */
 export function live<Quota>(
-  { algorithm, windowMs, resized }: Candidate<Quota>,
+  { algorithm, windowMs, resized }: AlgorithmSpec<Quota>,
   first: Quota,
-  happenings: readonly Happening[],
+  happenings: readonly Event[],
   quotas?: readonly Quota[],
 ): Moment<Quota>[] {
   let quota = first
@@ -193,9 +193,9 @@ export const anyWindowMs: fc.Arbitrary<number> = fc.oneof(
   fc.constantFrom(1, 7, 1000, 60_000, 86_400_000),
 )
 
-const kinds = (kind: Happening['kind'], weight: number) => ({ arbitrary: fc.constant(kind), weight })
+const kinds = (kind: Event['kind'], weight: number) => ({ arbitrary: fc.constant(kind), weight })
 
-const happening = (kind: fc.Arbitrary<Happening['kind']>, skewMs: fc.Arbitrary<number>): fc.Arbitrary<Happening> =>
+const happening = (kind: fc.Arbitrary<Event['kind']>, skewMs: fc.Arbitrary<number>): fc.Arbitrary<Event> =>
   fc.record({
     kind,
     elapsed: anyElapsed,
@@ -207,13 +207,13 @@ const happening = (kind: fc.Arbitrary<Happening['kind']>, skewMs: fc.Arbitrary<n
   })
 
 /** Everything that can happen. */
-export const anyHistory: fc.Arbitrary<Happening[]> = fc.array(
+export const anyHistory: fc.Arbitrary<Event[]> = fc.array(
   happening(fc.oneof(kinds('take', 8), kinds('refund', 2), kinds('tidy', 1), kinds('forget', 1)), anySkew),
   { minLength: 1, maxLength: 30 },
 )
 
 /** Requests only, from instances whose clocks disagree. */
-export const anyRequests: fc.Arbitrary<Happening[]> = fc.array(
+export const anyRequests: fc.Arbitrary<Event[]> = fc.array(
   happening(fc.oneof(kinds('take', 12), kinds('tidy', 1), kinds('forget', 1)), anySkew),
   {
     minLength: 1,
@@ -222,12 +222,12 @@ export const anyRequests: fc.Arbitrary<Happening[]> = fc.array(
 )
 
 /** Requests only, by one clock. */
-export const anyOrderlyRequests: fc.Arbitrary<Happening[]> = fc.array(happening(fc.constant('take'), fc.constant(0)), {
+export const anyOrderlyRequests: fc.Arbitrary<Event[]> = fc.array(happening(fc.constant('take'), fc.constant(0)), {
   maxLength: 15,
 })
 
 /** A request of an instance that knows nothing. */
-export const blindTake = (elapsed: Elapsed): Happening => ({
+export const blindTake = (elapsed: Elapsed): Event => ({
   kind: 'take',
   elapsed,
   skewMs: 0,
@@ -238,6 +238,6 @@ export const blindTake = (elapsed: Elapsed): Happening => ({
 })
 
 /** Blind requests, windows apart, so many that what they leave behind is worth tidying. */
-export const manyBlindTakes: fc.Arbitrary<Happening[]> = fc
+export const manyBlindTakes: fc.Arbitrary<Event[]> = fc
   .array(fc.integer({ min: 48, max: 80 }), { minLength: 36, maxLength: 60 })
   .map((pauses) => pauses.map((twelfths) => blindTake({ twelfths, ms: 0 })))

@@ -42,16 +42,17 @@ interface OldPart {
   readonly write: PolicyWrite['write']
 }
 
-/** Today's store for an old limiter, which called a policy's prefix its code. */
+/** Today's store for an old limiter, which called a policy's prefix its code, and a write that had been applied repeated. */
 const storeForOld = (store: StateStore): StateStore => ({
   read: (key, options) => store.read(key, options),
   delete: (key, marks, options) => store.delete(key, marks, options),
-  write: (key, { parts, ...write }, options) => {
+  async write(key, { parts, ...write }, options) {
     const today = (parts as unknown as readonly OldPart[]).map(({ code, write: part }) => ({
       prefix: code,
       write: part,
     }))
-    return store.write(key, { ...write, parts: today }, options)
+    const { kind, ...outcome } = await store.write(key, { ...write, parts: today }, options)
+    return { ...outcome, kind: kind === 'already-applied' ? ('repeated' as never) : kind }
   },
 })
 
@@ -61,9 +62,10 @@ export function oldStoreOn(client: unknown, tableName: string): StateStore {
   return {
     read: (key, options) => store.read(key, options),
     delete: (key, marks, options) => store.delete(key, marks, options),
-    write: (key, { parts, ...write }, options) => {
+    async write(key, { parts, ...write }, options) {
       const then: OldPart[] = parts.map(({ prefix, write: part }) => ({ code: prefix, write: part }))
-      return store.write(key, { ...write, parts: then as never }, options)
+      const { kind, ...outcome } = await store.write(key, { ...write, parts: then as never }, options)
+      return { ...outcome, kind: (kind as string) === 'repeated' ? 'already-applied' : kind }
     },
   }
 }

@@ -88,7 +88,7 @@ it('old instances, whose ids are small and whose guard knows no ranges, work on 
   const { mark } = writes[0]!.id
   for (let i = 0; i < 4; i++) {
     expect((await store.write(key, old(100 + i, i % 2 === 0 ? mark : 'r9'))).kind).toBe('applied')
-    expect((await store.write(key, old(100 + i, i % 2 === 0 ? mark : 'r9'))).kind).toBe('repeated')
+    expect((await store.write(key, old(100 + i, i % 2 === 0 ? mark : 'r9'))).kind).toBe('already-applied')
     expect((await limiter.take('s')).allowed).toBe(true)
   }
   await limiter.refund('s', 2)

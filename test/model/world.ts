@@ -86,7 +86,7 @@ export interface Entry {
   readonly call: Call
   readonly at: number
   /** Of a deletion: `applied` when there was something that is gone now. */
-  readonly outcome: 'applied' | 'refused' | 'repeated'
+  readonly outcome: 'applied' | 'refused' | 'already-applied'
   /** The second time that the same call arrived. */
   readonly copy: boolean
 }

@@ -65,7 +65,10 @@ describe('the DynamoDB store', () => {
     const fresh = new DynamoDbStore({ client, tableName: 'state' })
     dynamodb.on(UpdateItemCommand).rejects(Object.assign(new Error('no'), { name: 'ConditionalCheckFailedException' }))
     dynamodb.on(GetItemCommand).resolves({ Item: { pk: { S: 'k' }, a1bcw: { N: '9' }, r3: { N: '42' } } })
-    expect(await fresh.write('k', write)).toMatchObject({ kind: 'repeated', item: { policies: { a1bc: { w: 9 } } } })
+    expect(await fresh.write('k', write)).toMatchObject({
+      kind: 'already-applied',
+      item: { policies: { a1bc: { w: 9 } } },
+    })
     expect(dynamodb.commandCalls(GetItemCommand, { ConsistentRead: true })).toHaveLength(1)
   })
 
