@@ -2,14 +2,14 @@ import fc from 'fast-check'
 import { type AnchoredWindowQuota, anchoredWindow } from '../../limiter/algorithms/anchored-window'
 import type { Fields } from '../../limiter/algorithms/conditional-write'
 import worked from '../vectors/worked-examples.json'
+import { anySize, anyWindowMs, type Charge } from './algorithm-spec'
 import { obeysTheLaws } from './laws'
-import { carryOut, type Row, remainingAt, takeAt, tell } from './story'
-import { anySize, anyWindowMs, type Charge } from './world'
+import { applyWrite, type Row, remainingAt, runTimeline, takeAt } from './timeline'
 
 const YEAR_MS = 31_536_000_000
 
 describe('anchored window', () => {
-  const stories: [string, AnchoredWindowQuota, Row[]][] = [
+  const timelines: [string, AnchoredWindowQuota, Row[]][] = [
     [
       'three per second from the first request on',
       { limit: 3, windowMs: 1000 },
@@ -59,21 +59,21 @@ describe('anchored window', () => {
       ],
     ],
   ]
-  it.each(stories)('tells the story of %s', (_, quota, story) => {
-    tell(anchoredWindow, quota, story)
+  it.each(timelines)('follows the timeline of %s', (_, quota, timeline) => {
+    runTimeline(anchoredWindow, quota, timeline)
   })
 
-  it('works the example: all six pass, five of them inside one minute', () => {
+  it('allows all six requests of the worked example, five of them within one minute', () => {
     const { limit, windowMs, rows } = worked.anchoredWindow
     let state: Fields = {}
     for (const { atMs, allowed } of rows) {
       const { verdict, write } = anchoredWindow.step(state, { limit, windowMs }, 1, atMs)
       expect({ atMs, allowed: verdict.allowed }).toEqual({ atMs, allowed })
-      if (write) state = carryOut(write, state)
+      if (write) state = applyWrite(write, state)
     }
   })
 
-  it('says when the window closes, and nothing to wait for when it is whole', () => {
+  it('reports the time until the window ends, and 0 when the quota is whole', () => {
     const quota = { limit: 3, windowMs: 1000 }
     expect(anchoredWindow.step({}, quota, 0, 1200).verdict.resetAfterMs).toBe(0)
     expect(anchoredWindow.step({}, quota, 4, 1200).verdict.resetAfterMs).toBe(0)
@@ -81,11 +81,11 @@ describe('anchored window', () => {
     expect(anchoredWindow.step({ s: 700, c: 3 }, quota, 1, 1200).verdict.resetAfterMs).toBe(500)
   })
 
-  it('remembers a window as long as it is open', () => {
+  it('keeps its state for one window', () => {
     expect(anchoredWindow.retentionMs({ limit: 3, windowMs: 1000 })).toBe(1000)
   })
 
-  it('expects that somebody has opened the next window where several requests came in the one before', () => {
+  it('extrapolates that the next window has been opened if the last one had several requests', () => {
     const quota = { limit: 3, windowMs: 1000 }
     const expected = (seen: Fields, at: number) => anchoredWindow.extrapolate!(seen, 1800, quota, at)
     expect(expected({ s: 1700, c: 2 }, 2700)).toEqual({ s: 2700, c: 0 })
@@ -94,11 +94,11 @@ describe('anchored window', () => {
     expect(expected({}, 2700)).toEqual({})
   })
 
-  describe('gives back', () => {
+  describe('refunds', () => {
     const quota = { limit: 3, windowMs: 1000 }
     const state = takeAt(anchoredWindow, quota, [1700, 2600])
 
-    it('to the window that was charged, and to no other', () => {
+    it('units to the window that was charged, and to no other', () => {
       expect(anchoredWindow.refund(state, quota, 1, 1699, 2600)).toBeUndefined()
       expect(anchoredWindow.refund(state, quota, 1, 2700, 2700)).toBeUndefined()
       for (const chargedAt of [1700, 2699])
@@ -106,15 +106,15 @@ describe('anchored window', () => {
           remainingAt(
             anchoredWindow,
             quota,
-            carryOut(anchoredWindow.refund(state, quota, 1, chargedAt, 2699)!, state),
+            applyWrite(anchoredWindow.refund(state, quota, 1, chargedAt, 2699)!, state),
             2699,
           ),
         ).toBe(2)
     })
 
-    it('and closes the window when nothing is left in it, so that the next request opens it', () => {
+    it('the last unit of a window by closing it, so that the next request opens a new one', () => {
       for (const units of [2, 5])
-        expect(carryOut(anchoredWindow.refund(state, quota, units, 2600, 2600)!, state)).toEqual({})
+        expect(applyWrite(anchoredWindow.refund(state, quota, units, 2600, 2600)!, state)).toEqual({})
     })
 
     it('nothing when nothing is charged', () => {
@@ -122,19 +122,19 @@ describe('anchored window', () => {
     })
   })
 
-  describe('laws', () =>
+  describe('obeys the law:', () =>
     obeysTheLaws({
       algorithm: anchoredWindow,
       quota: fc.record({ limit: anySize, windowMs: anyWindowMs }),
       windowMs: ({ windowMs }) => windowMs,
-      largest: ({ limit }) => limit,
-      resized: (quota, limit) => ({ ...quota, limit }),
-      settled: (fields) => fields,
+      largestCost: ({ limit }) => limit,
+      withSize: (quota, limit) => ({ ...quota, limit }),
+      withoutExpired: (fields) => fields,
       admits: (past, { limit, windowMs }, cost, now) => {
         const { start, used } = newestWindow(past, windowMs)
         return (now < start + windowMs ? used : 0) + cost <= limit
       },
-      most: ({ limit, windowMs }, from, to) => limit * (2 + Math.floor((to - from) / windowMs)),
+      maxAdmitted: ({ limit, windowMs }, from, to) => limit * (2 + Math.floor((to - from) / windowMs)),
       // When the units that opened a window are given back while others stay, it closes sooner than the one that those
       // others would have opened.
       comparable: (fields, others) => fields.s === others.s,

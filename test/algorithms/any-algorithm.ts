@@ -10,7 +10,7 @@ import { slidingWindow } from '../../limiter/algorithms/sliding-window'
 import { tokenBucket } from '../../limiter/algorithms/token-bucket'
 import { epochGrid } from '../../limiter/algorithms/window-grid'
 
-/** An algorithm and a quota of its own; what the quota is only its algorithm knows. */
+/** An algorithm and a quota for it, whose fields only that algorithm reads. */
 export interface Counted {
   readonly name: string
   readonly algorithm: Algorithm<unknown>

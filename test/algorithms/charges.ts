@@ -1,6 +1,6 @@
-import type { Charge } from './world'
+import type { Charge } from './algorithm-spec'
 
-/** The units of those charges that count, told the latest time that any clock has shown. */
+/** The units of those charges that count, given the latest time that any clock has shown. */
 export function unitsSince(
   past: readonly Charge[],
   now: number,
@@ -19,8 +19,8 @@ interface Pace {
 export const emissionUs = ({ limit, windowMs }: Omit<Pace, 'burst'>): number => Math.ceil((windowMs * 1000) / limit)
 
 /**
- * Whether a bucket that each unit fills by an emission interval, and that leaks with time, has room; told as a level
- * instead of an instant.
+ * Whether a bucket has room that each unit fills by an emission interval and that leaks with time. The algorithms store
+ * an instant; this counts with a level, so that the two are independent.
  */
 export function fitsPace(past: readonly Charge[], pace: Pace, capacity: number, cost: number, now: number): boolean {
   let level = 0
@@ -30,11 +30,11 @@ export function fitsPace(past: readonly Charge[], pace: Pace, capacity: number, 
     last = at
   }
   const behind = Math.max(0, last - now)
-  // a part of a unit is whole microseconds, but for how numbers are rounded
+  // the capacity is in whole microseconds, also where it includes a part of a unit
   const holds = Math.round(capacity * emissionUs(pace))
   return 1000 * behind + Math.max(0, level - 1000 * Math.max(0, now - last)) + cost * emissionUs(pace) <= holds
 }
 
-/** What may pass in an interval of time at a pace: the burst, and what came back meanwhile. */
+/** The most units that a pace admits in an interval of time: the burst, and what comes back meanwhile. */
 export const mostAtPace = (pace: Pace, from: number, to: number): number =>
   pace.burst + (1000 * (to - from)) / emissionUs(pace)

@@ -51,11 +51,11 @@ describe('a guard', () => {
     ['any of: a part of one alternative', { anyOf: [[exactly('a', 1), exactly('b', 1)]] }, { a: 1, b: 2 }, false],
     ['any of: nothing to choose from', { anyOf: [] }, {}, false],
   ]
-  it.each(cases)('%s', (_, clause, fields, held) => {
+  it.each(cases)('compares: %s', (_, clause, fields, held) => {
     expect(holds([clause], fields)).toBe(held)
   })
 
-  it('holds when all of its clauses do, so an empty one always', () => {
+  it('holds if all of its clauses hold, so an empty guard always holds', () => {
     expect(holds([exactly('a', 1), exactly('b', 2)], { a: 1, b: 2 })).toBe(true)
     expect(holds([exactly('a', 1), exactly('b', 2)], { a: 1, b: 3 })).toBe(false)
     expect(holds([exactly('a', 1), exactly('b', 2)], { a: 0, b: 2 })).toBe(false)
@@ -67,25 +67,25 @@ describe('a write', () => {
   const fields: Fields = Object.freeze({ a: 5, l: Object.freeze([1, 2]) })
   const written = (...assignments: Assignment[]) => apply(when([], ...assignments), fields)
 
-  it('sets, over what was there and where nothing was', () => {
+  it('sets a field, whether it existed or not', () => {
     expect(written(set('a', 7), set('b', 8))).toEqual({ a: 7, b: 8, l: [1, 2] })
     expect(written(set('a', 0))).toEqual({ a: 0, l: [1, 2] })
   })
 
-  it('sets if absent, and else leaves what was there', () => {
+  it('with setIfAbsent sets a missing field and leaves an existing one', () => {
     expect(written(setIfAbsent('a', 7), setIfAbsent('b', 8))).toEqual({ a: 5, b: 8, l: [1, 2] })
     expect(apply(when([], setIfAbsent('a', 7)), { a: 0 })).toEqual({ a: 0 })
   })
 
-  it('adds, to 0 where nothing was', () => {
+  it('adds to a number, which starts at 0 if it is missing', () => {
     expect(written(add('a', 7), add('b', -8))).toEqual({ a: 12, b: -8, l: [1, 2] })
   })
 
-  it('removes, also what is not there', () => {
+  it('removes a field, also one that does not exist', () => {
     expect(Object.keys(written(remove('a'), remove('b')))).toEqual(['l'])
   })
 
-  it('appends, to an empty list where nothing was', () => {
+  it('appends to a list, which starts empty if it is missing', () => {
     expect(written(append('l', [3, 4]), append('m', [5]))).toEqual({ a: 5, l: [1, 2, 3, 4], m: [5] })
   })
 
@@ -93,12 +93,12 @@ describe('a write', () => {
     expect(written(replace('l', [3]), replace('m', []))).toEqual({ a: 5, l: [3], m: [] })
   })
 
-  it('leaves the fields that it was given as they were', () => {
+  it('does not change the fields that it is given', () => {
     written(set('a', 7), append('l', [3]))
     expect(fields).toEqual({ a: 5, l: [1, 2] })
   })
 
-  it('is its guard and its assignments', () => {
+  it('consists of its guard and its assignments', () => {
     expect(when([atMost('a', 5)], set('a', 7), add('b', 1))).toEqual({
       guard: [{ field: 'a', atMost: 5 }],
       assignments: [
@@ -109,8 +109,8 @@ describe('a write', () => {
   })
 })
 
-describe('a field', () => {
-  it('that is a number reads as that number, else as what counts when it is absent', () => {
+describe('a field of the state', () => {
+  it('is read as a number if it is one, else as the default', () => {
     expect(numberOf({ a: 5 }, 'a', 7)).toBe(5)
     expect(numberOf({ a: 0 }, 'a', 7)).toBe(0)
     expect(numberOf({ a: [5] }, 'a', 7)).toBe(7)
@@ -119,7 +119,7 @@ describe('a field', () => {
     expect(numberOf(undefined, 'a')).toBe(0)
   })
 
-  it('that is a list reads as that list, else as an empty one', () => {
+  it('is read as a list if it is one, else as an empty list', () => {
     expect(listOf({ l: [1, 2] }, 'l')).toEqual([1, 2])
     expect(listOf({ l: 5 }, 'l')).toEqual([])
     expect(listOf({}, 'l')).toEqual([])

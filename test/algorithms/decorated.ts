@@ -4,7 +4,7 @@ import { nonBlocking as decorateNonBlocking } from '../../limiter/algorithms/non
 import { overrun } from '../../limiter/algorithms/overrun'
 import { queued as decorateQueued } from '../../limiter/algorithms/queued'
 
-/** A counter as an algorithm again, so that the stories and laws of algorithms can be told of decorated ones. */
+/** Makes an algorithm of a decorated counter, so that timelines and laws can be run against it. */
 function asAlgorithm<Quota extends object>(
   algorithm: Pick<
     Algorithm<never>,
@@ -36,13 +36,13 @@ function asAlgorithm<Quota extends object>(
   }
 }
 
-/** A quota, and the larger one up to which it may be overrun. */
+/** A quota, and the larger one that includes its overrun. */
 export type Overrun<Quota> = Quota & { readonly raised: Quota }
 
 export const overrunning = <Quota extends object>(algorithm: Algorithm<Quota>): Algorithm<Overrun<Quota>> =>
   asAlgorithm(algorithm, (quota) => overrun(bind(algorithm, quota), bind(algorithm, quota.raised)))
 
-/** A quota, and how long a request waits at most, in milliseconds. */
+/** A quota, and the longest wait of a request in milliseconds. */
 export type Queued<Quota> = Quota & { readonly maxWaitMs: number }
 
 export const queued = <Quota extends object>(algorithm: Algorithm<Quota>): Algorithm<Queued<Quota>> =>

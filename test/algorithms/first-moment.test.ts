@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { firstMoment } from '../../limiter/algorithms/first-moment'
 
-describe('the first moment', () => {
-  it('is found to the millisecond, wherever it lies, in few steps', () =>
+describe('the search for the first moment', () => {
+  it('finds it to the millisecond in few steps, wherever it lies', () =>
     fc.assert(
       fc.property(fc.nat({ max: 2 ** 41 }), fc.nat({ max: 2 ** 36 }), fc.nat({ max: 2 ** 36 }), (from, a, b) => {
         const [moment, to] = [from + Math.min(a, b), from + Math.max(a, b)]
@@ -17,7 +17,7 @@ describe('the first moment', () => {
       }),
     ))
 
-  it('is found at once when the guess is right, and found all the same when it is wrong', () =>
+  it('finds it at once if the guess is right, and also finds it if the guess is wrong', () =>
     fc.assert(
       fc.property(fc.nat({ max: 50 }), fc.nat({ max: 50 }), fc.integer({ min: -5, max: 60 }), (a, b, guess) => {
         const [moment, to] = [Math.min(a, b), Math.max(a, b)]
@@ -32,7 +32,7 @@ describe('the first moment', () => {
       }),
     ))
 
-  it('is the first of all when it always holds, and the last when it holds only there', () => {
+  it('finds the first instant if the condition always holds, and the last if it holds only there', () => {
     expect(firstMoment(5, 9, () => true)).toBe(5)
     expect(firstMoment(5, 9, () => false)).toBe(9)
     expect(firstMoment(5, 9, (at) => at === 9)).toBe(9)

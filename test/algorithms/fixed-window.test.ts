@@ -4,11 +4,11 @@ import { type FixedWindowQuota, fixedWindow } from '../../limiter/algorithms/fix
 import { slot } from '../../limiter/algorithms/slots'
 import { epochGrid, type WindowGrid } from '../../limiter/algorithms/window-grid'
 import worked from '../vectors/worked-examples.json'
+import { type AlgorithmSpec, anySize, anyWindowMs } from './algorithm-spec'
 import { unitsSince } from './charges'
-import { keeping } from './encounters'
 import { obeysTheLaws } from './laws'
-import { carryOut, type Row, remainingAt, takeAt, tell } from './story'
-import { type AlgorithmSpec, anySize, anyWindowMs } from './world'
+import { onlyFields } from './situations'
+import { applyWrite, type Row, remainingAt, runTimeline, takeAt } from './timeline'
 
 const YEAR_MS = 31_536_000_000
 
@@ -28,7 +28,7 @@ const uneven = (unitMs: number): WindowGrid => {
 }
 
 describe('fixed window', () => {
-  const stories: [string, FixedWindowQuota, Row[]][] = [
+  const timelines: [string, FixedWindowQuota, Row[]][] = [
     [
       'three per second',
       epoch(3, 1000),
@@ -90,20 +90,20 @@ describe('fixed window', () => {
       ],
     ],
   ]
-  it.each(stories)('tells the story of %s', (_, quota, story) => {
-    tell(fixedWindow, quota, story)
+  it.each(timelines)('follows the timeline of %s', (_, quota, timeline) => {
+    runTimeline(fixedWindow, quota, timeline)
   })
 
-  it.each(worked.fixedWindow)('works the example: $story', ({ limit, windowMs, rows }) => {
+  it.each(worked.fixedWindow)('decides the worked example: $story', ({ limit, windowMs, rows }) => {
     let state: Fields = {}
     for (const { atMs, cost, allowed } of rows) {
       const { verdict, write } = fixedWindow.step(state, epoch(limit, windowMs), cost, atMs)
       expect({ atMs, allowed: verdict.allowed }).toEqual({ atMs, allowed })
-      if (write) state = carryOut(write, state)
+      if (write) state = applyWrite(write, state)
     }
   })
 
-  it('says when the window ends, and nothing to wait for when it is whole', () => {
+  it('reports the time until the window ends, and 0 when the quota is whole', () => {
     const quota = epoch(3, 1000)
     expect(fixedWindow.step({}, quota, 0, 1200).verdict.resetAfterMs).toBe(0)
     expect(fixedWindow.step({}, quota, 4, 1200).verdict.resetAfterMs).toBe(0)
@@ -111,35 +111,35 @@ describe('fixed window', () => {
     expect(fixedWindow.step({ w: 1, '01': 3 }, quota, 1, 1200).verdict.resetAfterMs).toBe(800)
   })
 
-  it('remembers a window as long as the longest of its grid', () => {
+  it('keeps its state for the longest window of its grid', () => {
     expect(fixedWindow.retentionMs({ limit: 1, grid: uneven(10) })).toBe(310)
   })
 
-  it('gives back to the window that was charged, and to no other', () => {
+  it('refunds units to the window that was charged, and to no other', () => {
     const quota = epoch(3, 1000)
     const state = takeAt(fixedWindow, quota, [1200, 1300])
     expect(fixedWindow.refund(state, quota, 1, 2000, 2000)).toBeUndefined()
     expect(fixedWindow.refund(state, quota, 1, 999, 1300)).toBeUndefined()
     expect(
-      remainingAt(fixedWindow, quota, carryOut(fixedWindow.refund(state, quota, 1, 1300, 1300)!, state), 1300),
+      remainingAt(fixedWindow, quota, applyWrite(fixedWindow.refund(state, quota, 1, 1300, 1300)!, state), 1300),
     ).toBe(2)
     expect(
-      remainingAt(fixedWindow, quota, carryOut(fixedWindow.refund(state, quota, 5, 1300, 1300)!, state), 1300),
+      remainingAt(fixedWindow, quota, applyWrite(fixedWindow.refund(state, quota, 5, 1300, 1300)!, state), 1300),
     ).toBe(3)
   })
 
-  it('clears the windows that it knows of away when it writes', () => {
+  it('removes the expired windows that it has seen when it writes', () => {
     const quota = epoch(3, 1000)
     const state = takeAt(fixedWindow, quota, [1000, 2000, 9000])
     expect(state).toEqual({ w: 9, '09': 1 })
   })
 
-  it('clears the two windows before away when it cannot know of them', () => {
+  it('removes the two windows before the present one when it has seen none', () => {
     const { write } = fixedWindow.step(undefined, epoch(3, 1000), 1, 9000)
-    expect(carryOut(write!, { w: 8, '06': 1, '07': 2, '08': 3 })).toEqual({ w: 9, '06': 1, '09': 1 })
+    expect(applyWrite(write!, { w: 8, '06': 1, '07': 2, '08': 3 })).toEqual({ w: 9, '06': 1, '09': 1 })
   })
 
-  it('tidies what blind writers left behind once it is much, counting from the newest window and not from the clock', () => {
+  it('purges what writers without a view have left once there is much of it, by the newest window and not by the clock', () => {
     const quota = epoch(3, 1000)
     const left = (windows: number): Fields => ({
       w: 200,
@@ -147,22 +147,23 @@ describe('fixed window', () => {
       ...Object.fromEntries(Array.from({ length: windows }, (_, index) => [slot(10 + 3 * index), 1])),
     })
     expect(fixedWindow.purge!(left(32), quota, 200_000)).toBeUndefined()
-    expect(carryOut(fixedWindow.purge!(left(33), quota, 200_000)!, left(33))).toEqual(left(0))
+    expect(applyWrite(fixedWindow.purge!(left(33), quota, 200_000)!, left(33))).toEqual(left(0))
     // a clock that steps back still finds window 200
-    expect(carryOut(fixedWindow.purge!(left(33), quota, 900_000)!, left(33))).toEqual(left(0))
+    expect(applyWrite(fixedWindow.purge!(left(33), quota, 900_000)!, left(33))).toEqual(left(0))
   })
 
   const spec = (grid: fc.Arbitrary<WindowGrid>): AlgorithmSpec<FixedWindowQuota> => ({
     algorithm: fixedWindow,
     quota: fc.record({ limit: anySize, grid }),
     windowMs: ({ grid }) => grid.longestMs,
-    largest: ({ limit }) => limit,
-    resized: (quota, limit) => ({ ...quota, limit }),
-    settled: (fields) => keeping(fields, (name) => name === 'w' || name === slot(fields.w as number)),
+    largestCost: ({ limit }) => limit,
+    withSize: (quota, limit) => ({ ...quota, limit }),
+    withoutExpired: (fields) => onlyFields(fields, (name) => name === 'w' || name === slot(fields.w as number)),
     admits: (past, { limit, grid }, cost, now) =>
       unitsSince(past, now, ({ at }, latest) => grid.indexAt(at) === grid.indexAt(latest)) + cost <= limit,
-    most: ({ limit, grid }, from, to) => limit * (grid.indexAt(to) - grid.indexAt(from) + 1),
+    maxAdmitted: ({ limit, grid }, from, to) => limit * (grid.indexAt(to) - grid.indexAt(from) + 1),
   })
-  describe('by the epoch', () => obeysTheLaws(spec(anyWindowMs.map(epochGrid))))
-  describe('by a calendar', () => obeysTheLaws(spec(fc.integer({ min: 1, max: 100 }).map(uneven))))
+  describe('on the grid of the epoch obeys the law:', () => obeysTheLaws(spec(anyWindowMs.map(epochGrid))))
+  describe('on the grid of a calendar obeys the law:', () =>
+    obeysTheLaws(spec(fc.integer({ min: 1, max: 100 }).map(uneven))))
 })

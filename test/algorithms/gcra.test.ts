@@ -2,15 +2,15 @@ import fc from 'fast-check'
 import type { Fields } from '../../limiter/algorithms/conditional-write'
 import { type GcraQuota, gcra } from '../../limiter/algorithms/gcra'
 import vectors from '../vectors/gcra.json'
+import { anySize, anyWindowMs } from './algorithm-spec'
 import { fitsPace, mostAtPace } from './charges'
 import { obeysTheLaws } from './laws'
-import { carryOut, type Row, takeAt, tell } from './story'
-import { anySize, anyWindowMs } from './world'
+import { applyWrite, type Row, runTimeline, takeAt } from './timeline'
 
 const YEAR_MS = 31_536_000_000
 
-describe('gcra', () => {
-  const stories: [string, GcraQuota, Row[]][] = [
+describe('GCRA', () => {
+  const timelines: [string, GcraQuota, Row[]][] = [
     [
       'ten per second with a burst of three',
       { limit: 10, windowMs: 1000, burst: 3 }, // one unit every 100 ms
@@ -71,40 +71,40 @@ describe('gcra', () => {
       ],
     ],
   ]
-  it.each(stories)('tells the story of %s', (_, quota, story) => {
-    tell(gcra, quota, story)
+  it.each(timelines)('follows the timeline of %s', (_, quota, timeline) => {
+    runTimeline(gcra, quota, timeline)
   })
 
-  it('agrees with throttled and redis-cell', () => {
+  it('agrees with the libraries throttled and redis-cell', () => {
     let state: Fields = {}
     for (const { atMs, cost, allowed, remaining, resetAfterMs, retryAfterMs } of vectors.rows) {
       const { verdict, write } = gcra.step(state, vectors.quota, cost, atMs)
       const wait = retryAfterMs ?? (allowed ? 0 : Infinity)
       expect({ atMs, cost, ...verdict }).toEqual({ atMs, cost, allowed, remaining, resetAfterMs, retryAfterMs: wait })
-      if (write) state = carryOut(write, state)
+      if (write) state = applyWrite(write, state)
     }
   })
 
   const quota = { limit: 10, windowMs: 1000, burst: 3 }
 
-  it('remembers as long as the burst takes to come back', () => {
+  it('keeps its state for as long as the burst takes to come back', () => {
     expect(gcra.retentionMs(quota)).toBe(300)
     expect(gcra.retentionMs({ limit: 3, windowMs: 1000, burst: 1 })).toBe(334)
   })
 
-  it('gives back what time has not given back already', () => {
+  it('refunds only what time has not given back already', () => {
     const state = takeAt(gcra, quota, [1000, 1000])
     expect(state).toEqual({ t: 1_200_000, e: 100_000 })
-    expect(carryOut(gcra.refund(state, quota, 1, 1000, 1000)!, state)).toEqual({ t: 1_100_000, e: 100_000 })
-    expect(carryOut(gcra.refund(state, quota, 1, 1000, 1030)!, state)).toEqual({ t: 1_130_000, e: 100_000 })
-    expect(carryOut(gcra.refund(state, quota, 9, 1000, 1030)!, state)).toEqual({ t: 1_030_000, e: 100_000 })
-    expect(carryOut(gcra.refund(state, quota, 1, 1000, 970)!, state)).toEqual({ t: 1_100_000, e: 100_000 })
+    expect(applyWrite(gcra.refund(state, quota, 1, 1000, 1000)!, state)).toEqual({ t: 1_100_000, e: 100_000 })
+    expect(applyWrite(gcra.refund(state, quota, 1, 1000, 1030)!, state)).toEqual({ t: 1_130_000, e: 100_000 })
+    expect(applyWrite(gcra.refund(state, quota, 9, 1000, 1030)!, state)).toEqual({ t: 1_030_000, e: 100_000 })
+    expect(applyWrite(gcra.refund(state, quota, 1, 1000, 970)!, state)).toEqual({ t: 1_100_000, e: 100_000 })
     expect(gcra.refund(state, quota, 1, 1000, 1100)).toBeUndefined()
     expect(gcra.refund(state, quota, 5, 1000, 1200)).toBeUndefined()
-    expect(carryOut(gcra.refund(state, quota, 5, 1000, 1199)!, state)).toEqual({ t: 1_199_000, e: 100_000 })
+    expect(applyWrite(gcra.refund(state, quota, 5, 1000, 1199)!, state)).toEqual({ t: 1_199_000, e: 100_000 })
   })
 
-  it('expects a subject that was busy to be as busy now, and one that was about to be idle to be idle', () => {
+  it('extrapolates that a busy subject is as busy now, and that one that was about to be idle is idle', () => {
     expect(gcra.extrapolate!({ t: 1_250_000 }, 1000, quota, 9000)).toEqual({ t: 9_250_000 })
     expect(gcra.extrapolate!({ t: 1_151_000 }, 1000, quota, 9000)).toEqual({ t: 9_151_000 })
     expect(gcra.extrapolate!({ t: 1_150_000 }, 1000, quota, 9000)).toEqual({ t: 1_150_000 })
@@ -112,18 +112,18 @@ describe('gcra', () => {
     expect(gcra.extrapolate!({}, 1000, quota, 9000)).toEqual({})
   })
 
-  describe('laws', () =>
+  describe('obeys the law:', () =>
     obeysTheLaws<GcraQuota>({
       algorithm: gcra,
       quota: fc.record({ limit: anySize, windowMs: anyWindowMs, burst: anySize }),
       windowMs: ({ windowMs }) => windowMs,
-      largest: ({ burst }) => burst,
-      resized: (quota, burst) => ({ ...quota, burst }),
-      differing: (quota, limit, burst) => ({ ...quota, limit, burst }),
+      largestCost: ({ burst }) => burst,
+      withSize: (quota, burst) => ({ ...quota, burst }),
+      withNumbers: (quota, limit, burst) => ({ ...quota, limit, burst }),
       largestSkewMs: 1000,
       refundsLevel: true,
-      settled: (fields) => fields,
+      withoutExpired: (fields) => fields,
       admits: (past, quota, cost, now) => fitsPace(past, quota, quota.burst, cost, now),
-      most: mostAtPace,
+      maxAdmitted: mostAtPace,
     }))
 })

@@ -1,10 +1,13 @@
+import type { AlgorithmSpec } from './algorithm-spec'
 import { guardLaws } from './guard-laws'
 import { mixedLaws } from './mixed-laws'
 import { refundLaws } from './refund-laws'
 import { verdictLaws } from './verdict-laws'
-import type { AlgorithmSpec } from './world'
 
-/** The promises of docs/algorithms.md, each as a test over random states, quotas, costs and clocks. */
+/**
+ * The promises of docs/algorithms.md, each as a test over random states, quotas, costs and clocks. docs/testing.md lists
+ * them.
+ */
 export function obeysTheLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
   guardLaws(spec)
   verdictLaws(spec)

@@ -2,15 +2,15 @@ import fc from 'fast-check'
 import type { Fields } from '../../limiter/algorithms/conditional-write'
 import { type LeakyBucketQuota, leakyBucket } from '../../limiter/algorithms/leaky-bucket'
 import worked from '../vectors/worked-examples.json'
+import { type AlgorithmSpec, anyOrderlyRequests, anySize, anyWindowMs, runHistory } from './algorithm-spec'
 import { emissionUs, fitsPace, mostAtPace } from './charges'
 import { obeysTheLaws } from './laws'
-import { carryOut, type Row, takeAt, tell } from './story'
-import { type AlgorithmSpec, anyOrderlyRequests, anySize, anyWindowMs, live } from './world'
+import { applyWrite, type Row, runTimeline, takeAt } from './timeline'
 
 const YEAR_MS = 31_536_000_000
 
 describe('leaky bucket', () => {
-  const stories: [string, LeakyBucketQuota, Row[]][] = [
+  const timelines: [string, LeakyBucketQuota, Row[]][] = [
     [
       'a meter of three that leaks ten per second',
       { limit: 10, windowMs: 1000, burst: 3, mode: 'meter' },
@@ -25,7 +25,7 @@ describe('leaky bucket', () => {
       ],
     ],
     [
-      'a queue of five that leaks four per second and is patient for 600 ms',
+      'a queue of five that leaks four per second, with a maxDelayMs of 600',
       { limit: 4, windowMs: 1000, burst: 5, mode: 'queue', maxDelayMs: 600 },
       [
         [1000, 3, true, 0, 0, 'the last of the three waits for 500 ms'],
@@ -37,7 +37,7 @@ describe('leaky bucket', () => {
       ],
     ],
     [
-      'a queue without patience: one at a time',
+      'a queue with a maxDelayMs of 0: one at a time',
       { limit: 4, windowMs: 1000, burst: 5, mode: 'queue', maxDelayMs: 0 },
       [
         [1000, 2, false, 1, Infinity, ''],
@@ -47,7 +47,7 @@ describe('leaky bucket', () => {
       ],
     ],
     [
-      'a queue that is more patient than deep',
+      'a queue whose maxDelayMs is longer than its depth',
       { limit: 4, windowMs: 1000, burst: 2, mode: 'queue', maxDelayMs: 60_000 },
       [
         [1000, 2, true, 0, 0, ''],
@@ -56,7 +56,7 @@ describe('leaky bucket', () => {
       ],
     ],
     [
-      'a meter does not look at patience',
+      'a meter, which ignores maxDelayMs',
       { limit: 4, windowMs: 1000, burst: 5, mode: 'meter', maxDelayMs: 0 },
       [[1000, 5, true, 0, 0, '']],
     ],
@@ -79,8 +79,8 @@ describe('leaky bucket', () => {
       ],
     ],
   ]
-  it.each(stories)('tells the story of %s', (_, quota, story) => {
-    tell(leakyBucket, quota, story)
+  it.each(timelines)('follows the timeline of %s', (_, quota, timeline) => {
+    runTimeline(leakyBucket, quota, timeline)
   })
 
   describe('as a queue', () => {
@@ -92,17 +92,17 @@ describe('leaky bucket', () => {
       mode: 'queue',
     }
 
-    it(`works the example: ${story}`, () => {
+    it(`decides the worked example: ${story}`, () => {
       let state: Fields = {}
       for (const { atMs, allowed, delayMs } of rows) {
         const { verdict, write } = leakyBucket.step(state, quota, 1, atMs)
         expect({ atMs, ...verdict }).toMatchObject({ atMs, allowed })
         expect({ atMs, delayMs: verdict.delayMs }).toEqual({ atMs, delayMs })
-        if (write) state = carryOut(write, state)
+        if (write) state = applyWrite(write, state)
       }
     })
 
-    it('tells a request to wait for those before it, and a peek how long that would be', () => {
+    it('delays a request behind those before it, and reports that delay to a peek', () => {
       const delayMs = (state: Fields, cost: number, at: number) =>
         leakyBucket.step(state, quota, cost, at).verdict.delayMs
       const state = takeAt(leakyBucket, quota, [1000, 1000])
@@ -117,13 +117,13 @@ describe('leaky bucket', () => {
       expect(delayMs(state, 4, 1000)).toBeUndefined()
     })
 
-    it('spaces departures by the pace, and makes nobody wait longer than its patience', () => {
+    it('spaces departures by its pace, and delays no request longer than maxDelayMs', () => {
       fc.assert(
         fc.property(anyQueue(fc.integer({ min: 0, max: 3000 })), anyOrderlyRequests, (queue, requests) => {
           const emissionMs = queue.windowMs / queue.limit
           let free = -Infinity
           let fields: Fields = {}
-          for (const { clock, take, fields: after } of live({ ...spec, resized: undefined }, queue, requests)) {
+          for (const { clock, take, fields: after } of runHistory({ ...spec, withSize: undefined }, queue, requests)) {
             const { verdict } = leakyBucket.step(fields, queue, take!.cost, clock)
             fields = after
             if (!verdict.allowed || take!.cost === 0) continue
@@ -138,7 +138,7 @@ describe('leaky bucket', () => {
     })
   })
 
-  it('a meter lets nobody wait', () => {
+  it('as a meter delays no request', () => {
     const quota: LeakyBucketQuota = { limit: 4, windowMs: 1000, burst: 5, mode: 'meter' }
     expect(leakyBucket.step({ t: 1_500_000 }, quota, 1, 1000).verdict).toEqual({
       allowed: true,
@@ -148,7 +148,7 @@ describe('leaky bucket', () => {
     })
   })
 
-  it('remembers as long as the bucket takes to run empty', () => {
+  it('keeps its state for as long as the bucket takes to run empty', () => {
     expect(leakyBucket.retentionMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'meter', maxDelayMs: 300 })).toBe(1250)
     expect(leakyBucket.retentionMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'queue' })).toBe(1250)
     expect(leakyBucket.retentionMs({ limit: 4, windowMs: 1000, burst: 5, mode: 'queue', maxDelayMs: 300 })).toBe(550)
@@ -163,7 +163,7 @@ describe('leaky bucket', () => {
       maxDelayMs,
     })
 
-  /** Units that fit, a fraction of one included. */
+  /** The units that fit, including a fraction of one. */
   const capacity = ({ limit, windowMs, burst, mode, maxDelayMs }: LeakyBucketQuota): number =>
     mode === 'queue' && maxDelayMs !== undefined
       ? Math.min(burst, 1 + (1000 * maxDelayMs) / emissionUs({ limit, windowMs }))
@@ -173,16 +173,16 @@ describe('leaky bucket', () => {
     algorithm: leakyBucket,
     quota: anyQueue(fc.option(fc.integer({ min: 0, max: 3000 }), { nil: undefined })),
     windowMs: ({ windowMs }) => windowMs,
-    largest: (quota) => Math.floor(capacity(quota)),
-    resized: (quota, burst) => ({ ...quota, burst }),
-    differing: (quota, limit, burst) => ({ ...quota, limit, burst }),
+    largestCost: (quota) => Math.floor(capacity(quota)),
+    withSize: (quota, burst) => ({ ...quota, burst }),
+    withNumbers: (quota, limit, burst) => ({ ...quota, limit, burst }),
     largestSkewMs: 1000,
     refundsLevel: true,
-    settled: (fields) => fields,
+    withoutExpired: (fields) => fields,
     admits: (past, quota, cost, now) => fitsPace(past, quota, capacity(quota), cost, now),
-    most: mostAtPace,
+    maxAdmitted: mostAtPace,
   }
-  describe('laws of the queue', () => obeysTheLaws(spec))
-  describe('laws of the meter', () =>
+  describe('as a queue obeys the law:', () => obeysTheLaws(spec))
+  describe('as a meter obeys the law:', () =>
     obeysTheLaws({ ...spec, quota: spec.quota.map((quota) => ({ ...quota, mode: 'meter' as const })) }))
 })

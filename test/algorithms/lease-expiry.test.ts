@@ -10,43 +10,46 @@ const leaseExpiresAt = (changes: object, after = {}, at = AT) => parsed(changes)
 test.each([
   ['a fixed window', { algorithm: 'fixed-window', window: '1s' }, SECOND + 1000],
   [
-    'a window of the calendar',
+    'a calendar window',
     { algorithm: 'fixed-window', window: 'day', timezone: 'Europe/Berlin' },
     Date.UTC(2025, 10, 21, 23),
   ],
   [
-    'an interval of a bucket',
+    'a token bucket with interval refill',
     { algorithm: 'token-bucket', refill: 'interval', window: '1h' },
     Date.UTC(2025, 10, 21, 11),
   ],
-])('what is charged to %s is spent before it ends', (_, changes, end) => {
+])('a lease on %s expires when that window ends', (_, changes, end) => {
   expect(leaseExpiresAt(changes)).toBe(end)
   expect(leaseExpiresAt(changes, {}, end - 1)).toBe(end)
   expect(leaseExpiresAt(changes, {}, end)).toBeGreaterThan(end)
 })
 
 test.each([
-  ['gcra', { algorithm: 'gcra' }],
-  ['a greedy bucket', { algorithm: 'token-bucket' }],
+  ['GCRA', { algorithm: 'gcra' }],
+  ['a token bucket with greedy refill', { algorithm: 'token-bucket' }],
   ['a leaky bucket', { algorithm: 'leaky-bucket' }],
-])('without a grid, in %s, units are held for two seconds, or as long as the burst takes', (_, changes) => {
-  expect(leaseExpiresAt({ ...changes, limit: 60, window: '1m' })).toBe(AT + 2000)
-  expect(leaseExpiresAt({ ...changes, limit: 60, window: '1s' })).toBeLessThanOrEqual(AT + 1020)
-  expect(leaseExpiresAt({ ...changes, limit: 60, window: '1s' })).toBeGreaterThanOrEqual(AT + 1000)
-})
+])(
+  'a lease on %s, which has no window grid, expires after two seconds, or sooner if the burst comes back sooner',
+  (_, changes) => {
+    expect(leaseExpiresAt({ ...changes, limit: 60, window: '1m' })).toBe(AT + 2000)
+    expect(leaseExpiresAt({ ...changes, limit: 60, window: '1s' })).toBeLessThanOrEqual(AT + 1020)
+    expect(leaseExpiresAt({ ...changes, limit: 60, window: '1s' })).toBeGreaterThanOrEqual(AT + 1000)
+  },
+)
 
 test.each([
-  ['sub-windows', { algorithm: 'sliding-buckets', buckets: 10 }],
-  ['a log', { algorithm: 'sliding-log' }],
+  ['sliding buckets', { algorithm: 'sliding-buckets', buckets: 10 }],
+  ['a sliding log', { algorithm: 'sliding-log' }],
 ])(
-  'in %s units are held for a quarter of the window, and two seconds at most, for they count a window from their charge on',
+  'a lease on %s, where each unit counts for a window from its charge on, expires after a quarter of the window, at most two seconds',
   (_, changes) => {
     expect(leaseExpiresAt({ ...changes, limit: 60, window: '1m' })).toBe(AT + 2000)
     expect(leaseExpiresAt({ ...changes, limit: 60, window: '1s' })).toBe(AT + 250)
   },
 )
 
-test('in a sliding window they are held until its edge, and past it no longer than that', () => {
+test('a lease on a sliding window expires at its edge, or a quarter of the window (at most two seconds) later if the edge is near', () => {
   const minute = { algorithm: 'sliding-window', window: '1m' }
   const edge = Date.UTC(2025, 10, 21, 10, 18)
   expect(leaseExpiresAt(minute)).toBe(edge)
@@ -55,7 +58,7 @@ test('in a sliding window they are held until its edge, and past it no longer th
   expect(leaseExpiresAt({ ...minute, window: '1s' }, {}, SECOND + 999)).toBe(SECOND + 1249)
 })
 
-test('an anchored window ends when it was opened, not when it was charged', () => {
+test('a lease on an anchored window expires a window after that was opened, not a window after the charge', () => {
   const changes = { algorithm: 'anchored-window', window: '1m' }
   expect(leaseExpiresAt(changes, { s: AT - 50_000, c: 3 })).toBe(AT + 10_000)
   expect(leaseExpiresAt(changes, { s: AT, c: 3 })).toBe(AT + 60_000)
@@ -64,13 +67,13 @@ test('an anchored window ends when it was opened, not when it was charged', () =
 })
 
 test.each([
-  ['a queue gives each unit its turn', { algorithm: 'leaky-bucket', mode: 'queue' }],
-  ['a log that records denials needs each request', { algorithm: 'sliding-log', countDenied: true }],
+  ['a queue assigns each unit its own slot', { algorithm: 'leaky-bucket', mode: 'queue' }],
+  ['a log that counts denials has to record each request', { algorithm: 'sliding-log', countDenied: true }],
   ['units past a quota are billed', { algorithm: 'fixed-window', overage: 'allow' }],
-])('%s: nothing can be taken ahead', (_, changes) => {
+])('%s: it cannot be leased', (_, changes) => {
   expect(leaseExpiresAt(changes)).toBeUndefined()
 })
 
-test('a grid of one length begins with the epoch', () => {
+test('an epoch grid begins its windows at multiples of their length since the epoch', () => {
   expect(epochGrid(1000).startOf(epochGrid(1000).indexAt(AT))).toBe(SECOND)
 })

@@ -6,9 +6,6 @@ import { meteredWindow, usageOf } from '../../limiter/algorithms/metered-window'
 import { overSlot, slot } from '../../limiter/algorithms/slots'
 import { epochGrid, type WindowGrid } from '../../limiter/algorithms/window-grid'
 import { calendarGrid } from '../../limiter/policies/calendar'
-import { keeping } from './encounters'
-import { obeysTheLaws } from './laws'
-import { carryOut } from './story'
 import {
   type AlgorithmSpec,
   anyCost,
@@ -17,19 +14,22 @@ import {
   anySize,
   anyWindowMs,
   inMs,
-  live,
   NUM_RUNS,
+  runHistory,
   START,
-} from './world'
+} from './algorithm-spec'
+import { obeysTheLaws } from './laws'
+import { onlyFields } from './situations'
+import { applyWrite } from './timeline'
 
 const epoch = (limit: number, windowMs = 1000): FixedWindowQuota => ({ limit, grid: epochGrid(windowMs) })
 const month = (limit: number): FixedWindowQuota => ({ limit, grid: calendarGrid('month', 'Europe/Berlin') })
 
-/** One request, what is left and what is past the quota after it. */
+/** One request, the remaining units and the overage after it. */
 type Row = [at: number, cost: number, remaining: number, over: number, about: string]
 
 /** Runs a timeline in which everything is allowed, and returns the state. */
-function tell(quota: FixedWindowQuota, story: readonly Row[], start: Fields = {}): Fields {
+function follow(quota: FixedWindowQuota, story: readonly Row[], start: Fields = {}): Fields {
   let state = start
   for (const [at, cost, remaining, over, about] of story) {
     const { verdict, write } = meteredWindow.step(state, quota, cost, at)
@@ -42,16 +42,16 @@ function tell(quota: FixedWindowQuota, story: readonly Row[], start: Fields = {}
       remaining,
       over,
     })
-    if (write) state = carryOut(write, state)
+    if (write) state = applyWrite(write, state)
   }
   return state
 }
 
 const take = (state: Fields, quota: FixedWindowQuota, cost: number, now: number): Fields =>
-  carryOut(meteredWindow.step(state, quota, cost, now).write!, state)
+  applyWrite(meteredWindow.step(state, quota, cost, now).write!, state)
 
 describe('metered window', () => {
-  const stories: [string, FixedWindowQuota, Row[]][] = [
+  const timelines: [string, FixedWindowQuota, Row[]][] = [
     [
       'three per second',
       epoch(3),
@@ -79,25 +79,25 @@ describe('metered window', () => {
       ],
     ],
   ]
-  it.each(stories)('tells the story of %s', (_, quota, story) => {
-    tell(quota, story)
+  it.each(timelines)('follows the timeline of %s', (_, quota, story) => {
+    follow(quota, story)
   })
 
-  it('has quotas by the month that begin at midnight in Berlin, where clocks are an hour ahead in winter and two in summer', () => {
+  it('begins quotas by the month at midnight in Berlin, both in winter and in summer time', () => {
     const quota = month(10)
-    const state = tell(quota, [
+    const state = follow(quota, [
       [Date.parse('2026-03-31T21:59:59.999Z'), 12, 0, 2, 'the last instant of March, summer time'],
       [Date.parse('2026-03-31T22:00:00.000Z'), 11, 0, 1, 'the first of April'],
       [Date.parse('2026-10-31T22:59:59.999Z'), 3, 7, 0, 'the last instant of October, winter time'],
       [Date.parse('2026-10-31T23:00:00.000Z'), 4, 6, 0, 'the first of November'],
     ])
-    const told = usageOf(state, quota).map(({ startAt, endsAt, used, over }) => [
+    const reported = usageOf(state, quota).map(({ startAt, endsAt, used, over }) => [
       new Date(startAt).toISOString(),
       new Date(endsAt).toISOString(),
       used,
       over,
     ])
-    expect(told).toEqual([
+    expect(reported).toEqual([
       ['2026-10-31T23:00:00.000Z', '2026-11-30T23:00:00.000Z', 4, 0],
       ['2026-09-30T22:00:00.000Z', '2026-10-31T23:00:00.000Z', 3, 0],
       ['2026-03-31T22:00:00.000Z', '2026-04-30T22:00:00.000Z', 11, 1],
@@ -105,21 +105,21 @@ describe('metered window', () => {
     ])
   })
 
-  it('stores what a fixed window stores until something is past the quota', () => {
+  it('stores what a fixed window stores until there is overage', () => {
     expect(take({}, epoch(3), 3, 1000)).toEqual({ w: 1, '01': 3 })
     expect(take({ w: 1, '01': 3 }, epoch(3), 1, 1000)).toEqual({ w: 1, '01': 4, '01_': 1 })
   })
 
-  it('says when the window ends', () => {
+  it('reports the time until the window ends', () => {
     expect(meteredWindow.step({}, epoch(3), 0, 1200).verdict.resetAfterMs).toBe(0)
     expect(meteredWindow.step({}, epoch(3), 9, 1200).verdict.resetAfterMs).toBe(800)
   })
 
-  it('judges units by the limit in force when they come: what was past a smaller one stays so', () => {
-    let state = tell(epoch(3), [[1000, 5, 0, 2, 'two past a limit of three']])
-    state = tell(epoch(10), [[1100, 4, 1, 2, 'a raised limit has room for more, and forgives nothing']], state)
-    state = tell(epoch(10), [[1200, 3, 0, 4, 'until it is crossed too']], state)
-    state = tell(epoch(4), [[1300, 1, 0, 5, 'a lowered limit takes effect at once, and not backwards']], state)
+  it('judges units by the limit in force when they are charged: overage of a smaller limit stays overage', () => {
+    let state = follow(epoch(3), [[1000, 5, 0, 2, 'two past a limit of three']])
+    state = follow(epoch(10), [[1100, 4, 1, 2, 'a raised limit has room for more, and forgives nothing']], state)
+    state = follow(epoch(10), [[1200, 3, 0, 4, 'until it is crossed too']], state)
+    state = follow(epoch(4), [[1300, 1, 0, 5, 'a lowered limit takes effect at once, and not backwards']], state)
     expect(usageOf(state, epoch(4))).toEqual([{ startAt: 1000, endsAt: 2000, used: 13, over: 5 }])
   })
 
@@ -142,11 +142,11 @@ describe('metered window', () => {
     expect(holds(write!.guard, { w: 1, '01': MOST_UNITS - 1, '01_': 2 })).toBe(false)
   })
 
-  describe('from an outdated view', () => {
+  describe('written from an outdated view', () => {
     const quota = epoch(10)
     const writeFrom = (known: Fields | undefined, cost: number) => meteredWindow.step(known, quota, cost, 1500).write!
 
-    it('a write inside the quota succeeds while there is room, and one past it once there is none', () => {
+    it('succeeds within the quota while there is room, and past the quota once there is none', () => {
       for (const used of [1, 7, 8]) expect(holds(writeFrom(undefined, 2).guard, { w: 1, '01': used })).toBe(true)
       expect(holds(writeFrom(undefined, 2).guard, { w: 1, '01': 9 })).toBe(false)
       for (const used of [10, 11, 500])
@@ -154,12 +154,12 @@ describe('metered window', () => {
       expect(holds(writeFrom({ w: 1, '01': 12, '01_': 2 }, 2).guard, { w: 1, '01': 9 })).toBe(false)
     })
 
-    it('a write past the quota needs no count as seen, just at the limit either', () => {
+    it('succeeds past the quota without knowing the exact count, also when it is just at the limit', () => {
       const { guard } = writeFrom({ w: 1, '01': 10 }, 2)
       expect([9, 10, 11].map((used) => holds(guard, { w: 1, '01': used }))).toEqual([false, true, true])
     })
 
-    it('a write to a window that lies ahead of the clock needs that window to be there', () => {
+    it('succeeds in a window ahead of the clock only if that window exists', () => {
       const { guard } = writeFrom({ w: 2, '02': 1 }, 2)
       expect([holds(guard, { w: 2, '02': 5 }), holds(guard, {}), holds(guard, { w: 3, '03': 1 })]).toEqual([
         true,
@@ -168,7 +168,7 @@ describe('metered window', () => {
       ])
     })
 
-    it('a write across the limit needs the count as seen', () => {
+    it('succeeds across the limit only if the count is as seen', () => {
       const { guard } = writeFrom({ w: 1, '01': 9 }, 2)
       expect([8, 9, 10].map((used) => holds(guard, { w: 1, '01': used }))).toEqual([false, true, false])
       const first = writeFrom({}, 12).guard
@@ -176,7 +176,7 @@ describe('metered window', () => {
     })
   })
 
-  describe('keeps the newest thirteen windows', () => {
+  describe('keeps the newest thirteen windows:', () => {
     const quota = epoch(2)
     const busy = (windows: number): Fields =>
       Array.from({ length: windows }, (_, index) => index).reduce(
@@ -184,7 +184,7 @@ describe('metered window', () => {
         {},
       )
 
-    it('removes older ones in the write that begins a new one', () => {
+    it('it removes older ones in the write that begins a new one', () => {
       expect(usageOf(busy(13), quota).map(({ startAt }) => startAt / 1000)).toEqual([
         62, 61, 60, 59, 58, 57, 56, 55, 54, 53, 52, 51, 50,
       ])
@@ -194,33 +194,33 @@ describe('metered window', () => {
       expect(Object.keys(state)).toHaveLength(1 + 2 * 13)
     })
 
-    it('tells of no others, though blind writers have left some', () => {
+    it('it reports no others, although writers without a view have left some', () => {
       const state = { ...busy(13), [slot(49)]: 7, [overSlot(49)]: 5 }
       expect(usageOf(state, quota)).toEqual(usageOf(busy(13), quota))
       expect(take(state, quota, 1, 62_500)).toEqual(take(busy(13), quota, 1, 62_500))
     })
 
-    it('tidies what blind writers have left once it is much', () => {
-      const litter = Object.fromEntries(
+    it('it purges what writers without a view have left once there is much of it', () => {
+      const expired = Object.fromEntries(
         Array.from({ length: 17 }, (_, index) => [slot(index), overSlot(index)])
           .flat()
           .map((name) => [name, 1]),
       )
-      const state = { ...busy(13), ...litter }
-      expect(carryOut(meteredWindow.purge!(state, quota, 62_500)!, state)).toEqual(busy(13))
+      const state = { ...busy(13), ...expired }
+      expect(applyWrite(meteredWindow.purge!(state, quota, 62_500)!, state)).toEqual(busy(13))
       expect(meteredWindow.purge!(busy(13), quota, 62_500)).toBeUndefined()
     })
 
-    it('has them live as long', () => {
+    it('it keeps its state for as long', () => {
       expect(meteredWindow.retentionMs(quota)).toBe(13_000)
     })
   })
 
-  describe('a refund', () => {
+  describe('makes a refund that', () => {
     const refund = (state: Fields, limit: number, units: number, chargedAt = 1500): Fields =>
-      carryOut(meteredWindow.refund(state, epoch(limit), units, chargedAt, chargedAt)!, state)
+      applyWrite(meteredWindow.refund(state, epoch(limit), units, chargedAt, chargedAt)!, state)
 
-    it('gives back what is past the quota first: the last in is the first out', () => {
+    it('takes overage first: the last units charged are the first refunded', () => {
       const state = { w: 1, '01': 8, '01_': 3 }
       expect(refund(state, 5, 1)).toEqual({ w: 1, '01': 7, '01_': 2 })
       expect(refund(state, 5, 3)).toEqual({ w: 1, '01': 5 })
@@ -228,19 +228,19 @@ describe('metered window', () => {
       expect(refund(state, 5, 99)).toEqual({ w: 1 })
     })
 
-    it('forgives nothing that was past an earlier, smaller quota', () => {
+    it('forgives no overage of an earlier, smaller quota', () => {
       expect(refund({ w: 1, '01': 20, '01_': 10 }, 100, 5)).toEqual({ w: 1, '01': 15, '01_': 10 })
       expect(refund({ w: 1, '01': 25, '01_': 13 }, 22, 5)).toEqual({ w: 1, '01': 20, '01_': 10 })
       expect(refund({ w: 1, '01': 20, '01_': 10 }, 100, 15)).toEqual({ w: 1, '01': 5, '01_': 5 })
     })
 
-    it('is for the window that was charged, also when it is over', () => {
+    it('goes to the window that was charged, also when that is over', () => {
       const state = { w: 2, '01': 8, '01_': 3, '02': 1 }
       expect(refund(state, 5, 4)).toEqual({ w: 2, '01': 4, '02': 1 })
       expect(meteredWindow.refund(state, epoch(5), 4, 3000, 3000)).toBeUndefined()
     })
 
-    it('needs both counts on the side on which they were seen, with that many units there', () => {
+    it('applies only if both counts are on the same side of the limit as seen, with enough units there', () => {
       const { guard } = meteredWindow.refund({ w: 1, '01': 8, '01_': 3 }, epoch(5), 1, 1500, 1500)!
       expect(holds(guard, { w: 1, '01': 99, '01_': 94 })).toBe(true)
       expect(holds(guard, { w: 1, '01': 6, '01_': 2 })).toBe(true)
@@ -255,12 +255,12 @@ describe('metered window', () => {
       ).toBe(false)
     })
 
-    it('undoes any request exactly, while the limit stays', () =>
+    it('undoes any request exactly while the limit stays the same', () =>
       fc.assert(
         fc.property(anyHistory, anySize, anyCost, anyElapsed, (history, limit, cost, elapsed) => {
           if (cost === 0) return
-          const last = live(
-            { ...spec(fc.constant(epochGrid(1000))), resized: (quota, size) => ({ ...quota, limit: size }) },
+          const last = runHistory(
+            { ...spec(fc.constant(epochGrid(1000))), withSize: (quota, size) => ({ ...quota, limit: size }) },
             epoch(limit),
             history,
           ).at(-1)!
@@ -274,33 +274,33 @@ describe('metered window', () => {
       ))
   })
 
-  describe('shares its state with the fixed window', () => {
+  describe('shares its state with the fixed window, which', () => {
     const quota = epoch(5)
 
-    it('denies, once overage is denied, what is past the limit already', () => {
-      const state = tell(quota, [[1200, 9, 0, 4, 'nine of five']])
+    it('denies once the limit is exceeded and overage is no longer allowed', () => {
+      const state = follow(quota, [[1200, 9, 0, 4, 'nine of five']])
       expect(fixedWindow.step(state, quota, 1, 1300).verdict).toMatchObject({
         allowed: false,
         remaining: 0,
         retryAfterMs: 700,
       })
       const next = fixedWindow.step(state, quota, 1, 2000)
-      expect(carryOut(next.write!, state)).toEqual({ w: 2, '02': 1 })
+      expect(applyWrite(next.write!, state)).toEqual({ w: 2, '02': 1 })
     })
 
-    it('counts on, once overage is allowed, from where the fixed window was', () => {
+    it('hands over its count when overage is allowed', () => {
       const { write } = fixedWindow.step({}, quota, 4, 1200)
-      const state = tell(quota, [[1300, 3, 0, 2, 'one more was left']], carryOut(write!, {}))
+      const state = follow(quota, [[1300, 3, 0, 2, 'one more was left']], applyWrite(write!, {}))
       expect(usageOf(state, quota)).toEqual([{ startAt: 1000, endsAt: 2000, used: 7, over: 2 }])
     })
 
-    it('knows what was past the limit before overage was denied for a while', () => {
-      let state = tell(quota, [[1200, 6, 0, 1, '']])
-      state = carryOut(fixedWindow.step(state, epoch(8), 2, 1300).write!, state)
-      tell(quota, [[1400, 1, 0, 2, 'what was admitted in between stays inside']], state)
+    it('leaves earlier overage on record while overage is denied for a while', () => {
+      let state = follow(quota, [[1200, 6, 0, 1, '']])
+      state = applyWrite(fixedWindow.step(state, epoch(8), 2, 1300).write!, state)
+      follow(quota, [[1400, 1, 0, 2, 'what was admitted in between stays inside']], state)
     })
 
-    it('at the same time, while instances learn of the change: neither over-admits by its own rule', () => {
+    it('is in force at the same time on some instances: neither over-admits by its own rule', () => {
       fc.assert(
         fc.property(fc.array(fc.tuple(fc.boolean(), fc.integer({ min: 1, max: 4 })), { maxLength: 20 }), (requests) => {
           let state: Fields = {}
@@ -309,7 +309,7 @@ describe('metered window', () => {
             const { verdict, write } = (metered ? meteredWindow : fixedWindow).step(state, quota, cost, 1500)
             expect(verdict.allowed).toBe(metered || used + cost <= 5)
             if (!write) continue
-            state = carryOut(write, state)
+            state = applyWrite(write, state)
             used += cost
           }
           expect(usageOf(state, quota)).toEqual(
@@ -320,14 +320,14 @@ describe('metered window', () => {
     })
   })
 
-  it('records every unit once, and each past the limit in force, at the hands of instances with outdated views', () =>
+  it('records every unit once, and overage by the limit in force, on instances with outdated views', () =>
     fc.assert(
       fc.property(anySize, anyHistory, (limit, history) => {
         const grid = epochGrid(60_000)
         const quota = { limit, grid }
         const takes = history.filter(({ kind }) => kind === 'take')
-        const moments = live(
-          { ...spec(fc.constant(grid)), resized: (before, size) => ({ ...before, limit: size }) },
+        const moments = runHistory(
+          { ...spec(fc.constant(grid)), withSize: (before, size) => ({ ...before, limit: size }) },
           quota,
           takes,
         )
@@ -347,24 +347,24 @@ describe('metered window', () => {
       { numRuns: NUM_RUNS },
     ))
 
-  // All laws apply. Two of them say little, since everything is admitted; the record above takes their place.
+  // All laws apply. Two of them check little, since everything is admitted: the test of the record above replaces them.
   const spec = (grid: fc.Arbitrary<WindowGrid>): AlgorithmSpec<FixedWindowQuota> => ({
     algorithm: meteredWindow,
     quota: fc.record({ limit: anySize, grid }),
     windowMs: ({ grid }) => grid.longestMs,
-    largest: () => MOST_UNITS,
-    beyond: true,
-    resized: (quota, limit) => ({ ...quota, limit }),
-    settled: (fields) =>
-      keeping(fields, (name) => ['w', slot(fields.w as number), overSlot(fields.w as number)].includes(name)),
-    intact: (fields) => {
+    largestCost: () => MOST_UNITS,
+    allowsMoreThanRemaining: true,
+    withSize: (quota, limit) => ({ ...quota, limit }),
+    withoutExpired: (fields) =>
+      onlyFields(fields, (name) => ['w', slot(fields.w as number), overSlot(fields.w as number)].includes(name)),
+    checkState: (fields) => {
       const index = fields.w as number
       if (index === undefined) return
       const [used, over] = [slot(index), overSlot(index)].map((name) => (fields[name] as number | undefined) ?? 0)
       if (over! < 0 || over! > used!) expect({ fields, over }).toBe('at most what was used')
     },
     admits: () => true,
-    most: () => Infinity,
+    maxAdmitted: () => Infinity,
   })
-  describe('laws', () => obeysTheLaws(spec(anyWindowMs.map(epochGrid))))
+  describe('obeys the law:', () => obeysTheLaws(spec(anyWindowMs.map(epochGrid))))
 })

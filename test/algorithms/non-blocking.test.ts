@@ -6,15 +6,15 @@ import { leakyBucket } from '../../limiter/algorithms/leaky-bucket'
 import { nonBlocking as decorated } from '../../limiter/algorithms/non-blocking'
 import { slidingLog } from '../../limiter/algorithms/sliding-log'
 import { epochGrid } from '../../limiter/algorithms/window-grid'
+import { anyCost, NUM_RUNS, START } from './algorithm-spec'
 import { anyQuotaOf, NAMES } from './any-algorithm'
 import { nonBlocking } from './decorated'
-import { anyCost, NUM_RUNS, START } from './world'
 
-describe('a policy that denies nothing', () => {
+describe('a non-blocking policy', () => {
   const quota = { limit: 3, grid: epochGrid(1000) }
 
   it.each(['observe', 'deprioritize'] as const)(
-    'lets pass what is past the limit, marked %s, and charges it nothing',
+    'allows a request over the limit, marks it with %s, and does not charge it',
     (exceeded) => {
       expect(nonBlocking(fixedWindow, exceeded).step({ w: 1, '01': 2 }, quota, 2, 1500)).toEqual({
         verdict: {
@@ -40,21 +40,21 @@ describe('a policy that denies nothing', () => {
     expect(write).toEqual(slidingLog.step({ l: [1000], t: 1000, v: 1 }, log, 1, 1500).write)
   })
 
-  it('makes nobody wait where it only observes', () => {
+  it('delays no request when it only observes', () => {
     const queue = { limit: 4, windowMs: 1000, burst: 5, mode: 'queue' } as const
     const delayMs = (exceeded: 'observe' | 'deprioritize') =>
       nonBlocking(leakyBucket, exceeded).step({ t: 1_500_000 }, queue, 1, 1000).verdict.delayMs
     expect([delayMs('observe'), delayMs('deprioritize')]).toEqual([0, 500])
   })
 
-  it('charges those that fit apart from those that do not', () => {
+  it('does not merge a request that fits with one that does not', () => {
     const watching = decorated(bind(fixedWindow, quota), 'observe')
     const [fits, other] = [watching.step({}, 1, 1500), watching.step({}, 4, 1500)]
     const canMerge = [watching.canMerge(fits, fits), watching.canMerge(other, other), watching.canMerge(fits, other)]
     expect(canMerge).toEqual([true, true, false])
   })
 
-  it.each(NAMES)('is a %s in all else: the same state, and the same word while there is room', (name) =>
+  it.each(NAMES)('with a %s otherwise decides and writes as that does', (name) =>
     fc.assert(
       fc.property(
         anyQuotaOf(name),

@@ -5,24 +5,24 @@ import { type GcraQuota, gcra } from '../../limiter/algorithms/gcra'
 import { type SlidingLogQuota, slidingLog } from '../../limiter/algorithms/sliding-log'
 import { slot } from '../../limiter/algorithms/slots'
 import { epochGrid } from '../../limiter/algorithms/window-grid'
+import { type AlgorithmSpec, anyCost, anySize, anyWindowMs, NUM_RUNS, START } from './algorithm-spec'
 import { anyQuotaOf, NAMES } from './any-algorithm'
 import { fitsPace, mostAtPace, unitsSince } from './charges'
 import { type Overrun, overrunning } from './decorated'
-import { keeping } from './encounters'
 import { obeysTheLaws } from './laws'
-import { tell } from './story'
-import { type AlgorithmSpec, anyCost, anySize, anyWindowMs, NUM_RUNS, START } from './world'
+import { onlyFields } from './situations'
+import { runTimeline } from './timeline'
 
 const overrun = <Quota>(quota: Quota, raised: Partial<Quota>): Overrun<Quota> => ({
   ...quota,
   raised: { ...quota, ...raised },
 })
 
-describe('a limit that may be overrun', () => {
+describe('a limit with an overrun', () => {
   const windows = overrun<FixedWindowQuota>({ limit: 3, grid: epochGrid(1000) }, { limit: 5 })
 
-  it('tells the story of three per second, and two more', () => {
-    tell(overrunning(fixedWindow), windows, [
+  it('follows the timeline of three per second and an overrun of two', () => {
+    runTimeline(overrunning(fixedWindow), windows, [
       [1100, 2, true, 1, 0, ''],
       [1200, 4, false, 1, 800, 'six are past the raised limit; one is left of the limit itself'],
       [1200, 6, false, 1, Infinity, 'six never fit'],
@@ -33,7 +33,7 @@ describe('a limit that may be overrun', () => {
     ])
   })
 
-  it('marks what is past the limit, and nothing else', () => {
+  it('marks requests in the overrun, and no others', () => {
     const marks = (used: number, cost: number) =>
       overrunning(fixedWindow).step({ w: 1, '01': used }, windows, cost, 1500).verdict.exceeded
     expect([marks(2, 1), marks(3, 0), marks(2, 2), marks(3, 1), marks(4, 0), marks(5, 1)]).toEqual([
@@ -41,20 +41,20 @@ describe('a limit that may be overrun', () => {
     ])
   })
 
-  it('counts on where a limit begins to be overrun, and where it ceases to', () => {
-    const state = tell(fixedWindow, windows, [[1100, 3, true, 0, 0, '']])
-    const past = tell(overrunning(fixedWindow), windows, [[1200, 1, true, 0, 0, '']], state)
-    tell(fixedWindow, windows, [[1300, 1, false, 0, 700, '']], past)
+  it('keeps its count when an overrun is added or taken away', () => {
+    const state = runTimeline(fixedWindow, windows, [[1100, 3, true, 0, 0, '']])
+    const past = runTimeline(overrunning(fixedWindow), windows, [[1200, 1, true, 0, 0, '']], state)
+    runTimeline(fixedWindow, windows, [[1300, 1, false, 0, 700, '']], past)
   })
 
-  it('is remembered as long as the raised burst takes to come back', () => {
+  it('keeps its state for as long as the raised burst takes to come back', () => {
     expect(
       overrunning(gcra).retentionMs(overrun<GcraQuota>({ limit: 10, windowMs: 1000, burst: 2 }, { burst: 3 })),
     ).toBe(300)
   })
 
   it.each(NAMES)(
-    'a %s decides and writes as with the raised limit, and marks what the limit itself would deny',
+    'on a %s decides and writes as with the raised limit, and marks what the limit itself would deny',
     (name) =>
       fc.assert(
         fc.property(
@@ -89,15 +89,15 @@ describe('a limit that may be overrun', () => {
       .tuple(anySize, anyMore, anyWindowMs.map(epochGrid))
       .map(([limit, more, grid]) => overrun<FixedWindowQuota>({ limit, grid }, { limit: limit + more })),
     windowMs: ({ grid }) => grid.longestMs,
-    largest: ({ raised }) => raised.limit,
-    beyond: 'marked',
-    resized: (quota, limit) => overrun<FixedWindowQuota>({ ...quota, limit }, { limit: limit + 2 }),
-    settled: (fields) => keeping(fields, (name) => name === 'w' || name === slot(fields.w as number)),
+    largestCost: ({ raised }) => raised.limit,
+    allowsMoreThanRemaining: 'marked',
+    withSize: (quota, limit) => overrun<FixedWindowQuota>({ ...quota, limit }, { limit: limit + 2 }),
+    withoutExpired: (fields) => onlyFields(fields, (name) => name === 'w' || name === slot(fields.w as number)),
     admits: (past, { raised: { limit, grid } }, cost, now) =>
       unitsSince(past, now, ({ at }, latest) => grid.indexAt(at) === grid.indexAt(latest)) + cost <= limit,
-    most: ({ raised: { limit, grid } }, from, to) => limit * (grid.indexAt(to) - grid.indexAt(from) + 1),
+    maxAdmitted: ({ raised: { limit, grid } }, from, to) => limit * (grid.indexAt(to) - grid.indexAt(from) + 1),
   }
-  describe('laws of a window', () => obeysTheLaws(windowSpec))
+  describe('on a fixed window obeys the law:', () => obeysTheLaws(windowSpec))
 
   const paceSpec: AlgorithmSpec<Overrun<GcraQuota>> = {
     algorithm: overrunning(gcra),
@@ -105,17 +105,17 @@ describe('a limit that may be overrun', () => {
       .record({ limit: anySize, windowMs: anyWindowMs, burst: anySize, more: anyMore })
       .map(({ more, ...quota }) => overrun<GcraQuota>(quota, { burst: quota.burst + more })),
     windowMs: ({ windowMs }) => windowMs,
-    largest: ({ raised }) => raised.burst,
-    beyond: 'marked',
-    resized: (quota, burst) => overrun<GcraQuota>({ ...quota, burst }, { burst: burst + 2 }),
-    differing: (quota, limit, burst) => overrun<GcraQuota>({ ...quota, limit, burst }, { burst: burst + 2 }),
+    largestCost: ({ raised }) => raised.burst,
+    allowsMoreThanRemaining: 'marked',
+    withSize: (quota, burst) => overrun<GcraQuota>({ ...quota, burst }, { burst: burst + 2 }),
+    withNumbers: (quota, limit, burst) => overrun<GcraQuota>({ ...quota, limit, burst }, { burst: burst + 2 }),
     largestSkewMs: 1000,
     refundsLevel: true,
-    settled: (fields) => fields,
+    withoutExpired: (fields) => fields,
     admits: (past, { raised }, cost, now) => fitsPace(past, raised, raised.burst, cost, now),
-    most: ({ raised }, from, to) => mostAtPace(raised, from, to),
+    maxAdmitted: ({ raised }, from, to) => mostAtPace(raised, from, to),
   }
-  describe('laws of a pace', () => obeysTheLaws(paceSpec))
+  describe('on GCRA obeys the law:', () => obeysTheLaws(paceSpec))
 
   const logSpec: AlgorithmSpec<Overrun<SlidingLogQuota>> = {
     algorithm: overrunning(slidingLog),
@@ -123,13 +123,13 @@ describe('a limit that may be overrun', () => {
       .record({ limit: anySize, windowMs: anyWindowMs, more: anyMore, countDenied: fc.constant(false) })
       .map(({ more, ...quota }) => overrun<SlidingLogQuota>(quota, { limit: quota.limit + more })),
     windowMs: ({ windowMs }) => windowMs,
-    largest: ({ raised }) => raised.limit,
-    beyond: 'marked',
-    differing: (quota, limit) => overrun<SlidingLogQuota>({ ...quota, limit }, { limit: limit + 2 }),
-    settled: ({ v: _, ...fields }) => fields,
+    largestCost: ({ raised }) => raised.limit,
+    allowsMoreThanRemaining: 'marked',
+    withNumbers: (quota, limit) => overrun<SlidingLogQuota>({ ...quota, limit }, { limit: limit + 2 }),
+    withoutExpired: ({ v: _, ...fields }) => fields,
     admits: (past, { raised: { limit, windowMs } }, cost, now) =>
       unitsSince(past, now, ({ at }, latest) => at > latest - windowMs) + cost <= limit,
-    most: ({ raised: { limit, windowMs } }, from, to) => limit * (1 + Math.floor((to - from) / windowMs)),
+    maxAdmitted: ({ raised: { limit, windowMs } }, from, to) => limit * (1 + Math.floor((to - from) / windowMs)),
   }
-  describe('laws of a log', () => obeysTheLaws(logSpec))
+  describe('on a sliding log obeys the law:', () => obeysTheLaws(logSpec))
 })

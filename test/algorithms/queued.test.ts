@@ -7,16 +7,16 @@ import { gcra } from '../../limiter/algorithms/gcra'
 import { queued as decorated } from '../../limiter/algorithms/queued'
 import { slidingLog } from '../../limiter/algorithms/sliding-log'
 import { epochGrid } from '../../limiter/algorithms/window-grid'
+import { NUM_RUNS, START } from './algorithm-spec'
 import { anyQuotaOf, NAMES } from './any-algorithm'
 import { fitsPace } from './charges'
 import { type Queued, queued } from './decorated'
-import { carryOut } from './story'
-import { NUM_RUNS, START } from './world'
+import { applyWrite } from './timeline'
 
-/** At, cost, whether it passes, how long it waits; of a denial after how long it would pass. */
+/** Time, cost, whether it is allowed, and its delay; for a denial, the time until a retry is allowed. */
 type Row = [at: number, cost: number, allowed: boolean, waitMs: number, about: string]
 
-function tell<Quota>(
+function follow<Quota>(
   algorithm: Algorithm<Queued<Quota>>,
   quota: Queued<Quota>,
   rows: readonly Row[],
@@ -28,30 +28,30 @@ function tell<Quota>(
     const wanted = allowed ? { delayMs: waitMs, retryAfterMs: 0 } : { delayMs: undefined, retryAfterMs: waitMs }
     const { delayMs, retryAfterMs } = verdict
     expect({ at, about, allowed: verdict.allowed, delayMs, retryAfterMs }).toEqual({ at, about, allowed, ...wanted })
-    if (write) state = carryOut(write, state)
+    if (write) state = applyWrite(write, state)
   }
   return state
 }
 
 describe('a queue', () => {
-  it('in front of fixed windows lets requests wait for the next one, in their order', () => {
-    const state = tell(queued(fixedWindow), { limit: 3, grid: epochGrid(1000), maxWaitMs: 1200 }, [
+  it('in front of a fixed window delays requests until the next window, in their order', () => {
+    const state = follow(queued(fixedWindow), { limit: 3, grid: epochGrid(1000), maxWaitMs: 1200 }, [
       [1700, 2, true, 0, 'there is room'],
       [1750, 2, true, 250, 'waits for the next window'],
-      [1750, 1, true, 250, 'would have fitted into this one, and has to come after'],
+      [1750, 1, true, 250, 'would fit into this one, and has to come after the one before it'],
       [1750, 1, false, 50, 'the window after that is 1,250 ms away'],
       [1799, 1, false, 1, 'a millisecond too early'],
       [1800, 1, true, 1200, 'just in time'],
       [1800, 4, false, Infinity, 'never fits'],
       [2500, 0, true, 500, 'a peek tells how long the queue is'],
       [2500, 2, true, 500, 'behind it'],
-      [4000, 3, true, 0, 'nobody is waiting'],
+      [4000, 3, true, 0, 'no request is waiting'],
     ])
     expect(state).toEqual({ w: 4, '04': 3 })
   })
 
-  it('in front of a pace lets requests wait for the pace', () => {
-    tell(queued(gcra), { limit: 10, windowMs: 1000, burst: 2, maxWaitMs: 250 }, [
+  it('in front of GCRA delays requests by its pace', () => {
+    follow(queued(gcra), { limit: 10, windowMs: 1000, burst: 2, maxWaitMs: 250 }, [
       [1000, 2, true, 0, 'the burst'],
       [1000, 1, true, 100, ''],
       [1000, 1, true, 200, ''],
@@ -62,8 +62,8 @@ describe('a queue', () => {
     ])
   })
 
-  it('in front of a log begins where the log ends', () => {
-    tell(queued(slidingLog), { limit: 2, windowMs: 1000, countDenied: false, maxWaitMs: 900 }, [
+  it('in front of a sliding log gives the first slot when the log has room again', () => {
+    follow(queued(slidingLog), { limit: 2, windowMs: 1000, countDenied: false, maxWaitMs: 900 }, [
       [1000, 1, true, 0, ''],
       [1500, 1, true, 0, ''],
       [1600, 1, true, 400, 'until the first leaves the log'],
@@ -72,7 +72,7 @@ describe('a queue', () => {
     ])
   })
 
-  it('says that nothing is left while somebody waits, and when all will be whole', () => {
+  it('reports 0 remaining while requests are waiting, and when the quota is whole again', () => {
     const quota = { limit: 3, grid: epochGrid(1000), maxWaitMs: 1000 }
     const queue = queued(fixedWindow)
     expect(queue.step({ w: 1, '01': 1 }, quota, 1, 1500).verdict).toEqual({
@@ -89,11 +89,11 @@ describe('a queue', () => {
     })
   })
 
-  it('remembers for as long as somebody may wait', () => {
+  it('keeps its state for the longest wait and the time of the algorithm behind it', () => {
     expect(queued(gcra).retentionMs({ limit: 10, windowMs: 1000, burst: 3, maxWaitMs: 250 })).toBe(550)
   })
 
-  it('shares a write among requests of one turn only', () => {
+  it('merges only requests of the same queue slot into one write', () => {
     const queue = decorated(bind(fixedWindow, { limit: 3, grid: epochGrid(1000) }), 1000)
     const [now, later] = [queue.step({}, 1, 1500), queue.step({ w: 1, '01': 3 }, 1, 1500)]
     expect([queue.canMerge(now, now), queue.canMerge(later, later), queue.canMerge(now, later)]).toEqual([
@@ -106,7 +106,7 @@ describe('a queue', () => {
   interface Arrival {
     readonly elapsedMs: number
     readonly cost: number
-    /** How many states ago the instance last looked; more than there are: never. */
+    /** How many states ago the instance last saw the item; more than there are: never. */
     readonly behind: number
     readonly denied: boolean
   }
@@ -128,7 +128,7 @@ describe('a queue', () => {
       { minLength: 1, maxLength: 50 },
     )
 
-  const anyCourse = (name: string) =>
+  const anyQueueHistory = (name: string) =>
     anyQuotaOf(name).chain((one) => {
       const windowMs = one.algorithm.retentionMs(one.quota)
       return fc.tuple(
@@ -138,7 +138,7 @@ describe('a queue', () => {
       )
     })
 
-  it('in front of a pace admits at their turns, at the hands of instances with different limits, no more than one with the largest', () => {
+  it('in front of GCRA, on instances with different limits, admits at the assigned times no more than one instance with the largest', () => {
     const anyNumbers = fc.tuple(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 1, max: 8 }))
     const anyTakes = fc.array(
       fc.record({ elapsedMs: fc.nat({ max: 300 }), cost: fc.integer({ min: 1, max: 4 }), by: fc.nat({ max: 1 }) }),
@@ -176,10 +176,10 @@ describe('a queue', () => {
   })
 
   describe.each(NAMES)('in front of a %s', (name) => {
-    it('admits at their turns no more than the quota does, in order, and lets nobody wait longer than it may', () => {
+    it('assigns slots in order, admits no more at those times than the quota does, and delays no request longer than maxWaitMs', () => {
       let waited = 0
       fc.assert(
-        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, maxWaitMs, arrivals]) => {
+        fc.property(anyQueueHistory(name), ([{ algorithm, quota: plain }, maxWaitMs, arrivals]) => {
           const queue = queued(algorithm)
           const quota = { ...plain, maxWaitMs }
           const states: Fields[] = [{}]
@@ -220,10 +220,10 @@ describe('a queue', () => {
       expect(waited).toBeGreaterThan(NUM_RUNS / 4)
     })
 
-    it('keeps its word: a retry after retryAfterMs may wait for its turn, one a millisecond sooner may not', () => {
+    it('gives a slot to a retry after retryAfterMs, and denies one a millisecond sooner', () => {
       let denials = 0
       fc.assert(
-        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, maxWaitMs, arrivals]) => {
+        fc.property(anyQueueHistory(name), ([{ algorithm, quota: plain }, maxWaitMs, arrivals]) => {
           const queue = queued(algorithm)
           const quota = { ...plain, maxWaitMs }
           let state: Fields = {}
@@ -246,9 +246,9 @@ describe('a queue', () => {
       expect(denials).toBeGreaterThan(NUM_RUNS / 10)
     })
 
-    it('the write made from what is stored succeeds at the first try, and costs add up at one turn', () => {
+    it('writes at the first try from the stored state, and adds up costs in one slot', () => {
       fc.assert(
-        fc.property(anyCourse(name), ([{ algorithm, quota: plain }, maxWaitMs, arrivals]) => {
+        fc.property(anyQueueHistory(name), ([{ algorithm, quota: plain }, maxWaitMs, arrivals]) => {
           const queue = queued(algorithm)
           const quota = { ...plain, maxWaitMs }
           let state: Fields = {}
@@ -262,7 +262,7 @@ describe('a queue', () => {
             const next = queue.step(afterFirst, quota, 1, now)
             if (next.write && decorated(bind(algorithm, plain), maxWaitMs).canMerge(first, next)) {
               const both = queue.step(state, quota, cost + 1, now)
-              // how often a log was written
+              // `v` counts how often a log was written
               const stored = (write: ConditionalWrite, before: Fields) => ({ ...apply(write, before), v: 0 })
               expect([both.verdict, stored(both.write!, state)]).toEqual([next.verdict, stored(next.write, afterFirst)])
             }

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { apply, type Fields, holds } from '../../limiter/algorithms/conditional-write'
-import { agree, fromEveryView, resize } from './encounters'
 import {
   type AlgorithmSpec,
   anyCost,
@@ -9,19 +8,20 @@ import {
   anyRequests,
   anySize,
   inMs,
-  live,
   NUM_RUNS,
+  runHistory,
   START,
-} from './world'
+} from './algorithm-spec'
+import { expectEqual, fromAnyView, resize } from './situations'
 
-/** What happens to units that are given back. */
+/** The laws of refunds. */
 export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
   const { algorithm, windowMs } = spec
-  const intact = spec.intact ?? (() => {})
+  const checkState = spec.checkState ?? (() => {})
   const remaining = (state: Fields, quota: Quota, now: number): number =>
     algorithm.step(state, quota, 0, now).verdict.remaining
 
-  it('a charge given back at once changes no decision from then on', () =>
+  it('a charge that is refunded at once changes no later decision', () =>
     fc.assert(
       fc.property(
         spec.quota,
@@ -30,7 +30,7 @@ export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
         anyCost,
         anyRequests,
         (first, requests, elapsed, cost, later) => {
-          const last = live(spec, first, requests).at(-1)
+          const last = runHistory(spec, first, requests).at(-1)
           const quota = last?.quota ?? first
           let spared = last?.fields ?? {}
           let now = (last?.clock ?? START) + inMs(elapsed, windowMs(quota))
@@ -38,11 +38,11 @@ export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
           if (!verdict.allowed || !write) return
           const charged = apply(write, spared)
           const refund = algorithm.refund(charged, quota, cost, now, now)
-          agree(refund && holds(refund.guard, charged), true, { charged, quota, cost, now })
+          expectEqual(refund && holds(refund.guard, charged), true, { charged, quota, cost, now })
           let refunded = apply(refund!, charged)
           for (const request of later.slice(0, 5)) {
             const [expected, got] = [spared, refunded].map((state) => algorithm.step(state, quota, request.cost, now))
-            agree(got!.verdict, expected!.verdict, { spared, refunded, quota, now })
+            expectEqual(got!.verdict, expected!.verdict, { spared, refunded, quota, now })
             if (expected!.write) spared = apply(expected!.write, spared)
             if (got!.write) refunded = apply(got!.write, refunded)
             now += inMs(request.elapsed, windowMs(quota))
@@ -52,7 +52,7 @@ export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
       { numRuns: NUM_RUNS },
     ))
 
-  it('a refund never leaves the subject better off than if the units had not been charged', () =>
+  it('a refund never leaves a subject with more than if the units had not been charged', () =>
     fc.assert(
       fc.property(
         spec.quota,
@@ -66,7 +66,7 @@ export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
         ),
         fc.array(fc.record({ elapsed: anyElapsed, cost: anyCost }), { minLength: 1, maxLength: 8 }),
         (first, before, { cost, given }, between, after) => {
-          const last = live(spec, first, before).at(-1)
+          const last = runHistory(spec, first, before).at(-1)
           let quota = last?.quota ?? first
           let now = last?.clock ?? START
           let charged: Fields = last?.fields ?? {}
@@ -74,13 +74,13 @@ export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
           const units = Math.min(cost, given)
           const comparable = () => spec.comparable === undefined || spec.comparable(charged, spared)
 
-          /** The same request in both courses of events; false when it cannot be the same. */
+          /** The same request in both histories, with the charge and without; false if it cannot be the same in both. */
           const request = (costs: { charged: number; spared: number }): boolean => {
             const step = algorithm.step(charged, quota, costs.charged, now)
-            if (!step.verdict.allowed) return step.write === undefined // the other course would not record this denial
+            if (!step.verdict.allowed) return step.write === undefined // the other history would not record this denial
             if (step.write) charged = apply(step.write, charged)
             const other = algorithm.step(spared, quota, costs.spared, now)
-            agree(other.verdict.allowed, true, { charged, spared, quota, now })
+            expectEqual(other.verdict.allowed, true, { charged, spared, quota, now })
             if (other.write) spared = apply(other.write, spared)
             return true
           }
@@ -96,14 +96,14 @@ export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
 
           const refund = algorithm.refund(charged, quota, units, chargedAt, now)
           if (refund) {
-            agree(holds(refund.guard, charged), true, { charged, refund })
+            expectEqual(holds(refund.guard, charged), true, { charged, refund })
             charged = apply(refund, charged)
-            intact(charged, quota)
+            checkState(charged, quota)
           }
           for (const { elapsed, cost } of after) {
             if (!comparable()) return
             const better = remaining(charged, quota, now) > remaining(spared, quota, now)
-            agree(better, false, { charged, spared, quota, now, chargedAt })
+            expectEqual(better, false, { charged, spared, quota, now, chargedAt })
             if (!request({ charged: cost, spared: cost })) return
             now += inMs(elapsed, windowMs(quota))
           }
@@ -112,17 +112,17 @@ export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
       { numRuns: NUM_RUNS },
     ))
 
-  it('a refund made from an old view gives no more than one made from what is stored', () => {
-    const held = fromEveryView(spec, ({ known, state, quota, cost, now, chargedAt }) => {
+  it('a refund made from an outdated view gives back no more than one made from the stored state', () => {
+    const held = fromAnyView(spec, ({ known, state, quota, cost, now, chargedAt }) => {
       const write = algorithm.refund(known ?? {}, quota, cost, chargedAt, now)
       if (!write || !holds(write.guard, state)) return 0
       const truth = algorithm.refund(state, quota, cost, chargedAt, now)
       const after = apply(write, state)
-      intact(after, quota)
+      checkState(after, quota)
       for (const windows of [0, 0.3, 0.8, 1, 1.5]) {
         const at = now + Math.floor(windows * windowMs(quota))
         const better = remaining(after, quota, at) > remaining(truth ? apply(truth, state) : state, quota, at)
-        agree(better, false, { known, state, quota, cost, now, chargedAt, at })
+        expectEqual(better, false, { known, state, quota, cost, now, chargedAt, at })
       }
       return 1
     })

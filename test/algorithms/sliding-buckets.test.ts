@@ -3,16 +3,16 @@ import { apply, type Fields, holds, numberOf } from '../../limiter/algorithms/co
 import { type SlidingBucketsQuota, slidingBuckets } from '../../limiter/algorithms/sliding-buckets'
 import { isSlot, slot, slotIndex } from '../../limiter/algorithms/slots'
 import worked from '../vectors/worked-examples.json'
+import { anySize, takeWithoutView } from './algorithm-spec'
 import { unitsSince } from './charges'
-import { keeping } from './encounters'
 import { obeysTheLaws } from './laws'
-import { carryOut, type Row, remainingAt, takeAt, tell } from './story'
-import { anySize, blindTake } from './world'
+import { onlyFields } from './situations'
+import { applyWrite, type Row, remainingAt, runTimeline, takeAt } from './timeline'
 
 const YEAR_MS = 31_536_000_000
 
 describe('sliding buckets', () => {
-  const stories: [string, SlidingBucketsQuota, Row[]][] = [
+  const timelines: [string, SlidingBucketsQuota, Row[]][] = [
     [
       'three per second in four buckets',
       { limit: 3, windowMs: 1000, buckets: 4 },
@@ -31,7 +31,7 @@ describe('sliding buckets', () => {
         [1000, 0, true, 0, 0, ''],
         [2249, 1, false, 0, 1, ''],
         [2250, 1, true, 0, 0, 'the second bucket has expired'],
-        [1400, 1, false, 0, 1350, 'a clock that steps back revives it for nobody'],
+        [1400, 1, false, 0, 1350, 'a clock that steps back does not revive it'],
         [9000, 3, true, 0, 0, 'a long pause gives one window'],
         [9001, 1, false, 0, 999, ''],
       ],
@@ -67,11 +67,11 @@ describe('sliding buckets', () => {
       ],
     ],
   ]
-  it.each(stories)('tells the story of %s', (_, quota, story) => {
-    tell(slidingBuckets, quota, story)
+  it.each(timelines)('follows the timeline of %s', (_, quota, timeline) => {
+    runTimeline(slidingBuckets, quota, timeline)
   })
 
-  it(`works the example: ${worked.slidingBuckets.story}`, () => {
+  it(`decides the worked example: ${worked.slidingBuckets.story}`, () => {
     const { limit, windowMs, buckets, also } = worked.slidingBuckets
     const policies: SlidingBucketsQuota[] = [
       { limit, windowMs, buckets },
@@ -83,7 +83,7 @@ describe('sliding buckets', () => {
       const steps = policies.map((quota, index) => slidingBuckets.step(states[index], quota, 1, at))
       if (!steps.every(({ verdict }) => verdict.allowed)) continue
       admitted++
-      states = steps.map(({ write }, index) => carryOut(write!, states[index]!))
+      states = steps.map(({ write }, index) => applyWrite(write!, states[index]!))
       if (admitted === limit) expect(at).toBe(19_400) // five in each of twenty seconds
     }
     expect(admitted).toBe(limit)
@@ -91,7 +91,7 @@ describe('sliding buckets', () => {
     expect(remainingAt(slidingBuckets, policies[0]!, states[0]!, windowMs)).toBe(5)
   })
 
-  it('says when the last bucket expires, and nothing to wait for when it is whole', () => {
+  it('reports the time until the last bucket expires, and 0 when the quota is whole', () => {
     const quota = { limit: 3, windowMs: 1000, buckets: 4 }
     expect(slidingBuckets.step({}, quota, 0, 1200).verdict.resetAfterMs).toBe(0)
     expect(slidingBuckets.step({}, quota, 4, 1200).verdict.resetAfterMs).toBe(0)
@@ -102,34 +102,34 @@ describe('sliding buckets', () => {
     expect(slidingBuckets.step(state, quota, 3, 1500).verdict.resetAfterMs).toBe(750)
   })
 
-  it('remembers one window', () => {
+  it('keeps its state for one window', () => {
     expect(slidingBuckets.retentionMs({ limit: 3, windowMs: 1000, buckets: 4 })).toBe(1000)
   })
 
-  describe('the sum of all slots', () => {
+  describe('keeps a sum of all slots that', () => {
     // more than two units for each bucket, so the oldest slot matters too
     const quota = { limit: 4, windowMs: 1000, buckets: 1 }
 
-    it('keeps what expired while there is room, and drops it when there is none', () => {
+    it('includes expired slots while there is room, and drops them when there is none', () => {
       let state = takeAt(slidingBuckets, quota, [10_000, 10_000, 11_000])
       expect(state).toEqual({ w: 11, o: 10, n: 3, '0a': 2, '0b': 1 })
       state = takeAt(slidingBuckets, quota, [11_000, 11_000], state)
       expect(state).toEqual({ w: 11, o: 11, n: 3, '0b': 3 })
     })
 
-    it('drops what expired when the oldest slot is two windows old', () => {
+    it('drops expired slots when the oldest is two windows old', () => {
       const state = takeAt(slidingBuckets, quota, [10_000, 11_000])
       expect(takeAt(slidingBuckets, quota, [11_500], state)).toEqual({ w: 11, o: 10, n: 3, '0a': 1, '0b': 2 })
       expect(takeAt(slidingBuckets, quota, [12_000], state)).toEqual({ w: 12, o: 12, n: 1, '0c': 1 })
     })
 
-    it('need not drop anything for age where the limit bounds the slots', () => {
+    it('drops no slot for its age where the limit bounds their number', () => {
       const small = { limit: 2, windowMs: 1000, buckets: 1 }
       expect(takeAt(slidingBuckets, small, [10_000, 90_000])).toEqual({ w: 90, o: 10, n: 2, '0a': 1, [slot(90)]: 1 })
     })
 
-    it('is not freed of a slot in which somebody charged after the view, be it one that had been given back', () => {
-      const seen = carryOut(
+    it('is not reduced by a slot that was charged after the view, even if it had been refunded before', () => {
+      const seen = applyWrite(
         slidingBuckets.refund(takeAt(slidingBuckets, quota, [10_000]), quota, 1, 10_000, 10_000)!,
         takeAt(slidingBuckets, quota, [10_000]),
       )
@@ -141,13 +141,13 @@ describe('sliding buckets', () => {
     })
   })
 
-  describe('gives back', () => {
+  describe('refunds', () => {
     const quota = { limit: 9, windowMs: 1000, buckets: 2 }
 
-    it('to the bucket that was charged, then to those before it that still count', () => {
+    it('units to the bucket that was charged, then to those before it that still count', () => {
       const state = takeAt(slidingBuckets, quota, [5000, 5500, 5500, 6000])
       expect(state).toEqual({ w: 12, o: 10, n: 4, '0a': 1, '0b': 2, '0c': 1 })
-      expect(carryOut(slidingBuckets.refund(state, quota, 1, 5999, 6000)!, state)).toEqual({
+      expect(applyWrite(slidingBuckets.refund(state, quota, 1, 5999, 6000)!, state)).toEqual({
         w: 12,
         o: 10,
         n: 3,
@@ -156,7 +156,7 @@ describe('sliding buckets', () => {
         '0b': 1,
         '0c': 1,
       })
-      expect(carryOut(slidingBuckets.refund(state, quota, 9, 6000, 6000)!, state)).toEqual({
+      expect(applyWrite(slidingBuckets.refund(state, quota, 9, 6000, 6000)!, state)).toEqual({
         w: 12,
         o: 10,
         n: 1,
@@ -166,10 +166,10 @@ describe('sliding buckets', () => {
       expect(slidingBuckets.refund(state, quota, 1, 7000, 7000)).toBeUndefined()
     })
 
-    it('nothing from slots that the sum no longer holds', () => {
-      const state = { w: 12, o: 11, n: 3, '0a': 1, '0b': 2, '0c': 1 } // slot 10 is litter that was not removed yet
+    it('nothing from slots that the sum no longer includes', () => {
+      const state = { w: 12, o: 11, n: 3, '0a': 1, '0b': 2, '0c': 1 } // slot 10 has expired and is not removed yet
       expect(slidingBuckets.refund(state, quota, 1, 5000, 6000)).toBeUndefined()
-      expect(carryOut(slidingBuckets.refund(state, quota, 3, 5500, 6000)!, state)).toEqual({
+      expect(applyWrite(slidingBuckets.refund(state, quota, 3, 5500, 6000)!, state)).toEqual({
         w: 12,
         o: 11,
         n: 1,
@@ -179,7 +179,7 @@ describe('sliding buckets', () => {
       })
     })
 
-    it('once for each view', () => {
+    it('only once from the same view', () => {
       const state = takeAt(slidingBuckets, quota, [5000, 5000, 5000])
       const write = slidingBuckets.refund(state, quota, 1, 5000, 5000)!
       expect(holds(write.guard, apply(write, state))).toBe(false)
@@ -188,23 +188,23 @@ describe('sliding buckets', () => {
     })
   })
 
-  describe('litter', () => {
+  describe('removes expired slots', () => {
     const quota = { limit: 1000, windowMs: 60_000, buckets: 60 }
     const minute = Array.from({ length: 60 }, (_, second) => 1_000_000 + 1000 * second)
 
-    it('is removed as far as one write may, and tidied away once there is much of it', () => {
+    it('as far as one write may, and purges the rest once there are many', () => {
       const full = takeAt(slidingBuckets, quota, minute)
       const later = takeAt(slidingBuckets, quota, [2_000_000], full)
       expect(numberOf(later, 'n')).toBe(1)
-      const litter = Object.keys(later).filter((name) => isSlot(name) && slotIndex(name) < numberOf(later, 'o'))
-      expect(litter.length).toBe(60 - 24)
-      const tidied = carryOut(slidingBuckets.purge!(later, quota, 2_000_000)!, later)
-      expect(tidied).toEqual({ w: 2000, o: 1060, n: 1, [slot(2000)]: 1 })
+      const expired = Object.keys(later).filter((name) => isSlot(name) && slotIndex(name) < numberOf(later, 'o'))
+      expect(expired.length).toBe(60 - 24)
+      const purged = applyWrite(slidingBuckets.purge!(later, quota, 2_000_000)!, later)
+      expect(purged).toEqual({ w: 2000, o: 1060, n: 1, [slot(2000)]: 1 })
       expect(slidingBuckets.purge!(takeAt(slidingBuckets, quota, [2_001_000], later), quota, 2_001_000)).toBeUndefined()
     })
   })
 
-  describe('laws', () =>
+  describe('obeys the law:', () =>
     obeysTheLaws<SlidingBucketsQuota>({
       algorithm: slidingBuckets,
       quota: fc
@@ -215,9 +215,9 @@ describe('sliding buckets', () => {
         })
         .map(({ limit, bucketMs, buckets }) => ({ limit, windowMs: bucketMs * buckets, buckets })),
       windowMs: ({ windowMs }) => windowMs,
-      largest: ({ limit }) => limit,
-      resized: (quota, limit) => ({ ...quota, limit }),
-      expired: fc
+      largestCost: ({ limit }) => limit,
+      withSize: (quota, limit) => ({ ...quota, limit }),
+      expiredHistory: fc
         .record({
           bucketMs: fc.integer({ min: 1, max: 500 }),
           full: fc.integer({ min: 90, max: 119 }),
@@ -226,13 +226,16 @@ describe('sliding buckets', () => {
         .map(({ bucketMs, full, pause }) => [
           { limit: full + 80, windowMs: 60 * bucketMs, buckets: 60 },
           [
-            ...Array.from({ length: full }, () => blindTake({ twelfths: 0, ms: bucketMs })),
-            ...Array.from({ length: 3 }, (_, index) => blindTake({ twelfths: index === 0 ? pause : 1, ms: 0 })),
+            ...Array.from({ length: full }, () => takeWithoutView({ twelfths: 0, ms: bucketMs })),
+            ...Array.from({ length: 3 }, (_, index) => takeWithoutView({ twelfths: index === 0 ? pause : 1, ms: 0 })),
           ],
         ]),
-      settled: (fields, { buckets }) =>
-        keeping(fields, (name) => name === 'w' || (isSlot(name) && slotIndex(name) > numberOf(fields, 'w') - buckets)),
-      intact: (fields, { buckets }) => {
+      withoutExpired: (fields, { buckets }) =>
+        onlyFields(
+          fields,
+          (name) => name === 'w' || (isSlot(name) && slotIndex(name) > numberOf(fields, 'w') - buckets),
+        ),
+      checkState: (fields, { buckets }) => {
         const slots = Object.keys(fields).filter(isSlot)
         const kept = slots.filter((name) => slotIndex(name) >= numberOf(fields, 'o'))
         const live = slots.filter((name) => slotIndex(name) > numberOf(fields, 'w') - buckets)
@@ -247,7 +250,7 @@ describe('sliding buckets', () => {
         const bucket = (at: number) => Math.floor(at / (windowMs / buckets))
         return unitsSince(past, now, ({ at }, latest) => bucket(at) > bucket(latest) - buckets) + cost <= limit
       },
-      most: ({ limit, windowMs, buckets }, from, to) =>
+      maxAdmitted: ({ limit, windowMs, buckets }, from, to) =>
         limit *
         Math.ceil((Math.floor((to * buckets) / windowMs) - Math.floor((from * buckets) / windowMs) + 1) / buckets),
     }))

@@ -2,15 +2,15 @@ import fc from 'fast-check'
 import { type Fields, listOf, numberOf } from '../../limiter/algorithms/conditional-write'
 import { type SlidingLogQuota, slidingLog } from '../../limiter/algorithms/sliding-log'
 import worked from '../vectors/worked-examples.json'
+import { type AlgorithmSpec, anySize, anyWindowMs } from './algorithm-spec'
 import { unitsSince } from './charges'
 import { obeysTheLaws } from './laws'
-import { carryOut, type Row, takeAt, tell } from './story'
-import { type AlgorithmSpec, anySize, anyWindowMs } from './world'
+import { applyWrite, type Row, runTimeline, takeAt } from './timeline'
 
 const YEAR_MS = 31_536_000_000
 
 describe('sliding log', () => {
-  const stories: [string, SlidingLogQuota, Row[]][] = [
+  const timelines: [string, SlidingLogQuota, Row[]][] = [
     [
       'three in any second',
       { limit: 3, windowMs: 1000, countDenied: false },
@@ -78,25 +78,25 @@ describe('sliding log', () => {
       ],
     ],
   ]
-  it.each(stories)('tells the story of %s', (_, quota, story) => {
-    tell(slidingLog, quota, story)
+  it.each(timelines)('follows the timeline of %s', (_, quota, timeline) => {
+    runTimeline(slidingLog, quota, timeline)
   })
 
   it.each([
     { ...worked.slidingLog, countDenied: false },
     { ...worked.slidingLogCountingRejected, countDenied: true },
-  ])('works the example: $story', ({ limit, windowMs, countDenied, rows }) => {
+  ])('decides the worked example: $story', ({ limit, windowMs, countDenied, rows }) => {
     let state: Fields = {}
     for (const { atMs, allowed } of rows) {
       const { verdict, write } = slidingLog.step(state, { limit, windowMs, countDenied }, 1, atMs)
       expect({ atMs, allowed: verdict.allowed }).toEqual({ atMs, allowed })
-      if (write) state = carryOut(write, state)
+      if (write) state = applyWrite(write, state)
     }
   })
 
   const quota = { limit: 3, windowMs: 1000, countDenied: false }
 
-  it('says when the last entry expires, and nothing to wait for when it is whole', () => {
+  it('reports the time until the last entry expires, and 0 when the quota is whole', () => {
     expect(slidingLog.step({}, quota, 0, 1200).verdict.resetAfterMs).toBe(0)
     expect(slidingLog.step({}, quota, 4, 1200).verdict.resetAfterMs).toBe(0)
     expect(slidingLog.step({}, quota, 1, 1200).verdict.resetAfterMs).toBe(1000)
@@ -104,17 +104,17 @@ describe('sliding log', () => {
     expect(slidingLog.step({}, { ...quota, countDenied: true }, 4, 1200).verdict.resetAfterMs).toBe(1000)
   })
 
-  it('remembers one window', () => {
+  it('keeps its state for one window', () => {
     expect(slidingLog.retentionMs(quota)).toBe(1000)
   })
 
-  it('lets expired entries linger until their room is needed', () => {
+  it('keeps expired entries until their room is needed', () => {
     const state = takeAt(slidingLog, quota, [1000, 1500, 5000])
     expect(state).toEqual({ l: [1000, 1500, 5000], t: 5000, v: 3 })
     expect(takeAt(slidingLog, quota, [5001], state)).toEqual({ l: [5000, 5001], t: 5001, v: 4 })
   })
 
-  it('makes even a peek wait when the limit was lowered below what was recorded', () => {
+  it('denies even a peek if the limit was lowered below the number of entries', () => {
     const state = takeAt(slidingLog, quota, [1000, 1100, 1200])
     const lowered = { ...quota, limit: 1 }
     expect(slidingLog.step(state, lowered, 0, 1200).verdict).toEqual({
@@ -131,20 +131,20 @@ describe('sliding log', () => {
     })
   })
 
-  it('records denials only where they count', () => {
+  it('records denials only where countDenied is set', () => {
     expect(slidingLog.recordsDenials!(quota)).toBe(false)
     expect(slidingLog.recordsDenials!({ ...quota, countDenied: true })).toBe(true)
   })
 
-  it('records no more of a denied request than decides something', () => {
+  it('records at most as many entries of a denied request as there are units in the limit', () => {
     const { write } = slidingLog.step({}, { ...quota, countDenied: true }, 2 ** 40, 1000)
-    expect(carryOut(write!, {})).toEqual({ l: [1000, 1000, 1000], t: 1000, v: 1 })
+    expect(applyWrite(write!, {})).toEqual({ l: [1000, 1000, 1000], t: 1000, v: 1 })
   })
 
-  it('gives back the newest entries that are not younger than the charge', () => {
+  it('refunds the newest entries that are not newer than the charge', () => {
     const state = takeAt(slidingLog, quota, [1000, 1500, 1700])
     const refunded = (units: number, chargedAt: number) =>
-      carryOut(slidingLog.refund(state, quota, units, chargedAt, 1700)!, state)
+      applyWrite(slidingLog.refund(state, quota, units, chargedAt, 1700)!, state)
     expect(refunded(1, 1500)).toEqual({ l: [1000, 1700], t: 1700, v: 4 })
     expect(refunded(1, 1699)).toEqual({ l: [1000, 1700], t: 1700, v: 4 })
     expect(refunded(2, 1700)).toEqual({ l: [1000], t: 1700, v: 4 })
@@ -157,22 +157,22 @@ describe('sliding log', () => {
     algorithm: slidingLog,
     quota: fc.record({ limit: anySize, windowMs: anyWindowMs, countDenied: fc.constant(false) }),
     windowMs: ({ windowMs }) => windowMs,
-    largest: ({ limit }) => limit,
-    resized: (quota, limit) => ({ ...quota, limit }),
-    settled: (fields, { windowMs }) =>
+    largestCost: ({ limit }) => limit,
+    withSize: (quota, limit) => ({ ...quota, limit }),
+    withoutExpired: (fields, { windowMs }) =>
       fields.l === undefined
         ? fields
         : {
             t: numberOf(fields, 't'),
             l: listOf(fields, 'l').filter((time) => time > numberOf(fields, 't') - windowMs),
           },
-    intact: (fields) => expect(listOf(fields, 'l')).toEqual([...listOf(fields, 'l')].sort((a, b) => a - b)),
+    checkState: (fields) => expect(listOf(fields, 'l')).toEqual([...listOf(fields, 'l')].sort((a, b) => a - b)),
     admits: (past, { limit, windowMs }, cost, now) =>
       unitsSince(past, now, ({ at }, latest) => at > latest - windowMs) + cost <= limit,
-    most: ({ limit, windowMs }, from, to) => limit * (1 + Math.floor((to - from) / windowMs)),
+    maxAdmitted: ({ limit, windowMs }, from, to) => limit * (1 + Math.floor((to - from) / windowMs)),
   }
-  describe('laws', () => obeysTheLaws(spec))
-  describe('laws, denials included', () =>
+  describe('obeys the law:', () => obeysTheLaws(spec))
+  describe('that counts denials obeys the law:', () =>
     obeysTheLaws<SlidingLogQuota>({
       ...spec,
       quota: fc.record({ limit: anySize, windowMs: anyWindowMs, countDenied: fc.constant(true) }),
@@ -183,10 +183,10 @@ describe('sliding log', () => {
         ) +
           cost <=
         limit,
-      resized: undefined, // entries that a small limit made pointless are gone when it grows again
-      differing: (quota, limit) => ({ ...quota, limit }),
-      intact: (fields, quota) => {
-        spec.intact!(fields, quota)
+      withSize: undefined, // entries that a small limit made pointless are gone when it grows again
+      withNumbers: (quota, limit) => ({ ...quota, limit }),
+      checkState: (fields, quota) => {
+        spec.checkState!(fields, quota)
         expect(listOf(fields, 'l').length).toBeLessThanOrEqual(quota.limit)
       },
     }))

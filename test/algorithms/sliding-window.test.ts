@@ -3,16 +3,16 @@ import { type Clause, type Fields, holds } from '../../limiter/algorithms/condit
 import { type SlidingWindowQuota, slidingWindow } from '../../limiter/algorithms/sliding-window'
 import { slot } from '../../limiter/algorithms/slots'
 import worked from '../vectors/worked-examples.json'
+import { anySize, anyWindowMs } from './algorithm-spec'
 import { unitsSince } from './charges'
-import { keeping } from './encounters'
 import { obeysTheLaws } from './laws'
-import { carryOut, type Row, remainingAt, takeAt, tell } from './story'
-import { anySize, anyWindowMs } from './world'
+import { onlyFields } from './situations'
+import { applyWrite, type Row, remainingAt, runTimeline, takeAt } from './timeline'
 
 const YEAR_MS = 31_536_000_000
 
 describe('sliding window', () => {
-  const stories: [string, SlidingWindowQuota, Row[]][] = [
+  const timelines: [string, SlidingWindowQuota, Row[]][] = [
     [
       'four per second',
       { limit: 4, windowMs: 1000 },
@@ -68,12 +68,12 @@ describe('sliding window', () => {
       ],
     ],
   ]
-  it.each(stories)('tells the story of %s', (_, quota, story) => {
-    tell(slidingWindow, quota, story)
+  it.each(timelines)('follows the timeline of %s', (_, quota, timeline) => {
+    runTimeline(slidingWindow, quota, timeline)
   })
 
   it.each(worked.slidingWindow)(
-    'works the example: $story',
+    'decides the worked example: $story',
     ({ limit, windowMs, previous, current, atMs, cost, estimate, allowed }) => {
       const state = { w: 100, [slot(99)]: previous, [slot(100)]: current }
       const { verdict } = slidingWindow.step(state, { limit, windowMs }, cost, 100 * windowMs + atMs)
@@ -84,7 +84,7 @@ describe('sliding window', () => {
     },
   )
 
-  it('says when what was charged has lost its weight, and nothing to wait for when it is whole', () => {
+  it('reports the time until the charged units have lost their weight, and 0 when the quota is whole', () => {
     const quota = { limit: 4, windowMs: 1000 }
     expect(slidingWindow.step({}, quota, 0, 1200).verdict.resetAfterMs).toBe(0)
     expect(slidingWindow.step({}, quota, 5, 1200).verdict.resetAfterMs).toBe(0)
@@ -93,22 +93,22 @@ describe('sliding window', () => {
     expect(slidingWindow.step({ w: 1, '01': 4 }, quota, 0, 2751).verdict.resetAfterMs).toBe(0)
   })
 
-  it('remembers two windows', () => {
+  it('keeps its state for two windows', () => {
     expect(slidingWindow.retentionMs({ limit: 4, windowMs: 1000 })).toBe(2000)
   })
 
-  it('gives back to the window that was charged, then to the one before, and to no other', () => {
+  it('refunds units to the window that was charged, then to the one before, and to no other', () => {
     const quota = { limit: 9, windowMs: 1000 }
     const state = { w: 5, '03': 1, '04': 2, '05': 3 }
-    expect(carryOut(slidingWindow.refund(state, quota, 2, 5000, 5000)!, state)).toEqual({
+    expect(applyWrite(slidingWindow.refund(state, quota, 2, 5000, 5000)!, state)).toEqual({
       w: 5,
       '03': 1,
       '04': 2,
       '05': 1,
     })
-    expect(carryOut(slidingWindow.refund(state, quota, 4, 5000, 5000)!, state)).toEqual({ w: 5, '03': 1, '04': 1 })
-    expect(carryOut(slidingWindow.refund(state, quota, 9, 5000, 5000)!, state)).toEqual({ w: 5, '03': 1 })
-    expect(carryOut(slidingWindow.refund(state, quota, 1, 4999, 5000)!, state)).toEqual({
+    expect(applyWrite(slidingWindow.refund(state, quota, 4, 5000, 5000)!, state)).toEqual({ w: 5, '03': 1, '04': 1 })
+    expect(applyWrite(slidingWindow.refund(state, quota, 9, 5000, 5000)!, state)).toEqual({ w: 5, '03': 1 })
+    expect(applyWrite(slidingWindow.refund(state, quota, 1, 4999, 5000)!, state)).toEqual({
       w: 5,
       '03': 1,
       '04': 1,
@@ -118,15 +118,20 @@ describe('sliding window', () => {
     expect(remainingAt(slidingWindow, quota, state, 5000)).toBe(4)
   })
 
-  it('clears expired windows away when it writes: those it knows of, and the two before when it cannot know of them', () => {
+  it('removes expired windows when it writes: those it has seen, or the two before the present ones if it has seen none', () => {
     const quota = { limit: 3, windowMs: 1000 }
     expect(takeAt(slidingWindow, quota, [1000, 2000, 3000, 9000])).toEqual({ w: 9, '09': 1 })
     expect(takeAt(slidingWindow, quota, [1000, 2000, 3100])).toEqual({ w: 3, '02': 1, '03': 1 })
     const { write } = slidingWindow.step(undefined, quota, 1, 9100)
-    expect(carryOut(write!, { w: 8, '05': 1, '06': 1, '07': 1, '08': 1 })).toEqual({ w: 9, '05': 1, '08': 1, '09': 1 })
+    expect(applyWrite(write!, { w: 8, '05': 1, '06': 1, '07': 1, '08': 1 })).toEqual({
+      w: 9,
+      '05': 1,
+      '08': 1,
+      '09': 1,
+    })
   })
 
-  it('tidies what blind writers left behind once it is much, counting from the newest window and not from the clock', () => {
+  it('purges what writers without a view have left once there is much of it, by the newest window and not by the clock', () => {
     const quota = { limit: 3, windowMs: 1000 }
     const left = (windows: number): Fields => ({
       w: 200,
@@ -135,17 +140,17 @@ describe('sliding window', () => {
       ...Object.fromEntries(Array.from({ length: windows }, (_, index) => [slot(10 + 4 * index), 1])),
     })
     expect(slidingWindow.purge!(left(32), quota, 200_000)).toBeUndefined()
-    expect(carryOut(slidingWindow.purge!(left(33), quota, 200_000)!, left(33))).toEqual(left(0))
-    expect(carryOut(slidingWindow.purge!(left(33), quota, 900_000)!, left(33))).toEqual(left(0))
+    expect(applyWrite(slidingWindow.purge!(left(33), quota, 200_000)!, left(33))).toEqual(left(0))
+    expect(applyWrite(slidingWindow.purge!(left(33), quota, 900_000)!, left(33))).toEqual(left(0))
   })
 
-  describe('the guard', () => {
+  describe('writes with a guard that', () => {
     const quota = { limit: 100, windowMs: 1000 }
     const guardOf = (known: Fields | undefined, cost: number, now: number): readonly Clause[] =>
       slidingWindow.step(known, quota, cost, now).write!.guard
     const stored = (previous: number, current: number): Fields => ({ w: 5, [slot(4)]: previous, [slot(5)]: current })
 
-    it('is exact when the previous count is known for certain', () => {
+    it('is exact if the previous count cannot change any more', () => {
       const guard = guardOf(stored(40, 20), 1, 5500)
       expect(holds(guard, stored(40, 79))).toBe(true)
       expect(holds(guard, stored(40, 80))).toBe(false)
@@ -153,7 +158,7 @@ describe('sliding window', () => {
       expect(holds(guard, stored(42, 79))).toBe(false)
     })
 
-    it('permits most of what fits when nothing is known', () => {
+    it('permits most of what fits if nothing is known', () => {
       const guard = guardOf(undefined, 1, 5500)
       let fit = 0
       let permitted = 0
@@ -166,7 +171,7 @@ describe('sliding window', () => {
       expect(permitted / fit).toBeGreaterThan(0.9)
     })
 
-    it('permits more of what a view from the window before makes likely, never less than it saw', () => {
+    it('permits what a view from the window before makes likely, and never less than the view showed', () => {
       const seen: Fields = { w: 4, [slot(4)]: 60 }
       const guard = guardOf(seen, 1, 5500)
       expect(holds(guard, stored(60, 0))).toBe(true)
@@ -176,7 +181,7 @@ describe('sliding window', () => {
       expect(holds(guard, stored(100, 50))).toBe(false)
     })
 
-    it('is a choice of at most nine, without repetition', () => {
+    it('has at most nine alternatives, none of them twice', () => {
       const choices = (guard: readonly Clause[]) =>
         guard.flatMap((clause) => ('anyOf' in clause ? [clause.anyOf.length] : []))
       expect(choices(guardOf(undefined, 1, 5500))).toEqual([9])
@@ -186,15 +191,15 @@ describe('sliding window', () => {
     })
   })
 
-  describe('laws', () =>
+  describe('obeys the law:', () =>
     obeysTheLaws({
       algorithm: slidingWindow,
       quota: fc.record({ limit: anySize, windowMs: anyWindowMs }),
       windowMs: ({ windowMs }) => windowMs,
-      largest: ({ limit }) => limit,
-      resized: (quota, limit) => ({ ...quota, limit }),
-      settled: (fields) =>
-        keeping(
+      largestCost: ({ limit }) => limit,
+      withSize: (quota, limit) => ({ ...quota, limit }),
+      withoutExpired: (fields) =>
+        onlyFields(
           fields,
           (name) => name === 'w' || name === slot(fields.w as number) || name === slot((fields.w as number) - 1),
         ),
@@ -206,6 +211,7 @@ describe('sliding window', () => {
         const elapsed = Math.max(0, now - start)
         return Math.floor((previous * (windowMs - elapsed)) / windowMs) + current + cost <= limit
       },
-      most: ({ limit, windowMs }, from, to) => limit * (Math.floor(to / windowMs) - Math.floor(from / windowMs) + 1),
+      maxAdmitted: ({ limit, windowMs }, from, to) =>
+        limit * (Math.floor(to / windowMs) - Math.floor(from / windowMs) + 1),
     }))
 })

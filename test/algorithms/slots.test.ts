@@ -10,7 +10,7 @@ import {
   slot,
   slotIndex,
 } from '../../limiter/algorithms/slots'
-import { carryOut } from './story'
+import { applyWrite } from './timeline'
 
 /** The names of the slots that a write removes, in order. */
 const removed = (known: Fields | undefined, oldestLive: number): string[] =>
@@ -24,7 +24,7 @@ const slots = (...indices: number[]): Fields => Object.fromEntries(indices.map((
 const range = (from: number, to: number): number[] => Array.from({ length: to - from }, (_, index) => from + index)
 
 describe('the name of a slot', () => {
-  it('tells its number, and is unlike the names of all other fields', () =>
+  it('encodes its number, and differs from the names of all other fields', () =>
     fc.assert(
       fc.property(fc.integer({ min: -(2 ** 20), max: 2 ** 45 }), (index) => {
         expect(slotIndex(slot(index))).toBe(index)
@@ -34,19 +34,19 @@ describe('the name of a slot', () => {
       }),
     ))
 
-  it('has two characters at least', () => {
+  it('has at least two characters', () => {
     expect([0, 35, 36, 1295, 1296].map(slot)).toEqual(['00', '0z', '10', 'zz', '100'])
     expect(['w', 'n', 'o', 'v', 't'].some(isSlot)).toBe(false)
   })
 })
 
-describe('a writer removes', () => {
+describe('a write removes', () => {
   it('the expired slots that it knows of, and nothing else', () => {
     expect(removed({ w: 50, n: 9, ...slots(7, 40, 49, 50, 51) }, 50)).toEqual([slot(7), slot(40), slot(49)].sort())
     expect(removed({ w: 50, ...slots(50) }, 50)).toEqual([])
   })
 
-  it('the two youngest expired slots when it has not seen the newest windows', () => {
+  it('the two newest expired slots if it has not seen the newest windows', () => {
     expect(removed({ w: 49, ...slots(7, 49) }, 50)).toEqual([slot(7), slot(48), slot(49)])
     expect(removed({ w: 49, ...slots(48) }, 50)).toEqual([slot(48), slot(49)])
     expect(removed({}, 50)).toEqual([slot(48), slot(49)])
@@ -59,25 +59,25 @@ describe('a writer removes', () => {
     expect(removed(undefined, 0)).toEqual([])
   })
 
-  it('only so many at once', () => {
+  it('a bounded number of slots', () => {
     const known = { w: 500, ...slots(...range(100, 150)) }
     expect(removed(known, 500).length).toBe(24)
     expect(Object.keys(known)).toEqual(expect.arrayContaining(removed(known, 500)))
   })
 })
 
-describe('tidying', () => {
-  it('waits until there is much litter, then removes it while no newer window has begun', () => {
+describe('a purge of slots', () => {
+  it('waits until there are many expired slots, and applies only while no newer window has begun', () => {
     const tolerated = { w: 500, n: 4, ...slots(...range(100, 132), 499, 500) }
     expect(purgeSlots(tolerated, 499)).toBeUndefined()
     const state = { ...tolerated, ...slots(132) }
     const write = purgeSlots(state, 499)!
-    expect(carryOut(write, state)).toEqual({ w: 500, n: 4, ...slots(499, 500) })
+    expect(applyWrite(write, state)).toEqual({ w: 500, n: 4, ...slots(499, 500) })
     expect(holds(write.guard, { ...state, w: 501 })).toBe(false)
     expect(holds(write.guard, { ...state, w: 499 })).toBe(false)
   })
 
-  it('removes no more at once than an expression can name', () => {
+  it('removes no more slots than an expression can name', () => {
     const state = { w: 500, ...slots(...range(100, 300)) }
     expect(purgeSlots(state, 499)!.assignments.length).toBe(96)
   })
@@ -86,25 +86,25 @@ describe('tidying', () => {
 describe('a refund from slots', () => {
   const state: Fields = { w: 9, [slot(7)]: 4, [slot(9)]: 2 }
 
-  it('takes from the newest first, and from no more slots than it needs', () => {
-    expect(carryOut(refundSlots(state, 1, 9, 3)!, state)).toEqual({ w: 9, [slot(7)]: 4, [slot(9)]: 1 })
+  it('takes units from the newest slot first, and from no more slots than it needs', () => {
+    expect(applyWrite(refundSlots(state, 1, 9, 3)!, state)).toEqual({ w: 9, [slot(7)]: 4, [slot(9)]: 1 })
     expect(refundSlots(state, 2, 9, 3)).toEqual({
       guard: [{ field: slot(9), atLeast: 2, atMost: 2 }],
       assignments: [{ field: slot(9), remove: true }],
     })
-    expect(carryOut(refundSlots(state, 3, 9, 3)!, state)).toEqual({ w: 9, [slot(7)]: 3 })
-    expect(carryOut(refundSlots(state, 9, 9, 3)!, state)).toEqual({ w: 9 })
+    expect(applyWrite(refundSlots(state, 3, 9, 3)!, state)).toEqual({ w: 9, [slot(7)]: 3 })
+    expect(applyWrite(refundSlots(state, 9, 9, 3)!, state)).toEqual({ w: 9 })
   })
 
-  it('looks at no slot that does not count', () => {
-    expect(carryOut(refundSlots(state, 9, 9, 2)!, state)).toEqual({ w: 9, [slot(7)]: 4 })
-    expect(carryOut(refundSlots(state, 9, 8, 2)!, state)).toEqual({ w: 9, [slot(9)]: 2 })
+  it('reads no slot that does not count', () => {
+    expect(applyWrite(refundSlots(state, 9, 9, 2)!, state)).toEqual({ w: 9, [slot(7)]: 4 })
+    expect(applyWrite(refundSlots(state, 9, 8, 2)!, state)).toEqual({ w: 9, [slot(9)]: 2 })
     expect(refundSlots(state, 9, 8, 1)).toBeUndefined()
     expect(refundSlots(state, 9, 6, 5)).toBeUndefined()
     expect(refundSlots(state, 0, 9, 3)).toBeUndefined()
   })
 
-  it('needs a slot that it empties as seen, and in one that keeps some only so many more', () => {
+  it('needs the exact count of a slot that it empties, and enough units in one that keeps some', () => {
     const { guard } = refundSlots(state, 3, 9, 3)!
     expect(holds(guard, state)).toBe(true)
     expect([1, 3].map((used) => holds(guard, { ...state, [slot(9)]: used }))).toEqual([false, false])

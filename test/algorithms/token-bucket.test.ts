@@ -3,10 +3,10 @@ import type { Fields } from '../../limiter/algorithms/conditional-write'
 import { type TokenBucketQuota, tokenBucket } from '../../limiter/algorithms/token-bucket'
 import vectors from '../vectors/token-bucket.json'
 import worked from '../vectors/worked-examples.json'
+import { type AlgorithmSpec, anySize, anyWindowMs } from './algorithm-spec'
 import { fitsPace, mostAtPace } from './charges'
 import { obeysTheLaws } from './laws'
-import { carryOut, type Row, remainingAt, takeAt, tell } from './story'
-import { type AlgorithmSpec, anySize, anyWindowMs } from './world'
+import { applyWrite, type Row, remainingAt, runTimeline, takeAt } from './timeline'
 
 const YEAR_MS = 31_536_000_000
 
@@ -30,11 +30,11 @@ const quotaOf = (
 /** A bucket that holds its initial tokens at this instant. */
 const bucketOf = (bandwidth: Bandwidth, now: number, style?: 'greedy' | 'interval'): Fields => {
   const { write } = tokenBucket.step({}, quotaOf(bandwidth, style), bandwidth.capacity - bandwidth.initial, now)
-  return write ? carryOut(write, {}) : {}
+  return write ? applyWrite(write, {}) : {}
 }
 
 describe('token bucket', () => {
-  const stories: [string, TokenBucketQuota, Row[]][] = [
+  const timelines: [string, TokenBucketQuota, Row[]][] = [
     [
       'greedy refill: ten per second, a bucket of three',
       { limit: 10, windowMs: 1000, burst: 3, refill: 'greedy' },
@@ -112,11 +112,11 @@ describe('token bucket', () => {
       ],
     ],
   ]
-  it.each(stories)('tells the story of %s', (_, quota, story) => {
-    tell(tokenBucket, quota, story)
+  it.each(timelines)('follows the timeline of %s', (_, quota, timeline) => {
+    runTimeline(tokenBucket, quota, timeline)
   })
 
-  it.each(worked.tokenBucket)('works the example: $story', ({ capacity, refill, rows }) => {
+  it.each(worked.tokenBucket)('decides the worked example: $story', ({ capacity, refill, rows }) => {
     const quota = {
       limit: refill.amount,
       windowMs: refill.everyMs,
@@ -127,7 +127,7 @@ describe('token bucket', () => {
     for (const { atMs, cost, allowed, remaining } of rows) {
       const { verdict, write } = tokenBucket.step(state, quota, cost, atMs)
       expect({ atMs, ...verdict }).toMatchObject({ atMs, allowed, remaining })
-      if (write) state = carryOut(write, state)
+      if (write) state = applyWrite(write, state)
     }
   })
 
@@ -141,16 +141,16 @@ describe('token bucket', () => {
       expect(Math.max(...waits)).toBe(wait)
     })
 
-    it(`the remainder of a token is kept: ${vectors.remainderIsKept.story}`, () => {
+    it(`and keeps the remainder of a token: ${vectors.remainderIsKept.story}`, () => {
       let state = bucketOf(vectors.remainderIsKept, now)
       for (const { at, cost, allowed } of vectors.remainderIsKept.rows) {
         const { verdict, write } = tokenBucket.step(state, quotaOf(vectors.remainderIsKept), cost, now + at)
         expect({ at, allowed: verdict.allowed }).toEqual({ at, allowed })
-        if (write) state = carryOut(write, state)
+        if (write) state = applyWrite(write, state)
       }
     })
 
-    it(`interval refill: ${vectors.intervalRefill.story}`, () => {
+    it(`and refills by the interval: ${vectors.intervalRefill.story}`, () => {
       const state = bucketOf(vectors.intervalRefill, now, 'interval')
       for (const [at, tokens] of vectors.intervalRefill.tokensAt)
         expect({
@@ -175,38 +175,38 @@ describe('token bucket', () => {
   describe('with interval refill', () => {
     const quota: TokenBucketQuota = { limit: 4, windowMs: 1000, burst: 10, refill: 'interval' }
 
-    it('says when the bucket is full again', () => {
+    it('reports the time until the bucket is full', () => {
       const resetAfterMs = (cost: number) => tokenBucket.step({}, quota, cost, 1300).verdict.resetAfterMs
       expect([0, 1, 4, 5, 10, 11].map(resetAfterMs)).toEqual([0, 700, 700, 1700, 2700, 0])
     })
 
-    it('remembers until the bucket is full, however early in its window it was drained', () => {
+    it('keeps its state until the bucket is full, however early in the interval it was drained', () => {
       expect(tokenBucket.retentionMs(quota)).toBe(4000)
       expect(tokenBucket.retentionMs({ ...quota, burst: 8 })).toBe(3000)
     })
 
-    it('writes what is missing now, or adds to it where that is the same', () => {
-      const drained = carryOut(tokenBucket.step({}, quota, 9, 1300).write!, {})
+    it('writes the number of missing tokens, or adds to it where that gives the same', () => {
+      const drained = applyWrite(tokenBucket.step({}, quota, 9, 1300).write!, {})
       expect(drained).toEqual({ k: 1, u: 9 })
       const writeAt = (known: Fields, cost: number, at: number) => tokenBucket.step(known, quota, cost, at).write
-      expect(carryOut(writeAt(drained, 1, 1400)!, drained)).toEqual({ k: 1, u: 10 })
-      expect(carryOut(writeAt(drained, 2, 2400)!, drained)).toEqual({ k: 2, u: 7 })
-      expect(carryOut(writeAt({ k: 1, u: 10 }, 2, 2400)!, { k: 1, u: 10 })).toEqual({ k: 2, u: 8 })
-      expect(carryOut(writeAt({ k: 1, u: 8 }, 2, 3400)!, { k: 1, u: 8 })).toEqual({ k: 3, u: 2 })
+      expect(applyWrite(writeAt(drained, 1, 1400)!, drained)).toEqual({ k: 1, u: 10 })
+      expect(applyWrite(writeAt(drained, 2, 2400)!, drained)).toEqual({ k: 2, u: 7 })
+      expect(applyWrite(writeAt({ k: 1, u: 10 }, 2, 2400)!, { k: 1, u: 10 })).toEqual({ k: 2, u: 8 })
+      expect(applyWrite(writeAt({ k: 1, u: 8 }, 2, 3400)!, { k: 1, u: 8 })).toEqual({ k: 3, u: 2 })
       // after three refills, whatever was left
-      expect(carryOut(writeAt(drained, 2, 4400)!, { k: 1, u: 3 })).toEqual({ k: 4, u: 2 })
+      expect(applyWrite(writeAt(drained, 2, 4400)!, { k: 1, u: 3 })).toEqual({ k: 4, u: 2 })
     })
 
-    it('waits until a larger bucket that was drained deeper than this one is has that much back', () => {
+    it('admits nothing until a bucket that was drained below its new, smaller size has refilled past that', () => {
       const drained: Fields = { k: 1, u: 15 }
       expect([1500, 2500, 3500, 4500].map((at) => remainingAt(tokenBucket, quota, drained, at))).toEqual([0, 0, 3, 7])
-      expect(carryOut(tokenBucket.step(drained, quota, 3, 3500).write!, drained)).toEqual({ k: 3, u: 10 })
+      expect(applyWrite(tokenBucket.step(drained, quota, 3, 3500).write!, drained)).toEqual({ k: 3, u: 10 })
     })
 
-    it('gives back within the interval of the charge, and not across a refill', () => {
+    it('refunds units within the interval of the charge, and not after a refill', () => {
       const state = takeAt(tokenBucket, quota, [1300, 1400, 1500])
-      expect(carryOut(tokenBucket.refund(state, quota, 2, 1300, 1999)!, state)).toEqual({ k: 1, u: 1 })
-      expect(carryOut(tokenBucket.refund(state, quota, 9, 1300, 1999)!, state)).toEqual({ k: 1, u: 0 })
+      expect(applyWrite(tokenBucket.refund(state, quota, 2, 1300, 1999)!, state)).toEqual({ k: 1, u: 1 })
+      expect(applyWrite(tokenBucket.refund(state, quota, 9, 1300, 1999)!, state)).toEqual({ k: 1, u: 0 })
       expect(tokenBucket.refund(state, quota, 2, 1300, 2000)).toBeUndefined()
       expect(tokenBucket.refund(state, quota, 2, 999, 1500)).toBeUndefined()
       expect(tokenBucket.refund({ k: 2, u: 3 }, quota, 2, 1300, 2000)).toBeUndefined()
@@ -214,14 +214,14 @@ describe('token bucket', () => {
       expect(tokenBucket.refund({}, quota, 2, 1300, 1300)).toBeUndefined()
     })
 
-    it('gives nothing back of what a smaller bucket does not miss', () => {
+    it('refunds nothing that the smaller bucket would lack anyway', () => {
       const state: Fields = { k: 1, u: 15 }
-      const refunded = carryOut(tokenBucket.refund(state, quota, 3, 1300, 1500)!, state)
+      const refunded = applyWrite(tokenBucket.refund(state, quota, 3, 1300, 1500)!, state)
       // without those three, twelve would be missing from ten
       expect(remainingAt(tokenBucket, quota, refunded, 1500)).toBe(0)
     })
 
-    it('expects that somebody has refilled the bucket once one more request is likelier than none', () => {
+    it('extrapolates a refilled bucket once another request since then is likelier than none', () => {
       const seen: Fields = { k: 1, u: 10 } // ten in 301 ms: one every 30
       const expected = (at: number, view = seen) => tokenBucket.extrapolate!(view, 1300, quota, at)
       expect(expected(9020)).toBe(seen)
@@ -236,33 +236,35 @@ describe('token bucket', () => {
   describe('with greedy refill', () => {
     const quota: TokenBucketQuota = { limit: 10, windowMs: 1000, burst: 3, refill: 'greedy' }
 
-    it('remembers as long as the bucket takes to fill', () => {
+    it('keeps its state for as long as the bucket takes to fill', () => {
       expect(tokenBucket.retentionMs(quota)).toBe(300)
     })
 
-    it('expects a busy subject to stay busy', () => {
+    it('extrapolates that a busy subject stays busy', () => {
       expect(tokenBucket.extrapolate!({ t: 1_250_000 }, 1000, quota, 9000)).toEqual({ t: 9_250_000 })
     })
   })
 
-  const spec = (refill: TokenBucketQuota['refill']): Omit<AlgorithmSpec<TokenBucketQuota>, 'admits' | 'most'> => ({
+  const spec = (
+    refill: TokenBucketQuota['refill'],
+  ): Omit<AlgorithmSpec<TokenBucketQuota>, 'admits' | 'maxAdmitted'> => ({
     algorithm: tokenBucket,
     quota: fc.record({ limit: anySize, windowMs: anyWindowMs, burst: anySize, refill: fc.constant(refill) }),
     windowMs: ({ windowMs }) => windowMs,
-    largest: ({ burst }) => burst,
-    resized: (quota, burst) => ({ ...quota, burst }),
-    differing: (quota, limit, burst) => ({ ...quota, limit, burst }),
+    largestCost: ({ burst }) => burst,
+    withSize: (quota, burst) => ({ ...quota, burst }),
+    withNumbers: (quota, limit, burst) => ({ ...quota, limit, burst }),
     largestSkewMs: 1000,
     refundsLevel: true,
-    settled: (fields) => fields,
+    withoutExpired: (fields) => fields,
   })
-  describe('laws of greedy refill', () =>
+  describe('with greedy refill obeys the law:', () =>
     obeysTheLaws({
       ...spec('greedy'),
       admits: (past, quota, cost, now) => fitsPace(past, quota, quota.burst, cost, now),
-      most: mostAtPace,
+      maxAdmitted: mostAtPace,
     }))
-  describe('laws of interval refill', () =>
+  describe('with interval refill obeys the law:', () =>
     obeysTheLaws({
       ...spec('interval'),
       admits: (past, { limit, windowMs, burst }, cost, now) => {
@@ -280,7 +282,7 @@ describe('token bucket', () => {
         refillUntil(now)
         return missing + cost <= burst
       },
-      most: ({ limit, windowMs, burst }, from, to) =>
+      maxAdmitted: ({ limit, windowMs, burst }, from, to) =>
         burst + limit * (Math.floor(to / windowMs) - Math.floor(from / windowMs)),
     }))
 })

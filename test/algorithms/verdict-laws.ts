@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import type { Verdict } from '../../limiter/algorithms/algorithm'
 import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
-import { agree, inEveryEncounter, resize } from './encounters'
 import {
   type AlgorithmSpec,
   anyCost,
@@ -11,110 +10,111 @@ import {
   anySize,
   type Charge,
   inMs,
-  live,
   NUM_RUNS,
-} from './world'
+  runHistory,
+} from './algorithm-spec'
+import { expectEqual, inAnySituation, resize } from './situations'
 
-/** What callers are told, and how much they get. */
+/** The laws of decisions: how much is admitted, and that each number reported is true. */
 export function verdictLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
-  const { algorithm, settled, largest, windowMs } = spec
-  const intact = spec.intact ?? (() => {})
+  const { algorithm, withoutExpired, largestCost, windowMs } = spec
+  const checkState = spec.checkState ?? (() => {})
   const peek = (state: Fields, quota: Quota, now: number): Verdict => algorithm.step(state, quota, 0, now).verdict
   const take = (state: Fields, quota: Quota, cost: number, now: number) => {
     const { verdict, write } = algorithm.step(state, quota, cost, now)
     return { verdict, after: write ? apply(write, state) : state }
   }
 
-  it('decides as its definition says, at the hands of several instances with outdated views and clocks that disagree', () =>
+  it('each decision agrees with the definition of the algorithm, on several instances with outdated views and clocks that differ', () =>
     fc.assert(
       fc.property(spec.quota, anyRequests, (first, requests) => {
         const charges: Charge[] = []
-        for (const { take, clock, latest, quota, fields } of live(spec, first, requests)) {
+        for (const { take, clock, latest, quota, fields } of runHistory(spec, first, requests)) {
           if (!take) continue
-          agree(take.allowed, spec.admits(charges, quota, take.cost, clock), {
+          expectEqual(take.allowed, spec.admits(charges, quota, take.cost, clock), {
             charges,
             quota,
             cost: take.cost,
             clock,
           })
           if (take.recorded) charges.push({ units: take.cost, clock, at: latest })
-          intact(fields, quota)
+          checkState(fields, quota)
         }
       }),
       { numRuns: NUM_RUNS },
     ))
 
-  it('never admits more than its bound in any interval, at the hands of several instances whose clocks disagree', () =>
+  it('no interval admits more than its bound, on several instances whose clocks differ', () =>
     fc.assert(
       fc.property(spec.quota, anyRequests, (quota, requests) => {
         const admitted: { units: number; at: number }[] = []
-        for (const { take, latest } of live({ ...spec, resized: undefined }, quota, requests)) {
+        for (const { take, latest } of runHistory({ ...spec, withSize: undefined }, quota, requests)) {
           if (!take?.recorded || !take.allowed) continue
           admitted.push({ units: take.cost, at: latest })
           let units = 0
           for (const { at, units: more } of admitted.toReversed()) {
             units += more
-            agree(units <= spec.most(quota, at, latest), true, { admitted, quota, from: at, to: latest })
+            expectEqual(units <= spec.maxAdmitted(quota, at, latest), true, { admitted, quota, from: at, to: latest })
           }
         }
       }),
       { numRuns: NUM_RUNS },
     ))
 
-  it('keeps its word: a retry after retryAfterMs passes, one a millisecond sooner does not', () =>
-    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
+  it('a retry after retryAfterMs is allowed, one a millisecond sooner is denied', () =>
+    inAnySituation(spec, ({ state, quota, cost, now }) => {
       const { verdict, after } = take(state, quota, cost, now)
       const { allowed, retryAfterMs } = verdict
       const context = { state, quota, cost, now, verdict }
-      if (allowed || cost > largest(quota)) return agree(retryAfterMs, allowed ? 0 : Infinity, context)
+      if (allowed || cost > largestCost(quota)) return expectEqual(retryAfterMs, allowed ? 0 : Infinity, context)
       const retries = [-1, 0].map(
         (early) => algorithm.step(after, quota, cost, now + retryAfterMs + early).verdict.allowed,
       )
-      agree({ retries, waits: retryAfterMs > 0 }, { retries: [false, true], waits: true }, context)
+      expectEqual({ retries, waits: retryAfterMs > 0 }, { retries: [false, true], waits: true }, context)
     }))
 
-  const { beyond = false } = spec
-  it(`remaining units pass at once, and ${beyond ? 'more, which are told' : 'not one more'}`, () =>
-    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
+  const { allowsMoreThanRemaining = false } = spec
+  it(`the remaining units are allowed at once, ${allowsMoreThanRemaining ? 'and more, which are marked or counted as overage' : 'and not one more'}`, () =>
+    inAnySituation(spec, ({ state, quota, cost, now }) => {
       const { verdict, after } = take(state, quota, cost, now)
       const passes = (units: number) => {
         const { allowed, exceeded } = algorithm.step(after, quota, units, now).verdict
-        return beyond === 'marked' ? allowed && exceeded === undefined : allowed
+        return allowsMoreThanRemaining === 'marked' ? allowed && exceeded === undefined : allowed
       }
       const enough = verdict.remaining === 0 || passes(verdict.remaining)
-      agree(
+      expectEqual(
         { enough, more: passes(verdict.remaining + 1) },
-        { enough: true, more: beyond === true },
+        { enough: true, more: allowsMoreThanRemaining === true },
         { state, quota, cost, now, verdict },
       )
     }))
 
   it('the quota is whole again after resetAfterMs, and not a millisecond sooner', () =>
-    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
+    inAnySituation(spec, ({ state, quota, cost, now }) => {
       const { verdict, after } = take(state, quota, cost, now)
       const wholeAt = now + verdict.resetAfterMs
       const context = { state, quota, cost, now, verdict }
-      agree(peek(after, quota, wholeAt), peek({}, quota, wholeAt), context)
+      expectEqual(peek(after, quota, wholeAt), peek({}, quota, wholeAt), context)
       if (verdict.resetAfterMs === 0) return
       const early = peek(after, quota, wholeAt - 1)
-      agree(early.resetAfterMs, 1, context)
-      agree(early.remaining < peek({}, quota, wholeAt - 1).remaining || (early.delayMs ?? 0) > 0, true, context)
+      expectEqual(early.resetAfterMs, 1, context)
+      expectEqual(early.remaining < peek({}, quota, wholeAt - 1).remaining || (early.delayMs ?? 0) > 0, true, context)
     }))
 
-  it('a peek writes nothing, and sees what a request before it was told', () =>
-    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
+  it('a peek writes nothing, and reports the same as the request before it', () =>
+    inAnySituation(spec, ({ state, quota, cost, now }) => {
       const { verdict, after } = take(state, quota, cost, now)
       const { verdict: later, write } = algorithm.step(after, quota, 0, now)
       const seen = { write, remaining: later.remaining, resetAfterMs: later.resetAfterMs }
-      agree(
+      expectEqual(
         seen,
         { write: undefined, remaining: verdict.remaining, resetAfterMs: verdict.resetAfterMs },
         { state, quota, cost, now },
       )
     }))
 
-  it('costs add up: one request of a + b is a request of a and then one of b', () =>
-    inEveryEncounter(spec, ({ state, quota, cost, now }) => {
+  it('costs add up: a request of a + b leaves the same as one of a and then one of b', () =>
+    inAnySituation(spec, ({ state, quota, cost, now }) => {
       const context = { state, quota, cost, now }
       for (const [a, b] of [
         [1, 1],
@@ -126,28 +126,33 @@ export function verdictLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
         const both = take(state, quota, a + b, now)
         const first = take(state, quota, a, now)
         const second = take(first.after, quota, b, now)
-        agree(both.verdict.allowed, first.verdict.allowed && second.verdict.allowed, context)
+        expectEqual(both.verdict.allowed, first.verdict.allowed && second.verdict.allowed, context)
         if (!both.verdict.allowed) continue
-        agree(settled(both.after, quota), settled(second.after, quota), context)
-        agree(both.verdict.remaining, second.verdict.remaining, context)
+        expectEqual(withoutExpired(both.after, quota), withoutExpired(second.after, quota), context)
+        expectEqual(both.verdict.remaining, second.verdict.remaining, context)
       }
     }))
 
-  it('state can be forgotten once its life is over', () =>
+  it('state is not needed any more after retentionMs', () =>
     fc.assert(
       fc.property(spec.quota, anyOrderlyRequests, anyCost, anyElapsed, (first, requests, cost, elapsed) => {
-        const last = live(spec, first, requests).findLast(({ take }) => take?.recorded)
+        const last = runHistory(spec, first, requests).findLast(({ take }) => take?.recorded)
         if (!last) return
         const { quota, fields, clock } = last
         const now = clock + algorithm.retentionMs(quota) + inMs(elapsed, windowMs(quota))
-        agree(take(fields, quota, cost, now).verdict, take({}, quota, cost, now).verdict, { fields, quota, cost, now })
+        expectEqual(take(fields, quota, cost, now).verdict, take({}, quota, cost, now).verdict, {
+          fields,
+          quota,
+          cost,
+          now,
+        })
       }),
       { numRuns: NUM_RUNS },
     ))
 
-  if (!spec.resized) return
+  if (!spec.withSize) return
 
-  it('a smaller quota takes effect at once, and so does a larger one', () =>
+  it('a smaller or a larger quota takes effect at once', () =>
     fc.assert(
       fc.property(
         spec.quota,
@@ -156,7 +161,7 @@ export function verdictLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
         anyElapsed,
         anySize,
         (first, requests, cost, elapsed, size) => {
-          const moments = live({ ...spec, resized: undefined }, first, requests)
+          const moments = runHistory({ ...spec, withSize: undefined }, first, requests)
           const charges = moments.flatMap(({ take, clock }) =>
             take?.recorded ? [{ units: take.cost, clock, at: clock }] : [],
           )
@@ -164,7 +169,7 @@ export function verdictLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
           const quota = resize(spec, first, size)
           const now = clock + inMs(elapsed, windowMs(first))
           const { verdict } = take(fields, quota, cost, now)
-          agree(verdict.allowed, spec.admits(charges, quota, cost, now), { fields, first, quota, cost, now })
+          expectEqual(verdict.allowed, spec.admits(charges, quota, cost, now), { fields, first, quota, cost, now })
         },
       ),
       { numRuns: NUM_RUNS },

@@ -9,7 +9,7 @@ import {
   isCalendarUnit,
   isTimezone,
 } from '../../limiter/policies/calendar'
-import { carryOut } from '../algorithms/story'
+import { applyWrite } from '../algorithms/timeline'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
@@ -312,7 +312,7 @@ describe('a fixed window by the calendar', () => {
   function whenUsedUp(unit: CalendarUnit, timezone: string, limit: number, at: string): string {
     const quota = { limit, grid: calendarGrid(unit, timezone) }
     const now = Date.parse(at)
-    const state: Fields = carryOut(fixedWindow.step({}, quota, limit, now).write!, {})
+    const state: Fields = applyWrite(fixedWindow.step({}, quota, limit, now).write!, {})
     const { verdict } = fixedWindow.step(state, quota, 1, now)
     expect(verdict).toMatchObject({ allowed: false, remaining: 0 })
     const again = now + verdict.retryAfterMs
@@ -344,7 +344,7 @@ describe('a fixed window by the calendar', () => {
     const quota = { limit: 5, grid: calendarGrid('day', 'America/New_York') }
     // 23:59 and 00:01
     const [evening, morning] = [Date.parse('2024-11-04T04:59:00Z'), Date.parse('2024-11-04T05:01:00Z')]
-    const state = carryOut(fixedWindow.step({}, quota, 2, evening).write!, {})
+    const state = applyWrite(fixedWindow.step({}, quota, 2, evening).write!, {})
     expect(fixedWindow.refund(state, quota, 1, morning, morning)).toBeUndefined()
     expect(fixedWindow.refund(state, quota, 1, evening, morning)).toBeDefined()
   })

@@ -3,72 +3,75 @@ import type { Algorithm } from '../../limiter/algorithms/algorithm'
 import { apply, type ConditionalWrite, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { runs } from '../runs'
 
-// Most mutants are found out in a few runs, and have to be every time alike; people want the smallest counterexample.
+// Under mutation testing a few runs find most mutants, and each run has to be the same. Otherwise fast-check also shrinks
+// a counterexample, for whoever reads it.
 const mutated = process.env.STRYKER_MUTATOR_WORKER !== undefined
 if (mutated) fc.configureGlobal({ endOnFailure: true, seed: 20_240_229 })
 
 export const NUM_RUNS = mutated ? 60 : runs(50, 200)
 
-/** What the laws need to know about an algorithm besides its interface. */
+/** What the laws need to know about an algorithm besides its interface: quotas to try, and its definition. */
 export interface AlgorithmSpec<Quota> {
   readonly algorithm: Algorithm<Quota>
   readonly quota: fc.Arbitrary<Quota>
-  /** The unit in which this quota's time is worth travelling. */
+  /** The time scale of a quota: events are twelfths of this apart. */
   readonly windowMs: (quota: Quota) => number
-  /** The largest cost that can ever pass. */
-  readonly largest: (quota: Quota) => number
-  /** Whether units pass beyond those that remain; `marked`: some, marked as exceeding. @default false */
-  readonly beyond?: boolean | 'marked'
-  /** The quota after an operator changed its size. Absent where earlier decisions cannot be judged by a new size. */
-  readonly resized?: (quota: Quota, size: number) => Quota
-  /** The quota of an instance that has other numbers than the rest. @default resized */
-  readonly differing?: (quota: Quota, limit: number, burst: number) => Quota
-  /** How far clocks may differ where instances have different limits. @default as far as they like */
+  /** The largest cost that can ever be allowed. */
+  readonly largestCost: (quota: Quota) => number
+  /** Whether more units than `remaining` are allowed; `marked`: some are, with `exceeded`. @default false */
+  readonly allowsMoreThanRemaining?: boolean | 'marked'
+  /** The quota after an operator changed its size. Absent where the definition cannot judge earlier charges by a new size. */
+  readonly withSize?: (quota: Quota, size: number) => Quota
+  /** The quota of an instance that has another limit and burst than the rest. @default withSize */
+  readonly withNumbers?: (quota: Quota, limit: number, burst: number) => Quota
+  /** How far clocks may differ, in milliseconds, where instances have different limits. @default Infinity */
   readonly largestSkewMs?: number
   /**
-   * Whether a refund lowers what is owed when it comes, instead of undoing the charge then: time may have given it back
-   * already. @default false
+   * Whether a refund lowers the level when it arrives, instead of removing the charge from its window: some of the charge
+   * may have come back with time already. @default false
    */
   readonly refundsLevel?: boolean
-  /** The fields without those that no later decision reads, by whatever clock. */
-  readonly settled: (fields: Fields, quota: Quota) => Fields
-  /** Expectations on every state that can be reached. */
-  readonly intact?: (fields: Fields, quota: Quota) => void
+  /** The state without the fields that no later decision reads, by whatever clock. */
+  readonly withoutExpired: (fields: Fields, quota: Quota) => Fields
+  /** Expectations that every reachable state must meet. */
+  readonly checkState?: (fields: Fields, quota: Quota) => void
   /**
-   * The algorithm's definition, told again without state: whether a request passes after everything that was recorded
-   * before.
+   * The algorithm's definition, written a second time over the list of all charges instead of a state: whether a request
+   * is allowed after those charges.
    */
   readonly admits: (past: readonly Charge[], quota: Quota, cost: number, now: number) => boolean
   /** The most units that may be admitted from one instant to another, both included, by the latest clock. */
-  readonly most: (quota: Quota, from: number, to: number) => number
-  /** Events that leave much to tidy away, where blind requests windows apart do not. */
-  readonly expired?: fc.Arbitrary<[Quota, Event[]]>
-  /** Whether two courses of events can be compared moment by moment. */
+  readonly maxAdmitted: (quota: Quota, from: number, to: number) => number
+  /** Events that leave many expired fields. @default requests without a view, windows apart */
+  readonly expiredHistory?: fc.Arbitrary<[Quota, Event[]]>
+  /** Whether the states of two histories, with and without a refunded charge, can still be compared. */
   readonly comparable?: (fields: Fields, others: Fields) => boolean
 }
 
 /** Units that were recorded. */
 export interface Charge {
   readonly units: number
-  /** What the clock of the instance said. */
+  /** The time by the clock of the instance. */
   readonly clock: number
-  /** The latest that any instance's clock had said by then. */
+  /** The latest time that any instance's clock had shown by then. */
   readonly at: number
 }
 
-/** Something that happens to one subject, at the hands of one of several instances. */
+/** One event in the history of a subject: a request, a refund, a purge or TTL's deletion, by one of several instances. */
 export interface Event {
-  readonly kind: 'take' | 'refund' | 'tidy' | 'forget'
+  readonly kind: 'take' | 'refund' | 'purge' | 'forget'
   readonly elapsed: Elapsed
   readonly skewMs: number
-  /** Which instance; each remembers what it last saw. The last of them has always just started. */
+  /** The instance; each remembers the state that it last saw. The last one has always just started: it has no view. */
   readonly instance: number
-  readonly guesses: boolean
+  /** Whether the instance decides from what it extrapolates, instead of from what it last saw. */
+  readonly extrapolates: boolean
   readonly cost: number
+  /** The new size of the quota, where an operator changes it with this event. */
   readonly size: number | undefined
 }
 
-/** Twelfths of a window, and milliseconds on top. */
+/** Twelfths of a window, plus milliseconds. */
 export interface Elapsed {
   readonly twelfths: number
   readonly ms: number
@@ -78,40 +81,40 @@ export const INSTANCES = 4
 const MAX_SKEW_MS = 2000
 export const START = 1_700_000_000_123
 
-/** The state after something happened. */
-export interface Moment<Quota> {
-  /** The clock of the instance at whose hands it happened. */
+/** The state after an event. */
+export interface Snapshot<Quota> {
+  /** The time by the clock of the instance. */
   readonly clock: number
-  /** The latest clock at whose hands something was recorded. */
+  /** The latest time of an instance's clock at which something was recorded. */
   readonly latest: number
   readonly fields: Fields
   readonly quota: Quota
-  /** What came of it, if it was a request. */
+  /** The outcome, if the event was a request. */
   readonly take?: { readonly cost: number; readonly allowed: boolean; readonly recorded: boolean }
-  /** The charge that was given back, if one was. */
+  /** The charge that was refunded, if one was. */
   readonly refund?: { readonly cost: number; readonly clock: number }
 }
 
 /**
- * Lets things happen to a stored state by the take loop: an outdated view first, and what is stored when that turns out
- * wrong.
+ * Applies events to a stored state as the take loop does: a write made from the instance's own view first, and one made
+ * from the stored state where the store refuses that.
  *
- * @param quotas one for each instance, where they disagree.
+ * @param quotas one for each instance, where instances have different limits.
  */
-export function live<Quota>(
-  { algorithm, windowMs, resized }: AlgorithmSpec<Quota>,
+export function runHistory<Quota>(
+  { algorithm, windowMs, withSize }: AlgorithmSpec<Quota>,
   first: Quota,
-  happenings: readonly Event[],
+  events: readonly Event[],
   quotas?: readonly Quota[],
-): Moment<Quota>[] {
+): Snapshot<Quota>[] {
   let quota = first
   let stored: Fields = Object.freeze({})
   let now = START
   let latest = 0
-  let matters = 0 // until when
+  let relevantUntil = 0 // until when
   const views: ({ fields: Fields; at: number } | undefined)[] = []
   const charges: { units: number; clock: number }[] = []
-  const moments: Moment<Quota>[] = []
+  const moments: Snapshot<Quota>[] = []
 
   const write = (attempt: ConditionalWrite | undefined): boolean => {
     if (!attempt || !holds(attempt.guard, stored)) return false
@@ -119,14 +122,14 @@ export function live<Quota>(
     return true
   }
 
-  for (const { kind, elapsed, skewMs, instance, guesses, cost, size } of happenings) {
+  for (const { kind, elapsed, skewMs, instance, extrapolates: guesses, cost, size } of events) {
     if (quotas) quota = quotas[instance]!
-    else if (size !== undefined && resized) quota = resized(quota, size)
+    else if (size !== undefined && withSize) quota = withSize(quota, size)
     now += inMs(elapsed, windowMs(quota))
     const clock = now + skewMs
     const view = instance === INSTANCES - 1 ? undefined : views[instance]
-    let take: Moment<Quota>['take']
-    let refund: Moment<Quota>['refund']
+    let take: Snapshot<Quota>['take']
+    let refund: Snapshot<Quota>['refund']
 
     if (kind === 'take') {
       const known =
@@ -143,7 +146,7 @@ export function live<Quota>(
       if (take.allowed && cost > 0) charges.push({ units: cost, clock })
       if (take.recorded) {
         latest = Math.max(latest, clock)
-        matters = Math.max(matters, latest + algorithm.retentionMs(quota))
+        relevantUntil = Math.max(relevantUntil, latest + algorithm.retentionMs(quota))
       }
     } else if (kind === 'refund') {
       const charge = charges.pop()
@@ -151,9 +154,9 @@ export function live<Quota>(
         charge && write(algorithm.refund(seen, quota, charge.units, charge.clock, clock))
       if (charge && (refunded(view?.fields ?? stored) || refunded(stored)))
         refund = { cost: charge.units, clock: charge.clock }
-    } else if (kind === 'tidy') {
+    } else if (kind === 'purge') {
       write(algorithm.purge?.(view?.fields ?? stored, quota, clock))
-    } else if (now - MAX_SKEW_MS >= matters) {
+    } else if (now - MAX_SKEW_MS >= relevantUntil) {
       stored = Object.freeze({})
     }
     views[instance] = { fields: stored, at: clock }
@@ -195,49 +198,49 @@ export const anyWindowMs: fc.Arbitrary<number> = fc.oneof(
 
 const kinds = (kind: Event['kind'], weight: number) => ({ arbitrary: fc.constant(kind), weight })
 
-const happening = (kind: fc.Arbitrary<Event['kind']>, skewMs: fc.Arbitrary<number>): fc.Arbitrary<Event> =>
+const anyEvent = (kind: fc.Arbitrary<Event['kind']>, skewMs: fc.Arbitrary<number>): fc.Arbitrary<Event> =>
   fc.record({
     kind,
     elapsed: anyElapsed,
     skewMs,
     instance: fc.integer({ min: 0, max: INSTANCES - 1 }),
-    guesses: fc.boolean(),
+    extrapolates: fc.boolean(),
     cost: anyCost,
     size: fc.option(anySize, { nil: undefined, freq: 12 }),
   })
 
-/** Everything that can happen. */
+/** Histories of all kinds of events. */
 export const anyHistory: fc.Arbitrary<Event[]> = fc.array(
-  happening(fc.oneof(kinds('take', 8), kinds('refund', 2), kinds('tidy', 1), kinds('forget', 1)), anySkew),
+  anyEvent(fc.oneof(kinds('take', 8), kinds('refund', 2), kinds('purge', 1), kinds('forget', 1)), anySkew),
   { minLength: 1, maxLength: 30 },
 )
 
-/** Requests only, from instances whose clocks disagree. */
+/** Histories without refunds, on instances whose clocks differ. */
 export const anyRequests: fc.Arbitrary<Event[]> = fc.array(
-  happening(fc.oneof(kinds('take', 12), kinds('tidy', 1), kinds('forget', 1)), anySkew),
+  anyEvent(fc.oneof(kinds('take', 12), kinds('purge', 1), kinds('forget', 1)), anySkew),
   {
     minLength: 1,
     maxLength: 40,
   },
 )
 
-/** Requests only, by one clock. */
-export const anyOrderlyRequests: fc.Arbitrary<Event[]> = fc.array(happening(fc.constant('take'), fc.constant(0)), {
+/** Histories of requests only, by one clock. */
+export const anyOrderlyRequests: fc.Arbitrary<Event[]> = fc.array(anyEvent(fc.constant('take'), fc.constant(0)), {
   maxLength: 15,
 })
 
-/** A request of an instance that knows nothing. */
-export const blindTake = (elapsed: Elapsed): Event => ({
+/** A request to an instance that has no view of the subject. */
+export const takeWithoutView = (elapsed: Elapsed): Event => ({
   kind: 'take',
   elapsed,
   skewMs: 0,
   instance: INSTANCES - 1,
-  guesses: false,
+  extrapolates: false,
   cost: 1,
   size: undefined,
 })
 
-/** Blind requests, windows apart, so many that what they leave behind is worth tidying. */
-export const manyBlindTakes: fc.Arbitrary<Event[]> = fc
+/** Requests without a view, windows apart: enough of them that their expired fields are worth a purge. */
+export const manyTakesWithoutView: fc.Arbitrary<Event[]> = fc
   .array(fc.integer({ min: 48, max: 80 }), { minLength: 36, maxLength: 60 })
-  .map((pauses) => pauses.map((twelfths) => blindTake({ twelfths, ms: 0 })))
+  .map((pauses) => pauses.map((twelfths) => takeWithoutView({ twelfths, ms: 0 })))
