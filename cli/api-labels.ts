@@ -1,9 +1,10 @@
 import { apiKey, CONFIG_TABLE } from '../lambda/config-table/items/config-items'
 import type { Api } from '../lambda/config-table/items/scopes'
 import { apisOf, LABELS_VERSION, labelIssues, nextLabelsVersion } from '../provisioning/api-labels'
-import { type ConfigTable, type StoredItem, toAttributes } from './config-table'
+import type { StoredItem } from '../provisioning/documents'
+import type { GuardedWrite } from '../provisioning/guarded-writes'
+import type { ConfigTable } from './config-table'
 import { UserError } from './exit'
-import type { ItemWrite } from './item-writes'
 
 /** What APIs are called, as it was read. */
 export interface ReadLabels {
@@ -36,7 +37,7 @@ export function labelWrites(
   id: string,
   label: string,
   name?: string,
-): [version: ItemWrite, item: ItemWrite] {
+): [version: GuardedWrite, item: GuardedWrite] {
   const { items, version } = read
   const fields = { name: name ?? apisIn(items).find((api) => api.id === id)?.name, label }
   const issues = labelIssues(
@@ -46,8 +47,8 @@ export function labelWrites(
   )
   if (issues.length > 0) throw new UserError(issues.join('; '))
   return [
-    { key: LABELS_VERSION, before: version?.attributes, after: toAttributes(nextLabelsVersion(version?.item)) },
-    { key: apiKey(id), before: apiItem(read, id)?.attributes, after: toAttributes({ ...apiKey(id), ...fields }) },
+    { key: LABELS_VERSION, before: version?.exact, after: nextLabelsVersion(version?.item) },
+    { key: apiKey(id), before: apiItem(read, id)?.exact, after: { ...apiKey(id), ...fields } },
   ]
 }
 

@@ -1,9 +1,10 @@
 import { printed } from '../limiter/errors'
+import { keepExact, type StoredItem } from '../provisioning/documents'
+import { type GuardedWrite, WriteConflictError } from '../provisioning/guarded-writes'
 import { recordsOf } from './client-records'
 import type { Answering, Session } from './command'
-import { type ConfigTable, type StoredItem, toAttributes } from './config-table'
+import type { ConfigTable } from './config-table'
 import { UserError } from './exit'
-import { ChangedMeanwhile, type ItemWrite } from './item-writes'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -23,12 +24,13 @@ export async function changeClient(
     session,
     table,
     id,
-    records.map(({ item, attributes }) => {
+    records.map((stored) => {
+      const { item, exact } = stored
       const after = change(
         item,
         records.map((record) => record.item),
       )
-      return { key: { pk: item.pk, sk: item.sk }, before: attributes, ...(after && { after: toAttributes(after) }) }
+      return { key: { pk: item.pk, sk: item.sk }, before: exact, ...(after && { after: keepExact(after, stored) }) }
     }),
   )
 }
@@ -38,12 +40,12 @@ export async function writeRecords(
   session: Session,
   table: ConfigTable,
   id: string,
-  writes: readonly ItemWrite[],
+  writes: readonly GuardedWrite[],
 ): Promise<void> {
   try {
     await session.io.interrupts.during(() => table.write(writes))
   } catch (error) {
-    throw error instanceof ChangedMeanwhile
+    throw error instanceof WriteConflictError
       ? new UserError(`somebody changed client ${printed(id)} just now: look at it and try again`)
       : error
   }

@@ -4,7 +4,8 @@ import { splitVariant } from '../lambda/config-table/items/scopes'
 import { hashApiKey } from '../lambda/identity/api-key'
 import type { EpochMs } from '../limiter/clock'
 import { printed } from '../limiter/errors'
-import type { ConfigTable, StoredItem } from './config-table'
+import type { StoredItem } from '../provisioning/documents'
+import type { ConfigTable } from './config-table'
 import { UserError } from './exit'
 
 type Fields = Readonly<Record<string, unknown>>

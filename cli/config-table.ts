@@ -1,46 +1,33 @@
-import { type DynamoDBClient, GetItemCommand, QueryCommand, ScanCommand } from '@aws-sdk/client-dynamodb'
-import { marshall } from '@aws-sdk/util-dynamodb'
-import { CONFIG_TABLE, fromAttributes } from '../lambda/config-table/items/config-items'
-import type { PolicySetItem } from '../provisioning/tiers-file'
+import { type DynamoDBDocumentClient, GetCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { allPages, type ItemKey, readPartition, type StoredItem, toStoredItem } from '../provisioning/documents'
+import { fitOneTransaction, type GuardedWrite, writeAlone, writeTogether } from '../provisioning/guarded-writes'
 import { UserError } from './exit'
-import { type Attributes, fitOneTransaction, type ItemWrite, writeAlone, writeTogether } from './item-writes'
-
-/** An item as an object, and as DynamoDB has it. */
-export interface StoredItem {
-  readonly item: PolicySetItem
-  readonly attributes: Attributes
-}
 
 /** The config table as the command line reads and writes it. */
 export class ConfigTable {
   constructor(
-    readonly client: Pick<DynamoDBClient, 'send'>,
+    readonly documents: DynamoDBDocumentClient,
     readonly name: string,
   ) {}
 
   /** Tiers, routes, settings, and who is blocked. */
-  async policySet(): Promise<StoredItem[]> {
-    return this.all(async (ExclusiveStartKey) =>
-      this.client.send(
-        new QueryCommand({
-          TableName: this.name,
-          KeyConditionExpression: '#pk = :set',
-          ExpressionAttributeNames: { '#pk': CONFIG_TABLE.partitionKey },
-          ExpressionAttributeValues: { ':set': { S: CONFIG_TABLE.policySet } },
-          ConsistentRead: true,
-          ExclusiveStartKey,
-        }),
-      ),
-    )
+  policySet(): Promise<StoredItem[]> {
+    return this.partition(CONFIG_TABLE.policySet)
+  }
+
+  /** All items of a partition. */
+  partition(pk: string): Promise<StoredItem[]> {
+    return this.named(() => readPartition(this.documents, this.name, pk))
   }
 
   /** One item; `undefined` where there is none. */
-  async item({ pk, sk }: ItemWrite['key']): Promise<StoredItem | undefined> {
+  item({ pk, sk }: ItemKey): Promise<StoredItem | undefined> {
     return this.named(async () => {
-      const { Item } = await this.client.send(
-        new GetItemCommand({ TableName: this.name, Key: { pk: { S: pk }, sk: { S: sk } }, ConsistentRead: true }),
+      const { Item } = await this.documents.send(
+        new GetCommand({ TableName: this.name, Key: { pk, sk }, ConsistentRead: true }),
       )
-      return Item && { attributes: Item, item: toItem(Item) }
+      return Item && toStoredItem(Item)
     })
   }
 
@@ -48,17 +35,19 @@ export class ConfigTable {
    * The records of all clients, or of one: several when it has several credentials. The table's key is a credential's,
    * so this reads the whole table and leaves out what it does not look for.
    */
-  async clients(id?: string): Promise<StoredItem[]> {
-    return this.all(async (ExclusiveStartKey) =>
-      this.client.send(
-        new ScanCommand({
-          TableName: this.name,
-          FilterExpression: `begins_with(#pk, :client)${id === undefined ? '' : ' AND #id = :id'}`,
-          ExpressionAttributeNames: { '#pk': CONFIG_TABLE.partitionKey, ...(id !== undefined && { '#id': 'id' }) },
-          ExpressionAttributeValues: { ':client': { S: 'client#' }, ...(id !== undefined && { ':id': { S: id } }) },
-          ConsistentRead: true,
-          ExclusiveStartKey,
-        }),
+  clients(id?: string): Promise<StoredItem[]> {
+    return this.named(() =>
+      allPages((ExclusiveStartKey) =>
+        this.documents.send(
+          new ScanCommand({
+            TableName: this.name,
+            FilterExpression: `begins_with(#pk, :client)${id === undefined ? '' : ' AND #id = :id'}`,
+            ExpressionAttributeNames: { '#pk': CONFIG_TABLE.partitionKey, ...(id !== undefined && { '#id': 'id' }) },
+            ExpressionAttributeValues: { ':client': 'client#', ...(id !== undefined && { ':id': id }) },
+            ConsistentRead: true,
+            ExclusiveStartKey,
+          }),
+        ),
       ),
     )
   }
@@ -66,13 +55,13 @@ export class ConfigTable {
   /**
    * Writes a few items that belong together: all or nothing where the engine can, else one after another in this order.
    *
-   * @throws ChangedMeanwhile
+   * @throws WriteConflictError
    */
-  async write(writes: readonly ItemWrite[]): Promise<void> {
+  async write(writes: readonly GuardedWrite[]): Promise<void> {
     await this.named(async () => {
-      if (writes.length > 1 && fitOneTransaction(writes) && (await writeTogether(this.client, this.name, writes)))
+      if (writes.length > 1 && fitOneTransaction(writes) && (await writeTogether(this.documents, this.name, writes)))
         return
-      for (const write of writes) await writeAlone(this.client, this.name, write)
+      for (const write of writes) await writeAlone(this.documents, this.name, write)
     })
   }
 
@@ -87,30 +76,4 @@ export class ConfigTable {
       )
     }
   }
-
-  private all(
-    page: (from: Attributes | undefined) => Promise<{ Items?: Attributes[]; LastEvaluatedKey?: Attributes }>,
-  ): Promise<StoredItem[]> {
-    return this.named(async () => {
-      const found: StoredItem[] = []
-      let from: Attributes | undefined
-      do {
-        const { Items = [], LastEvaluatedKey } = await page(from)
-        for (const attributes of Items) found.push({ attributes, item: toItem(attributes) })
-        from = LastEvaluatedKey
-      } while (from)
-      return found
-    })
-  }
 }
-
-/** An item as DynamoDB has it. Fields without a value are left out. */
-export const toAttributes = (item: Readonly<Record<string, unknown>>): Attributes =>
-  marshall(item, { removeUndefinedValues: true })
-
-/** The keys are there whatever else the item holds, for they are keys. */
-const toItem = (attributes: Attributes): PolicySetItem => ({
-  ...fromAttributes(attributes),
-  pk: attributes.pk!.S!,
-  sk: attributes.sk!.S!,
-})

@@ -1,7 +1,9 @@
 import { CloudFormationClient, DescribeStacksCommand, type Stack } from '@aws-sdk/client-cloudformation'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { type Command, Option } from 'commander'
 import { DynamoDbStore } from '../limiter/stores/dynamodb-store'
+import { documentsOf } from '../provisioning/documents'
 import { ConfigTable } from './config-table'
 import { failureOf, UserError } from './exit'
 import type { Io } from './io'
@@ -39,6 +41,7 @@ export function withWhere(command: Command): Command {
 /** The way to the tables, by what was said on the command line, else by the environment, else by what is deployed. */
 export class Connection {
   readonly client: DynamoDBClient
+  private readonly documents: DynamoDBDocumentClient
   /** `undefined`: the Region's own. */
   readonly endpoint: string | undefined
   private readonly settings: { readonly region?: string; readonly credentials?: Credentials }
@@ -53,6 +56,7 @@ export class Connection {
     this.settings = settingsOf(where, env, this.endpoint)
     this.client = new DynamoDBClient({ ...this.settings, endpoint: this.endpoint, requestHandler: TIMEOUTS })
     onlyDynamoDb(this.client, this.endpoint)
+    this.documents = documentsOf(this.client)
   }
 
   /** The Region in force; throws like a call when there is none. */
@@ -61,7 +65,7 @@ export class Connection {
   }
 
   async configTable(): Promise<ConfigTable> {
-    return new ConfigTable(this.client, await this.tableName('config'))
+    return new ConfigTable(this.documents, await this.tableName('config'))
   }
 
   async stateStore(): Promise<DynamoDbStore> {

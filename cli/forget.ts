@@ -1,16 +1,17 @@
 import { clientKey, lastValidKey } from '../lambda/config-table/items/config-items'
 import { type IpAddress, masked, parseIpAddress, parseIpRange } from '../lambda/ip-address'
+import type { StoredItem } from '../provisioning/documents'
+import type { GuardedWrite } from '../provisioning/guarded-writes'
 import { entryOf } from './block-entries'
 import { credentialOf } from './client-records'
-import type { ConfigTable, StoredItem } from './config-table'
+import type { ConfigTable } from './config-table'
 import { failureOf } from './exit'
-import type { ItemWrite } from './item-writes'
 
 /** An item of the config table that is about somebody. */
 interface Mention {
   /** In words: `client acme, by key 1a2b3c`. */
   readonly text: string
-  readonly write: ItemWrite
+  readonly write: GuardedWrite
 }
 
 /** What of the config table is somebody's, and networks on a list that hold his address among others. */
@@ -42,9 +43,9 @@ export async function mentionsOf(
   ids: readonly string[],
   addresses: readonly string[],
 ): Promise<Mentions> {
-  const items: Mention[] = records.map(({ item, attributes }) => ({
+  const items: Mention[] = records.map(({ item, exact }) => ({
     text: `client ${String(item.id)}, by ${credentialOf(item)}`,
-    write: { key: { pk: item.pk, sk: item.sk }, before: attributes },
+    write: { key: { pk: item.pk, sk: item.sk }, before: exact },
   }))
   const networks: string[] = []
   const hosts = addresses.map(parseIpAddress).filter((address) => address !== undefined)
@@ -55,12 +56,12 @@ export async function mentionsOf(
     if (held === 'others too') networks.push(`${entry.who} on the ${entry.list} list`)
     if (held !== 'alone') continue
     const key = { pk: stored.item.pk, sk: stored.item.sk }
-    items.push({ text: `${entry.who} on the ${entry.list} list`, write: { key, before: stored.attributes } })
+    items.push({ text: `${entry.who} on the ${entry.list} list`, write: { key, before: stored.exact } })
     const copy = await table.item(lastValidKey(key.sk))
     if (copy)
       items.push({
         text: `the copy of ${entry.who} on the ${entry.list} list`,
-        write: { key: lastValidKey(key.sk), before: copy.attributes },
+        write: { key: lastValidKey(key.sk), before: copy.exact },
       })
   }
   return { items, networks }

@@ -1,12 +1,13 @@
 import { HMAC_KEY_ITEM, HMAC_KEY_LEAD_MS, hmacKeyItem, parseHmacKeys } from '../lambda/config-table/items/hmac-key-item'
 import type { HmacKey, SubjectKeys } from '../lambda/config-table/subject-keys'
 import type { Clock, EpochMs } from '../limiter/clock'
+import type { StoredItem } from '../provisioning/documents'
+import { WriteConflictError } from '../provisioning/guarded-writes'
 import { moment } from './arguments'
-import { type ConfigTable, type StoredItem, toAttributes } from './config-table'
+import type { ConfigTable } from './config-table'
 import type { Connection } from './connection'
 import { failureOf, UserError } from './exit'
 import { type Check, checkClock } from './health'
-import { ChangedMeanwhile } from './item-writes'
 
 /**
  * The secrets under which the authorizer stores subjects, and the item that has them.
@@ -37,9 +38,9 @@ export async function writeHmacKeys(
   keys: readonly HmacKey[],
 ): Promise<void> {
   try {
-    await table.write([{ key: HMAC_KEY_ITEM, before: stored?.attributes, after: toAttributes(hmacKeyItem(keys)) }])
+    await table.write([{ key: HMAC_KEY_ITEM, before: stored?.exact, after: hmacKeyItem(keys) }])
   } catch (error) {
-    throw error instanceof ChangedMeanwhile
+    throw error instanceof WriteConflictError
       ? new UserError('somebody changed the HMAC key just now: sluice hmac-key status')
       : error
   }

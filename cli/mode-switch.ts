@@ -1,10 +1,10 @@
 import { switchKey } from '../lambda/config-table/items/config-items'
 import type { ModeSwitch } from '../lambda/config-table/items/settings'
+import type { StoredItem } from '../provisioning/documents'
 import type { PolicySetItem } from '../provisioning/tiers-file'
 import { iso } from './arguments'
 import { tell } from './client-changes'
 import type { Answering, Session } from './command'
-import { type StoredItem, toAttributes } from './config-table'
 import { UserError } from './exit'
 import { readItem, readPolicySet } from './policy-set'
 
@@ -27,8 +27,8 @@ export async function switchTo(mode: ModeSwitch['mode'], session: Session, optio
   const { item } = before ?? {}
   const note = options.note ?? (item?.note as string | undefined)
   const since = item?.mode === mode ? item.since : iso(session.io.clock())
-  const after = toAttributes({ ...switchKey(), mode, since, ...(note && { note }) })
-  await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before?.attributes, after }]))
+  const after = { ...switchKey(), mode, since, ...(note && { note }) }
+  await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before?.exact, after }]))
   tell(session, options, `${SAID[mode]}; ${NOTICED}; sluice on ends it`, { mode, since, note: note || null })
 }
 
@@ -43,7 +43,7 @@ export async function switchBack(session: Session, options: Answering, only?: Mo
   const before = switchOf(items)
   if (before && only !== undefined && before.item.mode !== only)
     throw new UserError('limits are off, and do not only observe: sluice on')
-  if (before) await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before.attributes }]))
+  if (before) await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before.exact }]))
   const others = items.filter((one) => one !== before).map(({ item }) => item)
   const { mode } = readPolicySet(others).configuration.policies.settings
   const done = before ? `limits are on again; ${NOTICED}` : 'limits were not switched off'

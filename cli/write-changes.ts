@@ -1,9 +1,16 @@
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { keepExact, type StoredItem } from '../provisioning/documents'
+import {
+  fitOneTransaction,
+  type GuardedWrite,
+  WriteConflictError,
+  writeAlone,
+  writeTogether,
+} from '../provisioning/guarded-writes'
 import type { Change } from '../provisioning/tiers-file'
-import { type ConfigTable, type StoredItem, toAttributes } from './config-table'
+import type { ConfigTable } from './config-table'
 import { titleOf } from './diff-text'
 import { failureOf, InterruptedError, ServiceError, UserError } from './exit'
-import { ChangedMeanwhile, fitOneTransaction, type ItemWrite, writeAlone, writeTogether } from './item-writes'
 import { safeOrder } from './safe-order'
 
 /**
@@ -22,11 +29,11 @@ export async function writeChanges(
   pressed: AbortSignal,
   tell: (text: string) => void,
 ): Promise<void> {
-  const attributes = new Map(stored.map((one) => [one.item.sk, one.attributes]))
-  const toWrite = ({ sk, after }: Change): ItemWrite => ({
+  const before = new Map(stored.map((one) => [one.item.sk, one]))
+  const toWrite = ({ sk, after }: Change): GuardedWrite => ({
     key: { pk: CONFIG_TABLE.policySet, sk },
-    before: attributes.get(sk),
-    after: after && toAttributes(after),
+    before: before.get(sk)?.exact,
+    after: after && keepExact(after, before.get(sk)),
   })
   const writes = changes.map(toWrite)
   if (fitOneTransaction(writes) && (await together(table, writes))) {
@@ -48,7 +55,7 @@ export async function writeChanges(
   for (const [count, step] of steps.entries()) {
     if (pressed.aborted) throw new InterruptedError(progress('stopped', steps, count))
     try {
-      await writeAlone(table.client, table.name, toWrite(step))
+      await writeAlone(table.documents, table.name, toWrite(step))
     } catch (error) {
       throw toFailure(error, steps, count)
     }
@@ -56,21 +63,21 @@ export async function writeChanges(
   }
 }
 
-async function together(table: ConfigTable, writes: readonly ItemWrite[]): Promise<boolean> {
+async function together(table: ConfigTable, writes: readonly GuardedWrite[]): Promise<boolean> {
   try {
-    return await table.named(() => writeTogether(table.client, table.name, writes))
+    return await table.named(() => writeTogether(table.documents, table.name, writes))
   } catch (error) {
-    throw error instanceof ChangedMeanwhile ? new UserError(`nothing was written: ${meanwhile(error)}`) : error
+    throw error instanceof WriteConflictError ? new UserError(`nothing was written: ${meanwhile(error)}`) : error
   }
 }
 
 function toFailure(error: unknown, steps: readonly Change[], count: number): Error {
-  if (error instanceof ChangedMeanwhile) return new UserError(progress(meanwhile(error), steps, count))
+  if (error instanceof WriteConflictError) return new UserError(progress(meanwhile(error), steps, count))
   const { code, message } = failureOf(error)
   return new (code === 1 ? UserError : ServiceError)(progress(message, steps, count))
 }
 
-const meanwhile = ({ keys }: ChangedMeanwhile): string =>
+const meanwhile = ({ keys }: WriteConflictError): string =>
   `somebody edited ${keys.map(({ sk }) => titleOf(sk)).join(', ')} just now`
 
 /** What is done and what is not, for whoever has to go on from here. */

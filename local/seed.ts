@@ -1,12 +1,13 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
+import { PutCommand } from '@aws-sdk/lib-dynamodb'
 import { parse } from 'yaml'
 import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-items'
 import { parseTiersFile } from '../lambda/config-table/items/policy-set'
 import { hashApiKey } from '../lambda/identity/api-key'
 import { createStateTable, createTable } from '../limiter/stores/state-table'
+import { documentsOf } from '../provisioning/documents'
 import { makeHmacKey } from '../provisioning/make-hmac-key'
 import { itemsOf, type TiersFile } from '../provisioning/tiers-file'
 
@@ -34,8 +35,8 @@ export async function seed(
 
   await createStateTable(client, tables.state)
   await createTable(client, tables.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
-  await makeHmacKey(client, tables.config)
-  const documents = DynamoDBDocumentClient.from(client)
+  const documents = documentsOf(client)
+  await makeHmacKey(documents, tables.config)
   const clients = SAMPLE_KEYS.map(({ apiKey, ...sample }) => ({ ...clientKey(hashApiKey(apiKey)), ...sample }))
   const items = [...itemsOf(file as TiersFile), ...clients]
   for (const Item of items) await documents.send(new PutCommand({ TableName: tables.config, Item }))

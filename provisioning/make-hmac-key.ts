@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { type DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb'
-import { marshall } from '@aws-sdk/util-dynamodb'
-import { hmacKeyItem, SECRET_BYTES } from '../lambda/config-table/items/hmac-key-item'
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
+import { HMAC_KEY_ITEM, hmacKeyItem, SECRET_BYTES } from '../lambda/config-table/items/hmac-key-item'
 import type { HmacKey } from '../lambda/config-table/subject-keys'
 import type { EpochMs } from '../limiter/clock'
+import { tryWrite } from './guarded-writes'
 
 export const newHmacKey = (activeFrom: EpochMs): HmacKey => ({ secret: randomBytes(SECRET_BYTES), activeFrom })
 
@@ -12,15 +12,5 @@ export const newHmacKey = (activeFrom: EpochMs): HmacKey => ({ secret: randomByt
  *
  * @returns whether this call did.
  */
-export async function makeHmacKey(client: Pick<DynamoDBClient, 'send'>, tableName: string): Promise<boolean> {
-  const Item = marshall(hmacKeyItem([newHmacKey(0)]))
-  try {
-    await client.send(
-      new PutItemCommand({ TableName: tableName, Item, ConditionExpression: 'attribute_not_exists(pk)' }),
-    )
-    return true
-  } catch (error) {
-    if ((error as Error).name === 'ConditionalCheckFailedException') return false
-    throw error
-  }
-}
+export const makeHmacKey = (documents: DynamoDBDocumentClient, tableName: string): Promise<boolean> =>
+  tryWrite(documents, tableName, { key: HMAC_KEY_ITEM, after: hmacKeyItem([newHmacKey(0)]) })

@@ -1,9 +1,9 @@
 import { apiKey } from '../../lambda/config-table/items/config-items'
-import { withoutKeys } from '../../provisioning/tiers-file'
+import { type StoredItem, withoutItemKey } from '../../provisioning/documents'
+import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
 import { apiItem, labelWrites, type ReadLabels, readLabels } from '../api-labels'
-import { type ConfigTable, type StoredItem, toAttributes } from '../config-table'
+import type { ConfigTable } from '../config-table'
 import { UserError } from '../exit'
-import { ChangedMeanwhile as ItemsChanged, type ItemWrite } from '../item-writes'
 import { ChangedMeanwhile } from './as-shown'
 import type { Calls } from './calls'
 import type { Journal } from './journal'
@@ -42,7 +42,7 @@ export class ApiLabel {
    */
   async give(attachment: Attachment, step: LabelStep, noted: LabelStep | undefined): Promise<void> {
     const { label, name } = step.after
-    const item = (key: ItemWrite['key']) =>
+    const item = (key: GuardedWrite['key']) =>
       this.calls.make('dynamodb:GetItem', this.resource, () => this.table.item(key))
     const now = await readLabels({ item, policySet: () => this.policySet() })
     this.compare(now)
@@ -55,9 +55,9 @@ export class ApiLabel {
     const now = { items: await this.policySet() }
     this.compare(now)
     const key = apiKey(this.apiId)
-    const after = noted.before && toAttributes({ ...key, ...noted.before })
+    const after = noted.before && { ...key, ...noted.before }
     const forgotten = this.journal.noteWrite(attachment, undefined, noted)
-    await this.write('DeleteItem', [{ key, before: apiItem(now, this.apiId)?.attributes, after }, forgotten])
+    await this.write('DeleteItem', [{ key, before: apiItem(now, this.apiId)?.exact, after }, forgotten])
   }
 
   private get asShown(): Pick<ReadLabels, 'items'> {
@@ -75,11 +75,11 @@ export class ApiLabel {
     return this.calls.make('dynamodb:Query', this.resource, () => this.table.policySet())
   }
 
-  private async write(action: string, writes: readonly ItemWrite[]): Promise<void> {
+  private async write(action: string, writes: readonly GuardedWrite[]): Promise<void> {
     try {
       await this.calls.make(`dynamodb:${action}`, this.resource, () => this.table.write(writes))
     } catch (error) {
-      if (!(error instanceof ItemsChanged)) throw error
+      if (!(error instanceof WriteConflictError)) throw error
       throw new UserError('somebody changed what APIs are called just now, and it is left so: try again')
     }
   }
@@ -91,5 +91,5 @@ export class ApiLabel {
 
 function fieldsIn(read: Pick<ReadLabels, 'items'>, apiId: string): ApiItem {
   const found = apiItem(read, apiId)
-  return found && withoutKeys(found.item)
+  return found && withoutItemKey(found.exact)
 }

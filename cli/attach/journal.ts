@@ -1,9 +1,9 @@
-import { DeleteItemCommand, PutItemCommand, QueryCommand } from '@aws-sdk/client-dynamodb'
-import { CONFIG_TABLE, fromAttributes } from '../../lambda/config-table/items/config-items'
-import { type ConfigTable, toAttributes } from '../config-table'
+import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
+import { type ExactItem, type StoredItem, withoutItemKey } from '../../provisioning/documents'
+import type { GuardedWrite } from '../../provisioning/guarded-writes'
+import type { ConfigTable } from '../config-table'
 import { UserError } from '../exit'
-import type { Attributes, ItemWrite } from '../item-writes'
-import { type Calls, pages } from './calls'
+import type { Calls } from './calls'
 import type { Attachment, Remembered, Step } from './steps'
 
 const HEADER = 'journal'
@@ -33,27 +33,16 @@ export class Journal {
   }
 
   async read(apiId: string): Promise<Remembered | undefined> {
-    const items = await pages(async (next) => {
-      const page = await this.make('Query', () =>
-        this.table.client.send(
-          new QueryCommand({
-            TableName: this.table.name,
-            KeyConditionExpression: '#pk = :pk',
-            ExpressionAttributeNames: { '#pk': CONFIG_TABLE.partitionKey },
-            ExpressionAttributeValues: { ':pk': { S: partition(apiId) } },
-            ConsistentRead: true,
-            ExclusiveStartKey: next === undefined ? undefined : (JSON.parse(next) as Attributes),
-          }),
-        ),
-      )
-      return { items: page.Items, next: page.LastEvaluatedKey && JSON.stringify(page.LastEvaluatedKey) }
-    })
-    const all = items.map((item) => fromAttributes(item))
-    const header = all.find(({ sk }) => sk === HEADER)
+    const stored = await this.make('Query', () => this.table.partition(partition(apiId)))
+    const header = stored.find(({ item }) => item.sk === HEADER)
     if (!header) return undefined
-    const { pk: _pk, sk: _sk, ...attachment } = header
-    const steps = all.filter(({ sk }) => String(sk).startsWith('step#')).map(({ pk: _p, sk: _s, ...step }) => step)
-    return { attachment: attachment as unknown as Attachment, steps: steps as unknown as Step[] }
+    const steps = stored.filter(({ item }) => item.sk.startsWith('step#'))
+    // The fields of an item that a label step puts back have to be exact; other steps are compared with what an API has.
+    const fieldsOf = ({ item, exact }: StoredItem) => withoutItemKey(item.kind === 'label' ? exact : item)
+    return {
+      attachment: withoutItemKey(header.item) as unknown as Attachment,
+      steps: steps.map(fieldsOf) as unknown as Step[],
+    }
   }
 
   /** Remembers an attachment before its first step. @throws UserError when another attach began meanwhile. */
@@ -80,26 +69,25 @@ export class Journal {
    * The write that remembers a step, for those that are remembered with what they do in one transaction. @param step
    * nothing: it is forgotten.
    */
-  noteWrite({ apiId }: Attachment, step: Step | undefined, before: Step | undefined): ItemWrite {
+  noteWrite({ apiId }: Attachment, step: Step | undefined, before: Step | undefined): GuardedWrite {
     const key = { pk: partition(apiId), sk: stepKey((step ?? before)!) }
-    const toItem = (one: Step | undefined) => one && toAttributes({ ...key, ...one })
+    const toItem = (one: Step | undefined) => one && { ...key, ...one }
     return { key, before: toItem(before), after: toItem(step) }
   }
 
   /** Forgets an API, what it is last: steps without their beginning would be looked for by nobody. */
   async forget({ attachment: { apiId }, steps }: Remembered): Promise<void> {
     for (const sk of [...steps.map(stepKey), HEADER]) {
-      const Key = toAttributes({ pk: partition(apiId), sk })
+      const Key = { pk: partition(apiId), sk }
       await this.make('DeleteItem', () =>
-        this.table.client.send(new DeleteItemCommand({ TableName: this.table.name, Key })),
+        this.table.documents.send(new DeleteCommand({ TableName: this.table.name, Key })),
       )
     }
   }
 
-  private async put(item: Readonly<Record<string, unknown>>, ConditionExpression?: string): Promise<void> {
-    const Item = toAttributes(item)
+  private async put(Item: ExactItem, ConditionExpression?: string): Promise<void> {
     await this.make('PutItem', () =>
-      this.table.client.send(new PutItemCommand({ TableName: this.table.name, Item, ConditionExpression })),
+      this.table.documents.send(new PutCommand({ TableName: this.table.name, Item, ConditionExpression })),
     )
   }
 

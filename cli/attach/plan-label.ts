@@ -1,4 +1,5 @@
 import { printed } from '../../limiter/errors'
+import { withNumbers } from '../../provisioning/documents'
 import { contentHash } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
 import type { LabelStep, Remembered } from './steps'
@@ -7,7 +8,9 @@ import type { LabelStep, Remembered } from './steps'
 export type ApiItem = Readonly<Record<string, unknown>> | undefined
 
 export const isSameItem = (one: ApiItem, other: ApiItem): boolean =>
-  one === undefined || other === undefined ? one === other : contentHash(one) === contentHash(other)
+  one === undefined || other === undefined ? one === other : hashOf(one) === hashOf(other)
+
+const hashOf = (fields: ApiItem): string => contentHash(withNumbers(fields) as NonNullable<ApiItem>)
 
 /** What attach called the API; nothing where it did not. */
 export const notedLabel = (remembered: Remembered | undefined): LabelStep | undefined =>

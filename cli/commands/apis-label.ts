@@ -1,9 +1,9 @@
+import { WriteConflictError } from '../../provisioning/guarded-writes'
 import { labelWrites, readLabels } from '../api-labels'
 import { tell } from '../client-changes'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 import type { ConfigTable } from '../config-table'
 import { UserError } from '../exit'
-import { ChangedMeanwhile } from '../item-writes'
 
 export const addApisLabel: AddCommand = (group, session) => {
   describeAnswering(
@@ -27,7 +27,7 @@ async function give(table: ConfigTable, id: string, label: string): Promise<void
     try {
       return await table.write([version, item])
     } catch (error) {
-      if (!(error instanceof ChangedMeanwhile)) throw error
+      if (!(error instanceof WriteConflictError)) throw error
       if (attempt === ATTEMPTS || error.keys.some(({ sk }) => sk === item.key.sk))
         throw new UserError('somebody changed what APIs are called just now: look at sluice apis list and try again')
     }

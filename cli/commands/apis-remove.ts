@@ -15,7 +15,7 @@ export const addApisRemove: AddCommand = (group, session) => {
     const table = await session.connect(options).configTable()
     const before = (await table.policySet()).find(({ item }) => item.sk === key.sk)
     if (!before) throw new UserError(`there is no API ${printed(id)} here: sluice apis list shows those that are`)
-    await session.io.interrupts.during(() => table.write([{ key, before: before.attributes }]))
+    await session.io.interrupts.during(() => table.write([{ key, before: before.exact }]))
     tell(session, options, `API ${id} has no label`, { id, removed: true })
   })
 }

@@ -2,7 +2,6 @@ import { moment } from '../arguments'
 import { entryKey, entryOf } from '../block-entries'
 import { tell } from '../client-changes'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { toAttributes } from '../config-table'
 
 interface Options extends Answering {
   readonly allow?: boolean
@@ -35,9 +34,7 @@ export const addBlockAdd: AddCommand = (group, session) => {
       const note = options.note === undefined ? before?.item.note : options.note || undefined
       const expiresAt = options.expires === undefined ? (before?.item.expiresAt as string | undefined) : end
       const item = { ...key, note, expiresAt }
-      await session.io.interrupts.during(() =>
-        table.write([{ key, before: before?.attributes, after: toAttributes(item) }]),
-      )
+      await session.io.interrupts.during(() => table.write([{ key, before: before?.exact, after: item }]))
       const { who: spelled, list } = entryOf(key.sk)!
       const until = expiresAt === undefined ? '' : ` until ${expiresAt}`
       tell(session, options, `${spelled} is ${list === 'allow' ? 'allowed' : 'blocked'}${until}`, {

@@ -21,7 +21,7 @@ export const addBlockRemove: AddCommand = (group, session) => {
       const { who: spelled, list } = entryOf(key.sk)!
       const before = (await table.policySet()).find(({ item }) => item.sk === key.sk)
       if (!before) throw new UserError(`${spelled} is not on the ${list} list: sluice block list shows who is`)
-      await session.io.interrupts.during(() => table.write([{ key, before: before.attributes }]))
+      await session.io.interrupts.during(() => table.write([{ key, before: before.exact }]))
       tell(session, options, `${spelled} is off the ${list} list`, { list, who: spelled, removed: true })
     })
 }

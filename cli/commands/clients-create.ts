@@ -1,10 +1,9 @@
 import { printed } from '../../limiter/errors'
+import { WriteConflictError } from '../../provisioning/guarded-writes'
 import { gather, moment } from '../arguments'
 import { checkTier, newApiKey, ownKey, SOURCES, type Source, sourceKey } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { toAttributes } from '../config-table'
 import { EXIT, failureOf, ServiceError, UserError } from '../exit'
-import { ChangedMeanwhile } from '../item-writes'
 import { checkOverrides, type Overriding, parseOverrides, withUntil } from '../overrides'
 
 interface Options extends Answering, Overriding, Partial<Record<Source, string>> {
@@ -69,8 +68,8 @@ export const addClientsCreate: AddCommand = (group, session) => {
         ...(options.expires !== undefined && { expiresAt: moment(options.expires, '--expires', session.io.clock) }),
       }
       await session.io.interrupts.during(async () => {
-        await table.write([{ key, after: toAttributes(item) }]).catch((error) => {
-          if (error instanceof ChangedMeanwhile)
+        await table.write([{ key, after: item }]).catch((error) => {
+          if (error instanceof WriteConflictError)
             throw new UserError(`another client is known by this ${SOURCES[source!]} already`)
           const { code, message } = failureOf(error)
           // The write may have been done all the same, and then nobody knows the key.
@@ -106,7 +105,7 @@ export const addClientsCreate: AddCommand = (group, session) => {
         // rather no key that is in its grace
         const existing = records.find(({ item }) => item.expiresAt === undefined) ?? records[0]
         if (!existing) throw new UserError(`there is no client ${printed(id)}: leave --another-key out`)
-        return existing.item
+        return existing.exact
       }
     })
 }

@@ -1,9 +1,9 @@
 import { printed } from '../../limiter/errors'
+import { keepExact, type StoredItem } from '../../provisioning/documents'
 import { durationMs } from '../arguments'
 import { writeRecords } from '../client-changes'
 import { credentialOf, hasOwnKey, isExpired, newApiKey, ownKey, recordsOf } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { type StoredItem, toAttributes } from '../config-table'
 import { UserError } from '../exit'
 
 interface Options extends Answering {
@@ -28,11 +28,11 @@ export const addClientsRotateKey: AddCommand = (group, session) => {
       const ends = options.grace === undefined ? undefined : graceEnd(old, io.clock() + options.grace)
       await io.interrupts.during(async () => {
         await writeRecords(session, table, id, [
-          { key, after: toAttributes({ ...old.item, ...key }) },
+          { key, after: keepExact({ ...old.item, ...key }, old) },
           {
             key: { pk: old.item.pk, sk: old.item.sk },
-            before: old.attributes,
-            ...(ends !== undefined && { after: toAttributes({ ...old.item, expiresAt: ends }) }),
+            before: old.exact,
+            ...(ends !== undefined && { after: keepExact({ ...old.item, expiresAt: ends }, old) }),
           },
         ])
         if (options.json) return print.json({ id, apiKey, oldKeyExpiresAt: ends ?? null })

@@ -1,9 +1,9 @@
 import { printed } from '../../limiter/errors'
+import type { StoredItem } from '../../provisioning/documents'
 import { gather, moment } from '../arguments'
 import { changeClient, tell } from '../client-changes'
 import { checkTier, recordsOf } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
-import type { StoredItem } from '../config-table'
 import { UserError } from '../exit'
 import { checkOverrides, type Overriding, parseOverrides, withUntil } from '../overrides'
 

@@ -1,13 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import type { DynamoDBClient, TransactWriteItem } from '@aws-sdk/client-dynamodb'
-import { TransactWriteItemsCommand } from '@aws-sdk/client-dynamodb'
-import { marshall } from '@aws-sdk/util-dynamodb'
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { apiKey, CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { LABELS_VERSION, labelIssues, nextLabelsVersion } from '../../provisioning/api-labels'
-import { contentHash, type PolicySetItem, withoutKeys } from '../../provisioning/tiers-file'
-import { readPartition, SEED_PARTITION } from './seed-items'
+import { type ItemKey, readPartition, type StoredItem, withNumbers, withoutItemKey } from '../../provisioning/documents'
+import { type GuardedWrite, WriteConflictError, writeTogether } from '../../provisioning/guarded-writes'
+import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
+import { SEED_PARTITION } from './seed-items'
 
-type Client = Pick<DynamoDBClient, 'send'>
 type Fields = Readonly<Record<string, unknown>>
 
 /** A label as a stack asks for it. */
@@ -23,192 +22,160 @@ export interface LabelRequest {
   readonly isNew?: boolean
 }
 
-/** Beside an API's item, under the same sort key: who wrote it and what, and whose it was before. */
+/** Beside an API's item, under the same sort key: which resource wrote the item, what it wrote, and whose it was before. */
 interface Note extends PolicySetItem {
   readonly hash: string
   readonly owner: string
   /**
-   * The resource from which this one took the API over, and what that had written; it comes back if this one goes
-   * first, as in a rollback.
+   * The resource that labelled the API before this one, and the fields that it had written. They are restored if this
+   * resource is deleted first, as in a rollback.
    */
   readonly from?: { readonly owner: string; readonly item: Fields }
 }
 
 const noteKey = (id: string) => ({ pk: SEED_PARTITION, sk: apiKey(id).sk })
 
-/** Others may give labels at the same time, such as for all APIs of an app; tries last for a minute. */
-const PATIENCE_MS = 60_000
+/** Several resources may write labels at the same time, such as for all APIs of an app: each tries for a minute. */
+const MAX_WAIT_MS = 60_000
 const PAUSE_MS = 400
 
-/**
- * What the config table holds of labels, read so that a write on the condition that it still does sees who came in
- * between.
- */
-async function read(client: Client, table: string) {
-  // first: whoever gives a label after this raises it
-  const versions = await readPartition(client, table, LABELS_VERSION.pk)
-  const items = await readPartition(client, table, CONFIG_TABLE.policySet)
-  const notes = await readPartition(client, table, SEED_PARTITION)
+/** The labels in the config table, read in an order that makes a conditional write fail if one is given meanwhile. */
+async function read(documents: DynamoDBDocumentClient, table: string) {
+  // Read first: whoever gives a label after this raises it.
+  const versions = await readPartition(documents, table, LABELS_VERSION.pk)
+  const items = await readPartition(documents, table, CONFIG_TABLE.policySet)
+  const notes = await readPartition(documents, table, SEED_PARTITION)
+  const find = (stored: readonly StoredItem[], sk: string) => stored.find(({ item }) => item.sk === sk)
+  const version = find(versions, LABELS_VERSION.sk)
   return {
-    version: versions.get(LABELS_VERSION.sk),
-    items,
-    item: (id: string) => items.get(apiKey(id).sk),
-    note: (id: string) => notes.get(apiKey(id).sk) as Note | undefined,
-    /** Whether an API's item is as a deployment wrote it. */
+    items: items.map(({ item }) => item),
+    item: (id: string) => find(items, apiKey(id).sk),
+    note: (id: string) => find(notes, apiKey(id).sk),
+    /** The fields of a note. */
+    noted: (id: string) => find(notes, apiKey(id).sk)?.item as Note | undefined,
+    /** Whether an API's item still is what a deployment wrote. */
     isOurs(id: string): boolean {
-      const [item, note] = [this.item(id), this.note(id)]
-      return item !== undefined && note !== undefined && contentHash(item) === note.hash
+      const item = this.item(id)?.item
+      return item !== undefined && contentHash(item) === this.noted(id)?.hash
     },
+    /** The write that makes another label fail that is being given at the same time. */
+    nextVersion: (): GuardedWrite => ({
+      key: LABELS_VERSION,
+      before: version?.exact,
+      after: nextLabelsVersion(version?.item),
+    }),
+    /** The writes of an API's item and of its note; a missing field deletes. */
+    writesOf(id: string, after: { readonly item?: Fields; readonly note?: Fields }): GuardedWrite[] {
+      return [this.writeOf(apiKey(id), this.item(id), after.item), this.writeOf(noteKey(id), this.note(id), after.note)]
+    },
+    writeOf: (key: ItemKey, before: StoredItem | undefined, fields?: Fields): GuardedWrite => ({
+      key,
+      before: before?.exact,
+      after: fields && { ...key, ...fields },
+    }),
   }
 }
 
 /**
- * Gives an API its label, and the API that it replaces none: all or nothing.
+ * Gives an API its label, and removes it from the API that it replaces: both or neither.
  *
- * @returns what became of it: `kept` is somebody else's label.
+ * @returns what became of it; `kept`: somebody else's label stays.
  * @throws where the label cannot be given; nothing is written then.
  */
 export async function giveLabel(
-  client: Client,
+  documents: DynamoDBDocumentClient,
   table: string,
   request: LabelRequest,
 ): Promise<'written' | 'unchanged' | 'kept'> {
   const { id, name, label, owner, replaced, isNew = false } = request
   return retried(async () => {
-    const now = await read(client, table)
-    const [item, note] = [now.item(id), now.note(id)]
+    const now = await read(documents, table)
+    const [item, noted] = [now.item(id)?.item, now.noted(id)]
     const fields = { ...(name && { name }), label }
-    const wanted = { ...apiKey(id), ...fields }
     const moved =
-      replaced !== undefined && now.isOurs(replaced) && now.note(replaced)!.owner === owner ? replaced : undefined
+      replaced !== undefined && now.isOurs(replaced) && now.noted(replaced)!.owner === owner ? replaced : undefined
 
-    const issues = labelIssues(
-      [...now.items.values()].filter(({ sk }) => moved === undefined || sk !== apiKey(moved).sk),
-      id,
-      fields,
-    )
+    const others = now.items.filter(({ sk }) => moved === undefined || sk !== apiKey(moved).sk)
+    const issues = labelIssues(others, id, fields)
     if (issues.length > 0) throw new Error(issues.join('; '))
-    const isOurs = now.isOurs(id) && (item?.label === label || stackOf(note!.owner) === stackOf(owner))
+    const isOurs = now.isOurs(id) && (item?.label === label || stackOf(noted!.owner) === stackOf(owner))
     if (item?.label !== undefined && !isOurs) {
       if (item.label !== label && isNew)
         throw new Error(
-          `API ${id} is called "${item.label}" already, and this stack did not call it so: sluice apis remove ${id}, or say as: '${item.label}'`,
+          `API ${id} already has the label "${item.label}", which this stack did not set: run sluice apis remove ${id}, or set as: '${item.label}'`,
         )
       return item.label === label ? 'unchanged' : 'kept'
     }
-    const isTakenOver = isOurs && note!.owner !== owner
+    const isTakenOver = isOurs && noted!.owner !== owner
     const from = isTakenOver
-      ? { owner: note!.owner, item: withoutKeys(item!) }
-      : note?.owner === owner
-        ? note.from
+      ? { owner: noted!.owner, item: withoutItemKey(now.item(id)!.exact) }
+      : noted?.owner === owner
+        ? now.note(id)!.exact.from
         : undefined
-    const noted = { ...noteKey(id), hash: contentHash(wanted), owner, ...(from && { from }) }
-    if (
-      item &&
-      note &&
-      contentHash(item) === noted.hash &&
-      contentHash(note) === contentHash(noted) &&
-      moved === undefined
-    )
-      return 'unchanged'
-    await write(client, table, [
-      [now.version, nextLabelsVersion(now.version)],
-      [item, wanted],
-      [note, noted],
-      ...(moved === undefined
-        ? []
-        : ([
-            [now.item(moved), undefined],
-            [now.note(moved), undefined],
-          ] as const)),
+    const note = { hash: contentHash(fields), owner, ...(from && { from }) }
+    const isWritten = item && contentHash(item) === note.hash && noted && contentHash(noted) === hashOf(note)
+    if (isWritten && moved === undefined) return 'unchanged'
+    await write(documents, table, [
+      now.nextVersion(),
+      ...now.writesOf(id, { item: fields, note }),
+      ...(moved === undefined ? [] : now.writesOf(moved, {})),
     ])
     return 'written'
   })
 }
 
 /**
- * Takes a label away that is still as this resource gave it; another resource that it took the API over from has its
- * own back.
+ * Removes a label that still is as this resource gave it. If this resource had taken the API over from another one, the
+ * other one's label is restored.
  */
 export async function takeLabel(
-  client: Client,
+  documents: DynamoDBDocumentClient,
   table: string,
   id: string,
   owner: string,
 ): Promise<'removed' | 'restored' | 'kept'> {
   return retried(async () => {
-    const now = await read(client, table)
-    const [item, note] = [now.item(id), now.note(id)]
-    if (note?.from?.owner === owner) {
-      const { from: _, ...rest } = note
-      await write(client, table, [[note, rest]])
+    const now = await read(documents, table)
+    const [note, noted] = [now.note(id), now.noted(id)]
+    if (noted?.from?.owner === owner) {
+      const { from: _, ...rest } = withoutItemKey(note!.exact)
+      await write(documents, table, [now.writeOf(noteKey(id), note, rest)])
     }
-    if (note?.owner !== owner) return 'kept'
-    const from = note.from && { fields: note.from.item as { readonly label: string }, owner: note.from.owner }
+    if (noted?.owner !== owner) return 'kept'
     if (!now.isOurs(id)) {
-      await write(client, table, [[note, undefined]])
+      await write(documents, table, [now.writeOf(noteKey(id), note)])
       return 'kept'
     }
-    if (from && labelIssues([...now.items.values()], id, from.fields).length === 0) {
-      const before = { ...apiKey(id), ...from.fields }
-      await write(client, table, [
-        [now.version, nextLabelsVersion(now.version)],
-        [item, before],
-        [note, { ...noteKey(id), hash: contentHash(before), owner: from.owner }],
+    if (noted.from && labelIssues(now.items, id, noted.from.item as { readonly label: string }).length === 0) {
+      const fields = note!.exact.from.item as Fields
+      await write(documents, table, [
+        now.nextVersion(),
+        ...now.writesOf(id, { item: fields, note: { hash: hashOf(fields), owner: noted.from.owner } }),
       ])
       return 'restored'
     }
-    await write(client, table, [
-      [item, undefined],
-      [note, undefined],
-    ])
+    await write(documents, table, now.writesOf(id, {}))
     return 'removed'
   })
 }
 
 const stackOf = (owner: string): string => owner.split(' ', 1)[0]!
 
-type Change = readonly [before: PolicySetItem | undefined, after: PolicySetItem | undefined]
+const hashOf = (fields: Fields): string => contentHash(withNumbers(fields) as Fields)
 
-/** Writes all of it, or nothing where one item is no longer what it was. */
-async function write(client: Client, table: string, changes: readonly Change[]): Promise<void> {
-  const TransactItems = changes.map(([before, after]): TransactWriteItem => {
-    const fields = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].filter(
-      (name) => name !== 'pk' && name !== 'sk',
-    )
-    const parts = fields.map((name, i) =>
-      before?.[name] === undefined ? `attribute_not_exists(#${i})` : `#${i} = :${i}`,
-    )
-    const values = Object.fromEntries(
-      fields.flatMap((name, i) => (before?.[name] === undefined ? [] : [[`:${i}`, before[name]]])),
-    )
-    const guard = before
-      ? {
-          ConditionExpression: ['attribute_exists(pk)', ...parts].join(' AND '),
-          ExpressionAttributeNames: Object.fromEntries(fields.map((name, i) => [`#${i}`, name])),
-          ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: marshall(values) }),
-        }
-      : { ConditionExpression: 'attribute_not_exists(pk)' }
-    if (after) return { Put: { TableName: table, Item: marshall(after, { removeUndefinedValues: true }), ...guard } }
-    return { Delete: { TableName: table, Key: marshall({ pk: before!.pk, sk: before!.sk }), ...guard } }
-  })
-  await client.send(new TransactWriteItemsCommand({ TransactItems }))
+/** Writes all of it, or nothing if an item is no longer what it was. */
+async function write(documents: DynamoDBDocumentClient, table: string, writes: readonly GuardedWrite[]): Promise<void> {
+  if (!(await writeTogether(documents, table, writes))) throw new Error('labels need a DynamoDB with transactions')
 }
 
-/** Does it again from the start where somebody came in between. */
+/** Starts again from the reading when somebody else wrote in between. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
-  const until = Date.now() + PATIENCE_MS
+  const until = Date.now() + MAX_WAIT_MS
   for (;;) {
     try {
       return await work()
     } catch (error) {
-      const { CancellationReasons = [] } = error as {
-        readonly CancellationReasons?: readonly { readonly Code?: string }[]
-      }
-      const isConflict = CancellationReasons.some(({ Code = '' }) =>
-        /ConditionalCheckFailed|TransactionConflict/.test(Code),
-      )
-      if (!isConflict || Date.now() > until) throw error
+      if (!(error instanceof WriteConflictError) || Date.now() > until) throw error
       await pause(Math.random() * PAUSE_MS)
     }
   }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { apiKey } from '../../lambda/config-table/items/config-items'
+import { documentsOf } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { giveLabel, takeLabel } from './api-label'
 import { seedHmacKey, seedItems } from './seed-items'
@@ -24,7 +25,7 @@ export interface SeedRequest {
   }
 }
 
-const client = new DynamoDBClient({})
+const documents = documentsOf(new DynamoDBClient({}))
 
 /** A new role's permissions take some seconds until DynamoDB knows them. */
 const ATTEMPTS = 6
@@ -62,8 +63,8 @@ async function tiers({
   const items = Items.map((text) => JSON.parse(text) as PolicySetItem)
   // Before the items, so that a deployment that breaks off in between still looks new when it is tried again, and so
   // that nobody is counted without it.
-  if (RequestType === 'Create') await seedHmacKey(client, TableName)
-  return seedItems(client, TableName, items)
+  if (RequestType === 'Create') await seedHmacKey(documents, TableName)
+  return seedItems(documents, TableName, items)
 }
 
 /** The physical id is the item's key, so that CloudFormation deletes the label of an API that was replaced. */
@@ -78,7 +79,7 @@ async function label(
   if (RequestType !== 'Delete') {
     const replaced = RequestType === 'Update' && known !== id ? known : undefined
     return {
-      [id]: await giveLabel(client, TableName, {
+      [id]: await giveLabel(documents, TableName, {
         id,
         name,
         label: Label,
@@ -89,7 +90,7 @@ async function label(
     }
   }
   try {
-    return { [known]: await takeLabel(client, TableName, known, owner) }
+    return { [known]: await takeLabel(documents, TableName, known, owner) }
   } catch (error) {
     if ((error as Error).name !== 'ResourceNotFoundException') throw error
     return { [known]: 'gone with its table' }
@@ -101,7 +102,8 @@ async function patiently<T>(seed: () => Promise<T>): Promise<T> {
     try {
       return await seed()
     } catch (error) {
-      if (attempt === ATTEMPTS || (error as Error).name !== 'AccessDeniedException') throw error
+      if (attempt === ATTEMPTS || !/^(AccessDeniedException|WriteConflictError)$/.test((error as Error).name))
+        throw error
       await pause(PAUSE_MS)
     }
   }

@@ -78,7 +78,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     const before = aws.dump()
     await attach(id, ...everything)
     const count = aws.calls.length
-    const journal = aws.calls.indexOf('PutItem')
+    const journal = aws.calls.indexOf('Put')
     expect(count - journal).toBeGreaterThan(15)
     for (const moment of ['before', 'after'] as const) {
       for (let last = journal + 1; last <= count; last++) {
@@ -104,7 +104,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
   it('is attached by a second attach when the first died after any of its calls', async () => {
     await attach(id, ...everything)
     const [attached, count] = [JSON.parse(aws.dump()), aws.calls.length]
-    for (let last = aws.calls.indexOf('PutItem') + 1; last <= count; last++) {
+    for (let last = aws.calls.indexOf('Put') + 1; last <= count; last++) {
       jest.restoreAllMocks()
       aws = new FakeAws()
       const before = aws.dump()
@@ -130,7 +130,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     await attach(id, ...everything)
     aws.calls = []
     await detach(id)
-    const [count, first] = [aws.calls.length, aws.calls.indexOf('PutItem')]
+    const [count, first] = [aws.calls.length, aws.calls.indexOf('Put')]
     for (let last = first + 1; last <= count; last++) {
       jest.restoreAllMocks()
       aws = new FakeAws()

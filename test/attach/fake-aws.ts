@@ -1,8 +1,8 @@
 import { APIGatewayClient } from '@aws-sdk/client-api-gateway'
 import { ApiGatewayV2Client } from '@aws-sdk/client-apigatewayv2'
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
-import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { LambdaClient } from '@aws-sdk/client-lambda'
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { marshall, unmarshall } from '@aws-sdk/util-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { itemsOf, type TiersFile } from '../../provisioning/tiers-file'
@@ -37,6 +37,10 @@ export class FakeAws {
   hooks: Hooks = {}
 
   constructor() {
+    const copied =
+      (handle: (name: string, input: Input) => unknown) =>
+      (name: string, input: Input): unknown =>
+        structuredClone(handle(name, structuredClone(input)))
     const wire = (client: { prototype: { send: unknown } }, handle: (name: string, input: Input) => unknown) =>
       jest
         .spyOn(client.prototype as { send: (command: never) => Promise<unknown> }, 'send')
@@ -46,16 +50,25 @@ export class FakeAws {
             this.hooks.before?.(name, command.input)
             this.calls.push(name)
             try {
-              return structuredClone(handle(name, structuredClone(command.input)))
+              return handle(name, command.input)
             } finally {
               this.hooks.after?.(name, command.input)
             }
           },
         )
-    wire(APIGatewayClient, (name, input) => this.rest.handle(name, input))
-    wire(ApiGatewayV2Client, (name, input) => this.http.handle(name, input))
-    wire(LambdaClient, (name, input) => this.lambda(name, input))
-    wire(DynamoDBClient, (name, input) => this.dynamoDb(name, input))
+    wire(
+      APIGatewayClient,
+      copied((name, input) => this.rest.handle(name, input)),
+    )
+    wire(
+      ApiGatewayV2Client,
+      copied((name, input) => this.http.handle(name, input)),
+    )
+    wire(
+      LambdaClient,
+      copied((name, input) => this.lambda(name, input)),
+    )
+    wire(DynamoDBDocumentClient, (name, input) => toDocuments(this.dynamoDb(name, toAttributes(input))))
     wire(CloudFormationClient, () => ({
       Stacks: [
         {
@@ -156,19 +169,19 @@ export class FakeAws {
   }
 
   private dynamoDb(name: string, input: Input): unknown {
-    if (name !== 'TransactWriteItems' && input.TableName !== TABLE)
+    if (name !== 'TransactWrite' && input.TableName !== TABLE)
       throw failure('ResourceNotFoundException', 400, 'Requested resource not found')
     const keyOf = (key: never) => `${(key as { pk: { S: string } }).pk.S} ${(key as { sk: { S: string } }).sk.S}`
     switch (name) {
-      case 'PutItem':
-      case 'DeleteItem':
+      case 'Put':
+      case 'Delete':
         if (!holds(input, this.table.get(keyOf((input.Item ?? input.Key) as never)))) {
           throw failure('ConditionalCheckFailedException', 400, 'The conditional request failed')
         }
         if (input.Item) this.table.set(keyOf(input.Item as never), input.Item as never)
         else this.table.delete(keyOf(input.Key as never))
         return {}
-      case 'TransactWriteItems': {
+      case 'TransactWrite': {
         const all = (input.TransactItems as { Put?: Input; Delete?: Input }[]).map(({ Put, Delete }) => Put ?? Delete!)
         const CancellationReasons = all.map((one) => ({
           Code: holds(one, this.table.get(keyOf((one.Item ?? one.Key) as never))) ? 'None' : 'ConditionalCheckFailed',
@@ -177,11 +190,10 @@ export class FakeAws {
           throw Object.assign(failure('TransactionCanceledException', 400, 'Transaction cancelled'), {
             CancellationReasons,
           })
-        for (const one of all)
-          this.dynamoDb(one.Item ? 'PutItem' : 'DeleteItem', { ...one, ConditionExpression: undefined })
+        for (const one of all) this.dynamoDb(one.Item ? 'Put' : 'Delete', { ...one, ConditionExpression: undefined })
         return {}
       }
-      case 'GetItem':
+      case 'Get':
         return { Item: this.table.get(keyOf(input.Key as never)) }
       case 'Query': {
         const [pk] = Object.values(input.ExpressionAttributeValues as Record<string, { S: string }>)
@@ -197,6 +209,27 @@ export class FakeAws {
         throw new Error(`no ${name} here`)
     }
   }
+}
+
+const DOCUMENTS = ['Item', 'Key', 'ExclusiveStartKey', 'ExpressionAttributeValues'] as const
+
+/** What the document client makes of the input of a command. */
+function toAttributes(input: Input): Input {
+  const items = input.TransactItems as readonly Record<string, Input>[] | undefined
+  const made = DOCUMENTS.flatMap((name) =>
+    input[name] === undefined ? [] : [[name, marshall(input[name], { removeUndefinedValues: true })]],
+  )
+  const TransactItems = items?.map((one) =>
+    Object.fromEntries(Object.entries(one).map(([kind, inner]) => [kind, toAttributes(inner)])),
+  )
+  return { ...input, ...Object.fromEntries(made), ...(TransactItems && { TransactItems }) }
+}
+
+/** What the document client of the command line makes of an answer. */
+function toDocuments(output: unknown): unknown {
+  const { Item, Items, LastEvaluatedKey } = output as { Item?: never; Items?: never[]; LastEvaluatedKey?: never }
+  const exact = (one: never | undefined) => one && unmarshall(one, { wrapNumbers: true })
+  return { Item: exact(Item), Items: Items?.map(exact), LastEvaluatedKey: exact(LastEvaluatedKey) }
 }
 
 /**

@@ -58,7 +58,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
 
   it('is called so before it asks Sluice the first time', async () => {
     await attach(id, '--as', 'shop')
-    expect(aws.calls.indexOf('TransactWriteItems')).toBeLessThan(aws.calls.indexOf('CreateAuthorizer'))
+    expect(aws.calls.indexOf('TransactWrite')).toBeLessThan(aws.calls.indexOf('CreateAuthorizer'))
   })
 
   it.each([
@@ -167,7 +167,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
       ],
     ])('%s: that stays, and nothing is changed', async (_, edit, sentence) => {
       const before = aws.dump()
-      rightBefore('PutItem', edit) // the journal's beginning, right after the answer
+      rightBefore('Put', edit) // the journal's beginning, right after the answer
       const { code, err } = await attach(id, '--as', 'shop')
       expect([code, err]).toEqual([1, expect.stringContaining(sentence)])
       expect(err).toContain('nothing is changed')
@@ -182,7 +182,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
   ])(
     'is written in one step with the look at all labels: %s may be called so right before, and keeps that',
     async (_, edit, own) => {
-      rightBefore('TransactWriteItems', edit)
+      rightBefore('TransactWrite', edit)
       const { code, err } = await attach(id, '--as', 'shop')
       expect([code, err]).toEqual([
         1,
@@ -195,7 +195,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
 
   it('keeps what somebody calls it right before detach takes the label away, which goes on later', async () => {
     await attach(id, '--as', 'shop')
-    rightBefore('TransactWriteItems', () => labelElsewhere(id, 'mine'))
+    rightBefore('TransactWrite', () => labelElsewhere(id, 'mine'))
     expect((await detach(id)).code).toBe(1)
     expect(aws.called(id)).toEqual({ label: 'mine' })
     expect((await detach(id)).code).toBe(0)

@@ -6,6 +6,8 @@ import { compile, distinct } from '../../limiter/compiled-policy'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
+import { connect } from '../../local/dynamodb'
+import { documentsOf } from '../../provisioning/documents'
 import { newHmacKey } from '../../provisioning/make-hmac-key'
 import { ENGINES } from '../stores'
 import { type Deployment, deploy, TIERS } from './command-line'
@@ -27,7 +29,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
   const json = (...args: string[]) => at.json(args, { now })
 
   async function keys(): Promise<SubjectKeys> {
-    const stored = await new ConfigTable(at.client, LOCAL_TABLES.config).item(HMAC_KEY_ITEM)
+    const stored = await new ConfigTable(documentsOf(connect(at.endpoint)), LOCAL_TABLES.config).item(HMAC_KEY_ITEM)
     return parseHmacKeys(stored?.item, [])
   }
 

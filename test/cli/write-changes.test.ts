@@ -3,7 +3,7 @@ import { InterruptedError, ServiceError, UserError } from '../../cli/exit'
 import { writeChanges } from '../../cli/write-changes'
 import { type Change, diff, itemsOf, type TiersFile } from '../../provisioning/tiers-file'
 
-type Send = ConstructorParameters<typeof ConfigTable>[0]['send']
+type Documents = ConstructorParameters<typeof ConfigTable>[0]
 
 const anonymous = { policies: [] }
 const named = (name: string, fields: object = {}) => Object.assign(new Error(`${name}!`), { name, ...fields })
@@ -24,8 +24,8 @@ async function write(
     return answered ?? {}
   }
   const done: Change[] = []
-  const table = new ConfigTable({ send: send as unknown as Send }, 'config')
-  const stored = itemsOf({ tiers: { anonymous } }).map((item) => ({ item, attributes: {} }))
+  const table = new ConfigTable({ send } as unknown as Documents, 'config')
+  const stored = itemsOf({ tiers: { anonymous } }).map((item) => ({ item, exact: item }))
   const error = await writeChanges(
     table,
     some[0]?.before ? stored : [],
@@ -37,12 +37,12 @@ async function write(
   return { calls, done: done.map(({ sk }) => sk), error }
 }
 const noTransactions = (command: string) =>
-  command === 'TransactWriteItemsCommand' ? named('UnknownOperationException') : undefined
+  command === 'TransactWriteCommand' ? named('UnknownOperationException') : undefined
 
 describe('changes', () => {
   it('are one transaction', async () => {
     expect(await write(changes, () => undefined)).toEqual({
-      calls: ['TransactWriteItemsCommand'],
+      calls: ['TransactWriteCommand'],
       done: ['tier#a', 'tier#anonymous', 'tier#b'],
       error: undefined,
     })
@@ -58,7 +58,7 @@ describe('changes', () => {
 
   it('without transactions come one by one, first the tier without which nothing is valid', async () => {
     const { calls, done, error } = await write(changes, noTransactions)
-    expect(calls.slice(1)).toEqual(['PutItemCommand', 'PutItemCommand', 'PutItemCommand'])
+    expect(calls.slice(1)).toEqual(['PutCommand', 'PutCommand', 'PutCommand'])
     expect([done, error]).toEqual([['tier#anonymous', 'tier#a', 'tier#b'], undefined])
   })
 
@@ -73,7 +73,7 @@ describe('changes', () => {
   ])('that %s stops tell how far they came', async (_, fault, kind, why) => {
     const { done, error } = await write(
       changes,
-      (command, count) => noTransactions(command) ?? (command === 'PutItemCommand' && count >= 3 ? fault : undefined),
+      (command, count) => noTransactions(command) ?? (command === 'PutCommand' && count >= 3 ? fault : undefined),
     )
     expect(done).toHaveLength(2)
     expect(error).toBeInstanceOf(kind)
@@ -87,7 +87,7 @@ describe('changes', () => {
     const { calls, done, error } = await write(
       changes,
       (command) => {
-        if (command === 'PutItemCommand') pressed.abort()
+        if (command === 'PutCommand') pressed.abort()
         return noTransactions(command)
       },
       pressed,
@@ -103,13 +103,13 @@ describe('changes', () => {
       { tiers: { anonymous: limit('a') }, routes: { 'GET /x': limit('b') } },
       { tiers: { anonymous: limit('b') }, routes: { 'GET /x': limit('a') } },
     )
-    const before = swap.map(({ before }) => ({ item: before!, attributes: {} }))
+    const before = swap.map(({ before }) => ({ item: before!, exact: before! }))
     const calls: string[] = []
     const send = async ({ constructor: { name } }: object) => {
       calls.push(name)
       throw named('UnknownOperationException')
     }
-    const table = new ConfigTable({ send: send as unknown as Send }, 'config')
+    const table = new ConfigTable({ send } as unknown as Documents, 'config')
     await expect(
       writeChanges(
         table,
@@ -120,6 +120,6 @@ describe('changes', () => {
         () => {},
       ),
     ).rejects.toThrow('apply them in two steps')
-    expect(calls).toEqual(['TransactWriteItemsCommand'])
+    expect(calls).toEqual(['TransactWriteCommand'])
   })
 })

@@ -6,6 +6,7 @@ import { createTable } from '../../limiter/stores/state-table'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
+import { documentsOf } from '../../provisioning/documents'
 import { sluice } from '../cli/command-line'
 import { customResource } from './cloudformation'
 
@@ -116,7 +117,7 @@ group(
       expect(await ask('Create', 'a1')).toEqual([
         'FAILED',
         'api#a1',
-        'API a1 is called "mine" already, and this stack did not call it so: sluice apis remove a1, or say as: \'mine\'',
+        'API a1 already has the label "mine", which this stack did not set: run sluice apis remove a1, or set as: \'mine\'',
       ])
       await ask('Delete', 'a1')
       expect(await called()).toEqual({ a1: 'mine' })
@@ -177,7 +178,7 @@ group(
       const given = await Promise.allSettled(
         ['a', 'b', 'c', 'd'].map((id, i) =>
           i % 2 === 0
-            ? giveLabel(client, table, { id, label: 'shop', owner: `s ${id}` })
+            ? giveLabel(documentsOf(client), table, { id, label: 'shop', owner: `s ${id}` })
             : cli('label', id, 'shop').then(({ code }) => (code === 0 ? 'ok' : Promise.reject(code))),
         ),
       )
@@ -187,7 +188,9 @@ group(
 
     it('is given to all of many APIs whose labels are written at the same time', async () => {
       const ids = Array.from({ length: 12 }, (_, i) => `api${i}`)
-      await Promise.all(ids.map((id) => giveLabel(client, table, { id, label: `label-${id}`, owner: `s ${id}` })))
+      await Promise.all(
+        ids.map((id) => giveLabel(documentsOf(client), table, { id, label: `label-${id}`, owner: `s ${id}` })),
+      )
       expect(await called()).toEqual(Object.fromEntries(ids.map((id) => [id, `label-${id}`])))
     }, 60_000)
   },

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { DynamoDBClient, PutItemCommand } from '@aws-sdk/client-dynamodb'
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { DynamoDBDocumentClient, GetCommand, PutCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
 import { App, Stack } from 'aws-cdk-lib'
 import { Match, Template } from 'aws-cdk-lib/assertions'
@@ -15,6 +15,7 @@ import { seedHmacKey, seedItems } from '../../lib/seed/seed-items'
 import { createTable } from '../../limiter/stores/state-table'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
+import { documentsOf } from '../../provisioning/documents'
 import { contentHash, itemsOf, type PolicySetItem } from '../../provisioning/tiers-file'
 import { customResource } from './cloudformation'
 
@@ -29,7 +30,10 @@ const tier = (name: string, limit: number): PolicySetItem => ({
 describe('what a deployment writes into the config table', () => {
   let engine: Engine
   let client: DynamoDBClient
+  /** As the seed has it. */
   let documents: DynamoDBDocumentClient
+  /** As somebody with a console. */
+  let plain: DynamoDBDocumentClient
   let table = ''
   let tables = 0
 
@@ -37,7 +41,10 @@ describe('what a deployment writes into the config table', () => {
     engine = await startEngine({})
     const credentials = { accessKeyId: 'local', secretAccessKey: 'local' }
     client = new DynamoDBClient({ endpoint: engine.endpoint, region: 'us-east-1', credentials })
-    documents = DynamoDBDocumentClient.from(client)
+    documents = documentsOf(client)
+    plain = DynamoDBDocumentClient.from(
+      new DynamoDBClient({ endpoint: engine.endpoint, region: 'us-east-1', credentials }),
+    )
   })
   afterAll(() => engine?.stop())
   beforeEach(async () => {
@@ -45,13 +52,12 @@ describe('what a deployment writes into the config table', () => {
     await createTable(client, table, ['pk', 'sk'])
   })
 
-  const put = (item: object) =>
-    documents.send(new PutCommand({ TableName: table, Item: item as Record<string, unknown> }))
+  const put = (item: object) => plain.send(new PutCommand({ TableName: table, Item: item as Record<string, unknown> }))
   const get = async (key: { pk: string; sk: string }) =>
-    (await documents.send(new GetCommand({ TableName: table, Key: key }))).Item
+    (await plain.send(new GetCommand({ TableName: table, Key: key }))).Item
 
   it('is every item, where there is none', async () => {
-    expect(await seedItems(client, table, [tier('free', 1), tier('pro', 2)])).toEqual({
+    expect(await seedItems(documents, table, [tier('free', 1), tier('pro', 2)])).toEqual({
       'tier#free': 'written',
       'tier#pro': 'written',
     })
@@ -59,17 +65,17 @@ describe('what a deployment writes into the config table', () => {
   })
 
   it('is nothing, when all is as it should be', async () => {
-    await seedItems(client, table, [tier('free', 1)])
-    expect(await seedItems(client, table, [tier('free', 1)])).toEqual({ 'tier#free': 'unchanged' })
+    await seedItems(documents, table, [tier('free', 1)])
+    expect(await seedItems(documents, table, [tier('free', 1)])).toEqual({ 'tier#free': 'unchanged' })
   })
 
   it('is what has changed in the file, where the item is still as it was seeded', async () => {
-    await seedItems(client, table, [tier('free', 1), tier('pro', 2)])
-    expect(await seedItems(client, table, [tier('free', 10), tier('pro', 2)])).toEqual({
+    await seedItems(documents, table, [tier('free', 1), tier('pro', 2)])
+    expect(await seedItems(documents, table, [tier('free', 10), tier('pro', 2)])).toEqual({
       'tier#free': 'written',
       'tier#pro': 'unchanged',
     })
-    expect(await seedItems(client, table, [tier('free', 11), tier('pro', 2)])).toEqual({
+    expect(await seedItems(documents, table, [tier('free', 11), tier('pro', 2)])).toEqual({
       'tier#free': 'written',
       'tier#pro': 'unchanged',
     })
@@ -78,9 +84,9 @@ describe('what a deployment writes into the config table', () => {
 
   it('never is over what an operator changed, nor over what was there before', async () => {
     await put(tier('mine', 7))
-    await seedItems(client, table, [tier('free', 1), tier('mine', 1)])
+    await seedItems(documents, table, [tier('free', 1), tier('mine', 1)])
     await put(tier('free', 99))
-    expect(await seedItems(client, table, [tier('free', 2), tier('mine', 2)])).toEqual({
+    expect(await seedItems(documents, table, [tier('free', 2), tier('mine', 2)])).toEqual({
       'tier#free': 'kept',
       'tier#mine': 'kept',
     })
@@ -88,25 +94,25 @@ describe('what a deployment writes into the config table', () => {
   })
 
   it('goes on from an edit that the file has caught up with', async () => {
-    await seedItems(client, table, [tier('free', 1)])
+    await seedItems(documents, table, [tier('free', 1)])
     await put(tier('free', 5))
-    expect(await seedItems(client, table, [tier('free', 5)])).toEqual({ 'tier#free': 'unchanged' })
-    expect(await seedItems(client, table, [tier('free', 6)])).toEqual({ 'tier#free': 'written' })
+    expect(await seedItems(documents, table, [tier('free', 5)])).toEqual({ 'tier#free': 'unchanged' })
+    expect(await seedItems(documents, table, [tier('free', 6)])).toEqual({ 'tier#free': 'written' })
   })
 
   it('goes on from a deployment that broke off between an item and the note of it', async () => {
     await put(tier('free', 1))
-    await seedItems(client, table, [tier('free', 1)])
-    expect(await seedItems(client, table, [tier('free', 2)])).toEqual({ 'tier#free': 'written' })
+    await seedItems(documents, table, [tier('free', 1)])
+    expect(await seedItems(documents, table, [tier('free', 2)])).toEqual({ 'tier#free': 'written' })
   })
 
   it('yields to an operator who changes an item at this very moment', async () => {
-    await seedItems(client, table, [tier('free', 1)])
+    await seedItems(documents, table, [tier('free', 1)])
     const meanwhile = {
       send: async (command: never) => {
-        if ((command as object) instanceof PutItemCommand && (await get(tierKey('free')))?.policies[0].limit === 1)
+        if ((command as object) instanceof PutCommand && (await get(tierKey('free')))?.policies[0].limit === 1)
           await put(tier('free', 50))
-        return client.send(command)
+        return documents.send(command)
       },
     }
     expect(await seedItems(meanwhile as never, table, [tier('free', 2)])).toEqual({ 'tier#free': 'kept' })
@@ -115,9 +121,9 @@ describe('what a deployment writes into the config table', () => {
 
   it('leaves clients and items that are no longer in the file alone', async () => {
     await put({ ...clientKey('hash'), id: 'a', tier: 'free' })
-    await seedItems(client, table, [tier('free', 1), tier('pro', 1)])
-    await seedItems(client, table, [tier('free', 1)])
-    const { Items = [] } = await documents.send(new ScanCommand({ TableName: table }))
+    await seedItems(documents, table, [tier('free', 1), tier('pro', 1)])
+    await seedItems(documents, table, [tier('free', 1)])
+    const { Items = [] } = await plain.send(new ScanCommand({ TableName: table }))
     expect(Items.map(({ pk, sk }) => `${pk} ${sk}`).sort()).toEqual([
       'client#hash client',
       'policy-set tier#free',
@@ -173,7 +179,7 @@ describe('what a deployment writes into the config table', () => {
     })
 
     it('seeds without a second secret where two begin at the same time', async () => {
-      const secrets = await Promise.all(Array.from({ length: 5 }, () => seedHmacKey(client, table)))
+      const secrets = await Promise.all(Array.from({ length: 5 }, () => seedHmacKey(documents, table)))
       expect(secrets.filter(Boolean)).toHaveLength(1)
       expect((await get(HMAC_KEY_ITEM))!.keys).toHaveLength(1)
     })

@@ -31,6 +31,7 @@ const DEPENDENCIES = [
   '@aws-sdk/client-apigatewayv2',
   '@aws-sdk/client-cloudformation',
   '@aws-sdk/client-lambda',
+  '@aws-sdk/lib-dynamodb',
   '@aws-sdk/util-dynamodb',
   '@valibot/to-json-schema',
   'aws-jwt-verify',

@@ -1,0 +1,191 @@
+import {
+  DeleteCommand,
+  type DynamoDBDocumentClient,
+  GetCommand,
+  NumberValue,
+  PutCommand,
+  TransactWriteCommand,
+} from '@aws-sdk/lib-dynamodb'
+import { ACCESS_FIELDS } from '../lambda/config-table/items/access-list'
+import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { API_FIELDS } from '../lambda/config-table/items/scopes'
+import { SETTINGS_FIELDS, SWITCH_FIELDS } from '../lambda/config-table/items/settings'
+import { GLOBAL_FIELDS, ROUTE_FIELDS, TIER_FIELDS } from '../lambda/config-table/items/tiers'
+import { type ExactItem, type ItemKey, isMap } from './documents'
+
+/** A change of one item that is only done while the item still is what it was when it was read. */
+export interface GuardedWrite {
+  readonly key: ItemKey
+  /** The item as it was read; `undefined`: there was none. */
+  readonly before?: ExactItem
+  /** The item as it is to be, keys included; `undefined`: it is to be deleted. */
+  readonly after?: ExactItem
+}
+
+/** Items that somebody else changed after they were read. None of the writes was done. */
+export class WriteConflictError extends Error {
+  override readonly name = 'WriteConflictError'
+
+  constructor(readonly keys: readonly ItemKey[]) {
+    super(`changed by somebody else meanwhile: ${keys.map(({ sk }) => sk).join(', ')}`)
+  }
+}
+
+/**
+ * What one transaction takes: 100 items and 4 MB.
+ *
+ * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
+ */
+const MOST_ITEMS = 100
+const MOST_BYTES = 3_500_000
+
+/** All fields that an item of the policy set or a client may have. A write checks that absent ones are still absent. */
+const FIELDS: readonly string[] = [
+  TIER_FIELDS,
+  ROUTE_FIELDS,
+  GLOBAL_FIELDS,
+  SETTINGS_FIELDS,
+  ACCESS_FIELDS,
+  CLIENT_FIELDS,
+  API_FIELDS,
+  SWITCH_FIELDS,
+].flatMap((fields) => Object.keys(fields))
+
+/** Whether DynamoDB takes these writes as one transaction. */
+export function fitOneTransaction(writes: readonly GuardedWrite[]): boolean {
+  const text = JSON.stringify(writes, (_, value) => (value instanceof Set ? [...value] : value))
+  return writes.length <= MOST_ITEMS && Buffer.byteLength(text) <= MOST_BYTES
+}
+
+/**
+ * Writes all items or none.
+ *
+ * @returns false, with nothing written, where the engine has no transactions.
+ * @throws WriteConflictError when an item is no longer what it was, or is being written by somebody at this moment.
+ */
+export async function writeTogether(
+  documents: DynamoDBDocumentClient,
+  tableName: string,
+  writes: readonly GuardedWrite[],
+): Promise<boolean> {
+  const TransactItems = writes.map((write) =>
+    write.after
+      ? { Put: { TableName: tableName, Item: write.after, ...condition(write) } }
+      : { Delete: { TableName: tableName, Key: write.key, ...condition(write) } },
+  )
+  try {
+    await documents.send(new TransactWriteCommand({ TransactItems }))
+    return true
+  } catch (error) {
+    const { name, CancellationReasons = [] } = error as {
+      readonly name?: string
+      readonly CancellationReasons?: readonly { readonly Code?: string }[]
+    }
+    if (name !== undefined && /UnknownOperation|NotImplemented/.test(name)) return false
+    const lost = writes.filter((_, i) =>
+      /^(ConditionalCheckFailed|TransactionConflict)$/.test(CancellationReasons[i]?.Code ?? ''),
+    )
+    if (lost.length === 0) throw error
+    throw new WriteConflictError(lost.map(({ key }) => key))
+  }
+}
+
+/**
+ * Writes one item, unless it is no longer what it was. If the answer of a write was lost and the SDK sent the write
+ * again, the second one is refused; the item is then found to be as wanted, and that counts as written.
+ *
+ * @throws WriteConflictError
+ */
+export async function writeAlone(
+  documents: DynamoDBDocumentClient,
+  tableName: string,
+  write: GuardedWrite,
+): Promise<void> {
+  if (await tryWrite(documents, tableName, write)) return
+  const { Item } = await documents.send(new GetCommand({ TableName: tableName, Key: write.key, ConsistentRead: true }))
+  if (isSame(Item, write.after)) return
+  // The condition should have held if the item is what it was. dynalite does not compare lists and maps, so here they
+  // are compared value by value.
+  if (isSame(Item, write.before) && (await tryWrite(documents, tableName, write, true))) return
+  throw new WriteConflictError([write.key])
+}
+
+/**
+ * Sends one write.
+ *
+ * @param valueByValue compares what is in lists and maps, for engines that cannot compare them whole. DynamoDB can, and
+ * takes at most 300 operators in an expression.
+ * @returns whether the item was what it had been, and so was written.
+ */
+export async function tryWrite(
+  documents: DynamoDBDocumentClient,
+  TableName: string,
+  write: GuardedWrite,
+  valueByValue = false,
+): Promise<boolean> {
+  const guard = condition(write, valueByValue)
+  try {
+    if (write.after) await documents.send(new PutCommand({ TableName, Item: write.after, ...guard }))
+    else await documents.send(new DeleteCommand({ TableName, Key: write.key, ...guard }))
+    return true
+  } catch (error) {
+    const { name } = error as Error
+    if (name === 'TransactionConflictException') throw new WriteConflictError([write.key])
+    if (name !== 'ConditionalCheckFailedException') throw error
+    return false
+  }
+}
+
+/** The condition that the item still is what it was, attribute by attribute. */
+function condition({ before, after }: GuardedWrite, valueByValue = false) {
+  const names: Record<string, string> = { '#pk': CONFIG_TABLE.partitionKey }
+  if (!before) return { ConditionExpression: 'attribute_not_exists(#pk)', ExpressionAttributeNames: names }
+  const values: Record<string, unknown> = {}
+  const parts = ['attribute_exists(#pk)']
+  const alias = (name: string) => {
+    const known = Object.keys(names).find((one) => names[one] === name) ?? `#n${Object.keys(names).length}`
+    names[known] = name
+    return known
+  }
+  const equals = (operand: string, value: unknown) => {
+    const id = `:v${Object.keys(values).length}`
+    values[id] = value
+    parts.push(`${operand} = ${id}`)
+  }
+  const compare = (path: string, value: unknown): void => {
+    if (!valueByValue || !(Array.isArray(value) || isMap(value))) {
+      equals(path, value)
+      return
+    }
+    const inner = Array.isArray(value)
+      ? value.map((one, i) => [`${path}[${i}]`, one] as const)
+      : Object.entries(value).map(([name, one]) => [`${path}.${alias(name)}`, one] as const)
+    equals(`size(${path})`, inner.length)
+    for (const [at, one] of inner) compare(at, one)
+  }
+  const isKey = (name: string) => name === CONFIG_TABLE.partitionKey || name === CONFIG_TABLE.sortKey
+  for (const [name, value] of Object.entries(before)) if (!isKey(name)) compare(alias(name), value)
+  for (const name of new Set([...FIELDS, ...Object.keys(after ?? {})]))
+    if (!isKey(name) && before[name] === undefined) parts.push(`attribute_not_exists(${alias(name)})`)
+  return {
+    ConditionExpression: parts.join(' AND '),
+    ExpressionAttributeNames: names,
+    ...(Object.keys(values).length > 0 && { ExpressionAttributeValues: values }),
+  }
+}
+
+/** Whether two documents are stored alike: a JavaScript number and a `NumberValue` of the same digits are. */
+function isSame(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other))
+    return one.length === other.length && one.every((value, i) => isSame(value, other[i]))
+  if (one instanceof Set && other instanceof Set)
+    return one.size === other.size && [...one].every((value) => [...other].some((theirs) => isSame(value, theirs)))
+  if (one instanceof Uint8Array && other instanceof Uint8Array) return Buffer.compare(one, other) === 0
+  if (isMap(one) && isMap(other))
+    return [...new Set([...Object.keys(one), ...Object.keys(other)])].every((name) => isSame(one[name], other[name]))
+  if (isNumber(one) && isNumber(other)) return String(one) === String(other)
+  return one === other
+}
+
+const isNumber = (value: unknown): boolean => typeof value === 'number' || value instanceof NumberValue
