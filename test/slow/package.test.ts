@@ -15,7 +15,7 @@ const SHIPPED = [
   /^dist\/limiter\/((algorithms|consistency|policies|stores)\/)?[a-z-]+\.(js|d\.ts)$/,
   /^dist\/lambda\/((config-table(\/items)?|identity|responses|routing|telemetry|upstream)\/)?[a-z-]+\.(js|d\.ts)$/,
   /^dist\/provisioning\/[a-z-]+\.(js|d\.ts)$/,
-  /^(bin\/sluice|dist\/cli\/((attach|commands)\/)?[a-z-]+)\.js$/,
+  /^(bin\/sluice|dist\/cli\/([a-z-]+\/)?[a-z-]+)\.js$/,
   /^dist\/backend\/[a-z-]+\.(js|d\.ts)$/,
   /^dist\/lib\/((protect|seed)\/)?[a-z-]+\.(js|d\.ts)$/,
   /^dist\/(authorizer|seed)\/(index|jwt-verifier|lambda-upstream)\.js$/,
