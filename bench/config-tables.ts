@@ -1,10 +1,9 @@
-import type { AttributeValue } from '@aws-sdk/client-dynamodb'
-import { marshall } from '@aws-sdk/util-dynamodb'
+import { BatchWriteCommand, DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-items'
 import { hashApiKey } from '../lambda/identity/api-key'
 import type { PolicyInput } from '../limiter'
 import { createTable } from '../limiter/stores/state-table'
-import { itemsOf } from '../provisioning/tiers-file'
+import { type PolicySetItem as Item, itemsOf } from '../provisioning/tiers-file'
 import type { CountingClient } from './engine'
 import { PLENTY } from './policies'
 
@@ -31,15 +30,16 @@ export async function fillConfigTable(client: CountingClient, table: string, siz
 export async function putAll(
   client: CountingClient,
   table: string,
-  items: readonly Record<string, AttributeValue>[],
+  items: readonly Readonly<Record<string, unknown>>[],
 ): Promise<void> {
+  const documents = DynamoDBDocumentClient.from(client)
   for (let from = 0; from < items.length; from += BATCH) {
-    const requests = items.slice(from, from + BATCH).map((Item) => ({ PutRequest: { Item } }))
-    await client.batchWriteItem({ RequestItems: { [table]: requests } })
+    const requests = items.slice(from, from + BATCH).map((Item) => ({ PutRequest: { Item: { ...Item } } }))
+    await documents.send(new BatchWriteCommand({ RequestItems: { [table]: requests } }))
   }
 }
 
-function itemsOfSize({ tiers, clients, routes }: ConfigSize): Record<string, AttributeValue>[] {
+function itemsOfSize({ tiers, clients, routes }: ConfigSize): Item[] {
   const tierName = (i: number): string => (i % tiers === 0 ? 'anonymous' : `tier-${i % tiers}`)
   const named = <Of>(count: number, name: (i: number) => string, of: (i: number) => Of) =>
     Object.fromEntries(Array.from({ length: count }, (_, i) => [name(i), of(i)]))
@@ -51,14 +51,17 @@ function itemsOfSize({ tiers, clients, routes }: ConfigSize): Record<string, Att
       (i) => ({ cost: 1 + (i % 3) }),
     ),
   })
-  return [...set.map((item) => marshall(item)), ...clientItems(clients, (i) => tierName(i + 1))]
+  return [...set, ...clientItems(clients, (i) => tierName(i + 1))]
 }
 
 /** So many clients with an API key each, and the tiers that they have. */
-export const clientItems = (count: number, tierOf: (client: number) => string): Record<string, AttributeValue>[] =>
-  Array.from({ length: count }, (_, i) =>
-    marshall({ ...clientKey(hashApiKey(apiKeyOf(i))), id: `client-${i}`, tier: tierOf(i), name: `Client number ${i}` }),
-  )
+export const clientItems = (count: number, tierOf: (client: number) => string): Item[] =>
+  Array.from({ length: count }, (_, i) => ({
+    ...clientKey(hashApiKey(apiKeyOf(i))),
+    id: `client-${i}`,
+    tier: tierOf(i),
+    name: `Client number ${i}`,
+  }))
 
 const THREE: readonly PolicyInput[] = [
   { name: 'per-second', algorithm: 'token-bucket', limit: PLENTY, window: '1s', burst: PLENTY },

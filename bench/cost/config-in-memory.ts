@@ -1,4 +1,5 @@
 import type { AttributeValue, DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { marshall } from '@aws-sdk/util-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 
 type Item = Record<string, AttributeValue>
@@ -10,7 +11,8 @@ interface Input {
 }
 
 /** A config table in this process, which answers the three reads that the authorizer makes of it. */
-export function configInMemory(items: readonly Item[]): Pick<DynamoDBClient, 'send'> {
+export function configInMemory(documents: readonly Readonly<Record<string, unknown>>[]): Pick<DynamoDBClient, 'send'> {
+  const items = documents.map((item) => marshall(item))
   const { partitionKey, sortKey } = CONFIG_TABLE
   const idOf = (key: Item) => JSON.stringify([key[partitionKey]?.S, key[sortKey]?.S])
   const byKey = new Map(items.map((item) => [idOf(item), item]))

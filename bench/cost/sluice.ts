@@ -1,4 +1,3 @@
-import { marshall } from '@aws-sdk/util-dynamodb'
 import { createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
 import { parseDuration } from '../../limiter/policies/duration'
 import { itemsOf } from '../../provisioning/tiers-file'
@@ -29,7 +28,7 @@ export async function measureSluice(
   await chargeThePast(state, limits, traffic)
 
   const set = itemsOf({ tiers: { anonymous: { policies: limits.slice(0, 1) }, free: { policies: limits } } })
-  const client = configInMemory([...set.map((item) => marshall(item)), ...clientItems(callers, () => 'free')])
+  const client = configInMemory([...set, ...clientItems(callers, () => 'free')])
   const meters = { state: new MeteredStore(state), config: new MeteredClient(client) }
   let now = START
   const clock = () => Math.floor(now)

@@ -1,4 +1,3 @@
-import { marshall } from '@aws-sdk/util-dynamodb'
 import { LOCAL_TABLES } from '../../cli/local-engine'
 import { CONFIG_TABLE, clientKey } from '../../lambda/config-table/items/config-items'
 import { hashApiKey } from '../../lambda/identity/api-key'
@@ -51,9 +50,5 @@ export async function seedShapes(
       })),
     ),
   )
-  await putAll(
-    client,
-    LOCAL_TABLES.config,
-    [...set, ...clients].map((item) => marshall(item)),
-  )
+  await putAll(client, LOCAL_TABLES.config, [...set, ...clients])
 }

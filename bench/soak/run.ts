@@ -2,8 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { PutItemCommand } from '@aws-sdk/client-dynamodb'
-import { marshall } from '@aws-sdk/util-dynamodb'
+import { DynamoDBDocumentClient, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
 import { createStateTable, createTable } from '../../limiter/stores/state-table'
@@ -60,8 +59,9 @@ async function fill(endpoint: string, items: readonly object[]): Promise<void> {
   const client = connect(endpoint)
   await createStateTable(client, TABLES.SLUICE_STATE_TABLE)
   await createTable(client, TABLES.SLUICE_CONFIG_TABLE, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
+  const documents = DynamoDBDocumentClient.from(client)
   for (const item of items)
-    await client.send(new PutItemCommand({ TableName: TABLES.SLUICE_CONFIG_TABLE, Item: marshall(item) }))
+    await documents.send(new PutCommand({ TableName: TABLES.SLUICE_CONFIG_TABLE, Item: { ...item } }))
   client.destroy()
 }
 
