@@ -1,4 +1,6 @@
 import { SluiceError, StoreUnavailableError } from '../limiter/errors'
+import { WriteConflictError } from '../provisioning/guarded-writes'
+import { titleOf } from './diff-text'
 
 /** What the process ends with; 130 is what shells call ended by Ctrl-C. */
 export const EXIT = { done: 0, mistake: 1, service: 2, interrupted: 130 } as const
@@ -37,10 +39,14 @@ export function failureOf(error: unknown): { readonly code: ExitCode; readonly m
   if (error instanceof UserError) return { code: EXIT.mistake, message: error.message }
   if (error instanceof InterruptedError) return { code: EXIT.interrupted, message: error.message }
   if (error instanceof ServiceError) return { code: EXIT.service, message: error.message }
+  if (error instanceof WriteConflictError) return { code: EXIT.mistake, message: conflictText(error) }
   if (error instanceof StoreUnavailableError) return storeFailure(error)
   if (error instanceof SluiceError) return { code: EXIT.mistake, message: error.message }
   return sdkFailure(error)
 }
+
+const conflictText = ({ keys }: WriteConflictError): string =>
+  `somebody changed ${keys.map(({ sk }) => titleOf(sk)).join(', ')} just now, and nothing was written: try again`
 
 function storeFailure(error: StoreUnavailableError): ReturnType<typeof failureOf> {
   if (error.reason === 'missing-table') {
