@@ -23,9 +23,7 @@ export function entryKey(list: ListKind, text: string): EntryKey {
   const [, kind, rest = ''] = /^(ip|client):(.*)$/s.exec(text) ?? []
   const who = kind === undefined ? text : rest
   if (/^[a-z][a-z0-9-]*#[\w-]{43}$/.test(text)) {
-    throw new UserError(
-      `${printed(text)} is the hash of a subject, from which nobody is known: say the client's id or the address`,
-    )
+    throw new UserError(`${printed(text)} is a subject’s hash, which names nobody: give the client’s id or the address`)
   }
   const network = kind === 'client' ? undefined : networkOf(who)
   if (network !== undefined) return { pk: CONFIG_TABLE.policySet, sk: `${list}#ip#${network}` }
@@ -55,7 +53,7 @@ function networkOf(text: string): string | undefined {
   const [network, given] = [spelled(masked(address, bits + outside)), spelled(address)]
   if (network !== given)
     throw new UserError(
-      `${given}/${bits} is no network: say ${network}/${bits} for all of it, or ${given} for the one address`,
+      `${given}/${bits} is not a network: use ${network}/${bits} for the network, or ${given} for one address`,
     )
   return `${network}/${bits}`
 }

@@ -46,7 +46,7 @@ export async function writeRecords(
     await session.io.interrupts.during(() => table.write(writes))
   } catch (error) {
     throw error instanceof WriteConflictError
-      ? new UserError(`somebody changed client ${printed(id)} just now: look at it and try again`)
+      ? new UserError(`somebody changed client ${printed(id)} just now: check it and try again`)
       : error
   }
 }

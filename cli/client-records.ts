@@ -34,9 +34,7 @@ export const ownKey = (apiKey: string) => clientKey(hashApiKey(apiKey))
  */
 export function sourceKey(source: Source, value: string, namespace?: string) {
   if (namespace !== undefined && (!['user', 'caller'].includes(source) || !/^[^:\s]{1,1024}$/.test(namespace)))
-    throw new UserError(
-      `--namespace goes with --user or --caller, and is a text without ":", got ${printed(namespace)}`,
-    )
+    throw new UserError(`--namespace needs --user or --caller, and is a text without ":", got ${printed(namespace)}`)
   if (value === '' || value.length > 256)
     throw new UserError(`a credential must be a text of 1 to 256 characters, got ${printed(value)}`)
   return clientKey(
@@ -82,7 +80,7 @@ export function stateOf(item: Fields, now: EpochMs): string {
 /** All records of a client; throws when there are none. */
 export async function recordsOf(table: ConfigTable, id: string): Promise<StoredItem[]> {
   const records = await table.clients(id)
-  if (records.length === 0) throw new UserError(`there is no client ${printed(id)}: sluice clients list shows all`)
+  if (records.length === 0) throw new UserError(`there is no client ${printed(id)}: list them with sluice clients list`)
   return records
 }
 

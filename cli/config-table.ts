@@ -72,7 +72,7 @@ export class ConfigTable {
     } catch (error) {
       if ((error as Error).name !== 'ResourceNotFoundException') throw error
       throw new UserError(
-        `there is no table "${this.name}" here: name it with --table or SLUICE_CONFIG_TABLE, or say --stack`,
+        `there is no table "${this.name}" here: name it with --table or SLUICE_CONFIG_TABLE, or use --stack`,
       )
     }
   }

@@ -22,11 +22,11 @@ export interface Where {
 type TableKind = 'config' | 'state'
 
 const OPTIONS = [
-  ['--endpoint <url>', 'a DynamoDB of your own, such as the one that npm start prints (SLUICE_DYNAMODB_ENDPOINT)'],
-  ['--region <name>', 'AWS Region (AWS_REGION, or the profile)'],
-  ['--table <name>', 'the config table (SLUICE_CONFIG_TABLE, or the stack)'],
-  ['--state-table <name>', 'the state table (SLUICE_STATE_TABLE, or the stack)'],
-  ['--stack <name>', 'the CloudFormation stack whose outputs name the tables'],
+  ['--endpoint <url>', 'URL of another DynamoDB, such as the one that npm start prints (SLUICE_DYNAMODB_ENDPOINT)'],
+  ['--region <name>', 'AWS Region (default: AWS_REGION, or the profile)'],
+  ['--table <name>', 'name of the config table (default: SLUICE_CONFIG_TABLE, or the stack’s)'],
+  ['--state-table <name>', 'name of the state table (default: SLUICE_STATE_TABLE, or the stack’s)'],
+  ['--stack <name>', 'CloudFormation stack whose outputs name the tables'],
 ] as const
 
 /** A first connection takes longer than any call after it. */
@@ -108,10 +108,10 @@ export class Connection {
       const region = await this.region()
       throw new UserError(
         stacks.length > 1
-          ? `${stacks.length} stacks have tables, say which one with --stack: ${stacks.map(({ name }) => name).join(', ')}`
+          ? `${stacks.length} stacks have tables, choose one with --stack: ${stacks.map(({ name }) => name).join(', ')}`
           : this.where.stack === undefined
-            ? `no table: no stack in ${region} has the outputs ConfigTableName and StateTableName; say --table and --state-table, or --endpoint`
-            : `stack "${this.where.stack}" has no outputs ConfigTableName and StateTableName: say --table and --state-table`,
+            ? `no table: no stack in ${region} has the outputs ConfigTableName and StateTableName; use --table and --state-table, or --endpoint`
+            : `stack "${this.where.stack}" has no outputs ConfigTableName and StateTableName: use --table and --state-table`,
       )
     } catch (error) {
       throw toStackError(error, this.where.stack)
@@ -182,7 +182,7 @@ function toStackError(error: unknown, stack: string | undefined): unknown {
   if (error instanceof Error && error.name === 'ValidationError' && stack !== undefined)
     return new UserError(`there is no stack "${stack}" here`)
   if (error instanceof Error && /AccessDenied/.test(error.name)) {
-    return new UserError(`stacks cannot be looked through, say --table and --state-table: ${failureOf(error).message}`)
+    return new UserError(`cannot list stacks, use --table and --state-table: ${failureOf(error).message}`)
   }
   return error
 }

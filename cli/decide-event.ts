@@ -110,7 +110,7 @@ export async function decideEvent(
     api: request && api && `${api}/${request.stageName ?? ''}`,
     identity: found
       ? `client ${found.id}, by its ${shown}`
-      : `address ${request?.sourceIp ?? 'unknown'}${shown ? `, for its ${shown} is not known` : ''}`,
+      : `address ${request?.sourceIp ?? 'unknown'}${shown ? `, because its ${shown} is unknown` : ''}`,
     tier: plans.tier ? scopedName(plans.tier.name, plans.tier.scope) : (context?.tier ?? ''),
     route: plans.routes || undefined,
     policies: plans.policies,

@@ -20,7 +20,7 @@ export function endOf(text: string, option: string, timezone: string, now: Epoch
     const wanted = 'a time such as "2027-01-31T12:00:00Z", a duration such as "30d", a date or a weekday'
     throw new UserError(`${option} must be ${wanted}, got ${printed(text)}`)
   }
-  if (at <= now) throw new UserError(`${option} ${printed(text)} is over already: it was at ${iso(at)}`)
+  if (at <= now) throw new UserError(`${option} ${printed(text)} is in the past: it was at ${iso(at)}`)
   return iso(at)
 }
 

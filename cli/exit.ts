@@ -46,7 +46,7 @@ export function failureOf(error: unknown): { readonly code: ExitCode; readonly m
 }
 
 const conflictText = ({ keys }: WriteConflictError): string =>
-  `somebody changed ${keys.map(({ sk }) => titleOf(sk)).join(', ')} just now, and nothing was written: try again`
+  `somebody changed ${keys.map(({ sk }) => titleOf(sk)).join(', ')} just now, so nothing was written: try again`
 
 function storeFailure(error: StoreUnavailableError): ReturnType<typeof failureOf> {
   if (error.reason === 'missing-table') {
@@ -64,10 +64,10 @@ function sdkFailure(error: SdkError): ReturnType<typeof failureOf> {
   if (/^Region is missing/.test(message)) {
     return {
       code: EXIT.mistake,
-      message: 'no AWS region: set AWS_REGION or say --region, or say --endpoint for a DynamoDB of your own',
+      message: 'no AWS Region: set AWS_REGION or use --region, or use --endpoint for another DynamoDB',
     }
   }
-  if (DENIED.test(name)) return { code: EXIT.mistake, message: `AWS refuses these credentials: ${firstLine(message)}` }
+  if (DENIED.test(name)) return { code: EXIT.mistake, message: `AWS rejects these credentials: ${firstLine(message)}` }
   if (/CredentialsProviderError|TokenProviderError/.test(name)) {
     return {
       code: EXIT.mistake,

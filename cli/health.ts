@@ -56,12 +56,12 @@ export function checkTable(
       return {
         status: 'FAILED',
         found: `${tableName} has the keys ${keys.join(', ')}, not ${wanted.join(', ')}`,
-        remedy: 'it is another table: see the outputs of the stack',
+        remedy: 'this is a different table: see the outputs of the stack',
       }
     }
     if (Table?.TableStatus !== 'ACTIVE')
       return { status: 'FAILED', found: `${tableName} is ${Table?.TableStatus}`, remedy: 'wait until it is ACTIVE' }
-    return { status: 'ok', found: `${tableName} is reached` }
+    return { status: 'ok', found: `${tableName} is reachable` }
   })
 }
 
@@ -72,7 +72,7 @@ export function checkTable(
  */
 export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName: string, own: boolean): Promise<Check> {
   const attribute = STATE_TABLE.timeToLiveAttribute
-  const remedy = `switch TTL on, on attribute ${attribute}; without it the table grows with everybody who ever called`
+  const remedy = `enable TTL on attribute ${attribute}; without it the table keeps an item for every caller forever`
   return checked('time to live', remedy, async () => {
     const { TimeToLiveDescription } = await client
       .send(new DescribeTimeToLiveCommand({ TableName: tableName }))
@@ -83,17 +83,15 @@ export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName:
       })
     const { TimeToLiveStatus = 'DISABLED', AttributeName } = TimeToLiveDescription ?? {}
     if (TimeToLiveStatus.startsWith('ENABL') && AttributeName === attribute)
-      return { status: 'ok', found: `on, by attribute ${attribute}` }
+      return { status: 'ok', found: `enabled on attribute ${attribute}` }
     const found = `${TimeToLiveStatus}${AttributeName ? `, by attribute ${AttributeName}` : ''}`
-    return own
-      ? { status: 'warning', found, remedy: 'nothing, on a DynamoDB of your own' }
-      : { status: 'FAILED', found, remedy }
+    return own ? { status: 'warning', found, remedy: 'none needed outside AWS' } : { status: 'FAILED', found, remedy }
   })
 }
 
 /** That tiers, routes and settings are as the authorizer takes them, and in which order it looks for identities. */
 export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
-  const remedy = 'sluice tiers export > tiers.yaml, mend what the sentences name, sluice tiers apply tiers.yaml'
+  const remedy = 'sluice tiers export > tiers.yaml, fix the fields named above, sluice tiers apply tiers.yaml'
   let identity = DEFAULT_IDENTITY
   let basePaths: readonly string[] = []
   let scopes: Check[] = []
@@ -107,7 +105,7 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     if (!items.some(isInFile))
       return {
         status: 'FAILED',
-        found: 'the table has no tiers: nothing is counted',
+        found: 'the table has no tiers, so no request is counted',
         remedy: 'sluice tiers apply tiers.yaml',
       }
     const { issues, configuration } = readPolicySet(items)
@@ -119,11 +117,12 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     return { status: 'ok', found: `${tiers.size + ofSome} tiers, ${routes.length} routes` }
   })
   const order = identity.map(sourceText).join(', then ')
-  const said = identity === DEFAULT_IDENTITY ? 'the usual order, settings say nothing' : 'as settings say'
+  const said =
+    identity === DEFAULT_IDENTITY ? 'the default order, because settings has no identity' : 'as configured in settings'
   const bases =
     basePaths.length > 0
       ? basePaths.join(', ')
-      : 'none: if a custom domain puts one in front of an API, name it in settings.basePaths'
+      : 'none: if a custom domain adds one to an API’s paths, name it in settings.basePaths'
   return [
     configuration,
     ...mode,
@@ -141,14 +140,14 @@ function checkApis(items: readonly StoredItem[]): Check[] {
   const known = apis.map(({ id, label, name }) => `${label ?? name ?? ''} (${id})`).join(', ')
   if (unknown.length > 0) {
     const found = unknown
-      .map(({ sk, word }) => `${titleOf(sk)} is for ${printed(word)}, which no API is called here`)
+      .map(({ sk, word }) => `${titleOf(sk)} names API ${printed(word)}, which is not an API’s id, label or name here`)
       .join('; ')
     return [
       {
         name: 'apis',
         status: 'warning',
         found,
-        remedy: 'sluice apis label ID LABEL; until then it holds for no request there',
+        remedy: 'sluice apis label ID LABEL; until then it applies to no request',
       },
     ]
   }
@@ -164,7 +163,7 @@ function checkAddress(identity: readonly SourceSettings[]): Check[] {
     if (one.source !== 'ip' || (one.trustedHops === 0 && !one.viewerAddress)) return []
     const header = one.viewerAddress ? 'CloudFront-Viewer-Address' : `X-Forwarded-For, trustedHops ${one.trustedHops}`
     const remedy =
-      'can anybody reach the API directly, callers choose their addresses: close that way, see "Close the direct way" in docs/identity.md'
+      'if callers can reach the API directly, they can choose their address: block that, see "Close the direct way" in docs/identity.md'
     return [{ name: 'address', status: 'warning', found: `read from ${header}`, remedy }]
   })
 }
@@ -196,7 +195,7 @@ export function checkClients(table: ConfigTable): Promise<Check> {
 
 /** That this machine's clock and the service's agree: from the `Date` of an answer, which tells whole seconds. */
 export async function checkClock(client: DynamoDBClient, tableName: string, clock: Clock): Promise<Check> {
-  return checked('clock', 'see what is said of the tables', async () => {
+  return checked('clock', 'see the checks of the tables', async () => {
     let skewMs: number | undefined
     const name = 'sluiceClock'
     client.middlewareStack.add(
@@ -219,16 +218,16 @@ export async function checkClock(client: DynamoDBClient, tableName: string, cloc
     if (skewMs === undefined)
       return {
         status: 'warning',
-        found: 'the service does not tell the time',
-        remedy: 'nothing, on a DynamoDB of your own',
+        found: 'the service’s answer has no date',
+        remedy: 'none needed outside AWS',
       }
     const off = Math.abs(skewMs)
-    if (off < CLOCK_WARNING_MS) return { status: 'ok', found: 'agrees with the service' }
+    if (off < CLOCK_WARNING_MS) return { status: 'ok', found: 'matches the service’s clock' }
     const found = `${duration(off)} ${skewMs < 0 ? 'ahead of' : 'behind'} the service`
     return {
       status: off < CLOCK_FAILURE_MS ? 'warning' : 'FAILED',
       found,
-      remedy: 'set this machine’s clock; usage and peek go by it',
+      remedy: 'set this machine’s clock, which usage and peek use',
     }
   })
 }

@@ -21,9 +21,7 @@ export async function readHmacKeys(
   const issues: string[] = []
   const keys = parseHmacKeys(stored?.item, issues)
   if (issues.length > 0)
-    throw new UserError(
-      `the HMAC key in the config table is wrong, so nobody's state can be found: ${issues.join('; ')}`,
-    )
+    throw new UserError(`the HMAC key in the config table is invalid, so no state can be found: ${issues.join('; ')}`)
   return { keys, stored }
 }
 
@@ -58,7 +56,7 @@ const TO_ANSWER_MS = 300_000
 export async function activation(said: string | undefined, connection: Connection, clock: Clock): Promise<EpochMs> {
   const check = await checkClock(connection.client, await connection.tableName('config'), clock)
   if (check.status === 'FAILED')
-    throw new UserError(`the moment of a change needs a clock that is right, this machine's is not: ${check.found}`)
+    throw new UserError(`the time of a change depends on this machine’s clock, which is wrong: ${check.found}`)
   if (said === undefined) return clock() + HMAC_KEY_LEAD_MS + TO_ANSWER_MS
   const at = Date.parse(moment(said, '--at', clock))
   checkLead(at, clock())
@@ -70,7 +68,7 @@ export function checkLead(at: EpochMs, now: EpochMs): void {
   if (at - now >= HMAC_KEY_LEAD_MS) return
   const earliest = iso(now + HMAC_KEY_LEAD_MS)
   throw new UserError(
-    `a secret becomes active ${HMAC_KEY_LEAD_MS / 60_000} minutes after it is written or later, at ${earliest} at the earliest, got ${iso(at)}`,
+    `a secret can become active ${HMAC_KEY_LEAD_MS / 60_000} minutes after it is written, at ${earliest} at the earliest, got ${iso(at)}`,
   )
 }
 
@@ -84,7 +82,7 @@ export async function checkHmacKey(table: ConfigTable, clock: Clock): Promise<Ch
     const [active, next] = [keys.activeAt(clock()), keys.nextAfter(clock())]
     const coming = next ? `, another from ${iso(next.activeFrom)}` : ''
     if (active) return { name, status: 'ok', found: `active from ${iso(active.activeFrom)}${coming}` }
-    const found = 'none: whoever has the state table can find out which addresses are in it'
+    const found = 'none: anybody who can read the state table can find out which addresses are in it'
     if (next) return { name, status: 'ok', found: `none yet${coming}` }
     return { name, status: 'warning', found, remedy: 'sluice hmac-key enable, see docs/privacy.md' }
   } catch (error) {
@@ -92,7 +90,7 @@ export async function checkHmacKey(table: ConfigTable, clock: Clock): Promise<Ch
       name,
       status: 'FAILED',
       found: failureOf(error).message,
-      remedy: 'put the item "hmac-key" back as it was; without it new instances refuse everybody',
+      remedy: 'restore the item "hmac-key"; without it new instances reject every request',
     }
   }
 }

@@ -39,7 +39,7 @@ export function knownNames(given: readonly string[], { global, routes, tiers }: 
       if (!candidates[i]!.some((name) => isOf(dimension, name))) unknown.add(dimension)
     }
     if (candidates.reduce((count, { length }) => count * length, 1) > MOST_NAMES)
-      throw new UserError(`so many subjects at once make more than ${MOST_NAMES} combinations: name fewer`)
+      throw new UserError(`these subjects make more than ${MOST_NAMES} combinations: give fewer at once`)
     for (const parts of combinations(candidates)) names.add(joined(parts))
   }
   return { names: [...names], unknown: [...unknown].sort() }

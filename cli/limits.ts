@@ -20,10 +20,10 @@ const DEADLINE_MS = 10_000
 
 export const withTier = (command: Command): Command =>
   command
-    .option('--tier <name>', 'the tier to take, for a subject without a record')
+    .option('--tier <name>', 'the tier of a subject that has no client record')
     .option(
       '--api <api>',
-      'for requests to this API, or to a stage of it, such as shop or shop/prod (default: what holds for all)',
+      'for requests to this API or stage, such as shop or shop/prod (default: settings for all APIs)',
     )
 
 /** Who is meant, the limiter that knows how they stand, and the store that it asks. */
@@ -70,4 +70,4 @@ export function nameOf({ name, tier, remark, beforeLimits }: Subject): string {
 }
 
 /** What its record does not say already. */
-const LISTED = { blocked: 'blocked', exempt: 'passes uncounted', unauthorized: undefined } as const
+const LISTED = { blocked: 'blocked', exempt: 'is allowed without counting', unauthorized: undefined } as const

@@ -13,11 +13,11 @@ export interface Switching extends Answering {
 }
 
 /** How long it takes until every instance that is asked goes by it. */
-const NOTICED = 'authorizers notice within half a minute'
+const NOTICED = 'authorizers apply it within 30 seconds'
 
 const SAID: Readonly<Record<ModeSwitch['mode'], string>> = {
-  off: 'limits are off: requests pass uncounted; blocks and credentials hold',
-  observe: 'limits only observe: requests are counted, and none is denied for its limits',
+  off: 'limits are off: requests are allowed without counting; blocks and credentials still apply',
+  observe: 'limits only observe: requests are counted, and none is denied for being over a limit',
 }
 
 /** Switches the limits of all APIs off, or to observing; what is switched so already stays as it is. */
@@ -29,7 +29,11 @@ export async function switchTo(mode: ModeSwitch['mode'], session: Session, optio
   const since = item?.mode === mode ? item.since : iso(session.io.clock())
   const after = { ...switchKey(), mode, since, ...(note && { note }) }
   await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before?.exact, after }]))
-  tell(session, options, `${SAID[mode]}; ${NOTICED}; sluice on ends it`, { mode, since, note: note || null })
+  tell(session, options, `${SAID[mode]}; ${NOTICED}; turn limits on with sluice on`, {
+    mode,
+    since,
+    note: note || null,
+  })
 }
 
 /**
@@ -42,11 +46,11 @@ export async function switchBack(session: Session, options: Answering, only?: Mo
   const items = await table.policySet()
   const before = switchOf(items)
   if (before && only !== undefined && before.item.mode !== only)
-    throw new UserError('limits are off, and do not only observe: sluice on')
+    throw new UserError('limits are off, not observing: turn them on with sluice on')
   if (before) await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before.exact }]))
   const others = items.filter((one) => one !== before).map(({ item }) => item)
   const { mode } = readPolicySet(others).configuration.policies.settings
-  const done = before ? `limits are on again; ${NOTICED}` : 'limits were not switched off'
+  const done = before ? `limits are on again; ${NOTICED}` : 'limits were already on'
   const left = mode === 'enforce' ? '' : `, but the settings say mode: ${mode}`
   tell(session, options, `${done}${left}`, { mode, changed: before !== undefined })
 }
@@ -56,10 +60,10 @@ export function switchText(items: readonly PolicySetItem[]): string | undefined 
   const item = items.find(({ sk }) => sk === switchKey().sk)
   if (!item) return undefined
   const { modeSwitch } = readItem(item)
-  if (!modeSwitch) return 'the item "switch" is wrong: sluice on removes it'
+  if (!modeSwitch) return 'the item "switch" is invalid: remove it with sluice on'
   const since = typeof item.since === 'string' ? ` since ${item.since}` : ''
   const note = typeof item.note === 'string' ? ` (${item.note})` : ''
-  return `${SAID[modeSwitch.mode]}${since}${note}; sluice on ends it`
+  return `${SAID[modeSwitch.mode]}${since}${note}; turn limits on with sluice on`
 }
 
 /** Warns whoever looks at limits that they are not enforced. */

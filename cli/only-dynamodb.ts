@@ -35,9 +35,7 @@ export function onlyDynamoDb(client: DynamoDBClient, endpoint: string | undefine
 function notDynamoDb(endpoint: string | undefined, { $metadata, $response }: Answered): UserError {
   const status = $metadata?.httpStatusCode ?? $response?.statusCode
   const advice =
-    endpoint === undefined
-      ? ''
-      : '; the endpoint must be that of a DynamoDB, such as the one that npm start prints, not that of the API'
+    endpoint === undefined ? '' : '; use a DynamoDB endpoint, such as the one that npm start prints, not the API’s'
   return new UserError(
     `${endpoint ?? 'the endpoint'} does not answer as DynamoDB does (status ${status ?? 'unknown'})${advice}`,
   )

@@ -35,8 +35,8 @@ export interface Overriding {
 
 export const withUntil = (command: Command): Command =>
   command
-    .option('--until <when>', 'the end of these overrides: a time, a duration, a date or a weekday, each to its end')
-    .option('--timezone <name>', 'whose days --until means', 'UTC')
+    .option('--until <when>', 'when these overrides end: a time, a duration, or the end of a date or weekday')
+    .option('--timezone <name>', 'time zone of the days in --until', 'UTC')
 
 /**
  * `per-minute=600` or `per-minute=600:50`: another limit, and another burst, than the tier's; `per-minute=2x`: so many
@@ -48,7 +48,7 @@ export function parseOverrides(
 ): Record<string, WrittenOverride> {
   const until = when === undefined ? undefined : endOf(when, '--until', timezone, now)
   if (until !== undefined && texts.length === 0)
-    throw new UserError('--until is the end of an override: say --override as well')
+    throw new UserError('--until needs --override: it is the end of an override')
   return Object.fromEntries(
     texts.map((text) => {
       const [, name, numbers = ''] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)$/.exec(text) ?? []
@@ -88,11 +88,11 @@ export async function checkOverrides(
     if (meant.length === 0) {
       const names = [...new Set(known.map((policy) => policy.name))]
       const instead = names.length === 0 ? ', which has none' : suggestion(name, names)
-      throw new UserError(`--override ${printed(name)} is no policy for tier ${printed(tier)}${instead}`)
+      throw new UserError(`--override ${printed(name)} is not a policy of tier ${printed(tier)}${instead}`)
     }
     if (meant.every(({ by }) => isOfEverybody(by))) {
       throw new UserError(
-        `--override ${printed(name)}: that policy counts everybody, so no client has numbers of its own`,
+        `--override ${printed(name)}: that policy counts all callers together, so a client cannot override it`,
       )
     }
   }
@@ -104,7 +104,9 @@ export async function checkOverrides(
   for (const route of [undefined, ...policies.routes])
     plans.planFor(configuration, policies.tiers.get(tier), rulesOfRoute(route), client)
   if (issues.length > 0)
-    throw new UserError(`the numbers of client ${printed(id)} do not fit its tier: ${[...new Set(issues)].join('; ')}`)
+    throw new UserError(
+      `the overrides of client ${printed(id)} are invalid for its tier: ${[...new Set(issues)].join('; ')}`,
+    )
 }
 
 /** All policies that a client of a tier may be held to, whatever it asks for and wherever. */
@@ -123,7 +125,7 @@ function policiesOf({ global, routes, tiers, scoped }: PolicySet, tier: string):
 export function overridesText(overrides: unknown, now: EpochMs): string {
   return entriesOf(overrides)
     .map(([name, { factor, until, ...numbers }]) => {
-      const end = until === undefined ? '' : Date.parse(until) <= now ? `, over since ${until}` : ` until ${until}`
+      const end = until === undefined ? '' : Date.parse(until) <= now ? `, ended at ${until}` : ` until ${until}`
       return `${name} ${factor === undefined ? numbersText(numbers) : `${factor}x`}${end}`
     })
     .join(', ')

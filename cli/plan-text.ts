@@ -6,9 +6,9 @@ import type { Printer } from './output'
 export function printPlan({ changes, kept, conflicts, issues }: ApplyPlan, print: Printer): void {
   printChanges(changes, print)
   print.line(countsText(changes))
-  if (kept.length > 0) print.note(`only in the table, kept without --prune: ${kept.map(titleOf).join(', ')}`)
-  if (conflicts.length > 0) print.note(`edited by somebody since the export: ${conflicts.map(titleOf).join(', ')}`)
-  for (const issue of issues) print.note(`would be a mistake: ${issue}`)
+  if (kept.length > 0) print.note(`only in the table, kept unless you use --prune: ${kept.map(titleOf).join(', ')}`)
+  if (conflicts.length > 0) print.note(`edited since the export: ${conflicts.map(titleOf).join(', ')}`)
+  for (const issue of issues) print.note(`invalid: ${issue}`)
 }
 
 /** The same for scripts. */

@@ -43,7 +43,7 @@ import { addUsage } from './commands/usage'
 const GROUPS = [
   {
     name: 'tiers',
-    description: 'Tiers, routes and their policies.',
+    description: 'Manage tiers, routes and their policies.',
     commands: [
       addTiersList,
       addTiersGet,
@@ -56,7 +56,7 @@ const GROUPS = [
   },
   {
     name: 'clients',
-    description: 'Who has which tier, and is known by which key.',
+    description: 'Manage clients: their tiers, keys and overrides.',
     commands: [
       addClientsCreate,
       addClientsGet,
@@ -69,17 +69,17 @@ const GROUPS = [
   },
   {
     name: 'apis',
-    description: 'What APIs are called, for limits of some of them.',
+    description: 'Label APIs, so that limits can name some of them.',
     commands: [addApisList, addApisLabel, addApisRemove],
   },
   {
     name: 'block',
-    description: 'Who is turned away, or passes uncounted.',
+    description: 'Who is turned away, or is allowed without counting.',
     commands: [addBlockAdd, addBlockRemove, addBlockList, addBlockExport],
   },
   {
     name: 'hmac-key',
-    description: 'The secret under which callers are stored.',
+    description: 'Manage the secret of the hashes under which callers are stored.',
     commands: [addHmacKeyStatus, addHmacKeyEnable, addHmacKeyCarry, addHmacKeyPurge, addHmacKeyRotate],
   },
 ] as const

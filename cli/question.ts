@@ -9,7 +9,7 @@ import type { Io } from './io'
  */
 export async function confirm(question: string, io: Io, said: { readonly yes?: boolean }): Promise<void> {
   if (said.yes) return
-  if (io.stdin.isTTY !== true) throw new UserError('nothing was written: there is no terminal to ask on, say --yes')
+  if (io.stdin.isTTY !== true) throw new UserError('nothing was written: there is no terminal to ask on, use --yes')
   const answer = await ask(`${question} [y/N] `, io)
   if (!/^y(es)?$/i.test(answer.trim())) throw new UserError('nothing was written')
 }

@@ -37,7 +37,7 @@ export interface Subject {
   readonly client: Client | undefined
   /** What its requests meet, where its record says more than that it is a client: `disabled`, `until 2027-01-31`. */
   readonly remark: string | undefined
-  /** Why its requests are not held to limits: they are turned away before, or pass uncounted. */
+  /** Why its requests are not held to limits: they are turned away before, or are allowed without counting. */
   readonly beforeLimits: 'blocked' | 'unauthorized' | 'exempt' | undefined
   /** What `sluice off` or `sluice observe on` did, in a line. */
   readonly switched: string | undefined
@@ -126,7 +126,7 @@ export async function findSubject(
   const record = records.find((one) => !isTurnedAway(one, now)) ?? records[0] // one good credential is enough
   const found = tier ?? record?.tier ?? settings.defaultTier
   if (typeof found !== 'string') {
-    throw new UserError(`there is no client ${printed(id)}: say with --tier which tier to take, or ip:… for an address`)
+    throw new UserError(`there is no client ${printed(id)}: give its tier with --tier, or an address as ip:…`)
   }
   const state = record && stateOf(record, now)
   const client = record && parseClientItem(record, [])
@@ -275,6 +275,6 @@ function placeNamed(text: string, what: string, apis: Apis | undefined): ApiStag
     throw new UserError(`${what} must name an API or its stage, such as shop or shop/prod, got ${printed(text)}`)
   const ids = [...(apis?.idsOf(word) ?? [word])]
   if (ids.length > 1)
-    throw new UserError(`${what} must name one API, and ${printed(word)} are several: ${ids.join(', ')}`)
+    throw new UserError(`${what} must name one API, and ${printed(word)} matches several: ${ids.join(', ')}`)
   return { apiId: ids[0], stageName }
 }

@@ -15,7 +15,7 @@ export function readTiersFile(path: string): TiersFile {
   if (error) throw new UserError(`${path}: ${error.message.split('\n')[0]}`)
   const file: unknown = contentOf(document, path)
   if (typeof file !== 'object' || file === null || Array.isArray(file))
-    throw new UserError(`${path}: it must have tiers by name under "tiers"`)
+    throw new UserError(`${path}: it must have a field "tiers" with tiers by name`)
   checkExported((file as { exported?: unknown }).exported, path)
   parseTiersFile(file, path)
   return file as TiersFile
@@ -95,5 +95,5 @@ function checkExported(exported: unknown, path: string): void {
     exported !== null &&
     Object.values(exported).every((hash) => typeof hash === 'string')
   if (!isRight)
-    throw new UserError(`${path}: exported must be as tiers export wrote it; without it nothing tells who edited what`)
+    throw new UserError(`${path}: exported must be as tiers export wrote it: it is how apply notices others’ edits`)
 }

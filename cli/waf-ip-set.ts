@@ -63,7 +63,7 @@ const cidr = (range: IpRange): string =>
 export function toWafIpSet(ranges: readonly IpRange[], version: 4 | 6): WafIpSet {
   const those = ranges.filter((range) => isIpv4(range) === (version === 4)).sort((a, b) => a.bits - b.bits)
   const all = those.find(({ bits }) => bits === (version === 4 ? 96 : 0))
-  if (all) throw new UserError(`AWS WAF takes no range of all addresses in an IP set, got ${cidr(all)}`)
+  if (all) throw new UserError(`an IP set of AWS WAF cannot hold the range of all addresses, got ${cidr(all)}`)
   const kept = new Set<string>()
   const lengths = new Set<number>()
   for (const range of those) {
@@ -73,8 +73,8 @@ export function toWafIpSet(ranges: readonly IpRange[], version: 4 | 6): WafIpSet
     lengths.add(range.bits)
   }
   if (kept.size > MOST_WAF_ADDRESSES) {
-    const advice = 'block networks in place of addresses, or take fewer with --top'
-    throw new UserError(`an IP set of AWS WAF takes ${MOST_WAF_ADDRESSES} ranges, these are ${kept.size}: ${advice}`)
+    const advice = 'block networks instead of addresses, or lower --top'
+    throw new UserError(`an IP set of AWS WAF holds at most ${MOST_WAF_ADDRESSES} ranges, got ${kept.size}: ${advice}`)
   }
   return { Addresses: [...kept] }
 }

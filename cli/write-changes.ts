@@ -46,12 +46,11 @@ export async function writeChanges(
   if (stuck.length > 0) {
     const names = stuck.map(({ sk }) => titleOf(sk)).join(', ')
     throw new UserError(
-      `nothing was written: ${changes.length} changes cannot be written at once here, and one by one there would be mistakes in between (${names}): ` +
+      `nothing was written: ${changes.length} changes do not fit one transaction, and written one by one the table would be invalid in between (${names}): ` +
         'apply them in two steps',
     )
   }
-  if (steps.length > 1)
-    tell(`${steps.length} changes cannot be written at once here: they are written one after another`)
+  if (steps.length > 1) tell(`${steps.length} changes do not fit one transaction: they are written one by one`)
   for (const [count, step] of steps.entries()) {
     if (pressed.aborted) throw new InterruptedError(progress('stopped', steps, count))
     try {
@@ -87,6 +86,6 @@ function progress(why: string, steps: readonly Change[], count: number): string 
     why,
     `written, ${count} of ${steps.length}: ${names(steps.slice(0, count))}`,
     `not written: ${names(steps.slice(count))}`,
-    'The table is valid as it is; apply the same file again to go on.',
+    'The table is valid as it is. Apply the same file again to continue.',
   ].join('\n')
 }

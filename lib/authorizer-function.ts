@@ -177,7 +177,7 @@ export class AuthorizerFunction extends Construct {
     // so that a mistake fails the synth, and not the first request
     parseConfig({ ...environment, ...NAMES_FOR_A_CHECK })
     this.handler = new LambdaFunction(this, 'Handler', {
-      description: 'Sluice: decides requests of API Gateway by their rate limits',
+      description: 'Sluice: rate-limits requests of API Gateway',
       runtime: Runtime.NODEJS_24_X,
       architecture: props.architecture ?? Architecture.ARM_64,
       code: bundledCode('authorizer'),
@@ -223,7 +223,7 @@ function refuseWithoutDelegate(props: AuthorizerFunctionProps): void {
   const orphans = (['delegateDeadline', 'delegateCacheTtl', 'delegateCacheHeaders'] as const).filter(
     (name) => props[name] !== undefined,
   )
-  if (orphans.length > 0) throw new ConfigError(orphans.map((name) => `${name} wants a delegate beside it, got none`))
+  if (orphans.length > 0) throw new ConfigError(orphans.map((name) => `${name} needs an upstream authorizer, got none`))
 }
 
 /** A group for the log of a function in this scope. */

@@ -25,8 +25,8 @@ export function warnOfSharedConcurrency(scope: Construct, decisionDeadline: Dura
   const seconds = (decisionDeadline?.toMilliseconds() ?? DEADLINE_MS) / 1000
   Annotations.of(scope).addWarningV2(
     WARNING,
-    'no instances are reserved for the authorizer: whatever takes all of the account, a flood or another function, makes every request to every API of this ' +
-      `limiter a 500. Say reservedConcurrentExecutions: requests per second at the peak × ${Math.max(0.1, seconds)} s, at least ${FEWEST}; see "Concurrency" in docs/deploy.md`,
+    'no concurrency is reserved for the authorizer: if a flood or another function uses up the account’s concurrency, every request to every API of this ' +
+      `limiter gets a 500. Set reservedConcurrentExecutions to peak requests per second × ${Math.max(0.1, seconds)} s, at least ${FEWEST}; see "Concurrency" in docs/deploy.md`,
   )
 }
 
@@ -67,7 +67,7 @@ export class ConcurrencyAlarms extends Construct {
       metric: throttles.with({ period: Duration.minutes(1), statistic: 'sum' }),
       threshold: 1,
       alarmDescription:
-        'requests found no instance of the authorizer, each a 500: raise reservedConcurrentExecutions, or keep the flood out by AWS WAF',
+        'the authorizer is throttled, and each such request gets a 500: raise reservedConcurrentExecutions, or block the flood with AWS WAF',
     })
     this.concurrency =
       reserved === undefined || Token.isUnresolved(reserved)
@@ -76,7 +76,7 @@ export class ConcurrencyAlarms extends Construct {
             ...common,
             metric: concurrency.with({ period: Duration.minutes(1), statistic: 'max' }),
             threshold: Math.max(1, Math.floor(reserved * ALARM_SHARE)),
-            alarmDescription: `nearly all of the ${reserved} instances reserved for the authorizer are busy: beyond them requests are 500`,
+            alarmDescription: `nearly all of the ${reserved} reserved authorizer instances are busy: requests beyond them get a 500`,
           })
     for (const alarm of [this.throttles, ...(this.concurrency ? [this.concurrency] : [])])
       alarm.addAlarmAction(...actions)

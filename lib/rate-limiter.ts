@@ -120,7 +120,7 @@ export class RateLimiter extends Construct {
     options: ProtectRestApiOptions & ProtectHttpApiOptions = {},
   ): RestApiProtection | HttpApiProtection | WebSocketApiProtection {
     if (api.node.tryFindChild('Sluice'))
-      throw new Error(`protect() wants each API once, got ${api.node.path} again: name all methods in one call`)
+      throw new Error(`protect() must be called once per API, got ${api.node.path} again: name all methods in one call`)
     const kind = kindOf(api)
     const apiId = 'restApiId' in api ? api.restApiId : api.apiId
     if (options.as !== undefined) checkLabel(api, apiId, this.configTable, options.as)
@@ -169,7 +169,8 @@ export class RateLimiter extends Construct {
    * @throws if the API is made in this app, or was given before.
    */
   attachTo(api: IRestApi, options: AttachToOptions): ImportedRestApiProtection {
-    if (api.node.tryFindChild('Sluice')) throw new Error(`attachTo() wants each API once, got ${api.node.path} again`)
+    if (api.node.tryFindChild('Sluice'))
+      throw new Error(`attachTo() must be called once per API, got ${api.node.path} again`)
     if (options.as !== undefined) checkLabel(api, api.restApiId, this.configTable, options.as)
     // its name is not known here
     return this.called(options.as, api.restApiId, undefined, new ImportedRestApiProtection(api, this.handler, options))
@@ -299,11 +300,11 @@ export class RateLimiter extends Construct {
   private metric(metricName: MetricName, { tier, policy, api, ...options }: DecisionMetricOptions = {}): Metric {
     if ((tier === undefined) !== (policy === undefined))
       throw new Error(
-        `a metric wants tier and policy, or neither, got tier ${printed(tier)} and policy ${printed(policy)}`,
+        `a metric needs tier and policy, or neither, got tier ${printed(tier)} and policy ${printed(policy)}`,
       )
     if (api !== undefined && (tier !== undefined || !this.metricsByApi))
       throw new Error(
-        `a metric by API wants metricsByApi: true and no tier, got API ${printed(api)}, tier ${printed(tier)}`,
+        `a metric by API needs metricsByApi: true and no tier, got API ${printed(api)}, tier ${printed(tier)}`,
       )
     const ofTier = tier !== undefined && policy !== undefined ? { tier, policy } : undefined
     const dimensionsMap = api === undefined ? ofTier : { Api: api }
@@ -320,7 +321,7 @@ function kindOf(api: RestApi | HttpApi | WebSocketApi): 'REST' | 'HTTP' | 'WEBSO
     return 'REST'
   if (resource?.protocolType === 'HTTP' || resource?.protocolType === 'WEBSOCKET') return resource.protocolType
   throw new Error(
-    `protect() wants a RestApi, HttpApi or WebSocketApi that is made in this app, got ${api.node.path}: use attachTo() for a REST API that is imported, ` +
+    `protect() needs a RestApi, HttpApi or WebSocketApi of this app, got ${api.node.path}: use attachTo() for an imported REST API, ` +
       'and for an OpenAPI document see docs/deploy.md',
   )
 }

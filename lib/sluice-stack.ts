@@ -49,7 +49,7 @@ export class SluiceStack extends Stack {
     })
     new CfnOutput(this, 'AuthorizerFunctionArn', {
       value: limiter.handler.functionArn,
-      description: 'what `sluice attach` puts before other APIs',
+      description: 'the function that `sluice attach` puts in front of existing APIs',
     })
     new CfnOutput(this, 'StateTableName', { value: limiter.stateTable.tableName })
     new CfnOutput(this, 'ConfigTableName', { value: limiter.configTable.tableName })

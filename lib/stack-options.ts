@@ -28,18 +28,18 @@ const NAME = /^[A-Za-z0-9_.-]{3,255}$/
 
 /** A setting: what makes a value of its text, `undefined` when nothing can, and what was wanted then. */
 const SETTINGS = {
-  tiersFile: { read: (text: string) => text, wanted: 'a file of YAML' },
+  tiersFile: { read: (text: string) => text, wanted: 'a YAML file' },
   stackName: {
     read: (text: string) => (/^[A-Za-z][A-Za-z0-9-]{0,127}$/.test(text) ? text : undefined),
     wanted: 'a name of letters, digits and "-"',
   },
   stateTableName: {
     read: (text: string) => (NAME.test(text) ? text : undefined),
-    wanted: 'a name that DynamoDB takes',
+    wanted: 'a valid DynamoDB table name',
   },
   configTableName: {
     read: (text: string) => (NAME.test(text) ? text : undefined),
-    wanted: 'a name that DynamoDB takes',
+    wanted: 'a valid DynamoDB table name',
   },
   removalPolicy: {
     read: (text: string) => ({ destroy: RemovalPolicy.DESTROY, retain: RemovalPolicy.RETAIN })[text],

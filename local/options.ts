@@ -27,7 +27,7 @@ export const HELP = `Runs Sluice behind a local API Gateway, on a DynamoDB engin
 
   PORT                         port to listen on
   SLUICE_DYNAMODB_ENDPOINT     URL of a DynamoDB to use instead of the embedded engine
-  SLUICE_DEADLINE_MS           time for one decision, handed on to the authorizer (default: its own)
+  SLUICE_DEADLINE_MS           time limit for one decision, passed to the authorizer (default: the authorizer’s)
 `
 
 /** Reads the command line and the environment. Throws a `StartError` for the first mistake. */

@@ -64,7 +64,7 @@ async function seedTables(endpoint: string): Promise<void> {
     await seed(client, TABLES)
   } catch (error) {
     throw error instanceof DynamoDBServiceException
-      ? new StartError(`the tables cannot be made at ${endpoint}: ${reasonOf(error)}`)
+      ? new StartError(`cannot create the tables at ${endpoint}: ${reasonOf(error)}`)
       : error
   } finally {
     client.destroy()
@@ -102,7 +102,7 @@ function listenError(error: NodeJS.ErrnoException, port: number): Error {
   if (error.code === 'EADDRINUSE')
     return new StartError(`port ${port} is taken: choose another, as in PORT=3001 npm start`)
   if (error.code === 'EACCES')
-    return new StartError(`port ${port} is not yours to open: choose another, as in PORT=3001 npm start`)
+    return new StartError(`port ${port} needs privileges: choose another, as in PORT=3001 npm start`)
   return error
 }
 

@@ -35,7 +35,7 @@ export function welcome({ url, engine, options, tiersYaml }: Running): string {
     `  curl -i -H 'X-Api-Key: ${keyOf('free')}' '${url}/search?q=water'`,
     `  curl -i -H 'X-Api-Key: ${keyOf('pro')}' -X POST ${url}/batch`,
     ...(Number.isFinite(enough)
-      ? [`  curl -i '${url}/hello?[1-${enough}]'        # that many requests: the last ones are turned away`]
+      ? [`  curl -i '${url}/hello?[1-${enough}]'        # that many requests: the last ones are denied`]
       : []),
     `  curl ${url}/_local/backend-calls        # what reached the backend`,
     '',

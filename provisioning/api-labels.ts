@@ -47,7 +47,7 @@ export function labelIssues(
   )
   if (other)
     issues.push(
-      `label ${printed(label)} is what API ${idOf(other)} is called: take another one, or sluice apis remove ${idOf(other)} first`,
+      `label ${printed(label)} is already used by API ${idOf(other)}: choose another one, or run sluice apis remove ${idOf(other)} first`,
     )
   return issues
 }

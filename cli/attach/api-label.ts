@@ -61,7 +61,7 @@ export class ApiLabel {
   }
 
   private get asShown(): Pick<ReadLabels, 'items'> {
-    if (!this.shown) throw new Error('what an API is called is read before it is changed')
+    if (!this.shown) throw new Error('a label must be read before it is changed')
     return this.shown
   }
 
@@ -80,7 +80,7 @@ export class ApiLabel {
       await this.calls.make(`dynamodb:${action}`, this.resource, () => this.table.write(writes))
     } catch (error) {
       if (!(error instanceof WriteConflictError)) throw error
-      throw new UserError('somebody changed what APIs are called just now, and it is left so: try again')
+      throw new UserError('somebody changed a label just now, and it was kept: try again')
     }
   }
 

@@ -13,7 +13,7 @@ import { isSameMappings, isSameParts } from './three-way'
 /** Somebody changed what was about to be changed: it stays as it is now. */
 export class ChangedMeanwhile extends UserError {
   constructor(what: string) {
-    super(`${what}: somebody changed it meanwhile, and it is left so`)
+    super(`${what}: somebody changed it meanwhile, so it was not overwritten`)
   }
 }
 
@@ -41,14 +41,14 @@ export class AsShown {
     const shown = this.shown.gatewayResponse as GatewayResponse
     const now = await this.control.readResponse()
     if (now.isDefault !== shown.isDefault || !isSameParts(now, shown))
-      throw new ChangedMeanwhile('gateway response ACCESS_DENIED is another')
+      throw new ChangedMeanwhile('gateway response ACCESS_DENIED differs')
   }
 
   async integration(shown: Integration): Promise<void> {
     const now = await this.control.readIntegration(shown.id)
     if (!now) throw new ChangedMeanwhile(`integration ${shown.id} is gone`)
     if (!isSameMappings(now.responseParameters, shown.responseParameters))
-      throw new ChangedMeanwhile(`integration ${shown.id} is another`)
+      throw new ChangedMeanwhile(`integration ${shown.id} differs`)
   }
 
   /** That no method uses an authorizer that is about to be deleted. */
@@ -83,6 +83,6 @@ export class AsShown {
   }
 
   private textOf({ key, authorization, apiKeyRequired }: Method): string {
-    return `${key} has ${authorizationText(authorization, this.shown.authorizers)}${apiKeyRequired ? ' and wants an API key' : ''}`
+    return `${key} has ${authorizationText(authorization, this.shown.authorizers)}${apiKeyRequired ? ' and requires an API key' : ''}`
   }
 }

@@ -14,8 +14,7 @@ export function driftOf(
   called: ApiItem,
 ): string[] {
   const { attachment, steps } = remembered
-  const unfinished =
-    attachment.phase === 'attached' ? [] : [`${attachment.phase.replace('ing', '')} did not come to its end`]
+  const unfinished = attachment.phase === 'attached' ? [] : [`${attachment.phase.replace('ing', '')} was interrupted`]
   return [
     ...unfinished,
     ...[labelDrift(state.id, called, remembered)].filter((one) => one !== undefined),
@@ -37,12 +36,12 @@ function authorizerDrift(
   const own = ownAuthorizer(state, remembered, target.arn)
   if (!own) return [`authorizer "${authorizerName(target.arn)}" is gone`]
   const wrong = settingsDrift(own, state.kind)
-  if (own.uri !== functionUri(target)) wrong.push('it calls something else')
+  if (own.uri !== functionUri(target)) wrong.push('it calls another function')
   return [
     ...wrong.map((what) => `authorizer "${own.name}": ${what}`),
     ...(statements.includes(permissionPrefix(state.id) + own.id)
       ? []
-      : ['API Gateway may not call the function: its permission is gone']),
+      : ['API Gateway may not call the function: the permission is missing']),
   ]
 }
 
@@ -65,10 +64,10 @@ function methodDrift(state: ApiState, remembered: Remembered): string[] {
           ...(authorization.scopes
             ? [`${key} has scopes with Sluice's authorizer: ${authorization.scopes.join(', ')}`]
             : []),
-          ...(noted.has(key) ? [] : [`${key} uses Sluice's authorizer, and attach did not switch it`]),
+          ...(noted.has(key) ? [] : [`${key} uses Sluice’s authorizer, but attach did not set it`]),
           ...(method.apiKeyRequired === wasRequired
             ? []
-            : [`${key} ${wasRequired ? 'no longer wants' : 'wants'} an API key`]),
+            : [`${key} ${wasRequired ? 'no longer requires' : 'requires'} an API key`]),
         ]
       }
       if (noted.has(key))
@@ -79,13 +78,11 @@ function methodDrift(state: ApiState, remembered: Remembered): string[] {
 }
 
 function responseDrift(now: NonNullable<ApiState['gatewayResponse']>): string[] {
-  if (now.isDefault) return ['gateway response ACCESS_DENIED is gone: who is over the limit gets 403']
+  if (now.isDefault) return ['gateway response ACCESS_DENIED is missing: requests over the limit get 403']
   const wanted = over(now)
   if (now.statusCode !== wanted.statusCode)
     return [`gateway response ACCESS_DENIED answers ${now.statusCode || '403'} instead of ${wanted.statusCode}`]
-  return isSameResponse(now, wanted)
-    ? []
-    : ['gateway response ACCESS_DENIED has other headers or another body than Sluice’s']
+  return isSameResponse(now, wanted) ? [] : ['gateway response ACCESS_DENIED has different headers or a different body']
 }
 
 function stageDrift({ stages, deployments }: ApiState, { attachment, steps }: Remembered): string[] {
@@ -93,11 +90,11 @@ function stageDrift({ stages, deployments }: ApiState, { attachment, steps }: Re
     if (step.kind !== 'deployment') return []
     const stage = stages.find(({ name }) => name === step.stage)
     if (!stage) return [`stage ${step.stage} is gone`]
-    if (stage.hasCanary) return [`stage ${stage.name} has a canary, which detach cannot move: promote or delete it`]
+    if (stage.hasCanary) return [`stage ${stage.name} has a canary, which detach cannot change: promote or delete it`]
     const served = deployments.find(({ id }) => id === stage.deploymentId)
     if (stage.deploysItself || served?.description === attachMark(attachment)) return []
     return stage.deploymentId === step.before
-      ? [`stage ${stage.name} serves what it did before attach`]
-      : [`stage ${stage.name} was deployed without us, deployment ${stage.deploymentId ?? 'unknown'}`]
+      ? [`stage ${stage.name} serves its deployment from before attach`]
+      : [`stage ${stage.name} was deployed by somebody else, deployment ${stage.deploymentId ?? 'unknown'}`]
   })
 }

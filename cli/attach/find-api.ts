@@ -30,9 +30,7 @@ export async function findApi(id: string, { rest, http }: ApiClients, calls: Cal
   )
   if (!api && missing.length > 0) throw new MissingRights(missing)
   if (api && api.ProtocolType !== 'HTTP') {
-    throw new UserError(
-      `API ${id} is a WebSocket API, which attach does not do: the construct puts Sluice before its $connect`,
-    )
+    throw new UserError(`API ${id} is a WebSocket API, which attach does not support: use the construct’s protect()`)
   }
   return api && new HttpApi(http, calls, { id, name: api.Name ?? '' })
 }

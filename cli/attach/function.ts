@@ -45,18 +45,20 @@ export async function findFunction(
     throw new UserError(`--function must be a function's name or ARN, got ${printed(text)}`)
   if (named && named.region !== region) {
     throw new UserError(
-      `function ${text} is in ${named.region} and this is ${region}: say --region ${named.region} for an API there`,
+      `function ${text} is in ${named.region}, not in ${region}: use --region ${named.region} for an API there`,
     )
   }
   const { FunctionArn, Environment } = await configurationOf(lookup, text)
   const target = parseFunctionArn(FunctionArn ?? '')
-  if (!target) throw new UserError(`function ${printed(text)} has an ARN that is none: ${printed(FunctionArn)}`)
+  if (!target) throw new UserError(`function ${printed(text)} has an invalid ARN: ${printed(FunctionArn)}`)
   const table = Environment?.Variables?.SLUICE_CONFIG_TABLE
   if (!table)
-    throw new UserError(`function ${printed(text)} is no Sluice: SLUICE_CONFIG_TABLE is not in its environment`)
+    throw new UserError(
+      `function ${printed(text)} is not a Sluice authorizer: SLUICE_CONFIG_TABLE is not in its environment`,
+    )
   if (nameOf(table) !== nameOf(configTable)) {
     throw new UserError(
-      `function ${printed(text)} reads config table "${table}" and this is "${configTable}": name one Sluice with --stack, or --table`,
+      `function ${printed(text)} reads config table "${table}", not "${configTable}": choose the deployment with --stack or --table`,
     )
   }
   return {
@@ -93,8 +95,8 @@ async function fromStack({ cloudFormation, calls, region }: Lookup, name: string
   if (found.length === 1) return found[0]!.arn
   throw new UserError(
     found.length > 1
-      ? `${found.length} stacks have a Sluice, say which one with --stack: ${found.map((one) => one.name).join(', ')}`
-      : `${name === undefined ? `no stack in ${region}` : `stack "${name}"`} has an output ${OUTPUT}: say --function`,
+      ? `${found.length} stacks have a Sluice authorizer, choose one with --stack: ${found.map((one) => one.name).join(', ')}`
+      : `${name === undefined ? `no stack in ${region}` : `stack "${name}"`} has an output ${OUTPUT}: use --function`,
   )
 }
 

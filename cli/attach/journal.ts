@@ -37,7 +37,7 @@ export class Journal {
     const header = stored.find(({ item }) => item.sk === HEADER)
     if (!header) return undefined
     const steps = stored.filter(({ item }) => item.sk.startsWith('step#'))
-    // The fields of an item that a label step puts back have to be exact; other steps are compared with what an API has.
+    // A label step restores an item's fields, so they have to be exact. Other steps are compared with what an API has.
     const fieldsOf = ({ item, exact }: StoredItem) => withoutItemKey(item.kind === 'label' ? exact : item)
     return {
       attachment: withoutItemKey(header.item) as unknown as Attachment,
@@ -51,7 +51,7 @@ export class Journal {
       await this.put(headerOf(attachment), 'attribute_not_exists(pk)')
     } catch (error) {
       if ((error as Error).name !== 'ConditionalCheckFailedException') throw error
-      throw new UserError(`another attach of API ${attachment.apiId} began just now: nothing is changed`)
+      throw new UserError(`another attach of API ${attachment.apiId} started just now: nothing was changed`)
     }
   }
 

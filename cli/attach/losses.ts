@@ -43,13 +43,13 @@ export function replacementOf(
   const { type, authorizerId, scopes = [] } = method.authorization
   const authorizer = authorizers.find(({ id }) => id === authorizerId)
   if (type === 'AWS_IAM') return { lost: 'Sluice cannot verify IAM signatures' }
-  if (!authorizer) return { lost: `nobody knows what its authorizer ${authorizerId ?? ''} verified` }
+  if (!authorizer) return { lost: `its authorizer ${authorizerId ?? ''} is unknown, so is what it verified` }
   if (authorizer.expression) return { lost: 'Sluice does not check its validation expression' }
   if (type === 'CUSTOM') return replacedFunction(authorizer, checks.upstream, own)
   if (!authorizer.tokens) return { lost: `Sluice cannot verify what ${type} does` }
   if (scopes.length > 0) return { lost: `Sluice does not check scopes (${scopes.join(', ')})` }
   if (takesPreflights(method, methods))
-    return { lost: 'its OPTIONS requests would need no token: a preflight passes Sluice without credentials' }
+    return { lost: 'its OPTIONS requests would need no token, because Sluice allows preflights without credentials' }
   return replacedTokens(authorizer, type, checks)
 }
 
@@ -60,7 +60,7 @@ function replacedFunction(
 ): Replacement {
   const called = /\/functions\/(arn:[^/]+)\/invocations$/.exec(uri)?.[1]
   if (!called || !upstream || fullArn(upstream.function, own) !== called) {
-    return { lost: `Sluice does not ask its function ${called?.split(':function:')[1] ?? uri} first, as its delegate` }
+    return { lost: `Sluice does not call its function ${called?.split(':function:')[1] ?? uri} as upstream authorizer` }
   }
   // A remembered answer must not reach a request that the old authorizer would have asked about.
   const headers = settings.identitySources.map(headerOf)
@@ -68,10 +68,10 @@ function replacedFunction(
     settings.ttlSeconds > 0 && headers.every((name) => name !== undefined && upstream.cacheHeaders.includes(name))
   if (upstream.ttlMs > 0 && !isCovered) {
     return {
-      lost: 'Sluice remembers the answers of its function more widely than it did (delegateCacheTtl, delegateCacheHeaders)',
+      lost: 'Sluice caches the answers of its function for more requests or longer than API Gateway did (delegateCacheTtl, delegateCacheHeaders)',
     }
   }
-  return { kept: 'Sluice asks its function first' }
+  return { kept: 'Sluice calls its function as upstream authorizer' }
 }
 
 /** A name is of a function beside our own. */
@@ -83,7 +83,7 @@ function replacedTokens({ tokens, settings }: Authorizer, type: string, { polici
   const { issuers, audience } = tokens!
   if (isPublic) return { lost: 'Sluice is deployed with authentication "none"' }
   if (!policies)
-    return { lost: 'the config table has mistakes (sluice doctor), so nothing is sure of who is asked for a token' }
+    return { lost: 'the config table has errors (see sluice doctor), so it is unclear which requests need a token' }
   const header = settings.identitySources.length === 1 ? headerOf(settings.identitySources[0]!) : undefined
   const sources = policies.settings.identity.filter(({ source }) => source !== 'ip')
   const isAsStrict = (source: JwtSettings): boolean =>
@@ -99,9 +99,9 @@ function replacedTokens({ tokens, settings }: Authorizer, type: string, { polici
     }
   }
   if (others.length > 0)
-    return { lost: `settings.identity lets callers in by ${others.map(({ source }) => source).join(', ')}, too` }
+    return { lost: `settings.identity also identifies callers by ${others.map(({ source }) => source).join(', ')}` }
   if (policies.tiers.get(ANONYMOUS)?.credentials !== 'required')
-    return { lost: `tier "${ANONYMOUS}" has no "credentials: required"` }
+    return { lost: `tier "${ANONYMOUS}" is missing "credentials: required"` }
   return { kept: 'Sluice verifies its tokens' }
 }
 
@@ -110,8 +110,8 @@ export function refuseLosses(steps: readonly MethodStep[], open: readonly string
   const losses = steps.filter(({ key, lost }) => lost !== undefined && !open.includes(key))
   if (losses.length === 0) return
   throw new UserError(
-    `${losses.map(({ key, lost }) => `${key} would be open: ${lost}`).join('; ')}. ` +
-      `Nothing is changed: leave ${losses.length === 1 ? 'it' : 'them'} out with --methods, or allow it with ${openOptions(losses)}`,
+    `${losses.map(({ key, lost }) => `${key} would lose authentication: ${lost}`).join('; ')}. ` +
+      `Nothing was changed: leave ${losses.length === 1 ? 'it' : 'them'} out with --methods, or allow it with ${openOptions(losses)}`,
   )
 }
 
@@ -138,10 +138,12 @@ export function refuseOpening(
   const opened = opens.filter(({ key, by }) => !isOurs(key, by))
   const losses = opened.filter(({ key }) => !open.includes(key))
   if (losses.length === 0) return opened.map(({ key }) => key)
-  const texts = losses.map(({ key, by }) => `${key} is served with ${by}, and has no authorizer in the API`)
+  const texts = losses.map(
+    ({ key, by }) => `${key} is deployed with ${by}, but has no authorizer in the API’s current state`,
+  )
   throw new UserError(
-    `${texts.join('; ')}. A deployment of stage ${stage.name} would open ${losses.length === 1 ? 'it' : 'them'}, and nothing is changed: ` +
-      `deploy that first, or allow it with ${openOptions(losses)}`,
+    `${texts.join('; ')}. A deployment of stage ${stage.name} would remove authentication from ${losses.length === 1 ? 'it' : 'them'}. Nothing was changed: ` +
+      `deploy that edit first, or allow it with ${openOptions(losses)}`,
   )
 }
 

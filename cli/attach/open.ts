@@ -70,6 +70,6 @@ export async function withApi<T>(
 
 /** The API, which has to be there. */
 export function existing({ control, region }: Opened, apiId: string): ApiControl {
-  if (!control) throw new UserError(`there is no API ${apiId} in ${region}: look at the id, and at --region`)
+  if (!control) throw new UserError(`there is no API ${apiId} in ${region}: check the id and --region`)
   return control
 }

@@ -90,10 +90,11 @@ export function planAttach(
 
   const notes = left.map(
     ({ key, authorization }) =>
-      `${key} keeps ${authorizationText(authorization, state.authorizers)}: --replace switches it`,
+      `${key} keeps ${authorizationText(authorization, state.authorizers)}: use --replace to switch it`,
   )
   const others = state.stages.filter(({ name, deploysItself }) => deploysItself && name !== stage.name)
-  if (others.length > 0) notes.push(`methods belong to the API: ${names(others)} deploys by itself and is limited too`)
+  if (others.length > 0)
+    notes.push(`methods belong to all stages: ${names(others)} deploys automatically and will be limited as well`)
   return { stage, steps, notes }
 }
 
@@ -120,25 +121,25 @@ function refuseOthers(
     throw new UserError(`API ${state.id} is attached to ${remembered.attachment.functionArn}: detach it first`)
   }
   if (remembered?.attachment.phase === 'detaching') {
-    throw new UserError(`a detach of API ${state.id} did not come to its end: finish it with sluice detach ${state.id}`)
+    throw new UserError(`a detach of API ${state.id} was interrupted: finish it with sluice detach ${state.id}`)
   }
   const others = state.authorizers.filter(({ id }) => id !== own?.id)
   const same = others.find((one) => calls(one, functionArn))
   if (same && same.settings.ttlSeconds > 0) {
     throw new UserError(
-      `authorizer "${same.name}" of API ${state.id} calls this Sluice and remembers decisions for ${same.settings.ttlSeconds} s, which are then not counted: ` +
+      `authorizer "${same.name}" of API ${state.id} calls this Sluice and caches decisions for ${same.settings.ttlSeconds} s, so cached requests are not counted: ` +
         'set its TTL to 0, or delete it and attach again',
     )
   }
   if (same) {
     throw new UserError(
-      `authorizer "${same.name}" of API ${state.id} calls this Sluice already, and attach did not make it: use that, or delete it`,
+      `authorizer "${same.name}" of API ${state.id} already calls this Sluice, and attach did not create it: use it, or delete it`,
     )
   }
   const other = others.find(isOfSluice)
   if (other)
     throw new UserError(
-      `another Sluice is on API ${state.id}, authorizer "${other.name}": take it away first, two would both count`,
+      `API ${state.id} already has another Sluice, authorizer "${other.name}": remove it first, or requests are counted twice`,
     )
 }
 
@@ -147,11 +148,13 @@ function findStage({ id, stages }: ApiState, name: string | undefined): Stage {
   const stage = name === undefined && stages.length === 1 ? stages[0] : stages.find((one) => one.name === name)
   if (!stage) {
     throw new UserError(
-      name === undefined ? `say --stage for API ${id}: ${known}` : `API ${id} has no stage ${printed(name)}: ${known}`,
+      name === undefined
+        ? `choose a stage of API ${id} with --stage: ${known}`
+        : `API ${id} has no stage ${printed(name)}: ${known}`,
     )
   }
   if (stage.hasCanary)
-    throw new UserError(`stage ${stage.name} has a canary, which a deployment would go to: promote or delete it first`)
+    throw new UserError(`stage ${stage.name} has a canary, which would get the deployment: promote or delete it first`)
   return stage
 }
 
@@ -165,7 +168,7 @@ function choose(
     const method = state.methods.find((one) => one.key === key)
     if (!method) throw new UserError(`API ${state.id} has no method ${printed(key)}: it has ${keysOf(state.methods)}`)
     if (wished?.includes(key) && isPreflight(method))
-      throw new UserError(`${key} answers browsers' preflights, which cannot be counted: leave it out`)
+      throw new UserError(`${key} answers browsers’ preflights, which Sluice cannot limit: leave it out`)
   }
   const candidates = state.methods.filter((method) => !isPreflight(method) && (wished?.includes(method.key) ?? true))
   const isFree = (method: Method) => method.authorization.type === 'NONE' || isOurs(method)
@@ -173,7 +176,7 @@ function choose(
   if (wished && left.length > 0) {
     const { key, authorization } = left[0]!
     throw new UserError(
-      `${key} has ${authorizationText(authorization, state.authorizers)}: --replace switches it, and detach gives it back`,
+      `${key} has ${authorizationText(authorization, state.authorizers)}: use --replace to switch it; detach restores it`,
     )
   }
   const chosen = candidates.filter((method) => !left.includes(method))
@@ -181,7 +184,7 @@ function choose(
     throw new UserError(
       candidates.length === 0
         ? `API ${state.id} has no methods to protect`
-        : `all methods of API ${state.id} have an authorizer: --replace switches them, and detach gives them back`,
+        : `all methods of API ${state.id} have an authorizer: use --replace to switch them; detach restores them`,
     )
   }
   return { chosen, left }

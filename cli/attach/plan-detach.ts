@@ -113,7 +113,7 @@ function methods(state: ApiState, { steps }: Remembered, ownId: string | undefin
   const stranger = state.methods.find((method) => isOurs(method) && !noted.has(method.key))
   if (stranger) {
     throw new UserError(
-      `${stranger.key} uses Sluice's authorizer, and attach did not switch it: nothing is known to go back to, give it another authorization first`,
+      `${stranger.key} uses Sluice’s authorizer, but attach did not set it, so detach cannot restore it: give it another authorization first`,
     )
   }
   const undos: Undo[] = []
@@ -124,11 +124,11 @@ function methods(state: ApiState, { steps }: Remembered, ownId: string | undefin
       continue
     }
     if (apiKeyRequired !== undefined && method.apiKeyRequired !== apiKeyRequired) {
-      changed.push(`${key} ${method.apiKeyRequired ? 'wants' : 'no longer wants'} an API key`)
+      changed.push(`${key} ${method.apiKeyRequired ? 'requires' : 'no longer requires'} an API key`)
     }
     if (isOurs(method)) {
       if (method.authorization.scopes) {
-        throw new UserError(`${key} has scopes with Sluice's authorizer, which attach did not set: take them off first`)
+        throw new UserError(`${key} has scopes with Sluice's authorizer, which attach did not set: remove them first`)
       }
       if (before.authorizerId && !state.authorizers.some(({ id }) => id === before.authorizerId)) {
         throw new UserError(
@@ -137,7 +137,7 @@ function methods(state: ApiState, { steps }: Remembered, ownId: string | undefin
       }
       undos.push({ kind: 'method', method, to: before })
     } else if (!isSameAuthorization(method.authorization, before)) {
-      changed.push(`${key} has ${authorizationText(method.authorization, state.authorizers)} by now`)
+      changed.push(`${key} has ${authorizationText(method.authorization, state.authorizers)} now`)
     }
   }
   return undos
@@ -178,7 +178,7 @@ function refuseCanaries({ stages, deployments }: ApiState, { attachment }: Remem
     const served = deployments.find(({ id }) => id === canaryDeploymentId)
     const isMoved = undos.some((undo) => undo.kind === 'deployment' && undo.stage === name)
     if (isMoved || !served || served.createdAt > attachment.newestDeploymentAt) {
-      throw new UserError(`stage ${name} has a canary, which may ask Sluice: promote or delete it first`)
+      throw new UserError(`stage ${name} has a canary, which may use Sluice: promote or delete it first`)
     }
   }
 }
@@ -216,16 +216,16 @@ function undeploy(
       undos.push({ kind: 'deployment', stage: name, from: deploymentId, to })
       if (exists && closed.length > 0) {
         notes.push(
-          `stage ${name} is deployed anew, for what it served before has no authorizer on ${closed.join(', ')}: undeployed edits of others go live with it`,
+          `stage ${name} is deployed again, because its earlier deployment has no authorizer on ${closed.join(', ')}: undeployed edits of others go live with it`,
         )
       } else if (step && exists && step.pending.length > 0) {
         notes.push(
-          `edits of others that went live with attach leave stage ${name} again, and stay in the API: ${step.pending.join('; ')}`,
+          `edits of others that went live with attach are no longer deployed on stage ${name}, but stay in the API: ${step.pending.join('; ')}`,
         )
       }
       if (!exists)
         notes.push(
-          `stage ${name} is deployed anew, for what it served before is gone: undeployed edits of others go live with it`,
+          `stage ${name} is deployed again, because its earlier deployment is gone: undeployed edits of others go live with it`,
         )
     } else if (served.createdAt > attachment.newestDeploymentAt) {
       undos.push({ kind: 'deployment', stage: name, from: deploymentId, to: undefined })
@@ -233,7 +233,7 @@ function undeploy(
         `somebody deployed stage ${name} since: it is deployed again, and undeployed edits of others go live with it`,
       )
     } else {
-      changed.push(`stage ${name} was put back to an earlier deployment`)
+      changed.push(`stage ${name} already serves an earlier deployment`)
     }
   }
   return undos

@@ -32,7 +32,7 @@ export function planLabel(
   const isOurs = noted !== undefined && isSameItem(now, noted.after)
   if (now?.label !== undefined && !isOurs) {
     throw new UserError(
-      `API ${api.id} is called ${printed(now.label)} already, and attach did not call it so: leave --as out, or change that with sluice apis label ${api.id} ${label}`,
+      `API ${api.id} already has the label ${printed(now.label)}, which attach did not set: leave --as out, or change it with sluice apis label ${api.id} ${label}`,
     )
   }
   const name = api.name.slice(0, 1024) || now?.name
@@ -43,11 +43,9 @@ export function planLabel(
 export function labelDrift(apiId: string, now: ApiItem, remembered: Remembered): string | undefined {
   const noted = notedLabel(remembered)
   if (!noted || isSameItem(now, noted.after)) return undefined
-  if (now && now.label === noted.after.label) return `the name beside label ${printed(now.label)} is another by now`
+  if (now && now.label === noted.after.label) return `the name of the API labelled ${printed(now.label)} was changed`
   return calledText(apiId, now)
 }
 
 export const calledText = (apiId: string, now: ApiItem): string =>
-  now?.label === undefined
-    ? `API ${apiId} has no label any more`
-    : `API ${apiId} is called ${printed(now.label)} by now`
+  now?.label === undefined ? `API ${apiId} has lost its label` : `API ${apiId} now has the label ${printed(now.label)}`

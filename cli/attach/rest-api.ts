@@ -162,14 +162,14 @@ export class RestApi implements ApiControl {
       return [
         ...(authorizationType === authorization.type
           ? []
-          : [`${key} goes from ${authorizationType} to ${authorization.type}`]),
+          : [`${key} changes from ${authorizationType} to ${authorization.type}`]),
         ...(wasRequired === apiKeyRequired
           ? []
-          : [`${key} ${apiKeyRequired ? 'wants' : 'no longer wants'} an API key`]),
+          : [`${key} ${apiKeyRequired ? 'requires' : 'no longer requires'} an API key`]),
       ]
     })
     const now = new Set(methods.map(({ key }) => key))
-    const gone = [...deployed.keys()].filter((key) => !now.has(key)).map((key) => `${key} goes`)
+    const gone = [...deployed.keys()].filter((key) => !now.has(key)).map((key) => `${key} is deleted`)
     // A summary that says nothing of authorization, as an emulator's, is of no other than there is now.
     const servedBy = ({ key, authorization }: Method) =>
       deployed.has(key) ? (deployed.get(key)!.authorizationType ?? authorization.type) : 'NONE'

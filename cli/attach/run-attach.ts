@@ -46,13 +46,13 @@ export async function runAttach(
   const expected = new Map(state.methods.map((method) => [method.key, method]))
   let authorizerId = own?.id
   const known = () => {
-    if (authorizerId === undefined) throw new Error('the plan uses an authorizer that it does not make')
+    if (authorizerId === undefined) throw new Error('the plan uses an authorizer that it does not create')
     return authorizerId
   }
   for (const [index, step] of steps.entries()) {
     if (pressed.aborted) {
       throw new InterruptedError(
-        `stopped after ${index} of ${steps.length} steps: attach again goes on, detach takes back what is done`,
+        `stopped after ${index} of ${steps.length} steps: continue with attach, or revert with detach`,
       )
     }
     progress(`[${index + 1}/${steps.length}] ${stepText(step, state)}`)
@@ -119,23 +119,23 @@ async function createAuthorizer(control: ApiControl, target: FunctionName): Prom
 export function stepText(step: Step, { kind, authorizers }: Pick<ApiState, 'kind' | 'authorizers'>): string {
   switch (step.kind) {
     case 'label':
-      return `call the API ${printed(step.after.label)}, which no other may be called`
+      return `give the API the label ${printed(step.after.label)}`
     case 'authorizer':
-      return step.id === undefined ? 'create the authorizer' : `mend authorizer ${step.id}`
+      return step.id === undefined ? 'create the authorizer' : `repair authorizer ${step.id}`
     case 'permission':
-      return 'let API Gateway call the function for this authorizer'
+      return 'allow API Gateway to call the function for this authorizer'
     case 'gateway-response':
-      return `denials of any authorizer of this API answer 429 with headers instead of ${step.before.statusCode || '403'}`
+      return `denials by any authorizer of this API get status 429 with headers instead of ${step.before.statusCode || '403'}`
     case 'method': {
       const { type, authorizerId } = step.before
       const other = authorizerId && (authorizers.find(({ id }) => id === authorizerId)?.name ?? authorizerId)
-      const rest = step.kept ? `, and ${step.kept}` : step.lost ? `, OPEN without that: ${step.lost}` : ''
-      return `${step.key}: ${type === 'NONE' ? 'ask Sluice' : `Sluice instead of ${other ? `authorizer "${other}"` : type}`}${rest}`
+      const rest = step.kept ? `, and ${step.kept}` : step.lost ? `, LOSES AUTHENTICATION: ${step.lost}` : ''
+      return `${step.key}: ${type === 'NONE' ? 'use Sluice' : `Sluice instead of ${other ? `authorizer "${other}"` : type}`}${rest}`
     }
     case 'integration':
-      return `integration ${step.id}: answers carry the limit's headers`
+      return `integration ${step.id}: responses get rate-limit headers`
     case 'deployment':
-      return `deploy stage ${step.stage}${kind === 'REST' ? ', with everything that is not yet deployed' : ''}`
+      return `deploy stage ${step.stage}${kind === 'REST' ? ', with all undeployed changes' : ''}`
   }
 }
 
@@ -145,8 +145,8 @@ export function pendingText(stage: string, { edits, complete }: Pick<PendingEdit
   if (complete && edits.length === 0) return []
   const first =
     edits.length > 0
-      ? `undeployed edits of others go live with stage ${stage}:`
-      : `undeployed edits of others, if there are any, go live with stage ${stage}`
+      ? `undeployed edits of others go live with the deployment of stage ${stage}:`
+      : `undeployed edits of others, if any, go live with the deployment of stage ${stage}`
   const rest = complete
     ? []
     : ['  API Gateway shows added and removed methods, their authorization and API keys, but no other edits']

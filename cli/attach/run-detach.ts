@@ -36,7 +36,7 @@ export async function runDetach(
   const asShown = () => new AsShown(there(), state!)
   for (const [index, undo] of undos.entries()) {
     if (pressed.aborted)
-      throw new InterruptedError(`stopped after ${index} of ${undos.length} steps: detach again goes on`)
+      throw new InterruptedError(`stopped after ${index} of ${undos.length} steps: continue with detach`)
     progress(`[${index + 1}/${undos.length}] ${undoText(undo)}`)
     switch (undo.kind) {
       case 'method':
@@ -87,9 +87,9 @@ export function undoText(undo: Undo, authorizers: ApiState['authorizers'] = []):
       return `${undo.method.key}: ${type === 'NONE' ? 'no authorizer' : name ? `authorizer "${name}"` : type} again`
     }
     case 'integration':
-      return `integration ${undo.integration.id}: without the limit's headers`
+      return `integration ${undo.integration.id}: no rate-limit headers`
     case 'gateway-response':
-      return `denials answer ${undo.to.statusCode || '403'} again`
+      return `denials get status ${undo.to.statusCode || '403'} again`
     case 'authorizer':
       return `delete authorizer ${undo.id}`
     case 'deployment':
@@ -97,9 +97,9 @@ export function undoText(undo: Undo, authorizers: ApiState['authorizers'] = []):
         ? `deploy stage ${undo.stage}`
         : `stage ${undo.stage} serves deployment ${undo.to} again`
     case 'permission':
-      return 'API Gateway may no longer call the function for it'
+      return 'remove API Gateway’s permission to call the function'
     case 'label':
-      return `the API is no longer called ${printed(undo.label)}`
+      return `remove the label ${printed(undo.label)}`
     case 'own-deployment':
       return `delete deployment ${undo.id}, which attach made`
   }

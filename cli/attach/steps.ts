@@ -15,7 +15,7 @@ export type Step =
       readonly kind: 'method'
       readonly key: string
       readonly before: Authorization
-      /** Whether it wants an API key; steps of older versions do not say. */
+      /** Whether it requires an API key; steps of older versions do not say. */
       readonly apiKeyRequired?: boolean
       /** How Sluice makes the check that was there before. */
       readonly kept?: string

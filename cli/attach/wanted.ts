@@ -30,11 +30,11 @@ export function settingsDrift({ settings }: Authorizer, kind: ApiState['kind']):
     ...(settings.type === wanted.type ? [] : [`its type is ${settings.type} instead of ${wanted.type}`]),
     ...(settings.ttlSeconds === 0
       ? []
-      : [`it remembers decisions for ${settings.ttlSeconds} s, which are then not counted`]),
+      : [`it caches decisions for ${settings.ttlSeconds} s, so cached requests are not counted`]),
     ...(settings.identitySources.length === 0
       ? []
       : [`requests without ${settings.identitySources.join(', ')} get 401 and are not counted`]),
-    ...(settings.simple === wanted.simple ? [] : ['it does not speak payload 2.0 with simple responses']),
+    ...(settings.simple === wanted.simple ? [] : ['it does not use payload format 2.0 with simple responses']),
   ]
 }
 

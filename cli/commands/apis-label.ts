@@ -9,12 +9,12 @@ export const addApisLabel: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'label <id> <label>',
-    'Give an API a label, by which "apis", metrics and the log call it. No other may have it.',
+    'Give an API a label for "apis", metrics and the log. Labels are unique.',
     ['sluice apis label a1b2c3d4e5 shop'],
   ).action(async (id: string, label: string, options: Answering) => {
     const table = await session.connect(options).configTable()
     await session.io.interrupts.during(() => give(table, id, label))
-    tell(session, options, `API ${id} is called ${label}`, { id, label })
+    tell(session, options, `API ${id} now has the label ${label}`, { id, label })
   })
 }
 
@@ -29,7 +29,7 @@ async function give(table: ConfigTable, id: string, label: string): Promise<void
     } catch (error) {
       if (!(error instanceof WriteConflictError)) throw error
       if (attempt === ATTEMPTS || error.keys.some(({ sk }) => sk === item.key.sk))
-        throw new UserError('somebody changed what APIs are called just now: look at sluice apis list and try again')
+        throw new UserError('somebody changed a label just now: check sluice apis list and try again')
     }
   }
 }

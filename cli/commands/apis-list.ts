@@ -2,12 +2,9 @@ import { apisIn } from '../api-labels'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 
 export const addApisList: AddCommand = (group, session) => {
-  describeAnswering(
-    group,
-    'list',
-    'List the APIs that have a name or a label here, by which "apis" of tiers and routes may call them.',
-    ['sluice apis list'],
-  ).action(async (options: Answering) => {
+  describeAnswering(group, 'list', 'List APIs with the names and labels that "apis" of tiers and routes can use.', [
+    'sluice apis list',
+  ]).action(async (options: Answering) => {
     const { print } = session
     const apis = apisIn(await (await session.connect(options).configTable()).policySet())
     if (options.json) return print.json(apis)

@@ -8,13 +8,13 @@ export const addApisRemove: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'remove <id>',
-    'Forget what an API is called. What is written for its label holds for no API then.',
+    'Remove an API’s label. Tiers and routes that name the label then apply to no API.',
     ['sluice apis remove a1b2c3d4e5'],
   ).action(async (id: string, options: Answering) => {
     const key = apiKey(id)
     const table = await session.connect(options).configTable()
     const before = (await table.policySet()).find(({ item }) => item.sk === key.sk)
-    if (!before) throw new UserError(`there is no API ${printed(id)} here: sluice apis list shows those that are`)
+    if (!before) throw new UserError(`there is no API ${printed(id)} here: list them with sluice apis list`)
     await session.io.interrupts.during(() => table.write([{ key, before: before.exact }]))
     tell(session, options, `API ${id} has no label`, { id, removed: true })
   })

@@ -36,7 +36,7 @@ export const addAttach: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'attach <api-id>',
-    'Put Sluice before an API that is there already. Every step is remembered, so that detach puts back what was there.',
+    'Put Sluice in front of an existing API. Each step is recorded, so that detach can restore the API.',
     [
       'sluice attach a1b2c3d4e5 --stage prod --dry-run',
       "sluice attach a1b2c3d4e5 --methods 'GET /pets,POST /pets' --yes",
@@ -45,17 +45,24 @@ export const addAttach: AddCommand = (group, session) => {
       'sluice attach a1b2c3d4e5 --stage prod --as shop',
     ],
   )
-    .option('--stage <name>', 'the stage to deploy; the only one, where there is one')
+    .option('--stage <name>', 'the stage to deploy (default: the only stage)')
     .option('--methods <list>', 'only these methods or routes, such as "GET /pets,POST /pets"')
-    .option('--replace', 'also methods that have another authorizer, if Sluice verifies the same; detach gives it back')
-    .option('--open <method>', 'a method that may lose authentication that Sluice does not verify; repeatable', gather)
+    .option(
+      '--replace',
+      'also switch methods that have another authorizer, if Sluice verifies the same; detach restores it',
+    )
+    .option(
+      '--open <method>',
+      'allow this method to lose authentication that Sluice does not verify; repeatable',
+      gather,
+    )
     .option(
       '--headers [codes]',
-      `HTTP APIs: answers with these status codes carry the limit's headers (${USUAL_STATUS_CODES.join(',')})`,
+      `HTTP APIs: add rate-limit headers to responses with these status codes (${USUAL_STATUS_CODES.join(',')})`,
     )
-    .option('--as <label>', 'what "apis" of tiers, metrics and the log call the API; no other API may be called so')
+    .option('--as <label>', 'label of the API for "apis", metrics and the log; labels are unique')
     .option('--function <name>', "Sluice's function by name or ARN (the stack's output AuthorizerFunctionArn)")
-    .option('--dry-run', 'show what would be done')
+    .option('--dry-run', 'show the steps without doing them')
     .option('-y, --yes', 'do not ask')
     .action((apiId: string, options: Options) =>
       withApi(session, options, apiId, (opened) => attach(session, apiId, options, opened)),
@@ -112,7 +119,7 @@ async function attach(session: Session, apiId: string, options: Options, opened:
   }
   if (options.dryRun) {
     if (options.json) print.json({ ...answer, pending: pending.edits, attached: false })
-    else print.note('nothing is changed: this was a dry run')
+    else print.note('dry run: nothing was changed')
     return
   }
   const isNew = remembered === undefined
@@ -134,7 +141,7 @@ async function attach(session: Session, apiId: string, options: Options, opened:
       )
       if ('kept' in now) return
       const what = authorizationText(method.authorization, authorizers)
-      throw new UserError(`${method.key} keeps ${what}: somebody changed meanwhile what Sluice verifies (${now.lost})`)
+      throw new UserError(`${method.key} keeps ${what}: what Sluice verifies was changed meanwhile (${now.lost})`)
     }
     await session.io.interrupts.during(async (pressed) => {
       const workshop: Workshop = {
@@ -158,9 +165,9 @@ async function attach(session: Session, apiId: string, options: Options, opened:
   }
   if (options.json) print.json({ ...answer, pending: pending.edits, attached: true })
   else {
-    print.line(steps.length > 0 ? `attached: ${steps.length} steps` : 'attached already, nothing to do')
-    if (options.as !== undefined) print.line(`called ${printed(options.as)}`)
-    if (open.length > 0) print.line(`open now: ${open.join(', ')}`)
+    print.line(steps.length > 0 ? `attached: ${steps.length} steps` : 'already attached, nothing to do')
+    if (options.as !== undefined) print.line(`label ${printed(options.as)}`)
+    if (open.length > 0) print.line(`now without authentication: ${open.join(', ')}`)
   }
 }
 
@@ -177,7 +184,7 @@ function wishesOf({ stage, methods, replace, open, headers }: Options, kind: Api
   if (list?.length === 0)
     throw new UserError(`--methods must name methods such as "GET /pets,POST /pets", got "${methods}"`)
   if (headers !== undefined && kind === 'REST')
-    throw new UserError('--headers is for HTTP APIs: a REST API takes them in its backends or mappings')
+    throw new UserError('--headers is for HTTP APIs: on a REST API, set the headers in the backend or in mappings')
   const codes = headers === true ? USUAL_STATUS_CODES : headers?.split(',').map((code) => code.trim())
   const wrong = codes?.find((code) => !/^[2-5]\d\d$/.test(code))
   if (wrong !== undefined) throw new UserError(`--headers must be status codes such as "200,404", got "${wrong}"`)
@@ -244,7 +251,7 @@ async function afterFailure(error: unknown, isNew: boolean, workshop: Workshop, 
   if (error instanceof InterruptedError) return error
   const { message } = failureOf(error)
   if (!isNew || !isFinal(error)) {
-    workshop.progress(`not finished: sluice attach ${apiId} goes on, sluice detach ${apiId} takes back what is done`)
+    workshop.progress(`interrupted: continue with sluice attach ${apiId}, or revert with sluice detach ${apiId}`)
     return error
   }
   try {
@@ -254,10 +261,10 @@ async function afterFailure(error: unknown, isNew: boolean, workshop: Workshop, 
       const undo = planDetach(state, remembered, await workshop.policy.statements(), await workshop.label.read())
       await runDetach(workshop, remembered, undo.undos, state)
     }
-    return new UserError(`${message} (what had been done is taken back, nothing is changed)`)
+    return new UserError(`${message} (all steps were reverted, nothing is changed)`)
   } catch (second) {
     return new UserError(
-      `${message}; and taking back what was done failed: ${failureOf(second).message}; try sluice detach ${apiId}`,
+      `${message}; reverting the steps failed: ${failureOf(second).message}; try sluice detach ${apiId}`,
     )
   }
 }

@@ -13,15 +13,15 @@ export const addBlockAdd: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'add <who>',
-    'Turn away an address, a network or a client; said again, it keeps the note and the end that are not said.',
+    'Block an address, a network or a client. A repeated call changes only the options that it gives.',
     [
       'sluice block add 203.0.113.0/24 --note "scraper" --expires 24h',
       'sluice block add client:acme',
       'sluice block add 198.51.100.7 --allow',
     ],
   )
-    .option('--allow', 'put it on the list of those who pass uncounted instead')
-    .option('--note <text>', 'why; "" removes it')
+    .option('--allow', 'allow it without counting instead')
+    .option('--note <text>', 'reason; "" removes it')
     .option('--expires <when>', 'a duration such as 24h, or a time such as 2027-01-31T00:00:00Z; "never" removes it')
     .action(async (who: string, options: Options) => {
       const key = entryKey(options.allow ? 'allow' : 'block', who)

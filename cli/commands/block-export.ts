@@ -22,27 +22,24 @@ export const addBlockExport: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'export',
-    'Print the blocked addresses in force as JSON for an IP set of AWS WAF, which turns them away before the authorizer is called; on request those too whom the ' +
-      'log names as denied most. Who is allowed is left out.',
+    'Print the blocked addresses as JSON for an IP set of AWS WAF, which rejects them before the authorizer is called. With --from-log, also the ' +
+      'addresses that the log shows as denied most often. Allowed addresses are left out.',
     [
       'sluice block export --waf > ip-set.json',
       'aws logs tail /aws/lambda/authorizer --since 1h | sluice block export --waf --from-log - --top 100',
     ],
   )
-    .option(
-      '--waf',
-      'as `aws wafv2 create-ip-set` and `update-ip-set` take it by --cli-input-json; the only format there is',
-    )
+    .option('--waf', 'format for --cli-input-json of `aws wafv2 create-ip-set` and `update-ip-set`; the only one')
     .addOption(
-      new Option('--ip-version <version>', 'an IP set holds addresses of one version').choices(['4', '6']).default('4'),
+      new Option('--ip-version <version>', 'IP version: an IP set holds one only').choices(['4', '6']).default('4'),
     )
     .option(
       '--from-log <file>',
-      'lines of the authorizer’s log, "-" for standard input; they name addresses only with logCallers "clear"',
+      'file with the authorizer’s log lines, "-" for standard input; they have addresses only with logCallers "clear"',
     )
-    .option('--top <count>', 'how many addresses of the log, at most', wholeNumber(1), 100)
+    .option('--top <count>', 'at most this many addresses of the log', wholeNumber(1), 100)
     .action(async (options: Options) => {
-      if (!options.waf) throw new UserError('say for what: --waf')
+      if (!options.waf) throw new UserError('choose a format: --waf')
       const now = session.io.clock()
       const denied = options.fromLog === undefined ? NO_DENIALS : denialsInLog(await textOf(options.fromLog, session))
       const entries = (await (await session.connect(options).configTable()).policySet()).flatMap(({ item }) => {
@@ -61,11 +58,11 @@ export const addBlockExport: AddCommand = (group, session) => {
       const others = ranges.filter((range) => isIpv4(range) !== (options.ipVersion === '4')).length
       if (others > 0)
         session.print.note(
-          `${others} blocked ranges are of the other version: --ip-version ${options.ipVersion === '4' ? 6 : 4}`,
+          `${others} blocked ranges are of the other IP version: use --ip-version ${options.ipVersion === '4' ? 6 : 4}`,
         )
       if (denied.withoutAddress > 0) {
         session.print.note(
-          `${denied.withoutAddress} denials in the log have no address: it names them only with the prop logCallers: 'clear'`,
+          `${denied.withoutAddress} denials in the log have no address: set the prop logCallers to 'clear' to log addresses`,
         )
       } else if (options.fromLog !== undefined && denied.addresses.length === 0)
         session.print.note('the log has no denials')

@@ -3,7 +3,7 @@ import { isExpired } from '../client-records'
 import { type AddCommand, type Answering, describeAnswering } from '../command'
 
 export const addBlockList: AddCommand = (group, session) => {
-  describeAnswering(group, 'list', 'List who is turned away, and who passes uncounted.', ['sluice block list']).action(
+  describeAnswering(group, 'list', 'List blocked and exempt addresses and clients.', ['sluice block list']).action(
     async (options: Answering) => {
       const { print, io } = session
       const items = await (await session.connect(options).configTable()).policySet()

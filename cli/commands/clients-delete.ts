@@ -9,7 +9,7 @@ interface Options extends Answering {
 }
 
 export const addClientsDelete: AddCommand = (group, session) => {
-  describeAnswering(group, 'delete <id>', 'Delete a client with all its keys, after a question.', [
+  describeAnswering(group, 'delete <id>', 'Delete a client with all its keys, after confirmation.', [
     'sluice clients delete acme --yes',
   ])
     .option('-y, --yes', 'do not ask')
@@ -17,7 +17,7 @@ export const addClientsDelete: AddCommand = (group, session) => {
       const table = await session.connect(options).configTable()
       const records = await recordsOf(table, id)
       const known = records.map(({ item }) => credentialOf(item)).join(', ')
-      await confirm(`Delete client ${printed(id)}, known by ${known}?`, session.io, options)
+      await confirm(`Delete client ${printed(id)}, identified by ${known}?`, session.io, options)
       await changeClient(session, table, id, () => undefined)
       tell(session, options, `client ${printed(id)} is deleted`, { id, deleted: true })
     })

@@ -6,7 +6,7 @@ export const addClientsDisable: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'disable <id>',
-    'Turn a client away until clients set --enable, with its keys and limits kept.',
+    'Reject a client’s requests until clients set --enable. Its keys and limits are kept.',
     ['sluice clients disable acme'],
   ).action(async (id: string, options: Answering) => {
     await changeClient(session, await session.connect(options).configTable(), id, (item) => ({

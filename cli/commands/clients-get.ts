@@ -7,7 +7,7 @@ export const addClientsGet: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'get <id>',
-    'Show a client and the credentials it is known by. API keys are stored as hashes, of which the beginning is shown.',
+    'Show a client and its credentials. API keys are stored as hashes: the beginning of the hash is shown.',
     ['sluice clients get acme'],
   ).action(async (id: string, options: Answering) => {
     const { print, io } = session
@@ -32,7 +32,7 @@ export const addClientsGet: AddCommand = (group, session) => {
       ['afterwards', afterwards(policies, String(tier), overrides, io.clock())],
       ['notes', notes],
       ...records.map(({ item }, i) => [
-        i === 0 ? 'known by' : '',
+        i === 0 ? 'credential' : '',
         `${credentialOf(item)}  ${stateOf(item, io.clock())}`,
       ]),
     ]

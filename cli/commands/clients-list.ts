@@ -7,11 +7,11 @@ interface Options extends Answering {
 }
 
 export const addClientsList: AddCommand = (group, session) => {
-  describeAnswering(group, 'list', 'List all clients, a line for each credential. It reads the whole config table.', [
+  describeAnswering(group, 'list', 'List all clients, one line per credential. This reads the whole config table.', [
     'sluice clients list',
     'sluice clients list --tier pro --json',
   ])
-    .option('--tier <name>', 'only those of a tier')
+    .option('--tier <name>', 'only clients of this tier')
     .action(async (options: Options) => {
       const { print, io } = session
       const all = await (await session.connect(options).configTable()).clients()
@@ -23,7 +23,7 @@ export const addClientsList: AddCommand = (group, session) => {
         return print.json(items.map(({ pk, sk: _sk, ...fields }) => ({ ...fields, credential: credentialOf({ pk }) })))
       if (items.length === 0) return print.note('no clients')
       print.table(
-        ['id', 'tier', 'name', 'overrides', 'known by', 'state'],
+        ['id', 'tier', 'name', 'overrides', 'credential', 'state'],
         items.map((item) => [
           String(item.id),
           String(item.tier),

@@ -13,12 +13,15 @@ interface Options extends Answering {
 }
 
 export const addClientsRotateKey: AddCommand = (group, session) => {
-  describeAnswering(group, 'rotate-key <id>', 'Give a client a new API key, printed this once, for its old one.', [
+  describeAnswering(group, 'rotate-key <id>', 'Replace a client’s API key. The new key is shown only once.', [
     'sluice clients rotate-key acme',
     'sluice clients rotate-key acme --grace 24h',
   ])
     .option('--grace <duration>', 'how long the old key still works (default: not at all)', durationMs)
-    .option('--key <hash>', 'which key, where there are several: the beginning of its hash, as clients get shows it')
+    .option(
+      '--key <hash>',
+      'the key to replace, if there are several: the beginning of its hash, as clients get shows it',
+    )
     .action(async (id: string, options: Options) => {
       const { io, print } = session
       const table = await session.connect(options).configTable()
@@ -37,7 +40,7 @@ export const addClientsRotateKey: AddCommand = (group, session) => {
         ])
         if (options.json) return print.json({ id, apiKey, oldKeyExpiresAt: ends ?? null })
         print.note(
-          `the old key ${ends === undefined ? 'is gone' : `works until ${ends}`}; the new one, which is not shown again:`,
+          `the old key ${ends === undefined ? 'is deleted' : `works until ${ends}`}; the new one, shown only once:`,
         )
         print.line(apiKey)
       })
@@ -48,14 +51,14 @@ export const addClientsRotateKey: AddCommand = (group, session) => {
 function chosen(records: readonly StoredItem[], id: string, { key }: Options, now: number): StoredItem {
   const own = records.filter(hasOwnKey)
   if (own.length === 0)
-    throw new UserError(`client ${printed(id)} has no API key of Sluice's: it is known by ${known(records)}`)
+    throw new UserError(`client ${printed(id)} has no API key of Sluice: it is identified by ${known(records)}`)
   const matching = own.filter(({ item }) =>
     key === undefined ? !isExpired(item, now) : item.pk.startsWith(`client#${key}`),
   )
   const lasting = matching.filter(({ item }) => item.expiresAt === undefined)
   const [only, ...others] = lasting.length > 0 ? lasting : matching
   if (only && others.length === 0) return only
-  throw new UserError(`say with --key which key of client ${printed(id)}: it is known by ${known(own)}`)
+  throw new UserError(`choose a key of client ${printed(id)} with --key: it has ${known(own)}`)
 }
 
 /** A client's own end stays, when it comes before that of the grace. */

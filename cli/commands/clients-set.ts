@@ -24,25 +24,29 @@ export const addClientsSet: AddCommand = (group, session) => {
     describeAnswering(
       group,
       'set <id>',
-      'Change a client, whatever it is known by. Authorizers notice within half a minute.',
+      'Change a client, for all its credentials. Authorizers apply it within 30 seconds.',
       [
         'sluice clients set acme --tier enterprise',
         'sluice clients set acme --override per-minute=2x --until friday',
         'sluice clients set acme --enable',
       ],
     )
-      .option('--tier <name>', 'another tier')
-      .option('--name <text>', 'a name for people; "" removes it')
-      .option('--notes <text>', 'anything worth knowing; "" removes it')
-      .option('--override <policy=limit>', 'another limit than the tier’s, beside those it has; repeatable', gather),
+      .option('--tier <name>', 'new tier')
+      .option('--name <text>', 'display name; "" removes it')
+      .option('--notes <text>', 'free text; "" removes it')
+      .option(
+        '--override <policy=limit>',
+        'override a limit of the tier, in addition to existing overrides; repeatable',
+        gather,
+      ),
   )
-    .option('--no-overrides', 'the tier’s own limits, but for those said with --override')
-    .option('--expires <when>', 'the end of its credentials, a duration or a time; "never" removes it')
-    .option('--enable', 'let it in again after clients disable')
+    .option('--no-overrides', 'remove all overrides but those given with --override')
+    .option('--expires <when>', 'when its credentials expire, a duration or a time; "never" removes it')
+    .option('--enable', 'allow it again after clients disable')
     .action(async (id: string, options: Options) => {
       if (options.overrides !== false && CHANGES.every((change) => options[change] === undefined)) {
         throw new UserError(
-          'say what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable',
+          'give what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable',
         )
       }
       const added = parseOverrides(options, session.io.clock())

@@ -3,7 +3,7 @@ import { type AddCommand, describeCommand } from '../command'
 import { completionScript, SHELLS, type Shell } from '../completion'
 
 export const addCompletion: AddCommand = (group, session) => {
-  describeCommand(group, 'completion', 'Print a script by which a shell completes commands and options.', [
+  describeCommand(group, 'completion', 'Print a shell script that completes commands and options.', [
     'eval "$(sluice completion bash)"',
     'sluice completion fish | source',
   ])

@@ -19,15 +19,15 @@ export const addDetach: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'detach <api-id>',
-    'Take Sluice away from an API again: what attach changed is put back, and what others changed since stays.',
+    'Remove Sluice from an API: detach restores what attach changed, and keeps what others changed since.',
     ['sluice detach a1b2c3d4e5 --dry-run', 'sluice detach a1b2c3d4e5 --yes'],
   )
     .option(
       '--open <method>',
-      'a method that may lose authentication by an undeployed edit of somebody else; repeatable',
+      'allow this method to lose authentication through somebody else’s undeployed edit; repeatable',
       gather,
     )
-    .option('--dry-run', 'show what would be done')
+    .option('--dry-run', 'show the steps without doing them')
     .option('-y, --yes', 'do not ask')
     .action((apiId: string, options: Options) =>
       withApi(session, options, apiId, async ({ control, journal, remembered, policyOf, label }) => {
@@ -45,7 +45,7 @@ export const addDetach: AddCommand = (group, session) => {
         const texts = undos.map((undo) => undoText(undo, state?.authorizers))
         if (!options.json) {
           for (const text of texts) print.line(`  ${text}`)
-          for (const sentence of changed) print.note(`not as attach left it, and left alone: ${sentence}`)
+          for (const sentence of changed) print.note(`changed since attach, and kept: ${sentence}`)
           for (const note of notes) print.note(note)
           for (const line of pending.lines) print.note(line)
         }
@@ -61,10 +61,7 @@ export const addDetach: AddCommand = (group, session) => {
           )
         }
         if (options.json) print.json({ apiId, detached: options.dryRun !== true, undone: texts, changed, notes, open })
-        else
-          print[options.dryRun ? 'note' : 'line'](
-            options.dryRun ? 'nothing is changed: this was a dry run' : 'detached',
-          )
+        else print[options.dryRun ? 'note' : 'line'](options.dryRun ? 'dry run: nothing was changed' : 'detached')
       }),
     )
 }

@@ -20,10 +20,10 @@ export const addDoctor: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'doctor',
-    'Look whether everything is as it must be: tables, time to live, configuration, clients, clock. Ends with 1 if something is not.',
+    'Check tables, time to live, configuration, clients and clock. The exit code is 1 if a check fails.',
     ['sluice doctor', 'sluice doctor --event event.json'],
   )
-    .option('--event <file>', 'an authorizer’s event, as JSON: how it would be decided, and why; nothing is charged')
+    .option('--event <file>', 'explain how this authorizer event (a JSON file) would be decided; nothing is charged')
     .action(async (options: Options) => {
       const event = options.event === undefined ? undefined : readEvent(options.event)
       const connection = session.connect(options)
@@ -37,7 +37,7 @@ export const addDoctor: AddCommand = (group, session) => {
         for (const check of checks) show(check, session)
         if (decision) explain(decision, session)
       }
-      if (!isHealthy(checks)) throw new UserError('something is not as it must be')
+      if (!isHealthy(checks)) throw new UserError('checks failed')
     })
 }
 
@@ -51,7 +51,7 @@ async function examine(
   const table = await connection.configTable()
   const where = endpoint ?? `DynamoDB in ${await connection.region()}`
   return [
-    { name: 'connection', status: 'ok', found: `${where}; tables by ${connection.foundBy()}` },
+    { name: 'connection', status: 'ok', found: `${where}; tables named by ${connection.foundBy()}` },
     await checkTable(client, configTable, 'config'),
     await checkTable(client, stateTable, 'state'),
     await checkTimeToLive(client, stateTable, endpoint !== undefined && isLoopback(endpoint)),
@@ -82,23 +82,23 @@ function decide(
 /** Turning a request away is as it must be; not being able to decide is not. */
 function asCheck({ context, logged, unverified }: EventDecision): Check {
   if (unverified) {
-    const found = ['turned away (unverified): 500, callers cannot be verified at the moment', ...logged].join('; ')
+    const found = ['denied (unverified): 500, callers cannot be verified at the moment', ...logged].join('; ')
     return { name: 'event', status: 'FAILED', found, remedy: 'see the checks above' }
   }
   if (!context)
     return {
       name: 'event',
       status: 'ok',
-      found: 'turned away (unauthorized): 401, this request needs valid credentials',
+      found: 'denied (unauthorized): 401, this request needs valid credentials',
     }
   const { reason, allowed, detail } = context
-  const found = `${allowed ? 'allowed' : 'turned away'} (${reason}): ${detail}`
+  const found = `${allowed ? 'allowed' : 'denied'} (${reason}): ${detail}`
   if (reason === 'malformed')
     return {
       name: 'event',
       status: 'FAILED',
       found,
-      remedy: 'it must be what API Gateway sends to a REQUEST authorizer',
+      remedy: 'it must be an event that API Gateway sends to a REQUEST authorizer',
     }
   if (reason === 'unavailable' || reason === 'unverified')
     return { name: 'event', status: 'FAILED', found: [found, ...logged].join('; '), remedy: 'see the checks above' }
@@ -116,7 +116,7 @@ function explain({ request, api, identity, tier, route, policies, context }: Eve
     ['event', ''],
     [
       ['request', request],
-      ['API', api ?? 'the event does not say'],
+      ['API', api ?? 'not in the event'],
       ['identity', identity],
       ['tier', tier || '-'],
       ['route', route ?? 'none is configured for it'],

@@ -17,25 +17,25 @@ interface Options extends Answering {
 
 /** Where else there may be something of somebody, out of reach of the tables. */
 const ELSEWHERE = [
-  'the log of the authorizer and the access logs of the API, until their retention ends: hashes, or ids and addresses with logCallers "clear"',
-  'backups of the tables, and their point-in-time recovery, for up to 35 days',
-  'the memory of running instances: units taken ahead or not yet told, for a window at most; if he has called in the last minutes, run it again later',
+  'the authorizer’s log and the API’s access logs keep hashes until their retention ends; with logCallers "clear", ids and addresses',
+  'backups of the tables and their point-in-time recovery keep items for up to 35 days',
+  'running instances keep leases and unwritten counts in memory for a window at most; if the caller was active in the last minutes, run this again later',
 ] as const
 
 export const addForget: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'forget <subject...>',
-    'Erase what is stored of somebody, after a question: counters, overage on record, records with their keys, entries of the block list. Name all that is known of him ' +
-      'together (a client’s id, client:…, user:…, ip:…, header:<name>=<value>, claim:<name>=<value>, api:…, stage:…), for what is counted by several of them at once. ' +
-      'Ends with 2 if something could not be erased.',
+    'Erase what is stored about a caller, after confirmation: counters, recorded overage, client records with their keys, entries of the block list. Give all names of the caller ' +
+      'together (a client’s id, client:…, user:…, ip:…, header:<name>=<value>, claim:<name>=<value>, api:…, stage:…), because some counters combine several of them. ' +
+      'The exit code is 2 if something could not be erased.',
     ['sluice forget acme', 'sluice forget user:42 ip:203.0.113.7 --dry-run', 'sluice forget order:1234 --raw'],
   )
     .option(
       '--raw',
-      'take the subjects as they are, such as those of a program that uses sluice/limiter; erases counters only',
+      'use the subjects as given, such as those of a program that uses sluice/limiter; erases counters only',
     )
-    .option('--dry-run', 'say what it would erase, and erase nothing')
+    .option('--dry-run', 'show what would be erased, and erase nothing')
     .option('-y, --yes', 'do not ask')
     .action(async (texts: readonly string[], options: Options) => forget(texts, options, session))
 }
@@ -50,13 +50,13 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
   const { names, items, unknown } = found
 
   const left = [
-    ...found.networks.map((network) => `${network}, which holds other addresses, too: sluice block remove`),
-    ...unknown.map((dimension) => `what was counted by ${dimension}, of which no value was given`),
+    ...found.networks.map((network) => `${network}, which holds other addresses as well: sluice block remove`),
+    ...unknown.map((dimension) => `counters by ${dimension}, because no value of it was given`),
   ]
   const said = { subjects: names, items: items.map(({ text }) => text), left, elsewhere: ELSEWHERE }
   if (options.dryRun) return options.json ? print.json({ dryRun: true, ...said }) : report('would erase', said)
   const asked = items.length === 0 ? '' : `, and delete ${said.items.join('; ')}`
-  await confirm(`Erase all that is counted of ${texts.join(', ')}${asked}?`, io, options)
+  await confirm(`Erase all counters of ${texts.join(', ')}${asked}?`, io, options)
 
   const erased: string[] = []
   const failed = await io.interrupts.during(async () => {
@@ -82,7 +82,7 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
   const done = { subjects: names, erased, failed, left, elsewhere: ELSEWHERE }
   if (options.json) print.json(done)
   else report('erased', { ...done, items: erased })
-  if (failed.length > 0) throw new ServiceError(`not everything is erased, run it again: ${failed.join('; ')}`)
+  if (failed.length > 0) throw new ServiceError(`some items could not be erased, run it again: ${failed.join('; ')}`)
 
   async function lookUp(
     given: readonly string[],
@@ -91,7 +91,8 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
     const parts = given.map((text) => {
       if (PLACE.test(text)) return { kind: 'place', id: text, name: text }
       const { kind, id } = namedBy(text)
-      if (text === 'global' || kind === 'route') throw new UserError(`${text} is nobody: it counts everybody together`)
+      if (text === 'global' || kind === 'route')
+        throw new UserError(`${text} is not a caller: it counts all callers together`)
       return {
         kind,
         id,
@@ -115,8 +116,8 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
   ): void {
     for (const text of all.items) print.line(`${verb}: ${text}`)
     if (options.dryRun) for (const name of all.subjects) print.line(`${verb}: counters of ${name}, if there are any`)
-    else if (all.items.length === 0) print.line('nothing was stored')
-    for (const text of all.left) print.line(`stays: ${text}`)
-    for (const text of ELSEWHERE) print.note(`not looked at: ${text}`)
+    else if (all.items.length === 0) print.line('nothing is stored')
+    for (const text of all.left) print.line(`kept: ${text}`)
+    for (const text of ELSEWHERE) print.note(`not erased: ${text}`)
   }
 }

@@ -19,13 +19,13 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'carry',
-    'Copy all counters to where the first secret has them. It waits until shortly before the secret is active. What a caller is charged between the copy and that ' +
-      'moment is not taken along; no counter that is there already is touched, so it may be run again.',
+    'Copy all counters to the keys of the first secret. It waits until shortly before the secret becomes active. Charges between the copy and that ' +
+      'moment are not copied. Existing counters are kept, so it can be run again.',
     ['sluice hmac-key carry', 'sluice hmac-key carry --lead 10m'],
   )
     .option(
       '--lead <duration>',
-      'how long before that moment to begin: about a second for every thousand callers',
+      'how long before activation to begin: about a second per thousand callers',
       durationMs,
       30_000,
     )
@@ -41,7 +41,7 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
           leftMs = activeFrom - options.lead - io.clock()
         if (pressed.aborted)
           throw new InterruptedError(
-            'nothing was copied: until it is, all counters begin anew when the secret becomes active',
+            'nothing was copied: without it, all counters start at zero when the secret becomes active',
           )
         const { keys, stored, key } = await readFirst() // it may have been long
         const [now, [, ...others]] = [io.clock(), keys.keys]
@@ -50,12 +50,12 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
         const counts = await carryState(state, key.secret, Math.floor(now / 1000))
         const late =
           now > key.activeFrom
-            ? '; the secret was active already, and who had been counted under it keeps the new counters'
+            ? '; the secret was already active, so callers counted under it keep their new counters'
             : ''
         tell(
           session,
           options,
-          `${counts.copied} counters copied, ${counts.kept} were there already, ${counts.expired} had expired${late}`,
+          `${counts.copied} counters copied, ${counts.kept} already existed, ${counts.expired} had expired${late}`,
           { ...counts },
         )
       })
@@ -64,9 +64,9 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
       async function readFirst() {
         const found = await readHmacKeys(table)
         const key: HmacKey | undefined = found.keys.keys[0]
-        if (!key) throw new UserError('there is no secret to carry counters to: sluice hmac-key enable')
+        if (!key) throw new UserError('there is no secret to copy counters to: create one with sluice hmac-key enable')
         if (found.keys.keys.length > 1)
-          throw new UserError('counters can be carried to the first secret only, and there has been another one since')
+          throw new UserError('counters can be copied to the first secret only, and there is a newer one')
         return { ...found, key }
       }
     })

@@ -14,7 +14,7 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'enable',
-    'Store subjects under HMAC-SHA256 with a secret from a later moment on, in a deployment that has none. Then take the counters along: hmac-key carry.',
+    'Store subjects under HMAC-SHA256 with a secret from a given time on, in a deployment that has none. Then copy the counters with hmac-key carry.',
     ['sluice hmac-key enable', 'sluice hmac-key enable --at 2027-02-01T00:00:00Z --yes'],
   )
     .option(
@@ -29,12 +29,12 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
       const { stored } = await readHmacKeys(table)
       if (stored)
         throw new UserError(
-          'this deployment has a secret already: sluice hmac-key status; another one takes sluice hmac-key rotate',
+          'this deployment already has a secret (sluice hmac-key status): replace it with sluice hmac-key rotate',
         )
       const activeFrom = await activation(options.at, connection, io.clock)
       await confirm(
-        `At ${iso(activeFrom)} all counters move to other keys, and begin anew there unless sluice hmac-key carry takes them along. ` +
-          'Authorizers of Sluice versions without this command know no secret and would go on as before: deploy first. Write the secret?',
+        `At ${iso(activeFrom)} all counters move to new keys, and start at zero there unless sluice hmac-key carry copies them. ` +
+          'Authorizers of versions without this command do not know the secret and would continue with the old keys: deploy first. Write the secret?',
         io,
         options,
       )

@@ -14,7 +14,7 @@ export const addHmacKeyPurge: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'purge',
-    'Delete the state that is still stored without a secret, which otherwise expires by itself, that of quotas by the month weeks later.',
+    'Delete state that is still stored without a secret. It would also expire without this, monthly quotas after weeks.',
     ['sluice hmac-key purge --yes'],
   )
     .option('-y, --yes', 'do not ask')
@@ -28,12 +28,12 @@ export const addHmacKeyPurge: AddCommand = (group, session) => {
       if (io.clock() < settledAt)
         throw new UserError(`state without a secret may still be in use: wait until ${iso(settledAt)}`)
       await confirm(
-        'Delete all state that is stored without a secret? Authorizers of a version that knows none would begin anew.',
+        'Delete all state that is stored without a secret? Authorizers of a version without secrets would start at zero.',
         io,
         options,
       )
       const state = { client: connection.client, name: await connection.tableName('state') }
       const deleted = await io.interrupts.during(() => purgeWithoutSecret(state))
-      tell(session, options, `${deleted} items are deleted that were stored without a secret`, { deleted })
+      tell(session, options, `${deleted} items without a secret were deleted`, { deleted })
     })
 }

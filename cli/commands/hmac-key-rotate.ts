@@ -15,7 +15,7 @@ export const addHmacKeyRotate: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'rotate',
-    'Replace the secret from a later moment on, for one that somebody has seen. All counters begin anew then, and cannot be taken along.',
+    'Replace a leaked secret from a given time on. All counters then start at zero and cannot be copied.',
     ['sluice hmac-key rotate --at 2027-02-01T00:00:00Z'],
   )
     .option(
@@ -28,14 +28,14 @@ export const addHmacKeyRotate: AddCommand = (group, session) => {
       const connection = session.connect(options)
       const table = await connection.configTable()
       const { keys, stored } = await readHmacKeys(table)
-      if (!stored) throw new UserError('this deployment has no secret yet: sluice hmac-key enable')
+      if (!stored) throw new UserError('this deployment has no secret yet: create one with sluice hmac-key enable')
       const next = keys.nextAfter(io.clock())
       if (next)
-        throw new UserError(`there is a new secret already, active from ${iso(next.activeFrom)}: wait until then`)
+        throw new UserError(`there already is a new secret, active from ${iso(next.activeFrom)}: wait until then`)
       const activeFrom = await activation(options.at, connection, io.clock)
       await confirm(
-        `At ${iso(activeFrom)} all counters begin anew: a caller may use each limit once more in the window that is open then, a quota by the month too. ` +
-          'Overage that is on record stays under the old secret, where sluice usage does not look: read it before. Write a new secret?',
+        `At ${iso(activeFrom)} all counters start at zero: a caller can use each limit once more in the current window, a monthly quota as well. ` +
+          'Recorded overage stays under the old secret, where sluice usage does not look: read it first. Write a new secret?',
         io,
         options,
       )

@@ -6,10 +6,10 @@ export const addObserve: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'observe <on-or-off>',
-    'Have all limits only observe: requests are counted and logged as they would be denied, and pass. Blocks and credentials hold.',
+    'Make all limits observe only: requests over a limit are counted and logged, and allowed. Blocks and credentials still apply.',
     ['sluice observe on --note "trying the new limits"', 'sluice observe off'],
   )
-    .option('--note <text>', 'why; usage, peek, doctor and tiers list show it')
+    .option('--note <text>', 'reason, shown by usage, peek, doctor and tiers list')
     .action((word: string, options: Switching) => {
       if (word === 'on') return switchTo('observe', session, options)
       if (word === 'off') return switchBack(session, options, 'observe')

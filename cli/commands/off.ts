@@ -5,9 +5,9 @@ export const addOff: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'off',
-    'Switch all limits off, now: requests pass uncounted, whatever tiers and settings say. Blocks and credentials hold. Tiers files leave it alone.',
+    'Turn all limits off now: requests are allowed without counting, whatever tiers and settings say. Blocks and credentials still apply. tiers apply does not change this.',
     ['sluice off', 'sluice off --note "incident 4711"'],
   )
-    .option('--note <text>', 'why; usage, peek, doctor and tiers list show it')
+    .option('--note <text>', 'reason, shown by usage, peek, doctor and tiers list')
     .action((options: Switching) => switchTo('off', session, options))
 }

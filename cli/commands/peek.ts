@@ -12,17 +12,19 @@ interface Options extends AboutSubject {
 
 export const addPeek: AddCommand = (group, session) => {
   withTier(
-    describeAnswering(group, 'peek <subject>', `Say what a request would be told now, and take nothing: ${SUBJECT}.`, [
-      'sluice peek acme',
-      'sluice peek acme --route "GET /search" --cost 5',
-    ]),
+    describeAnswering(
+      group,
+      'peek <subject>',
+      `Show how a request would be decided now, without charging it: ${SUBJECT}.`,
+      ['sluice peek acme', 'sluice peek acme --route "GET /search" --cost 5'],
+    ),
   )
-    .option('--route <request>', 'method and path of the request (default: one that no route is configured for)')
-    .option('--cost <units>', 'what it takes (default: what the route says, else 1)', wholeNumber(0))
+    .option('--route <request>', 'method and path of the request (default: a request without a configured route)')
+    .option('--cost <units>', 'cost of the request (default: the route’s cost, else 1)', wholeNumber(0))
     .action(async (text: string, options: Options) => {
       const { subject, limiter } = await openSubject(session, text, options)
       const { charges, cost } = planOf(subject, options.route)
-      if (charges.length === 0) throw new UserError(`${nameOf(subject)} is held to no policies there`)
+      if (charges.length === 0) throw new UserError(`${nameOf(subject)} has no policies there`)
       const units = options.cost ?? cost
       const decision = await limiter.peek(charges.map((charge) => ({ ...charge, cost: units })))
       const uncounted = withoutLimits(subject)
@@ -40,11 +42,12 @@ export const addPeek: AddCommand = (group, session) => {
       }
       const { allowed, policy, limit, remaining, retryAfterMs } = { ...decision, ...uncounted }
       const verdict = allowed
-        ? session.print.style('green', 'would pass')
-        : session.print.style('red', 'would be turned away')
+        ? session.print.style('green', 'would be allowed')
+        : session.print.style('red', 'would be denied')
       session.print.line(`${nameOf(subject)}: a request of cost ${units} ${verdict}${uncounted?.sentence ?? ''}`)
       if (uncounted) return
-      const when = retryAfterMs === Infinity ? 'it can never pass' : `it would pass in ${duration(retryAfterMs)}`
+      const when =
+        retryAfterMs === Infinity ? 'it can never be allowed' : `it would be allowed in ${duration(retryAfterMs)}`
       session.print.line(`policy ${policy}: ${remaining} of ${limit} left${allowed ? '' : `, ${when}`}`)
     })
 }
@@ -57,9 +60,9 @@ function withoutLimits({ beforeLimits, configuration }: Subject): Uncounted | un
   if (beforeLimits === 'blocked') return { allowed: false, reason: beforeLimits, sentence: ', it is blocked' }
   if (beforeLimits === 'unauthorized') return { allowed: false, reason: beforeLimits, sentence: ' with 401' }
   if (beforeLimits === 'exempt')
-    return { allowed: true, reason: beforeLimits, sentence: ' uncounted, it is allowed by name' }
+    return { allowed: true, reason: beforeLimits, sentence: ' without counting, because it is on the allow list' }
   if (configuration.policies.settings.mode === 'off')
-    return { allowed: true, reason: 'uncounted', sentence: ' uncounted, limits are off' }
+    return { allowed: true, reason: 'uncounted', sentence: ' without counting, because limits are off' }
   return undefined
 }
 

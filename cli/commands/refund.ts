@@ -18,26 +18,22 @@ export const addRefund: AddCommand = (group, session) => {
     describeAnswering(
       group,
       'refund <subject>',
-      `Give units back, as far as the windows in which they were charged still count: ${SUBJECT}.`,
+      `Return units to a caller’s limits, if the windows in which they were charged are still open: ${SUBJECT}.`,
       [
         'sluice refund acme 10',
         'sluice refund acme 1 --policy per-day',
         'sluice refund acme 1 --charged-at 2026-11-21T17:05:00Z',
       ],
-    ).argument('<units>', 'how many, a whole number', wholeNumber(1)),
+    ).argument('<units>', 'number of units', wholeNumber(1)),
   )
-    .option('--route <request>', 'method and path of the requests (default: some that no route is configured for)')
+    .option('--route <request>', 'method and path of the requests (default: requests without a configured route)')
     .option(
       '--charged-at <moment>',
-      'when they were charged, in ISO 8601; what was charged later stays (default: now)',
+      'when the units were charged, in ISO 8601; later charges stay (default: now)',
       instant,
     )
-    .option(
-      '--delay-ms <ms>',
-      'how long the request had to wait for its turn, for policies with action "delay"',
-      wholeNumber(0),
-    )
-    .option('--policy <name>', 'only to this policy; repeatable (default: to all)', gather)
+    .option('--delay-ms <ms>', 'how long the request was delayed, for policies with action "delay"', wholeNumber(0))
+    .option('--policy <name>', 'only this policy; repeatable (default: all)', gather)
     .action(async (text: string, units: number, options: Options) => {
       const { subject, limiter } = await openSubject(session, text, options)
       const { charges } = planOf(subject, options.route)
@@ -59,7 +55,7 @@ export const addRefund: AddCommand = (group, session) => {
         }
       })
       const names = all.filter(isMeant).map(({ name }) => name)
-      tell(session, options, `${nameOf(subject)}: ${units} units given back in ${names.join(', ')}`, {
+      tell(session, options, `${nameOf(subject)}: ${units} units returned to ${names.join(', ')}`, {
         subject: subject.name,
         units,
         policies: names,

@@ -8,7 +8,7 @@ export const addReset: AddCommand = (group, session) => {
     describeAnswering(
       group,
       'reset <subject>',
-      `Make all quotas of somebody whole again: ${SUBJECT}. An authorizer that has just denied them notices within five seconds.`,
+      `Reset all limits of a caller: ${SUBJECT}. An authorizer with a cached denial applies it within five seconds.`,
       ['sluice reset acme'],
     ),
   ).action(async (text: string, options: AboutSubject) => {
@@ -23,6 +23,6 @@ export const addReset: AddCommand = (group, session) => {
         await limiter.reset(keys.keyOf(name, now))
       }
     })
-    tell(session, options, `${nameOf(subject)}: all quotas are whole`, { subject: subject.name, reset: true })
+    tell(session, options, `${nameOf(subject)}: all limits are reset`, { subject: subject.name, reset: true })
   })
 }

@@ -10,7 +10,7 @@ export const addStatus: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'status <api-id>',
-    'Compare an API with what attach left: exit code 1 when something is not as it should be. It changes nothing.',
+    'Compare an API with what attach configured, without changing it. The exit code is 1 if something differs.',
     ['sluice status a1b2c3d4e5', 'sluice status a1b2c3d4e5 --json'],
   ).action((apiId: string, options: Answering) =>
     withApi(session, options, apiId, async (opened) => {
@@ -24,7 +24,7 @@ export const addStatus: AddCommand = (group, session) => {
       const control = existing(opened, apiId)
       const { attachment, steps } = remembered
       const target = parseFunctionArn(attachment.functionArn)
-      if (!target) throw new UserError(`what attach remembered of API ${apiId} names no function: somebody edited it`)
+      if (!target) throw new UserError(`the journal of API ${apiId} names no valid function: somebody edited it`)
       const policy = policyOf(attachment.functionArn)
       const { state, statements, called } = await readAll({
         state: () => control.read(),
@@ -47,14 +47,14 @@ export const addStatus: AddCommand = (group, session) => {
         })
       else {
         print.line(
-          `${state.kind} API ${apiId} "${state.name}"${label === undefined ? '' : `, called ${printed(label)},`} is attached to ${target.arn} since ${attachment.startedAt}, ${methods} methods`,
+          `${state.kind} API ${apiId} "${state.name}"${label === undefined ? '' : `, label ${printed(label)},`} is attached to ${target.arn} since ${attachment.startedAt}, ${methods} methods`,
         )
         for (const sentence of drift) print.line(`  ${print.style('yellow', sentence)}`)
-        if (drift.length === 0) print.line(print.style('green', 'all is as attach left it'))
+        if (drift.length === 0) print.line(print.style('green', 'the API is as attach configured it'))
       }
       if (drift.length > 0) {
         throw new UserError(
-          `${drift.length === 1 ? 'one thing is' : `${drift.length} things are`} not as attach left it: sluice attach ${apiId} mends what it can`,
+          `${drift.length === 1 ? 'one thing is' : `${drift.length} things are`} not as attach configured it: repair with sluice attach ${apiId}`,
         )
       }
     }),

@@ -21,12 +21,15 @@ export const addTiersApply: AddCommand = (group, session) => {
   describeAnswering(
     group,
     'apply <file>',
-    'Make the table hold what a file does, after showing the difference and a question. Applied twice, it changes nothing.',
+    'Write a tiers file into the table, after showing the differences and asking. A second run changes nothing.',
     ['sluice tiers apply tiers.yaml', 'sluice tiers apply tiers.yaml --prune --yes'],
   )
     .option('-y, --yes', 'do not ask')
-    .option('--force', 'also over what somebody edited since the file was exported')
-    .option('--prune', 'remove what the file does not have; clients and the block list are never touched')
+    .option('--force', 'overwrite items that somebody edited after the export')
+    .option(
+      '--prune',
+      'delete tiers, routes and settings that are not in the file; clients and the block list are kept',
+    )
     .action(async (path: string, options: Options) => {
       const file = readTiersFile(path)
       const table = await session.connect(options).configTable()
@@ -68,7 +71,7 @@ async function check(
   if (issues.length > 0) throw new ConfigError(issues)
   if (conflicts.length > 0 && !options.force) {
     throw new UserError(
-      `nothing was written: somebody edited ${conflicts.map(titleOf).join(', ')} since the export; export again and merge, or overwrite with --force`,
+      `nothing was written: somebody edited ${conflicts.map(titleOf).join(', ')} after the export: export again and merge, or overwrite with --force`,
     )
   }
   const going = changes
@@ -79,7 +82,7 @@ async function check(
     .filter(({ item }) => going.includes(String(item.tier)))
     .map(({ item }) => String(item.id))
   if (left.length > 0)
-    print.note(`clients whose tier goes, ${new Set(left).size}: ${[...new Set(left)].slice(0, 10).join(', ')}`)
+    print.note(`clients whose tier is deleted, ${new Set(left).size}: ${[...new Set(left)].slice(0, 10).join(', ')}`)
 }
 
 /**
@@ -97,5 +100,5 @@ function remember(
   const items = stored.map(({ item }) => item)
   const wrong = stamp(path, exportedAfter(file, items, done))
   if (wrong !== undefined)
-    print.note(`"exported" in ${path} cannot be brought up to date, export again before the next edit: ${wrong}`)
+    print.note(`"exported" in ${path} cannot be updated, export again before the next edit: ${wrong}`)
 }

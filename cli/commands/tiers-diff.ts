@@ -8,10 +8,8 @@ interface Options extends Answering {
 }
 
 export const addTiersDiff: AddCommand = (group, session) => {
-  describeAnswering(group, 'diff <file>', 'Show what apply would change, and change nothing.', [
-    'sluice tiers diff tiers.yaml --prune',
-  ])
-    .option('--prune', 'as if what the file does not have were to go')
+  describeAnswering(group, 'diff <file>', 'Show what apply would change.', ['sluice tiers diff tiers.yaml --prune'])
+    .option('--prune', 'include deletions, as apply --prune would make them')
     .action(async (path: string, options: Options) => {
       const file = readTiersFile(path)
       const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)

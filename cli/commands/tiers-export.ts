@@ -3,11 +3,11 @@ import { type AddCommand, type Answering, describeAnswering } from '../command'
 import { toYaml } from '../tiers-yaml'
 
 const HEADING = `# Tiers, routes and settings of Sluice. Edit, then: sluice tiers diff FILE, sluice tiers apply FILE.
-# "exported" is how apply notices that somebody edited an item since: leave it as it is.
+# "exported" is how apply notices other people’s edits: do not change it.
 `
 
 export const addTiersExport: AddCommand = (group, session) => {
-  describeAnswering(group, 'export', 'Print all tiers, routes and settings as a file to edit and apply.', [
+  describeAnswering(group, 'export', 'Print all tiers, routes and settings as a tiers file.', [
     'sluice tiers export > tiers.yaml',
   ]).action(async (options: Answering) => {
     const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)

@@ -6,17 +6,17 @@ import { UserError } from '../exit'
 import { toYaml } from '../tiers-yaml'
 
 export const addTiersGet: AddCommand = (group, session) => {
-  describeAnswering(group, 'get <name>', 'Print one tier as it would stand in a tiers file.', [
-    'sluice tiers get free',
-  ]).action(async (name: string, options: Answering) => {
-    const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)
-    const tier = items.find(({ sk }) => sk === tierKey(name).sk)
-    if (!tier) {
-      const known = Object.keys(fileOf(items).tiers).join(', ')
-      throw new UserError(`there is no tier ${printed(name)}${known && `: known are ${known}`}`)
-    }
-    const { tiers } = fileOf([tier])
-    if (options.json) session.print.json({ name, ...tiers[name] })
-    else session.print.raw(toYaml({ tiers }))
-  })
+  describeAnswering(group, 'get <name>', 'Print one tier as in a tiers file.', ['sluice tiers get free']).action(
+    async (name: string, options: Answering) => {
+      const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)
+      const tier = items.find(({ sk }) => sk === tierKey(name).sk)
+      if (!tier) {
+        const known = Object.keys(fileOf(items).tiers).join(', ')
+        throw new UserError(`there is no tier ${printed(name)}${known && `: known are ${known}`}`)
+      }
+      const { tiers } = fileOf([tier])
+      if (options.json) session.print.json({ name, ...tiers[name] })
+      else session.print.raw(toYaml({ tiers }))
+    },
+  )
 }

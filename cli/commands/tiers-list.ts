@@ -5,7 +5,7 @@ import { switchText, warnOfSwitch } from '../mode-switch'
 import { readItem } from '../policy-set'
 
 export const addTiersList: AddCommand = (group, session) => {
-  describeAnswering(group, 'list', 'List tiers, routes and what holds for everybody, with their policies.', [
+  describeAnswering(group, 'list', 'List tiers, routes and global policies.', [
     'sluice tiers list',
     'sluice tiers list --endpoint http://127.0.0.1:8000',
   ]).action(async (options: Answering) => {
@@ -14,13 +14,13 @@ export const addTiersList: AddCommand = (group, session) => {
     warnOfSwitch(session, switchText(all))
     const items = all.filter(isInFile)
     if (options.json) return print.json(items.map(asJson))
-    if (items.length === 0) return print.note('nothing is configured yet: sluice tiers apply tiers.yaml')
+    if (items.length === 0) return print.note('nothing is configured yet: run sluice tiers apply tiers.yaml')
     print.table(
       ['what', 'by', 'policies'],
       items.map((item) => {
         const { by, policies, ...rest } = withoutKeys(item)
         const told = readItem(item).issues.map((sentence) =>
-          print.style('red', `mistake, the last valid version holds: ${sentence}`),
+          print.style('red', `invalid, the last valid version stays in force: ${sentence}`),
         )
         return [titleOf(item.sk), textOf(by), [...told, ...fieldTexts(rest), ...policyLines(policies)].join('\n')]
       }),

@@ -2,10 +2,7 @@ import { type AddCommand, describeCommand } from '../command'
 import { tiersSchema } from '../tiers-schema'
 
 export const addTiersSchema: AddCommand = (group, session) => {
-  describeCommand(
-    group,
-    'schema',
-    'Print the JSON Schema of a tiers file, by which editors complete and check it. Needs no table.',
-    ['sluice tiers schema > tiers.schema.json'],
-  ).action(() => session.print.json(tiersSchema()))
+  describeCommand(group, 'schema', 'Print the JSON Schema of tiers files, for editors. Needs no table.', [
+    'sluice tiers schema > tiers.schema.json',
+  ]).action(() => session.print.json(tiersSchema()))
 }

@@ -2,7 +2,7 @@ import { type AddCommand, describeCommand } from '../command'
 import { readTiersFile } from '../tiers-yaml'
 
 export const addTiersValidate: AddCommand = (group, session) => {
-  describeCommand(group, 'validate <file>', 'Check a tiers file, and tell every mistake in it. Needs no table.', [
+  describeCommand(group, 'validate <file>', 'Check a tiers file and list all its errors. Needs no table.', [
     'sluice tiers validate tiers.yaml',
   ])
     .option('--json', 'print JSON, for scripts')

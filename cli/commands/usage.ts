@@ -37,17 +37,17 @@ export const addUsage: AddCommand = (group, session) => {
     describeAnswering(
       group,
       'usage <subject>',
-      `Show how every policy of somebody stands, and the periods on record where overage is allowed: ${SUBJECT}. Nothing is charged.`,
+      `Show the usage of every policy of a caller, and recorded periods of policies with overage: ${SUBJECT}. Nothing is charged.`,
       ['sluice usage acme', 'sluice usage ip:203.0.113.7 --watch'],
     ),
   )
-    .option('--watch', 'draw it again and again until Ctrl-C')
-    .option('--interval <duration>', 'how often, with --watch', durationMs, 2000)
+    .option('--watch', 'refresh until Ctrl-C')
+    .option('--interval <duration>', 'refresh interval of --watch', durationMs, 2000)
     .action(async (text: string, options: Options) => {
       const opened = await openSubject(session, text, options)
       const { subject } = opened
       const counted = countedOf(subject)
-      if (counted.length === 0) throw new UserError(`${nameOf(subject)} is held to no policies`)
+      if (counted.length === 0) throw new UserError(`${nameOf(subject)} has no policies`)
       const show = async (drawn: number) =>
         print(session, subject, await usageOf(opened, counted, session.io.clock()), options, drawn)
       if (!options.watch) return void (await show(0))
@@ -103,7 +103,7 @@ function print(
   }
   const byRoute = usage.some(({ route }) => route !== null)
   const text = print.tableText(
-    ['policy', ...(byRoute ? ['route'] : []), '', 'used', 'remaining', 'limit', 'whole again in'],
+    ['policy', ...(byRoute ? ['route'] : []), '', 'used', 'remaining', 'limit', 'full again in'],
     usage.map(({ policy, route, limit, used, remaining, resetAfterMs }) => [
       policy,
       ...(byRoute ? [route ?? ''] : []),

@@ -10,8 +10,8 @@ export function bindMethod(method: CfnMethod, authorizer: CfnAuthorizer): void {
   if (method.authorizerId === authorizer.ref) return
   if (authorizationType !== 'NONE') {
     Annotations.of(method).addError(
-      `protect() found a method that is authorized already, by ${authorizationType}, and a method has one authorizer only: ` +
-        'leave it out by naming the others in `methods`, or let Sluice verify its tokens',
+      `protect() found a method that already has authorization ${authorizationType}, and a method can have only one: ` +
+        'name the other methods in `methods`, or let Sluice verify its tokens',
     )
     return
   }

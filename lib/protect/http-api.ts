@@ -48,7 +48,7 @@ export class HttpApiProtection extends Construct {
       { priority: AspectPriority.MUTATING },
     )
     this.node.addValidation({
-      validate: () => (this.found.size === 0 ? ['protect() wants an API with routes, got one without'] : []),
+      validate: () => (this.found.size === 0 ? ['protect() needs an API with routes, got one without'] : []),
     })
   }
 
@@ -60,8 +60,8 @@ export class HttpApiProtection extends Construct {
     const { authorizationType = 'NONE' } = route
     if (authorizationType !== 'NONE') {
       Annotations.of(route).addError(
-        `protect() found a route that is authorized already, by ${authorizationType}, and a route has one authorizer only: ` +
-          'leave it out by naming the others in `routes`, or let Sluice verify its tokens',
+        `protect() found a route that already has authorization ${authorizationType}, and a route can have only one: ` +
+          'name the other routes in `routes`, or let Sluice verify its tokens',
       )
       return
     }

@@ -62,7 +62,7 @@ export class ImportedRestApiProtection extends Construct {
   ) {
     if (isResource(api.node.defaultChild, CfnRestApi.CFN_RESOURCE_TYPE_NAME))
       throw new Error(
-        `attachTo() wants a REST API that is imported, got ${api.node.path}, which is made in this app: use protect(), or for an OpenAPI document see docs/deploy.md`,
+        `attachTo() needs an imported REST API, got ${api.node.path}, which is made in this app: use protect(), or for an OpenAPI document see docs/deploy.md`,
       )
     super(api, 'Sluice')
     const { stageName, gatewayResponse = true, redeploy } = options
@@ -96,8 +96,8 @@ export class ImportedRestApiProtection extends Construct {
     )
     Annotations.of(this).addWarningV2(
       'sluice:attachTo-methods',
-      `attachTo() limits no method of ${api.node.path} that another template makes: there, give each the type CUSTOM and this authorizerId, and deploy; ` +
-        'or run `sluice attach` in place of attachTo(), see docs/deploy.md',
+      `methods of ${api.node.path} that are defined in another template must name the authorizer: set type CUSTOM and this authorizerId there, and deploy; ` +
+        'or use `sluice attach` instead of attachTo(), see docs/deploy.md',
     )
   }
 

@@ -16,8 +16,8 @@ export function cachingAuthorizers(handler: IFunction): string[] {
     const ttl = node.authorizerResultTtlInSeconds ?? (isWebSocket(node) ? 0 : 300)
     if (ttl === 0) return []
     return [
-      `resultsCacheTtl must be 0, got ${ttl} seconds (${node.node.path}): API Gateway would answer from its cache without asking Sluice, so requests ` +
-        'would not be counted, and one denial would turn everybody with the same cache key away for as long',
+      `resultsCacheTtl must be 0, got ${ttl} seconds (${node.node.path}): API Gateway would answer from its cache without calling Sluice, so requests ` +
+        'would not be counted, and one denial would reject every caller with the same cache key for that time',
     ]
   })
 }

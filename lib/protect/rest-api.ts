@@ -71,10 +71,10 @@ export class RestApiProtection extends Construct {
   private mistakes(): string[] {
     const mistakes: string[] = []
     if (this.found.size === 0)
-      mistakes.push('protect() wants an API with methods, got one without; for an OpenAPI document see docs/deploy.md')
+      mistakes.push('protect() needs an API with methods, got one without; for an OpenAPI document see docs/deploy.md')
     if (gatewayResponsesOf(this.api, ACCESS_DENIED.type).length > 1)
       mistakes.push(
-        `an API has one ${ACCESS_DENIED.type} gateway response: add yours before protect(), which then adds to it`,
+        `an API has one ${ACCESS_DENIED.type} gateway response: add yours before protect(), which then extends it`,
       )
     return mistakes
   }

@@ -37,7 +37,7 @@ export class WebSocketApiProtection extends Construct {
       { priority: AspectPriority.MUTATING },
     )
     this.node.addValidation({
-      validate: () => (this.found ? [] : [`protect() wants an API with a ${CONNECT} route, got one without`]),
+      validate: () => (this.found ? [] : [`protect() needs an API with a ${CONNECT} route, got one without`]),
     })
   }
 
@@ -47,7 +47,7 @@ export class WebSocketApiProtection extends Construct {
     const { authorizationType = 'NONE' } = route
     if (authorizationType !== 'NONE') {
       Annotations.of(route).addError(
-        `protect() found ${CONNECT} authorized already, by ${authorizationType}, and a route has one authorizer only`,
+        `protect() found ${CONNECT} with authorization ${authorizationType}, and a route can have only one`,
       )
       return
     }

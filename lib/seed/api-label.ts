@@ -22,7 +22,9 @@ export interface LabelRequest {
   readonly isNew?: boolean
 }
 
-/** Beside an API's item, under the same sort key: which resource wrote the item, what it wrote, and whose it was before. */
+/**
+ * Beside an API's item, under the same sort key: which resource wrote the item, what it wrote, and whose it was before.
+ */
 interface Note extends PolicySetItem {
   readonly hash: string
   readonly owner: string

@@ -122,5 +122,5 @@ async function respond(
     method: 'PUT',
     body: new TextEncoder().encode(JSON.stringify(answer)),
   })
-  if (!response.ok) throw new Error(`CloudFormation's address answered ${response.status}`)
+  if (!response.ok) throw new Error(`CloudFormation’s response URL answered ${response.status}`)
 }

@@ -27,8 +27,7 @@ export function checkLabel(api: IConstruct, id: string, table: ITableV2, label: 
   const known = labels.get(table) ?? new Map<string, { readonly id: string; readonly path: string }>()
   const other = known.get(label)
   const issues = labelIssues([], 'api', { label }).map((issue) => `as: ${issue} (${path})`)
-  if (other && other.id !== id)
-    issues.push(`as must be another label for each API, got ${printed(label)} for ${other.path} and ${path}`)
+  if (other && other.id !== id) issues.push(`as must be unique, got ${printed(label)} for ${other.path} and ${path}`)
   if (issues.length > 0) throw new ConfigError(issues)
   labels.set(table, known.set(label, { id, path }))
 }

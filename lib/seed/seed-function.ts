@@ -27,7 +27,7 @@ export class SeedFunction extends Construct {
     this.configTable = configTable
     this.role = roleFor(this, logGroup)
     this.handler = new LambdaFunction(this, 'Handler', {
-      description: 'Sluice: writes tiers, routes and labels of APIs into the config table when they are deployed',
+      description: 'Sluice: writes tiers, routes and API labels into the config table at deployment',
       runtime: Runtime.NODEJS_24_X,
       architecture: props.architecture ?? Architecture.ARM_64,
       code: bundledCode('seed'),

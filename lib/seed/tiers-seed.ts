@@ -85,7 +85,7 @@ function withIdentity(file: unknown, identity: readonly IdentitySource[] | undef
   if (typeof settings !== 'object' || settings === null) return file
   if ('identity' in settings)
     throw new ConfigError([
-      `identity must be said once, by the prop or in the settings of the tiers file, got both (${path})`,
+      `identity must be set once, by the prop or in the settings of the tiers file, got both (${path})`,
     ])
   return { ...file, settings: { ...settings, identity } }
 }
@@ -94,6 +94,6 @@ function read(path: string): unknown {
   try {
     return parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new ConfigError([`tiersFile must be a file of YAML, got ${(error as Error).message} (${path})`])
+    throw new ConfigError([`tiersFile must be a YAML file, got ${(error as Error).message} (${path})`])
   }
 }

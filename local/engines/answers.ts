@@ -36,7 +36,7 @@ async function ask(client: DynamoDBClient, abortSignal: AbortSignal): Promise<un
     if (!isAnswer(error)) return error
     if (error instanceof DynamoDBServiceException && error.name !== 'Unknown') throw error
   }
-  throw new Error('what answers is not DynamoDB')
+  throw new Error('the answer is not DynamoDB’s')
 }
 
 /** Whether an HTTP response came at all, whatever it said. */

@@ -66,7 +66,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     await attach(id, ...everything)
     const attached = aws.dump()
     aws.calls = []
-    expect((await attach(id, ...everything)).out).toContain('attached already, nothing to do')
+    expect((await attach(id, ...everything)).out).toContain('already attached, nothing to do')
     expect(aws.calls.filter((name) => !/^(Get|Query|Describe|Export)/.test(name))).toEqual([])
     expect(aws.dump()).toBe(attached)
     await detach(id)
@@ -159,9 +159,9 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     }
     const { code, err } = await aws.sluice(['attach', id, '--yes'], { interrupts })
     expect(code).toBe(130)
-    expect(err).toMatch(/stopped after 2 of \d+ steps: attach again goes on, detach takes back what is done/)
+    expect(err).toMatch(/stopped after 2 of \d+ steps: continue with attach, or revert with detach/)
     aws.hooks = {}
-    expect(await status(id)).toContain('attach did not come to its end')
+    expect(await status(id)).toContain('attach was interrupted')
     await attach(id)
     expect(await status(id)).toEqual([])
     await detach(id)
@@ -172,10 +172,10 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     const before = aws.dump()
     const { code, out, err } = await aws.sluice(['attach', id, '--dry-run'])
     expect(code).toBe(0)
-    for (const key of open) expect(out).toContain(`${key}: ask Sluice`)
+    for (const key of open) expect(out).toContain(`${key}: use Sluice`)
     for (const key of taken) expect(err).toContain(`${key} keeps `)
     expect((await aws.sluice(['attach', id], { typed: 'n\n' })).code).toBe(1)
-    expect((await aws.sluice(['attach', id])).err).toContain('there is no terminal to ask on, say --yes')
+    expect((await aws.sluice(['attach', id])).err).toContain('there is no terminal to ask on, use --yes')
     expect(aws.dump()).toBe(before)
     expect(aws.kept()).toEqual([])
   })
@@ -183,7 +183,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
   it('shows its progress, step by step', async () => {
     const { err } = await attach(id)
     expect(err).toMatch(
-      /\[1\/(\d+)\] create the authorizer\n\[2\/\1\] let API Gateway call the function[^\n]*\n.*\[\1\/\1\] deploy stage prod/s,
+      /\[1\/(\d+)\] create the authorizer\n\[2\/\1\] allow API Gateway to call the function[^\n]*\n.*\[\1\/\1\] deploy stage prod/s,
     )
   })
 
@@ -257,7 +257,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     }
     const { code, err } = await attach(id)
     expect(code).toBe(2)
-    expect(err).toContain(`not finished: sluice attach ${id} goes on, sluice detach ${id} takes back what is done`)
+    expect(err).toContain(`interrupted: continue with sluice attach ${id}, or revert with sluice detach ${id}`)
     aws.hooks = {}
     await attach(id)
     expect(await status(id)).toEqual([])
@@ -294,17 +294,17 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       const { code, out, err } = await aws.sluice(['status', id])
       expect(code).toBe(1)
       for (const sentence of [
-        `authorizer "${name}": it remembers decisions for 300 s, which are then not counted`,
-        'API Gateway may not call the function: its permission is gone',
+        `authorizer "${name}": it caches decisions for 300 s, so cached requests are not counted`,
+        'API Gateway may not call the function: the permission is missing',
         "GET /pets has no authorizer instead of Sluice's",
         'PUT /pets is new and unprotected',
-        'stage prod was deployed without us, deployment d',
-        ...(kind === 'rest' ? ['gateway response ACCESS_DENIED is gone: who is over the limit gets 403'] : []),
+        'stage prod was deployed by somebody else, deployment d',
+        ...(kind === 'rest' ? ['gateway response ACCESS_DENIED is missing: requests over the limit get 403'] : []),
       ]) {
         expect(out).toContain(sentence)
       }
       expect(err).toContain(
-        `${kind === 'rest' ? 6 : 5} things are not as attach left it: sluice attach ${id} mends what it can`,
+        `${kind === 'rest' ? 6 : 5} things are not as attach configured it: repair with sluice attach ${id}`,
       )
       expect((await attach(id)).code).toBe(0)
       expect(await status(id)).toEqual([])
@@ -321,7 +321,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       else Object.assign(aws.http.route('GET /pets'), { AuthorizationType: 'AWS_IAM', AuthorizerId: undefined })
       const { code, err } = await detach(id)
       expect(code).toBe(0)
-      expect(err).toContain('not as attach left it, and left alone: GET /pets has AWS_IAM by now')
+      expect(err).toContain('changed since attach, and kept: GET /pets has AWS_IAM now')
       expect(
         kind === 'rest'
           ? aws.rest.method('GET /pets').authorizationType
@@ -368,7 +368,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       const before = aws.dump()
       expect(await detach(id)).toMatchObject({
         code: 1,
-        err: expect.stringContaining(`${stranger} uses Sluice's authorizer, and attach did not switch it`),
+        err: expect.stringContaining(`${stranger} uses Sluice’s authorizer, but attach did not set it`),
       })
       expect(aws.dump()).toBe(before)
     })
@@ -405,7 +405,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       err: `API ${id} is attached to ${FUNCTION}: detach it first\n`,
     })
     aws.outputs = {}
-    expect((await attach(id)).out).toContain('attached already')
+    expect((await attach(id)).out).toContain('already attached')
     expect(aws.dump()).toBe(before)
   })
 
@@ -462,7 +462,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     const both = await Promise.all([attach(id), attach(id)])
     expect(both.map(({ code }) => code).sort()).toEqual([0, 1])
     expect(both.map(({ err }) => err).join('')).toContain(
-      `another attach of API ${id} began just now: nothing is changed`,
+      `another attach of API ${id} started just now: nothing was changed`,
     )
     expect(await status(id)).toEqual([])
   })
@@ -476,10 +476,8 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     }
     await detach(id)
     aws.hooks = {}
-    expect(await status(id)).toContain('detach did not come to its end')
-    expect((await attach(id)).err).toBe(
-      `a detach of API ${id} did not come to its end: finish it with sluice detach ${id}\n`,
-    )
+    expect(await status(id)).toContain('detach was interrupted')
+    expect((await attach(id)).err).toBe(`a detach of API ${id} was interrupted: finish it with sluice detach ${id}\n`)
   })
 
   describe('with something wrong', () => {
@@ -490,47 +488,47 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
         'a preflight',
         () => {},
         ['--methods', preflight],
-        `${preflight} answers browsers' preflights, which cannot be counted: leave it out`,
+        `${preflight} answers browsers’ preflights, which Sluice cannot limit: leave it out`,
       ],
-      ['an authorizer', () => {}, ['--methods', taken[0]], '--replace switches it, and detach gives it back'],
+      ['an authorizer', () => {}, ['--methods', taken[0]], 'use --replace to switch it; detach restores it'],
       ['no methods', () => {}, ['--methods', ' , '], '--methods must name methods such as "GET /pets,POST /pets"'],
       ['no such function', () => {}, ['--function', 'other'], 'there is no function "other" in us-east-1'],
       [
         'the wrong Region',
         () => {},
         ['--function', FUNCTION.replace('us-east-1', 'eu-west-1')],
-        'is in eu-west-1 and this is us-east-1',
+        'is in eu-west-1, not in us-east-1',
       ],
       [
         'another function',
         () => Object.assign(aws, { environment: {} }),
         [],
-        'is no Sluice: SLUICE_CONFIG_TABLE is not in its environment',
+        'is not a Sluice authorizer: SLUICE_CONFIG_TABLE is not in its environment',
       ],
       [
         'another table',
         () => Object.assign(aws, { environment: { SLUICE_CONFIG_TABLE: 'theirs' } }),
         [],
-        'reads config table "theirs" and this is "sluice-config"',
+        'reads config table "theirs", not "sluice-config"',
       ],
       [
         'no stack',
         () => Object.assign(aws, { outputs: {} }),
         [],
-        'no stack in us-east-1 has an output AuthorizerFunctionArn: say --function',
+        'no stack in us-east-1 has an output AuthorizerFunctionArn: use --function',
       ],
       [
         'a caching authorizer',
         () => another(FUNCTION, 'limiter', 300),
         [],
-        'calls this Sluice and remembers decisions for 300 s, which are then not counted',
+        'calls this Sluice and caches decisions for 300 s, so cached requests are not counted',
       ],
       ['an authorizer of its own', () => another(FUNCTION, 'limiter', 0), [], 'authorizer "limiter" of API'],
       [
         'two Sluices',
         () => another(FUNCTION.replace('sluice-authorizer', 'other'), 'sluice-0123', 0),
         [],
-        `another Sluice is on API ${id}, authorizer "sluice-0123"`,
+        `API ${id} already has another Sluice, authorizer "sluice-0123"`,
       ],
     ]
     const another = (arn: string, name: string, ttl: number) => {
@@ -570,7 +568,7 @@ describe('an API that is none of these', () => {
       expect(await aws.sluice([command, 'abcdef0123'])).toEqual({
         code: 1,
         out: '',
-        err: 'there is no API abcdef0123 in us-east-1: look at the id, and at --region\n',
+        err: 'there is no API abcdef0123 in us-east-1: check the id and --region\n',
       })
     }
     expect((await attach('no id')).err).toBe('an API\'s id must be such as "a1b2c3d4e5", got "no id"\n')
@@ -595,7 +593,7 @@ describe('an API that is none of these', () => {
   it('is a WebSocket API', async () => {
     aws.http.protocol = 'WEBSOCKET'
     expect((await attach('httpapi001')).err).toBe(
-      'API httpapi001 is a WebSocket API, which attach does not do: the construct puts Sluice before its $connect\n',
+      'API httpapi001 is a WebSocket API, which attach does not support: use the construct’s protect()\n',
     )
   })
 
@@ -666,13 +664,15 @@ describe('a REST API', () => {
     delete aws.rest.definition.resources.r1
     const before = aws.dump()
     const { err } = await aws.sluice(['attach', id, '--dry-run'])
-    expect(err).toContain('undeployed edits of others go live with stage prod:\n')
-    for (const edit of ['GET /draft is new', 'POST /pets no longer wants an API key', 'GET / goes'])
+    expect(err).toContain('undeployed edits of others go live with the deployment of stage prod:\n')
+    for (const edit of ['GET /draft is new', 'POST /pets no longer requires an API key', 'GET / is deleted'])
       expect(err).toContain(`  ${edit}\n`)
-    expect(err).not.toContain('GET /pets goes from')
+    expect(err).not.toContain('GET /pets changes from')
     await attach(id)
     const { err: said } = await detach(id)
-    expect(said).toContain('edits of others that went live with attach leave stage prod again, and stay in the API: ')
+    expect(said).toContain(
+      'edits of others that went live with attach are no longer deployed on stage prod, but stay in the API: ',
+    )
     expect(aws.dump()).toBe(before)
   })
 
@@ -690,7 +690,7 @@ describe('a REST API', () => {
 
   it('wants to know which of several stages, and none with a canary', async () => {
     aws.rest.deploy('dev')
-    expect((await attach(id)).err).toBe(`say --stage for API ${id}: there is prod, dev\n`)
+    expect((await attach(id)).err).toBe(`choose a stage of API restapi001 with --stage: there is prod, dev\n`)
     aws.rest.stages[1]!.canarySettings = {}
     expect((await attach(id, '--stage', 'dev')).err).toContain('stage dev has a canary')
     expect((await attach(id, '--stage', 'prod', '--headers')).err).toContain('--headers is for HTTP APIs')
@@ -732,7 +732,7 @@ describe('an HTTP API', () => {
     ]
     const before = aws.dump()
     const { err } = await attach(id, '--stage', '$default')
-    expect(err).toContain('beta deploys by itself and is limited too')
+    expect(err).toContain('beta deploys automatically and will be limited as well')
     expect(aws.calls).not.toContain('CreateDeployment')
     expect(aws.meets('http', 'beta', 'GET /pets')).toBe('Sluice')
     expect(await status(id)).toEqual([])
@@ -744,6 +744,8 @@ describe('an HTTP API', () => {
     aws.http.definition.routes.shift()
     aws.http.definition.routes[0]!.Target = 'integrations/i2'
     const { err } = await aws.sluice(['attach', id, '--dry-run'])
-    expect(err).toContain('undeployed edits of others go live with stage prod:\n  GET /pets goes\n  $default changes\n')
+    expect(err).toContain(
+      'undeployed edits of others go live with the deployment of stage prod:\n  GET /pets goes\n  $default changes\n',
+    )
   })
 })

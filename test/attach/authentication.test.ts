@@ -49,23 +49,23 @@ describe('what Sluice verifies in the place of another authorizer', () => {
 
   const rows: [string, 'kept' | RegExp, Method, Authorizer, Checks, Method?][] = [
     ['IAM signatures', /cannot verify IAM/, method('AWS_IAM'), lambda, upstream(THEIRS)],
-    ['an authorizer that is gone', /nobody knows/, method('CUSTOM', { authorizerId: 'b' }), lambda, upstream(THEIRS)],
+    ['an authorizer that is gone', /is unknown/, method('CUSTOM', { authorizerId: 'b' }), lambda, upstream(THEIRS)],
 
     ['a function that is asked first', 'kept', method('CUSTOM'), lambda, upstream(THEIRS)],
     ['a function that is asked first, by its name', 'kept', method('CUSTOM'), lambda, upstream('check-tokens')],
-    ['no function', /does not ask its function check-tokens/, method('CUSTOM'), lambda, {}],
-    ['another function', /does not ask/, method('CUSTOM'), lambda, upstream('check-token')],
+    ['no function', /does not call its function check-tokens/, method('CUSTOM'), lambda, {}],
+    ['another function', /does not call/, method('CUSTOM'), lambda, upstream('check-token')],
     [
       'another account',
-      /does not ask/,
+      /does not call/,
       method('CUSTOM'),
       lambda,
       upstream(THEIRS.replace('123456789012', '123456789013')),
     ],
-    ['another version', /does not ask/, method('CUSTOM'), lambda, upstream(`${THEIRS}:2`)],
+    ['another version', /does not call/, method('CUSTOM'), lambda, upstream(`${THEIRS}:2`)],
     [
       'a stage variable',
-      /does not ask/,
+      /does not call/,
       method('CUSTOM'),
       { ...lambda, uri: uriOf('arn:aws:lambda:us-east-1:1:function:$' + '{x}') },
       upstream(THEIRS),
@@ -77,10 +77,16 @@ describe('what Sluice verifies in the place of another authorizer', () => {
       lambda,
       upstream(THEIRS, 60_000, 'x-tenant', 'authorization'),
     ],
-    ['answers remembered more widely', /more widely/, method('CUSTOM'), lambda, upstream(THEIRS, 60_000, 'x-tenant')],
+    [
+      'answers remembered more widely',
+      /for more requests or longer/,
+      method('CUSTOM'),
+      lambda,
+      upstream(THEIRS, 60_000, 'x-tenant'),
+    ],
     [
       'answers that were not',
-      /more widely/,
+      /for more requests or longer/,
       method('CUSTOM'),
       { ...lambda, settings: { ...settings, ttlSeconds: 0 } },
       upstream(THEIRS, 1, 'authorization'),
@@ -138,21 +144,21 @@ describe('what Sluice verifies in the place of another authorizer', () => {
     ],
     [
       'API keys, too',
-      /lets callers in by api-key, too/,
+      /also identifies callers by api-key/,
       method('COGNITO_USER_POOLS'),
       cognito,
       reads(['api-key', COGNITO]),
     ],
     [
       'another issuer, too',
-      /lets callers in by jwt, too/,
+      /also identifies callers by jwt/,
       method('COGNITO_USER_POOLS'),
       cognito,
       reads([COGNITO, ISSUER]),
     ],
     [
       'callers without a token',
-      /no "credentials: required"/,
+      /is missing "credentials: required"/,
       method('COGNITO_USER_POOLS'),
       cognito,
       reads([COGNITO], 'optional'),
@@ -165,7 +171,7 @@ describe('what Sluice verifies in the place of another authorizer', () => {
       { ...reads([COGNITO]), isPublic: true },
     ],
     ['no identity', /no jwt source/, method('COGNITO_USER_POOLS'), cognito, reads([])],
-    ['a table with mistakes', /has mistakes/, method('COGNITO_USER_POOLS'), cognito, {}],
+    ['a table with mistakes', /has errors/, method('COGNITO_USER_POOLS'), cognito, {}],
     [
       'an audience by pattern',
       /validation expression/,
@@ -233,7 +239,7 @@ describe('attach --replace', () => {
         const { code, err } = await aws.sluice(['attach', id, '--replace', how])
         expect(code).toBe(1)
         for (const key of locked) {
-          expect(err).toContain(`${key} would be open: Sluice `)
+          expect(err).toContain(`${key} would lose authentication: Sluice `)
           expect(err).toContain(`--open '${key}'`)
         }
         expect(err).toMatch(/cannot verify IAM signatures/)
@@ -254,7 +260,9 @@ describe('attach --replace', () => {
       const open = locked.flatMap((key) => ['--open', key])
       const dry = await aws.sluice(['attach', id, '--replace', ...open, '--dry-run'])
       for (const key of locked)
-        expect(dry.out).toMatch(new RegExp(`${key.replace(/[{}]/g, '.')}: Sluice instead of .*, OPEN without that: `))
+        expect(dry.out).toMatch(
+          new RegExp(`${key.replace(/[{}]/g, '.')}: Sluice instead of .*, LOSES AUTHENTICATION: `),
+        )
       expect(
         JSON.parse((await aws.sluice(['attach', id, '--replace', ...open, '--dry-run', '--json'])).out).open,
       ).toEqual(locked)
@@ -262,7 +270,7 @@ describe('attach --replace', () => {
         `Attach Sluice to API ${id}, and open ${locked.join(', ')}? [y/N]`,
       )
       expect((await aws.sluice(['attach', id, '--replace', ...open, '--yes'])).out).toContain(
-        `open now: ${locked.join(', ')}\n`,
+        `now without authentication: ${locked.join(', ')}\n`,
       )
       for (const key of locked) expect(aws.meets(kind, 'prod', key)).toBe('Sluice')
     },
@@ -302,17 +310,17 @@ describe('attach --replace', () => {
     aws.rest.deploy('prod', 'by hand')
     const attach = () => aws.sluice(['attach', REST, '--methods', 'GET /pets', '--replace', '--yes'])
     expect((await attach()).err).toContain(
-      'GET /pets would be open: Sluice does not ask its function check-tokens first',
+      'GET /pets would lose authentication: Sluice does not call its function check-tokens as upstream authorizer',
     )
     Object.assign(aws.environment, {
       SLUICE_DELEGATE: 'check-tokens',
       SLUICE_DELEGATE_TTL_MS: '60000',
       SLUICE_DELEGATE_CACHE_HEADERS: 'Authorization',
     })
-    expect((await attach()).err).toContain('more widely')
+    expect((await attach()).err).toContain('for more requests or longer')
     aws.environment.SLUICE_DELEGATE_CACHE_HEADERS = 'authorization,X-Tenant'
     expect((await attach()).out).toContain(
-      'GET /pets: Sluice instead of authorizer "theirs", and Sluice asks its function first\n',
+      'GET /pets: Sluice instead of authorizer "theirs", and Sluice calls its function as upstream authorizer\n',
     )
   })
 
@@ -327,7 +335,7 @@ describe('attach --replace', () => {
     aws.rest.deploy('prod', 'by hand')
     aws.hooks = { before: (name) => void (name === 'CreateAuthorizer' && edit()) }
     const { code, err } = await aws.sluice(['attach', REST, '--methods', 'ANY /users', '--replace', '--yes'])
-    expect([code, err]).toEqual([1, expect.stringContaining('somebody changed meanwhile what Sluice verifies')])
+    expect([code, err]).toEqual([1, expect.stringContaining('what Sluice verifies was changed meanwhile')])
     expect(method.authorizationType).toBe('COGNITO_USER_POOLS')
     expect(aws.meets('rest', 'prod', 'ANY /users')).toBe('another authorizer')
   })
@@ -358,12 +366,12 @@ describe('attach --replace', () => {
         expect([code, err]).toEqual([
           1,
           expect.stringContaining(
-            `A deployment of stage prod would open it, and nothing is changed: deploy that first, or allow it with --open '${key}'`,
+            `A deployment of stage prod would remove authentication from it. Nothing was changed: deploy that edit first, or allow it with --open '${key}'`,
           ),
         ])
         expect(aws.dump()).toBe(before)
         const allowed = await aws.sluice(['attach', id, '--yes', '--open', key])
-        expect(allowed.out).toContain(`open now: ${key}\n`)
+        expect(allowed.out).toContain(`now without authentication: ${key}\n`)
         expect((await aws.sluice(['detach', id, '--yes'])).code).toBe(0)
         expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
       },
@@ -394,7 +402,9 @@ describe('attach --replace', () => {
         await aws.sluice(['attach', id, '--yes'])
         expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
         const { err } = await aws.sluice(['detach', id, '--yes'])
-        expect(err).toContain(`stage prod is deployed anew, for what it served before has no authorizer on ${key}`)
+        expect(err).toContain(
+          `stage prod is deployed again, because its earlier deployment has no authorizer on ${key}`,
+        )
         expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
         expect(aws.meets(kind, 'prod', 'GET /pets')).toBe('the backend')
       },

@@ -20,7 +20,7 @@ async function callsOf(args: readonly string[], prepare: (aws: FakeAws) => Promi
   return [...new Set(aws.calls)]
 }
 
-/** Runs a command while one call fails whenever it is made; what was said, and what the account looks like before and after. */
+/** Runs a command while one call always fails; what was printed, and the account before and after. */
 async function failing(
   args: readonly string[],
   prepare: (aws: FakeAws) => Promise<unknown>,

@@ -192,14 +192,14 @@ describe('somebody edits something else right before a step', () => {
       KINDS[0],
       'CreateAuthorizer',
       () => Object.assign(aws.rest.definition.responses, { ACCESS_DENIED: header }),
-      /gateway response ACCESS_DENIED is another/,
+      /gateway response ACCESS_DENIED differs/,
     ],
     [
       'the headers that it inherits',
       KINDS[0],
       'CreateAuthorizer',
       () => Object.assign(aws.rest.definition.responses, { DEFAULT_4XX: header }),
-      /gateway response ACCESS_DENIED is another/,
+      /gateway response ACCESS_DENIED differs/,
     ],
     [
       'an integration',
@@ -209,7 +209,7 @@ describe('somebody edits something else right before a step', () => {
         Object.assign(aws.http.definition.integrations[0]!, {
           ResponseParameters: { 200: { 'append:header.X-Mine': '1' } },
         }),
-      /integration i1 is another/,
+      /integration i1 differs/,
     ],
     [
       'a method of theirs',
@@ -262,7 +262,7 @@ describe('somebody edits something else right before a step', () => {
       const { code, err } = await aws.sluice(['attach', id, '--yes', '--methods', 'GET /pets', ...more])
       expect([code, err]).toEqual([1, expect.stringMatching(sentence)])
       expect(err).toContain(
-        'somebody changed it meanwhile, and it is left so (what had been done is taken back, nothing is changed)',
+        'somebody changed it meanwhile, so it was not overwritten (all steps were reverted, nothing is changed)',
       )
       const undone = (text: string) => text.replaceAll(/"(authorizerId|id|AuthorizerId)": "a\d+",?/g, '')
       if (name === 'CreateAuthorizer') expect(undone(aws.dump())).toBe(undone(theirs!))
@@ -304,7 +304,7 @@ describe('a canary that somebody starts after attach', () => {
     const before = aws.dump()
     expect(await aws.sluice(['detach', 'restapi001', '--yes'])).toMatchObject({
       code: 1,
-      err: 'stage prod has a canary, which may ask Sluice: promote or delete it first\n',
+      err: 'stage prod has a canary, which may use Sluice: promote or delete it first\n',
     })
     expect(aws.dump()).toBe(before)
     delete aws.rest.stages[0]!.canarySettings

@@ -33,23 +33,23 @@ function labelElsewhere(id: string, label: string): void {
 
 describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
   it('is called so in the config table until it is detached', async () => {
-    expect((await attach(id, '--as', 'shop')).out).toContain('\ncalled "shop"\n')
+    expect((await attach(id, '--as', 'shop')).out).toContain('\nlabel "shop"\n')
     expect(aws.called(id)).toEqual(SHOP)
     expect(await status(id)).toMatchObject({ label: 'shop', drift: [] })
-    expect((await aws.sluice(['status', id])).out).toContain('"zoo", called "shop", is attached to')
+    expect((await aws.sluice(['status', id])).out).toContain('"zoo", label "shop", is attached to')
     expect((await aws.sluice(['apis', 'list'])).out).toMatch(new RegExp(`${id} +shop +zoo`))
-    expect((await detach(id)).out).toContain('the API is no longer called "shop"')
+    expect((await detach(id)).out).toContain('remove the label "shop"')
     expect(aws.called(id)).toBeUndefined()
     expect(aws.kept()).toEqual([])
   })
 
   it('is shown in the dry run and in the question before anything is changed', async () => {
     const { out } = await aws.sluice(['attach', id, '--as', 'shop', '--dry-run'])
-    expect(out.split('\n')[1]).toBe('  call the API "shop", which no other may be called')
+    expect(out.split('\n')[1]).toBe('  give the API the label "shop"')
     const json = JSON.parse((await aws.sluice(['attach', id, '--as', 'shop', '--dry-run', '--json'])).out)
     expect(json).toMatchObject({
       label: 'shop',
-      steps: expect.arrayContaining([expect.stringContaining('call the API "shop"')]),
+      steps: expect.arrayContaining([expect.stringContaining('give the API the label "shop"')]),
     })
     const refused = await aws.sluice(['attach', id, '--as', 'shop'], { typed: 'n\n' })
     expect(refused.err).toContain(`Attach Sluice to API ${id} as "shop"? [y/N]`)
@@ -64,8 +64,11 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
   it.each([
     ['a b', '--as: label must be a label of 1 to 64 letters, digits, ".", "_" or "-"'],
     ['a1b2c3d4e5', 'not 10 lower-case letters and digits, as ids are, got "a1b2c3d4e5"'],
-    ['cart', 'label "cart" is what API other00001 is called: take another one, or sluice apis remove other00001 first'],
-    ['Basket', 'label "Basket" is what API other00001 is called'],
+    [
+      'cart',
+      'label "cart" is already used by API other00001: choose another one, or run sluice apis remove other00001 first',
+    ],
+    ['Basket', 'label "Basket" is already used by API other00001'],
   ])(
     'is refused in one line before anything is changed, where the label cannot be its: %s',
     async (label, sentence) => {
@@ -80,14 +83,14 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
 
   it('is not given what an item with a mistake calls another API: instances may hold to its last valid version', async () => {
     aws.call('other00001', { label: 'shop', nmae: 'a mistake' })
-    expect((await attach(id, '--as', 'shop')).err).toContain('label "shop" is what API other00001 is called')
+    expect((await attach(id, '--as', 'shop')).err).toContain('label "shop" is already used by API other00001')
   })
 
   it('again changes nothing: with the same label, and with none', async () => {
     await attach(id, '--as', 'shop')
     for (const again of [['--as', 'shop'], []]) {
       aws.calls = []
-      expect((await attach(id, ...again)).out).toContain('attached already, nothing to do')
+      expect((await attach(id, ...again)).out).toContain('already attached, nothing to do')
       expect(aws.calls.filter((name) => /^(Put|Transact|Delete)/.test(name))).toEqual([])
       expect(aws.called(id)).toEqual(SHOP)
     }
@@ -108,7 +111,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     aws.call(id, { label: 'old' })
     expect(await attach(id, '--as', 'shop')).toMatchObject({
       code: 1,
-      err: `API ${id} is called "old" already, and attach did not call it so: leave --as out, or change that with sluice apis label ${id} shop\n`,
+      err: `API ${id} already has the label "old", which attach did not set: leave --as out, or change it with sluice apis label ${id} shop\n`,
     })
     expect((await attach(id, '--as', 'old')).code).toBe(0)
     expect((await status(id)).drift).toEqual([])
@@ -117,14 +120,14 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
   })
 
   it.each([
-    ['calls it something else', { label: 'mine' }, (own: string) => `API ${own} is called "mine" by now`],
-    ['takes the label away', undefined, (own: string) => `API ${own} has no label any more`],
-    ['gives it another name', { name: 'Zoo!', label: 'shop' }, () => 'the name beside label "shop" is another by now'],
+    ['calls it something else', { label: 'mine' }, (own: string) => `API ${own} now has the label "mine"`],
+    ['takes the label away', undefined, (own: string) => `API ${own} has lost its label`],
+    ['gives it another name', { name: 'Zoo!', label: 'shop' }, () => 'the name of the API labelled "shop" was changed'],
   ])('is left as it is by detach, which says so, where somebody else %s', async (_, theirs, sentence) => {
     await attach(id, '--as', 'shop')
     aws.call(id, theirs)
     expect((await status(id)).drift).toEqual([sentence(id)])
-    expect((await detach(id)).err).toContain(`not as attach left it, and left alone: ${sentence(id)}`)
+    expect((await detach(id)).err).toContain(`changed since attach, and kept: ${sentence(id)}`)
     expect(aws.called(id)).toEqual(theirs)
   })
 
@@ -134,7 +137,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     await attach(id, '--as', 'shop')
     expect(aws.called(id)).toEqual(SHOP)
     aws.call(id, { label: 'mine' })
-    expect((await attach(id, '--as', 'shop')).err).toContain('is called "mine" already')
+    expect((await attach(id, '--as', 'shop')).err).toContain('already has the label "mine"')
     expect((await attach(id)).code).toBe(0)
     expect(aws.called(id)).toEqual({ label: 'mine' })
   })
@@ -153,17 +156,17 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
       [
         'somebody calls it something else',
         () => labelElsewhere(id, 'mine'),
-        'is called "mine" by now: somebody changed it meanwhile',
+        'now has the label "mine": somebody changed it meanwhile',
       ],
       [
         'somebody calls it the same',
         () => labelElsewhere(id, 'shop'),
-        'is called "shop" by now: somebody changed it meanwhile',
+        'now has the label "shop": somebody changed it meanwhile',
       ],
       [
         'somebody calls another API so',
         () => labelElsewhere('other00001', 'shop'),
-        'label "shop" is what API other00001 is called',
+        'label "shop" is already used by API other00001',
       ],
     ])('%s: that stays, and nothing is changed', async (_, edit, sentence) => {
       const before = aws.dump()
@@ -186,7 +189,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
       const { code, err } = await attach(id, '--as', 'shop')
       expect([code, err]).toEqual([
         1,
-        expect.stringContaining('somebody changed what APIs are called just now, and it is left so: try again'),
+        expect.stringContaining('somebody changed a label just now, and it was kept: try again'),
       ])
       expect(aws.called(id)).toEqual(own)
       expect(aws.kept()).toHaveLength(1)

@@ -55,9 +55,9 @@ describe('the names of APIs', () => {
   })
 
   it.each([
-    ['shop', 'label "shop" is what API a1b2c3d4e5 is called'],
-    ['Cart', 'label "Cart" is what API f6g7h8i9j0 is called'],
-    ['a1b2c3d4e5', 'label "a1b2c3d4e5" is what API a1b2c3d4e5 is called'],
+    ['shop', 'label "shop" is already used by API a1b2c3d4e5'],
+    ['Cart', 'label "Cart" is already used by API f6g7h8i9j0'],
+    ['a1b2c3d4e5', 'label "a1b2c3d4e5" is already used by API a1b2c3d4e5'],
     ['a/b', 'label must be a label of 1 to 64 letters'],
   ])('are not given twice, nor what is none: %s', async (label, sentence) => {
     const { code, err } = await at.sluice(['apis', 'label', 'x0x0x0x0x0', label])
@@ -85,7 +85,7 @@ describe('limits of some APIs', () => {
   it('that count by API are shown, refunded and reset there', async () => {
     const { apiKey: key } = await at.json(['clients', 'create', 'bolt', '--tier', 'each'])
     for (let i = 0; i < 3; i++) await ask(inShop(key))
-    expect((await at.sluice(['usage', 'bolt'], now)).err).toContain('held to no policies')
+    expect((await at.sluice(['usage', 'bolt'], now)).err).toContain('has no policies')
     expect(await of('bolt', '--api', 'shop')).toEqual([['per-hour', 3, 7]])
     await at.json(['refund', 'bolt', '1', '--api', 'shop', '--policy', 'per-hour'], now)
     expect(await of('bolt', '--api', 'shop')).toEqual([['per-hour', 2, 7]])
@@ -109,7 +109,7 @@ describe('limits of some APIs', () => {
     expect(event).toMatchObject({ api: 'shop/prod', tier: 'anonymous' })
     expect(checks.find(({ name }: { name: string }) => name === 'apis')).toMatchObject({
       status: 'warning',
-      found: 'tier free @typo is for "shpo", which no API is called here',
+      found: 'tier free @typo names API "shpo", which is not an API’s id, label or name here',
     })
   })
 

@@ -65,7 +65,7 @@ const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:8000'), 
 const FAULTS = [
   ['throttled', fault('ProvisionedThroughputExceededException', 'slow down', 400), 2, 'the service failed: slow down'],
   ['throttled by account', fault('ThrottlingException', 'rate exceeded', 400), 2, 'the service failed: rate exceeded'],
-  ['denied', fault('AccessDeniedException', 'not authorized', 400), 1, 'AWS refuses these credentials: not authorized'],
+  ['denied', fault('AccessDeniedException', 'not authorized', 400), 1, 'AWS rejects these credentials: not authorized'],
   ['without a table', fault('ResourceNotFoundException', 'no', 400), 1, 'there is no table "sluice-config" here'],
   ['without a network', refused, 2, 'the service failed: connect ECONNREFUSED 127.0.0.1:8000'],
   ['unlucky', fault('InternalServerError', 'oh', 500), 2, 'the service failed: oh'],
@@ -159,7 +159,7 @@ describe.each([
     documents.on(GetCommand).resolves({ Item: { pk: 'other', sk: 'other' } })
     const { code, err } = await at(ofWrite(args))
     expect(code).toBe(1)
-    expect(err).toMatch(/somebody (changed|edited)|just now|known by this/)
+    expect(err).toMatch(/somebody (changed|edited)|just now|already uses this/)
     expect(err).not.toContain('    at ')
   })
 })

@@ -74,9 +74,9 @@ describe('an IP set', () => {
         Array.from({ length: 10_001 }, (_, i) => host(i)),
         4,
       ),
-    ).toThrow('takes 10000 ranges, these are 10001')
+    ).toThrow('holds at most 10000 ranges, got 10001')
     expect(() => toWafIpSet([parseIpRange('0.0.0.0/0') as IpRange], 4)).toThrow(
-      'takes no range of all addresses in an IP set, got 0.0.0.0/0',
+      'cannot hold the range of all addresses, got 0.0.0.0/0',
     )
     expect(() => toWafIpSet([parseIpRange('::/0') as IpRange], 6)).toThrow('got ::/0')
   })
@@ -121,7 +121,7 @@ describe('sluice block export', () => {
   it('prints who is blocked now, but for who is allowed', async () => {
     const { code, out, err } = await at.sluice(['block', 'export', '--waf'], { now })
     expect([code, JSON.parse(out)]).toEqual([0, { Addresses: inForce }])
-    expect(err).toBe('1 blocked ranges are of the other version: --ip-version 6\n')
+    expect(err).toBe('1 blocked ranges are of the other IP version: use --ip-version 6\n')
     expect(JSON.parse((await at.sluice(['block', 'export', '--waf', '--ip-version', '6'], { now })).out)).toEqual({
       Addresses: ['2001:db8::/48'],
     })
@@ -154,9 +154,7 @@ describe('sluice block export', () => {
     writeFileSync(file, lines)
     const { out, err } = await at.sluice(['block', 'export', '--waf', '--from-log', file, '--top', '2'], { now })
     expect(JSON.parse(out)).toEqual({ Addresses: [...inForce, '192.0.2.2/32', '192.0.2.1/32'] })
-    expect(err).toContain(
-      "2 denials in the log have no address: it names them only with the prop logCallers: 'clear'\n",
-    )
+    expect(err).toContain("2 denials in the log have no address: set the prop logCallers to 'clear' to log addresses\n")
     expect(
       JSON.parse((await at.sluice(['block', 'export', '--waf', '--from-log', '-'], { now, typed: lines })).out)
         .Addresses,

@@ -48,10 +48,10 @@ describe('an entry', () => {
   it.each([
     [
       '203.0.113.7/24',
-      '203.0.113.7/24 is no network: say 203.0.113.0/24 for all of it, or 203.0.113.7 for the one address',
+      '203.0.113.7/24 is not a network: use 203.0.113.0/24 for the network, or 203.0.113.7 for one address',
     ],
-    ['2001:db8:ffff::1/33', '2001:db8:ffff::1/33 is no network: say 2001:db8:8000::/33 for all of it'],
-    ['client#b2o1rr_3lFQ0nZzQ0l9W3mGJr5mE2m1hYw7xq0dKc8s', 'is the hash of a subject, from which nobody is known'],
+    ['2001:db8:ffff::1/33', '2001:db8:ffff::1/33 is not a network: use 2001:db8:8000::/33 for the network'],
+    ['client#b2o1rr_3lFQ0nZzQ0l9W3mGJr5mE2m1hYw7xq0dKc8s', 'is a subject’s hash, which names nobody'],
   ])('%s is refused: it could mean two things, or nobody', (text, sentence) => {
     expect(() => entryKey('block', text)).toThrow(sentence)
   })
@@ -96,12 +96,12 @@ describe('the block list', () => {
     expect((await at.sluice(['block', 'list'], { now: now + 3_600_000 })).out).toContain('2026-11-21T13:00:00Z (over)')
 
     expect((await at.sluice(['block', 'remove', '203.0.113.0/24'])).out).toBe(
-      'ip:203.0.113.0/24 is off the block list\n',
+      'ip:203.0.113.0/24 was removed from the block list\n',
     )
     expect(await at.sluice(['block', 'remove', '198.51.100.7'])).toEqual({
       code: 1,
       out: '',
-      err: 'ip:198.51.100.7 is not on the block list: sluice block list shows who is\n',
+      err: 'ip:198.51.100.7 is not on the block list: see sluice block list\n',
     })
     await at.json(['block', 'remove', '198.51.100.7', '--allow'])
     expect((await at.json(['block', 'list'])).map(({ who }: { who: string }) => who)).toEqual(['client:acme'])

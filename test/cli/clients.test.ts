@@ -21,7 +21,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
 
   it('are made with a key that is printed once, alone on standard output, and stored as a hash', async () => {
     const { code, out, err } = await at.sluice(['clients', 'create', 'acme', '--tier', 'pro', '--name', 'Acme'])
-    expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('client "acme" is made, tier "pro"') })
+    expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('client "acme" is created, tier "pro"') })
     expect(out).toMatch(/^slc_[\w-]{43}\n$/)
     expect(err).not.toContain(out.trim())
     const shown = await at.sluice(['clients', 'get', 'acme'])
@@ -35,7 +35,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(await at.sluice(['clients', 'create', 'twice', '--tier', 'free'])).toEqual({
       code: 1,
       out: '',
-      err: 'client "twice" exists: clients create twice --another-key gives it one more key\n',
+      err: 'client "twice" exists: add a key with sluice clients create twice --another-key\n',
     })
     const more = await at.json(['clients', 'create', 'twice', '--another-key'])
     expect(more).toEqual({ id: 'twice', tier: 'free', apiKey: expect.any(String) })
@@ -64,20 +64,20 @@ describe.each(ENGINES)('clients on %s', (engine) => {
       'user:42',
     ])
     const again = await at.sluice(['clients', 'create', 'other', '--tier', 'pro', '--api-gateway-key', 'a1b2'])
-    expect(again).toEqual({ code: 1, out: '', err: 'another client is known by this api-gateway-key already\n' })
+    expect(again).toEqual({ code: 1, out: '', err: 'another client already uses this api-gateway-key\n' })
   })
 
   it.each([
-    [['create', 'x'], '--tier is missing: the tier that the client has\n'],
+    [['create', 'x'], '--tier is missing: the client needs a tier\n'],
     [['create', 'x', '--tier', 'gold'], 'there is no tier "gold": known are anonymous, free, pro\n'],
     [['create', 'x', '--another-key'], 'there is no client "x": leave --another-key out\n'],
     [
       ['create', 'x', '--another-key', '--tier', 'pro'],
-      '--tier cannot be said with --another-key: clients set changes it for all keys\n',
+      '--tier cannot be used with --another-key: change it for all keys with sluice clients set\n',
     ],
     [
       ['create', 'x', '--user', '1', '--certificate', '2'],
-      'a client is known by one credential at a time: add others with --another-key\n',
+      'give one credential at a time: add others with --another-key\n',
     ],
     [
       ['create', 'x', '--tier', 'pro', '--override', 'a=0'],
@@ -85,25 +85,25 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     ],
     [
       ['create', 'x', '--tier', 'pro', '--override', 'per-minutes=5'],
-      '--override "per-minutes" is no policy for tier "pro", did you mean "per-minute"?\n',
+      '--override "per-minutes" is not a policy of tier "pro", did you mean "per-minute"?\n',
     ],
-    [['create', 'x', '--tier', 'pro', '--until', '30d'], '--until is the end of an override: say --override as well\n'],
+    [['create', 'x', '--tier', 'pro', '--until', '30d'], '--until needs --override: it is the end of an override\n'],
     [
       ['create', 'x', '--tier', 'pro', '--override', 'per-minute=5', '--until', 'someday'],
       '--until must be a time such as "2027-01-31T12:00:00Z", a duration such as "30d", a date or a weekday, got "someday"\n',
     ],
     [
       ['create', 'x', '--tier', 'pro', '--override', 'per-minute=5', '--until', '2020-01-01'],
-      '--until "2020-01-01" is over already: it was at 2020-01-02T00:00:00Z\n',
+      '--until "2020-01-01" is in the past: it was at 2020-01-02T00:00:00Z\n',
     ],
     [
       ['create', 'x', '--tier', 'pro', '--expires', 'soon'],
       '--expires must be a duration such as "24h" or a time such as "2027-01-31T00:00:00Z", got "soon"\n',
     ],
-    [['get', 'x'], 'there is no client "x": sluice clients list shows all\n'],
-    [['set', 'x'], 'say what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable\n'],
-    [['rotate-key', 'x'], 'there is no client "x": sluice clients list shows all\n'],
-    [['delete', 'x', '--yes'], 'there is no client "x": sluice clients list shows all\n'],
+    [['get', 'x'], 'there is no client "x": list them with sluice clients list\n'],
+    [['set', 'x'], 'give what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable\n'],
+    [['rotate-key', 'x'], 'there is no client "x": list them with sluice clients list\n'],
+    [['delete', 'x', '--yes'], 'there is no client "x": list them with sluice clients list\n'],
   ])('%j is a mistake, told in a line', async (args, err) => {
     expect(await at.sluice(['clients', ...args])).toEqual({ code: 1, out: '', err })
   })
@@ -149,7 +149,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     const end = Date.parse('2026-11-27T23:00:00Z')
     const limit = async (now: number) => (await at.json(['usage', 'twice-as-much'], { now })).policies[0].limit
     expect([await limit(end - 1), await limit(end)]).toEqual([1200, 600])
-    expect(await shown(end)).toMatch(/^overrides +per-minute 2x, over since 2026-11-27T23:00:00Z$/m)
+    expect(await shown(end)).toMatch(/^overrides +per-minute 2x, ended at 2026-11-27T23:00:00Z$/m)
   })
 
   it('are disabled, listed so, and enabled again', async () => {
@@ -198,7 +198,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     const { apiKey } = await at.json(['clients', 'create', 'many', '--tier', 'pro'])
     const other = (await at.json(['clients', 'create', 'many', '--another-key'])).apiKey
     const { code, err } = await at.sluice(['clients', 'rotate-key', 'many'])
-    expect([code, err]).toEqual([1, expect.stringContaining('say with --key which key of client "many"')])
+    expect([code, err]).toEqual([1, expect.stringContaining('choose a key of client "many" with --key')])
     const fresh = (await at.json(['clients', 'rotate-key', 'many', '--key', hashApiKey(apiKey).slice(0, 12)])).apiKey
     expect(await credentials('many')).toEqual([known(other), known(fresh)].sort())
   })
@@ -209,12 +209,12 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(nobody).toEqual({
       code: 1,
       out: '',
-      err: 'nothing was written: there is no terminal to ask on, say --yes\n',
+      err: 'nothing was written: there is no terminal to ask on, use --yes\n',
     })
     const no = await at.sluice(['clients', 'delete', 'gone'], { typed: 'n\n' })
     expect([no.code, no.err]).toEqual([
       1,
-      expect.stringMatching(/^Delete client "gone", known by key \w{12}\? \[y\/N\] nothing was written\n$/),
+      expect.stringMatching(/^Delete client "gone", identified by key \w{12}\? \[y\/N\] nothing was written\n$/),
     ])
     expect(await credentials('gone')).toHaveLength(1)
     expect((await at.sluice(['clients', 'delete', 'gone'], { typed: 'y\n' })).code).toBe(0)

@@ -48,12 +48,12 @@ describe('the doctor', () => {
     expect([code, err]).toEqual([0, ''])
     expect(out).toContain('ok      configuration: 3 tiers, 0 routes\n')
     expect(out).toContain(
-      'ok      base paths: none: if a custom domain puts one in front of an API, name it in settings.basePaths\n',
+      'ok      base paths: none: if a custom domain adds one to an API’s paths, name it in settings.basePaths\n',
     )
     expect(out).toContain(
-      'ok      identity: api-key, then api-gateway-key, then ip (the usual order, settings say nothing)\n',
+      'ok      identity: api-key, then api-gateway-key, then ip (the default order, because settings has no identity)\n',
     )
-    expect(out).toMatch(/^warning time to live: DISABLED\n {8}do: nothing, on a DynamoDB of your own$/m)
+    expect(out).toMatch(/^warning time to live: DISABLED\n {8}do: none needed outside AWS$/m)
   })
 
   it('says whether callers are stored under a secret, and fails where that is wrong, and shows none', async () => {
@@ -74,7 +74,7 @@ describe('the doctor', () => {
   withTtl('sees time to live where the engine has it', async () => {
     const other = await deploy('dynoxide')
     try {
-      expect((await other.sluice(['doctor'])).out).toContain('ok      time to live: on, by attribute')
+      expect((await other.sluice(['doctor'])).out).toContain('ok      time to live: enabled on attribute')
       const wrong = await other.sluice(['doctor', '--state-table', 'sluice-config'])
       expect(wrong.out).toMatch(/^warning time to live: DISABLED$/m)
       expect(await checkTimeToLive(other.client, 'sluice-config', false)).toMatchObject({
@@ -104,12 +104,12 @@ describe('the doctor', () => {
       { pk: 'client#1', sk: 'client', id: 'acme', tier: 'gold' },
     )
     const { code, out, err } = await at.sluice(['doctor'])
-    expect([code, err]).toEqual([1, 'something is not as it must be\n'])
+    expect([code, err]).toEqual([1, 'checks failed\n'])
     expect(out).toMatch(
       /^FAILED {2}configuration: limit must be a positive integer, got 0 .*\n {8}do: sluice tiers export/m,
     )
     expect(out).toContain('FAILED  clients: client "acme" has tier "gold", which does not exist\n')
-    expect(out).toContain('ok      identity: api-gateway-key, then ip (as settings say)\n')
+    expect(out).toContain('ok      identity: api-gateway-key, then ip (as configured in settings)\n')
   })
 
   it('fails for tables that are not there, that are others, or that are empty', async () => {
@@ -127,7 +127,7 @@ describe('the doctor', () => {
     const { code, out } = await empty.sluice(['doctor'])
     expect([code, out]).toEqual([
       1,
-      expect.stringContaining('FAILED  configuration: the table has no tiers: nothing is counted\n'),
+      expect.stringContaining('FAILED  configuration: the table has no tiers, so no request is counted\n'),
     ])
     await empty.close()
   })
@@ -177,7 +177,7 @@ describe('an event', () => {
     })
     const { out } = await at.sluice(['doctor', '--event', event({ 'X-Api-Key': 'made up' })])
     expect(out).toMatch(/^ok {6}event: allowed \(ok\): 19 of 20 units are left in the policy per-minute\.$/m)
-    expect(out).toMatch(/^identity +address 203\.0\.113\.7, for its API key is not known$/m)
+    expect(out).toMatch(/^identity +address 203\.0\.113\.7, because its API key is unknown$/m)
     expect(out).toMatch(/^route +none is configured for it$/m)
     expect(out).not.toContain('made up')
   })
@@ -186,7 +186,7 @@ describe('an event', () => {
     const file = join(folder, 'none.json')
     writeFileSync(file, '7')
     const { code, out } = await at.sluice(['doctor', '--event', file])
-    expect([code, out]).toEqual([1, expect.stringContaining('FAILED  event: turned away (malformed)')])
+    expect([code, out]).toEqual([1, expect.stringContaining('FAILED  event: denied (malformed)')])
     expect((await at.sluice(['doctor', '--event', join(folder, 'nowhere')])).err).toContain(
       'nowhere cannot be read as JSON: ENOENT',
     )

@@ -20,7 +20,7 @@ describe('an end', () => {
     ['fri', 'UTC', /^--until must be a time .*, got "fri"$/],
     ['2026-02-30T00:00', 'UTC', /^--until must be a time/],
     ['friday', 'Berlin', /^--timezone must be an IANA time zone such as "Europe\/Berlin", got "Berlin"$/],
-    ['2026-11-21T12:00:00Z', 'UTC', /^--until "2026-11-21T12:00:00Z" is over already/],
+    ['2026-11-21T12:00:00Z', 'UTC', /^--until "2026-11-21T12:00:00Z" is in the past/],
   ])('%s in %s is a mistake', (text, timezone, sentence) =>
     expect(() => endOf(text, '--until', timezone, SATURDAY)).toThrow(sentence),
   )

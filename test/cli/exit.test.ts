@@ -16,17 +16,17 @@ describe('an error ends with', () => {
     [
       fromService('AccessDeniedException', 'User is not authorized\nstack', 400),
       1,
-      'AWS refuses these credentials: User is not authorized',
+      'AWS rejects these credentials: User is not authorized',
     ],
     [
       fromService('UnrecognizedClientException', 'The security token is invalid', 400),
       1,
-      'AWS refuses these credentials: The security token is invalid',
+      'AWS rejects these credentials: The security token is invalid',
     ],
     [
       fromService('InvalidSignatureException', 'Credential should be scoped', 400),
       1,
-      'AWS refuses these credentials: Credential should be scoped',
+      'AWS rejects these credentials: Credential should be scoped',
     ],
     [
       named('CredentialsProviderError', 'Could not load credentials from any providers'),
@@ -36,7 +36,7 @@ describe('an error ends with', () => {
     [
       named('Error', 'Region is missing'),
       1,
-      'no AWS region: set AWS_REGION or say --region, or say --endpoint for a DynamoDB of your own',
+      'no AWS Region: set AWS_REGION or use --region, or use --endpoint for another DynamoDB',
     ],
     [fromService('ProvisionedThroughputExceededException', 'too fast', 400), 2, 'the service failed: too fast'],
     [fromService('InternalServerError', 'oh', 500), 2, 'the service failed: oh'],
@@ -57,7 +57,7 @@ describe('an error ends with', () => {
         cause: fromService('AccessDeniedException', 'not authorized', 400),
       }),
       1,
-      'AWS refuses these credentials: not authorized',
+      'AWS rejects these credentials: not authorized',
     ],
   ])('%s: %d', (error, code, message) => {
     expect(failureOf(error)).toEqual({ code, message })

@@ -133,15 +133,15 @@ describe('sluice forget', () => {
       ].sort((a, b) => erased.indexOf(a) - erased.indexOf(b)),
     )
     expect(failed).toEqual([])
-    expect(left).toEqual(['ip:1.2.3.0/24 on the block list, which holds other addresses, too: sluice block remove'])
+    expect(left).toEqual(['ip:1.2.3.0/24 on the block list, which holds other addresses as well: sluice block remove'])
   })
 
   it('may be said again', async () => {
     await at.json(['forget', 'acme', 'user:42', 'ip:1.2.3.4', '--yes'])
     expect(await at.sluice(['forget', 'acme', 'user:42', 'ip:1.2.3.4', '--yes'])).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/^nothing was stored\n/),
-      err: expect.stringContaining('the log of the authorizer'),
+      out: expect.stringMatching(/^nothing is stored\n/),
+      err: expect.stringContaining('the authorizer’s log'),
     })
   })
 
@@ -182,7 +182,7 @@ describe('sluice forget', () => {
     const said = await at.sluice(['forget', 'acme', '--yes', '--state-table', 'elsewhere'])
     expect(said).toMatchObject({
       code: 2,
-      err: expect.stringContaining('not everything is erased, run it again: counters of client:acme'),
+      err: expect.stringContaining('some items could not be erased, run it again: counters of client:acme'),
     })
     expect(said.out).toContain('erased: client acme, by key aaaaaaaaaaaa\n')
   })

@@ -77,7 +77,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     }
     expect(await sluice('hmac-key', 'enable', '--yes')).toMatchObject({
       code: 1,
-      err: expect.stringContaining('has a secret already'),
+      err: expect.stringContaining('already has a secret'),
     })
     expect((await keys()).keys).toEqual([key])
   })
@@ -221,7 +221,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     ])
       expect(await sluice(...args)).toMatchObject({
         code: 1,
-        err: expect.stringContaining('the HMAC key in the config table is wrong'),
+        err: expect.stringContaining('the HMAC key in the config table is invalid'),
       })
   })
 

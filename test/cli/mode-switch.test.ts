@@ -39,15 +39,15 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
     return effects.join('')
   }
 
-  it('lets requests pass uncounted while it is off, and limits hold again where they were', async () => {
+  it('lets requests are allowed without counting while it is off, and limits hold again where they were', async () => {
     expect(await asked(2, '198.51.100.1')).toBe('AA')
     expect(await at.sluice(['off', '--note', 'incident 4711'], now)).toEqual({
       code: 0,
-      out: 'limits are off: requests pass uncounted; blocks and credentials hold; authorizers notice within half a minute; sluice on ends it\n',
+      out: 'limits are off: requests are allowed without counting; blocks and credentials still apply; authorizers apply it within 30 seconds; turn limits on with sluice on\n',
       err: '',
     })
     expect(await asked(9, '198.51.100.1')).toBe('AAAAAAAAA')
-    expect((await at.sluice(['on'])).out).toBe('limits are on again; authorizers notice within half a minute\n')
+    expect((await at.sluice(['on'])).out).toBe('limits are on again; authorizers apply it within 30 seconds\n')
     expect(await asked(3, '198.51.100.1')).toBe('ADD')
   })
 
@@ -67,7 +67,7 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
   it('is shown by whoever looks at limits', async () => {
     await at.sluice(['off', '--note', 'incident 4711'], now)
     const line =
-      'limits are off: requests pass uncounted; blocks and credentials hold since 2026-11-21T12:00:00Z (incident 4711); sluice on ends it'
+      'limits are off: requests are allowed without counting; blocks and credentials still apply since 2026-11-21T12:00:00Z (incident 4711); turn limits on with sluice on'
     for (const args of [
       ['tiers', 'list'],
       ['usage', 'ip:198.51.100.4'],
@@ -75,7 +75,7 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
     ])
       expect([args, (await at.sluice(args, now)).err]).toEqual([args, `${line}\n`])
     expect((await at.sluice(['peek', 'ip:198.51.100.4', '--cost', '99'], now)).out).toMatch(
-      /would pass uncounted, limits are off/,
+      /would be allowed without counting, because limits are off/,
     )
     expect(await at.json(['peek', 'ip:198.51.100.4', '--cost', '99'], now)).toMatchObject({
       mode: 'off',
@@ -109,12 +109,12 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
   })
 
   it('says what the settings leave when it is on again, and what was not off', async () => {
-    expect((await at.sluice(['on'])).out).toBe('limits were not switched off\n')
+    expect((await at.sluice(['on'])).out).toBe('limits were already on\n')
     writeFileSync(tiers, file(LIMIT, 'settings:\n  mode: observe\n'))
     await at.sluice(['tiers', 'apply', tiers, '--yes'], now)
     await at.sluice(['off'], now)
     expect((await at.sluice(['on'])).out).toBe(
-      'limits are on again; authorizers notice within half a minute, but the settings say mode: observe\n',
+      'limits are on again; authorizers apply it within 30 seconds, but the settings say mode: observe\n',
     )
     writeFileSync(tiers, file(LIMIT))
     await at.sluice(['tiers', 'apply', tiers, '--yes', '--prune'], now)
@@ -125,7 +125,7 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
     expect(await at.sluice(['observe', 'off'])).toEqual({
       code: 1,
       out: '',
-      err: 'limits are off, and do not only observe: sluice on\n',
+      err: 'limits are off, not observing: turn them on with sluice on\n',
     })
     expect(await at.sluice(['observe', 'maybe'])).toEqual({
       code: 1,

@@ -101,9 +101,9 @@ describe('the command line', () => {
     expect(missing).toEqual({
       code: 1,
       out: '',
-      err: 'there is no table "nowhere" here: name it with --table or SLUICE_CONFIG_TABLE, or say --stack\n',
+      err: 'there is no table "nowhere" here: name it with --table or SLUICE_CONFIG_TABLE, or use --stack\n',
     })
-    expect(noState.err).toBe('global is held to no policies\n')
+    expect(noState.err).toBe('global has no policies\n')
     expect(state).toEqual({
       code: 1,
       out: '',

@@ -40,7 +40,7 @@ describe('a file', () => {
 
   it.each([
     ['tiers: [', 'Flow sequence in block collection must be'],
-    ['7', 'it must have tiers by name under "tiers"'],
+    ['7', 'it must have a field "tiers" with tiers by name'],
     ['tiers: {}', 'tiers must have "anonymous", the tier of callers without a known key'],
     ['tiers: { anonymous: { policies: [] } }\nglobal: { policies: 7 }', 'policies must be a list, got 7'],
     ['tiers: { anonymous: { policies: [] } }\nexported: 7', 'exported must be as tiers export wrote it'],
@@ -96,7 +96,9 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     await at.put(broken)
     const sentence = 'limit must be a positive integer, got 0 (item "tier#broken", tier "broken", policy "per-minute")'
     const { out } = await at.sluice(['tiers', 'list'])
-    expect(out).toMatch(/^tier broken +mistake, the last valid version holds: limit must be a positive integer, got 0/m)
+    expect(out).toMatch(
+      /^tier broken +invalid, the last valid version stays in force: limit must be a positive integer, got 0/m,
+    )
     expect((await at.json(['tiers', 'list'])).find(({ sk }: { sk: string }) => sk === broken.sk).mistakes).toEqual([
       sentence,
     ])
@@ -157,7 +159,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     const refused = await apply(path, '--yes')
     expect([refused.code, refused.err]).toEqual([
       1,
-      expect.stringContaining('nothing was written: somebody edited tier pro since the export'),
+      expect.stringContaining('nothing was written: somebody edited tier pro after the export'),
     ])
     expect(await at.json(['tiers', 'get', 'pro'])).toMatchObject({ policies: [{ limit: 650 }] })
     expect((await apply(path, '--yes', '--force')).code).toBe(0)
@@ -167,11 +169,15 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
   it('that the file does not have stay, or go with --prune, and clients of theirs are told', async () => {
     const path = write({ tiers: { anonymous, pro: limit(600) } })
     const kept = await apply(path, '--yes')
-    expect(kept).toEqual({ code: 0, out: 'no changes\n', err: 'only in the table, kept without --prune: tier free\n' })
+    expect(kept).toEqual({
+      code: 0,
+      out: 'no changes\n',
+      err: 'only in the table, kept unless you use --prune: tier free\n',
+    })
     await at.json(['clients', 'create', 'acme', '--tier', 'free'])
     await at.json(['block', 'add', 'acme'])
     const pruned = await apply(path, '--yes', '--prune')
-    expect([pruned.code, pruned.err]).toEqual([0, expect.stringContaining('clients whose tier goes, 1: acme\n')])
+    expect([pruned.code, pruned.err]).toEqual([0, expect.stringContaining('clients whose tier is deleted, 1: acme\n')])
     expect(await keys()).toEqual(['tier#anonymous', 'tier#pro'])
     expect(await at.json(['clients', 'list'])).toHaveLength(1)
     expect(await at.json(['block', 'list'])).toHaveLength(1)
@@ -190,7 +196,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
   it('are written one by one where they are too many for a transaction, in an order that is always valid', async () => {
     const tiers = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`tier-${i}`, limit(i + 1)]))
     const { code, err } = await apply(write({ tiers: { anonymous, ...tiers } }), '--yes', '--prune')
-    expect([code, err]).toEqual([0, '103 changes cannot be written at once here: they are written one after another\n'])
+    expect([code, err]).toEqual([0, '103 changes do not fit one transaction: they are written one by one\n'])
     expect((await keys()).length).toBe(102)
   })
 })
@@ -204,7 +210,7 @@ describe('an answer for scripts', () => {
       expect(refused).toEqual({
         code: 1,
         out: '',
-        err: 'nothing was written: there is no terminal to ask on, say --yes\n',
+        err: 'nothing was written: there is no terminal to ask on, use --yes\n',
       })
       const plan = { added: ['tier#anonymous'], changed: [], removed: [], kept: [], conflicts: [], issues: [] }
       expect(await at.json(['tiers', 'diff', path])).toEqual(plan)

@@ -178,7 +178,7 @@ describe('usage', () => {
   })
 
   it.each([
-    [['usage', 'nobody'], 'there is no client "nobody": say with --tier which tier to take, or ip:… for an address\n'],
+    [['usage', 'nobody'], 'there is no client "nobody": give its tier with --tier, or an address as ip:…\n'],
     [
       ['usage', 'acme', '--tier', 'gold'],
       'there is no valid tier "gold" for client:acme: known are anonymous, billed, free, pro, routed\n',
@@ -201,7 +201,7 @@ describe('usage', () => {
     expect(await at.sluice(args)).toEqual({
       code: 1,
       out: '',
-      err: err ?? 'ip:1.2.3.4 (tier pro) is held to no policies\n',
+      err: err ?? 'ip:1.2.3.4 (tier pro) has no policies\n',
     })
   })
 
@@ -257,12 +257,12 @@ describe('peek', () => {
     expect(await peek('is-blocked')).toEqual([
       false,
       'blocked',
-      'client:is-blocked (tier free, blocked): a request of cost 1 would be turned away, it is blocked\n',
+      'client:is-blocked (tier free, blocked): a request of cost 1 would be denied, it is blocked\n',
     ])
     expect(await peek('is-disabled')).toEqual([
       false,
       'unauthorized',
-      'client:is-disabled (tier free, disabled): a request of cost 1 would be turned away with 401\n',
+      'client:is-disabled (tier free, disabled): a request of cost 1 would be denied with 401\n',
     ])
     expect((await peek('is-expired')).slice(0, 2)).toEqual([false, 'unauthorized'])
     expect((await peek('is-exempt')).slice(0, 2)).toEqual([true, 'exempt'])
@@ -284,7 +284,9 @@ describe('peek, refund and reset', () => {
   it('say what a request would be told, and take nothing', async () => {
     await at.json(['clients', 'create', 'peeker', '--tier', 'free'])
     const { out } = await at.sluice(['peek', 'peeker'], now)
-    expect(out).toBe('client:peeker (tier free): a request of cost 1 would pass\npolicy per-minute: 59 of 60 left\n')
+    expect(out).toBe(
+      'client:peeker (tier free): a request of cost 1 would be allowed\npolicy per-minute: 59 of 60 left\n',
+    )
     expect(await at.json(['peek', 'peeker', '--route', 'post /batch'], now)).toMatchObject({
       allowed: true,
       cost: 5,
@@ -298,7 +300,7 @@ describe('peek, refund and reset', () => {
     const never = await at.sluice(['peek', 'peeker', '--cost', '61'], now)
     expect([never.code, never.out]).toEqual([
       0,
-      expect.stringContaining('would be turned away\npolicy per-minute: 60 of 60 left, it can never pass\n'),
+      expect.stringContaining('would be denied\npolicy per-minute: 60 of 60 left, it can never be allowed\n'),
     ])
     expect(await used('peeker')).toMatchObject({ 'per-minute': [0, 60], 'per-day': [0, 1000] })
   })
@@ -307,7 +309,7 @@ describe('peek, refund and reset', () => {
     await at.json(['clients', 'create', 'back', '--tier', 'free'])
     await spend('client:back', 'free', ['GET', '/x'], 20)
     expect((await at.sluice(['refund', 'back', '5'], now)).out).toBe(
-      'client:back (tier free): 5 units given back in per-minute, per-day\n',
+      'client:back (tier free): 5 units returned to per-minute, per-day\n',
     )
     await at.json(['refund', 'back', '3', '--policy', 'per-day'], now)
     expect(await used('back')).toMatchObject({ 'per-minute': [15, 45], 'per-day': [12, 988] })
@@ -319,7 +321,7 @@ describe('peek, refund and reset', () => {
     expect((await charged(new Date(now.now + 3_600_000).toISOString())).err).toContain(
       'chargedAt must be epoch milliseconds, at most 60 s ahead of now',
     )
-    expect((await at.sluice(['reset', 'back'], now)).out).toBe('client:back (tier free): all quotas are whole\n')
+    expect((await at.sluice(['reset', 'back'], now)).out).toBe('client:back (tier free): all limits are reset\n')
     expect(await used('back')).toMatchObject({ 'per-minute': [0, 60], 'per-day': [0, 1000] })
   })
 })

@@ -78,7 +78,7 @@ describe('changes', () => {
     expect(done).toHaveLength(2)
     expect(error).toBeInstanceOf(kind)
     expect(error.message).toBe(
-      `${why}\nwritten, 2 of 3: tier anonymous, tier a\nnot written: tier b\nThe table is valid as it is; apply the same file again to go on.`,
+      `${why}\nwritten, 2 of 3: tier anonymous, tier a\nnot written: tier b\nThe table is valid as it is. Apply the same file again to continue.`,
     )
   })
 

@@ -102,7 +102,7 @@ group(
 
     it('is an error where another API is called so, and nothing is half-written', async () => {
       await cli('label', 'b2', 'shop')
-      const sentence = 'label "shop" is what API b2 is called: take another one, or sluice apis remove b2 first'
+      const sentence = 'label "shop" is already used by API b2: choose another one, or run sluice apis remove b2 first'
       expect(await ask('Create', 'a1')).toEqual(['FAILED', 'api#a1', sentence])
       expect(await ask('Delete', 'a1')).toEqual(['SUCCESS', 'api#a1', '']) // what CloudFormation does then
       expect(await rest()).toEqual(['policy-set api#b2'])

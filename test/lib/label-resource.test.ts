@@ -162,7 +162,7 @@ describe('a label that cannot be', () => {
     one.protect(restApi(at, 'A'), { as: 'shop' })
     for (const limiter of [one, two]) {
       expect(issues(() => limiter.protect(httpApi(at, `B${limiter.node.id}`), { as: 'shop' }))).toEqual([
-        `as must be another label for each API, got "shop" for Stack/A and Stack/B${limiter.node.id}`,
+        `as must be unique, got "shop" for Stack/A and Stack/B${limiter.node.id}`,
       ])
     }
     apart.protect(webSocketApi(at, 'C'), { as: 'shop' })

@@ -164,7 +164,7 @@ describe('a REST API', () => {
     const { api } = restApi(stack)
     const admin = api.root.addMethod('DELETE', undefined, { authorizationType: AuthorizationType.IAM })
     limiter.protect(api)
-    expect(errorsIn(stack)).toEqual([expect.stringContaining('authorized already, by AWS_IAM')])
+    expect(errorsIn(stack)).toEqual([expect.stringContaining('already has authorization AWS_IAM')])
     expect((admin.node.defaultChild as CfnMethod).authorizationType).toBe('AWS_IAM')
   })
 
@@ -184,7 +184,7 @@ describe('a REST API', () => {
     mock.root.addMethod('OPTIONS', new MockIntegration())
     limiter.protect(mock)
     expect(() => limiter.protect(mock)).toThrow('got Stack/Api again')
-    expect(() => app.synth()).toThrow('protect() wants an API with methods')
+    expect(() => app.synth()).toThrow('protect() needs an API with methods')
     const document = new SpecRestApi(stack, 'Spec', { apiDefinition: new InlineApiDefinition({ openapi: '3.0.0' }) })
     expect(() => limiter.protect(document as never)).toThrow('docs/deploy.md')
     expect(() => limiter.protect(RestApi.fromRestApiId(stack, 'Imported', 'abc') as never)).toThrow('use attachTo()')
@@ -279,7 +279,7 @@ describe('an imported REST API', () => {
     limiter.attachTo(api, { stageName: 'prod' })
     expect(() => limiter.attachTo(api, { stageName: 'test' })).toThrow('got Stack/ById again')
     expect(() => limiter.attachTo(new RestApi(stack, 'Api'), { stageName: 'prod' })).toThrow(
-      'attachTo() wants a REST API that is imported, got Stack/Api, which is made in this app: use protect()',
+      'attachTo() needs an imported REST API, got Stack/Api, which is made in this app: use protect()',
     )
   })
 })
@@ -377,13 +377,13 @@ describe('an HTTP API', () => {
     const { api, add } = httpApi(stack)
     add('admin', HttpMethod.GET, new HttpIamAuthorizer())
     limiter.protect(api)
-    expect(errorsIn(stack)).toEqual([expect.stringContaining('authorized already, by AWS_IAM')])
+    expect(errorsIn(stack)).toEqual([expect.stringContaining('already has authorization AWS_IAM')])
   })
 
   it('has to have routes', () => {
     const { app, stack, limiter } = setUp()
     limiter.protect(httpApi(stack).api)
-    expect(() => app.synth()).toThrow('protect() wants an API with routes')
+    expect(() => app.synth()).toThrow('protect() needs an API with routes')
   })
 })
 
@@ -409,7 +409,7 @@ describe('a WebSocket API', () => {
   it('has to have a $connect route', () => {
     const { app, stack, limiter } = setUp()
     limiter.protect(new WebSocketApi(stack, 'Api'))
-    expect(() => app.synth()).toThrow('protect() wants an API with a $connect route')
+    expect(() => app.synth()).toThrow('protect() needs an API with a $connect route')
   })
 })
 

@@ -15,7 +15,7 @@ import { authorizerBundleOptions } from '../../lib/authorizer-bundle'
 import { RateLimiter, type RateLimiterProps } from '../../lib/index'
 
 const ROOT = join(__dirname, '..', '..')
-const AUTHORIZER = { Description: Match.stringLikeRegexp('decides requests') }
+const AUTHORIZER = { Description: Match.stringLikeRegexp('rate-limits requests') }
 
 function synthesize(
   props: RateLimiterProps | ((stack: Stack) => RateLimiterProps) = {},
@@ -202,7 +202,7 @@ describe('a delegate', () => {
 
   it('has no settings without being there', () => {
     expect(() => synthesize({ delegateCacheTtl: Duration.minutes(5), delegateDeadline: Duration.seconds(1) })).toThrow(
-      /delegateDeadline wants a delegate beside it, got none\n.*delegateCacheTtl wants a delegate beside it, got none/,
+      /delegateDeadline needs an upstream authorizer, got none\n.*delegateCacheTtl needs an upstream authorizer, got none/,
     )
   })
 })

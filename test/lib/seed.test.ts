@@ -270,7 +270,7 @@ describe('the seed in a stack', () => {
 
   it.each([
     ['a file that is not there', () => join(folder, 'nowhere.yaml'), 'ENOENT'],
-    ['a file that is no YAML', () => fileWith('tiers: ['), 'tiersFile must be a file of YAML'],
+    ['a file that is no YAML', () => fileWith('tiers: ['), 'tiersFile must be a YAML file'],
     [
       'a file that CloudFormation would not carry',
       () => fileWith(large()),
@@ -355,7 +355,7 @@ describe('the identity of a limiter', () => {
   it('is said once', () => {
     const tiersFile = tiersWith('settings: { identity: [api-key] }')
     expect(issues(() => template({ tiersFile, identity: 'api-key' }))).toEqual([
-      `identity must be said once, by the prop or in the settings of the tiers file, got both (${tiersFile})`,
+      `identity must be set once, by the prop or in the settings of the tiers file, got both (${tiersFile})`,
     ])
   })
 

@@ -86,8 +86,8 @@ describe('the context of the app', () => {
     }
     expect(issuesOf(() => optionsFrom(context))).toEqual([
       'stackName must be a name of letters, digits and "-", got "1" (context)',
-      'stateTableName must be a name that DynamoDB takes, got "a b" (context)',
-      'configTableName must be a name that DynamoDB takes, got "x" (context)',
+      'stateTableName must be a valid DynamoDB table name, got "a b" (context)',
+      'configTableName must be a valid DynamoDB table name, got "x" (context)',
       'removalPolicy must be destroy or retain, got "keep" (context)',
       'architecture must be arm64 or x86_64, got "arm" (context)',
       'reservedConcurrency must be an integer from 1 to 999999, got "0" (context)',

@@ -75,7 +75,7 @@ describe('an engine that somebody else runs', () => {
     const server = createServer((_, response) => response.writeHead(status).end(body))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-    await expect(useExternalEngine(endpoint)).rejects.toThrow('what answers is not DynamoDB')
+    await expect(useExternalEngine(endpoint)).rejects.toThrow('the answer is not DynamoDB’s')
     server.close()
   })
 

@@ -75,7 +75,7 @@ describe('the binary', () => {
     expect(noRegion).toEqual({
       code: 1,
       out: '',
-      err: 'no AWS region: set AWS_REGION or say --region, or say --endpoint for a DynamoDB of your own\n',
+      err: 'no AWS Region: set AWS_REGION or use --region, or use --endpoint for another DynamoDB\n',
     })
     expect(noCredentials).toMatchObject({ code: 1, out: '' })
     expect(noCredentials.err).toMatch(
@@ -88,7 +88,7 @@ describe('the binary', () => {
     const { code, err } = await sluice(['tiers', 'list'], env)
     expect([code, err]).toEqual([
       1,
-      'there is no table "nowhere" here: name it with --table or SLUICE_CONFIG_TABLE, or say --stack\n',
+      'there is no table "nowhere" here: name it with --table or SLUICE_CONFIG_TABLE, or use --stack\n',
     ])
   })
 })
@@ -128,11 +128,11 @@ describe('tables of a deployed stack', () => {
     ])
     expect(one.out).toMatch(/^ok {6}connection: DynamoDB in us-east-1; tables by outputs of stack Sluice$/m)
     expect(one.out).toMatch(/^ok {6}config table: sluice-config is reached$/m)
-    expect(several).toEqual({ code: 1, out: '', err: '2 stacks have tables, say which one with --stack: One, Two\n' })
+    expect(several).toEqual({ code: 1, out: '', err: '2 stacks have tables, choose one with --stack: One, Two\n' })
     expect(none).toEqual({
       code: 1,
       out: '',
-      err: 'no table: no stack in us-east-1 has the outputs ConfigTableName and StateTableName; say --table and --state-table, or --endpoint\n',
+      err: 'no table: no stack in us-east-1 has the outputs ConfigTableName and StateTableName; use --table and --state-table, or --endpoint\n',
     })
   })
 })
