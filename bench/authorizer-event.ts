@@ -1,4 +1,4 @@
-/** Who asks for what. Without a key it is a stranger. */
+/** The request of one caller. Without a key the caller is anonymous. */
 export interface Asked {
   readonly path: string
   readonly ip: string

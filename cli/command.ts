@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import { Connection, type Where, withWhere } from './connection'
-import type { Io } from './io'
-import { Printer } from './output'
+import { Connection, type TableOptions, withTableOptions } from './tables/connection'
+import type { Io } from './terminal/io'
+import { Printer } from './terminal/output'
 
 /** One run of the command line. */
 export class Session {
@@ -15,7 +15,7 @@ export class Session {
     this.print = new Printer(io)
   }
 
-  connect(where: Where): Connection {
+  connect(where: TableOptions): Connection {
     const connection = new Connection(where, this.io.env)
     this.connections.push(connection)
     return connection
@@ -30,7 +30,7 @@ export class Session {
 export type AddCommand = (group: Command, session: Session) => void
 
 /** The options that every command with an answer has. */
-export interface Answering extends Where {
+export interface OutputOptions extends TableOptions {
   readonly json?: boolean
 }
 
@@ -50,8 +50,8 @@ export function describeCommand(
 }
 
 /** The same for a command that talks to the tables, and that can answer scripts. */
-export function describeAnswering(...about: Parameters<typeof describeCommand>): Command {
-  return withWhere(describeCommand(...about).option('--json', 'print JSON, for scripts'))
+export function describeTableCommand(...about: Parameters<typeof describeCommand>): Command {
+  return withTableOptions(describeCommand(...about).option('--json', 'print JSON, for scripts'))
 }
 
 export const examplesOf = (command: Command): readonly string[] => EXAMPLES.get(command) ?? []

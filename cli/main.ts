@@ -1,8 +1,8 @@
 import { CommanderError } from 'commander'
 import { Session } from './command'
 import { EXIT, failureOf } from './exit'
-import { type Io, processIo } from './io'
 import { buildProgram } from './program'
+import { type Io, processIo } from './terminal/io'
 
 /**
  * Runs one command line.

@@ -1,5 +1,5 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { LOCAL_TABLES, localAwsEnvironment } from '../cli/local-engine'
+import { LOCAL_TABLES, localAwsEnvironment } from '../cli/tables/local-engine'
 
 /** The tables that the local gateway seeds and decides in, where the command line finds them. */
 export const TABLES = LOCAL_TABLES

@@ -1,4 +1,4 @@
-import { LOCAL_TABLES } from '../../cli/local-engine'
+import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { type Figure, toFigure } from '../figure'
 import type { EngineProxy } from '../proxies'
 import { interleaved, median, ratios, summary } from '../statistics'

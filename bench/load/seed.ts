@@ -1,4 +1,4 @@
-import { LOCAL_TABLES } from '../../cli/local-engine'
+import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { CONFIG_TABLE, clientKey } from '../../lambda/config-table/items/config-items'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { createStateTable, createTable } from '../../limiter/stores/state-table'

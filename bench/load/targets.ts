@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { LOCAL_TABLES } from '../../cli/local-engine'
+import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
 import { startChild } from '../child'
 import { compiled } from '../product'

@@ -35,8 +35,8 @@ export const config: Part = {
     await fillConfigTable(client, tables.small, SMALL)
     await fillConfigTable(client, tables.large, large)
     const figures = [
-      await steadily(bench, client, tables.large, { clients: 10, strangers: 2, goal: { atMost: 0.01 } }),
-      await steadily(bench, client, tables.large, { clients: 100, strangers: 20, goal: { atMost: 0.01 } }),
+      await steadily(bench, client, tables.large, { clients: 10, anonymous: 2, goal: { atMost: 0.01 } }),
+      await steadily(bench, client, tables.large, { clients: 100, anonymous: 20, goal: { atMost: 0.01 } }),
     ]
     const items = { small: await itemsRead(client, tables.small), large: await itemsRead(client, tables.large) }
     client.destroy()
@@ -45,7 +45,7 @@ export const config: Part = {
       figures: [...figures, ...cold.figures],
       details: [
         `Steady: one instance, ${A_SECOND} requests a second at random moments (Poisson) by a simulated clock, ten minutes after one of warming up, through the`,
-        `real authorizer; clients with keys, and strangers of whom half have a made-up key. The policy set is read every ${CONFIG_TTL_MS / 1000} s, and`,
+        `real authorizer; clients with keys, and anonymous callers of whom half have a made-up key. The policy set is read every ${CONFIG_TTL_MS / 1000} s, and`,
         `so is each key in use, up to a hundred of them in one call, whatever else there is in the table.`,
         ...cold.details,
       ],
@@ -55,7 +55,7 @@ export const config: Part = {
 
 interface Traffic {
   readonly clients: number
-  readonly strangers: number
+  readonly anonymous: number
   readonly goal: Goal
 }
 
@@ -67,7 +67,7 @@ async function steadily(
   { quick }: Bench,
   client: CountingClient,
   tableName: string,
-  { clients, strangers, goal }: Traffic,
+  { clients, anonymous, goal }: Traffic,
 ): Promise<Figure> {
   const random = seeded(clients)
   let now = START
@@ -87,7 +87,7 @@ async function steadily(
   })
   const callers = [
     ...Array.from({ length: clients }, (_, i) => ({ path: '/hello', ip: '198.51.100.7', apiKey: apiKeyOf(i) })),
-    ...Array.from({ length: strangers }, (_, i) => ({
+    ...Array.from({ length: anonymous }, (_, i) => ({
       path: '/hello',
       ip: `203.0.113.${i}`,
       ...(i % 2 === 0 && { apiKey: `made up ${i}` }),
@@ -106,7 +106,7 @@ async function steadily(
     tally.decisions++
     tally.calls += client.calls - before
   }
-  return toFigure(`calls per decision, ${clients} clients and ${strangers} strangers`, {
+  return toFigure(`calls per decision, ${clients} clients and ${anonymous} anonymous callers`, {
     measured: tally.calls / tally.decisions,
     unit: 'calls',
     goal,

@@ -147,7 +147,7 @@ async function soak(handler: Handler, traffic: Traffic, totalMs: number, rate: n
 async function fillUp(traffic: Traffic, send: (sent: Sent) => Promise<void>): Promise<void> {
   let left = FILLING
   const lane = async () => {
-    while (left-- > 0) await send(left % 4 === 0 ? traffic.next() : traffic.stranger(left % 5))
+    while (left-- > 0) await send(left % 4 === 0 ? traffic.next() : traffic.anonymous(left % 5))
   }
   await Promise.all(Array.from({ length: 8 }, lane))
 }

@@ -98,7 +98,7 @@ export class Traffic {
   next(): Sent {
     const { kind, count } = this.anyCallers()
     const who = below(this.random, count)
-    return kind === 'unknown' ? this.stranger(who) : this.client(kind, who)
+    return kind === 'unknown' ? this.anonymous(who) : this.client(kind, who)
   }
 
   private anyCallers(): Callers {
@@ -111,7 +111,7 @@ export class Traffic {
   }
 
   /** Somebody with a key that nobody has. */
-  stranger(who: number): Sent {
+  anonymous(who: number): Sent {
     const asked = { path: '/hello', ip: `198.51.100.${who}`, apiKey: `made up ${this.made++}` }
     return {
       kind: 'unknown',

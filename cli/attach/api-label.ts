@@ -1,14 +1,14 @@
 import { apiKey } from '../../lambda/config-table/items/config-items'
 import { type StoredItem, withoutItemKey } from '../../provisioning/documents'
 import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
-import { apiItem, labelWrites, type ReadLabels, readLabels } from '../api-labels'
-import type { ConfigTable } from '../config-table'
 import { UserError } from '../exit'
-import { ChangedMeanwhile } from './as-shown'
+import { apiItem, labelWrites, type ReadLabels, readLabels } from '../tables/api-labels'
+import type { ConfigTable } from '../tables/config-table'
 import type { Calls } from './calls'
-import type { Journal } from './journal'
+import type { JournalStore } from './journal'
 import { type ApiItem, calledText, isSameItem } from './plan-label'
 import type { Attachment, LabelStep } from './steps'
+import { ApiChangedError } from './unchanged-check'
 
 /**
  * What the config table says an API is called. The label and its note in the journal are written together, and taken
@@ -21,7 +21,7 @@ export class ApiLabel {
   constructor(
     private readonly table: ConfigTable,
     private readonly calls: Calls,
-    private readonly journal: Journal,
+    private readonly journal: JournalStore,
     private readonly apiId: string,
   ) {}
 
@@ -33,7 +33,7 @@ export class ApiLabel {
 
   /** @throws UserError for what is no label, or what another API is called. */
   check(label: string, name?: string): void {
-    labelWrites({ ...this.asShown, version: undefined }, this.apiId, label, name)
+    labelWrites({ ...this.unchanged, version: undefined }, this.apiId, label, name)
   }
 
   /**
@@ -51,7 +51,7 @@ export class ApiLabel {
   }
 
   /** Puts back what was there before attach gave a label, and forgets that it did. */
-  async takeBack(attachment: Attachment, noted: LabelStep): Promise<void> {
+  async revert(attachment: Attachment, noted: LabelStep): Promise<void> {
     const now = { items: await this.policySet() }
     this.compare(now)
     const key = apiKey(this.apiId)
@@ -60,15 +60,15 @@ export class ApiLabel {
     await this.write('DeleteItem', [{ key, before: apiItem(now, this.apiId)?.exact, after }, forgotten])
   }
 
-  private get asShown(): Pick<ReadLabels, 'items'> {
+  private get unchanged(): Pick<ReadLabels, 'items'> {
     if (!this.shown) throw new Error('a label must be read before it is changed')
     return this.shown
   }
 
   private compare(now: Pick<ReadLabels, 'items'>): void {
     const fields = fieldsIn(now, this.apiId)
-    if (!isSameItem(fields, fieldsIn(this.asShown, this.apiId)))
-      throw new ChangedMeanwhile(calledText(this.apiId, fields))
+    if (!isSameItem(fields, fieldsIn(this.unchanged, this.apiId)))
+      throw new ApiChangedError(calledText(this.apiId, fields))
   }
 
   private policySet(): Promise<StoredItem[]> {

@@ -40,7 +40,7 @@ interface TokenRules {
 /** What decides how often the function is asked, and in which form. */
 export interface AuthorizerSettings {
   readonly type: string
-  /** For how long a decision is remembered by API Gateway and not counted, in seconds. */
+  /** For how long a decision is recorded by API Gateway and not counted, in seconds. */
   readonly ttlSeconds: number
   /** What a request must carry, or it gets 401 without a question. */
   readonly identitySources: readonly string[]
@@ -106,13 +106,13 @@ export interface PendingEdits {
   readonly edits: readonly string[]
   readonly complete: boolean
   /** Methods that are served with authentication, and that the API has without. */
-  readonly opens: readonly Guarded[]
+  readonly opens: readonly AuthorizedMethod[]
   /** Keys of methods that are served without authentication, and that the API has with some. */
   readonly closes: readonly string[]
 }
 
 /** A method that a stage serves with authentication. */
-interface Guarded {
+interface AuthorizedMethod {
   readonly key: string
   /** The type, or on HTTP APIs the authorizer's name. */
   readonly by: string
@@ -134,7 +134,7 @@ export interface ApiControl {
   /** @returns the new authorizer's id. */
   createAuthorizer(name: string, uri: string): Promise<string>
   /** Gives an authorizer the address and the settings that it should have. */
-  mendAuthorizer(authorizer: Authorizer, uri: string): Promise<void>
+  repairAuthorizer(authorizer: Authorizer, uri: string): Promise<void>
   deleteAuthorizer(id: string): Promise<void>
   authorize(method: Method, authorization: Authorization): Promise<void>
   /** @param response `isDefault` takes away what was made. REST only. */
@@ -159,7 +159,7 @@ export const isSameMethod = (one: Method, other: Method): boolean =>
 /**
  * Whether an authorization is that of an authorizer of attach. An id that is left behind by another type says nothing.
  */
-export const asks = ({ type, authorizerId }: Authorization, ownId: string | undefined): boolean =>
+export const usesAuthorizer = ({ type, authorizerId }: Authorization, ownId: string | undefined): boolean =>
   type === 'CUSTOM' && ownId !== undefined && authorizerId === ownId
 
 export const isPreflight = ({ key }: Method): boolean => key.startsWith('OPTIONS ')

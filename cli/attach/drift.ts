@@ -1,39 +1,39 @@
-import { type ApiState, asks, authorizationText, isPreflight } from './api-state'
+import { type ApiState, authorizationText, isPreflight, usesAuthorizer } from './api-state'
 import { ownAuthorizer } from './plan-attach'
 import { type ApiItem, labelDrift } from './plan-label'
-import { attachMark, type MethodStep, type Remembered } from './steps'
+import { type AttachJournal, attachMark, type MethodStep } from './steps'
 import { isSameResponse } from './three-way'
-import { authorizerName, type FunctionName, functionUri, over, permissionPrefix, settingsDrift } from './wanted'
+import { authorizerName, type FunctionName, functionUri, permissionPrefix, settingsDrift, with429 } from './wanted'
 
 /** Everything about an attached API that is not as attach left it, a sentence each; empty when all is well. */
 export function driftOf(
   state: ApiState,
-  remembered: Remembered,
+  recorded: AttachJournal,
   target: FunctionName,
   statements: readonly string[],
   called: ApiItem,
 ): string[] {
-  const { attachment, steps } = remembered
+  const { attachment, steps } = recorded
   const unfinished = attachment.phase === 'attached' ? [] : [`${attachment.phase.replace('ing', '')} was interrupted`]
   return [
     ...unfinished,
-    ...[labelDrift(state.id, called, remembered)].filter((one) => one !== undefined),
-    ...authorizerDrift(state, remembered, target, statements),
-    ...methodDrift(state, remembered),
+    ...[labelDrift(state.id, called, recorded)].filter((one) => one !== undefined),
+    ...authorizerDrift(state, recorded, target, statements),
+    ...methodDrift(state, recorded),
     ...(state.gatewayResponse && steps.some(({ kind }) => kind === 'gateway-response')
       ? responseDrift(state.gatewayResponse)
       : []),
-    ...stageDrift(state, remembered),
+    ...stageDrift(state, recorded),
   ]
 }
 
 function authorizerDrift(
   state: ApiState,
-  remembered: Remembered,
+  recorded: AttachJournal,
   target: FunctionName,
   statements: readonly string[],
 ): string[] {
-  const own = ownAuthorizer(state, remembered, target.arn)
+  const own = ownAuthorizer(state, recorded, target.arn)
   if (!own) return [`authorizer "${authorizerName(target.arn)}" is gone`]
   const wrong = settingsDrift(own, state.kind)
   if (own.uri !== functionUri(target)) wrong.push('it calls another function')
@@ -45,12 +45,12 @@ function authorizerDrift(
   ]
 }
 
-function methodDrift(state: ApiState, remembered: Remembered): string[] {
-  const own = ownAuthorizer(state, remembered, remembered.attachment.functionArn)
+function methodDrift(state: ApiState, recorded: AttachJournal): string[] {
+  const own = ownAuthorizer(state, recorded, recorded.attachment.functionArn)
   const noted = new Map(
-    remembered.steps.flatMap((step): [string, MethodStep][] => (step.kind === 'method' ? [[step.key, step]] : [])),
+    recorded.steps.flatMap((step): [string, MethodStep][] => (step.kind === 'method' ? [[step.key, step]] : [])),
   )
-  const { methods: scope } = remembered.attachment
+  const { methods: scope } = recorded.attachment
   const present = new Set(state.methods.map(({ key }) => key))
   const gone = [...noted.keys()].filter((key) => !present.has(key)).map((key) => `${key} is gone`)
   return [
@@ -59,7 +59,7 @@ function methodDrift(state: ApiState, remembered: Remembered): string[] {
       const { key, authorization } = method
       if (isPreflight(method)) return []
       const wasRequired = noted.get(key)?.apiKeyRequired ?? method.apiKeyRequired
-      if (asks(authorization, own?.id)) {
+      if (usesAuthorizer(authorization, own?.id)) {
         return [
           ...(authorization.scopes
             ? [`${key} has scopes with Sluice's authorizer: ${authorization.scopes.join(', ')}`]
@@ -79,13 +79,13 @@ function methodDrift(state: ApiState, remembered: Remembered): string[] {
 
 function responseDrift(now: NonNullable<ApiState['gatewayResponse']>): string[] {
   if (now.isDefault) return ['gateway response ACCESS_DENIED is missing: requests over the limit get 403']
-  const wanted = over(now)
+  const wanted = with429(now)
   if (now.statusCode !== wanted.statusCode)
     return [`gateway response ACCESS_DENIED answers ${now.statusCode || '403'} instead of ${wanted.statusCode}`]
   return isSameResponse(now, wanted) ? [] : ['gateway response ACCESS_DENIED has different headers or a different body']
 }
 
-function stageDrift({ stages, deployments }: ApiState, { attachment, steps }: Remembered): string[] {
+function stageDrift({ stages, deployments }: ApiState, { attachment, steps }: AttachJournal): string[] {
   return steps.flatMap((step) => {
     if (step.kind !== 'deployment') return []
     const stage = stages.find(({ name }) => name === step.stage)

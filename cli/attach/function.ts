@@ -9,7 +9,7 @@ import {
 import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
 import { type Calls, pages, unlessGone } from './calls'
-import type { Checks, Upstream } from './losses'
+import type { Upstream, Verification } from './losses'
 import { type FunctionName, parseFunctionArn } from './wanted'
 
 /** The stack output that names the authorizer's function. */
@@ -26,7 +26,7 @@ export interface Lookup {
 }
 
 /** A function of Sluice's, and what its environment says that it verifies. */
-export type FoundFunction = FunctionName & Pick<Checks, 'upstream' | 'isPublic'>
+export type FoundFunction = FunctionName & Pick<Verification, 'upstream' | 'isPublic'>
 
 /**
  * The function to attach, named or found in a stack's outputs, and looked at: it must be a Sluice, in this Region, with

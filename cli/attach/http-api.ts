@@ -221,7 +221,7 @@ export class HttpApi implements ApiControl {
     return AuthorizerId!
   }
 
-  async mendAuthorizer({ id: AuthorizerId }: Authorizer, AuthorizerUri: string): Promise<void> {
+  async repairAuthorizer({ id: AuthorizerId }: Authorizer, AuthorizerUri: string): Promise<void> {
     await this.make('PATCH', `/authorizers/${AuthorizerId}`, () =>
       this.client.send(new UpdateAuthorizerCommand({ ApiId: this.api.id, AuthorizerId, AuthorizerUri, ...SETTINGS })),
     )

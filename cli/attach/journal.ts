@@ -1,10 +1,10 @@
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { type ExactItem, type StoredItem, withoutItemKey } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
-import type { ConfigTable } from '../config-table'
 import { UserError } from '../exit'
+import type { ConfigTable } from '../tables/config-table'
 import type { Calls } from './calls'
-import type { Attachment, Remembered, Step } from './steps'
+import type { AttachJournal, Attachment, Step } from './steps'
 
 const HEADER = 'journal'
 const partition = (apiId: string) => `attachment#${apiId}`
@@ -20,9 +20,9 @@ function stepKey(step: Step): string {
 
 /**
  * What attach did to an API, in the config table: an item about the attachment and one for each step, in a partition of
- * its own. A step is written before it is done, so a death at any moment leaves nothing done that is not remembered.
+ * its own. A step is written before it is done, so a death at any moment leaves nothing done that is not recorded.
  */
-export class Journal {
+export class JournalStore {
   private readonly resource: string
 
   constructor(
@@ -32,7 +32,7 @@ export class Journal {
     this.resource = `table/${table.name}`
   }
 
-  async read(apiId: string): Promise<Remembered | undefined> {
+  async read(apiId: string): Promise<AttachJournal | undefined> {
     const stored = await this.make('Query', () => this.table.partition(partition(apiId)))
     const header = stored.find(({ item }) => item.sk === HEADER)
     if (!header) return undefined
@@ -66,7 +66,7 @@ export class Journal {
   }
 
   /**
-   * The write that remembers a step, for those that are remembered with what they do in one transaction. @param step
+   * The write that remembers a step, for those that are recorded with what they do in one transaction. @param step
    * nothing: it is forgotten.
    */
   noteWrite({ apiId }: Attachment, step: Step | undefined, before: Step | undefined): GuardedWrite {
@@ -76,7 +76,7 @@ export class Journal {
   }
 
   /** Forgets an API, what it is last: steps without their beginning would be looked for by nobody. */
-  async forget({ attachment: { apiId }, steps }: Remembered): Promise<void> {
+  async forget({ attachment: { apiId }, steps }: AttachJournal): Promise<void> {
     for (const sk of [...steps.map(stepKey), HEADER]) {
       const Key = { pk: partition(apiId), sk }
       await this.make('DeleteItem', () =>

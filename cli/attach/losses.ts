@@ -3,11 +3,11 @@ import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { ANONYMOUS } from '../../lambda/config-table/items/tiers'
 import { UserError } from '../exit'
 import { type ApiState, type Authorizer, isPreflight, type Method, type PendingEdits, type Stage } from './api-state'
-import { type MethodStep, notedMethod, type Remembered } from './steps'
+import { type AttachJournal, type MethodStep, notedMethod } from './steps'
 import { authorizerName, type FunctionName, parseFunctionArn } from './wanted'
 
 /** What the function that is attached verifies of a request before it lets it pass. */
-export interface Checks {
+export interface Verification {
   /** The upstream authorizer that it asks first. */
   readonly upstream?: Upstream
   /** Whether its deployment says that nobody has to be verified, so that callers pass while they cannot be. */
@@ -21,9 +21,9 @@ export interface Checks {
 export interface Upstream {
   /** Name or ARN, as the function's environment has it. */
   readonly function: string
-  /** For how long its answers are remembered, in milliseconds. */
+  /** For how long its answers are recorded, in milliseconds. */
   readonly ttlMs: number
-  /** The headers, in lower case, by which they are remembered. */
+  /** The headers, in lower case, by which they are recorded. */
   readonly cacheHeaders: readonly string[]
 }
 
@@ -37,7 +37,7 @@ export type Replacement = { readonly kept: string } | { readonly lost: string }
 export function replacementOf(
   method: Method,
   { authorizers, methods }: Pick<ApiState, 'authorizers' | 'methods'>,
-  checks: Checks,
+  checks: Verification,
   own: FunctionName,
 ): Replacement {
   const { type, authorizerId, scopes = [] } = method.authorization
@@ -62,7 +62,7 @@ function replacedFunction(
   if (!called || !upstream || fullArn(upstream.function, own) !== called) {
     return { lost: `Sluice does not call its function ${called?.split(':function:')[1] ?? uri} as upstream authorizer` }
   }
-  // A remembered answer must not reach a request that the old authorizer would have asked about.
+  // A recorded answer must not reach a request that the old authorizer would have asked about.
   const headers = settings.identitySources.map(headerOf)
   const isCovered =
     settings.ttlSeconds > 0 && headers.every((name) => name !== undefined && upstream.cacheHeaders.includes(name))
@@ -79,7 +79,11 @@ function fullArn(name: string, { partition, region, account }: FunctionName): st
   return parseFunctionArn(name)?.arn ?? `arn:${partition}:lambda:${region}:${account}:function:${name}`
 }
 
-function replacedTokens({ tokens, settings }: Authorizer, type: string, { policies, isPublic }: Checks): Replacement {
+function replacedTokens(
+  { tokens, settings }: Authorizer,
+  type: string,
+  { policies, isPublic }: Verification,
+): Replacement {
   const { issuers, audience } = tokens!
   if (isPublic) return { lost: 'Sluice is deployed with authentication "none"' }
   if (!policies)
@@ -106,7 +110,7 @@ function replacedTokens({ tokens, settings }: Authorizer, type: string, { polici
 }
 
 /** @throws UserError where methods would lose authentication and nobody said that they may. */
-export function refuseLosses(steps: readonly MethodStep[], open: readonly string[]): void {
+export function rejectLosses(steps: readonly MethodStep[], open: readonly string[]): void {
   const losses = steps.filter(({ key, lost }) => lost !== undefined && !open.includes(key))
   if (losses.length === 0) return
   throw new UserError(
@@ -119,22 +123,22 @@ export function refuseLosses(steps: readonly MethodStep[], open: readonly string
  * Refuses a deployment that takes authentication from a method of a stage, for somebody took it from the API and has
  * not deployed that.
  *
- * @param remembered an attachment whose own authorizer may be what a later deployment serves.
+ * @param recorded an attachment whose own authorizer may be what a later deployment serves.
  * @returns the methods that are opened, as somebody allowed.
  * @throws UserError
  */
-export function refuseOpening(
+export function rejectOpening(
   { opens }: PendingEdits,
   state: ApiState,
   stage: Stage,
-  remembered: Remembered | undefined,
+  recorded: AttachJournal | undefined,
   open: readonly string[],
 ): string[] {
   const served = state.deployments.find(({ id }) => id === stage.deploymentId)
-  const isLater = remembered !== undefined && (served?.createdAt ?? 0) > remembered.attachment.newestDeploymentAt
-  const own = remembered && authorizerName(remembered.attachment.functionArn)
+  const isLater = recorded !== undefined && (served?.createdAt ?? 0) > recorded.attachment.newestDeploymentAt
+  const own = recorded && authorizerName(recorded.attachment.functionArn)
   const isOurs = (key: string, by: string) =>
-    isLater && (by === own || (by === 'CUSTOM' && notedMethod(remembered, key) !== undefined))
+    isLater && (by === own || (by === 'CUSTOM' && notedMethod(recorded, key) !== undefined))
   const opened = opens.filter(({ key, by }) => !isOurs(key, by))
   const losses = opened.filter(({ key }) => !open.includes(key))
   if (losses.length === 0) return opened.map(({ key }) => key)

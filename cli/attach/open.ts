@@ -4,24 +4,24 @@ import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
 import { LambdaClient } from '@aws-sdk/client-lambda'
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import type { Session } from '../command'
-import type { Where } from '../connection'
 import { UserError } from '../exit'
-import { readPolicySet } from '../policy-set'
+import type { TableOptions } from '../tables/connection'
+import { readPolicySet } from '../tiers/read-policy-set'
 import { ApiLabel } from './api-label'
 import type { ApiControl } from './api-state'
 import { Calls } from './calls'
 import { findApi } from './find-api'
 import { type FoundFunction, FunctionPolicy, findFunction } from './function'
-import { Journal } from './journal'
-import type { Remembered } from './steps'
+import { JournalStore } from './journal'
+import type { AttachJournal } from './steps'
 
 /** A first connection takes longer than any call after it. */
 const TIMEOUTS = { connectionTimeout: 5000, requestTimeout: 30_000, throwOnRequestTimeout: true }
 
-export interface Opened {
+export interface OpenedApi {
   readonly control: ApiControl | undefined
-  readonly journal: Journal
-  readonly remembered: Remembered | undefined
+  readonly journal: JournalStore
+  readonly recorded: AttachJournal | undefined
   readonly region: string
   /** The function named on the command line or by a stack, looked at. */
   findFunction(said: { readonly function?: string; readonly stack?: string }): Promise<FoundFunction>
@@ -34,9 +34,9 @@ export interface Opened {
 /** Opens what `attach`, `detach` and `status` need of an API, for the time of one piece of work. */
 export async function withApi<T>(
   session: Session,
-  where: Where,
+  where: TableOptions,
   apiId: string,
-  work: (opened: Opened) => Promise<T>,
+  work: (opened: OpenedApi) => Promise<T>,
 ): Promise<T> {
   const connection = session.connect(where)
   const region = await connection.region()
@@ -49,11 +49,11 @@ export async function withApi<T>(
     const calls = new Calls((text) => session.print.note(text))
     const control = await findApi(apiId, { rest, http }, calls)
     const table = await connection.configTable()
-    const journal = new Journal(table, calls)
+    const journal = new JournalStore(table, calls)
     return await work({
       control,
       journal,
-      remembered: await journal.read(apiId),
+      recorded: await journal.read(apiId),
       region,
       findFunction: (said) => findFunction({ lambda, cloudFormation, calls, region, configTable: table.name }, said),
       policies: async () => {
@@ -69,7 +69,7 @@ export async function withApi<T>(
 }
 
 /** The API, which has to be there. */
-export function existing({ control, region }: Opened, apiId: string): ApiControl {
+export function existing({ control, region }: OpenedApi, apiId: string): ApiControl {
   if (!control) throw new UserError(`there is no API ${apiId} in ${region}: check the id and --region`)
   return control
 }

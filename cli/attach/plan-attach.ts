@@ -3,28 +3,28 @@ import { UserError } from '../exit'
 import {
   type ApiState,
   type Authorizer,
-  asks,
   authorizationText,
   isPreflight,
   type Method,
   type Stage,
+  usesAuthorizer,
 } from './api-state'
-import { type Checks, refuseLosses, replacementOf } from './losses'
-import { attachMark, type MethodStep, notedAuthorizer, notedMethod, type Remembered, type Step } from './steps'
-import { isSameMappings, isSameResponse, takeBackMappings, takeBackResponse } from './three-way'
+import { rejectLosses, replacementOf, type Verification } from './losses'
+import { type AttachJournal, attachMark, type MethodStep, notedAuthorizer, notedMethod, type Step } from './steps'
+import { isSameMappings, isSameResponse, revertMappings, revertResponse } from './three-way'
 import {
   authorizerName,
-  calls,
+  callsFunction,
   type FunctionName,
   functionUri,
   isOfSluice,
-  over,
   permissionPrefix,
   settingsDrift,
+  with429,
   withHeaders,
 } from './wanted'
 
-export interface Wishes {
+export interface AttachOptions {
   /** @default the only stage */
   readonly stage?: string
   /** Keys of methods. @default all that there are and will be */
@@ -48,45 +48,45 @@ export interface AttachPlan {
 /**
  * Works out what makes an API ask this function, from what is there. Done a second time, it has no steps.
  *
- * @param remembered what an earlier attach of this Sluice noted; it may have died anywhere.
+ * @param recorded what an earlier attach of this Sluice noted; it may have died anywhere.
  * @param statements ids of the function's resource policy.
  * @param checks what the function verifies.
  * @throws UserError when it cannot be, or should not.
  */
 export function planAttach(
   state: ApiState,
-  remembered: Remembered | undefined,
-  wishes: Wishes,
+  recorded: AttachJournal | undefined,
+  options: AttachOptions,
   target: FunctionName,
   statements: readonly string[],
-  checks: Checks,
+  checks: Verification,
 ): AttachPlan {
-  const own = ownAuthorizer(state, remembered, target.arn)
-  refuseOthers(state, remembered, own, target.arn)
-  const stage = findStage(state, wishes.stage)
-  const dead = remembered && notedAuthorizer(remembered)
-  const isOurs = ({ authorization }: Method) => asks(authorization, own?.id) || asks(authorization, dead)
-  const { chosen, left } = choose(state, wishes, isOurs)
+  const own = ownAuthorizer(state, recorded, target.arn)
+  refuseOthers(state, recorded, own, target.arn)
+  const stage = findStage(state, options.stage)
+  const dead = recorded && notedAuthorizer(recorded)
+  const isOurs = ({ authorization }: Method) =>
+    usesAuthorizer(authorization, own?.id) || usesAuthorizer(authorization, dead)
+  const { chosen, left } = choose(state, options, isOurs)
 
   const steps: Step[] = []
   const replaced: MethodStep[] = []
   if (!own || own.uri !== functionUri(target) || settingsDrift(own, state.kind).length > 0)
     steps.push({ kind: 'authorizer', id: own?.id })
   if (!own || !statements.includes(permissionPrefix(state.id) + own.id)) steps.push({ kind: 'permission' })
-  steps.push(...responseSteps(state, remembered))
+  steps.push(...responseSteps(state, recorded))
   for (const method of chosen) {
     const { key, authorization, apiKeyRequired } = method
-    if (asks(authorization, own?.id)) continue
+    if (usesAuthorizer(authorization, own?.id)) continue
     const step = { kind: 'method', key, apiKeyRequired, before: authorization } as const
-    if (isOurs(method))
-      steps.push({ ...step, before: { type: 'NONE' }, ...(remembered && notedMethod(remembered, key)) })
+    if (isOurs(method)) steps.push({ ...step, before: { type: 'NONE' }, ...(recorded && notedMethod(recorded, key)) })
     else if (authorization.type === 'NONE') steps.push(step)
     else replaced.push({ ...step, ...replacementOf(method, state, checks, target) })
   }
-  refuseLosses(replaced, wishes.open)
+  rejectLosses(replaced, options.open)
   steps.push(...replaced)
-  if (wishes.headers) steps.push(...integrationSteps(state, remembered, chosen, wishes.headers))
-  steps.push(...deploymentSteps(state, remembered, stage, steps))
+  if (options.headers) steps.push(...integrationSteps(state, recorded, chosen, options.headers))
+  steps.push(...deploymentSteps(state, recorded, stage, steps))
 
   const notes = left.map(
     ({ key, authorization }) =>
@@ -101,11 +101,11 @@ export function planAttach(
 /** The authorizer that attach made, by its name or by what it noted. */
 export function ownAuthorizer(
   { authorizers }: ApiState,
-  remembered: Remembered | undefined,
+  recorded: AttachJournal | undefined,
   functionArn: string,
 ): Authorizer | undefined {
-  if (!remembered) return undefined
-  const noted = notedAuthorizer(remembered)
+  if (!recorded) return undefined
+  const noted = notedAuthorizer(recorded)
   return (
     authorizers.find(({ id }) => id === noted) ?? authorizers.find(({ name }) => name === authorizerName(functionArn))
   )
@@ -113,18 +113,18 @@ export function ownAuthorizer(
 
 function refuseOthers(
   state: ApiState,
-  remembered: Remembered | undefined,
+  recorded: AttachJournal | undefined,
   own: Authorizer | undefined,
   functionArn: string,
 ): void {
-  if (remembered && remembered.attachment.functionArn !== functionArn) {
-    throw new UserError(`API ${state.id} is attached to ${remembered.attachment.functionArn}: detach it first`)
+  if (recorded && recorded.attachment.functionArn !== functionArn) {
+    throw new UserError(`API ${state.id} is attached to ${recorded.attachment.functionArn}: detach it first`)
   }
-  if (remembered?.attachment.phase === 'detaching') {
+  if (recorded?.attachment.phase === 'detaching') {
     throw new UserError(`a detach of API ${state.id} was interrupted: finish it with sluice detach ${state.id}`)
   }
   const others = state.authorizers.filter(({ id }) => id !== own?.id)
-  const same = others.find((one) => calls(one, functionArn))
+  const same = others.find((one) => callsFunction(one, functionArn))
   if (same && same.settings.ttlSeconds > 0) {
     throw new UserError(
       `authorizer "${same.name}" of API ${state.id} calls this Sluice and caches decisions for ${same.settings.ttlSeconds} s, so cached requests are not counted: ` +
@@ -161,7 +161,7 @@ function findStage({ id, stages }: ApiState, name: string | undefined): Stage {
 /** The methods to protect, and those that keep an authorizer of their own. */
 function choose(
   state: ApiState,
-  { methods: wished, replace, open }: Wishes,
+  { methods: wished, replace, open }: AttachOptions,
   isOurs: (method: Method) => boolean,
 ): { chosen: Method[]; left: Method[] } {
   for (const key of [...(wished ?? []), ...open]) {
@@ -190,26 +190,26 @@ function choose(
   return { chosen, left }
 }
 
-function responseSteps({ gatewayResponse: now }: ApiState, remembered: Remembered | undefined): Step[] {
+function responseSteps({ gatewayResponse: now }: ApiState, recorded: AttachJournal | undefined): Step[] {
   if (!now) return []
-  const noted = remembered?.steps.find((step) => step.kind === 'gateway-response')
-  const before = noted ? takeBackResponse(noted.before, noted.after, now).result : now
-  const after = over(before)
+  const noted = recorded?.steps.find((step) => step.kind === 'gateway-response')
+  const before = noted ? revertResponse(noted.before, noted.after, now).result : now
+  const after = with429(before)
   return isSameResponse(now, after) && noted ? [] : [{ kind: 'gateway-response', before, after }]
 }
 
 function integrationSteps(
   { integrations }: ApiState,
-  remembered: Remembered | undefined,
+  recorded: AttachJournal | undefined,
   chosen: readonly Method[],
   statusCodes: readonly string[],
 ): Step[] {
   const served = integrations.filter(({ id }) => chosen.some(({ integrationId }) => integrationId === id))
   return served.flatMap(({ id, responseParameters: now }): Step[] => {
-    const noted = remembered?.steps.find((step) => step.kind === 'integration' && step.id === id) as
+    const noted = recorded?.steps.find((step) => step.kind === 'integration' && step.id === id) as
       | Extract<Step, { kind: 'integration' }>
       | undefined
-    const before = noted ? takeBackMappings(noted.before, noted.after, now).result : now
+    const before = noted ? revertMappings(noted.before, noted.after, now).result : now
     const after = withHeaders(before, statusCodes)
     return isSameMappings(now, after) ? [] : [{ kind: 'integration', id, before, after }]
   })
@@ -217,20 +217,20 @@ function integrationSteps(
 
 function deploymentSteps(
   { deployments }: ApiState,
-  remembered: Remembered | undefined,
+  recorded: AttachJournal | undefined,
   stage: Stage,
   others: readonly Step[],
 ): Step[] {
   if (stage.deploysItself) return []
   const { name, deploymentId: now } = stage
   const served = deployments.find(({ id }) => id === now)
-  const isOurs = remembered !== undefined && served?.description === attachMark(remembered.attachment)
+  const isOurs = recorded !== undefined && served?.description === attachMark(recorded.attachment)
   if (isOurs && others.every(({ kind }) => kind === 'permission')) return []
-  const noted = remembered?.steps.find((step) => step.kind === 'deployment' && step.stage === name) as
+  const noted = recorded?.steps.find((step) => step.kind === 'deployment' && step.stage === name) as
     | Extract<Step, { kind: 'deployment' }>
     | undefined
   // What somebody deployed since has our authorizer in it, so there is nothing to go back to.
-  const isLater = remembered !== undefined && (served?.createdAt ?? 0) > remembered.attachment.newestDeploymentAt
+  const isLater = recorded !== undefined && (served?.createdAt ?? 0) > recorded.attachment.newestDeploymentAt
   return [
     {
       kind: 'deployment',

@@ -2,21 +2,21 @@ import { UserError } from '../exit'
 import {
   type ApiState,
   type Authorization,
-  asks,
   authorizationText,
   type GatewayResponse,
   type Integration,
   isSameAuthorization,
   type Method,
+  usesAuthorizer,
 } from './api-state'
 import { ownAuthorizer } from './plan-attach'
 import { type ApiItem, labelDrift, notedLabel } from './plan-label'
-import { attachMark, detachMark, type MethodStep, notedAuthorizer, type Remembered, type Step } from './steps'
-import { isSameMappings, isSameResponse, takeBackMappings, takeBackResponse } from './three-way'
+import { type AttachJournal, attachMark, detachMark, type MethodStep, notedAuthorizer, type Step } from './steps'
+import { isSameMappings, isSameResponse, revertMappings, revertResponse } from './three-way'
 import { permissionPrefix } from './wanted'
 
 /** One thing to put back. */
-export type Undo =
+export type RevertStep =
   | { readonly kind: 'method'; readonly method: Method; readonly to: Authorization }
   | { readonly kind: 'integration'; readonly integration: Integration; readonly to: Integration['responseParameters'] }
   | { readonly kind: 'gateway-response'; readonly to: GatewayResponse }
@@ -38,7 +38,7 @@ export type Undo =
 
 export interface DetachPlan {
   /** In this order; those that are done already are not among them. */
-  readonly undos: readonly Undo[]
+  readonly reverts: readonly RevertStep[]
   /** What is not as attach left it, and stays as it is: a sentence each. */
   readonly changed: readonly string[]
   /** What somebody should know before saying yes. */
@@ -46,7 +46,7 @@ export interface DetachPlan {
 }
 
 /**
- * Works out what brings an API back to where it was, from what attach remembered and from what is there now. Only what
+ * Works out what brings an API back to where it was, from what attach recorded and from what is there now. Only what
  * still is as attach left it is put back.
  *
  * @param state `undefined`: the API is gone.
@@ -55,36 +55,36 @@ export interface DetachPlan {
  */
 export function planDetach(
   state: ApiState | undefined,
-  remembered: Remembered,
+  recorded: AttachJournal,
   statements: readonly string[],
   called: ApiItem,
 ): DetachPlan {
   const permissions = statements
-    .filter((id) => id.startsWith(permissionPrefix(remembered.attachment.apiId)))
-    .map((statementId): Undo => ({ kind: 'permission', statementId }))
+    .filter((id) => id.startsWith(permissionPrefix(recorded.attachment.apiId)))
+    .map((statementId): RevertStep => ({ kind: 'permission', statementId }))
   const changed: string[] = []
-  const labels = label(called, remembered, changed)
+  const labels = label(called, recorded, changed)
   if (!state)
     return {
-      undos: [...permissions, ...labels],
-      changed: [`API ${remembered.attachment.apiId} is gone`, ...changed],
+      reverts: [...permissions, ...labels],
+      changed: [`API ${recorded.attachment.apiId} is gone`, ...changed],
       notes: [],
     }
 
   const notes: string[] = []
-  const own = ownAuthorizer(state, remembered, remembered.attachment.functionArn)
-  const restored = methods(state, remembered, own?.id ?? notedAuthorizer(remembered), changed)
-  const deployments = undeploy(state, remembered, afterwards(state.methods, restored), changed, notes)
-  refuseCanaries(state, remembered, deployments)
+  const own = ownAuthorizer(state, recorded, recorded.attachment.functionArn)
+  const restored = methods(state, recorded, own?.id ?? notedAuthorizer(recorded), changed)
+  const deployments = undeploy(state, recorded, methodsAfter(state.methods, restored), changed, notes)
+  refuseCanaries(state, recorded, deployments)
   return {
-    undos: [
+    reverts: [
       ...restored,
-      ...integrations(state, remembered, changed),
-      ...response(state, remembered, changed),
+      ...integrations(state, recorded, changed),
+      ...response(state, recorded, changed),
       ...(own ? [{ kind: 'authorizer', id: own.id } as const] : []),
       ...deployments,
       ...permissions,
-      ...leftovers(state, remembered, deployments),
+      ...leftovers(state, recorded, deployments),
       ...labels,
     ],
     changed,
@@ -92,31 +92,36 @@ export function planDetach(
   }
 }
 
-function label(called: ApiItem, remembered: Remembered, changed: string[]): Undo[] {
-  const noted = notedLabel(remembered)
-  const drift = labelDrift(remembered.attachment.apiId, called, remembered)
+function label(called: ApiItem, recorded: AttachJournal, changed: string[]): RevertStep[] {
+  const noted = notedLabel(recorded)
+  const drift = labelDrift(recorded.attachment.apiId, called, recorded)
   if (drift) changed.push(drift)
   return noted && !drift ? [{ kind: 'label', label: String(noted.after.label) }] : []
 }
 
 /** The methods when all is put back. */
-export function afterwards(methods: readonly Method[], undos: readonly Undo[]): Method[] {
-  const back = new Map(undos.flatMap((undo) => (undo.kind === 'method' ? [[undo.method.key, undo.to] as const] : [])))
+export function methodsAfter(methods: readonly Method[], reverts: readonly RevertStep[]): Method[] {
+  const back = new Map(reverts.flatMap((step) => (step.kind === 'method' ? [[step.method.key, step.to] as const] : [])))
   return methods.map((method) => ({ ...method, authorization: back.get(method.key) ?? method.authorization }))
 }
 
-function methods(state: ApiState, { steps }: Remembered, ownId: string | undefined, changed: string[]): Undo[] {
+function methods(
+  state: ApiState,
+  { steps }: AttachJournal,
+  ownId: string | undefined,
+  changed: string[],
+): RevertStep[] {
   const noted = new Map(
     steps.flatMap((step): [string, MethodStep][] => (step.kind === 'method' ? [[step.key, step]] : [])),
   )
-  const isOurs = ({ authorization }: Method) => asks(authorization, ownId)
-  const stranger = state.methods.find((method) => isOurs(method) && !noted.has(method.key))
-  if (stranger) {
+  const isOurs = ({ authorization }: Method) => usesAuthorizer(authorization, ownId)
+  const unrecorded = state.methods.find((method) => isOurs(method) && !noted.has(method.key))
+  if (unrecorded) {
     throw new UserError(
-      `${stranger.key} uses Sluice’s authorizer, but attach did not set it, so detach cannot restore it: give it another authorization first`,
+      `${unrecorded.key} uses Sluice’s authorizer, but attach did not set it, so detach cannot restore it: give it another authorization first`,
     )
   }
-  const undos: Undo[] = []
+  const reverts: RevertStep[] = []
   for (const [key, { before, apiKeyRequired }] of noted) {
     const method = state.methods.find((one) => one.key === key)
     if (!method) {
@@ -135,23 +140,23 @@ function methods(state: ApiState, { steps }: Remembered, ownId: string | undefin
           `${key} had authorizer ${before.authorizerId}, which somebody deleted: give it another authorization first`,
         )
       }
-      undos.push({ kind: 'method', method, to: before })
+      reverts.push({ kind: 'method', method, to: before })
     } else if (!isSameAuthorization(method.authorization, before)) {
       changed.push(`${key} has ${authorizationText(method.authorization, state.authorizers)} now`)
     }
   }
-  return undos
+  return reverts
 }
 
-function integrations(state: ApiState, { steps }: Remembered, changed: string[]): Undo[] {
+function integrations(state: ApiState, { steps }: AttachJournal, changed: string[]): RevertStep[] {
   const noted = steps.filter((step): step is Extract<Step, { kind: 'integration' }> => step.kind === 'integration')
-  return noted.flatMap(({ id, before, after }): Undo[] => {
+  return noted.flatMap(({ id, before, after }): RevertStep[] => {
     const integration = state.integrations.find((one) => one.id === id)
     if (!integration) {
       changed.push(`integration ${id} is gone`)
       return []
     }
-    const back = takeBackMappings(before, after, integration.responseParameters)
+    const back = revertMappings(before, after, integration.responseParameters)
     changed.push(...back.changed.map((name) => `integration ${id}: somebody changed ${name}`))
     return isSameMappings(back.result, integration.responseParameters)
       ? []
@@ -159,10 +164,10 @@ function integrations(state: ApiState, { steps }: Remembered, changed: string[])
   })
 }
 
-function response({ gatewayResponse: now }: ApiState, { steps }: Remembered, changed: string[]): Undo[] {
+function response({ gatewayResponse: now }: ApiState, { steps }: AttachJournal, changed: string[]): RevertStep[] {
   const noted = steps.find((step) => step.kind === 'gateway-response')
   if (!noted || !now) return []
-  const { result, changed: parts } = takeBackResponse(noted.before, noted.after, now)
+  const { result, changed: parts } = revertResponse(noted.before, noted.after, now)
   changed.push(...parts.map((part) => `gateway response ACCESS_DENIED: somebody changed ${part}`))
   return isSameResponse(result, now) ? [] : [{ kind: 'gateway-response', to: result }]
 }
@@ -172,11 +177,15 @@ function response({ gatewayResponse: now }: ApiState, { steps }: Remembered, cha
  *
  * @throws UserError
  */
-function refuseCanaries({ stages, deployments }: ApiState, { attachment }: Remembered, undos: readonly Undo[]): void {
+function refuseCanaries(
+  { stages, deployments }: ApiState,
+  { attachment }: AttachJournal,
+  reverts: readonly RevertStep[],
+): void {
   for (const { name, hasCanary, canaryDeploymentId } of stages) {
     if (!hasCanary) continue
     const served = deployments.find(({ id }) => id === canaryDeploymentId)
-    const isMoved = undos.some((undo) => undo.kind === 'deployment' && undo.stage === name)
+    const isMoved = reverts.some((step) => step.kind === 'deployment' && step.stage === name)
     if (isMoved || !served || served.createdAt > attachment.newestDeploymentAt) {
       throw new UserError(`stage ${name} has a canary, which may use Sluice: promote or delete it first`)
     }
@@ -193,12 +202,12 @@ function refuseCanaries({ stages, deployments }: ApiState, { attachment }: Remem
  */
 function undeploy(
   state: ApiState,
-  { attachment, steps }: Remembered,
+  { attachment, steps }: AttachJournal,
   methods: readonly Method[],
   changed: string[],
   notes: string[],
-): Undo[] {
-  const undos: Undo[] = []
+): RevertStep[] {
+  const reverts: RevertStep[] = []
   const noted = new Map(steps.flatMap((step) => (step.kind === 'deployment' ? [[step.stage, step] as const] : [])))
   for (const [name] of noted)
     if (!state.stages.some((stage) => stage.name === name)) changed.push(`stage ${name} is gone`)
@@ -213,7 +222,7 @@ function undeploy(
       const closed =
         step?.closed?.filter((key) => methods.some((one) => one.key === key && one.authorization.type !== 'NONE')) ?? []
       const to = exists && closed.length === 0 ? before : undefined
-      undos.push({ kind: 'deployment', stage: name, from: deploymentId, to })
+      reverts.push({ kind: 'deployment', stage: name, from: deploymentId, to })
       if (exists && closed.length > 0) {
         notes.push(
           `stage ${name} is deployed again, because its earlier deployment has no authorizer on ${closed.join(', ')}: undeployed edits of others go live with it`,
@@ -228,7 +237,7 @@ function undeploy(
           `stage ${name} is deployed again, because its earlier deployment is gone: undeployed edits of others go live with it`,
         )
     } else if (served.createdAt > attachment.newestDeploymentAt) {
-      undos.push({ kind: 'deployment', stage: name, from: deploymentId, to: undefined })
+      reverts.push({ kind: 'deployment', stage: name, from: deploymentId, to: undefined })
       notes.push(
         `somebody deployed stage ${name} since: it is deployed again, and undeployed edits of others go live with it`,
       )
@@ -236,12 +245,12 @@ function undeploy(
       changed.push(`stage ${name} already serves an earlier deployment`)
     }
   }
-  return undos
+  return reverts
 }
 
 /** Attach's deployments that no stage serves when all is put back. */
-function leftovers(state: ApiState, { attachment }: Remembered, undos: readonly Undo[]): Undo[] {
-  const moved = undos.flatMap((undo) => (undo.kind === 'deployment' ? [undo.stage] : []))
+function leftovers(state: ApiState, { attachment }: AttachJournal, reverts: readonly RevertStep[]): RevertStep[] {
+  const moved = reverts.flatMap((step) => (step.kind === 'deployment' ? [step.stage] : []))
   const serving = state.stages.filter(({ name }) => !moved.includes(name)).map(({ deploymentId }) => deploymentId)
   return state.deployments
     .filter(({ id, description }) => description === attachMark(attachment) && !serving.includes(id))

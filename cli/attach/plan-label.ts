@@ -2,7 +2,7 @@ import { printed } from '../../limiter/errors'
 import { withNumbers } from '../../provisioning/documents'
 import { contentHash } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
-import type { LabelStep, Remembered } from './steps'
+import type { AttachJournal, LabelStep } from './steps'
 
 /** The fields of an API's item in the config table; `undefined`: there is none. */
 export type ApiItem = Readonly<Record<string, unknown>> | undefined
@@ -13,8 +13,8 @@ export const isSameItem = (one: ApiItem, other: ApiItem): boolean =>
 const hashOf = (fields: ApiItem): string => contentHash(withNumbers(fields) as NonNullable<ApiItem>)
 
 /** What attach called the API; nothing where it did not. */
-export const notedLabel = (remembered: Remembered | undefined): LabelStep | undefined =>
-  remembered?.steps.find((step) => step.kind === 'label')
+export const notedLabel = (recorded: AttachJournal | undefined): LabelStep | undefined =>
+  recorded?.steps.find((step) => step.kind === 'label')
 
 /**
  * What gives an API the label that somebody wished; nothing where it has that, whoever gave it.
@@ -25,10 +25,10 @@ export function planLabel(
   api: { readonly id: string; readonly name: string },
   label: string | undefined,
   now: ApiItem,
-  remembered: Remembered | undefined,
+  recorded: AttachJournal | undefined,
 ): LabelStep | undefined {
   if (label === undefined || now?.label === label) return undefined
-  const noted = notedLabel(remembered)
+  const noted = notedLabel(recorded)
   const isOurs = noted !== undefined && isSameItem(now, noted.after)
   if (now?.label !== undefined && !isOurs) {
     throw new UserError(
@@ -40,8 +40,8 @@ export function planLabel(
 }
 
 /** What somebody made of an item that attach wrote; nothing where it is as attach wrote it, or attach wrote none. */
-export function labelDrift(apiId: string, now: ApiItem, remembered: Remembered): string | undefined {
-  const noted = notedLabel(remembered)
+export function labelDrift(apiId: string, now: ApiItem, recorded: AttachJournal): string | undefined {
+  const noted = notedLabel(recorded)
   if (!noted || isSameItem(now, noted.after)) return undefined
   if (now && now.label === noted.after.label) return `the name of the API labelled ${printed(now.label)} was changed`
   return calledText(apiId, now)

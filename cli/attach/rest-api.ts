@@ -200,14 +200,14 @@ export class RestApi implements ApiControl {
     )
     const authorizer = toAuthorizer(made)
     // Without a source the service might fill in one of its own.
-    if (authorizer.settings.identitySources.length > 0) await this.mendAuthorizer(authorizer, authorizerUri)
+    if (authorizer.settings.identitySources.length > 0) await this.repairAuthorizer(authorizer, authorizerUri)
     return authorizer.id
   }
 
   /**
    * Says only what is to be different: what a service makes of an empty source is best not asked where there is none.
    */
-  async mendAuthorizer({ id: authorizerId, uri, settings }: Authorizer, authorizerUri: string): Promise<void> {
+  async repairAuthorizer({ id: authorizerId, uri, settings }: Authorizer, authorizerUri: string): Promise<void> {
     const patchOperations = [
       ...(settings.ttlSeconds === 0 ? [] : [replace('/authorizerResultTtlInSeconds', '0')]),
       ...(settings.identitySources.length === 0 ? [] : [replace('/identitySource', '')]),

@@ -2,18 +2,18 @@ import { printed } from '../../limiter/errors'
 import { InterruptedError, UserError } from '../exit'
 import type { ApiLabel } from './api-label'
 import type { ApiControl, ApiState, Authorizer, Method, PendingEdits } from './api-state'
-import { AsShown } from './as-shown'
 import type { FunctionPolicy } from './function'
-import type { Journal } from './journal'
+import type { JournalStore } from './journal'
 import { type Attachment, attachMark, type LabelStep, type Step } from './steps'
+import { UnchangedCheck } from './unchanged-check'
 import { authorizerName, type FunctionName, functionUri, permissionPrefix, permissionSource } from './wanted'
 
 /** What an attach or a detach works with. */
-export interface Workshop {
+export interface AttachContext {
   readonly control: ApiControl
-  readonly journal: Journal
+  readonly journal: JournalStore
   readonly policy: FunctionPolicy
-  readonly label: Pick<ApiLabel, 'read' | 'give' | 'takeBack'>
+  readonly label: Pick<ApiLabel, 'read' | 'give' | 'revert'>
   /** Gets a line for each step before it is done. */
   readonly progress: (text: string) => void
   /** Ctrl-C: the step under way is finished, and no other begun. */
@@ -21,7 +21,7 @@ export interface Workshop {
 }
 
 /**
- * Does the steps of a plan, each remembered before it is done. It may die at any moment: what is there tells the next
+ * Does the steps of a plan, each recorded before it is done. It may die at any moment: what is there tells the next
  * attach, or a detach, how far this one came. What a step changes is read again right before, and changed only if it is
  * as the plan shows it.
  *
@@ -33,7 +33,7 @@ export interface Workshop {
  * @throws InterruptedError between two steps.
  */
 export async function runAttach(
-  { control, journal, policy, label, progress, pressed }: Workshop,
+  { control, journal, policy, label, progress, pressed }: AttachContext,
   state: ApiState,
   attachment: Attachment,
   steps: readonly Step[],
@@ -42,7 +42,7 @@ export async function runAttach(
   called: LabelStep | undefined,
   confirmKept: (method: Method) => Promise<void>,
 ): Promise<void> {
-  const asShown = new AsShown(control, state)
+  const unchanged = new UnchangedCheck(control, state)
   const expected = new Map(state.methods.map((method) => [method.key, method]))
   let authorizerId = own?.id
   const known = () => {
@@ -62,7 +62,7 @@ export async function runAttach(
         await label.give(attachment, step, called)
         break
       case 'authorizer':
-        if (own) await control.mendAuthorizer(own, functionUri(target))
+        if (own) await control.repairAuthorizer(own, functionUri(target))
         else authorizerId = await createAuthorizer(control, target)
         await journal.note(attachment, { kind: 'authorizer', id: authorizerId })
         break
@@ -70,27 +70,27 @@ export async function runAttach(
         await policy.add(permissionPrefix(state.id) + known(), permissionSource(target, state.id, known()))
         break
       case 'gateway-response':
-        await asShown.response()
+        await unchanged.response()
         await control.respond(step.after)
         break
       case 'method': {
         const method = expected.get(step.key)!
         const authorization = { type: 'CUSTOM', authorizerId: known() }
         if (step.kept !== undefined) await confirmKept(method)
-        await asShown.method(method)
+        await unchanged.method(method)
         await control.authorize(method, authorization)
         expected.set(step.key, { ...method, authorization })
         break
       }
       case 'integration': {
         const integration = state.integrations.find(({ id }) => id === step.id)!
-        await asShown.integration(integration)
+        await unchanged.integration(integration)
         await control.mapResponses(integration, step.after)
         break
       }
       case 'deployment': {
         const { deploymentId } = state.stages.find(({ name }) => name === step.stage)!
-        await asShown.deployable(step.stage, deploymentId, [...expected.values()])
+        await unchanged.deployable(step.stage, deploymentId, [...expected.values()])
         await control.deploy(step.stage, attachMark(attachment))
         break
       }

@@ -1,11 +1,11 @@
 import { printed } from '../../limiter/errors'
 import { InterruptedError } from '../exit'
 import type { ApiControl, ApiState } from './api-state'
-import { AsShown } from './as-shown'
-import { afterwards, type Undo } from './plan-detach'
+import { methodsAfter, type RevertStep } from './plan-detach'
 import { notedLabel } from './plan-label'
-import type { Workshop } from './run-attach'
-import { detachMark, type Remembered } from './steps'
+import type { AttachContext } from './run-attach'
+import { type AttachJournal, detachMark } from './steps'
+import { UnchangedCheck } from './unchanged-check'
 
 /**
  * Does what puts an API back, then forgets the attachment. It may die at any moment: the next detach looks at what is
@@ -22,85 +22,85 @@ export async function runDetach(
     label,
     progress,
     pressed,
-  }: Omit<Workshop, 'control'> & { readonly control: ApiControl | undefined },
-  remembered: Remembered,
-  undos: readonly Undo[],
+  }: Omit<AttachContext, 'control'> & { readonly control: ApiControl | undefined },
+  recorded: AttachJournal,
+  reverts: readonly RevertStep[],
   state: ApiState | undefined,
 ): Promise<void> {
-  const { attachment } = remembered
+  const { attachment } = recorded
   await journal.update({ ...attachment, phase: 'detaching' })
   const there = () => {
     if (!control || !state) throw new Error('the plan changes an API that is gone')
     return control
   }
-  const asShown = () => new AsShown(there(), state!)
-  for (const [index, undo] of undos.entries()) {
+  const unchanged = () => new UnchangedCheck(there(), state!)
+  for (const [index, step] of reverts.entries()) {
     if (pressed.aborted)
-      throw new InterruptedError(`stopped after ${index} of ${undos.length} steps: continue with detach`)
-    progress(`[${index + 1}/${undos.length}] ${undoText(undo)}`)
-    switch (undo.kind) {
+      throw new InterruptedError(`stopped after ${index} of ${reverts.length} steps: continue with detach`)
+    progress(`[${index + 1}/${reverts.length}] ${revertText(step)}`)
+    switch (step.kind) {
       case 'method':
-        await asShown().method(undo.method)
-        await there().authorize(undo.method, undo.to)
+        await unchanged().method(step.method)
+        await there().authorize(step.method, step.to)
         break
       case 'integration':
-        await asShown().integration(undo.integration)
-        await there().mapResponses(undo.integration, undo.to)
+        await unchanged().integration(step.integration)
+        await there().mapResponses(step.integration, step.to)
         break
       case 'gateway-response':
-        await asShown().response()
-        await there().respond(undo.to)
+        await unchanged().response()
+        await there().respond(step.to)
         break
       case 'authorizer':
-        await asShown().unused(undo.id)
-        await there().deleteAuthorizer(undo.id)
+        await unchanged().unused(step.id)
+        await there().deleteAuthorizer(step.id)
         break
       case 'deployment':
-        if (undo.to === undefined) {
-          await asShown().deployable(undo.stage, undo.from, afterwards(state?.methods ?? [], undos))
-          await there().deploy(undo.stage, detachMark(attachment))
+        if (step.to === undefined) {
+          await unchanged().deployable(step.stage, step.from, methodsAfter(state?.methods ?? [], reverts))
+          await there().deploy(step.stage, detachMark(attachment))
         } else {
-          await asShown().stage(undo.stage, undo.from)
-          await there().pointStage(undo.stage, undo.to)
+          await unchanged().stage(step.stage, step.from)
+          await there().pointStage(step.stage, step.to)
         }
         break
       case 'permission':
-        await policy.remove(undo.statementId)
+        await policy.remove(step.statementId)
         break
       case 'label':
-        await label.takeBack(attachment, notedLabel(remembered)!)
+        await label.revert(attachment, notedLabel(recorded)!)
         break
       case 'own-deployment':
-        await there().deleteDeployment(undo.id)
+        await there().deleteDeployment(step.id)
         break
     }
   }
-  await journal.forget(remembered)
+  await journal.forget(recorded)
 }
 
 /** What one of them does, for those who read a plan or watch it. */
-export function undoText(undo: Undo, authorizers: ApiState['authorizers'] = []): string {
-  switch (undo.kind) {
+export function revertText(step: RevertStep, authorizers: ApiState['authorizers'] = []): string {
+  switch (step.kind) {
     case 'method': {
-      const { type, authorizerId } = undo.to
+      const { type, authorizerId } = step.to
       const name = authorizerId && (authorizers.find(({ id }) => id === authorizerId)?.name ?? authorizerId)
-      return `${undo.method.key}: ${type === 'NONE' ? 'no authorizer' : name ? `authorizer "${name}"` : type} again`
+      return `${step.method.key}: ${type === 'NONE' ? 'no authorizer' : name ? `authorizer "${name}"` : type} again`
     }
     case 'integration':
-      return `integration ${undo.integration.id}: no rate-limit headers`
+      return `integration ${step.integration.id}: no rate-limit headers`
     case 'gateway-response':
-      return `denials get status ${undo.to.statusCode || '403'} again`
+      return `denials get status ${step.to.statusCode || '403'} again`
     case 'authorizer':
-      return `delete authorizer ${undo.id}`
+      return `delete authorizer ${step.id}`
     case 'deployment':
-      return undo.to === undefined
-        ? `deploy stage ${undo.stage}`
-        : `stage ${undo.stage} serves deployment ${undo.to} again`
+      return step.to === undefined
+        ? `deploy stage ${step.stage}`
+        : `stage ${step.stage} serves deployment ${step.to} again`
     case 'permission':
       return 'remove API Gateway’s permission to call the function'
     case 'label':
-      return `remove the label ${printed(undo.label)}`
+      return `remove the label ${printed(step.label)}`
     case 'own-deployment':
-      return `delete deployment ${undo.id}, which attach made`
+      return `delete deployment ${step.id}, which attach made`
   }
 }

@@ -65,17 +65,17 @@ export interface Attachment {
   readonly newestDeploymentAt: number
 }
 
-export interface Remembered {
+export interface AttachJournal {
   readonly attachment: Attachment
   readonly steps: readonly Step[]
 }
 
 /** What was there before a method was switched. */
-export const notedMethod = ({ steps }: Remembered, key: string): MethodStep | undefined =>
+export const notedMethod = ({ steps }: AttachJournal, key: string): MethodStep | undefined =>
   steps.flatMap((step) => (step.kind === 'method' && step.key === key ? [step] : []))[0]
 
 /** The id of the authorizer that attach made; it may be gone, or never have been. */
-export const notedAuthorizer = ({ steps }: Remembered): string | undefined =>
+export const notedAuthorizer = ({ steps }: AttachJournal): string | undefined =>
   steps.find((step) => step.kind === 'authorizer')?.id
 
 /** By which a deployment is known as made by an attachment, or by its end. */

@@ -10,19 +10,19 @@ export function mergeOver(below: Values, above: Values): Record<string, string> 
  * What is left of a change when it is taken back, and which of its parts somebody has changed since: those stay as they
  * are now.
  */
-interface TakenBack<T> {
+interface Reverted<T> {
   readonly result: T
   readonly changed: readonly string[]
 }
 
 /** Takes a change from `before` to `after` back out of what is there now. */
-export function takeBackResponse(
+export function revertResponse(
   before: GatewayResponse,
   after: GatewayResponse,
   now: GatewayResponse,
-): TakenBack<GatewayResponse> {
+): Reverted<GatewayResponse> {
   if (now.isDefault) return { result: now, changed: before.isDefault ? [] : ['somebody deleted it'] }
-  const { result, changed } = takeBack(flat(before), flat(after), flat(now))
+  const { result, changed } = revertValues(flat(before), flat(after), flat(now))
   const { statusCode = now.statusCode, ...rest } = result
   const part = (prefix: string) =>
     Object.fromEntries(
@@ -35,15 +35,15 @@ export function takeBackResponse(
 }
 
 /** The same for the mappings of an integration. */
-export function takeBackMappings(
+export function revertMappings(
   before: Integration['responseParameters'],
   after: Integration['responseParameters'],
   now: Integration['responseParameters'],
-): TakenBack<Integration['responseParameters']> {
+): Reverted<Integration['responseParameters']> {
   const changed: string[] = []
   const result: Record<string, Values> = {}
   for (const code of new Set([...Object.keys(before), ...Object.keys(now)])) {
-    const one = takeBack(before[code] ?? {}, after[code] ?? {}, now[code] ?? {})
+    const one = revertValues(before[code] ?? {}, after[code] ?? {}, now[code] ?? {})
     changed.push(...one.changed.map((name) => `${name} for ${code}`))
     if (Object.keys(one.result).length > 0) result[code] = one.result
   }
@@ -66,7 +66,7 @@ export function isSameMappings(
   )
 }
 
-function takeBack(before: Values, after: Values, now: Values): TakenBack<Values> {
+function revertValues(before: Values, after: Values, now: Values): Reverted<Values> {
   const result: Record<string, string> = {}
   const changed: string[] = []
   for (const name of new Set([...Object.keys(before), ...Object.keys(after), ...Object.keys(now)])) {

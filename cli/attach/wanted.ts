@@ -13,7 +13,7 @@ export const authorizerName = (functionArn: string): string =>
 export const isOfSluice = ({ name }: Authorizer): boolean => /^sluice/i.test(name)
 
 /**
- * Neither caching nor identity sources: a remembered decision does not count, and a request without the source would be
+ * Neither caching nor identity sources: a recorded decision does not count, and a request without the source would be
  * a 401 without a question.
  */
 export const settingsFor = (kind: ApiState['kind']): AuthorizerSettings => ({
@@ -46,7 +46,8 @@ export const functionUri = ({ arn, partition, region }: FunctionName): string =>
   `arn:${partition}:apigateway:${region}:lambda:path/2015-03-31/functions/${arn}/invocations`
 
 /** Whether an authorizer calls a function, in whatever partition or Region its address is written. */
-export const calls = ({ uri }: Authorizer, functionArn: string): boolean => uri.includes(`/functions/${functionArn}/`)
+export const callsFunction = ({ uri }: Authorizer, functionArn: string): boolean =>
+  uri.includes(`/functions/${functionArn}/`)
 
 /** Which calls of an API Gateway the function may answer. */
 export const permissionSource = (
@@ -74,7 +75,7 @@ export function parseFunctionArn(arn: string): FunctionName | undefined {
 const HEADER = 'gatewayresponse.header.'
 
 /** A gateway response with the 429 put over it: other headers, CORS for one, and other content types stay. */
-export function over(before: GatewayResponse): GatewayResponse {
+export function with429(before: GatewayResponse): GatewayResponse {
   const headers = Object.fromEntries(
     Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [HEADER + name, value]),
   )

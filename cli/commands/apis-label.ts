@@ -1,17 +1,17 @@
 import { WriteConflictError } from '../../provisioning/guarded-writes'
-import { labelWrites, readLabels } from '../api-labels'
-import { tell } from '../client-changes'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
-import type { ConfigTable } from '../config-table'
+import { tell } from '../callers/client-changes'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
+import { labelWrites, readLabels } from '../tables/api-labels'
+import type { ConfigTable } from '../tables/config-table'
 
 export const addApisLabel: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'label <id> <label>',
     'Give an API a label for "apis", metrics and the log. Labels are unique.',
     ['sluice apis label a1b2c3d4e5 shop'],
-  ).action(async (id: string, label: string, options: Answering) => {
+  ).action(async (id: string, label: string, options: OutputOptions) => {
     const table = await session.connect(options).configTable()
     await session.io.interrupts.during(() => give(table, id, label))
     tell(session, options, `API ${id} now has the label ${label}`, { id, label })

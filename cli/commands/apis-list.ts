@@ -1,10 +1,10 @@
-import { apisIn } from '../api-labels'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { apisIn } from '../tables/api-labels'
 
 export const addApisList: AddCommand = (group, session) => {
-  describeAnswering(group, 'list', 'List APIs with the names and labels that "apis" of tiers and routes can use.', [
+  describeTableCommand(group, 'list', 'List APIs with the names and labels that "apis" of tiers and routes can use.', [
     'sluice apis list',
-  ]).action(async (options: Answering) => {
+  ]).action(async (options: OutputOptions) => {
     const { print } = session
     const apis = apisIn(await (await session.connect(options).configTable()).policySet())
     if (options.json) return print.json(apis)

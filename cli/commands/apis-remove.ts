@@ -1,16 +1,16 @@
 import { apiKey } from '../../lambda/config-table/items/config-items'
 import { printed } from '../../limiter/errors'
-import { tell } from '../client-changes'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { tell } from '../callers/client-changes'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 
 export const addApisRemove: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'remove <id>',
     'Remove an API’s label. Tiers and routes that name the label then apply to no API.',
     ['sluice apis remove a1b2c3d4e5'],
-  ).action(async (id: string, options: Answering) => {
+  ).action(async (id: string, options: OutputOptions) => {
     const key = apiKey(id)
     const table = await session.connect(options).configTable()
     const before = (await table.policySet()).find(({ item }) => item.sk === key.sk)

@@ -2,22 +2,22 @@ import { randomBytes } from 'node:crypto'
 import { printed } from '../../limiter/errors'
 import { labelIssues } from '../../provisioning/api-labels'
 import { gather, toMethodKey } from '../arguments'
-import { type ApiState, asks, authorizationText, type Method } from '../attach/api-state'
+import { type ApiState, authorizationText, type Method, usesAuthorizer } from '../attach/api-state'
 import { readAll } from '../attach/calls'
-import { type Checks, refuseOpening, replacementOf } from '../attach/losses'
-import { existing, type Opened, withApi } from '../attach/open'
-import { type AttachPlan, ownAuthorizer, planAttach, type Wishes } from '../attach/plan-attach'
+import { rejectOpening, replacementOf, type Verification } from '../attach/losses'
+import { existing, type OpenedApi, withApi } from '../attach/open'
+import { type AttachOptions, type AttachPlan, ownAuthorizer, planAttach } from '../attach/plan-attach'
 import { planDetach } from '../attach/plan-detach'
 import { notedLabel, planLabel } from '../attach/plan-label'
-import { isFinal, pendingText, runAttach, stepText, type Workshop } from '../attach/run-attach'
+import { type AttachContext, isFinal, pendingText, runAttach, stepText } from '../attach/run-attach'
 import { runDetach } from '../attach/run-detach'
-import { type Attachment, notedAuthorizer, notedMethod, type Remembered } from '../attach/steps'
+import { type AttachJournal, type Attachment, notedAuthorizer, notedMethod } from '../attach/steps'
 import type { FunctionName } from '../attach/wanted'
-import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
+import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { failureOf, InterruptedError, UserError } from '../exit'
-import { confirm } from '../question'
+import { confirm } from '../terminal/question'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly stage?: string
   readonly methods?: string
   readonly function?: string
@@ -33,7 +33,7 @@ interface Options extends Answering {
 const USUAL_STATUS_CODES = ['200', '201', '202', '204', '400', '404']
 
 export const addAttach: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'attach <api-id>',
     'Put Sluice in front of an existing API. Each step is recorded, so that detach can restore the API.',
@@ -69,12 +69,12 @@ export const addAttach: AddCommand = (group, session) => {
     )
 }
 
-async function attach(session: Session, apiId: string, options: Options, opened: Opened): Promise<void> {
+async function attach(session: Session, apiId: string, options: Options, opened: OpenedApi): Promise<void> {
   const { print } = session
-  const { remembered, label } = opened
+  const { recorded, label } = opened
   const control = existing(opened, apiId)
   if (options.as !== undefined) checkWord(apiId, options.as)
-  const said = { ...options, function: options.function ?? opened.remembered?.attachment.functionArn }
+  const said = { ...options, function: options.function ?? opened.recorded?.attachment.functionArn }
   const target = await opened.findFunction(said)
   const policy = opened.policyOf(target.arn)
   const { state, statements, called } = await readAll({
@@ -82,16 +82,23 @@ async function attach(session: Session, apiId: string, options: Options, opened:
     statements: () => policy.statements(),
     called: () => label.read(),
   })
-  const wishes = wishesOf(options, control.kind)
-  const labelStep = planLabel(state, options.as, called, remembered)
+  const attachOptions = toAttachOptions(options, control.kind)
+  const labelStep = planLabel(state, options.as, called, recorded)
   if (labelStep) label.check(options.as!)
-  const checks = async ({ upstream, isPublic } = target): Promise<Checks> => ({
+  const checks = async ({ upstream, isPublic } = target): Promise<Verification> => ({
     upstream,
     isPublic,
     policies: await opened.policies(),
   })
-  const plan = planAttach(state, remembered, wishes, target, statements, wishes.replace ? await checks() : {})
-  const pending = await pendingOf(opened, state, plan, wishes)
+  const plan = planAttach(
+    state,
+    recorded,
+    attachOptions,
+    target,
+    statements,
+    attachOptions.replace ? await checks() : {},
+  )
+  const pending = await pendingOf(opened, state, plan, attachOptions)
   const others = plan.steps.map((step) =>
     step.kind === 'deployment'
       ? { ...step, pending: union(step.pending, pending.edits), closed: union(step.closed ?? [], pending.closes) }
@@ -122,9 +129,9 @@ async function attach(session: Session, apiId: string, options: Options, opened:
     else print.note('dry run: nothing was changed')
     return
   }
-  const isNew = remembered === undefined
-  const isWider = !isNew && !wishes.methods && remembered.attachment.methods !== 'all'
-  if (steps.length > 0 || isWider || remembered?.attachment.phase !== 'attached') {
+  const isNew = recorded === undefined
+  const isWider = !isNew && !attachOptions.methods && recorded.attachment.methods !== 'all'
+  if (steps.length > 0 || isWider || recorded?.attachment.phase !== 'attached') {
     const as = options.as === undefined ? '' : ` as ${printed(options.as)}`
     await confirm(
       `Attach Sluice to API ${apiId}${as}${open.length > 0 ? `, and open ${open.join(', ')}` : ''}?`,
@@ -144,7 +151,7 @@ async function attach(session: Session, apiId: string, options: Options, opened:
       throw new UserError(`${method.key} keeps ${what}: what Sluice verifies was changed meanwhile (${now.lost})`)
     }
     await session.io.interrupts.during(async (pressed) => {
-      const workshop: Workshop = {
+      const context: AttachContext = {
         control,
         journal: opened.journal,
         policy,
@@ -152,14 +159,14 @@ async function attach(session: Session, apiId: string, options: Options, opened:
         progress: (text) => print.note(text),
         pressed,
       }
-      const attachment = attachmentOf(state, remembered, wishes, target)
-      if (remembered) await opened.journal.update(attachment)
+      const attachment = attachmentOf(state, recorded, attachOptions, target)
+      if (recorded) await opened.journal.update(attachment)
       else await opened.journal.begin(attachment)
       try {
-        const own = ownAuthorizer(state, remembered, target.arn)
-        await runAttach(workshop, state, attachment, steps, target, own, notedLabel(remembered), confirmKept)
+        const own = ownAuthorizer(state, recorded, target.arn)
+        await runAttach(context, state, attachment, steps, target, own, notedLabel(recorded), confirmKept)
       } catch (error) {
-        throw await afterFailure(error, isNew, workshop, apiId)
+        throw await afterFailure(error, isNew, context, apiId)
       }
     })
   }
@@ -176,7 +183,7 @@ function checkWord(apiId: string, label: string): void {
   if (issues.length > 0) throw new UserError(`--as: ${issues.join('; ')}`)
 }
 
-function wishesOf({ stage, methods, replace, open, headers }: Options, kind: ApiState['kind']): Wishes {
+function toAttachOptions({ stage, methods, replace, open, headers }: Options, kind: ApiState['kind']): AttachOptions {
   const list = methods
     ?.split(',')
     .map(toMethodKey)
@@ -198,34 +205,34 @@ const union = (some: readonly string[], others: readonly string[]): string[] => 
  * by them, as was allowed.
  */
 async function pendingOf(
-  { control, remembered }: Opened,
+  { control, recorded }: OpenedApi,
   state: ApiState,
   { stage, steps }: AttachPlan,
-  { open }: Wishes,
+  { open }: AttachOptions,
 ): Promise<{ edits: readonly string[]; lines: string[]; opened: string[]; closes: readonly string[] }> {
   if (!steps.some(({ kind }) => kind === 'deployment')) return { edits: [], lines: [], opened: [], closes: [] }
   // What an attach that died has switched is not somebody else's edit.
   const methods = state.methods.map((method) => {
     const before =
-      remembered &&
-      asks(method.authorization, notedAuthorizer(remembered)) &&
-      notedMethod(remembered, method.key)?.before
+      recorded &&
+      usesAuthorizer(method.authorization, notedAuthorizer(recorded)) &&
+      notedMethod(recorded, method.key)?.before
     return before ? { ...method, authorization: before } : method
   })
   const pending = await control!.pendingEdits({ ...state, methods }, stage)
-  const opened = refuseOpening(pending, state, stage, remembered, open)
+  const opened = rejectOpening(pending, state, stage, recorded, open)
   return { ...pending, lines: pendingText(stage.name, pending), opened }
 }
 
 /** What an earlier attach noted stays true; a second one may only widen it. */
 function attachmentOf(
   state: ApiState,
-  remembered: Remembered | undefined,
-  wishes: Wishes,
+  recorded: AttachJournal | undefined,
+  attachOptions: AttachOptions,
   { arn }: FunctionName,
 ): Attachment {
-  const methods = wishes.methods ?? 'all'
-  const before = remembered?.attachment
+  const methods = attachOptions.methods ?? 'all'
+  const before = recorded?.attachment
   if (before) {
     const both = before.methods === 'all' || methods === 'all' ? 'all' : [...new Set([...before.methods, ...methods])]
     return { ...before, phase: 'attaching', methods: both }
@@ -247,19 +254,19 @@ function attachmentOf(
 }
 
 /** A first attach that cannot succeed takes back what it did; one that was only held up is left to go on. */
-async function afterFailure(error: unknown, isNew: boolean, workshop: Workshop, apiId: string): Promise<unknown> {
+async function afterFailure(error: unknown, isNew: boolean, context: AttachContext, apiId: string): Promise<unknown> {
   if (error instanceof InterruptedError) return error
   const { message } = failureOf(error)
   if (!isNew || !isFinal(error)) {
-    workshop.progress(`interrupted: continue with sluice attach ${apiId}, or revert with sluice detach ${apiId}`)
+    context.progress(`interrupted: continue with sluice attach ${apiId}, or revert with sluice detach ${apiId}`)
     return error
   }
   try {
-    const remembered = await workshop.journal.read(apiId)
-    if (remembered) {
-      const state = await workshop.control.read()
-      const undo = planDetach(state, remembered, await workshop.policy.statements(), await workshop.label.read())
-      await runDetach(workshop, remembered, undo.undos, state)
+    const recorded = await context.journal.read(apiId)
+    if (recorded) {
+      const state = await context.control.read()
+      const step = planDetach(state, recorded, await context.policy.statements(), await context.label.read())
+      await runDetach(context, recorded, step.reverts, state)
     }
     return new UserError(`${message} (all steps were reverted, nothing is changed)`)
   } catch (second) {

@@ -1,16 +1,16 @@
 import { moment } from '../arguments'
-import { entryKey, entryOf } from '../block-entries'
-import { tell } from '../client-changes'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { entryKey, entryOf } from '../callers/block-entries'
+import { tell } from '../callers/client-changes'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly allow?: boolean
   readonly note?: string
   readonly expires?: string
 }
 
 export const addBlockAdd: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'add <who>',
     'Block an address, a network or a client. A repeated call changes only the options that it gives.',

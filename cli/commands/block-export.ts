@@ -4,12 +4,12 @@ import { AccessList } from '../../lambda/config-table/items/access-list'
 import { parsePolicyItem, toPlaceholder } from '../../lambda/config-table/items/config-items'
 import type { IpRange } from '../../lambda/ip-address'
 import { wholeNumber } from '../arguments'
-import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
-import { type DenialsInLog, denialsInLog } from '../denials-in-log'
+import { type DenialsInLog, denialsInLog } from '../callers/denials-in-log'
+import { blockedRanges, isIpv4, toWafIpSet } from '../callers/waf-ip-set'
+import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
-import { blockedRanges, isIpv4, toWafIpSet } from '../waf-ip-set'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly waf?: boolean
   readonly ipVersion: '4' | '6'
   readonly fromLog?: string
@@ -19,7 +19,7 @@ interface Options extends Answering {
 const NO_DENIALS: DenialsInLog = { addresses: [], withoutAddress: 0 }
 
 export const addBlockExport: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'export',
     'Print the blocked addresses as JSON for an IP set of AWS WAF, which rejects them before the authorizer is called. With --from-log, also the ' +

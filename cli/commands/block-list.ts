@@ -1,10 +1,10 @@
-import { entryOf } from '../block-entries'
-import { isExpired } from '../client-records'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { entryOf } from '../callers/block-entries'
+import { isExpired } from '../callers/client-records'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 
 export const addBlockList: AddCommand = (group, session) => {
-  describeAnswering(group, 'list', 'List blocked and exempt addresses and clients.', ['sluice block list']).action(
-    async (options: Answering) => {
+  describeTableCommand(group, 'list', 'List blocked and exempt addresses and clients.', ['sluice block list']).action(
+    async (options: OutputOptions) => {
       const { print, io } = session
       const items = await (await session.connect(options).configTable()).policySet()
       const entries = items.flatMap(({ item }) => {

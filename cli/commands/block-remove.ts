@@ -1,14 +1,14 @@
-import { entryKey, entryOf } from '../block-entries'
-import { tell } from '../client-changes'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { entryKey, entryOf } from '../callers/block-entries'
+import { tell } from '../callers/client-changes'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly allow?: boolean
 }
 
 export const addBlockRemove: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'remove <who>',
     'Unblock an address, a network or a client, spelled as it was added or as block list shows it.',

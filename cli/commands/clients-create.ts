@@ -1,12 +1,12 @@
 import { printed } from '../../limiter/errors'
 import { WriteConflictError } from '../../provisioning/guarded-writes'
 import { gather, moment } from '../arguments'
-import { checkTier, newApiKey, ownKey, SOURCES, type Source, sourceKey } from '../client-records'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { checkTier, newApiKey, ownKey, SOURCES, type Source, sourceKey } from '../callers/client-records'
+import { checkOverrides, type OverrideOptions, parseOverrides, withUntil } from '../callers/overrides'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { EXIT, failureOf, ServiceError, UserError } from '../exit'
-import { checkOverrides, type Overriding, parseOverrides, withUntil } from '../overrides'
 
-interface Options extends Answering, Overriding, Partial<Record<Source, string>> {
+interface Options extends OutputOptions, OverrideOptions, Partial<Record<Source, string>> {
   readonly tier?: string
   readonly name?: string
   readonly notes?: string
@@ -17,7 +17,7 @@ interface Options extends Answering, Overriding, Partial<Record<Source, string>>
 
 export const addClientsCreate: AddCommand = (group, session) => {
   withUntil(
-    describeAnswering(
+    describeTableCommand(
       group,
       'create <id>',
       'Create a client and print its API key. The key is shown only once: only its hash is stored.',

@@ -1,15 +1,15 @@
 import { printed } from '../../limiter/errors'
-import { changeClient, tell } from '../client-changes'
-import { credentialOf, recordsOf } from '../client-records'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { confirm } from '../question'
+import { changeClient, tell } from '../callers/client-changes'
+import { credentialOf, recordsOf } from '../callers/client-records'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { confirm } from '../terminal/question'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly yes?: boolean
 }
 
 export const addClientsDelete: AddCommand = (group, session) => {
-  describeAnswering(group, 'delete <id>', 'Delete a client with all its keys, after confirmation.', [
+  describeTableCommand(group, 'delete <id>', 'Delete a client with all its keys, after confirmation.', [
     'sluice clients delete acme --yes',
   ])
     .option('-y, --yes', 'do not ask')

@@ -1,14 +1,14 @@
 import { printed } from '../../limiter/errors'
-import { changeClient, tell } from '../client-changes'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { changeClient, tell } from '../callers/client-changes'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 
 export const addClientsDisable: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'disable <id>',
     'Reject a client’s requests until clients set --enable. Its keys and limits are kept.',
     ['sluice clients disable acme'],
-  ).action(async (id: string, options: Answering) => {
+  ).action(async (id: string, options: OutputOptions) => {
     await changeClient(session, await session.connect(options).configTable(), id, (item) => ({
       ...item,
       disabled: true,

@@ -1,15 +1,15 @@
-import { credentialOf, recordsOf, stateOf } from '../client-records'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { afterwards, overridesText } from '../overrides'
-import { readPolicySet } from '../policy-set'
+import { credentialOf, recordsOf, stateOf } from '../callers/client-records'
+import { afterwards, overridesText } from '../callers/overrides'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { readPolicySet } from '../tiers/read-policy-set'
 
 export const addClientsGet: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'get <id>',
     'Show a client and its credentials. API keys are stored as hashes: the beginning of the hash is shown.',
     ['sluice clients get acme'],
-  ).action(async (id: string, options: Answering) => {
+  ).action(async (id: string, options: OutputOptions) => {
     const { print, io } = session
     const table = await session.connect(options).configTable()
     const records = await recordsOf(table, id)

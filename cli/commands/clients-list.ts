@@ -1,13 +1,13 @@
-import { credentialOf, stateOf } from '../client-records'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { overridesText } from '../overrides'
+import { credentialOf, stateOf } from '../callers/client-records'
+import { overridesText } from '../callers/overrides'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly tier?: string
 }
 
 export const addClientsList: AddCommand = (group, session) => {
-  describeAnswering(group, 'list', 'List all clients, one line per credential. This reads the whole config table.', [
+  describeTableCommand(group, 'list', 'List all clients, one line per credential. This reads the whole config table.', [
     'sluice clients list',
     'sluice clients list --tier pro --json',
   ])

@@ -1,19 +1,19 @@
 import { printed } from '../../limiter/errors'
 import { keepExact, type StoredItem } from '../../provisioning/documents'
 import { durationMs } from '../arguments'
-import { writeRecords } from '../client-changes'
-import { credentialOf, hasOwnKey, isExpired, newApiKey, ownKey, recordsOf } from '../client-records'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { writeRecords } from '../callers/client-changes'
+import { credentialOf, hasOwnKey, isExpired, newApiKey, ownKey, recordsOf } from '../callers/client-records'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   /** Milliseconds. */
   readonly grace?: number
   readonly key?: string
 }
 
 export const addClientsRotateKey: AddCommand = (group, session) => {
-  describeAnswering(group, 'rotate-key <id>', 'Replace a client’s API key. The new key is shown only once.', [
+  describeTableCommand(group, 'rotate-key <id>', 'Replace a client’s API key. The new key is shown only once.', [
     'sluice clients rotate-key acme',
     'sluice clients rotate-key acme --grace 24h',
   ])

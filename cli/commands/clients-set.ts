@@ -1,13 +1,13 @@
 import { printed } from '../../limiter/errors'
 import type { StoredItem } from '../../provisioning/documents'
 import { gather, moment } from '../arguments'
-import { changeClient, tell } from '../client-changes'
-import { checkTier, recordsOf } from '../client-records'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { changeClient, tell } from '../callers/client-changes'
+import { checkTier, recordsOf } from '../callers/client-records'
+import { checkOverrides, type OverrideOptions, parseOverrides, withUntil } from '../callers/overrides'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
-import { checkOverrides, type Overriding, parseOverrides, withUntil } from '../overrides'
 
-interface Options extends Answering, Overriding {
+interface Options extends OutputOptions, OverrideOptions {
   readonly tier?: string
   readonly name?: string
   readonly notes?: string
@@ -21,7 +21,7 @@ const CHANGES = ['tier', 'name', 'notes', 'override', 'until', 'expires', 'enabl
 
 export const addClientsSet: AddCommand = (group, session) => {
   withUntil(
-    describeAnswering(
+    describeTableCommand(
       group,
       'set <id>',
       'Change a client, for all its credentials. Authorizers apply it within 30 seconds.',

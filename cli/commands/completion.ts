@@ -1,6 +1,6 @@
 import { Argument } from 'commander'
 import { type AddCommand, describeCommand } from '../command'
-import { completionScript, SHELLS, type Shell } from '../completion'
+import { completionScript, SHELLS, type Shell } from '../terminal/completion'
 
 export const addCompletion: AddCommand = (group, session) => {
   describeCommand(group, 'completion', 'Print a shell script that completes commands and options.', [

@@ -1,22 +1,22 @@
 import { gather, toMethodKey } from '../arguments'
 import type { ApiControl, ApiState } from '../attach/api-state'
-import { refuseOpening } from '../attach/losses'
+import { rejectOpening } from '../attach/losses'
 import { withApi } from '../attach/open'
-import { afterwards, planDetach, type Undo } from '../attach/plan-detach'
+import { methodsAfter, planDetach, type RevertStep } from '../attach/plan-detach'
 import { pendingText } from '../attach/run-attach'
-import { runDetach, undoText } from '../attach/run-detach'
-import type { Remembered } from '../attach/steps'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { confirm } from '../question'
+import { revertText, runDetach } from '../attach/run-detach'
+import type { AttachJournal } from '../attach/steps'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { confirm } from '../terminal/question'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly dryRun?: boolean
   readonly yes?: boolean
   readonly open?: readonly string[]
 }
 
 export const addDetach: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'detach <api-id>',
     'Remove Sluice from an API: detach restores what attach changed, and keeps what others changed since.',
@@ -30,19 +30,19 @@ export const addDetach: AddCommand = (group, session) => {
     .option('--dry-run', 'show the steps without doing them')
     .option('-y, --yes', 'do not ask')
     .action((apiId: string, options: Options) =>
-      withApi(session, options, apiId, async ({ control, journal, remembered, policyOf, label }) => {
+      withApi(session, options, apiId, async ({ control, journal, recorded, policyOf, label }) => {
         const { print, io } = session
-        if (!remembered) {
+        if (!recorded) {
           if (options.json) print.json({ apiId, detached: true, undone: [], changed: [] })
           else print.line(`API ${apiId} is not attached, nothing to do`)
           return
         }
-        const policy = policyOf(remembered.attachment.functionArn)
+        const policy = policyOf(recorded.attachment.functionArn)
         const state = await control?.read()
-        const { undos, changed, notes } = planDetach(state, remembered, await policy.statements(), await label.read())
-        const pending = await pendingOf(control, state, remembered, undos, (options.open ?? []).map(toMethodKey))
+        const { reverts, changed, notes } = planDetach(state, recorded, await policy.statements(), await label.read())
+        const pending = await pendingOf(control, state, recorded, reverts, (options.open ?? []).map(toMethodKey))
         const { open } = pending
-        const texts = undos.map((undo) => undoText(undo, state?.authorizers))
+        const texts = reverts.map((step) => revertText(step, state?.authorizers))
         if (!options.json) {
           for (const text of texts) print.line(`  ${text}`)
           for (const sentence of changed) print.note(`changed since attach, and kept: ${sentence}`)
@@ -57,7 +57,7 @@ export const addDetach: AddCommand = (group, session) => {
           )
           const progress = (text: string) => print.note(text)
           await io.interrupts.during((pressed) =>
-            runDetach({ control, journal, policy, label, progress, pressed }, remembered, undos, state),
+            runDetach({ control, journal, policy, label, progress, pressed }, recorded, reverts, state),
           )
         }
         if (options.json) print.json({ apiId, detached: options.dryRun !== true, undone: texts, changed, notes, open })
@@ -75,20 +75,20 @@ export const addDetach: AddCommand = (group, session) => {
 async function pendingOf(
   control: ApiControl | undefined,
   state: ApiState | undefined,
-  remembered: Remembered,
-  undos: readonly Undo[],
+  recorded: AttachJournal,
+  reverts: readonly RevertStep[],
   allowed: readonly string[],
 ): Promise<{ lines: string[]; open: string[] }> {
   const lines: string[] = []
   const open = new Set<string>()
   if (!control || !state) return { lines, open: [] }
-  for (const undo of undos) {
+  for (const step of reverts) {
     const stage =
-      undo.kind === 'deployment' && undo.to === undefined && state.stages.find(({ name }) => name === undo.stage)
+      step.kind === 'deployment' && step.to === undefined && state.stages.find(({ name }) => name === step.stage)
     if (!stage) continue
-    const restored = { ...state, methods: afterwards(state.methods, undos) }
+    const restored = { ...state, methods: methodsAfter(state.methods, reverts) }
     const pending = await control.pendingEdits(restored, stage)
-    for (const key of refuseOpening(pending, restored, stage, remembered, allowed)) open.add(key)
+    for (const key of rejectOpening(pending, restored, stage, recorded, allowed)) open.add(key)
     lines.push(...pendingText(stage.name, pending))
   }
   return { lines, open: [...open] }

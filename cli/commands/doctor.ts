@@ -1,23 +1,23 @@
 import { readFileSync } from 'node:fs'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
-import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
-import type { Connection } from '../connection'
-import { decideEvent, type EventDecision } from '../decide-event'
+import { decideEvent, type EventDecision } from '../callers/decide-event'
+import { ipv6Prefix } from '../callers/limits'
+import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
-import { type Check, checkClients, checkClock, checkConfiguration, checkTable, checkTimeToLive } from '../health'
-import { checkHmacKey } from '../hmac-key'
-import { ipv6Prefix } from '../limits'
-import { isLoopback } from '../local-engine'
+import type { Connection } from '../tables/connection'
+import { type Check, checkClients, checkClock, checkConfiguration, checkTable, checkTimeToLive } from '../tables/health'
+import { checkHmacKey } from '../tables/hmac-key'
+import { isLoopback } from '../tables/local-engine'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly event?: string
 }
 
 const COLOURS = { ok: 'green', warning: 'yellow', FAILED: 'red' } as const
 
 export const addDoctor: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'doctor',
     'Check tables, time to live, configuration, clients and clock. The exit code is 1 if a check fails.',

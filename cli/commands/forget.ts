@@ -1,15 +1,15 @@
-import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
+import { eachOf, type Mentions, mentionsOf, nameOfCredential, recordsAbout } from '../callers/forget'
+import { knownNames, PLACE } from '../callers/known-names'
+import { ipv6Prefix } from '../callers/limits'
+import { addressName, namedBy } from '../callers/subjects'
+import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { ServiceError, UserError } from '../exit'
-import { eachOf, type Mentions, mentionsOf, nameOfCredential, recordsAbout } from '../forget'
-import { readHmacKeys } from '../hmac-key'
-import { knownNames, PLACE } from '../known-names'
-import { ipv6Prefix } from '../limits'
-import { readPolicySet } from '../policy-set'
-import { confirm } from '../question'
-import { deleteItem } from '../state-items'
-import { addressName, namedBy } from '../subjects'
+import { readHmacKeys } from '../tables/hmac-key'
+import { deleteItem } from '../tables/state-items'
+import { confirm } from '../terminal/question'
+import { readPolicySet } from '../tiers/read-policy-set'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly raw?: boolean
   readonly dryRun?: boolean
   readonly yes?: boolean
@@ -23,7 +23,7 @@ const ELSEWHERE = [
 ] as const
 
 export const addForget: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'forget <subject...>',
     'Erase what is stored about a caller, after confirmation: counters, recorded overage, client records with their keys, entries of the block list. Give all names of the caller ' +

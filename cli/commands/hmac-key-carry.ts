@@ -1,13 +1,13 @@
 import type { HmacKey } from '../../lambda/config-table/subject-keys'
 import { durationMs } from '../arguments'
-import { tell } from '../client-changes'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { tell } from '../callers/client-changes'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { InterruptedError, UserError } from '../exit'
-import { iso, readHmacKeys, writeHmacKeys } from '../hmac-key'
-import { pause } from '../pause'
-import { carryState } from '../state-items'
+import { iso, readHmacKeys, writeHmacKeys } from '../tables/hmac-key'
+import { carryState } from '../tables/state-items'
+import { pause } from '../terminal/pause'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   /** Milliseconds. */
   readonly lead: number
 }
@@ -16,7 +16,7 @@ interface Options extends Answering {
 const LONGEST_PAUSE_MS = 60_000
 
 export const addHmacKeyCarry: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'carry',
     'Copy all counters to the keys of the first secret. It waits until shortly before the secret becomes active. Charges between the copy and that ' +

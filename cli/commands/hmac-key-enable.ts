@@ -1,17 +1,17 @@
 import { newHmacKey } from '../../provisioning/make-hmac-key'
-import { tell } from '../client-changes'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { tell } from '../callers/client-changes'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
-import { activation, checkLead, iso, readHmacKeys, writeHmacKeys } from '../hmac-key'
-import { confirm } from '../question'
+import { activation, checkLead, iso, readHmacKeys, writeHmacKeys } from '../tables/hmac-key'
+import { confirm } from '../terminal/question'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly at?: string
   readonly yes?: boolean
 }
 
 export const addHmacKeyEnable: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'enable',
     'Store subjects under HMAC-SHA256 with a secret from a given time on, in a deployment that has none. Then copy the counters with hmac-key carry.',

@@ -1,17 +1,17 @@
 import { HMAC_KEY_LEAD_MS } from '../../lambda/config-table/items/hmac-key-item'
-import { tell } from '../client-changes'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { tell } from '../callers/client-changes'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
-import { iso, readHmacKeys } from '../hmac-key'
-import { confirm } from '../question'
-import { purgeWithoutSecret } from '../state-items'
+import { iso, readHmacKeys } from '../tables/hmac-key'
+import { purgeWithoutSecret } from '../tables/state-items'
+import { confirm } from '../terminal/question'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly yes?: boolean
 }
 
 export const addHmacKeyPurge: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'purge',
     'Delete state that is still stored without a secret. It would also expire without this, monthly quotas after weeks.',

@@ -1,18 +1,18 @@
 import { MOST_HMAC_KEYS } from '../../lambda/config-table/items/hmac-key-item'
 import { newHmacKey } from '../../provisioning/make-hmac-key'
-import { tell } from '../client-changes'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { tell } from '../callers/client-changes'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
-import { activation, checkLead, iso, readHmacKeys, writeHmacKeys } from '../hmac-key'
-import { confirm } from '../question'
+import { activation, checkLead, iso, readHmacKeys, writeHmacKeys } from '../tables/hmac-key'
+import { confirm } from '../terminal/question'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly at?: string
   readonly yes?: boolean
 }
 
 export const addHmacKeyRotate: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'rotate',
     'Replace a leaked secret from a given time on. All counters then start at zero and cannot be copied.',

@@ -1,13 +1,13 @@
-import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { iso, readHmacKeys } from '../hmac-key'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { iso, readHmacKeys } from '../tables/hmac-key'
 
 export const addHmacKeyStatus: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'status',
     'Show how many secrets the deployment has and from when each is active, but not the secrets.',
     ['sluice hmac-key status'],
-  ).action(async (options: Answering) => {
+  ).action(async (options: OutputOptions) => {
     const { print, io } = session
     const { keys } = await readHmacKeys(await session.connect(options).configTable())
     const active = keys.activeAt(io.clock())

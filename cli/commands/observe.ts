@@ -1,16 +1,16 @@
-import { type AddCommand, describeAnswering } from '../command'
+import { type AddCommand, describeTableCommand } from '../command'
 import { UserError } from '../exit'
-import { type Switching, switchBack, switchTo } from '../mode-switch'
+import { type SwitchOptions, switchBack, switchTo } from '../tiers/mode-switch'
 
 export const addObserve: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'observe <on-or-off>',
     'Make all limits observe only: requests over a limit are counted and logged, and allowed. Blocks and credentials still apply.',
     ['sluice observe on --note "trying the new limits"', 'sluice observe off'],
   )
     .option('--note <text>', 'reason, shown by usage, peek, doctor and tiers list')
-    .action((word: string, options: Switching) => {
+    .action((word: string, options: SwitchOptions) => {
       if (word === 'on') return switchTo('observe', session, options)
       if (word === 'off') return switchBack(session, options, 'observe')
       throw new UserError(`observe must be on or off, got "${word}"`)

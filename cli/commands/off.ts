@@ -1,13 +1,13 @@
-import { type AddCommand, describeAnswering } from '../command'
-import { type Switching, switchTo } from '../mode-switch'
+import { type AddCommand, describeTableCommand } from '../command'
+import { type SwitchOptions, switchTo } from '../tiers/mode-switch'
 
 export const addOff: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'off',
     'Turn all limits off now: requests are allowed without counting, whatever tiers and settings say. Blocks and credentials still apply. tiers apply does not change this.',
     ['sluice off', 'sluice off --note "incident 4711"'],
   )
     .option('--note <text>', 'reason, shown by usage, peek, doctor and tiers list')
-    .action((options: Switching) => switchTo('off', session, options))
+    .action((options: SwitchOptions) => switchTo('off', session, options))
 }

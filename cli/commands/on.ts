@@ -1,11 +1,11 @@
-import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { switchBack } from '../mode-switch'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { switchBack } from '../tiers/mode-switch'
 
 export const addOn: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'on',
     'Turn limits on again after sluice off or sluice observe on. Counters continue from their last values.',
     ['sluice on'],
-  ).action((options: Answering) => switchBack(session, options))
+  ).action((options: OutputOptions) => switchBack(session, options))
 }

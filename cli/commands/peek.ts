@@ -1,9 +1,9 @@
 import { wholeNumber } from '../arguments'
-import { type AddCommand, describeAnswering } from '../command'
+import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { planOf, type Subject } from '../callers/subjects'
+import { type AddCommand, describeTableCommand } from '../command'
 import { UserError } from '../exit'
-import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../limits'
-import { duration } from '../output'
-import { planOf, type Subject } from '../subjects'
+import { duration } from '../terminal/output'
 
 interface Options extends AboutSubject {
   readonly cost?: number
@@ -12,7 +12,7 @@ interface Options extends AboutSubject {
 
 export const addPeek: AddCommand = (group, session) => {
   withTier(
-    describeAnswering(
+    describeTableCommand(
       group,
       'peek <subject>',
       `Show how a request would be decided now, without charging it: ${SUBJECT}.`,

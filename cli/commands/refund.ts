@@ -1,10 +1,10 @@
 import type { EpochMs } from '../../limiter/clock'
 import { gather, instant, wholeNumber } from '../arguments'
-import { tell } from '../client-changes'
-import { type AddCommand, describeAnswering } from '../command'
+import { tell } from '../callers/client-changes'
+import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { planOf } from '../callers/subjects'
+import { type AddCommand, describeTableCommand } from '../command'
 import { UserError } from '../exit'
-import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../limits'
-import { planOf } from '../subjects'
 
 interface Options extends AboutSubject {
   readonly route?: string
@@ -15,7 +15,7 @@ interface Options extends AboutSubject {
 
 export const addRefund: AddCommand = (group, session) => {
   withTier(
-    describeAnswering(
+    describeTableCommand(
       group,
       'refund <subject>',
       `Return units to a caller’s limits, if the windows in which they were charged are still open: ${SUBJECT}.`,

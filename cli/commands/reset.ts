@@ -1,11 +1,11 @@
-import { tell } from '../client-changes'
-import { type AddCommand, describeAnswering } from '../command'
-import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../limits'
-import { countedOf } from '../subjects'
+import { tell } from '../callers/client-changes'
+import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { countedOf } from '../callers/subjects'
+import { type AddCommand, describeTableCommand } from '../command'
 
 export const addReset: AddCommand = (group, session) => {
   withTier(
-    describeAnswering(
+    describeTableCommand(
       group,
       'reset <subject>',
       `Reset all limits of a caller: ${SUBJECT}. An authorizer with a cached denial applies it within five seconds.`,

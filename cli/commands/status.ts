@@ -3,26 +3,26 @@ import { readAll } from '../attach/calls'
 import { driftOf } from '../attach/drift'
 import { existing, withApi } from '../attach/open'
 import { parseFunctionArn } from '../attach/wanted'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 
 export const addStatus: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'status <api-id>',
     'Compare an API with what attach configured, without changing it. The exit code is 1 if something differs.',
     ['sluice status a1b2c3d4e5', 'sluice status a1b2c3d4e5 --json'],
-  ).action((apiId: string, options: Answering) =>
+  ).action((apiId: string, options: OutputOptions) =>
     withApi(session, options, apiId, async (opened) => {
       const { print } = session
-      const { remembered, policyOf } = opened
-      if (!remembered) {
+      const { recorded, policyOf } = opened
+      if (!recorded) {
         existing(opened, apiId)
         if (options.json) return print.json({ apiId, attached: false, drift: [] })
         return print.line(`API ${apiId} is not attached`)
       }
       const control = existing(opened, apiId)
-      const { attachment, steps } = remembered
+      const { attachment, steps } = recorded
       const target = parseFunctionArn(attachment.functionArn)
       if (!target) throw new UserError(`the journal of API ${apiId} names no valid function: somebody edited it`)
       const policy = policyOf(attachment.functionArn)
@@ -31,7 +31,7 @@ export const addStatus: AddCommand = (group, session) => {
         statements: () => policy.statements(),
         called: () => opened.label.read(),
       })
-      const drift = driftOf(state, remembered, target, statements, called)
+      const drift = driftOf(state, recorded, target, statements, called)
       const label = called?.label
       const methods = steps.filter(({ kind }) => kind === 'method').length
       if (options.json)

@@ -1,24 +1,24 @@
 import { ConfigError } from '../../limiter/errors'
 import type { StoredItem } from '../../provisioning/documents'
 import type { Change, TiersFile } from '../../provisioning/tiers-file'
-import { type ApplyPlan, exportedAfter, planApply } from '../apply-plan'
-import { type AddCommand, type Answering, describeAnswering, type Session } from '../command'
-import type { ConfigTable } from '../config-table'
-import { countsText, titleOf } from '../diff-text'
+import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
-import { planJson, printPlan } from '../plan-text'
-import { confirm } from '../question'
-import { readTiersFile, stamp } from '../tiers-yaml'
-import { writeChanges } from '../write-changes'
+import type { ConfigTable } from '../tables/config-table'
+import { confirm } from '../terminal/question'
+import { type ApplyPlan, exportedAfter, planApply } from '../tiers/apply-plan'
+import { countsText, titleOf } from '../tiers/diff-text'
+import { planJson, printPlan } from '../tiers/plan-text'
+import { readTiersFile, stamp } from '../tiers/tiers-yaml'
+import { writeChanges } from '../tiers/write-changes'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly yes?: boolean
   readonly force?: boolean
   readonly prune?: boolean
 }
 
 export const addTiersApply: AddCommand = (group, session) => {
-  describeAnswering(
+  describeTableCommand(
     group,
     'apply <file>',
     'Write a tiers file into the table, after showing the differences and asking. A second run changes nothing.',

@@ -1,14 +1,14 @@
-import { planApply } from '../apply-plan'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { planJson, printPlan } from '../plan-text'
-import { readTiersFile } from '../tiers-yaml'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { planApply } from '../tiers/apply-plan'
+import { planJson, printPlan } from '../tiers/plan-text'
+import { readTiersFile } from '../tiers/tiers-yaml'
 
-interface Options extends Answering {
+interface Options extends OutputOptions {
   readonly prune?: boolean
 }
 
 export const addTiersDiff: AddCommand = (group, session) => {
-  describeAnswering(group, 'diff <file>', 'Show what apply would change.', ['sluice tiers diff tiers.yaml --prune'])
+  describeTableCommand(group, 'diff <file>', 'Show what apply would change.', ['sluice tiers diff tiers.yaml --prune'])
     .option('--prune', 'include deletions, as apply --prune would make them')
     .action(async (path: string, options: Options) => {
       const file = readTiersFile(path)

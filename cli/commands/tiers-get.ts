@@ -1,13 +1,13 @@
 import { tierKey } from '../../lambda/config-table/items/config-items'
 import { printed } from '../../limiter/errors'
 import { fileOf } from '../../provisioning/tiers-file'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
-import { toYaml } from '../tiers-yaml'
+import { toYaml } from '../tiers/tiers-yaml'
 
 export const addTiersGet: AddCommand = (group, session) => {
-  describeAnswering(group, 'get <name>', 'Print one tier as in a tiers file.', ['sluice tiers get free']).action(
-    async (name: string, options: Answering) => {
+  describeTableCommand(group, 'get <name>', 'Print one tier as in a tiers file.', ['sluice tiers get free']).action(
+    async (name: string, options: OutputOptions) => {
       const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)
       const tier = items.find(({ sk }) => sk === tierKey(name).sk)
       if (!tier) {

@@ -1,14 +1,14 @@
 import { isInFile, type PolicySetItem, withoutKeys } from '../../provisioning/tiers-file'
-import { type AddCommand, type Answering, describeAnswering } from '../command'
-import { inline, titleOf } from '../diff-text'
-import { switchText, warnOfSwitch } from '../mode-switch'
-import { readItem } from '../policy-set'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { inline, titleOf } from '../tiers/diff-text'
+import { switchText, warnOfSwitch } from '../tiers/mode-switch'
+import { readItem } from '../tiers/read-policy-set'
 
 export const addTiersList: AddCommand = (group, session) => {
-  describeAnswering(group, 'list', 'List tiers, routes and global policies.', [
+  describeTableCommand(group, 'list', 'List tiers, routes and global policies.', [
     'sluice tiers list',
     'sluice tiers list --endpoint http://127.0.0.1:8000',
-  ]).action(async (options: Answering) => {
+  ]).action(async (options: OutputOptions) => {
     const { print } = session
     const all = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)
     warnOfSwitch(session, switchText(all))

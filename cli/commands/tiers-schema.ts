@@ -1,5 +1,5 @@
 import { type AddCommand, describeCommand } from '../command'
-import { tiersSchema } from '../tiers-schema'
+import { tiersSchema } from '../tiers/tiers-schema'
 
 export const addTiersSchema: AddCommand = (group, session) => {
   describeCommand(group, 'schema', 'Print the JSON Schema of tiers files, for editors. Needs no table.', [

@@ -1,5 +1,5 @@
 import { type AddCommand, describeCommand } from '../command'
-import { readTiersFile } from '../tiers-yaml'
+import { readTiersFile } from '../tiers/tiers-yaml'
 
 export const addTiersValidate: AddCommand = (group, session) => {
   describeCommand(group, 'validate <file>', 'Check a tiers file and list all its errors. Needs no table.', [

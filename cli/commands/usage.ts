@@ -1,13 +1,13 @@
 import type { EpochMs } from '../../limiter/clock'
 import { NO_ITEM } from '../../limiter/stores/store'
 import { durationMs } from '../arguments'
-import { type AddCommand, describeAnswering, type Session } from '../command'
+import { type AboutSubject, nameOf, type OpenSubject, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { allowsOverage, type Period, periodsOf } from '../callers/periods'
+import { type Counted, countedOf, type Subject } from '../callers/subjects'
+import { type AddCommand, describeTableCommand, type Session } from '../command'
 import { UserError } from '../exit'
-import { type AboutSubject, nameOf, type OpenSubject, openSubject, SUBJECT, withTier } from '../limits'
-import { duration } from '../output'
-import { pause } from '../pause'
-import { allowsOverage, type Period, periodsOf } from '../periods'
-import { type Counted, countedOf, type Subject } from '../subjects'
+import { duration } from '../terminal/output'
+import { pause } from '../terminal/pause'
 
 interface Options extends AboutSubject {
   readonly watch?: boolean
@@ -34,7 +34,7 @@ interface Usage {
 
 export const addUsage: AddCommand = (group, session) => {
   withTier(
-    describeAnswering(
+    describeTableCommand(
       group,
       'usage <subject>',
       `Show the usage of every policy of a caller, and recorded periods of policies with overage: ${SUBJECT}. Nothing is charged.`,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { authorizerName } from '../../cli/attach/wanted'
-import { Interrupts } from '../../cli/io'
+import { Interrupts } from '../../cli/terminal/io'
 import { FakeAws, FUNCTION } from './fake-aws'
 import { failure } from './fake-service'
 

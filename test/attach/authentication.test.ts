@@ -1,5 +1,5 @@
 import type { Authorizer, Method } from '../../cli/attach/api-state'
-import { type Checks, replacementOf } from '../../cli/attach/losses'
+import { replacementOf, type Verification } from '../../cli/attach/losses'
 import { parseFunctionArn } from '../../cli/attach/wanted'
 import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
 import { FakeAws, FUNCTION } from './fake-aws'
@@ -38,16 +38,16 @@ describe('what Sluice verifies in the place of another authorizer', () => {
     apiKeyRequired: false,
     authorization: { type, authorizerId: 'a', ...more },
   })
-  const reads = (identity: readonly unknown[], credentials?: string): Checks => ({
+  const reads = (identity: readonly unknown[], credentials?: string): Verification => ({
     policies: parseTiersFile(file(identity, credentials), 'tiers.yaml'),
   })
-  const upstream = (name: string, ttlMs = 0, ...cacheHeaders: string[]): Checks => ({
+  const upstream = (name: string, ttlMs = 0, ...cacheHeaders: string[]): Verification => ({
     upstream: { function: name, ttlMs, cacheHeaders },
   })
   const ISSUER = { source: 'jwt', issuer: 'https://issuer.example', audience: ['zoo'] }
   const OPTIONS = method('NONE', {}, 'OPTIONS /pets')
 
-  const rows: [string, 'kept' | RegExp, Method, Authorizer, Checks, Method?][] = [
+  const rows: [string, 'kept' | RegExp, Method, Authorizer, Verification, Method?][] = [
     ['IAM signatures', /cannot verify IAM/, method('AWS_IAM'), lambda, upstream(THEIRS)],
     ['an authorizer that is gone', /is unknown/, method('CUSTOM', { authorizerId: 'b' }), lambda, upstream(THEIRS)],
 

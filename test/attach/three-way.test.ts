@@ -1,13 +1,7 @@
 import fc from 'fast-check'
 import type { GatewayResponse } from '../../cli/attach/api-state'
-import {
-  isSameMappings,
-  isSameResponse,
-  mergeOver,
-  takeBackMappings,
-  takeBackResponse,
-} from '../../cli/attach/three-way'
-import { over, withHeaders } from '../../cli/attach/wanted'
+import { isSameMappings, isSameResponse, mergeOver, revertMappings, revertResponse } from '../../cli/attach/three-way'
+import { with429, withHeaders } from '../../cli/attach/wanted'
 
 const names = fc.constantFrom(
   ...['Retry-After', 'retry-after', 'RateLimit', 'X-Zoo', 'Access-Control-Allow-Origin'].map(
@@ -34,7 +28,7 @@ describe('a change that is taken back', () => {
   it('leaves a gateway response as it was, whatever it was', () => {
     fc.assert(
       fc.property(responses, (before) => {
-        const { result, changed } = takeBackResponse(before, over(before), over(before))
+        const { result, changed } = revertResponse(before, with429(before), with429(before))
         expect(result).toEqual(before)
         expect(changed).toEqual([])
       }),
@@ -44,7 +38,7 @@ describe('a change that is taken back', () => {
   it('changes nothing when it never was made', () => {
     fc.assert(
       fc.property(responses, (before) => {
-        expect(isSameResponse(takeBackResponse(before, over(before), before).result, before)).toBe(true)
+        expect(isSameResponse(revertResponse(before, with429(before), before).result, before)).toBe(true)
       }),
     )
   })
@@ -53,13 +47,13 @@ describe('a change that is taken back', () => {
     fc.assert(
       fc.property(responses, responses, (before, theirs) => {
         const now: GatewayResponse = {
-          ...over(before),
+          ...with429(before),
           isDefault: false,
-          parameters: mergeOver(over(before).parameters, theirs.parameters),
+          parameters: mergeOver(with429(before).parameters, theirs.parameters),
         }
-        const { result } = takeBackResponse(before, over(before), now)
+        const { result } = revertResponse(before, with429(before), now)
         for (const [name, value] of Object.entries(theirs.parameters)) {
-          if (over(before).parameters[name] !== value) expect(result.parameters[name]).toBe(now.parameters[name])
+          if (with429(before).parameters[name] !== value) expect(result.parameters[name]).toBe(now.parameters[name])
         }
       }),
     )
@@ -69,8 +63,8 @@ describe('a change that is taken back', () => {
     fc.assert(
       fc.property(mappings, (before) => {
         const after = withHeaders(before, ['200', '404'])
-        expect(takeBackMappings(before, after, after)).toEqual({ result: before, changed: [] })
-        expect(isSameMappings(takeBackMappings(before, after, before).result, before)).toBe(true)
+        expect(revertMappings(before, after, after)).toEqual({ result: before, changed: [] })
+        expect(isSameMappings(revertMappings(before, after, before).result, before)).toBe(true)
       }),
     )
   })

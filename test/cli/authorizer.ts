@@ -1,4 +1,4 @@
-import { LOCAL_TABLES } from '../../cli/local-engine'
+import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { makeAuthorizer } from '../../lambda/authorize'
 import { Plans } from '../../lambda/charge-plans'
 import { Clients } from '../../lambda/config-table/clients'

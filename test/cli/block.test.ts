@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { entryKey, entryOf } from '../../cli/block-entries'
+import { entryKey, entryOf } from '../../cli/callers/block-entries'
 import { type Deployment, deploy } from './command-line'
 
 const binary = (ipv4: string) =>

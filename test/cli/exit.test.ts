@@ -1,5 +1,5 @@
 import { failureOf, InterruptedError, ServiceError, UserError } from '../../cli/exit'
-import { isLoopback, localAwsEnvironment } from '../../cli/local-engine'
+import { isLoopback, localAwsEnvironment } from '../../cli/tables/local-engine'
 import { ConfigError, StoreUnavailableError } from '../../limiter/errors'
 
 const named = (name: string, message: string, fields: object = {}) =>

@@ -1,6 +1,6 @@
 import { CreateTableCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client-dynamodb'
-import { knownNames } from '../../cli/known-names'
-import { LOCAL_TABLES } from '../../cli/local-engine'
+import { knownNames } from '../../cli/callers/known-names'
+import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
 import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
 import { type Asking, subjectOf } from '../../lambda/subjects'

@@ -1,5 +1,5 @@
-import { ConfigTable } from '../../cli/config-table'
-import { LOCAL_TABLES } from '../../cli/local-engine'
+import { ConfigTable } from '../../cli/tables/config-table'
+import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { HMAC_KEY_ITEM, hmacKeyItem, parseHmacKeys } from '../../lambda/config-table/items/hmac-key-item'
 import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { compile, distinct } from '../../limiter/compiled-policy'

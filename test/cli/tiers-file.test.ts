@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { parse } from 'yaml'
-import { exportedAfter, planApply } from '../../cli/apply-plan'
-import { lineDiff } from '../../cli/diff-text'
-import { readPolicySet } from '../../cli/policy-set'
-import { applied, safeOrder } from '../../cli/safe-order'
-import { toYaml } from '../../cli/tiers-yaml'
+import { exportedAfter, planApply } from '../../cli/tiers/apply-plan'
+import { lineDiff } from '../../cli/tiers/diff-text'
+import { readPolicySet } from '../../cli/tiers/read-policy-set'
+import { applied, safeOrder } from '../../cli/tiers/safe-order'
+import { toYaml } from '../../cli/tiers/tiers-yaml'
 import {
   contentHash,
   diff,

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import Ajv from 'ajv'
 import { parse } from 'yaml'
-import { tiersSchema } from '../../cli/tiers-schema'
+import { tiersSchema } from '../../cli/tiers/tiers-schema'
 
 const read = (file: string) => readFileSync(path.join(__dirname, '../..', file), 'utf8')
 const validate = new Ajv({ strict: false, allErrors: true }).compile(tiersSchema())

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb'
 import { parse } from 'yaml'
-import { LOCAL_TABLES } from '../../cli/local-engine'
+import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { ENGINES } from '../stores'
 import { type Deployment, deploy, type Situation, sluice, TIERS } from './command-line'
 

@@ -1,5 +1,5 @@
-import { Interrupts } from '../../cli/io'
-import { LOCAL_TABLES } from '../../cli/local-engine'
+import { LOCAL_TABLES } from '../../cli/tables/local-engine'
+import { Interrupts } from '../../cli/terminal/io'
 import { Plans } from '../../lambda/charge-plans'
 import { PolicySets } from '../../lambda/config-table/configuration'
 import { rulesOf } from '../../lambda/rules'

@@ -1,6 +1,6 @@
-import { ConfigTable } from '../../cli/config-table'
 import { InterruptedError, ServiceError, UserError } from '../../cli/exit'
-import { writeChanges } from '../../cli/write-changes'
+import { ConfigTable } from '../../cli/tables/config-table'
+import { writeChanges } from '../../cli/tiers/write-changes'
 import { type Change, diff, itemsOf, type TiersFile } from '../../provisioning/tiers-file'
 
 type Documents = ConstructorParameters<typeof ConfigTable>[0]

@@ -1,4 +1,4 @@
-import { readPolicySet } from '../../cli/policy-set'
+import { readPolicySet } from '../../cli/tiers/read-policy-set'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 

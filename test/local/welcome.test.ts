@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Interrupts } from '../../cli/io'
+import { Interrupts } from '../../cli/terminal/io'
 import { connect, TABLES } from '../../local/dynamodb'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'

@@ -1,0 +1,58 @@
+import { printed } from '../../limiter/errors'
+import { keepExact, type StoredItem } from '../../provisioning/documents'
+import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
+import type { OutputOptions, Session } from '../command'
+import { UserError } from '../exit'
+import type { ConfigTable } from '../tables/config-table'
+import { recordsOf } from './client-records'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Changes every record of a client, all or none where the engine can.
+ *
+ * @param change the fields of a record as they shall be, `undefined` deletes it; gets all records of the client beside.
+ */
+export async function changeClient(
+  session: Session,
+  table: ConfigTable,
+  id: string,
+  change: (item: StoredItem['item'], all: readonly StoredItem['item'][]) => Fields | undefined,
+): Promise<void> {
+  const records = await recordsOf(table, id)
+  await writeRecords(
+    session,
+    table,
+    id,
+    records.map((stored) => {
+      const { item, exact } = stored
+      const after = change(
+        item,
+        records.map((record) => record.item),
+      )
+      return { key: { pk: item.pk, sk: item.sk }, before: exact, ...(after && { after: keepExact(after, stored) }) }
+    }),
+  )
+}
+
+/** Writes records of a client, to the end whatever is pressed. */
+export async function writeRecords(
+  session: Session,
+  table: ConfigTable,
+  id: string,
+  writes: readonly GuardedWrite[],
+): Promise<void> {
+  try {
+    await session.io.interrupts.during(() => table.write(writes))
+  } catch (error) {
+    throw error instanceof WriteConflictError
+      ? new UserError(`somebody changed client ${printed(id)} just now: check it and try again`)
+      : error
+  }
+}
+
+/** Says what was done, to people or to scripts. */
+export function tell({ print }: Session, { json }: OutputOptions, sentence: string, value: Fields): void {
+  if (json) print.json(value)
+  else print.line(sentence)
+}

@@ -1,0 +1,93 @@
+import { clientKey, lastValidKey } from '../../lambda/config-table/items/config-items'
+import { type IpAddress, masked, parseIpAddress, parseIpRange } from '../../lambda/ip-address'
+import type { StoredItem } from '../../provisioning/documents'
+import type { GuardedWrite } from '../../provisioning/guarded-writes'
+import { failureOf } from '../exit'
+import type { ConfigTable } from '../tables/config-table'
+import { entryOf } from './block-entries'
+import { credentialOf } from './client-records'
+
+/** An item of the config table that is about somebody. */
+interface Mention {
+  /** In words: `client acme, by key 1a2b3c`. */
+  readonly text: string
+  readonly write: GuardedWrite
+}
+
+/** What of the config table is somebody's, and networks on a list that hold his address among others. */
+export interface Mentions {
+  readonly items: readonly Mention[]
+  readonly networks: readonly string[]
+}
+
+/** The records of somebody's clients, and of his user and caller names. */
+export async function recordsAbout(table: ConfigTable, names: readonly string[]): Promise<StoredItem[]> {
+  const found = new Map<string, StoredItem>()
+  for (const name of names) {
+    const [, id] = /^client:(.*)$/s.exec(name) ?? []
+    const named = /^(client|user)(@[^:]+)?:/.test(name) ? await table.item(clientKey(name)) : undefined
+    for (const record of [...(id === undefined ? [] : await table.clients(id)), ...(named ? [named] : [])])
+      found.set(record.item.pk, record)
+  }
+  return [...found.values()]
+}
+
+/** The name that a record's credential gives who shows it: `user:42`; `undefined` for keys, which give none. */
+export const nameOfCredential = ({ item: { pk } }: StoredItem): string | undefined =>
+  /^client#((?:user|client)(?:@[^:]+)?:.*)$/s.exec(pk)?.[1]
+
+/** @param addresses as they were given, whole. */
+export async function mentionsOf(
+  table: ConfigTable,
+  records: readonly StoredItem[],
+  ids: readonly string[],
+  addresses: readonly string[],
+): Promise<Mentions> {
+  const items: Mention[] = records.map(({ item, exact }) => ({
+    text: `client ${String(item.id)}, by ${credentialOf(item)}`,
+    write: { key: { pk: item.pk, sk: item.sk }, before: exact },
+  }))
+  const networks: string[] = []
+  const hosts = addresses.map(parseIpAddress).filter((address) => address !== undefined)
+  for (const stored of await table.policySet()) {
+    const entry = entryOf(stored.item.sk)
+    if (!entry) continue
+    const held = holdOf(entry.who, ids, hosts)
+    if (held === 'others too') networks.push(`${entry.who} on the ${entry.list} list`)
+    if (held !== 'alone') continue
+    const key = { pk: stored.item.pk, sk: stored.item.sk }
+    items.push({ text: `${entry.who} on the ${entry.list} list`, write: { key, before: stored.exact } })
+    const copy = await table.item(lastValidKey(key.sk))
+    if (copy)
+      items.push({
+        text: `the copy of ${entry.who} on the ${entry.list} list`,
+        write: { key: lastValidKey(key.sk), before: copy.exact },
+      })
+  }
+  return { items, networks }
+}
+
+function holdOf(who: string, ids: readonly string[], hosts: readonly IpAddress[]): 'alone' | 'others too' | undefined {
+  if (who.startsWith('client:')) return ids.includes(who.slice('client:'.length)) ? 'alone' : undefined
+  const range = parseIpRange(who.slice('ip:'.length), { mask: true })
+  if ('wrong' in range) return undefined
+  const isIn = hosts.some((host) => range.first.join() === masked(host, range.bits).join())
+  return isIn ? (range.bits === 128 ? 'alone' : 'others too') : undefined
+}
+
+/** Does all of it, whatever fails; the failures, in words. */
+export async function eachOf<T>(
+  all: readonly T[],
+  text: (one: T) => string,
+  work: (one: T) => Promise<void>,
+): Promise<string[]> {
+  const failures: string[] = []
+  for (const one of all) {
+    try {
+      await work(one)
+    } catch (error) {
+      failures.push(`${text(one)}: ${failureOf(error).message}`)
+    }
+  }
+  return failures
+}

@@ -1,0 +1,32 @@
+import { usageOf } from '../../limiter/algorithms/metered-window'
+import { type CompiledPolicy, fieldsOf } from '../../limiter/compiled-policy'
+import { gridOf } from '../../limiter/policies/quota'
+import type { Item } from '../../limiter/stores/store'
+
+/** What a policy that allows overage has on record of one of its windows. */
+export interface Period {
+  /** Its first instant, as ISO 8601 writes it in UTC. */
+  readonly start: string
+  /** The first instant that is no longer in it. */
+  readonly end: string
+  /** Units charged, those past the quota included. */
+  readonly used: number
+  /** Those that were past the quota. */
+  readonly over: number
+}
+
+/** The windows on record, newest first; `undefined` for a policy that denies what is past its quota. */
+export function periodsOf(item: Item, compiled: CompiledPolicy): Period[] | undefined {
+  if (!allowsOverage(compiled)) return undefined
+  const recorded = usageOf(fieldsOf(item, compiled)!, { grid: gridOf(compiled.written) })
+  return recorded.map(({ startAt, endsAt, used, over }) => ({
+    start: isoTime(startAt),
+    end: isoTime(endsAt),
+    used,
+    over,
+  }))
+}
+
+export const allowsOverage = ({ written }: CompiledPolicy): boolean => written.overage === 'allow'
+
+const isoTime = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z')

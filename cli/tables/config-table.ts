@@ -1,0 +1,79 @@
+import { type DynamoDBDocumentClient, GetCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { allPages, type ItemKey, readPartition, type StoredItem, toStoredItem } from '../../provisioning/documents'
+import { fitOneTransaction, type GuardedWrite, writeAlone, writeTogether } from '../../provisioning/guarded-writes'
+import { UserError } from '../exit'
+
+/** The config table as the command line reads and writes it. */
+export class ConfigTable {
+  constructor(
+    readonly documents: DynamoDBDocumentClient,
+    readonly name: string,
+  ) {}
+
+  /** Tiers, routes, settings, and who is blocked. */
+  policySet(): Promise<StoredItem[]> {
+    return this.partition(CONFIG_TABLE.policySet)
+  }
+
+  /** All items of a partition. */
+  partition(pk: string): Promise<StoredItem[]> {
+    return this.named(() => readPartition(this.documents, this.name, pk))
+  }
+
+  /** One item; `undefined` where there is none. */
+  item({ pk, sk }: ItemKey): Promise<StoredItem | undefined> {
+    return this.named(async () => {
+      const { Item } = await this.documents.send(
+        new GetCommand({ TableName: this.name, Key: { pk, sk }, ConsistentRead: true }),
+      )
+      return Item && toStoredItem(Item)
+    })
+  }
+
+  /**
+   * The records of all clients, or of one: several when it has several credentials. The table's key is a credential's,
+   * so this reads the whole table and leaves out what it does not look for.
+   */
+  clients(id?: string): Promise<StoredItem[]> {
+    return this.named(() =>
+      allPages((ExclusiveStartKey) =>
+        this.documents.send(
+          new ScanCommand({
+            TableName: this.name,
+            FilterExpression: `begins_with(#pk, :client)${id === undefined ? '' : ' AND #id = :id'}`,
+            ExpressionAttributeNames: { '#pk': CONFIG_TABLE.partitionKey, ...(id !== undefined && { '#id': 'id' }) },
+            ExpressionAttributeValues: { ':client': 'client#', ...(id !== undefined && { ':id': id }) },
+            ConsistentRead: true,
+            ExclusiveStartKey,
+          }),
+        ),
+      ),
+    )
+  }
+
+  /**
+   * Writes a few items that belong together: all or nothing where the engine can, else one after another in this order.
+   *
+   * @throws WriteConflictError
+   */
+  async write(writes: readonly GuardedWrite[]): Promise<void> {
+    await this.named(async () => {
+      if (writes.length > 1 && fitOneTransaction(writes) && (await writeTogether(this.documents, this.name, writes)))
+        return
+      for (const write of writes) await writeAlone(this.documents, this.name, write)
+    })
+  }
+
+  /** Does something with the table, and names it when it is not there. */
+  async named<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if ((error as Error).name !== 'ResourceNotFoundException') throw error
+      throw new UserError(
+        `there is no table "${this.name}" here: name it with --table or SLUICE_CONFIG_TABLE, or use --stack`,
+      )
+    }
+  }
+}

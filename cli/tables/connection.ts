@@ -1,0 +1,188 @@
+import { CloudFormationClient, DescribeStacksCommand, type Stack } from '@aws-sdk/client-cloudformation'
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
+import { type Command, Option } from 'commander'
+import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
+import { documentsOf } from '../../provisioning/documents'
+import { failureOf, UserError } from '../exit'
+import type { Io } from '../terminal/io'
+import { ConfigTable } from './config-table'
+import { isLoopback, LOCAL_TABLES, localAwsEnvironment } from './local-engine'
+import { onlyDynamoDb } from './only-dynamodb'
+
+/** The options by which a command is told where the tables are. */
+export interface TableOptions {
+  readonly endpoint?: string
+  readonly region?: string
+  readonly table?: string
+  readonly stateTable?: string
+  readonly stack?: string
+}
+
+type TableKind = 'config' | 'state'
+
+const OPTIONS = [
+  ['--endpoint <url>', 'URL of another DynamoDB, such as the one that npm start prints (SLUICE_DYNAMODB_ENDPOINT)'],
+  ['--region <name>', 'AWS Region (default: AWS_REGION, or the profile)'],
+  ['--table <name>', 'name of the config table (default: SLUICE_CONFIG_TABLE, or the stack’s)'],
+  ['--state-table <name>', 'name of the state table (default: SLUICE_STATE_TABLE, or the stack’s)'],
+  ['--stack <name>', 'CloudFormation stack whose outputs name the tables'],
+] as const
+
+/** A first connection takes longer than any call after it. */
+const TIMEOUTS = { connectionTimeout: 5000, requestTimeout: 15_000, throwOnRequestTimeout: true }
+
+/** Lets a command be told where the tables are. */
+export function withTableOptions(command: Command): Command {
+  for (const [flags, description] of OPTIONS) command.addOption(new Option(flags, description).helpGroup('Where:'))
+  return command
+}
+
+/** The way to the tables, by what was said on the command line, else by the environment, else by what is deployed. */
+export class Connection {
+  readonly client: DynamoDBClient
+  private readonly documents: DynamoDBDocumentClient
+  /** `undefined`: the Region's own. */
+  readonly endpoint: string | undefined
+  private readonly settings: { readonly region?: string; readonly credentials?: Credentials }
+  private stackTables: Promise<{ readonly name: string; readonly tables: Record<TableKind, string> }> | undefined
+  private stackUsed: string | undefined
+
+  constructor(
+    private readonly where: TableOptions,
+    private readonly env: Io['env'],
+  ) {
+    this.endpoint = endpointOf(where, env)
+    this.settings = settingsOf(where, env, this.endpoint)
+    this.client = new DynamoDBClient({ ...this.settings, endpoint: this.endpoint, requestHandler: TIMEOUTS })
+    onlyDynamoDb(this.client, this.endpoint)
+    this.documents = documentsOf(this.client)
+  }
+
+  /** The Region in force; throws like a call when there is none. */
+  region(): Promise<string> {
+    return this.client.config.region()
+  }
+
+  async configTable(): Promise<ConfigTable> {
+    return new ConfigTable(this.documents, await this.tableName('config'))
+  }
+
+  async stateStore(): Promise<DynamoDbStore> {
+    return new DynamoDbStore({ client: this.client, tableName: await this.tableName('state') })
+  }
+
+  /** Where the names of the tables come from, in words. */
+  foundBy(): string {
+    if (this.stackUsed !== undefined) return `outputs of stack ${this.stackUsed}`
+    return this.where.table || this.where.stateTable
+      ? 'the command line'
+      : this.env.SLUICE_CONFIG_TABLE
+        ? 'the environment'
+        : 'the names that npm start uses'
+  }
+
+  async tableName(kind: TableKind): Promise<string> {
+    const said = kind === 'config' ? this.where.table : this.where.stateTable
+    const set = kind === 'config' ? this.env.SLUICE_CONFIG_TABLE : this.env.SLUICE_STATE_TABLE
+    if (said) return said
+    if (this.where.stack === undefined) {
+      if (set) return set
+      if (this.endpoint !== undefined) return LOCAL_TABLES[kind]
+    }
+    this.stackTables ??= this.findStack()
+    const { name, tables } = await this.stackTables
+    this.stackUsed = name
+    return tables[kind]
+  }
+
+  close(): void {
+    this.client.destroy()
+  }
+
+  private async findStack(): Promise<{ name: string; tables: Record<TableKind, string> }> {
+    const client = new CloudFormationClient({ ...this.settings, endpoint: this.endpoint, requestHandler: TIMEOUTS })
+    try {
+      const stacks = (await stacksOf(client, this.where.stack)).flatMap(withTables)
+      if (stacks.length === 1) return stacks[0]!
+      const region = await this.region()
+      throw new UserError(
+        stacks.length > 1
+          ? `${stacks.length} stacks have tables, choose one with --stack: ${stacks.map(({ name }) => name).join(', ')}`
+          : this.where.stack === undefined
+            ? `no table: no stack in ${region} has the outputs ConfigTableName and StateTableName; use --table and --state-table, or --endpoint`
+            : `stack "${this.where.stack}" has no outputs ConfigTableName and StateTableName: use --table and --state-table`,
+      )
+    } catch (error) {
+      throw toStackError(error, this.where.stack)
+    } finally {
+      client.destroy()
+    }
+  }
+}
+
+interface Credentials {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string
+}
+
+function endpointOf({ endpoint }: TableOptions, env: Io['env']): string | undefined {
+  const [url, name] = endpoint
+    ? [endpoint, '--endpoint']
+    : [env.SLUICE_DYNAMODB_ENDPOINT || undefined, 'SLUICE_DYNAMODB_ENDPOINT']
+  if (url === undefined) return undefined
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
+    throw new UserError(`${name} must be a URL such as http://localhost:8000, got "${url}"`)
+  }
+  return url
+}
+
+/**
+ * On one's own machine the credentials of `npm start`; elsewhere those that the SDK finds: environment, profile, role.
+ */
+function settingsOf({ region }: TableOptions, env: Io['env'], endpoint: string | undefined): Connection['settings'] {
+  if (endpoint === undefined || !isLoopback(endpoint)) {
+    const known = region ?? (env.AWS_REGION || env.AWS_DEFAULT_REGION)
+    return known ? { region: known } : {}
+  }
+  const local = localAwsEnvironment(env)
+  return {
+    region: region ?? local.AWS_REGION,
+    credentials: {
+      accessKeyId: local.AWS_ACCESS_KEY_ID,
+      secretAccessKey: local.AWS_SECRET_ACCESS_KEY,
+      sessionToken: local.AWS_SESSION_TOKEN,
+    },
+  }
+}
+
+async function stacksOf(client: CloudFormationClient, name: string | undefined): Promise<Stack[]> {
+  const stacks: Stack[] = []
+  let NextToken: string | undefined
+  do {
+    const page = await client.send(new DescribeStacksCommand({ StackName: name, NextToken }))
+    stacks.push(...(page.Stacks ?? []))
+    NextToken = page.NextToken
+  } while (NextToken)
+  return stacks
+}
+
+function withTables({
+  StackName,
+  Outputs = [],
+  StackStatus,
+}: Stack): { name: string; tables: Record<TableKind, string> }[] {
+  const output = (name: string) => Outputs.find(({ OutputKey }) => OutputKey === name)?.OutputValue
+  const [config, state] = [output('ConfigTableName'), output('StateTableName')]
+  return config && state && !StackStatus?.startsWith('DELETE') ? [{ name: StackName!, tables: { config, state } }] : []
+}
+
+function toStackError(error: unknown, stack: string | undefined): unknown {
+  if (error instanceof Error && error.name === 'ValidationError' && stack !== undefined)
+    return new UserError(`there is no stack "${stack}" here`)
+  if (error instanceof Error && /AccessDenied/.test(error.name)) {
+    return new UserError(`cannot list stacks, use --table and --state-table: ${failureOf(error).message}`)
+  }
+  return error
+}

@@ -1,0 +1,233 @@
+import { DescribeTableCommand, DescribeTimeToLiveCommand, type DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { parseClientItem } from '../../lambda/config-table/items/client-item'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
+import { DEFAULT_IDENTITY, type SourceSettings } from '../../lambda/config-table/items/identity-settings'
+import { splitVariant } from '../../lambda/config-table/items/scopes'
+import type { Clock } from '../../limiter/clock'
+import { printed } from '../../limiter/errors'
+import { STATE_TABLE } from '../../limiter/stores/state-table'
+import type { StoredItem } from '../../provisioning/documents'
+import { isInFile } from '../../provisioning/tiers-file'
+import { failureOf, UserError } from '../exit'
+import { duration } from '../terminal/output'
+import { titleOf } from '../tiers/diff-text'
+import { switchText } from '../tiers/mode-switch'
+import { readPolicySet } from '../tiers/read-policy-set'
+import { apisIn, unknownWords } from './api-labels'
+import type { ConfigTable } from './config-table'
+
+/** One thing looked at. */
+export interface Check {
+  readonly name: string
+  readonly status: 'ok' | 'warning' | 'FAILED'
+  readonly found: string
+  /** What to do about it. */
+  readonly remedy?: string
+}
+
+/** From here on a `Retry-After` is wrong by seconds; and from here on windows are others than everybody else's. */
+const CLOCK_WARNING_MS = 2000
+const CLOCK_FAILURE_MS = 60_000
+
+/** Does a check, and makes one that failed of what goes wrong meanwhile. */
+async function checked(name: string, remedy: string, look: () => Promise<Omit<Check, 'name'>>): Promise<Check> {
+  try {
+    return { name, ...(await look()) }
+  } catch (error) {
+    return { name, status: 'FAILED', found: failureOf(error).message, remedy }
+  }
+}
+
+/** That a table is there, takes requests, and has the keys that it must have. */
+export function checkTable(
+  client: Pick<DynamoDBClient, 'send'>,
+  tableName: string,
+  kind: 'config' | 'state',
+): Promise<Check> {
+  const option = kind === 'config' ? '--table' : '--state-table'
+  const wanted = kind === 'config' ? [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey] : [STATE_TABLE.partitionKey]
+  const remedy = `name it with ${option}, deploy the stack, or allow dynamodb:DescribeTable`
+  return checked(`${kind} table`, remedy, async () => {
+    const { Table } = await client.send(new DescribeTableCommand({ TableName: tableName })).catch((error) => {
+      throw error.name === 'ResourceNotFoundException' ? new UserError(`there is no table ${tableName}`) : error
+    })
+    const keys = (Table?.KeySchema ?? []).map(({ AttributeName }) => AttributeName)
+    if (keys.join() !== wanted.join()) {
+      return {
+        status: 'FAILED',
+        found: `${tableName} has the keys ${keys.join(', ')}, not ${wanted.join(', ')}`,
+        remedy: 'this is a different table: see the outputs of the stack',
+      }
+    }
+    if (Table?.TableStatus !== 'ACTIVE')
+      return { status: 'FAILED', found: `${tableName} is ${Table?.TableStatus}`, remedy: 'wait until it is ACTIVE' }
+    return { status: 'ok', found: `${tableName} is reachable` }
+  })
+}
+
+/**
+ * That state which no longer matters is deleted.
+ *
+ * @param own whether this is a DynamoDB on one's own machine, of which some have no TTL and none has to last.
+ */
+export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName: string, own: boolean): Promise<Check> {
+  const attribute = STATE_TABLE.timeToLiveAttribute
+  const remedy = `enable TTL on attribute ${attribute}; without it the table keeps an item for every caller forever`
+  return checked('time to live', remedy, async () => {
+    const { TimeToLiveDescription } = await client
+      .send(new DescribeTimeToLiveCommand({ TableName: tableName }))
+      .catch((error) => {
+        if (own && /UnknownOperation|NotImplemented|ValidationException/.test(error.name))
+          return { TimeToLiveDescription: undefined }
+        throw error
+      })
+    const { TimeToLiveStatus = 'DISABLED', AttributeName } = TimeToLiveDescription ?? {}
+    if (TimeToLiveStatus.startsWith('ENABL') && AttributeName === attribute)
+      return { status: 'ok', found: `enabled on attribute ${attribute}` }
+    const found = `${TimeToLiveStatus}${AttributeName ? `, by attribute ${AttributeName}` : ''}`
+    return own ? { status: 'warning', found, remedy: 'none needed outside AWS' } : { status: 'FAILED', found, remedy }
+  })
+}
+
+/** That tiers, routes and settings are as the authorizer takes them, and in which order it looks for identities. */
+export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
+  const remedy = 'sluice tiers export > tiers.yaml, fix the fields named above, sluice tiers apply tiers.yaml'
+  let identity = DEFAULT_IDENTITY
+  let basePaths: readonly string[] = []
+  let scopes: Check[] = []
+  let mode: Check[] = []
+  const configuration = await checked('configuration', remedy, async () => {
+    const stored = await table.policySet()
+    const items = stored.map(({ item }) => item)
+    scopes = checkApis(stored)
+    const switched = switchText(items)
+    if (switched !== undefined) mode = [{ name: 'limits', status: 'warning', found: switched, remedy: 'sluice on' }]
+    if (!items.some(isInFile))
+      return {
+        status: 'FAILED',
+        found: 'the table has no tiers, so no request is counted',
+        remedy: 'sluice tiers apply tiers.yaml',
+      }
+    const { issues, configuration } = readPolicySet(items)
+    const { tiers, routes, settings, scoped } = configuration.policies
+    const ofSome = scoped ? [...scoped.tiers.values()].flat().length : 0
+    identity = settings.identity
+    basePaths = settings.basePaths
+    if (issues.length > 0) return { status: 'FAILED', found: issues.join('; '), remedy }
+    return { status: 'ok', found: `${tiers.size + ofSome} tiers, ${routes.length} routes` }
+  })
+  const order = identity.map(sourceText).join(', then ')
+  const said =
+    identity === DEFAULT_IDENTITY ? 'the default order, because settings has no identity' : 'as configured in settings'
+  const bases =
+    basePaths.length > 0
+      ? basePaths.join(', ')
+      : 'none: if a custom domain adds one to an API’s paths, name it in settings.basePaths'
+  return [
+    configuration,
+    ...mode,
+    { name: 'identity', status: 'ok', found: `${order} (${said})` },
+    { name: 'base paths', status: 'ok', found: bases },
+    ...checkAddress(identity),
+    ...scopes,
+  ]
+}
+
+/** That items for some APIs name APIs that are known. No line where nothing is said of APIs. */
+function checkApis(items: readonly StoredItem[]): Check[] {
+  const apis = apisIn(items)
+  const unknown = unknownWords(items)
+  const known = apis.map(({ id, label, name }) => `${label ?? name ?? ''} (${id})`).join(', ')
+  if (unknown.length > 0) {
+    const found = unknown
+      .map(({ sk, word }) => `${titleOf(sk)} names API ${printed(word)}, which is not an API’s id, label or name here`)
+      .join('; ')
+    return [
+      {
+        name: 'apis',
+        status: 'warning',
+        found,
+        remedy: 'sluice apis label ID LABEL; until then it applies to no request',
+      },
+    ]
+  }
+  return apis.length === 0 ? [] : [{ name: 'apis', status: 'ok', found: known }]
+}
+
+/**
+ * Asks about requests that do not come by the machines in front: anybody can send the headers by which callers are told
+ * apart then.
+ */
+function checkAddress(identity: readonly SourceSettings[]): Check[] {
+  return identity.flatMap((one): Check[] => {
+    if (one.source !== 'ip' || (one.trustedHops === 0 && !one.viewerAddress)) return []
+    const header = one.viewerAddress ? 'CloudFront-Viewer-Address' : `X-Forwarded-For, trustedHops ${one.trustedHops}`
+    const remedy =
+      'if callers can reach the API directly, they can choose their address: block that, see "Close the direct way" in docs/identity.md'
+    return [{ name: 'address', status: 'warning', found: `read from ${header}`, remedy }]
+  })
+}
+
+/** `header x-user`, `jwt https://issuer.example`, `ip`. */
+function sourceText(settings: SourceSettings): string {
+  if ('name' in settings) return `${settings.source} ${settings.name}`
+  if (settings.source === 'jwt') return `jwt ${settings.issuer}`
+  return settings.source
+}
+
+/** That clients are as the authorizer takes them, and have tiers that exist. */
+export function checkClients(table: ConfigTable): Promise<Check> {
+  return checked('clients', 'allow dynamodb:Scan on the config table', async () => {
+    const tiers = new Set((await table.policySet()).map(({ item: { sk } }) => splitVariant(sk)[0]))
+    const clients = await table.clients()
+    const wrong = clients.flatMap(({ item }) => {
+      const issues: string[] = []
+      const client = parseClientItem(item, issues)
+      if (client && !tiers.has(`tier#${client.tier}`))
+        issues.push(`client "${client.id}" has tier "${client.tier}", which does not exist`)
+      return issues
+    })
+    if (wrong.length === 0) return { status: 'ok', found: `${clients.length} credentials` }
+    const more = wrong.length > 5 ? `; and ${wrong.length - 5} more` : ''
+    return { status: 'FAILED', found: wrong.slice(0, 5).join('; ') + more, remedy: 'sluice clients set ID --tier NAME' }
+  })
+}
+
+/** That this machine's clock and the service's agree: from the `Date` of an answer, which tells whole seconds. */
+export async function checkClock(client: DynamoDBClient, tableName: string, clock: Clock): Promise<Check> {
+  return checked('clock', 'see the checks of the tables', async () => {
+    let skewMs: number | undefined
+    const name = 'sluiceClock'
+    client.middlewareStack.add(
+      (next) => async (args) => {
+        const sentAt = clock()
+        const result = await next(args)
+        const { headers = {} } = result.response as { readonly headers?: Readonly<Record<string, string>> }
+        const date = Date.parse(headers.date ?? '')
+        // The service wrote it between sending and receiving, some time within that second.
+        if (!Number.isNaN(date)) skewMs = date < sentAt - 1000 ? date + 1000 - sentAt : Math.max(0, date - clock())
+        return result
+      },
+      { step: 'deserialize', name },
+    )
+    try {
+      await client.send(new DescribeTableCommand({ TableName: tableName }))
+    } finally {
+      client.middlewareStack.remove(name)
+    }
+    if (skewMs === undefined)
+      return {
+        status: 'warning',
+        found: 'the service’s answer has no date',
+        remedy: 'none needed outside AWS',
+      }
+    const off = Math.abs(skewMs)
+    if (off < CLOCK_WARNING_MS) return { status: 'ok', found: 'matches the service’s clock' }
+    const found = `${duration(off)} ${skewMs < 0 ? 'ahead of' : 'behind'} the service`
+    return {
+      status: off < CLOCK_FAILURE_MS ? 'warning' : 'FAILED',
+      found,
+      remedy: 'set this machine’s clock, which usage and peek use',
+    }
+  })
+}

@@ -1,0 +1,66 @@
+import type { Clock } from '../../limiter/clock'
+import { EXIT } from '../exit'
+
+/** A stream to print on. */
+interface Output {
+  write(text: string): unknown
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+/** All that a command sees of the process that it runs in, so that tests can be that process. */
+export interface Io {
+  readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean }
+  readonly stdout: Output
+  readonly stderr: Output
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly clock: Clock
+  readonly interrupts: Interrupts
+}
+
+/**
+ * Ctrl-C reaches this process twice when npx passes it on as well: what follows the first within this time is the same
+ * key press.
+ */
+const SAME_KEY_PRESS_MS = 300
+
+/** What Ctrl-C does: it ends the process, except during work that has to come to a good end by itself. */
+export class Interrupts {
+  private working = 0
+  private firstAt: number | undefined
+  private controller = new AbortController()
+
+  /** @param end ends the process, with exit code 130. */
+  constructor(
+    private readonly end: () => void = () => {},
+    private readonly clock: Clock = Date.now,
+  ) {}
+
+  /** Somebody pressed Ctrl-C. A second press ends the process whatever it is doing. */
+  press(): void {
+    const now = this.clock()
+    const again = this.firstAt !== undefined && now - this.firstAt > SAME_KEY_PRESS_MS
+    this.firstAt ??= now
+    if (this.working === 0 || again) this.end()
+    else this.controller.abort()
+  }
+
+  /** Does work that is told of Ctrl-C and stops where it is safe. */
+  async during<T>(work: (pressed: AbortSignal) => Promise<T>): Promise<T> {
+    this.working++
+    try {
+      return await work(this.controller.signal)
+    } finally {
+      this.working--
+    }
+  }
+}
+
+/** The process itself. */
+export function processIo(): Io {
+  const interrupts = new Interrupts(() => process.exit(EXIT.interrupted))
+  process.on('SIGINT', () => interrupts.press())
+  process.stdout.on('error', () => {}) // the reader of a pipe may go away, `head` for one
+  const { stdin, stdout, stderr, env } = process
+  return { stdin, stdout, stderr, env, clock: Date.now, interrupts }
+}

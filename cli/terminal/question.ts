@@ -1,0 +1,28 @@
+import { createInterface } from 'node:readline'
+import { InterruptedError, UserError } from '../exit'
+import type { Io } from './io'
+
+/**
+ * Asks for a yes. The question goes to standard error, so that standard output stays what was asked for.
+ *
+ * @throws UserError where nobody can answer, or the answer is no. InterruptedError on Ctrl-C.
+ */
+export async function confirm(question: string, io: Io, said: { readonly yes?: boolean }): Promise<void> {
+  if (said.yes) return
+  if (io.stdin.isTTY !== true) throw new UserError('nothing was written: there is no terminal to ask on, use --yes')
+  const answer = await ask(`${question} [y/N] `, io)
+  if (!/^y(es)?$/i.test(answer.trim())) throw new UserError('nothing was written')
+}
+
+function ask(question: string, io: Io): Promise<string> {
+  io.stderr.write(question)
+  const lines = createInterface({ input: io.stdin, terminal: false })
+  return io.interrupts.during((pressed) =>
+    new Promise<string>((resolve, reject) => {
+      const stop = () => reject(new InterruptedError('\nnothing was written'))
+      pressed.addEventListener('abort', stop, { once: true })
+      lines.once('line', resolve)
+      lines.once('close', () => resolve(''))
+    }).finally(() => lines.close()),
+  )
+}

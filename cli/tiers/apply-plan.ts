@@ -1,0 +1,67 @@
+import {
+  type Change,
+  contentHash,
+  diff,
+  isInFile,
+  itemsOf,
+  type PolicySetItem,
+  type TiersFile,
+} from '../../provisioning/tiers-file'
+import { readPolicySet } from './read-policy-set'
+import { applied } from './safe-order'
+
+/** What applying a file to a table would do. */
+export interface ApplyPlan {
+  /** To be written, by sort key. */
+  readonly changes: readonly Change[]
+  /** Sort keys that only the table has, and that stay because nothing was said of pruning. */
+  readonly kept: readonly string[]
+  /** Sort keys to be written that somebody has edited, made or deleted since the file was exported. */
+  readonly conflicts: readonly string[]
+  /** What would be wrong with the table afterwards and is not now. */
+  readonly issues: readonly string[]
+}
+
+/**
+ * Works out what makes the table's items those of the file.
+ *
+ * @param items all of the partition `policy-set`.
+ */
+export function planApply(items: readonly PolicySetItem[], file: TiersFile, prune: boolean): ApplyPlan {
+  const held = items.filter(isInFile)
+  const all = diff(held, itemsOf(file))
+  const changes = all.filter(({ kind }) => kind !== 'remove' || prune)
+  const wrong = new Set(readPolicySet(items).issues)
+  const after = applied(new Map(items.map((item) => [item.sk, item])), changes)
+  return {
+    changes,
+    kept: prune ? [] : all.filter(({ kind }) => kind === 'remove').map(({ sk }) => sk),
+    conflicts: file.exported ? changes.filter((change) => isConflict(change, file.exported!)).map(({ sk }) => sk) : [],
+    issues: readPolicySet([...after.values()]).issues.filter((issue) => !wrong.has(issue)),
+  }
+}
+
+/**
+ * What the file's `exported` shall say once some changes are written: what the table then holds of what the file does.
+ *
+ * @param items of the table, before the changes.
+ */
+export function exportedAfter(
+  file: TiersFile,
+  items: readonly PolicySetItem[],
+  done: readonly Change[],
+): Record<string, string> {
+  const table = applied(new Map(items.map((item) => [item.sk, item])), done)
+  const exported = new Map(Object.entries(file.exported ?? {}))
+  for (const item of itemsOf(file)) {
+    const stored = table.get(item.sk)
+    const hash = contentHash(item)
+    if (stored && contentHash(stored) === hash) exported.set(item.sk, hash)
+  }
+  for (const { sk, after } of done) if (!after) exported.delete(sk)
+  return Object.fromEntries([...exported].sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function isConflict({ sk, before }: Change, exported: Readonly<Record<string, string>>): boolean {
+  return (before && contentHash(before)) !== (Object.hasOwn(exported, sk) ? exported[sk] : undefined)
+}

@@ -1,0 +1,66 @@
+import { diffArrays } from 'diff'
+import type { Change, PolicySetItem } from '../../provisioning/tiers-file'
+import { ordered } from '../../provisioning/tiers-file'
+import type { Printer } from '../terminal/output'
+
+const SIGNS = { add: '+', change: '~', remove: '-' } as const
+const COLOURS = { add: 'green', change: 'yellow', remove: 'red' } as const
+
+/** Prints changes line by line, a policy on each. */
+export function printChanges(changes: readonly Change[], print: Printer): void {
+  for (const { sk, kind, before, after } of changes) {
+    print.line(print.style(COLOURS[kind], `${SIGNS[kind]} ${titleOf(sk)}`))
+    for (const { sign, text } of lineDiff(linesOf(before), linesOf(after))) {
+      const line = `    ${sign} ${text}`
+      print.line(sign === '+' ? print.style('green', line) : sign === '-' ? print.style('red', line) : line)
+    }
+  }
+}
+
+/** `tier free`, `route GET /search`, `settings`. */
+export const titleOf = (sk: string): string => sk.replace('#', ' ')
+
+/** `2 added, 1 changed`. */
+export function countsText(changes: readonly Change[]): string {
+  const counts = (
+    [
+      ['add', 'added'],
+      ['change', 'changed'],
+      ['remove', 'removed'],
+    ] as const
+  ).flatMap(([kind, word]) => {
+    const count = changes.filter((change) => change.kind === kind).length
+    return count === 0 ? [] : [`${count} ${word}`]
+  })
+  return counts.join(', ') || 'no changes'
+}
+
+function linesOf(item: PolicySetItem | undefined): string[] {
+  if (!item) return []
+  const { pk: _pk, sk: _sk, ...fields } = item
+  return Object.entries(ordered(fields) as object).flatMap(([field, value]: [string, unknown]) =>
+    field === 'policies' && Array.isArray(value) ? value.map(inline) : [`${field}: ${inline(value)}`],
+  )
+}
+
+/** A value on one line, as in a tiers file. */
+export function inline(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
+  if (typeof value !== 'object' || value === null)
+    return typeof value === 'string' && /^[\w./-]+$/.test(value) ? value : (JSON.stringify(value) ?? '')
+  return `{ ${Object.entries(value)
+    .map(([field, inner]) => `${field}: ${inline(inner)}`)
+    .join(', ')} }`
+}
+
+interface Line {
+  readonly sign: '+' | '-' | ' '
+  readonly text: string
+}
+
+/** The fewest lines out and in. */
+export function lineDiff(before: readonly string[], after: readonly string[]): Line[] {
+  return diffArrays([...before], [...after]).flatMap(({ added, removed, value }) =>
+    value.map((text) => ({ sign: added ? '+' : removed ? '-' : ' ', text }) as const),
+  )
+}

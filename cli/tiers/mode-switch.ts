@@ -1,0 +1,75 @@
+import { switchKey } from '../../lambda/config-table/items/config-items'
+import type { ModeSwitch } from '../../lambda/config-table/items/settings'
+import type { StoredItem } from '../../provisioning/documents'
+import type { PolicySetItem } from '../../provisioning/tiers-file'
+import { iso } from '../arguments'
+import { tell } from '../callers/client-changes'
+import type { OutputOptions, Session } from '../command'
+import { UserError } from '../exit'
+import { readItem, readPolicySet } from './read-policy-set'
+
+export interface SwitchOptions extends OutputOptions {
+  readonly note?: string
+}
+
+/** How long it takes until every instance that is asked goes by it. */
+const NOTICED = 'authorizers apply it within 30 seconds'
+
+const SAID: Readonly<Record<ModeSwitch['mode'], string>> = {
+  off: 'limits are off: requests are allowed without counting; blocks and credentials still apply',
+  observe: 'limits only observe: requests are counted, and none is denied for being over a limit',
+}
+
+/** Switches the limits of all APIs off, or to observing; what is switched so already stays as it is. */
+export async function switchTo(mode: ModeSwitch['mode'], session: Session, options: SwitchOptions): Promise<void> {
+  const table = await session.connect(options).configTable()
+  const before = switchOf(await table.policySet())
+  const { item } = before ?? {}
+  const note = options.note ?? (item?.note as string | undefined)
+  const since = item?.mode === mode ? item.since : iso(session.io.clock())
+  const after = { ...switchKey(), mode, since, ...(note && { note }) }
+  await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before?.exact, after }]))
+  tell(session, options, `${SAID[mode]}; ${NOTICED}; turn limits on with sluice on`, {
+    mode,
+    since,
+    note: note || null,
+  })
+}
+
+/**
+ * Takes the switch away, and says in which mode the settings leave the limits.
+ *
+ * @param only the mode that is to end; another one stays, and is a mistake. @default any
+ */
+export async function switchBack(session: Session, options: OutputOptions, only?: ModeSwitch['mode']): Promise<void> {
+  const table = await session.connect(options).configTable()
+  const items = await table.policySet()
+  const before = switchOf(items)
+  if (before && only !== undefined && before.item.mode !== only)
+    throw new UserError('limits are off, not observing: turn them on with sluice on')
+  if (before) await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before.exact }]))
+  const others = items.filter((one) => one !== before).map(({ item }) => item)
+  const { mode } = readPolicySet(others).configuration.policies.settings
+  const done = before ? `limits are on again; ${NOTICED}` : 'limits were already on'
+  const left = mode === 'enforce' ? '' : `, but the settings say mode: ${mode}`
+  tell(session, options, `${done}${left}`, { mode, changed: before !== undefined })
+}
+
+/** What is on, in a line; `undefined` where nothing is. */
+export function switchText(items: readonly PolicySetItem[]): string | undefined {
+  const item = items.find(({ sk }) => sk === switchKey().sk)
+  if (!item) return undefined
+  const { modeSwitch } = readItem(item)
+  if (!modeSwitch) return 'the item "switch" is invalid: remove it with sluice on'
+  const since = typeof item.since === 'string' ? ` since ${item.since}` : ''
+  const note = typeof item.note === 'string' ? ` (${item.note})` : ''
+  return `${SAID[modeSwitch.mode]}${since}${note}; turn limits on with sluice on`
+}
+
+/** Warns whoever looks at limits that they are not enforced. */
+export function warnOfSwitch({ print }: Session, text: string | undefined): void {
+  if (text !== undefined) print.note(print.style('red', text))
+}
+
+const switchOf = (items: readonly StoredItem[]): StoredItem | undefined =>
+  items.find(({ item }) => item.sk === switchKey().sk)

@@ -1,0 +1,52 @@
+import type { Configuration } from '../../lambda/config-table/configuration'
+import { AccessList } from '../../lambda/config-table/items/access-list'
+import { type ConfigItem, parsePolicyItem, partsOf } from '../../lambda/config-table/items/config-items'
+import { checkAnonymous, checkDefaultTier, toPolicySet } from '../../lambda/config-table/items/policy-set'
+import { splitVariant } from '../../lambda/config-table/items/scopes'
+import { checkStorageCodes } from '../../lambda/config-table/items/storage'
+import type { PolicySetItem } from '../../provisioning/tiers-file'
+
+/** The items of the partition `policy-set`, understood. */
+export interface ReadSet {
+  readonly configuration: Configuration
+  /** What is wrong with the items, one sentence each. */
+  readonly issues: readonly string[]
+}
+
+/** An item is looked at again and again while changes are put in order. */
+const parsed = new WeakMap<PolicySetItem, ConfigItem & { readonly issues: readonly string[] }>()
+
+/** Reads items as the authorizer does, and says what is wrong with each of them and between them. */
+export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
+  const all = items.map(readItem)
+  const issues = all.flatMap((one) => one.issues)
+  const names = items.flatMap(({ sk }) => (sk.startsWith('tier#') ? sk.slice('tier#'.length) : []))
+  const parts = partsOf(all)
+  const { settings, tiers, routes } = parts
+  checkAnonymous(names, [], issues)
+  if (settings)
+    checkDefaultTier(
+      settings,
+      names.map((name) => splitVariant(name)[0]),
+      [],
+      issues,
+    )
+  const together = toPolicySet(parts, [], issues)
+  const displaced = checkStorageCodes(
+    { tiers, routes, global: together.global, defaultTier: settings?.defaultTier },
+    [],
+    issues,
+  )
+  const policies = { ...together, displaced }
+  return { configuration: { policies, access: new AccessList(all.flatMap(({ access }) => access ?? [])) }, issues }
+}
+
+/** What an item says, and what is wrong with it: it is not in force as it stands then. */
+export function readItem(item: PolicySetItem): ConfigItem & { readonly issues: readonly string[] } {
+  const known = parsed.get(item)
+  if (known) return known
+  const issues: string[] = []
+  const fresh = { ...parsePolicyItem(item, issues), issues }
+  parsed.set(item, fresh)
+  return fresh
+}

@@ -1,0 +1,99 @@
+import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { Document, isCollection, isMap, isSeq, parseDocument, visit } from 'yaml'
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import type { TiersFile } from '../../provisioning/tiers-file'
+import { failureOf, UserError } from '../exit'
+
+/**
+ * Reads and checks a tiers file, YAML or JSON.
+ *
+ * @throws UserError when it cannot be read or is no YAML, ConfigError with every mistake in it.
+ */
+export function readTiersFile(path: string): TiersFile {
+  const document = parseDocument(textOf(path), { prettyErrors: true })
+  const [error] = document.errors
+  if (error) throw new UserError(`${path}: ${error.message.split('\n')[0]}`)
+  const file: unknown = contentOf(document, path)
+  if (typeof file !== 'object' || file === null || Array.isArray(file))
+    throw new UserError(`${path}: it must have a field "tiers" with tiers by name`)
+  checkExported((file as { exported?: unknown }).exported, path)
+  parseTiersFile(file, path)
+  return file as TiersFile
+}
+
+/** A file as people would write it: a policy on each line. */
+export function toYaml(file: TiersFile): string {
+  const document = new Document(file)
+  visit(document, {
+    Pair(_, { key, value }) {
+      if (!isCollection(value)) return undefined
+      if (isSeq(value)) for (const one of value.items) if (isMap(one)) one.flow = true
+      if ((key as { value?: unknown } | null)?.value === 'by' && isSeq(value)) value.flow = true
+      return undefined
+    },
+  })
+  return document.toString({ lineWidth: 0, flowCollectionPadding: true })
+}
+
+/**
+ * Replaces what the file says under `exported`, and not a letter beside; all of it or nothing, however the process
+ * ends.
+ *
+ * @returns why it could not be done; `undefined` when it was, or when the file has no `exported`.
+ */
+export function stamp(path: string, exported: Readonly<Record<string, string>>): string | undefined {
+  try {
+    const text = textOf(path)
+    const document = parseDocument(text)
+    const node = document.get('exported', true)
+    if (!isMap(node) || !node.range) return undefined
+    const [from, to] = node.range
+    const column = from - (text.lastIndexOf('\n', from - 1) + 1)
+    const entries = Object.entries(exported).map(([sk, hash]) => `${JSON.stringify(sk)}: ${JSON.stringify(hash)}`)
+    const fresh =
+      node.flow || entries.length === 0 ? `{ ${entries.join(', ')} }` : entries.join(`\n${' '.repeat(column)}`)
+    const next = text.slice(0, from) + fresh + text.slice(to)
+    if (next !== text) replace(path, next)
+    return undefined
+  } catch (error) {
+    return failureOf(error).message
+  }
+}
+
+function replace(path: string, text: string): void {
+  const beside = `${path}.${process.pid}.tmp`
+  try {
+    writeFileSync(beside, text, { mode: statSync(path).mode })
+    renameSync(beside, path)
+  } finally {
+    rmSync(beside, { force: true })
+  }
+}
+
+function textOf(path: string): string {
+  try {
+    return readFileSync(path === '-' ? 0 : path, 'utf8')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new UserError(code === 'ENOENT' ? `there is no file ${path}` : `${path} cannot be read: ${message}`)
+  }
+}
+
+/** Aliases that multiply without end are turned down by the parser. */
+function contentOf(document: ReturnType<typeof parseDocument>, path: string): unknown {
+  try {
+    return document.toJS()
+  } catch (error) {
+    throw new UserError(`${path}: ${(error as Error).message}`)
+  }
+}
+
+function checkExported(exported: unknown, path: string): void {
+  if (exported === undefined) return
+  const isRight =
+    typeof exported === 'object' &&
+    exported !== null &&
+    Object.values(exported).every((hash) => typeof hash === 'string')
+  if (!isRight)
+    throw new UserError(`${path}: exported must be as tiers export wrote it: it is how apply notices others’ edits`)
+}
