@@ -1,7 +1,7 @@
 import { exact, exactShare, firstBreak, type Sweep } from './findings'
 import { minutesToWarm, secondsToScale } from './published-limits'
 
-const BEGIN = '<!-- npm run simulate -- --write -->'
+const BEGIN = '<!-- npm run bench:scale -- --write -->'
 const END = '<!-- end -->'
 
 /** Puts what was found between the document's marks. Throws an `Error` where it has none. */

@@ -13,7 +13,7 @@ const DOCS = join(__dirname, '..', '..', 'docs')
 
 const HELP = `Simulates fleets of function instances on DynamoDB's published limits, and says what breaks first.
 
-  npm run simulate [-- options]
+  npm run bench:scale [-- options]
 
   --only <id>,<id>     ${SCENARIOS.map(({ id }) => id).join(', ')} (default: all)
   --up-to <rps>        leaves out higher rates; -- --up-to 20000 takes seconds, all of it a quarter of an hour (default: 1000000)
@@ -63,6 +63,6 @@ function parse() {
 }
 
 main().catch((error: unknown) => {
-  console.error(error instanceof StartError ? `simulate: ${error.message}` : error)
+  console.error(error instanceof StartError ? `bench:scale: ${error.message}` : error)
   process.exitCode = 1
 })

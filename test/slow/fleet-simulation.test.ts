@@ -177,7 +177,7 @@ describe('findings', () => {
   })
 
   test('go between the marks of the document, and nowhere else', () => {
-    const document = 'a\n<!-- npm run simulate -- --write -->\noutdated\n<!-- end -->\nb'
+    const document = 'a\n<!-- npm run bench:scale -- --write -->\noutdated\n<!-- end -->\nb'
     const text = withFindings(document, [sweep(second({}))])
     expect(text).toMatch(/^a\n<!-- npm.*-->\n\n\| configuration/)
     expect(text).toMatch(/\n<!-- end -->\nb$/)
@@ -192,7 +192,7 @@ describe('findings', () => {
   })
 })
 
-describe('npm run simulate', () => {
+describe('npm run bench:scale', () => {
   test('gives the same in every run', async () => {
     const [scenario] = SCENARIOS
     expect(await simulateSecond(scenario!, 500)).toEqual(await simulateSecond(scenario!, 500))

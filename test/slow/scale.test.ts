@@ -6,7 +6,7 @@ import { SCENARIOS } from '../../bench/scale/scenarios'
 
 const DOCS = join(__dirname, '..', '..', 'docs')
 
-describe('npm run simulate', () => {
+describe('npm run bench:scale', () => {
   /** Figures of the document are those of the present code: a run at 1,000 requests a second is made again. */
   test.each(SCENARIOS.map((scenario) => [scenario.id, scenario] as const))(
     '%s: docs/scale.md has what it gives',
