@@ -11,16 +11,16 @@ export const isCalendarUnit = (word: unknown): word is CalendarUnit =>
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 
-/**
- * The longest that a window lasts: its longest form, and three hours, the most that clocks have gone back in this
- * century (Antarctica/Casey, 2010).
- */
-const LONGEST_WINDOW_MS: Readonly<Record<CalendarUnit, number>> = {
-  day: 27 * HOUR_MS,
-  week: 7 * DAY_MS + 3 * HOUR_MS,
-  month: 31 * DAY_MS + 3 * HOUR_MS,
-  year: 366 * DAY_MS + 3 * HOUR_MS,
+/** How long a window is by the calendar, at most: what clients are told. */
+export const CALENDAR_WINDOW_MS: Readonly<Record<CalendarUnit, number>> = {
+  day: DAY_MS,
+  week: 7 * DAY_MS,
+  month: 31 * DAY_MS,
+  year: 366 * DAY_MS,
 }
+
+/** How much longer a window may last: the most that clocks have gone back in this century (Antarctica/Casey, 2010). */
+const LONGER_BY_MS = 3 * HOUR_MS
 
 /** Every offset from UTC that was ever used lies within this. */
 const FARTHEST_OFFSET_MS = 16 * HOUR_MS
@@ -56,7 +56,7 @@ export function calendarGrid(unit: CalendarUnit, timezone: string): WindowGrid {
       newest = at >= startOf(byDate + 1) ? byDate + 1 : at < startOf(byDate) ? byDate - 1 : byDate
       return newest
     },
-    longestMs: LONGEST_WINDOW_MS[unit],
+    longestMs: CALENDAR_WINDOW_MS[unit] + LONGER_BY_MS,
   }
 }
 

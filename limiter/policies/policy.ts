@@ -86,7 +86,7 @@ export interface Counting {
   readonly counter: Counter
   /** The numbers that the counter is bound to, to compare and to show; only the algorithm knows their shape. */
   readonly quota: object
-  /** Nominal length of the window, in milliseconds; of a calendar window, its longest. */
+  /** Nominal length of the window, in milliseconds; of a calendar window, its longest by the calendar. */
   readonly windowMs: number
   /** Two policies with the same name may share stored state only when this is the same. */
   readonly stateSchema: string

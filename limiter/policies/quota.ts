@@ -11,7 +11,7 @@ import { slidingLog } from '../algorithms/sliding-log'
 import { slidingWindow } from '../algorithms/sliding-window'
 import { tokenBucket } from '../algorithms/token-bucket'
 import { epochGrid, type WindowGrid } from '../algorithms/window-grid'
-import { calendarGrid, isCalendarUnit } from './calendar'
+import { CALENDAR_WINDOW_MS, calendarGrid, isCalendarUnit } from './calendar'
 import { parseDuration } from './duration'
 import { checkOverLimit } from './over-limit'
 import type { AlgorithmName, Counting, PolicyInput } from './policy'
@@ -107,7 +107,7 @@ export function toCounting(input: PolicyInput, place: Place, issues: string[]): 
   const { algorithm = 'sliding-window', window, limit, overrun: share } = input
   if (limit > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS}, got ${limit}`)
 
-  const windowMs = isCalendarUnit(window) ? calendarGrid(window, 'UTC').longestMs : parseDuration(window)!
+  const windowMs = isCalendarUnit(window) ? CALENDAR_WINDOW_MS[window] : parseDuration(window)!
   const built = BUILD[algorithm](input, windowMs, wrong)
   if (issues.length > before || !share) return issues.length > before ? undefined : { ...built, windowMs }
 

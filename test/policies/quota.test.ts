@@ -81,18 +81,18 @@ describe('how a policy counts', () => {
   it.each([
     ['1m', {}, 'fixed-window 60000', MINUTE_MS, '2024-03-31T12:00:00.000Z', '2024-03-31T12:01:00.000Z'],
     ['1d', {}, 'fixed-window 86400000', DAY_MS, '2024-03-31T00:00:00.000Z', '2024-04-01T00:00:00.000Z'],
-    ['day', {}, 'fixed-window day UTC', 1.125 * DAY_MS, '2024-03-31T00:00:00.000Z', '2024-04-01T00:00:00.000Z'],
+    ['day', {}, 'fixed-window day UTC', DAY_MS, '2024-03-31T00:00:00.000Z', '2024-04-01T00:00:00.000Z'],
     [
       'day',
       { timezone: 'Europe/Berlin' },
       'fixed-window day Europe/Berlin',
-      1.125 * DAY_MS,
+      DAY_MS,
       '2024-03-30T23:00:00.000Z',
       '2024-03-31T22:00:00.000Z',
     ],
-    ['week', {}, 'fixed-window week UTC', 7.125 * DAY_MS, '2024-03-25T00:00:00.000Z', '2024-04-01T00:00:00.000Z'],
-    ['month', {}, 'fixed-window month UTC', 31.125 * DAY_MS, '2024-03-01T00:00:00.000Z', '2024-04-01T00:00:00.000Z'],
-    ['year', {}, 'fixed-window year UTC', 366.125 * DAY_MS, '2024-01-01T00:00:00.000Z', '2025-01-01T00:00:00.000Z'],
+    ['week', {}, 'fixed-window week UTC', 7 * DAY_MS, '2024-03-25T00:00:00.000Z', '2024-04-01T00:00:00.000Z'],
+    ['month', {}, 'fixed-window month UTC', 31 * DAY_MS, '2024-03-01T00:00:00.000Z', '2024-04-01T00:00:00.000Z'],
+    ['year', {}, 'fixed-window year UTC', 366 * DAY_MS, '2024-01-01T00:00:00.000Z', '2025-01-01T00:00:00.000Z'],
   ] as const)('fixed-window %s %j', (window, fields, stateSchema, windowMs, start, end) => {
     const policy = parsed({ algorithm: 'fixed-window', window, ...fields })
     expect(policy.counter.step({}, 61, NOON).verdict.allowed).toBe(false)
