@@ -48,7 +48,7 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     now: 'its caller is denied, and nobody else',
     test: [
       'test/limiter/one-item.test.ts',
-      'leaves a circuit that opens for another reason as it is: who cannot be asked about is not denied for it',
+      'does not change the reason why the circuit breaker is open, so other subjects are not denied for it',
     ],
   },
   {

@@ -60,8 +60,8 @@ async function measured(policies: readonly PolicyInput[], history: readonly Happ
   return { store, decisions }
 }
 
-describe('whatever policies a subject has and whatever becomes of it', () => {
-  it('no expression and no item passes DynamoDB’s published limits, nor an item what was said in advance', () =>
+describe('with any policies and any history', () => {
+  it('no expression and no item exceeds DynamoDB’s published limits, and no item exceeds the size that its policies announce', () =>
     fc.assert(
       fc.asyncProperty(anyPolicies, anyHistory, async (policies, history) => {
         await measured(policies, history)
@@ -92,7 +92,7 @@ describe('whatever policies a subject has and whatever becomes of it', () => {
     'token buckets by the interval': { algorithm: 'token-bucket', refill: 'interval' },
     'leaky buckets as queues': { algorithm: 'leaky-bucket', mode: 'queue' },
   })) {
-    it(`thirty ${name} stay inside them for days, and stay decidable`, async () => {
+    it(`thirty ${name} stay within those limits for days, and every request is decided`, async () => {
       const { decisions } = await measured(thirty(more), rounds)
       expect(decisions).toBe(ROUNDS * 50)
     })

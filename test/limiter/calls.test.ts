@@ -3,9 +3,9 @@ import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from '.
 
 const perMinute = { name: 'per-minute', algorithm: 'fixed-window', limit: 10, window: '1m' } as const
 
-describe('calls to the store', () => {
+describe('a limiter', () => {
   for (const policies of [...everyAlgorithm(1000).map((policy) => [policy]), everyAlgorithm(1000)]) {
-    it(`are one per allowed request while nobody else writes: ${policies.map(({ name }) => name).join(', ')}`, async () => {
+    it(`makes one call for each allowed request while no other instance writes: ${policies.map(({ name }) => name).join(', ')}`, async () => {
       const store = new CountingStore()
       const clock = new TestClock()
       const limiter = limiterOn(store, clock, policies)
@@ -17,7 +17,7 @@ describe('calls to the store', () => {
     })
   }
 
-  it('are none for a denial that is known', async () => {
+  it('makes no call for a cached denial', async () => {
     const store = new CountingStore()
     const limiter = limiterOn(store, new TestClock(), [perMinute])
     await limiter.take('client:a', { cost: 10 })
@@ -27,14 +27,14 @@ describe('calls to the store', () => {
     expect(store.calls).toBe(before)
   })
 
-  it('are made for a request that costs less than the one denied', async () => {
+  it('makes a call for a request that costs less than the one that was denied', async () => {
     const limiter = limiterOn(new CountingStore(), new TestClock(), [perMinute])
     await limiter.take('client:a', { cost: 8 })
     expect(await limiter.take('client:a', { cost: 5 })).toMatchObject({ allowed: false, remaining: 2 })
     expect(await limiter.take('client:a', { cost: 2 })).toMatchObject({ allowed: true, remaining: 0 })
   })
 
-  it('are one read, not a write, when a known denial is looked up again', async () => {
+  it('makes one read and no write when a cached denial has expired', async () => {
     const store = new CountingStore()
     const clock = new TestClock()
     const limiter = limiterOn(store, clock, [perMinute])
@@ -45,7 +45,7 @@ describe('calls to the store', () => {
     expect([store.writes, store.reads]).toEqual([1, 1])
   })
 
-  it('show a reset by another instance within denialTtlMs', async () => {
+  it('notices within denialTtlMs that another instance has reset the subject', async () => {
     const store = new CountingStore()
     const clock = new TestClock()
     const [mine, yours] = [limiterOn(store, clock, [perMinute]), limiterOn(store, clock, [perMinute])]
@@ -56,7 +56,7 @@ describe('calls to the store', () => {
     expect(await mine.take('client:a')).toMatchObject({ allowed: true, remaining: 9 })
   })
 
-  it('are one per allowed request from an instance that knows nothing, or only what was long ago', async () => {
+  it('makes one call for each allowed request also with no view of the subject, or an old one', async () => {
     const windows: PolicyInput[] = [
       { ...perMinute, limit: 100 },
       { name: 'sliding', limit: 100, window: '1m' },
@@ -76,7 +76,7 @@ describe('calls to the store', () => {
     expect(store.calls).toBe(taken)
   })
 
-  it('are few when many requests for one subject come at once', async () => {
+  it('makes few calls for many simultaneous requests of one subject', async () => {
     const store = new CountingStore()
     const limiter = limiterOn(store, new TestClock(), [{ ...perMinute, limit: 100 }])
     const decisions = await Promise.all(Array.from({ length: 150 }, () => limiter.take('client:a')))
@@ -84,7 +84,7 @@ describe('calls to the store', () => {
     expect(store.calls).toBeLessThanOrEqual(3)
   })
 
-  it('clear litter away before it fills a write unit', async () => {
+  it('purges expired fields before they fill a write unit', async () => {
     const store = new CountingStore()
     const clock = new TestClock()
     const policies: PolicyInput[] = [{ name: 'burst', limit: 5, window: '1s' }]
@@ -99,9 +99,9 @@ describe('calls to the store', () => {
   })
 })
 
-describe('several instances', () => {
+describe('several instances together', () => {
   for (const policy of everyAlgorithm(20, '1h')) {
-    it(`admit the limit together and not a unit more: ${policy.name}`, async () => {
+    it(`admit exactly the limit: ${policy.name}`, async () => {
       const store = new CountingStore()
       const clock = new TestClock()
       const instances = Array.from({ length: 7 }, () => limiterOn(store, clock, [policy]))
@@ -113,7 +113,7 @@ describe('several instances', () => {
       expect(admitted).toBe(20)
     })
 
-    it(`admit no more when their clocks differ by two seconds: ${policy.name}`, async () => {
+    it(`admit no more than the limit when their clocks differ by two seconds: ${policy.name}`, async () => {
       const store = new CountingStore()
       const clocks = [-2000, -700, 0, 1500, 2000].map((skew) => new TestClock(MIDNIGHT + 1_800_000 + skew))
       const instances = clocks.map((clock) => limiterOn(store, clock, [{ ...policy, limit: 7 }]))

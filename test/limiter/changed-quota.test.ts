@@ -34,9 +34,9 @@ const COUNTING = EVERY.filter((policy) => !keepsPace(policy))
 const PACING = EVERY.filter((policy) => keepsPace(policy) && policy.mode !== 'queue')
 const QUEUE = EVERY.find(({ mode }) => mode === 'queue')!
 
-describe('a limit that was raised', () => {
+describe('a raised limit', () => {
   describeStores((opened) => {
-    it.each(COUNTING)('admits at once, and what was used stays used: $name', async (policy) => {
+    it.each(COUNTING)('applies at once and keeps what was used: $name', async (policy) => {
       const limiter = limiterOf(opened().store, new TestClock())
       const key = newKey()
       const [small, large] = [compiled(policy), compiled({ ...policy, limit: 15 })]
@@ -51,7 +51,7 @@ describe('a limit that was raised', () => {
     })
 
     it.each(PACING)(
-      'admits at once where a pace is kept, and what was used stays used, with a second more: $name',
+      'applies at once and keeps what was used, with at most a second more, where a pace is kept: $name',
       async (policy) => {
         const clock = new TestClock()
         const limiter = limiterOf(opened().store, clock)
@@ -81,7 +81,7 @@ describe('a limit that was raised', () => {
   })
 
   it.each(PACING)(
-    'admits after what docs/limitations.md says at the latest, where the burst is its own: $name',
+    'applies at the latest after the time that docs/limitations.md gives, where the burst is set apart from the limit: $name',
     async (policy) => {
       const clock = new TestClock()
       const limiter = limiterOf(new MemoryStore(), clock)
@@ -105,7 +105,7 @@ describe('a limit that was raised', () => {
     },
   )
 
-  it('lets nobody overtake in a queue: it admits when those who were told their turn have room for one more at the new pace', async () => {
+  it('lets no request overtake a queue: it is admitted once there is room behind the slots that were assigned', async () => {
     const clock = new TestClock()
     const limiter = limiterOf(new MemoryStore(), clock)
     const key = newKey()
@@ -120,7 +120,7 @@ describe('a limit that was raised', () => {
     })
   })
 
-  it.each(COUNTING)('ends a denial that is known from memory: $name', async (policy) => {
+  it.each(COUNTING)('ends a cached denial: $name', async (policy) => {
     const store = new CountingStore()
     const limiter = limiterOf(store, new TestClock())
     const [key, other] = [newKey(), newKey()]
@@ -136,7 +136,7 @@ describe('a limit that was raised', () => {
     expect(await together(large)).toMatchObject({ allowed: true, remaining: 0 })
   })
 
-  it('admits requests that wait in one line for the same subject, each by the policies it came with', async () => {
+  it('decides each of several waiting requests of a subject by the policies that it came with', async () => {
     const limiter = limiterOf(new MemoryStore(), new TestClock())
     const key = newKey()
     const [small, large] = [10, 12].map((limit) =>
@@ -149,7 +149,7 @@ describe('a limit that was raised', () => {
   })
 })
 
-describe('a limit that was lowered', () => {
+describe('a lowered limit', () => {
   const anyPauseMs = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 20_000 }))
   const anyTraffic = fc.array(fc.record({ pauseMs: anyPauseMs, cost: fc.integer({ min: 1, max: 10 }) }), {
     minLength: 1,
@@ -157,7 +157,7 @@ describe('a limit that was lowered', () => {
   })
   const anyPauses = fc.array(anyPauseMs, { minLength: 1, maxLength: 60 })
 
-  it.each(COUNTING)('counts what was used against the new one: $name', async (policy) => {
+  it.each(COUNTING)('counts what was used against the new limit: $name', async (policy) => {
     const limiter = limiterOf(new MemoryStore(), new TestClock())
     const key = newKey()
     await limiter.decide([{ key, policies: compiled(policy), cost: 6 }])
@@ -172,7 +172,7 @@ describe('a limit that was lowered', () => {
     })
   })
 
-  it.each(EVERY)('admits from then on no more than it would have admitted to a new subject: $name', (policy) =>
+  it.each(EVERY)('admits from then on no more than it would admit to a new subject: $name', (policy) =>
     fc.assert(
       fc.asyncProperty(anyTraffic, anyPauses, fc.integer({ min: 1, max: 9 }), async (before, after, limit) => {
         const clock = new TestClock()
@@ -200,7 +200,7 @@ describe('a limit that was lowered', () => {
   )
 })
 
-describe('a policy that was changed otherwise', () => {
+describe('a policy changed in another way', () => {
   const sibling: PolicyInput = { name: 'sibling', algorithm: 'sliding-window', limit: 100, window: '1h' }
 
   describeStores((opened) => {
@@ -218,7 +218,7 @@ describe('a policy that was changed otherwise', () => {
       },
     ])
     it.each(changes)(
-      'starts fresh, and nothing else does: $policy.name with another $what',
+      'starts afresh, and nothing else does: $policy.name with another $what',
       async ({ policy, changed }) => {
         const limiter = limiterOf(opened().store, new TestClock())
         const key = newKey()
@@ -239,7 +239,7 @@ describe('a policy that was changed otherwise', () => {
       },
     )
 
-    it('starts fresh in another time zone', async () => {
+    it('starts afresh in another time zone', async () => {
       const limiter = limiterOf(opened().store, new TestClock())
       const key = newKey()
       const daily = (timezone: string) =>

@@ -17,7 +17,7 @@ function breaker(random = 0.5) {
   return { circuit, clock, changes, fail, succeed }
 }
 
-test('it opens at five failures that are half of all calls, and says so once', () => {
+test('the circuit breaker opens at five failures that are half of all calls, and reports it once', () => {
   const { circuit, changes, fail, succeed } = breaker()
   succeed(5)
   fail(4)
@@ -27,7 +27,7 @@ test('it opens at five failures that are half of all calls, and says so once', (
   expect(changes).toEqual(['open'])
 })
 
-test('failures that are fewer than half never open it', () => {
+test('the circuit breaker stays closed while fewer than half of all calls fail', () => {
   const { circuit, fail, succeed } = breaker()
   for (let i = 0; i < 100; i++) {
     succeed(2)
@@ -36,7 +36,7 @@ test('failures that are fewer than half never open it', () => {
   expect(circuit.isOpen).toBe(false)
 })
 
-test('failures of long ago do not count', () => {
+test('the circuit breaker does not count old failures', () => {
   const { circuit, clock, fail } = breaker()
   fail(4)
   clock.at += 10_000
@@ -44,7 +44,7 @@ test('failures of long ago do not count', () => {
   expect(circuit.isOpen).toBe(false)
 })
 
-test('after its pause one call probes it, and no other until that has come back', () => {
+test('the circuit breaker lets one call probe after its pause, and no other until that has returned', () => {
   const { circuit, clock, changes, fail } = breaker()
   fail(5)
   clock.at += 999
@@ -56,7 +56,7 @@ test('after its pause one call probes it, and no other until that has come back'
   expect(changes).toEqual(['open', 'closed'])
 })
 
-test('each probe that fails doubles the pause, up to half a minute', () => {
+test('each failed probe doubles the pause of the circuit breaker, up to half a minute', () => {
   const { circuit, clock, changes, fail } = breaker()
   fail(5)
   const pauses = [1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]
@@ -70,7 +70,7 @@ test('each probe that fails doubles the pause, up to half a minute', () => {
   expect(changes).toEqual(['open'])
 })
 
-test('pauses differ by up to half to either side', () => {
+test('the pauses of the circuit breaker vary by up to half in either direction', () => {
   for (const [random, pause] of [
     [0, 500],
     [0.999, 1499],
@@ -84,7 +84,7 @@ test('pauses differ by up to half to either side', () => {
   }
 })
 
-test('a call that was under way when it opened closes it when it succeeds, and changes nothing when it fails', () => {
+test('a call that was under way when the circuit breaker opened closes it by succeeding, and changes nothing by failing', () => {
   const { circuit, fail, succeed } = breaker()
   fail(5)
   fail(3)
@@ -93,14 +93,14 @@ test('a call that was under way when it opened closes it when it succeeds, and c
   expect(circuit.allows()).toBe(true)
 })
 
-test('a clock that is set back by hours does not keep it open', () => {
+test('a clock that is set back by hours does not keep the circuit breaker open', () => {
   const { circuit, clock, fail } = breaker()
   fail(5)
   clock.at -= 7_200_000
   expect(circuit.allows()).toBe(true)
 })
 
-test('a clock that is set back by a minute keeps it open no longer', () => {
+test('a clock that is set back by a minute keeps the circuit breaker open no longer', () => {
   const { circuit, clock, fail } = breaker()
   fail(5)
   const openUntil = clock.at + 1000
@@ -110,14 +110,14 @@ test('a clock that is set back by a minute keeps it open no longer', () => {
   expect(circuit.allows()).toBe(true)
 })
 
-test('calls that were under way when it opened and fail make its pause no longer', () => {
+test('failures of calls that were under way when the circuit breaker opened do not prolong its pause', () => {
   const { circuit, clock, fail } = breaker()
   fail(8)
   clock.at += 1000
   expect(circuit.allows()).toBe(true)
 })
 
-test('it tells nobody where nobody wants to know, and draws its pauses by itself', () => {
+test('the circuit breaker works without a listener, and draws its own random pauses', () => {
   let now = 0
   const circuit = new CircuitBreaker({ clock: () => now })
   for (let i = 0; i < 5; i++) circuit.report(false)

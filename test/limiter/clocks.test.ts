@@ -18,7 +18,7 @@ const CALENDARS = ['day', 'week', 'month', 'year'].flatMap((window) =>
 
 describe('a clock', () => {
   it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, -0.5, 1_763_683_200_000_000, undefined, null, '0', {}, 7n])(
-    'that tells %p tells no time, which is said, and nothing is charged',
+    'that returns %p is reported as an error, and nothing is charged',
     async (told) => {
       const store = new CountingStore(new MemoryStore())
       const limiter = createLimiter({
@@ -34,7 +34,7 @@ describe('a clock', () => {
     },
   )
 
-  it('may tell fractions of a millisecond, which are dropped', async () => {
+  it('may return fractions of a millisecond, which are dropped', async () => {
     let now = 999.9
     const limiter = createLimiter({
       store: new MemoryStore(),
@@ -48,7 +48,7 @@ describe('a clock', () => {
   })
 
   it.each([0, 5000])(
-    'that is set back while a denial is looked up costs one more look, and not the deadline (denialTtlMs %d)',
+    'that is set back while a denial is read again costs one more read, and does not use up the deadline (denialTtlMs %d)',
     async (denialTtlMs) => {
       let now = 1_763_700_010_000
       const store = new MemoryStore()
@@ -69,7 +69,7 @@ describe('a clock', () => {
   )
 
   describeStores((opened) => {
-    it.each([...everyAlgorithm(10), ...CALENDARS])('may begin at 0: $name', async (policy) => {
+    it.each([...everyAlgorithm(10), ...CALENDARS])('may start at 0: $name', async (policy) => {
       const store = opened().store
       for (const start of [0, 1, 90_000].slice(0, runs(1, 3))) {
         let now = start
@@ -98,7 +98,7 @@ describe('a clock', () => {
 })
 
 describe('clocks that differ', () => {
-  it.each(['strict', 'leased'] as const)('cost no share of a limit by the second that is %s', async (consistency) => {
+  it.each(['strict', 'leased'] as const)('cost no part of a limit per second that is %s', async (consistency) => {
     const random = seeded(7)
     const skews = Array.from({ length: 20 }, (_, i) => (i - 10) * 100)
     const policy: PolicyInput = { name: 'p', algorithm: 'fixed-window', limit: 1000, window: '1s', consistency }
@@ -117,7 +117,7 @@ describe('clocks that differ', () => {
     expect(fleet.store.calls).toBeLessThan(consistency === 'leased' ? 420 * windows : 2 * 1000 * windows)
   })
 
-  it('do not make a denial be looked up again where they agree', async () => {
+  it('do not cause a cached denial to be read again while they agree', async () => {
     const fleet = new Fleet([{ name: 'p', algorithm: 'fixed-window', limit: 5, window: '10s' }], 1)
     const { limiter } = fleet.instances[0]!
     for (let i = 0; i < 6; i++) await limiter.take('s')

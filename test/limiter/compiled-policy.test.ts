@@ -15,8 +15,8 @@ function parsed(input: PolicyInput): Policy {
 const of = (more: Partial<PolicyInput> = {}, ...rest: [scope?: string, autoLease?: boolean]) =>
   compile(parsed(fixed(more)), ...rest)
 
-describe('a policy with the place of its state', () => {
-  it('stores under the same prefix whoever compiles it, and elsewhere for another name, state schema or scope', () => {
+describe('a compiled policy', () => {
+  it('has the same attribute prefix whoever compiles it, and another one for another name, state schema or scope', () => {
     expect(of().prefix).toBe(of({ limit: 7 }).prefix)
     expect(
       new Set(
@@ -33,27 +33,27 @@ describe('a policy with the place of its state', () => {
     expect(of().elsewhere().prefix).toBe(of().elsewhere().prefix)
   })
 
-  it('says whether its requests are charged at a later turn', () => {
+  it('says whether its requests are charged at their queue slot', () => {
     expect([of(), of({ action: 'delay', maxDelay: '5s' })].map(({ chargesAtTurn }) => chargesAtTurn)).toEqual([
       false,
       true,
     ])
   })
 
-  it('may have units taken ahead unless it cannot, or somebody does not want it', () => {
+  it('may be leased unless it cannot be, or autoLease is off', () => {
     expect(
       [of(), of({}, '', false), of({ action: 'delay', maxDelay: '5s' })].map(({ autoLease }) => autoLease),
     ).toEqual([true, false, false])
     expect([of().elsewhere(), of({}, '', false).elsewhere()].map(({ autoLease }) => autoLease)).toEqual([true, false])
   })
 
-  it('matters as long as its window', () => {
+  it('keeps its state for as long as its window counts', () => {
     expect([of(), of({ algorithm: 'sliding-window' })].map(({ counter }) => counter.retentionMs)).toEqual([
       60_000, 120_000,
     ])
   })
 
-  it('has variants that count in the same place: a share of it, and without a limit', () => {
+  it('has variants that count under the same prefix: a share of it, and one without a limit', () => {
     const policy = of({}, 'GET /')
     const share = policy.shareOf(0.25)
     expect([share.prefix, share.limit]).toEqual([policy.prefix, 25])
@@ -63,7 +63,7 @@ describe('a policy with the place of its state', () => {
   })
 })
 
-describe('policies of one subject', () => {
+describe('the policies of one subject', () => {
   /** One that would store where another does. */
   const colliding = (name: string, prefix: string, limit = 1): CompiledPolicy => ({
     ...of({ limit }),
@@ -72,12 +72,12 @@ describe('policies of one subject', () => {
     elsewhere: () => colliding(name, `${prefix}+`, limit),
   })
 
-  it('are counted once where they stand twice', () => {
+  it('are counted once if one is listed twice', () => {
     const [one, other] = [of(), of({ name: 'q' })]
     expect(distinct([one, other, of(), one])).toEqual([one, other])
   })
 
-  it('that would count as one are the strictest of them', () => {
+  it('that count as one are reduced to the strictest of them', () => {
     const lenient = of({ limit: 1, action: 'observe' })
     const [strict, looser, overrun] = [of({ limit: 5 }), of({ limit: 7 }), of({ limit: 5, overrun: '20%' })]
     for (const all of [
@@ -90,14 +90,14 @@ describe('policies of one subject', () => {
     expect(distinct([burst!, calm!])).toEqual([calm])
   })
 
-  it('that would share a place are refused by name, unless somebody else is told of them', () => {
+  it('whose prefixes collide are rejected by name, unless a listener is given', () => {
     const pair = [colliding('a', 'x'), colliding('b', 'x')]
     expect(() => distinct(pair)).toThrow(
       new ConfigError(['policies "a" and "b" happen to share a storage code, rename one of them']),
     )
   })
 
-  it('that would share a place store apart, where it is only told', () => {
+  it('whose prefixes collide are stored apart if a listener is given', () => {
     const told: string[] = []
     const three = [colliding('a', 'x'), colliding('b', 'x'), colliding('c', 'x'), colliding('b', 'x')]
     const placed = distinct(three, (issue) => void told.push(issue))
@@ -110,7 +110,7 @@ describe('policies of one subject', () => {
     expect(told.slice(1, 3)).toEqual([expect.stringContaining('"a" and "c"'), expect.stringContaining('"b" and "c"')])
   })
 
-  it('are known by where they store, in their order', () => {
+  it('are identified by their prefixes in order', () => {
     const [one, other] = [of(), of({ name: 'q' })]
     expect(idOf([one, other])).toBe(idOf([of({ limit: 5 }), other]))
     expect(new Set([[one, other], [other, one], [one], [other], []].map(idOf)).size).toBe(5)
@@ -119,7 +119,7 @@ describe('policies of one subject', () => {
   })
 })
 
-it('an item that does not hold a policy holds no fields of it; of no item nothing is known', () => {
+it('the fields of a policy are empty if an item does not have them, and undefined without an item', () => {
   const policy = of()
   expect([fieldsOf(undefined, policy), fieldsOf(NO_ITEM, policy)]).toEqual([undefined, {}])
   expect(fieldsOf({ ...NO_ITEM, policies: { [policy.prefix]: { w: 1 } } }, policy)).toEqual({ w: 1 })

@@ -19,7 +19,7 @@ const deny = (retryAfterMs: number, remaining = 0): Verdict => ({
 describe('a decision', () => {
   const policies = [policy('a', 10), policy('b', 20), policy('c', 30)]
 
-  it('is named after the tightest policy when all allow', () => {
+  it('names the tightest policy if all allow', () => {
     expect(compose([{ policies, verdicts: [allow(3), allow(1), allow(2)] }])).toMatchObject({
       allowed: true,
       policy: 'b',
@@ -28,7 +28,7 @@ describe('a decision', () => {
     })
   })
 
-  it('prefers, of two that are as tight, the one that takes longer to be whole', () => {
+  it('names, of two equally tight policies, the one with the longer reset time', () => {
     expect(compose([{ policies, verdicts: [allow(1, 1000), allow(1, 9000), allow(1, 3000)] }])).toMatchObject({
       policy: 'b',
       resetAfterMs: 9000,
@@ -36,7 +36,7 @@ describe('a decision', () => {
     expect(compose([{ policies, verdicts: [allow(1), allow(1), allow(1)] }]).policy).toBe('a')
   })
 
-  it('is named after the first policy that denies, with the longest of the waits', () => {
+  it('names the first policy that denies, with the longest retry time', () => {
     const decision = compose([{ policies, verdicts: [allow(0), deny(100), deny(700)] }])
     expect(decision).toMatchObject({
       allowed: false,
@@ -53,11 +53,11 @@ describe('a decision', () => {
     })
   })
 
-  it('waits for ever when one policy can never allow', () => {
+  it('has an infinite retry time if one policy can never allow the request', () => {
     expect(compose([{ policies, verdicts: [deny(100), deny(Infinity), allow(5)] }]).retryAfterMs).toBe(Infinity)
   })
 
-  it('waits for the longest of the queues it stands in', () => {
+  it('has the longest of its delays', () => {
     const verdicts = [{ ...allow(3), delayMs: 200 }, { ...allow(3), delayMs: 900 }, allow(3)]
     expect(compose([{ policies, verdicts }])).toMatchObject({
       allowed: true,
@@ -66,7 +66,7 @@ describe('a decision', () => {
     })
   })
 
-  it('is named, of several that have nothing left, after the policy that is furthest past its quota', () => {
+  it('names, of several exhausted policies, the one with the most overage', () => {
     const over = (units: number, resetAfterMs = 1000): Verdict => ({ ...allow(0, resetAfterMs), over: units })
     const decision = compose([{ policies, verdicts: [over(4, 5000), over(7), allow(0, 9000)] }])
     expect(decision).toMatchObject({ policy: 'b', limit: 20, over: 7, policies: { a: { over: 4 } } })
@@ -75,7 +75,7 @@ describe('a decision', () => {
     expect(compose([{ policies, verdicts: [over(4), deny(100), allow(3)] }])).not.toHaveProperty('over')
   })
 
-  it('lets a name that two subjects share stand for the tighter one', () => {
+  it('reports the tighter of two policies with the same name on different subjects', () => {
     const answers = [
       { policies: [policy('a', 10)], verdicts: [allow(7)] },
       { policies: [policy('a', 10)], verdicts: [allow(2)] },
@@ -87,26 +87,26 @@ describe('a decision', () => {
     })
   })
 
-  it('tells of nothing past a quota that the store has not recorded', () => {
+  it('reports no overage that the store has not recorded', () => {
     const answers = [{ policies, verdicts: [{ ...allow(0), over: 3 }, allow(1), allow(1)] }]
     expect(compose(answers)).toMatchObject({ over: 3, policies: { a: { over: 3 } } })
     expect(compose(answers, true)).not.toHaveProperty('over')
     expect(compose(answers, true).policies.a).not.toHaveProperty('over')
   })
 
-  it('says when it was made without the store', () => {
+  it('is marked as degraded if it was made without the store', () => {
     const answers = [{ policies, verdicts: [allow(1), allow(1), allow(1)] }]
     expect([compose(answers).degraded, compose(answers, true).degraded]).toEqual([false, true])
   })
 })
 
-describe('what a decision says beside that', () => {
+describe('a decision also reports', () => {
   const one = [policy('a', 10)]
   const two = [policy('a', 10), policy('b', 20)]
   const waiting = [{ ...policy('a', 10), waits: true }, policy('b', 20)] as CompiledPolicy[]
   const at = (chargedAt: number | undefined, verdict = allow(3)): Verdict => ({ ...verdict, chargedAt })
 
-  it('is when units were charged, the earliest of several moments; null where none were', () => {
+  it('when units were charged: the earliest of several times, or null if none were', () => {
     expect(compose([{ policies: two, verdicts: [at(20), at(10)] }]).chargedAt).toBe(10)
     expect(compose([{ policies: two, verdicts: [at(undefined), at(10)] }]).chargedAt).toBe(10)
     expect(compose([{ policies: one, verdicts: [allow(3)] }]).chargedAt).toBeNull()
@@ -114,7 +114,7 @@ describe('what a decision says beside that', () => {
     expect(compose([{ policies: one, verdicts: [at(20)] }], true).chargedAt).toBe(20)
   })
 
-  it('is how long whoever asked has to wait, by the policies that make him wait alone', () => {
+  it('how long the caller has to wait, which only policies with waits determine', () => {
     const verdicts = [
       { ...allow(3), delayMs: 200 },
       { ...allow(3), delayMs: 900 },
@@ -133,7 +133,7 @@ describe('what a decision says beside that', () => {
     ['relaxed', { relaxed: true, observed: false, priority: 'normal' }],
     ['observe', { relaxed: false, observed: true, priority: 'normal' }],
     ['deprioritize', { relaxed: false, observed: false, priority: 'low' }],
-  ] as const)('is why it was let pass past a limit: %s', (exceeded, said) => {
+  ] as const)('why it was allowed past a limit: %s', (exceeded, said) => {
     const verdicts = [{ ...allow(0), exceeded }, allow(3)]
     expect(compose([{ policies: two, verdicts }])).toMatchObject(said)
     expect(compose([{ policies: two, verdicts }]).policies.a?.exceeded).toBe(exceeded)
@@ -142,7 +142,7 @@ describe('what a decision says beside that', () => {
     expect(denied).toMatchObject({ relaxed: false, observed: false, priority: 'normal' })
   })
 
-  it('is that the time of a retry is a lower bound, of a denial for which not all were asked', () => {
+  it('that the retry time is a lower bound, if a denial did not ask all subjects', () => {
     const bound = (verdict: Verdict, ...rest: [boolean?, boolean?]) =>
       compose([{ policies: one, verdicts: [verdict] }], ...rest).retryAfterIsLowerBound
     expect([

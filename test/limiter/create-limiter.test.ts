@@ -31,7 +31,7 @@ describe('options of a limiter', () => {
     ['clock', [Date.now], [5], 'a function that returns epoch milliseconds'],
     ['onEvent', [console.log], ['tell'], 'a function that is told LimiterEvents'],
     ['onStoreError', ['local', 'allow', 'deny', 'throw'], ['open', ''], 'one of local, allow, deny, throw'],
-  ] as const)('%s is checked when the limiter is made', (name, right, wrong, wanted) => {
+  ] as const)('are checked when the limiter is made: %s', (name, right, wrong, wanted) => {
     for (const value of right) expect(withStore({ [name]: value })).toEqual([])
     for (const value of wrong) {
       const issues = withStore({ [name]: value })
@@ -41,7 +41,7 @@ describe('options of a limiter', () => {
     }
   })
 
-  it('need a store that reads, writes and deletes', () => {
+  it('must include a store that reads, writes and deletes', () => {
     const { write, read, delete: remove } = MemoryStore.prototype
     for (const store of [undefined, 5, { write, read }, { write, delete: remove }, { read, delete: remove }]) {
       const issues = issuesOf({ store, policies: [minute] })
@@ -53,7 +53,7 @@ describe('options of a limiter', () => {
     expect(issuesOf({ store: { write, read, delete: remove }, policies: [minute] })).toEqual([])
   })
 
-  it('need policies, of which every mistake is told at once, beside those of the options', () => {
+  it('must include policies, all of whose mistakes are reported at once together with those of the options', () => {
     expect(issuesOf({ store: new MemoryStore(), policies: [] })).toEqual([
       'policies must have at least one policy, got none',
     ])
@@ -68,13 +68,13 @@ describe('options of a limiter', () => {
     expect(both).toHaveLength(3)
   })
 
-  it('are told of in sentences that end with what was got, since a program has no file to point into', () => {
+  it('are reported in sentences that end with what was got, since a program has no file to point to', () => {
     expect(issuesOf(undefined)).toEqual(['options must be an object, got undefined'])
     expect(withStore({ deadlineMs: 0 })).toEqual(['deadlineMs must be milliseconds from 1 to 600000, got 0'])
     expect(withStore({ policies: 'all' })).toEqual(['policies must be a list, got "all"'])
   })
 
-  it('are refused where thirty policies would not fit into one item', () => {
+  it('are rejected if thirty policies would not fit into one item', () => {
     const logs = Array.from({ length: 30 }, (_, i) => ({
       name: `log-${i}`,
       algorithm: 'sliding-log',
@@ -87,20 +87,20 @@ describe('options of a limiter', () => {
   })
 })
 
-describe('policies by their names', () => {
+describe('policies chosen by name', () => {
   const made = () => {
     const store = new CountingStore()
     return { store, limiter: limiterOn(store, new TestClock(), [minute, hour]) }
   }
 
-  it('hold a subject to those that are named, and to all where none are', async () => {
+  it('apply to a subject alone, and all policies apply if none are named', async () => {
     const { limiter } = made()
     const decision = await limiter.takeAll([{ subject: 'a', policies: ['hour'] }])
     expect(Object.keys(decision.policies)).toEqual(['hour'])
     expect(Object.keys((await limiter.takeAll([{ subject: 'a' }])).policies)).toEqual(['minute', 'hour'])
   })
 
-  it('that nobody knows are refused, with those that there are', async () => {
+  it('that do not exist are rejected with a list of those that do', async () => {
     const { limiter } = made()
     const take = (...policies: string[]) => limiter.takeAll([{ subject: 'a', policies }])
     await expect(take('hour', 'day', 'year')).rejects.toThrow(
@@ -110,7 +110,7 @@ describe('policies by their names', () => {
     await expect(limiter.takeAll([])).rejects.toThrow('takeAll needs at least one subject, got none')
   })
 
-  it('are the same list each time, so that requests share writes', async () => {
+  it('are the same list each time, so that writes are coalesced', async () => {
     const { limiter, store } = made()
     await Promise.all(Array.from({ length: 8 }, () => limiter.takeAll([{ subject: 'a', policies: ['hour'] }])))
     expect(store.writes).toBe(2)
@@ -120,7 +120,7 @@ describe('policies by their names', () => {
     expect(store.writes).toBe(8)
   })
 
-  it('are told apart, however their names are joined', async () => {
+  it('are not confused, however their names concatenate', async () => {
     const named = (name: string) => ({ ...minute, name })
     const limiter = limiterOn(new MemoryStore(), new TestClock(), ['a', 'bc', 'ab', 'c'].map(named))
     const held = async (...policies: string[]) =>
@@ -152,16 +152,13 @@ describe('policies by their names', () => {
     [1, 2],
     [999, 2],
     [1000, 3],
-  ])(
-    'are remembered up to a thousand lists, so that no number of them fills the memory: with %i others',
-    async (others, writes) => {
-      expect(await writesWith(others)).toBe(writes)
-    },
-  )
+  ])('are remembered as up to a thousand lists, so that memory is bounded: with %i others', async (others, writes) => {
+    expect(await writesWith(others)).toBe(writes)
+  })
 })
 
 describe('a limiter', () => {
-  it('counts where every release does that knows the policy: with its name and form, and no scope', async () => {
+  it('stores a policy under the prefix of its name and state schema, without a scope, as every release does', async () => {
     const store = new MemoryStore()
     await limiterOn(store, new TestClock(), [minute, hour]).take('a')
     expect(Object.keys((await store.read(subjectKey('a'))).policies)).toEqual(
@@ -169,7 +166,7 @@ describe('a limiter', () => {
     )
   })
 
-  it('takes one unit where no cost is said, and gives one back', async () => {
+  it('takes and refunds one unit by default', async () => {
     const limiter = limiterOn(new MemoryStore(), new TestClock(), [minute])
     expect(await limiter.take('a')).toMatchObject({ remaining: 9 })
     expect(await limiter.takeAll([{ subject: 'a' }], { cost: 3 })).toMatchObject({ remaining: 6 })
@@ -182,7 +179,7 @@ describe('a limiter', () => {
     expect(await limiter.peek('a', { cost: 0 })).toMatchObject({ remaining: 10 })
   })
 
-  it('gives back what consistency leased took ahead when it is closed', async () => {
+  it('returns leased units when it is closed', async () => {
     const clock = new TestClock()
     const store = new MemoryStore()
     const leased = { ...minute, limit: 10_000, consistency: 'leased' } as const
@@ -195,7 +192,7 @@ describe('a limiter', () => {
     expect(await limiterOn(store, clock, [leased]).peek('a', { cost: 0 })).toMatchObject({ remaining: 9700 })
   })
 
-  it('makes itself known to nobody whom it was not told of', async () => {
+  it('sends events only if it was given a listener', async () => {
     const events: LimiterEvent[] = []
     const options = { store: new MemoryStore(), policies: [minute] }
     await createLimiter({ ...options, onEvent: (event) => events.push(event) }).take('a')

@@ -41,7 +41,7 @@ describe('a refund by an instance that has not seen the charge', () => {
         { name: 'b', algorithm: 'fixed-window', limit: 10, window: '10s' },
       ],
     ],
-  ])('gives it back: %s', async (_, policies) => {
+  ])('gives the units back: %s', async (_, policies) => {
     const fleet = new Fleet(policies, 2)
     const [first, second] = fleet.instances
     await first!.limiter.peek('client:a')
@@ -52,7 +52,7 @@ describe('a refund by an instance that has not seen the charge', () => {
     expect(await used(fleet)).toEqual(policies.map(() => 0))
   })
 
-  it('gives it back to each policy, where it has seen what others of them were charged', async () => {
+  it('gives the units back to each policy, even if the instance has seen other charges to some of them', async () => {
     const policies: PolicyInput[] = [
       { name: 'a', algorithm: 'fixed-window', limit: 100, window: '1d' },
       { name: 'b', algorithm: 'fixed-window', limit: 10, window: '1m' },
@@ -68,12 +68,12 @@ describe('a refund by an instance that has not seen the charge', () => {
   })
 })
 
-describe('units in memory', () => {
+describe('eventual counts in memory', () => {
   const eventual = (window: string): PolicyInput[] => [
     { name: 'a', algorithm: 'fixed-window', limit: 10, window, consistency: 'eventual', syncMs: 1000 },
   ]
 
-  it('are not given back for units of a window that is over', async () => {
+  it('are not reduced by a refund for a window that is over', async () => {
     const fleet = new Fleet(eventual('10s'), 1)
     const { limiter } = fleet.instances[0]!
     const { chargedAt } = await limiter.take('client:a', { cost: 10 })
@@ -90,7 +90,7 @@ describe('units in memory', () => {
     expect(await used(fleet)).toEqual([10])
   })
 
-  it('that are on their way do not arrive after a reset', async () => {
+  it('that are being synced do not arrive after a reset', async () => {
     const fleet = new Fleet(eventual('1h'), 1)
     const { limiter } = fleet.instances[0]!
     const held = heldUp(fleet)
@@ -105,12 +105,12 @@ describe('units in memory', () => {
   })
 })
 
-describe('units taken ahead', () => {
+describe('leased units', () => {
   const leased: PolicyInput[] = [
     { name: 'a', algorithm: 'fixed-window', limit: 1000, window: '1h', consistency: 'leased' },
   ]
 
-  it('are not lost when they are given back while the next ones are on their way', async () => {
+  it('are not lost if some are refunded while the next lease is on its way', async () => {
     const fleet = new Fleet(leased, 1)
     const { limiter } = fleet.instances[0]!
     const decisions = []
@@ -130,7 +130,7 @@ describe('units taken ahead', () => {
   })
 
   it.each(['sliding-log', 'sliding-buckets'] as const)(
-    'are held as long as any: %s denies little of an even load below its limit',
+    'are held as long as possible: %s denies little of an even load below its limit',
     async (algorithm) => {
       const fleet = new Fleet([{ name: 'a', algorithm, limit: 600, window: '1m', consistency: 'leased' }], 1)
       let denied = 0
@@ -142,7 +142,7 @@ describe('units taken ahead', () => {
     },
   )
 
-  it('of a subject that is hot are seen by who only peeks', async () => {
+  it('of a hot subject are included in a peek', async () => {
     const fleet = new Fleet([{ ...leased[0]!, limit: 100, consistency: 'strict' }], 2)
     const [hot, other] = fleet.instances
     jest.spyOn(fleet.store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))

@@ -17,7 +17,7 @@ function watch(call: Promise<unknown>) {
 }
 
 describe('a call inside a deadline', () => {
-  it('gets its share of what is left, and is ended then, with an error that says so', async () => {
+  it('gets its share of the remaining time, and then fails with an error that says so', async () => {
     const deadline = new Deadline(300)
     await jest.advanceTimersByTimeAsync(100)
     expect(deadline.leftMs).toBe(200)
@@ -29,7 +29,7 @@ describe('a call inside a deadline', () => {
     expect(call.error).toMatchObject({ reason: 'timeout', message: 'the store did not answer within 120 ms' })
   })
 
-  it('is told to end by its signal, whether it listens to it or looks at it', async () => {
+  it('is told to stop by its signal, whether it listens for abort or reads it', async () => {
     const signals: EndSignal[] = []
     const ended = jest.fn()
     const call = (signal: EndSignal) => {
@@ -45,7 +45,7 @@ describe('a call inside a deadline', () => {
     expect(ended).toHaveBeenCalledTimes(1)
   })
 
-  it('that answers, or fails by itself, is not ended later, and leaves no timer behind', async () => {
+  it('that answers or fails in time is not ended later, and leaves no timer behind', async () => {
     const ended = jest.fn()
     const answer = (signal: EndSignal) => {
       signal.onabort = ended
@@ -58,7 +58,7 @@ describe('a call inside a deadline', () => {
     expect(ended).not.toHaveBeenCalled()
   })
 
-  it('that begins when all of it is over still gets a millisecond', async () => {
+  it('that begins after the deadline still gets a millisecond', async () => {
     const deadline = new Deadline(50)
     await jest.advanceTimersByTimeAsync(80)
     expect(deadline.leftMs).toBe(-30)

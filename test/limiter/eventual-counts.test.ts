@@ -61,8 +61,8 @@ function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 1
   return Object.assign(world, { store, loop, eventual, policies, take, stored, here, later, others: others_ })
 }
 
-describe('a request that is counted in memory', () => {
-  it('is charged now, and says so; one that is denied is charged nothing', async () => {
+describe('an eventual count', () => {
+  it('charges an allowed request at once, and a denied one not at all', async () => {
     const one = world(daily(10))
     expect(await one.take(7)).toEqual([expect.objectContaining({ allowed: true, remaining: 3, chargedAt: T })])
     const [denied] = await one.take(4)
@@ -71,7 +71,7 @@ describe('a request that is counted in memory', () => {
     expect([one.here(), (await one.take(3))[0]!.allowed]).toEqual([3, true])
   })
 
-  it('takes from all policies or from none; where one denies, the others say how they stand without it', async () => {
+  it('charges all policies or none; if one denies, the others report their state without the charge', async () => {
     const both = [...daily(10), ...daily(5, { name: 'few' })]
     const one = world(both)
     await one.take(4)
@@ -84,7 +84,7 @@ describe('a request that is counted in memory', () => {
     expect(await one.stored()).toBe(4)
   })
 
-  it('goes by what is known of the store where nothing is counted here yet', async () => {
+  it('starts from the last view of the store', async () => {
     const one = world(daily(10))
     await one.others(8)
     await one.loop.peek({ key: 'k', policies: one.policies, cost: 0 })
@@ -93,8 +93,8 @@ describe('a request that is counted in memory', () => {
   })
 })
 
-describe('what is known without a call', () => {
-  it('is nothing of a subject that has not been counted', async () => {
+describe('without a call', () => {
+  it('nothing is known of a subject that has not been counted', async () => {
     const one = world()
     expect([
       one.eventual.cachedDenial({ key: 'k', policies: one.policies, cost: 1 }),
@@ -102,7 +102,7 @@ describe('what is known without a call', () => {
     ]).toEqual([undefined, undefined])
   })
 
-  it('is a denial by what was counted, which also keeps the syncs going', async () => {
+  it('a denial by the count is cached, and keeps the syncs going', async () => {
     const one = world(daily(10))
     await one.take(10)
     await one.later(100)
@@ -115,7 +115,7 @@ describe('what is known without a call', () => {
     expect(one.eventual.cachedDenial({ key: 'k', policies: one.policies, cost: 0 })).toBeUndefined()
   })
 
-  it('is a look that asks the store only where nothing was counted', async () => {
+  it('a peek reads the count, and asks the store only if there is none', async () => {
     const one = world(daily(10))
     await one.others(3)
     expect(await one.eventual.peek({ key: 'k', policies: one.policies, cost: 1 })).toEqual([
@@ -136,7 +136,7 @@ describe('what is known without a call', () => {
     expect(one.store.calls).toBe(calls)
   })
 
-  it('is, for an outage, what was counted, and of other policies what was seen', async () => {
+  it('an outage starts from the count, and for other policies from the last view', async () => {
     const [all, other] = [daily(10), daily(10, { name: 'other' })]
     const one = world(all)
     expect(one.eventual.lastSeen({ key: 'k', policies: all })).toEqual([undefined])
@@ -150,8 +150,8 @@ describe('what is known without a call', () => {
   })
 })
 
-describe('the store', () => {
-  it('is told at the first request, and then once in an interval', async () => {
+describe('a sync', () => {
+  it('runs at the first request, and then once in an interval', async () => {
     const one = world()
     const told = []
     for (const ms of [0, 99, 1, 99, 1]) {
@@ -163,7 +163,7 @@ describe('the store', () => {
     expect(told).toEqual([1, 1, 2, 2, 3])
   })
 
-  it('is told by the shortest of the intervals', async () => {
+  it('runs at the shortest of the intervals', async () => {
     const both = [...daily(100, { syncMs: 500 }), ...daily(100, { name: 'other', syncMs: 200 })]
     const one = world(both)
     await one.take()
@@ -173,7 +173,7 @@ describe('the store', () => {
     expect(one.store.calls).toBe(2)
   })
 
-  it('is told again at once where the clock was set back by more than that', async () => {
+  it('runs at once if the clock was set back by more than an interval', async () => {
     const one = world()
     await one.take()
     await one.later(-99)
@@ -186,7 +186,7 @@ describe('the store', () => {
     expect(one.store.calls).toBe(2)
   })
 
-  it('is told once at a time', async () => {
+  it('runs one at a time', async () => {
     const one = world()
     let release = () => {}
     one.held = new Promise((resolve) => {
@@ -202,7 +202,7 @@ describe('the store', () => {
     expect([one.store.writes, await one.stored()]).toEqual([1, 1])
   })
 
-  it('tells what the others have admitted, also where there is nothing to tell it', async () => {
+  it('returns what other instances have admitted, also if there is nothing to send', async () => {
     const one = world()
     await one.take(5)
     await one.later(100)
@@ -213,7 +213,7 @@ describe('the store', () => {
     expect(one.here()).toBe(75)
   })
 
-  it('tells it beside what was admitted here meanwhile, which is not lost', async () => {
+  it('adds what other instances have admitted to what was admitted here meanwhile', async () => {
     const one = world()
     await one.take(5)
     await settled()
@@ -228,7 +228,7 @@ describe('the store', () => {
     expect(await one.stored()).toBe(32)
   })
 
-  it('is not told of what a policy that only watches let pass', async () => {
+  it('does not charge what an observing policy allowed past its limit', async () => {
     const [watched] = compiled({
       name: 'all',
       algorithm: 'fixed-window',
@@ -243,7 +243,7 @@ describe('the store', () => {
   })
 })
 
-describe('a store that is away', () => {
+describe('an unavailable store', () => {
   const away = new StoreUnavailableError('refused', 'away')
   /** Requests at which nothing was thrown, one in each interval. */
   async function passing(one: ReturnType<typeof world>, syncMs: number, most = 40) {
@@ -263,13 +263,16 @@ describe('a store that is away', () => {
     [50, 40],
     [400, 5],
     [1000, 5],
-  ])('is one after five tries in a row, and two seconds at least: every %i ms, %i', async (syncMs, tries) => {
-    const one = world(daily(100_000, { syncMs }))
-    one.error = away
-    expect(await passing(one, syncMs, 60)).toMatchObject({ passed: tries, error: { reason: 'refused' } })
-  })
+  ])(
+    'is reported after five failed syncs in a row, and at least two seconds: every %i ms, %i',
+    async (syncMs, tries) => {
+      const one = world(daily(100_000, { syncMs }))
+      one.error = away
+      expect(await passing(one, syncMs, 60)).toMatchObject({ passed: tries, error: { reason: 'refused' } })
+    },
+  )
 
-  it('is tried on, and no longer away once it has answered', async () => {
+  it('is tried again, and available once it has answered', async () => {
     const one = world(daily(1000, { syncMs: 1000 }))
     one.error = away
     await passing(one, 1000)
@@ -283,7 +286,7 @@ describe('a store that is away', () => {
     expect((await passing(one, 1000)).passed).toBe(5)
   })
 
-  it('gets everything later, once', async () => {
+  it('is sent all units later, once', async () => {
     const one = world(daily(1000))
     one.error = away
     for (let i = 0; i < 4; i++) {
@@ -300,8 +303,8 @@ describe('a store that is away', () => {
   })
 })
 
-describe('units that are given back', () => {
-  it('are those that the store has not been told of, without a call', async () => {
+describe('a refund of an eventual count', () => {
+  it('takes units that are not yet synced, without a call', async () => {
     const one = world()
     await one.take(10)
     await settled()
@@ -313,7 +316,7 @@ describe('units that are given back', () => {
     expect(await one.stored()).toBe(12)
   })
 
-  it('are, for the rest, those of the store, and both here and there', async () => {
+  it('takes the rest from the store, and reduces the count as well', async () => {
     const one = world()
     await one.take(10)
     await settled()
@@ -324,14 +327,14 @@ describe('units that are given back', () => {
     expect(await one.stored()).toBe(7)
   })
 
-  it('of a subject that is not counted here are the store’s', async () => {
+  it('of a subject that is not counted here goes to the store', async () => {
     const one = world()
     await one.others(10)
     await one.eventual.giveBack({ key: 'k', policies: one.policies, cost: 4 }, { at: one.now })
     expect([await one.stored(), one.here()]).toEqual([6, undefined])
   })
 
-  it('of another window change nothing here', async () => {
+  it('for another window does not change the count', async () => {
     const one = world()
     await one.take(10)
     await settled()
@@ -340,8 +343,8 @@ describe('units that are given back', () => {
   })
 })
 
-describe('subjects', () => {
-  it('are forgotten for others, the one that was used longest ago first, and their units told', async () => {
+describe('a subject with an eventual count', () => {
+  it('is evicted if it was used longest ago, and its units are synced', async () => {
     const one = world(daily(100), 2)
     for (const key of ['a', 'b']) await one.take(1, key)
     await settled()
@@ -352,7 +355,7 @@ describe('subjects', () => {
     expect([await one.stored('a'), await one.stored('b')]).toEqual([1, 4])
   })
 
-  it('that are reset begin anew, and nothing of before is told', async () => {
+  it('starts anew after a reset, and nothing from before is synced', async () => {
     const one = world()
     await one.take(5)
     await settled()
@@ -364,8 +367,8 @@ describe('subjects', () => {
   })
 })
 
-describe('a program that stops', () => {
-  it('tells what is pending, after what is under way', async () => {
+describe('close', () => {
+  it('syncs what is pending, after the sync under way', async () => {
     const one = world()
     await one.take(5)
     await one.take(6)
@@ -373,7 +376,7 @@ describe('a program that stops', () => {
     expect([await one.stored(), one.here()]).toEqual([11, undefined])
   })
 
-  it('tries that twice', async () => {
+  it('tries to sync twice', async () => {
     const one = world()
     await one.take(5)
     await settled()
@@ -385,7 +388,7 @@ describe('a program that stops', () => {
     expect([write.mock.calls.length - before, await one.stored()]).toEqual([2, 5])
   })
 
-  it('asks nothing where nothing is pending', async () => {
+  it('makes no call if nothing is pending', async () => {
     const one = world()
     await one.take(5)
     await settled()

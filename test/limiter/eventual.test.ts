@@ -23,8 +23,8 @@ const eventual = (limit: number, window = '1s', more: object = {}) => [
 /** Lets the calls that are under way beside the requests come to their ends. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-describe('counting in memory', () => {
-  it('asks the store once in an interval, beside the requests', async () => {
+describe('a limiter with eventual consistency', () => {
+  it('calls the store once in an interval, beside the requests', async () => {
     const fleet = new Fleet(eventual(1_000_000), 1)
     for (let i = 0; i < 1000; i++) {
       fleet.now += 1
@@ -35,7 +35,7 @@ describe('counting in memory', () => {
     expect(fleet.store.calls).toBeLessThanOrEqual(11)
   })
 
-  it('answers before any call has come back', async () => {
+  it('answers before any call has returned', async () => {
     const fleet = new Fleet(eventual(5, '1m'), 1)
     const { limiter } = fleet.instances[0]!
     const write = jest.spyOn(fleet.store, 'write').mockImplementation(() => new Promise(() => {}))
@@ -44,7 +44,7 @@ describe('counting in memory', () => {
     write.mockRestore()
   })
 
-  it('admits at most the limit and, for each instance, its units of an interval', async () => {
+  it('admits at most the limit and, for each instance, its units of one interval', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.integer(),
@@ -75,7 +75,7 @@ describe('counting in memory', () => {
     )
   })
 
-  it('leaves in the store what was admitted, also past the limit', async () => {
+  it('stores everything that was admitted, also past the limit', async () => {
     const fleet = new Fleet(eventual(10, '1m'), 3)
     const admitted = { number: 0 }
     for (const { limiter } of fleet.instances) {
@@ -90,7 +90,7 @@ describe('counting in memory', () => {
     expect(counts).toEqual([admitted.number])
   })
 
-  it('says that the store is away once it has been for a while, and not before', async () => {
+  it('reports degraded decisions once the store has been away for a while, and not before', async () => {
     const fleet = new Fleet(eventual(100_000), 1, { onStoreError: 'local', deadlineMs: 500, firstDeadlineMs: 500 })
     const { limiter } = fleet.instances[0]!
     await limiter.take('global')
@@ -115,7 +115,7 @@ describe('counting in memory', () => {
   })
 
   it.each(['sliding-window', 'anchored-window', 'sliding-buckets', 'gcra', 'token-bucket', 'leaky-bucket'] as const)(
-    'works for %s',
+    'works with %s',
     async (algorithm) => {
       const fleet = new Fleet(eventual(50, '1m', { algorithm }), 2)
       let allowed = 0
@@ -160,7 +160,7 @@ it('a sync whose answer is lost counts once, however often it is sent', async ()
   expect(await recorded(fleet, 'global')).toBe(admitted)
 })
 
-it('a subject that is forgotten for others leaves its units in the store', async () => {
+it('a subject that is evicted from memory leaves its units in the store', async () => {
   const fleet = new Fleet(eventual(100, '1d'), 1, { maxSubjects: 2 })
   const { limiter } = fleet.instances[0]!
   await limiter.take('me')
@@ -171,7 +171,7 @@ it('a subject that is forgotten for others leaves its units in the store', async
   expect(await recorded(fleet, 'me')).toBe(10)
 })
 
-describe('an instance that is asked again after a long time', () => {
+describe('an instance that has been idle for a long time', () => {
   it.each([
     ['fixed-window', {}],
     ['sliding-window', {}],
@@ -180,7 +180,7 @@ describe('an instance that is asked again after a long time', () => {
     ['gcra', {}],
     ['token-bucket', {}],
     ['token-bucket', { refill: 'interval' }],
-  ] as const)('charges nothing of a window that is over to the present one: %s %j', async (algorithm, more) => {
+  ] as const)('charges no units of a past window to the present one: %s %j', async (algorithm, more) => {
     const fleet = new Fleet(eventual(1000, '10s', { algorithm, syncMs: 1000, ...more }), 20)
     const burst = async (requests: number, spanMs: number) => {
       let denied = 0
@@ -196,7 +196,7 @@ describe('an instance that is asked again after a long time', () => {
     expect(await burst(400, 5000)).toBe(0)
   })
 
-  it('is not degraded because of one sync that failed before', async () => {
+  it('is not degraded by one sync that failed before', async () => {
     const fleet = new Fleet(eventual(100, '1d'), 1, { deadlineMs: 20, firstDeadlineMs: 20, onStoreError: 'local' })
     const { limiter } = fleet.instances[0]!
     const write = jest.spyOn(fleet.store, 'write').mockRejectedValue(new StoreUnavailableError('refused', 'away'))
@@ -209,7 +209,7 @@ describe('an instance that is asked again after a long time', () => {
     expect(await recorded(fleet, 'global')).toBe(1) // the unit of an hour ago; the new one is told with the next sync
   })
 
-  it('knows after one request what the others have admitted meanwhile', async () => {
+  it('knows after one request what other instances have admitted meanwhile', async () => {
     const fleet = new Fleet(eventual(100, '1d'), 2)
     const [one, other] = fleet.instances
     await one!.limiter.take('global')
@@ -223,8 +223,8 @@ describe('an instance that is asked again after a long time', () => {
   })
 })
 
-describe('a refund', () => {
-  it('of units that are only in memory gives them back at once', async () => {
+describe('a refund of eventual counts', () => {
+  it('takes units that are only in memory at once', async () => {
     const fleet = new Fleet(eventual(10, '1d'), 1)
     const { limiter } = fleet.instances[0]!
     await limiter.take('s')
@@ -239,7 +239,7 @@ describe('a refund', () => {
     expect(await recorded(fleet, 's')).toBe(1)
   })
 
-  it('waits for a sync that is under way, and takes no unit that others were charged', async () => {
+  it('waits for a sync under way, and takes no units that other instances charged', async () => {
     const fleet = new Fleet(eventual(100, '1d'), 2, { deadlineMs: 50, firstDeadlineMs: 50 })
     const [one, other] = fleet.instances
     await other!.limiter.take('s', { cost: 20 })
@@ -262,7 +262,7 @@ describe('a refund', () => {
     expect(await recorded(fleet, 's')).toBe(20)
   })
 
-  it('gives nothing back of units of which nobody knows whether they were told', async () => {
+  it('takes nothing if it is unknown whether the units were synced', async () => {
     const fleet = new Fleet(eventual(100, '1d'), 2, { deadlineMs: 20, firstDeadlineMs: 20 })
     const [one, other] = fleet.instances
     await other!.limiter.take('s', { cost: 20 })
@@ -278,7 +278,7 @@ describe('a refund', () => {
   })
 })
 
-it('an outage begins with a share of what is left after the units that were not told', async () => {
+it('an outage begins with a share of what is left after the units that were not synced', async () => {
   const fleet = new Fleet(eventual(100, '1d', { syncMs: 1000 }), 1, {
     deadlineMs: 20,
     firstDeadlineMs: 20,
@@ -304,7 +304,7 @@ it('an outage begins with a share of what is left after the units that were not 
   expect(admitted).toBeLessThanOrEqual(100)
 })
 
-it('what was admitted in an outage is told, too', async () => {
+it('units admitted in an outage are synced as well', async () => {
   const fleet = new Fleet(eventual(100, '1d'), 1, { deadlineMs: 20, firstDeadlineMs: 20, onStoreError: 'local' })
   const { limiter } = fleet.instances[0]!
   const write = jest.spyOn(fleet.store, 'write').mockRejectedValue(new StoreUnavailableError('unreachable', 'away'))
@@ -325,7 +325,7 @@ it('what was admitted in an outage is told, too', async () => {
   expect(await recorded(fleet, 'global')).toBe(admitted)
 })
 
-it('a reset forgets what is counted in memory', async () => {
+it('a reset clears the count in memory', async () => {
   const fleet = new Fleet(eventual(10, '1d'), 1)
   const { limiter } = fleet.instances[0]!
   await limiter.take('s')
@@ -351,7 +351,7 @@ it('an instance that crashes loses no more than the units of its last interval',
   expect(admitted - told).toBeLessThanOrEqual(100)
 })
 
-it('a policy that only watches is charged up to its limit, and no further', async () => {
+it('an observing policy is charged up to its limit and no further', async () => {
   const [parsed] = parsePolicies(eventual(10, '1d'), [], [])
   const policies = [compile(observing(parsed!))]
   const fleet = new Fleet([], 0)
@@ -376,7 +376,7 @@ it('requests of one subject with different policies are counted together', async
   expect((await limiter.take('s')).policies).toMatchObject({ all: { remaining: 5 }, few: { remaining: 3 } })
 })
 
-describe('how often instances tell each other', () => {
+describe('the default sync interval', () => {
   const synced = (input: object) => {
     const issues: string[] = []
     const [policy] = parsePolicies([{ name: 'p', limit: 1000, consistency: 'eventual', ...input }], [], issues)
@@ -394,7 +394,7 @@ describe('how often instances tell each other', () => {
     [{ window: '1s', syncMs: 1000 }, 1000],
     [{ window: '1s', syncMs: 1001 }, ['syncMs must be at most the window, 1000 ms, got 1001 (policy "p")']],
     [{ window: '49ms' }, ['consistency "eventual" needs a window of at least 50ms (policy "p")']],
-  ])('%j: %j', (input, expected) => {
+  ])('of %j is %j', (input, expected) => {
     expect(synced(input)).toEqual(expected)
   })
 
@@ -408,7 +408,7 @@ describe('how often instances tell each other', () => {
     ['token-bucket', {}],
     ['token-bucket', { refill: 'interval' }],
     ['leaky-bucket', {}],
-  ] as const)('by default often enough that an even load of 90 %% is not denied: %s %j', async (algorithm, more) => {
+  ] as const)('is short enough that an even load of 90 %% is not denied: %s %j', async (algorithm, more) => {
     for (const size of [2, 15]) {
       const random = seeded(size)
       const fleet = new Fleet(eventual(500, '1s', { algorithm, syncMs: undefined, ...more }), size)

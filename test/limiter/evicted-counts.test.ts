@@ -16,15 +16,15 @@ function sharing(counts: EvictedCounts, remembered: readonly string[], others: r
   return others.filter((name) => counts.usedOf(name, 0) > 0)
 }
 
-describe('a count that had to make room', () => {
-  it('begins with what it had used, until it would have been whole again', () => {
+describe('a count that was evicted', () => {
+  it('starts with what it had used, until it would have been whole again', () => {
     const counts = new EvictedCounts()
     expect(counts.usedOf('a', 0)).toBe(0)
     counts.remember('a', 0.25, 1000, 0)
     expect([counts.usedOf('a', 0), counts.usedOf('a', 999), counts.usedOf('a', 1000)]).toEqual([0.25, 0.25, 0])
   })
 
-  it('begins with the most of what it had used each time, until the last of those is over', () => {
+  it('starts with the largest of several evicted uses, until the last of those is over', () => {
     const counts = new EvictedCounts()
     counts.remember('a', 0.5, 1000, 0)
     counts.remember('a', 0.25, 2000, 10)
@@ -33,7 +33,7 @@ describe('a count that had to make room', () => {
     expect([counts.usedOf('a', 1500), counts.usedOf('a', 2000)]).toEqual([0.75, 0])
   })
 
-  it('begins anew once that is over', () => {
+  it('starts anew after that', () => {
     const counts = new EvictedCounts()
     counts.remember('a', 0.5, 1000, 0)
     counts.remember('a', 0.25, 2000, 1000)
@@ -41,14 +41,14 @@ describe('a count that had to make room', () => {
   })
 })
 
-describe('counts that share a slot', () => {
-  it('are few: as many as chance has it', () => {
+describe('the slots of evicted counts', () => {
+  it('are shared only by chance', () => {
     const found = sharing(seeded(0.3), numbered('client', 2000), numbered('other', 5000))
     expect(found.length / 5000).toBeGreaterThan(0.08)
     expect(found.length / 5000).toBeLessThan(0.15) // 2,000 of 16,384 slots
   })
 
-  it('are spread over all of the slots, so that thousands of counts keep their own', () => {
+  it('are spread so that thousands of counts have their own', () => {
     const counts = seeded(0.3)
     const names = numbered('client', 3000)
     for (const [i, name] of names.entries()) counts.remember(name, (i + 1) / 4000, 1000, 0)
@@ -56,7 +56,7 @@ describe('counts that share a slot', () => {
     expect(own.length).toBeGreaterThan(2600)
   })
 
-  it('differ by a single character, wherever it stands', () => {
+  it('differ for keys that differ in a single character at any position', () => {
     const counts = seeded(0.3)
     counts.remember('ab per-minute', 1, 1000, 0)
     for (const other of ['bb per-minute', 'aa per-minute', 'ab per-minutf', 'ba per-minute', 'ab per-minute ', '']) {
@@ -64,7 +64,7 @@ describe('counts that share a slot', () => {
     }
   })
 
-  it('are others in each process, so that nobody finds out whose slot he shares', () => {
+  it('are different in each process, so that no caller can find out whose slot it shares', () => {
     const [one, other] = [0.1, 0.7].map((random) =>
       sharing(seeded(random), numbered('victim', 30), numbered('client', 5000)),
     )

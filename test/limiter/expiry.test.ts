@@ -11,7 +11,7 @@ const policiesOf = (limit: number, window: string) =>
 describe('the time to live of an item', () => {
   for (const window of ['1s', '1m', '1h', '30d']) {
     for (const policy of policiesOf(60, window)) {
-      it(`is an hour or more after the last moment at which ${policy.name} of ${window} matters`, () => {
+      it(`ends an hour or more after the last instant at which ${policy.name} of ${window} counts`, () => {
         for (const now of [MIDNIGHT, MIDNIGHT + 1, MIDNIGHT + HOUR_MS - 1, MIDNIGHT + 17 * HOUR_MS + 123]) {
           const full = policy.counter.step({}, 60, now)
           expect(expiryFor([policy], NO_ITEM, now)! * 1000).toBeGreaterThanOrEqual(
@@ -22,7 +22,7 @@ describe('the time to live of an item', () => {
     }
   }
 
-  it('stays where it is while it lies far enough ahead', () => {
+  it('is not moved while it is far enough ahead', () => {
     const policies = policiesOf(60, '1m')
     const expiresAtSeconds = expiryFor(policies, undefined, MIDNIGHT)!
     expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT + HOUR_MS / 2)).toBeUndefined()
@@ -31,7 +31,7 @@ describe('the time to live of an item', () => {
     )
   })
 
-  it('stays where it lies just far enough ahead, and moves a second later', () => {
+  it('is not moved if it is just far enough ahead, and is moved a second later', () => {
     const policies = policiesOf(60, '1m')
     const lifeMs = Math.max(...policies.map(({ counter }) => counter.retentionMs))
     const expiresAtSeconds = (MIDNIGHT + lifeMs + HOUR_MS) / 1000
@@ -41,11 +41,11 @@ describe('the time to live of an item', () => {
     )
   })
 
-  it('is whole epoch seconds, as TTL wants it', () => {
+  it('is in whole epoch seconds, as DynamoDB’s TTL requires', () => {
     expect(Number.isInteger(expiryFor(policiesOf(60, '1s'), undefined, MIDNIGHT + 7))).toBe(true)
   })
 
-  it('is not shortened by a policy that needs less of it', async () => {
+  it('is not shortened by a policy that needs less', async () => {
     const store = new CountingStore()
     const clock = new TestClock()
     const [month, second] = [

@@ -62,7 +62,7 @@ describe('a decision without the store', () => {
   const decide = (mode: Exclude<FailureMode, 'throw'>, cost: number, policies = all) =>
     world().fallback.decide([{ key: 'k', policies, cost }], mode, 1)
 
-  it('in mode allow lets everything pass, as if it were the first', () => {
+  it('in failure mode allow allows every request, as if it were the first', () => {
     for (let i = 0; i < 3; i++)
       expect(decide('allow', 1)).toMatchObject({
         allowed: true,
@@ -74,12 +74,12 @@ describe('a decision without the store', () => {
     expect(decide('allow', 500)).toMatchObject({ allowed: true, retryAfterMs: 0 })
   })
 
-  it('in mode deny lets nothing pass, and says to come again in a second', () => {
+  it('in failure mode deny denies every request, with a retry time of a second', () => {
     expect(decide('deny', 1)).toMatchObject({ allowed: false, remaining: 100, degraded: true, retryAfterMs: 1000 })
     expect(decide('deny', 500)).toMatchObject({ allowed: false, retryAfterMs: 1000 })
   })
 
-  it('in mode deny lets pass what is only watched', () => {
+  it('in failure mode deny allows what only an observing policy limits', () => {
     const watched = compiled(hourly(1, 'watched', { action: 'observe' }))
     expect(decide('deny', 5, watched)).toMatchObject({ allowed: true, retryAfterMs: 0 })
     expect(decide('deny', 5, [...watched, ...all])).toMatchObject({
@@ -89,8 +89,8 @@ describe('a decision without the store', () => {
   })
 })
 
-describe('a limit that is counted in memory', () => {
-  it('admits the share of this instance, and says when it was charged', () => {
+describe('a local count', () => {
+  it('admits the share of this instance, and reports when it was charged', () => {
     const one = world()
     expect(one.take(20, { share: 0.25 })).toMatchObject({
       allowed: true,
@@ -104,14 +104,14 @@ describe('a limit that is counted in memory', () => {
     expect(one.take(0, { share: 0.25 })).toMatchObject({ chargedAt: null })
   })
 
-  it('admits all of it where the share is one, and another share once that is another', () => {
+  it('admits the whole limit with a share of 1, and follows a changed share', () => {
     const one = world()
     expect(one.left()).toBe(100)
     expect(one.take(10, { share: 0.5 })).toMatchObject({ allowed: true })
     expect([one.left({ share: 0.5 }), one.left({ share: 0.2 }), one.left({ share: 0.5 })]).toEqual([40, 10, 40])
   })
 
-  it('begins with the share of what was left when the store was last seen', () => {
+  it('begins with its share of what was left at the last view of the store', () => {
     for (const [used, share, left] of [
       [0, 0.25, 25],
       [60, 0.25, 10],
@@ -125,7 +125,7 @@ describe('a limit that is counted in memory', () => {
     }
   })
 
-  it('is raised by what is seen later, and never lowered', () => {
+  it('is raised to a higher use that is seen later, and never lowered', () => {
     const one = world()
     one.take(30)
     see(one, 10)
@@ -144,7 +144,7 @@ describe('a limit that is counted in memory', () => {
     expect(one.left()).toBe(100)
   })
 
-  it('tells who asks for more than the share to come again, and who asks for more than the limit never to', () => {
+  it('gives a finite retry time to a cost above the share, and an infinite one to a cost above the limit', () => {
     const one = world()
     expect(one.take(50, { share: 0.25 })).toMatchObject({ allowed: false, retryAfterMs: 1000 })
     expect(one.take(100, { share: 0.25 })).toMatchObject({ allowed: false, retryAfterMs: 1000 })
@@ -162,8 +162,8 @@ describe('a limit that is counted in memory', () => {
   })
 })
 
-describe('a request of several subjects', () => {
-  it('charges all of them, or none', () => {
+describe('a request over several subjects without the store', () => {
+  it('charges all of them or none', () => {
     const one = world()
     const own = compiled(hourly(5, 'own'))
     const both = (cost: number) => one.fallback.decide([one.charge('a', cost), one.charge('b', cost, own)], 'local', 1)
@@ -176,7 +176,7 @@ describe('a request of several subjects', () => {
     expect([one.left({ key: 'a' }), one.left({ key: 'b', policies: own })]).toEqual([97, 2])
   })
 
-  it('says that its retry time is a lower bound where not all of them were asked', () => {
+  it('reports that its retry time is a lower bound if not all subjects were asked', () => {
     const one = world()
     const take = (...costs: number[]) =>
       one.fallback.decide(
@@ -187,7 +187,7 @@ describe('a request of several subjects', () => {
     expect([take(101, 1), take(1, 101), take(101)]).toEqual([true, false, false])
   })
 
-  it('charges a subject twice that stands in it twice', () => {
+  it('charges a subject twice that is listed twice', () => {
     const one = world()
     expect(one.fallback.decide([one.charge('a', 60), one.charge('a', 60)], 'local', 1).allowed).toBe(false)
     expect(one.fallback.decide([one.charge('a', 40), one.charge('a', 50)], 'local', 1)).toMatchObject({
@@ -198,8 +198,8 @@ describe('a request of several subjects', () => {
   })
 })
 
-describe('what was admitted without the store', () => {
-  it('is told once the store has answered for the subject since', async () => {
+describe('units admitted without the store', () => {
+  it('are sent once the store has answered for the subject since', async () => {
     const one = world()
     one.take(5)
     one.now += 10
@@ -212,7 +212,7 @@ describe('what was admitted without the store', () => {
     expect(await one.tell('k')).toBe(false)
   })
 
-  it('is nothing of a look, of a denial, or of another subject', async () => {
+  it('are none for a peek, a denial or another subject', async () => {
     const one = world()
     one.take(0)
     one.take(101)
@@ -222,7 +222,7 @@ describe('what was admitted without the store', () => {
     expect(await world().tell('k')).toBe(false)
   })
 
-  it('is told again once a second at most, where the store does not answer', async () => {
+  it('are sent again at most once a second if the store does not answer', async () => {
     const one = world()
     one.take(5)
     one.error = new StoreUnavailableError('timeout', 'lost')
@@ -236,7 +236,7 @@ describe('what was admitted without the store', () => {
     expect(one.told.every(({ units }) => units[0] === 5)).toBe(true)
   })
 
-  it('is told of each subject that a request has', async () => {
+  it('are sent for each subject of a request', async () => {
     const one = world()
     for (const key of ['a', 'b', 'c']) {
       one.take(2, { key })
@@ -245,7 +245,7 @@ describe('what was admitted without the store', () => {
     expect([await one.tell('a', 'b'), one.told.map(({ key }) => key)]).toEqual([true, ['a', 'b']])
   })
 
-  it('is told by a program that stops, as far as it can be', async () => {
+  it('are sent on close, as far as the store answers', async () => {
     const one = world()
     one.take(2, { key: 'a' })
     one.take(3, { key: 'b' })
@@ -258,7 +258,7 @@ describe('what was admitted without the store', () => {
     await expect(one.fallback.close()).rejects.toThrow(TypeError)
   })
 
-  it('is nothing of a subject that was reset', async () => {
+  it('are dropped by a reset', async () => {
     const one = world()
     one.take(60)
     one.fallback.forget('k')
@@ -268,11 +268,11 @@ describe('what was admitted without the store', () => {
   })
 })
 
-describe('units that are given back', () => {
+describe('a refund of units admitted without the store', () => {
   const giveBack = (one: ReturnType<typeof world>, units: number, at: number) =>
     one.fallback.giveBack(one.charge('k', units), { at })
 
-  it('are those that the store has not been told of', async () => {
+  it('takes units that were not sent yet', async () => {
     const one = world()
     one.take(10)
     expect([giveBack(one, 4, T), one.left()]).toEqual([4, 94])
@@ -282,7 +282,7 @@ describe('units that are given back', () => {
     expect(one.told).toEqual([])
   })
 
-  it('are none that were charged before the outage, after it, or once told', async () => {
+  it('takes none that were charged before the outage, after it, or sent already', async () => {
     const one = world()
     one.take(10)
     one.now += 50
@@ -298,8 +298,8 @@ describe('units that are given back', () => {
   })
 })
 
-describe('subjects', () => {
-  it('make room for others, and come back with what they had used until it is whole again', () => {
+describe('the subjects of the local counts', () => {
+  it('are evicted for others, and return with what they had used until it is whole again', () => {
     const one = world(2)
     one.take(40, { key: 'a' })
     for (const key of ['b', 'c', 'd']) one.take(1, { key })
@@ -311,7 +311,7 @@ describe('subjects', () => {
     expect(later.left({ key: 'a' })).toBe(100)
   })
 
-  it('that were asked for last stay, with what was not told', async () => {
+  it('that were used last are kept, with what was not sent', async () => {
     const one = world(2)
     for (const key of ['a', 'b', 'a', 'c']) one.take(1, { key })
     await one.fallback.close()
@@ -321,7 +321,7 @@ describe('subjects', () => {
     ])
   })
 
-  it('whose windows are over are dropped one by one, and none of which something is to tell', async () => {
+  it('are dropped one by one after their windows, unless they have units to send', async () => {
     const one = world()
     const dropped = () => (one.fallback as unknown as { locals: Map<string, unknown> }).locals.size
     one.take(1, { key: 'a' })

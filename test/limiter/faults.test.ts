@@ -66,7 +66,7 @@ const policies: PolicyInput[] = [
 
 const engine = dynoxideBinary() === undefined ? 'dynalite' : 'dynoxide'
 
-describe(`a store that fails, on ${engine}`, () => {
+describe(`with a failing store on ${engine}, a limiter`, () => {
   let opened: Opened
   beforeAll(async () => {
     opened = await openEngine(engine)
@@ -93,7 +93,7 @@ describe(`a store that fails, on ${engine}`, () => {
   }
 
   for (const [name, one] of Object.entries(FAULTS)) {
-    it(`counts once, and answers in time, after ${name}`, async () => {
+    it(`counts once and answers in time after ${name}`, async () => {
       const { client, subject, limiter, left } = await warm()
       client.queue.push(one)
       expect(await limiter.take(subject, { cost: 3 })).toMatchObject({ allowed: true, remaining: 6, degraded: false })
@@ -101,7 +101,7 @@ describe(`a store that fails, on ${engine}`, () => {
       expect(await left()).toEqual([6, 6, 6])
     })
 
-    it(`counts once after ${name}, twice`, async () => {
+    it(`counts once after ${name} twice`, async () => {
       const { client, subject, limiter, left } = await warm()
       client.queue.push(one, one)
       expect(await limiter.take(subject, { cost: 3 })).toMatchObject({ allowed: true, remaining: 6 })
@@ -109,7 +109,7 @@ describe(`a store that fails, on ${engine}`, () => {
     })
   }
 
-  it('counts once when an answer is lost and a stranger writes before the retry', async () => {
+  it('counts once if an answer is lost and another instance writes before the retry', async () => {
     const random = jest.spyOn(Math, 'random').mockReturnValue(0.1)
     const { client, subject, limiter, left } = setUp()
     random.mockReturnValue(0.9) // another mark
@@ -126,7 +126,7 @@ describe(`a store that fails, on ${engine}`, () => {
     expect(await left()).toEqual([7, 7, 7])
   })
 
-  it('does not let the SDK count twice, however often it retries by itself', async () => {
+  it('does not let the SDK count twice, however often it retries', async () => {
     const { subject, left } = setUp()
     const { client } = opened
     let first = true
@@ -145,7 +145,7 @@ describe(`a store that fails, on ${engine}`, () => {
     expect(await left()).toEqual([6, 6, 6])
   })
 
-  it('gives up at the deadline, and says why', async () => {
+  it('gives up at the deadline, and reports why', async () => {
     const { client, subject, limiter } = await warm()
     client.queue.push(...Array<Fault>(9).fill(FAULTS['a request lost before the write']))
     const started = performance.now()
@@ -195,7 +195,7 @@ describe(`a store that fails, on ${engine}`, () => {
     ['an answer that cannot be parsed', () => fault('SyntaxError'), 'malformed', 3],
   ]
   for (const [name, error, reason, calls] of REASONS) {
-    it(`tells apart ${name}: ${reason}, after ${calls} ${calls === 1 ? 'call' : 'calls'}`, async () => {
+    it(`reports ${name} as ${reason} after ${calls} ${calls === 1 ? 'call' : 'calls'}`, async () => {
       const { client, subject, limiter } = await warm()
       client.queue.push(...Array<Fault>(9).fill({ reaches: false, answer: 'throws', error }))
       const failure = await limiter.take(subject).catch((thrown: unknown) => thrown)
@@ -206,7 +206,7 @@ describe(`a store that fails, on ${engine}`, () => {
     })
   }
 
-  it('names a table that is not there, and the command that makes it', async () => {
+  it('names a missing table, and the command that creates it', async () => {
     const limiter = limiterOn(
       new DynamoDbStore({ client: opened.client, tableName: 'not-there' }),
       new TestClock(),
@@ -220,7 +220,7 @@ describe(`a store that fails, on ${engine}`, () => {
     )
   })
 
-  it('counts in memory by default, marked degraded, once the store has worked', async () => {
+  it('counts in memory by default, marked as degraded, once the store has worked', async () => {
     const { client, clock, subject, limiter } = await warm({ onStoreError: 'local' })
     client.queue.push(
       ...Array<Fault>(99).fill({ reaches: false, answer: 'throws', error: () => fault('AccessDeniedException') }),
@@ -233,7 +233,7 @@ describe(`a store that fails, on ${engine}`, () => {
     expect(await limiter.take(subject)).toMatchObject({ allowed: true, degraded: false, remaining: 8 })
   })
 
-  it('lets all pass, or none, where that is the failure mode', async () => {
+  it('allows or denies every request in failure mode allow or deny', async () => {
     for (const [onStoreError, allowed, retryAfterMs] of [
       ['allow', true, 0],
       ['deny', false, 1000],
@@ -244,7 +244,7 @@ describe(`a store that fails, on ${engine}`, () => {
     }
   })
 
-  it('gives back what one subject was charged when the store fails for another', async () => {
+  it('refunds the charge of one subject if the store fails for another', async () => {
     const { client, subject, limiter, left } = await warm()
     client.queue.push(
       ...Array<Fault>(1).fill({ reaches: false, answer: 'throws', error: () => fault('AccessDeniedException') }),

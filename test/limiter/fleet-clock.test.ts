@@ -16,8 +16,8 @@ const full = (at: number): View => viewOf(policies, [10], at)
 const looksAgain = (fleet: FleetClock, beforeEndMs: number, at: number, costs = [1]) =>
   fleet.mayAdmit(full(at), policies, costs, at + 1000 - beforeEndMs)
 
-describe('clocks of others', () => {
-  it('are ahead by as much as their newest window had not begun by ours', () => {
+describe('the clocks of other instances', () => {
+  it('are ahead by the time by which their newest window precedes ours', () => {
     const fleet = new FleetClock()
     expect(fleet.observe(ahead(300), policies)).toBe(300)
     expect(fleet.observe(full(MIDNIGHT + 2000), policies)).toBe(0)
@@ -26,7 +26,7 @@ describe('clocks of others', () => {
     )
   })
 
-  it('are ahead where the window of any policy says so', () => {
+  it('are ahead if the window of any policy shows it', () => {
     const both = [...policies, ...compiled({ name: 'other', algorithm: 'fixed-window', limit: 10, window: '1s' })]
     const at = MIDNIGHT + 1000
     const [one, other] = both.map((policy) => viewOf([policy], [10], at).item.policies)
@@ -37,11 +37,11 @@ describe('clocks of others', () => {
     expect([seen(one!), seen(other!)].map((view) => new FleetClock().observe(view as View, both))).toEqual([300, 300])
   })
 
-  it('that agree are no reason to look again, whatever fits', () => {
+  it('that agree are no reason to read again, whatever fits', () => {
     expect(new FleetClock().mayAdmit(viewOf(policies, [1], MIDNIGHT), policies, [1], MIDNIGHT + 500)).toBe(false)
   })
 
-  it('that are ahead may admit what our window denies, as soon as theirs is over', () => {
+  it('that are ahead may admit what our window denies, once their window is over', () => {
     const fleet = new FleetClock()
     const at = MIDNIGHT + 3000
     expect(looksAgain(fleet, 1, at)).toBe(false)
@@ -53,14 +53,14 @@ describe('clocks of others', () => {
     ])
   })
 
-  it('admit a request that fits, and not one that never does', () => {
+  it('may admit a request that fits, and not one that never does', () => {
     const fleet = new FleetClock()
     fleet.observe(ahead(300), policies)
     expect(looksAgain(fleet, 10, MIDNIGHT + 3000, [11])).toBe(false)
     expect(looksAgain(fleet, 10, MIDNIGHT + 3000, [11, 10])).toBe(true)
   })
 
-  it('admit only what all policies do', () => {
+  it('may admit only what all policies admit', () => {
     const both = [...policies, ...compiled({ name: 'day', algorithm: 'fixed-window', limit: 10, window: 'day' })]
     const fleet = new FleetClock()
     fleet.observe(ahead(300), policies)
@@ -69,7 +69,7 @@ describe('clocks of others', () => {
     expect(fleet.mayAdmit(viewOf(both, [10, 10], at), both, [1], at + 900)).toBe(false)
   })
 
-  it('are no reason to look again at what was seen within 20 ms', () => {
+  it('are no reason to read again what was seen within 20 ms', () => {
     const fleet = new FleetClock()
     fleet.observe(ahead(300), policies)
     const seen = full(MIDNIGHT + 3900)
@@ -79,7 +79,7 @@ describe('clocks of others', () => {
     ).toEqual([false, true])
   })
 
-  it('count by the one that is furthest ahead, for a minute', () => {
+  it('are judged for a minute by the one furthest ahead', () => {
     const fleet = new FleetClock()
     fleet.observe(ahead(300), policies)
     fleet.observe(ahead(100, MIDNIGHT + 10_000), policies)
@@ -91,7 +91,7 @@ describe('clocks of others', () => {
     expect([101, 100].map((ms) => looksAgain(fleet, ms, MIDNIGHT + 110_000))).toEqual([false, true])
   })
 
-  it('are learnt anew while the same is found again and again', () => {
+  it('stay known as long as the same difference is seen', () => {
     const fleet = new FleetClock()
     for (let s = 0; s <= 40; s += 20) fleet.observe(ahead(300, MIDNIGHT + s * 1000), policies)
     expect(looksAgain(fleet, 300, MIDNIGHT + 90_000)).toBe(true)
@@ -100,7 +100,7 @@ describe('clocks of others', () => {
     expect([59_999, 60_000].map((ms) => fleet.mayAdmit(view, policies, [1], seenAt + ms))).toEqual([true, false])
   })
 
-  it('that are more than five seconds ahead say nothing of the others', () => {
+  it('that are more than five seconds ahead say nothing about the others', () => {
     const fleet = new FleetClock()
     expect(fleet.observe(ahead(5001), policies)).toBe(5001)
     expect(looksAgain(fleet, 1, MIDNIGHT + 3000)).toBe(false)
@@ -108,7 +108,7 @@ describe('clocks of others', () => {
     expect(looksAgain(fleet, 900, MIDNIGHT + 3000)).toBe(true)
   })
 
-  it('are of no use to algorithms without windows', () => {
+  it('do not matter to algorithms without windows', () => {
     const gcra = compiled({ name: 'g', algorithm: 'gcra', limit: 10, window: '1s' })
     expect(new FleetClock().observe(viewOf(gcra, [10], MIDNIGHT + 5000, MIDNIGHT), gcra)).toBe(0)
   })

@@ -41,7 +41,7 @@ async function load(fleet: Fleet, perSecond: number, seconds: number) {
 const events = (fleet: Fleet, kind: string) =>
   fleet.instances.flatMap(({ events }) => events.filter((event) => event.kind === kind))
 
-it('a subject whose item is throttled has units taken ahead, and all is well', async () => {
+it('a subject whose item is throttled is leased, and its requests are decided', async () => {
   const fleet = new Fleet(strict, 4, { onStoreError: 'local' })
   const { refused } = hotKeys(fleet, 100)
   const { allowed } = await load(fleet, 500, 4)
@@ -51,7 +51,7 @@ it('a subject whose item is throttled has units taken ahead, and all is well', a
   expect(refused()).toBeLessThan(100) // within the first second
 })
 
-it('counts each unit once meanwhile: the limit holds', async () => {
+it('a leased hot subject counts each unit once: the limit holds', async () => {
   const fleet = new Fleet([{ ...strict[0]!, limit: 700 }], 4, { onStoreError: 'throw' })
   hotKeys(fleet, 100)
   const takes = { allowed: 0, failed: 0 }
@@ -65,7 +65,7 @@ it('counts each unit once meanwhile: the limit holds', async () => {
   expect(takes.allowed).toBeGreaterThanOrEqual(680)
 })
 
-it('moves back after a minute or so: one write for each request again', async () => {
+it('a hot subject goes back to one write for each request after about a minute', async () => {
   const fleet = new Fleet(strict, 1, { onStoreError: 'local' })
   const hot = hotKeys(fleet, 10)
   await load(fleet, 100, 1)
@@ -76,7 +76,7 @@ it('moves back after a minute or so: one write for each request again', async ()
   expect(fleet.store.writes - before).toBe(5)
 })
 
-it('leaves other subjects alone', async () => {
+it('a hot subject does not change how other subjects are charged', async () => {
   const fleet = new Fleet(strict, 1, { onStoreError: 'local' })
   hotKeys(fleet, 10)
   await load(fleet, 100, 1)
@@ -95,7 +95,7 @@ it.each([
     [{ name: 'queue', algorithm: 'leaky-bucket', mode: 'queue', limit: 1000, window: '1s' } as const],
     {},
   ],
-])('where %s, the failure mode decides', async (_, policies, options) => {
+])('a hot subject is left to the failure mode if %s', async (_, policies, options) => {
   const fleet = new Fleet(policies, 1, { onStoreError: 'local', ...options })
   hotKeys(fleet, 10)
   const { degraded } = await load(fleet, 100, 1)
@@ -103,7 +103,7 @@ it.each([
   expect(events(fleet, 'hot-key')).toEqual([])
 })
 
-it('an item of a leased policy that is throttled gets fewer and larger writes, and all of the requests that it has room for', async () => {
+it('a leased item that is throttled gets fewer and larger writes, and all requests that it has room for', async () => {
   const leased: PolicyInput[] = [{ ...strict[0]!, limit: 1_000_000, window: '1s', consistency: 'leased' }]
   const fleet = new Fleet(leased, 20, { onStoreError: 'local' })
   const { refused } = hotKeys(fleet, 60)
@@ -117,7 +117,7 @@ it('an item of a leased policy that is throttled gets fewer and larger writes, a
   expect(await attempts()).toBeLessThan(first / 2)
 })
 
-it('leases only those requests of a hot subject whose policies permit it', async () => {
+it('only those requests of a hot subject are leased whose policies permit it', async () => {
   const fleet = new Fleet([], 0)
   const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now, onStoreError: 'throw' })
   const write = jest

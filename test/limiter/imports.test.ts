@@ -30,12 +30,12 @@ function longestFrom(file: string): string[] {
   return [relative(LIMITER, file), ...longest]
 }
 
-it('leads from the door of the library to the last file that it needs in six files', () => {
+it('the longest chain of imports of the library has six files', () => {
   const chain = longestFrom(join(LIMITER, 'create-limiter.ts'))
   expect([chain.join(' → '), chain.length <= 6]).toEqual([chain.join(' → '), true])
 })
 
-it('finds the files and their imports', () => {
+it('this test finds the files and their imports', () => {
   expect(FILES.length).toBeGreaterThan(20)
   expect(IMPORTS.get(join(LIMITER, 'rate-limiter.ts'))).toContain(join(LIMITER, 'take-loop.ts'))
 })

@@ -41,7 +41,7 @@ function world(item: Item, answer: 'applied' | 'refused' | Error = 'applied') {
 const slotsOf = (item: Item | undefined) =>
   Object.keys(item?.policies[second.prefix] ?? {}).filter((name) => name.length > 1)
 
-it('expired windows are cleared away once there are many, in one try of one write, which is known from then on', async () => {
+it('a purge removes expired windows once there are many, in one try of one write, and updates the view', async () => {
   const { known, sent, tidy } = world(withWindows(60))
   await tidy()
   expect(sent).toHaveLength(1)
@@ -51,26 +51,26 @@ it('expired windows are cleared away once there are many, in one try of one writ
   expect(slotsOf(known.get('k')!.item)).toHaveLength(1)
 })
 
-it('a few expired windows are not worth a write', async () => {
+it('a purge is not made for a few expired windows', async () => {
   const { sent, tidy } = world(withWindows(20))
   await tidy()
   expect(sent).toEqual([])
 })
 
-it('a write that finds the subject changed teaches nothing', async () => {
+it('a purge that conflicts leaves the view as it was', async () => {
   const { known, tidy } = world(withWindows(60), 'refused')
   await tidy()
   expect(known.size).toBe(0)
 })
 
-it('a store that is away leaves the windows for later; a mistake of the program is thrown', async () => {
+it('a purge that finds the store unavailable is left for later; a bug is thrown', async () => {
   const away = world(withWindows(60), new StoreUnavailableError('timeout', 'away'))
   await away.tidy()
   expect(away.known.size).toBe(0)
   await expect(world(withWindows(60), new TypeError('no function')).tidy()).rejects.toThrow(TypeError)
 })
 
-it('what is cleared away is never the present window', async () => {
+it('a purge never removes the present window', async () => {
   const item = withWindows(60)
   const { known, tidy } = world(item)
   await tidy()

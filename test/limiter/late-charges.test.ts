@@ -74,7 +74,7 @@ const histories = fc.record({
   lookMs: fc.nat(2500),
 })
 
-describe.each(CASES)('%s', (name, input, slack) => {
+describe.each(CASES)('a late charge to %s', (name, input, slack) => {
   const of = policy(input)
   /**
    * After that an idle bucket is whole, and its units are not told any more; and windows that clients open may open at
@@ -84,7 +84,7 @@ describe.each(CASES)('%s', (name, input, slack) => {
     ? Math.max(of.windowMs, of.counter.retentionMs) - 1
     : 2500
 
-  it('a late charge leaves the state no looser than if it had come in time, and is no more than its units', () => {
+  it('leaves the state no looser than if it had arrived in time, and charges no more than its units', () => {
     fc.assert(
       fc.property(histories, ({ offsetMs, before, units, after, lateMs, lookMs }) => {
         const earlier = others(MIDNIGHT + offsetMs, before)
@@ -107,7 +107,7 @@ describe.each(CASES)('%s', (name, input, slack) => {
     )
   })
 
-  it('a write from an old view is refused or right: its guard holds only where it charges as much', () => {
+  it('made from an outdated view is refused or right: its guard holds only where it charges as much', () => {
     fc.assert(
       fc.property(histories, ({ offsetMs, before, units, after, lateMs }) => {
         const earlier = others(MIDNIGHT + offsetMs, before)
@@ -142,25 +142,28 @@ it.each([
   ['sliding-log', 1000, 0],
   ['gcra', 999, 10],
   ['gcra', 1000, 0],
-] as const)('of %s ten units count for what they weigh: after %i ms %i', (algorithm, lateMs, counting) => {
-  expect(stillCounting({ policy: policy({ algorithm }), units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + lateMs)).toBe(
-    counting,
-  )
-})
+] as const)(
+  'a late charge of ten units to %s counts for its remaining weight: after %i ms %i',
+  (algorithm, lateMs, counting) => {
+    expect(stillCounting({ policy: policy({ algorithm }), units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + lateMs)).toBe(
+      counting,
+    )
+  },
+)
 
-it('units of a clock that is ahead count in full', () => {
+it('a late charge by a clock that is ahead counts in full', () => {
   expect(
     stillCounting({ policy: policy({ algorithm: 'fixed-window' }), units: 10, chargedAt: MIDNIGHT }, MIDNIGHT - 5000),
   ).toBe(10)
 })
 
-it('more units than the limit count in full: they were admitted', () => {
+it('a late charge of more units than the limit counts in full, since they were admitted', () => {
   const late = { policy: policy({ algorithm: 'fixed-window' }), units: 3 * LIMIT, chargedAt: MIDNIGHT }
   expect(stillCounting(late, MIDNIGHT + 1)).toBe(3 * LIMIT)
   expect(Object.values(apply(lateWrite({}, late, MIDNIGHT + 1)!, {}))).toContain(3 * LIMIT)
 })
 
-it('a log takes as many as it has room for', () => {
+it('a late charge to a sliding log adds as many entries as there is room for', () => {
   const of = policy({ algorithm: 'sliding-log' })
   const fields = charged(of, {}, LIMIT - 3, MIDNIGHT)
   const after = apply(lateWrite(fields, { policy: of, units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + 1)!, fields)
@@ -169,7 +172,7 @@ it('a log takes as many as it has room for', () => {
 })
 
 it.each(['observe', 'deprioritize'])(
-  'a policy with action %s is charged up to its limit, as it would have been in time',
+  'a late charge to a policy with action %s fills it up to its limit, as it would have in time',
   (action) => {
     const of = policy({ algorithm: 'fixed-window', action })
     const after = apply(lateWrite({}, { policy: of, units: LIMIT + 25, chargedAt: MIDNIGHT }, MIDNIGHT + 1)!, {})
@@ -178,13 +181,13 @@ it.each(['observe', 'deprioritize'])(
   },
 )
 
-it('overage that is told late is on record as overage', () => {
+it('a late charge of overage is recorded as overage', () => {
   const of = policy({ algorithm: 'fixed-window', overage: 'allow' })
   const after = apply(lateWrite({}, { policy: of, units: LIMIT + 25, chargedAt: MIDNIGHT }, MIDNIGHT + 1)!, {})
   expect(of.counter.step(after, 0, MIDNIGHT + 1).verdict.over).toBe(25)
 })
 
-it('a spike of an hour ago charges nothing to the present window', () => {
+it('a late charge of an hour ago charges nothing to the present window', () => {
   for (const [, input] of CASES.filter(([name]) => name !== 'fixed-window by the day')) {
     const of = policy(input)
     const now = MIDNIGHT + 3_600_000
@@ -193,34 +196,34 @@ it('a spike of an hour ago charges nothing to the present window', () => {
   }
 })
 
-describe('the moment at which units are charged late', () => {
+describe('the time of a late charge', () => {
   const sliding = policy({ algorithm: 'sliding-window' })
   const buckets = policy({ algorithm: 'sliding-buckets', buckets: 4 })
   const late = (of: CompiledPolicy, known: Fields, lateMs: number) =>
     apply(lateWrite(known, { policy: of, units: 10, chargedAt: MIDNIGHT }, MIDNIGHT + lateMs)!, known)
 
-  it('is their own as long as nobody has come further, so that they fade as if told in time', () => {
+  it('is its own while no later charge was made, so that it fades as if made in time', () => {
     const inTime = charged(sliding, {}, 10, MIDNIGHT)
     expect(late(sliding, {}, 1500)).toEqual(inTime)
     const others = charged(sliding, {}, 3, MIDNIGHT)
     expect(late(sliding, others, 1500)).toEqual(charged(sliding, others, 10, MIDNIGHT))
   })
 
-  it('is now once others have come further, and then only those are charged that still weigh something', () => {
+  it('is the present once later charges were made, and then only units that still count are charged', () => {
     const others = charged(sliding, {}, 3, MIDNIGHT + 1200)
     expect(late(sliding, others, 1500)).toEqual(charged(sliding, others, 5, MIDNIGHT + 1500))
     const further = charged(buckets, {}, 3, MIDNIGHT + 250)
     expect(late(buckets, further, 750)).toEqual(charged(buckets, further, 10, MIDNIGHT + 750))
   })
 
-  it('is their own where their clock is ahead of ours', () => {
+  it('is its own if its clock is ahead of ours', () => {
     const of = policy({ algorithm: 'fixed-window' })
     const write = lateWrite({}, { policy: of, units: 10, chargedAt: MIDNIGHT + 1000 }, MIDNIGHT)
     expect(apply(write!, {})).toEqual(charged(of, {}, 10, MIDNIGHT + 1000))
   })
 })
 
-it('no units are nothing to charge', () => {
+it('a late charge of no units writes nothing', () => {
   for (const [, input] of CASES) {
     const none = { policy: policy(input), units: 0, chargedAt: MIDNIGHT }
     expect([stillCounting(none, MIDNIGHT + 10), lateWrite({}, none, MIDNIGHT + 10)]).toEqual([0, undefined])

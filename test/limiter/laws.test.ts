@@ -54,7 +54,7 @@ describe('laws of the take loop', () => {
   describeStores((opened, name) => {
     const numRuns = name === 'memory' ? runs(10, 60) : runs(1, 3)
     for (const policies of policySets) {
-      it(`an instance that missed what others did decides as one that saw everything: ${policies.map((policy) => policy.name).join(', ')}`, async () => {
+      it(`an instance that missed other instances’ writes decides as one that saw everything: ${policies.map((policy) => policy.name).join(', ')}`, async () => {
         await fc.assert(
           fc.asyncProperty(traffic, async (requests) => {
             const clock = new TestClock()
@@ -72,7 +72,7 @@ describe('laws of the take loop', () => {
     }
   })
 
-  it('requests that share a write are decided as if they had come one after another', async () => {
+  it('coalesced requests are decided as if they had come one after another', async () => {
     const burst = fc.array(fc.integer({ min: 1, max: 4 }), { minLength: 1, maxLength: 12 })
     await fc.assert(
       fc.asyncProperty(
@@ -100,7 +100,7 @@ describe('laws of the take loop', () => {
     )
   })
 
-  it('a denied request may come again at its word, and not a millisecond sooner', async () => {
+  it('a retry after retryAfterMs is allowed, one a millisecond sooner is denied', async () => {
     await fc.assert(
       fc.asyncProperty(fc.constantFrom(...policySets), traffic, async (policies, requests) => {
         const clock = new TestClock()
@@ -121,7 +121,7 @@ describe('laws of the take loop', () => {
     )
   })
 
-  it('clocks that differ admit no more than the limit in any window of the latest clock', async () => {
+  it('instances whose clocks differ admit no more than the limit in any window of the latest clock', async () => {
     const skewed = fc.array(
       fc.record({ instance: fc.integer({ min: 0, max: 3 }), pauseMs: fc.integer({ min: 0, max: 900 }) }),
       {

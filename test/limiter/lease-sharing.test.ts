@@ -4,8 +4,8 @@ import { compiled } from './policies'
 
 afterEach(() => jest.restoreAllMocks())
 
-describe('a unit that was spent from a lease', () => {
-  it('was charged when the lease was, and goes back to it by that moment', async () => {
+describe('a unit spent from a lease', () => {
+  it('has the chargedAt of its lease, and is refunded to the lease by it', async () => {
     const one = await stocked()
     const held = await one.held()
     one.now += 5
@@ -17,7 +17,7 @@ describe('a unit that was spent from a lease', () => {
     expect(one.back.map(({ units }) => units)).toEqual([1])
   })
 
-  it('goes to the store while the next lease is on its way, which would replace what it is given back to', async () => {
+  it('is refunded to the store while the next lease is on its way, which replaces the present one', async () => {
     const one = await stocked()
     const [verdict] = await one.take(await one.held())
     let arrive = () => {}
@@ -32,7 +32,7 @@ describe('a unit that was spent from a lease', () => {
     await next
   })
 
-  it('that all come back leave nothing for the store, and are given back to it once', async () => {
+  it('is refunded once: what returns after the lease is empty goes to the store on close', async () => {
     const one = await stocked()
     const used = await one.used()
     const [verdict] = await one.take(await one.held())
@@ -43,7 +43,7 @@ describe('a unit that was spent from a lease', () => {
 })
 
 describe('a lease of several policies', () => {
-  it('that one of them lets pass uncharged is held for the others, and gives back to them alone', async () => {
+  it('that one policy allows without a charge is held for the others, and returned to them alone', async () => {
     const watched = daily(100_000, { name: 'watched', action: 'observe' })
     const one = await stocked([...daily(100_000), ...watched])
     await one.take(await one.held())
@@ -60,7 +60,7 @@ describe('a lease of several policies', () => {
     )
   })
 
-  it('is over with the shortest of their windows', async () => {
+  it('ends with the shortest of their windows', async () => {
     const both = [
       ...daily(100_000),
       ...compiled({ name: 'minute', algorithm: 'fixed-window', limit: 50_000, window: '1m', consistency: 'leased' }),
@@ -73,7 +73,7 @@ describe('a lease of several policies', () => {
   })
 })
 
-describe('a busy instance, where there is enough for everybody until the window ends', () => {
+describe('a busy instance, while there is enough for all until the window ends,', () => {
   const counted = (name: string) =>
     compiled({ name, algorithm: 'fixed-window', limit: 18_000, window: '1m', consistency: 'leased' })
   const [minute, other] = [counted('minute'), counted('other')]
@@ -91,15 +91,15 @@ describe('a busy instance, where there is enough for everybody until the window 
     return one.taken.at(-1)!
   }
 
-  it('leases all that it has spent lately, for its own charges are not taken for others’', async () => {
+  it('leases all that it has spent lately, as its own charges are not mistaken for those of others', async () => {
     expect(await lease(0)).toBeGreaterThan(250)
   })
 
-  it('leases a quarter of it where others take more', async () => {
+  it('leases a quarter of that if other instances charge more', async () => {
     expect(await lease(8)).toBeLessThan(100)
   })
 
-  it('goes by the policy of which others take most', async () => {
+  it('goes by the policy that other instances charge most', async () => {
     expect(await lease(8, [...minute, ...other], other)).toBeLessThan(100)
   })
 })

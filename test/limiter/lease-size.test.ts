@@ -33,7 +33,7 @@ function instance(
 }
 const units = (size: LeaseSize, changes: Partial<Capacity> = {}, now = T0) => size.next(now, outlook(changes)).units
 
-describe('an instance whose pace is new', () => {
+describe('an instance with a new spend rate', () => {
   test.each([
     [10_000, 100],
     [5001, 100],
@@ -41,7 +41,7 @@ describe('an instance whose pace is new', () => {
     [2501, 50],
     [2500, 25],
     [1000, 25],
-  ])('leases, where %i of 10,000 are left, %i of the 400 units that it spent in the last second', (left, leased) => {
+  ])('leases, with %i of 10,000 units left, %i of the 400 that it spent in the last second', (left, leased) => {
     expect(units(instance([400], { others: 1600 }), { left })).toBe(leased)
   })
 
@@ -51,27 +51,27 @@ describe('an instance whose pace is new', () => {
     [4, 1],
     [7, 1],
     [8, 2],
-  ])('and has spent %i units leases %i', (spent, leased) => {
+  ])('after spending %i units leases %i', (spent, leased) => {
     expect(units(instance([spent]))).toBe(leased)
   })
 
-  test('leases nothing for what it spent before that', () => {
+  test('leases nothing for what it spent before the last second', () => {
     expect(units(instance([400, 0, 0]))).toBe(0)
   })
 })
 
-describe('an instance whose pace has held for three seconds', () => {
-  test('leases all of a second, even where little is left', () => {
+describe('an instance with a spend rate that has held for three seconds', () => {
+  test('leases all that it spends in a second, even if little is left', () => {
     expect(units(instance([500, 300, 400], { others: 100 }))).toBe(300)
     expect(units(instance([500, 300, 400], { others: 100 }), { left: 1000 })).toBe(300)
   })
 
-  test('leases no more for the pace of a second than has held', () => {
+  test('leases no more than the lowest of the three seconds', () => {
     expect(units(instance([0, 400, 400], { others: 1600 }))).toBe(100)
     expect(units(instance([20, 20, 400], { others: 1600 }))).toBe(100)
   })
 
-  test('leases all of eight seconds after 24, while more than half is left', () => {
+  test('leases all that it spent in eight seconds once the rate has held for 24, while more than half is left', () => {
     const size = instance(Array(24).fill(100), { others: 1000 })
     expect(units(size)).toBe(795) // its fair share: 10,000 · 100 / 1,100, and of that seven eighths
     expect(units(instance(Array(24).fill(100), { others: 100 }))).toBe(800)
@@ -83,25 +83,25 @@ describe('an instance whose pace has held for three seconds', () => {
   })
 })
 
-describe('the fair share of what is left', () => {
-  test('goes by the pace of this instance and of all', () => {
+describe('the fair share of the units left', () => {
+  test('goes by the spend rate of this instance and of all', () => {
     expect(units(instance([500, 500, 500], { others: 4500 }), { left: 1000 })).toBe(87)
     expect(units(instance([500, 500, 500], { others: 500 }), { left: 1000 })).toBe(437)
     expect(units(instance([500, 500, 500]), { left: 400 })).toBe(350)
   })
 
-  test('counts what others are likely to have taken since it was seen', () => {
+  test('leaves out what other instances are likely to have charged since the view', () => {
     expect(units(instance([500, 500, 500], { others: 4500 }), { left: 2000, ageMs: 100 })).toBe(135)
     expect(units(instance([500, 500, 500], { others: 4500 }), { left: 2000, ageMs: 500 })).toBe(0)
   })
 
-  test('is held back by an eighth until there is surely enough for all, whatever they took since it was seen', () => {
+  test('is reduced by an eighth, unless there is surely enough for all whatever was charged since the view', () => {
     const size = instance([400, 400, 400], { others: 1600 })
     expect(units(size, { endsInMs: 1000, ageMs: 100, left: 2500 })).toBe(360) // 400 ± 20, twice
     expect(units(size, { endsInMs: 1000, ageMs: 100, left: 2700 })).toBe(400)
   })
 
-  test('says when more was wished for', () => {
+  test('reports scarcity if the instance wanted more', () => {
     expect(instance([500, 500, 500]).next(T0, outlook({ left: 400 })).isScarce).toBe(true)
     expect(instance([500, 500, 500]).next(T0, outlook({ left: 600 })).isScarce).toBe(false)
     const trickling = { refill: 200, refillMs: 100 }
@@ -109,7 +109,7 @@ describe('the fair share of what is left', () => {
     expect(instance([500, 500, 500]).next(T0, outlook({ left: 1000, ...trickling })).isScarce).toBe(false)
   })
 
-  test('learns the pace of others from what they took, the longer the time the more', () => {
+  test('learns the spend rate of other instances from their charges, weighted by the time', () => {
     const size = instance([500, 500, 500], { others: 4500 })
     size.othersTook(1000, 500)
     expect(units(size, { left: 1000 })).toBe(Math.floor(((1000 * 0.5) / (0.5 + 3.25)) * (7 / 8)))
@@ -120,7 +120,7 @@ describe('the fair share of what is left', () => {
     expect(units(size, { left: 1000 })).toBe(Math.floor(((1000 * 0.5) / (0.5 + 0.5)) * (7 / 8)))
   })
 
-  test('takes the first glimpse of others for their pace', () => {
+  test('takes the first charges seen of other instances as their spend rate', () => {
     const size = instance([500, 500, 500])
     size.othersTook(45, 10)
     expect(units(size, { left: 1000 })).toBe(87)
@@ -130,7 +130,7 @@ describe('the fair share of what is left', () => {
 })
 
 describe('the end of a window', () => {
-  test('leaves an instance what it is nearly sure to spend', () => {
+  test('limits a lease to what the instance is nearly sure to spend before it', () => {
     const size = instance([400, 400, 400], { others: 1600 })
     // there is enough for all: what is over is worth nothing to others
     expect(units(size, { endsInMs: 250 })).toBeGreaterThan(100)
@@ -138,15 +138,15 @@ describe('the end of a window', () => {
     expect(units(size, { endsInMs: 10, left: 20 })).toBe(0)
   })
 
-  test('is no reason to hold back while there is enough for everybody', () => {
+  test('does not limit a lease while there is enough for all', () => {
     expect(units(instance([400, 400, 400], { others: 1600 }), { endsInMs: 250, left: 4000 })).toBe(120)
   })
 })
 
-describe('while there is plenty', () => {
+describe('with plenty of units left, an instance', () => {
   const plenty = { capacity: 1_000_000, left: 900_000, endsInMs: 60_000 }
 
-  test('an instance leases all that it spent in eight seconds', () => {
+  test('leases all that it spent in eight seconds', () => {
     expect(units(instance([100, 200], { others: 1000 }), plenty)).toBe(300)
     expect(units(instance([1000, 0, 0, 0, 0, 0, 0, 10], { others: 1000 }), plenty)).toBeGreaterThan(600)
   })
@@ -155,21 +155,21 @@ describe('while there is plenty', () => {
     ['half of it is gone', { left: 500_000 }, 25],
     ['others may well take half of the rest', { endsInMs: 400_000 }, 50],
     ['others are likely to have taken much of it', { ageMs: 410_000 }, 50],
-  ])('but not where %s', (_, changes, leased) => {
+  ])('leases a part of that if %s', (_, changes, leased) => {
     expect(units(instance([100, 200], { others: 1000 }), { ...plenty, ...changes })).toBe(leased)
   })
 
-  test('but not from the moment on at which others may well take half of the rest', () => {
+  test('leases a part of that from the moment on at which other instances may have taken half of the rest', () => {
     const size = () => instance([50, 250], { others: 750 })
     expect(units(size(), { ...plenty, endsInMs: 449_999 })).toBe(300)
     expect(units(size(), { ...plenty, endsInMs: 450_000 })).toBe(62)
   })
 
-  test('but not before anything is known of others', () => {
+  test('leases a part of that until something is known of other instances', () => {
     expect(units(instance([100, 200]), plenty)).toBe(50)
   })
 
-  test('but not with those who take it all', () => {
+  test('leases a part of that if other instances take nearly all', () => {
     expect(units(instance([100, 200], { others: 50_000 }), plenty)).toBeLessThan(100)
   })
 })
@@ -188,26 +188,26 @@ describe('an item that was throttled', () => {
   })
 })
 
-describe('where units trickle back', () => {
-  test('an instance takes its share of what comes until it asks again, and half of what is there', () => {
+describe('while units come back,', () => {
+  test('an instance leases its share of what comes before its next call, and half of what is left', () => {
     const size = instance([100, 100, 100], { others: 900 })
     expect(units(size, { left: 40, refill: 200, refillMs: 100 })).toBe(20)
     expect(units(size, { left: 100, refill: 200, refillMs: 100 })).toBe(30)
     expect(units(size, { left: 10_000, refill: 200, refillMs: 100 })).toBe(100)
   })
 
-  test('it wishes for what it spends in two pauses, and in half a second at most', () => {
+  test('an instance asks for what it spends in two pauses, and at most in half a second', () => {
     const size = instance([0, 0, 100], { others: 900 })
     expect(units(size, { left: 1000, refill: 2000, refillMs: 100 })).toBe(20)
     expect(units(size, { left: 1000, refill: 2000, refillMs: 400 })).toBe(50)
   })
 
-  test('it wishes for no more where none come back', () => {
+  test('an instance asks for no more if no units come back', () => {
     const size = instance([0, 0, 100], { others: 900 })
     expect(units(size, { left: 1000, refill: 0, refillMs: 100 })).toBe(6)
   })
 
-  test('what is left is not thought to be taken meanwhile: as much comes back', () => {
+  test('the units left are not reduced by the age of the view, since as many come back', () => {
     const size = instance([100, 100, 100], { others: 900 })
     expect(units(size, { left: 100, refill: 200, refillMs: 100, ageMs: 1000 })).toBe(30)
   })
@@ -217,11 +217,11 @@ describe('where units trickle back', () => {
     ['one of ten', 900, 50],
     ['one of a hundred', 9900, 125],
     ['one of ten thousand', 999_900, 1000],
-  ])('it leaves the item alone for so long that all can ask: %s', (_, others, ms) => {
+  ])('an instance pauses its calls for so long that every instance can make one: %s', (_, others, ms) => {
     expect(instance([100], { others }).pauseMs(T0)).toBeCloseTo(ms)
   })
 
-  test('and shorter for a short window', () => {
+  test('an instance pauses its calls for a shorter time in a short window', () => {
     expect(new LeaseSize(200).pauseMs(T0)).toBe(10)
     const size = instance([100], { windowMs: 200, others: 999_900 })
     size.spent(1, T0)
@@ -229,7 +229,7 @@ describe('where units trickle back', () => {
   })
 })
 
-test('many instances lease for so long that the item takes all their writes', () => {
+test('with many instances, leases last so long that the item takes all their writes', () => {
   expect(
     units(instance([0, 0, 0, 0, 0, 0, 10, 10], { others: 39_990 }), { left: 1_000_000, capacity: 4_000_000 }),
   ).toBe(12)
@@ -237,12 +237,12 @@ test('many instances lease for so long that the item takes all their writes', ()
   expect(units(instance(Array(8).fill(10), { others: 999_990 }), { left: 9_000_000, capacity: 40_000_000 })).toBe(78)
 })
 
-test('a short window has a short memory', () => {
+test('the spend rate of a short window is measured over a short time', () => {
   expect(new LeaseSize(200).spanMs).toBe(200)
   expect(new LeaseSize(60_000).spanMs).toBe(1000)
 })
 
-test('never more than was spent in the last ten seconds is leased, nor more than is left, whatever others do', () => {
+test('a lease is never larger than what was spent in the last ten seconds, nor than what is left, whatever other instances do', () => {
   const event = fc.record({
     elapsed: fc.nat(3000),
     spent: fc.nat(500),

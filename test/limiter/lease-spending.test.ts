@@ -7,7 +7,7 @@ import { compiled } from './policies'
 afterEach(() => jest.restoreAllMocks())
 
 describe('a lease', () => {
-  it('is spent from memory, down to its last unit, and counts units once', async () => {
+  it('is spent from memory down to its last unit, and counts each unit once', async () => {
     const one = await stocked()
     const held = await one.held()
     const [calls, used] = [one.taken.length, await one.used()]
@@ -17,7 +17,7 @@ describe('a lease', () => {
     expect(one.taken).toHaveLength(calls + 1)
   })
 
-  it('is told as an event where more was taken than was asked for', async () => {
+  it('is reported as an event if it took more than the request needed', async () => {
     const one = world()
     await one.take()
     expect(one.events).toEqual([])
@@ -27,7 +27,7 @@ describe('a lease', () => {
     expect(one.events).toEqual(more.map((units) => ({ kind: 'lease', units })))
   })
 
-  it('makes a request ask for what it lacks, and no more than is missing where nothing else is wished for', async () => {
+  it('lets a larger request charge only what the lease lacks, if the instance wants no more', async () => {
     const one = await stocked()
     const held = await one.held()
     one.taken.length = 0
@@ -35,7 +35,7 @@ describe('a lease', () => {
     expect(one.taken).toEqual([50_000])
   })
 
-  it('says how the limit stands with what it holds, and how long that is', async () => {
+  it('reports the units left of the limit including those it holds, and the reset time of the limit', async () => {
     const one = await stocked()
     const [held, used] = [await one.held(), await one.used()]
     expect(one.leases.standing({ key: 'k', policies: one.policies })![0]!.remaining).toBe(100_000 - used + held)
@@ -50,7 +50,7 @@ describe('a lease', () => {
     )
   })
 
-  it('knows nothing of a subject that it has not seen', () => {
+  it('has no view and no cached denial of a subject that it has not seen', () => {
     const one = world()
     expect([
       one.leases.standing({ key: 'k', policies: one.policies }),
@@ -69,7 +69,7 @@ describe('a lease', () => {
     }
   })
 
-  it('ends with the earlier one whose rest is in it', async () => {
+  it('that includes the rest of an earlier lease ends with that', async () => {
     const anchored = compiled({
       name: 'all',
       algorithm: 'fixed-window',
@@ -87,7 +87,7 @@ describe('a lease', () => {
     expect(one.taken).toHaveLength(1)
   })
 
-  it('is for its own limits: another list of them, or other numbers, has its own', async () => {
+  it('is kept apart for each subject and each list of policies with their limits', async () => {
     const one = await stocked()
     const held = await one.held()
     one.taken.length = 0
@@ -101,8 +101,8 @@ describe('a lease', () => {
   })
 })
 
-describe('a denial that is known', () => {
-  it('is one of what the lease lacks, and not of the request', async () => {
+describe('a cached denial of a leased subject', () => {
+  it('applies to what a request needs beyond the lease', async () => {
     const one = await stocked(daily(2000))
     await one.others.decideBatch({ key: 'k', policies: one.policies, costs: [2000 - (await one.used())] })
     await one.leases.peek({ key: 'k', policies: one.policies, cost: 0 })
@@ -118,7 +118,7 @@ describe('a denial that is known', () => {
   })
 })
 
-describe('a lease that does not fit', () => {
+describe('a lease larger than the units left', () => {
   /** An instance that would lease some hundred units, and another that leaves so many of the limit. */
   async function crowded(leaving: readonly number[], cost = 1) {
     const one = await stocked(daily(5000))
@@ -140,28 +140,28 @@ describe('a lease that does not fit', () => {
     return { ...one, verdicts, taken: one.taken }
   }
 
-  it('is tried again with an eighth of what is left, and then the request alone', async () => {
+  it('is tried again with an eighth of them, and then with the request alone', async () => {
     const { taken, verdicts } = await crowded([40, 4, 4])
     expect(taken[0]).toBeGreaterThan(40)
     expect(taken.slice(1)).toEqual([5, 1])
     expect(verdicts[0]).toMatchObject({ allowed: true, remaining: 3 })
   })
 
-  it('is tried again with no less than the request', async () => {
+  it('is tried again with at least the request', async () => {
     const { taken, verdicts } = await crowded([40], 9)
     expect(taken.slice(1)).toEqual([9])
     expect(verdicts[0]).toMatchObject({ allowed: true, remaining: 31 })
   })
 
-  it('is not tried again where the request alone does not fit', async () => {
+  it('is not tried again if the request alone does not fit', async () => {
     const { taken, verdicts } = await crowded([3], 9)
     expect(taken.slice(1)).toEqual([9])
     expect(verdicts[0]).toMatchObject({ allowed: false, remaining: 3 })
   })
 })
 
-describe('requests that wait for a lease on its way', () => {
-  it('spend it, and are counted in it or in the next', async () => {
+describe('requests that wait for a lease', () => {
+  it('are served from it, or counted in the next one', async () => {
     const one = world()
     let arrive = () => {}
     one.delayed = new Promise<void>((resolve) => {
@@ -178,7 +178,7 @@ describe('requests that wait for a lease on its way', () => {
     expect([await one.used(), await one.held()]).toEqual([61, 0])
   })
 
-  it('ask for themselves where it failed, and whoever began it is told why', async () => {
+  it('try by themselves if it fails, and only the request that began it fails', async () => {
     const one = world()
     one.error = new StoreUnavailableError('timeout', 'lost')
     const first = one.take().catch((error: Error) => error)
@@ -192,7 +192,7 @@ describe('requests that wait for a lease on its way', () => {
     expect(await one.used()).toBe(2)
   })
 
-  it('leave nothing behind: a later lease is not made larger for their sake', async () => {
+  it('do not make a later lease larger', async () => {
     const one = world()
     await Promise.all([1, 10].map((cost) => one.take(cost)))
     one.now += 60_000
@@ -202,8 +202,8 @@ describe('requests that wait for a lease on its way', () => {
   })
 })
 
-describe('units that come back', () => {
-  it('go to the lease that they came from, as far as they were spent of it, and else to the store', async () => {
+describe('refunded units', () => {
+  it('return to their lease, as far as they were spent from it, and else to the store', async () => {
     const one = await stocked()
     const held = await one.held()
     await one.take(8)
@@ -218,14 +218,14 @@ describe('units that come back', () => {
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: await one.held() })).toBeUndefined()
   })
 
-  it('of an earlier lease go to the store', async () => {
+  it('of an earlier lease return to the store', async () => {
     const one = await stocked()
     const held = await one.held()
     await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 2 }, { at: MIDNIGHT + 1 })
     expect([one.back, await one.held()]).toEqual([[{ units: 2, at: MIDNIGHT + 1, policies: 1 }], held])
   })
 
-  it('of a lease that is over go to the store, and so do those of no lease', async () => {
+  it('of an expired lease, or of none, return to the store', async () => {
     const one = await stocked()
     const at = one.now
     one.now = MIDNIGHT + 86_400_000
@@ -236,7 +236,7 @@ describe('units that come back', () => {
 })
 
 describe('an instance that was idle', () => {
-  it('gives back what it would not lease now, beside the request, which is spent from memory', async () => {
+  it('returns what it would not lease now, beside a request that is served from memory', async () => {
     const one = await stocked()
     const [held, used] = [await one.held(), await one.used()]
     one.now += 60_000
@@ -247,7 +247,7 @@ describe('an instance that was idle', () => {
     expect([await one.held(), await one.used()]).toEqual([0, used - (held - 2)])
   })
 
-  it('takes no more back into memory afterwards than it has kept', async () => {
+  it('accepts refunds in memory only up to the size of the lease that it kept', async () => {
     const one = await stocked()
     const [{ chargedAt }] = (await one.take()) as [Verdicts[0]]
     one.now += 60_000
@@ -258,7 +258,7 @@ describe('an instance that was idle', () => {
     expect({ kind: 'lease', units: returned!.units + (await one.held()) }).toEqual(one.events.at(-1))
   })
 
-  it('keeps what is not worth the calls: three units and fewer', async () => {
+  it('keeps three units or fewer, which are not worth a call', async () => {
     for (const [keeping, returned] of [
       [4, []],
       [5, [4]],
@@ -272,7 +272,7 @@ describe('an instance that was idle', () => {
     }
   })
 
-  it('for just as long as its pace is measured keeps all', async () => {
+  it('no longer than its spend rate is measured keeps all units', async () => {
     for (const [idleMs, calls] of [
       [1000, 0],
       [1001, 1],
@@ -288,7 +288,7 @@ describe('an instance that was idle', () => {
     }
   })
 
-  it('loses the units that the store could not be told of, and no request', async () => {
+  it('loses the units that it cannot return, and no request', async () => {
     const one = await stocked()
     const used = await one.used()
     one.now += 60_000
@@ -301,8 +301,8 @@ describe('an instance that was idle', () => {
   })
 })
 
-describe('a program that stops', () => {
-  it('gives back what is held, once, and what is on its way back', async () => {
+describe('close', () => {
+  it('returns held units once, and waits for those on their way back', async () => {
     const one = await stocked()
     const [held, used] = [await one.held(), await one.used()]
     await one.leases.close()
@@ -311,7 +311,7 @@ describe('a program that stops', () => {
     expect(one.back).toHaveLength(1)
   })
 
-  it('asks nothing where nothing is held', async () => {
+  it('makes no call if no units are held', async () => {
     const one = world()
     await one.take()
     await one.leases.close()
@@ -322,7 +322,7 @@ describe('a program that stops', () => {
     expect(over.back).toEqual([])
   })
 
-  it('waits for a lease on its way, and is not kept from stopping by one that fails', async () => {
+  it('waits for a lease on its way, also if that fails', async () => {
     const one = await stocked()
     await one.take(await one.held())
     const take = one.take()
@@ -336,8 +336,8 @@ describe('a program that stops', () => {
   })
 })
 
-describe('a subject that is reset', () => {
-  it('has no lease any more, and others keep theirs', async () => {
+describe('a reset of a leased subject', () => {
+  it('drops its lease, and those of other subjects stay', async () => {
     const one = await stocked()
     await stocked(one.policies, 'other', one)
     const other = await one.held('other')
@@ -349,7 +349,7 @@ describe('a subject that is reset', () => {
     expect(await one.held('other')).toBe(other)
   })
 
-  it('gets none of a lease that was on its way', async () => {
+  it('drops a lease that is on its way', async () => {
     const one = await stocked()
     await one.take(await one.held())
     const taking = one.take()
@@ -362,7 +362,7 @@ describe('a subject that is reset', () => {
   })
 })
 
-describe('a subject that is reset while a lease is on its way', () => {
+describe('a reset while a lease is on its way', () => {
   async function onItsWay(one: ReturnType<typeof world>, cost: number) {
     let arrive = () => {}
     one.delayed = new Promise<void>((resolve) => {
@@ -376,7 +376,7 @@ describe('a subject that is reset while a lease is on its way', () => {
     return { arrive, taking, waiting }
   }
 
-  it('has nothing of it for those that wait: they ask for themselves', async () => {
+  it('makes the waiting requests try by themselves', async () => {
     const one = await stocked()
     const { arrive, waiting } = await onItsWay(one, (await one.held()) + 1)
     arrive()
@@ -384,7 +384,7 @@ describe('a subject that is reset while a lease is on its way', () => {
     expect([one.taken.length, one.taken[0]! > 2]).toEqual([2, true])
   })
 
-  it('has nothing of the one before either, where it failed', async () => {
+  it('drops the lease before it as well if the new one fails', async () => {
     const one = await stocked()
     one.error = new StoreUnavailableError('unreachable', 'away')
     const taking = one.take((await one.held()) + 1).catch((error: Error) => error)
@@ -393,7 +393,7 @@ describe('a subject that is reset while a lease is on its way', () => {
     expect(await Promise.all([taking, waiting])).toEqual([one.error, one.error])
   })
 
-  it('that had none before is reset like any other', async () => {
+  it('works without an earlier lease', async () => {
     const one = world()
     const { arrive, taking, waiting } = await onItsWay(one, 1)
     arrive()
@@ -402,7 +402,7 @@ describe('a subject that is reset while a lease is on its way', () => {
   })
 })
 
-it('the subject that was used longest ago is forgotten for a new one', async () => {
+it('the subject that was used longest ago is evicted for a new one', async () => {
   const one = world(daily(100_000), 2)
   for (const key of ['a', 'b']) await stocked(one.policies, key, one)
   await one.take(1, 'a')
@@ -410,10 +410,10 @@ it('the subject that was used longest ago is forgotten for a new one', async () 
   expect([(await one.held('a')) > 0, await one.held('b')]).toEqual([true, 0])
 })
 
-describe('an item that takes no more writes', () => {
+describe('an item that is throttled', () => {
   const hot = () => new StoreUnavailableError('hot-key', 'too many writes')
 
-  it('is not asked again for some fifty milliseconds, and its requests are told why', async () => {
+  it('is not called for about fifty milliseconds, and its requests fail with the same error', async () => {
     for (const [random, ms] of [
       [0, 25],
       [0.5, 50],
@@ -436,7 +436,7 @@ describe('an item that takes no more writes', () => {
     }
   })
 
-  it('is asked at once where the clock was set back', async () => {
+  it('is called at once if the clock was set back', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0.5)
     const one = world()
     one.error = hot()
@@ -449,7 +449,7 @@ describe('an item that takes no more writes', () => {
     expect((await one.take())[0]!.allowed).toBe(true)
   })
 
-  it('gets larger leases for the pace of those that it refused', async () => {
+  it('gets larger leases, as requests that failed count in the spend rate', async () => {
     const one = world()
     await one.busy(1)
     one.error = hot()
@@ -464,7 +464,7 @@ describe('an item that takes no more writes', () => {
     expect(one.taken[0]).toBeGreaterThan(30)
   })
 
-  it('is no table that is away: that is asked each time', async () => {
+  it('differs from an unavailable table, which is called each time', async () => {
     const one = world()
     one.error = new StoreUnavailableError('unreachable', 'away')
     for (let i = 0; i < 3; i++) await one.take().catch(() => {})
@@ -477,7 +477,7 @@ describe('an item that takes no more writes', () => {
   })
 })
 
-describe('a limit that is used up, to which units trickle back', () => {
+describe('an exhausted limit whose units come back', () => {
   async function drained() {
     const one = world(pacing)
     await one.busy(1500)
@@ -485,7 +485,7 @@ describe('a limit that is used up, to which units trickle back', () => {
     return one
   }
 
-  it('is not asked for them before there are some for everybody, which its denials say', async () => {
+  it('is not called for them before there are enough for all instances, and its denials say when', async () => {
     const one = await drained()
     const [denial] = one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 }) as [Verdicts[0]]
     expect(denial).toMatchObject({ allowed: false })
@@ -500,7 +500,7 @@ describe('a limit that is used up, to which units trickle back', () => {
     expect(one.taken[0]).toBeGreaterThan(1)
   })
 
-  it('is asked at once where the clock was set back', async () => {
+  it('is called at once if the clock was set back', async () => {
     const one = await drained()
     for (const moved of [-6000, 60_000]) {
       one.now += moved
@@ -509,21 +509,21 @@ describe('a limit that is used up, to which units trickle back', () => {
     }
   })
 
-  it('is asked at once where nothing is known of it any more', async () => {
+  it('is called at once if it has no view any more', async () => {
     const one = await drained()
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeDefined()
     one.loop.forget('k')
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 })).toBeUndefined()
   })
 
-  it('is asked at once for the last units by who wants no more than its share of them', async () => {
+  it('is called at once for the last units if the instance asks for no more than its share', async () => {
     const one = world(pacing)
     await one.others.decideBatch({ key: 'k', policies: pacing, costs: [998] })
     expect([(await one.take())[0]!.allowed, (await one.take())[0]!.allowed]).toEqual([true, true])
     expect(one.taken).toEqual([1, 1])
   })
 
-  it('denies no request that has units in memory meanwhile', async () => {
+  it('denies no request that the lease can serve meanwhile', async () => {
     const one = await drained()
     for (let i = 0; i < 100; i++) {
       one.now += 10
@@ -542,7 +542,7 @@ describe('a limit that is used up, to which units trickle back', () => {
 })
 
 describe('past a limit', () => {
-  it('what is let through uncharged goes one by one', async () => {
+  it('requests that are allowed without a charge are decided one by one', async () => {
     const watched = daily(40, { action: 'observe' })
     const one = world(watched)
     await one.busy(80)
@@ -554,7 +554,7 @@ describe('past a limit', () => {
     expect(one.back).toEqual([])
   })
 
-  it('a lease in the overrun leaves nothing of the limit', async () => {
+  it('a lease in the overrun reports 0 remaining', async () => {
     const one = world(daily(300, { overrun: '50%' }))
     let last: Verdicts[0] | undefined
     for (let i = 0; i < 400; i++) {

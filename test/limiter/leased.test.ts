@@ -36,7 +36,7 @@ const leased = (limit: number, window = '1s', algorithm = 'fixed-window' as cons
   { name: 'all', algorithm, limit, window, consistency: 'leased' as const },
 ]
 
-describe('units taken ahead', () => {
+describe('leased units', () => {
   it('need at most one call in a hundred decisions at 1,000 requests a second', async () => {
     const fleet = new Fleet(leased(1_000_000), 1)
     await overload(fleet, 1000, 2)
@@ -51,7 +51,7 @@ describe('units taken ahead', () => {
         ['twice', 2],
       ] as const
     ).slice(0, runs(1, 2)),
-  )('use up a limit of 200 a second for each instance, %s it, with a few writes each', async (_, load) => {
+  )('fill a limit of 200 a second for each instance, %s it, with a few writes each', async (_, load) => {
     const instances = runs(20, 50)
     const limit = 200 * instances
     const even = { policies: leased(limit), perSecond: limit * load, instances, warmUpMs: 3250, measuredMs: 750 }
@@ -63,7 +63,7 @@ describe('units taken ahead', () => {
     expect(mostWritesPerSecond).toBeLessThan(500)
   })
 
-  it('are not hoarded near a limit: a small one is used up like a strict one', async () => {
+  it('are not hoarded near a limit: a small limit is used up as if it were strict', async () => {
     const fleet = new Fleet(leased(20, '1m'), 5)
     const { admitted } = await overload(fleet, 50, 60)
     expect(admitted.reduce((sum, units) => sum + units, 0)).toBe(20)
@@ -80,7 +80,7 @@ describe('units taken ahead', () => {
     expect(fleet.store.calls).toBe(callsBefore + 1)
   })
 
-  it('come back to the memory that they came from when a sibling denies', async () => {
+  it('return to the memory of the instance if another subject of the request denies', async () => {
     const fleet = new Fleet(
       [
         { name: 'all', algorithm: 'fixed-window', limit: 1000, window: '1m', consistency: 'leased' },
@@ -104,7 +104,7 @@ describe('units taken ahead', () => {
     expect(await left()).toBe(950)
   })
 
-  it('are given back by a limiter that is closed', async () => {
+  it('are returned by a limiter that is closed', async () => {
     const fleet = new Fleet(leased(1000, '1m'), 2)
     const [one, other] = fleet.instances.map(({ limiter }) => limiter)
     for (let i = 0; i < 100; i++) {
@@ -116,7 +116,7 @@ describe('units taken ahead', () => {
     expect((await other!.peek('global', { cost: 0 })).remaining).toBe(900)
   })
 
-  it('say how they stand as if each had been charged by itself', async () => {
+  it('report the remaining units as if each had been charged by itself', async () => {
     const fleet = new Fleet(leased(1000, '1m'), 1)
     const { limiter } = fleet.instances[0]!
     for (let i = 1; i <= 200; i++) {
@@ -129,7 +129,7 @@ describe('units taken ahead', () => {
     }
   })
 
-  it('are told as events', async () => {
+  it('are reported as events', async () => {
     const fleet = new Fleet(leased(100_000), 1)
     await overload(fleet, 1000, 1)
     const taken = fleet.instances[0]!.events.flatMap((event) => (event.kind === 'lease' ? [event.units] : []))
@@ -166,13 +166,13 @@ it('a window of a grid never holds more than the limit, whatever instances do, c
   )
 })
 
-describe('what an instance may lose is bounded by what it spent lately', () => {
+describe('with leases that are bounded by what an instance spent lately,', () => {
   test.each([
     [2000, 40, 0.8, 1500],
     [1000, 20, 0.8, 1000],
     [1000, 20, 0.95, 1000],
   ])(
-    'of %i a minute on %i instances a burst of %f of it within %i ms is admitted whole',
+    'a limit of %i a minute on %i instances admits a burst of %f of it within %i ms in full',
     async (limit, instances, share, withinMs) => {
       const outcome = await burst({ policies: leased(limit, '1m'), requests: limit * share, withinMs, instances })
       expect(outcome).toMatchObject({ allowed: limit * share, degraded: 0 })
@@ -204,7 +204,7 @@ describe('what an instance may lose is bounded by what it spent lately', () => {
     },
   )
 
-  it('an instance that thaws within the window gives back what it would not lease now', async () => {
+  it('an instance that is thawed within the window returns what it would not lease now', async () => {
     const stays = await burstsOnFrozenInstances({ policies: leased(2000, '1d'), bursts: 19, size: 100, withinMs: 1000 })
     const thaws = await burstsOnFrozenInstances({
       policies: leased(2000, '1d'),
@@ -235,7 +235,7 @@ const COUNTING = [
 ] as const
 
 describe.each(COUNTING)(
-  'the bound of $algorithm, taken ahead by instances that crash and whose clocks differ',
+  'the bound of $algorithm, leased by instances that crash and whose clocks differ,',
   ({ most, ...counting }) => {
     it('is never passed', async () => {
       const event = fc.record({
@@ -296,7 +296,7 @@ function slowWrites(fleet: Fleet, msOf: (key: string) => number) {
   })
 }
 
-it('what is left of a batch is not spent by others while a larger request asks for the rest of its units', async () => {
+it('the rest of a lease is not spent by other requests while a larger one asks for the units that it lacks', async () => {
   const fleet = new Fleet(leased(1000, '1m'), 1)
   const { limiter } = fleet.instances[0]!
   let admitted = 0
@@ -316,7 +316,7 @@ it('what is left of a batch is not spent by others while a larger request asks f
   expect(admitted).toBe(1000)
 })
 
-it('a unit that comes back after its window is not spent in the next one', async () => {
+it('a unit that is refunded after its window is not spent in the next one', async () => {
   const own = { name: 'own', limit: 1, window: '1m' }
   const fleet = new Fleet([...leased(20), own], 2)
   const [limiter, other] = fleet.instances.map((instance) => instance.limiter)
@@ -335,7 +335,7 @@ it('a unit that comes back after its window is not spent in the next one', async
   expect(admitted).toBe(20)
 })
 
-it('units that were taken before a limit was lowered are not spent after', async () => {
+it('units that were leased before a limit was lowered are not spent after it', async () => {
   const fleet = new Fleet([], 0)
   const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now, onStoreError: 'throw' })
   const [before, after] = [10_000, 100].map((limit) =>
@@ -352,7 +352,7 @@ it('units that were taken before a limit was lowered are not spent after', async
   })
 })
 
-it('a batch that others are quicker than, try after try, takes no longer than one decision may', async () => {
+it('a lease that conflicts try after try takes no longer than the deadline of one decision', async () => {
   const fleet = new Fleet(leased(4000, '1m'), 1, { deadlineMs: 200, onStoreError: 'local' })
   const { limiter } = fleet.instances[0]!
   for (let i = 0; i < 300; i++) {
@@ -383,7 +383,7 @@ it('a batch that others are quicker than, try after try, takes no longer than on
   expect(longest).toBeLessThan(250)
 })
 
-it('a batch that crosses the limit into its overrun is not lost', async () => {
+it('a lease that crosses the limit into its overrun is not lost', async () => {
   const fleet = new Fleet([{ ...leased(1000, '1h')[0]!, overrun: '10%' }], 10)
   const random = seeded(5)
   const admitted = { all: 0, relaxed: 0 }
@@ -398,10 +398,10 @@ it('a batch that crosses the limit into its overrun is not lost', async () => {
   expect(admitted.relaxed).toBeGreaterThanOrEqual(100)
 })
 
-describe('where units trickle back to a limit that is used up', () => {
+describe('while units come back to an exhausted limit,', () => {
   const gcra = [{ name: 'all', algorithm: 'gcra' as const, limit: 1000, window: '10s', consistency: 'leased' as const }]
 
-  it('an instance asks for several at a time, and says when it will ask again', async () => {
+  it('an instance leases several at a time, and its denials say when it will ask again', async () => {
     const fleet = new Fleet(gcra, 1)
     const { limiter } = fleet.instances[0]!
     for (let i = 0; i < 3000; i++) {
@@ -428,7 +428,7 @@ describe('where units trickle back to a limit that is used up', () => {
     expect(fleet.store.calls - before).toBeLessThanOrEqual(100)
   })
 
-  it('a request over several subjects that is denied meanwhile is charged to none of them', async () => {
+  it('a denied request over several subjects charges none of them', async () => {
     const fleet = new Fleet([...gcra, { name: 'own', limit: 100, window: '1d' }], 1)
     const { limiter } = fleet.instances[0]!
     for (let i = 0; i < 2000; i++) {
@@ -449,7 +449,7 @@ describe('where units trickle back to a limit that is used up', () => {
     expect(policies.own!.remaining).toBe(100 - admitted)
   })
 
-  it('nobody waits for units of a limit that only observes', async () => {
+  it('no request waits for the units of a limit that only observes', async () => {
     const fleet = new Fleet([{ ...gcra[0]!, action: 'observe' }], 1)
     const { limiter } = fleet.instances[0]!
     for (let i = 0; i < 3000; i++) {
@@ -459,7 +459,7 @@ describe('where units trickle back to a limit that is used up', () => {
   })
 })
 
-describe('units on their way', () => {
+describe('a lease on its way', () => {
   /** An instance that has learnt to lease some hundred units, and whose lease is drained. */
   async function busy(): Promise<Fleet> {
     const fleet = new Fleet(leased(100_000, '1d'), 2)
@@ -473,7 +473,7 @@ describe('units on their way', () => {
   }
   const remaining = async (fleet: Fleet) => (await fleet.instances[1]!.limiter.peek('global', { cost: 0 })).remaining
 
-  it('are given back by a limiter that is closed meanwhile', async () => {
+  it('is returned by a limiter that is closed meanwhile', async () => {
     const fleet = new Fleet(leased(100_000, '1d'), 2)
     const { limiter } = fleet.instances[0]!
     slowWrites(fleet, () => 2)
@@ -486,7 +486,7 @@ describe('units on their way', () => {
     expect(await remaining(fleet)).toBe(100_000 - admitted)
   })
 
-  it('are not spent when their subject is reset meanwhile', async () => {
+  it('is not spent if its subject is reset meanwhile', async () => {
     const fleet = await busy()
     const { limiter } = fleet.instances[0]!
     await limiter.reset('global')
@@ -497,7 +497,7 @@ describe('units on their way', () => {
     expect(await remaining(fleet)).toBe(99_999)
   })
 
-  it('of an instance that thaws are given back once, also when the answer to that is lost', async () => {
+  it('is returned once by an instance that is thawed, also if the answer to that is lost', async () => {
     for (const lost of [false, true]) {
       const fleet = await busy()
       const held = (await fleet.instances[0]!.limiter.peek('global', { cost: 0 })).remaining - (await remaining(fleet))
@@ -520,7 +520,7 @@ describe('units on their way', () => {
     }
   })
 
-  it('requests that wait for them are counted in the next lease', async () => {
+  it('is waited for by requests that are counted in the next lease', async () => {
     const fleet = new Fleet(leased(100_000, '1d'), 1)
     slowWrites(fleet, () => 2)
     const before = fleet.store.calls
@@ -530,7 +530,7 @@ describe('units on their way', () => {
   })
 })
 
-it('units that were taken under a larger burst are not spent under a smaller one', async () => {
+it('that was taken with a larger burst is not spent after the burst was lowered', async () => {
   const fleet = new Fleet([], 0)
   const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now, onStoreError: 'throw' })
   const [before, after] = [10_000, 10].map((burst) =>

@@ -12,7 +12,7 @@ const newSubject = () => `client:${Math.random()}-${subjects++}`
 describe('a limiter', () => {
   describeStores((opened) => {
     for (const policy of everyAlgorithm(5)) {
-      it(`admits just the limit, tells the truth about the wait, and admits again: ${policy.name}`, async () => {
+      it(`admits exactly the limit, reports the exact retry time, and admits again after it: ${policy.name}`, async () => {
         const clock = new TestClock()
         const limiter = limiterOn(opened().store, clock, [policy])
         const subject = newSubject()
@@ -58,7 +58,7 @@ describe('a limiter', () => {
       })
     })
 
-    it('reports the latest of the waits when several policies deny', async () => {
+    it('reports the longest retry time of several policies that deny', async () => {
       const clock = new TestClock()
       const limiter = limiterOn(opened().store, clock, [
         { ...perMinute, limit: 1 },
@@ -69,7 +69,7 @@ describe('a limiter', () => {
       expect(await limiter.take(subject)).toMatchObject({ policy: 'per-minute', retryAfterMs: 3_600_000 })
     })
 
-    it('peeks without taking', async () => {
+    it('peeks without charging', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [perMinute])
       const subject = newSubject()
       expect(await limiter.peek(subject, { cost: 3 })).toMatchObject({ allowed: true, remaining: 0 })
@@ -82,7 +82,7 @@ describe('a limiter', () => {
       expect(await limiter.take(subject)).toMatchObject({ allowed: true, remaining: 2 })
     })
 
-    it('gives units back', async () => {
+    it('refunds units', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), everyAlgorithm(5))
       const subject = newSubject()
       await limiter.take(subject, { cost: 5 })
@@ -93,7 +93,7 @@ describe('a limiter', () => {
       expect(await limiter.take(subject, { cost: 0 })).toMatchObject({ remaining: 5 })
     })
 
-    it('forgets a subject on reset', async () => {
+    it('clears the state of a subject on reset', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), everyAlgorithm(5))
       const subject = newSubject()
       await limiter.take(subject, { cost: 5 })
@@ -101,7 +101,7 @@ describe('a limiter', () => {
       expect(await limiter.take(subject, { cost: 5 })).toMatchObject({ allowed: true, remaining: 0 })
     })
 
-    it('takes identities of any length and script, and keeps them apart', async () => {
+    it('accepts subjects of any length and script, and keeps them apart', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [{ ...perMinute, limit: 1 }])
       const tag = newSubject()
       const names = [
@@ -119,7 +119,7 @@ describe('a limiter', () => {
       for (const name of names) expect(await limiter.take(tag + name)).toMatchObject({ allowed: false })
     })
 
-    it('charges several subjects together, and gives back what a denied request took', async () => {
+    it('charges several subjects together, and refunds the others if one denies', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [
         { ...perMinute, limit: 2 },
         { ...perHour, limit: 9 },
@@ -136,7 +136,7 @@ describe('a limiter', () => {
       })
     })
 
-    it('charges several subjects what each costs', async () => {
+    it('charges each of several subjects its own cost', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [{ ...perMinute, limit: 9 }])
       const [client, address] = [newSubject(), newSubject()]
       expect(await limiter.takeAll([{ subject: client }, { subject: address, cost: 4 }], { cost: 2 })).toMatchObject({
@@ -145,7 +145,7 @@ describe('a limiter', () => {
       expect(await limiter.take(client, { cost: 0 })).toMatchObject({ remaining: 7 })
     })
 
-    it('refuses a cost that is not a whole number from 0, and takes nothing', async () => {
+    it('rejects a cost that is not a whole number from 0, and charges nothing', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [perMinute])
       const subject = newSubject()
       for (const cost of [-1, 1.5, Number.NaN, Infinity, 2 ** 53, '1' as never, null as never]) {
@@ -161,13 +161,13 @@ describe('a limiter', () => {
       expect(await limiter.take(subject, { cost: 0 })).toMatchObject({ remaining: 3 })
     })
 
-    it('refuses a subject that is not a text', async () => {
+    it('rejects a subject that is not a non-empty string', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [perMinute])
       for (const subject of ['', undefined as never, 7 as never])
         await expect(limiter.take(subject)).rejects.toThrow(SubjectError)
     })
 
-    it('shares writes among requests for one subject at the same time, and answers each by itself', async () => {
+    it('coalesces the writes of simultaneous requests for one subject, and answers each request by itself', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [
         { ...perMinute, limit: 30 },
         { ...perHour, limit: 40 },
@@ -186,7 +186,7 @@ describe('a limiter', () => {
       })
     })
 
-    it('tells each of several queued requests its own wait', async () => {
+    it('reports to each of several queued requests its own delay', async () => {
       const limiter = limiterOn(opened().store, new TestClock(), [
         { name: 'queue', algorithm: 'leaky-bucket', mode: 'queue', limit: 4, window: '1s', burst: 5 },
       ])
@@ -209,7 +209,7 @@ function expectAllowed(decision: Decision): Decision {
   return decision
 }
 
-it('looks every denial up with a denialTtlMs of 0, once, on a clock that runs', async () => {
+it('a denialTtlMs of 0 makes each denial read the store once, with a running clock', async () => {
   const store = new CountingStore()
   let now = MIDNIGHT
   const clock = () => now++ // never the same millisecond twice
@@ -227,7 +227,7 @@ it('looks every denial up with a denialTtlMs of 0, once, on a clock that runs', 
   }
 })
 
-it('a clock that steps back does not make a known denial last', async () => {
+it('a clock that is set back does not prolong a cached denial', async () => {
   const fleet = new Fleet([{ name: 'own', algorithm: 'fixed-window', limit: 1, window: '1d' }], 2)
   const [one, other] = fleet.instances.map(({ limiter }) => limiter)
   fleet.now += 7_200_000

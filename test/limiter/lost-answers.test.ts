@@ -2,14 +2,14 @@ import { MemoryStore } from '../../limiter/stores/memory-store'
 import { runs } from '../runs'
 import { COURSES, EVERY_COUNT, happen, OPERATIONS, overAdmitting, someOf } from './lost-answers'
 
-describe.each(OPERATIONS)('a %s', (operation) => {
+describe.each(OPERATIONS)('with a %s whose answer may be lost,', (operation) => {
   const courses = COURSES.filter((course) => course.operation === operation)
 
-  it('leaves admitted minus refunded within the limit, whatever answers are lost', async () => {
+  it('admitted minus refunded units stay within the limit', async () => {
     expect(await overAdmitting(() => new MemoryStore(), someOf(courses, runs(30, 300)))).toEqual([])
   })
 
-  it.each(Object.entries(EVERY_COUNT))('is counted to the unit where nothing is lost: %s', async (_name, count) => {
+  it.each(Object.entries(EVERY_COUNT))('units are exact if no answer is lost: %s', async (_name, count) => {
     const { net, most } = await happen(new MemoryStore(), 'client:a', {
       count,
       operation,

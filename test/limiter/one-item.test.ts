@@ -27,10 +27,10 @@ class Picky extends CountingStore {
   }
 }
 
-describe('a subject whose own item is refused', () => {
+describe('a subject whose item DynamoDB rejects', () => {
   const modes = ['local', 'allow', 'deny'] as const
   for (const onStoreError of modes) {
-    it(`is denied, marked, in the failure mode ${onStoreError}, and nobody else is`, async () => {
+    it(`is denied and marked as degraded in failure mode ${onStoreError}, and no other subject is`, async () => {
       const store = new Picky()
       const clock = new TestClock()
       const events: LimiterEvent[] = []
@@ -54,7 +54,7 @@ describe('a subject whose own item is refused', () => {
     })
   }
 
-  it('is told by an error where the failure mode throws', async () => {
+  it('gets an error if the failure mode throws', async () => {
     const store = new Picky()
     const limiter = limiterOn(store, new TestClock(), [perMinute])
     await limiter.take('client:large')
@@ -62,7 +62,7 @@ describe('a subject whose own item is refused', () => {
     await expect(limiter.take('client:large')).rejects.toMatchObject({ reason: 'item' })
   })
 
-  it('is not denied by policies that deny nothing', async () => {
+  it('is not denied by non-blocking policies', async () => {
     const store = new Picky()
     const limiter = limiterOn(store, new TestClock(), [watched], { onStoreError: 'local' })
     await limiter.take('client:large')
@@ -70,7 +70,7 @@ describe('a subject whose own item is refused', () => {
     expect(await limiter.take('client:large')).toMatchObject({ allowed: true, degraded: true, failure: 'item' })
   })
 
-  it('is not sent the same write again, but one that is made from what is there now, and no sooner than a second later', async () => {
+  it('is written again no sooner than a second later, with a new write made from the stored state', async () => {
     const store = new Picky()
     const clock = new TestClock()
     const pace = { name: 'pace', algorithm: 'gcra', limit: 10, window: '1m' } as const
@@ -97,7 +97,7 @@ describe('a subject whose own item is refused', () => {
     expect(await mine.take('client:large')).toMatchObject({ allowed: true, degraded: false })
   })
 
-  it('takes no units of the request’s other subjects', async () => {
+  it('is charged together with no other subject of the request', async () => {
     const store = new Picky()
     const limiter = limiterOn(store, new TestClock(), [perMinute], { onStoreError: 'local' })
     await limiter.take('client:large')
@@ -107,7 +107,7 @@ describe('a subject whose own item is refused', () => {
     expect(await limiter.peek('ip:1', { cost: 0 })).toMatchObject({ remaining: 10 })
   })
 
-  it('leaves a circuit that opens for another reason as it is: who cannot be asked about is not denied for it', async () => {
+  it('does not change the reason why the circuit breaker is open, so other subjects are not denied for it', async () => {
     const store = new Picky()
     const limiter = limiterOn(store, new TestClock(), [perMinute], { onStoreError: 'local' })
     await limiter.take('client:large')

@@ -65,7 +65,7 @@ function under(fleet: Fleet, weather: Weather, random: () => number): void {
 }
 
 describe.each(Object.entries(ALGORITHMS))(
-  '%s, while a store comes and goes',
+  '%s, while the store comes and goes,',
   (algorithm, { more, most, intervalMs = WINDOW_MS }) => {
     it('admits at most the limit and one local share for each instance', async () => {
       await fc.assert(
@@ -102,7 +102,7 @@ describe.each(Object.entries(ALGORITHMS))(
   },
 )
 
-it('of a window on the grid it is the limit and the shares, to the unit', async () => {
+it('an epoch window, while the store comes and goes, admits at most the limit and one local share for each instance, to the unit', async () => {
   await fc.assert(
     fc.asyncProperty(fc.integer(), weathers, fc.integer({ min: 1, max: 5 }), async (seed, weather, size) => {
       const random = seeded(seed)

@@ -23,9 +23,9 @@ const away: StateStore = {
   delete: () => Promise.reject(new StoreUnavailableError('refused', 'away')),
 }
 
-describe('a policy that observes', () => {
+describe('an observing policy', () => {
   describeStores((opened) => {
-    it('denies nobody, says whom it would have denied, and leaves the others to charge as always', async () => {
+    it('denies no request, marks those that it would deny, and leaves other policies to charge as usual', async () => {
       const { store } = opened()
       const [clock, subject] = [new TestClock(), newSubject()]
       const limiter = limiterOn(store, clock, [observed, fixed('enforced', 5)])
@@ -51,7 +51,7 @@ describe('a policy that observes', () => {
       expect(told[5]).toMatchObject({ policy: 'enforced' })
     })
 
-    it('has the state that it would have if it denied', async () => {
+    it('stores the same state as if it denied', async () => {
       const { store } = opened()
       const [clock, subject] = [new TestClock(), newSubject()]
       const observing = limiterOn(store, clock, [observed])
@@ -63,7 +63,7 @@ describe('a policy that observes', () => {
       ])
     })
 
-    it('is charged what fits by requests that come together, and by no others', async () => {
+    it('charges simultaneous requests that fit, and no others', async () => {
       const { store } = opened()
       const [clock, subject] = [new TestClock(), newSubject()]
       const limiter = limiterOn(store, clock, [observed, ample], { deadlineMs: 20_000 })
@@ -75,14 +75,14 @@ describe('a policy that observes', () => {
     })
   })
 
-  it('costs no call beyond those of the others', async () => {
+  it('needs no calls beyond those of other policies', async () => {
     const store = new CountingStore()
     const limiter = limiterOn(store, new TestClock(), [observed, ample])
     for (let i = 0; i < 10; i++) await limiter.take('client:a')
     expect(store.calls).toBe(10)
   })
 
-  it('costs no call at all while nothing is to be charged, and looks once what it knows is old', async () => {
+  it('needs no call while nothing is to be charged, and one read once its view is too old', async () => {
     const [store, clock] = [new CountingStore(), new TestClock()]
     const limiter = limiterOn(store, clock, [observed], { denialTtlMs: 5000 })
     for (let i = 0; i < 3; i++) await limiter.take('client:a')
@@ -93,7 +93,7 @@ describe('a policy that observes', () => {
     expect(store).toMatchObject({ writes: 3, reads: 1 })
   })
 
-  it('says nothing from a view that is too old: another instance may have reset the subject', async () => {
+  it('marks no request from a view that is too old, since another instance may have reset the subject', async () => {
     const [store, clock] = [new CountingStore(), new TestClock()]
     const limiter = limiterOn(store, clock, [observed, ample], { denialTtlMs: 5000 })
     for (let i = 0; i < 4; i++) await limiter.take('client:a')
@@ -102,14 +102,14 @@ describe('a policy that observes', () => {
     expect(await limiter.take('client:a')).toMatchObject({ observed: false, policies: { observed: { remaining: 2 } } })
   })
 
-  it('looks first where nothing is known and the cost is past every limit', async () => {
+  it('reads first if it has no view and the cost is above its limit', async () => {
     const store = new CountingStore()
     const limiter = limiterOn(store, new TestClock(), [observed])
     expect(await limiter.take('client:a', { cost: 9 })).toMatchObject({ allowed: true, observed: true, remaining: 3 })
     expect(store).toMatchObject({ writes: 0, reads: 1 })
   })
 
-  it('gets nothing back for a request that it was not charged, when another subject’s policy denies', async () => {
+  it('refunds nothing for a request that it did not charge, if the policy of another subject denies', async () => {
     const [store, clock] = [new MemoryStore(), new TestClock()]
     const policies = [observed, ample, fixed('strict', 1)]
     const request = [
@@ -125,7 +125,7 @@ describe('a policy that observes', () => {
     })
   })
 
-  it('denies nobody when the store cannot be asked, whatever the failure mode', async () => {
+  it('denies no request while the store is unavailable, whatever the failure mode', async () => {
     for (const onStoreError of ['local', 'allow', 'deny'] as const) {
       const limiter = limiterOn(away, new TestClock(), [observed], { onStoreError })
       // A store that was never reached and refuses is a mistake of the set-up.
@@ -137,8 +137,8 @@ describe('a policy that observes', () => {
   })
 })
 
-describe('a policy that lowers the priority', () => {
-  it('says so of what is past its limit', async () => {
+describe('a deprioritizing policy', () => {
+  it('marks requests past its limit', async () => {
     const limiter = limiterOn(new MemoryStore(), new TestClock(), [fixed('a', 1, { action: 'deprioritize' })])
     expect(await limiter.take('client:a')).toMatchObject({ priority: 'normal' })
     expect(await limiter.take('client:a')).toMatchObject({
@@ -150,13 +150,13 @@ describe('a policy that lowers the priority', () => {
   })
 })
 
-describe('a limit that may be overrun', () => {
+describe('a limit with an overrun', () => {
   it.each([
     ['deny', { allowed: false, relaxed: false }],
     ['observe', { allowed: true, relaxed: false, observed: true }],
     ['deprioritize', { allowed: true, relaxed: false, priority: 'low' }],
     ['delay', { allowed: true, relaxed: true, delayMs: 500, waitMs: 500 }],
-  ] as const)('admits its share, marked, and then does as its action says: %s', async (action, wanted) => {
+  ] as const)('admits its overrun, marked, and then applies its action: %s', async (action, wanted) => {
     const clock = new TestClock()
     const policy = fixed('a', 10, { overrun: '20%', window: '1s', action })
     const limiter = limiterOn(new MemoryStore(), clock, [policy])
@@ -171,9 +171,9 @@ describe('a limit that may be overrun', () => {
   })
 })
 
-describe('a policy that delays', () => {
+describe('a delaying policy', () => {
   describeStores((opened) => {
-    it('gives turns that never exceed the limit, at the hands of concurrent limiters', async () => {
+    it('assigns queue slots that never exceed the limit, on concurrent limiters', async () => {
       const { store } = opened()
       const [clock, subject] = [new TestClock(), newSubject()]
       clock.at += 250
@@ -186,7 +186,7 @@ describe('a policy that delays', () => {
       expect(told.toSorted((a, b) => a - b)).toEqual([...Array(4).fill(-750), ...turns])
     })
 
-    it('hands the longest delay over, and the part of it that the authorizer waits', async () => {
+    it('reports the longest delay, and the part of it that the authorizer waits', async () => {
       const { store } = opened()
       const [clock, subject] = [new TestClock(), newSubject()]
       const limiter = limiterOn(store, clock, [
@@ -209,14 +209,14 @@ describe('a policy that delays', () => {
     })
   })
 
-  it('is told from memory that a queue is too long', async () => {
+  it('denies from memory if its queue is too long', async () => {
     const [store, clock] = [new CountingStore(), new TestClock()]
     const limiter = limiterOn(store, clock, [fixed('a', 1, { window: '1s', action: 'delay', maxDelay: '1s' })])
     for (let i = 0; i < 5; i++) await limiter.take('client:a')
     expect(store.calls).toBe(2)
   })
 
-  it('has its turn again when an answer was lost', async () => {
+  it('assigns the same slot again if an answer was lost', async () => {
     const store = new MemoryStore()
     let lost = false
     const losing: StateStore = {
@@ -238,7 +238,7 @@ describe('a policy that delays', () => {
   })
 })
 
-describe('units taken ahead', () => {
+describe('leased units', () => {
   it.each<[Partial<PolicyInput>, { allowed: number; observed: number; relaxed: number }]>([
     [{ action: 'observe' }, { allowed: 60, observed: 50, relaxed: 0 }],
     [{ overrun: '20%' }, { allowed: 12, observed: 0, relaxed: 2 }],
@@ -246,20 +246,23 @@ describe('units taken ahead', () => {
       { overrun: '20%', action: 'observe' },
       { allowed: 60, observed: 48, relaxed: 2 },
     ],
-  ])('by several instances are inside the limit, and marked past it: %j', async (fields, wanted) => {
-    const [store, clock] = [new MemoryStore(), new TestClock()]
-    const policy = fixed('a', 10, { consistency: 'leased', ...fields })
-    const limiters = Array.from({ length: 3 }, () => limiterOn(store, clock, [policy]))
-    const told = []
-    for (let i = 0; i < 60; i++) told.push(await limiters[i % 3]!.take('global'))
-    expect({
-      allowed: told.filter(({ allowed }) => allowed).length,
-      observed: told.filter(({ observed }) => observed).length,
-      relaxed: told.filter(({ relaxed }) => relaxed).length,
-    }).toEqual(wanted)
-  })
+  ])(
+    'of several instances are charged within the limit, and requests past it are marked: %j',
+    async (fields, wanted) => {
+      const [store, clock] = [new MemoryStore(), new TestClock()]
+      const policy = fixed('a', 10, { consistency: 'leased', ...fields })
+      const limiters = Array.from({ length: 3 }, () => limiterOn(store, clock, [policy]))
+      const told = []
+      for (let i = 0; i < 60; i++) told.push(await limiters[i % 3]!.take('global'))
+      expect({
+        allowed: told.filter(({ allowed }) => allowed).length,
+        observed: told.filter(({ observed }) => observed).length,
+        relaxed: told.filter(({ relaxed }) => relaxed).length,
+      }).toEqual(wanted)
+    },
+  )
 
-  it('share an outage without denying anybody whom they only observe', async () => {
+  it('of an observing policy deny no request in an outage', async () => {
     const [store, clock] = [new CountingStore(), new TestClock()]
     let isAway = false
     const flaky: StateStore = {

@@ -28,9 +28,9 @@ async function recorded(store: StateStore, subject: string): Promise<Pick<Usage,
 let subjects = 0
 const newSubject = () => `client:overage-${process.pid}-${subjects++}`
 
-describe('a quota that allows overage', () => {
+describe('a quota with overage', () => {
   describeStores((opened, name) => {
-    it('records every unit of eight concurrent limiters, and exactly those past the quota', async () => {
+    it('records every unit of eight concurrent limiters, and exactly the overage', async () => {
       const anyCosts = fc.array(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 6 }), {
         minLength: 8,
         maxLength: 8,
@@ -61,7 +61,7 @@ describe('a quota that allows overage', () => {
       )
     })
 
-    it('records what requests that share a write are told', async () => {
+    it('reports to coalesced requests what it records', async () => {
       const { store } = opened()
       const subject = newSubject()
       const limiter = limiterOn(store, new TestClock(), [monthly(10)])
@@ -79,7 +79,7 @@ describe('a quota that allows overage', () => {
       expect(await recorded(store, subject)).toEqual([{ used, over: used - 10 }])
     })
 
-    it('keeps one month apart from the next, and what was over when the limit is raised in between', async () => {
+    it('keeps months apart, and keeps overage when the limit is raised in between', async () => {
       const { store } = opened()
       // a minute before April in Berlin
       const [clock, subject] = [new TestClock(Date.parse('2026-03-31T21:59:00Z')), newSubject()]
@@ -97,7 +97,7 @@ describe('a quota that allows overage', () => {
       ])
     })
 
-    it('gives back what a request took that another policy of another subject denied', async () => {
+    it('refunds a request that the policy of another subject denied', async () => {
       const { store } = opened()
       const [client, address] = [newSubject(), newSubject()]
       const limiter = limiterOn(store, new TestClock(), [monthly(5), { name: 'per-minute', limit: 1, window: '1m' }])
@@ -112,7 +112,7 @@ describe('a quota that allows overage', () => {
       expect(await recorded(store, client)).toEqual([{ used: 4, over: 0 }])
     })
 
-    it('goes on from the count when overage is denied, and when it is allowed again', async () => {
+    it('keeps its count when overage is denied, and when it is allowed again', async () => {
       const { store } = opened()
       const [clock, subject] = [new TestClock(), newSubject()]
       const [allowing, denying] = [limiterOn(store, clock, [monthly(5)]), limiterOn(store, clock, [monthly(5, 'deny')])]
@@ -126,7 +126,7 @@ describe('a quota that allows overage', () => {
     })
   })
 
-  it('costs one call a request, across the limit too, for who writes alone', async () => {
+  it('needs one call for each request, also past the limit, while no other instance writes', async () => {
     const store = new CountingStore()
     const limiter = limiterOn(store, new TestClock(), [monthly(5)])
     for (let i = 0; i < 9; i++) await limiter.take('client:a', { cost: 2 })

@@ -27,8 +27,8 @@ function world() {
 }
 const lost = new StoreUnavailableError('timeout', 'lost')
 
-describe('units of which the store has not been told', () => {
-  it('add up for each policy, as long as their window counts', () => {
+describe('pending charges', () => {
+  it('add up for each policy while their window counts', () => {
     const { untold, unitsOf } = world()
     expect([untold.isEmpty, unitsOf()]).toEqual([true, undefined])
     untold.add(minute, 3, T)
@@ -40,7 +40,7 @@ describe('units of which the store has not been told', () => {
     expect([unitsOf(), unitsOf(hour)]).toEqual([2, 9])
   })
 
-  it('are charged at the latest of their moments', () => {
+  it('are dated by the latest of them', () => {
     const { untold } = world()
     untold.add(minute, 1, T)
     untold.add(minute, 1, T + 20)
@@ -48,7 +48,7 @@ describe('units of which the store has not been told', () => {
     expect(untold.pendingOf(minute)).toEqual({ policy: minute, units: 3, since: T, chargedAt: T + 20 })
   })
 
-  it('are taken back as far as all of the policies have them, and leave nothing behind', () => {
+  it('are reduced by a refund if all policies have the units', () => {
     const { untold, unitsOf } = world()
     untold.add(minute, 5, T)
     untold.add(hour, 8, T)
@@ -62,7 +62,7 @@ describe('units of which the store has not been told', () => {
   })
 })
 
-it('units are not taken back for others that were charged before they came, or in a window that is over', () => {
+it('pending charges are not reduced by a refund of earlier charges or in a past window', () => {
   const { untold } = world()
   untold.add(minute, 5, T)
   expect(untold.takeBack([minute], 1, T - 1)).toBe(0)
@@ -71,8 +71,8 @@ it('units are not taken back for others that were charged before they came, or i
   expect(untold.takeBack([minute], 9, T + 60_000)).toBe(5)
 })
 
-describe('telling the store', () => {
-  it('is one write of all, and what is added meanwhile is for the next', async () => {
+describe('a flush of pending charges', () => {
+  it('is one write of all, and charges that are added meanwhile wait for the next', async () => {
     const { untold, sent, told, unitsOf } = world()
     untold.add(minute, 5, T)
     untold.add(hour, 6, T)
@@ -94,12 +94,12 @@ describe('telling the store', () => {
     ])
   })
 
-  it('is no call where there is nothing to tell', async () => {
+  it('makes no call if nothing is pending', async () => {
     const { sent, told } = world()
     expect([await told(), sent]).toEqual([false, []])
   })
 
-  it('is the same write again, by the same name, until it is answered', async () => {
+  it('repeats the same write under the same id until it is answered', async () => {
     const { untold, sent, told } = world()
     untold.add(minute, 5, T)
     const first = told()
@@ -116,7 +116,7 @@ describe('telling the store', () => {
     ])
   })
 
-  it('is shared by those who ask for it at once', async () => {
+  it('is shared by simultaneous callers', async () => {
     const { untold, sent, told } = world()
     untold.add(minute, 5, T)
     const both = [told(), told()]
@@ -124,7 +124,7 @@ describe('telling the store', () => {
     expect([await Promise.all(both), sent.length]).toEqual([[true, true], 1])
   })
 
-  it('is waited for by who has to know whether it arrived, and made again where the answer was lost', async () => {
+  it('is repeated for a caller that needs to know whether it arrived, if its answer was lost', async () => {
     const { untold, sent, told, loop } = world()
     untold.add(minute, 5, T)
     const first = told()
@@ -142,7 +142,7 @@ describe('telling the store', () => {
     expect(sent).toHaveLength(2)
   })
 
-  it('is nothing that a pending unit waits for', async () => {
+  it('does not wait for charges that are pending in another', async () => {
     const { untold, sent, loop } = world()
     untold.add(minute, 5, T)
     await untold.confirmed(loop, 'k')

@@ -78,7 +78,7 @@ describe('a decision', () => {
     [{ firstDeadlineMs: 500 }, 500, 300],
     [{ deadlineMs: 700, firstDeadlineMs: 500 }, 500, 700],
   ])(
-    'waits for a store that hangs as long as %j says: %i ms until it has answered once, %i after that',
+    'waits for a hanging store as long as %j says: %i ms until it has answered once, %i after that',
     async (options, first, later) => {
       jest.useFakeTimers()
       const one = world({ onStoreError: 'local', deadlineMs: undefined, ...options })
@@ -92,7 +92,7 @@ describe('a decision', () => {
     },
   )
 
-  it('counts locally where nothing else is said, and admits the whole limit by itself', async () => {
+  it('counts locally in an outage by default, and admits the whole limit on a single instance', async () => {
     const one = world({ onStoreError: undefined })
     one.fail(failure('unreachable'))
     expect(await one.limiter.decide([of('a', 10)])).toMatchObject({
@@ -104,7 +104,7 @@ describe('a decision', () => {
     expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: false, degraded: true })
   })
 
-  it('of one subject says the truth of its wait, known or not', async () => {
+  it('of one subject reports the exact retry time, cached or not', async () => {
     const one = world()
     await one.other.decide([of('a', 10)])
     for (let i = 0; i < 2; i++) {
@@ -116,7 +116,7 @@ describe('a decision', () => {
     }
   })
 
-  it('is made without the store as its caller says, else as the options say', async () => {
+  it('without the store follows the failure mode of the call, else that of the limiter', async () => {
     const one = world({ onStoreError: 'local', localShare: 0.5 })
     one.fail(failure('unreachable'))
     const decide = (...more: Parameters<RateLimiter['decide']> extends [unknown, ...infer R] ? R : never) =>
@@ -129,7 +129,7 @@ describe('a decision', () => {
   })
 
   it.each(['missing-table', 'refused'] as const)(
-    'is an error where the store never answered and says %s: a mistake of the set-up',
+    'fails if the store has never answered and reports %s, which is a mistake in the set-up',
     async (reason) => {
       const one = world({ onStoreError: 'allow' })
       const back = one.fail(failure(reason))
@@ -141,20 +141,20 @@ describe('a decision', () => {
     },
   )
 
-  it('is an error where the program has a bug, whatever the failure mode', async () => {
+  it('fails because of a bug in the program, whatever the failure mode', async () => {
     const one = world({ onStoreError: 'allow' })
     one.fail(new TypeError('no function'))
     await expect(one.limiter.decide([of('a')])).rejects.toThrow('no function')
   })
 
-  it('is a denial where its subject’s own item is refused, whatever the failure mode', async () => {
+  it('is a denial if the subject’s own item is rejected, whatever the failure mode', async () => {
     const one = world({ onStoreError: 'allow' })
     one.fail(failure('item'), ['b'])
     expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: false, degraded: true, failure: 'item' })
     expect(await one.limiter.decide([of('b')])).toMatchObject({ allowed: true, degraded: false })
   })
 
-  it('refuses a cost that is none, of whichever subject, and a peek and a refund do too; nothing is asked', async () => {
+  it('rejects an invalid cost of any subject without a call, and so do peek and refund', async () => {
     const one = world()
     await expect(one.limiter.decide([of('a'), of('b', -1)])).rejects.toThrow(CostError)
     await expect(one.limiter.peek([of('a'), of('b', 0.5)])).rejects.toThrow(CostError)
@@ -163,7 +163,7 @@ describe('a decision', () => {
   })
 })
 
-describe('a request of several subjects', () => {
+describe('a request over several subjects', () => {
   const both = [of('a'), of('b', 1, hour)]
 
   it('charges each of them', async () => {
@@ -172,7 +172,7 @@ describe('a request of several subjects', () => {
     expect([await one.left('a'), await one.left('b', hour)]).toEqual([9, 9])
   })
 
-  it('looks at those that cost nothing, and charges the others', async () => {
+  it('reads subjects with cost 0, and charges the others', async () => {
     const one = world()
     expect((await one.limiter.decide([of('a', 0), of('b', 3, hour)])).policies).toMatchObject({
       minute: { remaining: 10 },
@@ -181,14 +181,14 @@ describe('a request of several subjects', () => {
     expect([await one.left('a'), await one.left('b', hour)]).toEqual([10, 7])
   })
 
-  it('passes a subject that has nothing left where it costs that one nothing', async () => {
+  it('allows an exhausted subject with cost 0', async () => {
     const one = world()
     await one.limiter.decide([of('a', 10)])
     expect(await one.limiter.decide([of('a', 0), of('b', 1, hour)])).toMatchObject({ allowed: true })
     expect(await one.left('b', hour)).toBe(9)
   })
 
-  it('looks at a subject that costs nothing, though what is known would deny it: its limit was lowered, and it was reset', async () => {
+  it('reads a subject with cost 0 even if a cached denial applies, since its limit may have been lowered and it may have been reset', async () => {
     const lowered = compiled({ name: 'minute', algorithm: 'fixed-window', limit: 5, window: '1m' })
     const one = world()
     await one.limiter.decide([of('a', 10)])
@@ -196,7 +196,7 @@ describe('a request of several subjects', () => {
     expect(await one.limiter.decide([of('a', 0, lowered), of('b', 1, hour)])).toMatchObject({ allowed: true })
   })
 
-  it('asks nobody where the denial of one is known, and says that its wait may be longer; of all, it is what they say', async () => {
+  it('makes no call if one denial is cached and then reports a lower bound, but an exact retry time if all are cached', async () => {
     const one = world()
     await one.limiter.decide([of('a', 10)])
     const { calls } = one.store
@@ -210,7 +210,7 @@ describe('a request of several subjects', () => {
     expect(one.store.calls).toBe(calls + 1)
   })
 
-  it('gives back what it took where one denies, and tells how the others stand without it', async () => {
+  it('refunds the others if one denies, and reports how they stand without the charge', async () => {
     const one = world()
     await one.other.decide([of('b', 8, hour)])
     const decision = await one.limiter.decide([of('a', 3), of('b', 3, hour)])
@@ -223,7 +223,7 @@ describe('a request of several subjects', () => {
     expect([await one.left('a'), await one.left('b', hour)]).toEqual([10, 2])
   })
 
-  it('gives back what it took where one fails', async () => {
+  it('refunds the others if one fails', async () => {
     const one = world({ onStoreError: 'deny' })
     const back = one.fail(failure('unreachable'), ['a'])
     expect(await one.limiter.decide([of('a', 3), of('b', 3, hour)])).toMatchObject({
@@ -234,7 +234,7 @@ describe('a request of several subjects', () => {
     expect(await one.left('a')).toBe(10)
   })
 
-  it('gives back nothing to whom it cost nothing, who denies, or who was let pass uncharged', async () => {
+  it('refunds nothing to subjects with cost 0, that deny, or that were allowed without a charge', async () => {
     const one = world()
     await one.other.decide([of('b', 9, hour)])
     await one.other.decide([of('w', 2, watched)])
@@ -244,7 +244,7 @@ describe('a request of several subjects', () => {
     expect([await one.left('a'), await one.left('w', watched), await one.left('b', hour)]).toEqual([6, 0, 1])
   })
 
-  it('gives back to those policies that were charged, and not to one that had let it pass', async () => {
+  it('refunds the policies that were charged, and not one that allowed it without a charge', async () => {
     const one = world()
     const mixed = [...watched, ...minute]
     await one.other.decide([of('w', 2, watched)])
@@ -256,7 +256,7 @@ describe('a request of several subjects', () => {
     expect([await one.left('w', watched), await one.left('w', minute)]).toEqual([0, 10])
   })
 
-  it('does not wait for units on their way back beyond its deadline', async () => {
+  it('does not wait for refunds beyond its deadline', async () => {
     jest.useFakeTimers()
     await jest.advanceTimersByTimeAsync(5000)
     const one = world({ deadlineMs: 200 })
@@ -275,7 +275,7 @@ describe('a request of several subjects', () => {
     expect(spy.mock.calls.length).toBeGreaterThan(2)
   })
 
-  it('waits no longer than the units take to come back', async () => {
+  it('waits no longer than the refunds take', async () => {
     jest.useFakeTimers()
     const one = world({ deadlineMs: 200 })
     await one.other.decide([of('b', 10, hour)])
@@ -284,7 +284,7 @@ describe('a request of several subjects', () => {
     expect(await one.left('a')).toBe(10)
   })
 
-  it('is asked one after another where the store was away, and of no more than the first while it still is', async () => {
+  it('asks one subject after another when the store was unavailable, and stops at the first if it still is', async () => {
     const one = world({ onStoreError: 'deny' })
     const back = one.fail(failure('unreachable'))
     for (let i = 0; i < 5; i++) await one.limiter.decide([of('z')])
@@ -316,7 +316,7 @@ describe('a request of several subjects', () => {
     return one
   }
 
-  it('gives back to each what was taken from it where they were asked one after another', async () => {
+  it('refunds each subject its own cost if they were asked one after another', async () => {
     const one = await aboutToProbe()
     await one.other.decide([of('b', 10, hour)])
     expect(await one.limiter.decide([of('a', 3), of('b', 1, hour)])).toMatchObject({
@@ -327,7 +327,7 @@ describe('a request of several subjects', () => {
     expect([await one.left('a'), await one.left('b', hour)]).toEqual([10, 0])
   })
 
-  it('asks none after one whose own item is refused, though the store has answered', async () => {
+  it('asks no further subject after one whose item is rejected, although the store has answered', async () => {
     const one = await aboutToProbe()
     one.fail(failure('item'), ['b'])
     expect(await one.limiter.decide(both)).toMatchObject({ allowed: false, failure: 'item' })
@@ -335,8 +335,8 @@ describe('a request of several subjects', () => {
   })
 })
 
-describe('a look', () => {
-  it('takes nothing, and tells of all subjects', async () => {
+describe('a peek', () => {
+  it('charges nothing, and reports all subjects', async () => {
     const one = world()
     await one.limiter.decide([of('b', 4, hour)])
     expect((await one.limiter.peek([of('a'), of('b', 1, hour)])).policies).toMatchObject({
@@ -348,7 +348,7 @@ describe('a look', () => {
 })
 
 describe('a refund', () => {
-  it('is of units charged just now where no moment is said', async () => {
+  it('is for units charged just now by default', async () => {
     const one = world()
     await one.limiter.decide([of('a', 4)])
     await one.limiter.refund(of('a', 3))
@@ -359,7 +359,7 @@ describe('a refund', () => {
     expect(await one.left('a')).toBe(6)
   })
 
-  it('of what was denied is nothing, and asks nothing', async () => {
+  it('of a denied request does nothing, without a call', async () => {
     const one = world()
     await one.limiter.decide([of('a', 4)])
     const { calls } = one.store
@@ -398,7 +398,7 @@ describe('a refund', () => {
     }
   })
 
-  it('of what was admitted without the store asks it only for the units that it was told of', async () => {
+  it('of units admitted without the store calls it only for the units that it was sent', async () => {
     const one = world({ onStoreError: 'local' })
     await one.limiter.decide([of('a', 2)])
     const back = one.fail(failure('unreachable'))
@@ -409,7 +409,7 @@ describe('a refund', () => {
     expect(await one.left('a')).toBe(10)
   })
 
-  it('gives back to each consistency, whatever becomes of the others, and says what failed', async () => {
+  it('covers each consistency even if another fails, and reports what failed', async () => {
     const one = world()
     const policies = [...minute, ...leased]
     await one.limiter.decide([of('a', 5, policies)])
@@ -427,14 +427,14 @@ describe('a refund', () => {
 })
 
 describe('a reset', () => {
-  it('makes all quotas whole', async () => {
+  it('makes all quotas whole again', async () => {
     const one = world()
     await one.limiter.decide([of('a', 10)])
     await one.limiter.reset('a')
     expect([await one.left('a'), (await one.limiter.decide([of('a')])).remaining]).toEqual([10, 9])
   })
 
-  it('whose outcome is not known forgets what is in memory all the same: the next request asks the store', async () => {
+  it('whose outcome is unknown clears the memory anyway, so the next request asks the store', async () => {
     const one = world()
     await one.limiter.decide([of('a', 10)])
     const back = one.fail(failure('refused'))
@@ -444,7 +444,7 @@ describe('a reset', () => {
     expect(await one.limiter.decide([of('a')])).toMatchObject({ allowed: true, remaining: 9 })
   })
 
-  it('forgets what requests have left in memory that came while it was on its way', async () => {
+  it('clears what requests have left in memory while it was under way', async () => {
     const one = world()
     for (let i = 0; i < 900; i++) {
       one.now++
@@ -464,7 +464,7 @@ describe('a reset', () => {
     expect(one.store.writes).toBe(writes + 1)
   })
 
-  it('comes after what was on its way before', async () => {
+  it('waits for what was under way before it', async () => {
     const one = world()
     await one.limiter.decide([of('a', 2, eventual)])
     await new Promise((resolve) => setImmediate(resolve))
@@ -479,7 +479,7 @@ describe('a reset', () => {
     expect(await one.left('a', eventual)).toBe(10)
   })
 
-  it('forgets what was admitted without the store', async () => {
+  it('drops units admitted without the store', async () => {
     const one = world({ onStoreError: 'local' })
     const back = one.fail(failure('unreachable'))
     await one.limiter.decide([of('a', 10)])
@@ -490,7 +490,7 @@ describe('a reset', () => {
   })
 })
 
-describe('what was admitted without the store', () => {
+describe('units admitted without the store', () => {
   /** A limiter that has admitted five units without the store, which is back. */
   async function afterOutage() {
     const one = world({ onStoreError: 'local', deadlineMs: 200, denialTtlMs: 60_000 })
@@ -501,13 +501,13 @@ describe('what was admitted without the store', () => {
     return one
   }
 
-  it('is told before the next answer that asks the store', async () => {
+  it('are sent before the next answer that calls the store', async () => {
     const one = await afterOutage()
     await one.limiter.decide([of('a', 1)])
     expect(await one.left('a')).toBe(3)
   })
 
-  it('is told beside an answer that the store was not asked for, in Lambda before the next', async () => {
+  it('are sent beside an answer that needs no call, which in Lambda is before the next one', async () => {
     jest.useFakeTimers()
     const one = await afterOutage()
     await one.limiter.decide([of('a', 1)]) // told
@@ -527,7 +527,7 @@ describe('what was admitted without the store', () => {
     expect(hanging).toHaveBeenCalledTimes(1)
   })
 
-  it('is waited for where the store was asked of any subject of the request', async () => {
+  it('are waited for if the store was asked about any subject of the request', async () => {
     const one = await afterOutage()
     const write = one.store.write.bind(one.store)
     jest.spyOn(one.store, 'write').mockImplementation(async (...call) => {
@@ -540,7 +540,7 @@ describe('what was admitted without the store', () => {
     expect(await one.left('a')).toBe(3)
   })
 
-  it('keeps no answer waiting beyond its deadline', async () => {
+  it('delay no answer beyond its deadline', async () => {
     jest.useFakeTimers()
     await jest.advanceTimersByTimeAsync(5000)
     const one = await afterOutage()
@@ -554,7 +554,7 @@ describe('what was admitted without the store', () => {
     expect(spy.mock.calls.length).toBeGreaterThan(1)
   })
 
-  it('is told by a program that stops, which gives back its leases, too', async () => {
+  it('are sent on close, and leases are returned as well', async () => {
     const one = await afterOutage()
     for (let i = 0; i < 900; i++) {
       one.now++
@@ -565,7 +565,7 @@ describe('what was admitted without the store', () => {
   })
 })
 
-it('tells what it does to whom wants to know', async () => {
+it('the limiter sends its events to a listener', async () => {
   const events: string[] = []
   const one = world({ onEvent: ({ kind }) => void events.push(kind) })
   await one.limiter.decide([of('a')])

@@ -100,7 +100,7 @@ const reasonOf = (work: Promise<unknown>) =>
   )
 
 describe('a refund', () => {
-  it('is one write, under a mark that all refunds share, and known from then on', async () => {
+  it('is one write under an idempotency mark that all refunds share, and updates the view', async () => {
     const store = await charged()
     await store.refund(4)
     expect(await store.used()).toEqual([6])
@@ -110,14 +110,14 @@ describe('a refund', () => {
     expect(store.writes[0]!.id).not.toHaveProperty('rangeEnd')
   })
 
-  it('of a window that is over is no write', async () => {
+  it('for a past window makes no write', async () => {
     const store = await charged()
     store.now = MIDNIGHT + 61_000
     await store.refund(4, MIDNIGHT + 61_000)
     expect(store.writes).toEqual([])
   })
 
-  it('happens only while our mark stands as seen, until there has been a refund; then while that mark does', async () => {
+  it('applies only while our own mark is as seen, and after the first refund while the mark of refunds is', async () => {
     const store = await charged()
     const mark = (await store.item()).marks[OURS!]
     await store.refund(1)
@@ -127,14 +127,14 @@ describe('a refund', () => {
     expect(await store.used()).toEqual([8])
   })
 
-  it('takes another’s mark for a witness where we have not written', async () => {
+  it('relies on the mark of another instance if we have not written', async () => {
     const store = world()
     await store.charge(10, THEIRS)
     await store.refund(1)
     expect(Object.keys(store.writes[0]!.whileMarks!).sort()).toEqual([THEIRS, REFUND_MARK])
   })
 
-  it('that finds the subject changed makes its mark first, and is then made again', async () => {
+  it('that conflicts first writes its own mark, and is then tried again', async () => {
     const store = await charged()
     store.plan.push({ before: ({ charge }) => charge(5) })
     await store.refund(4)
@@ -147,7 +147,7 @@ describe('a refund', () => {
     expect(refund.whileMarks).toEqual({ [REFUND_MARK]: marking.id.value })
   })
 
-  it('that finds another’s refund needs no mark of its own', async () => {
+  it('that finds the mark of another refund writes none', async () => {
     const store = await charged()
     store.plan.push({ before: ({ theirRefund }) => theirRefund() })
     await store.refund(4)
@@ -162,7 +162,7 @@ describe('a refund', () => {
     expect(store.known.get('k')!.item).toEqual(await store.item())
   })
 
-  it('that was refused in doubt, and arrives all the same before the next try, counts once', async () => {
+  it('that conflicts in doubt counts once, even if the earlier try arrives before the next', async () => {
     const store = await charged()
     const before = await store.item()
     const write = store.memory.write.bind(store.memory)
@@ -176,7 +176,7 @@ describe('a refund', () => {
     expect([store.writes.length, await store.used()]).toEqual([1, [6]])
   })
 
-  it('makes no mark where another’s refund has made it meanwhile', async () => {
+  it('writes no mark if another refund has written one meanwhile', async () => {
     const store = await charged()
     store.plan.push({ before: ({ charge }) => charge(5) }, { before: ({ theirRefund }) => theirRefund() })
     await store.refund(4)
@@ -186,14 +186,14 @@ describe('a refund', () => {
     expect(refund.whileMarks).not.toEqual({ [REFUND_MARK]: marking.id.value })
   })
 
-  it('whose answer is lost, and after which others were charged, counts once', async () => {
+  it('whose answer is lost counts once even if other units were charged after it', async () => {
     const store = await charged()
     store.plan.push({ lost: true, between: ({ charge }) => charge(3, THEIRS) })
     await store.refund(4)
     expect(await store.used()).toEqual([9])
   })
 
-  it('whose answer is lost is in doubt once others have given units back', async () => {
+  it('whose answer is lost is in doubt after another refund', async () => {
     const store = await charged()
     store.plan.push({ lost: true, between: ({ theirRefund }) => theirRefund() })
     expect(await reasonOf(store.refund(4))).toBe(
@@ -202,7 +202,7 @@ describe('a refund', () => {
     expect(await store.used()).toEqual([6])
   })
 
-  it('whose answer is lost is in doubt once the subject was reset, and charged again', async () => {
+  it('whose answer is lost is in doubt after the subject was reset and charged again', async () => {
     const store = await charged()
     store.plan.push({
       lost: true,
@@ -217,7 +217,7 @@ describe('a refund', () => {
     expect(await store.used()).toEqual([7])
   })
 
-  it('that is refused after a doubt is made again while its witnesses stand', async () => {
+  it('that conflicts after a doubt is tried again while the marks that it relies on are as seen', async () => {
     const store = await charged()
     const refused = { kind: 'refused', item: await store.item() } as const
     jest.spyOn(store.memory, 'write').mockResolvedValueOnce(refused).mockResolvedValueOnce(refused)
@@ -229,7 +229,7 @@ describe('a refund', () => {
     )
   })
 
-  it('is given up at the deadline, and tried once at least', async () => {
+  it('is given up at the deadline, after at least one try', async () => {
     const store = await charged()
     store.deadline.leftMs = 0
     await store.refund(4)
@@ -241,7 +241,7 @@ describe('a refund', () => {
     expect([other.writes.length, await other.used()]).toEqual([1, [11]])
   })
 
-  it('of many policies is several writes where one has no room, and each policy gets its units once', async () => {
+  it('of many policies is several writes if one write has no room, and each policy gets its units once', async () => {
     const logs = Array.from(
       { length: 30 },
       (_, i) => ({ name: `p${i}`, algorithm: 'sliding-buckets', limit: 100, window: '1m', buckets: 60 }) as const,
@@ -259,7 +259,7 @@ describe('a refund', () => {
   })
 })
 
-describe('a refund of a request that had to wait', () => {
+describe('a refund of a delayed request', () => {
   const waiting = (name: string) =>
     ({ name, algorithm: 'fixed-window', limit: 2, window: '10s', action: 'delay', maxDelay: '5s' }) as const
   const at = MIDNIGHT + 6000
@@ -275,20 +275,20 @@ describe('a refund of a request that had to wait', () => {
     return store.used()
   }
 
-  it('finds its units at its turn', async () => {
+  it('finds its units at its queue slot', async () => {
     const store = await queued(compiled(waiting('a')))
     await store.refund(1, at, 4000)
     expect(await usedAtTurn(store)).toEqual([0])
   })
 
-  it('finds them beside a policy that lets nobody wait', async () => {
+  it('finds its units also under a policy without a queue', async () => {
     const plain = { name: 'plain', algorithm: 'fixed-window', limit: 10, window: '1m' } as const
     const store = await queued(compiled(waiting('a'), plain))
     await store.refund(1, at, 4000)
     expect(await usedAtTurn(store)).toEqual([0, 2])
   })
 
-  it('finds those of a request that had not to wait, where nobody does, without a word of its wait', async () => {
+  it('needs no delayMs if the request was not delayed', async () => {
     const store = world(compiled(waiting('a')))
     store.now = at
     await store.charge(2, OURS, at)
@@ -296,13 +296,13 @@ describe('a refund of a request that had to wait', () => {
     expect(await store.used()).toEqual([1])
   })
 
-  it('takes none of others where the wait is not known', async () => {
+  it('takes no units of other requests if the delay is unknown', async () => {
     const store = await queued(compiled(waiting('a')))
     await store.refund(1, at)
     expect([store.writes, await usedAtTurn(store)]).toEqual([[], [1]])
   })
 
-  it('takes none of others where two policies make requests wait: whose wait it was is not known', async () => {
+  it('takes no units of other requests if two policies have queues, since either may have delayed it', async () => {
     const store = await queued(compiled(waiting('a'), waiting('b')))
     await store.refund(1, at, 4000)
     expect([store.writes, await usedAtTurn(store)]).toEqual([[], [1, 1]])
@@ -310,33 +310,33 @@ describe('a refund of a request that had to wait', () => {
 })
 
 describe('a reset', () => {
-  it('deletes what was seen', async () => {
+  it('deletes the item that was seen', async () => {
     const store = await charged()
     await store.reset()
     expect([await store.used(), store.deletes, store.reads]).toEqual([[0], 1, 1])
   })
 
-  it('of a subject without anything is no call but a look', async () => {
+  it('of a subject without an item only reads', async () => {
     const store = world()
     await store.reset()
     expect([store.deletes, store.reads]).toEqual([0, 1])
   })
 
-  it('that finds the subject changed deletes what it found', async () => {
+  it('that conflicts deletes the item that it found', async () => {
     const store = await charged()
     store.plan.push({ before: ({ charge }) => charge(5) })
     await store.reset()
     expect([await store.used(), store.deletes, store.reads]).toEqual([[0], 2, 1])
   })
 
-  it('that finds the subject gone is done', async () => {
+  it('that finds no item is done', async () => {
     const store = await charged()
     store.plan.push({ before: ({ theirReset }) => theirReset() })
     await store.reset()
     expect(store.deletes).toBe(1)
   })
 
-  it('whose answer is lost is in doubt once the subject is charged anew: what came later is not wiped', async () => {
+  it('whose answer is lost is in doubt if the subject was charged anew, and deletes no later charges', async () => {
     const store = await charged()
     store.plan.push({ lost: true, between: ({ charge }) => charge(7, THEIRS) })
     expect(await reasonOf(store.reset())).toBe(
@@ -345,7 +345,7 @@ describe('a reset', () => {
     expect(await store.used()).toEqual([7])
   })
 
-  it('that was refused in doubt goes on while a mark shows that the subject was not deleted', async () => {
+  it('that conflicts in doubt goes on while a mark shows that the item was not deleted', async () => {
     const store = await charged()
     await store.charge(1, THEIRS)
     store.plan.push({ before: ({ charge }) => charge(2), lost: true })

@@ -22,22 +22,25 @@ const many = async (n: number, work: () => Promise<unknown>) => {
   for (let i = 0; i < n; i++) await work()
 }
 
-describe('units that were charged long ago', () => {
+describe('a late refund', () => {
   const without = (queue: PolicyInput) => queue.mode !== 'queue' && queue.window !== 'day'
-  it.each(everyAlgorithm(10, '12s').filter(without))('are not taken from others: $name', async (policy) => {
-    const { clock, limiter } = world([policy])
-    clock.at += 10_000
-    const first = await limiter.take('client:a')
-    await many(9, () => limiter.take('client:a'))
-    clock.at += 23_500
-    await many(10, () => limiter.take('client:a'))
-    const { remaining } = await limiter.peek('client:a', { cost: 0 })
-    await limiter.refund('client:a', 10, { chargedAt: first.chargedAt })
-    expect((await limiter.peek('client:a', { cost: 0 })).remaining).toBe(remaining)
-    expect(remaining).toBe(0)
-  })
+  it.each(everyAlgorithm(10, '12s').filter(without))(
+    'takes no units that were charged since: $name',
+    async (policy) => {
+      const { clock, limiter } = world([policy])
+      clock.at += 10_000
+      const first = await limiter.take('client:a')
+      await many(9, () => limiter.take('client:a'))
+      clock.at += 23_500
+      await many(10, () => limiter.take('client:a'))
+      const { remaining } = await limiter.peek('client:a', { cost: 0 })
+      await limiter.refund('client:a', 10, { chargedAt: first.chargedAt })
+      expect((await limiter.peek('client:a', { cost: 0 })).remaining).toBe(remaining)
+      expect(remaining).toBe(0)
+    },
+  )
 
-  it('are given back only as far as time has not: half of them after half of the time', async () => {
+  it('of a pace gives back only what time has not: half of the units after half of the time', async () => {
     const { clock, limiter } = world([{ name: 'p', algorithm: 'gcra', limit: 10, window: '10s' }])
     const { chargedAt } = await limiter.take('client:a', { cost: 8 })
     clock.at += 4000
@@ -47,8 +50,8 @@ describe('units that were charged long ago', () => {
   })
 })
 
-describe('what a refund is told of the charge', () => {
-  it('is the decision’s own chargedAt, of which null gives nothing back', async () => {
+describe('the chargedAt of a refund', () => {
+  it('is that of the decision, and null of a denial refunds nothing', async () => {
     const { clock, limiter, store } = world([HOURLY])
     const allowed = await limiter.take('client:a', { cost: 10 })
     const denied = await limiter.take('client:a')
@@ -62,7 +65,7 @@ describe('what a refund is told of the charge', () => {
     expect([store.calls - calls, (await limiter.peek('client:a', { cost: 0 })).remaining]).toEqual([0, 0])
   })
 
-  it('is refused where it is no moment, or none that has been', async () => {
+  it('is rejected if it is not a time, or too far ahead', async () => {
     const { clock, limiter } = world([HOURLY])
     for (const chargedAt of [Number.NaN, 1.5, -1, Infinity, clock.at + 60_001, '2026' as never]) {
       await expect(limiter.refund('client:a', 1, { chargedAt })).rejects.toThrow(ChargedAtError)
@@ -73,7 +76,7 @@ describe('what a refund is told of the charge', () => {
     await limiter.refund('client:a', 1, { chargedAt: clock.at + 60_000 })
   })
 
-  it('finds units of a request that waited for its turn, and takes none of others where the wait is not known', async () => {
+  it('with delayMs finds the units of a delayed request, and without it takes no units of others', async () => {
     const policy: PolicyInput = {
       name: 'p',
       algorithm: 'fixed-window',
@@ -100,14 +103,14 @@ describe('what a refund is told of the charge', () => {
   })
 })
 
-describe('a refund of a subject with several consistencies', () => {
+describe('a refund to policies of several consistencies', () => {
   const MIXED: PolicyInput[] = [
     HOURLY,
     { name: 'leased', algorithm: 'fixed-window', limit: 1000, window: '1h', consistency: 'leased' },
     { name: 'eventual', algorithm: 'fixed-window', limit: 10, window: '1h', consistency: 'eventual' },
   ]
 
-  it('gives back to each where it was taken', async () => {
+  it('goes back to where each was charged', async () => {
     const { clock, limiter, other } = world(MIXED)
     const decisions = []
     for (let i = 0; i < 8; i++) {
@@ -122,7 +125,7 @@ describe('a refund of a subject with several consistencies', () => {
     ])
   })
 
-  it('takes no more back into the memory of a lease than was spent of it', async () => {
+  it('puts no more into the memory of a lease than was spent from it', async () => {
     const leases: number[] = []
     const onEvent = (event: LimiterEvent) => void (event.kind === 'lease' && leases.push(event.units))
     const { clock, limiter, store } = world([MIXED[1]!], { onEvent })
@@ -141,7 +144,7 @@ describe('a refund of a subject with several consistencies', () => {
 })
 
 describe('a reset', () => {
-  it.each(['leased', 'eventual'] as const)('forgets what is %s in memory', async (consistency) => {
+  it.each(['leased', 'eventual'] as const)('clears what is %s in memory', async (consistency) => {
     const { clock, limiter, other } = world([{ ...HOURLY, limit: 100, consistency }])
     const take = async (by = limiter) => {
       clock.at += 5
@@ -156,7 +159,7 @@ describe('a reset', () => {
     expect(admitted).toBeLessThanOrEqual(consistency === 'leased' ? 100 : 200)
   })
 
-  it('forgets a denial that is known, here at once and elsewhere after their denialTtlMs', async () => {
+  it('ends a cached denial, here at once and on other instances after their denialTtlMs', async () => {
     const { clock, limiter, other } = world([HOURLY])
     for (const by of [limiter, other]) while ((await by.take('client:a')).allowed);
     await limiter.reset('client:a')
@@ -165,7 +168,7 @@ describe('a reset', () => {
     expect((await other.take('client:a')).allowed).toBe(true)
   })
 
-  it('forgets what was counted while the store was away', async () => {
+  it('clears what was counted without the store', async () => {
     const { limiter, store } = world([HOURLY], { onStoreError: 'local' })
     const spies = (['write', 'read'] as const).map((call) =>
       jest.spyOn(store, call).mockRejectedValue(new StoreUnavailableError('unreachable', 'away')),
@@ -178,7 +181,7 @@ describe('a reset', () => {
     expect(await limiter.take('client:a')).toMatchObject({ allowed: true, degraded: true })
   })
 
-  it('wipes nothing that was charged after it, and says so where its answer was lost', async () => {
+  it('deletes nothing that was charged after it, and reports a doubt if its answer was lost', async () => {
     const { limiter, other, store } = world([HOURLY])
     await limiter.take('client:a')
     const inner = store.delete.bind(store)
@@ -202,7 +205,7 @@ describe('a denied takeAll', () => {
     { subject: 'ip:y', policies: ['hour'] },
   ]
 
-  it('that is known without a call says that its retry time is a lower bound, and one that asked all says the truth', async () => {
+  it('without a call reports its retry time as a lower bound, and one that asked all subjects reports the exact time', async () => {
     const { clock, limiter, other, store } = world(POLICIES)
     await many(5, () => other.takeAll(both.slice(1)))
     await many(3, () => limiter.takeAll(both.slice(0, 1)))
@@ -222,7 +225,7 @@ describe('a denied takeAll', () => {
     expect(await limiter.take('client:z')).toMatchObject({ allowed: true, retryAfterIsLowerBound: false })
   })
 
-  it('tells how subjects stand that would have allowed it: without its charge', async () => {
+  it('reports subjects that would have allowed it as they stand without its charge', async () => {
     const { limiter } = world(POLICIES)
     const told = await limiter.takeAll([
       { subject: 'ip:z', policies: ['hour'] },

@@ -29,27 +29,30 @@ function watched() {
   return { time, server, events, pass, call }
 }
 
-describe('the time of the server', () => {
-  it.each([-60_000, -1000, 0, 1000, 60_000])('is not needed where the clock is %i ms off', (offMs) => {
+describe('the server’s time', () => {
+  it.each([-60_000, -1000, 0, 1000, 60_000])('is not used while the clock is %i ms off', (offMs) => {
     const { server, events, call, time } = watched()
     call(T - offMs)
     expect([server.now(), events]).toEqual([time.system, []])
   })
 
-  it.each([-YEAR_MS, -61_000, 62_000, YEAR_MS])('is gone by where the clock is %i ms off, until it agrees', (offMs) => {
-    const { server, events, pass, call, time } = watched()
-    call(T - offMs)
-    expect(events).toEqual([{ kind: 'clock', state: 'wrong', offMs: offMs + 10 }])
-    pass(5000)
-    expect(server.now()).toBe(T - offMs + 5000)
-    time.system -= offMs
-    expect(server.now()).toBe(T - offMs + 5000)
-    call(time.system)
-    expect(server.now()).toBe(time.system)
-    expect(events.slice(1)).toEqual([{ kind: 'clock', state: 'right', offMs: expect.any(Number) }])
-  })
+  it.each([-YEAR_MS, -61_000, 62_000, YEAR_MS])(
+    'is used while the clock is %i ms off, until the clock agrees',
+    (offMs) => {
+      const { server, events, pass, call, time } = watched()
+      call(T - offMs)
+      expect(events).toEqual([{ kind: 'clock', state: 'wrong', offMs: offMs + 10 }])
+      pass(5000)
+      expect(server.now()).toBe(T - offMs + 5000)
+      time.system -= offMs
+      expect(server.now()).toBe(T - offMs + 5000)
+      call(time.system)
+      expect(server.now()).toBe(time.system)
+      expect(events.slice(1)).toEqual([{ kind: 'clock', state: 'right', offMs: expect.any(Number) }])
+    },
+  )
 
-  it('is told by each answer anew while the clock is wrong', () => {
+  it('is taken from each answer anew while the clock is wrong', () => {
     const { server, events, call } = watched()
     call(T - YEAR_MS)
     call(T - YEAR_MS + 7000)
@@ -57,13 +60,13 @@ describe('the time of the server', () => {
     expect(events).toHaveLength(1)
   })
 
-  it('is not mistaken for another where the instance was frozen in mid-call', () => {
+  it('is not thought to differ because the instance was frozen during a call', () => {
     const { server, events, call, time } = watched()
     call(T, 3_600_000)
     expect([server.now(), events]).toEqual([time.system, []])
   })
 
-  it('is right up to the edge of a minute, the second to which a date is cut included', () => {
+  it('is used from exactly a minute of difference on, allowing for the whole second in which a Date header ends', () => {
     for (const [date, events] of [
       [T - 61_000, 0],
       [T - 61_001, 1],
@@ -78,7 +81,7 @@ describe('the time of the server', () => {
     }
   })
 
-  it('is learnt from a call that took long', () => {
+  it('is also taken from a call that took long', () => {
     const { server, events, call, time } = watched()
     call(T + YEAR_MS, 5000)
     expect([server.now(), events.length]).toEqual([T + YEAR_MS, 1])
@@ -91,16 +94,19 @@ describe('the time of the server', () => {
     [1001, 0],
     [-1000, 1],
     [-1001, 0],
-  ])('is learnt where the clock went %i ms further than time while the call was under way: %i', (jumpMs, learnt) => {
-    const { server, events, time } = watched()
-    const answered = server.begin()
-    time.elapsed += 2000
-    time.system += 2000 + jumpMs
-    answered(T + YEAR_MS)
-    expect(events).toHaveLength(learnt)
-  })
+  ])(
+    'is taken only if the clock moved about as far as time did during the call (%i ms further: %i)',
+    (jumpMs, learnt) => {
+      const { server, events, time } = watched()
+      const answered = server.begin()
+      time.elapsed += 2000
+      time.system += 2000 + jumpMs
+      answered(T + YEAR_MS)
+      expect(events).toHaveLength(learnt)
+    },
+  )
 
-  it('is told anew by a call during which the wrong clock was set to another wrong time', () => {
+  it('is taken anew from a call during which the wrong clock was set to another wrong time', () => {
     const { server, events, call, time } = watched()
     call(T + YEAR_MS)
     const answered = server.begin()
@@ -110,7 +116,7 @@ describe('the time of the server', () => {
     expect([server.now(), events.length]).toEqual([T + YEAR_MS + 5000, 1])
   })
 
-  it('says nothing where the clock was set, or time stood still, in mid-call', () => {
+  it('is unknown if the clock was set, or time stood still, during the call', () => {
     for (const jumpMs of [-YEAR_MS, YEAR_MS]) {
       const { server, events, time } = watched()
       const answered = server.begin()
@@ -122,7 +128,7 @@ describe('the time of the server', () => {
   })
 })
 
-describe('a limiter on a table whose answers have another date', () => {
+describe('a limiter on a table whose Date headers differ from the clock', () => {
   let engine: Server
   let offMs = 0
   let refuses = false
@@ -171,28 +177,31 @@ describe('a limiter on a table whose answers have another date', () => {
       .padStart(2, '0')
   const slotOf = (body: string) => /ADD \w{4}(\w+)/.exec(body)?.[1]
 
-  it.each([false, true])('counts by that date once it knows it, also from a refusal: %p', async (refused) => {
-    ;[offMs, refuses] = [10 * YEAR_MS, refused]
-    bodies.length = 0
-    const events: LimiterEvent[] = []
-    const limiter = limiterOf(events)
-    await limiter.take('one')
-    await limiter.take('two')
-    const [ours, theirs] = [Date.now(), Date.now() - offMs].map(yearAt)
-    const slots = bodies.map(slotOf)
-    expect(slots).toEqual(refused ? [ours, theirs, theirs] : [ours, theirs])
-    expect(events.filter(({ kind }) => kind === 'clock')).toEqual([
-      { kind: 'clock', state: 'wrong', offMs: expect.any(Number) },
-    ])
+  it.each([false, true])(
+    'counts by the Date header from the second call on, also after a refused write: %p',
+    async (refused) => {
+      ;[offMs, refuses] = [10 * YEAR_MS, refused]
+      bodies.length = 0
+      const events: LimiterEvent[] = []
+      const limiter = limiterOf(events)
+      await limiter.take('one')
+      await limiter.take('two')
+      const [ours, theirs] = [Date.now(), Date.now() - offMs].map(yearAt)
+      const slots = bodies.map(slotOf)
+      expect(slots).toEqual(refused ? [ours, theirs, theirs] : [ours, theirs])
+      expect(events.filter(({ kind }) => kind === 'clock')).toEqual([
+        { kind: 'clock', state: 'wrong', offMs: expect.any(Number) },
+      ])
 
-    offMs = 0
-    await limiter.take('three')
-    await limiter.take('four')
-    expect(bodies.slice(-2).map(slotOf)).toEqual([theirs, ours])
-    expect(events.filter(({ kind }) => kind === 'clock')).toHaveLength(2)
-  })
+      offMs = 0
+      await limiter.take('three')
+      await limiter.take('four')
+      expect(bodies.slice(-2).map(slotOf)).toEqual([theirs, ours])
+      expect(events.filter(({ kind }) => kind === 'clock')).toHaveLength(2)
+    },
+  )
 
-  it('believes a clock that it was given', async () => {
+  it('follows a clock that it was given', async () => {
     offMs = 10 * YEAR_MS
     bodies.length = 0
     const events: LimiterEvent[] = []

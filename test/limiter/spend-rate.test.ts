@@ -7,8 +7,8 @@ function spend(pace: SpendRate, perMs: number, from: number, until: number) {
   for (let at = from; at < until; at++) pace.add(perMs, T0 + at)
 }
 
-describe('units of the last span', () => {
-  test('are all that came, and forgotten when it is over', () => {
+describe('the units of the last second', () => {
+  test('include all that were spent in it, and are dropped when it is over', () => {
     const pace = new SpendRate(1000)
     expect(pace.lately(T0)).toBe(0)
     pace.add(3, T0)
@@ -18,7 +18,7 @@ describe('units of the last span', () => {
     expect(pace.lately(T0 + 1250)).toBe(0)
   })
 
-  test('fade within a quarter of it, as if they had come evenly', () => {
+  test('fade within a quarter of a span, as if they had been spent evenly', () => {
     const pace = new SpendRate(1000)
     pace.add(100, T0 + 200)
     expect(pace.lately(T0 + 999)).toBe(100)
@@ -26,7 +26,7 @@ describe('units of the last span', () => {
     expect(pace.lately(T0 + 1200)).toBeCloseTo(20)
   })
 
-  test('at an even pace are what that pace brings', () => {
+  test('at an even rate equal that rate', () => {
     const pace = new SpendRate(1000)
     spend(pace, 2, 0, 5000)
     for (const at of [4000, 4100, 4249, 4250, 4600]) {
@@ -37,7 +37,7 @@ describe('units of the last span', () => {
     expect(pace.lately(T0 + 5000)).toBeCloseTo(2000, -1)
   })
 
-  test('of another length are counted by that length', () => {
+  test('can be counted over another span', () => {
     const pace = new SpendRate(8000)
     spend(pace, 1, 0, 8000)
     expect(pace.lately(T0 + 8000)).toBe(8000)
@@ -45,7 +45,7 @@ describe('units of the last span', () => {
   })
 })
 
-describe('units that come steadily', () => {
+describe('steady units', () => {
   test('are none before three spans have passed', () => {
     const pace = new SpendRate(1000)
     spend(pace, 1, 0, 2000)
@@ -58,13 +58,13 @@ describe('units that come steadily', () => {
     ['first', [300, 500, 400], 300],
     ['second', [500, 300, 400], 300],
     ['last', [500, 400, 300], 300],
-  ])('are the fewest of the three, here of the %s', (_, counts, fewest) => {
+  ])('are the fewest of the three spans, here of the %s', (_, counts, fewest) => {
     const pace = new SpendRate(1000)
     for (const [i, count] of counts.entries()) pace.add(count, T0 + i * 1000)
     expect(pace.steadily(T0 + 2999)).toBe(fewest)
   })
 
-  test('are none again a span after the last one', () => {
+  test('are none a span after the last unit', () => {
     const pace = new SpendRate(1000)
     spend(pace, 1, 0, 4000)
     expect(pace.steadily(T0 + 4500)).toBeCloseTo(500)
@@ -73,7 +73,7 @@ describe('units that come steadily', () => {
 })
 
 describe('a clock', () => {
-  test('that is set back a little stands still: nothing is lost, and nothing counts twice', () => {
+  test('that is set back a little stands still: no unit is lost or counted twice', () => {
     const pace = new SpendRate(1000)
     pace.add(5, T0 + 2000)
     pace.add(5, T0 + 1300)
@@ -82,7 +82,7 @@ describe('a clock', () => {
     expect(pace.lately(T0 + 3250)).toBe(0)
   })
 
-  test.each([-3250, -100_000])('that is set back by %i ms begins anew', (ms) => {
+  test.each([-3250, -100_000])('that is set back by %i ms makes the count start anew', (ms) => {
     const pace = new SpendRate(1000)
     pace.add(5, T0)
     expect(pace.lately(T0 + ms)).toBe(0)
@@ -91,14 +91,14 @@ describe('a clock', () => {
     expect(pace.lately(T0 + ms + 500)).toBe(2)
   })
 
-  test.each([3249, 3250, 3500, 1e9])('that is %i ms later remembers no old unit as a new one', (ms) => {
+  test.each([3249, 3250, 3500, 1e9])('that is %i ms later makes no old unit count as new', (ms) => {
     const pace = new SpendRate(1000)
     spend(pace, 1, 0, 1000)
     expect(pace.lately(T0 + 1000 + ms)).toBe(0)
     expect(pace.steadily(T0 + 1000 + ms)).toBe(0)
   })
 
-  test('that begins at the epoch counts like any other', () => {
+  test('that starts at the epoch counts like any other', () => {
     const pace = new SpendRate(1000)
     for (let at = 0; at < 3500; at++) {
       pace.add(1, at)

@@ -32,19 +32,19 @@ const verdict = (more: Partial<Verdict> = {}): Verdict => ({
 })
 const costs = (...units: number[]) => units.map((cost) => ({ cost }))
 
-it('a request is allowed where every policy allows it', () => {
+it('a request is allowed if every policy allows it', () => {
   const [yes, no] = [verdict(), verdict({ allowed: false })]
   expect([[], [yes], [yes, no], [no, yes], [no]].map(allAllow)).toEqual([true, true, false, false, false])
 })
 
-describe('what an allowed request was charged', () => {
-  it('is what it took inside a limit and its overrun; what is let pass otherwise was not', () => {
+describe('the charge of an allowed request', () => {
+  it('includes what it took within a limit and its overrun, and not what was allowed without a charge', () => {
     expect(
       [undefined, 'relaxed', 'observe', 'deprioritize'].map((exceeded) => isCharged(verdict({ exceeded } as never))),
     ).toEqual([true, true, false, false])
   })
 
-  it('was charged at the earliest of the moments, and had to wait for the longest of the delays', () => {
+  it('is dated by the earliest charge, and delayed by the longest delay', () => {
     const verdicts = [verdict({ chargedAt: 30, delayMs: 5 }), verdict({ chargedAt: 20 }), verdict({ delayMs: 9 })]
     expect(chargedOf(verdicts)).toEqual({ at: 20, delayMs: 9 })
     expect(chargedOf([verdict({ chargedAt: 0 })])).toEqual({ at: 0, delayMs: 0 })
@@ -52,8 +52,8 @@ describe('what an allowed request was charged', () => {
   })
 })
 
-describe('what is reported of a request', () => {
-  it('is, where one policy denies it, how the others stand without it', () => {
+describe('the verdicts of a request', () => {
+  it('show the other policies without the charge if one denies', () => {
     const states = statesOf(viewOf(both, [3, 5], T), both)
     const told = verdictsOf(stepAll(states, both, 1, T), states, both, T)
     expect(told.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
@@ -62,19 +62,19 @@ describe('what is reported of a request', () => {
     ])
   })
 
-  it('is, where all allow it, how they stand after it', () => {
+  it('show all policies after the charge if all allow', () => {
     const states = statesOf(viewOf(both, [3, 2], T), both)
     const told = verdictsOf(stepAll(states, both, 1, T), states, both, T)
     expect(told.map(({ remaining }) => remaining)).toEqual([6, 2])
   })
 })
 
-it('what is known of no item is nothing; what is known of an item without the policy is that it has none of it', () => {
+it('the fields of a policy are unknown without an item, and empty in an item without them', () => {
   expect(statesOf(undefined, both)).toEqual([undefined, undefined])
   expect(statesOf({ ...viewOf([both[0]!], [1], T) }, both)).toEqual([chargedFields(both[0]!, 1, T), {}])
 })
 
-it('the fields after a request are those that it wrote, and the same where it wrote nothing', () => {
+it('the fields after a request are those that it wrote, or the same if it wrote nothing', () => {
   const steps: Step[] = [
     { verdict: verdict(), write: when([], set('w', 2)) },
     { verdict: verdict() },
@@ -83,23 +83,23 @@ it('the fields after a request are those that it wrote, and the same where it wr
   expect(statesAfter([{ w: 1, x: 1 }, { w: 1 }, undefined], steps)).toEqual([{ w: 2, x: 1 }, { w: 1 }, { w: 3 }])
 })
 
-describe('requests that share a write', () => {
+describe('coalesced requests', () => {
   const fitting = (policies: typeof both, view: Parameters<typeof statesOf>[0], ...units: number[]) =>
     thatFit(statesOf(view, policies), policies, costs(...units), T).map(({ cost }) => cost)
 
-  it('are those that fit one after another into every policy', () => {
+  it('fit one after another into every policy', () => {
     expect(fitting(both, undefined, 2, 2, 2, 1, 1)).toEqual([2, 2, 1])
     expect(fitting(both, viewOf(both, [9, 0], T), 2, 1, 1)).toEqual([1])
     expect(fitting(both, viewOf(both, [0, 5], T), 1, 1)).toEqual([])
   })
 
-  it('have one turn, where they wait for it', () => {
+  it('have the same queue slot', () => {
     const waiting = compiled(fixed('a', 2, { window: '1s', action: 'delay', maxDelay: '5s' }))
     expect(fitting(waiting, undefined, 1, 1, 1)).toEqual([1, 1])
     expect(fitting(waiting, viewOf(waiting, [2], T), 1, 1, 1)).toEqual([1, 1])
   })
 
-  it('are charged, or all let pass', () => {
+  it('are either all charged, or all allowed without a charge', () => {
     const watched = compiled(fixed('a', 2, { action: 'observe' }), fixed('b', 100))
     expect(fitting(watched, undefined, 2, 1, 1)).toEqual([2])
     expect(fitting(watched, viewOf(watched, [2, 0], T), 2, 1)).toEqual([2, 1])
@@ -116,7 +116,7 @@ describe('the writes of a charge', () => {
   ) => chargeWrites(stepAll(statesOf(view, policies), policies, cost, now), view, policies, cost, now, guessing)
   const gcra = compiled({ name: 'g', algorithm: 'gcra', limit: 100, window: '10s' })
 
-  it('are one for each policy that is charged, under its prefix', () => {
+  it('are one for each charged policy, under its attribute prefix', () => {
     const watched = compiled(fixed('a', 2, { action: 'observe' }), fixed('b', 5))
     expect(writesOf(both, undefined, 1, T, false).map(({ prefix }) => prefix)).toEqual(both.map(({ prefix }) => prefix))
     expect(writesOf(watched, viewOf(watched, [2, 0], T), 1, T, false).map(({ prefix }) => prefix)).toEqual([
@@ -125,7 +125,7 @@ describe('the writes of a charge', () => {
     expect(writesOf(both, undefined, 0, T, true)).toEqual([])
   })
 
-  it('follow a guess at the present state where others write too, in the first try alone', () => {
+  it('extrapolate the present state if other instances write too, in the first try only', () => {
     const view = viewOf(gcra, [50], T)
     const later = T + 6000 // the fifty are over, unless others are as busy as they were
     const [{ counter, prefix }] = gcra as [(typeof gcra)[0]]
@@ -139,7 +139,7 @@ describe('the writes of a charge', () => {
     expect(writesOf(gcra, undefined, 1, later, true)).toHaveLength(1)
   })
 
-  it('follow what is known where the guess would deny the request', () => {
+  it('use the view if the extrapolated state would deny the request', () => {
     const view = { ...viewOf(gcra, [100], T), shared: true }
     const [{ counter, prefix }] = gcra as [(typeof gcra)[0]]
     const known = [{ prefix, write: counter.step(view.item.policies[prefix], 1, T + 6000).write }]

@@ -68,9 +68,9 @@ function world(options: { clock?: () => number } = {}) {
   })
 }
 
-describe('a call that fails', () => {
+describe('a failed call', () => {
   it.each(['timeout', 'unreachable', 'malformed', 'throttled'] as const)(
-    'is tried up to three times where it is %s',
+    'is tried up to three times if it is %s',
     async (failure) => {
       const one = world()
       one.fates.push(failure, failure)
@@ -83,7 +83,7 @@ describe('a call that fails', () => {
   )
 
   it.each(['contention', 'hot-key', 'item', 'missing-table', 'refused', 'in-doubt'] as const)(
-    'is not tried again where it is %s',
+    'is not tried again if it is %s',
     async (failure) => {
       const one = world()
       one.fates.push(failure)
@@ -92,21 +92,21 @@ describe('a call that fails', () => {
     },
   )
 
-  it('is tried as often as is said, where somebody says so', async () => {
+  it('is tried as often as the caller says', async () => {
     const one = world()
     one.fates.push('unreachable')
     await expect(one.write(1)).rejects.toMatchObject({ reason: 'unreachable' })
     expect(one.calls).toBe(1)
   })
 
-  it('by a mistake of the program is thrown as it is, once', async () => {
+  it('that fails by a bug throws that once', async () => {
     const one = world()
     one.fates.push(new TypeError('no function'))
     await expect(one.read()).rejects.toThrow(TypeError)
     expect([one.calls, one.events]).toEqual([1, [{ kind: 'store-call', ms: expect.any(Number), failure: 'malformed' }]])
   })
 
-  it('is told as an event, each try by itself', async () => {
+  it('is reported as an event for each try', async () => {
     const one = world()
     one.fates.push('unreachable')
     await one.read()
@@ -117,7 +117,7 @@ describe('a call that fails', () => {
     ])
   })
 
-  it('is tried again at once, but for throttling, where each try waits longer', async () => {
+  it('is tried again at once, except for throttling, where each try waits longer', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0.5)
     for (const [failure, ms] of [
       ['unreachable', 0],
@@ -136,7 +136,7 @@ describe('a call that fails', () => {
     }
   })
 
-  it('is not tried again when too little of the deadline is left', async () => {
+  it('is not tried again if too little of the deadline is left', async () => {
     const one = world()
     await one.read()
     const deadline = one.store.deadline()
@@ -151,7 +151,7 @@ describe('a call that fails', () => {
   })
 })
 
-describe('the time of a decision', () => {
+describe('the deadline of a decision', () => {
   it('is longer until the store has answered once', async () => {
     const one = world()
     expect([one.store.reached, one.store.deadline().leftMs]).toEqual([false, 2000])
@@ -162,7 +162,7 @@ describe('the time of a decision', () => {
     expect([one.store.reached, one.store.deadline().leftMs]).toEqual([true, 300])
   })
 
-  it('is left for another try: a call gets six tenths of it, the last one all', async () => {
+  it('is divided among tries: a call gets six tenths of the rest, and the last one all', async () => {
     const one = world()
     await one.read()
     one.fates.push('hangs', 'hangs', 'hangs')
@@ -181,7 +181,7 @@ describe('the time of a decision', () => {
   })
 })
 
-describe('a write or a deletion whose earlier try got no answer', () => {
+describe('a write or deletion whose earlier try had no answer', () => {
   const BOTH = ['write', 'remove'] as const
   const ambiguous = ['timeout', 'unreachable', 'malformed'] as const
   it.each(BOTH.flatMap((call) => ambiguous.map((failure) => [call, failure] as const)))(
@@ -193,7 +193,7 @@ describe('a write or a deletion whose earlier try got no answer', () => {
     },
   )
 
-  it.each(BOTH)('is in no doubt where the try was turned away, or there was none: %s', async (call) => {
+  it.each(BOTH)('is not in doubt if that try was rejected, or if there was none: %s', async (call) => {
     const one = world()
     expect(await one[call]()).toEqual({
       kind: call === 'write' ? 'applied' : 'deleted',
@@ -204,14 +204,14 @@ describe('a write or a deletion whose earlier try got no answer', () => {
     expect(await one[call]()).toMatchObject({ afterDoubt: false })
   })
 
-  it.each(BOTH)('is in doubt, too, where the store’s client has sent it again by itself: %s', async (call) => {
+  it.each(BOTH)('is in doubt as well if the SDK has sent it again: %s', async (call) => {
     const one = world()
     one.resent = true
     expect(await one[call]()).toMatchObject({ afterDoubt: true })
   })
 })
 
-describe('a table that keeps failing', () => {
+describe('the circuit breaker of the table', () => {
   async function failing(failure: StoreFailure = 'unreachable') {
     const one = world()
     for (let i = 0; i < 5; i++) {
@@ -222,7 +222,7 @@ describe('a table that keeps failing', () => {
     return one
   }
 
-  it('is not asked for a moment, for the reason that it failed last', async () => {
+  it('stops calls for a while, which fail with the reason of the last failure', async () => {
     const one = await failing()
     const { calls } = one
     await expect(one.read()).rejects.toMatchObject({
@@ -233,7 +233,7 @@ describe('a table that keeps failing', () => {
     expect(one.events.filter(({ kind }) => kind === 'circuit')).toEqual([{ kind: 'circuit', state: 'open' }])
   })
 
-  it('is probed after a while, by a call with all its tries, and then asked again', async () => {
+  it('lets a call probe with all its tries after a while, and then closes', async () => {
     const one = await failing()
     one.now += 2000
     one.fates.push('unreachable', 'unreachable')
@@ -246,7 +246,7 @@ describe('a table that keeps failing', () => {
   })
 
   it.each(['hot-key', 'contention', 'item'] as const)(
-    'is not one whose items fail by themselves: %s',
+    'does not open for failures of single items: %s',
     async (failure) => {
       const one = await failing(failure)
       expect(await one.read()).toBe(NO_ITEM)
@@ -254,7 +254,7 @@ describe('a table that keeps failing', () => {
     },
   )
 
-  it('is not asked again by those who were under way when others found that out', async () => {
+  it('stops calls that were under way when it opened from trying again', async () => {
     const one = world()
     await one.read()
     let fail = (_: Error) => {}
@@ -275,8 +275,8 @@ describe('a table that keeps failing', () => {
   })
 })
 
-describe('names of writes', () => {
-  it('count up inside a range, and another begins when it is used up', () => {
+describe('the ids of writes', () => {
+  it('count up inside a range, and another range begins after it', () => {
     const random = jest.spyOn(Math, 'random').mockReturnValue(0)
     const { store } = world()
     const first = store.nextId()
@@ -293,7 +293,7 @@ describe('names of writes', () => {
     expect(latest.rangeEnd).toBeGreaterThan(10 ** 12 - 2000)
   })
 
-  it('are drawn anew where another process writes in the same range, and only there', async () => {
+  it('are drawn anew only if another process writes in the same range', async () => {
     jest.spyOn(Math, 'random').mockReturnValue(0.5)
     const one = world()
     const { mark, value, rangeEnd } = one.store.nextId()
@@ -316,7 +316,7 @@ describe('names of writes', () => {
 })
 
 describe('the clock', () => {
-  it('that was given is believed, whatever the store says; a fraction is dropped', async () => {
+  it('that was given is used whatever the store says, without fractions', async () => {
     const one = world()
     one.now += 0.7
     await one.read()

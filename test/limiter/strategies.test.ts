@@ -37,7 +37,7 @@ function world() {
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the parts of a charge', () => {
-  it('are its policies by their consistency, each counted in its way', () => {
+  it('are its policies by consistency, each with its strategy', () => {
     const { ways } = world()
     const [other] = counted('strict', 'other')
     const parts = ways.partsOf({ key: 'k', policies: [...eventual, ...strict, ...leased, other!], cost: 3 })
@@ -54,13 +54,13 @@ describe('the parts of a charge', () => {
     ['strict', strict, Strict],
     ['leased', leased, Leased],
     ['eventual', eventual, Eventual],
-  ] as const)('are one where all policies are %s, with the very list that was given', (_, policies, way) => {
+  ] as const)('are one if all policies are %s, with the very list that was given', (_, policies, way) => {
     const parts = world().ways.partsOf({ key: 'k', policies, cost: 1 })
     expect(parts.map((part) => part.strategy.constructor)).toEqual([way])
     expect(parts[0]!.policies).toBe(policies)
   })
 
-  it('have the same lists for every subject and each time, so that requests share writes', () => {
+  it('have the same lists for every subject and each time, so that writes are coalesced', () => {
     const { ways } = world()
     const policies = [...strict, ...leased]
     const [one, other] = ['a', 'b'].map((key) => ways.partsOf({ key, policies, cost: key === 'a' ? 1 : 2 }))
@@ -71,7 +71,7 @@ describe('the parts of a charge', () => {
   })
 })
 
-it('a subject was last seen with what was counted of it in memory since', async () => {
+it('the last view of an eventual subject includes what was counted in memory since', async () => {
   const { ways, loop, busy } = world()
   expect(ways.lastSeen({ key: 'k', policies: eventual })).toEqual([undefined])
   await busy(eventual, 3)
@@ -80,22 +80,22 @@ it('a subject was last seen with what was counted of it in memory since', async 
   expect(counter.step(fields, 0, loop.now()).verdict.remaining).toBe(100_000 - 3)
 })
 
-it('a busy subject has units taken ahead, which is told', async () => {
+it('a busy subject is leased, which is reported as an event', async () => {
   const { events, busy } = world()
   await busy(leased, 900)
   expect(events.length).toBeGreaterThan(0)
   expect(new Set(events.map(({ kind }) => kind))).toEqual(new Set(['lease']))
 })
 
-it('a strict subject whose item is throttled is leased, which is told', async () => {
+it('a strict subject whose item is throttled is leased, which is reported as an event', async () => {
   const { store, events, busy } = world()
   jest.spyOn(store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
   await busy(strict, 1)
   expect(events).toEqual([{ kind: 'hot-key' }])
 })
 
-describe('a program that stops', () => {
-  it('gives back what was taken ahead, and adds what was counted in memory', async () => {
+describe('close', () => {
+  it('returns leases and syncs eventual counts', async () => {
     const { ways, busy, used } = world()
     await busy([...leased, ...eventual], 900)
     expect((await used(leased))[0]).toBeGreaterThan(900)
@@ -105,8 +105,8 @@ describe('a program that stops', () => {
   })
 })
 
-describe('a subject that is reset', () => {
-  it('has nothing in memory any more, however it is counted', async () => {
+describe('a reset', () => {
+  it('clears the memory of each consistency', async () => {
     const { ways, busy, used, store } = world()
     await busy([...leased, ...eventual], 900)
     const before = [await used(leased), await used(eventual)]
@@ -121,7 +121,7 @@ describe('a subject that is reset', () => {
     expect(store.writes).toBe(writes + 20) // hot no more
   })
 
-  it('is forgotten once nothing of it is on its way', async () => {
+  it('forgets a subject once nothing of it is under way', async () => {
     const one = world()
     await one.busy(eventual, 1)
     await settled()

@@ -60,8 +60,8 @@ function world(random = 0.5) {
   return Object.assign(world, { strict, take, heat })
 }
 
-describe('a subject whose item takes no more writes', () => {
-  it('is leased at once, and says so', async () => {
+describe('a subject whose item is throttled', () => {
+  it('is leased at once, which is reported as an event', async () => {
     const world_ = world()
     expect(await world_.take()).toEqual(['write'])
     world_.error = new StoreUnavailableError('hot-key', 'too many writes')
@@ -71,7 +71,7 @@ describe('a subject whose item takes no more writes', () => {
     expect(world_.events).toHaveLength(1)
   })
 
-  it('has everything decided by its lease meanwhile, peeks too', async () => {
+  it('has all requests decided by its lease meanwhile, including peeks', async () => {
     const { strict, asked, heat } = world()
     const all = () => {
       asked.length = 0
@@ -90,7 +90,7 @@ describe('a subject whose item takes no more writes', () => {
     [0, 45_000],
     [0.5, 67_500],
     [0.999, 89_955],
-  ])('is leased for 45 to 90 seconds, each time by chance: %f', async (random, ms) => {
+  ])('is leased for a random time of 45 to 90 seconds: %f', async (random, ms) => {
     const world_ = world(random)
     await world_.heat()
     world_.now += ms - 1
@@ -99,7 +99,7 @@ describe('a subject whose item takes no more writes', () => {
     expect(await world_.take()).toEqual(['write'])
   })
 
-  it('is leased no longer where the clock was set back', async () => {
+  it('is no longer leased if the clock was set back', async () => {
     const world_ = world()
     await world_.heat()
     world_.now -= 22_500
@@ -108,7 +108,7 @@ describe('a subject whose item takes no more writes', () => {
     expect(await world_.take()).toEqual(['write'])
   })
 
-  it('is leased for those policies alone that can be', async () => {
+  it('is leased only for the policies that can be leased', async () => {
     const world_ = world()
     await world_.heat()
     expect(await world_.take('k', unleasable)).toEqual(['write'])
@@ -116,14 +116,14 @@ describe('a subject whose item takes no more writes', () => {
     expect(await world_.take('k', policies)).toEqual(['lease'])
   })
 
-  it('is left to the failure mode where a policy cannot be leased', async () => {
+  it('is left to the failure mode if a policy cannot be leased', async () => {
     const world_ = world()
     world_.error = new StoreUnavailableError('hot-key', 'too many writes')
     await expect(world_.take('k', [...policies, ...unleasable])).rejects.toBe(world_.error)
     expect([world_.asked, world_.events]).toEqual([['write'], []])
   })
 
-  it('is no other subject, and none that is reset', async () => {
+  it('affects no other subject, and is strict again after a reset', async () => {
     const world_ = world()
     await world_.heat()
     expect(await world_.take('other')).toEqual(['write'])
@@ -132,7 +132,7 @@ describe('a subject whose item takes no more writes', () => {
     expect(await world_.take('k')).toEqual(['write'])
   })
 
-  it('is one of a thousand at most', async () => {
+  it('is one of at most a thousand', async () => {
     const world_ = world()
     for (let i = 0; i < 1000; i++) await world_.heat(`k${i}`)
     expect([await world_.take('k0'), await world_.take('k999')]).toEqual([['lease'], ['lease']])
@@ -144,7 +144,7 @@ describe('a subject whose item takes no more writes', () => {
 it.each([
   ['of the store', new StoreUnavailableError('throttled', 'the table is busy')],
   ['of the program', new TypeError('no function')],
-])('another failure %s leases nothing', async (_, error) => {
+])('a failure other than a hot key leases nothing: %s', async (_, error) => {
   const world_ = world()
   world_.error = error
   await expect(world_.take()).rejects.toBe(error)

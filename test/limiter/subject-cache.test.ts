@@ -1,8 +1,8 @@
 import { NO_ITEM } from '../../limiter/stores/store'
 import { othersWrote, SubjectCache } from '../../limiter/subject-cache'
 
-describe('known subjects', () => {
-  it('are bounded: the one not asked for the longest goes first', () => {
+describe('the cache of views', () => {
+  it('is bounded: the subject that was used longest ago is evicted', () => {
     const known = new SubjectCache(3)
     for (const key of ['a', 'b', 'c']) known.learn(key, NO_ITEM, 1)
     known.get('a')
@@ -11,7 +11,7 @@ describe('known subjects', () => {
     expect(known.size).toBe(3)
   })
 
-  it('remember whether others write too, until told otherwise', () => {
+  it('keeps whether other instances write a subject, until that is changed', () => {
     const known = new SubjectCache(3)
     known.learn('a', NO_ITEM, 1, true)
     known.learn('a', NO_ITEM, 2)
@@ -20,13 +20,13 @@ describe('known subjects', () => {
     expect(known.get('a')).toMatchObject({ shared: false })
   })
 
-  it('are not taken for shared before anybody has said so', () => {
+  it('regards a subject as not shared before another writer was seen', () => {
     const known = new SubjectCache(3)
     known.learn('a', NO_ITEM, 1)
     expect(known.get('a')).toMatchObject({ shared: false, consecutiveConflicts: 0 })
   })
 
-  it('count how often in a row others were quicker, whatever is learnt meanwhile', () => {
+  it('counts consecutive conflicts, whatever views are stored meanwhile', () => {
     const known = new SubjectCache(3)
     known.recordConflict('a', true)
     expect(known.get('a')).toBeUndefined()
@@ -42,14 +42,14 @@ describe('known subjects', () => {
     )
   })
 
-  it('are forgotten on demand', () => {
+  it('forgets a subject on demand', () => {
     const known = new SubjectCache(3)
     known.learn('a', NO_ITEM, 1)
     known.forget('a')
     expect(known.get('a')).toBeUndefined()
   })
 
-  it('notice another writer by its mark', () => {
+  it('recognizes another writer by its mark', () => {
     const mine = { ...NO_ITEM, marks: { r1: 5 } }
     expect(othersWrote(mine, mine)).toBe(false)
     expect(othersWrote(mine, { ...NO_ITEM, marks: { r1: 5, r2: 1 } })).toBe(true)

@@ -5,17 +5,17 @@ import { SubjectError } from '../../limiter/errors'
 import { subjectKey, withSecret } from '../../limiter/subject-key'
 import { issuesOf } from '../policies/issues'
 
-describe('the key of a subject', () => {
-  it('begins with its scope, so that a table can be read by people', () => {
+describe('a subject’s key', () => {
+  it('begins with its scope, so that people can read a table', () => {
     expect(subjectKey('client:abc')).toMatch(/^client#[\w-]{43}$/)
     expect(subjectKey('ip:2001:db8::/56')).toMatch(/^ip#/)
     for (const subject of ['abc', ':abc', 'UPPER:abc', '1x:abc', `${'x'.repeat(17)}:abc`])
       expect(subjectKey(subject)).toMatch(/^subject#/)
   })
 
-  it('shows nothing of the identity', () => expect(subjectKey('client:secret-key')).not.toContain('secret'))
+  it('does not show the identity', () => expect(subjectKey('client:secret-key')).not.toContain('secret'))
 
-  it('is bounded, in ASCII, and another for every subject', () => {
+  it('has a bounded length, is ASCII, and differs for every subject', () => {
     const seen = new Map<string, string>()
     fc.assert(
       fc.property(fc.string({ minLength: 1, maxLength: 300, unit: 'binary' }), (subject) => {
@@ -28,24 +28,24 @@ describe('the key of a subject', () => {
   })
 })
 
-it('what is no subject has no key', () => {
+it('an invalid subject has no key', () => {
   for (const subject of ['', undefined, null, 7, ['client:abc']])
     expect(() => subjectKey(subject as never)).toThrow(SubjectError)
   expect(subjectKey(' ')).toMatch(/^subject#/)
 })
 
-describe('the key of a subject under a secret', () => {
+describe('a subject’s key under a secret', () => {
   const secret = Buffer.from('sixteen or more bytes')
   const hashed = createHash('sha256').update('ip:192.0.2.1').digest('base64url')
 
-  it('is the HMAC of the key without it, so that items can be moved whose subjects nobody knows', () => {
+  it('is the HMAC of the key without it, so that items can be moved without knowing their subjects', () => {
     expect(subjectKey('ip:192.0.2.1')).toBe(`ip#${hashed}`)
     const wanted = `ip~${createHmac('sha256', secret).update(`ip#${hashed}`).digest('base64url')}`
     expect(subjectKey('ip:192.0.2.1', secret)).toBe(wanted)
     expect(withSecret(`ip#${hashed}`, secret)).toBe(wanted)
   })
 
-  it('is none for what is not the key of a subject without one', () => {
+  it('does not exist for what is not a key', () => {
     const long = 'x'.repeat(17)
     for (const key of [
       '',
@@ -62,11 +62,11 @@ describe('the key of a subject under a secret', () => {
   })
 })
 
-describe('a limiter with a secret of its own', () => {
+describe('a limiter with a secret', () => {
   const policies = [{ name: 'p', limit: 2, window: '1h' }]
   const SECRET = 'sixteen or more bytes'
 
-  it('keeps all that it knows of a subject under it', async () => {
+  it('keeps all state of a subject under the key by that secret', async () => {
     const store = new MemoryStore()
     const limiter = createLimiter({ store, policies, hmacKey: SECRET })
     const { chargedAt } = await limiter.take('client:abc', { cost: 2 })
@@ -80,7 +80,7 @@ describe('a limiter with a secret of its own', () => {
     expect((await limiter.take('client:abc', { cost: 2 })).allowed).toBe(true)
   })
 
-  it('counts with others that have the same, in whatever form, and with nobody else', async () => {
+  it('shares counts with limiters that have the same secret in whatever form, and with no others', async () => {
     const store = new MemoryStore()
     const one = createLimiter({ store, policies, hmacKey: SECRET })
     const other = createLimiter({ store, policies, hmacKey: new TextEncoder().encode(SECRET) })
@@ -90,13 +90,13 @@ describe('a limiter with a secret of its own', () => {
     expect((await without.take('client:abc')).allowed).toBe(true)
   })
 
-  it('takes one of just sixteen bytes', () => {
+  it('accepts one of just sixteen bytes', () => {
     for (const hmacKey of ['x'.repeat(16), 'é'.repeat(8), new Uint8Array(16)]) {
       expect(() => createLimiter({ store: new MemoryStore(), policies, hmacKey })).not.toThrow()
     }
   })
 
-  it('has a copy of it: who clears the bytes changes nothing', async () => {
+  it('keeps a copy of the secret, so that clearing the bytes changes nothing', async () => {
     const hmacKey = new TextEncoder().encode(SECRET)
     const limiter = createLimiter({ store: new MemoryStore(), policies, hmacKey })
     await limiter.take('client:abc', { cost: 2 })
@@ -109,7 +109,7 @@ describe('a limiter with a secret of its own', () => {
     [new Uint8Array(15), 'got 15 bytes'],
     [null, 'got a value of type object'],
     [1234567890123456, 'got a value of type number'],
-  ])('refuses %p, and prints nothing of it', (hmacKey, got) => {
+  ])('rejects %p without printing any of it', (hmacKey, got) => {
     const sentence = `hmacKey must be a string or a Uint8Array of at least 16 bytes, ${got}`
     expect(issuesOf(() => createLimiter({ store: new MemoryStore(), policies, hmacKey: hmacKey as never }))).toEqual([
       sentence,

@@ -3,15 +3,15 @@ import { day, fixed, minute, recording, world } from './two-processes'
 
 afterEach(() => jest.restoreAllMocks())
 
-describe('a denial that is known', () => {
+describe('a cached denial', () => {
   const foreseen = (one: ReturnType<typeof world>, cost = 1) =>
     one.loop.cachedDenial({ key: 'k', policies: one.policies, cost })
 
-  it('is none of a subject that was never seen, even of what costs more than the limit', () => {
+  it('does not exist for a subject without a view, even if the cost is above the limit', () => {
     expect(foreseen(world(), 11)).toBeUndefined()
   })
 
-  it('is none of what fits', async () => {
+  it('does not apply to a request that fits', async () => {
     const one = world()
     await one.settle(8)
     expect(foreseen(one, 2)).toBeUndefined()
@@ -19,7 +19,7 @@ describe('a denial that is known', () => {
   })
 
   it.each([-5001, -5000, 5000, 5001])(
-    'is trusted for denialTtlMs, also where the clock was set back: %i ms later',
+    'is used for denialTtlMs, and not if the clock was set back: %i ms later',
     async (ms) => {
       const one = world(day)
       await one.settle(10)
@@ -32,7 +32,7 @@ describe('a denial that is known', () => {
     },
   )
 
-  it('tells of all policies, those that would have allowed it without the request', async () => {
+  it('reports all policies, those that would allow the request without its charge', async () => {
     const one = world([...minute, ...fixed('more', 20)])
     await one.settle(10)
     expect(foreseen(one)).toMatchObject([
@@ -41,7 +41,7 @@ describe('a denial that is known', () => {
     ])
   })
 
-  it('is none where the denial itself has to be recorded, by the policy that denies', async () => {
+  it('does not exist if the policy that denies has to record the denial', async () => {
     const one = world([...recording, ...fixed('minute', 100)])
     await one.settle(2)
     expect(foreseen(one)).toBeUndefined()
@@ -50,7 +50,7 @@ describe('a denial that is known', () => {
     expect(foreseen(other)).toMatchObject([{ allowed: false }, { allowed: true }])
   })
 
-  it('is looked up again where others’ clocks are ahead, by which a new window has begun', async () => {
+  it('is read again if the clocks of other instances are ahead and a new window has begun for them', async () => {
     for (const ahead of [0, 60]) {
       const one = world()
       one.now = MIDNIGHT + 59_900
@@ -70,8 +70,8 @@ describe('a denial that is known', () => {
   })
 })
 
-describe('a denial that was looked up', () => {
-  it('is answered after one look, however long that took and little is trusted', async () => {
+describe('a denial that was read again', () => {
+  it('is returned after one read, however long that took and however short denialTtlMs is', async () => {
     const one = world(minute, { denialTtlMs: 0 })
     await one.other.take(10)
     one.plan.push({ before: () => (one.now += 30) })
@@ -79,7 +79,7 @@ describe('a denial that was looked up', () => {
     expect(one.calls()).toEqual([0, 1])
   })
 
-  it('dates no earlier than the decision, also where the clock is set back meanwhile', async () => {
+  it('is dated no earlier than the decision, also if the clock is set back meanwhile', async () => {
     const one = world(day, { denialTtlMs: 0 })
     await one.other.take(10)
     one.plan.push({ before: () => (one.now -= 5000) })
@@ -88,8 +88,8 @@ describe('a denial that was looked up', () => {
   })
 })
 
-describe('a denial that is counted', () => {
-  it('is written down by the policy that counts it, and by no other', async () => {
+describe('a denial that counts', () => {
+  it('is written by the policy that counts it, and by no other', async () => {
     const one = world([...recording, ...fixed('minute', 100)])
     await one.settle(2)
     one.now += 30_000
@@ -101,7 +101,7 @@ describe('a denial that is counted', () => {
     expect(await one.settle(1)).toMatchObject([[{ allowed: true, remaining: 0 }, {}]])
   })
 
-  it('whose answer was lost is counted once', async () => {
+  it('counts once if its answer was lost', async () => {
     const one = world(recording)
     await one.settle(2)
     one.plan.push({ lost: true })
@@ -109,7 +109,7 @@ describe('a denial that is counted', () => {
     expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
-  it('is none where the subject has changed meanwhile: the request is decided anew', async () => {
+  it('is decided anew if the subject has changed meanwhile', async () => {
     const one = world(recording)
     await one.settle(2)
     one.plan.push({ before: () => one.other.reset() })

@@ -4,13 +4,13 @@ import { CONTENTION, day, failed, fixed, minute, pace, reasonOf, T, unending, wo
 
 afterEach(() => jest.restoreAllMocks())
 
-describe('what was admitted before the store is told', () => {
+describe('a late charge', () => {
   const late = (one: ReturnType<typeof world>, units: number, chargedAt = one.now): LateCharges => ({
     charges: one.policies.map((policy) => ({ policy, units, chargedAt })),
     id: one.loop.nextId(),
   })
 
-  it('is charged in one write to all policies, past the limit too', async () => {
+  it('is one write to all policies, also past the limit', async () => {
     const one = world([...minute, ...fixed('more', 100)])
     await one.settle(4)
     one.calls()
@@ -22,19 +22,19 @@ describe('what was admitted before the store is told', () => {
     expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
-  it('is charged to a subject that was never seen', async () => {
+  it('works without a view of the subject', async () => {
     const one = world()
     expect(await one.loop.chargeLate('k', late(one, 3))).toBe(true)
     expect([one.calls(), await one.other.left()]).toEqual([[1, 0], [7]])
   })
 
-  it('is nothing any more where its window is over', async () => {
+  it('makes no write if its window is over', async () => {
     const one = world()
     expect(await one.loop.chargeLate('k', late(one, 3, T - 60_000))).toBe(false)
     expect(one.calls()).toEqual([0, 0])
   })
 
-  it('that is refused is made again from what was found', async () => {
+  it('that conflicts is made again from the state that it found', async () => {
     const one = world(pace)
     await one.settle(1)
     one.now += 10_000
@@ -47,7 +47,7 @@ describe('what was admitted before the store is told', () => {
     expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
-  it('whose answer was lost counts once, and what is known is what the store has', async () => {
+  it('whose answer was lost counts once, and the view is what the store has', async () => {
     const one = world()
     one.plan.push({ lost: true })
     expect(await one.loop.chargeLate('k', late(one, 3))).toBe(true)
@@ -55,7 +55,7 @@ describe('what was admitted before the store is told', () => {
     expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
-  it('gets a new name where this process has written since: it may count twice, and never not at all', async () => {
+  it('gets a new id if this process has written since, so it may count twice but never not at all', async () => {
     const one = world()
     const write = late(one, 3)
     await one.settle(1)
@@ -63,7 +63,7 @@ describe('what was admitted before the store is told', () => {
     expect([one.calls(), await one.other.left()]).toEqual([[3, 0], [6]])
   })
 
-  it('is given up when others keep changing the subject, or its time is over', async () => {
+  it('is given up if it keeps conflicting, or at its deadline', async () => {
     const one = world()
     await one.settle(1)
     jest.spyOn(one.memory, 'write').mockResolvedValue({ kind: 'refused', item: await one.memory.read('k') })
@@ -80,7 +80,7 @@ describe('what was admitted before the store is told', () => {
 })
 
 describe('a refund', () => {
-  it('relies on what is known while that is recent, and looks where it is not', async () => {
+  it('uses a view while it is recent, and reads if it is not', async () => {
     const one = world(day)
     await one.settle(4)
     one.calls()
@@ -91,7 +91,7 @@ describe('a refund', () => {
     expect([one.calls(), await one.other.left()]).toEqual([[1, 1], [8]])
   })
 
-  it('looks where what is known has nothing to give back', async () => {
+  it('reads if the view has nothing to refund', async () => {
     const one = world()
     await one.loop.peek({ key: 'k', policies: minute, cost: 0 })
     await one.other.take(4)
@@ -99,7 +99,7 @@ describe('a refund', () => {
     expect(await one.other.left()).toEqual([9])
   })
 
-  it('of what nobody has seen looks first', async () => {
+  it('reads first without a view', async () => {
     const one = world()
     await one.other.take(4)
     await one.loop.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
@@ -107,7 +107,7 @@ describe('a refund', () => {
   })
 })
 
-describe('an item that is refused for what it is', () => {
+describe('an item that DynamoDB rejects', () => {
   /** Looked at after it failed, and known from then on. */
   async function broken() {
     const one = world(day)
@@ -123,20 +123,20 @@ describe('an item that is refused for what it is', () => {
     [999, [0, 0]],
     [1000, [1, 0]],
     [-1, [1, 0]],
-  ])('gets no other write for a second, unless the clock was set back: %i ms later', async (ms, calls) => {
+  ])('is not written for a second, unless the clock was set back: %i ms later', async (ms, calls) => {
     const one = await broken()
     one.now += ms
     expect(await reasonOf(one.settle(1))).toBe(calls[0] ? 'done' : 'item: item')
     expect(one.calls()).toEqual(calls)
   })
 
-  it('is asked at once after a reset', async () => {
+  it('is written at once after a reset', async () => {
     const one = await broken()
     await one.loop.reset('k')
     expect(await one.settle(1)).toMatchObject([[{ allowed: true }]])
   })
 
-  it('is forgotten where it cannot be looked at, so that the next write is made from what is there', async () => {
+  it('is dropped from the cache if it cannot be read, so that the next write is made from the stored state', async () => {
     const one = world(day)
     await one.settle(1)
     one.plan.push({ error: failed('item') }, { error: failed('refused') })
@@ -144,7 +144,7 @@ describe('an item that is refused for what it is', () => {
     expect(one.loop.view('k')).toBeUndefined()
   })
 
-  it('is no table that is away, nor a program with a bug: those are asked again at once', async () => {
+  it('is told apart from an unavailable table and from a bug, after which calls go on at once', async () => {
     for (const error of [failed('refused'), new TypeError('no function')]) {
       const one = world(day)
       await one.settle(1)
@@ -155,7 +155,7 @@ describe('an item that is refused for what it is', () => {
     }
   })
 
-  it('is one of a thousand at most', async () => {
+  it('is one of at most a thousand', async () => {
     const one = world(day)
     const error = failed('item')
     const fail = (...keys: string[]) => {

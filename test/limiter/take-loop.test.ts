@@ -3,8 +3,8 @@ import { CONTENTION, day, failed, fixed, minute, pace, reasonOf, T, unending, wa
 
 afterEach(() => jest.restoreAllMocks())
 
-describe('a take loop', () => {
-  it('says whether its store has ever answered, and whether it is asked', async () => {
+describe('the take loop', () => {
+  it('reports whether its store has ever answered, and whether the circuit breaker is open', async () => {
     const one = world()
     expect([one.loop.reached, one.loop.isCircuitOpen]).toEqual([false, false])
     await one.settle(1)
@@ -14,7 +14,7 @@ describe('a take loop', () => {
     expect(one.loop.isCircuitOpen).toBe(true)
   })
 
-  it('remembers what it has seen of a subject until it forgets it', async () => {
+  it('caches the view of a subject until it is forgotten', async () => {
     const one = world()
     expect([one.loop.view('k'), one.loop.standing({ key: 'k', policies: minute })]).toEqual([undefined, undefined])
     await one.settle(3)
@@ -24,7 +24,7 @@ describe('a take loop', () => {
     expect([one.loop.view('k'), one.loop.standing({ key: 'k', policies: minute })]).toEqual([undefined, undefined])
   })
 
-  it('looks without taking: by one read, whatever it knows', async () => {
+  it('peeks with one read, whatever its view', async () => {
     const one = world([...minute, ...day])
     await one.other.take(4)
     expect(
@@ -42,14 +42,14 @@ describe('a take loop', () => {
 })
 
 describe('a request', () => {
-  it('is one write where nobody else has written', async () => {
+  it('is one write while no other instance writes', async () => {
     const one = world()
     expect(await one.settle(1)).toMatchObject([[{ allowed: true, remaining: 9, chargedAt: T }]])
     expect(await one.settle(2)).toMatchObject([[{ allowed: true, remaining: 7, chargedAt: T }]])
     expect([one.calls(), one.loop.view('k')!.shared]).toEqual([[2, 0], false])
   })
 
-  it('is told what its write found, others’ charges included, and that the subject is shared until it is no more', async () => {
+  it('reports what its write found including charges of other instances, and marks the subject as shared', async () => {
     const one = world()
     await one.settle(1)
     await one.other.take(3)
@@ -59,7 +59,7 @@ describe('a request', () => {
     expect(one.loop.view('k')!.shared).toBe(false)
   })
 
-  it('is decided anew by what refused its write, which is told as a conflict', async () => {
+  it('that conflicts is decided anew from the state that it found, and reports a conflict event', async () => {
     const one = world()
     await one.settle(1)
     await one.other.take(9)
@@ -69,7 +69,7 @@ describe('a request', () => {
     expect(one.events.map(({ kind }) => kind).filter((kind) => kind !== 'store-call')).toEqual(['conflict'])
   })
 
-  it('that is refused once and then charged leaves the subject known as shared, and nothing as lost', async () => {
+  it('that conflicts once and is then charged marks the subject as shared, with no consecutive conflicts', async () => {
     const one = world(pace)
     await one.settle(1)
     one.now += 10_000
@@ -79,7 +79,7 @@ describe('a request', () => {
     expect(one.loop.view('k')).toMatchObject({ shared: true, consecutiveConflicts: 0 })
   })
 
-  it('to a subject that others keep busy is made from a guess, and after a refusal from what it found', async () => {
+  it('to a subject that other instances keep busy is made from an extrapolated state, and after a conflict from the state found', async () => {
     const one = world(pace)
     await one.other.take(60)
     await one.settle(1) // refused, and so known as shared
@@ -93,7 +93,7 @@ describe('a request', () => {
     expect(one.calls()).toEqual([2, 0])
   })
 
-  it('that was refused is made from what it found, though that was a while ago, and from no guess at what others did since', async () => {
+  it('that conflicts is made from the state found even if that is old by then, and is not extrapolated', async () => {
     const one = world(pace)
     await one.settle(1)
     one.now += 10_000
@@ -108,7 +108,7 @@ describe('a request', () => {
     expect(one.calls()).toEqual([2, 0])
   })
 
-  it('that finds litter of others clears it away, once it is decided', async () => {
+  it('that finds many expired fields purges them after its decision', async () => {
     const one = world(compiled({ name: 'burst', limit: 5, window: '1s' }))
     for (let i = 0; i < 33; i++) {
       one.now += 30_000
@@ -123,14 +123,14 @@ describe('a request', () => {
     expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
-  it('whose answer was lost is told how its limit stands with it, and not with it twice', async () => {
+  it('whose answer was lost reports its charge once in the remaining units', async () => {
     const one = world()
     one.plan.push({ lost: true })
     expect(await one.settle(4)).toMatchObject([[{ allowed: true, remaining: 6 }]])
     expect(await one.other.left()).toEqual([6])
   })
 
-  it('whose answer was lost is charged once, and allowed though others have come further since than its limit', async () => {
+  it('whose answer was lost is charged once, and allowed even if other charges have since exceeded its limit', async () => {
     const one = world()
     one.plan.push({ lost: true }, { before: () => one.other.take(12, fixed('minute', 20)) })
     expect(await one.settle(1)).toMatchObject([[{ allowed: true, remaining: 0, retryAfterMs: 0, chargedAt: T }]])
@@ -140,7 +140,7 @@ describe('a request', () => {
     expect(one.loop.view('k')!.item).toEqual(await one.memory.read('k'))
   })
 
-  it('is given up when others have changed the subject a hundred times in a row, or its time is over', async () => {
+  it('is given up after a hundred consecutive conflicts, or at its deadline', async () => {
     const one = world(pace)
     await one.settle(1)
     const refused = { kind: 'refused', item: await one.memory.read('k') } as const
@@ -158,7 +158,7 @@ describe('a request', () => {
   })
 })
 
-describe('who loses to others again and again', () => {
+describe('after consecutive conflicts, a request', () => {
   /** In a new minute, others take what there is just before our write. */
   const lose = async (one: ReturnType<typeof world>) => {
     one.now += 60_000
@@ -168,7 +168,7 @@ describe('who loses to others again and again', () => {
     return one.calls()
   }
 
-  it('looks before the third write, which a look costs a fifth of', async () => {
+  it('reads before the third write, since a read costs a fifth', async () => {
     const one = world()
     await one.settle(1)
     expect([await lose(one), await lose(one)]).toEqual([
@@ -182,7 +182,7 @@ describe('who loses to others again and again', () => {
     expect(await lose(one)).toEqual([1, 0])
   })
 
-  it('does not look for what was looked up just now', async () => {
+  it('does not read a subject that was read just now', async () => {
     const one = world()
     await one.settle(1)
     for (let i = 0; i < 2; i++) await lose(one)
@@ -193,7 +193,7 @@ describe('who loses to others again and again', () => {
     expect(one.calls()).toEqual([1, 0])
   })
 
-  it('is not who is denied by what was known', async () => {
+  it('does not count as a conflict if it is denied from the view', async () => {
     const one = world()
     await one.settle(10)
     for (let i = 0; i < 3; i++) await one.settle(1)
@@ -203,7 +203,7 @@ describe('who loses to others again and again', () => {
     expect(one.calls()).toEqual([1, 0])
   })
 
-  it('is not whose write was refused and then succeeded', async () => {
+  it('that is written in the end resets the count of conflicts', async () => {
     const one = world(pace)
     await one.settle(1)
     for (let i = 0; i < 3; i++) {
@@ -215,15 +215,15 @@ describe('who loses to others again and again', () => {
   })
 })
 
-describe('several requests at once', () => {
-  it('share a write, and are told how the limit stands one after another', async () => {
+describe('coalesced requests', () => {
+  it('share a write, and each reports the remaining units after it', async () => {
     const one = world()
     const answers = await one.settle(2, 3, 1)
     expect(answers.map(([verdict]) => verdict!.remaining)).toEqual([8, 5, 4])
     expect([one.calls(), await one.other.left()]).toEqual([[1, 0], [4]])
   })
 
-  it('are charged as far as they fit, and the others are denied by what the write left', async () => {
+  it('are charged as far as they fit, and the others are denied by the state after the write', async () => {
     const one = world()
     const answers = await one.settle(11, 9, 2, 1)
     expect(answers.map(([verdict]) => [verdict!.allowed, verdict!.remaining])).toEqual([
@@ -235,7 +235,7 @@ describe('several requests at once', () => {
     expect(one.calls()).toEqual([1, 0])
   })
 
-  it('are answered though some pass uncharged and others are charged', async () => {
+  it('are all answered if some are charged and others allowed without a charge', async () => {
     const one = world(watched)
     const answers = await one.settle(5, 1, 5, 1)
     expect(answers.map(([verdict]) => [verdict!.allowed, verdict!.chargedAt])).toEqual([
@@ -247,7 +247,7 @@ describe('several requests at once', () => {
     expect(await one.other.left()).toEqual([0])
   })
 
-  it('that find others in their place are told what is left after those', async () => {
+  it('that conflict report the units that other instances have left', async () => {
     const one = world()
     await one.settle(1)
     await one.other.take(4)
@@ -261,8 +261,8 @@ describe('several requests at once', () => {
   })
 })
 
-describe('a request that a limit lets pass uncharged', () => {
-  it('is decided by a view that is recent, or looks: the subject may be whole again', async () => {
+describe('a request that is allowed without a charge', () => {
+  it('is decided from a recent view, or reads, since the subject may be whole again', async () => {
     const one = world([...watched, ...fixed('more', 100)])
     await one.settle(2)
     one.now += 5000
@@ -277,7 +277,7 @@ describe('a request that a limit lets pass uncharged', () => {
     ])
   })
 
-  it('of one policy costs nothing at all while its view is recent', async () => {
+  it('of one policy makes no call while its view is recent', async () => {
     const one = world(watched)
     await one.settle(2)
     one.calls()

@@ -15,7 +15,7 @@ async function hammer(size: number, perSecond: number, seconds: number) {
   return { allowed, refused, writes: fleet.store.writes, reads: fleet.store.reads }
 }
 
-it('a caller who never stops gets all that is his, and costs looks and not writes', async () => {
+it('a client that never stops gets its full limit, and costs reads and not writes', async () => {
   const seconds = 10
   const { allowed, refused, writes, reads } = await hammer(20, 1000, seconds)
   expect(allowed).toBeGreaterThanOrEqual(20 * (seconds - 1))
@@ -25,7 +25,7 @@ it('a caller who never stops gets all that is his, and costs looks and not write
   expect(refused + reads / 5).toBeLessThan(1200)
 })
 
-it('a caller who only sometimes comes too early costs no looks', async () => {
+it('a client that is only sometimes early costs no reads', async () => {
   const { refused, reads, allowed } = await hammer(20, 21, 30)
   expect(allowed).toBeGreaterThan(500)
   expect(reads).toBeLessThan(0.05 * allowed)

@@ -34,7 +34,7 @@ async function passing(fleet: Fleet, i: number, subject = 'client:a') {
 }
 
 describe('an outage', () => {
-  it('is no free-for-all: each instance admits its share of the limit', async () => {
+  it('admits a share of the limit on each instance, and no more', async () => {
     const { fleet, away } = fleetOf(5, { localShare: 0.2 })
     away()
     let all = 0
@@ -42,7 +42,7 @@ describe('an outage', () => {
     expect(all).toBe(100)
   })
 
-  it('begins with what was last known: an instance admits its share of what was left', async () => {
+  it('starts from the last view: each instance admits its share of what was left', async () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.2 })
     await fleet.instances[0]!.limiter.take('client:a', { cost: 60 })
     away()
@@ -50,7 +50,7 @@ describe('an outage', () => {
     expect(await passing(fleet, 0, 'client:b')).toBe(20)
   })
 
-  it('renews no share when the store comes back: what an instance admitted by itself stays counted until the window ends', async () => {
+  it('renews no share when the store comes back: local counts hold until the window ends', async () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.5 })
     const { limiter } = fleet.instances[0]!
     for (let outage = 0; outage < 3; outage++) {
@@ -65,7 +65,7 @@ describe('an outage', () => {
     expect(await passing(fleet, 0)).toBe(50)
   })
 
-  it('begins with what is left by now, where the store was asked in between', async () => {
+  it('starts from what is left now if the store was asked in between', async () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.5 })
     const { limiter } = fleet.instances[0]!
     const back = away()
@@ -81,7 +81,7 @@ describe('an outage', () => {
     expect(await passing(fleet, 0)).toBe(5) // of 10 units, for those admitted before are in the table now
   })
 
-  it('begins each policy with what was left of it, also one that only some requests are held to', async () => {
+  it('starts each policy from what was left of it, also one that applies to some requests only', async () => {
     const search = { name: 'search', algorithm: 'fixed-window', limit: 40, window: '1h' } as const
     const { fleet, away } = fleetOf(1, { localShare: 0.5 }, [...policies, search])
     const { limiter } = fleet.instances[0]!
@@ -96,13 +96,13 @@ describe('an outage', () => {
     expect(await other()).toMatchObject({ remaining: 37 })
   })
 
-  it('lets a subject pass whose share is less than a unit: one at least', async () => {
+  it('admits one unit of a subject whose share is less than that', async () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.001 })
     away()
     expect(await passing(fleet, 0)).toBe(1)
   })
 
-  it('tells a request that costs more than the share, not more than the limit, to come again', async () => {
+  it('gives a finite retry time to a request that costs more than the share but not more than the limit', async () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.2 })
     away()
     const { limiter } = fleet.instances[0]!
@@ -128,7 +128,7 @@ describe('an outage', () => {
     expect(await passing(fleet, 0)).toBe(5)
   })
 
-  it('costs no time once the circuit is open, and is over by itself', async () => {
+  it('costs no time once the circuit breaker is open, and ends by itself', async () => {
     const { fleet, away } = fleetOf(1)
     const { limiter, events } = fleet.instances[0]!
     await limiter.take('client:a')
@@ -145,28 +145,31 @@ describe('an outage', () => {
   })
 })
 
-describe('a store that fails some of its calls', () => {
+describe('a store that fails', () => {
   it.each([
     [0.3, 0.1],
     [0.5, 0.25],
     [0.7, 0.6],
-  ])('%s of them: is asked on, and decides all that another try saves', async (failing, degradedAtMost) => {
-    const { fleet } = fleetOf(1, {}, [{ name: 'all', algorithm: 'fixed-window', limit: 100_000, window: '1d' }])
-    const chance = seeded(7)
-    const write = fleet.store.write.bind(fleet.store)
-    jest.spyOn(fleet.store, 'write').mockImplementation((...call) => {
-      return chance() < failing ? Promise.reject(new StoreUnavailableError('unreachable', 'no')) : write(...call)
-    })
-    let degraded = 0
-    for (let i = 0; i < 1000; i++) {
-      fleet.now += 50
-      if ((await fleet.instances[0]!.limiter.take('client:a')).degraded) degraded++
-    }
-    expect(degraded / 1000).toBeLessThanOrEqual(degradedAtMost)
-  })
+  ])(
+    '%s of its calls is still called, and decides all requests that another try saves',
+    async (failing, degradedAtMost) => {
+      const { fleet } = fleetOf(1, {}, [{ name: 'all', algorithm: 'fixed-window', limit: 100_000, window: '1d' }])
+      const chance = seeded(7)
+      const write = fleet.store.write.bind(fleet.store)
+      jest.spyOn(fleet.store, 'write').mockImplementation((...call) => {
+        return chance() < failing ? Promise.reject(new StoreUnavailableError('unreachable', 'no')) : write(...call)
+      })
+      let degraded = 0
+      for (let i = 0; i < 1000; i++) {
+        fleet.now += 50
+        if ((await fleet.instances[0]!.limiter.take('client:a')).degraded) degraded++
+      }
+      expect(degraded / 1000).toBeLessThanOrEqual(degradedAtMost)
+    },
+  )
 })
 
-it('a subject that was charged is given its units back within the deadline, or after the answer', async () => {
+it('a charge of one subject is refunded within the deadline or after the answer if another subject fails', async () => {
   const { fleet } = fleetOf(1, { deadlineMs: 300, firstDeadlineMs: 300 }, [
     ...policies,
     { name: 'other', limit: 100, window: '1h' },
@@ -187,7 +190,7 @@ it('a subject that was charged is given its units back within the deadline, or a
   expect(performance.now() - startedAt).toBeLessThan(2 * 300)
 })
 
-it('takes the table over for each policy of a subject, also where its requests have different ones', async () => {
+it('an outage starts from the table for each policy of a subject, also if requests have different policies', async () => {
   const { fleet, away } = fleetOf(0)
   const limiter = new RateLimiter({ store: fleet.store, clock: () => fleet.now })
   const [all, few] = parsePolicies(
@@ -204,7 +207,7 @@ it('takes the table over for each policy of a subject, also where its requests h
   expect(await take(all, few)).toMatchObject({ allowed: false, degraded: true, policy: 'few' })
 })
 
-it('a denial charges no other subject', async () => {
+it('a local denial charges no other subject', async () => {
   const { fleet, away } = fleetOf(1, {}, [...policies, { name: 'own', limit: 5, window: '1h' }])
   away()
   const { limiter } = fleet.instances[0]!
@@ -217,7 +220,7 @@ it('a denial charges no other subject', async () => {
   expect((await take('client:modest')).policies.all).toMatchObject({ allowed: true, remaining: 94 })
 })
 
-describe('once the store is back it is told what was admitted without it', () => {
+describe('after an outage, units admitted without the store', () => {
   const HOUR = 3_600_000
   const remaining = async (fleet: Fleet, subject = 'client:a') =>
     (await fleet.instances.at(-1)!.limiter.peek(subject, { cost: 0 })).remaining
@@ -233,7 +236,7 @@ describe('once the store is back it is told what was admitted without it', () =>
     return { fleet, limiter, away }
   }
 
-  it('in one write, with the next decision that asks it', async () => {
+  it('are sent in one write with the next decision that calls the store', async () => {
     const { fleet, limiter } = await afterOutage(30)
     const before = fleet.store.calls
     expect(await limiter.take('client:a')).toMatchObject({ degraded: false, remaining: 99 })
@@ -243,7 +246,7 @@ describe('once the store is back it is told what was admitted without it', () =>
     expect(await remaining(fleet)).toBe(68)
   })
 
-  it('past the limit too', async () => {
+  it('are sent past the limit too', async () => {
     const { fleet, limiter } = await afterOutage(100)
     await limiter.take('client:a', { cost: 20 })
     expect(await remaining(fleet)).toBe(0)
@@ -251,7 +254,7 @@ describe('once the store is back it is told what was admitted without it', () =>
     expect(Object.values(Object.values(fields)[0]!)).toContain(120)
   })
 
-  it('of each policy what its own requests took, and nothing of a window that is over', async () => {
+  it('are sent to each policy as its own requests took them, except those of past windows', async () => {
     const both = [...policies, { name: 'short', algorithm: 'fixed-window', limit: 50, window: '10s' } as const]
     const { fleet, limiter } = await afterOutage(30, both)
     await limiter.take('client:a')
@@ -261,7 +264,7 @@ describe('once the store is back it is told what was admitted without it', () =>
     })
   })
 
-  it('and is not when all windows are over', async () => {
+  it('are dropped when all windows are over', async () => {
     const { fleet, limiter } = await afterOutage(30)
     fleet.now += HOUR
     const before = fleet.store.calls
@@ -271,7 +274,7 @@ describe('once the store is back it is told what was admitted without it', () =>
     expect(await remaining(fleet)).toBe(98)
   })
 
-  it('once, however often the answer is lost', async () => {
+  it('count once, however often the answer is lost', async () => {
     const { fleet, limiter } = await afterOutage(30)
     const write = fleet.store.write.bind(fleet.store)
     let decided = false
@@ -292,7 +295,7 @@ describe('once the store is back it is told what was admitted without it', () =>
     expect([68, 38]).toContain(await remaining(fleet))
   })
 
-  it('at most once a second for each subject, whatever the store does', async () => {
+  it('are sent at most once a second for each subject, whatever the store does', async () => {
     const { fleet } = fleetOf(1)
     const { limiter } = fleet.instances[0]!
     const write = fleet.store.write.bind(fleet.store)
@@ -311,7 +314,7 @@ describe('once the store is back it is told what was admitted without it', () =>
     expect(calls).toBe(1 + 20 + 1)
   })
 
-  it('not later than the deadline, and beside the answer after that', async () => {
+  it('delay an answer no longer than its deadline, and are sent beside it after that', async () => {
     const { fleet, limiter } = await afterOutage(5, policies, { deadlineMs: 40, firstDeadlineMs: 40 })
     const write = fleet.store.write.bind(fleet.store)
     let calls = 0
@@ -323,13 +326,13 @@ describe('once the store is back it is told what was admitted without it', () =>
     expect(performance.now() - startedAt).toBeLessThan(500)
   })
 
-  it('also by a program that stops', async () => {
+  it('are sent on close', async () => {
     const { fleet, limiter } = await afterOutage(30)
     await limiter.close()
     expect(await remaining(fleet)).toBe(70)
   })
 
-  it('a denial that is known asks nothing and waits for nothing', async () => {
+  it('do not delay a cached denial, which makes no call', async () => {
     const { fleet, limiter } = await afterOutage(5, policies, { denialTtlMs: 60_000 })
     await fleet.instances[1]!.limiter.take('client:a', { cost: 100 })
     expect(await limiter.take('client:a', { cost: 99 })).toMatchObject({ allowed: false, degraded: false })
@@ -338,7 +341,7 @@ describe('once the store is back it is told what was admitted without it', () =>
     write.mockRestore()
   })
 
-  it('a policy that only watches is charged up to its limit; overage is on record as such', async () => {
+  it('are charged up to the limit for an observing policy, and recorded as overage where that is allowed', async () => {
     const of: PolicyInput[] = [
       { name: 'watch', algorithm: 'fixed-window', limit: 10, window: '1h', action: 'observe' },
       { name: 'billed', algorithm: 'fixed-window', limit: 10, window: '1h', overage: 'allow' },
@@ -355,7 +358,7 @@ describe('once the store is back it is told what was admitted without it', () =>
     expect(counts).toEqual([10, 26])
   })
 
-  it('nothing of a subject that was reset', async () => {
+  it('are dropped by a reset', async () => {
     const { fleet, limiter, away } = await afterOutage(30, policies, { localShare: 0.3 })
     await limiter.reset('client:a')
     await limiter.take('client:a')
@@ -364,7 +367,7 @@ describe('once the store is back it is told what was admitted without it', () =>
     expect(await passing(fleet, 0)).toBe(29)
   })
 
-  it('a denied request of several subjects has charged none of them', async () => {
+  it('do not include a denied request over several subjects', async () => {
     const two = [...policies, { name: 'own', algorithm: 'fixed-window', limit: 5, window: '1h' } as const]
     const { fleet, away } = fleetOf(1, {}, two)
     const { limiter } = fleet.instances[0]!
@@ -382,7 +385,7 @@ describe('once the store is back it is told what was admitted without it', () =>
   })
 })
 
-describe('a refund of what was admitted without the store', () => {
+describe('a refund of units admitted without the store', () => {
   it.each(['fixed-window', 'sliding-log', 'gcra', 'token-bucket', 'leaky-bucket'] as const)(
     'makes the share of a %s whole again',
     async (algorithm) => {
@@ -398,7 +401,7 @@ describe('a refund of what was admitted without the store', () => {
     },
   )
 
-  it('is not told to the store, and gives nothing back twice', async () => {
+  it('is not sent to the store, and gives nothing back twice', async () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.5 })
     const { limiter } = fleet.instances[0]!
     const back = away()
@@ -414,7 +417,7 @@ describe('a refund of what was admitted without the store', () => {
     expect((await limiter.peek('client:a', { cost: 0 })).remaining).toBe(100)
   })
 
-  it('leaves alone what the store was charged before', async () => {
+  it('does not include units that the store was charged before', async () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.5 })
     const { limiter } = fleet.instances[0]!
     const before = await limiter.take('client:a', { cost: 10 })
@@ -425,7 +428,7 @@ describe('a refund of what was admitted without the store', () => {
     expect(await passing(fleet, 0)).toBe(45 - 10)
   })
 
-  it('of the failure mode "allow" is of nothing', async () => {
+  it('does nothing in failure mode "allow"', async () => {
     const { fleet, away } = fleetOf(1, { onStoreError: 'allow' })
     away()
     expect(await fleet.instances[0]!.limiter.take('client:a')).toMatchObject({
@@ -436,7 +439,7 @@ describe('a refund of what was admitted without the store', () => {
   })
 })
 
-it('a request of several subjects that finds the store back is decided by it', async () => {
+it('a request over several subjects that finds the store back is decided by it', async () => {
   const { fleet, away } = fleetOf(1)
   const { limiter } = fleet.instances[0]!
   const both = () => limiter.takeAll([{ subject: 'client:a' }, { subject: 'client:b' }])
@@ -452,7 +455,7 @@ it('a request of several subjects that finds the store back is decided by it', a
   expect((await limiter.peek('client:b', { cost: 0 })).degraded).toBe(false)
 })
 
-it('of several subjects no more are asked once the first finds the store still away', async () => {
+it('a request over several subjects asks no more of them once the first finds the store still away', async () => {
   const { fleet, away } = fleetOf(1)
   const { limiter } = fleet.instances[0]!
   const both = () => limiter.takeAll([{ subject: 'client:a' }, { subject: 'client:b' }])
@@ -468,7 +471,7 @@ it('of several subjects no more are asked once the first finds the store still a
   expect(keys.size).toBe(1)
 })
 
-describe('subjects that had to make room for others', () => {
+describe('local counts that were evicted', () => {
   const flooded = async (subjects: number, hits: number) => {
     const { fleet, away } = fleetOf(1, { localShare: 0.1, maxSubjects: 20 })
     away()
@@ -478,25 +481,25 @@ describe('subjects that had to make room for others', () => {
     return { fleet, limiter }
   }
 
-  it('come back with what they had used: enough other subjects renew no share', async () => {
+  it('return with what was used, so that many other subjects renew no share', async () => {
     const { fleet } = await flooded(100, 10)
     expect(await passing(fleet, 0)).toBe(0)
   })
 
-  it('come back with the rest of their share', async () => {
+  it('return with the rest of their share', async () => {
     const { fleet } = await flooded(100, 4)
     expect(await passing(fleet, 0)).toBeLessThanOrEqual(6)
     expect(await passing(fleet, 0, 'client:new')).toBeGreaterThanOrEqual(8)
   })
 
-  it('come back whole when their window is over', async () => {
+  it('return whole when their window is over', async () => {
     const { fleet } = await flooded(100, 10)
     fleet.now += 3_600_000
     expect(await passing(fleet, 0)).toBe(10)
   })
 })
 
-it('a request of more subjects than are remembered charges all of them', async () => {
+it('a request of more subjects than fit in memory charges all of them', async () => {
   const { fleet, away } = fleetOf(1, { maxSubjects: 1, localShare: 0.05 })
   away()
   const { limiter } = fleet.instances[0]!
@@ -506,7 +509,7 @@ it('a request of more subjects than are remembered charges all of them', async (
   expect(allowed).toEqual([true, true, true, true, true, false, false])
 })
 
-it('a subject that stands twice in a request is charged twice', async () => {
+it('a subject that is listed twice in a request is charged twice', async () => {
   const { fleet, away } = fleetOf(1, { localShare: 0.05 })
   away()
   const { limiter } = fleet.instances[0]!
@@ -516,7 +519,7 @@ it('a subject that stands twice in a request is charged twice', async () => {
   expect(await limiter.take('a', { cost: 2 })).toMatchObject({ allowed: true, remaining: 0 })
 })
 
-it('denials are recorded where a policy counts them', async () => {
+it('denials are recorded where a policy counts them, also without the store', async () => {
   const { fleet, away } = fleetOf(1, {}, [
     { name: 'log', algorithm: 'sliding-log', limit: 2, window: '10s', countDenied: true },
   ])

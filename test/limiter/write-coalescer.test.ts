@@ -31,7 +31,7 @@ function world() {
 const turn = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('requests that arrive while a write of their subject is under way', () => {
-  it('share the next one, in their order, and each is told its own verdicts', async () => {
+  it('share the next write in their order, and each gets its own verdicts', async () => {
     const { writes, settlings } = world()
     const answers = [1, 2, 3].map((cost) => writes.take({ key: 'k', policies, cost }))
     expect(settlings.map(({ key, policies: of, costs }) => ({ key, of, costs }))).toEqual([
@@ -45,13 +45,13 @@ describe('requests that arrive while a write of their subject is under way', () 
     expect(settlings).toHaveLength(2)
   })
 
-  it('wait for none of another subject', () => {
+  it('do not delay those of another subject', () => {
     const { writes, settlings } = world()
     for (const key of ['a', 'b']) void writes.take({ key, policies, cost: 1 })
     expect(settlings.map(({ key }) => key)).toEqual(['a', 'b'])
   })
 
-  it('are told a denial that is known at once', async () => {
+  it('are answered by a cached denial at once', async () => {
     const { writes, denials, settlings } = world()
     const denial: Verdicts = [{ allowed: false, remaining: 0, resetAfterMs: 5, retryAfterMs: 5 }]
     denials.set(9, denial)
@@ -62,7 +62,7 @@ describe('requests that arrive while a write of their subject is under way', () 
     expect(settlings).toHaveLength(1)
   })
 
-  it('are told of its failure, and of no earlier one', async () => {
+  it('fail with their own write, and not with an earlier one', async () => {
     const { writes, settlings } = world()
     const answers = [1, 2, 3].map((cost) =>
       writes.take({ key: 'k', policies, cost }).catch((error: Error) => error.message),
@@ -78,7 +78,7 @@ describe('requests that arrive while a write of their subject is under way', () 
     expect(await later).toEqual(told(1))
   })
 
-  it('go together as far as they are held to the same policies', async () => {
+  it('are coalesced as far as they have the same policies', async () => {
     const { writes, settlings } = world()
     const same = compiled({ name: 'q', algorithm: 'fixed-window', limit: 1, window: '1m' })
     for (const [cost, of] of [
@@ -97,7 +97,7 @@ describe('requests that arrive while a write of their subject is under way', () 
     expect(settlings.map(({ policies: of }) => of)).toEqual([policies, policies, same, policies])
   })
 
-  it('are at most two hundred at once', async () => {
+  it('are coalesced up to two hundred', async () => {
     const { writes, settlings } = world()
     for (let i = 0; i < 402; i++) void writes.take({ key: 'k', policies, cost: 1 })
     for (let i = 0; i < 4; i++) {
@@ -107,7 +107,7 @@ describe('requests that arrive while a write of their subject is under way', () 
     expect(settlings.map(({ costs }) => costs.length)).toEqual([1, 200, 200, 1])
   })
 
-  it('go one by one where a denial is recorded, which changes the next decision', async () => {
+  it('are decided one by one if a denial is recorded, which changes the next decision', async () => {
     const { writes, settlings } = world()
     for (let i = 1; i <= 3; i++) void writes.take({ key: 'k', policies: recording, cost: i })
     for (let i = 0; i < 3; i++) {
@@ -117,7 +117,7 @@ describe('requests that arrive while a write of their subject is under way', () 
     expect(settlings.map(({ costs }) => costs)).toEqual([[1], [2], [3]])
   })
 
-  it('go one by one, too, where one policy of several records denials', async () => {
+  it('are decided one by one, too, if only one of several policies records denials', async () => {
     const { writes, settlings } = world()
     const mixed = [...policies, ...recording]
     for (let i = 1; i <= 3; i++) void writes.take({ key: 'k', policies: mixed, cost: i })
@@ -127,14 +127,14 @@ describe('requests that arrive while a write of their subject is under way', () 
   })
 })
 
-it('the deadline of a decision is handed to the write that begins at once', () => {
+it('the deadline of a decision is that of the write that starts at once', () => {
   const { writes, settlings } = world()
   const deadline = { leftMs: 7 } as Deadline
   void writes.take({ key: 'k', policies, cost: 1 }, deadline)
   expect(settlings[0]!.deadline).toBe(deadline)
 })
 
-it('a subject whose writes have all come back begins anew', async () => {
+it('a subject without writes under way starts anew', async () => {
   const { writes, settlings } = world()
   for (let i = 0; i < 3; i++) {
     const answer = writes.take({ key: 'k', policies, cost: 1 })

@@ -45,7 +45,7 @@ async function drawing<T>(number: number, run: () => T | Promise<T>): Promise<T>
   }
 }
 
-it('ids count up, have twelve digits at most, and lie above those of old releases', async () => {
+it('write ids count up, have at most twelve digits, and are above those of old releases', async () => {
   const { limiter, writes } = world()
   for (let i = 0; i < 3; i++) await limiter.take('s')
   const ids = writes.map(({ id }) => id.value)
@@ -54,7 +54,7 @@ it('ids count up, have twelve digits at most, and lie above those of old release
     expect([id.value > 2 ** 32, id.rangeEnd! < 10 ** 12, id.rangeEnd! - id.value >= 0]).toEqual([true, true, true])
 })
 
-it('a late copy of a write that was answered is refused after a newer one of its process', async () => {
+it('a late copy of an answered write is refused after a newer write of its process', async () => {
   const { limiter, store, writes } = world()
   await limiter.take('s')
   await limiter.take('s')
@@ -64,7 +64,7 @@ it('a late copy of a write that was answered is refused after a newer one of its
   expect(await usedIn(store)).toBe(2)
 })
 
-it('processes that happen to share a range draw apart, and both go on', async () => {
+it('two processes that drew the same range draw new ones, and both go on', async () => {
   const { one, other, store } = await drawing(0.5, async () => {
     const one = world()
     await one.limiter.take('s') // draws its range
@@ -80,7 +80,7 @@ it('processes that happen to share a range draw apart, and both go on', async ()
   )
 })
 
-it('old instances, whose ids are small and whose guard knows no ranges, work on the same item', async () => {
+it('instances of an old release, with small ids and a guard without ranges, work on the same item', async () => {
   const { limiter, store, writes } = world()
   await limiter.take('s')
   const key = [...(store as unknown as { items: Map<string, unknown> }).items.keys()][0]!
@@ -133,7 +133,7 @@ it.each([
   [1, 12],
   [10, 70],
 ])(
-  'a lost answer counts twice where another process of the same mark wrote in between: after %d writes in about %d of 100',
+  'a lost answer counts twice if another process with the same mark wrote in between: after %d writes in about %d of 100',
   async (between, odds) => {
     expect(Math.abs((await countedTwice(between, TRIES)) - odds)).toBeLessThan(MARGIN)
   },

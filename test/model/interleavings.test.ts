@@ -4,7 +4,7 @@ import { everyInterleaving } from './interleavings'
 /** Two whose writes differ most in form, one or the other; test/slow/interleavings.test.ts has them all. */
 const EVERYDAY = ['window', 'pace']
 
-describe('every order in which calls can arrive, with every fault at every call', () => {
+describe('every law holds in every order of calls and with every fault at each call:', () => {
   for (const [i, { name, story, algorithms = EVERYDAY }] of CROSSINGS.filter(({ large }) => !large).entries()) {
     it(name, async () => {
       const { histories } = await everyInterleaving(story(ALGORITHMS[algorithms[i % algorithms.length]!]!))

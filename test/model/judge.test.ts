@@ -55,12 +55,12 @@ const newId = ({ id }: ItemWrite): ItemWrite['id'] => ({ ...id, value: Math.floo
 /** What could go wrong, each a change of one place, and the law that notices. */
 const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
   [
-    'guards are not looked at',
+    'guards are not checked',
     'never over the limit',
     storeThat((store, key, write) => store.write(key, withoutGuards(write))),
   ],
   [
-    'a write is said to have been applied and is not',
+    'a write is reported as applied and is not',
     'never over the limit',
     storeThat(async (store, key, write) => {
       const item = await store.read(key)
@@ -68,24 +68,24 @@ const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
     }),
   ],
   [
-    'a write that is sent again is applied again',
+    'a write that is sent twice is applied twice',
     'charged once',
     storeThat((store, key, write) => store.write(key, { ...write, id: newId(write) })),
   ],
   [
-    'refunds do not look whether they were applied',
+    'a refund is not checked for being already applied',
     'given back once',
     storeThat((store, key, { whileMarks, ...write }) =>
       store.write(key, whileMarks ? { ...write, id: newId(write) } : write),
     ),
   ],
   [
-    'a limit is read as one more',
+    'a limit is one unit larger',
     'never over the limit',
     libraryThat((policy) => ({ step: withLimit(policy, 1).step })),
   ],
   [
-    'a limit is read as one less',
+    'a limit is one unit smaller',
     'denied only where there is no room',
     libraryThat((policy) => ({ step: withLimit(policy, -1).step })),
   ],
@@ -100,7 +100,7 @@ const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
     })),
   ],
   [
-    'a refund gives back one more',
+    'a refund gives back one unit more',
     'numbers are true',
     libraryThat(({ counter }) => ({
       refund: (known, units, chargedAt, now) => counter.refund(known, units + 1, chargedAt, now),
@@ -116,12 +116,12 @@ function limiterThat(change: (options: RateLimiterOptions) => ReturnType<Library
 /** The same for what is beside strict charging: here everything happens. */
 const MISTAKES_ELSEWHERE: readonly [string, Law, () => WorldOptions][] = [
   [
-    'an instance admits the whole limit by itself',
+    'an instance admits the whole limit without the store',
     'one local share for each instance',
     limiterThat((options) => NEW.makeLimiter({ ...options, localShare: 1 })),
   ],
   [
-    'decisions are marked degraded though the store answered',
+    'decisions are marked as degraded although the store answered',
     'degraded only where the store failed',
     limiterThat((options) => {
       const right = NEW.makeLimiter(options)
@@ -137,7 +137,7 @@ const MISTAKES_ELSEWHERE: readonly [string, Law, () => WorldOptions][] = [
     }),
   ],
   [
-    'what is allowed was never charged',
+    'an allowed request was never charged',
     'an allowed request is charged',
     limiterThat((options) => {
       const right = NEW.makeLimiter(options)
@@ -177,7 +177,7 @@ const LITTLE_ELSE: Leaving = {
   steps: ['peek', 'reset', 'close', 'crash', 'freeze', 'change', 'outage', 'clock', 'ttl', 'takeAll'],
 }
 
-describe('the judge notices when', () => {
+describe('the judge reports the broken law if', () => {
   for (const [mistake, law, world] of MISTAKES) {
     it(mistake, async () => {
       const telling = tellStories(300, { seed: 2, world, only: law, endOnFailure: true, leaving: LITTLE_ELSE })

@@ -1,7 +1,7 @@
 import { replay } from './replay'
 
 /** Stories that once broke a law, as the model printed them. */
-describe('stories that once went wrong', () => {
+describe('a history that once broke a law now obeys it:', () => {
   it('a copy of a charge that arrives after newer charges is not applied', () =>
     replay({
       seed: 1,
@@ -26,7 +26,7 @@ describe('stories that once went wrong', () => {
       ],
     }))
 
-  it('a reset whose answer is late leaves what is charged meanwhile', () =>
+  it('a reset whose answer is late leaves units that are charged meanwhile', () =>
     replay({
       seed: 1,
       policies: [{ name: 'window', limit: 1, window: '1s' }],
@@ -39,7 +39,7 @@ describe('stories that once went wrong', () => {
       ],
     }))
 
-  it('a store that comes back for a moment does not renew what an instance admits by itself', () =>
+  it('a store that comes back for a moment does not renew the local count of an instance', () =>
     replay({
       seed: 1,
       policies: [{ name: 'token', algorithm: 'token-bucket', limit: 1, window: '1s', burst: 10 }],
@@ -53,7 +53,7 @@ describe('stories that once went wrong', () => {
       ],
     }))
 
-  it('a refund whose answer was lost is given up after a reset, which may have wiped it', () =>
+  it('a refund whose answer was lost is given up after a reset, which may have deleted it', () =>
     replay({
       seed: 1,
       policies: [{ name: 'leaky', algorithm: 'leaky-bucket', limit: 1, window: '1s' }],
@@ -67,7 +67,7 @@ describe('stories that once went wrong', () => {
       ],
     }))
 
-  it('a window that a denial without the store has opened ends before one that the next admitted unit would open', () =>
+  it('a local window that a denial has opened ends before one that the next admitted unit would open', () =>
     replay({
       seed: 436_894,
       policies: [
@@ -91,7 +91,7 @@ describe('stories that once went wrong', () => {
       ],
     }))
 
-  it('units are given back to a window that ends while the refund is on its way', () =>
+  it('units are refunded to a window that ends while the refund is under way', () =>
     replay({
       seed: 635_155,
       policies: [
@@ -110,7 +110,7 @@ describe('stories that once went wrong', () => {
       denialTtlMs: 1000,
     }))
 
-  it('what an instance admitted by itself and is given back, it may admit again', () =>
+  it('units of a local count that were refunded may be admitted again', () =>
     replay({
       seed: 797_062,
       policies: [{ name: 'leaky', algorithm: 'leaky-bucket', limit: 3, window: '1s', burst: 4 }],

@@ -108,7 +108,7 @@ function gridsOf(unit: CalendarUnit) {
 describe.each(CALENDAR_UNITS)('windows of a calendar %s', (unit) => {
   const gridOf = gridsOf(unit)
 
-  it('begin where another implementation says that the zone’s date begins', () => {
+  it('begin where Temporal says that the date begins in the zone', () => {
     fc.assert(
       fc.property(zoneAndInstant, ([timezone, at]) => {
         fc.pre(!beganTwice(timezone, at))
@@ -120,7 +120,7 @@ describe.each(CALENDAR_UNITS)('windows of a calendar %s', (unit) => {
     )
   })
 
-  it('last to where the next date begins, and never longer than the grid says', () => {
+  it('last until the next date begins, and never longer than the grid says', () => {
     fc.assert(
       fc.property(zoneAndInstant, ([timezone, at]) => {
         const grid = gridOf(timezone)
@@ -137,7 +137,7 @@ describe.each(CALENDAR_UNITS)('windows of a calendar %s', (unit) => {
     )
   })
 
-  it('are numbered upwards, whatever is asked in between', () => {
+  it('are numbered in ascending order, whatever was looked up in between', () => {
     fc.assert(
       fc.property(
         fc
@@ -157,7 +157,7 @@ describe.each(CALENDAR_UNITS)('windows of a calendar %s', (unit) => {
     )
   })
 
-  it('follow each other by one', () => {
+  it('follow each other without a gap', () => {
     for (const timezone of ['UTC', 'Europe/Berlin', 'Asia/Beirut']) {
       const grid = calendarGrid(unit, timezone)
       let at = EARLIEST
@@ -208,7 +208,7 @@ describe('a calendar day', () => {
     expect(day(timezone, date)).toEqual({ start, hours })
   })
 
-  it('that a zone skipped has no time at all, and no instant is in it', () => {
+  it('has no time at all if the zone skipped it', () => {
     expect(day('Pacific/Apia', '2011-12-30')).toEqual({ start: '2011-12-30T10:00:00.000Z', hours: 0 })
     const grid = calendarGrid('day', 'Pacific/Apia')
     const skipped = Date.UTC(2011, 11, 30)
@@ -261,11 +261,11 @@ describe('other calendar windows', () => {
     ['month', 'Asia/Kathmandu', '2024-01-31T18:15:00Z', ['2024-01-31T18:15:00.000Z', '2024-02-29T18:15:00.000Z']],
     ['year', 'UTC', '2024-12-31T23:59:59.999Z', ['2024-01-01T00:00:00.000Z', '2025-01-01T00:00:00.000Z']],
     ['year', 'Pacific/Kiritimati', '2024-12-31T10:00:00Z', ['2024-12-31T10:00:00.000Z', '2025-12-31T10:00:00.000Z']],
-  ] as const)('the %s of %s at %s is %j', (unit, timezone, at, window) => {
+  ] as const)('are right: the %s of %s at %s is %j', (unit, timezone, at, window) => {
     expect(windowAt(unit, timezone, at)).toEqual(window)
   })
 
-  it('are right at the very beginning of time, which is no Monday', () => {
+  it('are right at the epoch, which is not a Monday', () => {
     expect(windowAt('week', 'UTC', '1970-01-01T00:00:00Z')).toEqual([
       '1969-12-29T00:00:00.000Z',
       '1970-01-05T00:00:00.000Z',
@@ -277,8 +277,8 @@ describe('other calendar windows', () => {
   })
 })
 
-describe('looking a window up', () => {
-  it('converts no time at all while the window is the one asked last, and few however often two alternate', () => {
+describe('a lookup of a calendar window', () => {
+  it('converts no time for the window of the last lookup, and few times for two windows in turn', () => {
     const format = jest.spyOn(Intl.DateTimeFormat.prototype, 'formatToParts')
     try {
       const grid = calendarGrid('month', 'Europe/Berlin')
@@ -300,14 +300,14 @@ describe('looking a window up', () => {
     }
   })
 
-  it('remembers few windows, and finds forgotten ones again', () => {
+  it('caches few windows, and finds evicted ones again', () => {
     const grid = calendarGrid('day', 'Europe/Berlin')
     const starts = Array.from({ length: 400 }, (_, i) => grid.startOf(19_000 + i))
     for (const [i, start] of starts.entries()) expect(grid.startOf(19_000 + i)).toBe(start)
   })
 })
 
-describe('a fixed window by the calendar', () => {
+describe('a fixed window on a calendar', () => {
   /** Uses `limit` units up, and returns the moment at which there is more. */
   function whenUsedUp(unit: CalendarUnit, timezone: string, limit: number, at: string): string {
     const quota = { limit, grid: calendarGrid(unit, timezone) }
@@ -340,7 +340,7 @@ describe('a fixed window by the calendar', () => {
     expect(whenUsedUp(unit, timezone, 3, at)).toBe(again)
   })
 
-  it('gives back to the day that was charged, in the zone', () => {
+  it('refunds units to the day that was charged in its zone', () => {
     const quota = { limit: 5, grid: calendarGrid('day', 'America/New_York') }
     // 23:59 and 00:01
     const [evening, morning] = [Date.parse('2024-11-04T04:59:00Z'), Date.parse('2024-11-04T05:01:00Z')]
@@ -349,7 +349,7 @@ describe('a fixed window by the calendar', () => {
     expect(fixedWindow.refund(state, quota, 1, evening, morning)).toBeDefined()
   })
 
-  it('lives as long as its longest window', () => {
+  it('keeps its state for the longest window', () => {
     for (const unit of CALENDAR_UNITS) {
       const grid = calendarGrid(unit, 'Antarctica/Casey')
       expect(fixedWindow.retentionMs({ limit: 1, grid })).toBe(grid.longestMs)
@@ -363,7 +363,7 @@ describe('a fixed window by the calendar', () => {
   })
 })
 
-describe('words of the calendar', () => {
+describe('valid values of the calendar fields', () => {
   it('are day, week, month and year', () => {
     expect(['day', 'week', 'month', 'year'].every(isCalendarUnit)).toBe(true)
     for (const word of ['Day', 'days', 'hour', '', 'constructor', '1d', 0, null, undefined, ['day']])

@@ -58,7 +58,7 @@ describe('a duration', () => {
     ['1s'],
     { toString: () => '1s' },
     Symbol('1s'),
-  ])('%p is none', (text) => {
+  ])('does not include %p', (text) => {
     expect(parseDuration(text)).toBeUndefined()
   })
 
@@ -75,7 +75,7 @@ describe('a duration', () => {
     )
   })
 
-  it('is found in no other text, and the longest text is read at once', () => {
+  it('is not found in other texts, and the longest text is parsed at once', () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         if (!/^\d+(ms|s|m|h|d)$/.test(text)) expect(parseDuration(text)).toBeUndefined()

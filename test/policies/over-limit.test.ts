@@ -8,7 +8,7 @@ const METERED = { algorithm: 'fixed-window', overage: 'allow' }
 const DELAY = { action: 'delay' }
 const only = (field: string, action = 'deny') => `${field} does not go with action "${action}", which lets nobody wait`
 
-describe('what happens past the limit', () => {
+describe('the fields for requests over the limit', () => {
   it.each<[Record<string, unknown>, string]>([
     [{ action: 'drop' }, 'action must be one of deny, delay, deprioritize, observe, got "drop"'],
     [{ ...DELAY, delayIn: 'gateway' }, 'delayIn must be "authorizer" or "backend", got "gateway"'],
@@ -57,7 +57,7 @@ describe('what happens past the limit', () => {
       { algorithm: 'gcra', limit: 60, burst: 4_503_599_627, overrun: '1%' },
       'with its overrun burst must be at most 4503599627 at this pace, which takes 142 years to refill, got 4503599628',
     ],
-  ])('%j is a mistake', (fields, sentence) => {
+  ])('reject %j', (fields, sentence) => {
     expect(issuesIn([policy(fields)])).toEqual([`${sentence} ${HERE}`])
   })
 
@@ -72,7 +72,7 @@ describe('what happens past the limit', () => {
     { ...QUEUE, maxDelay: '5s', action: 'observe' },
     { ...METERED, action: 'deny' },
     { algorithm: 'sliding-log', countDenied: true, action: 'observe', overrun: '1000%' },
-  ])('%j is none', (fields) => {
+  ])('accept %j', (fields) => {
     expect(issuesIn([policy(fields)])).toEqual([])
   })
 
@@ -90,7 +90,7 @@ describe('what happens past the limit', () => {
     ],
     [{ action: 'observe' }, { nonBlocking: true, waits: false }],
     [{ action: 'deprioritize' }, { nonBlocking: true, waits: false }],
-  ])('%j denies or not, and waits here or not', (fields, wanted) => {
+  ])('of %j decide whether the policy is non-blocking and whether the authorizer waits', (fields, wanted) => {
     expect(parsed(policy(fields))).toMatchObject(wanted)
   })
 
@@ -104,14 +104,14 @@ describe('what happens past the limit', () => {
     [{ algorithm: 'gcra', limit: 60, overrun: '10%' }, 66],
     [{ algorithm: 'gcra', limit: 60, burst: 20, overrun: '50%' }, 50],
     [{ algorithm: 'token-bucket', refill: 'interval', limit: 60, burst: 20, overrun: '10%' }, 26],
-  ])('%j admits as much at once', (fields, most) => {
+  ])('of %j admit that many units at once', (fields, most) => {
     const own = parsed(policy(fields))
     expect(verdict(own, most)).toMatchObject({ allowed: true, exceeded: 'relaxed', remaining: 0 })
     expect(verdict(own, most + 1).allowed).toBe(false)
     expect(own.limit).toBe(fields.limit)
   })
 
-  it('lets wait for a second by default', () => {
+  it('have a maxDelay of one second by default', () => {
     const own = parsed(policy({ algorithm: 'fixed-window', limit: 1, ...DELAY }))
     const full = { w: 1, '01': 1 }
     const at = (now: number) => own.counter.step(full, 1, now).verdict
@@ -139,7 +139,7 @@ describe('what happens past the limit', () => {
       { ...QUEUE, limit: 1 },
       { allowed: true, exceeded: 'observe', delayMs: 0 },
     ],
-  ])('%j only observes while the whole service does, in the same state', (fields, wanted) => {
+  ])('of %j are replaced by observing while the service observes, with the same state', (fields, wanted) => {
     const own = parsed(policy(fields))
     const watching = observing(own)
     expect(watching).toMatchObject({

@@ -21,7 +21,7 @@ const BY_ITSELF =
   'consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, ' +
   'overage "allow" or action "delay"'
 
-describe('one mistake gets one sentence: what, got, wanted and where', () => {
+describe('a mistake is reported in one sentence with the field, what was wanted, what was got and where:', () => {
   it.each<[field: string, got: unknown, sentence: string, others?: Record<string, unknown>]>([
     ['limit', 0, 'limit must be a positive integer, got 0'],
     ['limit', -1, 'limit must be a positive integer, got -1'],
@@ -103,7 +103,7 @@ describe('one mistake gets one sentence: what, got, wanted and where', () => {
     expect(issuesIn([policy({ ...others, [field]: got })])).toEqual([`${sentence} ${HERE}`])
   })
 
-  it('names the policy by its position where its name is no text, and as far as it is short', () => {
+  it('the policy by its position if its name is not a string, and by a short form of a long name', () => {
     expect(issuesIn([policy({ name: undefined })])).toEqual([`name is missing, it must be ${NAMES} (policy 1)`])
     expect(issuesIn([policy(), policy({ name: 7 })])).toEqual([`name must be ${NAMES}, got 7 (policy 2)`])
     expect(issuesIn([policy({ name: '' })])).toEqual([`name must be ${NAMES}, got "" (policy "")`])
@@ -117,25 +117,25 @@ describe('one mistake gets one sentence: what, got, wanted and where', () => {
     expect(issuesIn([policy({ name: 'x"\n' })])).toEqual([`name must be ${NAMES}, got "x\\"\\n" (policy "x\\"\\n")`])
   })
 
-  it('says where all of it stands, outermost first', () => {
+  it('the place with the outermost part first', () => {
     expect(issuesIn([policy({ limit: 0 })], ['tiers.yaml', 'tier "free"'])).toEqual([
       'limit must be a positive integer, got 0 (tiers.yaml, tier "free", policy "per-minute")',
     ])
   })
 
-  it.each(['policies', 1, {}, null, true, new Set([policy()])])('a list that is %p is no list', (list) => {
+  it.each(['policies', 1, {}, null, true, new Set([policy()])])('a list of policies that is %p', (list) => {
     expect(issuesIn(list, ['tier "free"'])).toEqual([
       expect.stringMatching(/^policies must be a list, got .* \(tier "free"\)$/),
     ])
   })
 
-  it.each([null, undefined, 5, 'x', [], [policy()]])('a policy that is %p is no object', (item) => {
+  it.each([null, undefined, 5, 'x', [], [policy()]])('a policy that is %p', (item) => {
     expect(issuesIn([policy(), item])).toEqual([
       expect.stringMatching(/^a policy must be an object, got .* \(policy 2\)$/),
     ])
   })
 
-  it('a hole in a list is no policy either', () => {
+  it('a hole in a list', () => {
     const holes: unknown[] = [policy()]
     holes[2] = policy({ name: 'other' })
     expect(issuesIn(holes)).toEqual(['a policy must be an object, got undefined (policy 2)'])
@@ -212,7 +212,7 @@ describe('fields that do not go together', () => {
       { algorithm: 'token-bucket', refill: 'interval', limit: 999_999_999, window: '1ms', burst: 1e15 },
       'burst must be at most 999999999999999 at this pace, which takes 142 years to refill, got 1000000000000000',
     ],
-  ])('%j', (fields, sentence) => {
+  ])('are rejected: %j', (fields, sentence) => {
     expect(issuesIn([policy(fields)])).toEqual([`${sentence} ${HERE}`])
   })
 
@@ -230,7 +230,7 @@ describe('fields that do not go together', () => {
     { name: 'x'.repeat(64) },
     { name: '0._-' },
     { timezone: undefined, burst: undefined, algorithm: undefined },
-  ])('just enough: %j', (fields) => {
+  ])('at a bound are accepted: %j', (fields) => {
     expect(issuesIn([policy(fields)])).toEqual([])
   })
 })
@@ -252,7 +252,7 @@ describe('several mistakes', () => {
     ])
   })
 
-  it('that fields make by themselves hide none that they make together', () => {
+  it('do not hide each other, if one is in a field and another in a combination of fields', () => {
     expect(issuesIn([policy({ algorithm: 'gcra', limit: 0, buckets: 60, timezone: 'UTC' })])).toEqual([
       `limit must be a positive integer, got 0 ${HERE}`,
       `timezone does not apply to algorithm "gcra", only to fixed-window ${HERE}`,
@@ -265,7 +265,7 @@ describe('several mistakes', () => {
     ])
   })
 
-  it('are not made up from what is wrong: nothing is said about fields that depend on it', () => {
+  it('do not include fields whose validity depends on an invalid field', () => {
     expect(issuesIn([policy({ algorithm: 'gcr', burst: 5, buckets: 7, window: 'day' })])).toEqual([
       `algorithm must be ${ALGORITHMS}, got "gcr" ${HERE}`,
     ])
@@ -280,7 +280,7 @@ describe('several mistakes', () => {
     ])
   })
 
-  it('of one name: each later policy that has it', () => {
+  it('include each later policy with the same name', () => {
     expect(issuesIn([policy(), policy(), policy()])).toEqual([
       `name must be unique, and policy 1 has this one already ${HERE}`,
       `name must be unique, and policy 1 has this one already ${HERE}`,
@@ -288,7 +288,7 @@ describe('several mistakes', () => {
     expect(issuesIn([policy({ name: undefined }), policy({ name: undefined })])).toHaveLength(2)
   })
 
-  it('in number: at most thirty policies', () => {
+  it('include more than thirty policies', () => {
     const policies = Array.from({ length: MOST_POLICIES }, (_, i) => policy({ name: `p${i}` }))
     expect(issuesIn(policies)).toEqual([])
     expect(issuesIn([...policies, policy()], ['tier "free"'])).toEqual([
@@ -300,7 +300,7 @@ describe('several mistakes', () => {
     ])
   })
 
-  it('in unknown fields: twenty of them by name', () => {
+  it('include twenty unknown fields by name, and the number of the rest', () => {
     const many = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`field-${i}`, i]))
     const issues = issuesIn([{ ...policy(), ...many }])
     expect(issues).toHaveLength(21)
@@ -310,7 +310,7 @@ describe('several mistakes', () => {
   })
 })
 
-describe('the name that was meant', () => {
+describe('an unknown field', () => {
   it.each([
     ['nmae', 'name'],
     ['lmit', 'limit'],
@@ -322,7 +322,7 @@ describe('the name that was meant', () => {
     ['node', 'mode'], // closer than "name"
     ['count_denied', 'countDenied'],
     ['bukkets', 'buckets'],
-  ])('%s: %s', (written, meant) => {
+  ])('named %s suggests %s', (written, meant) => {
     expect(issuesIn([policy({ [written]: 1 })])).toEqual([
       `unknown field "${written}", did you mean "${meant}"? ${HERE}`,
     ])
@@ -340,14 +340,14 @@ describe('the name that was meant', () => {
     'hasOwnProperty',
     'limit\u0000\u0000\u0000',
     '限',
-  ])('%p is nobody’s', (written) => {
+  ])('named %p suggests no other', (written) => {
     const own = Object.defineProperty(policy(), written, { value: 1, enumerable: true })
     expect(issuesIn([own])).toEqual([`unknown field ${JSON.stringify(written)}, known are ${FIELDS} ${HERE}`])
   })
 })
 
-describe('a policy that is right', () => {
-  it('is a sliding window unless it says otherwise', () => {
+describe('a valid policy', () => {
+  it('is a sliding window by default', () => {
     expect(parsed()).toMatchObject({
       name: 'per-minute',
       limit: 60,
@@ -357,7 +357,7 @@ describe('a policy that is right', () => {
     expect(parsed().stateSchema).toBe('sliding-window 60000')
   })
 
-  it('has no extra fields unless its place knows some', () => {
+  it('has extra fields only where these are declared', () => {
     const issues: string[] = []
     const extras = { by: { ...POLICY_FIELDS.name, optional: true } } as const
     expect(
@@ -368,7 +368,7 @@ describe('a policy that is right', () => {
     expect(issuesIn([policy({ by: 'client' })])).toEqual([`unknown field "by", known are ${FIELDS} ${HERE}`])
   })
 
-  it('stands even where others are wrong', () => {
+  it('is returned even if others are invalid', () => {
     const issues: string[] = []
     const good = parsePolicies(
       [policy({ limit: 0 }), policy({ name: 'good' }), policy({ name: 'good' }), null],
@@ -414,8 +414,8 @@ const nearlyAPolicy: fc.Arbitrary<unknown> = fc.record(
   { requiredKeys: [] },
 )
 
-describe('whatever is written', () => {
-  it('is either a list of policies that work or a list of mistakes, and nothing is thrown', () => {
+describe('any input', () => {
+  it('is parsed into policies that work or into issues, and nothing is thrown', () => {
     fc.assert(
       fc.property(fc.oneof(fc.array(fc.oneof(nearlyAPolicy, anyInput)), anyInput), (input) => {
         const issues: string[] = []
@@ -437,7 +437,7 @@ describe('whatever is written', () => {
     )
   })
 
-  it('passes once it is whole: each algorithm with fields of its own', () => {
+  it('is accepted if it is a complete policy: each algorithm with its own fields', () => {
     const forms: fc.Arbitrary<Partial<PolicyInput>> = fc.oneof(
       fc.record({ algorithm: fc.constantFrom('anchored-window', 'sliding-window', 'fixed-window') }),
       fc.record({ algorithm: fc.constant('fixed-window'), window: fc.constantFrom('day', 'week', 'month', 'year') }),
@@ -467,7 +467,7 @@ describe('whatever is written', () => {
   })
 
   it.each(Object.keys(POLICY_FIELDS))(
-    'a megabyte in the field %s, or in its name, is turned down at once and not repeated',
+    'is rejected at once and not repeated in the issue if it is a megabyte in the field %s or in its name',
     (field) => {
       const megabyte = 'a1/ '.repeat(250_000)
       for (const one of [policy({ [field]: megabyte }), policy({ [`${field}${megabyte}`]: 1 })]) {
@@ -478,7 +478,7 @@ describe('whatever is written', () => {
     },
   )
 
-  it('names like those of Object.prototype are names like any other', () => {
+  it('may use names like those of Object.prototype', () => {
     for (const name of ['constructor', 'toString', 'valueOf', 'hasOwnProperty']) {
       expect(issuesIn([policy({ name })])).toEqual([])
     }
@@ -496,7 +496,7 @@ describe('createLimiter', () => {
   const store = new MemoryStore()
   const make = (options: unknown) => () => createLimiter(options as never)
 
-  it('reports the mistakes in options and policies together, when it is called', () => {
+  it('reports mistakes in options and policies together when it is called', () => {
     const options = {
       store: {},
       policies: [policy({ limit: 0 }), policy({ name: 'b', window: '1' })],
@@ -522,14 +522,14 @@ describe('createLimiter', () => {
     ])
   })
 
-  it.each(RUBBISH)('turns %p down as its options, and as its store, its policies and its policy', (rubbish) => {
+  it.each(RUBBISH)('rejects %p as its options, store, policies and policy', (rubbish) => {
     expect(issuesOf(make(rubbish)).length).toBeGreaterThan(0)
     expect(issuesOf(make({ store: rubbish, policies: [policy()] })).length).toBeGreaterThan(0)
     expect(issuesOf(make({ store, policies: rubbish })).length).toBeGreaterThan(0)
     expect(issuesOf(make({ store, policies: [rubbish] })).length).toBeGreaterThan(0)
   })
 
-  it('turns down what is missing', () => {
+  it('rejects missing options', () => {
     expect(issuesOf(make(undefined))).toEqual(['options must be an object, got undefined'])
     expect(issuesOf(make({}))).toEqual([
       'store is missing, it must be a store such as new MemoryStore() or new DynamoDbStore({ client, tableName })',
@@ -538,14 +538,14 @@ describe('createLimiter', () => {
     expect(issuesOf(make({ store, policies: [] }))).toEqual(['policies must have at least one policy, got none'])
   })
 
-  it('takes what is right', async () => {
+  it('accepts valid options', async () => {
     const limiter = createLimiter({ store, policies: [policy() as never], clock: () => 0 })
     expect(await limiter.take('client:a')).toMatchObject({ allowed: true, policy: 'per-minute', remaining: 59 })
   })
 })
 
-describe('the same policy', () => {
-  it('without a limit counts on in the same state, whatever was its limit', () => {
+describe('a variant of a policy', () => {
+  it('without a limit continues in the same state, whatever the limit was', () => {
     for (const changes of [
       {},
       { algorithm: 'fixed-window' },
@@ -570,7 +570,7 @@ describe('the same policy', () => {
     }
   })
 
-  it('with a share admits that part of its units, and one at least', () => {
+  it('for a share admits that part of its units, and at least one', () => {
     expect(withShare(parsed({ limit: 10 }), 0.25).limit).toBe(2)
     expect(withShare(parsed({ limit: 3 }), 0.1).limit).toBe(1)
     expect(withShare(parsed({ algorithm: 'gcra', limit: 60, burst: 10 }), 0.5)).toMatchObject({

@@ -14,7 +14,7 @@ const DAY_MS = 86_400_000
 const NOON = Date.parse('2024-03-31T12:00:00Z')
 
 /** State schemas are part of what is stored: a change makes every counter start afresh. */
-describe('how a policy counts', () => {
+describe('the quota of a policy is made from its fields:', () => {
   it.each([
     ['anchored-window', {}, anchoredWindow, { limit: 60, windowMs: MINUTE_MS }, 'anchored-window 60000'],
     ['sliding-window', {}, slidingWindow, { limit: 60, windowMs: MINUTE_MS }, 'sliding-window 60000'],
@@ -102,7 +102,7 @@ describe('how a policy counts', () => {
     expect([index, index + 1].map((one) => new Date(grid.startOf(one)).toISOString())).toEqual([start, end])
   })
 
-  it('counts on where it was when overage is allowed or denied from now on', () => {
+  it('the quota of a fixed-window keeps its state when overage is allowed or denied', () => {
     const fields = { algorithm: 'fixed-window', window: 'month', timezone: 'Europe/Berlin' }
     const [bare, denying, allowing] = [{}, { overage: 'deny' }, { overage: 'allow' }].map((more) =>
       parsed({ ...fields, ...more }),
@@ -113,7 +113,7 @@ describe('how a policy counts', () => {
     expect([bare!.stateSchema, denying!.stateSchema]).toEqual([allowing!.stateSchema, allowing!.stateSchema])
   })
 
-  it('has a state schema that is not another’s, by algorithm, window and what divides it', () => {
+  it('the state schema differs by algorithm, by window and by what divides the window', () => {
     const schemas = [
       ...ALGORITHM_NAMES.map((algorithm) => ({ algorithm })),
       { algorithm: 'fixed-window', window: 'day' },
@@ -126,7 +126,7 @@ describe('how a policy counts', () => {
     expect(new Set(schemas).size).toBe(schemas.length)
   })
 
-  it('keeps its state schema when only its size changes, so that a raised limit forgets nothing', () => {
+  it('the state schema does not contain the limit, so a raised limit keeps its state', () => {
     for (const algorithm of ALGORITHM_NAMES) {
       expect(parsed({ algorithm, limit: 7 }).stateSchema).toBe(parsed({ algorithm, limit: 9 }).stateSchema)
     }
@@ -135,7 +135,7 @@ describe('how a policy counts', () => {
     )
   })
 
-  it('knows eight algorithms', () => {
+  it('there are eight algorithms', () => {
     expect(ALGORITHM_NAMES).toHaveLength(8)
     for (const algorithm of ALGORITHM_NAMES) expect(parsed({ algorithm }).stateSchema.split(' ')[0]).toBe(algorithm)
   })

@@ -29,7 +29,7 @@ const write = {
 beforeEach(() => dynamodb.reset())
 
 describe('the DynamoDB store', () => {
-  it('says all of a write in one UpdateItem that returns the old item, applied or not', async () => {
+  it('makes a write in one UpdateItem that returns the old item, applied or not', async () => {
     dynamodb.on(UpdateItemCommand).resolves({
       Attributes: { pk: { S: 'k' }, a1bcw: { N: '6' }, a1bcl: { L: [{ N: '1' }] }, exp: { N: '99' }, r5: { N: '3' } },
     })
@@ -49,7 +49,7 @@ describe('the DynamoDB store', () => {
     })
   })
 
-  it('takes a refusal without an item as no item, once the engine has shown that it returns them', async () => {
+  it('takes a refusal without an item as a missing item, once the engine has returned an item with a refusal', async () => {
     const refusal = (Item?: object) => Object.assign(new Error('no'), { name: 'ConditionalCheckFailedException', Item })
     dynamodb
       .on(UpdateItemCommand)
@@ -61,7 +61,7 @@ describe('the DynamoDB store', () => {
     expect(dynamodb.commandCalls(GetItemCommand)).toHaveLength(0)
   })
 
-  it('reads the item after a refusal where the engine may be one that leaves it out', async () => {
+  it('reads the item after a refusal if the engine may be one that does not return it', async () => {
     const fresh = new DynamoDbStore({ client, tableName: 'state' })
     dynamodb.on(UpdateItemCommand).rejects(Object.assign(new Error('no'), { name: 'ConditionalCheckFailedException' }))
     dynamodb.on(GetItemCommand).resolves({ Item: { pk: { S: 'k' }, a1bcw: { N: '9' }, r3: { N: '42' } } })
@@ -72,7 +72,7 @@ describe('the DynamoDB store', () => {
     expect(dynamodb.commandCalls(GetItemCommand, { ConsistentRead: true })).toHaveLength(1)
   })
 
-  it('deletes the item of a subject while its marks stand as seen', async () => {
+  it('deletes the item of a subject only while its marks are as seen', async () => {
     dynamodb.on(DeleteItemCommand).resolves({ Attributes: { pk: { S: 'k' }, r1: { N: '5' } } })
     expect(await store.delete('k', { r0: undefined, r1: 5 })).toMatchObject({
       kind: 'deleted',
@@ -88,7 +88,7 @@ describe('the DynamoDB store', () => {
     })
   })
 
-  it('hands the signal on to every call', async () => {
+  it('passes the abort signal to every call', async () => {
     dynamodb.onAnyCommand().resolves({})
     const { signal } = new AbortController()
     await store.write('k', write, { signal })
@@ -97,7 +97,7 @@ describe('the DynamoDB store', () => {
     expect(dynamodb.calls().map(({ args }) => (args as unknown[])[1])).toEqual(Array(3).fill({ abortSignal: signal }))
   })
 
-  it('refuses to be made without a client and a table, naming both', () => {
+  it('rejects an invalid client and table name, naming both', () => {
     expect(() => new DynamoDbStore({ client: {} as never, tableName: '' })).toThrow(ConfigError)
     expect(() => new DynamoDbStore({ client: {} as never, tableName: '' })).toThrow(
       /client must be a DynamoDBClient, got an object[\s\S]*tableName must be the name of a table, got ""/,
@@ -113,7 +113,7 @@ describe('a ValidationException', () => {
     return store.write('k', write).catch(({ reason }) => reason)
   }
 
-  it('is one item’s failure where it says that this item or this write is the matter', async () => {
+  it('counts as a failure of the item if its message is about the item or the write', async () => {
     for (const message of [
       'Item size to update has exceeded the maximum allowed size',
       'Invalid ConditionExpression: The expression contains too many operators; operator count: 301',
@@ -125,7 +125,7 @@ describe('a ValidationException', () => {
       expect(await reasonFor(message)).toBe('item')
   })
 
-  it('is the table’s where it says that the table is another than the limiter wants', async () => {
+  it('counts as a failure of the table if its message is about the keys of the table', async () => {
     for (const message of [
       'The provided key element does not match the schema',
       'One of the required keys was not given a value',
@@ -139,13 +139,13 @@ describe('expressions', () => {
   const condition = (...guard: Parameters<typeof when>[0]) =>
     toUpdate({ ...write, parts: [{ prefix: 'a1bc', write: when(guard) }] }).ConditionExpression
 
-  it('say each comparison', () => {
+  it('contain each comparison', () => {
     expect(condition(exactly('a', 5), between('b', 1, 9), sizeAtMost('l', 3))).toBe(
       'r3 <> :0 AND a1bca=:1 AND a1bcb>=:2 AND a1bcb<=:3 AND (attribute_not_exists(a1bcl) OR size(a1bcl)<=:4)',
     )
   })
 
-  it('use one value for one number', () => {
+  it('use one value for equal numbers', () => {
     const { ExpressionAttributeValues } = toUpdate({
       ...write,
       parts: [{ prefix: 'a1bc', write: when([exactly('a', 42)], set('b', 42), append('l', [42])) }],
@@ -153,7 +153,7 @@ describe('expressions', () => {
     expect(Object.values(ExpressionAttributeValues)).toEqual([{ N: '42' }, { L: [] }, { L: [{ N: '42' }] }])
   })
 
-  it('keep the first alternatives when there are too many for one expression', () => {
+  it('keep the first alternatives if there are too many for one expression', () => {
     const anyOf = Array.from({ length: 9 }, (_, i) => [absentOrAtMost('c', 100 - i)])
     const parts = Array.from({ length: 30 }, (_, i) => ({
       prefix: prefixOf(`p${i}`, 'x'),
@@ -167,8 +167,8 @@ describe('expressions', () => {
   })
 })
 
-describe('codes', () => {
-  it('differ by name, form and scope, and stay the same from release to release', () => {
+describe('attribute prefixes', () => {
+  it('differ by name, state schema and scope, and are the same in every release', () => {
     expect(prefixOf('per-minute', 'sliding-window 60000')).toBe('L5AZ')
     expect(
       new Set([
@@ -181,7 +181,7 @@ describe('codes', () => {
     ).toBe(5)
   })
 
-  it('are names that DynamoDB takes as they are', () => {
+  it('are valid DynamoDB attribute names without aliases', () => {
     for (let i = 0; i < 2000; i++) expect(prefixOf(`p${i}`, 'f')).toMatch(/^[A-Za-z][0-9][A-Za-z0-9]{2}$/)
   })
 })

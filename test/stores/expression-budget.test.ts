@@ -53,8 +53,8 @@ const anyWrite: fc.Arbitrary<ItemWrite> = fc.record({
 const purgedIn = ({ write }: PolicyWrite) => write.assignments.flatMap((one) => ('purge' in one ? [one.field] : []))
 const neededIn = ({ write }: PolicyWrite) => write.assignments.filter((one) => !('purge' in one))
 
-describe('a write that is fitted', () => {
-  it('passes none of DynamoDB’s limits, keeps all that has to happen, and of the rest the first', () =>
+describe('a write that is fitted to DynamoDB’s limits', () => {
+  it('exceeds none of them, keeps all that is required, and the first of what is optional', () =>
     fc.assert(
       fc.property(anyWrite, (write) => {
         const small = fitted(write)
@@ -78,7 +78,7 @@ describe('a write that is fitted', () => {
       { numRuns: 300 },
     ))
 
-  it('is the same write where there is room for all of it', () => {
+  it('is the same write if all of it fits', () => {
     const write = {
       parts: [{ prefix: 'a1bc', write: when([absentOrAtMost('w', 7)], set('w', 7), purge('zy')) }],
       id: { mark: 'r3', value: 4 },
@@ -99,7 +99,7 @@ describe('a write that is fitted', () => {
     expect(UpdateExpression.length).toBeGreaterThan(DYNAMODB.bytes - 256)
   })
 
-  it('purges of each policy as many as of the others, and begins with another each time', () => {
+  it('purges as many fields of each policy, and starts with another policy each time', () => {
     const names = Array.from({ length: 96 }, (_, i) => `zz${i.toString(36).padStart(6, '0')}`)
     const parts = PREFIXES.map((prefix) => ({
       prefix,
@@ -114,8 +114,8 @@ describe('a write that is fitted', () => {
   })
 })
 
-describe('parts that need not happen together', () => {
-  it('are as many writes as it takes, each within the limits, all in their order', () => {
+describe('parts that may be written separately', () => {
+  it('become as few writes as fit the limits, in order', () => {
     const large = PREFIXES.map((prefix) => ({
       prefix,
       write: when(
@@ -134,8 +134,8 @@ describe('parts that need not happen together', () => {
   })
 })
 
-describe('the store', () => {
-  it('says that a write is too large, and does not send it', () => {
+describe('the DynamoDB store', () => {
+  it('reports a write that is too large, without sending it', () => {
     const guard = Array.from({ length: 151 }, () => exactly('w', 3))
     const write = { parts: [{ prefix: 'a1bc', write: when(guard, set('w', 7)) }], id: { mark: 'r3', value: 4 }, at: 0 }
     expect(() => toUpdate(write)).toThrow(

@@ -15,7 +15,7 @@ import type { Recording } from './record-state'
  */
 const RECORDINGS = ['recorded-state.json']
 
-describe.each(RECORDINGS)('%s', (file) => {
+describe.each(RECORDINGS)('the recorded state in %s', (file) => {
   const { subject, cases } = JSON.parse(readFileSync(join(__dirname, '../vectors', file), 'utf8')) as Recording
   let engine: OpenEngine
   beforeAll(async () => {
@@ -39,7 +39,7 @@ describe.each(RECORDINGS)('%s', (file) => {
     }
   })
 
-  test('has something to lose in every case: a subject without state is answered otherwise', async () => {
+  test('matters in every case: a subject without state gets another answer', async () => {
     for (const { policy, then } of cases) {
       const { at, cost, decision } = then[0]!
       const limiter = createLimiter({ store: engine.store, clock: () => at, policies: [policy], onStoreError: 'throw' })
@@ -47,7 +47,7 @@ describe.each(RECORDINGS)('%s', (file) => {
     }
   })
 
-  test('has items of every algorithm', () => {
+  test('covers every algorithm', () => {
     expect(new Set(cases.map(({ policy }) => policy.algorithm)).size).toBe(8)
   })
 })
