@@ -3,11 +3,11 @@ import type { OnEvent } from '../events'
 import type { LateWriter } from '../pending-charges'
 import type { Consistency } from '../policies/policy'
 import type { States } from '../steps'
-import { WriteCoalescer } from '../write-coalescer'
 import { Eventual } from './eventual'
 import { Leased } from './leased'
 import type { Charge, StoredSubjects, Strategy, Subject } from './strategy'
 import { Strict } from './strict'
+import { WriteCoalescer } from './write-coalescer'
 
 /** The part of a charge that one strategy counts. */
 export interface Part extends Charge {

@@ -1,11 +1,11 @@
 import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { Leased } from '../../limiter/consistency/leased'
+import { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
 import type { LimiterEvent } from '../../limiter/events'
 import type { PolicyInput } from '../../limiter/policies/policy'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { TakeLoop } from '../../limiter/take-loop'
-import { WriteCoalescer } from '../../limiter/write-coalescer'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 

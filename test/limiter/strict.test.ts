@@ -1,10 +1,10 @@
 import type { Leased } from '../../limiter/consistency/leased'
 import type { ChargeTime } from '../../limiter/consistency/strategy'
 import { Strict } from '../../limiter/consistency/strict'
+import type { WriteCoalescer } from '../../limiter/consistency/write-coalescer'
 import { StoreUnavailableError } from '../../limiter/errors'
 import type { LimiterEvent } from '../../limiter/events'
 import type { TakeLoop } from '../../limiter/take-loop'
-import type { WriteCoalescer } from '../../limiter/write-coalescer'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 

@@ -1,6 +1,6 @@
-import type { Verdicts } from './algorithms/algorithm'
-import type { Charge, StoredSubjects, Subject, Writes } from './consistency/strategy'
-import type { Deadline } from './deadline'
+import type { Verdicts } from '../algorithms/algorithm'
+import type { Deadline } from '../deadline'
+import type { Charge, StoredSubjects, Subject, Writes } from './strategy'
 
 interface Waiting extends Charge {
   readonly resolve: (verdicts: Verdicts) => void
