@@ -44,7 +44,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     ...(kind === 'rest' ? [] : ['--headers', '200,404']),
   ]
 
-  it('asks Sluice after attach, and nothing but its own is touched', async () => {
+  it('uses Sluice after attach, which changes nothing else', async () => {
     expect(await attach(id)).toMatchObject({ code: 0, out: expect.stringMatching(/^attached: \d+ steps$/m) })
     for (const key of open) expect(aws.meets(kind, 'prod', key)).toBe('Sluice')
     for (const key of taken) expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
@@ -52,7 +52,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(await status(id)).toEqual([])
   })
 
-  it('is byte for byte what it was after attach and detach, and nothing is remembered', async () => {
+  it('is byte for byte the same after attach and detach, and the journal is empty', async () => {
     const before = aws.dump()
     await attach(id, ...everything)
     for (const key of [...open, ...taken]) expect(aws.meets(kind, 'prod', key)).toBe('Sluice')
@@ -61,7 +61,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(aws.kept()).toEqual([])
   })
 
-  it('is not changed by a second attach, nor by a second detach', async () => {
+  it('is not changed by a second attach or a second detach', async () => {
     const before = aws.dump()
     await attach(id, ...everything)
     const attached = aws.dump()
@@ -149,7 +149,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     }
   }, 120_000)
 
-  it('stops between two steps when Ctrl-C is pressed, and goes on with the next attach', async () => {
+  it('stops between two steps on Ctrl-C, and the next attach continues', async () => {
     const before = aws.dump()
     const interrupts = new Interrupts()
     aws.hooks = {
@@ -168,7 +168,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(aws.dump()).toBe(before)
   })
 
-  it('shows what would be done and does nothing in a dry run, or without a yes', async () => {
+  it('is not changed by a dry run, which shows the steps, or without confirmation', async () => {
     const before = aws.dump()
     const { code, out, err } = await aws.sluice(['attach', id, '--dry-run'])
     expect(code).toBe(0)
@@ -187,7 +187,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     )
   })
 
-  it('is attached method by method, where that is wished', async () => {
+  it('can be attached method by method', async () => {
     const before = aws.dump()
     await attach(id, '--methods', open[0])
     expect(aws.meets(kind, 'prod', open[0])).toBe('Sluice')
@@ -209,7 +209,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(aws.dump()).toBe(before)
   })
 
-  it('loses nothing when a right is missing: it is named, and what was done is taken back', async () => {
+  it('is reverted when a right is missing, which is named', async () => {
     const documented = readFileSync(join(__dirname, '..', '..', 'docs', 'attach.md'), 'utf8')
     const before = aws.dump()
     await attach(id, ...everything)
@@ -235,7 +235,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     }
   }, 60_000)
 
-  it('names all rights that reading lacks at once', async () => {
+  it('is not attached without read access, and all missing rights are named at once', async () => {
     aws.hooks = {
       before: (name) => {
         if (/^Get(Stages|Authorizers|Policy)$/.test(name)) throw failure('AccessDeniedException', 403, 'no')
@@ -248,7 +248,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     )
   })
 
-  it('goes on later when the service fails for a while', async () => {
+  it('can continue attach after the service failed', async () => {
     const before = aws.dump()
     aws.hooks = {
       before: (name) => {
@@ -271,7 +271,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       expect(await status(id)).toEqual([])
     })
 
-    it('is looked through by status, and mended by attach', async () => {
+    it('is compared by status and repaired by attach', async () => {
       if (kind === 'rest') {
         aws.rest.definition.authorizers[1]!.authorizerResultTtlInSeconds = 300
         aws.rest.definition.resources.r2!.methods.PUT = { authorizationType: 'NONE', apiKeyRequired: false }
@@ -315,7 +315,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       for (const key of taken) expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
     })
 
-    it('keeps what they changed when it is detached', async () => {
+    it('keeps those changes on detach', async () => {
       if (kind === 'rest')
         Object.assign(aws.rest.method('GET /pets'), { authorizationType: 'AWS_IAM', authorizerId: undefined })
       else Object.assign(aws.http.route('GET /pets'), { AuthorizationType: 'AWS_IAM', AuthorizerId: undefined })
@@ -329,7 +329,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       ).toBe('AWS_IAM')
     })
 
-    it('is deployed again by detach where they deployed it, so that no stage asks a function that it may not', async () => {
+    it('is deployed again by detach if somebody deployed it, so that no stage calls a forbidden function', async () => {
       if (kind === 'rest') {
         aws.rest.deploy('prod', 'by hand')
         aws.rest.deploy('dev', 'by hand')
@@ -347,7 +347,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
       expect(aws.statements.size).toBe(0)
     })
 
-    it('is not detached while a method that attach does not know uses its authorizer', async () => {
+    it('is not detached while a method that attach did not switch uses its authorizer', async () => {
       const stranger = 'POST /new'
       if (kind === 'rest') {
         const { id: authorizerId } = aws.rest.definition.authorizers[1]!
@@ -374,7 +374,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     })
   })
 
-  it('is not detached to an authorizer that somebody deleted', async () => {
+  it('is not detached if a method’s earlier authorizer was deleted', async () => {
     await attach(id, ...everything)
     aws.rest.definition.authorizers.shift()
     aws.http.definition.authorizers.shift()
@@ -386,7 +386,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(aws.dump()).toBe(before)
   })
 
-  it('is forgotten by detach when it is gone itself', async () => {
+  it('is removed from the journal by detach when the API is gone', async () => {
     await attach(id)
     const gone = jest.spyOn(aws[kind], 'handle').mockImplementation(() => {
       throw failure('NotFoundException', 404, 'Invalid API identifier specified')
@@ -397,7 +397,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(aws.kept()).toEqual([])
   })
 
-  it('is not attached to a second Sluice, and to the same one again without naming it', async () => {
+  it('is not attached to a second Sluice; a repeated attach finds its function by itself', async () => {
     await attach(id)
     const before = aws.dump()
     expect(await attach(id, '--function', 'other-sluice-authorizer')).toMatchObject({
@@ -409,7 +409,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(aws.dump()).toBe(before)
   })
 
-  it('is attached stage by stage, and every one of them goes back to what it served', async () => {
+  it('can be attached stage by stage, and detach restores each stage', async () => {
     if (kind === 'rest') aws.rest.deploy('dev', 'theirs')
     else aws.http.stages.push({ StageName: 'dev', AutoDeploy: false, DeploymentId: aws.http.deploy('theirs') })
     const before = aws.dump()
@@ -423,7 +423,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(aws.dump()).toBe(before)
   })
 
-  it('is restored where an empty authorizer id is turned down', async () => {
+  it('is restored even if API Gateway rejects an empty authorizer id', async () => {
     const before = aws.dump()
     await attach(id, ...everything)
     let turnedDown = 0
@@ -444,7 +444,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(aws.dump()).toBe(before)
   })
 
-  it('gets one authorizer when the answer to its creation was lost and the SDK asked again', async () => {
+  it('gets one authorizer even if the SDK repeats its creation after a lost answer', async () => {
     let first = true
     aws.hooks = {
       after: (name) => {
@@ -458,7 +458,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(aws.calls.filter((name) => name === 'CreateAuthorizer')).toHaveLength(1)
   })
 
-  it('is attached once when two try at the same time', async () => {
+  it('is attached once when two commands run at the same time', async () => {
     const both = await Promise.all([attach(id), attach(id)])
     expect(both.map(({ code }) => code).sort()).toEqual([0, 1])
     expect(both.map(({ err }) => err).join('')).toContain(
@@ -467,7 +467,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     expect(await status(id)).toEqual([])
   })
 
-  it('is not attached again before a detach that died has come to its end', async () => {
+  it('is not attached again before an interrupted detach is finished', async () => {
     await attach(id)
     aws.hooks = {
       before: (name) => {
@@ -563,7 +563,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
 })
 
 describe('an API that is none of these', () => {
-  it('is not there', async () => {
+  it('is reported as missing', async () => {
     for (const command of ['attach', 'status']) {
       expect(await aws.sluice([command, 'abcdef0123'])).toEqual({
         code: 1,
@@ -574,7 +574,7 @@ describe('an API that is none of these', () => {
     expect((await attach('no id')).err).toBe('an API\'s id must be such as "a1b2c3d4e5", got "no id"\n')
   })
 
-  it('cannot be seen: the rights for both kinds are named, and one kind will do', async () => {
+  it('is not found without rights: rights for both kinds are named, and one suffices', async () => {
     const deny = (...names: string[]) => {
       aws.hooks = {
         before: (name) => {
@@ -590,14 +590,14 @@ describe('an API that is none of these', () => {
     expect((await attach('httpapi001')).code).toBe(0)
   })
 
-  it('is a WebSocket API', async () => {
+  it('is refused if it is a WebSocket API', async () => {
     aws.http.protocol = 'WEBSOCKET'
     expect((await attach('httpapi001')).err).toBe(
       'API httpapi001 is a WebSocket API, which attach does not support: use the construct’s protect()\n',
     )
   })
 
-  it('is not attached, says status', async () => {
+  it('is reported by status as not attached', async () => {
     expect(await aws.sluice(['status', 'restapi001'])).toEqual({
       code: 0,
       out: 'API restapi001 is not attached\n',
@@ -609,7 +609,7 @@ describe('an API that is none of these', () => {
 describe('a REST API', () => {
   const id = 'restapi001'
 
-  it('keeps its CORS headers in the 429, those from DEFAULT_4XX too, which is not touched', async () => {
+  it('keeps its CORS headers in the 429, including those of DEFAULT_4XX, which is unchanged', async () => {
     const untouched = JSON.stringify(aws.rest.definition.responses.DEFAULT_4XX)
     await attach(id)
     const { responses } = aws.rest.definition
@@ -623,7 +623,7 @@ describe('a REST API', () => {
     expect(JSON.stringify(responses.DEFAULT_4XX)).toBe(untouched)
   })
 
-  it('gets the gateway response back that somebody had made, but for what they changed since', async () => {
+  it('gets its earlier gateway response back, with changes that others made since', async () => {
     const header = (name: string) => `gatewayresponse.header.${name}`
     const mine = { [header('retry-after')]: "'60'", [header('X-Zoo')]: "'yes'" }
     aws.rest.definition.responses.ACCESS_DENIED = {
@@ -655,7 +655,7 @@ describe('a REST API', () => {
     })
   })
 
-  it("shows others' undeployed edits before they go live, and takes them off the stage again with detach", async () => {
+  it('shows others’ undeployed edits before they go live; detach removes them from the stage again', async () => {
     aws.rest.definition.resources.r5 = {
       path: '/draft',
       methods: { GET: { authorizationType: 'NONE', apiKeyRequired: false } },
@@ -676,7 +676,7 @@ describe('a REST API', () => {
     expect(aws.dump()).toBe(before)
   })
 
-  it('gets an authorizer without identity sources where the service fills one in', async () => {
+  it('gets an authorizer without identity sources, even if the service adds a default', async () => {
     const { handle } = aws.rest
     jest.spyOn(aws.rest, 'handle').mockImplementation((name, input) => {
       const filled =
@@ -688,7 +688,7 @@ describe('a REST API', () => {
     expect(await status(id)).toEqual([])
   })
 
-  it('wants to know which of several stages, and none with a canary', async () => {
+  it('needs --stage if it has several stages, and a stage without a canary', async () => {
     aws.rest.deploy('dev')
     expect((await attach(id)).err).toBe(`choose a stage of API restapi001 with --stage: there is prod, dev\n`)
     aws.rest.stages[1]!.canarySettings = {}
@@ -700,7 +700,7 @@ describe('a REST API', () => {
 describe('an HTTP API', () => {
   const id = 'httpapi001'
 
-  it('has headers put on the answers of protected integrations, and taken off again, but for those that others changed', async () => {
+  it('gets rate-limit headers on responses with --headers; detach removes those that nobody changed', async () => {
     const before = aws.dump()
     await attach(id, '--headers', '200,404')
     const [zoo, other] = aws.http.definition.integrations
@@ -725,7 +725,7 @@ describe('an HTTP API', () => {
     )
   })
 
-  it('needs no deployment on a stage that deploys itself, and says which others are limited too', async () => {
+  it('needs no deployment on a stage that deploys automatically, and names other stages that will be limited', async () => {
     aws.http.stages = [
       { StageName: '$default', AutoDeploy: true },
       { StageName: 'beta', AutoDeploy: true },

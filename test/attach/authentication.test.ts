@@ -16,7 +16,7 @@ const file = (identity: readonly unknown[], credentials = 'required') => ({
   tiers: { anonymous: { by: 'ip', credentials, policies }, known: { policies } },
 })
 
-describe('what Sluice verifies in the place of another authorizer', () => {
+describe('what Sluice verifies instead of another authorizer', () => {
   const own = parseFunctionArn(FUNCTION)!
   const settings = { type: 'REQUEST', ttlSeconds: 300, identitySources: ['method.request.header.Authorization'] }
   const cognito: Authorizer = {
@@ -232,7 +232,7 @@ describe('attach --replace', () => {
   ] as const
 
   it.each(cases)(
-    'opens no method of a $kind API by --yes alone, and says which would be open and why',
+    'removes authentication from no method of a $kind API by --yes alone, and says which would lose it and why',
     async ({ kind, id, locked }) => {
       const before = aws.dump()
       for (const how of ['--yes', '--dry-run']) {
@@ -255,7 +255,7 @@ describe('attach --replace', () => {
   )
 
   it.each(cases)(
-    'opens those that a flag names, and says so in the dry run, the question and the result',
+    'switches methods named by --open, and says so in the dry run, the question and the result',
     async ({ kind, id, locked }) => {
       const open = locked.flatMap((key) => ['--open', key])
       const dry = await aws.sluice(['attach', id, '--replace', ...open, '--dry-run'])
@@ -276,7 +276,7 @@ describe('attach --replace', () => {
     },
   )
 
-  it('wants to know such a method', async () => {
+  it('refuses --open for an unknown method', async () => {
     expect((await aws.sluice(['attach', REST, '--replace', '--open', 'GET /cats', '--yes'])).err).toContain(
       'has no method "GET /cats"',
     )
@@ -297,7 +297,7 @@ describe('attach --replace', () => {
     expect(aws.meets('rest', 'prod', 'ANY /users')).toBe('Sluice')
   })
 
-  it('switches a method whose function Sluice asks first, by what its environment says', async () => {
+  it('switches a method whose function is Sluice’s upstream authorizer', async () => {
     aws.rest.definition.authorizers.push({
       id: 'fn',
       name: 'theirs',
@@ -327,7 +327,7 @@ describe('attach --replace', () => {
   it.each([
     ['the source for its tokens', () => aws.configure(file(['api-key']))],
     ['the authorizer that was there', () => void aws.rest.definition.authorizers[0]!.providerARNs!.splice(0)],
-  ])('keeps a method when somebody takes away %s while the question is open', async (_, edit) => {
+  ])('does not switch a method if somebody removes %s while the question is open', async (_, edit) => {
     aws.configure(file([COGNITO]))
     const method = aws.rest.method('ANY /users')
     delete method.authorizationScopes
@@ -357,7 +357,7 @@ describe('attach --replace', () => {
     }
 
     it.each(cases)(
-      'does not make a $kind method public that is served with an authorizer, unless a flag names it',
+      'does not remove the authorizer that a deployed $kind method has, unless --open names it',
       async ({ kind, id }) => {
         const key = kind === 'rest' ? 'ANY /users' : 'GET /users'
         unlock(kind)
@@ -377,7 +377,7 @@ describe('attach --replace', () => {
       },
     )
 
-    it.each(cases)('does not do so in a detach of a $kind API either', async ({ kind, id }) => {
+    it.each(cases)('detach of a $kind API does not either', async ({ kind, id }) => {
       const key = kind === 'rest' ? 'ANY /users' : 'GET /users'
       await aws.sluice(['attach', id, '--yes'])
       if (kind === 'rest') aws.rest.deploy('prod', 'by hand')
@@ -393,21 +393,16 @@ describe('attach --replace', () => {
       expect(aws.meets(kind, 'prod', key)).toBe('the backend')
     })
 
-    it.each(cases)(
-      'stays when it locked a $kind method: detach deploys again instead of going back',
-      async ({ kind, id }) => {
-        if (kind === 'rest') Object.assign(aws.rest.method('GET /pets/{id}'), { authorizationType: 'AWS_IAM' })
-        else Object.assign(aws.http.route('$default'), { AuthorizationType: 'AWS_IAM' })
-        const key = kind === 'rest' ? 'GET /pets/{id}' : '$default'
-        await aws.sluice(['attach', id, '--yes'])
-        expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
-        const { err } = await aws.sluice(['detach', id, '--yes'])
-        expect(err).toContain(
-          `stage prod is deployed again, because its earlier deployment has no authorizer on ${key}`,
-        )
-        expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
-        expect(aws.meets(kind, 'prod', 'GET /pets')).toBe('the backend')
-      },
-    )
+    it.each(cases)('is kept by detach if it added an authorizer to a $kind method', async ({ kind, id }) => {
+      if (kind === 'rest') Object.assign(aws.rest.method('GET /pets/{id}'), { authorizationType: 'AWS_IAM' })
+      else Object.assign(aws.http.route('$default'), { AuthorizationType: 'AWS_IAM' })
+      const key = kind === 'rest' ? 'GET /pets/{id}' : '$default'
+      await aws.sluice(['attach', id, '--yes'])
+      expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
+      const { err } = await aws.sluice(['detach', id, '--yes'])
+      expect(err).toContain(`stage prod is deployed again, because its earlier deployment has no authorizer on ${key}`)
+      expect(aws.meets(kind, 'prod', key)).toBe('another authorizer')
+      expect(aws.meets(kind, 'prod', 'GET /pets')).toBe('the backend')
+    })
   })
 })

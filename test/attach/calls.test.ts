@@ -18,8 +18,8 @@ function hurried(): { calls: Calls; waits: number[]; told: string[] } {
   return { calls, waits, told }
 }
 
-describe('a call', () => {
-  it('is tried again, later and later, while it is throttled, and says so', async () => {
+describe('an API Gateway call', () => {
+  it('is retried with growing waits while it is throttled, and says so', async () => {
     const { calls, waits, told } = hurried()
     let left = 3
     const answer = calls.make('apigateway:PATCH', '/restapis/a', async () => {
@@ -37,7 +37,7 @@ describe('a call', () => {
     expect(waits.reduce((sum, ms) => sum + ms)).toBe(88_000)
   })
 
-  it('is tried again when somebody else changes the same API, and not when it is wrong', async () => {
+  it('is retried after a concurrent modification, but not after a bad request', async () => {
     const { calls, waits } = hurried()
     const conflict = failure(
       'ConflictException',
@@ -59,7 +59,7 @@ describe('a call', () => {
     expect(waits).toHaveLength(1)
   })
 
-  it('names the right that it lacks, and reads name all of theirs', async () => {
+  it('reports the missing right; several reads report all of them', async () => {
     const { calls } = hurried()
     const denied = (action: string) => () =>
       calls.make(action, 'x', () => Promise.reject(failure('AccessDeniedException', 403, 'no')))
@@ -73,7 +73,7 @@ describe('a call', () => {
 describe('a REST API whose every call is throttled at first', () => {
   afterEach(() => jest.restoreAllMocks())
 
-  it('is read, page by page, as one that is not', async () => {
+  it('is read completely, page by page', async () => {
     const aws = new FakeAws()
     const read = (calls: Calls): Promise<ApiState> =>
       new RestApi(new APIGatewayClient({ region: 'us-east-1' }), calls, { id: aws.rest.id, name: 'zoo' }).read()

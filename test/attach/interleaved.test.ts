@@ -117,7 +117,7 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
   describe.each([kind.open, kind.taken])('%s', (key) => {
     const flagged = key === kind.taken
 
-    it.each(SOME)('stays in attach, and in the detach after it, when somebody %s', async (_, edit) => {
+    it.each(SOME)('keeps the edit in attach and in the detach after it, when somebody %s', async (_, edit) => {
       let windows = 0
       for (let n = 1; ; n++) {
         jest.restoreAllMocks()
@@ -149,7 +149,7 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
       expect(windows).toBe(1)
     })
 
-    it.each(SOME)('stays in detach, and in the next one, when somebody %s', async (_, edit) => {
+    it.each(SOME)('keeps the edit in detach and in the next detach, when somebody %s', async (_, edit) => {
       let windows = 0
       for (let n = 1; ; n++) {
         jest.restoreAllMocks()
@@ -173,7 +173,7 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
     })
   })
 
-  it.each(EDITS)('is told of by status, which changes nothing, when somebody %s', async (_, edit) => {
+  it.each(EDITS)('is reported by status, which changes nothing, when somebody %s', async (_, edit) => {
     aws = new FakeAws()
     await aws.sluice(['attach', kind.id, '--yes', ...everything(kind)])
     edit(kind, kind.open)
@@ -246,32 +246,29 @@ describe('somebody edits something else right before a step', () => {
       [verb]: { authorizationType: 'NONE', apiKeyRequired: false },
     })
 
-  it.each(cases)(
-    '%s: attach takes back what it did and leaves that as they made it',
-    async (_, { id, kind }, name, edit, sentence) => {
-      aws = new FakeAws()
-      let theirs: string | undefined
-      aws.hooks = {
-        before: (call) => {
-          if (call !== name || theirs !== undefined) return
-          edit()
-          theirs = aws.dump()
-        },
-      }
-      const more = kind === 'rest' ? [] : ['--headers', '200']
-      const { code, err } = await aws.sluice(['attach', id, '--yes', '--methods', 'GET /pets', ...more])
-      expect([code, err]).toEqual([1, expect.stringMatching(sentence)])
-      expect(err).toContain(
-        'somebody changed it meanwhile, so it was not overwritten (all steps were reverted, nothing is changed)',
-      )
-      const undone = (text: string) => text.replaceAll(/"(authorizerId|id|AuthorizerId)": "a\d+",?/g, '')
-      if (name === 'CreateAuthorizer') expect(undone(aws.dump())).toBe(undone(theirs!))
-      expect(aws.table.size).toBe(0)
-      expect(aws.rest.method('GET /pets').authorizationType).toBe('NONE')
-    },
-  )
+  it.each(cases)('%s: attach reverts its steps and keeps their edit', async (_, { id, kind }, name, edit, sentence) => {
+    aws = new FakeAws()
+    let theirs: string | undefined
+    aws.hooks = {
+      before: (call) => {
+        if (call !== name || theirs !== undefined) return
+        edit()
+        theirs = aws.dump()
+      },
+    }
+    const more = kind === 'rest' ? [] : ['--headers', '200']
+    const { code, err } = await aws.sluice(['attach', id, '--yes', '--methods', 'GET /pets', ...more])
+    expect([code, err]).toEqual([1, expect.stringMatching(sentence)])
+    expect(err).toContain(
+      'somebody changed it meanwhile, so it was not overwritten (all steps were reverted, nothing is changed)',
+    )
+    const undone = (text: string) => text.replaceAll(/"(authorizerId|id|AuthorizerId)": "a\d+",?/g, '')
+    if (name === 'CreateAuthorizer') expect(undone(aws.dump())).toBe(undone(theirs!))
+    expect(aws.table.size).toBe(0)
+    expect(aws.rest.method('GET /pets').authorizationType).toBe('NONE')
+  })
 
-  it('a method that begins to use the authorizer keeps it: detach says so, and goes on later', async () => {
+  it('a method that starts to use the authorizer keeps it: detach stops, and continues later', async () => {
     aws = new FakeAws()
     await aws.sluice(['attach', 'restapi001', '--yes'])
     aws.hooks = {
@@ -298,7 +295,7 @@ describe('a canary that somebody starts after attach', () => {
     await aws.sluice(['attach', 'restapi001', '--yes'])
   })
 
-  it('is told of by status, and detach waits for its end', async () => {
+  it('is reported by status, and detach refuses until it ends', async () => {
     aws.rest.stages[0]!.canarySettings = { deploymentId: aws.rest.deploy(undefined, 'by hand') }
     expect((await aws.sluice(['status', 'restapi001'])).out).toContain('stage prod has a canary')
     const before = aws.dump()
@@ -311,7 +308,7 @@ describe('a canary that somebody starts after attach', () => {
     expect((await aws.sluice(['detach', 'restapi001', '--yes'])).code).toBe(0)
   })
 
-  it('is seen on another stage where it serves what asks Sluice, and on no stage where it is older', async () => {
+  it('stops detach on another stage if its deployment uses Sluice, but not if it is older', async () => {
     const [older] = aws.rest.deployments
     aws.rest.stages.push({
       stageName: 'beta',
@@ -323,7 +320,7 @@ describe('a canary that somebody starts after attach', () => {
     expect((await aws.sluice(['detach', 'restapi001', '--yes'])).code).toBe(0)
   })
 
-  it('and while detach is under way, is not moved', async () => {
+  it('is not moved if it starts during detach', async () => {
     aws.hooks = {
       before: (call) =>
         void (call === 'DeleteAuthorizer' && Object.assign(aws.rest.stages[0]!, { canarySettings: {} })),

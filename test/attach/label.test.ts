@@ -32,7 +32,7 @@ function labelElsewhere(id: string, label: string): void {
 }
 
 describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
-  it('is called so in the config table until it is detached', async () => {
+  it('has the label in the config table until it is detached', async () => {
     expect((await attach(id, '--as', 'shop')).out).toContain('\nlabel "shop"\n')
     expect(aws.called(id)).toEqual(SHOP)
     expect(await status(id)).toMatchObject({ label: 'shop', drift: [] })
@@ -56,7 +56,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     expect(aws.kept()).toEqual([])
   })
 
-  it('is called so before it asks Sluice the first time', async () => {
+  it('gets the label before its first request reaches Sluice', async () => {
     await attach(id, '--as', 'shop')
     expect(aws.calls.indexOf('TransactWrite')).toBeLessThan(aws.calls.indexOf('CreateAuthorizer'))
   })
@@ -70,7 +70,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     ],
     ['Basket', 'label "Basket" is already used by API other00001'],
   ])(
-    'is refused in one line before anything is changed, where the label cannot be its: %s',
+    'is refused in one line before anything is changed if the label is invalid or taken: %s',
     async (label, sentence) => {
       aws.call('other00001', { label: 'cart', name: 'Basket' })
       const [before, table] = [aws.dump(), JSON.stringify([...aws.table])]
@@ -81,12 +81,12 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     },
   )
 
-  it('is not given what an item with a mistake calls another API: instances may hold to its last valid version', async () => {
+  it('does not get a label of an invalid item, whose last valid version may be in force', async () => {
     aws.call('other00001', { label: 'shop', nmae: 'a mistake' })
     expect((await attach(id, '--as', 'shop')).err).toContain('label "shop" is already used by API other00001')
   })
 
-  it('again changes nothing: with the same label, and with none', async () => {
+  it('is not changed by a second attach with the same label or none', async () => {
     await attach(id, '--as', 'shop')
     for (const again of [['--as', 'shop'], []]) {
       aws.calls = []
@@ -96,7 +96,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     }
   })
 
-  it('may be attached as something else, without a deployment, and goes back to what it was before both', async () => {
+  it('can get another label without a deployment; detach restores the label from before both', async () => {
     aws.call(id, { name: 'written by hand' })
     await attach(id, '--as', 'shop')
     aws.calls = []
@@ -107,7 +107,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     expect(aws.called(id)).toEqual({ name: 'written by hand' })
   })
 
-  it('keeps the label that it had: another one is refused, the same one is somebody’s and stays after detach', async () => {
+  it('keeps a label of somebody else: another one is refused, the same one stays after detach', async () => {
     aws.call(id, { label: 'old' })
     expect(await attach(id, '--as', 'shop')).toMatchObject({
       code: 1,
@@ -123,7 +123,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     ['calls it something else', { label: 'mine' }, (own: string) => `API ${own} now has the label "mine"`],
     ['takes the label away', undefined, (own: string) => `API ${own} has lost its label`],
     ['gives it another name', { name: 'Zoo!', label: 'shop' }, () => 'the name of the API labelled "shop" was changed'],
-  ])('is left as it is by detach, which says so, where somebody else %s', async (_, theirs, sentence) => {
+  ])('is kept by detach, which says so, if somebody else %s', async (_, theirs, sentence) => {
     await attach(id, '--as', 'shop')
     aws.call(id, theirs)
     expect((await status(id)).drift).toEqual([sentence(id)])
@@ -131,7 +131,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     expect(aws.called(id)).toEqual(theirs)
   })
 
-  it('is called so again by another attach where somebody took the label away, and not where he gave another', async () => {
+  it('gets its label again by another attach if it was removed, but not if somebody set another one', async () => {
     await attach(id, '--as', 'shop')
     aws.call(id, undefined)
     await attach(id, '--as', 'shop')
@@ -142,7 +142,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     expect(aws.called(id)).toEqual({ label: 'mine' })
   })
 
-  it('loses its label by detach where the API itself is gone', async () => {
+  it('loses its label by detach even if the API itself is gone', async () => {
     await attach(id, '--as', 'shop')
     jest.spyOn(aws[id === 'restapi001' ? 'rest' : 'http'], 'handle').mockImplementation(() => {
       throw failure('NotFoundException', 404, 'Invalid API identifier specified')
@@ -168,7 +168,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
         () => labelElsewhere('other00001', 'shop'),
         'label "shop" is already used by API other00001',
       ],
-    ])('%s: that stays, and nothing is changed', async (_, edit, sentence) => {
+    ])('%s: that is kept, and nothing is changed', async (_, edit, sentence) => {
       const before = aws.dump()
       rightBefore('Put', edit) // the journal's beginning, right after the answer
       const { code, err } = await attach(id, '--as', 'shop')
@@ -182,21 +182,18 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
   it.each([
     ['it', () => labelElsewhere(id, 'mine'), { label: 'mine' }],
     ['another API', () => labelElsewhere('other00001', 'shop'), undefined],
-  ])(
-    'is written in one step with the look at all labels: %s may be called so right before, and keeps that',
-    async (_, edit, own) => {
-      rightBefore('TransactWrite', edit)
-      const { code, err } = await attach(id, '--as', 'shop')
-      expect([code, err]).toEqual([
-        1,
-        expect.stringContaining('somebody changed a label just now, and it was kept: try again'),
-      ])
-      expect(aws.called(id)).toEqual(own)
-      expect(aws.kept()).toHaveLength(1)
-    },
-  )
+  ])('does not take a label that %s got right before', async (_, edit, own) => {
+    rightBefore('TransactWrite', edit)
+    const { code, err } = await attach(id, '--as', 'shop')
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('somebody changed a label just now, and it was kept: try again'),
+    ])
+    expect(aws.called(id)).toEqual(own)
+    expect(aws.kept()).toHaveLength(1)
+  })
 
-  it('keeps what somebody calls it right before detach takes the label away, which goes on later', async () => {
+  it('keeps a label that somebody sets right before detach removes it; detach continues later', async () => {
     await attach(id, '--as', 'shop')
     rightBefore('TransactWrite', () => labelElsewhere(id, 'mine'))
     expect((await detach(id)).code).toBe(1)
@@ -206,7 +203,7 @@ describe.each(['restapi001', 'httpapi001'])('%s, attached as "shop"', (id) => {
     expect(aws.kept()).toHaveLength(1)
   })
 
-  it('is one or the other when attaching it again as something else dies at any call, and detach knows both', async () => {
+  it('has one of both labels if attach with another label is interrupted at any call, and detach restores it', async () => {
     await attach(id, '--as', 'shop')
     aws.calls = []
     await attach(id, '--as', 'cart')

@@ -24,8 +24,8 @@ const mappings = fc.dictionary(
   ),
 )
 
-describe('a change that is taken back', () => {
-  it('leaves a gateway response as it was, whatever it was', () => {
+describe('a change that is reverted', () => {
+  it('restores any gateway response', () => {
     fc.assert(
       fc.property(responses, (before) => {
         const { result, changed } = revertResponse(before, with429(before), with429(before))
@@ -35,7 +35,7 @@ describe('a change that is taken back', () => {
     )
   })
 
-  it('changes nothing when it never was made', () => {
+  it('changes nothing if the change was never made', () => {
     fc.assert(
       fc.property(responses, (before) => {
         expect(isSameResponse(revertResponse(before, with429(before), before).result, before)).toBe(true)
@@ -43,7 +43,7 @@ describe('a change that is taken back', () => {
     )
   })
 
-  it('keeps every header that somebody else set since, and loses none that is not its own', () => {
+  it('keeps every header that somebody else set since', () => {
     fc.assert(
       fc.property(responses, responses, (before, theirs) => {
         const now: GatewayResponse = {
@@ -59,7 +59,7 @@ describe('a change that is taken back', () => {
     )
   })
 
-  it('leaves the mappings of an integration as they were, whatever they were', () => {
+  it('restores any mappings of an integration', () => {
     fc.assert(
       fc.property(mappings, (before) => {
         const after = withHeaders(before, ['200', '404'])

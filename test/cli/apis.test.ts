@@ -38,7 +38,7 @@ const inShop = (key?: string) => {
   return { ...event, requestContext: { ...(event.requestContext as object), apiId: 'a1b2c3d4e5', stage: 'prod' } }
 }
 
-describe('the names of APIs', () => {
+describe('the labels of APIs', () => {
   it('are listed, changed and removed', async () => {
     expect(await at.json(['apis', 'list'])).toEqual([
       { id: 'a1b2c3d4e5', label: 'shop' },
@@ -59,7 +59,7 @@ describe('the names of APIs', () => {
     ['Cart', 'label "Cart" is already used by API f6g7h8i9j0'],
     ['a1b2c3d4e5', 'label "a1b2c3d4e5" is already used by API a1b2c3d4e5'],
     ['a/b', 'label must be a label of 1 to 64 letters'],
-  ])('are not given twice, nor what is none: %s', async (label, sentence) => {
+  ])('must be valid and unique: %s is refused', async (label, sentence) => {
     const { code, err } = await at.sluice(['apis', 'label', 'x0x0x0x0x0', label])
     expect([code, err]).toEqual([1, expect.stringContaining(sentence)])
   })
@@ -71,7 +71,7 @@ describe('limits of some APIs', () => {
     return policies.map((one: { policy: string; used: number; limit: number }) => [one.policy, one.used, one.limit])
   }
 
-  it('are shown by API', async () => {
+  it('tiers list shows limits with the APIs that they apply to', async () => {
     const { apiKey: key } = await at.json(['clients', 'create', 'acme', '--tier', 'free'])
     await ask(inShop(key))
     expect(await of('acme')).toEqual([['per-hour', 0, 10]])
@@ -82,7 +82,7 @@ describe('limits of some APIs', () => {
     expect((await at.sluice(['usage', 'acme', '--api', 'shop'], now)).out).toContain('client:acme (tier free @shop)')
   })
 
-  it('that count by API are shown, refunded and reset there', async () => {
+  it('usage, refund and reset work on limits that count by API', async () => {
     const { apiKey: key } = await at.json(['clients', 'create', 'bolt', '--tier', 'each'])
     for (let i = 0; i < 3; i++) await ask(inShop(key))
     expect((await at.sluice(['usage', 'bolt'], now)).err).toContain('has no policies')
@@ -94,14 +94,14 @@ describe('limits of some APIs', () => {
     expect(await of('bolt', '--api', 'shop')).toEqual([['per-hour', 0, 7]])
   })
 
-  it('are asked for by an API that there is', async () => {
+  it('--api names an API by its id, label or name', async () => {
     expect((await at.sluice(['usage', 'acme', '--api', 'a/b/c'], now)).err).toContain(
       '--api must name an API or its stage',
     )
     expect((await at.sluice(['usage', 'stage:shop'], now)).err).toContain('a subject must be')
   })
 
-  it('are what the doctor sees, with words that no API is called', async () => {
+  it('the doctor warns of limits that name an unknown API', async () => {
     const file = path.join(folder, 'event.json')
     writeFileSync(file, JSON.stringify(inShop()))
     await at.put(tier('free @typo', { apis: ['shpo'], ...limit(1) }))
@@ -113,7 +113,7 @@ describe('limits of some APIs', () => {
     })
   })
 
-  it('come back from an export as they were', async () => {
+  it('an export keeps limits of some APIs unchanged', async () => {
     const { out } = await at.sluice(['tiers', 'export'])
     expect(out).toContain('free @shop:\n')
     const file = path.join(folder, 'tiers.yaml')
@@ -124,7 +124,7 @@ describe('limits of some APIs', () => {
     expect((await at.sluice(['tiers', 'list'])).out).toContain('settings @dev')
   })
 
-  it('that contradict each other are not applied', async () => {
+  it('tiers apply refuses limits of some APIs that contradict each other', async () => {
     const file = path.join(folder, 'double.yaml')
     const tiers = { anonymous: { policies: [] }, 'free @x': { apis: ['a1b2c3d4e5'], policies: [] } }
     writeFileSync(file, JSON.stringify({ tiers }))

@@ -154,7 +154,7 @@ describe.each([
       ? cancelled(reason, reason, reason)
       : fault(`${reason}Exception`, 'the conditional request failed', 400)
 
-  it.each(WRITES)('is given up with a sentence that says who to look at: %j', async (args, command) => {
+  it.each(WRITES)('ends with exit code 1 and says that somebody else changed the item: %j', async (args, command) => {
     documents.on(command as never).rejects(conflict(command))
     documents.on(GetCommand).resolves({ Item: { pk: 'other', sk: 'other' } })
     const { code, err } = await at(ofWrite(args))
@@ -195,7 +195,7 @@ describe('a command on the state table', () => {
     expect(said.err).not.toContain('    at ')
   })
 
-  it('is checked by the doctor, who names the right that is missing', async () => {
+  it('the doctor names the IAM action that is missing', async () => {
     tables.on(DescribeTableCommand).rejects(fault('AccessDeniedException', 'not authorized to DescribeTable', 400))
     const said = await at(['doctor'])
     expect(said.out).toContain('allow dynamodb:DescribeTable')

@@ -15,7 +15,7 @@ const entry = (access: AccessEntry['access'], text: string): AccessEntry => ({
 const blocked = (text: string) => entry('block', text)
 
 describe('an IP set', () => {
-  it('holds an address exactly if the authorizer would turn it away, however ranges lie in one another', () => {
+  it('contains an address if and only if the authorizer would block it, for any nested ranges', () => {
     // Few bits, so that they do.
     const four = fc
       .tuple(fc.integer({ min: 0, max: 7 }), fc.integer({ min: 24, max: 32 }))
@@ -47,7 +47,7 @@ describe('an IP set', () => {
     )
   })
 
-  it('has each address once, in CIDR notation, of one version', () => {
+  it('lists each address once, in CIDR notation, of one IP version', () => {
     const ranges = [
       '203.0.113.7',
       '203.0.113.0/24',
@@ -61,7 +61,7 @@ describe('an IP set', () => {
     expect(toWafIpSet([], 4)).toEqual({ Addresses: [] })
   })
 
-  it('has no more ranges than AWS WAF takes, and none of all addresses', () => {
+  it('respects AWS WAF’s limits: at most 10,000 ranges, and no range of all addresses', () => {
     const host = (i: number): IpRange => parseIpRange(`10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`) as IpRange
     expect(
       toWafIpSet(
@@ -118,7 +118,7 @@ describe('sluice block export', () => {
 
   const inForce = ['198.51.100.0/24', '203.0.113.2/31', '203.0.113.0/32']
 
-  it('prints who is blocked now, but for who is allowed', async () => {
+  it('prints the addresses that are blocked now, without the allowed ones', async () => {
     const { code, out, err } = await at.sluice(['block', 'export', '--waf'], { now })
     expect([code, JSON.parse(out)]).toEqual([0, { Addresses: inForce }])
     expect(err).toBe('1 blocked ranges are of the other IP version: use --ip-version 6\n')
@@ -135,7 +135,7 @@ describe('sluice block export', () => {
   const denied = (ip: string | undefined, more: object = {}) =>
     JSON.stringify({ level: 'info', message: 'a request was denied', reason: 'over-limit', ip, leftOut: 0, ...more })
 
-  it('adds the worst of the log, however many of their denials were left out of it', async () => {
+  it('adds the most denied addresses of the log, and counts denials that sampling left out', async () => {
     const lines = [
       denied('192.0.2.1'),
       `2026-11-21T12:00:00.000Z ${denied('192.0.2.2', { leftOut: 500 })}`,

@@ -41,7 +41,7 @@ describe('an entry', () => {
     '::ffff:1.2.3.4/24',
     'ip:',
     '1:2:3',
-  ])('%s is no address', (text) => {
+  ])('%s is not an address', (text) => {
     expect(() => entryKey('block', text)).toThrow('an address must be such as')
   })
 
@@ -52,11 +52,11 @@ describe('an entry', () => {
     ],
     ['2001:db8:ffff::1/33', '2001:db8:ffff::1/33 is not a network: use 2001:db8:8000::/33 for the network'],
     ['client#b2o1rr_3lFQ0nZzQ0l9W3mGJr5mE2m1hYw7xq0dKc8s', 'is a subject’s hash, which names nobody'],
-  ])('%s is refused: it could mean two things, or nobody', (text, sentence) => {
+  ])('%s is refused as ambiguous', (text, sentence) => {
     expect(() => entryKey('block', text)).toThrow(sentence)
   })
 
-  it('of an IPv4 network holds the address that it was made of', () => {
+  it('of an IPv4 network contains the address that it was made from', () => {
     fc.assert(
       fc.property(fc.ipV4(), fc.integer({ min: 1, max: 32 }), (address, bits) => {
         const network = ipv4Of(binary(address).slice(0, bits).padEnd(32, '0'))
@@ -78,7 +78,7 @@ describe('the block list', () => {
   })
   afterAll(async () => at?.close())
 
-  it('is empty, gets entries, shows them, and loses them', async () => {
+  it('adds, lists and removes entries', async () => {
     const now = Date.parse('2026-11-21T12:00:00Z')
     expect(await at.sluice(['block', 'list'])).toEqual({ code: 0, out: '', err: 'nobody is blocked\n' })
     expect(
@@ -107,7 +107,7 @@ describe('the block list', () => {
     expect((await at.json(['block', 'list'])).map(({ who }: { who: string }) => who)).toEqual(['client:acme'])
   })
 
-  it('keeps the note and the end of an entry that is added again, unless others are said', async () => {
+  it('keeps note and expiry of an entry that is added again without them', async () => {
     const now = Date.parse('2026-11-21T12:00:00Z')
     const entry = async () =>
       (await at.json(['block', 'list'], { now })).find(({ who }: { who: string }) => who === 'client:again')

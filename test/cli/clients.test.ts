@@ -19,7 +19,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
       .sort()
   const known = (apiKey: string) => `key ${hashApiKey(apiKey).slice(0, 12)}`
 
-  it('are made with a key that is printed once, alone on standard output, and stored as a hash', async () => {
+  it('are created with a key that is printed once, alone on standard output, and stored as a hash', async () => {
     const { code, out, err } = await at.sluice(['clients', 'create', 'acme', '--tier', 'pro', '--name', 'Acme'])
     expect({ code, err }).toEqual({ code: 0, err: expect.stringContaining('client "acme" is created, tier "pro"') })
     expect(out).toMatch(/^slc_[\w-]{43}\n$/)
@@ -30,7 +30,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(await credentials('acme')).toEqual([known(out.trim())])
   })
 
-  it('are made once, and may have another key', async () => {
+  it('cannot be created twice, but can get another key', async () => {
     const { apiKey } = await at.json(['clients', 'create', 'twice', '--tier', 'free', '--override', 'per-minute=90'])
     expect(await at.sluice(['clients', 'create', 'twice', '--tier', 'free'])).toEqual({
       code: 1,
@@ -43,7 +43,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(await at.json(['clients', 'get', 'twice'])).toMatchObject({ overrides: { 'per-minute': { limit: 90 } } })
   })
 
-  it('have no numbers that do not fit their tier', async () => {
+  it('cannot have overrides that are invalid for their tier', async () => {
     const create = ['clients', 'create', 'bursting', '--tier', 'free', '--override']
     const { code, err } = await at.sluice([...create, 'per-minute=90:10'])
     expect([code, err]).toEqual([1, expect.stringContaining('burst does not apply to algorithm "sliding-window"')])
@@ -51,7 +51,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(await at.sluice(['clients', 'set', 'bursting', '--override', 'per-minute=90:10'])).toMatchObject({ code: 1 })
   })
 
-  it('are known by other credentials, each by one client', async () => {
+  it('can have other kinds of credentials; a credential belongs to one client', async () => {
     expect(await at.json(['clients', 'create', 'gate', '--tier', 'pro', '--api-gateway-key', 'a1b2'])).toEqual({
       id: 'gate',
       tier: 'pro',
@@ -104,11 +104,11 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     [['set', 'x'], 'give what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable\n'],
     [['rotate-key', 'x'], 'there is no client "x": list them with sluice clients list\n'],
     [['delete', 'x', '--yes'], 'there is no client "x": list them with sluice clients list\n'],
-  ])('%j is a mistake, told in a line', async (args, err) => {
+  ])('%j is rejected with one line', async (args, err) => {
     expect(await at.sluice(['clients', ...args])).toEqual({ code: 1, out: '', err })
   })
 
-  it('are changed in all their records, and what is not said stays', async () => {
+  it('are changed in all their records; fields without an option stay', async () => {
     await at.json(['clients', 'create', 'change', '--tier', 'free', '--name', 'Old', '--override', 'per-day=1'])
     await at.json(['clients', 'create', 'change', '--another-key'])
     const change = (...args: string[]) => at.json(['clients', 'set', 'change', ...args], { now: NOW })
@@ -128,7 +128,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(fields).toEqual({ id: 'change', tier: 'pro' })
   })
 
-  it('have other numbers until a day is over, and are shown what comes then', async () => {
+  it('can have overrides until the end of a day, and clients get shows when they end', async () => {
     await at.json(['clients', 'create', 'twice-as-much', '--tier', 'pro'])
     const set = [
       'clients',
@@ -152,7 +152,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(await shown(end)).toMatch(/^overrides +per-minute 2x, ended at 2026-11-27T23:00:00Z$/m)
   })
 
-  it('are disabled, listed so, and enabled again', async () => {
+  it('can be disabled and enabled again, and clients list shows it', async () => {
     await at.json(['clients', 'create', 'off', '--tier', 'free'])
     await at.json(['clients', 'disable', 'off'])
     expect((await at.sluice(['clients', 'list', '--tier', 'free'])).out).toMatch(/^off +free +key \w{12} +disabled$/m)
@@ -160,7 +160,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect((await at.sluice(['clients', 'list', '--tier', 'free'])).out).toMatch(/^off +free +key \w{12} +active$/m)
   })
 
-  it('get a new key for the old one, which goes at once or after its grace', async () => {
+  it('get a new key; the old one is deleted at once or after its grace period', async () => {
     const first = (await at.json(['clients', 'create', 'turn', '--tier', 'pro'])).apiKey
     const second = (await at.json(['clients', 'rotate-key', 'turn'])).apiKey
     expect(await credentials('turn')).toEqual([known(second)])
@@ -178,7 +178,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(await credentials('turn')).toEqual([known(second), known(fourth)].sort())
   })
 
-  it('keep the grace of an old key as short as it is, whatever is said of the client’s own end', async () => {
+  it('do not extend the grace period of an old key when the client’s expiry changes', async () => {
     await at.json(['clients', 'create', 'grace', '--tier', 'pro'])
     await at.json(['clients', 'rotate-key', 'grace', '--grace', '24h'], { now: NOW })
     const ends = async (): Promise<(string | null)[]> =>
@@ -194,7 +194,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(await ends()).toEqual(['2026-11-21T13:00:00Z', '2026-11-21T13:00:00Z'])
   })
 
-  it('with several keys are asked which one', async () => {
+  it('with several keys must name the one to rotate', async () => {
     const { apiKey } = await at.json(['clients', 'create', 'many', '--tier', 'pro'])
     const other = (await at.json(['clients', 'create', 'many', '--another-key'])).apiKey
     const { code, err } = await at.sluice(['clients', 'rotate-key', 'many'])
@@ -203,7 +203,7 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     expect(await credentials('many')).toEqual([known(other), known(fresh)].sort())
   })
 
-  it('are deleted after a question, which needs somebody to answer', async () => {
+  it('are deleted after a confirmation, which needs a terminal or --yes', async () => {
     await at.json(['clients', 'create', 'gone', '--tier', 'pro'])
     const nobody = await at.sluice(['clients', 'delete', 'gone'])
     expect(nobody).toEqual({

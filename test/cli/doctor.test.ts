@@ -42,7 +42,7 @@ const HEALTHY = {
 }
 
 describe('the doctor', () => {
-  it('finds nothing where everything is as it must be', async () => {
+  it('reports no problem for a healthy deployment', async () => {
     expect(await statuses()).toEqual(HEALTHY)
     const { code, out, err } = await at.sluice(['doctor'])
     expect([code, err]).toEqual([0, ''])
@@ -56,7 +56,7 @@ describe('the doctor', () => {
     expect(out).toMatch(/^warning time to live: DISABLED\n {8}do: none needed outside AWS$/m)
   })
 
-  it('says whether callers are stored under a secret, and fails where that is wrong, and shows none', async () => {
+  it('reports the HMAC key without showing it, and fails if the key is invalid', async () => {
     expect((await at.sluice(['doctor'])).out).toContain('ok      HMAC key: active from 1970-01-01T00:00:00Z\n')
     await at.put({ ...HMAC_KEY_ITEM, keys: [{ key: SECRET.keys[0]!.key, activeFrom: -1 }] })
     expect(await statuses()).toEqual({ ...HEALTHY, 'HMAC key': 'FAILED' })
@@ -89,7 +89,7 @@ describe('the doctor', () => {
   it.each([
     [{ source: 'ip', trustedHops: 1 }, 'X-Forwarded-For, trustedHops 1'],
     [{ source: 'ip', viewerAddress: true }, 'CloudFront-Viewer-Address'],
-  ])('asks about the direct way where addresses are read from a header: %j', async (source, header) => {
+  ])('warns about direct access when addresses are read from a header: %j', async (source, header) => {
     await at.put({ pk: 'policy-set', sk: 'settings', identity: [source] })
     const { code, out } = await at.sluice(['doctor'])
     expect(code).toBe(0)
@@ -97,7 +97,7 @@ describe('the doctor', () => {
     expect(out).toContain('Close the direct way')
   })
 
-  it('fails for what is wrong, and says all of it', async () => {
+  it('fails with every problem that it finds', async () => {
     await at.put({ pk: 'policy-set', sk: 'tier#bad', policies: [{ name: 'a', limit: 0, window: '1m' }] })
     await at.put(
       { pk: 'policy-set', sk: 'settings', identity: ['api-gateway-key', 'ip'] },
@@ -112,7 +112,7 @@ describe('the doctor', () => {
     expect(out).toContain('ok      identity: api-gateway-key, then ip (as configured in settings)\n')
   })
 
-  it('fails for tables that are not there, that are others, or that are empty', async () => {
+  it('fails for tables that are missing, empty or of another kind', async () => {
     expect(await statuses('--state-table', 'nowhere')).toEqual({
       ...HEALTHY,
       'state table': 'FAILED',
@@ -137,7 +137,7 @@ describe('the doctor', () => {
     [-10_000, 'warning', 'behind'],
     [10_000, 'warning', 'ahead of'],
     [90_000, 'FAILED', 'ahead of'],
-  ])('tells a clock that is %d ms off', async (off, status, word) => {
+  ])('reports a clock that is %d ms off', async (off, status, word) => {
     const { out } = await at.sluice(['doctor', '--json'], { now: Date.now() + off })
     const clock = JSON.parse(out).checks.find(({ name }: { name: string }) => name === 'clock')
     expect(clock).toMatchObject({ status, found: expect.stringContaining(`${word} the service`) })
@@ -157,7 +157,7 @@ describe('an event', () => {
   }
   const decide = async (file: string) => (await at.json(['doctor', '--event', file])).event
 
-  it('is decided as the authorizer would, with the reasons, and charged to nobody', async () => {
+  it('is explained as the authorizer would decide it, and charges nobody', async () => {
     await at.put({ pk: 'policy-set', sk: 'route#GET /search', policies: [{ name: 'search', limit: 1, window: '1s' }] })
     const { apiKey } = await at.json(['clients', 'create', 'acme', '--tier', 'free'])
     for (let i = 0; i < 2; i++) {
@@ -182,7 +182,7 @@ describe('an event', () => {
     expect(out).not.toContain('made up')
   })
 
-  it('that is none, or no file, is a failure', async () => {
+  it('that is invalid, or whose file is missing, is a failed check', async () => {
     const file = join(folder, 'none.json')
     writeFileSync(file, '7')
     const { code, out } = await at.sluice(['doctor', '--event', file])

@@ -2,7 +2,7 @@ import { endOf } from '../../cli/ends'
 
 const SATURDAY = Date.parse('2026-11-21T12:00:00Z')
 
-describe('an end', () => {
+describe('an end given as text', () => {
   it.each([
     ['2026-11-27T09:00:00+02:00', 'UTC', '2026-11-27T07:00:00Z'],
     ['36h', 'UTC', '2026-11-23T00:00:00Z'],
@@ -21,7 +21,7 @@ describe('an end', () => {
     ['2026-02-30T00:00', 'UTC', /^--until must be a time/],
     ['friday', 'Berlin', /^--timezone must be an IANA time zone such as "Europe\/Berlin", got "Berlin"$/],
     ['2026-11-21T12:00:00Z', 'UTC', /^--until "2026-11-21T12:00:00Z" is in the past/],
-  ])('%s in %s is a mistake', (text, timezone, sentence) =>
+  ])('%s in %s is rejected', (text, timezone, sentence) =>
     expect(() => endOf(text, '--until', timezone, SATURDAY)).toThrow(sentence),
   )
 

@@ -63,14 +63,14 @@ describe('an error ends with', () => {
     expect(failureOf(error)).toEqual({ code, message })
   })
 
-  it('2 and its stack, when it is a bug', () => {
+  it('exit code 2 and its stack, when it is a bug', () => {
     const bug = new TypeError('x is not a function')
     expect(failureOf(bug)).toEqual({ code: 2, message: bug.stack })
     expect(failureOf('thrown')).toEqual({ code: 2, message: 'thrown' })
   })
 })
 
-describe('one’s own machine', () => {
+describe('a loopback endpoint', () => {
   it.each(['http://localhost:8000', 'http://127.0.0.1:1', 'http://[::1]:8000', 'http://dynamodb.localhost'])(
     'is %s',
     (url) => {
@@ -87,7 +87,7 @@ describe('one’s own machine', () => {
     expect(isLoopback(url)).toBe(false)
   })
 
-  it('takes made-up credentials where there are none, and no others', () => {
+  it('gets placeholder credentials if the environment has none', () => {
     expect(localAwsEnvironment({})).toEqual({
       AWS_REGION: 'us-east-1',
       AWS_ACCESS_KEY_ID: 'local',

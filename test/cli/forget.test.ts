@@ -11,7 +11,7 @@ const SECRET = Buffer.alloc(32, 7)
 const OTHER = Buffer.alloc(32, 9)
 const policy = (name: string, by: string | string[]) => ({ name, limit: 5, window: '1h', by })
 
-describe('the names under which somebody is counted', () => {
+describe('the subjects under which a caller is counted', () => {
   const set = parseTiersFile(
     {
       settings: { trustedHeaders: ['x-tenant'] },
@@ -24,7 +24,7 @@ describe('the names under which somebody is counted', () => {
     'tiers',
   )
 
-  it('are all that policies make of what is given, as the authorizer makes them', () => {
+  it('are all combinations that the policies make of the given names, as the authorizer makes them', () => {
     const given = ['client:acme', 'user:42', 'ip:1.2.3.4', 'header:x-tenant=north']
     const { names, unknown } = knownNames(given, set)
     const headers = [new Map<string, string>(), new Map([['x-tenant', 'north']])]
@@ -43,12 +43,12 @@ describe('the names under which somebody is counted', () => {
     expect(unknown).toEqual([])
   })
 
-  it('that nobody can know are named by what they are made of', () => {
+  it('that cannot be computed are reported by their dimensions', () => {
     expect(knownNames(['client:acme'], set).unknown).toEqual(['header:x-tenant', 'ip', 'user'])
     expect(knownNames(['ip:1.2.3.4'], set).unknown).toEqual(['client', 'header:x-tenant', 'user'])
   })
 
-  it('are those of an API with its id, and never the counter that everybody shares', () => {
+  it('include those by API, and never a counter that all callers share', () => {
     const perApi = parseTiersFile(
       { tiers: { anonymous: { policies: [policy('a', ['api', 'client']), policy('b', 'api')] } } },
       'tiers',
@@ -60,7 +60,7 @@ describe('the names under which somebody is counted', () => {
     })
   })
 
-  it('are no more than anybody would want', () => {
+  it('are limited in number', () => {
     const many = Array.from({ length: 200 }, (_, i) => [`client:${i}`, `ip:10.0.0.${i}`]).flat()
     expect(() => knownNames(many, set)).toThrow('more than 10000 combinations')
   })
@@ -106,7 +106,7 @@ describe('sluice forget', () => {
       .map(({ pk, sk }) => [pk?.S, sk?.S].filter(Boolean).join(' '))
       .sort()
 
-  it('erases all of somebody under every secret, and nothing of anybody else', async () => {
+  it('erases everything about a caller under every secret, and nothing about others', async () => {
     const { erased, failed, left } = await at.json(['forget', 'acme', 'ip:1.2.3.4', '--yes'])
     expect(await keysOf('state')).toEqual(
       OTHERS.flatMap((name) => [undefined, SECRET, OTHER].map((secret) => subjectKey(name, secret))).sort(),
@@ -136,7 +136,7 @@ describe('sluice forget', () => {
     expect(left).toEqual(['ip:1.2.3.0/24 on the block list, which holds other addresses as well: sluice block remove'])
   })
 
-  it('may be said again', async () => {
+  it('can be repeated', async () => {
     await at.json(['forget', 'acme', 'user:42', 'ip:1.2.3.4', '--yes'])
     expect(await at.sluice(['forget', 'acme', 'user:42', 'ip:1.2.3.4', '--yes'])).toMatchObject({
       code: 0,
@@ -145,7 +145,7 @@ describe('sluice forget', () => {
     })
   })
 
-  it('says what it would do, and asks before it does it', async () => {
+  it('shows what it will erase, and asks first', async () => {
     const before = [await keysOf('state'), await keysOf('config')]
     expect((await at.sluice(['forget', 'acme', '--dry-run'])).out).toContain(
       'would erase: client acme, by key aaaaaaaaaaaa\n',
@@ -160,7 +160,7 @@ describe('sluice forget', () => {
     expect([await keysOf('state'), await keysOf('config')]).toEqual(before)
   })
 
-  it('takes the subjects of a program as they are', async () => {
+  it('erases subjects of a program with --raw', async () => {
     await at.client.send(
       new PutItemCommand({
         TableName: LOCAL_TABLES.state,
@@ -170,7 +170,7 @@ describe('sluice forget', () => {
     expect((await at.json(['forget', 'order:1234', '--raw', '--yes'])).erased).toEqual(['counters of order:1234'])
   })
 
-  it('does what it can, and does not say that it is done, where something cannot be erased', async () => {
+  it('erases what it can and ends with exit code 2 if something could not be erased', async () => {
     await at.client.send(
       new CreateTableCommand({
         TableName: 'elsewhere',

@@ -49,7 +49,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     return policies.find((one: { policy: string }) => one.policy === 'per-day').used
   }
 
-  it('is made once, for a moment that no instance can miss, and is shown to nobody', async () => {
+  it('is created once, becomes active when every instance knows it, and is never printed', async () => {
     expect(await sluice('hmac-key', 'status')).toMatchObject({
       code: 0,
       out: expect.stringContaining('without a secret'),
@@ -82,13 +82,13 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     expect((await keys()).keys).toEqual([key])
   })
 
-  it('is one, whoever else makes one at the same moment', async () => {
+  it('is created once, even if two commands run at the same time', async () => {
     const codes = await Promise.all([1, 2, 3].map(async () => (await sluice('hmac-key', 'enable', '--yes')).code))
     expect(codes.sort()).toEqual([0, 1, 1])
     expect((await keys()).keys).toHaveLength(1)
   })
 
-  it('takes all counters along that are copied, to the unit, and loses only what comes between the copy and the moment', async () => {
+  it('keeps all copied counters exactly, and loses only charges between copy and activation', async () => {
     await charge('client:acme', 7)
     await charge('client:other', 3)
     await sluice('hmac-key', 'enable', '--yes')
@@ -109,7 +109,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     return policies.find((one: { policy: string }) => one.policy === 'per-day').used
   }
 
-  it('begins anew for whoever is not copied, and a late or second copy touches no counter that is there', async () => {
+  it('starts callers that were not copied at zero; a late or second copy changes no existing counter', async () => {
     await charge('client:acme', 7)
     await charge('client:idle', 5)
     await sluice('hmac-key', 'enable', '--yes')
@@ -123,14 +123,14 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     expect(await usedOf('client:idle')).toBe(6)
   })
 
-  it('leaves out what has expired', async () => {
+  it('does not copy expired items', async () => {
     await charge('client:acme', 1)
     await sluice('hmac-key', 'enable', '--yes')
     now += 10 * DAY
     expect(await json('hmac-key', 'carry')).toEqual({ copied: 0, kept: 0, expired: 1 })
   })
 
-  it('gives units back where they count, once', async () => {
+  it('refunds units once, under the key that counts', async () => {
     await charge('client:acme', 7)
     const before = new Date(now).toISOString()
     await sluice('hmac-key', 'enable', '--yes')
@@ -142,7 +142,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     expect(await used()).toBe(1)
   })
 
-  it('gives units back after a copy where they were taken along to', async () => {
+  it('refunds units after a copy under the new key', async () => {
     await charge('client:acme', 7)
     const before = new Date(now).toISOString()
     await sluice('hmac-key', 'enable', '--yes')
@@ -153,7 +153,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     expect(await used()).toBe(4)
   })
 
-  it('keeps a reset that comes after the copy', async () => {
+  it('keeps a reset made after the copy', async () => {
     await charge('client:acme', 7)
     await sluice('hmac-key', 'enable', '--yes')
     now += 15 * MINUTE - 1000
@@ -164,7 +164,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     expect(await used()).toBe(0)
   })
 
-  it('leaves nothing without it in the table, once nobody can be counted there', async () => {
+  it('purges state without a secret once no instance uses it', async () => {
     await charge('client:acme', 7)
     await charge('client:other', 3)
     expect(await sluice('hmac-key', 'purge', '--yes')).toMatchObject({
@@ -184,7 +184,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     expect(await used()).toBe(7)
   })
 
-  it('is replaced by another from a moment on, with everything anew, and one change waits for the other', async () => {
+  it('can be rotated: counters then start at zero, and a second rotation waits for the first', async () => {
     expect(await sluice('hmac-key', 'rotate', '--yes')).toMatchObject({
       code: 1,
       err: expect.stringContaining('no secret yet'),
@@ -210,7 +210,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
     })
   })
 
-  it('that has a mistake is nobody’s guess: no command says how anybody stands', async () => {
+  it('that is invalid stops every command that reads counters', async () => {
     await at.put({ ...HMAC_KEY_ITEM, keys: [] })
     for (const args of [
       ['usage', 'acme'],
@@ -225,7 +225,7 @@ describe.each(ENGINES)('the secret of a deployment, on %s', (engine) => {
       })
   })
 
-  it('is waited for by the copy until shortly before its moment', async () => {
+  it('is awaited by hmac-key carry until shortly before activation', async () => {
     await charge('client:acme', 7)
     const soon = Date.now() + 1500
     await at.put(hmacKeyItem([newHmacKey(soon)]))

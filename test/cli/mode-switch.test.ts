@@ -16,7 +16,7 @@ const folder = mkdtempSync(path.join(tmpdir(), 'sluice-switch-'))
 const tiers = path.join(folder, 'tiers.yaml')
 afterAll(() => rmSync(folder, { recursive: true }))
 
-describe.each(ENGINES)('the switch on %s', (engine) => {
+describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
   let at: Deployment
   beforeAll(async () => {
     at = await deploy(engine)
@@ -39,7 +39,7 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
     return effects.join('')
   }
 
-  it('lets requests are allowed without counting while it is off, and limits hold again where they were', async () => {
+  it('off allows requests without counting; on continues the counters from before', async () => {
     expect(await asked(2, '198.51.100.1')).toBe('AA')
     expect(await at.sluice(['off', '--note', 'incident 4711'], now)).toEqual({
       code: 0,
@@ -51,20 +51,20 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
     expect(await asked(3, '198.51.100.1')).toBe('ADD')
   })
 
-  it('counts and passes while limits observe', async () => {
+  it('observe on counts requests over a limit and allows them', async () => {
     await at.sluice(['observe', 'on'], now)
     expect(await asked(9, '198.51.100.2')).toBe('AAAAAAAAA')
     await at.sluice(['observe', 'off'])
     expect(await asked(1, '198.51.100.2')).toBe('D')
   })
 
-  it('leaves blocks as they are', async () => {
+  it('off keeps blocks in force', async () => {
     await at.sluice(['block', 'add', '198.51.100.3'])
     await at.sluice(['off'], now)
     expect(await asked(2, '198.51.100.3')).toBe('DD')
   })
 
-  it('is shown by whoever looks at limits', async () => {
+  it('usage, peek, doctor and tiers list show that limits are off', async () => {
     await at.sluice(['off', '--note', 'incident 4711'], now)
     const line =
       'limits are off: requests are allowed without counting; blocks and credentials still apply since 2026-11-21T12:00:00Z (incident 4711); turn limits on with sluice on'
@@ -86,7 +86,7 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
     expect(checks).toContainEqual({ name: 'limits', status: 'warning', found: line, remedy: 'sluice on' })
   })
 
-  it('is no matter of tiers files', async () => {
+  it('tiers apply and export leave the switch alone', async () => {
     await at.sluice(['off'], now)
     expect((await at.sluice(['tiers', 'export'])).out).not.toContain('off')
     writeFileSync(tiers, file(LIMIT))
@@ -94,7 +94,7 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
     expect(await asked(9, '198.51.100.5')).toBe('AAAAAAAAA')
   })
 
-  it('stays as it was when it is said again, but for a new note', async () => {
+  it('a repeated off changes only the note', async () => {
     await at.sluice(['off', '--note', 'first'], now)
     expect(await at.json(['off'], { now: NOW + 60_000 })).toEqual({
       mode: 'off',
@@ -108,7 +108,7 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
     })
   })
 
-  it('says what the settings leave when it is on again, and what was not off', async () => {
+  it('on reports the mode of the settings, and if limits were already on', async () => {
     expect((await at.sluice(['on'])).out).toBe('limits were already on\n')
     writeFileSync(tiers, file(LIMIT, 'settings:\n  mode: observe\n'))
     await at.sluice(['tiers', 'apply', tiers, '--yes'], now)
@@ -120,7 +120,7 @@ describe.each(ENGINES)('the switch on %s', (engine) => {
     await at.sluice(['tiers', 'apply', tiers, '--yes', '--prune'], now)
   })
 
-  it('is not turned from off to on by the end of observing', async () => {
+  it('observe off does not end sluice off', async () => {
     await at.sluice(['off'], now)
     expect(await at.sluice(['observe', 'off'])).toEqual({
       code: 1,

@@ -64,7 +64,7 @@ describe.each(OTHERS)('an endpoint that answers with %s', (name, status, type, b
   afterAll(() => new Promise((resolve) => server.close(resolve)))
 
   it.each((name === 'a page' ? COMMANDS : FEW).map((command) => [command.join(' '), command] as const))(
-    'is named as no DynamoDB by sluice %s',
+    'is reported as not being DynamoDB by sluice %s',
     async (_line, command) => {
       const { code, out, err } = await sluice([...command, '--endpoint', endpoint])
       expect(err).toContain(`${endpoint} does not answer as DynamoDB does (status ${status})`)

@@ -46,7 +46,7 @@ const nameOf = (command: Command): string =>
   [command.parent?.parent ? command.parent.name() : '', command.name()].join(' ').trim()
 
 describe('every command', () => {
-  it('is there', () => {
+  it('is registered', () => {
     expect(leaves.map(nameOf)).toEqual(ALL)
   })
 
@@ -63,7 +63,7 @@ describe('every command', () => {
     },
   )
 
-  it('stands in docs/cli.md as it is', () => {
+  it('is documented in docs/cli.md, which is up to date', () => {
     const docs = readFileSync(join(__dirname, '../../docs/cli.md'), 'utf8')
     expect(docs).toBe(formatMarkdown(reference(program))) // npm run docs:cli
     for (const name of ALL) expect(docs).toMatch(new RegExp(`^##+ ${name}( |$)`, 'm'))
@@ -83,15 +83,15 @@ describe('the command line', () => {
       ['tiers', 'list', '--endpoint', 'localhost:8000'],
       '--endpoint must be a URL such as http://localhost:8000, got "localhost:8000"\n',
     ],
-  ])('%j is the user’s mistake', async (args, err) => {
+  ])('%j ends with exit code 1', async (args, err) => {
     expect(await sluice(args)).toEqual({ code: 1, out: '', err })
   })
 
-  it('tells its version', async () => {
+  it('prints its version', async () => {
     expect(await sluice(['--version'])).toEqual({ code: 0, out: '1.2.3\n', err: '' })
   })
 
-  it('tells a table that is not there, and a service that is not, apart', async () => {
+  it('distinguishes a missing table from an unreachable service', async () => {
     const at = await deploy('dynalite')
     const missing = await at.sluice(['tiers', 'list', '--table', 'nowhere'])
     const noState = await at.sluice(['usage', 'global', '--state-table', 'nowhere'])
@@ -113,7 +113,7 @@ describe('the command line', () => {
     expect([away.code, away.err]).toEqual([2, expect.stringMatching(/^the service failed: connect ECONNREFUSED .*\n$/)])
   })
 
-  it('is coloured on a terminal only, and not with NO_COLOR', async () => {
+  it('uses colours only on a terminal without NO_COLOR', async () => {
     const at = await deploy('dynalite')
     await at.put(...TIERS)
     const usage = (situation: object) => at.sluice(['usage', 'ip:1.2.3.4'], situation)
@@ -167,7 +167,7 @@ describe('completion', () => {
   })
 })
 
-describe('a duration for people', () => {
+describe('a printed duration', () => {
   it.each([
     [0, '-'],
     [1, '1 s'],

@@ -74,7 +74,7 @@ const shuffledFields = (value: unknown): unknown => {
 const tableOf = (items: readonly PolicySetItem[]) => new Map(items.map((item) => [item.sk, item]))
 
 describe('a file and its items', () => {
-  it('stand for each other, by way of YAML too', () => {
+  it('convert into each other without loss, through YAML as well', () => {
     fc.assert(
       fc.property(file, (one) => {
         const items = itemsOf(one)
@@ -84,14 +84,14 @@ describe('a file and its items', () => {
     )
   })
 
-  it('leave out who is blocked, and what is not known', () => {
+  it('do not include block entries or unknown items', () => {
     const items = [...TIERS, { pk: 'policy-set', sk: 'block#ip#1.2.3.4' }, { pk: 'policy-set', sk: 'else' }]
     expect(Object.keys(fileOf(items).tiers)).toEqual(['anonymous', 'free', 'pro'])
     expect(Object.keys(hashesOf(items))).toEqual(['tier#anonymous', 'tier#free', 'tier#pro'])
     expect(itemsOf(fileOf(items))).toHaveLength(3)
   })
 
-  it('hash alike in whatever order their fields stand, and unlike when anything differs', () => {
+  it('have a hash that ignores the order of fields and changes with any content', () => {
     fc.assert(
       fc.property(file, (one) => {
         for (const item of itemsOf(one)) {
@@ -111,7 +111,7 @@ describe('a file and its items', () => {
     expect(contentHash({ a: undefined })).toBe(contentHash({}))
   })
 
-  it('put a policy on each line, its name first', () => {
+  it('print one policy per line, its name first', () => {
     const yaml = toYaml(
       fileOf([
         {
@@ -128,7 +128,7 @@ describe('a file and its items', () => {
 })
 
 describe('applying', () => {
-  it('is done after once, with pruning or without', () => {
+  it('twice changes nothing the second time, with and without --prune', () => {
     fc.assert(
       fc.property(file, file, fc.boolean(), (one, other, prune) => {
         const before = itemsOf(one)
@@ -154,7 +154,7 @@ describe('applying', () => {
     )
   })
 
-  it('tells a conflict exactly where somebody edited what would be written', () => {
+  it('reports a conflict exactly for items that somebody edited', () => {
     fc.assert(
       fc.property(file, file, file, fc.boolean(), (exported, edited, wanted, prune) => {
         const was = tableOf(itemsOf(exported))
@@ -171,7 +171,7 @@ describe('applying', () => {
     )
   })
 
-  it('leaves a file that can be edited and applied again, also when it was done in part', () => {
+  it('updates "exported" so that the file can be applied again, even after a partial run', () => {
     fc.assert(
       fc.property(file, file, file, fc.nat(20), (first, second, third, count) => {
         const items = itemsOf(first)
@@ -184,7 +184,7 @@ describe('applying', () => {
     )
   })
 
-  it('one by one leaves the table valid after every step', () => {
+  it('one by one keeps the table valid after every write', () => {
     fc.assert(
       fc.property(file, file, (one, other) => {
         const items = itemsOf(one)
@@ -203,19 +203,19 @@ describe('applying', () => {
   const anonymous = { policies: [] }
   const limit = (name: string) => ({ policies: [{ name, limit: 1, window: '1s', by: 'client' }] })
 
-  it('takes a route away before another spelling of it comes', () => {
+  it('deletes a route before it adds another spelling of it', () => {
     const items = itemsOf({ tiers: { anonymous }, routes: { 'GET /a/{id}': { cost: 1 } } })
     const changes = diff(items, itemsOf({ tiers: { anonymous }, routes: { 'GET /a/{x}': { cost: 1 } } }))
     expect(safeOrder(items, changes).steps.map(({ kind }) => kind)).toEqual(['remove', 'add'])
   })
 
-  it('says when no order will do', () => {
+  it('reports changes that no order can apply one by one', () => {
     const items = itemsOf({ tiers: { anonymous, free: limit('a') }, routes: { 'GET /x': limit('b') } })
     const changes = diff(items, itemsOf({ tiers: { anonymous, free: limit('b') }, routes: { 'GET /x': limit('a') } }))
     expect(safeOrder(items, changes)).toEqual({ steps: [], stuck: expect.arrayContaining(changes) })
   })
 
-  it('is not held up by what was wrong before', () => {
+  it('is not blocked by errors that were already in the table', () => {
     const items = [...itemsOf({ tiers: { anonymous } }), { pk: 'policy-set', sk: 'tier#odd', policies: 7 }]
     const plan = planApply(items, { tiers: { anonymous, free: limit('a') } }, false)
     expect([plan.issues, plan.kept]).toEqual([[], ['tier#odd']])
@@ -225,7 +225,7 @@ describe('applying', () => {
 
 describe('a difference in lines', () => {
   const line = fc.constantFrom('a', 'b', 'c')
-  it('holds both sides, and is empty for equals', () => {
+  it('contains both sides, and is empty for equal items', () => {
     fc.assert(
       fc.property(fc.array(line, { maxLength: 8 }), fc.array(line, { maxLength: 8 }), (before, after) => {
         const lines = lineDiff(before, after)

@@ -13,7 +13,7 @@ const errorsOf = (file: unknown) => {
 const anonymous = { by: 'ip', policies: [{ name: 'per-minute', limit: 20, window: '1m' }] }
 
 describe('the JSON Schema of tiers.yaml', () => {
-  it('that is shipped is made from today’s rules: npx sluice tiers schema > tiers.schema.json', () => {
+  it('in the repository is up to date (npx sluice tiers schema > tiers.schema.json)', () => {
     expect(JSON.parse(read('tiers.schema.json'))).toEqual(JSON.parse(JSON.stringify(tiersSchema())))
   })
 
@@ -21,9 +21,9 @@ describe('the JSON Schema of tiers.yaml', () => {
     expect(read('tiers.yaml').split('\n')[0]).toBe('# yaml-language-server: $schema=./tiers.schema.json')
   })
 
-  it('takes the repository’s own file', () => expect(errorsOf(parse(read('tiers.yaml')))).toEqual([]))
+  it('accepts the repository’s tiers.yaml', () => expect(errorsOf(parse(read('tiers.yaml')))).toEqual([]))
 
-  it('takes everything that can be written', () => {
+  it('accepts every valid file', () => {
     const file = {
       settings: {
         defaultTier: 'anonymous',
@@ -83,5 +83,5 @@ describe('the JSON Schema of tiers.yaml', () => {
       '/routes/GET ~1a/policies/0/algorithm must be equal to one of the allowed values',
     ],
     [{ tiers: { anonymous }, settings: { identity: ['header'] } }, '/settings/identity/0 must match a schema in anyOf'],
-  ])('turns down %j', (file, error) => expect(errorsOf(file)).toContain(error))
+  ])('rejects %j', (file, error) => expect(errorsOf(file)).toContain(error))
 })

@@ -23,7 +23,7 @@ const limit = (count: number) => ({ policies: [{ name: 'per-minute', limit: coun
 const anonymous = { by: 'ip', ...limit(20) }
 
 describe('a file', () => {
-  it('is validated without any table', async () => {
+  it('is validated without a table', async () => {
     expect(await sluice(['tiers', 'validate', 'tiers.yaml'])).toEqual({
       code: 0,
       out: 'tiers.yaml is valid: 4 tiers, 2 routes\n',
@@ -44,7 +44,7 @@ describe('a file', () => {
     ['tiers: {}', 'tiers must have "anonymous", the tier of callers without a known key'],
     ['tiers: { anonymous: { policies: [] } }\nglobal: { policies: 7 }', 'policies must be a list, got 7'],
     ['tiers: { anonymous: { policies: [] } }\nexported: 7', 'exported must be as tiers export wrote it'],
-  ])('%j is a mistake, told with the file’s name', async (text, message) => {
+  ])('%j is rejected with the file’s name', async (text, message) => {
     const path = write(text)
     const { code, out, err } = await sluice(['tiers', 'validate', path])
     expect({ code, out }).toEqual({ code: 1, out: '' })
@@ -52,7 +52,7 @@ describe('a file', () => {
     expect(err).toContain(path)
   })
 
-  it('that is not there is a mistake', async () => {
+  it('that does not exist is rejected', async () => {
     expect(await sluice(['tiers', 'validate', 'nowhere.yaml'])).toEqual({
       code: 1,
       out: '',
@@ -91,7 +91,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     })
   })
 
-  it('are marked where they have a mistake, and are not in force as they stand', async () => {
+  it('with errors are marked as not in force', async () => {
     const broken = { pk: 'policy-set', sk: 'tier#broken', policies: [{ name: 'per-minute', limit: 0, window: '1m' }] }
     await at.put(broken)
     const sentence = 'limit must be a positive integer, got 0 (item "tier#broken", tier "broken", policy "per-minute")'
@@ -107,7 +107,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     )
   })
 
-  it('are exported, and applying that changes nothing', async () => {
+  it('are exported to a file that changes nothing when applied', async () => {
     await at.put({ pk: 'policy-set', sk: 'global', policies: [{ name: 'all', limit: 9, window: '1s' }] })
     await at.put({ pk: 'policy-set', sk: 'settings', defaultTier: 'free' }, { pk: 'policy-set', sk: 'block#client#x' })
     const path = await exported()
@@ -118,7 +118,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     expect(await at.json(['block', 'list'])).toHaveLength(1)
   })
 
-  it('are applied after showing the difference and asking, and once is enough', async () => {
+  it('are applied after a diff and a confirmation; a second apply changes nothing', async () => {
     const path = await exported()
     writeFileSync(
       path,
@@ -166,7 +166,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     expect(await at.json(['tiers', 'get', 'pro'])).toMatchObject({ policies: [{ limit: 700 }] })
   })
 
-  it('that the file does not have stay, or go with --prune, and clients of theirs are told', async () => {
+  it('missing in the file are kept, or deleted with --prune, which lists their clients', async () => {
     const path = write({ tiers: { anonymous, pro: limit(600) } })
     const kept = await apply(path, '--yes')
     expect(kept).toEqual({
@@ -183,7 +183,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     expect(await at.json(['block', 'list'])).toHaveLength(1)
   })
 
-  it('are not applied where the table would not be valid with them', async () => {
+  it('are not applied if the table would become invalid', async () => {
     await at.put({ pk: 'policy-set', sk: 'route#GET /x', cost: 2 })
     const { code, err } = await apply(
       write({ tiers: { anonymous, free: limit(60) }, routes: { 'get /x': { cost: 3 } } }),
@@ -193,7 +193,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     expect(await keys()).toHaveLength(4)
   })
 
-  it('are written one by one where they are too many for a transaction, in an order that is always valid', async () => {
+  it('that do not fit one transaction are written one by one, and the table stays valid', async () => {
     const tiers = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`tier-${i}`, limit(i + 1)]))
     const { code, err } = await apply(write({ tiers: { anonymous, ...tiers } }), '--yes', '--prune')
     expect([code, err]).toEqual([0, '103 changes do not fit one transaction: they are written one by one\n'])
@@ -201,8 +201,8 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
   })
 })
 
-describe('an answer for scripts', () => {
-  it('is one JSON document, and asks nothing without --yes but for it', async () => {
+describe('output with --json', () => {
+  it('is one JSON document; without --yes a question is an error', async () => {
     const at = await deploy('dynalite')
     try {
       const path = write({ tiers: { anonymous } })

@@ -83,7 +83,7 @@ const used = async (...args: string[]): Promise<Record<string, number[]>> => {
 }
 
 describe('usage', () => {
-  it('tells every policy of a client, with its own limits and those of routes', async () => {
+  it('shows every policy of a client, with overrides and route policies', async () => {
     expect(await used('acme')).toEqual({ 'per-minute': [0, 90], 'per-day': [0, 1000], 'search GET /search': [0, 4] })
     await spend('client:acme', 'free', ['GET', '/search'], 3)
     await spend('client:acme', 'free', ['GET', '/else'], 7)
@@ -98,7 +98,7 @@ describe('usage', () => {
     expect(out).toMatch(/^per-day +█░{19} +10 +990 +1000 +12 h$/m)
   })
 
-  it('tells policies by route once for each route', async () => {
+  it('shows policies by route once per route', async () => {
     await spend('user:42', 'routed', ['POST', '/batch'], 5)
     await spend('user:42', 'routed', ['GET', '/x'], 2)
     expect(await used('user:42', '--tier', 'routed')).toEqual({
@@ -109,7 +109,7 @@ describe('usage', () => {
     })
   })
 
-  it('tells how an address stands, in any spelling, and what all share', async () => {
+  it('shows the usage of an address in any spelling, and of global policies', async () => {
     await spend('ip:2001:db8:1:200::/56', 'anonymous', ['GET', '/x'], 4)
     expect(await used('ip:2001:0db8:1:02ff::9')).toMatchObject({ 'per-minute': [4, 16] })
     expect(await used('global')).toEqual({ all: [0, 1000] })
@@ -124,7 +124,7 @@ describe('usage', () => {
       await spend('client:metered', 'billed', ['GET', '/x'], 9)
     })
 
-    it('tells the periods on record, by the calendar that it counts by: what was used, and what of it was past the quota', async () => {
+    it('shows recorded periods of its calendar: units used, and overage', async () => {
       const { policies } = await at.json(['usage', 'metered'], now)
       expect(policies.filter(({ policy }: { policy: string }) => policy !== 'search')).toEqual([
         {
@@ -145,7 +145,7 @@ describe('usage', () => {
       ])
     })
 
-    it('tells them after the table, and draws over them as well', async () => {
+    it('shows them below the table, also with --watch', async () => {
       const { out } = await at.sluice(['usage', 'metered'], now)
       expect(out).toMatch(
         /^monthly +█{20} +15 +0 +10 +9 d 11 h\nhourly .*\nsearch .*\n\non record +from +to +used +over\n/m,
@@ -165,12 +165,12 @@ describe('usage', () => {
       expect(watched.out.split(`\u001b[${out.split('\n').length - 1}A\u001b[J`)).toHaveLength(2)
     })
 
-    it('tells that a month without requests has used nothing, while those before stay on record', async () => {
+    it('shows zero for a month without requests, and keeps earlier months', async () => {
       const { policies } = await at.json(['usage', 'metered'], { now: Date.parse('2026-12-24T12:00:00Z') })
       expect(policies[0]).toMatchObject({ used: 0, remaining: 10, periods: [{ used: 15, over: 5 }, { used: 8 }] })
     })
 
-    it('has an empty record for who never came', async () => {
+    it('has no recorded periods for a caller without requests', async () => {
       await at.json(['clients', 'create', 'shy', '--tier', 'billed'])
       expect((await at.json(['usage', 'shy'], now)).policies[0]).toMatchObject({ used: 0, remaining: 10, periods: [] })
       expect((await at.sluice(['usage', 'shy'], now)).out).not.toContain('on record')
@@ -197,7 +197,7 @@ describe('usage', () => {
       ['peek', 'acme', '--route', 'search'],
       '--route must be a method and a path such as "GET /search", got "search"\n',
     ],
-  ])('%j is a mistake', async (args, err) => {
+  ])('%j is rejected', async (args, err) => {
     expect(await at.sluice(args)).toEqual({
       code: 1,
       out: '',
@@ -205,7 +205,7 @@ describe('usage', () => {
     })
   })
 
-  it('--watch draws it again until Ctrl-C, which is no failure', async () => {
+  it('--watch refreshes until Ctrl-C, which ends with exit code 0', async () => {
     const interrupts = new Interrupts()
     let drawn = 0
     const onOut = (text: string) => {
@@ -221,7 +221,7 @@ describe('usage', () => {
     expect(out.split('\u001b[5A\u001b[J')).toHaveLength(3)
   })
 
-  it('--watch without a terminal is a line of JSON each time', async () => {
+  it('--watch without a terminal prints one line of JSON per refresh', async () => {
     const interrupts = new Interrupts()
     let lines = 0
     const onOut = () => void (++lines === 2 && interrupts.press())
@@ -246,7 +246,7 @@ describe('peek', () => {
     return [allowed, reason, (await at.sluice(['peek', who], NOW_IN)).out]
   }
 
-  it('says who is turned away or passes, whatever the limits', async () => {
+  it('reports blocked and exempt callers, whatever the limits', async () => {
     for (const id of ['is-blocked', 'is-disabled', 'is-expired', 'is-exempt', 'is-good'])
       await at.json(['clients', 'create', id, '--tier', 'free'])
     await at.sluice(['block', 'add', 'client:is-blocked'])
@@ -273,7 +273,7 @@ describe('peek', () => {
       expect((await at.sluice(['block', 'remove', who])).code).toBe(0)
   })
 
-  it('takes a client for good while one of its keys is', async () => {
+  it('treats a client as valid while one of its keys is', async () => {
     await at.json(['clients', 'create', 'two-keys', '--tier', 'free'])
     await at.json(['clients', 'rotate-key', 'two-keys', '--grace', '1h'], { now: NOW_IN.now - 7_200_000 })
     expect((await peek('two-keys')).slice(0, 2)).toEqual([true, null])
@@ -281,7 +281,7 @@ describe('peek', () => {
 })
 
 describe('peek, refund and reset', () => {
-  it('say what a request would be told, and take nothing', async () => {
+  it('show how a request would be decided, without charging it', async () => {
     await at.json(['clients', 'create', 'peeker', '--tier', 'free'])
     const { out } = await at.sluice(['peek', 'peeker'], now)
     expect(out).toBe(
@@ -305,7 +305,7 @@ describe('peek, refund and reset', () => {
     expect(await used('peeker')).toMatchObject({ 'per-minute': [0, 60], 'per-day': [0, 1000] })
   })
 
-  it('give back to all policies, or to some, and make all whole', async () => {
+  it('refund units to all or some policies, and reset all', async () => {
     await at.json(['clients', 'create', 'back', '--tier', 'free'])
     await spend('client:back', 'free', ['GET', '/x'], 20)
     expect((await at.sluice(['refund', 'back', '5'], now)).out).toBe(

@@ -39,8 +39,8 @@ async function write(
 const noTransactions = (command: string) =>
   command === 'TransactWriteCommand' ? named('UnknownOperationException') : undefined
 
-describe('changes', () => {
-  it('are one transaction', async () => {
+describe('changes of the policy set', () => {
+  it('are written in one transaction', async () => {
     expect(await write(changes, () => undefined)).toEqual({
       calls: ['TransactWriteCommand'],
       done: ['tier#a', 'tier#anonymous', 'tier#b'],
@@ -48,7 +48,7 @@ describe('changes', () => {
     })
   })
 
-  it('of which one comes too late are none', async () => {
+  it('are all refused when one item was changed by somebody else', async () => {
     const cancelled = named('TransactionCanceledException', {
       CancellationReasons: [{ Code: 'None' }, { Code: 'ConditionalCheckFailed' }],
     })
@@ -56,7 +56,7 @@ describe('changes', () => {
     expect([done, error]).toEqual([[], new UserError('nothing was written: somebody edited tier anonymous just now')])
   })
 
-  it('without transactions come one by one, first the tier without which nothing is valid', async () => {
+  it('are written one by one without transactions, the anonymous tier first', async () => {
     const { calls, done, error } = await write(changes, noTransactions)
     expect(calls.slice(1)).toEqual(['PutCommand', 'PutCommand', 'PutCommand'])
     expect([done, error]).toEqual([['tier#anonymous', 'tier#a', 'tier#b'], undefined])
@@ -70,7 +70,7 @@ describe('changes', () => {
       'the service failed: InternalServerError!',
     ],
     ['an edit by somebody', named('ConditionalCheckFailedException'), UserError, 'somebody edited tier b just now'],
-  ])('that %s stops tell how far they came', async (_, fault, kind, why) => {
+  ])('that %s interrupts report what was written', async (_, fault, kind, why) => {
     const { done, error } = await write(
       changes,
       (command, count) => noTransactions(command) ?? (command === 'PutCommand' && count >= 3 ? fault : undefined),
@@ -82,7 +82,7 @@ describe('changes', () => {
     )
   })
 
-  it('that Ctrl-C stops finish the write under way', async () => {
+  it('that Ctrl-C interrupts finish the current write', async () => {
     const pressed = new AbortController()
     const { calls, done, error } = await write(
       changes,
@@ -97,7 +97,7 @@ describe('changes', () => {
     expect(error.message).toContain('stopped\nwritten, 1 of 3: tier anonymous\nnot written: tier a, tier b\n')
   })
 
-  it('for which there is no order are not begun', async () => {
+  it('that no order can apply one by one are not started', async () => {
     const limit = (name: string) => ({ policies: [{ name, limit: 1, window: '1s', by: 'client' }] })
     const swap = changesOf(
       { tiers: { anonymous: limit('a') }, routes: { 'GET /x': limit('b') } },

@@ -15,26 +15,26 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     now: 'refused, unless `--open` names the method',
     test: [
       'test/attach/authentication.test.ts',
-      'opens no method of a $kind API by --yes alone, and says which would be open and why',
+      'removes authentication from no method of a $kind API by --yes alone, and says which would lose it and why',
     ],
   },
   {
     tried: 'somebody locks a method while attach asks its question',
     before: 'overwritten, and `NONE` after detach',
     now: 'each method is read again just before it is changed',
-    test: ['test/attach/interleaved.test.ts', 'stays in attach, and in the detach after it, when somebody %s'],
+    test: ['test/attach/interleaved.test.ts', 'keeps the edit in attach and in the detach after it, when somebody %s'],
   },
   {
     tried: 'a method is set to `AWS_IAM` after attach',
     before: 'status silent, detach opens it',
     now: 'told by status, left alone by detach',
-    test: ['test/attach/interleaved.test.ts', 'is told of by status, which changes nothing, when somebody %s'],
+    test: ['test/attach/interleaved.test.ts', 'is reported by status, which changes nothing, when somebody %s'],
   },
   {
     tried: 'a canary that is started after attach',
     before: 'not seen by detach',
     now: 'detach waits for its end',
-    test: ['test/attach/interleaved.test.ts', 'is told of by status, and detach waits for its end'],
+    test: ['test/attach/interleaved.test.ts', 'is reported by status, and detach refuses until it ends'],
   },
   {
     tried: 'five logs of one caller that outgrow an item, so that the circuit opens for all',
@@ -109,10 +109,7 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     tried: 'anything but items of its tables, by the role of the authorizer',
     before: 'not possible',
     now: 'what its code calls, and nothing else',
-    test: [
-      'test/lib/rate-limiter.test.ts',
-      'may do what its code calls on each table, write its log, and nothing else',
-    ],
+    test: ['test/lib/rate-limiter.test.ts', 'may make its own calls on each table, write its log, and nothing else'],
   },
   {
     tried: 'a package in the lockfile that is not what was reviewed',
@@ -120,16 +117,13 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     now: 'every entry that can have one has a hash',
     test: [
       'test/lib/lockfile.test.ts',
-      'every entry has the hash of its tarball, but for parts of another one and tools for other platforms',
+      'every entry has the hash of its tarball, except bundled packages and tools for other platforms',
     ],
   },
   {
     tried: 'bundles without the notices of what is in them',
     before: 'missing',
     now: 'beside the code',
-    test: [
-      'test/lib/third-party-notices.test.ts',
-      'has the version and the license of each package that it has code of beside it',
-    ],
+    test: ['test/lib/third-party-notices.test.ts', 'comes with version and license of each package in it'],
   },
 ]

@@ -71,7 +71,7 @@ group(
       return Items.map(({ pk, sk }) => `${pk} ${sk}`).filter((key) => key !== 'api-labels version')
     }
 
-    it('is there with its stack, under a physical id by which CloudFormation tells APIs apart, and goes with it', async () => {
+    it('is created and deleted with its stack; its physical id is the API’s', async () => {
       expect(await ask('Create', 'a1')).toEqual(['SUCCESS', 'api#a1', ''])
       expect(JSON.parse((await cli('list', '--json')).out)).toEqual([{ id: 'a1', name: 'Shop', label: 'shop' }])
       expect(await ask('Update', 'a1', { label: 'store' })).toEqual(['SUCCESS', 'api#a1', ''])
@@ -80,7 +80,7 @@ group(
       expect(await rest()).toEqual([])
     })
 
-    it('is given once where CloudFormation asks twice', async () => {
+    it('is written once if CloudFormation repeats its request', async () => {
       await ask('Create', 'a1')
       expect(await ask('Create', 'a1')).toEqual(['SUCCESS', 'api#a1', ''])
       await ask('Delete', 'a1')
@@ -88,7 +88,7 @@ group(
       expect(await rest()).toEqual([])
     })
 
-    it('moves to the API that replaces another, and back where the deployment is rolled back', async () => {
+    it('moves to an API that replaces another, and back in a rollback', async () => {
       await ask('Create', 'old')
       expect(await ask('Update', 'new', { physical: 'api#old' })).toEqual(['SUCCESS', 'api#new', ''])
       expect(await called()).toEqual({ new: 'shop' })
@@ -100,7 +100,7 @@ group(
       expect(await called()).toEqual({ new: 'shop' })
     })
 
-    it('is an error where another API is called so, and nothing is half-written', async () => {
+    it('fails if another API has the label, and nothing is written', async () => {
       await cli('label', 'b2', 'shop')
       const sentence = 'label "shop" is already used by API b2: choose another one, or run sluice apis remove b2 first'
       expect(await ask('Create', 'a1')).toEqual(['FAILED', 'api#a1', sentence])
@@ -112,7 +112,7 @@ group(
       expect(await called()).toEqual({ a1: 'cart', b2: 'shop' })
     })
 
-    it('is an error at the first deployment where operators called the API something else', async () => {
+    it('fails at the first deployment if operators gave the API another label', async () => {
       await cli('label', 'a1', 'mine')
       expect(await ask('Create', 'a1')).toEqual([
         'FAILED',
@@ -126,7 +126,7 @@ group(
       expect(await called()).toEqual({ a1: 'mine' }) // it was theirs
     })
 
-    it('stays as operators change it: through later deployments, and when the stack goes', async () => {
+    it('stays as operators changed it, through later deployments and the deletion of the stack', async () => {
       await ask('Create', 'a1')
       await cli('label', 'a1', 'mine')
       expect((await ask('Update', 'a1', { label: 'store' }))[0]).toBe('SUCCESS')
@@ -136,7 +136,7 @@ group(
       expect(await rest()).toEqual(['policy-set api#a1'])
     })
 
-    it('comes back with the next change where operators removed it, unless another API is called so by then', async () => {
+    it('is written again with the next change if operators removed it and no other API has it', async () => {
       await ask('Create', 'a1')
       await cli('remove', 'a1')
       await ask('Update', 'a1', { name: 'Shop 2' })
@@ -147,7 +147,7 @@ group(
       expect(await called()).toEqual({ b2: 'shop' })
     })
 
-    it('is another resource’s from when that has written it: the old one takes nothing away, and has it back where the new one is rolled back', async () => {
+    it('belongs to the resource that wrote it last, and returns to the earlier one in a rollback', async () => {
       await ask('Create', 'a1', { resource: 'Old' })
       await ask('Create', 'a1', { resource: 'New', label: 'store' })
       await ask('Delete', 'a1', { resource: 'Old' })
@@ -159,14 +159,14 @@ group(
       expect(await rest()).toEqual([])
     })
 
-    it('is not another stack’s to change', async () => {
+    it('cannot be changed by another stack', async () => {
       await ask('Create', 'a1')
       expect((await ask('Create', 'a1', { stack: 'other', label: 'mine' }))[0]).toBe('FAILED')
       await ask('Delete', 'a1', { stack: 'other' })
       expect(await called()).toEqual({ a1: 'shop' })
     })
 
-    it('keeps no stack from being deleted whose table is gone, or whose answer was lost', async () => {
+    it('does not prevent the deletion of a stack whose table is gone or whose answer was lost', async () => {
       expect((await ask('Delete', 'a1', { table: 'nowhere' }))[0]).toBe('SUCCESS')
       await ask('Create', 'a1')
       expect(await ask('Delete', 'a1', { physical: 'stack-Label-1ABC' })).toEqual(['SUCCESS', 'stack-Label-1ABC', ''])
@@ -174,7 +174,7 @@ group(
       expect((await ask('Create', 'a1', { table: 'nowhere' }))[0]).toBe('FAILED')
     })
 
-    it('is one API’s, whoever gives it at the same time: stacks, and operators', async () => {
+    it('is given to one API only when stacks and operators write at the same time', async () => {
       const given = await Promise.allSettled(
         ['a', 'b', 'c', 'd'].map((id, i) =>
           i % 2 === 0
@@ -186,7 +186,7 @@ group(
       expect(Object.values(await called())).toEqual(['shop'])
     })
 
-    it('is given to all of many APIs whose labels are written at the same time', async () => {
+    it('is written for every API when many labels are written at the same time', async () => {
       const ids = Array.from({ length: 12 }, (_, i) => `api${i}`)
       await Promise.all(
         ids.map((id) => giveLabel(documentsOf(client), table, { id, label: `label-${id}`, owner: `s ${id}` })),

@@ -11,20 +11,20 @@ function limiterWith(props: RateLimiterProps = {}) {
 }
 const warningsOf = (stack: Stack) => Annotations.fromStack(stack).findWarning('*', Match.anyValue())
 
-describe('instances of the authorizer', () => {
+describe('reserved concurrency of the authorizer', () => {
   it.each<[RateLimiterProps, string]>([
     [{}, '× 0.3 s, at least 20'],
     [{ decisionDeadline: Duration.millis(500) }, '× 0.5 s, at least 20'],
     // ten requests a second for each instance that is reserved
     [{ decisionDeadline: Duration.millis(20) }, '× 0.1 s, at least 20'],
-  ])('that are not reserved are warned of, with how many to reserve: %j', (props, formula) => {
+  ])('is recommended by a warning, with how much to reserve: %j', (props, formula) => {
     const [warning, ...others] = warningsOf(limiterWith(props).stack)
     expect(others).toEqual([])
     expect(warning!.id).toBe('/Stack/Limiter')
     expect(warning!.entry.data).toContain(formula)
   })
 
-  it('that are not reserved on purpose are acknowledged by the warning’s id', () => {
+  it('can be left out on purpose by acknowledging the warning’s id', () => {
     const { stack, limiter } = limiterWith()
     Notes.of(limiter).acknowledgeWarning('sluice:reservedConcurrency')
     expect(warningsOf(stack)).toEqual([])
@@ -33,7 +33,7 @@ describe('instances of the authorizer', () => {
   it.each<RateLimiterProps>([
     { reservedConcurrentExecutions: 100 },
     { functionOptions: { reservedConcurrentExecutions: 100 } },
-  ])('are reserved by %j, without a warning, and have an alarm before they run out', (props) => {
+  ])('set by %j causes no warning, and has an alarm before it is used up', (props) => {
     const { stack, limiter } = limiterWith(props)
     const { throttles, concurrency } = limiter.addConcurrencyAlarms({ actions: [ACTION] })
     expect(warningsOf(stack)).toEqual([])
@@ -64,14 +64,14 @@ describe('instances of the authorizer', () => {
     expect([throttles, concurrency]).not.toContain(undefined)
   })
 
-  it('that are not reserved have an alarm once requests find none', () => {
+  it('that is not set has an alarm on throttled requests', () => {
     const { stack, limiter } = limiterWith()
     expect(limiter.addConcurrencyAlarms().concurrency).toBeUndefined()
     Template.fromStack(stack).resourceCountIs('AWS::CloudWatch::Alarm', 1)
     expect(() => limiter.addConcurrencyAlarms()).toThrow('ConcurrencyAlarms')
   })
 
-  it('have no alarm of their own where a stack without one is wanted', () => {
+  it('has no alarm if alarms are switched off', () => {
     Template.fromStack(limiterWith({ reservedConcurrentExecutions: 100 }).stack).resourceCountIs(
       'AWS::CloudWatch::Alarm',
       0,

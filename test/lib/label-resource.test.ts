@@ -54,7 +54,7 @@ describe('an API that is protected as "shop"', () => {
         limiter.attachTo(RestApi.fromRestApiId(stack, 'Api', 'a1b2c3d4e5'), { stageName: 'prod', as: 'shop' }),
       { Id: 'a1b2c3d4e5', Name: Match.absent() },
     ],
-  ] as const)('is called so before it asks the limiter (%s)', (_, protect, api) => {
+  ] as const)('gets the label before its first request reaches the limiter (%s)', (_, protect, api) => {
     const stack = new Stack(new App(), 'Stack')
     const limiter = new RateLimiter(stack, 'Limiter')
     const { authorizer } = protect(limiter, stack)
@@ -71,7 +71,7 @@ describe('an API that is protected as "shop"', () => {
     expect(made).toBe(label)
   })
 
-  it('is written when the function may write, which may delete only where a label is', () => {
+  it('is written after the function has its permissions, which allow deletes of labels only', () => {
     const stack = new Stack(new App(), 'Stack')
     const limiter = new RateLimiter(stack, 'Limiter', { tiersFile: 'tiers.yaml' })
     const rights = () => {
@@ -101,7 +101,7 @@ describe('an API that is protected as "shop"', () => {
     Template.fromStack(stack).resourceCountIs('AWS::Lambda::Function', 2)
   })
 
-  it('is written in its own stack, which depends on the limiter’s and not the other way', () => {
+  it('is written in its own stack, which depends on the limiter’s stack', () => {
     const app = new App()
     const [ours, theirs] = [new Stack(app, 'Ours'), new Stack(app, 'Theirs')]
     const limiter = new RateLimiter(ours, 'Limiter')
@@ -111,7 +111,7 @@ describe('an API that is protected as "shop"', () => {
     expect([ours.dependencies, theirs.dependencies]).toEqual([[], [ours]])
   })
 
-  it('has a resource of its own for each limiter, since CloudFormation lets none change its function', () => {
+  it('has one resource per limiter, because CloudFormation does not change a resource’s function', () => {
     const idIn = (limiterId: string) => {
       const stack = new Stack(new App(), 'Stack')
       new RateLimiter(stack, limiterId).protect(restApi(stack, 'Api'), { as: 'shop' })
@@ -121,7 +121,7 @@ describe('an API that is protected as "shop"', () => {
     expect(idIn('One')).toBe(idIn('One'))
   })
 
-  it('is the same function with and without a tiers file, so that one may be added later', () => {
+  it('uses the same function with and without a tiers file', () => {
     const tokenWith = (props: object) => {
       const stack = new Stack(new App(), 'Stack')
       new RateLimiter(stack, 'Limiter', props).protect(restApi(stack, 'Api'), { as: 'shop' })
@@ -131,7 +131,7 @@ describe('an API that is protected as "shop"', () => {
   })
 })
 
-describe('a label that cannot be', () => {
+describe('an invalid label', () => {
   const stack = () => new Stack(new App(), 'Stack')
   const wanted =
     'label must be a label of 1 to 64 letters, digits, ".", "_" or "-", and not 10 lower-case letters and digits, as ids are'
@@ -143,7 +143,7 @@ describe('a label that cannot be', () => {
     ])
   })
 
-  it('fails the synth where it is only known at the deployment', () => {
+  it('fails the synth if it is a token', () => {
     const at = stack()
     const { valueAsString } = new CfnParameter(at, 'P')
     expect(issues(() => new RateLimiter(at, 'L').protect(restApi(at, 'Api'), { as: valueAsString }))).toEqual([
@@ -151,7 +151,7 @@ describe('a label that cannot be', () => {
     ])
   })
 
-  it('fails the synth where two APIs of one app have it, of limiters that share a table too, and not of limiters that share none', () => {
+  it('fails the synth if two APIs of limiters with the same table have it', () => {
     const at = stack()
     const configTable = new TableV2(at, 'Shared', { partitionKey: { name: 'pk', type: AttributeType.STRING } })
     const [one, two, apart] = [

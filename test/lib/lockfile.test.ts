@@ -22,7 +22,7 @@ const installed = Object.entries(packages).filter(([path, { link }]) => path.inc
 const FOR_OTHER_PLATFORMS =
   /^node_modules\/(@biomejs\/cli|@oxc-parser\/binding|@swc\/core|@unrs\/resolver-binding)-(android|darwin|freebsd|linux|openharmony|win32)-/
 
-it('every entry has the hash of its tarball, but for parts of another one and tools for other platforms', () => {
+it('every entry has the hash of its tarball, except bundled packages and tools for other platforms', () => {
   const without = installed.filter(([, { integrity, inBundle }]) => !integrity?.startsWith('sha512-') && !inBundle)
   for (const [path, { optional, os }] of without) {
     expect(path).toMatch(FOR_OTHER_PLATFORMS)
@@ -32,7 +32,7 @@ it('every entry has the hash of its tarball, but for parts of another one and to
   expect(installed.length).toBeGreaterThan(500)
 })
 
-it('what is part of another one came with a tarball that has a hash', () => {
+it('a bundled package comes with a tarball that has a hash', () => {
   for (const [path] of installed.filter(([, { inBundle }]) => inBundle)) {
     const owner = packages[path.slice(0, path.indexOf('/node_modules/'))]
     expect([path, owner?.integrity]).toEqual([path, expect.stringMatching(/^sha512-/)])

@@ -43,7 +43,7 @@ describe('a REST API', () => {
     return { api, get: api.root.addMethod('GET') }
   }
 
-  it('is asked about whole: methods made before and after, but no preflight, whose browser knows no credentials', () => {
+  it('is protected as a whole, methods added later included, preflights excluded', () => {
     const { stack, limiter } = setUp()
     const { api } = restApi(stack)
     limiter.protect(api)
@@ -59,7 +59,7 @@ describe('a REST API', () => {
     ])
   })
 
-  it('is asked about by method, where methods are named', () => {
+  it('can be protected method by method', () => {
     const { stack, limiter } = setUp()
     const { api, get } = restApi(stack)
     const health = api.root.addMethod('HEAD')
@@ -71,7 +71,7 @@ describe('a REST API', () => {
     ])
   })
 
-  it('never caches a decision, and asks for no identity before the function does', () => {
+  it('gets an authorizer without caching and without identity sources', () => {
     const { stack, limiter } = setUp()
     limiter.protect(restApi(stack).api)
     Template.fromStack(stack).hasResourceProperties('AWS::ApiGateway::Authorizer', {
@@ -81,7 +81,7 @@ describe('a REST API', () => {
     })
   })
 
-  it('may call the function by that one authorizer', () => {
+  it('may call the function through that authorizer only', () => {
     const { stack, limiter } = setUp()
     const { authorizer } = limiter.protect(restApi(stack).api)
     Template.fromStack(stack).hasResourceProperties('AWS::Lambda::Permission', {
@@ -102,7 +102,7 @@ describe('a REST API', () => {
     })
   })
 
-  it('keeps the headers and templates of the response that it had for denials', () => {
+  it('keeps headers and templates of an existing ACCESS_DENIED response', () => {
     const { stack, limiter } = setUp()
     const { api } = restApi(stack)
     api.addGatewayResponse('Mine', {
@@ -124,7 +124,7 @@ describe('a REST API', () => {
     })
   })
 
-  it('keeps on denials the headers of the response for all errors, which answered them before', () => {
+  it('keeps the headers of DEFAULT_4XX on denials', () => {
     const { stack, limiter } = setUp()
     const { api } = restApi(stack)
     limiter.protect(api)
@@ -141,7 +141,7 @@ describe('a REST API', () => {
     })
   })
 
-  it('is told when a second response for denials came later, which CloudFormation would refuse', () => {
+  it('reports a second ACCESS_DENIED response, which CloudFormation would refuse', () => {
     const { app, stack, limiter } = setUp()
     const { api } = restApi(stack)
     limiter.protect(api)
@@ -149,7 +149,7 @@ describe('a REST API', () => {
     expect(() => app.synth()).toThrow('add yours before protect()')
   })
 
-  it('is deployed again when protection comes, and when other methods are protected', () => {
+  it('is deployed again when protection is added or changes', () => {
     const deployments = [undefined, {}, { some: true }].map((options) => {
       const { stack, limiter } = setUp()
       const { api, get } = restApi(stack)
@@ -159,7 +159,7 @@ describe('a REST API', () => {
     expect(new Set(deployments).size).toBe(3)
   })
 
-  it('does not lose the check of a method that is authorized already', () => {
+  it('keeps the authorization of a method: protect() refuses to replace it', () => {
     const { stack, limiter } = setUp()
     const { api } = restApi(stack)
     const admin = api.root.addMethod('DELETE', undefined, { authorizationType: AuthorizationType.IAM })
@@ -168,7 +168,7 @@ describe('a REST API', () => {
     expect((admin.node.defaultChild as CfnMethod).authorizationType).toBe('AWS_IAM')
   })
 
-  it('is protected from another stack, which does not come to depend on it', () => {
+  it('can be protected from another stack without a circular dependency', () => {
     const app = new App()
     const limiter = new RateLimiter(new Stack(app, 'Limits'), 'Limiter')
     const stack = new Stack(app, 'Api')
@@ -178,7 +178,7 @@ describe('a REST API', () => {
     expect(stack.dependencies).toEqual([limiter.node.scope])
   })
 
-  it('has to have methods, and to be protected once, and not to be a document', () => {
+  it('must have methods, be protected once and not be an OpenAPI document', () => {
     const { app, stack, limiter } = setUp()
     const mock = new RestApi(stack, 'Api', { cloudWatchRole: false })
     mock.root.addMethod('OPTIONS', new MockIntegration())
@@ -195,7 +195,7 @@ describe('an imported REST API', () => {
   const importedInto = (stack: Stack) =>
     RestApi.fromRestApiAttributes(stack, 'Shop', { restApiId: 'a1b2c3d4e5', rootResourceId: 'f6g7h8' })
 
-  it('gets an authorizer that caches nothing and asks for no identity, which may call the function, and whose id is told', () => {
+  it('gets an authorizer without caching and identity sources that may call the function, and whose id is an output', () => {
     const { stack, limiter } = setUp()
     const { authorizerId } = limiter.attachTo(importedInto(stack), { stageName: 'prod' })
     const template = Template.fromStack(stack)
@@ -212,7 +212,7 @@ describe('an imported REST API', () => {
     })
   })
 
-  it('answers a denial with a 429, unless another template says so already', () => {
+  it('answers a denial with a 429, unless another template already defines the response', () => {
     for (const gatewayResponse of [undefined, false]) {
       const { stack, limiter } = setUp()
       const made = limiter.attachTo(importedInto(stack), { stageName: 'prod', gatewayResponse })
@@ -222,7 +222,7 @@ describe('an imported REST API', () => {
     }
   })
 
-  it('has its stage deployed when all of it is there, and keeps a deployment that the stage may serve', () => {
+  it('is deployed after all its resources, and keeps a deployment that the stage may use', () => {
     const { stack, limiter } = setUp()
     limiter.attachTo(importedInto(stack), { stageName: 'prod' })
     const template = Template.fromStack(stack)
@@ -236,7 +236,7 @@ describe('an imported REST API', () => {
     })
   })
 
-  it('is deployed again when what is made for it changes, and when somebody asks, and not otherwise', () => {
+  it('is deployed again only when its resources change or on request', () => {
     const deployed = [{}, {}, { redeploy: '2' }, { gatewayResponse: false }, { stageName: 'test' }].map((options) => {
       const { stack, limiter } = setUp()
       limiter.attachTo(importedInto(stack), { stageName: 'prod', ...options })
@@ -246,7 +246,7 @@ describe('an imported REST API', () => {
     expect(new Set(deployed).size).toBe(4)
   })
 
-  it('is asked about at methods that this app adds to it, or some of them, which the deployment waits for', () => {
+  it('is protected at methods that this app adds to it, before the deployment', () => {
     for (const some of [false, true]) {
       const { stack, limiter } = setUp()
       const api = importedInto(stack)
@@ -262,7 +262,7 @@ describe('an imported REST API', () => {
     }
   })
 
-  it('is said not to be limited where another template makes its methods', () => {
+  it('causes a warning if its methods are defined in another template', () => {
     const { stack, limiter } = setUp()
     limiter.attachTo(importedInto(stack), { stageName: 'prod' })
     const warnings = Annotations.fromStack(stack).findWarning('*', Match.anyValue())
@@ -273,7 +273,7 @@ describe('an imported REST API', () => {
     expect(String(warning!.entry.data)).toMatch(/Stack\/Shop .*this authorizerId.*\[ack: sluice:attachTo-methods\]/)
   })
 
-  it('is attached to once, and is not one of this app', () => {
+  it('can be attached once, and must not be made in this app', () => {
     const { stack, limiter } = setUp()
     const api = RestApi.fromRestApiId(stack, 'ById', 'a1b2c3d4e5')
     limiter.attachTo(api, { stageName: 'prod' })
@@ -307,7 +307,7 @@ describe('an HTTP API', () => {
       ]),
     )
 
-  it('is asked about whole, and never caches a decision', () => {
+  it('is protected as a whole, without caching', () => {
     const { stack, limiter } = setUp()
     const { api, add } = httpApi(stack)
     add('before')
@@ -324,7 +324,7 @@ describe('an HTTP API', () => {
     })
   })
 
-  it('is asked about by route, where routes are named, and maps headers there only', () => {
+  it('can be protected route by route, and maps headers there only', () => {
     const { stack, limiter } = setUp()
     const { api, add } = httpApi(stack)
     const routes = [add('a')]
@@ -337,7 +337,7 @@ describe('an HTTP API', () => {
     })
   })
 
-  it('adds the headers of the decision to responses, beside what it maps already', () => {
+  it('adds rate-limit headers to responses, in addition to existing mappings', () => {
     const { stack, limiter } = setUp()
     const { api, add } = httpApi(stack)
     const route = add('a')
@@ -361,7 +361,7 @@ describe('an HTTP API', () => {
     expect(mapping['299'].ResponseParameters).toEqual(own)
   })
 
-  it('leaves headers to the backends where those answer 429', () => {
+  it('maps no headers if the backends answer 429', () => {
     const { stack, limiter } = setUp({ denials: 'backend-429' })
     const { api, add } = httpApi(stack)
     add('a')
@@ -372,7 +372,7 @@ describe('an HTTP API', () => {
     })
   })
 
-  it('does not lose the check of a route that is authorized already', () => {
+  it('keeps the authorization of a route: protect() refuses to replace it', () => {
     const { stack, limiter } = setUp()
     const { api, add } = httpApi(stack)
     add('admin', HttpMethod.GET, new HttpIamAuthorizer())
@@ -380,7 +380,7 @@ describe('an HTTP API', () => {
     expect(errorsIn(stack)).toEqual([expect.stringContaining('already has authorization AWS_IAM')])
   })
 
-  it('has to have routes', () => {
+  it('must have routes', () => {
     const { app, stack, limiter } = setUp()
     limiter.protect(httpApi(stack).api)
     expect(() => app.synth()).toThrow('protect() needs an API with routes')
@@ -388,7 +388,7 @@ describe('an HTTP API', () => {
 })
 
 describe('a WebSocket API', () => {
-  it('is asked about when a client connects, and at nothing else', () => {
+  it('is protected at $connect only', () => {
     const { stack, limiter } = setUp()
     const integration = new WebSocketMockIntegration('Mock')
     const api = new WebSocketApi(stack, 'Api', {
@@ -406,14 +406,14 @@ describe('a WebSocket API', () => {
     template.hasResourceProperties('AWS::ApiGatewayV2::Authorizer', { AuthorizerType: 'REQUEST', IdentitySource: [] })
   })
 
-  it('has to have a $connect route', () => {
+  it('must have a $connect route', () => {
     const { app, stack, limiter } = setUp()
     limiter.protect(new WebSocketApi(stack, 'Api'))
     expect(() => app.synth()).toThrow('protect() needs an API with a $connect route')
   })
 })
 
-describe('an authorizer made by hand around the function', () => {
+describe('a hand-made authorizer with Sluice’s function', () => {
   it.each([
     ['as it comes', undefined, 300],
     ['with a second', Duration.seconds(1), 1],
@@ -441,7 +441,7 @@ describe('an authorizer made by hand around the function', () => {
     expect(() => app.synth()).toThrow('resultsCacheTtl must be 0, got 300 seconds')
   })
 
-  it('is fine without a cache, and so are caches of others', () => {
+  it('is accepted without a cache, and other authorizers may cache', () => {
     const { app, stack, limiter } = setUp()
     const integration = new HttpUrlIntegration('I', 'https://example.com')
     const mine = new HttpLambdaAuthorizer('Mine', limiter.handler, {

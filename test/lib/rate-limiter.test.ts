@@ -37,7 +37,7 @@ const statementsOf = (template: Template, role: RegExp) =>
 describe('the function', () => {
   const template = synthesize()
 
-  it('is one file for Node 24 on ARM, with one CPU, that API Gateway does not have to wait for in vain', () => {
+  it('is one file for Node 24 on ARM with one CPU, and times out before API Gateway does', () => {
     template.hasResourceProperties('AWS::Lambda::Function', {
       ...AUTHORIZER,
       Runtime: 'nodejs24.x',
@@ -50,7 +50,7 @@ describe('the function', () => {
     })
   })
 
-  it('may do what its code calls on each table, write its log, and nothing else', () => {
+  it('may make its own calls on each table, write its log, and nothing else', () => {
     const statements = statementsOf(template, /Authorizer/)
     const sorted = (actions: Iterable<string>) => [...actions].map((name) => `dynamodb:${name}`).sort()
     const [log, state, config, copies] = statements
@@ -107,7 +107,7 @@ describe('the function', () => {
     custom.allResourcesProperties('AWS::Logs::LogGroup', { RetentionInDays: 7 })
   })
 
-  it('is set where no prop reaches by functionOptions, or by the resource itself', () => {
+  it('can be configured by functionOptions or by its resource, where there is no prop', () => {
     const custom = synthesize(
       { functionOptions: { memorySize: 3008, environment: { SLUICE_IPV6_PREFIX: '48' } } },
       ({ handler }) => {
@@ -123,12 +123,12 @@ describe('the function', () => {
     })
   })
 
-  it('logs to a group of yours, if you have one', () => {
+  it('logs to your log group, if you pass one', () => {
     const custom = synthesize((stack) => ({ logGroup: new LogGroup(stack, 'Mine'), tiersFile: 'tiers.yaml' }))
     custom.resourceCountIs('AWS::Logs::LogGroup', 1)
   })
 
-  it('is not made with settings that would fail at its first request', () => {
+  it('rejects settings that would fail at its first request', () => {
     expect(() => synthesize({ ipv6Prefix: 129, decisionDeadline: Duration.seconds(10) })).toThrow(
       /SLUICE_DEADLINE_MS must be an integer from 20 to 9000, got "10000"\n.*SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "129"/,
     )
@@ -143,11 +143,11 @@ describe('the function', () => {
   })
 })
 
-describe('a delegate', () => {
+describe('an upstream authorizer', () => {
   const arn = 'arn:aws:lambda:eu-west-1:123456789012:function:check-tokens'
   const delegateIn = (stack: Stack) => LambdaFunction.fromFunctionArn(stack, 'Theirs', arn)
 
-  it('may be called by the function, it and no version of it nor anything else, and is known to it', () => {
+  it('is known to the function, which may call it and nothing else', () => {
     const template = synthesize((stack) => ({
       delegate: delegateIn(stack),
       delegateDeadline: Duration.millis(800),
@@ -170,7 +170,7 @@ describe('a delegate', () => {
     })
   })
 
-  it('of this very app, whose ARN is not known yet, or an alias of it, is called by that', () => {
+  it('can be a function or alias of this app, whose ARN is a token', () => {
     const template = synthesize((stack) => {
       const code = Code.fromInline('exports.handler = async () => ({})')
       const theirs = new LambdaFunction(stack, 'Theirs', {
@@ -192,7 +192,7 @@ describe('a delegate', () => {
     })
   })
 
-  it('has answers that are remembered by some header, or not at all', () => {
+  it('can be cached by headers, or not at all', () => {
     expect(() =>
       synthesize((stack) => ({ delegate: delegateIn(stack), delegateCacheTtl: Duration.minutes(5) })),
     ).toThrow(
@@ -200,7 +200,7 @@ describe('a delegate', () => {
     )
   })
 
-  it('has no settings without being there', () => {
+  it('must exist if it has settings', () => {
     expect(() => synthesize({ delegateCacheTtl: Duration.minutes(5), delegateDeadline: Duration.seconds(1) })).toThrow(
       /delegateDeadline needs an upstream authorizer, got none\n.*delegateCacheTtl needs an upstream authorizer, got none/,
     )
@@ -208,7 +208,7 @@ describe('a delegate', () => {
 })
 
 describe('the tables', () => {
-  it('forget state after its time, and keep the configuration when the stack goes', () => {
+  it('expire state, and keep the configuration when the stack is deleted', () => {
     const template = synthesize()
     template.hasResource('AWS::DynamoDB::GlobalTable', {
       DeletionPolicy: 'Delete',
@@ -228,7 +228,7 @@ describe('the tables', () => {
     })
   })
 
-  it('are yours, if you have some', () => {
+  it('can be existing tables', () => {
     const template = synthesize((stack) => ({
       stateTable: new TableV2(stack, 'MyState', { partitionKey: { name: 'pk', type: AttributeType.STRING } }),
       configTable: TableV2.fromTableArn(stack, 'MyConfig', 'arn:aws:dynamodb:us-east-1:123456789012:table/config'),
@@ -239,7 +239,7 @@ describe('the tables', () => {
     expect(resources[2]).toContain('table/config')
   })
 
-  it('have a ceiling, or capacity that is provisioned, where that is asked for', () => {
+  it('can have a maximum throughput or provisioned capacity', () => {
     const template = synthesize({
       stateBilling: Billing.onDemand({ maxWriteRequestUnits: 2000, maxReadRequestUnits: 100 }),
       configBilling: Billing.provisioned({
@@ -253,7 +253,7 @@ describe('the tables', () => {
     template.hasResourceProperties('AWS::DynamoDB::GlobalTable', { BillingMode: 'PROVISIONED' })
   })
 
-  it('go with the stack or stay, and can be put back, as is asked for', () => {
+  it('have a removal policy and point-in-time recovery as configured', () => {
     const template = synthesize({
       removalPolicy: RemovalPolicy.DESTROY,
       statePointInTimeRecovery: true,
@@ -285,7 +285,7 @@ describe('the tables', () => {
 })
 
 describe('the limiter', () => {
-  it('passes tags on to all that it is made of', () => {
+  it('passes tags on to all its resources', () => {
     const template = synthesize({ tiersFile: 'tiers.yaml' }, (limiter) => Tags.of(limiter).add('team', 'edge'))
     const tag = Match.arrayWith([{ Key: 'team', Value: 'edge' }])
     for (const type of ['AWS::Lambda::Function', 'AWS::IAM::Role', 'AWS::Logs::LogGroup'])
@@ -293,7 +293,7 @@ describe('the limiter', () => {
     template.allResourcesProperties('AWS::DynamoDB::GlobalTable', { Replicas: [Match.objectLike({ Tags: tag })] })
   })
 
-  it('has metrics to make alarms of', () => {
+  it('has metrics for alarms', () => {
     const names: string[] = []
     const template = synthesize({}, (limiter) => {
       const metrics = [
@@ -349,7 +349,7 @@ describe('the limiter', () => {
     )
   })
 
-  it('tells the function what to log, and how often to write metrics', () => {
+  it('configures the function’s log and metrics', () => {
     const template = synthesize({ logLevel: 'warn', logCallers: 'clear', metricsInterval: Duration.minutes(1) })
     const Variables = { SLUICE_LOG_LEVEL: 'warn', SLUICE_LOG_CALLERS: 'clear', SLUICE_METRICS_FLUSH_MS: '60000' }
     template.hasResourceProperties('AWS::Lambda::Function', { Environment: { Variables } })
@@ -358,7 +358,7 @@ describe('the limiter', () => {
     )
   })
 
-  it('has nothing that cdk-nag would find', () => {
+  it('has no unacknowledged cdk-nag finding', () => {
     const app = new App()
     Validations.of(app).addPlugins(new AwsSolutionsChecks(app))
     new RateLimiter(new Stack(app, 'Stack'), 'Limiter', { tiersFile: 'tiers.yaml' })

@@ -15,14 +15,14 @@ test.each(
   expect(defaultEndpointResolver({ Region: region }).url.href).toBe(sdkEndpoint(region).url.href)
 })
 
-test('or where it is told to, whatever the Region', () => {
+test('the bundle calls a configured endpoint, whatever the Region', () => {
   expect(
     defaultEndpointResolver({ Region: 'eu-west-1', Endpoint: 'http://localhost:8000/', UseFIPS: true }).url.href,
   ).toBe('http://localhost:8000/')
 })
 
 test.each([{ UseFIPS: true }, { UseDualStack: true }])(
-  'and refuses what it does not know rather than call another endpoint: %j',
+  'the bundle refuses an unknown endpoint setting: %j',
   (wanted) => {
     expect(() => defaultEndpointResolver({ Region: 'us-east-1', ...wanted })).toThrow(/set SLUICE_DYNAMODB_ENDPOINT/)
   },

@@ -56,7 +56,7 @@ describe('what a deployment writes into the config table', () => {
   const get = async (key: { pk: string; sk: string }) =>
     (await plain.send(new GetCommand({ TableName: table, Key: key }))).Item
 
-  it('is every item, where there is none', async () => {
+  it('is every item, if the table is empty', async () => {
     expect(await seedItems(documents, table, [tier('free', 1), tier('pro', 2)])).toEqual({
       'tier#free': 'written',
       'tier#pro': 'written',
@@ -64,12 +64,12 @@ describe('what a deployment writes into the config table', () => {
     expect(await get(tierKey('free'))).toEqual(tier('free', 1))
   })
 
-  it('is nothing, when all is as it should be', async () => {
+  it('is nothing, if the table already has the items', async () => {
     await seedItems(documents, table, [tier('free', 1)])
     expect(await seedItems(documents, table, [tier('free', 1)])).toEqual({ 'tier#free': 'unchanged' })
   })
 
-  it('is what has changed in the file, where the item is still as it was seeded', async () => {
+  it('are items changed in the file, if nobody edited them since the last deployment', async () => {
     await seedItems(documents, table, [tier('free', 1), tier('pro', 2)])
     expect(await seedItems(documents, table, [tier('free', 10), tier('pro', 2)])).toEqual({
       'tier#free': 'written',
@@ -82,7 +82,7 @@ describe('what a deployment writes into the config table', () => {
     expect(await get(tierKey('free'))).toEqual(tier('free', 11))
   })
 
-  it('never is over what an operator changed, nor over what was there before', async () => {
+  it('never overwrites items that an operator edited or that existed before', async () => {
     await put(tier('mine', 7))
     await seedItems(documents, table, [tier('free', 1), tier('mine', 1)])
     await put(tier('free', 99))
@@ -93,20 +93,20 @@ describe('what a deployment writes into the config table', () => {
     expect([await get(tierKey('free')), await get(tierKey('mine'))]).toEqual([tier('free', 99), tier('mine', 7)])
   })
 
-  it('goes on from an edit that the file has caught up with', async () => {
+  it('updates an edited item again once the file contains the edit', async () => {
     await seedItems(documents, table, [tier('free', 1)])
     await put(tier('free', 5))
     expect(await seedItems(documents, table, [tier('free', 5)])).toEqual({ 'tier#free': 'unchanged' })
     expect(await seedItems(documents, table, [tier('free', 6)])).toEqual({ 'tier#free': 'written' })
   })
 
-  it('goes on from a deployment that broke off between an item and the note of it', async () => {
+  it('continues after a deployment that was interrupted between an item and its note', async () => {
     await put(tier('free', 1))
     await seedItems(documents, table, [tier('free', 1)])
     expect(await seedItems(documents, table, [tier('free', 2)])).toEqual({ 'tier#free': 'written' })
   })
 
-  it('yields to an operator who changes an item at this very moment', async () => {
+  it('keeps an edit that an operator makes at the same moment', async () => {
     await seedItems(documents, table, [tier('free', 1)])
     const meanwhile = {
       send: async (command: never) => {
@@ -119,7 +119,7 @@ describe('what a deployment writes into the config table', () => {
     expect(await get(tierKey('free'))).toEqual(tier('free', 50))
   })
 
-  it('leaves clients and items that are no longer in the file alone', async () => {
+  it('leaves clients and items that are no longer in the file unchanged', async () => {
     await put({ ...clientKey('hash'), id: 'a', tier: 'free' })
     await seedItems(documents, table, [tier('free', 1), tier('pro', 1)])
     await seedItems(documents, table, [tier('free', 1)])
@@ -133,7 +133,7 @@ describe('what a deployment writes into the config table', () => {
     ])
   })
 
-  describe('as CloudFormation asks for it', () => {
+  describe('as requested by CloudFormation', () => {
     const { answers, logged, responseUrl } = customResource(() => engine.endpoint)
 
     const ask = async (RequestType: SeedRequest['RequestType'], TableName = table) => {
@@ -144,7 +144,7 @@ describe('what a deployment writes into the config table', () => {
       return answers.at(-1)!
     }
 
-    it('seeds, and says so at the address it was given', async () => {
+    it('seeds, and answers at the given URL', async () => {
       expect(await ask('Create')).toEqual({
         method: 'PUT',
         type: undefined,
@@ -158,7 +158,7 @@ describe('what a deployment writes into the config table', () => {
       expect(await get(tierKey('free'))).toEqual(tier('free', 3))
     })
 
-    it('makes the secret of a deployment that is new, once, and logs nothing of it', async () => {
+    it('creates the HMAC key of a new deployment once, and does not log it', async () => {
       await ask('Create')
       const made = await get(HMAC_KEY_ITEM)
       const issues: string[] = []
@@ -170,7 +170,7 @@ describe('what a deployment writes into the config table', () => {
       expect(logged() + JSON.stringify(answers)).not.toContain(made!.keys[0].key.slice(0, 8))
     })
 
-    it('makes none for a deployment that counts already: not with an update, nor where the resource is new and the table is not', async () => {
+    it('creates no HMAC key for an existing deployment: neither on update nor for a table with tiers', async () => {
       await ask('Update')
       expect(await get(HMAC_KEY_ITEM)).toBeUndefined()
       await put(tier('free', 9))
@@ -178,18 +178,18 @@ describe('what a deployment writes into the config table', () => {
       expect(await get(HMAC_KEY_ITEM)).toBeUndefined()
     })
 
-    it('seeds without a second secret where two begin at the same time', async () => {
+    it('creates one HMAC key if two deployments start at the same time', async () => {
       const secrets = await Promise.all(Array.from({ length: 5 }, () => seedHmacKey(documents, table)))
       expect(secrets.filter(Boolean)).toHaveLength(1)
       expect((await get(HMAC_KEY_ITEM))!.keys).toHaveLength(1)
     })
 
-    it('touches nothing when the stack goes', async () => {
+    it('writes nothing when the stack is deleted', async () => {
       expect(await ask('Delete')).toMatchObject({ Status: 'SUCCESS' })
       expect(await get(tierKey('free'))).toBeUndefined()
     })
 
-    it('says what went wrong', async () => {
+    it('reports why it failed', async () => {
       expect(await ask('Update', 'nowhere')).toMatchObject({
         Status: 'FAILED',
         Reason: expect.stringContaining('the config table could not be seeded: '),
@@ -208,7 +208,7 @@ describe('a content hash', () => {
   })
 })
 
-test('a file without routes has items, too', () => {
+test('a file without routes has items', () => {
   expect(itemsOf({ tiers: { free: { policies: [] } } })).toEqual([{ ...tierKey('free'), policies: [] }])
 })
 
@@ -255,13 +255,13 @@ describe('the seed in a stack', () => {
     })
   })
 
-  it('is not there without a tiers file', () => {
+  it('does not exist without a tiers file', () => {
     const stack = new Stack(new App(), 'Stack')
     new RateLimiter(stack, 'Limiter')
     Template.fromStack(stack).resourceCountIs('AWS::Lambda::Function', 1)
   })
 
-  it('does not get as far as a deployment with mistakes in the file: all are told', () => {
+  it('fails the synth with every error in the file', () => {
     const file = fileWith('tiers: { free: { policies: [ { name: p, limit: 0, window: 1m }, { name: q, limit: 1 } ] } }')
     const error = issues(() => limiterWith(file))
     expect(error).toHaveLength(3)
@@ -333,7 +333,7 @@ describe('the identity of a limiter', () => {
     expect(text).not.toContain('unknown')
   })
 
-  it('is demanded of nobody where the deployment says that nobody has to be verified', () => {
+  it('is optional in a deployment with authentication none', () => {
     const tiersFile = join(folder, 'required.yaml')
     writeFileSync(
       tiersFile,
@@ -352,26 +352,23 @@ describe('the identity of a limiter', () => {
     })
   })
 
-  it('is said once', () => {
+  it('must not be set twice', () => {
     const tiersFile = tiersWith('settings: { identity: [api-key] }')
     expect(issues(() => template({ tiersFile, identity: 'api-key' }))).toEqual([
       `identity must be set once, by the prop or in the settings of the tiers file, got both (${tiersFile})`,
     ])
   })
 
-  it.each([undefined, 'tiers.yaml'])(
-    'does not get as far as a deployment with mistakes in it: all are told (%s)',
-    (tiersFile) => {
-      const identity = [jwt({ issuer: 'http://login.example.com', audience: [] }), 'cookie' as never]
-      expect(issues(() => template({ tiersFile, identity }))).toEqual([
-        expect.stringMatching(/^issuer must be an https URL without a query, got "http:.*\(prop "identity"/),
-        expect.stringContaining('audience must be'),
-        expect.stringMatching(/^source must be one of .*, got "cookie"/),
-      ])
-    },
-  )
+  it.each([undefined, 'tiers.yaml'])('fails the synth with every error in it (%s)', (tiersFile) => {
+    const identity = [jwt({ issuer: 'http://login.example.com', audience: [] }), 'cookie' as never]
+    expect(issues(() => template({ tiersFile, identity }))).toEqual([
+      expect.stringMatching(/^issuer must be an https URL without a query, got "http:.*\(prop "identity"/),
+      expect.stringContaining('audience must be'),
+      expect.stringMatching(/^source must be one of .*, got "cookie"/),
+    ])
+  })
 
-  it('does not hide that a file is none', () => {
+  it('does not hide that the file is invalid', () => {
     const file = join(folder, 'identity.yaml')
     writeFileSync(file, 'just words')
     expect(issues(() => template({ tiersFile: file, identity: 'api-key' }))[0]).toContain(file)

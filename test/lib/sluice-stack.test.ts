@@ -10,7 +10,7 @@ describe('the stack', () => {
   const stack = new SluiceStack(new App(), 'Sluice')
   const template = Template.fromStack(stack)
 
-  it('asks the authorizer on every method', () => {
+  it('protects every method', () => {
     const methods = Object.values(template.findResources('AWS::ApiGateway::Method'))
     expect(methods.length).toBeGreaterThan(0)
     for (const { Properties } of methods) {
@@ -26,12 +26,12 @@ describe('the stack', () => {
     )
   })
 
-  it('says where its API is, and what to type next', () => {
+  it('outputs its URL and a command to try', () => {
     template.hasOutput('ApiUrl', {})
     template.hasOutput('TryIt', { Value: { 'Fn::Join': ['', Match.arrayWith([Match.stringLikeRegexp('curl')])] } })
   })
 
-  it('reserves no instances, which a new account could not, and warns of it until somebody says how many', () => {
+  it('reserves no concurrency, because new accounts cannot, and warns of it', () => {
     const warningsOf = (one: Stack) => Annotations.fromStack(one).findWarning('*', Match.anyValue())
     expect(warningsOf(stack).map(({ entry }) => entry.data)).toEqual([
       expect.stringContaining('[ack: sluice:reservedConcurrency]'),
@@ -43,7 +43,7 @@ describe('the stack', () => {
 })
 
 describe('the context of the app', () => {
-  it('is not needed', () => expect(new SluiceStack(new App(), 'Sluice', optionsFrom({})).stackName).toBe('Sluice'))
+  it('is optional', () => expect(new SluiceStack(new App(), 'Sluice', optionsFrom({})).stackName).toBe('Sluice'))
 
   it('chooses names, removal policy, architecture and log retention', () => {
     const stack = new SluiceStack(
@@ -69,12 +69,12 @@ describe('the context of the app', () => {
     template.allResourcesProperties('AWS::Logs::LogGroup', { RetentionInDays: 7 })
   })
 
-  it('chooses the tiers file, whose mistakes end the synth', () => {
+  it('chooses the tiers file, whose errors fail the synth', () => {
     const { tiersFile } = optionsFrom({ tiersFile: 'package.json' })
     expect(() => new SluiceStack(new App(), 'Sluice', { tiersFile })).toThrow('(package.json)')
   })
 
-  it('is checked, and every mistake in it told', () => {
+  it('is checked, and every error in it is reported', () => {
     const context = {
       stackName: '1',
       stateTableName: 'a b',
@@ -96,7 +96,7 @@ describe('the context of the app', () => {
   })
 })
 
-test('nothing in the stack needs another environment than where it is deployed', () => {
+test('the stack needs no environment other than its own', () => {
   expect(
     Stack.isStack(new SluiceStack(new App(), 'Sluice', { env: { account: '123456789012', region: 'cn-north-1' } })),
   ).toBe(true)

@@ -26,7 +26,7 @@ describe.each([
     notices = noticesIn(outdir)
   })
 
-  it('has the version and the license of each package that it has code of beside it', () => {
+  it('comes with version and license of each package in it', () => {
     for (const one of packages) {
       const { version, license } = JSON.parse(readFileSync(join(ROOT, 'node_modules', one, 'package.json'), 'utf8'))
       expect(notices).toContain(`${one} ${version} (${license})\n`)
@@ -35,13 +35,13 @@ describe.each([
     }
   })
 
-  it('says no license twice, and names nothing of our own', () => {
+  it('repeats no license and names none of our packages', () => {
     const texts = notices.split(/-{80}/).map((part) => part.split('\n\n').slice(1).join('\n\n').trim())
     expect(new Set(texts).size).toBe(texts.length)
     expect(notices).not.toMatch(/undefined|^sluice/m)
   })
 
-  it('has none of it in its code, which is loaded with every cold start', () => {
+  it('does not contain the notices, which would slow cold starts', () => {
     for (const file of readdirSync(outdir).filter((one) => one.endsWith('.js'))) {
       expect(readFileSync(join(outdir, file), 'utf8')).not.toMatch(
         /copyright|permission is hereby granted|apache license/i,
@@ -55,7 +55,7 @@ describe('notices', () => {
     outputs: { 'index.js': { inputs: { [path]: { bytesInOutput } }, bytes: 1, imports: [], exports: [] } },
   })
 
-  it('are of what is in the bundle, by the package that it came from, and not of what was left out of it', () => {
+  it('cover the packages in the bundle, and not those left out', () => {
     writeNotices(outputs('node_modules/valibot/dist/index.mjs', 1), ROOT, folder)
     expect(noticesIn(folder)).toMatch(/^valibot \d/m)
     writeNotices(outputs('node_modules/valibot/dist/index.mjs', 0), ROOT, folder)
