@@ -6,12 +6,12 @@ import { titleOf } from './tiers/diff-text'
 export const EXIT = { done: 0, mistake: 1, service: 2, interrupted: 130 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
-/** Something that the person at the keyboard can put right: told without a stack, exit code 1. */
+/** An error that the user can fix: printed without a stack, exit code 1. */
 export class UserError extends Error {
   override readonly name = 'UserError'
 }
 
-/** DynamoDB or CloudFormation did not do what it was asked: exit code 2. */
+/** A failure of DynamoDB or CloudFormation: exit code 2. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
 }
@@ -30,7 +30,7 @@ interface SdkError extends Error {
 const DENIED =
   /AccessDenied|UnrecognizedClient|ExpiredToken|InvalidSignature|InvalidClientTokenId|MissingAuthenticationToken|SignatureDoesNotMatch|AuthFailure/
 
-/** What the SDK puts around errors that it does not take for errors, such as those of another realm. */
+/** The SDK's wrapper for thrown values that are not instances of its `Error`, such as errors of another realm. */
 const WRAPPER = /^AWS SDK error wrapper for (\w*Error: )?/
 
 /** What to print about an error, and what to end with. A bug shows its stack, nothing else does. */

@@ -17,7 +17,7 @@ export async function run(args: readonly string[], io: Io, version = ''): Promis
     await buildProgram(session).parseAsync(args, { from: 'user' })
     return EXIT.done
   } catch (error) {
-    // it has said what it has to say
+    // Commander has already printed the message.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.mistake
     const { code, message } = failureOf(error)
     session.print.note(message)
@@ -29,7 +29,7 @@ export async function run(args: readonly string[], io: Io, version = ''): Promis
 
 /** The process: what `bin/sluice.js` starts. */
 export async function main(version: string): Promise<void> {
-  // advice for who runs a service, not for who types a command
+  // The SDK's advice is for services, not for users of a command.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true'
   process.exitCode = await run(process.argv.slice(2), processIo(), version)
 }

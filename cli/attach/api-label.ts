@@ -11,9 +11,8 @@ import type { Attachment, LabelStep } from './steps'
 import { ApiChangedError } from './unchanged-check'
 
 /**
- * What the config table says an API is called. The label and its note in the journal are written together, and taken
- * away together, so that the note says at each moment which label is attach's own. An engine without transactions,
- * which is no AWS, writes the note first.
+ * The label of an API in the config table. Label and journal entry are written and deleted in one transaction, so the
+ * journal always knows which label attach set. Without transactions (not on AWS), the journal entry is written first.
  */
 export class ApiLabel {
   private shown: Pick<ReadLabels, 'items'> | undefined
@@ -25,13 +24,13 @@ export class ApiLabel {
     private readonly apiId: string,
   ) {}
 
-  /** What an API is called, as it is shown from now on: what is written later is written over this and nothing else. */
+  /** Reads the label that is shown to the user. Later writes replace this version only. */
   async read(): Promise<ApiItem> {
     this.shown = { items: await this.policySet() }
     return fieldsIn(this.shown, this.apiId)
   }
 
-  /** @throws UserError for what is no label, or what another API is called. */
+  /** @throws UserError for an invalid label, or one that another API has. */
   check(label: string, name?: string): void {
     labelWrites({ ...this.unchanged, version: undefined }, this.apiId, label, name)
   }
@@ -50,7 +49,7 @@ export class ApiLabel {
     await this.write('PutItem', [this.journal.noteWrite(attachment, step, noted), ...writes])
   }
 
-  /** Puts back what was there before attach gave a label, and forgets that it did. */
+  /** Restores the label from before attach, and deletes the journal entry. */
   async revert(attachment: Attachment, noted: LabelStep): Promise<void> {
     const now = { items: await this.policySet() }
     this.compare(now)

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../limiter/clock'
 
-/** How a method or a route asks who is calling. */
+/** How a method or a route authorizes its callers. */
 export interface Authorization {
   /** `NONE`, `AWS_IAM`, `CUSTOM`, `COGNITO_USER_POOLS`, `JWT`. */
   readonly type: string
@@ -37,12 +37,12 @@ interface TokenRules {
   readonly audience: readonly string[] | 'any'
 }
 
-/** What decides how often the function is asked, and in which form. */
+/** Settings that decide when API Gateway calls the function, and with which payload. */
 export interface AuthorizerSettings {
   readonly type: string
-  /** For how long a decision is recorded by API Gateway and not counted, in seconds. */
+  /** How long API Gateway caches a decision, in seconds. Requests answered from the cache are not counted. */
   readonly ttlSeconds: number
-  /** What a request must carry, or it gets 401 without a question. */
+  /** Values that a request must have: without them API Gateway answers 401 and does not call the function. */
   readonly identitySources: readonly string[]
   /** HTTP only: payload 2.0 and simple responses. */
   readonly simple?: boolean
@@ -53,9 +53,9 @@ export type Values = Readonly<Record<string, string>>
 
 /** What a REST API answers when an authorizer denies. */
 export interface GatewayResponse {
-  /** Nobody has made one for this type: the API's own, with what it has from `DEFAULT_4XX`. */
+  /** Whether this is API Gateway's default response for the type, with what it inherits from `DEFAULT_4XX`. */
   readonly isDefault: boolean
-  /** Empty where it was made without one: then the type's own holds. */
+  /** Empty if it was created without one: then the type's default applies. */
   readonly statusCode: string
   readonly parameters: Values
   readonly templates: Values
@@ -99,15 +99,15 @@ export interface ApiState {
 }
 
 /**
- * What a stage serves differently from what its API says now; `complete: false` where the service shows less than all
- * of it.
+ * Differences between a stage's deployment and the API's current state; `complete: false` if API Gateway does not show
+ * all of them.
  */
 export interface PendingEdits {
   readonly edits: readonly string[]
   readonly complete: boolean
-  /** Methods that are served with authentication, and that the API has without. */
+  /** Methods that a deployment would leave without authentication. */
   readonly opens: readonly AuthorizedMethod[]
-  /** Keys of methods that are served without authentication, and that the API has with some. */
+  /** Keys of methods that a deployment would give authentication. */
   readonly closes: readonly string[]
 }
 
@@ -118,7 +118,7 @@ interface AuthorizedMethod {
   readonly by: string
 }
 
-/** One API through API Gateway's control plane. Each change is one call, or a few that may be repeated. */
+/** One API through API Gateway's control plane. Each change is one call or a few calls that can be repeated. */
 export interface ApiControl {
   readonly kind: ApiState['kind']
   read(): Promise<ApiState>
@@ -156,9 +156,7 @@ export const isSameAuthorization = (one: Authorization, other: Authorization): b
 export const isSameMethod = (one: Method, other: Method): boolean =>
   isSameAuthorization(one.authorization, other.authorization) && one.apiKeyRequired === other.apiKeyRequired
 
-/**
- * Whether an authorization is that of an authorizer of attach. An id that is left behind by another type says nothing.
- */
+/** Whether an authorization uses attach's authorizer. An id with another type is a leftover and does not count. */
 export const usesAuthorizer = ({ type, authorizerId }: Authorization, ownId: string | undefined): boolean =>
   type === 'CUSTOM' && ownId !== undefined && authorizerId === ownId
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { UserError } from '../exit'
 
-/** An IAM action, and what on. Each stands in docs/attach.md. */
+/** An IAM action and its resource. docs/attach.md lists all of them. */
 export interface Right {
   readonly action: string
   readonly resource: string
@@ -16,8 +16,8 @@ export class MissingRights extends UserError {
 }
 
 /**
- * Waits between tries of a call that is throttled, in milliseconds: a minute and a half in all. CreateDeployment is
- * allowed once in 5 s.
+ * Waits between attempts of a throttled call, in milliseconds: a minute and a half in total. API Gateway allows
+ * CreateDeployment once in 5 s.
  */
 const WAITS_MS = [1000, 2000, 5000, 5000, 10_000, 15_000, 20_000, 30_000] as const
 
@@ -50,7 +50,7 @@ export class Calls {
   }
 }
 
-/** Does several reads one after another, and says all rights that are missing rather than the first. */
+/** Runs several reads one after another, and reports all missing rights instead of the first. */
 export async function readAll<T extends Readonly<Record<string, () => Promise<unknown>>>>(
   reads: T,
 ): Promise<{ [Name in keyof T]: Awaited<ReturnType<T[Name]>> }> {
@@ -92,14 +92,14 @@ export async function ifThere<T>(work: () => Promise<T>): Promise<T | undefined>
   }
 }
 
-/** Does something that may have been done before: what is not there any more needs no taking away. */
+/** Deletes something that may be deleted already. */
 export async function unlessGone(work: () => Promise<unknown>): Promise<void> {
   await ifThere(work)
 }
 
 /**
- * Sets an authorization. One without an authorizer empties the id that was there, which the documentation neither
- * promises nor forbids; where it is turned down, the type alone has to do.
+ * Sets an authorization. If it has no authorizer, an empty id is sent, which AWS's documentation neither promises nor
+ * forbids; if API Gateway rejects it, only the type is sent.
  */
 export async function withOrWithoutId(
   authorizerId: string,

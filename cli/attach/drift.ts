@@ -5,7 +5,7 @@ import { type AttachJournal, attachMark, type MethodStep } from './steps'
 import { isSameResponse } from './three-way'
 import { authorizerName, type FunctionName, functionUri, permissionPrefix, settingsDrift, with429 } from './wanted'
 
-/** Everything about an attached API that is not as attach left it, a sentence each; empty when all is well. */
+/** All differences between an attached API and what attach configured, one sentence each. */
 export function driftOf(
   state: ApiState,
   recorded: AttachJournal,

@@ -12,10 +12,7 @@ export interface ApiClients {
   readonly http: Pick<ApiGatewayV2Client, 'send'>
 }
 
-/**
- * The API with this id, of whichever kind; `undefined` when there is none in this Region. WebSocket APIs are turned
- * down.
- */
+/** Finds a REST or HTTP API by id; `undefined` if this Region has none. WebSocket APIs are rejected. */
 export async function findApi(id: string, { rest, http }: ApiClients, calls: Calls): Promise<ApiControl | undefined> {
   if (!/^[A-Za-z0-9-]{1,64}$/.test(id))
     throw new UserError(`an API's id must be such as "a1b2c3d4e5", got ${printed(id)}`)

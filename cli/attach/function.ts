@@ -21,7 +21,7 @@ export interface Lookup {
   readonly cloudFormation: Pick<CloudFormationClient, 'send'>
   readonly calls: Calls
   readonly region: string
-  /** The config table that attach remembers in. */
+  /** The config table that holds the journal. */
   readonly configTable: string
 }
 
@@ -29,7 +29,7 @@ export interface Lookup {
 export type FoundFunction = FunctionName & Pick<Verification, 'upstream' | 'isPublic'>
 
 /**
- * The function to attach, named or found in a stack's outputs, and looked at: it must be a Sluice, in this Region, with
+ * Finds the function to attach, by name or by a stack's outputs. It must be a Sluice authorizer in this Region with
  * this config table.
  *
  * @throws UserError

@@ -32,7 +32,7 @@ import { type Calls, ifThere, MissingRights, pages, readAll, unlessGone, withOrW
 
 const MaxResults = '500'
 
-/** What an authorizer of attach is: asked each time, and answering in the short form. */
+/** The settings of attach's authorizer: no caching, payload 2.0 with simple responses. */
 const SETTINGS = {
   AuthorizerType: 'REQUEST',
   AuthorizerPayloadFormatVersion: '2.0',
@@ -263,7 +263,7 @@ export class HttpApi implements ApiControl {
     throw new Error('HTTP APIs have no gateway responses')
   }
 
-  /** A status code that shall have no mappings any more is sent with none: one that is left out stays as it is. */
+  /** To remove all mappings of a status code it must be sent with none: API Gateway keeps codes that are left out. */
   async mapResponses(
     { id: IntegrationId, responseParameters: now }: Integration,
     wanted: Integration['responseParameters'],
@@ -327,7 +327,7 @@ interface ExportedRoute {
   readonly 'x-amazon-apigateway-auth'?: { readonly type?: string }
 }
 
-/** An authorizer's name, or `AWS_IAM`; `undefined` where nobody asks who is calling. */
+/** An authorizer's name, or `AWS_IAM`; `undefined` without authorization. */
 function authorizedBy({ security = [], 'x-amazon-apigateway-auth': auth }: ExportedRoute): string | undefined {
   const type = auth?.type?.toUpperCase()
   return security.flatMap((one) => Object.keys(one))[0] ?? (type === 'NONE' ? undefined : type)

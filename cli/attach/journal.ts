@@ -10,7 +10,7 @@ const HEADER = 'journal'
 const partition = (apiId: string) => `attachment#${apiId}`
 const headerOf = (attachment: Attachment) => ({ pk: partition(attachment.apiId), sk: HEADER, ...attachment })
 
-/** `step#method#GET /pets`: a step done again remembers in the same place. */
+/** `step#method#GET /pets`: a repeated step overwrites its own item. */
 function stepKey(step: Step): string {
   const detail = { method: 'key', integration: 'id', deployment: 'stage' } as const
   const field =
@@ -19,8 +19,8 @@ function stepKey(step: Step): string {
 }
 
 /**
- * What attach did to an API, in the config table: an item about the attachment and one for each step, in a partition of
- * its own. A step is written before it is done, so a death at any moment leaves nothing done that is not recorded.
+ * Reads and writes the journal of an API in the config table: one item for the attachment and one per step, in a
+ * partition of its own. A step is recorded before it is done, so a crash leaves no step unrecorded.
  */
 export class JournalStore {
   private readonly resource: string
@@ -45,7 +45,7 @@ export class JournalStore {
     }
   }
 
-  /** Remembers an attachment before its first step. @throws UserError when another attach began meanwhile. */
+  /** Records an attachment before its first step. @throws UserError when another attach started meanwhile. */
   async begin(attachment: Attachment): Promise<void> {
     try {
       await this.put(headerOf(attachment), 'attribute_not_exists(pk)')
@@ -55,19 +55,19 @@ export class JournalStore {
     }
   }
 
-  /** Remembers what is under way, or that nothing is. */
+  /** Records the phase of an attachment. */
   async update(attachment: Attachment): Promise<void> {
     await this.put(headerOf(attachment))
   }
 
-  /** Remembers a step: before it is done, and with what it made when it is. */
+  /** Records a step: before it is done, and again with the ids that it created. */
   async note({ apiId }: Attachment, step: Step): Promise<void> {
     await this.put({ pk: partition(apiId), sk: stepKey(step), ...step })
   }
 
   /**
-   * The write that remembers a step, for those that are recorded with what they do in one transaction. @param step
-   * nothing: it is forgotten.
+   * The write that records a step, for steps that are recorded in one transaction with their change. @param step
+   * nothing: the record is deleted.
    */
   noteWrite({ apiId }: Attachment, step: Step | undefined, before: Step | undefined): GuardedWrite {
     const key = { pk: partition(apiId), sk: stepKey((step ?? before)!) }
@@ -75,7 +75,7 @@ export class JournalStore {
     return { key, before: toItem(before), after: toItem(step) }
   }
 
-  /** Forgets an API, what it is last: steps without their beginning would be looked for by nobody. */
+  /** Deletes the journal of an API, the header last: without it, steps that are left would never be found. */
   async forget({ attachment: { apiId }, steps }: AttachJournal): Promise<void> {
     for (const sk of [...steps.map(stepKey), HEADER]) {
       const Key = { pk: partition(apiId), sk }

@@ -6,11 +6,11 @@ import { type ApiState, type Authorizer, isPreflight, type Method, type PendingE
 import { type AttachJournal, type MethodStep, notedMethod } from './steps'
 import { authorizerName, type FunctionName, parseFunctionArn } from './wanted'
 
-/** What the function that is attached verifies of a request before it lets it pass. */
+/** What the attached function verifies of a request before it is allowed. */
 export interface Verification {
-  /** The upstream authorizer that it asks first. */
+  /** The upstream authorizer that it calls first. */
   readonly upstream?: Upstream
-  /** Whether its deployment says that nobody has to be verified, so that callers pass while they cannot be. */
+  /** Whether the deployment has authentication none, so that callers are allowed while they cannot be verified. */
   readonly isPublic?: boolean
   /**
    * What the config table says; `undefined` where that has mistakes, so that nobody knows which version is in force.
@@ -21,18 +21,18 @@ export interface Verification {
 export interface Upstream {
   /** Name or ARN, as the function's environment has it. */
   readonly function: string
-  /** For how long its answers are recorded, in milliseconds. */
+  /** How long its answers are cached, in milliseconds. */
   readonly ttlMs: number
-  /** The headers, in lower case, by which they are recorded. */
+  /** The headers of the cache key, in lower case. */
   readonly cacheHeaders: readonly string[]
 }
 
-/** What becomes of a method's authentication when Sluice takes its authorizer's place: a phrase for people to read. */
+/** What happens to a method's authentication when Sluice replaces its authorizer, as a phrase for people. */
 export type Replacement = { readonly kept: string } | { readonly lost: string }
 
 /**
- * Works out whether Sluice verifies all that a method's authorizer verifies now. It is sure of it or says what is lost:
- * a stricter check keeps, one that differs in anything else loses.
+ * Decides whether Sluice verifies everything that a method's authorizer verifies now. An equal or stricter check counts
+ * as kept; any other difference counts as lost and is reported.
  */
 export function replacementOf(
   method: Method,
@@ -62,7 +62,7 @@ function replacedFunction(
   if (!called || !upstream || fullArn(upstream.function, own) !== called) {
     return { lost: `Sluice does not call its function ${called?.split(':function:')[1] ?? uri} as upstream authorizer` }
   }
-  // A recorded answer must not reach a request that the old authorizer would have asked about.
+  // A cached answer must not be used for a request for which the old authorizer was called.
   const headers = settings.identitySources.map(headerOf)
   const isCovered =
     settings.ttlSeconds > 0 && headers.every((name) => name !== undefined && upstream.cacheHeaders.includes(name))
@@ -74,7 +74,7 @@ function replacedFunction(
   return { kept: 'Sluice calls its function as upstream authorizer' }
 }
 
-/** A name is of a function beside our own. */
+/** A name without an ARN is a function in Sluice's own account and Region. */
 function fullArn(name: string, { partition, region, account }: FunctionName): string {
   return parseFunctionArn(name)?.arn ?? `arn:${partition}:lambda:${region}:${account}:function:${name}`
 }
@@ -109,7 +109,7 @@ function replacedTokens(
   return { kept: 'Sluice verifies its tokens' }
 }
 
-/** @throws UserError where methods would lose authentication and nobody said that they may. */
+/** @throws UserError if methods would lose authentication without --open. */
 export function rejectLosses(steps: readonly MethodStep[], open: readonly string[]): void {
   const losses = steps.filter(({ key, lost }) => lost !== undefined && !open.includes(key))
   if (losses.length === 0) return
@@ -120,11 +120,11 @@ export function rejectLosses(steps: readonly MethodStep[], open: readonly string
 }
 
 /**
- * Refuses a deployment that takes authentication from a method of a stage, for somebody took it from the API and has
- * not deployed that.
+ * Rejects a deployment that would remove authentication from a deployed method, because somebody removed it in the API
+ * without deploying.
  *
- * @param recorded an attachment whose own authorizer may be what a later deployment serves.
- * @returns the methods that are opened, as somebody allowed.
+ * @param recorded an attachment whose own authorizer a later deployment may have.
+ * @returns the methods that lose authentication with the user's permission.
  * @throws UserError
  */
 export function rejectOpening(
@@ -154,7 +154,7 @@ export function rejectOpening(
 const openOptions = (methods: readonly { readonly key: string }[]): string =>
   methods.map(({ key }) => `--open '${key}'`).join(' ')
 
-/** Whether browsers' preflights come to this method, for none of its own answers them. */
+/** Whether this method gets browsers' preflights, because no OPTIONS method answers them. */
 function takesPreflights({ key }: Method, methods: readonly Method[]): boolean {
   if (key === '$default') return true
   const [verb, path] = key.split(' ')

@@ -23,7 +23,7 @@ export interface OpenedApi {
   readonly journal: JournalStore
   readonly recorded: AttachJournal | undefined
   readonly region: string
-  /** The function named on the command line or by a stack, looked at. */
+  /** Finds and checks the function named on the command line or by a stack. */
   findFunction(said: { readonly function?: string; readonly stack?: string }): Promise<FoundFunction>
   /** What the config table says; `undefined` where it has mistakes. */
   policies(): Promise<PolicySet | undefined>
@@ -31,7 +31,7 @@ export interface OpenedApi {
   readonly label: ApiLabel
 }
 
-/** Opens what `attach`, `detach` and `status` need of an API, for the time of one piece of work. */
+/** Opens the clients that `attach`, `detach` and `status` need for one API, and closes them after the work. */
 export async function withApi<T>(
   session: Session,
   where: TableOptions,
@@ -68,7 +68,7 @@ export async function withApi<T>(
   }
 }
 
-/** The API, which has to be there. */
+/** The API; throws if it does not exist. */
 export function existing({ control, region }: OpenedApi, apiId: string): ApiControl {
   if (!control) throw new UserError(`there is no API ${apiId} in ${region}: check the id and --region`)
   return control

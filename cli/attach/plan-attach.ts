@@ -39,19 +39,19 @@ export interface AttachOptions {
 
 export interface AttachPlan {
   readonly stage: Stage
-  /** In this order; none when all is as it should be. */
+  /** In order of execution; none if nothing has to change. */
   readonly steps: readonly Step[]
   /** What somebody should know before saying yes, a sentence each. */
   readonly notes: readonly string[]
 }
 
 /**
- * Works out what makes an API ask this function, from what is there. Done a second time, it has no steps.
+ * Plans the steps that make an API use this function, from the API's current state. A second attach has no steps.
  *
- * @param recorded what an earlier attach of this Sluice noted; it may have died anywhere.
+ * @param recorded the journal of an earlier attach, which may have been interrupted anywhere.
  * @param statements ids of the function's resource policy.
  * @param checks what the function verifies.
- * @throws UserError when it cannot be, or should not.
+ * @throws UserError when attaching is impossible or unsafe.
  */
 export function planAttach(
   state: ApiState,
@@ -98,7 +98,7 @@ export function planAttach(
   return { stage, steps, notes }
 }
 
-/** The authorizer that attach made, by its name or by what it noted. */
+/** The authorizer that attach created, found by its name or by the journal. */
 export function ownAuthorizer(
   { authorizers }: ApiState,
   recorded: AttachJournal | undefined,
@@ -229,7 +229,7 @@ function deploymentSteps(
   const noted = recorded?.steps.find((step) => step.kind === 'deployment' && step.stage === name) as
     | Extract<Step, { kind: 'deployment' }>
     | undefined
-  // What somebody deployed since has our authorizer in it, so there is nothing to go back to.
+  // A deployment made since by somebody else contains our authorizer, so there is no earlier one to return to.
   const isLater = recorded !== undefined && (served?.createdAt ?? 0) > recorded.attachment.newestDeploymentAt
   return [
     {

@@ -15,16 +15,13 @@ import { type AttachJournal, attachMark, detachMark, type MethodStep, notedAutho
 import { isSameMappings, isSameResponse, revertMappings, revertResponse } from './three-way'
 import { permissionPrefix } from './wanted'
 
-/** One thing to put back. */
+/** One change that detach makes. */
 export type RevertStep =
   | { readonly kind: 'method'; readonly method: Method; readonly to: Authorization }
   | { readonly kind: 'integration'; readonly integration: Integration; readonly to: Integration['responseParameters'] }
   | { readonly kind: 'gateway-response'; readonly to: GatewayResponse }
   | { readonly kind: 'authorizer'; readonly id: string }
-  /**
-   * `from`: what the stage serves now. `to`: the deployment that it served before; `undefined`: a new one has to be
-   * made.
-   */
+  /** `from`: the stage's deployment now. `to`: its deployment from before; `undefined`: a new one has to be created. */
   | {
       readonly kind: 'deployment'
       readonly stage: string
@@ -33,25 +30,25 @@ export type RevertStep =
     }
   | { readonly kind: 'permission'; readonly statementId: string }
   | { readonly kind: 'own-deployment'; readonly id: string }
-  /** The label that attach gave goes, and what was there before comes back. */
+  /** The label from before attach is restored. */
   | { readonly kind: 'label'; readonly label: string }
 
 export interface DetachPlan {
-  /** In this order; those that are done already are not among them. */
+  /** In order of execution, without those that are done already. */
   readonly reverts: readonly RevertStep[]
-  /** What is not as attach left it, and stays as it is: a sentence each. */
+  /** Changes by others since attach, which stay: one sentence each. */
   readonly changed: readonly string[]
   /** What somebody should know before saying yes. */
   readonly notes: readonly string[]
 }
 
 /**
- * Works out what brings an API back to where it was, from what attach recorded and from what is there now. Only what
- * still is as attach left it is put back.
+ * Plans the steps that restore an API, from the journal and the API's current state. Only what is unchanged since
+ * attach is restored.
  *
  * @param state `undefined`: the API is gone.
- * @param called what the config table says that it is called.
- * @throws UserError when putting back would leave the API broken.
+ * @param called the API's item in the config table.
+ * @throws UserError when restoring would break the API.
  */
 export function planDetach(
   state: ApiState | undefined,
@@ -99,7 +96,7 @@ function label(called: ApiItem, recorded: AttachJournal, changed: string[]): Rev
   return noted && !drift ? [{ kind: 'label', label: String(noted.after.label) }] : []
 }
 
-/** The methods when all is put back. */
+/** The methods after all steps. */
 export function methodsAfter(methods: readonly Method[], reverts: readonly RevertStep[]): Method[] {
   const back = new Map(reverts.flatMap((step) => (step.kind === 'method' ? [[step.method.key, step.to] as const] : [])))
   return methods.map((method) => ({ ...method, authorization: back.get(method.key) ?? method.authorization }))
@@ -173,7 +170,7 @@ function response({ gatewayResponse: now }: ApiState, { steps }: AttachJournal, 
 }
 
 /**
- * A canary may serve what asks Sluice, and a stage with one cannot be moved.
+ * A canary may use Sluice, and a stage with a canary cannot change its deployment.
  *
  * @throws UserError
  */
@@ -193,12 +190,12 @@ function refuseCanaries(
 }
 
 /**
- * A stage that still serves attach's deployment goes back to the one before: exactly what was live, and no edit of
- * anybody goes live. One that somebody deployed meanwhile has the authorizer in it and must be deployed again, or it
- * would ask a function that it may no longer ask. Going back must not take from a method the authorization that
- * somebody gave it and that went live with attach.
+ * Restores the deployments of stages. A stage that still has attach's deployment gets its earlier one back: exactly
+ * what was live before, without anybody's undeployed edits. A stage that somebody deployed meanwhile contains the
+ * authorizer and must be deployed again, or it would call a function that it may no longer call. An earlier deployment
+ * is not used if it would remove authorization that somebody else added and that went live with attach.
  *
- * @param methods as they are when all is put back.
+ * @param methods as they are after all steps.
  */
 function undeploy(
   state: ApiState,
@@ -248,7 +245,7 @@ function undeploy(
   return reverts
 }
 
-/** Attach's deployments that no stage serves when all is put back. */
+/** Attach's deployments that no stage uses after all steps. */
 function leftovers(state: ApiState, { attachment }: AttachJournal, reverts: readonly RevertStep[]): RevertStep[] {
   const moved = reverts.flatMap((step) => (step.kind === 'deployment' ? [step.stage] : []))
   const serving = state.stages.filter(({ name }) => !moved.includes(name)).map(({ deploymentId }) => deploymentId)

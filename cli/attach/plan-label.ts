@@ -12,14 +12,14 @@ export const isSameItem = (one: ApiItem, other: ApiItem): boolean =>
 
 const hashOf = (fields: ApiItem): string => contentHash(withNumbers(fields) as NonNullable<ApiItem>)
 
-/** What attach called the API; nothing where it did not. */
+/** The label step of attach, if there is one. */
 export const notedLabel = (recorded: AttachJournal | undefined): LabelStep | undefined =>
   recorded?.steps.find((step) => step.kind === 'label')
 
 /**
- * What gives an API the label that somebody wished; nothing where it has that, whoever gave it.
+ * Plans the step that gives an API its label; no step if it already has the label.
  *
- * @throws UserError where somebody else gave it another one.
+ * @throws UserError if somebody else gave it another label.
  */
 export function planLabel(
   api: { readonly id: string; readonly name: string },
@@ -39,7 +39,7 @@ export function planLabel(
   return { kind: 'label', before: isOurs ? noted.before : now, after: { ...(name !== undefined && { name }), label } }
 }
 
-/** What somebody made of an item that attach wrote; nothing where it is as attach wrote it, or attach wrote none. */
+/** How the label differs from what attach wrote; nothing if it does not, or attach wrote none. */
 export function labelDrift(apiId: string, now: ApiItem, recorded: AttachJournal): string | undefined {
   const noted = notedLabel(recorded)
   if (!noted || isSameItem(now, noted.after)) return undefined

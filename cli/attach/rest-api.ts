@@ -141,10 +141,7 @@ export class RestApi implements ApiControl {
     throw new Error('integrations of REST APIs are not mapped')
   }
 
-  /**
-   * The service shows of a deployment which methods it has and whether they want an authorizer or an API key, and no
-   * more.
-   */
+  /** API Gateway shows only a deployment's methods, their authorization types and API key requirements. */
   async pendingEdits({ methods }: ApiState, { deploymentId }: Stage): Promise<PendingEdits> {
     if (!deploymentId) return { edits: [], complete: true, opens: [], closes: [] }
     const { apiSummary = {} } = await this.make('GET', `/deployments/${deploymentId}`, () =>
@@ -170,7 +167,7 @@ export class RestApi implements ApiControl {
     })
     const now = new Set(methods.map(({ key }) => key))
     const gone = [...deployed.keys()].filter((key) => !now.has(key)).map((key) => `${key} is deleted`)
-    // A summary that says nothing of authorization, as an emulator's, is of no other than there is now.
+    // A summary without authorization types, as emulators return, is read as unchanged.
     const servedBy = ({ key, authorization }: Method) =>
       deployed.has(key) ? (deployed.get(key)!.authorizationType ?? authorization.type) : 'NONE'
     const isOpen = ({ authorization }: Method) => authorization.type === 'NONE'
@@ -204,9 +201,7 @@ export class RestApi implements ApiControl {
     return authorizer.id
   }
 
-  /**
-   * Says only what is to be different: what a service makes of an empty source is best not asked where there is none.
-   */
+  /** Sends only what differs, because an empty identity source is not needed where there is none. */
   async repairAuthorizer({ id: authorizerId, uri, settings }: Authorizer, authorizerUri: string): Promise<void> {
     const patchOperations = [
       ...(settings.ttlSeconds === 0 ? [] : [replace('/authorizerResultTtlInSeconds', '0')]),

@@ -8,28 +8,28 @@ import { type Attachment, attachMark, type LabelStep, type Step } from './steps'
 import { UnchangedCheck } from './unchanged-check'
 import { authorizerName, type FunctionName, functionUri, permissionPrefix, permissionSource } from './wanted'
 
-/** What an attach or a detach works with. */
+/** What the steps of attach and detach need. */
 export interface AttachContext {
   readonly control: ApiControl
   readonly journal: JournalStore
   readonly policy: FunctionPolicy
   readonly label: Pick<ApiLabel, 'read' | 'give' | 'revert'>
-  /** Gets a line for each step before it is done. */
+  /** Called with a line before each step. */
   readonly progress: (text: string) => void
-  /** Ctrl-C: the step under way is finished, and no other begun. */
+  /** Ctrl-C: the current step is finished, and no further one started. */
   readonly pressed: AbortSignal
 }
 
 /**
- * Does the steps of a plan, each recorded before it is done. It may die at any moment: what is there tells the next
- * attach, or a detach, how far this one came. What a step changes is read again right before, and changed only if it is
- * as the plan shows it.
+ * Runs the steps of a plan, each recorded before it is done. It can be interrupted at any moment: the next attach or
+ * detach continues from the journal and the API's state. What a step changes is read again right before, and changed
+ * only if it still is as the plan shows it.
  *
- * @param attachment as the journal has it already.
- * @param state as the plan was made from.
- * @param own the authorizer that is there already.
- * @param called what attach called the API before.
- * @param confirmKept throws where Sluice no longer verifies what a method's authorizer did.
+ * @param attachment as the journal already has it.
+ * @param state from which the plan was made.
+ * @param own the authorizer, if it exists already.
+ * @param called the label that attach set before.
+ * @param confirmKept throws if Sluice no longer verifies what a method's authorizer did.
  * @throws InterruptedError between two steps.
  */
 export async function runAttach(
@@ -100,8 +100,8 @@ export async function runAttach(
 }
 
 /**
- * A call whose answer was lost and that was sent again fails because its first sending did not: then there is one by
- * this name.
+ * Creates the authorizer. If the SDK repeats the call after a lost answer, the second one fails because the first
+ * succeeded; then the authorizer is found by its name.
  */
 async function createAuthorizer(control: ApiControl, target: FunctionName): Promise<string> {
   const name = authorizerName(target.arn)
@@ -115,7 +115,7 @@ async function createAuthorizer(control: ApiControl, target: FunctionName): Prom
   }
 }
 
-/** What a step does, for those who read a plan or watch it. */
+/** What a step does, as a line of the plan and of the progress. */
 export function stepText(step: Step, { kind, authorizers }: Pick<ApiState, 'kind' | 'authorizers'>): string {
   switch (step.kind) {
     case 'label':
@@ -139,7 +139,7 @@ export function stepText(step: Step, { kind, authorizers }: Pick<ApiState, 'kind
   }
 }
 
-/** What is said before somebody else's edits may go live. */
+/** Warnings before other people's edits go live. */
 export function pendingText(stage: string, { edits, complete }: Pick<PendingEdits, 'edits' | 'complete'>): string[] {
   const seen = edits.map((edit) => `  ${edit}`)
   if (complete && edits.length === 0) return []
@@ -153,10 +153,7 @@ export function pendingText(stage: string, { edits, complete }: Pick<PendingEdit
   return [first, ...seen, ...rest]
 }
 
-/**
- * Whether an error says that the API or the rights are not as they should be, rather than that a call may work another
- * time.
- */
+/** Whether an error is permanent (a wrong API state, a missing right), so that repeating the call would not help. */
 export function isFinal(error: unknown): boolean {
   if (error instanceof UserError) return true
   const status = (error as { $metadata?: { httpStatusCode?: number } }).$metadata?.httpStatusCode

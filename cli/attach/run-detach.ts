@@ -8,11 +8,11 @@ import { type AttachJournal, detachMark } from './steps'
 import { UnchangedCheck } from './unchanged-check'
 
 /**
- * Does what puts an API back, then forgets the attachment. It may die at any moment: the next detach looks at what is
- * there and goes on. What it changes is read again right before, and changed only if it is as the plan shows it.
+ * Runs the steps that restore an API, then deletes the journal. It can be interrupted at any moment: the next detach
+ * continues. What a step changes is read again right before, and changed only if it still is as the plan shows it.
  *
- * @param state as the plan was made from; `undefined`: the API is gone.
- * @throws InterruptedError between two of them.
+ * @param state from which the plan was made; `undefined`: the API is gone.
+ * @throws InterruptedError between two steps.
  */
 export async function runDetach(
   {
@@ -78,7 +78,7 @@ export async function runDetach(
   await journal.forget(recorded)
 }
 
-/** What one of them does, for those who read a plan or watch it. */
+/** What a step does, as a line of the plan and of the progress. */
 export function revertText(step: RevertStep, authorizers: ApiState['authorizers'] = []): string {
   switch (step.kind) {
     case 'method': {

@@ -1,6 +1,6 @@
 import type { ApiState, Authorization, GatewayResponse, Integration } from './api-state'
 
-/** One change to an API, with what was there before: all that taking it back needs. */
+/** One change to an API, with the state before it: all that reverting it needs. */
 export type Step =
   /** The fields of the API's item in the config table; no `before`: there was none. */
   | {
@@ -17,9 +17,9 @@ export type Step =
       readonly before: Authorization
       /** Whether it requires an API key; steps of older versions do not say. */
       readonly apiKeyRequired?: boolean
-      /** How Sluice makes the check that was there before. */
+      /** How Sluice does the check of the earlier authorizer. */
       readonly kept?: string
-      /** Which check is made no more, as somebody allowed with `--open`. */
+      /** Which check is lost, as allowed with `--open`. */
       readonly lost?: string
     }
   | {
@@ -51,7 +51,7 @@ export interface Attachment {
   readonly apiKind: ApiState['kind']
   readonly apiName: string
   readonly functionArn: string
-  /** What is under way, or `attached`. A death leaves the first or the last. */
+  /** `attached`, or what is in progress. An interrupted run leaves `attaching` or `detaching`. */
   readonly phase: 'attaching' | 'attached' | 'detaching'
   readonly startedAt: string
   /** Which methods it is for: those that there are and will be, or some. */

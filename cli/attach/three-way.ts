@@ -6,16 +6,13 @@ export function mergeOver(below: Values, above: Values): Record<string, string> 
   return { ...Object.fromEntries(Object.entries(below).filter(([name]) => !taken.has(name.toLowerCase()))), ...above }
 }
 
-/**
- * What is left of a change when it is taken back, and which of its parts somebody has changed since: those stay as they
- * are now.
- */
+/** The result of reverting a change, and the parts that somebody changed since, which stay as they are. */
 interface Reverted<T> {
   readonly result: T
   readonly changed: readonly string[]
 }
 
-/** Takes a change from `before` to `after` back out of what is there now. */
+/** Reverts the change from `before` to `after` in what is there now. */
 export function revertResponse(
   before: GatewayResponse,
   after: GatewayResponse,

@@ -10,7 +10,7 @@ import {
 } from './api-state'
 import { isSameMappings, isSameParts } from './three-way'
 
-/** Somebody changed what was about to be changed: it stays as it is now. */
+/** Somebody else changed what a step was about to change. Their version stays. */
 export class ApiChangedError extends UserError {
   constructor(what: string) {
     super(`${what}: somebody changed it meanwhile, so it was not overwritten`)
@@ -18,12 +18,11 @@ export class ApiChangedError extends UserError {
 }
 
 /**
- * Looks again at what is to be changed with the next call, since it was shown some time ago.
+ * Reads again what the next call will change, because the plan was shown some time ago.
  *
- * API Gateway has no conditional update: an edit between this reading and the call that follows it is still written
- * over.
+ * API Gateway has no conditional update: an edit between this read and the following call is still overwritten.
  *
- * @throws UserError when it is not as it was shown.
+ * @throws UserError when it differs from what was shown.
  */
 export class UnchangedCheck {
   constructor(

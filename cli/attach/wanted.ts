@@ -3,18 +3,18 @@ import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import type { ApiState, Authorizer, AuthorizerSettings, GatewayResponse, Integration, Values } from './api-state'
 import { mergeOver } from './three-way'
 
-/** All authorizers that attach makes are known by this, whichever Sluice they call. */
+/** The name prefix of all authorizers that attach creates, for any Sluice. */
 const PREFIX = 'sluice-'
 
-/** One name for one function on one API, so that an authorizer made by an attach that died is found again. */
+/** One name per function and API, so that the authorizer of an interrupted attach is found again. */
 export const authorizerName = (functionArn: string): string =>
   PREFIX + createHash('sha256').update(functionArn).digest('hex').slice(0, 12)
 
 export const isOfSluice = ({ name }: Authorizer): boolean => /^sluice/i.test(name)
 
 /**
- * Neither caching nor identity sources: a recorded decision does not count, and a request without the source would be
- * a 401 without a question.
+ * Neither caching nor identity sources: a cached decision is not counted, and a request without the source would get a
+ * 401 without a call of the function.
  */
 export const settingsFor = (kind: ApiState['kind']): AuthorizerSettings => ({
   type: 'REQUEST',
@@ -23,7 +23,7 @@ export const settingsFor = (kind: ApiState['kind']): AuthorizerSettings => ({
   ...(kind === 'HTTP' && { simple: true }),
 })
 
-/** What is not as it should be about an authorizer, each with what it is now; empty when all is well. */
+/** The settings of an authorizer that differ from what attach sets, one sentence each. */
 export function settingsDrift({ settings }: Authorizer, kind: ApiState['kind']): string[] {
   const wanted = settingsFor(kind)
   return [
@@ -74,7 +74,7 @@ export function parseFunctionArn(arn: string): FunctionName | undefined {
 
 const HEADER = 'gatewayresponse.header.'
 
-/** A gateway response with the 429 put over it: other headers, CORS for one, and other content types stay. */
+/** A gateway response that answers 429: its other headers (such as CORS) and content types stay. */
 export function with429(before: GatewayResponse): GatewayResponse {
   const headers = Object.fromEntries(
     Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [HEADER + name, value]),

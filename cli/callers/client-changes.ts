@@ -35,7 +35,7 @@ export async function changeClient(
   )
 }
 
-/** Writes records of a client, to the end whatever is pressed. */
+/** Writes records of a client. Ctrl-C does not interrupt it. */
 export async function writeRecords(
   session: Session,
   table: ConfigTable,

@@ -21,16 +21,16 @@ export type Source = keyof typeof SOURCES
 
 const OWN_KEY = /^client#([0-9a-f]{64})$/
 
-/** 256 bits of chance, with a prefix by which scanners for leaked secrets can know it. */
+/** 256 random bits, with a prefix that secret scanners can recognise. */
 export const newApiKey = (): string => `slc_${randomBytes(32).toString('base64url')}`
 
-/** Where the record of an API key is. */
+/** The key of the record of an API key. */
 export const ownKey = (apiKey: string) => clientKey(hashApiKey(apiKey))
 
 /**
- * Where the record of somebody with another credential is.
+ * The key of the record of another kind of credential.
  *
- * @param namespace of the issuer whose user or caller it is, where that is not the first one of the settings.
+ * @param namespace of the issuer, unless it is the first one in the settings.
  */
 export function sourceKey(source: Source, value: string, namespace?: string) {
   if (namespace !== undefined && (!['user', 'caller'].includes(source) || !/^[^:\s]{1,1024}$/.test(namespace)))
@@ -70,7 +70,7 @@ export function isExpired({ expiresAt }: Fields, now: EpochMs): boolean {
 /** Whether requests with this record get a 401. */
 export const isTurnedAway = (item: Fields, now: EpochMs): boolean => item.disabled === true || isExpired(item, now)
 
-/** In a word, what a client's request with this record meets. */
+/** The state of a client's record, in a word. */
 export function stateOf(item: Fields, now: EpochMs): string {
   if (item.disabled === true) return 'disabled'
   if (isExpired(item, now)) return 'expired'

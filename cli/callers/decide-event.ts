@@ -47,7 +47,7 @@ export interface Deciding {
 
 const DEADLINE_MS = 10_000
 
-/** Asks the real authorizer about an event, with a limiter that looks and does not charge. */
+/** Runs the real authorizer on an event, with a limiter that peeks and charges nothing. */
 export async function decideEvent(
   event: unknown,
   { client, configTable, limiter, clock, ipv6Prefix }: Deciding,

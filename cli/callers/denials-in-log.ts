@@ -8,7 +8,7 @@ export interface DenialsInLog {
   readonly withoutAddress: number
 }
 
-/** Denials that a caller brought upon himself: not those for want of a table or of an issuer's keys. */
+/** Denials that the caller caused: not those caused by a missing table or an issuer's missing keys. */
 const REASONS: readonly unknown[] = ['over-limit', 'blocked', 'unauthorized', 'malformed']
 
 /** Counts denials by address, those that were left out of the log, too, as far as a later line tells of them. */

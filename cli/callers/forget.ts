@@ -14,13 +14,13 @@ interface Mention {
   readonly write: GuardedWrite
 }
 
-/** What of the config table is somebody's, and networks on a list that hold his address among others. */
+/** The items of the config table about a caller, and listed networks that contain the caller's address among others. */
 export interface Mentions {
   readonly items: readonly Mention[]
   readonly networks: readonly string[]
 }
 
-/** The records of somebody's clients, and of his user and caller names. */
+/** The client records of a caller, by client id, user and claim names. */
 export async function recordsAbout(table: ConfigTable, names: readonly string[]): Promise<StoredItem[]> {
   const found = new Map<string, StoredItem>()
   for (const name of names) {
@@ -75,7 +75,7 @@ function holdOf(who: string, ids: readonly string[], hosts: readonly IpAddress[]
   return isIn ? (range.bits === 128 ? 'alone' : 'others too') : undefined
 }
 
-/** Does all of it, whatever fails; the failures, in words. */
+/** Runs the work for all, and returns the failures as text. */
 export async function eachOf<T>(
   all: readonly T[],
   text: (one: T) => string,

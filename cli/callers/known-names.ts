@@ -3,18 +3,18 @@ import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { joined } from '../../lambda/subjects'
 import { UserError } from '../exit'
 
-/** Under which subjects somebody may be counted, as far as it follows from what is known of him. */
+/** The subjects under which a caller may be counted, as far as they follow from the given names. */
 export interface KnownNames {
   /** Each once, the given ones first. */
   readonly names: readonly string[]
-  /** Dimensions of policies that may have counted him by a value that was not given, such as `header:x-tenant`. */
+  /** Dimensions that may have counted the caller by a value that was not given, such as `header:x-tenant`. */
   readonly unknown: readonly Dimension[]
 }
 
-/** `api:a1b2c3`, `stage:a1b2c3/prod`: where somebody was counted, and not who. */
+/** `api:a1b2c3`, `stage:a1b2c3/prod`: an API or stage, not a caller. */
 export const PLACE = /^(api|stage):./
 
-/** So many are no person's. */
+/** More subjects than one caller can have. */
 const MOST_NAMES = 10_000
 
 /**

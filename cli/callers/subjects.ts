@@ -21,7 +21,7 @@ import { switchText } from '../tiers/mode-switch'
 import { readPolicySet } from '../tiers/read-policy-set'
 import { isTurnedAway, stateOf } from './client-records'
 
-/** Somebody who is counted, and by what. */
+/** A subject, with what is needed to compute its counters. */
 export interface Subject {
   /** `client:acme`, `user:42`, `ip:203.0.113.7`, `global`, `route:GET /export`. */
   readonly name: string
@@ -35,9 +35,9 @@ export interface Subject {
   readonly tier: Tier | undefined
   /** The record of a client, for its own numbers. */
   readonly client: Client | undefined
-  /** What its requests meet, where its record says more than that it is a client: `disabled`, `until 2027-01-31`. */
+  /** The state of its client record, if not simply active: `disabled`, `until 2027-01-31`. */
   readonly remark: string | undefined
-  /** Why its requests are not held to limits: they are turned away before, or are allowed without counting. */
+  /** Why limits do not decide its requests: they are denied before, or allowed without counting. */
   readonly beforeLimits: 'blocked' | 'unauthorized' | 'exempt' | undefined
   /** What `sluice off` or `sluice observe on` did, in a line. */
   readonly switched: string | undefined
@@ -64,7 +64,7 @@ const NOWHERE: ApiStage = { apiId: undefined, stageName: undefined }
 /** Requests that no configured route is for. */
 const OTHER_ROUTES = 'other routes'
 
-/** An address of nobody, for requests of whom another subject is looked at. */
+/** An address that no caller has, for requests in which only another subject matters. */
 const ELSEWHERE = 'ip:elsewhere'
 
 /** A client, user or claim of another issuer than the first has its namespace behind an `@`. */
@@ -151,7 +151,7 @@ export function addressName(text: string, { identity }: Settings, ipv6Prefix: nu
   return `ip:${address}`
 }
 
-/** Every policy that counts the subject, those by route once for each route that is configured. */
+/** Every policy that counts the subject; a policy by route once per configured route. */
 export function countedOf(one: Subject): Counted[] {
   const byCode = new Map<string, Counted>()
   for (const route of [undefined, ...one.configuration.policies.routes]) {
@@ -217,7 +217,7 @@ function countedOn({ name, tier, client, at, configuration, keyOf }: Subject, ru
   }
 }
 
-/** A request of which this is a subject, and of nobody else who is known. */
+/** A request that has this subject and no other known one. */
 function requestOf(name: string, tier: Tier | undefined): Asking {
   const [, kind = name, rest = ''] = KINDS.exec(name) ?? []
   const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(rest) ?? []

@@ -104,7 +104,7 @@ async function attach(session: Session, apiId: string, options: Options, opened:
       ? { ...step, pending: union(step.pending, pending.edits), closed: union(step.closed ?? [], pending.closes) }
       : step,
   )
-  // first: by the first request that asks Sluice it is called so
+  // First, so that the first request that reaches Sluice already has the label.
   const steps = labelStep ? [labelStep, ...others] : others
   const lost = steps.flatMap((step) => (step.kind === 'method' && step.lost !== undefined ? [step.key] : []))
   const open = union(lost, pending.opened)
@@ -211,7 +211,7 @@ async function pendingOf(
   { open }: AttachOptions,
 ): Promise<{ edits: readonly string[]; lines: string[]; opened: string[]; closes: readonly string[] }> {
   if (!steps.some(({ kind }) => kind === 'deployment')) return { edits: [], lines: [], opened: [], closes: [] }
-  // What an attach that died has switched is not somebody else's edit.
+  // What an interrupted attach has switched is not somebody else's edit.
   const methods = state.methods.map((method) => {
     const before =
       recorded &&
@@ -224,7 +224,7 @@ async function pendingOf(
   return { ...pending, lines: pendingText(stage.name, pending), opened }
 }
 
-/** What an earlier attach noted stays true; a second one may only widen it. */
+/** The journal of an earlier attach stays valid; a second attach can only extend it. */
 function attachmentOf(
   state: ApiState,
   recorded: AttachJournal | undefined,
@@ -253,7 +253,7 @@ function attachmentOf(
   }
 }
 
-/** A first attach that cannot succeed takes back what it did; one that was only held up is left to go on. */
+/** A first attach that failed for good is reverted; one that failed for the moment can be continued. */
 async function afterFailure(error: unknown, isNew: boolean, context: AttachContext, apiId: string): Promise<unknown> {
   if (error instanceof InterruptedError) return error
   const { message } = failureOf(error)

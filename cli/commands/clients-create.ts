@@ -73,7 +73,7 @@ export const addClientsCreate: AddCommand = (group, session) => {
               `another client already uses this ${source === undefined ? 'API key' : SOURCES[source]}`,
             )
           const { code, message } = failureOf(error)
-          // The write may have been done all the same, and then nobody knows the key.
+          // The write may have succeeded, and then nobody knows the key.
           throw code === EXIT.service
             ? new ServiceError(`${message}\ncheck whether it was created: sluice clients get ${id}`)
             : error
@@ -105,7 +105,7 @@ export const addClientsCreate: AddCommand = (group, session) => {
             )
         }
         const records = await table.clients(id)
-        // rather no key that is in its grace
+        // Prefer a key that is not in its grace period.
         const existing = records.find(({ item }) => item.expiresAt === undefined) ?? records[0]
         if (!existing) throw new UserError(`there is no client ${printed(id)}: leave --another-key out`)
         return existing.exact

@@ -47,7 +47,7 @@ export const addClientsRotateKey: AddCommand = (group, session) => {
     })
 }
 
-/** The only key that could be meant. Those that are in their grace already are not. */
+/** The only key that can be meant. Keys in their grace period are not. */
 function chosen(records: readonly StoredItem[], id: string, { key }: Options, now: number): StoredItem {
   const own = records.filter(hasOwnKey)
   if (own.length === 0)
@@ -61,7 +61,7 @@ function chosen(records: readonly StoredItem[], id: string, { key }: Options, no
   throw new UserError(`choose a key of client ${printed(id)} with --key: it has ${known(own)}`)
 }
 
-/** A client's own end stays, when it comes before that of the grace. */
+/** A client's own expiry stays if it is earlier than the end of the grace period. */
 function graceEnd({ item: { expiresAt } }: StoredItem, at: number): string {
   const before = typeof expiresAt === 'string' ? Date.parse(expiresAt) : Number.NaN
   return new Date(Number.isNaN(before) ? at : Math.min(before, at)).toISOString().replace(/\.\d{3}Z$/, 'Z')

@@ -79,7 +79,7 @@ function decide(
   return decideEvent(event, { client, configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) })
 }
 
-/** Turning a request away is as it must be; not being able to decide is not. */
+/** A denial is a valid result; being unable to decide is a failed check. */
 function asCheck({ context, logged, unverified }: EventDecision): Check {
   if (unverified) {
     const found = ['denied (unverified): 500, callers cannot be verified at the moment', ...logged].join('; ')

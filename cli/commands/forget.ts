@@ -15,7 +15,7 @@ interface Options extends OutputOptions {
   readonly yes?: boolean
 }
 
-/** Where else there may be something of somebody, out of reach of the tables. */
+/** Other places that may hold data about a caller, outside the tables. */
 const ELSEWHERE = [
   'the authorizer’s log and the API’s access logs keep hashes until their retention ends; with logCallers "clear", ids and addresses',
   'backups of the tables and their point-in-time recovery keep items for up to 35 days',
@@ -60,7 +60,7 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
 
   const erased: string[] = []
   const failed = await io.interrupts.during(async () => {
-    // First what lets somebody be known, so that what comes meanwhile is counted under nothing that is erased below.
+    // Client records first, so that requests that arrive meanwhile are not counted under subjects erased below.
     const ofItems = await eachOf(
       items,
       ({ text }) => text,

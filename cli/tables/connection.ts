@@ -10,7 +10,7 @@ import { ConfigTable } from './config-table'
 import { isLoopback, LOCAL_TABLES, localAwsEnvironment } from './local-engine'
 import { onlyDynamoDb } from './only-dynamodb'
 
-/** The options by which a command is told where the tables are. */
+/** The options that say where the tables are. */
 export interface TableOptions {
   readonly endpoint?: string
   readonly region?: string
@@ -32,13 +32,13 @@ const OPTIONS = [
 /** A first connection takes longer than any call after it. */
 const TIMEOUTS = { connectionTimeout: 5000, requestTimeout: 15_000, throwOnRequestTimeout: true }
 
-/** Lets a command be told where the tables are. */
+/** Adds the options that say where the tables are. */
 export function withTableOptions(command: Command): Command {
   for (const [flags, description] of OPTIONS) command.addOption(new Option(flags, description).helpGroup('Where:'))
   return command
 }
 
-/** The way to the tables, by what was said on the command line, else by the environment, else by what is deployed. */
+/** Finds the tables: by the command line, else by the environment, else by the deployed stacks. */
 export class Connection {
   readonly client: DynamoDBClient
   private readonly documents: DynamoDBDocumentClient
@@ -138,9 +138,7 @@ function endpointOf({ endpoint }: TableOptions, env: Io['env']): string | undefi
   return url
 }
 
-/**
- * On one's own machine the credentials of `npm start`; elsewhere those that the SDK finds: environment, profile, role.
- */
+/** For a local engine the credentials of `npm start`; else those that the SDK finds: environment, profile, role. */
 function settingsOf({ region }: TableOptions, env: Io['env'], endpoint: string | undefined): Connection['settings'] {
   if (endpoint === undefined || !isLoopback(endpoint)) {
     const known = region ?? (env.AWS_REGION || env.AWS_DEFAULT_REGION)

@@ -16,7 +16,7 @@ import { readPolicySet } from '../tiers/read-policy-set'
 import { apisIn, unknownWords } from './api-labels'
 import type { ConfigTable } from './config-table'
 
-/** One thing looked at. */
+/** The result of one check. */
 export interface Check {
   readonly name: string
   readonly status: 'ok' | 'warning' | 'FAILED'
@@ -25,11 +25,14 @@ export interface Check {
   readonly remedy?: string
 }
 
-/** From here on a `Retry-After` is wrong by seconds; and from here on windows are others than everybody else's. */
+/**
+ * From the first on, `Retry-After` is wrong by seconds; from the second on, this machine is in other windows than the
+ * authorizer.
+ */
 const CLOCK_WARNING_MS = 2000
 const CLOCK_FAILURE_MS = 60_000
 
-/** Does a check, and makes one that failed of what goes wrong meanwhile. */
+/** Runs a check; an error becomes a failed check. */
 async function checked(name: string, remedy: string, look: () => Promise<Omit<Check, 'name'>>): Promise<Check> {
   try {
     return { name, ...(await look()) }
@@ -38,7 +41,7 @@ async function checked(name: string, remedy: string, look: () => Promise<Omit<Ch
   }
 }
 
-/** That a table is there, takes requests, and has the keys that it must have. */
+/** Checks that a table exists, answers, and has the right key. */
 export function checkTable(
   client: Pick<DynamoDBClient, 'send'>,
   tableName: string,
@@ -66,9 +69,9 @@ export function checkTable(
 }
 
 /**
- * That state which no longer matters is deleted.
+ * Checks that expired state is deleted.
  *
- * @param own whether this is a DynamoDB on one's own machine, of which some have no TTL and none has to last.
+ * @param own whether this is a local DynamoDB, which may have no TTL.
  */
 export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName: string, own: boolean): Promise<Check> {
   const attribute = STATE_TABLE.timeToLiveAttribute
@@ -89,7 +92,7 @@ export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName:
   })
 }
 
-/** That tiers, routes and settings are as the authorizer takes them, and in which order it looks for identities. */
+/** Checks that tiers, routes and settings are valid, and shows the order of identity sources. */
 export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   const remedy = 'sluice tiers export > tiers.yaml, fix the fields named above, sluice tiers apply tiers.yaml'
   let identity = DEFAULT_IDENTITY
@@ -133,7 +136,7 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   ]
 }
 
-/** That items for some APIs name APIs that are known. No line where nothing is said of APIs. */
+/** Checks that items for some APIs name known APIs. No result if no item names APIs. */
 function checkApis(items: readonly StoredItem[]): Check[] {
   const apis = apisIn(items)
   const unknown = unknownWords(items)
@@ -154,10 +157,7 @@ function checkApis(items: readonly StoredItem[]): Check[] {
   return apis.length === 0 ? [] : [{ name: 'apis', status: 'ok', found: known }]
 }
 
-/**
- * Asks about requests that do not come by the machines in front: anybody can send the headers by which callers are told
- * apart then.
- */
+/** Warns of requests that bypass the proxies in front: their callers can set the headers that identify them. */
 function checkAddress(identity: readonly SourceSettings[]): Check[] {
   return identity.flatMap((one): Check[] => {
     if (one.source !== 'ip' || (one.trustedHops === 0 && !one.viewerAddress)) return []
@@ -175,7 +175,7 @@ function sourceText(settings: SourceSettings): string {
   return settings.source
 }
 
-/** That clients are as the authorizer takes them, and have tiers that exist. */
+/** Checks that client records are valid and their tiers exist. */
 export function checkClients(table: ConfigTable): Promise<Check> {
   return checked('clients', 'allow dynamodb:Scan on the config table', async () => {
     const tiers = new Set((await table.policySet()).map(({ item: { sk } }) => splitVariant(sk)[0]))
@@ -193,7 +193,7 @@ export function checkClients(table: ConfigTable): Promise<Check> {
   })
 }
 
-/** That this machine's clock and the service's agree: from the `Date` of an answer, which tells whole seconds. */
+/** Checks that this machine's clock matches the service's, from the `Date` of an answer (whole seconds). */
 export async function checkClock(client: DynamoDBClient, tableName: string, clock: Clock): Promise<Check> {
   return checked('clock', 'see the checks of the tables', async () => {
     let skewMs: number | undefined

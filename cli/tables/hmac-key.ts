@@ -15,9 +15,9 @@ import type { Connection } from './connection'
 import { type Check, checkClock } from './health'
 
 /**
- * The secrets under which the authorizer stores subjects, and the item that has them.
+ * Reads the secrets under which the authorizer stores subjects, and their item.
  *
- * @throws UserError for an item with a mistake, for nobody can say then where anything is.
+ * @throws UserError for an invalid item, because then no subject's key can be computed.
  */
 export async function readHmacKeys(
   table: ConfigTable,
@@ -68,7 +68,7 @@ export async function activation(said: string | undefined, connection: Connectio
   return at
 }
 
-/** Throws unless every instance that has looked lately would look again before that moment. */
+/** Throws unless every running instance will read the secret again before that moment. */
 export function checkLead(at: EpochMs, now: EpochMs): void {
   if (at - now >= HMAC_KEY_LEAD_MS) return
   const earliest = iso(now + HMAC_KEY_LEAD_MS)
@@ -79,7 +79,7 @@ export function checkLead(at: EpochMs, now: EpochMs): void {
 
 export const iso = (at: EpochMs): string => new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z')
 
-/** That callers are stored under hashes that nobody can compute who has the state table alone. */
+/** Checks that subjects are stored under hashes that cannot be computed from the state table alone. */
 export async function checkHmacKey(table: ConfigTable, clock: Clock): Promise<Check> {
   const name = 'HMAC key'
   try {

@@ -2,9 +2,9 @@
 export const LOCAL_TABLES = { state: 'sluice-state', config: 'sluice-config' } as const
 
 /**
- * The part of the environment by which the SDK signs. Engines on one's own machine take any signature, so made-up
- * credentials do unless the user has set real ones; some keep separate tables for each access key and region, so all
- * who look at the same tables must share them.
+ * The part of the environment with which the SDK signs. Local engines accept any signature, so placeholder credentials
+ * are used unless the user has set real ones. Some engines keep separate tables per access key and Region, so all
+ * clients of the same tables must share them.
  */
 export function localAwsEnvironment(env: Readonly<Record<string, string | undefined>>) {
   return {

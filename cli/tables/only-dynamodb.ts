@@ -8,12 +8,11 @@ interface Answered {
 }
 
 /**
- * Refuses answers that are not DynamoDB's, before anything is said to be done: a web server that answers 200 to
- * everything would be taken for an empty table, and for one that has taken every write. DynamoDB names the request in
- * each answer, `x-amzn-requestid`.
+ * Rejects answers that are not DynamoDB's. Without this, a web server that answers 200 to everything would look like an
+ * empty table on which every write succeeds. DynamoDB sets `x-amzn-requestid` on each answer.
  *
- * @param endpoint what was said, where the Region's own is not meant.
- * @throws UserError that names the endpoint and the status; from each call of the client.
+ * @param endpoint the configured one; `undefined`: the Region's.
+ * @throws UserError with the endpoint and the status, from each call of the client.
  */
 export function onlyDynamoDb(client: DynamoDBClient, endpoint: string | undefined): void {
   client.middlewareStack.add(

@@ -24,9 +24,9 @@ const NAMES = { '#pk': partitionKey }
 /** What became of the items that have no secret in their key. */
 export interface CopyCounts {
   readonly copied: number
-  /** Were there already: of subjects that have been counted under the secret, or by a copy made before. */
+  /** Existed already: counted under the secret, or copied before. */
   readonly kept: number
-  /** Were no longer of any matter. */
+  /** Had expired. */
   readonly expired: number
 }
 

@@ -8,7 +8,7 @@ interface Output {
   readonly columns?: number
 }
 
-/** All that a command sees of the process that it runs in, so that tests can be that process. */
+/** Everything that a command sees of its process, so that tests can replace it. */
 export interface Io {
   readonly stdin: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly stdout: Output
@@ -24,7 +24,7 @@ export interface Io {
  */
 const SAME_KEY_PRESS_MS = 300
 
-/** What Ctrl-C does: it ends the process, except during work that has to come to a good end by itself. */
+/** Handles Ctrl-C: it ends the process, except during work that must stop at a safe point. */
 export class Interrupts {
   private working = 0
   private firstAt: number | undefined

@@ -12,7 +12,7 @@ export interface SwitchOptions extends OutputOptions {
   readonly note?: string
 }
 
-/** How long it takes until every instance that is asked goes by it. */
+/** How long it takes until every instance applies a switch. */
 const NOTICED = 'authorizers apply it within 30 seconds'
 
 const SAID: Readonly<Record<ModeSwitch['mode'], string>> = {

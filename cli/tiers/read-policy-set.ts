@@ -13,7 +13,7 @@ export interface ReadSet {
   readonly issues: readonly string[]
 }
 
-/** An item is looked at again and again while changes are put in order. */
+/** Cached, because ordering changes reads each item many times. */
 const parsed = new WeakMap<PolicySetItem, ConfigItem & { readonly issues: readonly string[] }>()
 
 /** Reads items as the authorizer does, and says what is wrong with each of them and between them. */

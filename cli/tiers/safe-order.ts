@@ -3,7 +3,7 @@ import { ANONYMOUS } from '../../lambda/config-table/items/tiers'
 import type { Change, PolicySetItem } from '../../provisioning/tiers-file'
 import { readPolicySet } from './read-policy-set'
 
-/** What is referred to comes before what refers to it, and goes after it. */
+/** An item is added before items that refer to it, and deleted after them. */
 const RANKS = [
   'add tier',
   'change tier',

@@ -36,10 +36,9 @@ export function toYaml(file: TiersFile): string {
 }
 
 /**
- * Replaces what the file says under `exported`, and not a letter beside; all of it or nothing, however the process
- * ends.
+ * Replaces `exported` in the file and nothing else, atomically.
  *
- * @returns why it could not be done; `undefined` when it was, or when the file has no `exported`.
+ * @returns why it failed; `undefined` if it succeeded or the file has no `exported`.
  */
 export function stamp(path: string, exported: Readonly<Record<string, string>>): string | undefined {
   try {
@@ -79,7 +78,7 @@ function textOf(path: string): string {
   }
 }
 
-/** Aliases that multiply without end are turned down by the parser. */
+/** The parser rejects aliases that expand without end. */
 function contentOf(document: ReturnType<typeof parseDocument>, path: string): unknown {
   try {
     return document.toJS()

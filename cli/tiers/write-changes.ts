@@ -79,7 +79,7 @@ function toFailure(error: unknown, steps: readonly Change[], count: number): Err
 const meanwhile = ({ keys }: WriteConflictError): string =>
   `somebody edited ${keys.map(({ sk }) => titleOf(sk)).join(', ')} just now`
 
-/** What is done and what is not, for whoever has to go on from here. */
+/** What was written and what was not, so that the user can continue. */
 function progress(why: string, steps: readonly Change[], count: number): string {
   const names = (some: readonly Change[]) => some.map(({ sk }) => titleOf(sk)).join(', ') || 'nothing'
   return [

@@ -11,7 +11,7 @@ import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
  */
 export const SEED_PARTITION = 'seed'
 
-/** What became of each item, by sort key. */
+/** The result for each item, by sort key. */
 export type SeedReport = Readonly<Record<string, 'written' | 'unchanged' | 'kept'>>
 
 /**
