@@ -36,7 +36,8 @@ const someAction = fc.constantFrom(
   { action: 'delay', maxDelay: '1s' },
 )
 
-const KINDS: Readonly<Record<string, fc.Arbitrary<object>>> = {
+/** A shape of policies for each way of counting. */
+export const KINDS: Readonly<Record<string, fc.Arbitrary<object>>> = {
   fixed: fc.constant({ algorithm: 'fixed-window' }),
   calendar: fc
     .constantFrom('day', 'month')

@@ -20,7 +20,7 @@ const clean = <T extends object>(one: T): T =>
   Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as T
 
 /** One policy of each way of counting, with numbers small enough to be met. */
-const SHAPES: Readonly<Record<string, fc.Arbitrary<PolicyInput>>> = {
+export const SHAPES: Readonly<Record<string, fc.Arbitrary<PolicyInput>>> = {
   window: named('window', fc.record({ limit: few, window })),
   fixed: named('fixed', fc.record({ algorithm: fc.constant('fixed-window' as const), limit: few, window })),
   calendar: named(

@@ -363,8 +363,11 @@ export function quotaOf(policy: PolicyInput): Quota {
         return slidingLog(ms)
       case 'token-bucket':
         return refill === 'interval' ? intervalBucket(ms) : pace(ms, false, Infinity)
-      default:
+      case 'leaky-bucket':
+      case 'gcra':
         return pace(ms, mode === 'queue', maxDelay === undefined ? Infinity : durationMs(maxDelay))
+      default:
+        throw new Error(`the model has no quota for algorithm ${algorithm satisfies never}`)
     }
   }
 }
