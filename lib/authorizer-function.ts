@@ -21,22 +21,24 @@ export interface AuthorizerFunctionOptions {
   /** @default Architecture.ARM_64 */
   readonly architecture?: Architecture
   /**
-   * Memory in MiB, and with it CPU, of which a cold start is made; a decision waits for DynamoDB just as long at any
-   * size.
+   * Memory in MiB, which also sets the CPU share. CPU shortens cold starts; a warm decision mostly waits for DynamoDB.
+   *
    * @default 1769, which is one whole CPU
    * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
    */
   readonly memorySize?: number
   /**
-   * The longest that one call may take; API Gateway waits at most ten seconds for an authorizer of an HTTP API.
+   * The function's timeout. API Gateway waits at most ten seconds for an authorizer of an HTTP API.
+   *
    * @default Duration.seconds(10)
    */
   readonly timeout?: Duration
   /**
-   * Instances that are kept for this function, so that nothing else in the account can take them, and the most that it
-   * has. When all are busy, API Gateway cannot ask the authorizer and answers 500, not 429. Advised are requests per
-   * second at the peak × the decision's deadline (0.3 s), at least 20: see docs/deploy.md.
-   * @default what the account has left for all functions, and a warning at the synth
+   * Concurrency reserved for this function, which is also its maximum. When all instances are busy, API Gateway cannot
+   * call the authorizer and answers 500, not 429. Recommended: peak requests per second × the decision's deadline (0.3
+   * s), at least 20. See docs/deploy.md.
+   *
+   * @default the account's unreserved concurrency, and a warning at the synth
    */
   readonly reservedConcurrentExecutions?: number
   /**
@@ -54,7 +56,8 @@ export interface AuthorizerFunctionOptions {
    */
   readonly logGroup?: ILogGroup
   /**
-   * How long logs stay, in a group that is made here.
+   * Retention of logs, in log groups that are created here.
+   *
    * @default RetentionDays.ONE_MONTH
    */
   readonly logRetention?: RetentionDays
@@ -72,12 +75,14 @@ export interface AuthorizerFunctionOptions {
    */
   readonly authentication?: 'config' | 'none'
   /**
-   * Time for one decision, 20 ms to 9 s; after it the failure mode decides.
+   * Time limit of one decision, 20 ms to 9 s; after it the failure mode decides.
+   *
    * @default Duration.millis(300)
    */
   readonly decisionDeadline?: Duration
   /**
-   * How long an instance goes by the tiers and clients that it has read.
+   * How long an instance caches tiers and clients.
+   *
    * @default Duration.seconds(30)
    */
   readonly configTtl?: Duration
@@ -147,8 +152,9 @@ export interface AuthorizerFunctionOptions {
    */
   readonly metricsByApi?: boolean
   /**
-   * Anything else that a function can be told, as an escape hatch: it wins over all of the above.
-   * @default nothing
+   * Any other function property, as an escape hatch: it overrides all of the above.
+   *
+   * @default none
    */
   readonly functionOptions?: Omit<FunctionOptions, 'logGroup'>
 }
@@ -174,7 +180,7 @@ export class AuthorizerFunction extends Construct {
     if (!delegate) refuseWithoutDelegate(props)
     this.logGroup = props.logGroup ?? logGroupFor(this, props)
     const environment = { ...environmentOf(props), ...functionOptions?.environment }
-    // so that a mistake fails the synth, and not the first request
+    // Checked here, so that an invalid setting fails the synth and not the first request.
     parseConfig({ ...environment, ...NAMES_FOR_A_CHECK })
     this.handler = new LambdaFunction(this, 'Handler', {
       description: 'Sluice: rate-limits requests of API Gateway',

@@ -11,16 +11,13 @@ const WARNING = 'sluice:reservedConcurrency'
 /** What a decision may take where nothing is said, in milliseconds. */
 const DEADLINE_MS = 300
 
-/** Fewer instances are busy with a burst that is nobody's attack. */
+/** An ordinary burst keeps fewer instances busy. */
 const FEWEST = 20
 
-/** From this share of its instances on, a function is about to turn requests away. */
+/** Above this share of busy instances, requests are about to be throttled. */
 const ALARM_SHARE = 0.8
 
-/**
- * Warns that everything else in the account can take the instances of this function, each of whose missing ones is a
- * 500.
- */
+/** Warns that other functions of the account can use up the concurrency of this one, so that requests get a 500. */
 export function warnOfSharedConcurrency(scope: Construct, decisionDeadline: Duration | undefined): void {
   const seconds = (decisionDeadline?.toMilliseconds() ?? DEADLINE_MS) / 1000
   Annotations.of(scope).addWarningV2(
@@ -33,20 +30,18 @@ export function warnOfSharedConcurrency(scope: Construct, decisionDeadline: Dura
 /** How `addConcurrencyAlarms` makes its alarms. */
 export interface ConcurrencyAlarmsOptions {
   /**
-   * What is done when one of them goes off, such as `new SnsAction(topic)`.
-   * @default nothing
+   * Actions of the alarms, such as `new SnsAction(topic)`.
+   *
+   * @default none
    */
   readonly actions?: readonly IAlarmAction[]
 }
 
-/** Alarms of a function that runs out of instances. */
+/** Alarms on a function's concurrency. */
 export class ConcurrencyAlarms extends Construct {
-  /** Requests found no instance, each a 500, within a minute. */
+  /** The authorizer was throttled within a minute: each such request got a 500. */
   readonly throttles: Alarm
-  /**
-   * Four fifths of the reserved instances are busy; `undefined` where none are reserved, or where their number is not
-   * known at the synth.
-   */
+  /** 80 % of the reserved concurrency is in use; `undefined` if none is reserved, or the number is a token. */
   readonly concurrency: Alarm | undefined
 
   constructor(

@@ -3,7 +3,7 @@ import type { JwtSettingsInput } from '../lambda/config-table/items/jwt-settings
 import { parseSettings } from '../lambda/config-table/items/settings'
 import { ConfigError } from '../limiter/errors'
 
-/** A value that something in front of the API sets, and that callers cannot, for which the word `trusted` stands. */
+/** A value that a proxy in front of the API sets and callers cannot: `trusted: true` confirms that. */
 export interface TrustedValueSource {
   readonly source: 'header' | 'query' | 'path'
   readonly name: string
@@ -27,7 +27,7 @@ export interface AddressSource {
   readonly viewerAddress?: boolean
 }
 
-/** Who says who is asking, as in the settings of a tiers file: docs/identity.md tells about each. */
+/** A source of identity, as in the settings of a tiers file. docs/identity.md describes each. */
 export type IdentitySource =
   | 'api-key'
   | 'api-gateway-key'

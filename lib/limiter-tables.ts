@@ -35,18 +35,21 @@ export interface LimiterTablesOptions {
    */
   readonly encryptionKey?: IKey
   /**
-   * Whether the state table can be put back to an earlier moment. It is worth nothing a day later, and costs by size.
+   * Point-in-time recovery of the state table. Its data is worthless a day later, and recovery costs by size.
+   *
    * @default false
    */
   readonly statePointInTimeRecovery?: boolean
   /**
-   * Whether the config table, which operators edit, can be put back to an earlier moment.
+   * Point-in-time recovery of the config table, which operators edit.
+   *
    * @default true
    */
   readonly configPointInTimeRecovery?: boolean
   /**
-   * What becomes of both tables when they leave the stack.
-   * @default the state goes, and the configuration, the operators' work, stays
+   * The removal policy of both tables.
+   *
+   * @default the state table is deleted; the config table, which operators edit, is retained
    */
   readonly removalPolicy?: RemovalPolicy
   /** @default CloudFormation makes a name */
@@ -55,7 +58,7 @@ export interface LimiterTablesOptions {
   readonly configTableName?: string
 }
 
-/** Where the limiter keeps what callers have used, and what they may use. */
+/** The two tables of a limiter: state and configuration. */
 export class LimiterTables extends Construct {
   readonly state: ITableV2
   readonly config: ITableV2

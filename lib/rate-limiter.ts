@@ -24,16 +24,18 @@ import { seedTiers } from './seed/tiers-seed'
 /** What a `RateLimiter` is made with; every prop has a default. */
 export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFunctionOptions {
   /**
-   * Tiers and routes to start with, a YAML file relative to where the synth runs; a mistake in it fails the synth. What
-   * operators change in the table later stays as they left it.
+   * A YAML file with initial tiers and routes, relative to the working directory of the synth. An error in it fails the
+   * synth. Later edits of operators in the table are kept.
+   *
    * @default none: nothing is limited until the config table has tiers
    */
   readonly tiersFile?: string
   /**
-   * Who says who is asking, in this order, such as `jwt({ issuer, audience })`, whose tokens Sluice verifies; a mistake
-   * fails the synth. It is seeded into the item `settings`, together with what the tiers file says there, which must
-   * have no `identity` then.
-   * @default what the tiers file says; without it API keys, and then addresses
+   * The sources of identity, in order, such as `jwt({ issuer, audience })`, whose tokens Sluice verifies. An error
+   * fails the synth. They are seeded into the item `settings`, together with the settings of the tiers file, which then
+   * must not have `identity`.
+   *
+   * @default the tiers file's identity; without it API keys, then addresses
    */
   readonly identity?: IdentitySource | readonly IdentitySource[]
 }
@@ -41,14 +43,15 @@ export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFuncti
 /** What stands in front of an API. */
 type Protection = Construct & { readonly authorizer: Construct }
 
-/** What a metric is looked at by. */
+/** The dimensions of a metric. */
 export interface DecisionMetricOptions extends MetricOptions {
   /**
-   * Only requests of this tier that this policy decided: of those that it let pass, the ones of which it left the
-   * least. @default all
+   * Only requests of this tier that this policy decided: for an allowed request, the policy with the least remaining.
+   *
+   * @default all
    */
   readonly tier?: string
-  /** Goes with `tier`. @default all */
+  /** Needs `tier`. @default all */
   readonly policy?: string
   /**
    * Only requests to this API, by its label, or by its id where it has none; not with `tier`, and only where
@@ -66,10 +69,7 @@ export interface DecisionMetricOptions extends MetricOptions {
  * ```
  */
 export class RateLimiter extends Construct {
-  /**
-   * The function that API Gateway asks. Any setting that has no prop: `handler.node.defaultChild`, or
-   * `functionOptions`.
-   */
+  /** The authorizer function. Settings without a prop: `handler.node.defaultChild`, or `functionOptions`. */
   readonly handler: LambdaFunction
   readonly logGroup: ILogGroup
   readonly stateTable: ITableV2
@@ -107,10 +107,10 @@ export class RateLimiter extends Construct {
   }
 
   /**
-   * Asks the limiter about every request to an API, or to some of its methods or routes; of a WebSocket API, about
-   * every connection. A method that is authorized already is a mistake, since its check would be lost.
+   * Limits every request to an API, or to some of its methods or routes; for a WebSocket API, every connection. A
+   * method that already has an authorizer is an error, because its check would be lost.
    *
-   * @returns what was made for it, in the API's stack.
+   * @returns the resources that were created for it, in the API's stack.
    */
   protect(api: RestApi, options?: ProtectRestApiOptions): RestApiProtection
   protect(api: HttpApi, options?: ProtectHttpApiOptions): HttpApiProtection
@@ -142,7 +142,7 @@ export class RateLimiter extends Construct {
     }
   }
 
-  /** Gives an API a label, before anything in front of it asks the limiter. */
+  /** Gives an API a label before its first request reaches the limiter. */
   private called<T extends Protection>(
     label: string | undefined,
     id: string,
@@ -154,19 +154,19 @@ export class RateLimiter extends Construct {
     return protection
   }
 
-  /** One for all that is written while a stack is deployed, made where something is. */
+  /** The function for everything that is written at deployment, created on first use. */
   private seedFunction(): SeedFunction {
     const made = this.node.tryFindChild('Tiers') as SeedFunction | undefined
     return made ?? new SeedFunction(this, 'Tiers', { ...this.props, configTable: this.configTable })
   }
 
   /**
-   * Prepares a REST API that is imported, such as `RestApi.fromRestApiId(this, 'Shop', 'a1b2c3d4e5')`: an authorizer,
-   * its permission, the 429 for denials, and a deployment of a stage. Methods that this app adds to it are limited;
-   * those of other templates are out of reach here, and limited once they name the `authorizerId` that is returned.
+   * Prepares an imported REST API, such as `RestApi.fromRestApiId(this, 'Shop', 'a1b2c3d4e5')`: an authorizer, its
+   * permission, the 429 for denials, and a deployment of a stage. Methods that this app adds to it are limited. Methods
+   * defined in another template must name the returned `authorizerId`.
    *
-   * @returns what was made for it, in the stack that imports it.
-   * @throws if the API is made in this app, or was given before.
+   * @returns the resources that were created for it, in the stack that imports it.
+   * @throws if the API is made in this app, or was passed before.
    */
   attachTo(api: IRestApi, options: AttachToOptions): ImportedRestApiProtection {
     if (api.node.tryFindChild('Sluice'))
@@ -176,34 +176,33 @@ export class RateLimiter extends Construct {
     return this.called(options.as, api.restApiId, undefined, new ImportedRestApiProtection(api, this.handler, options))
   }
 
-  /** Requests that the limiter was asked about. */
+  /** Requests that reached the limiter. */
   metricInvocations(options?: MetricOptions): Metric {
     return this.handler.metricInvocations(options)
   }
 
-  /** Requests that the limiter failed to answer, each a 500 for the client. Not one is normal. */
+  /** Requests for which the limiter failed: the client got a 500. Normally zero. */
   metricErrors(options?: MetricOptions): Metric {
     return this.handler.metricErrors(options)
   }
 
-  /** Time that the limiter added to requests. */
+  /** Latency that the limiter added to requests. */
   metricDuration(options?: MetricOptions): Metric {
     return this.handler.metricDuration(options)
   }
 
-  /** Requests for which there was no instance left, each a 500 for the client. */
+  /** Requests for which the authorizer was throttled: the client got a 500. */
   metricThrottles(options?: MetricOptions): Metric {
     return this.handler.metricThrottles(options)
   }
 
-  /** Instances that were busy at the same time, at the most. */
+  /** Maximum number of concurrently busy instances. */
   metricConcurrentExecutions(options?: MetricOptions): Metric {
     return this.handler.metric('ConcurrentExecutions', { statistic: 'max', ...options })
   }
 
   /**
-   * Makes alarms for when instances run out: one on requests that found none, and where some are reserved, one on four
-   * fifths of them busy.
+   * Creates alarms on concurrency: one on throttled requests and, with reserved concurrency, one on 80 % of it in use.
    *
    * @throws when it is called again.
    */
@@ -212,79 +211,77 @@ export class RateLimiter extends Construct {
     return new ConcurrencyAlarms(this, 'ConcurrencyAlarms', metrics, this.reserved, options)
   }
 
-  /** Requests that were let pass. */
+  /** Requests that were allowed. */
   metricAllowed(options?: DecisionMetricOptions): Metric {
     return this.metric('Allowed', options)
   }
 
-  /** Requests that were turned away, for whatever reason; with a tier and policy, those over its limit. */
+  /** Requests that were denied for any reason; with tier and policy, those over its limit. */
   metricDenied(options?: DecisionMetricOptions): Metric {
     return this.metric('Denied', options)
   }
 
-  /** Decisions that were made without DynamoDB, by the failure mode. */
+  /** Decisions made without DynamoDB, by the failure mode. */
   metricDegraded(options?: DecisionMetricOptions): Metric {
     return this.metric('Degraded', options)
   }
 
-  /** Requests that would have been denied, were it not for `observe`. */
+  /** Requests that would have been denied without `observe`. */
   metricObserved(options?: DecisionMetricOptions): Metric {
     return this.metric('Observed', options)
   }
 
-  /** Requests past a limit that its `overrun` let pass. */
+  /** Requests over a limit that its `overrun` allowed. */
   metricRelaxed(options?: DecisionMetricOptions): Metric {
     return this.metric('Relaxed', options)
   }
 
-  /** Requests over a limit that were let pass with low priority. */
+  /** Requests over a limit that were allowed with low priority. */
   metricDeprioritized(options?: DecisionMetricOptions): Metric {
     return this.metric('Deprioritized', options)
   }
 
-  /** Batches of units that instances took ahead. */
+  /** Leases that instances took. */
   metricLeaseGrants(options?: MetricOptions): Metric {
     return this.metric('LeaseGrants', options)
   }
 
-  /** Writes that found the item changed, and were thought over. */
+  /** Conditional writes that conflicted and were retried. */
   metricConflicts(options?: MetricOptions): Metric {
     return this.metric('Conflicts', options)
   }
 
-  /** Callers with more writes than one DynamoDB item takes. */
+  /** Subjects with more writes than one DynamoDB item can take. */
   metricHotKeys(options?: MetricOptions): Metric {
     return this.metric('HotKeys', options)
   }
 
-  /** Times that an instance stopped asking the state table because it kept failing. */
+  /** Times that an instance's circuit breaker for the state table opened. */
   metricClockErrors(options?: MetricOptions): Metric {
     return this.metric('ClockErrors', options)
   }
 
-  /** Times that an instance stopped calling DynamoDB because its calls kept failing. */
+  /** Times that an instance's circuit breaker opened. */
   metricCircuitOpened(options?: MetricOptions): Metric {
     return this.metric('CircuitOpened', options)
   }
 
-  /** Mistakes found in the config table; each instance tells of each. */
+  /** Invalid items found in the config table; each instance counts them. */
   metricConfigErrors(options?: MetricOptions): Metric {
     return this.metric('ConfigErrors', options)
   }
 
-  /** Calls to the state table that failed, each try for itself. */
+  /** Failed calls to the state table, each attempt counted. */
   metricStoreFailures(options?: MetricOptions): Metric {
     return this.metric('StoreFailures', options)
   }
 
-  /**
-   * Milliseconds that calls to the state table took, those that failed too; the 99th percentile unless told otherwise.
-   */
+  /** Latency of calls to the state table in milliseconds, failed ones included; the 99th percentile by default. */
   metricStoreLatency(options?: MetricOptions): Metric {
     return this.metric('StoreLatency', { statistic: 'p99', ...options })
   }
 
-  /** Writes that the state table refused for lack of capacity. */
+  /** Writes that the state table throttled. */
   metricThrottledWrites(options?: MetricOptions): Metric {
     const dimensionsMap = { TableName: this.stateTable.tableName }
     return new Metric({
@@ -312,7 +309,7 @@ export class RateLimiter extends Construct {
   }
 }
 
-/** What CloudFormation makes of an API tells its kind, whatever copy of the CDK its class is from. */
+/** Decided by the CloudFormation resource type, because a program can have several copies of the CDK's classes. */
 function kindOf(api: RestApi | HttpApi | WebSocketApi): 'REST' | 'HTTP' | 'WEBSOCKET' {
   const resource = api.node.defaultChild as
     | (CfnResource & { readonly protocolType?: string; readonly body?: unknown; readonly bodyS3Location?: unknown })

@@ -8,9 +8,9 @@ import { tryWrite } from './guarded-writes'
 export const newHmacKey = (activeFrom: EpochMs): HmacKey => ({ secret: randomBytes(SECRET_BYTES), activeFrom })
 
 /**
- * Gives a deployment that has counted nothing yet its secret, unless it has one: of several that try, one does it.
+ * Creates the secret of a new deployment, unless it has one. Of several concurrent calls, one succeeds.
  *
- * @returns whether this call did.
+ * @returns whether this call created it.
  */
 export const makeHmacKey = (documents: DynamoDBDocumentClient, tableName: string): Promise<boolean> =>
   tryWrite(documents, tableName, { key: HMAC_KEY_ITEM, after: hmacKeyItem([newHmacKey(0)]) })

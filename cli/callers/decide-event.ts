@@ -87,7 +87,7 @@ export async function decideEvent(
     },
     sources: new Sources(lazyVerifiers(clock), DEADLINE_MS),
     clock,
-    wait: async () => {}, // whoever asks here wants to know, not to pass
+    wait: async () => {}, // an event is explained, not delayed
     log,
     ipv6Prefix,
     allowUndecided: false,

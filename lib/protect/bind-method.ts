@@ -2,8 +2,8 @@ import { Annotations } from 'aws-cdk-lib'
 import type { CfnAuthorizer, CfnMethod } from 'aws-cdk-lib/aws-apigateway'
 
 /**
- * Makes API Gateway ask the authorizer about a method. One that is authorized already stays as it is and becomes an
- * error, since its check would be lost.
+ * Gives a method Sluice's authorizer. A method that already has an authorizer is kept and becomes an error, because its
+ * check would be lost.
  */
 export function bindMethod(method: CfnMethod, authorizer: CfnAuthorizer): void {
   const { authorizationType = 'NONE' } = method

@@ -5,8 +5,8 @@ import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import { isResource } from './is-resource'
 
 /**
- * Makes a denial a 429 with headers and a problem body. A response that the API already has for denials keeps its
- * headers and templates where they say nothing about the limit; CloudFormation would not take two.
+ * Makes a denial a 429 with headers and a problem body. An existing ACCESS_DENIED response is extended, because an API
+ * can have only one: its other headers and templates are kept.
  */
 export function tooManyRequestsResponse(scope: Construct, api: IRestApi): CfnGatewayResponse {
   const [present] = gatewayResponsesOf(api, ACCESS_DENIED.type)
@@ -23,7 +23,7 @@ export function tooManyRequestsResponse(scope: Construct, api: IRestApi): CfnGat
   return response
 }
 
-/** A denial was answered by `DEFAULT_4XX` until now: what that one adds, CORS headers as a rule, a denial keeps. */
+/** Until now `DEFAULT_4XX` answered denials: its headers, usually CORS, are kept on denials. */
 export function inheritHeaders(response: CfnGatewayResponse, api: IRestApi): void {
   for (const { responseParameters } of gatewayResponsesOf(api, 'DEFAULT_4XX'))
     response.responseParameters = { ...responseParameters, ...response.responseParameters }

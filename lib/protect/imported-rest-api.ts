@@ -20,7 +20,7 @@ import { isResource } from './is-resource'
 /** How `attachTo` protects a REST API that another stack or template owns. */
 export interface AttachToOptions extends LabelOptions {
   /**
-   * The stage to deploy when something of this changes. A deployment takes the whole API: undeployed edits of others go
+   * The stage to deploy when the protection changes. A deployment includes the whole API: undeployed edits of others go
    * live with it.
    */
   readonly stageName: string
@@ -30,22 +30,24 @@ export interface AttachToOptions extends LabelOptions {
    */
   readonly methods?: readonly Method[]
   /**
-   * Whether denials become a 429 here. An API has one `ACCESS_DENIED` response: where another template makes it, that
-   * one has to say so.
+   * Whether to create the `ACCESS_DENIED` response that makes denials a 429. An API has only one: if another template
+   * defines it, set it there.
+   *
    * @default true
    */
   readonly gatewayResponse?: boolean
   /**
-   * Any text; another one deploys the stage anew, which nothing else does after methods were switched elsewhere.
+   * Any text: a new value deploys the stage again, which is needed after methods were switched elsewhere.
+   *
    * @default none
    */
   readonly redeploy?: string
 }
 
 /**
- * What an imported REST API needs to ask the limiter: an authorizer that caches nothing, its permission, the 429, and a
- * deployment of the stage. Methods are not among it: those that this app adds to the API are switched, those of other
- * templates have to name `authorizerId` there.
+ * What an imported REST API needs to use the limiter: an authorizer without caching, its permission, the 429, and a
+ * deployment of the stage. Methods that this app adds are switched; methods of other templates must name `authorizerId`
+ * there.
  */
 export class ImportedRestApiProtection extends Construct {
   readonly authorizer: CfnAuthorizer
@@ -79,8 +81,8 @@ export class ImportedRestApiProtection extends Construct {
     const response = gatewayResponse ? tooManyRequestsResponse(this, api) : undefined
     this.gatewayResponse = response
 
-    // Kept when it is replaced or the stack goes: API Gateway deletes no deployment that a stage serves, and this stage
-    // stays.
+    // Retained when it is replaced or the stack is deleted: API Gateway cannot delete a deployment that a stage uses,
+    // and this stage stays.
     this.deployment = new Deployment(this, 'Deployment', { api, stageName, retainDeployments: true })
     this.deployment.node.addDependency(this.authorizer, ...(response ? [response] : []))
     this.deployment.addToLogicalId({ sluice: [this.node.addr, stageName, redeploy, response && ACCESS_DENIED] })

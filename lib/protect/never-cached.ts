@@ -6,8 +6,8 @@ import type { IConstruct } from 'constructs'
 import { isResource } from './is-resource'
 
 /**
- * Every authorizer of the app that calls this function and lets API Gateway cache its answers, as a sentence each.
- * `protect()` makes none, but an authorizer made by hand caches for five minutes unless it is told not to.
+ * Reports every authorizer of the app that calls this function and caches its answers. `protect()` creates none, but a
+ * hand-made authorizer caches for five minutes by default.
  */
 export function cachingAuthorizers(handler: IFunction): string[] {
   const id = Stack.of(handler).getLogicalId(handler.node.defaultChild as CfnFunction)
@@ -31,7 +31,7 @@ function isAuthorizer(node: IConstruct): node is AnyAuthorizer {
   )
 }
 
-/** Those have no cache to switch off; what they have is no payload version. */
+/** WebSocket authorizers have no cache; they are known by having no payload version. */
 function isWebSocket(node: AnyAuthorizer): boolean {
   return (
     isResource(node, CfnHttpAuthorizer.CFN_RESOURCE_TYPE_NAME) &&

@@ -10,7 +10,7 @@ const MAPPED = {
   'RateLimit-Policy': 'rateLimitPolicy',
 } as const
 
-/** A mapping holds for one status, and there is none for all: these are the ones that backends send. */
+/** A mapping is for one status code, and there is no wildcard: these are the codes that backends usually send. */
 const STATUSES = [
   ...[200, 201, 202, 204, 206, 301, 302, 303, 304, 307, 308],
   ...[400, 401, 403, 404, 405, 406, 409, 410, 412, 413, 415, 422, 429],

@@ -29,8 +29,7 @@ export class RestApiProtection extends Construct {
     private readonly options: ProtectRestApiOptions,
   ) {
     super(api, 'Sluice')
-    // A decision that is cached does not count, and an identity source that a request lacks would be a 401 without a
-    // call.
+    // A cached decision is not counted, and a request without an identity source would get a 401 without a call.
     this.authorizer = new CfnAuthorizer(this, 'Authorizer', {
       restApiId: api.restApiId,
       name: Names.uniqueResourceName(this, { maxLength: 128 }),
@@ -41,8 +40,7 @@ export class RestApiProtection extends Construct {
     permitAuthorizer(this, handler, api.restApiId, this.authorizer.ref)
     const response = tooManyRequestsResponse(this, api)
 
-    // The methods and the response take effect with a new deployment, and nothing in CloudFormation makes one by
-    // itself.
+    // Methods and the response take effect with a new deployment, which CloudFormation does not create by itself.
     api.latestDeployment?.node.addDependency(this.authorizer, response)
     api.latestDeployment?.addToLogicalId({
       sluice: [this.node.addr, options.methods?.map(({ node }) => node.addr), ACCESS_DENIED],

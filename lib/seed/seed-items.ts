@@ -15,9 +15,8 @@ export const SEED_PARTITION = 'seed'
 export type SeedReport = Readonly<Record<string, 'written' | 'unchanged' | 'kept'>>
 
 /**
- * Writes items of the policy set, but never over what somebody else has changed: an item is written where there is
- * none, or where it is still what was last seeded; otherwise it is kept as it is. Items that are no longer asked for
- * stay.
+ * Writes items of the policy set, but never over somebody's edit: an item is written if it does not exist or still is
+ * what the last deployment wrote. Items that are no longer in the file are kept.
  */
 export async function seedItems(
   documents: DynamoDBDocumentClient,
@@ -42,10 +41,10 @@ export async function seedItems(
 }
 
 /**
- * Gives a new deployment the secret under which it stores subjects. A table that has tiers may have counted callers
- * already, who would all begin anew: it gets none here, and `sluice hmac-key enable` is for it.
+ * Gives a new deployment the secret under which it stores subjects. A table with tiers gets none, because its counters
+ * may be in use and would start at zero: use `sluice hmac-key enable` there.
  *
- * @returns whether it got one now.
+ * @returns whether a secret was created.
  */
 export async function seedHmacKey(documents: DynamoDBDocumentClient, tableName: string): Promise<boolean> {
   const present = await readPartition(documents, tableName, CONFIG_TABLE.policySet)

@@ -28,11 +28,11 @@ export interface TiersSeedProps extends Pick<AuthorizerFunctionOptions, 'authent
 const MOST_CHARACTERS = 200_000
 
 /**
- * Writes a tiers file into the config table at each deployment that changes the file: each tier and route on its own,
- * where there is none or where it is still what the last deployment wrote. What operators changed stays, and so does
- * what is no longer in the file. Nothing is removed with the stack.
+ * Writes a tiers file into the config table at each deployment that changes the file. Each tier and route is written if
+ * it does not exist or nobody edited it since the last deployment. Edits of operators and items that are no longer in
+ * the file are kept, also when the stack is deleted.
  *
- * The first deployment makes the secret under which subjects are stored, unless the table is in use already.
+ * The first deployment creates the secret under which subjects are stored, unless the table is already in use.
  */
 export function seedTiers(seed: SeedFunction, props: TiersSeedProps): void {
   const items = itemsFrom(props)
