@@ -38,7 +38,6 @@ export const authorizerBundleOptions = {
     'lambda-upstream': join(ROOT, 'lambda', 'upstream', 'lambda-upstream.ts'), // and load-upstream.ts
   },
   alias: {
-    '@aws/lambda-invoke-store': join(STAND_INS, 'runtime-invoke-store.ts'),
     '@aws-sdk/core/protocols': join(STAND_INS, 'item-calls.ts'),
     '@aws-sdk/credential-provider-node': join(STAND_INS, 'environment-credentials.ts'),
     '@aws-sdk/dynamodb-codec': join(STAND_INS, 'item-calls.ts'),

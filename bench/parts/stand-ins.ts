@@ -50,9 +50,6 @@ const STAND_INS: Readonly<Record<string, StandIn>> = {
   },
   'no-endpoint-discovery': { aliases: ['@aws-sdk/middleware-endpoint-discovery'] },
   'node-sha256': { aliases: ['@smithy/core/checksum'] },
-  'runtime-invoke-store': { aliases: ['@aws/lambda-invoke-store'] },
-  'no logger': { files: ['@aws-sdk/core/dist-es/submodules/client/middleware-logger/loggerMiddleware.js'] },
-  'version instead of package.json': { files: ['@aws-sdk/client-dynamodb/package.json'] },
 }
 
 const DECISIONS = 400

@@ -12,15 +12,10 @@ const { build } = require('esbuild')
  * @type {Readonly<Record<string, (text: string) => string>>}
  */
 const REPLACEMENTS = {
-  // Of its package.json the SDK needs the version, for the user agent.
-  '@aws-sdk/client-dynamodb/package.json': (text) => JSON.stringify({ version: JSON.parse(text).version }),
   '@aws-sdk/client-dynamodb/dist-es/endpoint/endpointResolver.js': () => standIn('region-endpoints.ts'),
   // What item-calls.ts does without; commands ask for it by name.
   '@aws-sdk/client-dynamodb/dist-es/schemas/schemas_0.js': (text) =>
     `export const errorTypeRegistries = []; export let ${text.match(/(?<=^export var )\w+\$?(?= =)/gm)}`,
-  // Copies every input and output, attribute by attribute, for a log that nobody keeps.
-  '@aws-sdk/core/dist-es/submodules/client/middleware-logger/loggerMiddleware.js': () =>
-    'export const getLoggerPlugin = () => ({ applyToStack() {} }); export let loggerMiddleware, loggerMiddlewareOptions',
   // Functions for endpoint rules, with every Region and its name: region-endpoints.ts has no rules.
   '@aws-sdk/core/dist-es/submodules/client/util-endpoints/aws.js': () => 'export const awsEndpointFunctions = {}',
   '@smithy/core/dist-es/submodules/config/node-config-provider/configLoader.js': () =>
@@ -50,7 +45,7 @@ const lessOfTheSdk = {
       const path = ['', 'node_modules', ...file.split('/')].join('[\\/]').replaceAll('.', '\\.')
       onLoad({ filter: new RegExp(`${path}$`) }, ({ path }) => {
         idle.delete(file)
-        return { contents: replaced(readFileSync(path, 'utf8')), loader: file.endsWith('.json') ? 'json' : 'ts' }
+        return { contents: replaced(readFileSync(path, 'utf8')), loader: 'ts' }
       })
     }
   },
