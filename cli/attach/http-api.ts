@@ -16,7 +16,6 @@ import {
   UpdateIntegrationCommand,
   UpdateRouteCommand,
   UpdateStageCommand,
-  type Route as WireRoute,
 } from '@aws-sdk/client-apigatewayv2'
 import type {
   ApiControl,
@@ -29,6 +28,8 @@ import type {
   Stage,
 } from './api-state'
 import { type Calls, ifThere, MissingRights, pages, readAll, unlessGone, withOrWithoutId } from './calls'
+import { compareExports, type ExportedRoutes, readExport } from './http-export'
+import { toMethod } from './http-wire'
 
 const MaxResults = '500'
 
@@ -161,32 +162,14 @@ export class HttpApi implements ApiControl {
     if (deploysItself) return { edits: [], complete: true, opens: [], closes: [] }
     try {
       const [served, latest] = [await this.exported(name), await this.exported()]
-      const edits = [...new Set([...served.keys(), ...latest.keys()])].flatMap((route) => {
-        if (!served.has(route)) return [`${route} is new`]
-        if (!latest.has(route)) return [`${route} goes`]
-        return served.get(route)?.text === latest.get(route)?.text ? [] : [`${route} changes`]
-      })
-      const both = [...latest].flatMap(([key, { by }]) =>
-        served.has(key) ? [{ key, by, before: served.get(key)!.by }] : [],
-      )
-      return {
-        edits,
-        complete: true,
-        opens: both.flatMap(({ key, by, before }) =>
-          by === undefined && before !== undefined ? [{ key, by: before }] : [],
-        ),
-        closes: both.flatMap(({ key, by, before }) => (by !== undefined && before === undefined ? [key] : [])),
-      }
+      return { ...compareExports(served, latest), complete: true }
     } catch (error) {
       if (error instanceof MissingRights) throw error
       return { edits: [], complete: false, opens: [], closes: [] } // an endpoint that knows no exports
     }
   }
 
-  /** What an OpenAPI export says of each route: as text to compare, and what authorizes it. */
-  private async exported(
-    StageName?: string,
-  ): Promise<Map<string, { readonly text: string; readonly by: string | undefined }>> {
+  private async exported(StageName?: string): Promise<ExportedRoutes> {
     const { body } = await this.make('GET', '/exports/OAS30', () =>
       this.client.send(
         new ExportApiCommand({
@@ -198,20 +181,7 @@ export class HttpApi implements ApiControl {
         }),
       ),
     )
-    const { paths = {} } = JSON.parse(new TextDecoder().decode(body)) as {
-      paths?: Record<string, Record<string, ExportedRoute>>
-    }
-    return new Map(
-      Object.entries(paths).flatMap(([path, verbs]) =>
-        Object.entries(verbs).map(([verb, one]) => {
-          const name = verb === 'x-amazon-apigateway-any-method' ? 'ANY' : verb.toUpperCase()
-          return [
-            path === '/$default' ? '$default' : `${name} ${path}`,
-            { text: JSON.stringify(one), by: authorizedBy(one) },
-          ] as const
-        }),
-      ),
-    )
+    return readExport(new TextDecoder().decode(body))
   }
 
   async createAuthorizer(Name: string, AuthorizerUri: string): Promise<string> {
@@ -297,38 +267,4 @@ export class HttpApi implements ApiControl {
       ),
     )
   }
-}
-
-const toMethod = ({
-  RouteKey,
-  RouteId,
-  AuthorizationType,
-  AuthorizerId,
-  AuthorizationScopes = [],
-  ApiKeyRequired,
-  Target,
-}: WireRoute): Method => ({
-  key: RouteKey!,
-  ref: RouteId!,
-  authorization: {
-    type: AuthorizationType ?? 'NONE',
-    ...(AuthorizerId &&
-      AuthorizationType !== 'NONE' &&
-      AuthorizationType !== 'AWS_IAM' && { authorizerId: AuthorizerId }),
-    ...(AuthorizationScopes.length > 0 && { scopes: AuthorizationScopes }),
-  },
-  apiKeyRequired: ApiKeyRequired === true,
-  integrationId: /^integrations\/(.+)$/.exec(Target ?? '')?.[1],
-})
-
-interface ExportedRoute {
-  /** Names of authorizers. */
-  readonly security?: readonly Readonly<Record<string, unknown>>[]
-  readonly 'x-amazon-apigateway-auth'?: { readonly type?: string }
-}
-
-/** An authorizer's name, or `AWS_IAM`; `undefined` without authorization. */
-function authorizedBy({ security = [], 'x-amazon-apigateway-auth': auth }: ExportedRoute): string | undefined {
-  const type = auth?.type?.toUpperCase()
-  return security.flatMap((one) => Object.keys(one))[0] ?? (type === 'NONE' ? undefined : type)
 }

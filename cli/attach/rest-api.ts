@@ -17,7 +17,6 @@ import {
   UpdateAuthorizerCommand,
   UpdateMethodCommand,
   UpdateStageCommand,
-  type Authorizer as WireAuthorizer,
 } from '@aws-sdk/client-api-gateway'
 import type {
   ApiControl,
@@ -30,6 +29,8 @@ import type {
   Stage,
 } from './api-state'
 import { type Calls, ifThere, pages, readAll, unlessGone, withOrWithoutId } from './calls'
+import { compareDeployment } from './rest-deployment'
+import { toAuthorizer, toMethod } from './rest-wire'
 import { settingsFor } from './wanted'
 
 /** The most that one page may hold. */
@@ -147,40 +148,7 @@ export class RestApi implements ApiControl {
     const { apiSummary = {} } = await this.make('GET', `/deployments/${deploymentId}`, () =>
       this.client.send(new GetDeploymentCommand({ restApiId: this.api.id, deploymentId, embed: ['apisummary'] })),
     )
-    const deployed = new Map(
-      Object.entries(apiSummary).flatMap(([path, verbs]) =>
-        Object.entries(verbs).map(([verb, one]): [string, typeof one] => [`${verb} ${path}`, one]),
-      ),
-    )
-    const edits = methods.flatMap(({ key, authorization, apiKeyRequired }) => {
-      const before = deployed.get(key)
-      if (!before) return [`${key} is new`]
-      const { authorizationType = authorization.type, apiKeyRequired: wasRequired = false } = before
-      return [
-        ...(authorizationType === authorization.type
-          ? []
-          : [`${key} changes from ${authorizationType} to ${authorization.type}`]),
-        ...(wasRequired === apiKeyRequired
-          ? []
-          : [`${key} ${apiKeyRequired ? 'requires' : 'no longer requires'} an API key`]),
-      ]
-    })
-    const now = new Set(methods.map(({ key }) => key))
-    const gone = [...deployed.keys()].filter((key) => !now.has(key)).map((key) => `${key} is deleted`)
-    // A summary without authorization types, as emulators return, is read as unchanged.
-    const servedBy = ({ key, authorization }: Method) =>
-      deployed.has(key) ? (deployed.get(key)!.authorizationType ?? authorization.type) : 'NONE'
-    const isOpen = ({ authorization }: Method) => authorization.type === 'NONE'
-    return {
-      edits: [...edits, ...gone],
-      complete: false,
-      opens: methods.flatMap((method) =>
-        isOpen(method) && servedBy(method) !== 'NONE' ? [{ key: method.key, by: servedBy(method) }] : [],
-      ),
-      closes: methods.flatMap((method) =>
-        deployed.has(method.key) && !isOpen(method) && servedBy(method) === 'NONE' ? [method.key] : [],
-      ),
-    }
+    return compareDeployment(methods, apiSummary)
   }
 
   async createAuthorizer(name: string, authorizerUri: string): Promise<string> {
@@ -300,58 +268,4 @@ export class RestApi implements ApiControl {
       ),
     )
   }
-}
-
-interface WireMethod {
-  readonly apiKeyRequired?: boolean
-  readonly authorizationType?: string
-  readonly authorizerId?: string
-  readonly authorizationScopes?: readonly string[]
-}
-
-/** An empty id and an empty list of scopes are none, and so is an id that another type has left behind. */
-const toAuthorization = ({ authorizationType, authorizerId, authorizationScopes = [] }: WireMethod): Authorization => ({
-  type: authorizationType ?? 'NONE',
-  ...(authorizerId && authorizationType !== 'NONE' && authorizationType !== 'AWS_IAM' && { authorizerId }),
-  ...(authorizationScopes.length > 0 && { scopes: authorizationScopes }),
-})
-
-const toMethod = (key: string, ref: string, method: WireMethod): Method => ({
-  key,
-  ref,
-  authorization: toAuthorization(method),
-  apiKeyRequired: method.apiKeyRequired === true,
-})
-
-const toAuthorizer = ({
-  id,
-  name,
-  type,
-  authorizerUri,
-  authorizerResultTtlInSeconds,
-  identitySource,
-  identityValidationExpression: expression,
-  providerARNs = [],
-}: WireAuthorizer): Authorizer => ({
-  id: id!,
-  ...(expression && { expression }),
-  ...(type === 'COGNITO_USER_POOLS' && {
-    tokens: { issuers: providerARNs.flatMap((arn) => issuerOf(arn) ?? []), audience: 'any' },
-  }),
-  name: name ?? '',
-  uri: authorizerUri ?? '',
-  settings: {
-    type: type ?? '',
-    // An endpoint that is not AWS's may give back the text that it was patched with.
-    ttlSeconds: Number(authorizerResultTtlInSeconds ?? 300),
-    identitySources: identitySource ? identitySource.split(',').map((source) => source.trim()) : [],
-  },
-})
-
-/** `arn:aws:cognito-idp:eu-west-1:123456789012:userpool/eu-west-1_Ab1Cd2Ef3` */
-function issuerOf(userPoolArn: string): string | undefined {
-  const [, partition, region, pool] =
-    /^arn:(aws[\w-]*):cognito-idp:([\w-]+):\d*:userpool\/([\w-]+)$/.exec(userPoolArn) ?? []
-  const domain = partition === 'aws-cn' ? 'amazonaws.com.cn' : 'amazonaws.com'
-  return pool && `https://cognito-idp.${region}.${domain}/${pool}`
 }

@@ -745,7 +745,7 @@ describe('an HTTP API', () => {
     aws.http.definition.routes[0]!.Target = 'integrations/i2'
     const { err } = await aws.sluice(['attach', id, '--dry-run'])
     expect(err).toContain(
-      'undeployed edits of others go live with the deployment of stage prod:\n  GET /pets goes\n  $default changes\n',
+      'undeployed edits of others go live with the deployment of stage prod:\n  GET /pets is deleted\n  $default changes\n',
     )
   })
 })
