@@ -44,7 +44,7 @@ export function startChild(file: string, { args = [], env, preload }: ChildOptio
     process: child,
     ask: <Answer>(question: object) =>
       new Promise<Answer>((resolve, reject) => {
-        if (!child.connected) return reject(new Error(`${file} is not running any more`))
+        if (!child.connected) return reject(new Error(`${file} has already stopped`))
         const id = ++last
         waiting.set(id, (reply) => ('error' in reply ? reject(new Error(reply.error)) : resolve(reply.value as Answer)))
         child.send({ ...question, id })

@@ -11,18 +11,18 @@ export interface Options {
   readonly engine: EngineName | undefined
 }
 
-export const HELP = `Measures Sluice, and says of each figure whether its goal is met.
+export const HELP = `Measures Sluice, and reports for each figure whether it meets its goal.
 
   npm run bench [-- options]          prints tables
   npm run -s bench -- --json          prints the same as one JSON document
 
-  --quick                       fewer rounds: to see that it runs, in under a minute
+  --quick                       fewer rounds, for a check in under a minute
   --only <part>,<part>          ${PART_NAMES.join(', ')} (default: all but ${ONLY_BY_NAME.join(', ')})
   --engine dynoxide|dynalite    DynamoDB engine (default: dynoxide where it runs, else dynalite)
   --json                        one JSON document on standard output, progress on standard error
   --help                        this text
 
-A goal that is missed is reported and is no error. Figures that compare two things run them in turns in the same minute: read the ratios, and
+A missed goal is reported and is not an error. Figures that compare two things run them in turns in the same minute: read the ratios, and
 their spread, before the absolute numbers.
 `
 

@@ -43,7 +43,7 @@ export const COST_HELP = `What a million decisions cost, from calls that are mea
   --json                        one JSON document
   --help                        this text
 
-A goal that is missed is reported and is no error.
+A missed goal is reported and is not an error.
 `
 
 const TEXT = { type: 'string' } as const

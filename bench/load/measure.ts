@@ -51,9 +51,9 @@ function wrongs({ due, utilisation }: Shape, { admitted }: Answers, all: number)
   const least = Math.ceil(due.all * utilisation)
   const greedy = [...admitted.values()].filter((count) => count > due.each).length
   return [
-    ...(greedy > 0 ? [`${greedy} clients had more than the ${due.each} that each may have`] : []),
-    ...(all > due.all ? [`${all} passed where ${due.all} may`] : []),
-    ...(all < least ? [`${all} passed where ${least} should`] : []),
+    ...(greedy > 0 ? [`${greedy} clients were admitted more often than the ${due.each} expected for each`] : []),
+    ...(all > due.all ? [`admitted ${all}, expected at most ${due.all}`] : []),
+    ...(all < least ? [`admitted ${all}, expected at least ${least}`] : []),
   ]
 }
 

@@ -7,16 +7,16 @@ export interface LoadOptions {
   readonly engine: EngineName | undefined
 }
 
-export const LOAD_HELP = `Sends traffic of several shapes to the local gateway and to the bare handler, and checks what passed.
+export const LOAD_HELP = `Sends traffic of several shapes to the local gateway and to the bare handler, and checks what was admitted.
 
   npm run bench:load [-- options]
 
-  --smoke                       fewer requests: to see that it holds, in a quarter of a minute
+  --smoke                       fewer requests, for a check in 15 seconds
   --engine dynoxide|dynalite    DynamoDB engine (default: dynoxide where it runs, else dynalite)
   --help                        this text
 
-The exit code is 1 when more passed than may, or less, or when a denied request costs as much as an allowed one. A goal for calls that is missed is
-reported and is no error.
+The exit code is 1 unless admitted equals expected, and if a denied request costs as much as an allowed one. A missed goal
+for calls is reported and is not an error.
 `
 
 /** Reads the command line. Throws a `StartError` for the first mistake. */

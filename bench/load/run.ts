@@ -60,7 +60,7 @@ async function main(): Promise<void> {
     if (wrong.length > 0) process.exitCode = 1
     console.log(
       wrong.length === 0
-        ? 'All that passed was due, and denials are the cheaper answer.'
+        ? 'Admitted equals expected, and denials cost less than allowed requests.'
         : `Wrong:\n${wrong.map((text) => `  ${text}`).join('\n')}`,
     )
   } finally {

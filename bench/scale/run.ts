@@ -11,12 +11,12 @@ import { SCENARIOS, type Scenario } from './scenarios'
 
 const DOCS = join(__dirname, '..', '..', 'docs')
 
-const HELP = `Simulates fleets of function instances on DynamoDB's published limits, and says what breaks first.
+const HELP = `Simulates fleets of function instances on DynamoDB's published limits, and shows what breaks first.
 
   npm run bench:scale [-- options]
 
   --only <id>,<id>     ${SCENARIOS.map(({ id }) => id).join(', ')} (default: all)
-  --up-to <rps>        leaves out higher rates; -- --up-to 20000 takes seconds, all of it a quarter of an hour (default: 1000000)
+  --up-to <rps>        highest rate; --up-to 20000 takes seconds, all rates a quarter of an hour (default: 1000000)
   --write              writes docs/scale.md and docs/scale.svg; else tables are printed
   --help               this text
 

@@ -10,11 +10,11 @@ export interface Options {
   readonly engine: EngineName | undefined
 }
 
-export const HELP = `Sends requests to the authorizer's bundle for long, and looks whether it stays as it was: in memory, descriptors, speed, and to the unit in what it admits.
+export const HELP = `Sends requests to the authorizer's bundle for an hour or more, and checks that memory, descriptors, speed and admitted units stay as expected.
 
   npm run soak -- [options]
 
-  --minutes <number>            how long, fractions too (default: 60)
+  --minutes <number>            duration in minutes, fractions allowed (default: 60)
   --rate <number>               requests a second, 10 to 2000 (default: 200)
   --engine dynoxide|dynalite    DynamoDB engine, in a process of its own (default: dynoxide where it runs, else dynalite)
   --help                        this text

@@ -47,7 +47,7 @@ async function main(): Promise<void> {
     const { handler } = require(buildAuthorizerBundle(folder)) as { handler: Handler }
     const problems = await soak(handler, traffic, options.minutes * 60_000, options.rate)
     for (const problem of problems.slice(0, 50)) console.log(`FAILED  ${problem}`)
-    console.log(problems.length === 0 ? 'all is well' : `${problems.length} problems`)
+    console.log(problems.length === 0 ? 'no problems' : `${problems.length} problems`)
     if (problems.length > 0) process.exitCode = 1
   } finally {
     await engine.stop()
