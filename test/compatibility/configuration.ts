@@ -80,7 +80,8 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
       return path
     }
     const apply = (release: Release, content: object) => at.cli(release, 'tiers', 'apply', file(content), '--yes')
-    const exported = (release: Release) => at.cli(release, 'tiers', 'export')
+    /** Without the comment above it, which each release words in its own way. */
+    const exported = async (release: Release) => (await at.cli(release, 'tiers', 'export')).replace(/^#.*\n/gm, '')
     /** An instance that reads the config table anew with every request. */
     const watchful = (release: Release) =>
       at.authorizer(release, { SLUICE_CONFIG_TTL_MS: '1', SLUICE_NEGATIVE_TTL_MS: '1' })

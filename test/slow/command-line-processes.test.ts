@@ -126,8 +126,8 @@ describe('tables of a deployed stack', () => {
       sluice(['tiers', 'list'], await deployed(sluiceStack('One'), sluiceStack('Two'))),
       sluice(['tiers', 'list'], await deployed(stack('Other', { Url: 'x' }))),
     ])
-    expect(one.out).toMatch(/^ok {6}connection: DynamoDB in us-east-1; tables by outputs of stack Sluice$/m)
-    expect(one.out).toMatch(/^ok {6}config table: sluice-config is reached$/m)
+    expect(one.out).toMatch(/^ok {6}connection: DynamoDB in us-east-1; tables named by outputs of stack Sluice$/m)
+    expect(one.out).toMatch(/^ok {6}config table: sluice-config is reachable$/m)
     expect(several).toEqual({ code: 1, out: '', err: '2 stacks have tables, choose one with --stack: One, Two\n' })
     expect(none).toEqual({
       code: 1,
