@@ -3,8 +3,8 @@ import type { Algorithm } from '../../limiter/algorithms/algorithm'
 import { apply, type ConditionalWrite, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { runs } from '../runs'
 
-// Under mutation testing a few runs find most mutants, and each run has to be the same. Otherwise fast-check also shrinks
-// a counterexample, for whoever reads it.
+// Under mutation testing a few runs find most mutants, and each run has to be the same. Otherwise fast-check also
+// shrinks a counterexample, for whoever reads it.
 const mutated = process.env.STRYKER_MUTATOR_WORKER !== undefined
 if (mutated) fc.configureGlobal({ endOnFailure: true, seed: 20_240_229 })
 
@@ -20,15 +20,18 @@ export interface AlgorithmSpec<Quota> {
   readonly largestCost: (quota: Quota) => number
   /** Whether more units than `remaining` are allowed; `marked`: some are, with `exceeded`. @default false */
   readonly allowsMoreThanRemaining?: boolean | 'marked'
-  /** The quota after an operator changed its size. Absent where the definition cannot judge earlier charges by a new size. */
+  /**
+   * The quota after an operator changed its size. Absent where the definition cannot judge earlier charges by a new
+   * size.
+   */
   readonly withSize?: (quota: Quota, size: number) => Quota
   /** The quota of an instance that has another limit and burst than the rest. @default withSize */
   readonly withNumbers?: (quota: Quota, limit: number, burst: number) => Quota
   /** How far clocks may differ, in milliseconds, where instances have different limits. @default Infinity */
   readonly largestSkewMs?: number
   /**
-   * Whether a refund lowers the level when it arrives, instead of removing the charge from its window: some of the charge
-   * may have come back with time already. @default false
+   * Whether a refund lowers the level when it arrives, instead of removing the charge from its window: some of the
+   * charge may have come back with time already. @default false
    */
   readonly refundsLevel?: boolean
   /** The state without the fields that no later decision reads, by whatever clock. */
@@ -36,8 +39,8 @@ export interface AlgorithmSpec<Quota> {
   /** Expectations that every reachable state must meet. */
   readonly checkState?: (fields: Fields, quota: Quota) => void
   /**
-   * The algorithm's definition, written a second time over the list of all charges instead of a state: whether a request
-   * is allowed after those charges.
+   * The algorithm's definition, written a second time over the list of all charges instead of a state: whether a
+   * request is allowed after those charges.
    */
   readonly admits: (past: readonly Charge[], quota: Quota, cost: number, now: number) => boolean
   /** The most units that may be admitted from one instant to another, both included, by the latest clock. */
@@ -57,7 +60,9 @@ export interface Charge {
   readonly at: number
 }
 
-/** One event in the history of a subject: a request, a refund, a purge or TTL's deletion, by one of several instances. */
+/**
+ * One event in the history of a subject: a request, a refund, a purge or TTL's deletion, by one of several instances.
+ */
 export interface Event {
   readonly kind: 'take' | 'refund' | 'purge' | 'forget'
   readonly elapsed: Elapsed

@@ -38,7 +38,8 @@ export function mixedLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
         )) {
           if (take && !take.allowed) refused++
           if (take?.allowed && take.cost > 0) {
-            const at = Math.max(clock, latest, admitted.at(-1)?.at ?? 0) // a clock that is behind does not enlarge the limit
+            // a clock that is behind does not enlarge the limit
+            const at = Math.max(clock, latest, admitted.at(-1)?.at ?? 0)
             expectEqual(spec.admits(admitted, largest, take.cost, at), true, { quotas, admitted, cost: take.cost, at })
             admitted.push({ units: take.cost, clock, at: latest })
           }

@@ -74,7 +74,9 @@ export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
           const units = Math.min(cost, given)
           const comparable = () => spec.comparable === undefined || spec.comparable(charged, spared)
 
-          /** The same request in both histories, with the charge and without; false if it cannot be the same in both. */
+          /**
+           * The same request in both histories, with the charge and without; false if it cannot be the same in both.
+           */
           const request = (costs: { charged: number; spared: number }): boolean => {
             const step = algorithm.step(charged, quota, costs.charged, now)
             if (!step.verdict.allowed) return step.write === undefined // the other history would not record this denial

@@ -50,8 +50,8 @@ export function inAnySituation<Quota>(spec: AlgorithmSpec<Quota>, law: (encounte
 }
 
 /**
- * Checks a law for random requests made from views of any age. Returns how often the law applied, so that the caller can
- * expect that it did at all.
+ * Checks a law for random requests made from views of any age. Returns how often the law applied, so that the caller
+ * can expect that it did at all.
  */
 export function fromAnyView<Quota>(
   spec: AlgorithmSpec<Quota>,

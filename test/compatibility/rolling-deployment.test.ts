@@ -1,7 +1,7 @@
-import { tellStories } from '../model/run'
+import { runStories } from '../model/run'
 import { NEW } from '../model/world'
 import { OLD } from './old-library'
 import { rollingStories } from './rolling-stories'
 
 it('every law holds while old instances and new ones work on the same items', () =>
-  tellStories(300, { seed: 1, arbitrary: rollingStories(), world: () => ({ libraries: { new: NEW, old: OLD } }) }))
+  runStories(300, { seed: 1, arbitrary: rollingStories(), world: () => ({ libraries: { new: NEW, old: OLD } }) }))

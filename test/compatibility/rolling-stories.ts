@@ -1,9 +1,9 @@
 import fc from 'fast-check'
-import { type Leaving, stories } from '../model/generate'
+import { type LeftOut, stories } from '../model/generate'
 import type { Story } from '../model/story'
 
 /** What the old release does wrong by itself, and does beside a new one as well. */
-const OLD_FAULTS: Leaving = {
+const OLD_FAULTS: LeftOut = {
   fates: ['copied', 'copied late', 'arrives late', 'answer late', 'answer lost', 'reset after'],
   steps: ['change', 'outage', 'reset', 'clock'],
 }

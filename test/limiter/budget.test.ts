@@ -5,10 +5,10 @@ import { toUpdate } from '../../limiter/stores/expressions'
 import type { Item, ItemWrite } from '../../limiter/stores/store'
 import { runs } from '../runs'
 import { DYNAMODB, operatorsIn } from '../stores/expression-size'
-import { anyHistory, anyPolicies, type Happening, INSTANCES } from './histories'
-import { live } from './live'
+import { anyHistory, anyPolicies, type Event, INSTANCES } from './histories'
+import { runHistory } from './run-history'
 
-/** A store that measures what DynamoDB would be sent, and what would be stored there, by DynamoDB's own rules. */
+/** A store that measures expressions and items as DynamoDB does. */
 class Measuring extends MemoryStore {
   longest = 0
   most = 0
@@ -31,7 +31,8 @@ class Measuring extends MemoryStore {
 }
 
 /**
- * An item's size: names, a byte for two digits and one more for a number, and one more for each that stands in a list.
+ * The size of an item: its names, for each number a byte for two digits and one more, and another for a number in a
+ * list.
  */
 function bytesIn({ policies, marks, expiresAtSeconds }: Item): number {
   const number = (value: number) =>
@@ -51,9 +52,9 @@ function bytesIn({ policies, marks, expiresAtSeconds }: Item): number {
 const storedBytes = (policies: readonly PolicyInput[]): number =>
   parsePolicies(policies, [], []).reduce((sum, { counter }) => sum + counter.storedBytes, 512)
 
-async function measured(policies: readonly PolicyInput[], history: readonly Happening[]) {
+async function measured(policies: readonly PolicyInput[], history: readonly Event[]) {
   const store = new Measuring()
-  const decisions = await live(store, policies, history)
+  const decisions = await runHistory(store, policies, history)
   expect(store.longest).toBeLessThanOrEqual(DYNAMODB.bytes)
   expect(store.most).toBeLessThanOrEqual(DYNAMODB.operators)
   expect(store.largest).toBeLessThanOrEqual(Math.min(DYNAMODB.itemBytes, storedBytes(policies)))
@@ -75,7 +76,7 @@ describe('with any policies and any history', () => {
       (_, i) => ({ name: `p${i}`, limit: 500 + i, window: `${i + 1}m`, ...more }) as PolicyInput,
     )
   const ROUNDS = runs(2, 12)
-  const rounds: Happening[] = Array.from({ length: ROUNDS }, (_, i) => [
+  const rounds: Event[] = Array.from({ length: ROUNDS }, (_, i) => [
     { kind: 'take', instance: i % INSTANCES, cost: 4, times: 20, everyMs: 65_000 } as const,
     { kind: 'refund', instance: i % INSTANCES, units: 300, agoMs: 0 } as const,
     { kind: 'take', instance: 0, cost: 3, times: 30, everyMs: 900 } as const,
@@ -104,7 +105,7 @@ describe('with any policies and any history', () => {
     const store = new Measuring()
     for (let days = 0; days < 3; days++) {
       store.largest = 0
-      await live(store, policies, [
+      await runHistory(store, policies, [
         { kind: 'wait', ms: days * 86_400_000 },
         { kind: 'take', instance: 0, cost: 1, times: runs(60, 300), everyMs: 65_000 },
       ])

@@ -88,7 +88,7 @@ describe('a limiter', () => {
     const store = new CountingStore()
     const clock = new TestClock()
     const policies: PolicyInput[] = [{ name: 'burst', limit: 5, window: '1s' }]
-    // A sparse client whose every request reaches an instance that knows nothing of the others.
+    // A client with few requests, each of which reaches an instance without a view.
     for (let i = 0; i < 200; i++) {
       clock.at += 30_000
       expect(await limiterOn(store, clock, policies).take('client:a')).toMatchObject({ allowed: true })

@@ -8,7 +8,7 @@ import { subjectKey } from '../../limiter/subject-key'
 import { describeStores } from '../stores'
 import { CountingStore, everyAlgorithm, TestClock } from './limiters'
 
-/** Policies as they are compiled anew when a configuration has changed. */
+/** Compiles policies anew, as after a change of the configuration. */
 const compiled = (...inputs: PolicyInput[]): CompiledPolicy[] => {
   const issues: string[] = []
   const policies = parsePolicies(inputs, [], issues).map((policy) => compile(policy))
@@ -23,8 +23,8 @@ let subjects = 0
 const newKey = () => subjectKey(`client:changed-${process.pid}-${subjects++}`)
 
 /**
- * Where a pace is kept, what was spent is known in units, and what drains in a second counts as much as a second at the
- * new pace: clocks may differ by that.
+ * Whether an algorithm keeps a pace. Its level is converted to the new pace except for what drains in a second, which
+ * stays a second, since clocks may differ by that much.
  */
 const keepsPace = ({ algorithm, refill }: PolicyInput): boolean =>
   algorithm === 'gcra' || algorithm === 'leaky-bucket' || (algorithm === 'token-bucket' && refill !== 'interval')
@@ -184,7 +184,7 @@ describe('a lowered limit', () => {
           clock.at += pauseMs
           await one.decide([{ key: used, policies: old, cost }])
         }
-        // The same requests, to a subject that has used nothing: at no time may it be behind.
+        // The same requests to a new subject, which must never have admitted less.
         const admitted = { used: 0, fresh: 0 }
         for (const pauseMs of after) {
           clock.at += pauseMs
@@ -232,7 +232,7 @@ describe('a policy changed in another way', () => {
           allowed: true,
           policies: { [policy.name]: { remaining: 8 }, sibling: { remaining: 88 } },
         })
-        // And back: what was there before is still there.
+        // And back: the earlier count is still there.
         expect(await limiter.decide([{ key, policies: compiled(policy, sibling), cost: 1 }])).toMatchObject({
           allowed: false,
         })

@@ -112,7 +112,7 @@ describe('clocks that differ', () => {
       if (allowed) admitted[Math.floor((fleet.now - start) / 1000)]! += 1
     }
     for (const units of admitted.slice(1)) expect(units).toBeGreaterThan(950)
-    // By the clocks from the one furthest behind to the one furthest ahead two more windows begin.
+    // Two more windows begin between the clock furthest behind and the one furthest ahead.
     expect(admitted.reduce((sum, units) => sum + units, 0)).toBeLessThanOrEqual(1000 * (windows + 2))
     expect(fleet.store.calls).toBeLessThan(consistency === 'leased' ? 420 * windows : 2 * 1000 * windows)
   })

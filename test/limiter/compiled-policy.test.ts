@@ -64,7 +64,7 @@ describe('a compiled policy', () => {
 })
 
 describe('the policies of one subject', () => {
-  /** One that would store where another does. */
+  /** A policy whose attribute prefix is that of another. */
   const colliding = (name: string, prefix: string, limit = 1): CompiledPolicy => ({
     ...of({ limit }),
     name,
@@ -78,12 +78,12 @@ describe('the policies of one subject', () => {
   })
 
   it('that count as one are reduced to the strictest of them', () => {
-    const lenient = of({ limit: 1, action: 'observe' })
+    const observing = of({ limit: 1, action: 'observe' })
     const [strict, looser, overrun] = [of({ limit: 5 }), of({ limit: 7 }), of({ limit: 5, overrun: '20%' })]
     for (const all of [
-      [looser, strict, lenient, overrun],
-      [overrun, lenient, looser, strict],
-      [strict, lenient],
+      [looser, strict, observing, overrun],
+      [overrun, observing, looser, strict],
+      [strict, observing],
     ])
       expect(distinct(all)).toEqual([strict])
     const [burst, calm] = [20, 10].map((burst) => of({ algorithm: 'token-bucket', burst }))

@@ -8,7 +8,7 @@ import { compiled } from './policies'
 const minute = { name: 'minute', algorithm: 'fixed-window', limit: 10, window: '1m' } as const
 const hour = { name: 'hour', algorithm: 'fixed-window', limit: 20, window: '1h' } as const
 
-/** What is said of options; nothing where they are right. */
+/** The issues of options, none if they are valid. */
 function issuesOf(options: unknown): readonly string[] {
   try {
     createLimiter(options as LimiterOptions)
@@ -132,8 +132,8 @@ describe('policies chosen by name', () => {
   })
 
   /**
-   * Writes for one subject of three requests at once that name one list, where so many other lists come before the last
-   * of them.
+   * How many writes three simultaneous requests for one subject and one list of policies need, if so many other lists
+   * are used before the last of them.
    */
   async function writesWith(otherLists: number): Promise<number> {
     const { limiter, store } = made()
@@ -141,7 +141,7 @@ describe('policies chosen by name', () => {
     const takes = [take(), take()]
     const others = Array.from({ length: otherLists }, (_, i) => {
       const policies = [...i.toString(2).padStart(10, '0')].map((digit) => (digit === '0' ? 'minute' : 'hour'))
-      return limiter.takeAll([{ subject: 'b', policies, cost: -1 }]) // is refused once its list is found
+      return limiter.takeAll([{ subject: 'b', policies, cost: -1 }]) // is rejected after its list was looked up
     })
     takes.push(take())
     await Promise.all([...takes, Promise.allSettled(others)])

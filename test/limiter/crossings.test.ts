@@ -4,7 +4,7 @@ import { StoreUnavailableError } from '../../limiter/errors'
 import { Fleet } from './fleet'
 import { MIDNIGHT } from './limiters'
 
-/** What is under way beside the requests comes to its end. */
+/** Waits for calls that run beside the requests. */
 const quiet = async () => {
   for (let i = 0; i < 5; i++) await setImmediate()
 }
@@ -15,7 +15,7 @@ const used = async (fleet: Fleet) => {
   return Object.values(policies).map(({ limit, remaining }) => limit - remaining)
 }
 
-/** Writes take until they are let go. */
+/** Holds all writes until `go` is called. */
 function heldUp(fleet: Fleet) {
   const inner = fleet.store.write.bind(fleet.store)
   let go!: () => void
@@ -79,7 +79,7 @@ describe('eventual counts in memory', () => {
     const { chargedAt } = await limiter.take('client:a', { cost: 10 })
     await quiet()
     fleet.now = MIDNIGHT + 10_000
-    await limiter.take('client:a') // tells, and knows
+    await limiter.take('client:a') // syncs, and so sees the store's count
     await quiet()
     expect((await limiter.take('client:a', { cost: 9 })).allowed).toBe(true)
     await limiter.refund('client:a', 9, { chargedAt })

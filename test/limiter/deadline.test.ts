@@ -7,7 +7,7 @@ afterEach(() => void jest.useRealTimers())
 
 const never = () => new Promise<never>(() => {})
 
-/** What became of a call so far. */
+/** The state of a call so far. */
 function watch(call: Promise<unknown>) {
   const seen: { error?: unknown } = {}
   call.catch((error) => {

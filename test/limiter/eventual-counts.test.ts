@@ -21,7 +21,7 @@ const daily = (limit: number, more: Partial<PolicyInput> = {}) =>
 const T = MIDNIGHT + 1000
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
-/** One instance on a store in memory, and what another process sees there. */
+/** One instance on a store in memory, and another process on the same store. */
 function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 100) {
   const memory = new MemoryStore()
   const store = new CountingStore(memory)
@@ -49,10 +49,10 @@ function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 1
   const eventual = new Eventual(loop, maxSubjects)
   const take = (cost = 1, key = 'k', those = policies) => eventual.take({ key, policies: those, cost })
   const remaining = (verdicts: Verdicts | undefined) => verdicts?.[0]?.remaining
-  /** What the store has on record. */
+  /** The units that the store has counted. */
   const stored = async (key = 'k') => policies[0]!.limit - remaining(await others.peek({ key, policies, cost: 0 }))!
   const here = (key = 'k') => remaining(eventual.standing({ key, policies }))
-  /** So much later, when what is under way has come to its end. */
+  /** Waits for calls under way, then moves the clock. */
   const later = async (ms: number) => {
     await settled()
     world.now += ms
@@ -245,7 +245,7 @@ describe('a sync', () => {
 
 describe('an unavailable store', () => {
   const away = new StoreUnavailableError('refused', 'away')
-  /** Requests at which nothing was thrown, one in each interval. */
+  /** Counts requests that do not fail, one in each interval. */
   async function passing(one: ReturnType<typeof world>, syncMs: number, most = 40) {
     for (let i = 0; i < most; i++) {
       const error = await one.take().then(
@@ -278,7 +278,7 @@ describe('an unavailable store', () => {
     await passing(one, 1000)
     await one.later(60_000)
     one.error = undefined
-    await one.take().catch(() => {}) // which tries
+    await one.take().catch(() => {}) // which tries to sync
     await settled()
     expect((await one.take())[0]!.allowed).toBe(true)
     await one.later(1000)

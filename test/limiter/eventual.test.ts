@@ -20,7 +20,7 @@ const eventual = (limit: number, window = '1s', more: object = {}) => [
   },
 ]
 
-/** Lets the calls that are under way beside the requests come to their ends. */
+/** Waits for calls that run beside the requests. */
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('a limiter with eventual consistency', () => {
@@ -67,7 +67,7 @@ describe('a limiter with eventual consistency', () => {
             const window = Math.floor(fleet.now / 1000)
             if (allowed) passed.set(window, (passed.get(window) ?? 0) + 1)
           }
-          // An interval of an instance begins when it likes, so two of ours may be in it.
+          // The intervals of instances begin at any time, so one may overlap two of ours.
           expect(Math.max(...passed.values())).toBeLessThanOrEqual(limit + size * 2 * most)
         },
       ),
@@ -130,7 +130,7 @@ describe('a limiter with eventual consistency', () => {
   )
 })
 
-/** Units that the store has on record of a subject. */
+/** The units that the store has counted for a subject. */
 async function recorded(fleet: Fleet, subject: string) {
   const { policies } = await fleet.store.read(subjectKey(subject))
   const fields = Object.values(policies).flatMap((all) => Object.entries(all))
@@ -154,7 +154,7 @@ it('a sync whose answer is lost counts once, however often it is sent', async ()
   })
   for (let i = 0; i < 6; i++) await take()
   lost.mockRestore()
-  fleet.now += 60_000 // the circuit closes again
+  fleet.now += 60_000 // the circuit breaker closes again
   for (let i = 0; i < 3; i++) await take()
   await limiter.close()
   expect(await recorded(fleet, 'global')).toBe(admitted)
@@ -206,7 +206,7 @@ describe('an instance that has been idle for a long time', () => {
     fleet.now += 3_600_000
     expect(await limiter.take('global')).toMatchObject({ degraded: false, remaining: 98 })
     await settled()
-    expect(await recorded(fleet, 'global')).toBe(1) // the unit of an hour ago; the new one is told with the next sync
+    expect(await recorded(fleet, 'global')).toBe(1) // the unit of an hour ago; the new one is sent with the next sync
   })
 
   it('knows after one request what other instances have admitted meanwhile', async () => {

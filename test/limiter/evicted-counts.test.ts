@@ -4,13 +4,13 @@ afterEach(() => jest.restoreAllMocks())
 
 const numbered = (name: string, count: number) => Array.from({ length: count }, (_, i) => `${name}:${i} per-minute`)
 
-/** With the seed that this random number gives. */
+/** Evicted counts with the seed that this random number gives. */
 function seeded(random: number): EvictedCounts {
   jest.spyOn(Math, 'random').mockReturnValueOnce(random)
   return new EvictedCounts()
 }
 
-/** Names that begin with less than their own since they share a slot with one that was remembered. */
+/** Keys that start with a use that is not their own, since they share a slot with an evicted one. */
 function sharing(counts: EvictedCounts, remembered: readonly string[], others: readonly string[]): string[] {
   for (const name of remembered) counts.remember(name, 1, 1000, 0)
   return others.filter((name) => counts.usedOf(name, 0) > 0)

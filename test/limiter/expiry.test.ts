@@ -33,8 +33,8 @@ describe('the time to live of an item', () => {
 
   it('is not moved if it is just far enough ahead, and is moved a second later', () => {
     const policies = policiesOf(60, '1m')
-    const lifeMs = Math.max(...policies.map(({ counter }) => counter.retentionMs))
-    const expiresAtSeconds = (MIDNIGHT + lifeMs + HOUR_MS) / 1000
+    const retentionMs = Math.max(...policies.map(({ counter }) => counter.retentionMs))
+    const expiresAtSeconds = (MIDNIGHT + retentionMs + HOUR_MS) / 1000
     expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds }, MIDNIGHT)).toBeUndefined()
     expect(expiryFor(policies, { ...NO_ITEM, expiresAtSeconds: expiresAtSeconds - 1 }, MIDNIGHT)).toBeGreaterThan(
       expiresAtSeconds,
@@ -56,7 +56,7 @@ describe('the time to live of an item', () => {
     await long.take('client:a')
     await limiterOn(store, clock, [second]).take('client:a')
     clock.at += 20 * 24 * HOUR_MS
-    await limiterOn(store, clock, [second]).take('client:b') // makes the store look for what has expired
+    await limiterOn(store, clock, [second]).take('client:b') // makes the store check for expired items
     expect(await limiterOn(store, clock, [month]).take('client:a', { cost: 0 })).toMatchObject({ remaining: 4 })
   })
 })

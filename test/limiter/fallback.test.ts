@@ -19,7 +19,7 @@ const all = compiled(hourly(100))
 const T = MIDNIGHT + 1000
 const HOUR = 3_600_000
 
-/** An instance without a store, what it last saw there, and what it tells it later. */
+/** An instance without its store, what it last saw there, and what it sends later. */
 function world(maxSubjects = 1000) {
   const world = { now: T, error: undefined as Error | undefined }
   const seen = new Map<string, Fields>()
@@ -115,7 +115,7 @@ describe('a local count', () => {
     for (const [used, share, left] of [
       [0, 0.25, 25],
       [60, 0.25, 10],
-      [99, 0.25, 1], // a unit at least, as long as there is one
+      [99, 0.25, 1], // at least one unit as long as there is one
       [100, 0.25, 0],
       [60, 1, 40],
     ] as const) {
@@ -204,9 +204,9 @@ describe('units admitted without the store', () => {
     one.take(5)
     one.now += 10
     one.take(6)
-    expect(await one.tell('k')).toBe(false) // nothing was seen
+    expect(await one.tell('k')).toBe(false) // the store has not answered yet
     one.seenAt.set('k', one.now - 1)
-    expect(await one.tell('k')).toBe(false) // before the last unit
+    expect(await one.tell('k')).toBe(false) // answered before the last unit
     one.seenAt.set('k', one.now)
     expect([await one.tell('k'), one.told]).toEqual([true, [{ key: 'k', units: [11], codes: [all[0]!.prefix] }]])
     expect(await one.tell('k')).toBe(false)

@@ -7,7 +7,7 @@ import { limiterOn, TestClock } from './limiters'
 
 type Opened = Awaited<ReturnType<typeof openEngine>>
 
-/** What happens to one call: whether the engine gets it, and what the caller sees. */
+/** The fault of one call: whether the engine receives it, and what the caller gets. */
 interface Fault {
   readonly reaches: boolean
   readonly answer: 'throws' | 'hangs' | 'garbage'
@@ -40,7 +40,7 @@ const FAULTS = {
   throttling: { reaches: false, answer: 'throws', error: throttled('TableWriteAccountLimitExceeded') },
 } as const satisfies Record<string, Fault>
 
-/** A client whose next calls meet faults, one each. */
+/** A client whose next calls have one fault each. */
 function faulty(client: DynamoDBClient) {
   const queue: Fault[] = []
   let calls = 0
@@ -81,7 +81,7 @@ describe(`with a failing store on ${engine}, a limiter`, () => {
     const open = (from: Pick<DynamoDBClient, 'send'>) =>
       limiterOn(new DynamoDbStore({ client: from, tableName: TABLE }), clock, policies, { deadlineMs: 200, ...more })
     const limiter = open(client)
-    /** What somebody sees who looks through a client without faults. */
+    /** The state as a client without faults reads it. */
     const left = async () =>
       Object.values((await open(opened.client).take(subject, { cost: 0 })).policies).map(({ remaining }) => remaining)
     return { client, clock, subject, limiter, left }
@@ -179,7 +179,7 @@ describe(`with a failing store on ${engine}, a limiter`, () => {
       'refused',
       1,
     ],
-    ['a hot key', throttled('KeyRangeThroughputExceeded'), 'hot-key', 2], // the second for units taken ahead
+    ['a hot key', throttled('KeyRangeThroughputExceeded'), 'hot-key', 2], // the second for a lease
     [
       'a hot key, as a ThrottlingException spells it',
       () => fault('ThrottlingException', { throttlingReasons: [{ reason: 'TableWriteKeyRangeThroughputExceeded' }] }),
@@ -229,7 +229,7 @@ describe(`with a failing store on ${engine}, a limiter`, () => {
     for (let i = 0; i < 9; i++) expect(await limiter.take(subject)).toMatchObject({ allowed: true, degraded: true })
     expect(await limiter.take(subject)).toMatchObject({ allowed: false, degraded: true, policy: 'window' })
     client.queue.length = 0
-    clock.at += 1500 // the circuit has opened, for 0.5 to 1.5 s
+    clock.at += 1500 // the circuit breaker has opened for 0.5 to 1.5 s
     expect(await limiter.take(subject)).toMatchObject({ allowed: true, degraded: false, remaining: 8 })
   })
 

@@ -5,14 +5,12 @@ import { compiled, viewOf } from './policies'
 
 const policies = compiled({ name: 'p', algorithm: 'fixed-window', limit: 10, window: '1s' })
 
-/** What is seen by our clock of a window of ten units that others have opened, so many milliseconds early by ours. */
+/** The view of a used-up window that other instances opened so many milliseconds before it begins by our clock. */
 const ahead = (ms: number, at = MIDNIGHT): View => viewOf(policies, [10], at + 1000, at + 1000 - ms)
-/** A window that is used up, as our clock has it. */
+/** The view of a used-up window by our clock. */
 const full = (at: number): View => viewOf(policies, [10], at)
 
-/**
- * Whether a request is worth another look so many milliseconds before our window ends, after a look at its beginning.
- */
+/** Whether the item is read again so many milliseconds before our window ends, if it was last read when that began. */
 const looksAgain = (fleet: FleetClock, beforeEndMs: number, at: number, costs = [1]) =>
   fleet.mayAdmit(full(at), policies, costs, at + 1000 - beforeEndMs)
 

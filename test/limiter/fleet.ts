@@ -3,14 +3,14 @@ import type { LimiterEvent } from '../../limiter/events'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { CountingStore, MIDNIGHT } from './limiters'
 
-/** An instance, its own clock, and what it did. */
+/** An instance, its clock and its events. */
 export interface Instance {
   limiter: Limiter
   skewMs: number
   readonly events: LimiterEvent[]
 }
 
-/** Instances with a store in common, in time that the test moves on. */
+/** Instances with one store. The test moves the time. */
 export class Fleet {
   now = MIDNIGHT
   readonly store = new CountingStore(new MemoryStore())
@@ -25,7 +25,7 @@ export class Fleet {
     this.instances = Array.from({ length: size }, (_, i) => this.made(skews[i] ?? 0))
   }
 
-  /** An instance that crashes is one that never comes back, and another that knows nothing. */
+  /** Replaces an instance by a new one that has seen nothing. */
   crash(i: number): void {
     this.instances[i] = this.made(this.instances[i]!.skewMs)
   }
@@ -45,7 +45,7 @@ export class Fleet {
   }
 }
 
-/** A generator of the same numbers from 0 to 1 for the same seed. */
+/** A generator of numbers from 0 to 1, the same for the same seed. */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0
   return () => {

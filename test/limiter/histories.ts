@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import type { PolicyInput } from '../../limiter'
 import { issuesIn } from '../policies/issues'
 
-/** What happens to one subject, in order. */
-export type Happening =
+/** An event in the history of a subject. */
+export type Event =
   | {
       readonly kind: 'take'
       readonly instance: number
@@ -57,7 +57,7 @@ export const KINDS: Readonly<Record<string, fc.Arbitrary<object>>> = {
   gcra: fc.constant({ algorithm: 'gcra', window: '1m' }),
 }
 
-/** From one policy to thirty, of one kind or of any, with what they may do past their limits. */
+/** One to thirty policies of one kind or of any, with all actions. */
 export const anyPolicies: fc.Arbitrary<PolicyInput[]> = fc
   .tuple(
     fc.oneof(fc.constantFrom(...Object.keys(KINDS)), fc.constant(undefined)),
@@ -80,7 +80,7 @@ export const anyPolicies: fc.Arbitrary<PolicyInput[]> = fc
 const instance = fc.nat({ max: INSTANCES - 1 })
 const someGap = fc.constantFrom(1, 40, 900, 1000, 7000, 65_000)
 
-export const anyHistory: fc.Arbitrary<Happening[]> = fc.array(
+export const anyHistory: fc.Arbitrary<Event[]> = fc.array(
   fc.oneof(
     {
       weight: 6,

@@ -8,7 +8,7 @@ import { Fleet } from './fleet'
 
 const strict: PolicyInput[] = [{ name: 'own', algorithm: 'fixed-window', limit: 100_000, window: '1m' }]
 
-/** Items that take so many writes a second, as DynamoDB's take 1,000: evenly, with a tenth of a second's in hand. */
+/** A store whose items take so many writes a second (DynamoDB's take 1,000), with a burst of a tenth of a second. */
 function hotKeys(fleet: Fleet, perSecond: number) {
   const inner = fleet.store.write.bind(fleet.store)
   const items = new Map<string, { tokens: number; at: number }>()
@@ -24,7 +24,7 @@ function hotKeys(fleet: Fleet, perSecond: number) {
   return { refused: () => refused }
 }
 
-/** So many requests a second, evenly, over all instances in turn. */
+/** Sends so many requests a second, evenly, to all instances in turn. */
 async function load(fleet: Fleet, perSecond: number, seconds: number) {
   const start = fleet.now
   const passed = { allowed: 0, degraded: 0 }

@@ -4,18 +4,18 @@ import { preProcessFile } from 'typescript'
 
 const LIMITER = resolve(__dirname, '../../limiter')
 
-/** Words that every file may use: times and errors. */
+/** Files that every other file may import: times and errors. */
 const VOCABULARY = ['clock', 'errors']
 
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { withFileTypes: true }).flatMap((entry) => (entry.isFile() ? [join(folder, entry.name)] : []))
 
-/** The files in which decisions are made; the rooms of algorithms, policies and stores stand beside them. */
+/** The files that make decisions, without the folders of algorithms, policies and stores. */
 const FILES = [...filesIn(LIMITER), ...filesIn(join(LIMITER, 'consistency'))].filter(
   (file) => !VOCABULARY.some((word) => file === join(LIMITER, `${word}.ts`)),
 )
 
-/** What each of them imports of the others, types included. */
+/** Which of the others each imports, including types. */
 const IMPORTS = new Map(
   FILES.map((file) => {
     const { importedFiles } = preProcessFile(readFileSync(file, 'utf8'))

@@ -10,12 +10,12 @@ import { compiled } from './policies'
 
 const policies = compiled(
   { name: 'second', algorithm: 'fixed-window', limit: 10, window: '1s' },
-  { name: 'pace', algorithm: 'gcra', limit: 10, window: '1s' }, // has nothing to clear away
+  { name: 'pace', algorithm: 'gcra', limit: 10, window: '1s' }, // has no expired fields
 )
 const [second] = policies as [(typeof policies)[0]]
 const deadline = new Deadline(1000)
 
-/** An item of which so many windows were written by somebody who clears nothing away. */
+/** An item with so many windows from a writer that purges nothing. */
 function withWindows(count: number): Item {
   let fields: Fields = {}
   for (let i = 0; i < count; i++) {
@@ -36,14 +36,14 @@ function world(item: Item, answer: 'applied' | 'refused' | Error = 'applied') {
       return { kind: answer, item, afterDoubt: false }
     },
   } as unknown as StoreCalls
-  return { known, sent, tidy: () => new ItemMaintenance(calls, known).purge('k', policies, item, MIDNIGHT, deadline) }
+  return { known, sent, purge: () => new ItemMaintenance(calls, known).purge('k', policies, item, MIDNIGHT, deadline) }
 }
 const slotsOf = (item: Item | undefined) =>
   Object.keys(item?.policies[second.prefix] ?? {}).filter((name) => name.length > 1)
 
 it('a purge removes expired windows once there are many, in one try of one write, and updates the view', async () => {
-  const { known, sent, tidy } = world(withWindows(60))
-  await tidy()
+  const { known, sent, purge } = world(withWindows(60))
+  await purge()
   expect(sent).toHaveLength(1)
   expect(sent[0]).toMatchObject({ tries: 1, write: { id: { mark: 'r0', value: 7 }, at: MIDNIGHT } })
   expect(sent[0]!.write.parts.map(({ prefix }) => prefix)).toEqual([second.prefix])
@@ -52,28 +52,28 @@ it('a purge removes expired windows once there are many, in one try of one write
 })
 
 it('a purge is not made for a few expired windows', async () => {
-  const { sent, tidy } = world(withWindows(20))
-  await tidy()
+  const { sent, purge } = world(withWindows(20))
+  await purge()
   expect(sent).toEqual([])
 })
 
 it('a purge that conflicts leaves the view as it was', async () => {
-  const { known, tidy } = world(withWindows(60), 'refused')
-  await tidy()
+  const { known, purge } = world(withWindows(60), 'refused')
+  await purge()
   expect(known.size).toBe(0)
 })
 
 it('a purge that finds the store unavailable is left for later; a bug is thrown', async () => {
   const away = world(withWindows(60), new StoreUnavailableError('timeout', 'away'))
-  await away.tidy()
+  await away.purge()
   expect(away.known.size).toBe(0)
-  await expect(world(withWindows(60), new TypeError('no function')).tidy()).rejects.toThrow(TypeError)
+  await expect(world(withWindows(60), new TypeError('no function')).purge()).rejects.toThrow(TypeError)
 })
 
 it('a purge never removes the present window', async () => {
   const item = withWindows(60)
-  const { known, tidy } = world(item)
-  await tidy()
+  const { known, purge } = world(item)
+  await purge()
   const now = MIDNIGHT + 59 * 3000
   const left = (of: Item) => second.counter.step(of.policies[second.prefix], 0, now).verdict.remaining
   expect([left(item), left(known.get('k')!.item)]).toEqual([9, 9])

@@ -15,7 +15,7 @@ function policy(input: object): CompiledPolicy {
 }
 
 /**
- * Policies, and by how many units a late charge may be looser than one in time, given the milliseconds between them.
+ * Policies, and by how many units a late charge may count for less than one in time, given the delay in milliseconds.
  */
 const CASES: readonly (readonly [string, object, (lateMs: number) => number])[] = [
   ['fixed-window', { algorithm: 'fixed-window' }, () => 0],
@@ -23,7 +23,7 @@ const CASES: readonly (readonly [string, object, (lateMs: number) => number])[] 
   ['fixed-window with overage', { algorithm: 'fixed-window', overage: 'allow' }, () => 0],
   ['fixed-window with an overrun', { algorithm: 'fixed-window', overrun: '10%' }, () => 0],
   ['anchored-window', { algorithm: 'anchored-window' }, () => 0],
-  ['sliding-window', { algorithm: 'sliding-window' }, () => 1], // of two weights that are rounded down apart
+  ['sliding-window', { algorithm: 'sliding-window' }, () => 1], // two weights are rounded down separately
   ['sliding-buckets', { algorithm: 'sliding-buckets', buckets: 10 }, () => 0],
   ['sliding-log', { algorithm: 'sliding-log', limit: 200 }, () => 0],
   ['gcra', { algorithm: 'gcra' }, () => 0],
@@ -31,7 +31,7 @@ const CASES: readonly (readonly [string, object, (lateMs: number) => number])[] 
   ['token-bucket', { algorithm: 'token-bucket', burst: 80 }, () => 0],
   ['leaky-bucket', { algorithm: 'leaky-bucket' }, () => 0],
   ['leaky-bucket as a queue', { algorithm: 'leaky-bucket', mode: 'queue' }, () => 0],
-  // What each refill since may have given back already, had the bucket been full enough.
+  // What each refill since may have given back.
   [
     'token-bucket by interval',
     { algorithm: 'token-bucket', refill: 'interval', burst: 100 },
@@ -42,7 +42,7 @@ const CASES: readonly (readonly [string, object, (lateMs: number) => number])[] 
 const remaining = ({ counter }: CompiledPolicy, fields: Fields, at: number) =>
   counter.step(fields, 0, at).verdict.remaining
 
-/** Charges without a limit, where there is room for that. */
+/** Charges as without a limit. */
 function charged(to: CompiledPolicy, fields: Fields, units: number, at: number): Fields {
   const { write, verdict } = to.unlimited().counter.step(fields, units, at)
   return verdict.allowed && write ? apply(write, fields) : fields
@@ -53,7 +53,7 @@ interface Other {
   readonly units: number
 }
 
-/** What others charge, from a moment on. */
+/** Charges of other instances from a given time on. */
 function others(from: number, steps: readonly { readonly waitMs: number; readonly units: number }[]): Other[] {
   let at = from
   return steps.map(({ waitMs, units }) => {
@@ -77,8 +77,8 @@ const histories = fc.record({
 describe.each(CASES)('a late charge to %s', (name, input, slack) => {
   const of = policy(input)
   /**
-   * After that an idle bucket is whole, and its units are not told any more; and windows that clients open may open at
-   * other moments.
+   * The longest delay that is tried: after it an idle bucket is whole and its units are not sent any more, and an
+   * anchored window may have opened at another time.
    */
   const mostMs = /gcra|bucket$|queue|burst|anchored/.test(name)
     ? Math.max(of.windowMs, of.counter.retentionMs) - 1

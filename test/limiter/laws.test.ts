@@ -4,7 +4,7 @@ import { runs } from '../runs'
 import { describeStores } from '../stores'
 import { everyAlgorithm, limiterOn, TestClock } from './limiters'
 
-/** Requests as they come: to which of four instances, how long after the one before, and what they cost. */
+/** A request: to which of four instances, how long after the one before, and its cost. */
 const traffic = fc.array(
   fc.record({
     instance: fc.integer({ min: 0, max: 3 }),
@@ -36,8 +36,8 @@ const policySets: PolicyInput[][] = [
 let subjects = 0
 
 /**
- * The same decision; only how long a denial lasts may be known no better than when it was last looked up, and of
- * several policies that deny it may name another.
+ * Expects the same decision. A cached denial may report the retry time as of its last read, and may name another of
+ * several policies that deny.
  */
 function expectAsGood(decision: Decision, truth: Decision): void {
   if (truth.allowed) {
@@ -90,7 +90,7 @@ describe('laws of the take loop', () => {
             for (const [i, cost] of burst.entries()) {
               const alone = await oneByOne.take('client:a', { cost })
               expect(decisions[i]!.allowed).toBe(alone.allowed)
-              // those denied are told how things stand after the whole batch
+              // denied requests report the state after the whole batch
               if (alone.allowed) expect(decisions[i]).toEqual(alone)
             }
           }
@@ -145,7 +145,7 @@ describe('laws of the take loop', () => {
             for (const clock of clocks) clock.at += pauseMs
             const { allowed } = await instances[instance]!.take('client:a')
             if (!allowed) continue
-            // the newest time recorded, below which the log does not fall
+            // the newest recorded time, before which the log accepts nothing
             latest = Math.max(latest, clocks[instance]!.at)
             admitted.push(latest)
           }

@@ -1,4 +1,4 @@
-import { daily, settled, stocked, world } from './leasing'
+import { daily, idle, withLease, world } from './leasing'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -6,7 +6,7 @@ afterEach(() => jest.restoreAllMocks())
 
 describe('a unit spent from a lease', () => {
   it('has the chargedAt of its lease, and is refunded to the lease by it', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const held = await one.held()
     one.now += 5
     const [verdict] = await one.take(3)
@@ -18,14 +18,14 @@ describe('a unit spent from a lease', () => {
   })
 
   it('is refunded to the store while the next lease is on its way, which replaces the present one', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const [verdict] = await one.take(await one.held())
     let arrive = () => {}
     one.delayed = new Promise<void>((resolve) => {
       arrive = resolve
     })
     const next = one.take()
-    await settled()
+    await idle()
     await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 2 }, { at: verdict!.chargedAt! })
     expect(one.back.map(({ units }) => units)).toEqual([2])
     arrive()
@@ -33,7 +33,7 @@ describe('a unit spent from a lease', () => {
   })
 
   it('is refunded once: what returns after the lease is empty goes to the store on close', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const used = await one.used()
     const [verdict] = await one.take(await one.held())
     await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 5 }, { at: verdict!.chargedAt! })
@@ -45,9 +45,9 @@ describe('a unit spent from a lease', () => {
 describe('a lease of several policies', () => {
   it('that one policy allows without a charge is held for the others, and returned to them alone', async () => {
     const watched = daily(100_000, { name: 'watched', action: 'observe' })
-    const one = await stocked([...daily(100_000), ...watched])
+    const one = await withLease([...daily(100_000), ...watched])
     await one.take(await one.held())
-    // Which the instance does not know.
+    // The instance has not seen this charge.
     await one.others.decideBatch({ key: 'k', policies: watched, costs: [100_000 - (await one.used())] })
     const [charged, passed] = await one.take()
     expect([charged!.exceeded, passed!.exceeded]).toEqual([undefined, 'observe'])
@@ -65,7 +65,7 @@ describe('a lease of several policies', () => {
       ...daily(100_000),
       ...compiled({ name: 'minute', algorithm: 'fixed-window', limit: 50_000, window: '1m', consistency: 'leased' }),
     ]
-    const one = await stocked(both)
+    const one = await withLease(both)
     one.now = MIDNIGHT + 60_000
     one.taken.length = 0
     await one.take()
@@ -78,7 +78,7 @@ describe('a busy instance, while there is enough for all until the window ends,'
     compiled({ name, algorithm: 'fixed-window', limit: 18_000, window: '1m', consistency: 'leased' })
   const [minute, other] = [counted('minute'), counted('other')]
 
-  /** What it leases after 300 units, each millisecond one, while others take so many in each. */
+  /** The size of its lease after 300 units, one in each millisecond, while others charge so many in each. */
   async function lease(others: number, of = minute, theirs = of) {
     const one = world(of)
     one.now = MIDNIGHT + 40_000

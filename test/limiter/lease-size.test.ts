@@ -4,7 +4,7 @@ import { LeaseSize } from '../../limiter/consistency/lease-size'
 
 const T0 = 1_763_683_200_000
 
-/** A limit with much time and nothing known of others: nobody is sure that there is enough. */
+/** A limit with much time left, and nothing known of other instances: whether there is enough for all is unknown. */
 const outlook = (changes: Partial<Capacity> = {}): Capacity => ({
   left: 10_000,
   capacity: 10_000,
@@ -15,10 +15,7 @@ const outlook = (changes: Partial<Capacity> = {}): Capacity => ({
   ...changes,
 })
 
-/**
- * An instance that spent so many units in each of the last seconds, the newest last, evenly, a millisecond ago at the
- * latest.
- */
+/** An instance that spent so many units in each of the last seconds, evenly, the newest second last. */
 function instance(
   perSecond: readonly number[],
   { windowMs = 600_000, others = 0 }: { windowMs?: number; others?: number } = {},
@@ -73,7 +70,7 @@ describe('an instance with a spend rate that has held for three seconds', () => 
 
   test('leases all that it spent in eight seconds once the rate has held for 24, while more than half is left', () => {
     const size = instance(Array(24).fill(100), { others: 1000 })
-    expect(units(size)).toBe(795) // its fair share: 10,000 · 100 / 1,100, and of that seven eighths
+    expect(units(size)).toBe(795) // seven eighths of its fair share, 10,000 · 100 / 1,100
     expect(units(instance(Array(24).fill(100), { others: 100 }))).toBe(800)
     expect(units(instance(Array(24).fill(100), { others: 100 }), { left: 5001 })).toBe(800)
     expect(units(instance(Array(24).fill(100), { others: 100 }), { left: 5000 })).toBe(100)
@@ -132,7 +129,7 @@ describe('the fair share of the units left', () => {
 describe('the end of a window', () => {
   test('limits a lease to what the instance is nearly sure to spend before it', () => {
     const size = instance([400, 400, 400], { others: 1600 })
-    // there is enough for all: what is over is worth nothing to others
+    // there is enough for all, and units left at the end are of no use to others
     expect(units(size, { endsInMs: 250 })).toBeGreaterThan(100)
     expect(units(size, { endsInMs: 250, left: 500 })).toBe(80) // 100 ± 10, twice
     expect(units(size, { endsInMs: 10, left: 20 })).toBe(0)
@@ -184,7 +181,7 @@ describe('an item that was throttled', () => {
     expect(units(size, {}, T0 + 9999)).toBe(40)
     expect(size.pauseMs(T0 + 9999)).toBe(2 * size.pauseMs(T0 + 10_000))
     expect(units(size, {}, T0 + 10_000)).toBe(10)
-    expect(size.pauseMs(T0 - 1)).toBe(size.pauseMs(T0 + 10_000)) // a clock that was set back strains nobody
+    expect(size.pauseMs(T0 - 1)).toBe(size.pauseMs(T0 + 10_000)) // a clock that was set back ends the longer pause
   })
 })
 

@@ -1,6 +1,6 @@
 import type { Verdicts } from '../../limiter/algorithms/algorithm'
 import { StoreUnavailableError } from '../../limiter/errors'
-import { daily, pacing, settled, stocked, world } from './leasing'
+import { daily, idle, pacing, withLease, world } from './leasing'
 import { MIDNIGHT } from './limiters'
 import { compiled } from './policies'
 
@@ -8,7 +8,7 @@ afterEach(() => jest.restoreAllMocks())
 
 describe('a lease', () => {
   it('is spent from memory down to its last unit, and counts each unit once', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const held = await one.held()
     const [calls, used] = [one.taken.length, await one.used()]
     await one.take(held)
@@ -28,7 +28,7 @@ describe('a lease', () => {
   })
 
   it('lets a larger request charge only what the lease lacks, if the instance wants no more', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const held = await one.held()
     one.taken.length = 0
     await one.take(held + 50_000)
@@ -36,7 +36,7 @@ describe('a lease', () => {
   })
 
   it('reports the units left of the limit including those it holds, and the reset time of the limit', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const [held, used] = [await one.held(), await one.used()]
     expect(one.leases.standing({ key: 'k', policies: one.policies })![0]!.remaining).toBe(100_000 - used + held)
     const [verdict] = (await one.take(3)) as [Verdicts[0]]
@@ -60,7 +60,7 @@ describe('a lease', () => {
 
   it('is not spent after its window, nor by a clock that was set back before it', async () => {
     for (const moved of [(one: { now: number }) => MIDNIGHT + 86_400_000 - one.now, () => -86_400_000]) {
-      const one = await stocked()
+      const one = await withLease()
       expect(await one.held()).toBeGreaterThan(0)
       one.now += moved(one)
       one.taken.length = 0
@@ -77,7 +77,7 @@ describe('a lease', () => {
       window: '10s',
       consistency: 'leased',
     })
-    const one = await stocked(anchored)
+    const one = await withLease(anchored)
     one.now = MIDNIGHT + 9_999
     await one.take((await one.held()) + 5)
     await one.take(1)
@@ -88,7 +88,7 @@ describe('a lease', () => {
   })
 
   it('is kept apart for each subject and each list of policies with their limits', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const held = await one.held()
     one.taken.length = 0
     await one.leases.take({ key: 'k', policies: daily(100_001), cost: 1 })
@@ -96,14 +96,14 @@ describe('a lease', () => {
     await one.leases.take({ key: 'other', policies: one.policies, cost: 1 })
     expect(one.taken).toHaveLength(3)
     one.taken.length = 0
-    await one.leases.take({ key: 'k', policies: daily(100_000), cost: held }) // the same, whoever made the list
+    await one.leases.take({ key: 'k', policies: daily(100_000), cost: held }) // an equal list is the same
     expect(one.taken).toEqual([])
   })
 })
 
 describe('a cached denial of a leased subject', () => {
   it('applies to what a request needs beyond the lease', async () => {
-    const one = await stocked(daily(2000))
+    const one = await withLease(daily(2000))
     await one.others.decideBatch({ key: 'k', policies: one.policies, costs: [2000 - (await one.used())] })
     await one.leases.peek({ key: 'k', policies: one.policies, cost: 0 })
     const held = await one.held()
@@ -119,9 +119,9 @@ describe('a cached denial of a leased subject', () => {
 })
 
 describe('a lease larger than the units left', () => {
-  /** An instance that would lease some hundred units, and another that leaves so many of the limit. */
+  /** An instance that would lease some hundred units, while another leaves only so many of the limit. */
   async function crowded(leaving: readonly number[], cost = 1) {
-    const one = await stocked(daily(5000))
+    const one = await withLease(daily(5000))
     await one.take(await one.held())
     let left = 5000 - (await one.used())
     one.taken.length = 0
@@ -168,7 +168,7 @@ describe('requests that wait for a lease', () => {
       arrive = resolve
     })
     const takes = [1, 10, 20, 30].map((cost) => one.take(cost))
-    await settled()
+    await idle()
     expect(one.taken).toEqual([1])
     arrive()
     one.delayed = undefined
@@ -204,7 +204,7 @@ describe('requests that wait for a lease', () => {
 
 describe('refunded units', () => {
   it('return to their lease, as far as they were spent from it, and else to the store', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const held = await one.held()
     await one.take(8)
     const give = (units: number, at = one.now) =>
@@ -219,14 +219,14 @@ describe('refunded units', () => {
   })
 
   it('of an earlier lease return to the store', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const held = await one.held()
     await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 2 }, { at: MIDNIGHT + 1 })
     expect([one.back, await one.held()]).toEqual([[{ units: 2, at: MIDNIGHT + 1, policies: 1 }], held])
   })
 
   it('of an expired lease, or of none, return to the store', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const at = one.now
     one.now = MIDNIGHT + 86_400_000
     await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 2 }, { at })
@@ -237,22 +237,22 @@ describe('refunded units', () => {
 
 describe('an instance that was idle', () => {
   it('returns what it would not lease now, beside a request that is served from memory', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const [held, used] = [await one.held(), await one.used()]
     one.now += 60_000
     one.taken.length = 0
     await one.take(2)
-    await settled()
+    await idle()
     expect([one.taken, one.back.map(({ units }) => units)]).toEqual([[], [held - 2]])
     expect([await one.held(), await one.used()]).toEqual([0, used - (held - 2)])
   })
 
   it('accepts refunds in memory only up to the size of the lease that it kept', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const [{ chargedAt }] = (await one.take()) as [Verdicts[0]]
     one.now += 60_000
     await one.take(2)
-    await settled()
+    await idle()
     await one.leases.giveBack({ key: 'k', policies: one.policies, cost: 1000 }, { at: chargedAt! })
     const [returned] = one.back
     expect({ kind: 'lease', units: returned!.units + (await one.held()) }).toEqual(one.events.at(-1))
@@ -263,11 +263,11 @@ describe('an instance that was idle', () => {
       [4, []],
       [5, [4]],
     ] as const) {
-      const one = await stocked()
+      const one = await withLease()
       await one.take((await one.held()) - keeping)
       one.now += 60_000
       await one.take()
-      await settled()
+      await idle()
       expect(one.back.map(({ units }) => units)).toEqual(returned)
     }
   })
@@ -278,7 +278,7 @@ describe('an instance that was idle', () => {
       [1001, 1],
     ] as const) {
       const one = world()
-      // where more than half is used, leases follow the last second
+      // if more than half is used, leases follow the last second
       await one.others.decideBatch({ key: 'k', policies: one.policies, costs: [50_001] })
       await one.busy(1200)
       for (let i = 0; i < 200 && (await one.held()) < 100; i++) await one.busy(1)
@@ -289,12 +289,12 @@ describe('an instance that was idle', () => {
   })
 
   it('loses the units that it cannot return, and no request', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const used = await one.used()
     one.now += 60_000
     one.error = new StoreUnavailableError('unreachable', 'away')
     expect((await one.take())[0]!.allowed).toBe(true)
-    await settled()
+    await idle()
     one.error = undefined
     await one.leases.close()
     expect([await one.used(), one.back.length]).toEqual([used, 1])
@@ -303,7 +303,7 @@ describe('an instance that was idle', () => {
 
 describe('close', () => {
   it('returns held units once, and waits for those on their way back', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const [held, used] = [await one.held(), await one.used()]
     await one.leases.close()
     expect([await one.used(), one.back.map(({ units }) => units)]).toEqual([used - held, [held]])
@@ -316,14 +316,14 @@ describe('close', () => {
     await one.take()
     await one.leases.close()
     expect(one.back).toEqual([])
-    const over = await stocked()
+    const over = await withLease()
     over.now = MIDNIGHT + 86_400_000
     await over.leases.close()
     expect(over.back).toEqual([])
   })
 
   it('waits for a lease on its way, also if that fails', async () => {
-    const one = await stocked()
+    const one = await withLease()
     await one.take(await one.held())
     const take = one.take()
     await one.leases.close()
@@ -338,8 +338,8 @@ describe('close', () => {
 
 describe('a reset of a leased subject', () => {
   it('drops its lease, and those of other subjects stay', async () => {
-    const one = await stocked()
-    await stocked(one.policies, 'other', one)
+    const one = await withLease()
+    await withLease(one.policies, 'other', one)
     const other = await one.held('other')
     one.leases.forget('k')
     expect([one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: 1 }), await one.held()]).toEqual([
@@ -350,7 +350,7 @@ describe('a reset of a leased subject', () => {
   })
 
   it('drops a lease that is on its way', async () => {
-    const one = await stocked()
+    const one = await withLease()
     await one.take(await one.held())
     const taking = one.take()
     one.leases.forget('k')
@@ -371,13 +371,13 @@ describe('a reset while a lease is on its way', () => {
     one.taken.length = 0
     const taking = one.take(cost).catch((error: Error) => error)
     const waiting = one.take(1)
-    await settled()
+    await idle()
     one.leases.forget('k')
     return { arrive, taking, waiting }
   }
 
   it('makes the waiting requests try by themselves', async () => {
-    const one = await stocked()
+    const one = await withLease()
     const { arrive, waiting } = await onItsWay(one, (await one.held()) + 1)
     arrive()
     expect((await waiting)[0]!.allowed).toBe(true)
@@ -385,7 +385,7 @@ describe('a reset while a lease is on its way', () => {
   })
 
   it('drops the lease before it as well if the new one fails', async () => {
-    const one = await stocked()
+    const one = await withLease()
     one.error = new StoreUnavailableError('unreachable', 'away')
     const taking = one.take((await one.held()) + 1).catch((error: Error) => error)
     const waiting = one.take(1).catch((error: Error) => error)
@@ -404,7 +404,7 @@ describe('a reset while a lease is on its way', () => {
 
 it('the subject that was used longest ago is evicted for a new one', async () => {
   const one = world(daily(100_000), 2)
-  for (const key of ['a', 'b']) await stocked(one.policies, key, one)
+  for (const key of ['a', 'b']) await withLease(one.policies, key, one)
   await one.take(1, 'a')
   await one.take(1, 'c')
   expect([(await one.held('a')) > 0, await one.held('b')]).toEqual([true, 0])

@@ -10,7 +10,7 @@ import { runs } from '../runs'
 import { Fleet, seeded } from './fleet'
 import { MIDNIGHT } from './limiters'
 
-/** Requests at random moments, routed to instances at random; what passed, by the second. */
+/** Sends requests at random times to random instances, and returns the admitted ones by second. */
 async function overload(fleet: Fleet, perSecond: number, seconds: number, seed = 1) {
   const random = seeded(seed)
   const admitted: number[] = []
@@ -219,8 +219,7 @@ describe('with leases that are bounded by what an instance spent lately,', () =>
 })
 
 /**
- * For each way of counting, how many times the limit may pass in an interval as long as the window, where nothing is
- * taken ahead.
+ * For each algorithm, how many times its limit may be admitted in an interval as long as the window, without leases.
  */
 const COUNTING = [
   { algorithm: 'fixed-window', most: 2 },
@@ -268,8 +267,8 @@ describe.each(COUNTING)(
               if ((await limiter.take('global', { cost })).allowed) passed.push({ at: fleet.now, units: cost })
               for (const one of told.slice(before)) if (one.kind === 'lease') leases.push(one.units)
             }
-            // What instances held when an interval began was at most a batch each; a clock that differs opens its
-            // windows at other times.
+            // Each instance held at most one lease when an interval began; a clock that differs opens its windows at
+            // other times.
             const held = 5 * Math.max(0, ...leases) + (skew.some((ms) => ms !== 0) ? limit : 0)
             for (const { at } of passed) {
               const units = passed.reduce(
@@ -286,7 +285,7 @@ describe.each(COUNTING)(
   },
 )
 
-/** Lets each write take as long as is said, in milliseconds. */
+/** Makes each write take so many milliseconds. */
 function slowWrites(fleet: Fleet, msOf: (key: string) => number) {
   const write = fleet.store.write.bind(fleet.store)
   jest.spyOn(fleet.store, 'write').mockImplementation(async (key, one) => {
@@ -460,7 +459,7 @@ describe('while units come back to an exhausted limit,', () => {
 })
 
 describe('a lease on its way', () => {
-  /** An instance that has learnt to lease some hundred units, and whose lease is drained. */
+  /** An instance that leases some hundred units at a time, and has spent its lease. */
   async function busy(): Promise<Fleet> {
     const fleet = new Fleet(leased(100_000, '1d'), 2)
     for (let i = 0; i < 2000; i++) {

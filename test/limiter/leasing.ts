@@ -21,7 +21,7 @@ export const daily = (limit: number, more: Partial<PolicyInput> = {}) =>
 export const pacing = compiled({ name: 'all', algorithm: 'gcra', limit: 1000, window: '10s', consistency: 'leased' })
 const T = MIDNIGHT + 1000
 
-/** Leases on a store in memory, which another process can take from, and what they ask of it. */
+/** Leases on a store in memory that another process uses as well, and the calls that they make. */
 export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxSubjects = 100) {
   const world = { now: T, error: undefined as Error | undefined, delayed: undefined as Promise<unknown> | undefined }
   const events: LimiterEvent[] = []
@@ -52,14 +52,14 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
   })
   const leases = new Leased(loop, writes, (event) => events.push(event), maxSubjects)
   const take = (cost = 1, key = 'k') => leases.take({ key, policies, cost })
-  /** A request in each millisecond. */
+  /** Sends a request in each millisecond. */
   const busy = async (requests: number, key = 'k') => {
     for (let i = 0; i < requests; i++) {
       world.now++
       await take(1, key)
     }
   }
-  /** Units that are held in memory. */
+  /** The units of the lease in memory. */
   const held = async (key = 'k') => {
     const [stored] = (await others.peek({ key, policies, cost: 0 })) as [Verdicts[0]]
     return (await leases.peek({ key, policies, cost: 0 }))[0]!.remaining - stored.remaining
@@ -67,13 +67,13 @@ export function world(policies: readonly CompiledPolicy[] = daily(100_000), maxS
   const used = async (key = 'k') => policies[0]!.limit - (await others.peek({ key, policies, cost: 0 }))[0]!.remaining
   return Object.assign(world, { leases, loop, others, policies, taken, back, events, take, busy, held, used })
 }
-/** Until there is something in memory to spend. */
-export async function stocked(policies?: readonly CompiledPolicy[], key = 'k', one = world(policies)) {
+/** An instance with a lease of at least 20 units. */
+export async function withLease(policies?: readonly CompiledPolicy[], key = 'k', one = world(policies)) {
   await one.busy(400, key)
   for (let i = 0; (await one.held(key)) < 20; i++) {
-    if (i === 200) throw new Error('a busy instance has taken no units ahead')
+    if (i === 200) throw new Error('a busy instance has leased no units')
     await one.busy(1, key)
   }
   return one
 }
-export const settled = () => new Promise((resolve) => setImmediate(resolve))
+export const idle = () => new Promise((resolve) => setImmediate(resolve))

@@ -1,7 +1,7 @@
 import { createLimiter, type Limiter, type LimiterOptions, MemoryStore, type PolicyInput } from '../../limiter'
 import type { ItemWrite, StateStore, WriteOutcome } from '../../limiter/stores/store'
 
-/** A store that counts what it is asked. */
+/** A store that counts its calls. */
 export class CountingStore implements StateStore {
   writes = 0
   reads = 0
@@ -59,7 +59,7 @@ export function limiterOn(
   return createLimiter({ store, clock: clock.read, policies, onStoreError: 'throw', ...more })
 }
 
-/** One policy for each way of counting, `limit` units a minute. */
+/** One policy for each way of counting, with `limit` units per window. */
 export const everyAlgorithm = (limit: number, window = '1m'): PolicyInput[] => [
   { name: 'fixed-window', algorithm: 'fixed-window', limit, window },
   { name: 'calendar', algorithm: 'fixed-window', limit, window: 'day', timezone: 'Europe/Berlin' },

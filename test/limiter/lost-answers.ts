@@ -3,11 +3,11 @@ import type { StateStore } from '../../limiter/stores/store'
 import { FaultyStore, STORE_FAULTS, type StoreFault } from './faulty-store'
 
 const LIMIT = 10
-/** Not in the past: DynamoDB Local deletes what has expired by the system's clock. */
+/** In the future, since DynamoDB Local deletes what has expired by the system's clock. */
 const NOW = Date.UTC(2090, 0, 1, 0, 20)
 
-/** Each way of counting, with the consistencies that it has. */
-export const EVERY_COUNT: Readonly<Record<string, Partial<PolicyInput>>> = {
+/** One policy for each way of counting. */
+export const COUNTINGS: Readonly<Record<string, Partial<PolicyInput>>> = {
   'fixed-window': { algorithm: 'fixed-window' },
   'sliding-window': { algorithm: 'sliding-window' },
   'anchored-window': { algorithm: 'anchored-window' },
@@ -20,32 +20,32 @@ export const EVERY_COUNT: Readonly<Record<string, Partial<PolicyInput>>> = {
   'sliding-buckets': { algorithm: 'sliding-buckets', buckets: 12 },
 }
 
-/** What is done while something meets a fault. */
+/** The operation whose calls have faults. */
 export const OPERATIONS = ['refund', 'refund of all', 'give-back', 'close', 'reset', 'take'] as const
-/** What happens between the call that meets it and what its caller does next. */
+/** What happens between the call that fails and the next call of its caller. */
 const MEANWHILE = ['nothing', 'own request', 'request of another', 'refund of another', 'reset by another'] as const
 
-export interface Course {
+export interface Scenario {
   readonly count: Partial<PolicyInput>
   readonly operation: (typeof OPERATIONS)[number]
-  readonly fates: readonly (StoreFault | undefined)[]
+  readonly faults: readonly (StoreFault | undefined)[]
   readonly meanwhile: (typeof MEANWHILE)[number]
   /** Whether all instances happen to write under the same mark. */
   readonly sameMark: boolean
 }
 
-/** What was admitted in the end, less what was asked back, and the most that may be. */
+/** Admitted minus refunded units, and the most that they may be. */
 export interface Outcome {
   readonly net: number
   readonly most: number
-  /** Calls of the operation to the store, the last tries included. */
+  /** Calls of the operation to the store, including retries. */
   readonly calls: number
   /** Why the operation failed, if it did. */
   readonly failure: string | undefined
 }
 
-/** Lets one course of events happen to a subject of its own, and then takes all that there is left. */
-export async function happen(inner: StateStore, subject: string, course: Course): Promise<Outcome> {
+/** Runs a scenario for a subject of its own, and then takes all units that are left. */
+export async function runScenario(inner: StateStore, subject: string, course: Scenario): Promise<Outcome> {
   const store = new FaultyStore(inner)
   const leased = course.operation === 'close'
   const count =
@@ -105,7 +105,7 @@ export async function happen(inner: StateStore, subject: string, course: Course)
   const meanwhile = {
     nothing: async () => {},
     'own request': async () => {
-      own = take(mine) // it may wait for the very call that meets the fault
+      own = take(mine) // it may wait for the call that fails
       for (let tick = 0; tick < 100; tick++) await undefined
     },
     'request of another': () => take(yours),
@@ -121,7 +121,7 @@ export async function happen(inner: StateStore, subject: string, course: Course)
     take: () => take(mine),
   }[course.operation]
 
-  store.plan(course.fates, meanwhile)
+  store.plan(course.faults, meanwhile)
   const failure: string | undefined = await operation().then(
     () => undefined,
     (error) => String(error.reason ?? error),
@@ -130,7 +130,7 @@ export async function happen(inner: StateStore, subject: string, course: Course)
   store.plan([])
   await own.catch(() => {})
   await take(mine)
-  await store.arrive()
+  await store.deliverDelayed()
   const last = made(inner)
   for (const limiter of [mine, yours, last]) while (all < 1000 && (await take(limiter)));
   return { net, most: limit * (1 + resets), calls, failure }
@@ -138,31 +138,31 @@ export async function happen(inner: StateStore, subject: string, course: Course)
 
 const FAULTS = [undefined, ...STORE_FAULTS]
 
-/** Every fault at each of the first three calls, alone and with another in the call after it. */
-const FATES = [[], [undefined], [undefined, undefined]].flatMap((before) =>
+/** Each fault at each of the first three calls, alone and with another fault at the next call. */
+const FAULT_SEQUENCES = [[], [undefined], [undefined, undefined]].flatMap((before) =>
   STORE_FAULTS.flatMap((fault) => FAULTS.map((next) => [...before, fault, next])),
 )
 
-/** Every course of events: for each way of counting each operation, fault, and what happens meanwhile. */
-export const COURSES: readonly Course[] = Object.values(EVERY_COUNT).flatMap((count) =>
+/** All combinations of countings, operations, faults and what happens meanwhile. */
+export const SCENARIOS: readonly Scenario[] = Object.values(COUNTINGS).flatMap((count) =>
   OPERATIONS.flatMap((operation) =>
-    FATES.flatMap((fates) =>
+    FAULT_SEQUENCES.flatMap((faults) =>
       MEANWHILE.flatMap((meanwhile) =>
-        [false, true].map((sameMark) => ({ count, operation, fates, meanwhile, sameMark })),
+        [false, true].map((sameMark) => ({ count, operation, faults, meanwhile, sameMark })),
       ),
     ),
   ),
 )
 
-/** So many of them, spread over all: multiples of the golden ratio meet no period that the list has. */
-export const someOf = (courses: readonly Course[], many: number): Course[] =>
+/** So many scenarios, spread over all: multiples of the golden ratio share no period with the list. */
+export const sampleOf = (courses: readonly Scenario[], many: number): Scenario[] =>
   Array.from({ length: many }, (_, i) => courses[Math.floor(((i * 0.618_033_988_749_895) % 1) * courses.length)]!)
 
-/** Those of the courses in which too much was admitted. */
-export async function overAdmitting(store: () => StateStore, courses: readonly Course[]): Promise<object[]> {
+/** The scenarios that admitted too much. */
+export async function overAdmitting(store: () => StateStore, courses: readonly Scenario[]): Promise<object[]> {
   const over: object[] = []
   for (const [i, course] of courses.entries()) {
-    const outcome = await happen(store(), `client:${i}`, course)
+    const outcome = await runScenario(store(), `client:${i}`, course)
     if (outcome.net > outcome.most) over.push({ ...course, ...outcome })
   }
   return over

@@ -7,13 +7,13 @@ import { CountingStore, limiterOn, TestClock } from './limiters'
 const perMinute = { name: 'per-minute', limit: 10, window: '1m' } as const
 const watched = { name: 'watched', limit: 5, window: '1m', action: 'observe' } as const
 
-/** A store that refuses writes to items as DynamoDB does when they would become too large. */
+/** A store that rejects writes to some items, as DynamoDB does if an item would become too large. */
 class Picky extends CountingStore {
   readonly refuses = new Set<string>()
   readonly sent: ItemWrite[] = []
   private readonly first = new Map<string, string>()
 
-  /** @param key of the subject that was asked for as the so-manieth. */
+  /** @param key of the subject that was written at this position. */
   refuse(position: number): void {
     this.refuses.add([...this.first.values()][position]!)
   }
@@ -84,13 +84,13 @@ describe('a subject whose item DynamoDB rejects', () => {
       clock.at += 90
       expect(await mine.take('client:large')).toMatchObject({ allowed: false, failure: 'item' })
     }
-    expect([store.sent.length, store.calls - before]).toEqual([1, 2]) // one write, and one look
+    expect([store.sent.length, store.calls - before]).toEqual([1, 2]) // one write and one read
     clock.at += 1000
     await mine.take('client:large')
     const wanted = store.sent.map(({ parts }) => parts[0]!.write.guard[0])
     expect(wanted).toEqual([
-      { field: 't', atMost: expect.any(Number), orAbsent: true }, // as one who saw the subject idle
-      { field: 't', atLeast: expect.any(Number), atMost: expect.any(Number) }, // as one who has seen it busy
+      { field: 't', atMost: expect.any(Number), orAbsent: true }, // made from a view of an idle subject
+      { field: 't', atLeast: expect.any(Number), atMost: expect.any(Number) }, // made from a view of a busy subject
     ])
     store.refuses.clear()
     clock.at += 1000

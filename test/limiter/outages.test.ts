@@ -3,14 +3,14 @@ import type { PolicyInput } from '../../limiter'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { Fleet, seeded } from './fleet'
 
-/** `RUNS=50 npx jest test/limiter/outages.test.ts` looks longer. */
+/** `RUNS=50 npx jest test/limiter/outages.test.ts` tries more examples. */
 const RUNS = Number(process.env.RUNS ?? 1)
 
 const WINDOW_MS = 10_000
 
 interface Bound {
   readonly more?: Partial<PolicyInput>
-  /** What can be admitted at most in any interval of this length, with a limit or a share of it. */
+  /** The most units admitted in any interval of this length, with a limit or a share of it. */
   readonly most: (limit: number) => number
   /** @default the window's */
   readonly intervalMs?: number
@@ -19,7 +19,7 @@ interface Bound {
 const ALGORITHMS: Readonly<Record<string, Bound>> = {
   'fixed-window': { most: (limit) => 2 * limit }, // across an edge
   'sliding-window': { most: (limit) => 2 * limit }, // which weighs the window before
-  // its first sub-window goes as a whole
+  // its oldest bucket expires as a whole
   'sliding-buckets': { more: { buckets: 10 }, most: (limit) => limit, intervalMs: 0.9 * WINDOW_MS },
   'sliding-log': { most: (limit) => limit },
   'anchored-window': { most: (limit) => 2 * limit },
@@ -28,7 +28,7 @@ const ALGORITHMS: Readonly<Record<string, Bound>> = {
   'leaky-bucket': { most: (limit) => 2 * limit },
 }
 
-/** When a store can be reached, by an instance that asks now. */
+/** Whether the store can be reached now. */
 type Weather = (now: number, random: () => number) => boolean
 
 const weathers: fc.Arbitrary<Weather> = fc.oneof(
@@ -49,7 +49,7 @@ function admittedIn(times: readonly number[], windowMs: number): number {
   return most
 }
 
-/** A store that fails before or after it has written, as the weather says. */
+/** Makes the store fail before or after a write, as the weather says. */
 function under(fleet: Fleet, weather: Weather, random: () => number): void {
   const { store } = fleet
   const [write, read] = [store.write.bind(store), store.read.bind(store)]

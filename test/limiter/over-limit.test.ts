@@ -16,7 +16,7 @@ const ample = fixed('ample', 100)
 let subjects = 0
 const newSubject = () => `client:over-limit-${process.pid}-${subjects++}`
 
-/** A store that cannot be asked. */
+/** A store that cannot be reached. */
 const away: StateStore = {
   write: () => Promise.reject(new StoreUnavailableError('refused', 'away')),
   read: () => Promise.reject(new StoreUnavailableError('refused', 'away')),
@@ -128,7 +128,7 @@ describe('an observing policy', () => {
   it('denies no request while the store is unavailable, whatever the failure mode', async () => {
     for (const onStoreError of ['local', 'allow', 'deny'] as const) {
       const limiter = limiterOn(away, new TestClock(), [observed], { onStoreError })
-      // A store that was never reached and refuses is a mistake of the set-up.
+      // A store that was never reached and refuses the connection is a mistake in the set-up.
       const unreachable = { ...away, write: () => Promise.reject(new StoreUnavailableError('unreachable', 'away')) }
       const other = limiterOn(unreachable, new TestClock(), [observed], { onStoreError })
       await expect(limiter.take('client:a')).rejects.toThrow('away')

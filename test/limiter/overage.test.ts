@@ -18,7 +18,7 @@ const monthly = (limit: number, overage: 'allow' | 'deny' = 'allow'): PolicyInpu
   overage,
 })
 
-/** What the state table says of a subject, read as a command line would. */
+/** The usage of a subject, read from the state table as the command line does. */
 async function recorded(store: StateStore, subject: string): Promise<Pick<Usage, 'used' | 'over'>[]> {
   const policy = compile(parsePolicies([monthly(1)], [], [])[0]!)
   const fields = fieldsOf(await store.read(subjectKey(subject)), policy)!
@@ -55,7 +55,7 @@ describe('a quota with overage', () => {
           expect(all.every(({ allowed }) => allowed)).toBe(true)
           expect(Math.max(...all.map((decision) => decision.over!))).toBe(over)
           const past = all.filter((decision) => decision.over! > 0).map((decision) => decision.over!)
-          expect(new Set(past).size).toBe(past.length) // each is told its own place
+          expect(new Set(past).size).toBe(past.length) // each request reports another count
         }),
         { numRuns: name === 'memory' ? 50 : 4 },
       )
@@ -106,7 +106,7 @@ describe('a quota with overage', () => {
         { subject: address, policies: ['per-minute'] },
       ]
       expect(await limiter.takeAll(request)).toMatchObject({ allowed: true })
-      // knows no denial yet
+      // has no cached denial yet
       const other = limiterOn(store, new TestClock(), [monthly(5), { name: 'per-minute', limit: 1, window: '1m' }])
       expect(await other.takeAll(request)).toMatchObject({ allowed: false, policy: 'per-minute' })
       expect(await recorded(store, client)).toEqual([{ used: 4, over: 0 }])

@@ -10,7 +10,7 @@ const [minute, hour] = compiled(
 ) as [ReturnType<typeof compiled>[0], ReturnType<typeof compiled>[0]]
 const T = MIDNIGHT + 1000
 
-/** A store that is told by hand. */
+/** A take loop whose late charges the test answers by hand. */
 function world() {
   const sent: { name: number; units: number[]; answer: (written: boolean) => void; fail: (error: Error) => void }[] = []
   let ids = 0
@@ -21,71 +21,71 @@ function world() {
         sent.push({ name: id.value, units: charges.map(({ units }) => units), answer, fail })
       }),
   } as unknown as TakeLoop
-  const untold = new PendingCharges()
-  const unitsOf = (policy = minute) => untold.pendingOf(policy)?.units
-  return { untold, sent, loop, unitsOf, told: () => untold.flush(loop, 'k') }
+  const pending = new PendingCharges()
+  const unitsOf = (policy = minute) => pending.pendingOf(policy)?.units
+  return { pending, sent, loop, unitsOf, flush: () => pending.flush(loop, 'k') }
 }
 const lost = new StoreUnavailableError('timeout', 'lost')
 
 describe('pending charges', () => {
   it('add up for each policy while their window counts', () => {
-    const { untold, unitsOf } = world()
-    expect([untold.isEmpty, unitsOf()]).toEqual([true, undefined])
-    untold.add(minute, 3, T)
-    untold.add(minute, 4, T + 10)
-    untold.add(hour, 7, T)
-    expect([untold.isEmpty, unitsOf(), unitsOf(hour)]).toEqual([false, 7, 7])
-    untold.add(minute, 2, T + 60_000)
-    untold.add(hour, 2, T + 60_000)
+    const { pending, unitsOf } = world()
+    expect([pending.isEmpty, unitsOf()]).toEqual([true, undefined])
+    pending.add(minute, 3, T)
+    pending.add(minute, 4, T + 10)
+    pending.add(hour, 7, T)
+    expect([pending.isEmpty, unitsOf(), unitsOf(hour)]).toEqual([false, 7, 7])
+    pending.add(minute, 2, T + 60_000)
+    pending.add(hour, 2, T + 60_000)
     expect([unitsOf(), unitsOf(hour)]).toEqual([2, 9])
   })
 
   it('are dated by the latest of them', () => {
-    const { untold } = world()
-    untold.add(minute, 1, T)
-    untold.add(minute, 1, T + 20)
-    untold.add(minute, 1, T + 10)
-    expect(untold.pendingOf(minute)).toEqual({ policy: minute, units: 3, since: T, chargedAt: T + 20 })
+    const { pending } = world()
+    pending.add(minute, 1, T)
+    pending.add(minute, 1, T + 20)
+    pending.add(minute, 1, T + 10)
+    expect(pending.pendingOf(minute)).toEqual({ policy: minute, units: 3, since: T, chargedAt: T + 20 })
   })
 
   it('are reduced by a refund if all policies have the units', () => {
-    const { untold, unitsOf } = world()
-    untold.add(minute, 5, T)
-    untold.add(hour, 8, T)
-    expect(untold.takeBack([minute, hour], 2, T)).toBe(2)
+    const { pending, unitsOf } = world()
+    pending.add(minute, 5, T)
+    pending.add(hour, 8, T)
+    expect(pending.takeBack([minute, hour], 2, T)).toBe(2)
     expect([unitsOf(), unitsOf(hour)]).toEqual([3, 6])
-    expect(untold.takeBack([minute, hour], 9, T)).toBe(3)
+    expect(pending.takeBack([minute, hour], 9, T)).toBe(3)
     expect([unitsOf(), unitsOf(hour)]).toEqual([undefined, 3])
-    expect(untold.takeBack([minute, hour], 1, T)).toBe(0)
-    expect(untold.takeBack([hour], 3, T)).toBe(3)
-    expect(untold.isEmpty).toBe(true)
+    expect(pending.takeBack([minute, hour], 1, T)).toBe(0)
+    expect(pending.takeBack([hour], 3, T)).toBe(3)
+    expect(pending.isEmpty).toBe(true)
   })
 })
 
 it('pending charges are not reduced by a refund of earlier charges or in a past window', () => {
-  const { untold } = world()
-  untold.add(minute, 5, T)
-  expect(untold.takeBack([minute], 1, T - 1)).toBe(0)
-  untold.add(minute, 5, T + 60_000)
-  expect(untold.takeBack([minute], 1, T)).toBe(0)
-  expect(untold.takeBack([minute], 9, T + 60_000)).toBe(5)
+  const { pending } = world()
+  pending.add(minute, 5, T)
+  expect(pending.takeBack([minute], 1, T - 1)).toBe(0)
+  pending.add(minute, 5, T + 60_000)
+  expect(pending.takeBack([minute], 1, T)).toBe(0)
+  expect(pending.takeBack([minute], 9, T + 60_000)).toBe(5)
 })
 
 describe('a flush of pending charges', () => {
   it('is one write of all, and charges that are added meanwhile wait for the next', async () => {
-    const { untold, sent, told, unitsOf } = world()
-    untold.add(minute, 5, T)
-    untold.add(hour, 6, T)
-    const first = told()
-    untold.add(minute, 1, T)
-    expect([untold.isEmpty, unitsOf(), sent.map(({ units }) => units)]).toEqual([false, 1, [[5, 6]]])
+    const { pending, sent, flush, unitsOf } = world()
+    pending.add(minute, 5, T)
+    pending.add(hour, 6, T)
+    const first = flush()
+    pending.add(minute, 1, T)
+    expect([pending.isEmpty, unitsOf(), sent.map(({ units }) => units)]).toEqual([false, 1, [[5, 6]]])
     sent[0]!.answer(true)
     expect(await first).toBe(true)
-    expect(untold.isEmpty).toBe(false)
-    const second = told()
+    expect(pending.isEmpty).toBe(false)
+    const second = flush()
     sent[1]!.answer(false)
     expect(await second).toBe(false)
-    expect([untold.isEmpty, sent.map(({ name, units }) => [name, units])]).toEqual([
+    expect([pending.isEmpty, sent.map(({ name, units }) => [name, units])]).toEqual([
       true,
       [
         [1, [5, 6]],
@@ -95,19 +95,19 @@ describe('a flush of pending charges', () => {
   })
 
   it('makes no call if nothing is pending', async () => {
-    const { sent, told } = world()
-    expect([await told(), sent]).toEqual([false, []])
+    const { sent, flush } = world()
+    expect([await flush(), sent]).toEqual([false, []])
   })
 
   it('repeats the same write under the same id until it is answered', async () => {
-    const { untold, sent, told } = world()
-    untold.add(minute, 5, T)
-    const first = told()
+    const { pending, sent, flush } = world()
+    pending.add(minute, 5, T)
+    const first = flush()
     sent[0]!.fail(lost)
     await expect(first).rejects.toBe(lost)
-    untold.add(minute, 1, T)
-    expect(untold.isEmpty).toBe(false)
-    const second = told()
+    pending.add(minute, 1, T)
+    expect(pending.isEmpty).toBe(false)
+    const second = flush()
     sent[1]!.answer(true)
     await second
     expect(sent.map(({ name, units }) => [name, units])).toEqual([
@@ -117,19 +117,19 @@ describe('a flush of pending charges', () => {
   })
 
   it('is shared by simultaneous callers', async () => {
-    const { untold, sent, told } = world()
-    untold.add(minute, 5, T)
-    const both = [told(), told()]
+    const { pending, sent, flush } = world()
+    pending.add(minute, 5, T)
+    const both = [flush(), flush()]
     sent[0]!.answer(true)
     expect([await Promise.all(both), sent.length]).toEqual([[true, true], 1])
   })
 
   it('is repeated for a caller that needs to know whether it arrived, if its answer was lost', async () => {
-    const { untold, sent, told, loop } = world()
-    untold.add(minute, 5, T)
-    const first = told()
+    const { pending, sent, flush, loop } = world()
+    pending.add(minute, 5, T)
+    const first = flush()
     let isSettled = false
-    const settled = untold.confirmed(loop, 'k').then(() => {
+    const settled = pending.confirmed(loop, 'k').then(() => {
       isSettled = true
     })
     first.catch(() => {})
@@ -138,14 +138,14 @@ describe('a flush of pending charges', () => {
     expect([isSettled, sent.length]).toEqual([false, 2])
     sent[1]!.answer(true)
     await settled
-    await untold.confirmed(loop, 'k')
+    await pending.confirmed(loop, 'k')
     expect(sent).toHaveLength(2)
   })
 
   it('does not wait for charges that are pending in another', async () => {
-    const { untold, sent, loop } = world()
-    untold.add(minute, 5, T)
-    await untold.confirmed(loop, 'k')
+    const { pending, sent, loop } = world()
+    pending.add(minute, 5, T)
+    await pending.confirmed(loop, 'k')
     expect(sent).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import { parsePolicies } from '../../limiter/policies/parse-policies'
 import type { PolicyInput } from '../../limiter/policies/policy'
 import type { View } from '../../limiter/subject-cache'
 
-/** Policies as the take loop has them; mistakes in them fail the test. */
+/** Parses and compiles policies; a mistake in them fails the test. */
 export function compiled(...inputs: readonly PolicyInput[]): CompiledPolicy[] {
   const issues: string[] = []
   const policies = parsePolicies(inputs, [], issues)
@@ -12,13 +12,13 @@ export function compiled(...inputs: readonly PolicyInput[]): CompiledPolicy[] {
   return policies.map((policy) => compile(policy))
 }
 
-/** A policy's fields after one charge of a subject that had none. */
+/** A policy's fields after one charge of a new subject. */
 export function chargedFields({ counter }: CompiledPolicy, units: number, at: number): Fields {
   const { write } = counter.step({}, units, at)
   return write ? apply(write, {}) : {}
 }
 
-/** A subject as it was seen then, of whose policies so many units were charged, in their order. */
+/** The view of a subject with so many units charged to each of its policies, in order. */
 export function viewOf(policies: readonly CompiledPolicy[], units: readonly number[], at: number, seenAt = at): View {
   const fields = policies.map((policy, i) => [policy.prefix, chargedFields(policy, units[i]!, at)])
   return {

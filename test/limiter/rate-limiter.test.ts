@@ -32,16 +32,16 @@ afterEach(() => {
   jest.useRealTimers()
 })
 
-/** A store in memory with a limiter, and another process that uses it. */
+/** A limiter on a store in memory, and another process on the same store. */
 function world(more: Partial<RateLimiterOptions> = {}) {
   const world = { now: T }
   const store = new CountingStore(new MemoryStore())
   const options = { store, clock: () => world.now, onStoreError: 'throw', deadlineMs: 20_000, ...more } as const
   const other = new RateLimiter({ ...options, onStoreError: 'throw' })
   const limiter = new RateLimiter(options)
-  /** Units left, as another process sees them. */
+  /** The remaining units as another process reads them. */
   const left = async (key: string, policies = minute) => (await other.peek([of(key, 0, policies)])).remaining
-  /** All calls fail, but for those of some keys. */
+  /** Makes all calls fail, except those for some keys. */
   const fail = (error: unknown, but: readonly string[] = []) => {
     const spies = (['write', 'read', 'delete'] as const).map((name) => {
       const inner = store[name].bind(store) as (...args: unknown[]) => Promise<never>
@@ -57,7 +57,7 @@ function world(more: Partial<RateLimiterOptions> = {}) {
   return Object.assign(world, { store, limiter, other, left, fail })
 }
 
-/** Holds that something ends after just so many milliseconds; time is the test's. */
+/** Expects that something ends after exactly so many milliseconds of fake time. */
 async function endsAfter<T>(ms: number, work: Promise<T>): Promise<T> {
   let ended = false
   const watched = work.finally(() => {
@@ -265,7 +265,7 @@ describe('a request over several subjects', () => {
     const write = one.store.write.bind(one.store)
     const spy = jest.spyOn(one.store, 'write').mockImplementation(async (...call) => {
       await new Promise((resolve) => setTimeout(resolve, 90))
-      if (spy.mock.calls.length > 2) return new Promise(() => {}) // units on their way back
+      if (spy.mock.calls.length > 2) return new Promise(() => {}) // refunds under way
       return write(...call)
     })
     expect(await endsAfter(200, one.limiter.decide([of('a'), of('b', 1, hour)]))).toMatchObject({
@@ -306,7 +306,7 @@ describe('a request over several subjects', () => {
     expect([await one.left('a'), await one.left('b', hour)]).toEqual([9, 9])
   })
 
-  /** A limiter whose circuit is open, and may be closed by the next call. */
+  /** A limiter whose circuit breaker is open, and lets the next call probe. */
   async function aboutToProbe() {
     const one = world({ onStoreError: 'deny' })
     const back = one.fail(failure('unreachable'))
@@ -403,7 +403,7 @@ describe('a refund', () => {
     await one.limiter.decide([of('a', 2)])
     const back = one.fail(failure('unreachable'))
     await one.limiter.decide([of('a', 3)])
-    await one.limiter.refund(of('a', 3)) // which is not told anybody
+    await one.limiter.refund(of('a', 3)) // which makes no call
     back()
     await one.limiter.refund(of('a', 2))
     expect(await one.left('a')).toBe(10)
@@ -470,7 +470,7 @@ describe('a reset', () => {
     await new Promise((resolve) => setImmediate(resolve))
     const { arrive } = holdNextWrite(one.store)
     one.now += 1000
-    await one.limiter.decide([of('a', 2, eventual)]) // tells the store beside its answer
+    await one.limiter.decide([of('a', 2, eventual)]) // syncs beside its answer
     const resetting = one.limiter.reset('a')
     await new Promise((resolve) => setImmediate(resolve))
     arrive()
@@ -491,7 +491,7 @@ describe('a reset', () => {
 })
 
 describe('units admitted without the store', () => {
-  /** A limiter that has admitted five units without the store, which is back. */
+  /** A limiter that has admitted five units without the store, which is available again. */
   async function afterOutage() {
     const one = world({ onStoreError: 'local', deadlineMs: 200, denialTtlMs: 60_000 })
     await one.limiter.decide([of('a', 1)])
@@ -510,7 +510,7 @@ describe('units admitted without the store', () => {
   it('are sent beside an answer that needs no call, which in Lambda is before the next one', async () => {
     jest.useFakeTimers()
     const one = await afterOutage()
-    await one.limiter.decide([of('a', 1)]) // told
+    await one.limiter.decide([of('a', 1)]) // sends them
     const back = one.fail(failure('unreachable'))
     await one.limiter.decide([of('a', 1)])
     back()
@@ -547,7 +547,7 @@ describe('units admitted without the store', () => {
     const write = one.store.write.bind(one.store)
     const spy = jest.spyOn(one.store, 'write').mockImplementation(async (...call) => {
       await new Promise((resolve) => setTimeout(resolve, 90))
-      if (spy.mock.calls.length > 1) return new Promise(() => {}) // what it is told
+      if (spy.mock.calls.length > 1) return new Promise(() => {}) // the late charge
       return write(...call)
     })
     expect(await endsAfter(200, one.limiter.decide([of('a')]))).toMatchObject({ allowed: true, degraded: false })

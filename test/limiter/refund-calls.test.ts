@@ -16,13 +16,13 @@ const minute = compiled({ name: 'minute', algorithm: 'fixed-window', limit: 100,
 type Before = (store: Store) => Promise<unknown>
 type Store = ReturnType<typeof world>
 
-/** A subject in a store in memory, and what happens just before and after our calls reach it. */
+/** A subject in a store in memory, with events just before and after our calls reach it. */
 function world(policies: readonly CompiledPolicy[] = minute) {
   const memory = new MemoryStore()
   const known = new SubjectCache(10)
   const deadline = { leftMs: 1000 }
   const world = { ids: 100, now: T, writes: [] as ItemWrite[], deletes: 0, reads: 0 }
-  /** For each call in turn: what happens before it, and whether its first answer is lost, so that it is sent twice. */
+  /** For each call: what happens before it, and whether its first answer is lost, so that it is sent twice. */
   const plan: { before?: Before; lost?: boolean; between?: Before }[] = []
   async function call<O>(send: () => Promise<O>): Promise<O & { afterDoubt: boolean }> {
     const { before, lost = false, between } = plan.shift() ?? {}
@@ -79,7 +79,7 @@ function world(policies: readonly CompiledPolicy[] = minute) {
     refund: (units: number, at = T, delayMs?: number) =>
       refunds.refund({ key: 'k', policies, cost: units }, { at, delayMs }, deadline as Deadline),
     reset: () => refunds.reset('k', deadline as Deadline),
-    /** Another process gives a unit back. */
+    /** Another process refunds a unit. */
     theirRefund: async () => {
       const marks = { [REFUND_MARK]: (await item()).marks[REFUND_MARK] }
       await memory.write('k', { parts: [], id: { mark: REFUND_MARK, value: ++world.ids }, whileMarks: marks, at: T })
@@ -267,7 +267,7 @@ describe('a refund of a delayed request', () => {
     const store = world(policies)
     store.now = at
     await store.charge(2, OURS, at)
-    await store.charge(1, OURS, at) // its turn is in four seconds
+    await store.charge(1, OURS, at) // its queue slot is in four seconds
     return store
   }
   const usedAtTurn = async (store: Store) => {

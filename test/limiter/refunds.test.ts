@@ -10,7 +10,7 @@ import { CountingStore, everyAlgorithm, limiterOn, MIDNIGHT, TestClock } from '.
 
 const HOURLY: PolicyInput = { name: 'hourly', algorithm: 'fixed-window', limit: 10, window: '1h' }
 
-/** One instance, or two with a store in common. */
+/** Two instances on one store. */
 function world(policies: readonly PolicyInput[], more: Partial<LimiterOptions> = {}) {
   const clock = new TestClock(MIDNIGHT + 1000)
   const store = new CountingStore(new MemoryStore())
@@ -152,7 +152,7 @@ describe('a reset', () => {
     }
     await many(40, take)
     await limiter.reset('client:a')
-    await limiter.close() // no units of before the reset are given back or added
+    await limiter.close() // no units from before the reset are refunded or added
     expect((await other.peek('client:a', { cost: 0 })).remaining).toBe(100)
     let admitted = 0
     for (const by of [limiter, other]) while (await take(by)) admitted++
@@ -175,7 +175,7 @@ describe('a reset', () => {
     )
     while ((await limiter.take('client:a')).allowed);
     for (const spy of spies) spy.mockRestore()
-    await limiter.reset('client:a').catch(() => {}) // the circuit is open
+    await limiter.reset('client:a').catch(() => {}) // the circuit breaker is open
     for (const call of ['write', 'read'] as const)
       jest.spyOn(store, call).mockRejectedValue(new StoreUnavailableError('unreachable', 'away'))
     expect(await limiter.take('client:a')).toMatchObject({ allowed: true, degraded: true })

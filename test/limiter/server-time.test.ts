@@ -7,7 +7,7 @@ import { ServerTime } from '../../limiter/server-time'
 const T = 1_763_683_200_000
 const YEAR_MS = 31_536_000_000
 
-/** A system clock and one that nobody sets, and what is said of the former. */
+/** A system clock, a monotonic clock, and the events about the system clock. */
 function watched() {
   const time = { system: T, elapsed: 0 }
   const events: LimiterEvent[] = []
@@ -20,7 +20,7 @@ function watched() {
     time.system += ms
     time.elapsed += ms
   }
-  /** A call that takes that long, answered with that date half-way. */
+  /** A call that takes so long, whose answer has this Date header. */
   const call = (date: number, ms = 10) => {
     const answered = server.begin()
     pass(ms)

@@ -2,7 +2,7 @@ import { SpendRate } from '../../limiter/consistency/spend-rate'
 
 const T0 = 1_763_683_200_000
 
-/** So many units in each millisecond from `from` until `until`. */
+/** Spends so many units in each millisecond from `from` until `until`. */
 function spend(pace: SpendRate, perMs: number, from: number, until: number) {
   for (let at = from; at < until; at++) pace.add(perMs, T0 + at)
 }

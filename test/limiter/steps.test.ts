@@ -127,7 +127,7 @@ describe('the writes of a charge', () => {
 
   it('extrapolate the present state if other instances write too, in the first try only', () => {
     const view = viewOf(gcra, [50], T)
-    const later = T + 6000 // the fifty are over, unless others are as busy as they were
+    const later = T + 6000 // the fifty units have come back, unless others are as busy as before
     const [{ counter, prefix }] = gcra as [(typeof gcra)[0]]
     const seen = view.item.policies[prefix]!
     const guess = counter.extrapolate(seen, T, later)

@@ -15,7 +15,7 @@ afterEach(() => {
 
 type Fate = StoreFailure | 'hangs' | Error | Promise<never> | undefined
 
-/** A store whose calls meet what is planned, in their order, and then answer. */
+/** A store whose calls have the planned outcomes in order, and then succeed. */
 function world(options: { clock?: () => number } = {}) {
   const events: LimiterEvent[] = []
   const fates: Fate[] = []
@@ -49,7 +49,7 @@ function world(options: { clock?: () => number } = {}) {
     firstDeadlineMs: 2000,
     onEvent: (event) => events.push(event),
   })
-  /** Runs what takes time by the timers. */
+  /** Runs asynchronous work on fake timers. */
   const run = async <T>(work: Promise<T>): Promise<T> => {
     const settled = work.then(
       (value) => ({ value }),

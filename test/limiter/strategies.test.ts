@@ -21,26 +21,26 @@ function world() {
   const events: LimiterEvent[] = []
   const times = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000 }
   const loop = new TakeLoop({ ...times, store, clock: () => world.now, maxSubjects: 100, onEvent: () => {} })
-  const ways = new Strategies(loop, 100, (event) => events.push(event))
+  const strategies = new Strategies(loop, 100, (event) => events.push(event))
   const used = async (policies: typeof strict) =>
     (await loop.peek({ key: 'k', policies, cost: 0 })).map(({ remaining }) => 100_000 - remaining)
-  /** Requests of one unit, one in each millisecond. */
+  /** Sends requests of one unit, one in each millisecond. */
   const busy = async (policies: typeof strict, requests: number) => {
     for (let i = 0; i < requests; i++) {
       world.now++
-      for (const part of ways.partsOf({ key: 'k', policies, cost: 1 }))
+      for (const part of strategies.partsOf({ key: 'k', policies, cost: 1 }))
         await part.strategy.take({ key: part.key, policies: part.policies, cost: part.cost })
     }
   }
-  return Object.assign(world, { store, events, loop, ways, used, busy })
+  return Object.assign(world, { store, events, loop, strategies, used, busy })
 }
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('the parts of a charge', () => {
   it('are its policies by consistency, each with its strategy', () => {
-    const { ways } = world()
+    const { strategies } = world()
     const [other] = counted('strict', 'other')
-    const parts = ways.partsOf({ key: 'k', policies: [...eventual, ...strict, ...leased, other!], cost: 3 })
+    const parts = strategies.partsOf({ key: 'k', policies: [...eventual, ...strict, ...leased, other!], cost: 3 })
     expect(parts.map(({ strategy: way }) => way.constructor)).toEqual([Strict, Leased, Eventual])
     expect(parts.map(({ policies }) => policies.map(({ name }) => name))).toEqual([
       ['strict', 'other'],
@@ -55,28 +55,28 @@ describe('the parts of a charge', () => {
     ['leased', leased, Leased],
     ['eventual', eventual, Eventual],
   ] as const)('are one if all policies are %s, with the very list that was given', (_, policies, way) => {
-    const parts = world().ways.partsOf({ key: 'k', policies, cost: 1 })
+    const parts = world().strategies.partsOf({ key: 'k', policies, cost: 1 })
     expect(parts.map((part) => part.strategy.constructor)).toEqual([way])
     expect(parts[0]!.policies).toBe(policies)
   })
 
   it('have the same lists for every subject and each time, so that writes are coalesced', () => {
-    const { ways } = world()
+    const { strategies } = world()
     const policies = [...strict, ...leased]
-    const [one, other] = ['a', 'b'].map((key) => ways.partsOf({ key, policies, cost: key === 'a' ? 1 : 2 }))
+    const [one, other] = ['a', 'b'].map((key) => strategies.partsOf({ key, policies, cost: key === 'a' ? 1 : 2 }))
     expect(one!.map(({ key, cost }) => [key, cost])).toEqual(Array(2).fill(['a', 1]))
     expect(other!.map(({ key, cost }) => [key, cost])).toEqual(Array(2).fill(['b', 2]))
     for (const i of [0, 1]) expect(other![i]!.policies).toBe(one![i]!.policies)
-    expect(ways.partsOf({ key: 'a', policies: [...policies], cost: 1 })[0]!.policies).not.toBe(one![0]!.policies)
+    expect(strategies.partsOf({ key: 'a', policies: [...policies], cost: 1 })[0]!.policies).not.toBe(one![0]!.policies)
   })
 })
 
 it('the last view of an eventual subject includes what was counted in memory since', async () => {
-  const { ways, loop, busy } = world()
-  expect(ways.lastSeen({ key: 'k', policies: eventual })).toEqual([undefined])
+  const { strategies, loop, busy } = world()
+  expect(strategies.lastSeen({ key: 'k', policies: eventual })).toEqual([undefined])
   await busy(eventual, 3)
   const [{ counter }] = eventual as [(typeof eventual)[0]]
-  const [fields] = ways.lastSeen({ key: 'k', policies: eventual })
+  const [fields] = strategies.lastSeen({ key: 'k', policies: eventual })
   expect(counter.step(fields, 0, loop.now()).verdict.remaining).toBe(100_000 - 3)
 })
 
@@ -96,29 +96,29 @@ it('a strict subject whose item is throttled is leased, which is reported as an 
 
 describe('close', () => {
   it('returns leases and syncs eventual counts', async () => {
-    const { ways, busy, used } = world()
+    const { strategies, busy, used } = world()
     await busy([...leased, ...eventual], 900)
     expect((await used(leased))[0]).toBeGreaterThan(900)
     expect((await used(eventual))[0]).toBeLessThan(900)
-    await ways.close()
+    await strategies.close()
     expect([await used(leased), await used(eventual)]).toEqual([[900], [900]])
   })
 })
 
 describe('a reset', () => {
   it('clears the memory of each consistency', async () => {
-    const { ways, busy, used, store } = world()
+    const { strategies, busy, used, store } = world()
     await busy([...leased, ...eventual], 900)
     const before = [await used(leased), await used(eventual)]
-    await ways.forget('k')
-    await ways.close()
+    await strategies.forget('k')
+    await strategies.close()
     expect([await used(leased), await used(eventual)]).toEqual(before)
     jest.spyOn(store, 'write').mockRejectedValueOnce(new StoreUnavailableError('hot-key', 'too many writes'))
     await busy(strict, 1)
-    await ways.forget('k')
+    await strategies.forget('k')
     const { writes } = store
     await busy(strict, 20)
-    expect(store.writes).toBe(writes + 20) // hot no more
+    expect(store.writes).toBe(writes + 20) // no longer hot
   })
 
   it('forgets a subject once nothing of it is under way', async () => {
@@ -127,9 +127,9 @@ describe('a reset', () => {
     await settled()
     const { arrive } = holdNextWrite(one.store)
     one.now += 1000
-    await one.busy(eventual, 1) // its sync is on its way
+    await one.busy(eventual, 1) // its sync is under way
     let forgotten = false
-    const forgetting = one.ways.forget('k').then(() => {
+    const forgetting = one.strategies.forget('k').then(() => {
       forgotten = true
     })
     await settled()

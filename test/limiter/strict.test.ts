@@ -14,7 +14,7 @@ const CHARGED: ChargeTime = { at: MIDNIGHT }
 
 afterEach(() => jest.restoreAllMocks())
 
-/** Who is asked, and a store that takes no more writes for an item. */
+/** Which strategy is asked, and a store that throttles an item. */
 function world(random = 0.5) {
   jest.spyOn(Math, 'random').mockReturnValue(random)
   const world = {

@@ -1,6 +1,6 @@
 import type { LateCharges } from '../../limiter/pending-charges'
 import { StoreCalls } from '../../limiter/store-calls'
-import { CONTENTION, day, failed, fixed, minute, pace, reasonOf, T, unending, world } from './two-processes'
+import { CONTENTION, day, failed, fixed, frozenDeadline, minute, pace, reasonOf, T, world } from './two-processes'
 
 afterEach(() => jest.restoreAllMocks())
 
@@ -12,7 +12,7 @@ describe('a late charge', () => {
 
   it('is one write to all policies, also past the limit', async () => {
     const one = world([...minute, ...fixed('more', 100)])
-    await one.settle(4)
+    await one.decide(4)
     one.calls()
     expect(await one.loop.chargeLate('k', late(one, 8))).toBe(true)
     expect([one.calls(), await one.other.left()]).toEqual([
@@ -36,7 +36,7 @@ describe('a late charge', () => {
 
   it('that conflicts is made again from the state that it found', async () => {
     const one = world(pace)
-    await one.settle(1)
+    await one.decide(1)
     one.now += 10_000
     await one.other.take(50)
     one.calls()
@@ -58,20 +58,20 @@ describe('a late charge', () => {
   it('gets a new id if this process has written since, so it may count twice but never not at all', async () => {
     const one = world()
     const write = late(one, 3)
-    await one.settle(1)
+    await one.decide(1)
     expect(await one.loop.chargeLate('k', write)).toBe(true)
     expect([one.calls(), await one.other.left()]).toEqual([[3, 0], [6]])
   })
 
   it('is given up if it keeps conflicting, or at its deadline', async () => {
     const one = world()
-    await one.settle(1)
+    await one.decide(1)
     jest.spyOn(one.memory, 'write').mockResolvedValue({ kind: 'refused', item: await one.memory.read('k') })
     for (const [leftMs, writes] of [
       [1, 100],
       [0, 0],
     ] as const) {
-      jest.spyOn(StoreCalls.prototype, 'deadline').mockReturnValue(unending(leftMs))
+      jest.spyOn(StoreCalls.prototype, 'deadline').mockReturnValue(frozenDeadline(leftMs))
       one.calls()
       expect(await reasonOf(one.loop.chargeLate('k', late(one, 1)))).toBe(CONTENTION)
       expect(one.calls()).toEqual([writes, 0])
@@ -82,7 +82,7 @@ describe('a late charge', () => {
 describe('a refund', () => {
   it('uses a view while it is recent, and reads if it is not', async () => {
     const one = world(day)
-    await one.settle(4)
+    await one.decide(4)
     one.calls()
     await one.loop.refund({ key: 'k', policies: day, cost: 1 }, { at: T })
     expect(one.calls()).toEqual([1, 0])
@@ -108,12 +108,12 @@ describe('a refund', () => {
 })
 
 describe('an item that DynamoDB rejects', () => {
-  /** Looked at after it failed, and known from then on. */
+  /** A subject whose item was rejected, and read after that. */
   async function broken() {
     const one = world(day)
-    await one.settle(1)
+    await one.decide(1)
     one.plan.push({ error: failed('item') })
-    await one.settle(1).catch(() => {})
+    await one.decide(1).catch(() => {})
     expect(one.calls()).toEqual([2, 1])
     return one
   }
@@ -126,32 +126,32 @@ describe('an item that DynamoDB rejects', () => {
   ])('is not written for a second, unless the clock was set back: %i ms later', async (ms, calls) => {
     const one = await broken()
     one.now += ms
-    expect(await reasonOf(one.settle(1))).toBe(calls[0] ? 'done' : 'item: item')
+    expect(await reasonOf(one.decide(1))).toBe(calls[0] ? 'done' : 'item: item')
     expect(one.calls()).toEqual(calls)
   })
 
   it('is written at once after a reset', async () => {
     const one = await broken()
     await one.loop.reset('k')
-    expect(await one.settle(1)).toMatchObject([[{ allowed: true }]])
+    expect(await one.decide(1)).toMatchObject([[{ allowed: true }]])
   })
 
   it('is dropped from the cache if it cannot be read, so that the next write is made from the stored state', async () => {
     const one = world(day)
-    await one.settle(1)
+    await one.decide(1)
     one.plan.push({ error: failed('item') }, { error: failed('refused') })
-    await one.settle(1).catch(() => {})
+    await one.decide(1).catch(() => {})
     expect(one.loop.view('k')).toBeUndefined()
   })
 
   it('is told apart from an unavailable table and from a bug, after which calls go on at once', async () => {
     for (const error of [failed('refused'), new TypeError('no function')]) {
       const one = world(day)
-      await one.settle(1)
+      await one.decide(1)
       one.plan.push({ error })
-      await expect(one.settle(1)).rejects.toBe(error)
+      await expect(one.decide(1)).rejects.toBe(error)
       expect(one.reads).toBe(0)
-      expect(await one.settle(1)).toMatchObject([[{ allowed: true, remaining: 8 }]])
+      expect(await one.decide(1)).toMatchObject([[{ allowed: true, remaining: 8 }]])
     }
   })
 
@@ -161,7 +161,7 @@ describe('an item that DynamoDB rejects', () => {
     const fail = (...keys: string[]) => {
       one.plan.push(...keys.map(() => ({ error })))
       return Promise.all(
-        keys.map((key) => one.loop.decideBatch({ key, policies: day, costs: [1] }, unending(1)).catch(() => {})),
+        keys.map((key) => one.loop.decideBatch({ key, policies: day, costs: [1] }, frozenDeadline(1)).catch(() => {})),
       )
     }
     const isAsked = async (key: string) => {

@@ -1,6 +1,6 @@
 import { Fleet, seeded } from './fleet'
 
-/** One caller far over its limit, over many instances at random; what the store was asked, and what passed. */
+/** One client far over its limit, on random instances: the calls to the store, and the admitted requests. */
 async function hammer(size: number, perSecond: number, seconds: number) {
   const fleet = new Fleet([{ name: 'own', limit: 20, window: '1s' }], size)
   const random = seeded(7)
@@ -20,7 +20,7 @@ it('a client that never stops gets its full limit, and costs reads and not write
   const { allowed, refused, writes, reads } = await hammer(20, 1000, seconds)
   expect(allowed).toBeGreaterThanOrEqual(20 * (seconds - 1))
   expect(writes).toBe(allowed + refused)
-  // Of some 3,200 writes that were refused before there were looks, which cost a fifth.
+  // Without reads some 3,200 writes conflict; a read costs a fifth of a write.
   expect(refused).toBeLessThan(500)
   expect(refused + reads / 5).toBeLessThan(1200)
 })

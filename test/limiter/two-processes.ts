@@ -17,14 +17,14 @@ export const watched = fixed('watched', 2, { action: 'observe' })
 export const recording = compiled({ name: 'log', algorithm: 'sliding-log', limit: 2, window: '1m', countDenied: true })
 export const pace = compiled({ name: 'pace', algorithm: 'gcra', limit: 100, window: '10s' })
 
-/** What becomes of a call of ours: something happens before it, or its answer is lost, or it fails. */
+/** The outcome of a call of ours: something happens before it, its answer is lost, or it fails. */
 interface Fate {
   readonly before?: () => unknown
   readonly lost?: boolean
   readonly error?: Error
 }
 
-/** A process, and another one on the same store in memory, whose calls are not counted. */
+/** A take loop, and one of another process on the same store in memory, whose calls are not counted. */
 export function world(policies: readonly CompiledPolicy[] = minute, more: Partial<TakeLoopOptions> = {}) {
   const world = { now: T, theirClock: 0, reads: 0 }
   const memory = new MemoryStore()
@@ -49,7 +49,7 @@ export function world(policies: readonly CompiledPolicy[] = minute, more: Partia
     delete: (key, marks) => meet(() => memory.delete(key, marks)),
   }
   const options = { deadlineMs: 20_000, firstDeadlineMs: 20_000, denialTtlMs: 5000, maxSubjects: 100, ...more }
-  jest.spyOn(Math, 'random').mockReturnValueOnce(0).mockReturnValueOnce(0.5) // each has a mark of its own
+  jest.spyOn(Math, 'random').mockReturnValueOnce(0).mockReturnValueOnce(0.5) // each draws its own idempotency mark
   const loop = new TakeLoop({ ...options, store, clock: () => world.now, onEvent: (event) => events.push(event) })
   const theirs = new TakeLoop({
     ...options,
@@ -57,24 +57,24 @@ export function world(policies: readonly CompiledPolicy[] = minute, more: Partia
     clock: () => world.now + world.theirClock,
     onEvent: () => {},
   })
-  const settle = async (...costs: number[]) => {
+  const decide = async (...costs: number[]) => {
     const answers = await loop.decideBatch({ key: 'k', policies, costs })
-    expect(Object.keys(answers)).toEqual(Object.keys(costs)) // each is answered, and nothing else
+    expect(Object.keys(answers)).toEqual(Object.keys(costs)) // each request is answered, and nothing else
     return answers
   }
   const other = {
     take: (cost = 1, of = policies) => theirs.decideBatch({ key: 'k', policies: of, costs: [cost] }),
-    /** What is left of each policy, as the store has it. */
+    /** The remaining units of each policy in the store. */
     left: async () => (await theirs.peek({ key: 'k', policies, cost: 0 })).map(({ remaining }) => remaining),
     reset: () => theirs.reset('k'),
   }
-  /** What was called since the last time: writes and reads. */
+  /** The number of writes and reads since the last call. */
   const calls = () => {
     const told = [writes.length, world.reads]
     writes.length = world.reads = 0
     return told
   }
-  return Object.assign(world, { memory, loop, theirs, other, settle, writes, events, plan, calls, policies })
+  return Object.assign(world, { memory, loop, theirs, other, decide, writes, events, plan, calls, policies })
 }
 export const failed = (reason: StoreUnavailableError['reason']) => new StoreUnavailableError(reason, reason)
 export const reasonOf = (work: Promise<unknown>) =>
@@ -82,7 +82,7 @@ export const reasonOf = (work: Promise<unknown>) =>
     () => 'done',
     (error: StoreUnavailableError) => `${error.reason}: ${error.message}`,
   )
-/** A deadline of which so much is left, however long anything takes. */
-export const unending = (leftMs: number) =>
+/** A deadline with so many milliseconds left, which does not move on. */
+export const frozenDeadline = (leftMs: number) =>
   ({ leftMs, bound: (_: number, call: () => unknown) => call() }) as unknown as Deadline
 export const CONTENTION = 'contention: others kept changing the subject until the deadline'

@@ -23,8 +23,8 @@ function fleetOf(size: number, options: Partial<LimiterOptions> = {}, of = polic
   return { fleet, away }
 }
 
-/** How many of 200 requests an instance lets pass. */
-async function passing(fleet: Fleet, i: number, subject = 'client:a') {
+/** How many of 200 requests an instance admits. */
+async function admitted(fleet: Fleet, i: number, subject = 'client:a') {
   let allowed = 0
   for (let request = 0; request < 200; request++) {
     const decision = await fleet.instances[i]!.limiter.take(subject)
@@ -38,7 +38,7 @@ describe('an outage', () => {
     const { fleet, away } = fleetOf(5, { localShare: 0.2 })
     away()
     let all = 0
-    for (let i = 0; i < 5; i++) all += await passing(fleet, i)
+    for (let i = 0; i < 5; i++) all += await admitted(fleet, i)
     expect(all).toBe(100)
   })
 
@@ -46,8 +46,8 @@ describe('an outage', () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.2 })
     await fleet.instances[0]!.limiter.take('client:a', { cost: 60 })
     away()
-    expect(await passing(fleet, 0)).toBe(8)
-    expect(await passing(fleet, 0, 'client:b')).toBe(20)
+    expect(await admitted(fleet, 0)).toBe(8)
+    expect(await admitted(fleet, 0, 'client:b')).toBe(20)
   })
 
   it('renews no share when the store comes back: local counts hold until the window ends', async () => {
@@ -55,14 +55,14 @@ describe('an outage', () => {
     const { limiter } = fleet.instances[0]!
     for (let outage = 0; outage < 3; outage++) {
       const back = away()
-      expect(await passing(fleet, 0)).toBe(outage === 0 ? 50 : 0)
+      expect(await admitted(fleet, 0)).toBe(outage === 0 ? 50 : 0)
       back()
       fleet.now += 60_000 // the circuit closes again
       expect((await limiter.take('client:a')).degraded).toBe(false)
     }
     fleet.now += 3_600_000
     away()
-    expect(await passing(fleet, 0)).toBe(50)
+    expect(await admitted(fleet, 0)).toBe(50)
   })
 
   it('starts from what is left now if the store was asked in between', async () => {
@@ -78,7 +78,7 @@ describe('an outage', () => {
       remaining: 20,
     })
     away()
-    expect(await passing(fleet, 0)).toBe(5) // of 10 units, for those admitted before are in the table now
+    expect(await admitted(fleet, 0)).toBe(5) // of 10 units, since those admitted before are in the table now
   })
 
   it('starts each policy from what was left of it, also one that applies to some requests only', async () => {
@@ -99,7 +99,7 @@ describe('an outage', () => {
   it('admits one unit of a subject whose share is less than that', async () => {
     const { fleet, away } = fleetOf(1, { localShare: 0.001 })
     away()
-    expect(await passing(fleet, 0)).toBe(1)
+    expect(await admitted(fleet, 0)).toBe(1)
   })
 
   it('gives a finite retry time to a request that costs more than the share but not more than the limit', async () => {
@@ -123,9 +123,9 @@ describe('an outage', () => {
     const gcra: PolicyInput[] = [{ name: 'pace', algorithm: 'gcra', limit: 100, burst: 10, window: '1m' }]
     const { fleet, away } = fleetOf(1, { localShare: 0.5 }, gcra)
     away()
-    expect(await passing(fleet, 0)).toBe(5)
+    expect(await admitted(fleet, 0)).toBe(5)
     fleet.now += 60_000
-    expect(await passing(fleet, 0)).toBe(5)
+    expect(await admitted(fleet, 0)).toBe(5)
   })
 
   it('costs no time once the circuit breaker is open, and ends by itself', async () => {
@@ -202,7 +202,7 @@ it('an outage starts from the table for each policy of a subject, also if reques
   for (let i = 0; i < 5; i++) await take(all, few)
   await take(all)
   away()
-  fleet.now += 6000 // no denial is known by now
+  fleet.now += 6000 // no denial is cached any more
   expect(await take(all)).toMatchObject({ allowed: true, degraded: true, remaining: 93 })
   expect(await take(all, few)).toMatchObject({ allowed: false, degraded: true, policy: 'few' })
 })
@@ -288,10 +288,10 @@ describe('after an outage, units admitted without the store', () => {
     lost.mockRestore()
     expect(await remaining(fleet)).toBe(69)
     fleet.now += 2000
-    await limiter.take('client:b') // closes the circuit, if it is open
+    await limiter.take('client:b') // closes the circuit breaker if it is open
     fleet.now += 60_000
     await limiter.take('client:a')
-    // This instance has written since, so nobody can tell: it is counted twice, never not at all.
+    // This instance has written since, so it cannot be known: they count once or twice, never not at all.
     expect([68, 38]).toContain(await remaining(fleet))
   })
 
@@ -364,7 +364,7 @@ describe('after an outage, units admitted without the store', () => {
     await limiter.take('client:a')
     expect(await remaining(fleet)).toBe(99)
     away()
-    expect(await passing(fleet, 0)).toBe(29)
+    expect(await admitted(fleet, 0)).toBe(29)
   })
 
   it('do not include a denied request over several subjects', async () => {
@@ -397,7 +397,7 @@ describe('a refund of units admitted without the store', () => {
       expect(decisions.map(({ allowed, chargedAt }) => allowed && chargedAt)).toEqual(Array(5).fill(fleet.now))
       expect((await limiter.take('client:a')).allowed).toBe(false)
       for (const { chargedAt } of decisions.slice(0, 2)) await limiter.refund('client:a', 1, { chargedAt })
-      expect(await passing(fleet, 0)).toBe(2)
+      expect(await admitted(fleet, 0)).toBe(2)
     },
   )
 
@@ -411,7 +411,7 @@ describe('a refund of units admitted without the store', () => {
     fleet.now += 60_000
     await limiter.take('client:a')
     expect((await limiter.peek('client:a', { cost: 0 })).remaining).toBe(100 - 20 - 1)
-    await limiter.refund('client:a', 20, { chargedAt }) // by now the store's
+    await limiter.refund('client:a', 20, { chargedAt }) // sent to the store by now
     expect((await limiter.peek('client:a', { cost: 0 })).remaining).toBe(99)
     await limiter.refund('client:a', 5, { chargedAt })
     expect((await limiter.peek('client:a', { cost: 0 })).remaining).toBe(100)
@@ -425,7 +425,7 @@ describe('a refund of units admitted without the store', () => {
     away()
     await limiter.take('client:a', { cost: 10 })
     await expect(limiter.refund('client:a', 10, { chargedAt: before.chargedAt })).rejects.toThrow(StoreUnavailableError)
-    expect(await passing(fleet, 0)).toBe(45 - 10)
+    expect(await admitted(fleet, 0)).toBe(45 - 10)
   })
 
   it('does nothing in failure mode "allow"', async () => {
@@ -483,19 +483,19 @@ describe('local counts that were evicted', () => {
 
   it('return with what was used, so that many other subjects renew no share', async () => {
     const { fleet } = await flooded(100, 10)
-    expect(await passing(fleet, 0)).toBe(0)
+    expect(await admitted(fleet, 0)).toBe(0)
   })
 
   it('return with the rest of their share', async () => {
     const { fleet } = await flooded(100, 4)
-    expect(await passing(fleet, 0)).toBeLessThanOrEqual(6)
-    expect(await passing(fleet, 0, 'client:new')).toBeGreaterThanOrEqual(8)
+    expect(await admitted(fleet, 0)).toBeLessThanOrEqual(6)
+    expect(await admitted(fleet, 0, 'client:new')).toBeGreaterThanOrEqual(8)
   })
 
   it('return whole when their window is over', async () => {
     const { fleet } = await flooded(100, 10)
     fleet.now += 3_600_000
-    expect(await passing(fleet, 0)).toBe(10)
+    expect(await admitted(fleet, 0)).toBe(10)
   })
 })
 

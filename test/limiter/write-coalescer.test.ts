@@ -17,7 +17,7 @@ interface Settling {
   readonly fail: (error: unknown) => void
 }
 
-/** Writes that a test answers by hand. */
+/** A take loop whose writes the test answers by hand. */
 function world() {
   const settlings: Settling[] = []
   const denials = new Map<number, Verdicts>()

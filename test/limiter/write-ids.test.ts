@@ -4,7 +4,7 @@ import { MIDNIGHT } from './limiters'
 
 const POLICIES = [{ name: 'p', algorithm: 'fixed-window', limit: 1000, window: '1h' }] as const
 
-/** A limiter, its writes in order, and what becomes of an answer. */
+/** A limiter, its writes in order, and whether the next answer is lost. */
 function world(store = new MemoryStore()) {
   const writes: ItemWrite[] = []
   const hooks: { afterWrite?: () => Promise<void> } = {}
@@ -35,7 +35,7 @@ const usedIn = async (
   limiter = createLimiter({ store, clock: () => MIDNIGHT, policies: POLICIES }),
 ) => 1000 - (await limiter.peek('s', { cost: 0 })).remaining
 
-/** Runs one thing with `Math.random` giving one number. */
+/** Runs something with `Math.random` fixed to one number. */
 async function drawing<T>(number: number, run: () => T | Promise<T>): Promise<T> {
   const random = jest.spyOn(Math, 'random').mockReturnValue(number)
   try {
@@ -58,7 +58,7 @@ it('a late copy of an answered write is refused after a newer write of its proce
   const { limiter, store, writes } = world()
   await limiter.take('s')
   await limiter.take('s')
-  expect((await store.write('subject#', writes[0]!)).kind).toBe('applied') // another subject's item knows nothing of it
+  expect((await store.write('subject#', writes[0]!)).kind).toBe('applied') // another subject's item has no mark of it
   const key = [...(store as unknown as { items: Map<string, unknown> }).items.keys()][0]!
   expect((await store.write(key, writes[0]!)).kind).toBe('refused')
   expect(await usedIn(store)).toBe(2)
@@ -97,7 +97,7 @@ it('instances of an old release, with small ids and a guard without ranges, work
   expect(await usedIn(store)).toBe(1 + 8 + 1 - 4)
 })
 
-/** Lost answers that count twice, in percent, by how many writes of random others of 50 instances come between. */
+/** The percentage of lost answers that count twice, by the number of writes of 50 random instances in between. */
 async function countedTwice(between: number, trials: number): Promise<number> {
   let seed = 1
   const random = () => {
@@ -122,10 +122,7 @@ async function countedTwice(between: number, trials: number): Promise<number> {
   return (100 * twice) / trials
 }
 
-/**
- * So many are tried, and the share of them that is found is so many in a hundred off at most: two standard deviations
- * of the odds of a half.
- */
+/** The number of tries, and the largest error of the percentage found: two standard deviations at odds of a half. */
 const TRIES = runs(80, 250)
 const MARGIN = runs(9, 5)
 

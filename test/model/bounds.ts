@@ -3,7 +3,7 @@ import type { Breach } from './judge'
 import { durationMs, gridOf, type Numbers, quotaOf } from './quotas'
 import type { Chronicle, Instance, Request } from './world'
 
-/** Units that were admitted, and between which moments of the clock. */
+/** Admitted units, and the clock's times between which they were admitted. */
 interface Admitted {
   readonly from: number
   readonly to: number
@@ -12,19 +12,17 @@ interface Admitted {
   readonly degraded: boolean
 }
 
-/** Units taken ahead are spent within so many milliseconds, where there is no grid of windows. */
+/** Leased units are spent within so many milliseconds if the algorithm has no window grid. */
 const HELD_MS = 2000
-/** So long an instance that counts in memory trusts itself while it cannot tell the others. */
+/** How long an instance decides by its eventual counts while it cannot sync. */
 const OUT_OF_TOUCH_MS = 2000
-/** A call there and back, and what it may have to wait for. */
+/** The time of a call, including what it may have to wait for. */
 const CALL_MS = 400
 
 /**
- * The bound of each consistency, over all that was admitted, and whatever happened on the way: the limit, what `leased`
- * units may outlive their window, what `eventual` instances have not told each other, and one local share for each
- * instance that decided without the store.
+ * Checks all admitted units against the bound of each consistency: the limit, the leased units that may outlive their window, the eventual counts that are not synced yet, and one local share for each instance that decided without the store.
  *
- * Clocks that differ have no windows in common, and are left to the exact model.
+ * Instances whose clocks differ share no windows: those histories are left to the exact model.
  */
 export function keepsBounds(chronicle: Chronicle): Breach[] {
   const { story, requests } = chronicle
@@ -33,7 +31,7 @@ export function keepsBounds(chronicle: Chronicle): Breach[] {
   const fixedMode = (story.onStoreError ?? 'local') === 'local'
   if (!sameClock || !fixedMode) return []
   const keys = new Set(requests.flatMap(({ keys }) => keys))
-  // Old instances begin their shares anew whenever the store answers.
+  // Instances of the old release renew their shares whenever the store answers.
   const renewed = requests.filter(
     ({ instance, decisions }) => instance.old && decisions.some(({ decision }) => decision.degraded),
   )
@@ -62,7 +60,7 @@ function ofOnePolicy(chronicle: Chronicle, key: string, policy: PolicyInput, i: 
   const cap = policy.refill === 'interval' ? numbers.burst : numbers.limit
   const share = ({ limit, burst }: Numbers) =>
     Math.max(1, Math.floor((policy.refill === 'interval' ? burst : limit) * (story.localShare ?? 0.5)))
-  /** Refunds that did not say when their units were charged may have taken others'. */
+  /** Refunds without `chargedAt` may have taken units of other requests. */
   const guessed = requests.reduce(
     (units, { step, keys, units: back, refundOptions }) =>
       units + (step.do === 'refund' && keys.includes(key) && refundOptions?.chargedAt === undefined ? back : 0),
@@ -97,8 +95,7 @@ function ofOnePolicy(chronicle: Chronicle, key: string, policy: PolicyInput, i: 
     for (const { to } of admitted) {
       if (to < from) continue
       const those = admitted.filter((one) => one.from >= from && one.to <= to)
-      // A charge is stored at a moment between its request and its answer, and a share begins anew when what it was
-      // charged for is over.
+      // A charge is stored at some time between its request and its answer, and a share starts anew when its window is over.
       const ms = to - from + (leased ? HELD_MS : 0) + (consistency === 'eventual' ? 0 : CALL_MS)
       const renewed = those.some(({ degraded }) => degraded) ? 2 : 1
       found.push(...tooMany(those, renewed * quota.mostWithin(numbers, ms), `${to - from} ms`))
@@ -116,7 +113,7 @@ const withOverrun = (policy: PolicyInput): PolicyInput => {
   return { ...policy, limit: policy.limit + more, burst: (policy.burst ?? policy.limit) + more }
 }
 
-/** What was admitted and not asked to be given back. */
+/** Units that were admitted and not refunded. */
 function admittedOf(requests: readonly Request[], key: string, start: number): Admitted[] {
   const refunded = new Set(requests.map(({ refunds }) => refunds))
   return requests
@@ -134,7 +131,7 @@ function admittedOf(requests: readonly Request[], key: string, start: number): A
     )
 }
 
-/** For each instance, the most that it admitted in one interval, and while it could not tell. */
+/** For each instance, the most units that it admitted in one sync interval, and while it could not sync. */
 function untold(those: readonly Admitted[], { syncMs = 1000 }: PolicyInput): number {
   const intervalMs = 2 * syncMs + Math.max(OUT_OF_TOUCH_MS, 5 * syncMs) + 2 * CALL_MS
   let units = 0

@@ -20,21 +20,20 @@ export const ALGORITHMS: Readonly<Record<string, PolicyInput>> = Object.fromEntr
 )
 
 /**
- * Two features in one story, small enough to be gone through whole: two instances, two subjects, three or four
- * requests.
+ * Two features in one story, small enough for every order of its calls: two instances, two subjects, three or four requests.
  */
 interface Crossing {
   readonly name: string
   readonly story: (policy: PolicyInput) => Story
-  /** Those that it is about, where not all. */
+  /** The ways of counting that it applies to. @default all */
   readonly algorithms?: readonly string[]
-  /** Has thousands of orders. */
+  /** Whether it has thousands of orders. */
   readonly large?: boolean
 }
 
 type More = Partial<Story> & Pick<Crossing, 'algorithms' | 'large'>
 
-const crossing = (name: string, steps: readonly Step[], more: More = {}): Crossing => {
+const pairOf = (name: string, steps: readonly Step[], more: More = {}): Crossing => {
   const { algorithms, large, ...others } = more
   const story = (policy: PolicyInput): Story => ({
     seed: 1,
@@ -56,14 +55,21 @@ const take = (on: number, more: Partial<Extract<Step, { do: 'take' }>> = {}): St
   ...more,
 })
 const takeAll = (on: number, of: readonly number[], after = 0): Step => ({ after, on, do: 'takeAll', of, cost: 1 })
-const refund = (on: number, after = 0, told = true): Step => ({ after, on, do: 'refund', of: 0, back: 0, told })
+const refund = (on: number, after = 0, withTime = true): Step => ({
+  after,
+  on,
+  do: 'refund',
+  of: 0,
+  back: 0,
+  withTime,
+})
 const reset = (on: number, after = 0): Step => ({ after, on, do: 'reset', of: 0 })
 const change = (on: number, percent: number, after = 0): Step => ({ after, on, do: 'change', percent })
 const crash = (on: number, after = 0): Step => ({ after, on, do: 'crash' })
 const freeze = (on: number, ms: number, after = 0): Step => ({ after, on, do: 'freeze', ms })
 const outage = (on: number, ms: number, after = 0): Step => ({ after, on, do: 'outage', ms })
 
-/** Charges are over by then, and the next requests begin. */
+/** By then earlier charges have been answered. */
 const LATER = 30
 const ONE_WINDOW = 60_000
 
@@ -79,99 +85,91 @@ const eventual: More = {
 }
 
 export const CROSSINGS: readonly Crossing[] = [
-  crossing('charges beside charges', [take(0), take(1), take(0), take(1, { cost: 2 })]),
-  crossing('charges of several requests that share writes', [take(0, { times: 3 }), take(1)]),
-  crossing('a refund beside charges', [take(0), refund(0, LATER), take(1, { cost: 2 }), take(0)]),
-  crossing('a refund that does not say when', [take(0), refund(1, LATER, false), take(0), take(1)]),
-  crossing('two refunds at once', [take(0), take(1), refund(0, LATER), refund(1), take(0)], { large: true }),
-  crossing('a refund after its window', [
+  pairOf('charges beside charges', [take(0), take(1), take(0), take(1, { cost: 2 })]),
+  pairOf('charges of several requests that share writes', [take(0, { times: 3 }), take(1)]),
+  pairOf('a refund beside charges', [take(0), refund(0, LATER), take(1, { cost: 2 }), take(0)]),
+  pairOf('a refund that does not say when', [take(0), refund(1, LATER, false), take(0), take(1)]),
+  pairOf('two refunds at once', [take(0), take(1), refund(0, LATER), refund(1), take(0)], { large: true }),
+  pairOf('a refund after its window', [
     take(0, { cost: 2 }),
     take(1, { after: ONE_WINDOW, cost: 2 }),
     refund(0),
     take(1),
   ]),
-  crossing('a refund and a crash', [take(0), refund(0, LATER), crash(0), take(1, { cost: 2 })]),
-  crossing('a refund and a frozen instance', [take(0), refund(0, LATER), freeze(0, 1000), take(1, { cost: 2 })]),
-  crossing('a reset beside charges', [take(0), reset(0, LATER), take(1), take(1, { cost: 2 })]),
-  crossing('two resets at once', [take(0), reset(0, LATER), reset(1), take(1, { cost: 2 })]),
-  crossing('a reset beside a refund', [take(0), reset(0, LATER), refund(1), take(1, { cost: 2 })]),
-  crossing(
-    'two subjects from both ends',
-    [take(0, { of: 1, cost: 2 }), takeAll(0, [0, 1], LATER), takeAll(1, [1, 0])],
-    { large: true },
-  ),
-  crossing('two subjects and a refund', [takeAll(0, [0, 1]), take(1), refund(1, LATER)], { large: true }),
-  crossing('two subjects and a reset', [take(0, { of: 1, cost: 2 }), takeAll(1, [0, 1], LATER), reset(0)], {
+  pairOf('a refund and a crash', [take(0), refund(0, LATER), crash(0), take(1, { cost: 2 })]),
+  pairOf('a refund and a frozen instance', [take(0), refund(0, LATER), freeze(0, 1000), take(1, { cost: 2 })]),
+  pairOf('a reset beside charges', [take(0), reset(0, LATER), take(1), take(1, { cost: 2 })]),
+  pairOf('two resets at once', [take(0), reset(0, LATER), reset(1), take(1, { cost: 2 })]),
+  pairOf('a reset beside a refund', [take(0), reset(0, LATER), refund(1), take(1, { cost: 2 })]),
+  pairOf('two subjects from both ends', [take(0, { of: 1, cost: 2 }), takeAll(0, [0, 1], LATER), takeAll(1, [1, 0])], {
     large: true,
   }),
-  crossing('two subjects while the store is away', [takeAll(0, [0, 1]), outage(0, 100), takeAll(1, [1, 0])], {
+  pairOf('two subjects and a refund', [takeAll(0, [0, 1]), take(1), refund(1, LATER)], { large: true }),
+  pairOf('two subjects and a reset', [take(0, { of: 1, cost: 2 }), takeAll(1, [0, 1], LATER), reset(0)], {
     large: true,
   }),
-  crossing('two subjects and a crash', [take(0, { of: 1, cost: 2 }), takeAll(0, [0, 1], LATER), crash(0), take(1)]),
-  crossing('a limit that changes on one instance', [
+  pairOf('two subjects while the store is away', [takeAll(0, [0, 1]), outage(0, 100), takeAll(1, [1, 0])], {
+    large: true,
+  }),
+  pairOf('two subjects and a crash', [take(0, { of: 1, cost: 2 }), takeAll(0, [0, 1], LATER), crash(0), take(1)]),
+  pairOf('a limit that changes on one instance', [
     take(0, { cost: 2 }),
     change(1, 50, LATER),
     take(0),
     take(1),
     take(1),
   ]),
-  crossing('a limit that is raised on one instance', [take(0, { cost: 2 }), change(1, 200, LATER), take(1), take(0)]),
-  crossing('a limit that changes, and a refund', [take(0), change(1, 50, LATER), refund(1), take(1), take(0)]),
-  crossing('a crash among charges', [take(0), crash(0), take(0), take(1, { cost: 2 })]),
-  crossing('an outage that comes and goes', [
-    take(0),
-    outage(0, 400, LATER),
-    take(0),
-    take(0, { after: 500 }),
-    take(1),
-  ]),
-  crossing('an edge of a window among charges', [
+  pairOf('a limit that is raised on one instance', [take(0, { cost: 2 }), change(1, 200, LATER), take(1), take(0)]),
+  pairOf('a limit that changes, and a refund', [take(0), change(1, 50, LATER), refund(1), take(1), take(0)]),
+  pairOf('a crash among charges', [take(0), crash(0), take(0), take(1, { cost: 2 })]),
+  pairOf('an outage that comes and goes', [take(0), outage(0, 400, LATER), take(0), take(0, { after: 500 }), take(1)]),
+  pairOf('an edge of a window among charges', [
     take(0, { cost: 2 }),
     take(0, { after: ONE_WINDOW - 1 }),
     take(1),
     take(1),
   ]),
-  crossing('a clock that is behind', [take(0), take(1), take(0), take(1)], {
+  pairOf('a clock that is behind', [take(0), take(1), take(0), take(1)], {
     instances: [{ skewMs: 0 }, { skewMs: -500 }],
   }),
-  crossing(
+  pairOf(
     'a lease and an instance that is frozen',
     [take(0), take(0, { after: LATER, cost: 6 }), freeze(0, 5000), take(1, { cost: 6 })],
     leased(20),
   ),
-  crossing(
+  pairOf(
     'a lease and a limit that changes',
     [take(0, { cost: 6 }), change(0, 50, LATER), take(0, { cost: 6 }), take(1, { cost: 6 })],
     leased(20),
   ),
-  crossing(
+  pairOf(
     'a lease and a reset',
     [take(0, { cost: 6 }), reset(1, LATER), take(0, { cost: 6 }), take(1, { cost: 6 })],
     leased(20),
   ),
-  crossing(
+  pairOf(
     'a lease and a refund',
     [take(0, { cost: 6 }), refund(0, LATER), take(0, { cost: 20 }), take(1, { cost: 6 })],
     leased(20),
   ),
-  crossing(
+  pairOf(
     'a lease and a crash',
     [take(0, { cost: 6 }), take(0, { after: 100, cost: 2 }), crash(0, 100), take(0, { cost: 6 }), take(1, { cost: 6 })],
     leased(20),
   ),
-  crossing(
+  pairOf(
     'a lease, closed',
     [take(0, { cost: 6 }), take(0, { after: 100 }), { after: 0, on: 0, do: 'close' }, take(1, { cost: 14 })],
     leased(20),
   ),
-  crossing('eventual counts and a crash', [take(0), crash(0, 60), take(0), take(1)], eventual),
-  crossing('eventual counts and a refund', [take(0), refund(0), take(1, { after: 60 }), take(0)], eventual),
-  crossing(
+  pairOf('eventual counts and a crash', [take(0), crash(0, 60), take(0), take(1)], eventual),
+  pairOf('eventual counts and a refund', [take(0), refund(0), take(1, { after: 60 }), take(0)], eventual),
+  pairOf(
     'eventual counts and a frozen instance',
     [take(0), freeze(0, 5000), take(1, { cost: 2 }), take(0, { after: 100 })],
     eventual,
   ),
-  crossing(
+  pairOf(
     'eventual counts, closed',
     [take(0), { after: 0, on: 0, do: 'close' }, take(1, { cost: 2, after: 60 })],
     eventual,

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { ConfigError, type PolicyInput } from '../../limiter'
-import { FATES, type Fate, type Step, type Story } from './story'
+import { CALL_FAULTS, type CallFault, type Step, type Story } from './story'
 import { NEW } from './world'
 
-/** Kinds of happenings that can be switched off, while what they find is being mended. */
-export interface Leaving {
-  readonly fates?: readonly Fate[]
+/** Faults and steps that can be left out while a mistake that they find is being repaired. */
+export interface LeftOut {
+  readonly fates?: readonly CallFault[]
   readonly steps?: readonly Step['do'][]
 }
 
@@ -19,7 +19,7 @@ const named = (name: string, shape: fc.Arbitrary<Omit<PolicyInput, 'name'>>): fc
 const clean = <T extends object>(one: T): T =>
   Object.fromEntries(Object.entries(one).filter(([, value]) => value !== undefined)) as T
 
-/** One policy of each way of counting, with numbers small enough to be met. */
+/** One policy for each way of counting, with limits small enough to be reached. */
 export const SHAPES: Readonly<Record<string, fc.Arbitrary<PolicyInput>>> = {
   window: named('window', fc.record({ limit: few, window })),
   fixed: named('fixed', fc.record({ algorithm: fc.constant('fixed-window' as const), limit: few, window })),
@@ -97,18 +97,18 @@ const pause = fc.oneof(
 const subject = fc.constantFrom(0, 0, 0, 1)
 const cost = fc.constantFrom(1, 1, 2, 3)
 
-function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = [] }: Leaving): fc.Arbitrary<Step> {
+function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = [] }: LeftOut): fc.Arbitrary<Step> {
   const on = fc.integer({ min: 0, max: instances - 1 })
-  const fates = FATES.filter((fate) => !fatesLeft.includes(fate))
-  const meets = fc.oneof(
+  const fates = CALL_FAULTS.filter((fate) => !fatesLeft.includes(fate))
+  const faults = fc.oneof(
     { arbitrary: fc.constant(undefined), weight: 5 },
     { arbitrary: fc.array(fc.constantFrom(...fates), { minLength: 1, maxLength: 3 }), weight: 2 },
   )
   const base = { after: pause, on }
   const kinds: { [Kind in Step['do']]: [number, fc.Arbitrary<unknown>] } = {
-    take: [24, fc.record({ ...base, do: fc.constant('take'), of: subject, cost, meets })],
-    takeAll: [3, fc.record({ ...base, do: fc.constant('takeAll'), of: fc.constantFrom([0, 1], [1, 0]), cost, meets })],
-    peek: [2, fc.record({ ...base, do: fc.constant('peek'), of: subject, cost: fc.constantFrom(0, 1, 2), meets })],
+    take: [24, fc.record({ ...base, do: fc.constant('take'), of: subject, cost, faults })],
+    takeAll: [3, fc.record({ ...base, do: fc.constant('takeAll'), of: fc.constantFrom([0, 1], [1, 0]), cost, faults })],
+    peek: [2, fc.record({ ...base, do: fc.constant('peek'), of: subject, cost: fc.constantFrom(0, 1, 2), faults })],
     refund: [
       3,
       fc.record({
@@ -116,12 +116,12 @@ function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = []
         do: fc.constant('refund'),
         of: subject,
         back: fc.constantFrom(0, 0, 1, 2),
-        told: fc.boolean(),
-        meets,
+        withTime: fc.boolean(),
+        faults,
       }),
     ],
-    reset: [1, fc.record({ ...base, do: fc.constant('reset'), of: subject, meets })],
-    close: [1, fc.record({ ...base, do: fc.constant('close'), meets })],
+    reset: [1, fc.record({ ...base, do: fc.constant('reset'), of: subject, faults })],
+    close: [1, fc.record({ ...base, do: fc.constant('close'), faults })],
     crash: [1, fc.record({ ...base, do: fc.constant('crash') })],
     freeze: [1, fc.record({ ...base, do: fc.constant('freeze'), ms: fc.constantFrom(1, 300, 1000, 5000, 60_000) })],
     change: [1, fc.record({ ...base, do: fc.constant('change'), percent: fc.constantFrom(50, 200, 100) })],
@@ -142,9 +142,9 @@ function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = []
   return fc.oneof(...kept, { weight: 2, arbitrary: burst }).map((step) => clean(step as object) as Step)
 }
 
-/** Stories in which everything happens together. */
+/** Stories with all kinds of steps and faults. */
 export const stories = (
-  leaving: Leaving = {},
+  leaving: LeftOut = {},
   policies: fc.Arbitrary<PolicyInput[]> = policySets,
 ): fc.Arbitrary<Story> =>
   fc.integer({ min: 1, max: 3 }).chain((count) =>
@@ -160,7 +160,7 @@ export const stories = (
     }),
   )
 
-/** Shapes whose units can be taken ahead, or counted apart. */
+/** Shapes that can be leased or eventual. */
 const LOOSER = ['window', 'fixed', 'anchored', 'buckets', 'log', 'gcra', 'token', 'interval', 'leaky'] as const
 
 const looserSets: fc.Arbitrary<PolicyInput[]> = fc.uniqueArray(
@@ -183,10 +183,10 @@ const looserSets: fc.Arbitrary<PolicyInput[]> = fc.uniqueArray(
   { minLength: 1, maxLength: 2, selector: ({ name }) => name },
 )
 
-/** The same of policies that are leased or eventual, some of them beside strict ones. */
-export const looserStories = (leaving: Leaving = {}): fc.Arbitrary<Story> => stories(leaving, looserSets)
+/** Stories of leased and eventual policies, some of them beside strict ones. */
+export const looserStories = (leaving: LeftOut = {}): fc.Arbitrary<Story> => stories(leaving, looserSets)
 
-/** One set in thousands has two policies that happen to share a storage code, and is refused. */
+/** Whether no two policies have the same attribute prefix by chance, as in one set of thousands, which is rejected. */
 function isAccepted(policies: readonly PolicyInput[]): boolean {
   try {
     return NEW.compileAll(policies).length === policies.length
@@ -196,10 +196,10 @@ function isAccepted(policies: readonly PolicyInput[]): boolean {
   }
 }
 
-/** So many policies on each subject as nobody should have, and anybody may. */
+/** As many policies on each subject as are allowed. */
 const crowdedSets: fc.Arbitrary<PolicyInput[]> = fc
   .array(fc.oneof(...Object.values(SHAPES)), { minLength: 12, maxLength: 30, size: 'max' })
   .map((policies) => policies.map((policy, i) => ({ ...policy, name: `${policy.name}-${i}` })))
   .filter(isAccepted)
 
-export const crowdedStories = (leaving: Leaving = {}): fc.Arbitrary<Story> => stories(leaving, crowdedSets)
+export const crowdedStories = (leaving: LeftOut = {}): fc.Arbitrary<Story> => stories(leaving, crowdedSets)

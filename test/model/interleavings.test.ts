@@ -1,7 +1,7 @@
 import { ALGORITHMS, CROSSINGS } from './crossings'
 import { everyInterleaving } from './interleavings'
 
-/** Two whose writes differ most in form, one or the other; test/slow/interleavings.test.ts has them all. */
+/** The two ways of counting whose writes differ most, in turn; test/slow/interleavings.test.ts has all ways. */
 const EVERYDAY = ['window', 'pace']
 
 describe('every law holds in every order of calls and with every fault at each call:', () => {

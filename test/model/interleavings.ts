@@ -1,18 +1,18 @@
 import { judge } from './judge'
 import { report } from './replay'
-import type { Fate, Story } from './story'
+import type { CallFault, Story } from './story'
 import { type Chronicle, World } from './world'
 
-/** How far a search went. */
+/** The extent of a search. */
 export interface Searched {
-  /** Runs, each another order of calls or another fault. */
+  /** Runs, each with another order of calls or another fault. */
   readonly runs: number
-  /** Different histories: what the store did in which order, and what everybody was told. */
+  /** Different histories: what the store did in which order, and each answer. */
   readonly histories: number
 }
 
-/** What one call may meet. */
-const FAULTS: readonly Fate[] = [
+/** The faults of one call. */
+const FAULTS: readonly CallFault[] = [
   'request lost',
   'answer lost',
   'answer late',
@@ -24,16 +24,14 @@ const FAULTS: readonly Fate[] = [
 ]
 
 /**
- * Makes a story happen in every order in which its calls can arrive at the store, and each of these with every fault at
- * every call; all laws are held in each.
+ * Runs a story in every order in which its calls can arrive at the store, each of these with every fault at every call, and checks all laws each time.
  *
- * A run is repeated with other choices where it could have gone on differently, until there is no choice left: nothing
- * is drawn.
+ * A run is repeated with another choice wherever it could have gone on differently, until no choice is left. Nothing is random.
  */
-export async function everyInterleaving(story: Story, faults: readonly Fate[] = FAULTS): Promise<Searched> {
+export async function everyInterleaving(story: Story, faults: readonly CallFault[] = FAULTS): Promise<Searched> {
   const histories = new Set<string>()
   let runs = 0
-  const search = async (meets?: { readonly call: number; readonly fate: Fate }): Promise<number> => {
+  const search = async (meets?: { readonly call: number; readonly fate: CallFault }): Promise<number> => {
     let calls = 0
     let prefix: number[] | undefined = []
     while (prefix) {
@@ -53,7 +51,7 @@ export async function everyInterleaving(story: Story, faults: readonly Fate[] = 
   return { runs, histories: histories.size }
 }
 
-/** One way through all choices, and which is next. */
+/** One path through all choices, and the next one. */
 class Choices {
   private readonly made: { readonly chosen: number; readonly of: number }[] = []
 
@@ -75,7 +73,7 @@ class Choices {
   }
 }
 
-const described = ({ all }: Choices, meets?: { readonly call: number; readonly fate: Fate }): string =>
+const described = ({ all }: Choices, meets?: { readonly call: number; readonly fate: CallFault }): string =>
   `Of the calls under way those arrive: ${all.join(', ')}${meets ? `; call ${meets.call} meets: ${meets.fate}` : ''}`
 
 const digest = ({ entries, requests }: Chronicle): string =>

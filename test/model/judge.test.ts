@@ -5,12 +5,12 @@ import { withNumbers } from '../../limiter/policies/variants'
 import type { RateLimiterOptions } from '../../limiter/rate-limiter'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite, WriteOutcome } from '../../limiter/stores/store'
-import { type Leaving, looserStories } from './generate'
+import { type LeftOut, looserStories } from './generate'
 import type { Law } from './judge'
-import { tellStories } from './run'
+import { runStories } from './run'
 import { type Library, NEW, type WorldOptions } from './world'
 
-/** A store that does something wrong with a write. */
+/** A store that makes a mistake with a write. */
 function storeThat(
   write: (right: MemoryStore, key: string, write: ItemWrite) => Promise<WriteOutcome>,
 ): () => WorldOptions {
@@ -26,7 +26,7 @@ function storeThat(
   }
 }
 
-/** A library whose counters are changed in one place. */
+/** A library whose counters have one mistake. */
 function libraryThat(change: (policy: CompiledPolicy) => Partial<Counter>): () => WorldOptions {
   const wrong: Library = {
     ...NEW,
@@ -36,7 +36,7 @@ function libraryThat(change: (policy: CompiledPolicy) => Partial<Counter>): () =
   return () => ({ libraries: { new: wrong } })
 }
 
-/** The same policy's counter with a limit that is as much larger. */
+/** The policy's counter with a limit that is so much larger. */
 const withLimit = (policy: CompiledPolicy, more: number): Counter =>
   withNumbers(
     parsePolicies([policy.written], [], [])[0]!,
@@ -52,7 +52,7 @@ const withoutGuards = (write: ItemWrite): ItemWrite => ({
 
 const newId = ({ id }: ItemWrite): ItemWrite['id'] => ({ ...id, value: Math.floor(Math.random() * 2 ** 40) })
 
-/** What could go wrong, each a change of one place, and the law that notices. */
+/** Mistakes, each a change in one place, and the law that each breaks. */
 const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
   [
     'guards are not checked',
@@ -108,12 +108,12 @@ const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
   ],
 ]
 
-/** A library whose limiters are changed in one place. */
+/** A library whose limiters have one mistake. */
 function limiterThat(change: (options: RateLimiterOptions) => ReturnType<Library['makeLimiter']>): () => WorldOptions {
   return () => ({ libraries: { new: { ...NEW, makeLimiter: change } } })
 }
 
-/** The same for what is beside strict charging: here everything happens. */
+/** Mistakes beside strict charging, for stories with all kinds of steps. */
 const MISTAKES_ELSEWHERE: readonly [string, Law, () => WorldOptions][] = [
   [
     'an instance admits the whole limit without the store',
@@ -172,15 +172,15 @@ const uncounted = (part: ItemWrite['parts'][number]): ItemWrite['parts'][number]
   write: { guard: [], assignments: [] },
 })
 
-/** Many charges and refunds, so that a mistake in either shows soon. */
-const LITTLE_ELSE: Leaving = {
+/** Stories of charges and refunds mostly, so that a mistake in either shows soon. */
+const LITTLE_ELSE: LeftOut = {
   steps: ['peek', 'reset', 'close', 'crash', 'freeze', 'change', 'outage', 'clock', 'ttl', 'takeAll'],
 }
 
 describe('the judge reports the broken law if', () => {
   for (const [mistake, law, world] of MISTAKES) {
     it(mistake, async () => {
-      const telling = tellStories(300, { seed: 2, world, only: law, endOnFailure: true, leaving: LITTLE_ELSE })
+      const telling = runStories(300, { seed: 2, world, only: law, endOnFailure: true, leftOut: LITTLE_ELSE })
       await expect(telling).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
     })
   }
@@ -188,7 +188,7 @@ describe('the judge reports the broken law if', () => {
   for (const [mistake, law, world] of MISTAKES_ELSEWHERE) {
     it(mistake, async () => {
       const arbitrary = law === 'never past the bound' ? looserStories() : undefined
-      const telling = tellStories(300, {
+      const telling = runStories(300, {
         seed: 2,
         world,
         only: law,

@@ -30,7 +30,7 @@ const LAWS = [
 ] as const
 export type Law = (typeof LAWS)[number]
 
-/** All laws that a chronicle breaks. */
+/** All breaches of laws in a chronicle. */
 export function judge(chronicle: Chronicle): Breach[] {
   return [
     ...new StrictJudge(chronicle).breaches(),
@@ -41,7 +41,7 @@ export function judge(chronicle: Chronicle): Breach[] {
   ]
 }
 
-/** What an item may rightly hold at one moment: for each policy, every tally that the law permits. */
+/** The states that an item may have at one moment: for each policy, every tally that the laws permit. */
 interface Moment {
   readonly seq: number
   readonly at: number
@@ -50,19 +50,18 @@ interface Moment {
 
 const MOST_TALLIES = 40
 
-/** What a request could not give back by then is given back beside the next ones. */
+/** A refund of a denied request that takes longer goes on beside the next requests. */
 const PATIENCE_MS = 250
 
 /**
- * Holds each decision of `strict` policies against the exact model, in the order in which the store applied the writes.
+ * Compares each decision of `strict` policies with the exact model, in the order in which the store applied the writes.
  *
- * From the store's journal it takes which write was applied when, and nothing of what was in it: how many units that
- * was follows from the request.
+ * From the store's journal it reads which write was applied when, and nothing else: the number of units follows from the request.
  */
 class StrictJudge {
   private readonly found: Breach[] = []
   private readonly moments = new Map<string, Moment[]>()
-  /** Keys whose state cannot be followed any more, from this entry on. */
+  /** Keys whose state is unknown from this entry on. */
   private readonly blurred = new Map<string, number>()
   private readonly quotas: readonly Quota[]
   private readonly largest: readonly Numbers[]
@@ -92,11 +91,11 @@ class StrictJudge {
     const { story, entries, requests } = this.chronicle
     if (story.policies.some(({ consistency = 'strict' }) => consistency !== 'strict')) return []
     for (const { calls } of requests) {
-      // and leased from then on, by another law
+      // and is leased from then on, which another law checks
       for (const { fate, key } of calls) if (fate === 'hot') this.blur(key, -1)
     }
     if (this.mixed && this.quotas.some(({ sharesCounts }) => !sharesCounts) && this.clocksDiffer()) {
-      // a lead of a clock is no debt of units
+      // a clock that is ahead does not owe units
       for (const { key } of requests.flatMap(({ calls }) => calls)) this.blur(key, -1)
     }
     for (const { step, keys, startedAt, endedAt = Infinity, endSeq = 0 } of requests) {
@@ -136,7 +135,7 @@ class StrictJudge {
     })
   }
 
-  /** Takes a write that was applied into the model. */
+  /** Applies a write of the store to the model. */
   private follow(entry: Entry): void {
     const { call, outcome } = entry
     if (outcome !== 'applied') return
@@ -162,12 +161,12 @@ class StrictJudge {
         sameId(write!.id, entry.call.write!.id),
     )
     const burst = step.do === 'take' && step.times !== undefined
-    const onesOwn = request.policies.some(({ countDenied }) => countDenied) // each request has a write of its own
-    if (this.hasDebts(entry)) this.blur(key, entry.seq) // which it tells the store in writes of their own
+    const onesOwn = request.policies.some(({ countDenied }) => countDenied) // each request makes its own write
+    if (this.hasDebts(entry)) this.blur(key, entry.seq) // which are sent in writes of their own
     if (burst && isDisturbed(request)) this.blur(key, entry.seq)
 
     if (isPhantom)
-      this.blur(key, entry.seq) // of a write that was refused when it first came, and is nobody's charge now
+      this.blur(key, entry.seq) // a copy of a write that was refused at first belongs to no request now
     else if (again) this.followCopy(entry, again)
     else if (step.do === 'refund') {
       if (givesBack(entry))
@@ -176,13 +175,12 @@ class StrictJudge {
     else if (burst || before.length === 0) this.followCharge(entry, units, request)
     else if (this.isOverwritten(before[0]!, entry.seq))
       this.blur(key, entry.seq) // and counts twice, as documented
-    // After the charge only what puts things in order is written, or gives the charge back because another subject
-    // denied.
+    // After the charge come only purges, and a refund if another subject denied.
     else if (step.do === 'takeAll' && givesBack(entry))
       this.followRefund(entry, units, before.length === 1, before[0]!.call.write!.at)
   }
 
-  /** Whether this instance has admitted requests by itself before. */
+  /** Whether this instance has admitted requests without the store before. */
   private hasDebts({ seq: since, call: { key, instance } }: Entry): boolean {
     return this.chronicle.requests.some(
       (request) =>
@@ -192,7 +190,7 @@ class StrictJudge {
     )
   }
 
-  /** Whether the same request has written more. */
+  /** Whether the same request has made other writes. */
   private goesOn({ seq: since, call: { request, key } }: Entry): boolean {
     return this.chronicle.entries.some(
       ({ seq, outcome, call }) => seq > since && outcome === 'applied' && call.request === request && call.key === key,
@@ -238,18 +236,18 @@ class StrictJudge {
     const mayRecord = request.policies.flatMap(({ countDenied }, i) =>
       countDenied && !tallies[i]!.every(hasRoom(i)) ? [i] : [],
     )
-    // charged or recorded, who knows
+    // either charged or recorded
     if (mayRecord.length > 0 && full.length === 0 && !isDenied && !isAllowed) this.blur(key, entry.seq)
     if (mayRecord.length > 0 && (isDenied || (full.length > 0 && (!isAllowed || this.goesOn(entry))))) {
       this.records.add(entry)
-      if (this.mixed) this.blur(key, entry.seq) // a larger limit may not have denied it
+      if (this.mixed) this.blur(key, entry.seq) // with a larger limit it may not have been denied
       const noted = tallies.map((some, i) => {
         if (!mayRecord.includes(i)) return some
         const denying = some.filter((tally) => !hasRoom(i)(tally))
         const recorded = denying.map((tally) =>
           this.quotas[i]!.charge(tally, numbers[i]!, Math.min(units, numbers[i]!.limit), now),
         )
-        // or another policy has denied
+        // or another policy denied it
         return this.quotas.length === 1 ? recorded : [...some.filter(hasRoom(i)), ...recorded]
       })
       this.move(entry, noted)
@@ -278,7 +276,7 @@ class StrictJudge {
     )
   }
 
-  /** Of what may be, only what the answer says. */
+  /** Keeps only those states that agree with the answer. */
   private asTold(
     tallies: readonly (readonly Tally[])[],
     request: Request,
@@ -303,7 +301,7 @@ class StrictJudge {
     this.charges.set(request, [...(this.charges.get(request) ?? []), { key: entry.call.key, entry, exact }])
   }
 
-  /** The first of several requests at once goes alone; the others share writes, as many of them as fit. */
+  /** The first of several simultaneous requests makes its own write; the others are coalesced as far as they fit. */
   private followBurst(entry: Entry, request: Request, writesBefore: number): void {
     const { key, write } = entry.call
     const now = write!.at
@@ -351,7 +349,7 @@ class StrictJudge {
       return
     }
     const numbers = this.numbersOf(request!)
-    // What a denied request was charged goes back whole, unless calls failed.
+    // The charge of a denied request is refunded in full, unless calls failed.
     const least =
       request!.step.do === 'takeAll' && !request!.instance.old && request!.calls.every(({ fate }) => fate === 'ok')
         ? units
@@ -360,7 +358,7 @@ class StrictJudge {
     const after = tallies.map((some, i) => {
       const { algorithm, countDenied } = request!.policies[i]!
       const counts = countDenied ? [...some, ...some.map((tally) => newest(tally, numbers[i]!.limit))] : some
-      // A window that ends while the call is on its way was open when the units were given back.
+      // A window that ends while the call is under way was open when the refund was made.
       const at = algorithm === 'anchored-window' ? (chargedAt ?? begunAt) : chargedAt
       const left = counts.flatMap((tally) => this.quotas[i]!.refund(tally, numbers[i]!, units, write!.at, at, least))
       return least > 0 ? left : [...some, ...left]
@@ -384,8 +382,7 @@ class StrictJudge {
   }
 
   /**
-   * Whether another process has written under the same mark in between, so that nobody can tell any more that this
-   * write was applied.
+   * Whether another process has written under the same idempotency mark in between, so that it is unknown whether this write was applied.
    */
   private isOverwritten({ seq: since, call: { key, instance, write } }: Entry, until: number): boolean {
     return this.chronicle.entries.some(
@@ -413,7 +410,7 @@ class StrictJudge {
         seq < entry.seq && call.request === request && call.kind === 'delete' && outcome === 'applied',
     )
     const last = earlier.at(-1)
-    // What had been sent before the first time and was sent again may go as well.
+    // A write that was sent before the first of them and sent again may be removed as well.
     const news = this.chronicle.entries.some(
       ({ seq, outcome, copy, call: other }) =>
         last !== undefined &&
@@ -552,7 +549,7 @@ class StrictJudge {
     )
   }
 
-  /** What a request would leave behind if it were no peek. */
+  /** The state that a peek would leave behind if it were a request. */
   private asTaken(moment: Moment, request: Request, { allowed }: Decision, now: number): Moment {
     if (request.units === 0) return moment
     const numbers = this.numbersOf(request)
@@ -588,7 +585,7 @@ class StrictJudge {
           if (!denies.some(Boolean)) continue
           deniedSomewhere = true
           if (several || this.mixed || this.matches(moment, request, decision, now)) return
-          // A denial that is recorded is as the log stands; its other policies' numbers may be those last seen.
+          // A recorded denial reports the log as it is; the numbers of its other policies may be from the last view.
           const apart = (policy: number) =>
             this.momentsBetween(key, request.startSeq, seq, request.startedAt - reachMs).some((one) =>
               this.isTrue(policy, one, request, decision, now),
@@ -616,7 +613,7 @@ class StrictJudge {
     )
   }
 
-  /** Those that stood at some time of that stretch. */
+  /** The states at any time of that interval. */
   private momentsBetween(key: string, fromSeq: number, toSeq: number, from: number): Moment[] {
     const moments = this.momentsOf(key)
     return moments.filter((moment, i) => {
@@ -626,7 +623,7 @@ class StrictJudge {
     })
   }
 
-  /** Whether a decision's numbers are those of this moment, for every policy. */
+  /** Whether a decision's numbers are true of this moment for every policy. */
   private matches(moment: Moment, request: Request, decision: Decision, now: number): boolean {
     return this.untrue(moment, request, decision, now).length === 0
   }
@@ -658,7 +655,7 @@ class StrictJudge {
   }
 }
 
-/** What of a standing is not so; nothing if it is all true. */
+/** The first false number of a standing, or `undefined` if all are true. */
 function untrueOf(
   tally: Tally,
   quota: Quota,
@@ -682,7 +679,7 @@ function untrueOf(
     return `is not whole for the first time after ${resetAfterMs} ms`
   }
   if (quota.over && over !== quota.over(tally, now)) return `is ${over} over instead of ${quota.over(tally, now)}`
-  if (units === 0) return undefined // whether nothing fits is no question
+  if (units === 0) return undefined // whether 0 units fit is not asked
   if (allowed) return retryAfterMs === 0 ? undefined : 'is allowed with a retry time'
   if (quota.room(strictest(tally), numbers, units, now)) return 'has room, and denied'
   if (retryAfterMs === Infinity) {
@@ -695,7 +692,7 @@ function untrueOf(
     : undefined
 }
 
-/** What the caller's clock may have said when it looked: at the beginning, before each call, at the end. */
+/** The times that the caller's clock may have shown when it decided: at the start, before each call, at the end. */
 function clockOf({ skewMs, startedAt, decisions, calls }: Request, seq: number, { start }: Chronicle): number[] {
   const endedAt = decisions.find((one) => one.seq === seq)?.endedAt ?? startedAt
   const times = [startedAt, ...calls.map(({ sentAt }) => sentAt), endedAt].filter((at) => at <= endedAt)
@@ -707,14 +704,14 @@ function asRemaining(tally: Tally, quota: Quota, numbers: Numbers, told: number 
   if (!tally.whole) return quota.remaining(tally, numbers, now) === told ? [tally] : []
   const [early, late] = tally.whole
   const fits = (at: number) => quota.remaining({ ...tally, whole: [at, at] }, numbers, now)
-  // Less is left the later the bucket is whole: both ends move to where as much is left as was told.
+  // The later the bucket is whole, the less is left: both ends move to where the reported number is left.
   const first = bisect(early, late, (at) => fits(at) <= told)
   const last = bisect(early, late, (at) => fits(at) < told)
   const end = fits(late) < told ? last - 1 : late
   return fits(first) === told ? [{ ...tally, whole: [first, end] }] : []
 }
 
-/** The first number at which it holds, or the last of all. */
+/** The first number at which the condition holds, or the last number. */
 function bisect(from: number, to: number, holds: (at: number) => boolean): number {
   let [low, high] = [from, to]
   while (low < high) {
@@ -725,7 +722,7 @@ function bisect(from: number, to: number, holds: (at: number) => boolean): numbe
   return low
 }
 
-/** A log keeps no more entries than its limit, for the oldest beyond it decide nothing. */
+/** A log keeps no more entries than its limit, since older ones decide nothing. */
 const newest = (tally: Tally, limit: number): Tally => ({
   ...tally,
   charged: tally.charged
@@ -733,24 +730,24 @@ const newest = (tally: Tally, limit: number): Tally => ({
     .slice(-limit),
 })
 
-/** Of all that is possible, what leaves the least room. */
+/** Of all possible states, the one with the least room. */
 const strictest = (tally: Tally): Tally => (tally.whole ? { ...tally, whole: [tally.whole[1], tally.whole[1]] } : tally)
 
-/** Nobody knows which of several requests at once a write was for, if not all of them went well. */
+/** It is unknown which of several simultaneous requests a write was for, if some of them failed. */
 const isDisturbed = ({ endedAt, calls, decisions, errors }: Request): boolean =>
   endedAt === undefined ||
   errors.length > 0 ||
   calls.some(({ fate }) => fate !== 'ok') ||
   decisions.some(({ decision }) => decision.degraded)
 
-/** Refunds share a mark, which they had not always. */
+/** Refunds share a mark; in the old release they did not. */
 const givesBack = ({ call: { write, instance } }: Entry): boolean => write!.id.mark === REFUND_MARK || instance.old
 
-/** Some writes only change a mark. */
+/** Whether a write only changes a mark. */
 const changesNothing = ({ call: { write } }: Entry): boolean =>
   write!.parts.every(({ write: { assignments } }) => assignments.length === 0)
 
-/** Whether a request by itself was surely denied, or allowed. Of several at once nobody knows which write was whose. */
+/** Whether a single request was certainly denied or allowed. Of several simultaneous ones it is unknown which write was whose. */
 function outcomeOf({ step, decisions, keys }: Request): { isDenied: boolean; isAllowed: boolean } {
   const alone = keys.length === 1 && !(step.do === 'take' && step.times !== undefined)
   const [one] = decisions
@@ -761,7 +758,7 @@ function outcomeOf({ step, decisions, keys }: Request): { isDenied: boolean; isA
 const sameId = (one: { mark: string; value: number }, other: { mark: string; value: number }): boolean =>
   one.mark === other.mark && one.value === other.value
 
-function answers({ requests, thrown, oversized, endedAt: end }: Chronicle): Breach[] {
+function answers({ requests, thrown, tooLarge: oversized, endedAt: end }: Chronicle): Breach[] {
   const open = requests.filter(
     ({ endedAt, instance }) => endedAt === undefined && !instance.dead && instance.frozenUntil < end - 15_000,
   )

@@ -2,12 +2,12 @@ import { parseArgs } from 'node:util'
 import { OLD } from '../compatibility/old-library'
 import { rollingStories } from '../compatibility/rolling-stories'
 import { crowdedStories, looserStories, stories } from './generate'
-import { tellStories } from './run'
+import { runStories } from './run'
 import { NEW } from './world'
 
 const KINDS = { strict: stories, looser: looserStories, crowded: crowdedStories, rolling: rollingStories }
 
-/** Tells stories for as long as one likes: `npm run model -- --minutes 60 --seed 7 --kind strict`. */
+/** Runs random stories for as long as you like: `npm run model -- --minutes 60 --seed 7 --kind strict`. */
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
@@ -21,7 +21,7 @@ async function main(): Promise<void> {
   if (!kind) throw new Error(`--kind must be one of ${Object.keys(KINDS).join(', ')}, got ${values.kind}`)
   const seed = values.seed === undefined ? Math.floor(performance.timeOrigin) % 2 ** 31 : Number(values.seed)
   const world = () => ({ libraries: { new: NEW, old: OLD } })
-  const told = await tellStories(Number(values.count), {
+  const told = await runStories(Number(values.count), {
     seed,
     arbitrary: kind(),
     world,

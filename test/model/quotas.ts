@@ -1,25 +1,24 @@
 import type { PolicyInput } from '../../limiter'
 
 /**
- * How each algorithm counts, said once more and in the plainest way: over the list of all that was ever charged, from
- * docs/algorithms.md alone. Nothing here is fast, and nothing is shared with the algorithms.
+ * How each algorithm counts, written a second time in the simplest way: over the list of all charges ever made, from docs/algorithms.md alone. Nothing here is fast, and no code is shared with the algorithms.
  */
 
-/** Units that were charged, and where on the algorithm's own scale: a window's number, or milliseconds. */
+/** Charged units, and their place on the algorithm's own scale: the number of a window, or milliseconds. */
 interface Charged {
   readonly place: number
   readonly units: number
 }
 
-/** What was charged under one policy, in a form that all writers agree on. */
+/** All charges under one policy, in a form that is the same for all writers. */
 export interface Tally {
   /** In the order in which they were charged. */
   readonly charged: readonly Charged[]
-  /** The newest place ever charged: time never runs behind it. */
+  /** The newest place ever charged: no decision is made for an earlier one. */
   readonly newest: number
   /** Anchored windows: when the open one began. */
   readonly openedAt?: number
-  /** Paces: when the bucket is whole again, in microseconds. Refunds are bounds, so from here to there. */
+  /** Paces: when the bucket is whole again, in microseconds. A refund is only known within bounds, hence a range. */
   readonly whole?: readonly [earliest: number, latest: number]
   /** Interval buckets: tokens missing in the newest interval. */
   readonly missing?: number
@@ -29,14 +28,14 @@ export interface Tally {
 
 export const NOTHING: Tally = { charged: [], newest: -Infinity }
 
-/** Each of them once. */
+/** The tallies without repetitions. */
 export function distinct(tallies: readonly Tally[]): Tally[] {
   const seen = new Map<string, Tally>()
   for (const tally of tallies) seen.set(JSON.stringify(tally), tally)
   return [...seen.values()]
 }
 
-/** The limits that one writer goes by. */
+/** The limit and burst of one writer. */
 export interface Numbers {
   readonly limit: number
   readonly burst: number
@@ -44,16 +43,17 @@ export interface Numbers {
 
 export interface Quota {
   readonly numbersOf: (policy: PolicyInput) => Numbers
-  /** Whether so many units may pass at this moment. */
+  /** Whether so many units are allowed at this moment. */
   room(tally: Tally, numbers: Numbers, units: number, now: number): boolean
   charge(tally: Tally, numbers: Numbers, units: number, now: number): Tally
-  /** Units that are left, as far as they are known for certain. */
+  /** The remaining units, as far as they are certain. */
   remaining(tally: Tally, numbers: Numbers, now: number): number
-  /** Whether nothing counts any more. */
+  /** Whether no charge counts any more. */
   isWhole(tally: Tally, numbers: Numbers, now: number): boolean
   /**
-   * Every tally that a refund may rightly leave behind: nothing may be found of the units, some, or all. @param least
-   * so many are found for sure.
+   * Every tally that a refund may leave: none of the units may be found, some, or all.
+   *
+   * @param least the number of units that are certainly found.
    */
   refund(
     tally: Tally,
@@ -63,11 +63,11 @@ export interface Quota {
     chargedAt: number | undefined,
     least: number,
   ): Tally[]
-  /** Whether tallies of writers with different numbers are counted in the same units. */
+  /** Whether writers with different limits count in the same units. */
   readonly sharesCounts: boolean
   over?(tally: Tally, now: number): number
   delayMs?(tally: Tally, now: number): number
-  /** Units that may pass in any stretch of so many milliseconds. */
+  /** The most units that are allowed in any interval of so many milliseconds. */
   mostWithin(numbers: Numbers, ms: number): number
 }
 
@@ -82,7 +82,7 @@ const sum = (charged: readonly Charged[]): number => charged.reduce((total, { un
 
 const plain = ({ limit, burst = limit }: PolicyInput): Numbers => ({ limit, burst })
 
-/** Takes units out of the newest entries that stand at `until` or before. */
+/** Removes units from the newest entries at `until` or before. */
 function without(charged: readonly Charged[], units: number, until: number): Charged[] {
   const order = charged.map((_, i) => i).sort((a, b) => charged[b]!.place - charged[a]!.place || b - a)
   const left = charged.map((one) => ({ ...one }))
@@ -99,7 +99,7 @@ function without(charged: readonly Charged[], units: number, until: number): Cha
 const fromTo = (least: number, most: number): number[] =>
   Array.from({ length: Math.max(0, most - least + 1) }, (_, i) => least + i)
 
-/** Those that count their charges by place. */
+/** The quota of an algorithm that counts charges by place. */
 function counted(
   placeOf: (at: number) => number,
   used: (tally: Tally, now: number) => number,
@@ -115,7 +115,7 @@ function counted(
     remaining: (tally, { limit }, now) => Math.max(0, limit - used(tally, now)),
     isWhole: (tally, _numbers, now) => used(tally, now) === 0,
     refund(tally, _numbers, units, now, chargedAt, least) {
-      // From the newest place on, or from an older one: a writer may not have seen the newer.
+      // From the newest place, or from an older one if the writer has not seen the newer.
       const last = chargedAt === undefined ? Math.max(placeOf(now), tally.newest) : placeOf(chargedAt)
       const ends = [...new Set([last, ...tally.charged.map(({ place }) => place).filter((place) => place < last)])]
       const found = ends.flatMap((until) => fromTo(least, units).map((back) => without(tally.charged, back, until)))
@@ -136,7 +136,7 @@ function fixedWindow(placeOf: (at: number) => number, shortestMs: number): Quota
   return counted(placeOf, used, slots(shortestMs))
 }
 
-/** Past its limit units are admitted, and recorded by the limit in force. */
+/** A quota with overage: units past the limit are admitted, and recorded by the limit in force. */
 function withOverage(quota: Quota, placeOf: (at: number) => number): Quota {
   const pastIn = ({ past = [] }: Tally, window: number) => sum(past.filter(({ place }) => place === window))
   const windowOf = ({ newest }: Tally, now: number) => Math.max(placeOf(now), newest)
@@ -185,7 +185,7 @@ function anchoredWindow(windowMs: number): Quota {
       const inside = openedAt !== undefined && openedAt <= chargedAt && chargedAt < openedAt + windowMs
       return fromTo(inside ? least : 0, inside ? units : 0).map((back) => {
         const left = without(charged, back, Infinity)
-        // A window from which everything was given back closes.
+        // A window whose units were all refunded closes.
         return left.length === 0 ? NOTHING : { charged: left, newest: openedAt!, openedAt }
       })
     },
@@ -253,7 +253,7 @@ function pace(windowMs: number, queue: boolean, maxDelayMs: number): Quota {
     isWhole: (tally, _numbers, now) => starts(tally, now)[1] === now * 1000,
     refund(tally, numbers, units, now, chargedAt = now, least = 0) {
       const [early, late] = starts(tally, now)
-      const gone = Math.max(0, now - chargedAt) * 1000 // has come back by itself
+      const gone = Math.max(0, now - chargedAt) * 1000 // has come back with time
       const after = (whole: number, units: number) =>
         Math.max(now * 1000, whole - Math.max(0, emission(numbers) * units - gone))
       return [{ ...tally, whole: [after(early, units), after(late, least)] }]
@@ -301,7 +301,7 @@ function intervalBucket(windowMs: number): Quota {
 
 const days = new Map<string, Intl.DateTimeFormat>()
 
-/** The date of an instant on the wall clocks of a zone, as a number of days since 1970. */
+/** The date of an instant in a time zone, as a number of days since 1970. */
 function dateOf(at: number, timezone: string): { year: number; month: number; day: number; days: number } {
   let format = days.get(timezone)
   if (!format) {
@@ -319,7 +319,7 @@ const CALENDAR: Readonly<Record<string, (date: ReturnType<typeof dateOf>) => num
   year: ({ year }) => year,
 }
 
-/** Where the windows of a policy lie, if it has windows that everybody shares. */
+/** The window grid of a policy, if it has windows that all instances share. */
 export function gridOf({
   algorithm = 'sliding-window',
   window,

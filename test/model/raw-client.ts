@@ -1,15 +1,14 @@
 import { Agent, request } from 'node:http'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 
-/** What commands of the SDK carry. */
+/** The input of an SDK command. */
 interface Command {
   readonly input: object
   readonly constructor: { readonly name: string }
 }
 
 /**
- * DynamoDB's protocol and nothing beside it: no timers of its own, so that it works while time is virtual, and a tenth
- * of the SDK's work, so that thousands of stories fit into minutes. The SDK itself is under test elsewhere.
+ * A client with DynamoDB's protocol alone. It has no timers, so it works in virtual time, and does a tenth of the SDK's work, so thousands of stories fit into minutes. Other tests cover the SDK.
  */
 export function rawClient(endpoint: string): { readonly client: Pick<DynamoDBClient, 'send'>; close(): void } {
   const agent = new Agent({ keepAlive: true })

@@ -2,7 +2,7 @@ import { type Breach, judge } from './judge'
 import type { Story } from './story'
 import { type Chronicle, World, type WorldOptions } from './world'
 
-/** Makes a story happen, and fails with what happened if it breaks a law. */
+/** Runs a story, and fails with a report if it breaks a law. */
 export async function replay(story: Story, options: WorldOptions = {}): Promise<Chronicle> {
   const chronicle = await new World(story, options).run()
   const breaches = judge(chronicle)

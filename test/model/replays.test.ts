@@ -8,7 +8,7 @@ describe('a history that once broke a law now obeys it:', () => {
       policies: [{ name: 'fixed', algorithm: 'fixed-window', limit: 3, window: '1s' }],
       instances: [{ skewMs: 0 }],
       steps: [
-        { after: 0, on: 0, do: 'take', of: 0, cost: 1, meets: ['copied late'] },
+        { after: 0, on: 0, do: 'take', of: 0, cost: 1, faults: ['copied late'] },
         { after: 100, on: 0, do: 'take', of: 0, cost: 1 },
       ],
     }))
@@ -20,7 +20,7 @@ describe('a history that once broke a law now obeys it:', () => {
       instances: [{ skewMs: 0 }],
       steps: [
         { after: 0, on: 0, do: 'take', of: 0, cost: 1 },
-        { after: 8, on: 0, do: 'refund', of: 0, back: 0, told: false, meets: ['copied'] },
+        { after: 8, on: 0, do: 'refund', of: 0, back: 0, withTime: false, faults: ['copied'] },
         { after: 8, on: 0, do: 'take', of: 0, cost: 1 },
         { after: 100, on: 0, do: 'take', of: 0, cost: 1 },
       ],
@@ -33,7 +33,7 @@ describe('a history that once broke a law now obeys it:', () => {
       instances: [{ skewMs: -500 }, { skewMs: 0 }],
       steps: [
         { after: 0, on: 0, do: 'take', of: 0, cost: 1 },
-        { after: 4, on: 0, do: 'reset', of: 0, meets: ['answer late'] },
+        { after: 4, on: 0, do: 'reset', of: 0, faults: ['answer late'] },
         { after: 1, on: 1, do: 'take', of: 0, cost: 1 },
         { after: 999, on: 0, do: 'peek', of: 0, cost: 0 },
       ],
@@ -45,9 +45,9 @@ describe('a history that once broke a law now obeys it:', () => {
       policies: [{ name: 'token', algorithm: 'token-bucket', limit: 1, window: '1s', burst: 10 }],
       instances: [{ skewMs: 0 }],
       steps: [
-        { after: 0, on: 0, do: 'take', of: 0, cost: 2, meets: ['unreachable', 'request lost', 'request lost'] },
+        { after: 0, on: 0, do: 'take', of: 0, cost: 2, faults: ['unreachable', 'request lost', 'request lost'] },
         { after: 2000, on: 0, do: 'take', of: 0, cost: 1, times: 2 },
-        { after: 8, on: 0, do: 'take', of: 1, cost: 1, meets: ['throttled', 'request lost'] },
+        { after: 8, on: 0, do: 'take', of: 1, cost: 1, faults: ['throttled', 'request lost'] },
         { after: 193, on: 0, do: 'take', of: 0, cost: 1 },
         { after: 0, on: 0, do: 'take', of: 0, cost: 3 },
       ],
@@ -59,8 +59,8 @@ describe('a history that once broke a law now obeys it:', () => {
       policies: [{ name: 'leaky', algorithm: 'leaky-bucket', limit: 1, window: '1s' }],
       instances: [{ skewMs: 0 }, { skewMs: 0 }],
       steps: [
-        { after: 0, on: 1, do: 'peek', of: 0, cost: 0, meets: ['reset after'] },
-        { after: 0, on: 1, do: 'refund', of: 0, back: 0, told: false, meets: ['answer lost'] },
+        { after: 0, on: 1, do: 'peek', of: 0, cost: 0, faults: ['reset after'] },
+        { after: 0, on: 1, do: 'refund', of: 0, back: 0, withTime: false, faults: ['answer lost'] },
         { after: 0, on: 0, do: 'take', of: 0, cost: 1 },
         { after: 5, on: 0, do: 'reset', of: 0 },
         { after: 0, on: 0, do: 'take', of: 0, cost: 1 },
@@ -103,7 +103,7 @@ describe('a history that once broke a law now obeys it:', () => {
         { after: 60_181, on: 1, do: 'clock', skewMs: 0 },
         { after: 8, on: 0, do: 'take', of: 0, cost: 2 },
         { after: 1094, on: 1, do: 'take', of: 0, cost: 1 },
-        { after: 1000, on: 2, do: 'refund', of: 0, back: 0, told: false },
+        { after: 1000, on: 2, do: 'refund', of: 0, back: 0, withTime: false },
         { after: 357, on: 0, do: 'take', of: 0, cost: 1 },
         { after: 1, on: 0, do: 'take', of: 0, cost: 1 },
       ],
@@ -120,7 +120,7 @@ describe('a history that once broke a law now obeys it:', () => {
         { after: 685, on: 0, do: 'take', of: 0, cost: 1 },
         { after: 3926, on: 0, do: 'outage', ms: 20_000 },
         { after: 10_744, on: 0, do: 'take', of: 0, cost: 2 },
-        { after: 7, on: 0, do: 'refund', of: 0, back: 1, told: false },
+        { after: 7, on: 0, do: 'refund', of: 0, back: 1, withTime: false },
         { after: 3, on: 0, do: 'take', of: 0, cost: 1 },
       ],
       denialTtlMs: 0,

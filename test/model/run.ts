@@ -1,39 +1,38 @@
 import fc from 'fast-check'
-import { type Leaving, stories } from './generate'
+import { type LeftOut, stories } from './generate'
 import { judge, type Law } from './judge'
 import { report } from './replay'
 import { World, type WorldOptions } from './world'
 
-/** What is known and being mended: the list gets shorter. */
-const LEFT_OUT: Leaving = {}
+/** Steps and faults that find known mistakes, until those are repaired. */
+const KNOWN_MISTAKES: LeftOut = {}
 
-/** So many have a seed in common, unless told otherwise. */
-const AT_ONCE = 500
+/** How many stories share a seed by default. */
+const PER_SEED = 500
 
-/** The seed by which others go on after so many stories, a multiple of 500. */
-export const seedAfter = (seed: number, told: number): number => seed + 1_000_003 * (told / AT_ONCE)
+/** The seed of the next stories after so many, a multiple of 500. */
+export const seedAfter = (seed: number, done: number): number => seed + 1_000_003 * (done / PER_SEED)
 
-/** For so long a shorter story that breaks a law is looked for. */
+/** How long a story that breaks a law is shrunk. */
 const SHRINK_MS = 60_000
 
 /**
- * Tells so many stories and judges each; fails with the shortest that breaks a law.
+ * Runs random stories and judges each; fails with the shortest one that breaks a law.
  *
- * Where the time is over before all are told, it ends after those that have begun: a story that is given up in the
- * middle would leave its virtual time behind.
+ * If the time is over before all have run, it ends after those that have begun: a story that is given up would leave its virtual time installed.
  *
- * @returns how many were told.
+ * @returns how many have run.
  */
-export async function tellStories(numRuns: number, telling: Telling = {}): Promise<number> {
+export async function runStories(numRuns: number, telling: RunOptions = {}): Promise<number> {
   const {
     seed = 1,
-    leaving = LEFT_OUT,
+    leftOut: leaving = KNOWN_MISTAKES,
     arbitrary = stories(leaving),
     world = () => ({}),
     endAfterMs = Infinity,
     endOnFailure = false,
     only,
-    atOnce = AT_ONCE,
+    atOnce = PER_SEED,
   } = telling
   const endsAt = performance.now() + endAfterMs
   let brokenAt: number | undefined
@@ -48,24 +47,24 @@ export async function tellStories(numRuns: number, telling: Telling = {}): Promi
   let told = 0
   for (let round = 0; told < numRuns && performance.now() < endsAt; round++) {
     const count = Math.min(atOnce, numRuns - told)
-    await fc.assert(property, { numRuns: count, seed: seedAfter(seed, AT_ONCE * round), endOnFailure })
+    await fc.assert(property, { numRuns: count, seed: seedAfter(seed, PER_SEED * round), endOnFailure })
     told += count
   }
   return told
 }
 
-export interface Telling {
+export interface RunOptions {
   /** @default 1 */
   readonly seed?: number
-  readonly leaving?: Leaving
+  readonly leftOut?: LeftOut
   readonly arbitrary?: ReturnType<typeof stories>
   readonly world?: () => WorldOptions
-  /** Begins no more of them when so much time is over. */
+  /** Starts no more stories after so much time. */
   readonly endAfterMs?: number
-  /** Holds them to one law alone. */
+  /** Checks only this law. */
   readonly only?: Law
-  /** Does not look for the shortest story. */
+  /** Does not shrink a story that breaks a law. */
   readonly endOnFailure?: boolean
-  /** So many have a seed in common, and are told to their end whatever the time. @default 500 */
+  /** How many stories share a seed; these are all run, whatever the time. @default 500 */
   readonly atOnce?: number
 }

@@ -1,7 +1,7 @@
 import type { PolicyInput } from '../../limiter'
 
-/** What becomes of one call to the store. */
-export const FATES = [
+/** The fault of one call to the store. */
+export const CALL_FAULTS = [
   'ok',
   'request lost', // never arrives, and no answer comes
   'answer lost', // applied, and no answer comes
@@ -14,40 +14,40 @@ export const FATES = [
   'throttled',
   'hot',
 ] as const
-export type Fate = (typeof FATES)[number]
+export type CallFault = (typeof CALL_FAULTS)[number]
 
-/** Something that happens. */
+/** One step of a story. */
 export type Step = {
   /** Milliseconds after the step before it. */
   readonly after: number
-  /** The instance that it happens to. */
+  /** The instance that it happens on. */
   readonly on: number
-  /** What the instance's next calls to the store meet. */
-  readonly meets?: readonly Fate[]
+  /** The faults of the instance's next calls to the store. */
+  readonly faults?: readonly CallFault[]
 } & Action
 
 type Action =
-  /** @param times so many requests at once, that may share writes. */
+  /** @param times so many simultaneous requests, which may be coalesced. */
   | { readonly do: 'take'; readonly of: number; readonly cost: number; readonly times?: number }
   | { readonly do: 'takeAll'; readonly of: readonly number[]; readonly cost: number }
   | { readonly do: 'peek'; readonly of: number; readonly cost: number }
-  /** Gives back what one of the latest requests of a subject took, whichever instance admitted it. */
-  | { readonly do: 'refund'; readonly of: number; readonly back: number; readonly told: boolean }
+  /** Refunds one of the latest requests of a subject, whichever instance admitted it; `withTime` passes its `chargedAt`. */
+  | { readonly do: 'refund'; readonly of: number; readonly back: number; readonly withTime: boolean }
   | { readonly do: 'reset'; readonly of: number }
   | { readonly do: 'close' }
-  /** An instance that ends without a word, and another in its place that knows nothing. */
+  /** The instance ends without closing, and a new one takes its place. */
   | { readonly do: 'crash' }
   | { readonly do: 'freeze'; readonly ms: number }
-  /** From now on every limit and burst is so many percent of what the story says. */
+  /** From now on every limit and burst is so many percent of that in the story. */
   | { readonly do: 'change'; readonly percent: number }
-  /** None of the instance's calls arrives. */
+  /** None of the instance's calls arrives for so long. */
   | { readonly do: 'outage'; readonly ms: number }
   /** The instance's clock is set. */
   | { readonly do: 'clock'; readonly skewMs: number }
   /** DynamoDB deletes the items whose time to live is over. */
   | { readonly do: 'ttl' }
 
-/** All that is needed to make the same things happen again. */
+/** A history as data, with all that is needed to repeat it. */
 export interface Story {
   readonly seed: number
   readonly policies: readonly PolicyInput[]

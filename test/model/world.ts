@@ -14,19 +14,19 @@ import {
   type WriteOutcome,
 } from '../../limiter/stores/store'
 import { DYNAMODB, operatorsIn } from '../stores/expression-size'
-import type { Fate, Step, Story } from './story'
+import type { CallFault, Step, Story } from './story'
 import { VirtualTime } from './virtual-time'
 
 /** 2025-11-21T00:00:00Z: on the edge of every epoch window up to a day. */
 const MIDNIGHT = 1_763_683_200_000
 
-/** Of one version of the library: old instances work beside new ones. */
+/** One release of the library: instances of an old one work beside new ones. */
 export interface Library {
   readonly makeLimiter: (
     options: RateLimiterOptions,
   ) => Pick<RateLimiter, 'decide' | 'peek' | 'refund' | 'reset' | 'close'>
   readonly compileAll: (policies: readonly PolicyInput[]) => readonly CompiledPolicy[]
-  /** How its own code says that the store failed. */
+  /** The error by which its own code reports that the store failed. */
   readonly unavailable: (reason: StoreUnavailableError['reason'], message: string) => Error
 }
 
@@ -41,7 +41,7 @@ export const NEW: Library = {
   unavailable: (reason, message) => new StoreUnavailableError(reason, message),
 }
 
-/** A request, and how it went. */
+/** A request and its outcome. */
 export interface Request {
   readonly step: Step
   readonly position: number
@@ -51,18 +51,18 @@ export interface Request {
   readonly startedAt: number
   readonly startSeq: number
   readonly policies: readonly PolicyInput[]
-  /** Of the instance's clock when it began. */
+  /** The difference of the instance's clock when the request began. */
   readonly skewMs: number
-  /** Whether the instance had given the store up for a while. */
+  /** Whether the instance's circuit breaker was open. */
   readonly circuitOpen: boolean
-  /** One for each of several requests at once. */
+  /** One for each of several simultaneous requests. */
   readonly decisions: { readonly decision: Decision; readonly seq: number; readonly endedAt: number }[]
   readonly errors: unknown[]
-  /** Of a refund: the request whose units it gives back. */
+  /** Of a refund: the request whose units it refunds. */
   refunds?: Request
   refundOptions?: RefundOptions
   units: number
-  /** Absent for one that its instance did not live to see the end of. */
+  /** Absent if its instance crashed before the end. */
   endedAt?: number
   endSeq?: number
   /** Calls to the store that were made for it. */
@@ -75,19 +75,19 @@ export interface Call {
   readonly key: string
   readonly instance: Instance
   readonly request: Request | undefined
-  readonly fate: Fate
+  readonly fate: CallFault
   readonly sentAt: number
   readonly write?: ItemWrite
 }
 
-/** Something that the store did, in the order in which it did it. */
+/** An entry of the store's journal. */
 export interface Entry {
   readonly seq: number
   readonly call: Call
   readonly at: number
-  /** Of a deletion: `applied` when there was something that is gone now. */
+  /** Of a deletion: `applied` if there was an item. */
   readonly outcome: 'applied' | 'refused' | 'already-applied'
-  /** The second time that the same call arrived. */
+  /** Whether the same call had arrived before. */
   readonly copy: boolean
 }
 
@@ -102,7 +102,7 @@ export interface Instance {
   skewMs: number
   percent: number
   readonly events: LimiterEvent[]
-  readonly fates: Fate[]
+  readonly fates: CallFault[]
   /** When calls last failed, by virtual time. */
   failedAt: number
   outageUntil: number
@@ -112,7 +112,7 @@ export interface Instance {
   busy: Promise<unknown>
 }
 
-/** All that happened. */
+/** All that happened in a story. */
 export interface Chronicle {
   readonly story: Story
   readonly start: number
@@ -121,10 +121,10 @@ export interface Chronicle {
   readonly entries: readonly Entry[]
   /** In words, in order. */
   readonly lines: readonly { readonly at: number; readonly text: string }[]
-  /** What nobody ought to have thrown. */
+  /** Errors that should not have been thrown. */
   readonly thrown: readonly string[]
-  /** Writes that DynamoDB would not take. */
-  readonly oversized: readonly string[]
+  /** Writes that exceed DynamoDB's limits. */
+  readonly tooLarge: readonly string[]
   readonly calls: number
   /** By virtual time. */
   readonly endedAt: number
@@ -135,11 +135,11 @@ export interface WorldOptions {
   readonly libraries?: { readonly new: Library; readonly old?: Library }
   /** The same items as old instances read and write them. @default the same store */
   readonly oldStore?: StateStore
-  /** Which of the calls under way arrives next, out of so many, instead of the one that was sent first. */
+  /** Chooses which of so many calls under way arrives next. @default the one sent first */
   readonly next?: (underWay: number) => number
-  /** What the call with this number meets, whoever makes it. */
-  readonly meets?: { readonly call: number; readonly fate: Fate }
-  /** Put before each subject, on engines that many stories share. */
+  /** The fault of the call with this number, on any instance. */
+  readonly meets?: { readonly call: number; readonly fate: CallFault }
+  /** A prefix of each subject, for engines that many stories share. */
   readonly prefix?: string
 }
 
@@ -147,7 +147,7 @@ const LATE_MS = 450
 const COPY_MS = 40
 const LATE_COPY_MS = 900
 
-/** Makes a story happen. */
+/** Runs a story in virtual time. */
 export class World {
   private readonly time: VirtualTime
   private readonly store: StateStore
@@ -160,7 +160,7 @@ export class World {
   private readonly oversized: string[] = []
   private readonly compiled = new Map<string, readonly CompiledPolicy[]>()
   private calls = 0
-  /** Calls that have been sent and not arrived, where their order is chosen. */
+  /** Calls that were sent and have not arrived, if their order is chosen. */
   private readonly underWay: (() => Promise<void>)[] = []
 
   constructor(
@@ -189,7 +189,7 @@ export class World {
       let at = 0
       for (const [position, step] of story.steps.entries()) {
         at += step.after
-        time.after(at, () => this.happen(step, position), undefined)
+        time.after(at, () => this.perform(step, position), undefined)
       }
       await time.runUntil(at + 20_000)
     } finally {
@@ -203,7 +203,7 @@ export class World {
       entries: this.entries,
       lines: this.lines,
       thrown: this.thrown,
-      oversized: this.oversized,
+      tooLarge: this.oversized,
       calls: this.calls,
       endedAt: this.time.sinceStart,
     }
@@ -268,7 +268,7 @@ export class World {
     return `${this.options.prefix ?? ''}subject-${'abcdefgh'[subject]}`
   }
 
-  private happen(step: Step, position: number): void {
+  private perform(step: Step, position: number): void {
     const instance = this.instances[step.on]!
     switch (step.do) {
       case 'crash':
@@ -342,7 +342,7 @@ export class World {
     if (step.do === 'refund' && !this.findRefund(request)) return
     this.requests.push(request)
     instance.request = request
-    instance.fates.splice(0, Infinity, ...(step.meets ?? []))
+    instance.fates.splice(0, Infinity, ...(step.faults ?? []))
     const { limiter } = instance
     const charge = (key: string) => ({ key, policies: compiled, cost: request.units })
     const answered = (decision: Decision) => {
@@ -405,7 +405,7 @@ export class World {
     request.refunds = take
     request.units = take.units
     const { chargedAt, delayMs } = first.decision
-    if (step.told) request.refundOptions = { chargedAt, delayMs }
+    if (step.withTime) request.refundOptions = { chargedAt, delayMs }
     return true
   }
 
@@ -543,7 +543,7 @@ function told({ step, instance, keys, decisions, errors, units, refundOptions: {
     reset: 'resets',
     close: 'closes',
   }[step.do as 'take']
-  const hits = step.meets ? ` (its calls meet: ${step.meets.join(', ')})` : ''
+  const hits = step.faults ? ` (its calls meet: ${step.faults.join(', ')})` : ''
   const at = chargedAt === undefined ? '' : ` charged at ${chargedAt}`
   return `${who} ${what} ${step.do === 'reset' ? '' : `${units} `}of ${keys.join(', ')}${at}${hits}: ${told}`
 }

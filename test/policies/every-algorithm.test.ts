@@ -5,7 +5,7 @@ import { ALGORITHM_NAMES, type PolicyInput } from '../../limiter/policies/policy
 import { anyQuotaOf, NAMES } from '../algorithms/any-algorithm'
 import { KINDS } from '../limiter/histories'
 import { everyAlgorithm } from '../limiter/limiters'
-import { EVERY_COUNT } from '../limiter/lost-answers'
+import { COUNTINGS } from '../limiter/lost-answers'
 import { SHAPES } from '../model/generate'
 
 const TEST = join(__dirname, '..')
@@ -17,7 +17,7 @@ const named = ({ algorithm = 'sliding-window' }: Partial<PolicyInput>): string =
 const LISTS: readonly (readonly [list: string, algorithms: readonly string[]])[] = [
   ['test/algorithms/any-algorithm.ts', NAMES.map((name) => first(anyQuotaOf(name)).algorithm.name)],
   ['everyAlgorithm of test/limiter/limiters.ts', everyAlgorithm(10).map(named)],
-  ['EVERY_COUNT of test/limiter/lost-answers.ts', Object.values(EVERY_COUNT).map(named)],
+  ['EVERY_COUNT of test/limiter/lost-answers.ts', Object.values(COUNTINGS).map(named)],
   ['KINDS of test/limiter/histories.ts', Object.values(KINDS).map((shape) => named(first(shape)))],
   ['SHAPES of test/model/generate.ts', Object.values(SHAPES).map((shape) => named(first(shape)))],
   [

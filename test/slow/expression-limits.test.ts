@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { startDynamoDbLocal } from '../engines/dynamodb-local'
 import { anyHistory, anyPolicies } from '../limiter/histories'
-import { live } from '../limiter/live'
+import { runHistory } from '../limiter/run-history'
 import { type OpenEngine, openOn, TABLE } from '../stores'
 
 jest.setTimeout(900_000)
@@ -22,7 +22,7 @@ describe('on DynamoDB Local', () => {
       fc.asyncProperty(anyPolicies, anyHistory, async (policies, history) => {
         const store = new DynamoDbStore({ client: opened.client, tableName: TABLE })
         // a write that is refused for what it is would throw
-        await live(store, policies, history, `client:${subjects++}`)
+        await runHistory(store, policies, history, `client:${subjects++}`)
       }),
       { numRuns: RUNS },
     ))

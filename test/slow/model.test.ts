@@ -10,7 +10,7 @@ import { rollingStories } from '../compatibility/rolling-stories'
 import { startDynamoDbLocal } from '../engines/dynamodb-local'
 import { crowdedStories, stories } from '../model/generate'
 import { rawClient } from '../model/raw-client'
-import { seedAfter, tellStories } from '../model/run'
+import { runStories, seedAfter } from '../model/run'
 import { NEW } from '../model/world'
 import { openOn, TABLE } from '../stores'
 
@@ -119,7 +119,7 @@ for (const [name, count, start, isMissing] of ENGINES) {
     it.each(ON_ENGINES)(
       'in every history of $what',
       async ({ what, arbitrary, part, seed }) => {
-        const told = await tellStories(part * count, {
+        const told = await runStories(part * count, {
           seed,
           world,
           arbitrary,

@@ -1,17 +1,17 @@
 import { createLimiter, type Limiter, type PolicyInput } from '../../limiter'
 import type { StateStore } from '../../limiter/stores/store'
-import { type Happening, INSTANCES } from './histories'
+import { type Event, INSTANCES } from './histories'
 import { MIDNIGHT } from './limiters'
 
 /**
- * Lives a history on a store: instances whose views grow stale take turns, so that each finds what the others left.
+ * Runs a history on a store: instances take turns, so that each decides from an outdated view.
  *
- * @returns how many decisions were made, and how many of them without the store.
+ * @returns the number of decisions.
  */
-export async function live(
+export async function runHistory(
   store: StateStore,
   policies: readonly PolicyInput[],
-  history: readonly Happening[],
+  history: readonly Event[],
   subject = 'client:busy',
 ) {
   let now = MIDNIGHT
