@@ -41,6 +41,6 @@ export function authorizerInstance({
     clock,
     log,
     ipv6Prefix: 56,
-    allowUndecided: false,
+    failOpen: false,
   })
 }

@@ -1,4 +1,5 @@
 import { type CompiledPolicy, compile, distinct } from '../limiter/compiled-policy'
+import { Mistake } from '../limiter/errors'
 import { MOST_POLICIES } from '../limiter/policies/parse-policies'
 import type { Policy } from '../limiter/policies/policy'
 import { observing, withNumbers } from '../limiter/policies/variants'
@@ -120,7 +121,7 @@ export class Plans {
     ]
     const ownOf = client ? this.numbersOf(client, policies, tier) : (policy: TierPolicy) => policy
     const onCollision = (sentence: string) =>
-      this.log('error', 'the policy set has mistakes', { issues: [sentence] }, 'ConfigErrors')
+      this.log('error', 'state_collision', { issues: [new Mistake('state_collision', sentence)] }, 'ConfigErrors')
     const groups = new Map<
       string,
       { who: readonly Dimension[]; route: string | undefined; policies: CompiledPolicy[] }
@@ -166,12 +167,12 @@ export class Plans {
     const all = { global, routes: scoped?.routes ?? routes, tiers: tiers.map((one) => ({ ...one, name: tier!.name })) }
     const issue = tooLargeWith(all, ownOf)
     if (issue === undefined || tooLargeWith(all, (policy) => policy) === issue) return ownOf
-    this.logMisfit(client, [`overrides: a subject of the client ${issue}`])
+    this.logMisfit(client, [new Mistake('state_too_large', `overrides: a subject of the client ${issue}`)])
     return (policy) => policy
   }
 
-  private logMisfit({ id }: Client, issues: readonly string[]): void {
-    this.log('error', "a client's own numbers do not fit, its tier's stay", { client: id, issues }, 'ConfigErrors')
+  private logMisfit({ id }: Client, issues: readonly Mistake[]): void {
+    this.log('error', 'client_overrides_invalid', { client: id, issues }, 'ConfigErrors')
   }
 
   /**
@@ -181,7 +182,7 @@ export class Plans {
   private ownOf(policy: TierPolicy, client: Client | undefined): Policy {
     const numbers = client && Object.hasOwn(client.overrides, policy.name) ? client.overrides[policy.name] : undefined
     if (!numbers || isOfEverybody(policy.by)) return policy
-    const issues: string[] = []
+    const issues: Mistake[] = []
     const own = withNumbers(policy, numbersOf(numbers, policy.written), ['client', `override "${policy.name}"`], issues)
     if (!own) this.logMisfit(client!, issues)
     return own ?? policy

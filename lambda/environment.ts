@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { ConfigError, printed } from '../limiter/errors'
+import { ConfigError, Mistake, printed } from '../limiter/errors'
 import { LOG_LEVELS, type LogLevel } from './telemetry/log'
 
 /** What the function is told by its environment. */
@@ -7,14 +7,15 @@ export interface Config {
   readonly stateTable: string
   readonly configTable: string
   /** Another DynamoDB than the Region's own. */
-  readonly endpoint: string | undefined
+  readonly dynamodbEndpoint: string | undefined
   /** How old the configuration may get, in milliseconds. */
   readonly configTtlMs: number
   /** How long a credential that nobody has is remembered as such, in milliseconds. */
   readonly negativeTtlMs: number
   /** Time for one decision, in milliseconds. */
   readonly deadlineMs: number
-  readonly onStoreError: 'local' | 'allow' | 'deny'
+  /** What happens to requests while the state table cannot be asked, where their tier does not say. */
+  readonly failureMode: 'local' | 'allow' | 'deny'
   /**
    * `none`: no caller has to show credentials, so the failure mode decides while nothing can be read; `config`: the
    * config table says who has to.
@@ -22,19 +23,16 @@ export interface Config {
   readonly authentication: 'config' | 'none'
   /** Bits of an IPv6 address that tell callers apart. */
   readonly ipv6Prefix: number
-  /**
-   * Who answers a request over the limit on an HTTP API: the gateway with its 403, or the backend, which is let have
-   * the request, with 429.
-   */
-  readonly httpDenials: 'gateway' | 'backend'
-  /** Name or ARN of the function that is asked before anything is counted. */
-  readonly delegate: string | undefined
+  /** Who answers requests over the limit on HTTP APIs: API Gateway its 403, or the backend 429. */
+  readonly denials: 'gateway' | 'backend'
+  /** Name or ARN of the authorizer function that is asked before anything is counted. */
+  readonly upstream: string | undefined
   /** Time for its answer, in milliseconds. */
-  readonly delegateDeadlineMs: number
-  /** How long its answers are held to, in milliseconds; 0: not at all. */
-  readonly delegateTtlMs: number
+  readonly upstreamDeadlineMs: number
+  /** How long its answers are cached, in milliseconds; 0: not at all. */
+  readonly upstreamTtlMs: number
   /** The headers, in lower case, by which its answers differ. */
-  readonly delegateCacheHeaders: readonly string[]
+  readonly upstreamCacheHeaders: readonly string[]
   /** Log entries below it are left out. */
   readonly logLevel: LogLevel
   /** Whether the log names callers by hash only, or by their id and address, too. */
@@ -59,40 +57,36 @@ const oneOf = <const Words extends readonly string[]>(words: Words) => ({
   wanted: `one of ${words.join(', ')}`,
 })
 
+/** By field; the variable of `configTtlMs` is `SLUICE_CONFIG_TTL_MS`. */
 const VARIABLES = {
-  stateTable: { name: 'SLUICE_STATE_TABLE', ...table, otherwise: undefined },
-  configTable: { name: 'SLUICE_CONFIG_TABLE', ...table, otherwise: undefined },
-  endpoint: {
-    name: 'SLUICE_DYNAMODB_ENDPOINT',
-    schema: v.pipe(v.string(), v.url(), v.regex(/^https?:/i)), // `localhost:8000` is a URL, too
+  stateTable: { ...table, otherwise: undefined },
+  configTable: { ...table, otherwise: undefined },
+  dynamodbEndpoint: {
+    schema: v.pipe(v.string(), v.check(URL.canParse), v.regex(/^https?:/i)), // `localhost:8000` is a URL, too
     wanted: 'a URL such as "http://localhost:8000"',
     otherwise: null,
   },
-  configTtlMs: { name: 'SLUICE_CONFIG_TTL_MS', ...integer(1, 86_400_000), otherwise: '30000' },
-  negativeTtlMs: { name: 'SLUICE_NEGATIVE_TTL_MS', ...integer(1, 86_400_000), otherwise: '30000' },
-  deadlineMs: { name: 'SLUICE_DEADLINE_MS', ...integer(20, 9000), otherwise: '300' },
-  onStoreError: {
-    name: 'SLUICE_ON_STORE_ERROR',
+  configTtlMs: { ...integer(1, 86_400_000), otherwise: '30000' },
+  negativeTtlMs: { ...integer(1, 86_400_000), otherwise: '30000' },
+  deadlineMs: { ...integer(20, 9000), otherwise: '300' },
+  failureMode: {
     ...oneOf(['local', 'allow', 'deny']),
     otherwise: 'local',
   },
-  authentication: { name: 'SLUICE_AUTHENTICATION', ...oneOf(['config', 'none']), otherwise: 'config' },
-  ipv6Prefix: { name: 'SLUICE_IPV6_PREFIX', ...integer(1, 128), otherwise: '56' },
-  httpDenials: {
-    name: 'SLUICE_HTTP_DENIALS',
+  authentication: { ...oneOf(['config', 'none']), otherwise: 'config' },
+  ipv6Prefix: { ...integer(1, 128), otherwise: '56' },
+  denials: {
     ...oneOf(['gateway', 'backend']),
     otherwise: 'gateway',
   },
-  delegate: {
-    name: 'SLUICE_DELEGATE',
+  upstream: {
     schema: v.pipe(v.string(), v.regex(/^[\w:$-]{1,256}$/)),
     wanted: 'the name or ARN of a function',
     otherwise: null,
   },
-  delegateDeadlineMs: { name: 'SLUICE_DELEGATE_DEADLINE_MS', ...integer(20, 9000), otherwise: '2000' },
-  delegateTtlMs: { name: 'SLUICE_DELEGATE_TTL_MS', ...integer(0, 3_600_000), otherwise: '0' },
-  delegateCacheHeaders: {
-    name: 'SLUICE_DELEGATE_CACHE_HEADERS',
+  upstreamDeadlineMs: { ...integer(20, 9000), otherwise: '2000' },
+  upstreamTtlMs: { ...integer(0, 3_600_000), otherwise: '0' },
+  upstreamCacheHeaders: {
     schema: v.pipe(
       v.string(),
       v.regex(/^[\w-]{1,64}(,[\w-]{1,64}){0,15}$/),
@@ -102,24 +96,20 @@ const VARIABLES = {
     otherwise: null,
   },
   logLevel: {
-    name: 'SLUICE_LOG_LEVEL',
     ...oneOf(LOG_LEVELS),
     otherwise: 'info',
   },
   logCallers: {
-    name: 'SLUICE_LOG_CALLERS',
     ...oneOf(['hashed', 'clear']),
     otherwise: 'hashed',
   },
-  metricsFlushMs: { name: 'SLUICE_METRICS_FLUSH_MS', ...integer(0, 3_600_000), otherwise: '10000' },
+  metricsFlushMs: { ...integer(0, 3_600_000), otherwise: '10000' },
   metricsNamespace: {
-    name: 'SLUICE_METRICS_NAMESPACE',
     schema: v.pipe(v.string(), v.regex(/^(?!AWS\/)[\w.\-/#]{1,255}$/)),
     wanted: 'a namespace such as "Sluice", and not one of AWS',
     otherwise: 'Sluice',
   },
   metricsByApi: {
-    name: 'SLUICE_METRICS_BY_API',
     schema: v.pipe(
       v.picklist(['true', 'false']),
       v.transform((text) => text === 'true'),
@@ -129,32 +119,38 @@ const VARIABLES = {
   },
 } as const
 
+/** Former names. What they said must not be ignored: without its upstream authorizer, an API would be open. */
+const RENAMED = /^SLUICE_(DELEGATE|HTTP_DENIALS|ON_STORE_ERROR)/
+
 /**
  * Reads the environment: the only code that does.
  *
  * @throws ConfigError that names every variable that is missing or wrong, what was got and what was wanted.
  */
 export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
-  const issues: string[] = []
-  const values = Object.entries(VARIABLES).map(([field, { name, schema, wanted, otherwise }]) => {
+  const issues: Mistake[] = []
+  const wrong = (sentence: string) => void issues.push(new Mistake('invalid_environment', sentence))
+  for (const name of Object.keys(environment)) if (RENAMED.test(name)) wrong(`${name} was renamed: see CHANGELOG.md`)
+  const values = Object.entries(VARIABLES).map(([field, { schema, wanted, otherwise }]) => {
+    const name = `SLUICE_${field.replace(/[A-Z]/g, '_$&').toUpperCase()}`
     const text = environment[name] || otherwise
     if (text === null) return [field, undefined]
     const parsed = v.safeParse(schema as v.GenericSchema, text)
     if (!parsed.success)
-      issues.push(
+      wrong(
         text === undefined
           ? `${name} is missing, it must be ${wanted}`
           : `${name} must be ${wanted}, got ${printed(text)}`,
       )
     return [field, parsed.output]
   })
-  const { delegateCacheHeaders = [], ...others } = Object.fromEntries(values)
-  if (issues.length === 0 && others.delegateTtlMs > 0 && delegateCacheHeaders.length === 0)
-    issues.push(
-      'SLUICE_DELEGATE_CACHE_HEADERS must name the headers by which answers differ where SLUICE_DELEGATE_TTL_MS is not 0, got none',
+  const { upstreamCacheHeaders = [], ...others } = Object.fromEntries(values)
+  if (issues.length === 0 && others.upstreamTtlMs > 0 && upstreamCacheHeaders.length === 0)
+    wrong(
+      'SLUICE_UPSTREAM_CACHE_HEADERS must name the headers by which answers differ where SLUICE_UPSTREAM_TTL_MS is not 0, got none',
     )
   if (issues.length > 0) throw new ConfigError(issues)
-  return { ...others, delegateCacheHeaders }
+  return { ...others, upstreamCacheHeaders }
 }
 
 /**

@@ -13,19 +13,19 @@ import { config, lambdaAccess } from './environment'
 import { lazyVerifiers } from './identity/load-verifier'
 import { Sources } from './identity/sources'
 import { makeTelemetry } from './telemetry/telemetry'
-import { loadDelegate } from './upstream/load-upstream'
+import { loadUpstream } from './upstream/load-upstream'
 
 /** The only place that puts the parts together. Clients are made once, and live as long as the instance. */
 const {
   stateTable,
   configTable,
-  endpoint,
+  dynamodbEndpoint: endpoint,
   configTtlMs,
   negativeTtlMs,
   deadlineMs,
-  onStoreError,
+  failureMode,
   ipv6Prefix,
-  httpDenials,
+  denials,
   ...rest
 } = config()
 const {
@@ -36,7 +36,7 @@ const {
   metricsByApi: byApi,
 } = rest
 const { authentication } = rest
-const { delegate, delegateDeadlineMs, delegateTtlMs: ttlMs, delegateCacheHeaders: cacheHeaders } = rest
+const { upstream, upstreamDeadlineMs, upstreamTtlMs: ttlMs, upstreamCacheHeaders: cacheHeaders } = rest
 
 /** Not by `console`, which in Lambda puts time and request before what has to be JSON from its first character on. */
 const write = (line: string) => process.stdout.write(`${line}\n`)
@@ -50,14 +50,14 @@ const client = new DynamoDBClient({
 })
 const reading = { client, tableName: configTable, clock: systemClock, log, deadlineMs: 2000 }
 
-const asking = { deadlineMs: delegateDeadlineMs, ttlMs, cacheHeaders, clock: systemClock }
+const asking = { deadlineMs: upstreamDeadlineMs, ttlMs, cacheHeaders, clock: systemClock }
 
 /** Lambda's entry point. */
 export const handler = makeAuthorizer({
   limiter: new RateLimiter({
     store: new DynamoDbStore({ client, tableName: stateTable }),
     deadlineMs,
-    onStoreError,
+    onStoreError: failureMode,
     onEvent,
   }),
   configuration: new PolicySets({ ...reading, ttlMs: configTtlMs, authentication, lastValid: new LastValid(reading) }),
@@ -70,10 +70,10 @@ export const handler = makeAuthorizer({
   telemetry,
   ipv6Prefix,
   authentication,
-  allowUndecided: onStoreError !== 'deny',
-  backendAnswers: httpDenials === 'backend',
-  delegate:
-    delegate === undefined
+  failOpen: failureMode !== 'deny',
+  denials,
+  upstream:
+    upstream === undefined
       ? undefined
-      : loadDelegate().lambdaDelegate({ ...asking, ...lambdaAccess(), functionName: delegate }),
+      : loadUpstream().lambdaUpstream({ ...asking, ...lambdaAccess(), functionName: upstream }),
 })

@@ -1,8 +1,8 @@
 import type { Dimension } from './config-table/items/counted-by'
 
-/** What a request's subjects are made of. */
-export interface Asking {
-  /** `client:acme`, `user:42`, or the address of a stranger. */
+/** What the subjects of a request are made of. */
+export interface SubjectInputs {
+  /** `client:acme`, `user:42`, or the address of an anonymous caller. */
   readonly caller: string
   readonly user: string
   /** `ip:203.0.113.7`. */
@@ -28,9 +28,9 @@ const LONGEST_VALUE = 512
  * @param route what is counted where there are no dimensions: the pattern of a configured route, or `*` for what has
  * none.
  */
-export function subjectOf(who: readonly Dimension[], asking: Asking, route = '*'): string {
+export function subjectOf(who: readonly Dimension[], inputs: SubjectInputs, route = '*'): string {
   if (who.length === 0) return `route:${route}`
-  return joined(who.map((dimension) => partOf(dimension, asking)))
+  return joined(who.map((dimension) => partOf(dimension, inputs)))
 }
 
 /** What is counted where these are, each of one dimension, in the order of the dimensions. */
@@ -39,8 +39,8 @@ export function joined(subjects: readonly string[]): string {
   return parts.length === 1 ? parts[0]! : `several:${JSON.stringify(parts)}`
 }
 
-function partOf(dimension: Dimension, asking: Asking): string {
-  const { caller, user, address, headers, claims, namespace, apiId = '-', stageName = '-' } = asking
+function partOf(dimension: Dimension, inputs: SubjectInputs): string {
+  const { caller, user, address, headers, claims, namespace, apiId = '-', stageName = '-' } = inputs
   switch (dimension) {
     case 'client':
       return caller

@@ -16,12 +16,13 @@ export const functionBundleOptions = {
   format: 'cjs',
   mainFields: ['module', 'main'],
   legalComments: 'none',
+  tsconfigRaw: { compilerOptions: { useDefineForClassFields: false } },
 } satisfies BuildOptions
 
 /**
  * How lambda/handler.ts becomes the file that Lambda loads, and the verifier of JWTs the one that this loads when there
- * is a token to verify, and the delegate's client the one that it loads where a delegate is configured. Deployment and
- * the local gateway both build with these options.
+ * is a token to verify, and the upstream authorizer's client the one that it loads where an upstream authorizer is
+ * configured. Deployment and the local gateway both build with these options.
  *
  * CommonJS, because it loads a little sooner than an ES module; for Node 20, because that is the oldest that runs the
  * local gateway, and a newer target makes it no smaller. The SDK is bundled, so that the version tested is the version

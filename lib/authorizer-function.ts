@@ -13,7 +13,7 @@ import { type ILogGroup, LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
 import { Construct } from 'constructs'
 import { LAST_VALID_PARTITION } from '../lambda/config-table/items/config-items'
 import { parseConfig } from '../lambda/environment'
-import { ConfigError } from '../limiter/errors'
+import { ConfigError, Mistake } from '../limiter/errors'
 import { bundledCode } from './bundled-code'
 
 /** How the authorizer function runs, decides and logs. */
@@ -104,24 +104,24 @@ export interface AuthorizerFunctionOptions {
    * nothing passes or is counted. Its policy, principal and context are handed on; see docs/deploy.md.
    * @default nobody is asked
    */
-  readonly delegate?: IFunction
+  readonly upstream?: IFunction
   /**
-   * Time for the delegate's answer, 20 ms to 9 s; a request that it does not answer in time is denied.
+   * Time for the upstream authorizer's answer, 20 ms to 9 s; a request that it does not answer in time is denied.
    * @default Duration.seconds(2)
    */
-  readonly delegateDeadline?: Duration
+  readonly upstreamDeadline?: Duration
   /**
-   * How long an answer of the delegate is held to, up to an hour, for requests with the same `delegateCacheHeaders` to
-   * the same stage: what its own result cache in API Gateway did.
+   * How long an answer of the upstream authorizer is held to, up to an hour, for requests with the same
+   * `upstreamCacheHeaders` to the same stage: what its own result cache in API Gateway did.
    * @default Duration.seconds(0), it is asked about each request
    */
-  readonly delegateCacheTtl?: Duration
+  readonly upstreamCacheTtl?: Duration
   /**
-   * The headers by which the delegate's answers differ, such as `Authorization`: its identity sources. A request
-   * without one of them is always asked about.
+   * The headers by which the upstream authorizer's answers differ, such as `Authorization`: its identity sources. A
+   * request without one of them is always asked about.
    * @default none, which goes with no caching only
    */
-  readonly delegateCacheHeaders?: readonly string[]
+  readonly upstreamCacheHeaders?: readonly string[]
   /**
    * The least that is logged: denials are `info`, decisions without DynamoDB `warn`, mistakes and failures `error`, and
    * every answer `debug`.
@@ -168,7 +168,7 @@ export interface AuthorizerFunctionProps extends AuthorizerFunctionOptions {
 
 /**
  * The function that decides every request. It may change single items of the state table, read the config table, write
- * its log, call the delegate if there is one, and nothing else.
+ * its log, call the upstream authorizer if there is one, and nothing else.
  */
 export class AuthorizerFunction extends Construct {
   readonly handler: LambdaFunction
@@ -176,8 +176,8 @@ export class AuthorizerFunction extends Construct {
 
   constructor(scope: Construct, id: string, props: AuthorizerFunctionProps) {
     super(scope, id)
-    const { stateTable, configTable, vpc, delegate, functionOptions } = props
-    if (!delegate) refuseWithoutDelegate(props)
+    const { stateTable, configTable, vpc, upstream, functionOptions } = props
+    if (!upstream) refuseWithoutUpstream(props)
     this.logGroup = props.logGroup ?? logGroupFor(this, props)
     const environment = { ...environmentOf(props), ...functionOptions?.environment }
     // Checked here, so that an invalid setting fails the synth and not the first request.
@@ -215,21 +215,24 @@ export class AuthorizerFunction extends Construct {
     stateTable.encryptionKey?.grantEncryptDecrypt(this.handler)
     configTable.encryptionKey?.grantEncryptDecrypt(this.handler)
     // Not `grantInvoke`, which opens all versions and aliases of the function, too.
-    if (delegate)
+    if (upstream)
       Grant.addToPrincipal({
         grantee: this.handler,
         actions: ['lambda:InvokeFunction'],
-        resourceArns: [delegate.functionArn],
+        resourceArns: [upstream.functionArn],
       })
   }
 }
 
-/** @throws ConfigError for settings of a delegate that is not there: somebody believes that it is asked. */
-function refuseWithoutDelegate(props: AuthorizerFunctionProps): void {
-  const orphans = (['delegateDeadline', 'delegateCacheTtl', 'delegateCacheHeaders'] as const).filter(
+/** @throws ConfigError for settings of an upstream authorizer that is not there: somebody believes that it is asked. */
+function refuseWithoutUpstream(props: AuthorizerFunctionProps): void {
+  const orphans = (['upstreamDeadline', 'upstreamCacheTtl', 'upstreamCacheHeaders'] as const).filter(
     (name) => props[name] !== undefined,
   )
-  if (orphans.length > 0) throw new ConfigError(orphans.map((name) => `${name} needs an upstream authorizer, got none`))
+  if (orphans.length > 0)
+    throw new ConfigError(
+      orphans.map((name) => new Mistake('missing_field', `${name} needs an upstream authorizer, got none`)),
+    )
 }
 
 /** A group for the log of a function in this scope. */
@@ -255,22 +258,22 @@ export function roleFor(scope: Construct, logGroup: ILogGroup, vpc?: IVpc): Role
 }
 
 /** Names are not known before the deployment, and are not what a check is for. */
-const NAMES_FOR_A_CHECK = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config', SLUICE_DELEGATE: 'delegate' }
+const NAMES_FOR_A_CHECK = { SLUICE_STATE_TABLE: 'state', SLUICE_CONFIG_TABLE: 'config', SLUICE_UPSTREAM: 'upstream' }
 
 function environmentOf(props: AuthorizerFunctionProps): Record<string, string> {
   const settings = {
     SLUICE_STATE_TABLE: props.stateTable.tableName,
     SLUICE_CONFIG_TABLE: props.configTable.tableName,
-    SLUICE_ON_STORE_ERROR: props.failureMode,
+    SLUICE_FAILURE_MODE: props.failureMode,
     SLUICE_AUTHENTICATION: props.authentication,
     SLUICE_DEADLINE_MS: props.decisionDeadline?.toMilliseconds(),
     SLUICE_CONFIG_TTL_MS: props.configTtl?.toMilliseconds(),
     SLUICE_IPV6_PREFIX: props.ipv6Prefix,
-    SLUICE_HTTP_DENIALS: props.denials === 'backend-429' ? 'backend' : undefined,
-    SLUICE_DELEGATE: props.delegate?.functionArn,
-    SLUICE_DELEGATE_DEADLINE_MS: props.delegateDeadline?.toMilliseconds(),
-    SLUICE_DELEGATE_TTL_MS: props.delegateCacheTtl?.toMilliseconds(),
-    SLUICE_DELEGATE_CACHE_HEADERS: props.delegateCacheHeaders?.join(','),
+    SLUICE_DENIALS: props.denials === 'backend-429' ? 'backend' : undefined,
+    SLUICE_UPSTREAM: props.upstream?.functionArn,
+    SLUICE_UPSTREAM_DEADLINE_MS: props.upstreamDeadline?.toMilliseconds(),
+    SLUICE_UPSTREAM_TTL_MS: props.upstreamCacheTtl?.toMilliseconds(),
+    SLUICE_UPSTREAM_CACHE_HEADERS: props.upstreamCacheHeaders?.join(','),
     SLUICE_LOG_LEVEL: props.logLevel,
     SLUICE_LOG_CALLERS: props.logCallers,
     SLUICE_METRICS_FLUSH_MS: props.metricsInterval?.toMilliseconds(),

@@ -1,7 +1,7 @@
 import { Token } from 'aws-cdk-lib'
 import type { JwtSettingsInput } from '../lambda/config-table/items/jwt-settings'
 import { parseSettings } from '../lambda/config-table/items/settings'
-import { ConfigError } from '../limiter/errors'
+import { ConfigError, type Mistake } from '../limiter/errors'
 
 /** A value that a proxy in front of the API sets and callers cannot: `trusted: true` confirms that. */
 export interface TrustedValueSource {
@@ -57,7 +57,7 @@ export function jwt(settings: Omit<JwtSettingsInput, 'source'>): JwtSettingsInpu
  */
 export function identityOf(sources: IdentitySource | readonly IdentitySource[]): readonly IdentitySource[] {
   const identity = [sources].flat() as IdentitySource[]
-  const issues: string[] = []
+  const issues: Mistake[] = []
   parseSettings({ identity: checkable(identity) }, ['prop "identity"'], issues)
   if (issues.length > 0) throw new ConfigError(issues)
   return identity

@@ -5,7 +5,7 @@
  */
 
 export type { JwtSettingsInput, RoleTier } from '../lambda/config-table/items/jwt-settings'
-export { ConfigError } from '../limiter/errors'
+export { ConfigError, Mistake, type MistakeCode } from '../limiter/errors'
 export type { AuthorizerFunctionOptions } from './authorizer-function'
 export type { ConcurrencyAlarms, ConcurrencyAlarmsOptions } from './concurrency'
 export { type AddressSource, type IdentitySource, jwt, type TrustedValueSource } from './identity'

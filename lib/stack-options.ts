@@ -2,7 +2,7 @@ import { RemovalPolicy } from 'aws-cdk-lib'
 import { Architecture } from 'aws-cdk-lib/aws-lambda'
 import { RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { Node } from 'constructs'
-import { ConfigError, printed } from '../limiter/errors'
+import { ConfigError, Mistake, printed } from '../limiter/errors'
 import type { RateLimiterProps } from './rate-limiter'
 
 /** What `npx cdk deploy -c name=value` may say about the stack of this repository. */
@@ -65,12 +65,13 @@ const SETTINGS = {
  * @throws ConfigError with every setting that is wrong.
  */
 export function stackOptionsFrom(node: Node): SluiceStackOptions {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const values = Object.entries(SETTINGS).map(([name, { read, wanted }]) => {
     const given: unknown = node.tryGetContext(name)
     if (given === undefined || given === '') return [name, undefined]
     const value = read(String(given))
-    if (value === undefined) issues.push(`${name} must be ${wanted}, got ${printed(given)} (context)`)
+    if (value === undefined)
+      issues.push(new Mistake('invalid_value', `${name} must be ${wanted}, got ${printed(given)} (context)`))
     return [name, value]
   })
   if (issues.length > 0) throw new ConfigError(issues)

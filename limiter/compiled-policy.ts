@@ -1,6 +1,6 @@
 import type { Fields } from './algorithms/conditional-write'
 import type { Counter } from './algorithms/counter'
-import { ConfigError } from './errors'
+import { ConfigError, Mistake } from './errors'
 import { isLeasable, syncMsOf } from './policies/parse-policies'
 import type { Consistency, Policy, PolicyInput } from './policies/policy'
 import { withoutLimit, withShare } from './policies/variants'
@@ -121,7 +121,7 @@ function isStricter({ strictness: one }: CompiledPolicy, { strictness: other }: 
 }
 
 function refuse(collision: string): void {
-  throw new ConfigError([collision])
+  throw new ConfigError([new Mistake('state_collision', collision)])
 }
 
 /** What an item holds for a policy; `undefined` when nothing is known of the item. */

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { type CompiledPolicy, compile, distinct } from './compiled-policy'
 import type { Decision } from './decision'
-import { ConfigError, printed } from './errors'
+import { ConfigError, Mistake, printed } from './errors'
 import { FAILURE_MODES } from './fallback'
 import { checkItemSize } from './policies/item-size'
 import { parsePolicies } from './policies/parse-policies'
@@ -124,11 +124,11 @@ const OPTIONS = {
  * @throws ConfigError with every mistake in the options and policies; never later, at a request.
  */
 export function createLimiter(options: LimiterOptions): Limiter {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const given = checkFields(options, OPTIONS, 'options', [], issues)
   const parsed = options?.policies === undefined ? [] : parsePolicies(options.policies, [], issues)
   if (given && parsed.length === 0 && issues.length === 0)
-    issues.push('policies must have at least one policy, got none')
+    issues.push(new Mistake('missing_field', 'policies must have at least one policy, got none'))
   checkItemSize(parsed, [], issues)
   const secret = options?.hmacKey === undefined ? undefined : secretOf(options.hmacKey, issues)
   if (issues.length > 0) throw new ConfigError(issues)
@@ -141,7 +141,8 @@ export function createLimiter(options: LimiterOptions): Limiter {
   return {
     take: async (subject, { cost } = {}) => limiter.decide([charge(subject, cost)]),
     takeAll: async (subjects, { cost } = {}) => {
-      if (subjects.length === 0) throw new ConfigError(['takeAll needs at least one subject, got none'])
+      if (subjects.length === 0)
+        throw new ConfigError([new Mistake('missing_field', 'takeAll needs at least one subject, got none')])
       return limiter.decide(
         subjects.map((one) => ({
           ...charge(one.subject, one.cost ?? cost),
@@ -159,12 +160,17 @@ export function createLimiter(options: LimiterOptions): Limiter {
 const FEWEST_SECRET_BYTES = 16
 
 /** A copy, so that nobody changes it meanwhile. No message says anything of it but its length. */
-function secretOf(given: unknown, issues: string[]): Uint8Array | undefined {
+function secretOf(given: unknown, issues: Mistake[]): Uint8Array | undefined {
   const bytes =
     typeof given === 'string' ? Buffer.from(given) : given instanceof Uint8Array ? Buffer.from(given) : undefined
   if (bytes && bytes.length >= FEWEST_SECRET_BYTES) return bytes
   const got = bytes ? `${bytes.length} bytes` : `a value of type ${typeof given}`
-  issues.push(`hmacKey must be a string or a Uint8Array of at least ${FEWEST_SECRET_BYTES} bytes, got ${got}`)
+  issues.push(
+    new Mistake(
+      'invalid_hmac_key',
+      `hmacKey must be a string or a Uint8Array of at least ${FEWEST_SECRET_BYTES} bytes, got ${got}`,
+    ),
+  )
   return undefined
 }
 
@@ -172,7 +178,12 @@ function named(policies: readonly CompiledPolicy[], names: readonly string[]): C
   const unknown = names.filter((name) => !policies.some((policy) => policy.name === name))
   if (unknown.length > 0 || names.length === 0) {
     const known = policies.map(({ name }) => printed(name)).join(', ')
-    throw new ConfigError([`policies must be some of ${known}, got ${unknown.map(printed).join(', ') || 'none'}`])
+    throw new ConfigError([
+      new Mistake(
+        'invalid_value',
+        `policies must be some of ${known}, got ${unknown.map(printed).join(', ') || 'none'}`,
+      ),
+    ])
   }
   return policies.filter(({ name }) => names.includes(name))
 }

@@ -9,18 +9,63 @@ export abstract class SluiceError extends Error {
 /** In microseconds, and with the longest burst on top, times are exact until here: in September 2112. */
 export const LATEST_MS = Math.floor(2 ** 52 / 1000)
 
-/** A mistake in policies, tiers, options or the environment, with every mistake found. */
+/** What kind of mistake it is, by what its author has to do. Each is a heading in docs/errors.md. */
+export type MistakeCode =
+  | 'invalid_value'
+  | 'missing_field'
+  | 'unknown_field'
+  | 'field_not_applicable'
+  | 'fields_conflict'
+  | 'unsuitable_number'
+  | 'too_many'
+  | 'duplicate_name'
+  | 'state_too_large'
+  | 'state_collision'
+  | 'invalid_name'
+  | 'invalid_route'
+  | 'duplicate_route'
+  | 'overlapping_scopes'
+  | 'duplicate_label'
+  | 'unknown_tier'
+  | 'missing_anonymous_tier'
+  | 'untrusted_header'
+  | 'credentials_disabled'
+  | 'invalid_identity'
+  | 'invalid_access_entry'
+  | 'invalid_item_key'
+  | 'invalid_hmac_key'
+  | 'invalid_environment'
+  | 'invalid_file'
+
+/** One mistake in a configuration. As a text it is its sentence. */
+export class Mistake {
+  /** @param message what, got, wanted, and where. */
+  constructor(
+    readonly code: MistakeCode,
+    readonly message: string,
+  ) {}
+
+  /** The sentence. */
+  toString(): string {
+    return this.message
+  }
+}
+
+/** Mistakes in policies, tiers, options or the environment: all that were found. */
 export class ConfigError extends SluiceError {
   override readonly name = 'ConfigError'
   readonly code = 'invalid_config'
+  /** One sentence each. */
+  readonly issues: readonly string[]
 
-  /** @param issues one sentence each: what, got, wanted, and where. */
-  constructor(readonly issues: readonly string[]) {
+  /** @param mistakes the same, each with its code. */
+  constructor(readonly mistakes: readonly Mistake[]) {
     super(
-      issues.length === 1
-        ? issues[0]
-        : `${issues.length} mistakes in the configuration:\n${issues.map((issue) => `  - ${issue}`).join('\n')}`,
+      mistakes.length === 1
+        ? mistakes[0]!.message
+        : `${mistakes.length} mistakes in the configuration:\n${mistakes.map((one) => `  - ${one}`).join('\n')}`,
     )
+    this.issues = mistakes.map(String)
   }
 }
 

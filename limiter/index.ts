@@ -20,6 +20,8 @@ export {
   ClockError,
   ConfigError,
   CostError,
+  Mistake,
+  type MistakeCode,
   SluiceError,
   type StoreFailure,
   StoreUnavailableError,

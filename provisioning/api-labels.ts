@@ -1,6 +1,6 @@
 import { apiKey } from '../lambda/config-table/items/config-items'
 import { type Api, parseApi } from '../lambda/config-table/items/scopes'
-import { printed } from '../limiter/errors'
+import { Mistake, printed } from '../limiter/errors'
 import { type PolicySetItem, withoutKeys } from './tiers-file'
 
 /**
@@ -38,8 +38,8 @@ export function labelIssues(
   items: readonly PolicySetItem[],
   id: string,
   fields: { readonly name?: unknown; readonly label: string },
-): string[] {
-  const issues: string[] = []
+): Mistake[] {
+  const issues: Mistake[] = []
   parseApi(id, fields, [], issues)
   const { label } = fields
   const other = items.find(
@@ -47,7 +47,10 @@ export function labelIssues(
   )
   if (other)
     issues.push(
-      `label ${printed(label)} is already used by API ${idOf(other)}: choose another one, or run sluice apis remove ${idOf(other)} first`,
+      new Mistake(
+        'duplicate_label',
+        `label ${printed(label)} is already used by API ${idOf(other)}: choose another one, or run sluice apis remove ${idOf(other)} first`,
+      ),
     )
   return issues
 }

@@ -1,6 +1,6 @@
-import { type Asking, subjectOf } from '../lambda/subjects'
+import { type SubjectInputs, subjectOf } from '../lambda/subjects'
 
-const ASKING: Asking = {
+const ASKING: SubjectInputs = {
   caller: 'client:acme',
   user: 'user:42',
   address: 'ip:203.0.113.7',

@@ -74,9 +74,9 @@ const nameOf = (table: string): string => table.split('/').at(-1)!
 /** As lambda/environment.ts reads it. */
 function upstreamOf(environment: Readonly<Record<string, string>>): Upstream | undefined {
   const {
-    SLUICE_DELEGATE: name,
-    SLUICE_DELEGATE_TTL_MS: ttl = '0',
-    SLUICE_DELEGATE_CACHE_HEADERS: headers = '',
+    SLUICE_UPSTREAM: name,
+    SLUICE_UPSTREAM_TTL_MS: ttl = '0',
+    SLUICE_UPSTREAM_CACHE_HEADERS: headers = '',
   } = environment
   return name ? { function: name, ttlMs: Number(ttl), cacheHeaders: headers.toLowerCase().split(',') } : undefined
 }

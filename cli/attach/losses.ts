@@ -68,7 +68,7 @@ function replacedFunction(
     settings.ttlSeconds > 0 && headers.every((name) => name !== undefined && upstream.cacheHeaders.includes(name))
   if (upstream.ttlMs > 0 && !isCovered) {
     return {
-      lost: 'Sluice caches the answers of its function for more requests or longer than API Gateway did (delegateCacheTtl, delegateCacheHeaders)',
+      lost: 'Sluice caches the answers of its function for more requests or longer than API Gateway did (upstreamCacheTtl, upstreamCacheHeaders)',
     }
   }
   return { kept: 'Sluice calls its function as upstream authorizer' }

@@ -1,19 +1,18 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { makeAuthorizer } from '../../lambda/authorize'
-import { type Plan, Plans } from '../../lambda/charge-plans'
+import { apiOf, makeDecider } from '../../lambda/authorize'
+import { Plans } from '../../lambda/charge-plans'
 import { Clients } from '../../lambda/config-table/clients'
-import { type Configuration, PolicySets } from '../../lambda/config-table/configuration'
+import { PolicySets } from '../../lambda/config-table/configuration'
 import { HmacKeys } from '../../lambda/config-table/hmac-keys'
 import type { Client } from '../../lambda/config-table/items/client-item'
 import { scopedName } from '../../lambda/config-table/items/scopes'
-import type { Tier } from '../../lambda/config-table/items/tiers'
 import { LastValid } from '../../lambda/config-table/last-valid'
 import { lazyVerifiers } from '../../lambda/identity/load-verifier'
 import { Sources } from '../../lambda/identity/sources'
-import { UNVERIFIED } from '../../lambda/responses/answers'
-import type { AuthorizerContext } from '../../lambda/responses/context'
-import { fromEvent } from '../../lambda/responses/request'
-import type { Rules } from '../../lambda/rules'
+import type { RequestTrace } from '../../lambda/request-trace'
+import { type AuthorizerContext, toContext } from '../../lambda/responses/context'
+import { EVENTS } from '../../lambda/telemetry/events'
+import type { Log } from '../../lambda/telemetry/log'
 import type { Clock } from '../../limiter/clock'
 import type { RateLimiter } from '../../limiter/rate-limiter'
 
@@ -47,14 +46,14 @@ export interface Deciding {
 
 const DEADLINE_MS = 10_000
 
-/** Runs the real authorizer on an event, with a limiter that peeks and charges nothing. */
+/** Has the authorizer's own steps decide about an event, with a limiter that charges nothing. */
 export async function decideEvent(
   event: unknown,
   { client, configTable, limiter, clock, ipv6Prefix }: Deciding,
 ): Promise<EventDecision> {
   const logged: string[] = []
-  const log = (_level: string, message: string, details: object = {}) =>
-    void logged.push(`${message} ${JSON.stringify(details)}`)
+  const log: Log = (_level, event, details = {}) =>
+    void logged.push(`${event}: ${EVENTS[event]} ${JSON.stringify(details)}`)
   const reading = {
     client,
     tableName: configTable,
@@ -64,83 +63,44 @@ export async function decideEvent(
     negativeTtlMs: 60_000,
     deadlineMs: DEADLINE_MS,
   }
-  const plans = new ObservedPlans(log)
-  const clients = new Clients(reading)
   const lastValid = new LastValid(reading)
-  let unverified = false
-  let api: string | undefined
-  let found: Client | undefined
-  let shown: string | undefined
-  const authorize = makeAuthorizer({
+  const decide = makeDecider({
     limiter: { decide: (charges) => limiter.peek(charges) },
-    // one looks, and writes nothing
+    // read only: nothing is written
     configuration: new PolicySets({ ...reading, lastValid: { read: () => lastValid.read(), keep: async () => {} } }),
     subjectKeys: new HmacKeys(reading),
-    plans,
-    clients: {
-      find: async (credential) => {
-        shown = credential.includes(':') ? credential.split(':', 1)[0] : 'API key'
-        const one = await clients.find(credential)
-        if (typeof one === 'object') found = one
-        return one
-      },
-    },
+    plans: new Plans(log),
+    clients: new Clients(reading),
     sources: new Sources(lazyVerifiers(clock), DEADLINE_MS),
     clock,
     wait: async () => {}, // an event is explained, not delayed
     log,
     ipv6Prefix,
-    allowUndecided: false,
-    telemetry: {
-      answered: (_told, _decision, origin) => {
-        api = origin.api
-      },
-    },
+    failOpen: false,
   })
-  const context = await authorize(event).then(
-    (answer) => answer.context,
-    (error: Error) => {
-      unverified = error.message === UNVERIFIED
-      if (!unverified && error.message !== 'Unauthorized') throw error
-    },
-  )
-  const request = fromEvent(event)
+  const trace = await decide(event)
+  const { request, tier, rules, plan, outcome } = trace
+  const context = toContext({ ...outcome, now: trace.now })
+  const isBare = request && request.api !== 'http' && ['unauthorized', 'unverified'].includes(context.reason)
+  const api = apiOf(trace)
+  const routes = rules?.routes.map(({ pattern, scope }) => scopedName(pattern.text, scope)).join(', ')
   return {
     request: request && `${request.method} ${request.path}`,
-    api: request && api && `${api}/${request.stageName ?? ''}`,
-    identity: found
-      ? `client ${found.id}, by its ${shown}`
-      : `address ${request?.sourceIp ?? 'unknown'}${shown ? `, because its ${shown} is unknown` : ''}`,
-    tier: plans.tier ? scopedName(plans.tier.name, plans.tier.scope) : (context?.tier ?? ''),
-    route: plans.routes || undefined,
-    policies: plans.policies,
-    context: context ?? undefined,
-    unverified,
+    api: api && `${api}/${request?.stageName ?? ''}`,
+    identity: identityText(trace),
+    tier: tier ? scopedName(tier.name, tier.scope) : context.tier,
+    route: routes || undefined,
+    policies: plan?.groups.flatMap(({ policies }) => policies.map(({ name }) => name)) ?? [],
+    context: isBare ? undefined : context,
+    unverified: isBare === true && context.reason === 'unverified',
     logged,
   }
 }
 
-/** Remembers which plan was asked for. */
-class ObservedPlans extends Plans {
-  tier: Tier | undefined
-  routes = ''
-  policies: readonly string[] = []
-
-  override planFor(configuration: Configuration, tier: Tier | undefined, rules: Rules, client?: Client) {
-    const plan = super.planFor(configuration, tier, rules, client)
-    this.tier = tier
-    this.routes = rules.routes.map(({ pattern, scope }) => scopedName(pattern.text, scope)).join(', ')
-    this.observe(plan)
-    return plan
-  }
-
-  override preflightPlan(configuration: Configuration) {
-    const plan = super.preflightPlan(configuration)
-    this.observe(plan)
-    return plan
-  }
-
-  private observe({ groups }: Plan): void {
-    this.policies = groups.flatMap(({ policies }) => policies.map(({ name }) => name))
-  }
+/** `client acme, by its API key`, or the address of an anonymous caller. */
+function identityText({ request, identity }: RequestTrace): string {
+  const { credential, client } = (identity ?? {}) as { readonly credential?: string; readonly client?: Client }
+  const shown = credential?.includes(':') ? credential.split(':', 1)[0] : credential && 'API key'
+  if (client) return `client ${client.id}, by its ${shown}`
+  return `address ${request?.sourceIp ?? 'unknown'}${shown ? `, because its ${shown} is unknown` : ''}`
 }

@@ -16,8 +16,8 @@ export function denialsInLog(text: string): DenialsInLog {
   const counts = new Map<string, number>()
   let withoutAddress = 0
   for (const line of text.split('\n')) {
-    const { message, reason, ip, leftOut } = entryIn(line)
-    if (message !== 'a request was denied' || !REASONS.includes(reason)) continue
+    const { event, reason, ip, leftOut } = entryIn(line)
+    if (event !== 'request_denied' || !REASONS.includes(reason)) continue
     if (typeof ip !== 'string' || !parseIpAddress(ip)) withoutAddress++
     else
       counts.set(ip, (counts.get(ip) ?? 0) + 1 + (Number.isSafeInteger(leftOut) ? Math.max(0, leftOut as number) : 0))

@@ -6,7 +6,7 @@ import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import type { TierPolicy } from '../../lambda/config-table/items/tiers'
 import { rulesOfRoute } from '../../lambda/rules'
 import type { EpochMs } from '../../limiter/clock'
-import { printed } from '../../limiter/errors'
+import { type Mistake, printed } from '../../limiter/errors'
 import { suggestion } from '../../limiter/policies/report'
 import { endOf } from '../ends'
 import { UserError } from '../exit'
@@ -96,16 +96,16 @@ export async function checkOverrides(
       )
     }
   }
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const client = parseClientItem({ id, tier, overrides }, issues)
   const plans = new Plans((_level, _message, details) => {
-    issues.push(...(details as { readonly issues: readonly string[] }).issues)
+    issues.push(...(details as { readonly issues: readonly Mistake[] }).issues)
   })
   for (const route of [undefined, ...policies.routes])
     plans.planFor(configuration, policies.tiers.get(tier), rulesOfRoute(route), client)
   if (issues.length > 0)
     throw new UserError(
-      `the overrides of client ${printed(id)} are invalid for its tier: ${[...new Set(issues)].join('; ')}`,
+      `the overrides of client ${printed(id)} are invalid for its tier: ${[...new Set(issues.map(String))].join('; ')}`,
     )
 }
 

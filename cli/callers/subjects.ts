@@ -10,7 +10,7 @@ import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { clientIpKey } from '../../lambda/identity/client-ip'
 import { parseIpAddress } from '../../lambda/ip-address'
 import { type Rules, rulesOf, rulesOfRoute } from '../../lambda/rules'
-import { type Asking, subjectOf } from '../../lambda/subjects'
+import { type SubjectInputs, subjectOf } from '../../lambda/subjects'
 import type { EpochMs } from '../../limiter/clock'
 import { type CompiledPolicy, distinct } from '../../limiter/compiled-policy'
 import { printed } from '../../limiter/errors'
@@ -218,7 +218,7 @@ function countedOn({ name, tier, client, at, configuration, keyOf }: Subject, ru
 }
 
 /** A request that has this subject and no other known one. */
-function requestOf(name: string, tier: Tier | undefined): Asking {
+function requestOf(name: string, tier: Tier | undefined): SubjectInputs {
   const [, kind = name, rest = ''] = KINDS.exec(name) ?? []
   const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(rest) ?? []
   const isAnonymous = kind === 'ip' && tier?.name === ANONYMOUS

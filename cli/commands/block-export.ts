@@ -3,6 +3,7 @@ import { Option } from 'commander'
 import { AccessList } from '../../lambda/config-table/items/access-list'
 import { parsePolicyItem, toPlaceholder } from '../../lambda/config-table/items/config-items'
 import type { IpRange } from '../../lambda/ip-address'
+import type { Mistake } from '../../limiter/errors'
 import { wholeNumber } from '../arguments'
 import { type DenialsInLog, denialsInLog } from '../callers/denials-in-log'
 import { blockedRanges, isIpv4, toWafIpSet } from '../callers/waf-ip-set'
@@ -43,7 +44,7 @@ export const addBlockExport: AddCommand = (group, session) => {
       const now = session.io.clock()
       const denied = options.fromLog === undefined ? NO_DENIALS : denialsInLog(await textOf(options.fromLog, session))
       const entries = (await (await session.connect(options).configTable()).policySet()).flatMap(({ item }) => {
-        const issues: string[] = []
+        const issues: Mistake[] = []
         const { access } = parsePolicyItem(item, issues)
         return access ?? toPlaceholder(item.sk).access ?? [] // a block holds even where it has a mistake
       })

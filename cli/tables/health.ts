@@ -4,7 +4,7 @@ import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { DEFAULT_IDENTITY, type SourceSettings } from '../../lambda/config-table/items/identity-settings'
 import { splitVariant } from '../../lambda/config-table/items/scopes'
 import type { Clock } from '../../limiter/clock'
-import { printed } from '../../limiter/errors'
+import { Mistake, printed } from '../../limiter/errors'
 import { STATE_TABLE } from '../../limiter/stores/state-table'
 import type { StoredItem } from '../../provisioning/documents'
 import { isInFile } from '../../provisioning/tiers-file'
@@ -181,10 +181,12 @@ export function checkClients(table: ConfigTable): Promise<Check> {
     const tiers = new Set((await table.policySet()).map(({ item: { sk } }) => splitVariant(sk)[0]))
     const clients = await table.clients()
     const wrong = clients.flatMap(({ item }) => {
-      const issues: string[] = []
+      const issues: Mistake[] = []
       const client = parseClientItem(item, issues)
       if (client && !tiers.has(`tier#${client.tier}`))
-        issues.push(`client "${client.id}" has tier "${client.tier}", which does not exist`)
+        issues.push(
+          new Mistake('unknown_tier', `client "${client.id}" has tier "${client.tier}", which does not exist`),
+        )
       return issues
     })
     if (wrong.length === 0) return { status: 'ok', found: `${clients.length} credentials` }

@@ -6,6 +6,7 @@ import {
 } from '../../lambda/config-table/items/hmac-key-item'
 import type { HmacKey, SubjectKeys } from '../../lambda/config-table/subject-keys'
 import type { Clock, EpochMs } from '../../limiter/clock'
+import type { Mistake } from '../../limiter/errors'
 import type { StoredItem } from '../../provisioning/documents'
 import { WriteConflictError } from '../../provisioning/guarded-writes'
 import { moment } from '../arguments'
@@ -23,7 +24,7 @@ export async function readHmacKeys(
   table: ConfigTable,
 ): Promise<{ readonly keys: SubjectKeys; readonly stored: StoredItem | undefined }> {
   const stored = await table.item(HMAC_KEY_ITEM)
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const keys = parseHmacKeys(stored?.item, issues)
   if (issues.length > 0)
     throw new UserError(`the HMAC key in the config table is invalid, so no state can be found: ${issues.join('; ')}`)

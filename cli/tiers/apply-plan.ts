@@ -1,3 +1,4 @@
+import type { Mistake } from '../../limiter/errors'
 import {
   type Change,
   contentHash,
@@ -19,7 +20,7 @@ export interface ApplyPlan {
   /** Sort keys to be written that somebody has edited, made or deleted since the file was exported. */
   readonly conflicts: readonly string[]
   /** What would be wrong with the table afterwards and is not now. */
-  readonly issues: readonly string[]
+  readonly issues: readonly Mistake[]
 }
 
 /**
@@ -31,13 +32,13 @@ export function planApply(items: readonly PolicySetItem[], file: TiersFile, prun
   const held = items.filter(isInFile)
   const all = diff(held, itemsOf(file))
   const changes = all.filter(({ kind }) => kind !== 'remove' || prune)
-  const wrong = new Set(readPolicySet(items).issues)
+  const wrong = new Set(readPolicySet(items).issues.map(String))
   const after = applied(new Map(items.map((item) => [item.sk, item])), changes)
   return {
     changes,
     kept: prune ? [] : all.filter(({ kind }) => kind === 'remove').map(({ sk }) => sk),
     conflicts: file.exported ? changes.filter((change) => isConflict(change, file.exported!)).map(({ sk }) => sk) : [],
-    issues: readPolicySet([...after.values()]).issues.filter((issue) => !wrong.has(issue)),
+    issues: readPolicySet([...after.values()]).issues.filter(({ message }) => !wrong.has(message)),
   }
 }
 

@@ -4,17 +4,18 @@ import { type ConfigItem, parsePolicyItem, partsOf } from '../../lambda/config-t
 import { checkAnonymous, checkDefaultTier, toPolicySet } from '../../lambda/config-table/items/policy-set'
 import { splitVariant } from '../../lambda/config-table/items/scopes'
 import { checkStorageCodes } from '../../lambda/config-table/items/storage'
+import type { Mistake } from '../../limiter/errors'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 
 /** The items of the partition `policy-set`, understood. */
 export interface ReadSet {
   readonly configuration: Configuration
   /** What is wrong with the items, one sentence each. */
-  readonly issues: readonly string[]
+  readonly issues: readonly Mistake[]
 }
 
 /** Cached, because ordering changes reads each item many times. */
-const parsed = new WeakMap<PolicySetItem, ConfigItem & { readonly issues: readonly string[] }>()
+const parsed = new WeakMap<PolicySetItem, ConfigItem & { readonly issues: readonly Mistake[] }>()
 
 /** Reads items as the authorizer does, and says what is wrong with each of them and between them. */
 export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
@@ -42,10 +43,10 @@ export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
 }
 
 /** What an item says, and what is wrong with it: it is not in force as it stands then. */
-export function readItem(item: PolicySetItem): ConfigItem & { readonly issues: readonly string[] } {
+export function readItem(item: PolicySetItem): ConfigItem & { readonly issues: readonly Mistake[] } {
   const known = parsed.get(item)
   if (known) return known
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const fresh = { ...parsePolicyItem(item, issues), issues }
   parsed.set(item, fresh)
   return fresh

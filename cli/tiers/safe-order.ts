@@ -27,13 +27,13 @@ export function safeOrder(
   items: readonly PolicySetItem[],
   changes: readonly Change[],
 ): { readonly steps: Change[]; readonly stuck: Change[] } {
-  const allowed = new Set(readPolicySet(items).issues)
+  const allowed = new Set(readPolicySet(items).issues.map(String))
   const now = new Map(items.map((item) => [item.sk, item]))
   const stuck = [...changes].sort((a, b) => rank(a) - rank(b) || (a.sk < b.sk ? -1 : 1))
   const steps: Change[] = []
   for (;;) {
     const next = stuck.findIndex((change) =>
-      readPolicySet([...applied(now, [change]).values()]).issues.every((issue) => allowed.has(issue)),
+      readPolicySet([...applied(now, [change]).values()]).issues.every(({ message }) => allowed.has(message)),
     )
     if (next < 0) return { steps, stuck }
     const [step] = stuck.splice(next, 1)

@@ -56,7 +56,11 @@ export function tiersSchema(): Schema {
 function sources(): Schema[] {
   const tiersByRole = { type: ['array', 'object'] }
   const all = Object.entries(SOURCE_FIELDS).map(([name, fields]) => {
-    const known: Readonly<Record<string, Schema>> = { source: { const: name }, ...(name === 'jwt' && { tiersByRole }) }
+    const known: Readonly<Record<string, Schema>> = {
+      source: { const: name },
+      trusted: { const: true },
+      ...(name === 'jwt' && { tiersByRole }),
+    }
     return { name, schema: objectOf(fields, known) }
   })
   const alone = all.filter(({ schema }) => (schema.required as string[]).length === 1).map(({ name }) => name)

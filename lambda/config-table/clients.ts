@@ -7,8 +7,10 @@ import {
   type DynamoDBClient,
   GetItemCommand,
 } from '@aws-sdk/client-dynamodb'
+import { BoundedMap } from '../../limiter/bounded-map'
 import { CircuitBreaker } from '../../limiter/circuit-breaker'
 import type { Clock, EpochMs } from '../../limiter/clock'
+import type { Mistake } from '../../limiter/errors'
 import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { type Client, parseClientItem } from './items/client-item'
@@ -56,8 +58,8 @@ const MOST_AT_ONCE = 100
  * along with it: in steady traffic a hundred clients cost one call in each time to live, and not a hundred.
  */
 export class Clients {
-  private readonly clients = new Map<string, Known>()
-  private readonly strangers = new Map<string, Known>()
+  private readonly clients = new BoundedMap<string, Known>(MOST_KEYS)
+  private readonly unknown = new BoundedMap<string, Known>(MOST_KEYS)
   private readonly looking = new Map<string, Promise<Found>>()
   private readonly circuit: CircuitBreaker
 
@@ -88,7 +90,7 @@ export class Clients {
   }
 
   private known(credential: string): Known | undefined {
-    return this.clients.get(credential) ?? this.strangers.get(credential)
+    return this.clients.get(credential) ?? this.unknown.get(credential)
   }
 
   private foundOf(credential: string): Found {
@@ -111,7 +113,7 @@ export class Clients {
   private oldOnesBeside(credential: string): string[] {
     const now = this.options.clock()
     const old: string[] = []
-    for (const map of [this.clients, this.strangers]) {
+    for (const map of [this.clients, this.unknown]) {
       for (const [one, { isUsed, since, until }] of map) {
         if (old.length === MOST_AT_ONCE - 1) return old
         if (isUsed && one !== credential && now >= (since + until) / 2 && !this.looking.has(one)) old.push(one)
@@ -128,7 +130,7 @@ export class Clients {
       items = await readAgain({ ...this.options, awaited }, (signal) => this.get(credentials, signal))
       for (const credential of credentials) this.take(credential, items.get(clientKey(credential).pk))
     } catch (error) {
-      log('error', 'a client cannot be looked up', { table: tableName, ...errorDetails(error) })
+      log('error', 'client_unreadable', { table: tableName, ...errorDetails(error) })
       for (const credential of credentials) {
         const known = this.known(credential)
         if (known) this.remember(credential, known.client, Math.min(RETRY_AFTER_MS, ttlMs))
@@ -165,26 +167,20 @@ export class Clients {
 
   private take(credential: string, item: Record<string, AttributeValue> | undefined): void {
     const { log, ttlMs, negativeTtlMs } = this.options
-    const issues: string[] = []
+    const issues: Mistake[] = []
     const found = item && parseClientItem(fromAttributes(item), issues)
     if (issues.length > 0)
-      log(
-        'error',
-        'a client in the config table is wrong',
-        { item: `client#${shown(credential)}`, issues },
-        'ConfigErrors',
-      )
+      log('error', 'client_invalid', { item: `client#${shown(credential)}`, issues }, 'ConfigErrors')
     const right = issues.length > 0 ? this.foundOf(credential) : found
     this.remember(credential, right, typeof right === 'object' ? ttlMs : negativeTtlMs)
   }
 
   private remember(credential: string, client: Found, forMs: number): void {
     this.clients.delete(credential)
-    this.strangers.delete(credential)
-    const map = typeof client === 'object' ? this.clients : this.strangers
+    this.unknown.delete(credential)
+    const map = typeof client === 'object' ? this.clients : this.unknown
     const since = this.options.clock()
     map.set(credential, { client, since, until: since + forMs, isUsed: false })
-    if (map.size > MOST_KEYS) map.delete(map.keys().next().value!)
   }
 }
 

@@ -1,5 +1,6 @@
 import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
 import type { Clock, EpochMs } from '../../limiter/clock'
+import type { Mistake } from '../../limiter/errors'
 import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { AccessList } from './items/access-list'
@@ -47,7 +48,7 @@ export interface Configuration {
 interface Known {
   /** As it was stored. */
   readonly text: string
-  readonly issues: readonly string[]
+  readonly issues: readonly Mistake[]
   /** The last version that had no mistake. */
   readonly good: ConfigItem | undefined
   /** Whether its copy was looked for, where there is no such version. */
@@ -122,7 +123,7 @@ export class PolicySets {
       this.readAt = this.options.clock()
     } catch (error) {
       this.failedAt = this.options.clock()
-      this.options.log('error', 'the config table cannot be read', {
+      this.options.log('error', 'config_table_unreadable', {
         table: this.options.tableName,
         ...errorDetails(error),
       })
@@ -141,12 +142,7 @@ export class PolicySets {
     } catch (error) {
       const { lastValid, log, tableName } = this.options
       if (!(error instanceof TooManyItems) || !reading.awaited || !lastValid) throw error
-      log(
-        'error',
-        'the last valid policy set is in force',
-        { table: tableName, ...errorDetails(error) },
-        'ConfigErrors',
-      )
+      log('error', 'last_valid_used', { table: tableName, ...errorDetails(error) }, 'ConfigErrors')
       const copies = [...(await lastValid.read()).values()]
       if (copies.length === 0) throw error
       return copies
@@ -197,12 +193,12 @@ export class PolicySets {
       const copies = await lastValid.read()
       for (const [sk, one] of lost) {
         const copy = copies.get(sk)
-        const issues: string[] = []
+        const issues: Mistake[] = []
         const good = copy && parsePolicyItem({ ...fromAttributes(copy), sk }, issues)
         known.set(sk, { ...one, searched: true, ...(issues.length === 0 && { good }) })
       }
     } catch (error) {
-      log('error', 'the last valid policy set cannot be read', { table: tableName, ...errorDetails(error) })
+      log('error', 'last_valid_unreadable', { table: tableName, ...errorDetails(error) })
     }
   }
 
@@ -254,26 +250,21 @@ export class PolicySets {
       this.report(sk, before.issues)
       return before
     }
-    const issues: string[] = []
+    const issues: Mistake[] = []
     const item = parsePolicyItem({ ...fromAttributes(attributes), sk }, issues)
     this.report(sk, issues)
     return { text, issues, good: issues.length === 0 ? item : before?.good }
   }
 
-  private report(sk: string, issues: readonly string[]): void {
+  private report(sk: string, issues: readonly Mistake[]): void {
     if (issues.length === 0) return
-    this.options.log(
-      'error',
-      'an item of the config table is wrong, its last good version stays',
-      { item: sk, issues },
-      'ConfigErrors',
-    )
+    this.options.log('error', 'config_item_invalid', { item: sk, issues }, 'ConfigErrors')
   }
 
   /** Puts the good versions together. The tier of unknown callers stays even when it is gone. */
   private combined(before: ReadonlyMap<string, Known>): Configuration {
     const good = this.inForce()
-    const issues: string[] = []
+    const issues: Mistake[] = []
     checkAnonymous(namesOf(good, ANONYMOUS_ITEM), [], issues)
     const anonymous = before.get(ANONYMOUS_ITEM)
     if (anonymous?.good && !good.has(ANONYMOUS_ITEM)) {
@@ -296,12 +287,7 @@ export class PolicySets {
       return { policies: { ...policies, tiers: asNeeded }, access, identityUnknown }
     }
     if (issues.length > 0) {
-      this.options.log(
-        'error',
-        'the policy set has mistakes',
-        { table: this.options.tableName, issues },
-        'ConfigErrors',
-      )
+      this.options.log('error', 'config_items_conflict', { table: this.options.tableName, issues }, 'ConfigErrors')
     }
     return { policies, access, identityUnknown }
   }

@@ -1,5 +1,6 @@
 import { type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
 import type { Clock, EpochMs } from '../../limiter/clock'
+import type { Mistake } from '../../limiter/errors'
 import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { CONFIG_TABLE, fromAttributes } from './items/config-items'
@@ -43,7 +44,7 @@ export class HmacKeys {
   private keys: SubjectKeys | undefined
   /** The item as it was read last. */
   private text: string | undefined
-  private issues: readonly string[] = []
+  private issues: readonly Mistake[] = []
   private readAt: EpochMs = Number.NEGATIVE_INFINITY
   private failedAt: EpochMs | undefined
   private reading: Promise<void> | undefined
@@ -83,7 +84,7 @@ export class HmacKeys {
       else this.readAt = startedAt
     } catch (error) {
       this.failedAt = clock()
-      log('error', 'the HMAC key in the config table cannot be read', { table: tableName, ...errorDetails(error) })
+      log('error', 'hmac_key_unreadable', { table: tableName, ...errorDetails(error) })
     } finally {
       this.reading = undefined
     }
@@ -92,21 +93,15 @@ export class HmacKeys {
   private take(item: Readonly<Record<string, unknown>> | undefined, text: string): void {
     const { log, tableName } = this.options
     if (this.text !== text) {
-      const issues: string[] = []
+      const issues: Mistake[] = []
       const parsed = parseHmacKeys(item, issues)
-      if (!item && this.keys?.keys.length)
-        log(
-          'error',
-          'the HMAC key is gone from the config table: all counters begin anew',
-          { table: tableName },
-          'ConfigErrors',
-        )
+      if (!item && this.keys?.keys.length) log('error', 'hmac_key_missing', { table: tableName }, 'ConfigErrors')
       if (issues.length === 0) this.keys = parsed
       this.issues = issues
       this.text = text
     }
     if (this.issues.length === 0) return
     const details = { item: HMAC_KEY_ITEM.pk, issues: this.issues }
-    log('error', 'an item of the config table is wrong, its last good version stays', details, 'ConfigErrors')
+    log('error', 'config_item_invalid', details, 'ConfigErrors')
   }
 }

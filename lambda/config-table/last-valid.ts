@@ -61,7 +61,7 @@ export class LastValid {
       if (this.kept === digest || (await this.isDone(digest)) || (await this.replace(valid, hashes, present, digest)))
         this.kept = digest
     } catch (error) {
-      this.options.log('warn', 'the last valid policy set cannot be kept', {
+      this.options.log('warn', 'last_valid_unwritable', {
         table: this.options.tableName,
         ...errorDetails(error),
       })

@@ -1,7 +1,7 @@
-import { isIdentity, NOBODY, type Source } from './source'
+import { isIdentity, NO_CREDENTIAL, type Source } from './source'
 
 /** The id of API Gateway's own key: set only where a method requires one, and then API Gateway has checked it. */
 export const apiGatewayKeySource: Source = {
-  claim: ({ apiKeyId }) =>
-    isIdentity(apiKeyId) ? { kind: 'claim', credential: `api-gateway-key:${apiKeyId}` } : NOBODY,
+  resolve: ({ apiKeyId }) =>
+    isIdentity(apiKeyId) ? { kind: 'claim', credential: `api-gateway-key:${apiKeyId}` } : NO_CREDENTIAL,
 }

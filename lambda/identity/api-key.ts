@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { NOBODY, type Source } from './source'
+import { NO_CREDENTIAL, type Source } from './source'
 
 /**
  * API Gateway's own keys have at most 128 characters:
@@ -14,11 +14,11 @@ const LONGEST_KEY = 512
  * @param header in lower case.
  */
 export const apiKeySource = (header: string): Source => ({
-  claim({ headers }) {
+  resolve({ headers }) {
     const key = headers.get(header)?.trim()
     // A longer one than any key is none: cut short, it could become someone else's.
     return key === undefined || key === '' || key.length > LONGEST_KEY
-      ? NOBODY
+      ? NO_CREDENTIAL
       : { kind: 'claim', credential: hashApiKey(key), isGuess: true }
   },
 })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { NOBODY, type Source } from './source'
+import { NO_CREDENTIAL, type Source } from './source'
 
 /**
  * The certificate of a mutual TLS connection. API Gateway has checked it against the trust store; here it only names
@@ -8,9 +8,11 @@ import { NOBODY, type Source } from './source'
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/rest-api-mutual-tls.html
  */
 export const clientCertificateSource: Source = {
-  claim({ clientCertificate }) {
+  resolve({ clientCertificate }) {
     const fingerprint = clientCertificate === undefined ? undefined : fingerprintOf(clientCertificate)
-    return fingerprint === undefined ? NOBODY : { kind: 'claim', credential: `client-certificate:${fingerprint}` }
+    return fingerprint === undefined
+      ? NO_CREDENTIAL
+      : { kind: 'claim', credential: `client-certificate:${fingerprint}` }
   },
 }
 

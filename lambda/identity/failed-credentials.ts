@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../limiter/bounded-map'
 import type { Clock, EpochMs } from '../../limiter/clock'
 import type { Directory, KnownClient } from './identify'
 
@@ -32,7 +33,7 @@ const MOST_ADDRESSES = 10_000
  * disabled would make keys up first, and then pass as one of whom nothing is known.
  */
 export class FailedCredentials<Client extends KnownClient> {
-  private readonly byAddress = new Map<string, Failures>()
+  private readonly byAddress = new BoundedMap<string, Failures>(MOST_ADDRESSES)
 
   constructor(
     private readonly directory: RememberingDirectory<Client>,
@@ -69,9 +70,7 @@ export class FailedCredentials<Client extends KnownClient> {
     const now = this.clock()
     const failures = this.failuresOf(address)
     if (failures) failures.count++
-    else this.byAddress.delete(address)
-    if (!failures) this.byAddress.set(address, { count: 1, since: now, lookedUpAt: Number.NEGATIVE_INFINITY })
-    if (this.byAddress.size > MOST_ADDRESSES) this.byAddress.delete(this.byAddress.keys().next().value!)
+    else this.byAddress.set(address, { count: 1, since: now, lookedUpAt: Number.NEGATIVE_INFINITY })
   }
 
   /** Those of the present minute; a clock that was set back begins a new one. */

@@ -1,4 +1,4 @@
-import type { Answer, RequestFacts, Source } from './source'
+import type { Claim, RequestFacts, Source } from './source'
 
 /** What the config table may know of a caller. */
 export interface KnownClient {
@@ -19,16 +19,18 @@ export type Identity<Client extends KnownClient> =
       readonly user: string
       readonly tier?: string
       readonly client?: Client
+      /** The credential that was shown, as it was looked up. */
+      readonly credential?: string
       /** Why the config table could not say whether the caller is still welcome. */
       readonly unchecked?: Unchecked
       readonly claims: Readonly<Record<string, unknown>>
       /** Of the issuer of the claims; empty for the first. */
       readonly namespace: string
     }
-  /** `unchecked`: a credential was shown, and was not looked up. */
-  | { readonly kind: 'stranger'; readonly unchecked?: Unchecked }
-  /** Bad credentials, or ones that are good no more. */
-  | { readonly kind: 'rejected' }
+  /** No credentials, or unknown ones. `unchecked`: a credential was shown, and was not looked up. */
+  | { readonly kind: 'anonymous'; readonly credential?: string; readonly unchecked?: Unchecked }
+  /** Bad credentials, or those of a client that is disabled or has expired. */
+  | { readonly kind: 'rejected'; readonly credential?: string; readonly client?: Client }
   /** Credentials that cannot be checked at the moment. */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
@@ -47,9 +49,9 @@ export interface Directory<Client extends KnownClient> {
 const NO_CLAIMS = Object.freeze({})
 
 /**
- * Asks one source after the other; the first that can tell who is asking is believed. A credential that the config
- * table does not know tells nothing: its bearer is whoever the next sources say, in the end a stranger, so that made-up
- * keys mint no fresh quota.
+ * Asks one source of identity after the other; the first that knows the caller decides. A credential that the config
+ * table does not have is ignored: the next sources are asked, and at the end the caller is anonymous, so that made-up
+ * keys get no quota of their own.
  *
  * @param now epoch milliseconds.
  */
@@ -61,36 +63,32 @@ export async function identify<Client extends KnownClient>(
 ): Promise<Identity<Client>> {
   let rejected = false
   let unchecked: Unchecked | undefined
+  let credential: string | undefined
   for (const source of sources) {
-    const answer = await source.claim(request)
-    if (answer.kind === 'unavailable') return answer
-    if (answer.kind === 'rejected') {
-      if (!answer.perhapsGoodElsewhere) return { kind: 'rejected' }
+    const result = await source.resolve(request)
+    if (result.kind === 'unavailable') return result
+    if (result.kind === 'rejected') {
+      if (!result.tryNextSource) return { kind: 'rejected' }
       rejected = true
     }
-    const identity = answer.kind === 'claim' ? await known(answer, clients, now) : undefined
+    if (result.kind !== 'claim') continue
+    const identity = await identityOf(result, clients, now)
     if (typeof identity === 'object') return identity
     unchecked ??= identity
+    credential = result.credential
   }
-  return rejected ? { kind: 'rejected' } : { kind: 'stranger', unchecked }
+  return rejected ? { kind: 'rejected' } : { kind: 'anonymous', unchecked, credential }
 }
 
-async function known<Client extends KnownClient>(
-  {
-    credential,
-    isGuess = false,
-    caller,
-    user,
-    tier,
-    claims = NO_CLAIMS,
-    namespace = '',
-  }: Extract<Answer, { kind: 'claim' }>,
+async function identityOf<Client extends KnownClient>(
+  { credential, isGuess = false, caller, user, tier, claims = NO_CLAIMS, namespace = '' }: Claim,
   clients: Directory<Client>,
   now: number,
 ): Promise<Identity<Client> | undefined | Unchecked> {
   const found = credential === undefined ? undefined : await clients.find(credential, isGuess)
   const [client, unchecked] = typeof found === 'string' ? [undefined, found] : [found, undefined]
-  if (client && (client.disabled || now >= (client.expiresAt ?? Infinity))) return { kind: 'rejected' }
+  if (client && (client.disabled || now >= (client.expiresAt ?? Infinity)))
+    return { kind: 'rejected', credential, client }
   const name = client ? `client:${client.id}` : caller
   return name === undefined
     ? unchecked
@@ -100,6 +98,7 @@ async function known<Client extends KnownClient>(
         user: user ?? caller ?? name,
         tier: client?.tier ?? tier,
         client,
+        credential,
         unchecked,
         claims,
         namespace,

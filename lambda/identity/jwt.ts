@@ -1,6 +1,6 @@
 import type { JwtSettings } from '../config-table/items/jwt-settings'
 import { callerFrom, tokenFrom } from './jwt-claims'
-import { NOBODY, type Source } from './source'
+import { NO_CREDENTIAL, type Source } from './source'
 import type { TokenVerifier } from './token-verifier'
 
 /**
@@ -10,13 +10,13 @@ import type { TokenVerifier } from './token-verifier'
  * @param deadlineMs time for the issuer's keys, in milliseconds.
  */
 export const jwtSource = (settings: JwtSettings, verifier: TokenVerifier, deadlineMs: number): Source => ({
-  async claim({ headers }) {
+  async resolve({ headers }) {
     const token = tokenFrom(headers, settings)
-    if (token === undefined) return NOBODY
+    if (token === undefined) return NO_CREDENTIAL
     const verified = await verifier.verify(token, deadlineMs)
     if (verified.kind === 'unavailable') return verified
     if (verified.kind === 'invalid')
-      return { kind: 'rejected', ...(verified.why === 'issuer' && { perhapsGoodElsewhere: true }) }
+      return { kind: 'rejected', ...(verified.why === 'issuer' && { tryNextSource: true }) }
     const caller = callerFrom(verified.claims, settings)
     if (!caller) return { kind: 'rejected' }
     const { user, client, tier } = caller

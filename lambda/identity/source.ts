@@ -12,25 +12,25 @@ export interface RequestFacts {
   readonly clientCertificate: string | undefined
 }
 
-/** One way of telling who is asking. */
+/** A source of identity: one kind of credential, such as an API key or a token. */
 export interface Source {
-  claim(request: RequestFacts): Answer | Promise<Answer>
+  resolve(request: RequestFacts): SourceResult | Promise<SourceResult>
 }
 
 /**
- * - a claim: who is asking, as far as this source can tell.
- * - `nobody`: this source has nothing to go by, the next one is asked.
- * - `rejected`: credentials were shown, and they are bad.
- * - `unavailable`: credentials were shown, and cannot be checked at the moment.
+ * - a claim: who the caller is, as far as this source knows.
+ * - `none`: the request has no such credential; the next source is asked.
+ * - `rejected`: a credential was shown, and it is bad.
+ * - `unavailable`: a credential was shown, and cannot be checked at the moment.
  */
-export type Answer =
+export type SourceResult =
   | Claim
-  | { readonly kind: 'nobody' }
-  /** Unless they turn out to be good for a later source. */
-  | { readonly kind: 'rejected'; readonly perhapsGoodElsewhere?: true }
+  | { readonly kind: 'none' }
+  /** `tryNextSource`: unless it is good for a later source. */
+  | { readonly kind: 'rejected'; readonly tryNextSource?: true }
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
-interface Claim {
+export interface Claim {
   readonly kind: 'claim'
   /**
    * Where the config table has what is known of the caller: the hash of an API key, or `<kind>:<value>`. Without one,
@@ -38,8 +38,8 @@ interface Claim {
    */
   readonly credential?: string
   /**
-   * Whether anybody can make such a credential up: nobody has checked it, and it is worth what the config table says of
-   * it. @default false
+   * Whether anybody can make such a credential up. It has not been checked, and the config table decides what it is
+   * worth. @default false
    */
   readonly isGuess?: boolean
   /**
@@ -56,7 +56,7 @@ interface Claim {
   readonly namespace?: string
 }
 
-export const NOBODY: Answer = { kind: 'nobody' }
+export const NO_CREDENTIAL: SourceResult = { kind: 'none' }
 
 /**
  * Identities are bounded before they are looked up or become part of a subject: a longer one than any is none. Neither

@@ -1,4 +1,4 @@
-import { isIdentity, NOBODY, type RequestFacts, type Source } from './source'
+import { isIdentity, NO_CREDENTIAL, type RequestFacts, type Source } from './source'
 
 export interface TrustedValue {
   readonly source: 'header' | 'query' | 'path'
@@ -16,10 +16,10 @@ export interface TrustedValue {
  * callers cannot. Of several values none is trusted: whoever can add one could choose.
  */
 export const trustedValueSource = ({ source, name, as, tier, lookup }: TrustedValue): Source => ({
-  claim(request) {
+  resolve(request) {
     const written = VALUES[source](request).get(name)
     const value = (source === 'path' ? inOneSpelling(written) : written)?.trim()
-    if (!isIdentity(value) || value.includes(',')) return NOBODY
+    if (!isIdentity(value) || value.includes(',')) return NO_CREDENTIAL
     const caller = `${as}:${value}`
     return { kind: 'claim', caller, tier, ...(lookup && { credential: caller }) }
   },

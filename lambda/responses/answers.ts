@@ -1,18 +1,19 @@
 import { type AuthorizerContext, plain } from './context'
 import type { GatewayRequest } from './request'
 
-export interface Ruling {
+/** What an answer is made of. */
+export interface AnswerInput {
   readonly allowed: boolean
   readonly context: AuthorizerContext
   /** Who API Gateway's logs say is calling. */
   readonly principalId: string
-  /** Lets a request over the limit pass on an HTTP API, for the backend to answer 429. @default false */
-  readonly backendAnswers?: boolean
-  /** What another authorizer has granted. @default there is none */
+  /** Who answers requests over the limit on HTTP APIs: API Gateway its 403, or the backend 429. @default 'gateway' */
+  readonly denials?: 'gateway' | 'backend'
+  /** What the upstream authorizer has granted. @default there is none */
   readonly grant?: Grant
 }
 
-/** What an authorizer that was asked before Sluice says beside yes. */
+/** What an upstream authorizer says beside yes. */
 export interface Grant {
   /** For backends; where Sluice says something under the same key, that is what they get. */
   readonly context: Readonly<Record<string, string | number | boolean>>
@@ -59,11 +60,12 @@ export type AuthorizerAnswer = PolicyAnswer | SimpleAnswer
  * kinds of API understand; bad credentials are thrown, which is how REST and WebSocket APIs are told to answer 401, and
  * so are those that cannot be verified, for a 500.
  */
-export function toAnswer(request: GatewayRequest | undefined, ruling: Ruling): AuthorizerAnswer {
-  const { allowed, principalId, backendAnswers = false, grant } = ruling
-  const context = { ...grant?.context, ...ruling.context }
+export function toAnswer(request: GatewayRequest | undefined, input: AnswerInput): AuthorizerAnswer {
+  const { allowed, principalId, denials, grant } = input
+  const context = { ...grant?.context, ...input.context }
   const isAuthorized = allowed && request !== undefined
-  if (request?.api === 'http') return { isAuthorized: isAuthorized || (backendAnswers && context.rateLimited), context }
+  if (request?.api === 'http')
+    return { isAuthorized: isAuthorized || (denials === 'backend' && context.rateLimited), context }
   if (context.reason === 'unauthorized') unauthorized()
   if (context.reason === 'unverified') throw new Error(UNVERIFIED)
   return {

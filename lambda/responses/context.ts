@@ -50,7 +50,6 @@ export interface Outcome {
   readonly subject?: string
   /** How much of the decision's delay is over already, in milliseconds. @default 0 */
   readonly waitedMs?: number
-  readonly now: EpochMs
 }
 
 /**
@@ -100,7 +99,7 @@ export type AuthorizerContext = {
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html strings,
  * numbers and booleans only
  */
-export function toContext(outcome: Outcome): AuthorizerContext {
+export function toContext(outcome: Outcome & { readonly now: EpochMs }): AuthorizerContext {
   const { decision, shapes = [], waitedMs = 0, now } = outcome
   const reason = outcome.reason ?? reasonOf(decision)
   const standing = decision ?? { ...NOTHING_COUNTED, ...WITHOUT_DECISION[reason], degraded: outcome.degraded ?? false }

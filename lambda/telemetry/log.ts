@@ -1,15 +1,16 @@
 import type { Clock } from '../../limiter/clock'
 import { printed } from '../../limiter/errors'
 import { embeddedMetrics } from './emf'
+import { EVENTS, type LogEvent } from './events'
 
 /** From the most to the least talkative. */
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
 
-/** Writes one structured entry. Nothing that identifies a caller in clear belongs in it. */
+/** Writes one entry: what happened, and its details. Nothing that identifies a caller in clear belongs in it. */
 export type Log = (
   level: LogLevel,
-  message: string,
+  event: LogEvent,
   details?: Readonly<Record<string, unknown>>,
   /** Counts the entry as one of these, too. */
   metric?: 'ConfigErrors',
@@ -30,12 +31,13 @@ export interface LogOptions {
 /** One line of JSON per entry, which CloudWatch Logs takes apart by itself, and counts where it says so. */
 export const jsonLog = ({ write, clock, level: least = 'info', namespace = 'Sluice' }: LogOptions): Log => {
   const lowest = LOG_LEVELS.indexOf(least)
-  return (level, message, details, metric) => {
+  return (level, event, details, metric) => {
     if (!metric && LOG_LEVELS.indexOf(level) < lowest) return
     write(
       JSON.stringify({
         level,
-        message,
+        event,
+        message: EVENTS[event],
         ...details,
         ...(metric && embeddedMetrics(namespace, clock(), { [metric]: 1 })),
       }),

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../limiter/bounded-map'
 import type { EpochMs } from '../../limiter/clock'
 
 /** How many like it were left out before the event that is told. */
@@ -22,7 +23,10 @@ export type Sample = (key: string, now: EpochMs, forMs: number) => LeftOut | und
  * @param first how many of a key.
  */
 export function makeSampler(most = 10_000, perSecond = 10, first = 1): Sample {
-  const told = new Map<string, { readonly since: EpochMs; readonly until: EpochMs; times: number; same: number }>()
+  const told = new BoundedMap<
+    string,
+    { readonly since: EpochMs; readonly until: EpochMs; times: number; same: number }
+  >(most)
   let others = 0
   let second = 0
   let lines = 0
@@ -42,12 +46,10 @@ export function makeSampler(most = 10_000, perSecond = 10, first = 1): Sample {
       return undefined
     }
     lines++
-    told.delete(key)
     told.set(
       key,
       isSame ? { ...last, times: last.times + 1, same: 0 } : { since: now, until: now + forMs, times: 1, same: 0 },
     )
-    if (told.size > most) told.delete(told.keys().next().value!)
     const leftOut = { same: last?.same ?? 0, others }
     others = 0
     return leftOut

@@ -1,6 +1,7 @@
 import type { EpochMs } from '../../limiter/clock'
 import type { Decision } from '../../limiter/decision'
 import type { LimiterEvent, OnEvent } from '../../limiter/events'
+import type { LogEvent } from './events'
 import { jsonLog, type Log, type LogOptions } from './log'
 import { type Metrics, type MetricsOptions, makeMetrics } from './metrics'
 import { makeSampler } from './sampler'
@@ -46,11 +47,11 @@ export interface TelemetryOptions extends LogOptions, MetricsOptions {
   readonly callers?: 'hashed' | 'clear'
 }
 
-/** What is done with requests over a limit that pass: the metric, and what the log says. */
+/** What is done with requests over a limit that pass: the metric, and the event in the log. */
 const PASSES = {
-  observe: ['Observed', 'a request would have been denied'],
-  relaxed: ['Relaxed', 'a request was let pass over its limit'],
-  deprioritize: ['Deprioritized', 'a request over its limit was let pass with low priority'],
+  observe: ['Observed', 'request_observed'],
+  relaxed: ['Relaxed', 'request_overrun'],
+  deprioritize: ['Deprioritized', 'request_deprioritized'],
 } as const
 
 /** How long a caller's denials are told once, where no policy says it; and the least in any case. */
@@ -60,8 +61,8 @@ const SHORTEST_MS = 1000
 /** Counts and logs what the limiter and the authorizer do. */
 export function makeTelemetry(options: TelemetryOptions): Telemetry {
   const write = jsonLog(options)
-  const log = sampled(write, options)
   const metrics = makeMetrics(options)
+  const log = sampled(write, metrics, options)
   const take = makeSampler()
 
   const detailsOf = (
@@ -84,11 +85,11 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
     }
   }
 
-  const sample = (message: string, told: Told, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
-    const key = [message, told.reason, told.policy, origin.subject, origin.api].join(' ')
+  const sample = (event: LogEvent, told: Told, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
+    const key = [event, told.reason, told.policy, origin.subject, origin.api].join(' ')
     const leftOut = take(key, now, Math.max(SHORTEST_MS, forMs))
     if (leftOut)
-      write('info', message, {
+      write('info', event, {
         ...detailsOf(told, origin),
         leftOut: leftOut.same,
         othersLeftOut: leftOut.others || undefined,
@@ -101,10 +102,10 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
       const { exceeded } = standing
       if (!exceeded || seen.has(exceeded)) continue // a request counts once, for the first policy, as a denial does
       seen.add(exceeded)
-      const [metric, message] = PASSES[exceeded]
+      const [metric, event] = PASSES[exceeded]
       metrics.count(metric, told.tier, policy, origin.api)
       sample(
-        message,
+        event,
         { ...told, policy, limit: standing.limit, retryAfter: undefined },
         origin,
         now,
@@ -120,41 +121,43 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
       const { allowed, tier, policy } = told
       metrics.count(allowed ? 'Allowed' : 'Denied', tier, policy, origin.api)
       if (told.degraded) metrics.count('Degraded', tier, policy, origin.api)
-      if (!allowed) sample('a request was denied', told, origin, now, decision?.policies[policy]?.resetAfterMs)
+      if (!allowed) sample('request_denied', told, origin, now, decision?.policies[policy]?.resetAfterMs)
       else if (decision) passed(told, decision, origin, now)
       if (options.level === 'debug')
-        write('debug', 'a request was answered', { allowed, remaining: told.remaining, ...detailsOf(told, origin) })
+        write('debug', 'request_answered', { allowed, remaining: told.remaining, ...detailsOf(told, origin) })
       metrics.flush()
     },
   }
 }
 
-const CLOCK = {
-  wrong: 'the system clock is off, and the time of the state table is used',
-  right: 'the system clock agrees again',
-} as const
+const CLOCK = { wrong: 'clock_skewed', right: 'clock_recovered' } as const
 /** How many entries that are alike are written in a minute: enough to see that it was not one request. */
 const FIRST_ENTRIES = 3
 /** How much of an entry makes it like another: error texts may be long. */
 const ALIKE_CHARACTERS = 200
 
+/** Mistakes in the config table that are found when a client asks, and not when the table is read. */
+const ON_REQUEST: readonly LogEvent[] = ['client_invalid', 'client_overrides_invalid', 'state_collision']
+
 /**
- * A log of which clients cannot make as many entries as they make requests: of those that are alike the first are
- * written, and the next after a minute says how many were left out. An entry that is counted as a metric is always
- * written, since it is what is counted.
+ * Samples every entry that a client can cause: of those that are alike the first are written, and the next one after a
+ * minute says how many were left out. Mistakes found when the config table is read are all written. Metrics count what
+ * the log leaves out.
  */
-function sampled(write: Log, { clock }: Pick<TelemetryOptions, 'clock'>): Log {
+function sampled(write: Log, metrics: Metrics, { clock }: Pick<TelemetryOptions, 'clock'>): Log {
   const take = makeSampler(1000, 10, FIRST_ENTRIES)
-  return (level, message, details, metric) => {
-    if (metric || level === 'debug') return write(level, message, details, metric)
-    const alike = `${message} ${JSON.stringify(details)}`.slice(0, ALIKE_CHARACTERS)
+  return (level, event, details, metric) => {
+    if ((metric && !ON_REQUEST.includes(event)) || level === 'debug') return write(level, event, details, metric)
+    const alike = `${event} ${JSON.stringify(details)}`.slice(0, ALIKE_CHARACTERS)
     const leftOut = take(alike, clock(), WINDOW_MS)
-    if (!leftOut) return
-    write(level, message, {
-      ...details,
-      leftOut: leftOut.same || undefined,
-      othersLeftOut: leftOut.others || undefined,
-    })
+    if (leftOut)
+      write(
+        level,
+        event,
+        { ...details, leftOut: leftOut.same || undefined, othersLeftOut: leftOut.others || undefined },
+        metric,
+      )
+    else if (metric) metrics.count(metric)
   }
 }
 
@@ -167,9 +170,9 @@ function tell(event: LimiterEvent, metrics: Metrics, log: Log): void {
     if (state === 'wrong') metrics.count('ClockErrors')
     log(state === 'wrong' ? 'warn' : 'info', CLOCK[state], { offMs })
   } else if (event.kind !== 'circuit') metrics.count(COUNTED[event.kind])
-  else if (event.state === 'closed') log('info', 'the state table is asked again')
+  else if (event.state === 'closed') log('info', 'circuit_closed')
   else {
     metrics.count('CircuitOpened')
-    log('warn', 'the state table fails, and is not asked for a while')
+    log('warn', 'circuit_opened')
   }
 }

@@ -36,7 +36,10 @@ export function toCheck({ ruling, ...kept }: Answer, { api, methodArn = '' }: Ga
   const verdict = verdictOf(ruling, methodArn)
   if (verdict === 'deny') return { kind: 'denied' }
   if (verdict === 'depends' && api === 'http')
-    return { kind: 'unavailable', cause: new Error('the delegate answered a policy with conditions or variables') }
+    return {
+      kind: 'unavailable',
+      cause: new Error('the upstream authorizer answered a policy with conditions or variables'),
+    }
   return { kind: 'granted', grant: { ...kept, policyDocument: ruling } }
 }
 

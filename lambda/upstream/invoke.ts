@@ -87,7 +87,8 @@ function send(url: URL, options: Sending, body: string): Promise<Invoked> {
       response.on('error', reject)
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length
-        if (bytes > MOST_BYTES) response.destroy(new Error(`the delegate answered more than ${MOST_BYTES} bytes`))
+        if (bytes > MOST_BYTES)
+          response.destroy(new Error(`the upstream authorizer answered more than ${MOST_BYTES} bytes`))
         else chunks.push(chunk)
       })
       response.on('end', () => {
@@ -105,7 +106,8 @@ function send(url: URL, options: Sending, body: string): Promise<Invoked> {
 }
 
 function read(status: number | undefined, functionError: unknown, text: string): Invoked {
-  if (status !== 200) throw new Error(`Lambda answered the invocation of the delegate with status ${status}, not 200`)
+  if (status !== 200)
+    throw new Error(`Lambda answered the invocation of the upstream authorizer with status ${status}, not 200`)
   const payload: unknown = JSON.parse(text)
   if (functionError === undefined) return { answer: payload }
   const { errorMessage } = Object(payload) as { errorMessage?: unknown }

@@ -1,7 +1,7 @@
 import { type FunctionAccess, invoker } from './invoke'
-import { Delegate, type DelegateOptions } from './upstream-authorizer'
+import { UpstreamAuthorizer, type UpstreamOptions } from './upstream-authorizer'
 
 /** The other authorizer, as a function in Lambda. */
-export function lambdaDelegate(options: Omit<DelegateOptions, 'invoke'> & FunctionAccess): Delegate {
-  return new Delegate({ ...options, invoke: invoker(options) })
+export function lambdaUpstream(options: Omit<UpstreamOptions, 'invoke'> & FunctionAccess): UpstreamAuthorizer {
+  return new UpstreamAuthorizer({ ...options, invoke: invoker(options) })
 }

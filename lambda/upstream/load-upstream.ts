@@ -1,8 +1,8 @@
 /**
- * The code behind a delegate is a file of its own, loaded where there is one, for who has none shall not pay for it in
- * every cold start. `lib/authorizer-bundle.ts` puts a file of this name beside the bundle; the path is one that
- * bundlers do not see.
+ * The code behind an upstream authorizer is a file of its own, loaded where there is one, for who has none shall not
+ * pay for it in every cold start. `lib/authorizer-bundle.ts` puts a file of this name beside the bundle; the path is
+ * one that bundlers do not see.
  */
-export function loadDelegate(): typeof import('./lambda-upstream') {
+export function loadUpstream(): typeof import('./lambda-upstream') {
   return require(`${__dirname}/lambda-upstream`)
 }

@@ -19,8 +19,8 @@ export interface Signable {
 /**
  * The `authorization` header of a request without a query, by signature version 4.
  *
- * Here in twenty lines, because a client of the SDK would take as long to load as the delegate takes to answer; a test
- * has it sign a request of the SDK's and compares.
+ * Here in twenty lines, because a client of the SDK would take as long to load as the upstream authorizer takes to
+ * answer; a test has it sign a request of the SDK's and compares.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */

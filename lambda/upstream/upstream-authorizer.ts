@@ -1,11 +1,12 @@
 import { hash } from 'node:crypto'
+import { BoundedMap } from '../../limiter/bounded-map'
 import type { Clock, EpochMs } from '../../limiter/clock'
 import type { GatewayRequest } from '../responses/request'
 import { type Answer, parseAnswer, toCheck } from './answer'
 import type { Check, Checker } from './check'
 import type { Invoke } from './invoke'
 
-export interface DelegateOptions {
+export interface UpstreamOptions {
   readonly invoke: Invoke
   readonly clock: Clock
   /** Time for one answer, in milliseconds. */
@@ -29,10 +30,10 @@ const MOST_ANSWERS = 10_000
  * whole stage, so that a remembered policy is held against each request's own method. Failures, and `Unauthorized` with
  * them, are not remembered.
  */
-export class Delegate implements Checker {
-  private readonly answers = new Map<string, Remembered>()
+export class UpstreamAuthorizer implements Checker {
+  private readonly answers = new BoundedMap<string, Remembered>(MOST_ANSWERS)
 
-  constructor(private readonly options: DelegateOptions) {}
+  constructor(private readonly options: UpstreamOptions) {}
 
   async check(event: unknown, request: GatewayRequest): Promise<Check> {
     try {
@@ -42,9 +43,9 @@ export class Delegate implements Checker {
       const invoked = await this.invoke(event)
       if (invoked.error === 'Unauthorized') return { kind: 'denied' }
       // its words may be about the caller, and are in its own log
-      if (invoked.error !== undefined) throw new Error('the delegate failed')
+      if (invoked.error !== undefined) throw new Error('the upstream authorizer failed')
       const answer = parseAnswer(invoked.answer, request.api)
-      if (!answer) throw new Error('the delegate answered what no authorizer of this kind of API answers')
+      if (!answer) throw new Error('the upstream authorizer answered what no authorizer of this kind of API answers')
       this.remember(key, answer)
       return toCheck(answer, request)
     } catch (cause) {
@@ -59,7 +60,7 @@ export class Delegate implements Checker {
     let timer: NodeJS.Timeout | undefined
     const expiry = new Promise<never>((_, reject) => {
       timer = setTimeout(() => {
-        reject(new Error(`the delegate did not answer within ${deadlineMs} ms`))
+        reject(new Error(`the upstream authorizer did not answer within ${deadlineMs} ms`))
         end.abort()
       }, deadlineMs)
     })
@@ -87,12 +88,6 @@ export class Delegate implements Checker {
   }
 
   private remember(key: string | undefined, answer: Answer): void {
-    if (key === undefined) return
-    this.answers.delete(key) // to be the newest again
-    this.answers.set(key, { answer, since: this.options.clock() })
-    for (const oldest of this.answers.keys()) {
-      if (this.answers.size <= MOST_ANSWERS) break
-      this.answers.delete(oldest)
-    }
+    if (key !== undefined) this.answers.set(key, { answer, since: this.options.clock() })
   }
 }

@@ -2,7 +2,7 @@ import { CustomResource, Token } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { Construct, IConstruct } from 'constructs'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
-import { ConfigError, printed } from '../../limiter/errors'
+import { ConfigError, Mistake, printed } from '../../limiter/errors'
 import { LABELS_VERSION, labelIssues } from '../../provisioning/api-labels'
 import type { SeedFunction } from './seed-function'
 import { SEED_PARTITION } from './seed-items'
@@ -23,11 +23,17 @@ const labels = new WeakMap<ITableV2, Map<string, { readonly id: string; readonly
 /** @throws ConfigError for what is no label, or what another API of this app is called. */
 export function checkLabel(api: IConstruct, id: string, table: ITableV2, label: string): void {
   const { path } = api.node
-  if (Token.isUnresolved(label)) throw new ConfigError([`as must be known at synth, got a token (${path})`])
+  if (Token.isUnresolved(label))
+    throw new ConfigError([new Mistake('invalid_value', `as must be known at synth, got a token (${path})`)])
   const known = labels.get(table) ?? new Map<string, { readonly id: string; readonly path: string }>()
   const other = known.get(label)
-  const issues = labelIssues([], 'api', { label }).map((issue) => `as: ${issue} (${path})`)
-  if (other && other.id !== id) issues.push(`as must be unique, got ${printed(label)} for ${other.path} and ${path}`)
+  const issues = labelIssues([], 'api', { label }).map(
+    ({ code, message }) => new Mistake(code, `as: ${message} (${path})`),
+  )
+  if (other && other.id !== id)
+    issues.push(
+      new Mistake('duplicate_label', `as must be unique, got ${printed(label)} for ${other.path} and ${path}`),
+    )
   if (issues.length > 0) throw new ConfigError(issues)
   labels.set(table, known.set(label, { id, path }))
 }

@@ -4,7 +4,7 @@ import { parse } from 'yaml'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
 import { checkNoneRequired, parseTiersFile } from '../../lambda/config-table/items/policy-set'
-import { ConfigError } from '../../limiter/errors'
+import { ConfigError, Mistake } from '../../limiter/errors'
 import { itemsOf, type TiersFile } from '../../provisioning/tiers-file'
 import type { AuthorizerFunctionOptions } from '../authorizer-function'
 import { checkable, type IdentitySource, identityOf } from '../identity'
@@ -63,14 +63,17 @@ function itemsFrom({
   if (path === undefined) return itemsOf({ tiers: {}, settings: { identity } })
   const file = withIdentity(read(path), identity, path)
   const set = parseTiersFile(checkable(file), path)
-  const issues: string[] = []
+  const issues: Mistake[] = []
   if (authentication === 'none') checkNoneRequired(set, [path], issues)
   if (issues.length > 0) throw new ConfigError(issues)
   const items = itemsOf(file as TiersFile)
   const length = JSON.stringify(items).length
   if (length > MOST_CHARACTERS)
     throw new ConfigError([
-      `tiersFile must be at most ${MOST_CHARACTERS} characters long as JSON, got ${length} (${path})`,
+      new Mistake(
+        'too_many',
+        `tiersFile must be at most ${MOST_CHARACTERS} characters long as JSON, got ${length} (${path})`,
+      ),
     ])
   return items
 }
@@ -85,7 +88,10 @@ function withIdentity(file: unknown, identity: readonly IdentitySource[] | undef
   if (typeof settings !== 'object' || settings === null) return file
   if ('identity' in settings)
     throw new ConfigError([
-      `identity must be set once, by the prop or in the settings of the tiers file, got both (${path})`,
+      new Mistake(
+        'fields_conflict',
+        `identity must be set once, by the prop or in the settings of the tiers file, got both (${path})`,
+      ),
     ])
   return { ...file, settings: { ...settings, identity } }
 }
@@ -94,6 +100,8 @@ function read(path: string): unknown {
   try {
     return parse(readFileSync(path, 'utf8'))
   } catch (error) {
-    throw new ConfigError([`tiersFile must be a YAML file, got ${(error as Error).message} (${path})`])
+    throw new ConfigError([
+      new Mistake('invalid_file', `tiersFile must be a YAML file, got ${(error as Error).message} (${path})`),
+    ])
   }
 }

@@ -1,6 +1,6 @@
-import { printed } from '../errors'
+import { type Mistake, printed } from '../errors'
 import type { Policy } from './policy'
-import { mistake, type Place } from './report'
+import { type Place, report } from './report'
 
 /**
  * The most that one item holds, in bytes, names included, but for four kilobytes that are kept for its key, its marks
@@ -20,9 +20,9 @@ export interface Stored {
 }
 
 /** Reports policies of one subject that could store more than an item holds. */
-export function checkItemSize(policies: readonly Policy[], place: Place, issues: string[]): void {
+export function checkItemSize(policies: readonly Policy[], place: Place, issues: Mistake[]): void {
   const wrong = tooLarge(policies.map((policy) => ({ policy, scope: '' })))
-  if (wrong) issues.push(mistake(`one subject ${wrong}`, place))
+  if (wrong) report(issues, 'state_too_large', `one subject ${wrong}`, place)
 }
 
 /** Why policies that one item stores do not fit it, as the end of a sentence; `undefined` where they do. */

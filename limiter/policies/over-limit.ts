@@ -1,9 +1,9 @@
 import { nonBlocking } from '../algorithms/non-blocking'
 import { queued } from '../algorithms/queued'
-import { printed } from '../errors'
+import { type Mistake, printed } from '../errors'
 import { parseDuration } from './duration'
 import type { Acting, Counting, DelayIn, PolicyInput } from './policy'
-import { mistake, type Place } from './report'
+import { type Place, report } from './report'
 
 /** An HTTP API gives an authorizer 10 s, a REST API an integration 29 s; either wants some of it for its own work. */
 const LONGEST_MS = { authorizer: 5000, backend: 25_000 }
@@ -34,10 +34,10 @@ export function acting(counting: Counting, fields: Fields): Acting {
  * Reports what contradicts each other of what happens past the limit; fields that are wrong by themselves are not
  * looked at.
  */
-export function checkOverLimit(fields: Fields, place: Place, issues: string[]): void {
+export function checkOverLimit(fields: Fields, place: Place, issues: Mistake[]): void {
   const { action = 'deny', mode, maxDelay, delayIn, overrun, overage, countDenied } = fields
-  const wrong = (sentence: string) => void issues.push(mistake(sentence, place))
-  const apart = (both: unknown, one: string, other: string) => void (both && wrong(`${one} does not go with ${other}`))
+  const apart = (both: unknown, one: string, other: string) =>
+    void (both && report(issues, 'fields_conflict', `${one} does not go with ${other}`, place))
   const [metered, queue, delays] = [overage === 'allow', mode === 'queue', isDelaying(fields)]
   const [acts, queues, admits] = [`action "${action}"`, 'mode "queue"', 'overage "allow"']
   apart(metered && action !== 'deny', acts, admits)
@@ -52,7 +52,12 @@ export function checkOverLimit(fields: Fields, place: Place, issues: string[]): 
   const longestMs = queue && where === 'backend' ? Infinity : LONGEST_MS[where]
   const delayMs = parseDuration(maxDelay ?? (queue ? '' : DEFAULT_DELAY)) ?? Infinity
   if (delays && delayMs > longestMs)
-    wrong(`maxDelay must be at most "${longestMs / 1000}s" where the ${where} waits, got ${printed(maxDelay)}`)
+    report(
+      issues,
+      'unsuitable_number',
+      `maxDelay must be at most "${longestMs / 1000}s" where the ${where} waits, got ${printed(maxDelay)}`,
+      place,
+    )
 }
 
 const isDelaying = ({ action = 'deny', mode }: Fields): boolean =>

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { printed } from '../errors'
+import { type Mistake, printed } from '../errors'
 import { CALENDAR_UNITS, isCalendarUnit, isTimezone } from './calendar'
 import { parseDuration } from './duration'
 import { acting } from './over-limit'
@@ -14,7 +14,7 @@ import {
   type PolicyInput,
 } from './policy'
 import { checkFit, toCounting } from './quota'
-import { checkFields, type FieldRules, mistake, type Place } from './report'
+import { checkFields, type FieldRules, type Place, report } from './report'
 
 const positiveInteger = { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer' }
 
@@ -85,16 +85,16 @@ export const MOST_POLICIES = 30
 export function parsePolicies(
   input: unknown,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
   extraFields: FieldRules = {},
   apart: (one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>) => boolean = () => false,
 ): (Policy & { readonly extra: Record<string, unknown> })[] {
   if (!Array.isArray(input)) {
-    issues.push(mistake(`policies must be a list, got ${printed(input)}`, place))
+    report(issues, 'invalid_value', `policies must be a list, got ${printed(input)}`, place)
     return []
   }
   if (input.length > MOST_POLICIES)
-    issues.push(mistake(`policies must be at most ${MOST_POLICIES}, got ${input.length}`, place))
+    report(issues, 'too_many', `policies must be at most ${MOST_POLICIES}, got ${input.length}`, place)
 
   const before: (Record<string, unknown> & { readonly position: number })[] = []
   return [...input.slice(0, MOST_POLICIES)].flatMap((item: unknown, index) => {
@@ -105,7 +105,8 @@ export function parsePolicies(
     if (!fields) return []
     const { name } = fields
     const double = before.find((other) => other.name === name && !apart(fields, other))
-    if (double) issues.push(mistake(`name must be unique, and policy ${double.position} has this one already`, here))
+    if (double)
+      report(issues, 'duplicate_name', `name must be unique, and policy ${double.position} has this one already`, here)
     else if (name !== undefined) before.push({ ...fields, position: index + 1 })
 
     const isRight = (field: string) => given[field] === undefined || fields[field] !== undefined
@@ -123,29 +124,34 @@ export function parsePolicies(
   })
 }
 
-function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, issues: string[]): void {
+function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, issues: Mistake[]): void {
   const { consistency, syncMs } = policy
   if (syncMs !== undefined && consistency !== 'eventual')
-    issues.push(mistake('syncMs applies to consistency "eventual" only', place))
+    report(issues, 'field_not_applicable', 'syncMs applies to consistency "eventual" only', place)
   if (consistency === 'eventual') checkSync(syncMs, counting.windowMs, place, issues)
   if (consistency === 'strict') return
   if (!isLeasable(counting)) {
     const those = 'a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow" or action "delay"'
-    issues.push(
-      mistake(
-        `consistency must be "strict" where each unit is charged by itself: ${those}, got "${consistency}"`,
-        place,
-      ),
+    report(
+      issues,
+      'fields_conflict',
+      `consistency must be "strict" where each unit is charged by itself: ${those}, got "${consistency}"`,
+      place,
     )
   } else if (consistency === 'eventual' && policy.algorithm === 'sliding-log') {
-    issues.push(
-      mistake(
-        'consistency "eventual" may count past the limit, for which a sliding-log has no room, take "leased"',
-        place,
-      ),
+    report(
+      issues,
+      'fields_conflict',
+      'consistency "eventual" may count past the limit, for which a sliding-log has no room, take "leased"',
+      place,
     )
   } else if (consistency === 'eventual' && counting.nonBlocking) {
-    issues.push(mistake(`consistency "eventual" does not go with action "${policy.action}", take "leased"`, place))
+    report(
+      issues,
+      'fields_conflict',
+      `consistency "eventual" does not go with action "${policy.action}", take "leased"`,
+      place,
+    )
   }
 }
 
@@ -155,11 +161,11 @@ const LONGEST_DEFAULT_SYNC_MS = 1000
 const SYNCS_PER_WINDOW = 10
 
 /** A sync that comes in another window than its units were admitted in counts nothing. */
-function checkSync(syncMs: number | undefined, windowMs: number, place: Place, issues: string[]): void {
+function checkSync(syncMs: number | undefined, windowMs: number, place: Place, issues: Mistake[]): void {
   if (windowMs < LEAST_SYNC_MS)
-    issues.push(mistake(`consistency "eventual" needs a window of at least ${LEAST_SYNC_MS}ms`, place))
+    report(issues, 'unsuitable_number', `consistency "eventual" needs a window of at least ${LEAST_SYNC_MS}ms`, place)
   else if (syncMs !== undefined && syncMs > windowMs) {
-    issues.push(mistake(`syncMs must be at most the window, ${windowMs} ms, got ${syncMs}`, place))
+    report(issues, 'unsuitable_number', `syncMs must be at most the window, ${windowMs} ms, got ${syncMs}`, place)
   }
 }
 

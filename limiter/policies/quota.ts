@@ -11,11 +11,12 @@ import { slidingLog } from '../algorithms/sliding-log'
 import { slidingWindow } from '../algorithms/sliding-window'
 import { tokenBucket } from '../algorithms/token-bucket'
 import { epochGrid, type WindowGrid } from '../algorithms/window-grid'
+import type { Mistake } from '../errors'
 import { CALENDAR_WINDOW_MS, calendarGrid, isCalendarUnit } from './calendar'
 import { parseDuration } from './duration'
 import { checkOverLimit } from './over-limit'
 import type { AlgorithmName, Counting, PolicyInput } from './policy'
-import { mistake, type Place } from './report'
+import { type Place, report } from './report'
 
 type Build = (input: PolicyInput, windowMs: number, wrong: (sentence: string) => void) => Omit<Counting, 'windowMs'>
 
@@ -83,8 +84,8 @@ const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
 const LONGEST_LOG = 10_000
 
 /** Reports fields that the algorithm does not read; those that are absent or wrong by themselves are not looked at. */
-export function checkFit(input: Partial<PolicyInput>, place: Place, issues: string[]): void {
-  const wrong = (sentence: string) => void issues.push(mistake(sentence, place))
+export function checkFit(input: Partial<PolicyInput>, place: Place, issues: Mistake[]): void {
+  const wrong = (sentence: string) => void report(issues, 'field_not_applicable', sentence, place)
   const { algorithm = 'sliding-window', window, timezone } = input
   for (const [field, readers] of Object.entries(READ_BY)) {
     if (input[field as keyof PolicyInput] !== undefined && !readers.includes(algorithm)) {
@@ -101,9 +102,9 @@ export function checkFit(input: Partial<PolicyInput>, place: Place, issues: stri
 }
 
 /** Puts a policy whose fields are right by themselves together, or says which numbers go too far. */
-export function toCounting(input: PolicyInput, place: Place, issues: string[]): Counting | undefined {
+export function toCounting(input: PolicyInput, place: Place, issues: Mistake[]): Counting | undefined {
   const before = issues.length
-  const wrong = (sentence: string): undefined => void issues.push(mistake(sentence, place))
+  const wrong = (sentence: string): undefined => void report(issues, 'unsuitable_number', sentence, place)
   const { algorithm = 'sliding-window', window, limit, overrun: share } = input
   if (limit > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS}, got ${limit}`)
 

@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { printed } from '../errors'
+import { Mistake, type MistakeCode, printed } from '../errors'
 
 /** Where a mistake stands, outermost first: `['tiers.yaml', 'tier "free"', 'policy "per-minute"']`. */
 export type Place = readonly string[]
@@ -12,9 +12,10 @@ export type FieldRules = Readonly<
 /** Unknown fields of one object that are told one by one. */
 const MOST_UNKNOWN = 20
 
-/** One sentence about one mistake: what, got, wanted, and where. */
-export const mistake = (sentence: string, place: Place): string =>
-  place.length === 0 ? sentence : `${sentence} (${place.join(', ')})`
+/** Adds a mistake to those that were found. @param sentence what, got and wanted. */
+export function report(issues: Mistake[], code: MistakeCode, sentence: string, place: Place): void {
+  issues.push(new Mistake(code, place.length === 0 ? sentence : `${sentence} (${place.join(', ')})`))
+}
 
 /**
  * Checks every field of a configured object and reports all mistakes at once, unknown fields with the known one that
@@ -28,26 +29,27 @@ export function checkFields(
   rules: FieldRules,
   what: string,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
 ): Record<string, unknown> | undefined {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    issues.push(mistake(`${what} must be an object, got ${printed(input)}`, place))
+    report(issues, 'invalid_value', `${what} must be an object, got ${printed(input)}`, place)
     return undefined
   }
   const given = new Map(Object.entries(input).filter(([, value]) => value !== undefined))
   const unknown = [...given.keys()].filter((field) => !Object.hasOwn(rules, field))
   for (const field of unknown.slice(0, MOST_UNKNOWN)) {
-    issues.push(mistake(`unknown field ${printed(field)}${suggestion(field, Object.keys(rules))}`, place))
+    report(issues, 'unknown_field', `unknown field ${printed(field)}${suggestion(field, Object.keys(rules))}`, place)
   }
-  if (unknown.length > MOST_UNKNOWN) issues.push(mistake(`${unknown.length - MOST_UNKNOWN} more unknown fields`, place))
+  if (unknown.length > MOST_UNKNOWN)
+    report(issues, 'unknown_field', `${unknown.length - MOST_UNKNOWN} more unknown fields`, place)
 
   const right: Record<string, unknown> = {}
   for (const [field, { schema, optional, wanted }] of Object.entries(rules)) {
     const value = given.get(field)
     if (value === undefined) {
-      if (!optional) issues.push(mistake(`${field} is missing, it must be ${wanted}`, place))
+      if (!optional) report(issues, 'missing_field', `${field} is missing, it must be ${wanted}`, place)
     } else if (v.is(schema, value)) right[field] = value
-    else issues.push(mistake(`${field} must be ${wanted}, got ${printed(value)}`, place))
+    else report(issues, 'invalid_value', `${field} must be ${wanted}, got ${printed(value)}`, place)
   }
   return right
 }

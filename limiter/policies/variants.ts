@@ -1,3 +1,4 @@
+import type { Mistake } from '../errors'
 import { acting } from './over-limit'
 import type { Policy, PolicyInput } from './policy'
 import { checkFit, mostNumbers, toCounting } from './quota'
@@ -26,7 +27,7 @@ export function withNumbers(
   policy: Policy,
   numbers: Pick<PolicyInput, 'limit' | 'burst'>,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
 ): Policy | undefined {
   const before = issues.length
   const written = { ...policy.written, ...numbers }

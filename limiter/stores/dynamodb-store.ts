@@ -5,7 +5,7 @@ import {
   GetItemCommand,
   UpdateItemCommand,
 } from '@aws-sdk/client-dynamodb'
-import { ConfigError, printed } from '../errors'
+import { ConfigError, Mistake, printed } from '../errors'
 import { toItem } from './attributes'
 import { toStoreUnavailable } from './dynamodb-errors'
 import { assertDynamoDbResponse } from './dynamodb-response'
@@ -39,10 +39,11 @@ export class DynamoDbStore implements StateStore {
   private returnsRefusedItems: boolean | undefined
 
   constructor({ client, tableName }: DynamoDbStoreOptions) {
-    const issues: string[] = []
-    if (typeof client?.send !== 'function') issues.push(`client must be a DynamoDBClient, got ${printed(client)}`)
+    const issues: Mistake[] = []
+    if (typeof client?.send !== 'function')
+      issues.push(new Mistake('invalid_value', `client must be a DynamoDBClient, got ${printed(client)}`))
     if (typeof tableName !== 'string' || tableName === '')
-      issues.push(`tableName must be the name of a table, got ${printed(tableName)}`)
+      issues.push(new Mistake('invalid_value', `tableName must be the name of a table, got ${printed(tableName)}`))
     if (issues.length > 0) throw new ConfigError(issues)
     this.client = client
     this.tableName = tableName

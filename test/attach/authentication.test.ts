@@ -313,12 +313,12 @@ describe('attach --replace', () => {
       'GET /pets would lose authentication: Sluice does not call its function check-tokens as upstream authorizer',
     )
     Object.assign(aws.environment, {
-      SLUICE_DELEGATE: 'check-tokens',
-      SLUICE_DELEGATE_TTL_MS: '60000',
-      SLUICE_DELEGATE_CACHE_HEADERS: 'Authorization',
+      SLUICE_UPSTREAM: 'check-tokens',
+      SLUICE_UPSTREAM_TTL_MS: '60000',
+      SLUICE_UPSTREAM_CACHE_HEADERS: 'Authorization',
     })
     expect((await attach()).err).toContain('for more requests or longer')
-    aws.environment.SLUICE_DELEGATE_CACHE_HEADERS = 'authorization,X-Tenant'
+    aws.environment.SLUICE_UPSTREAM_CACHE_HEADERS = 'authorization,X-Tenant'
     expect((await attach()).out).toContain(
       'GET /pets: Sluice instead of authorizer "theirs", and Sluice calls its function as upstream authorizer\n',
     )

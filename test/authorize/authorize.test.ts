@@ -299,11 +299,11 @@ describe('without anything to decide by', () => {
     [withoutAnonymous, false, 'none'],
     [withoutAnonymous, true, 'config'],
     [withoutAnonymous, false, 'config'],
-  ] as const)('requests pass only if that was wished for', async (none, allowUndecided, authentication) => {
-    const gateway = new Gateway({ set: none, allowUndecided, authentication })
+  ] as const)('requests pass only if that was wished for', async (none, failOpen, authentication) => {
+    const gateway = new Gateway({ set: none, failOpen, authentication })
     const told = {
-      effect: allowUndecided ? 'Allow' : 'Deny',
-      reason: allowUndecided ? 'uncounted' : 'unavailable',
+      effect: failOpen ? 'Allow' : 'Deny',
+      reason: failOpen ? 'uncounted' : 'unavailable',
       rateLimited: false,
     }
     expect(await gateway.rest()).toMatchObject(told)
@@ -313,8 +313,8 @@ describe('without anything to decide by', () => {
 
   it.each([true, false])(
     'and no word on who has to show credentials, nothing passes, whatever the failure mode',
-    async (allowUndecided) => {
-      const gateway = new Gateway({ set: null, allowUndecided })
+    async (failOpen) => {
+      const gateway = new Gateway({ set: null, failOpen })
       for (const key of [undefined, free]) {
         await expect(gateway.rest({ key })).rejects.toThrow('callers cannot be verified at the moment')
         expect(await gateway.http({ key })).toMatchObject({
@@ -340,7 +340,7 @@ describe('without anything to decide by', () => {
     ])
     const gateway = new Gateway({
       set: { settings: DEFAULT_SETTINGS, tiers, routes: [], global: [] },
-      allowUndecided: false,
+      failOpen: false,
     })
     expect(await gateway.allowed(times(3, { key: free }))).toBe(2)
     expect(await gateway.allowed(times(3))).toBe(0)
@@ -378,7 +378,7 @@ describe('a store that fails', () => {
     expect(gateway.entries).toHaveLength(5)
     expect(gateway.entries[0]).toEqual({
       level: 'warn',
-      message: 'a decision was made without the store',
+      event: 'decision_without_store',
       details: { tier: 'anonymous', policy: 'per-minute', failure: 'unreachable' },
     })
   })
@@ -429,7 +429,7 @@ describe('a store that fails', () => {
     expect(gateway.entries).toEqual([
       {
         level: 'error',
-        message: 'a request could not be decided',
+        event: 'decision_failed',
         details: { error: 'there is no table "state"', name: 'StoreUnavailableError', reason: 'missing-table' },
       },
     ])
@@ -468,12 +468,12 @@ describe('a store that fails', () => {
       throw new Error('broken')
     }
     for (const parts of [{ clients: { find: broken } }, { configuration: { current: broken } }]) {
-      for (const allowUndecided of [true, false]) {
-        const open = new Gateway({ ...parts, allowUndecided, authentication: 'none' })
-        const told = { effect: allowUndecided ? 'Allow' : 'Deny', reason: allowUndecided ? 'uncounted' : 'unavailable' }
+      for (const failOpen of [true, false]) {
+        const open = new Gateway({ ...parts, failOpen, authentication: 'none' })
+        const told = { effect: failOpen ? 'Allow' : 'Deny', reason: failOpen ? 'uncounted' : 'unavailable' }
         expect(await open.rest({ key: free })).toMatchObject(told)
         expect(open.entries).toMatchObject([{ level: 'error', details: { error: 'broken' } }])
-        const gateway = new Gateway({ ...parts, allowUndecided })
+        const gateway = new Gateway({ ...parts, failOpen })
         await expect(gateway.rest({ key: free })).rejects.toThrow('callers cannot be verified')
       }
     }

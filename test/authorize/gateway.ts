@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { parse } from 'yaml'
-import { type AuthorizerParts, makeAuthorizer } from '../../lambda/authorize'
+import { makeAuthorizer } from '../../lambda/authorize'
+import type { AuthorizerParts } from '../../lambda/authorizer-parts'
 import { Plans } from '../../lambda/charge-plans'
 import { type AccessEntry, AccessList } from '../../lambda/config-table/items/access-list'
 import type { Client } from '../../lambda/config-table/items/client-item'
@@ -133,7 +134,7 @@ export class Gateway {
       clock: this.clock.read,
       log: this.log.write,
       ipv6Prefix: 56,
-      allowUndecided: onStoreError !== 'deny',
+      failOpen: onStoreError !== 'deny',
       ...parts,
     })
   }

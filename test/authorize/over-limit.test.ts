@@ -81,7 +81,7 @@ describe('a request past the limit', () => {
       limiter: {
         decide: async (charges) => {
           const decision = await limiter.decide(charges)
-          slow.clock.now += 6000 // a delegate, keys of an issuer, a cold start
+          slow.clock.now += 6000 // an upstream authorizer, keys of an issuer, a cold start
           return decision
         },
       },
@@ -94,8 +94,8 @@ describe('a request past the limit', () => {
   })
 
   it('does not wait when it is denied, nor when what was there before says no', async () => {
-    const delegate = { check: async () => ({ kind: 'denied' }) as const }
-    const { gateway, waited } = gatewayOf({ action: 'delay' }, { delegate })
+    const upstream = { check: async () => ({ kind: 'denied' }) as const }
+    const { gateway, waited } = gatewayOf({ action: 'delay' }, { upstream })
     for (let i = 0; i < 4; i++) await gateway.http(request)
     expect(waited).toEqual([])
   })
@@ -201,8 +201,8 @@ describe('the mode of the whole service', () => {
         'tiers.yaml',
       )
       expect(await new Gateway({ set }).http()).toMatchObject({ effect: 'Deny', reason: 'unauthorized' })
-      const delegate = { check: async () => ({ kind: 'denied' }) as const }
-      expect(await new Gateway({ set: setOf({}, { settings: { mode } }), delegate }).http(request)).toMatchObject({
+      const upstream = { check: async () => ({ kind: 'denied' }) as const }
+      expect(await new Gateway({ set: setOf({}, { settings: { mode } }), upstream }).http(request)).toMatchObject({
         effect: 'Deny',
       })
     },

@@ -174,14 +174,14 @@ describe('credentials', () => {
   it('that cannot be checked let nobody in, and are not called bad', async () => {
     const sources = {
       of: () => ({
-        list: [{ claim: async () => ({ kind: 'unavailable' as const, cause: new Error('slow issuer') }) }],
+        list: [{ resolve: async () => ({ kind: 'unavailable' as const, cause: new Error('slow issuer') }) }],
         address: { trustedHops: 0, viewerAddress: false },
       }),
     }
     const gateway = new Gateway({ set: setOf({}), sources: sources as never })
     await expect(gateway.rest()).rejects.toThrow('callers cannot be verified')
     expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'unverified', rateLimited: false })
-    const entry = { level: 'error', message: 'credentials cannot be checked', details: { error: 'slow issuer' } }
+    const entry = { level: 'error', event: 'identity_unavailable', details: { error: 'slow issuer' } }
     expect(gateway.entries).toMatchObject([entry, entry])
   })
 
@@ -230,11 +230,11 @@ describe('credentials', () => {
       expect(await open.rest({ path: '/admin/users' })).toMatchObject({ effect: 'Allow' })
     }
     expect(await new Gateway({ set: { ...set, routes } }).rest({ path: '/hello' })).toMatchObject({ effect: 'Allow' })
-    expect(
-      await new Gateway({ set: { ...set, tiers }, authentication: 'none', allowUndecided: false }).rest(),
-    ).toMatchObject({
-      reason: 'unavailable',
-    })
+    expect(await new Gateway({ set: { ...set, tiers }, authentication: 'none', failOpen: false }).rest()).toMatchObject(
+      {
+        reason: 'unavailable',
+      },
+    )
   })
 })
 

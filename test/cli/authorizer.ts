@@ -30,6 +30,6 @@ export function newAuthorizer({ client }: Pick<OpenEngine, 'client'>, now: Epoch
     clock,
     log: () => {},
     ipv6Prefix: 56,
-    allowUndecided: false,
+    failOpen: false,
   })
 }

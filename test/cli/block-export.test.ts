@@ -133,7 +133,7 @@ describe('sluice block export', () => {
   })
 
   const denied = (ip: string | undefined, more: object = {}) =>
-    JSON.stringify({ level: 'info', message: 'a request was denied', reason: 'over-limit', ip, leftOut: 0, ...more })
+    JSON.stringify({ level: 'info', event: 'request_denied', reason: 'over-limit', ip, leftOut: 0, ...more })
 
   it('adds the most denied addresses of the log, and counts denials that sampling left out', async () => {
     const lines = [
@@ -146,7 +146,7 @@ describe('sluice block export', () => {
       denied('2001:db9::1', { leftOut: 9000 }), // the other version
       denied('not an address'),
       denied(undefined),
-      '{"message":"a request was answered","ip":"192.0.2.7"}',
+      '{"event":"request_answered","ip":"192.0.2.7"}',
       'null',
       '{',
     ].join('\n')

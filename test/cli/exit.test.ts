@@ -1,6 +1,6 @@
 import { failureOf, InterruptedError, ServiceError, UserError } from '../../cli/exit'
 import { isLoopback, localAwsEnvironment } from '../../cli/tables/local-engine'
-import { ConfigError, StoreUnavailableError } from '../../limiter/errors'
+import { ConfigError, Mistake, StoreUnavailableError } from '../../limiter/errors'
 
 const named = (name: string, message: string, fields: object = {}) =>
   Object.assign(new Error(message), { name, ...fields })
@@ -10,7 +10,7 @@ const fromService = (name: string, message: string, httpStatusCode: number) =>
 describe('an error ends with', () => {
   it.each([
     [new UserError('no'), 1, 'no'],
-    [new ConfigError(['limit is wrong']), 1, 'limit is wrong'],
+    [new ConfigError([new Mistake('invalid_value', 'limit is wrong')]), 1, 'limit is wrong'],
     [new InterruptedError('stopped'), 130, 'stopped'],
     [new ServiceError('gone'), 2, 'gone'],
     [

@@ -3,7 +3,7 @@ import { knownNames } from '../../cli/callers/known-names'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
 import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
-import { type Asking, subjectOf } from '../../lambda/subjects'
+import { type SubjectInputs, subjectOf } from '../../lambda/subjects'
 import { subjectKey } from '../../limiter/subject-key'
 import { type Deployment, deploy, TIERS } from './command-line'
 
@@ -34,7 +34,14 @@ describe('the subjects under which a caller is counted', () => {
       for (const caller of callers)
         for (const user of callers)
           for (const header of headers) {
-            const asking: Asking = { caller, user, address: 'ip:1.2.3.4', headers: header, claims: {}, namespace: '' }
+            const asking: SubjectInputs = {
+              caller,
+              user,
+              address: 'ip:1.2.3.4',
+              headers: header,
+              claims: {},
+              namespace: '',
+            }
             expect(names).toContain(subjectOf(by.who, asking))
           }
     }

@@ -100,7 +100,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
       /^tier broken +invalid, the last valid version stays in force: limit must be a positive integer, got 0/m,
     )
     expect((await at.json(['tiers', 'list'])).find(({ sk }: { sk: string }) => sk === broken.sk).mistakes).toEqual([
-      sentence,
+      { code: 'invalid_value', message: sentence },
     ])
     await at.client.send(
       new DeleteItemCommand({ TableName: LOCAL_TABLES.config, Key: { pk: { S: broken.pk }, sk: { S: broken.sk } } }),

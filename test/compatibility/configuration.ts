@@ -226,9 +226,7 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
         expect(await started.ask(GOLD)).toMatchObject({ effect: 'Allow', tier: 'anonymous' })
         expect(complaintsOf([recent])).toEqual([])
         for (const authorizer of [old, started]) {
-          expect(complaintsOf([authorizer])).toEqual([
-            'an item of the config table is wrong, its last good version stays',
-          ])
+          expect(complaintsOf([authorizer])).toEqual(['config_item_invalid'])
         }
         await apply('new', { ...TIERS, settings: SETTINGS })
         await until(started, GOLD, ({ tier }) => tier === 'gold')
@@ -239,7 +237,7 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
       await apply('new', { ...TIERS, routes: { ...TIERS.routes, $connect: { cost: 2 } } })
       const old = at.authorizer('old')
       expect(await allowedInTurn([old, at.authorizer('new')], 24, {})).toBe(20)
-      expect(complaintsOf([old])).toEqual(['an item of the config table is wrong, its last good version stays'])
+      expect(complaintsOf([old])).toEqual(['config_item_invalid'])
     })
 
     it('items for some APIs: old authorizers hold all APIs to the items without a word, and one that starts has no tier that has `apis`', async () => {
@@ -266,10 +264,7 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
       ] as const)
         expect(await authorizer.ask({ key })).toMatchObject({ tier })
       expect(complaintsOf([recent])).toEqual([])
-      for (const authorizer of [old, started])
-        expect(complaintsOf([authorizer])).toContain(
-          'an item of the config table is wrong, its last good version stays',
-        )
+      for (const authorizer of [old, started]) expect(complaintsOf([authorizer])).toContain('config_item_invalid')
     })
 
     it('items for some APIs: the old command line neither changes nor removes them', async () => {

@@ -1,12 +1,13 @@
 import fc from 'fast-check'
 import { AccessList, parseAccess } from '../../lambda/config-table/items/access-list'
 import { parseIpAddress } from '../../lambda/ip-address'
+import type { Mistake } from '../../limiter/errors'
 
 const NOW = Date.UTC(2026, 0, 1)
 
 /** A list of entries written like sort keys, `block ip#203.0.113.0/24`, some with an end. */
 function listOf(...entries: (string | [words: string, expiresAt: string])[]): AccessList {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const list = entries.map((entry) => {
     const [words, expiresAt] = typeof entry === 'string' ? [entry, undefined] : entry
     const [access, ...rest] = words.split(' ')
@@ -127,7 +128,7 @@ test.each([
     'expiresAt must be a date such as "2027-01-31" or "2027-01-31T12:00:00Z", got "soon"',
   ],
 ])('%s %j is a mistake, and no entry', (words, input, sentence) => {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   expect(parseAccess('block', words, input, [], issues)).toBeUndefined()
-  expect(issues).toEqual([sentence])
+  expect(issues.map(String)).toEqual([sentence])
 })

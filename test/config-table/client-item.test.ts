@@ -1,10 +1,11 @@
 import { clientAt, numbersOf, parseClientItem } from '../../lambda/config-table/items/client-item'
+import type { Mistake } from '../../limiter/errors'
 
 const ITEM = { pk: 'client#abc', sk: 'client', id: 'acme', tier: 'pro' }
 
 function parsed(more: Record<string, unknown>) {
-  const issues: string[] = []
-  return { client: parseClientItem({ ...ITEM, ...more }, issues), issues }
+  const issues: Mistake[] = []
+  return { client: parseClientItem({ ...ITEM, ...more }, issues), issues: issues.map(String) }
 }
 
 test('a client is an id and a tier', () => {
@@ -62,7 +63,7 @@ test.each([
 ])('%j is a mistake, and no client', (more, sentence) => {
   const { client, issues } = parsed(more)
   expect(client).toBeUndefined()
-  expect(issues).toEqual([expect.stringMatching(sentence)])
+  expect(issues.map(String)).toEqual([expect.stringMatching(sentence)])
 })
 
 describe('an override', () => {

@@ -243,7 +243,7 @@ describe('a client whose item is wrong', () => {
   ])('%j is told, and cannot be known where it never was right', async (item, issues) => {
     expect(await findNow(found(item))).toBe('unavailable')
     expect(log.entries).toEqual([
-      { level: 'error', message: 'a client in the config table is wrong', details: { item: `client#${HASH}`, issues } },
+      { level: 'error', event: 'client_invalid', details: { item: `client#${HASH}`, issues } },
     ])
     await clients.find(HASH)
     expect(table.calls).toHaveLength(1)
@@ -286,7 +286,7 @@ describe('a look-up that fails', () => {
     expect(log.entries).toHaveLength(4)
     expect(log.entries[0]).toEqual({
       level: 'error',
-      message: 'a client cannot be looked up',
+      event: 'client_unreadable',
       details: { table: 'config', error: 'throttled', name: 'ThrottlingException', reason: undefined },
     })
     expect(await findNow(found({ ...ALICE, tier: 'pro' }))).toEqual(ALICE)
@@ -331,7 +331,7 @@ describe('a look-up that fails', () => {
   it('is one that comes without the name of the request that it answers', async () => {
     table.answers = () => ({ ...found(ITEM), $metadata: { httpStatusCode: 200 } })
     expect(await clients.find(HASH)).toBe('unavailable')
-    expect(log.entries[0]).toMatchObject({ message: 'a client cannot be looked up' })
+    expect(log.entries[0]).toMatchObject({ event: 'client_unreadable' })
   })
 
   it('of a key that nobody had leaves it nobody’s', async () => {

@@ -9,6 +9,7 @@ import {
   settingsKey,
   tierKey,
 } from '../../lambda/config-table/items/config-items'
+import { Mistake } from '../../limiter/errors'
 import { itemsOf, tierItem } from './fake-table'
 
 describe('keys of the config table', () => {
@@ -23,7 +24,7 @@ describe('keys of the config table', () => {
 
 describe('an item', () => {
   it('is a tier, under the name in its key', () => {
-    const issues: string[] = []
+    const issues: Mistake[] = []
     expect(parsePolicyItem(tierItem('free', 60, { by: 'ip' }), issues)).toMatchObject({
       tier: { name: 'free', policies: [{ name: 'per-minute', limit: 60, by: { who: ['ip'] } }] },
     })
@@ -31,9 +32,9 @@ describe('an item', () => {
   })
 
   it('is a route, whatever its pattern holds', () => {
-    const issues: string[] = []
+    const issues: Mistake[] = []
     expect(parsePolicyItem({ ...routeKey('GET /a#b/{id}'), cost: 3 }, issues).route).toBeUndefined()
-    expect(issues).toEqual([expect.stringContaining('a route is a path without a query')])
+    expect(issues.map(String)).toEqual([expect.stringContaining('a route is a path without a query')])
     expect(parsePolicyItem({ ...routeKey('get /users/{id}'), cost: 3 }, []).route).toMatchObject({
       pattern: { text: 'GET /users/{id}' },
       cost: 3,
@@ -43,7 +44,7 @@ describe('an item', () => {
   it.each([undefined, null, 7, '', 'tier', 'tiers#free', 'global#x', 'settings#', '#', '__proto__#x', 'constructor#x'])(
     'under the key %j is nothing',
     (sk) => {
-      const issues: string[] = []
+      const issues: Mistake[] = []
       expect(parsePolicyItem({ pk: 'policy-set', sk }, issues)).toEqual({})
       expect(issues.length).toBeGreaterThan(0)
     },
@@ -77,10 +78,10 @@ describe('an item', () => {
     )
     fc.assert(
       fc.property(anyItem, (item) => {
-        const issues: string[] = []
+        const issues: Mistake[] = []
         const found = Object.values(parsePolicyItem(item, issues)).filter((one) => one !== undefined)
         expect(found.length === 0).toBe(issues.length > 0)
-        const clientIssues = ['one from before']
+        const clientIssues = [new Mistake('invalid_value', 'one from before')]
         expect(parseClientItem(item, clientIssues)).toBeUndefined()
         expect(clientIssues.length).toBeGreaterThanOrEqual(3)
       }),

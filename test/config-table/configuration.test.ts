@@ -165,7 +165,7 @@ describe('the policy set', () => {
     expect(table.calls).toHaveLength(1 + 6)
     expect(await sets.current()).toBe(old)
     expect(log.entries[0]).toMatchObject({
-      message: 'the config table cannot be read',
+      event: 'config_table_unreadable',
       details: { error: 'a policy set has at most 5000 items, this one has more' },
     })
   })
@@ -187,7 +187,7 @@ describe('a table that fails', () => {
     expect(log.entries).toHaveLength(10)
     expect(log.entries[0]).toEqual({
       level: 'error',
-      message: 'the config table cannot be read',
+      event: 'config_table_unreadable',
       details: { table: 'config', error: 'no such table', name: 'ResourceNotFoundException', reason: undefined },
     })
     expect(limitOf(await readLater(tierItem('anonymous', 30)))).toBe(30)
@@ -222,7 +222,7 @@ describe('a table that fails', () => {
     await sets.current()
     await settled()
     expect(await sets.current()).toBe(old)
-    expect(log.entries[0]).toMatchObject({ message: 'the config table cannot be read' })
+    expect(log.entries[0]).toMatchObject({ event: 'config_table_unreadable' })
   })
 
   it('is asked again at once when the clock has stepped back', async () => {
@@ -266,7 +266,7 @@ describe('an item that is wrong', () => {
     expect(log.entries).toEqual([
       {
         level: 'error',
-        message: 'an item of the config table is wrong, its last good version stays',
+        event: 'config_item_invalid',
         details: {
           item: 'tier#free',
           issues: [
@@ -328,7 +328,7 @@ describe('an item that is wrong', () => {
     expect(log.entries).toEqual([
       {
         level: 'error',
-        message: 'the policy set has mistakes',
+        event: 'config_items_conflict',
         details: { table: 'config', issues: ['tiers must have "anonymous", the tier of callers without a known key'] },
       },
     ])
@@ -427,7 +427,7 @@ describe('an item for some APIs', () => {
         .tiers.get('free')!
         .policies.map(({ limit }) => limit),
     ).toEqual([2])
-    expect(log.entries).toEqual([expect.objectContaining({ message: 'the policy set has mistakes' })])
+    expect(log.entries).toEqual([expect.objectContaining({ event: 'config_items_conflict' })])
   })
 
   it('takes nothing from two routes for the same requests', async () => {
@@ -597,7 +597,7 @@ describe('a set of very many tiers', () => {
     const set = await readNow(...many(), settings, global)
     expect(log.entries).toEqual([])
     for (let request = 1; request <= 19; request++) await sets.current()
-    expect(log.entries.map(({ message }) => message)).toEqual(['the policy set has mistakes'])
+    expect(log.entries.map(({ event }) => event)).toEqual(['config_items_conflict'])
     expect(log.entries[0]!.details.issues).toHaveLength(1)
     expect(await sets.current()).toBe(set)
   })

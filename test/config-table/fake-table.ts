@@ -1,6 +1,8 @@
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { marshall } from '@aws-sdk/util-dynamodb'
+import type { LogEvent } from '../../lambda/telemetry/events'
 import type { Log } from '../../lambda/telemetry/log'
+import type { Mistake } from '../../limiter/errors'
 
 /** One call that waits for its answer. */
 export interface Call {
@@ -73,7 +75,7 @@ export class FakeClock {
 
 export interface Entry {
   readonly level: string
-  readonly message: string
+  readonly event: LogEvent
   readonly details: Readonly<Record<string, unknown>>
 }
 
@@ -81,8 +83,12 @@ export interface Entry {
 export class FakeLog {
   readonly entries: Entry[] = []
   readonly metrics: string[] = []
-  readonly write: Log = (level, message, details = {}, metric) => {
-    this.entries.push({ level, message, details })
+  /** Those of all entries, whose details have the sentences. */
+  readonly mistakes: Mistake[] = []
+  readonly write: Log = (level, event, details = {}, metric) => {
+    const { issues } = details as { readonly issues?: readonly Mistake[] }
+    this.mistakes.push(...(issues ?? []))
+    this.entries.push({ level, event, details: { ...details, ...(issues && { issues: issues.map(String) }) } })
     if (metric) this.metrics.push(metric)
   }
 }

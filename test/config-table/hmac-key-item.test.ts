@@ -2,14 +2,15 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { hmacKeyItem, parseHmacKeys } from '../../lambda/config-table/items/hmac-key-item'
 import { SubjectKeys } from '../../lambda/config-table/subject-keys'
+import type { Mistake } from '../../limiter/errors'
 import { subjectKey, withSecret } from '../../limiter/subject-key'
 
 const SECRET = Buffer.alloc(32, 7)
 const OTHER = Buffer.alloc(32, 9)
 
 const parse = (item: Readonly<Record<string, unknown>> | undefined) => {
-  const issues: string[] = []
-  return { keys: parseHmacKeys(item, issues), issues }
+  const issues: Mistake[] = []
+  return { keys: parseHmacKeys(item, issues), issues: issues.map(String) }
 }
 
 describe('the item of the secrets', () => {

@@ -67,7 +67,7 @@ describe('the secrets in the config table', () => {
     table.answers = secret(0)
     expect(await active()).toEqual(SECRET)
     expect(table.calls).toHaveLength(tries + 1)
-    expect(log.entries.map(({ message }) => message)).toEqual(['the HMAC key in the config table cannot be read'])
+    expect(log.entries.map(({ event }) => event)).toEqual(['hmac_key_unreadable'])
   })
 
   it('are not known to an instance that has only seen them wrong; one that knew them goes on, and counts the mistake', async () => {
@@ -96,9 +96,7 @@ describe('the secrets in the config table', () => {
       await settled()
     }
     expect(await active()).toBeUndefined()
-    expect(log.entries.map(({ message }) => message)).toEqual([
-      'the HMAC key is gone from the config table: all counters begin anew',
-    ])
+    expect(log.entries.map(({ event }) => event)).toEqual(['hmac_key_missing'])
   })
 
   it('change over in the same moment on every instance that has looked within nine minutes of it, whenever that was', async () => {

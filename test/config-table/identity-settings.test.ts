@@ -1,10 +1,11 @@
 import { ADDRESS, DEFAULT_IDENTITY, parseIdentity } from '../../lambda/config-table/items/identity-settings'
+import type { Mistake } from '../../limiter/errors'
 
 const PLACE = ['settings']
 
 function parsed(input: unknown) {
-  const issues: string[] = []
-  return { sources: parseIdentity(input, PLACE, issues), issues }
+  const issues: Mistake[] = []
+  return { sources: parseIdentity(input, PLACE, issues), issues: issues.map(String) }
 }
 
 describe('the sources of identity', () => {

@@ -1,4 +1,5 @@
 import { isCognito, parseJwtSettings } from '../../lambda/config-table/items/jwt-settings'
+import type { Mistake } from '../../limiter/errors'
 import { RUBBISH } from '../policies/issues'
 
 const written = (changes: Readonly<Record<string, unknown>> = {}) => ({
@@ -9,10 +10,10 @@ const written = (changes: Readonly<Record<string, unknown>> = {}) => ({
 })
 
 function parse(input: unknown) {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const settings = parseJwtSettings(input, ['identity 1'], issues)
   expect(settings === undefined).toBe(issues.length > 0)
-  return { settings, issues }
+  return { settings, issues: issues.map(String) }
 }
 
 const issuesIn = (changes: Readonly<Record<string, unknown>>) => parse(written(changes)).issues

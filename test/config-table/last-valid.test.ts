@@ -230,7 +230,7 @@ describe('the last valid version of an item', () => {
     })
     const sets = await serve()
     expect((await configurationOf(sets)).policies.tiers.get('anonymous')).toBeDefined()
-    expect(log.entries).toMatchObject([{ level: 'warn', message: 'the last valid policy set cannot be kept' }])
+    expect(log.entries).toMatchObject([{ level: 'warn', event: 'last_valid_unwritable' }])
   })
 })
 

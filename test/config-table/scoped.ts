@@ -10,7 +10,8 @@ export function setFrom(items: Readonly<Record<string, object>>): PolicySet {
 }
 
 /** What is wrong with these items. */
-export const issuesAmong = (items: Readonly<Record<string, object>>): readonly string[] => read(items).issues
+export const issuesAmong = (items: Readonly<Record<string, object>>): readonly string[] =>
+  read(items).issues.map(String)
 
 const read = (items: Readonly<Record<string, object>>) =>
   readPolicySet(Object.entries(items).map(([sk, item]) => ({ pk: CONFIG_TABLE.policySet, sk, ...item })))

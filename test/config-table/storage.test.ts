@@ -2,6 +2,7 @@ import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
 import { checkStorageCodes, scopeIn } from '../../lambda/config-table/items/storage'
 import { parseRoute } from '../../lambda/config-table/items/tiers'
 import { ConfigError, createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
+import { Mistake } from '../../limiter/errors'
 import { prefixOf } from '../../limiter/stores/attribute-prefix'
 import { issuesOf, policy } from '../policies/issues'
 
@@ -110,7 +111,7 @@ describe('storage codes', () => {
   it('that two policies of one subject happen to share are found', () => {
     const both = [one, other].map((name) => policy({ name, limit: 2 }))
     expect(() => createLimiter({ store: new MemoryStore(), policies: both as never })).toThrow(
-      new ConfigError([shared]),
+      new ConfigError([new Mistake('state_collision', shared)]),
     )
     expect(issuesIn({ tiers: { anonymous: { policies: both } } })).toEqual([`${shared} (tiers.yaml)`])
     expect(
@@ -125,9 +126,9 @@ describe('storage codes', () => {
     const [first, second] = [one, other].map((name) => policy({ name, limit: 2 }))
     const scopesIn = (...routes: (typeof first)[]) => {
       const parsed = routes.map((each, i) => parseRoute(`GET /${i}`, { by: 'ip', policies: [each] }, [], [])!)
-      const issues: string[] = []
+      const issues: Mistake[] = []
       const displaced = checkStorageCodes({ tiers: [], routes: parsed, global: [] }, [], issues)
-      expect(issues).toEqual([expect.stringContaining('happen to share a storage code')])
+      expect(issues.map(String)).toEqual([expect.stringContaining('happen to share a storage code')])
       const policies = parsed.flatMap((route) => route.policies)
       return policies.map((each) => [each.name, scopeIn({ displaced }, each, '')]).sort()
     }

@@ -4,6 +4,7 @@ import { type PolicySet, parseTiersFile } from '../../lambda/config-table/items/
 import { DEFAULT_SETTINGS } from '../../lambda/config-table/items/settings'
 import { parseRoute, parseTier } from '../../lambda/config-table/items/tiers'
 import { rulesOf } from '../../lambda/rules'
+import { Mistake } from '../../limiter/errors'
 import { issuesOf, policy, RUBBISH } from '../policies/issues'
 
 const anonymous = { by: 'ip', policies: [policy()] }
@@ -333,7 +334,7 @@ describe('whatever is written', () => {
     fc.assert(
       fc.property(fc.string(), fc.oneof(object, anything), (name, input) => {
         for (const parseOne of [parseTier, parseRoute]) {
-          const issues: string[] = ['one from before']
+          const issues = [new Mistake('invalid_value', 'one from before')]
           expect(parseOne(name, input, [], issues) === undefined).toBe(issues.length > 1)
         }
       }),

@@ -6,6 +6,8 @@ import { SETTINGS_FIELDS } from '../../lambda/config-table/items/settings'
 import { GLOBAL_FIELDS, POLICY_EXTRAS, ROUTE_FIELDS, TIER_FIELDS } from '../../lambda/config-table/items/tiers'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { rulesOf } from '../../lambda/rules'
+import { EVENTS } from '../../lambda/telemetry/events'
+import type { Mistake } from '../../limiter/errors'
 import { POLICY_FIELDS } from '../../limiter/policies/parse-policies'
 import { ALGORITHM_NAMES } from '../../limiter/policies/policy'
 import { FakeClock, FakeLog, FakeTable, itemsOf } from '../config-table/fake-table'
@@ -20,14 +22,14 @@ const POLICY_SET = ITEMS.filter(({ pk }) => pk === 'policy-set')
 const CLIENTS = ITEMS.filter(({ pk }) => pk !== 'policy-set')
 
 function parsed(item: Item): ConfigItem {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const found = parsePolicyItem(item, issues)
   expect(issues).toEqual([])
   return found
 }
 
 function parsedClient(item: Item): Client {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const found = parseClientItem(item, issues)
   expect(issues).toEqual([])
   return found!
@@ -137,8 +139,14 @@ describe('docs/config-table.md', () => {
     const wrong = { pk: 'policy-set', sk: 'tier#free', policies: [{ name: 'per-minute', limit: '60', window: '1m' }] }
     const log = new FakeLog()
     await configuration([wrong, ...POLICY_SET.filter(({ sk }) => sk !== wrong.sk && sk !== 'settings')], log)
-    const [{ level, message, details }] = log.entries as [FakeLog['entries'][0]]
-    expect({ level, message, ...details }).toEqual(line)
+    const [{ level, event, details }] = log.entries as [FakeLog['entries'][0]]
+    expect({
+      level,
+      event,
+      message: EVENTS[event],
+      ...details,
+      issues: log.mistakes.map((one) => ({ ...one })),
+    }).toEqual(line)
     expect(log.metrics).toEqual(['ConfigErrors'])
   })
 })

@@ -76,17 +76,17 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     test: ['test/identity/jwt-claims.test.ts', 'is found at once behind thousands of spaces, whatever follows them'],
   },
   {
-    tried: 'one caller’s answer of the delegate given to another, by headers that are cut elsewhere',
+    tried: 'one caller’s answer of the upstream authorizer given to another, by headers that are cut elsewhere',
     before: 'not possible',
     now: 'not possible',
     test: ['test/upstream/upstream-authorizer.test.ts', 'of two headers is not that of the same text cut elsewhere'],
   },
   {
-    tried: 'a delegate’s context that says `allowed`, `tier` or `subject`',
+    tried: 'an upstream authorizer’s context that says `allowed`, `tier` or `subject`',
     before: 'not believed',
     now: 'Sluice has the last word',
     test: [
-      'test/authorize/delegate.test.ts',
+      'test/authorize/upstream.test.ts',
       'is handed on to a REST API: principal, policy, usage key and context, in which Sluice has the last word',
     ],
   },

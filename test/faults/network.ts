@@ -3,7 +3,7 @@ import tls from 'node:tls'
 import type { FaultyDynamoDb } from './proxy'
 
 /** Where nothing listens: an address of this machine's own. */
-const NOBODY = '127.0.0.2'
+const NO_CREDENTIAL = '127.0.0.2'
 
 type LookupCallback = (
   error: Error | null,
@@ -52,7 +52,7 @@ export class Network {
         })
         return callback(error)
       }
-      const address = fault === 'refused' ? NOBODY : '127.0.0.1'
+      const address = fault === 'refused' ? NO_CREDENTIAL : '127.0.0.1'
       if (typeof options === 'object' && options.all) callback(null, [{ address, family: 4 }])
       else callback(null, address, 4)
     })

@@ -72,7 +72,7 @@ export class StateTrial implements Trial<Verdict> {
     const { table, endpoint } = await world.table(isOfTls(cell.fault))
     this.table = table
     this.instance = world.instance(
-      { SLUICE_ON_STORE_ERROR: cell.onStoreError ?? 'local', SLUICE_AUTHENTICATION: 'none' },
+      { SLUICE_FAILURE_MODE: cell.onStoreError ?? 'local', SLUICE_AUTHENTICATION: 'none' },
       endpoint,
     )
     await world.charge(ip, this.before)

@@ -8,7 +8,7 @@ const NOTHING = {
   clientCertificate: undefined,
 }
 const claimOf = (name: string, value: string) =>
-  apiKeySource('x-api-key').claim({ ...NOTHING, headers: new Map([[name, value]]) })
+  apiKeySource('x-api-key').resolve({ ...NOTHING, headers: new Map([[name, value]]) })
 
 test.each([
   ['a key', 'sk_live_123', 'sk_live_123'],
@@ -20,11 +20,11 @@ test.each([
   ['512 characters with spaces around them', ` ${'k'.repeat(512)} `, 'k'.repeat(512)],
 ])('%s', (_, value, key) => {
   expect(claimOf('x-api-key', value)).toEqual(
-    key === undefined ? { kind: 'nobody' } : { kind: 'claim', credential: hashApiKey(key), isGuess: true },
+    key === undefined ? { kind: 'none' } : { kind: 'claim', credential: hashApiKey(key), isGuess: true },
   )
 })
 
-test('no header, or another, no key', () => expect(claimOf('x-other', 'sk_live_123')).toEqual({ kind: 'nobody' }))
+test('no header, or another, no key', () => expect(claimOf('x-other', 'sk_live_123')).toEqual({ kind: 'none' }))
 
 test('a key is hashed with SHA-256, in hexadecimal', () => {
   expect(hashApiKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad')

@@ -1,9 +1,10 @@
 import fc from 'fast-check'
 import { type JwtSettingsInput, parseJwtSettings } from '../../lambda/config-table/items/jwt-settings'
 import { callerFrom, tokenFrom } from '../../lambda/identity/jwt-claims'
+import type { Mistake } from '../../limiter/errors'
 
 function settings(changes: Partial<JwtSettingsInput> = {}) {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const parsed = parseJwtSettings(
     { source: 'jwt', issuer: 'https://issuer.example', audience: 'api', ...changes },
     [],

@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { type JwtSettingsInput, parseJwtSettings } from '../../lambda/config-table/items/jwt-settings'
 import { PAUSE_MS, REFRESH_AFTER_MS } from '../../lambda/identity/issuer-keys'
 import { JwtVerifier, TOLERANCE_SECONDS } from '../../lambda/identity/jwt-verifier'
+import type { Mistake } from '../../limiter/errors'
 import { runs } from '../runs'
 import { type KeyServer, keyServer, pair, token, unsigned } from './issuer'
 
@@ -29,7 +30,7 @@ beforeEach(async () => {
 afterEach(() => server.close())
 
 function settings(changes: Partial<JwtSettingsInput> = {}) {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const parsed = parseJwtSettings(
     { source: 'jwt', issuer: ISSUER, audience: 'api', jwksUri: server.url, ...changes },
     [],

@@ -3,9 +3,10 @@ import { parseIdentity } from '../../lambda/config-table/items/identity-settings
 import { DEFAULT_SETTINGS } from '../../lambda/config-table/items/settings'
 import { fingerprintOf } from '../../lambda/identity/client-certificate'
 import { type Directory, identify, type KnownClient } from '../../lambda/identity/identify'
-import type { Answer, RequestFacts, Source } from '../../lambda/identity/source'
+import type { RequestFacts, Source, SourceResult } from '../../lambda/identity/source'
 import { Sources } from '../../lambda/identity/sources'
 import type { Verified } from '../../lambda/identity/token-verifier'
+import type { Mistake } from '../../limiter/errors'
 import { request } from './requests'
 
 const NOW = 1_700_000_000_000
@@ -14,32 +15,33 @@ let verified: Verified
 const verifierOf = () => ({ verify: async () => verified })
 
 function sourcesOf(...identity: unknown[]): readonly Source[] {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const settings = { ...DEFAULT_SETTINGS, identity: parseIdentity(identity, [], issues) }
   expect(issues).toEqual([])
   return new Sources(verifierOf, 300).of(settings).list
 }
 
 /** What one source says of a request. */
-const claimOf = (source: unknown, facts: RequestFacts): Answer | Promise<Answer> => sourcesOf(source)[0]!.claim(facts)
+const claimOf = (source: unknown, facts: RequestFacts): SourceResult | Promise<SourceResult> =>
+  sourcesOf(source)[0]!.resolve(facts)
 
-const NOBODY = { kind: 'nobody' }
+const NO_CREDENTIAL = { kind: 'none' }
 const trusted = (source: string, name: string, more: object = {}) => ({ source, name, trusted: true, ...more })
 
 describe('what a source claims', () => {
   it.each([
     ['api-gateway-key', request({ apiKeyId: 'a1b2c3' }), { kind: 'claim', credential: 'api-gateway-key:a1b2c3' }],
-    ['api-gateway-key', request({ headers: { 'x-api-key': 'made up' } }), NOBODY],
-    ['api-gateway-key', request({ apiKeyId: 'x'.repeat(257) }), NOBODY],
+    ['api-gateway-key', request({ headers: { 'x-api-key': 'made up' } }), NO_CREDENTIAL],
+    ['api-gateway-key', request({ apiKeyId: 'x'.repeat(257) }), NO_CREDENTIAL],
     [
       trusted('header', 'X-User', { as: 'user' }),
       request({ headers: { 'x-user': ' 42 ' } }),
       { kind: 'claim', caller: 'user:42' },
     ],
-    [trusted('header', 'x-user'), request({ headers: { 'x-user': '42, 43' } }), NOBODY],
-    [trusted('header', 'x-user'), request({ headers: { 'x-user': '' } }), NOBODY],
-    [trusted('header', 'x-user'), request({ headers: { 'x-user': 'x'.repeat(257) } }), NOBODY],
-    [trusted('header', 'x-user'), request({ query: { 'x-user': '42' } }), NOBODY],
+    [trusted('header', 'x-user'), request({ headers: { 'x-user': '42, 43' } }), NO_CREDENTIAL],
+    [trusted('header', 'x-user'), request({ headers: { 'x-user': '' } }), NO_CREDENTIAL],
+    [trusted('header', 'x-user'), request({ headers: { 'x-user': 'x'.repeat(257) } }), NO_CREDENTIAL],
+    [trusted('header', 'x-user'), request({ query: { 'x-user': '42' } }), NO_CREDENTIAL],
     [
       trusted('query', 'who', { tier: 'pro' }),
       request({ query: { who: 'acme' } }),
@@ -50,8 +52,8 @@ describe('what a source claims', () => {
       request({ path: { tenant: 'acme' } }),
       { kind: 'claim', caller: 'client:acme', credential: 'client:acme' },
     ],
-    ['client-certificate', request({ clientCertificate: 'no certificate' }), NOBODY],
-    ['client-certificate', request(), NOBODY],
+    ['client-certificate', request({ clientCertificate: 'no certificate' }), NO_CREDENTIAL],
+    ['client-certificate', request(), NO_CREDENTIAL],
   ])('%j', (source, facts, claim) => expect(claimOf(source, facts)).toEqual(claim))
 
   it('is a certificate’s fingerprint', () => {
@@ -77,7 +79,7 @@ describe('several issuers', () => {
   }
   const says = async (sources: readonly object[], position: number, claims: object) => {
     verified = { kind: 'valid', claims: claims as never }
-    return sourcesOf(...sources)[position]!.claim(request({ headers: { authorization: 'Bearer a.b.c' } }))
+    return sourcesOf(...sources)[position]!.resolve(request({ headers: { authorization: 'Bearer a.b.c' } }))
   }
 
   it('have users, callers, records and claims of their own, however alike their names are', async () => {
@@ -123,9 +125,9 @@ describe('several issuers', () => {
     [[{ ...staff, namespace: 'a:b' }], 'namespace must be 1 to 32 small letters'],
     [[{ ...staff, namespace: '' }], 'namespace must be 1 to 32 small letters'],
   ])('cannot share a namespace, nor have two', (sources, sentence) => {
-    const issues: string[] = []
+    const issues: Mistake[] = []
     parseIdentity(sources, [], issues)
-    expect(issues).toEqual([expect.stringContaining(sentence)])
+    expect(issues.map(String)).toEqual([expect.stringContaining(sentence)])
   })
 })
 
@@ -165,13 +167,15 @@ describe('a token', () => {
   })
 
   it('that is not there is nobody’s, and one that is bad or names nobody is rejected', async () => {
-    expect(await claimWith({ kind: 'valid', claims: { sub: '42' } }, {})).toEqual(NOBODY)
-    expect(await claimWith({ kind: 'valid', claims: { sub: '42' } }, { authorization: 'Basic abc' })).toEqual(NOBODY)
+    expect(await claimWith({ kind: 'valid', claims: { sub: '42' } }, {})).toEqual(NO_CREDENTIAL)
+    expect(await claimWith({ kind: 'valid', claims: { sub: '42' } }, { authorization: 'Basic abc' })).toEqual(
+      NO_CREDENTIAL,
+    )
     expect(await claimWith({ kind: 'invalid', why: 'expired' })).toEqual({ kind: 'rejected' })
     expect(await claimWith({ kind: 'valid', claims: {} })).toEqual({ kind: 'rejected' })
     expect(await claimWith({ kind: 'invalid', why: 'issuer' })).toEqual({
       kind: 'rejected',
-      perhapsGoodElsewhere: true,
+      tryNextSource: true,
     })
   })
 
@@ -209,6 +213,7 @@ describe('who is asking', () => {
     const header = trusted('header', 'x-user', { as: 'user', tier: 'free' })
     expect(await who(facts, 'api-gateway-key', header)).toEqual({
       kind: 'known',
+      credential: 'api-gateway-key:good',
       unchecked: undefined,
       namespace: '',
       caller: 'client:acme',
@@ -228,8 +233,11 @@ describe('who is asking', () => {
   it('is whom the next one names when a credential is nobody’s', async () => {
     const facts = request({ apiKeyId: 'made up', headers: { 'x-user': '7' } })
     expect(await who(facts, 'api-gateway-key', trusted('header', 'x-user'))).toMatchObject({ caller: 'client:7' })
-    expect(await who(facts, 'api-gateway-key')).toEqual({ kind: 'stranger' })
-    expect(await who(request(), 'api-gateway-key')).toEqual({ kind: 'stranger' })
+    expect(await who(facts, 'api-gateway-key')).toEqual({
+      kind: 'anonymous',
+      credential: 'api-gateway-key:made up',
+    })
+    expect(await who(request(), 'api-gateway-key')).toEqual({ kind: 'anonymous' })
   })
 
   it('is the client in the config table, whose tier comes before the source’s', async () => {
@@ -249,13 +257,13 @@ describe('who is asking', () => {
   it('is nobody who is disabled, or whose time is over, and the next source is not asked', async () => {
     const ask = (apiKeyId: string) =>
       who(request({ apiKeyId, headers: { 'x-user': '7' } }), 'api-gateway-key', trusted('header', 'x-user'))
-    expect(await ask('off')).toEqual({ kind: 'rejected' })
-    expect(await ask('late')).toEqual({ kind: 'rejected' })
+    expect(await ask('off')).toMatchObject({ kind: 'rejected' })
+    expect(await ask('late')).toMatchObject({ kind: 'rejected' })
     expect(await ask('soon')).toMatchObject({ kind: 'known', caller: 'client:soon' })
   })
 
   it('is whom another issuer’s token names, and nobody when no issuer knows it', async () => {
-    const foreign: Source = { claim: () => ({ kind: 'rejected', perhapsGoodElsewhere: true }) }
+    const foreign: Source = { resolve: () => ({ kind: 'rejected', tryNextSource: true }) }
     const header = sourcesOf(trusted('header', 'x-user'))
     expect(await identify(request({ headers: { 'x-user': '7' } }), [foreign, ...header], directory, NOW)).toMatchObject(
       {
@@ -267,7 +275,7 @@ describe('who is asking', () => {
 
   it.each(['rejected', 'unavailable'] as const)('is %s when a source says so', async (kind) => {
     const sources: Source[] = [
-      { claim: async () => ({ kind, cause: 'why' }) as Answer },
+      { resolve: async () => ({ kind, cause: 'why' }) as SourceResult },
       ...sourcesOf(trusted('header', 'x-user')),
     ]
     expect(await identify(request({ headers: { 'x-user': '7' } }), sources, directory, NOW)).toMatchObject({ kind })

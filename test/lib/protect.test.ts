@@ -368,7 +368,7 @@ describe('an HTTP API', () => {
     limiter.protect(api)
     expect(mappingsIn(stack)).toEqual({ 'https://example.com/a': undefined })
     Template.fromStack(stack).hasResourceProperties('AWS::Lambda::Function', {
-      Environment: { Variables: Match.objectLike({ SLUICE_HTTP_DENIALS: 'backend' }) },
+      Environment: { Variables: Match.objectLike({ SLUICE_DENIALS: 'backend' }) },
     })
   })
 

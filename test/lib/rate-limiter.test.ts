@@ -96,11 +96,11 @@ describe('the function', () => {
         Variables: {
           SLUICE_STATE_TABLE: Match.anyValue(),
           SLUICE_CONFIG_TABLE: Match.anyValue(),
-          SLUICE_ON_STORE_ERROR: 'deny',
+          SLUICE_FAILURE_MODE: 'deny',
           SLUICE_DEADLINE_MS: '150',
           SLUICE_CONFIG_TTL_MS: '60000',
           SLUICE_IPV6_PREFIX: '64',
-          SLUICE_HTTP_DENIALS: 'backend',
+          SLUICE_DENIALS: 'backend',
         },
       },
     })
@@ -145,14 +145,14 @@ describe('the function', () => {
 
 describe('an upstream authorizer', () => {
   const arn = 'arn:aws:lambda:eu-west-1:123456789012:function:check-tokens'
-  const delegateIn = (stack: Stack) => LambdaFunction.fromFunctionArn(stack, 'Theirs', arn)
+  const upstreamIn = (stack: Stack) => LambdaFunction.fromFunctionArn(stack, 'Theirs', arn)
 
   it('is known to the function, which may call it and nothing else', () => {
     const template = synthesize((stack) => ({
-      delegate: delegateIn(stack),
-      delegateDeadline: Duration.millis(800),
-      delegateCacheTtl: Duration.minutes(5),
-      delegateCacheHeaders: ['Authorization', 'X-Tenant'],
+      upstream: upstreamIn(stack),
+      upstreamDeadline: Duration.millis(800),
+      upstreamCacheTtl: Duration.minutes(5),
+      upstreamCacheHeaders: ['Authorization', 'X-Tenant'],
     }))
     const statements = statementsOf(template, /Authorizer/)
     expect(statements).toHaveLength(5)
@@ -161,10 +161,10 @@ describe('an upstream authorizer', () => {
       ...AUTHORIZER,
       Environment: {
         Variables: Match.objectLike({
-          SLUICE_DELEGATE: arn,
-          SLUICE_DELEGATE_DEADLINE_MS: '800',
-          SLUICE_DELEGATE_TTL_MS: '300000',
-          SLUICE_DELEGATE_CACHE_HEADERS: 'Authorization,X-Tenant',
+          SLUICE_UPSTREAM: arn,
+          SLUICE_UPSTREAM_DEADLINE_MS: '800',
+          SLUICE_UPSTREAM_TTL_MS: '300000',
+          SLUICE_UPSTREAM_CACHE_HEADERS: 'Authorization,X-Tenant',
         }),
       },
     })
@@ -178,12 +178,12 @@ describe('an upstream authorizer', () => {
         handler: 'index.handler',
         code,
       })
-      return { delegate: theirs.addAlias('live') }
+      return { upstream: theirs.addAlias('live') }
     })
     const alias = { Ref: Match.stringLikeRegexp('Alias') }
     template.hasResourceProperties('AWS::Lambda::Function', {
       ...AUTHORIZER,
-      Environment: { Variables: Match.objectLike({ SLUICE_DELEGATE: alias }) },
+      Environment: { Variables: Match.objectLike({ SLUICE_UPSTREAM: alias }) },
     })
     template.hasResourceProperties('AWS::IAM::Policy', {
       PolicyDocument: {
@@ -194,15 +194,15 @@ describe('an upstream authorizer', () => {
 
   it('can be cached by headers, or not at all', () => {
     expect(() =>
-      synthesize((stack) => ({ delegate: delegateIn(stack), delegateCacheTtl: Duration.minutes(5) })),
+      synthesize((stack) => ({ upstream: upstreamIn(stack), upstreamCacheTtl: Duration.minutes(5) })),
     ).toThrow(
-      'SLUICE_DELEGATE_CACHE_HEADERS must name the headers by which answers differ where SLUICE_DELEGATE_TTL_MS is not 0, got none',
+      'SLUICE_UPSTREAM_CACHE_HEADERS must name the headers by which answers differ where SLUICE_UPSTREAM_TTL_MS is not 0, got none',
     )
   })
 
   it('must exist if it has settings', () => {
-    expect(() => synthesize({ delegateCacheTtl: Duration.minutes(5), delegateDeadline: Duration.seconds(1) })).toThrow(
-      /delegateDeadline needs an upstream authorizer, got none\n.*delegateCacheTtl needs an upstream authorizer, got none/,
+    expect(() => synthesize({ upstreamCacheTtl: Duration.minutes(5), upstreamDeadline: Duration.seconds(1) })).toThrow(
+      /upstreamDeadline needs an upstream authorizer, got none\n.*upstreamCacheTtl needs an upstream authorizer, got none/,
     )
   })
 })

@@ -12,6 +12,7 @@ import { ConfigError, jwt, RateLimiter, type RateLimiterProps } from '../../lib/
 import { handler, type SeedRequest } from '../../lib/seed/handler'
 import { buildSeedBundle } from '../../lib/seed/seed-bundle'
 import { seedHmacKey, seedItems } from '../../lib/seed/seed-items'
+import type { Mistake } from '../../limiter/errors'
 import { createTable } from '../../limiter/stores/state-table'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
@@ -161,7 +162,7 @@ describe('what a deployment writes into the config table', () => {
     it('creates the HMAC key of a new deployment once, and does not log it', async () => {
       await ask('Create')
       const made = await get(HMAC_KEY_ITEM)
-      const issues: string[] = []
+      const issues: Mistake[] = []
       expect(parseHmacKeys(made, issues).keys).toEqual([{ secret: expect.any(Uint8Array), activeFrom: 0 }])
       expect(issues).toEqual([])
       await ask('Create') // a retry, or another stack on the same table

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { MemoryStore, type PolicyInput } from '../../limiter'
 import { type CompiledPolicy, compile } from '../../limiter/compiled-policy'
+import type { Mistake } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import type { StateStore } from '../../limiter/stores/store'
@@ -10,7 +11,7 @@ import { CountingStore, everyAlgorithm, TestClock } from './limiters'
 
 /** Compiles policies anew, as after a change of the configuration. */
 const compiled = (...inputs: PolicyInput[]): CompiledPolicy[] => {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const policies = parsePolicies(inputs, [], issues).map((policy) => compile(policy))
   expect(issues).toEqual([])
   return policies

@@ -1,5 +1,5 @@
 import { type CompiledPolicy, compile, distinct, fieldsOf, idOf } from '../../limiter/compiled-policy'
-import { ConfigError } from '../../limiter/errors'
+import { ConfigError, Mistake } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import type { Policy, PolicyInput } from '../../limiter/policies/policy'
 import { NO_ITEM } from '../../limiter/stores/store'
@@ -7,7 +7,7 @@ import { NO_ITEM } from '../../limiter/stores/store'
 const fixed = (more: Partial<PolicyInput> = {}): PolicyInput =>
   ({ name: 'p', algorithm: 'fixed-window', limit: 100, window: '1m', ...more }) as PolicyInput
 function parsed(input: PolicyInput): Policy {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const [policy] = parsePolicies([input], [], issues)
   expect(issues).toEqual([])
   return policy!
@@ -93,7 +93,9 @@ describe('the policies of one subject', () => {
   it('whose prefixes collide are rejected by name, unless a listener is given', () => {
     const pair = [colliding('a', 'x'), colliding('b', 'x')]
     expect(() => distinct(pair)).toThrow(
-      new ConfigError(['policies "a" and "b" happen to share a storage code, rename one of them']),
+      new ConfigError([
+        new Mistake('state_collision', 'policies "a" and "b" happen to share a storage code, rename one of them'),
+      ]),
     )
   })
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { compile } from '../../limiter/compiled-policy'
-import { StoreUnavailableError } from '../../limiter/errors'
+import { type Mistake, StoreUnavailableError } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { observing } from '../../limiter/policies/variants'
 import { RateLimiter } from '../../limiter/rate-limiter'
@@ -378,7 +378,7 @@ it('requests of one subject with different policies are counted together', async
 
 describe('the default sync interval', () => {
   const synced = (input: object) => {
-    const issues: string[] = []
+    const issues: Mistake[] = []
     const [policy] = parsePolicies([{ name: 'p', limit: 1000, consistency: 'eventual', ...input }], [], issues)
     return issues.length > 0 ? issues : compile(policy!).syncMs
   }

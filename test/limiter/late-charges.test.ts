@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { apply, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { type CompiledPolicy, compile } from '../../limiter/compiled-policy'
+import type { Mistake } from '../../limiter/errors'
 import { lateWrite, stillCounting } from '../../limiter/pending-charges'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { MIDNIGHT } from './limiters'
@@ -8,7 +9,7 @@ import { MIDNIGHT } from './limiters'
 const LIMIT = 40
 
 function policy(input: object): CompiledPolicy {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const [parsed] = parsePolicies([{ name: 'p', limit: LIMIT, window: '1s', ...input }], [], issues)
   expect(issues).toEqual([])
   return compile(parsed!)

@@ -1,12 +1,13 @@
 import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
 import { type CompiledPolicy, compile } from '../../limiter/compiled-policy'
+import type { Mistake } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import type { PolicyInput } from '../../limiter/policies/policy'
 import type { View } from '../../limiter/subject-cache'
 
 /** Parses and compiles policies; a mistake in them fails the test. */
 export function compiled(...inputs: readonly PolicyInput[]): CompiledPolicy[] {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const policies = parsePolicies(inputs, [], issues)
   expect(issues).toEqual([])
   return policies.map((policy) => compile(policy))

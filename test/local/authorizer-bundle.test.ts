@@ -57,7 +57,7 @@ describe('the verifier of JWTs', () => {
   })
 })
 
-describe("the delegate's client", () => {
+describe("the upstream authorizer's client", () => {
   test('is a file of at most 10 KB beside the authorizer', () => {
     expect(statSync(join(dirname(buildAuthorizerBundle(folder)), 'lambda-upstream.js')).size).toBeLessThanOrEqual(
       10_000,
@@ -78,7 +78,7 @@ describe("the delegate's client", () => {
       SLUICE_STATE_TABLE: 'state',
       SLUICE_CONFIG_TABLE: 'config',
       SLUICE_DYNAMODB_ENDPOINT: 'http://127.0.0.1:1',
-      SLUICE_DELEGATE: 'check-tokens',
+      SLUICE_UPSTREAM: 'check-tokens',
       AWS_ENDPOINT_URL_LAMBDA: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     }
     const answered = await output(['-e', script, file, JSON.stringify(restRequest)], env)

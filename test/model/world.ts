@@ -1,5 +1,6 @@
 import { type Clock, type Decision, type PolicyInput, StoreUnavailableError } from '../../limiter'
 import { type CompiledPolicy, compile, distinct } from '../../limiter/compiled-policy'
+import type { Mistake } from '../../limiter/errors'
 import type { LimiterEvent } from '../../limiter/events'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { RateLimiter, type RateLimiterOptions, type RefundOptions } from '../../limiter/rate-limiter'
@@ -33,7 +34,7 @@ export interface Library {
 export const NEW: Library = {
   makeLimiter: (options) => new RateLimiter(options),
   compileAll(policies) {
-    const issues: string[] = []
+    const issues: Mistake[] = []
     const parsed = parsePolicies(policies, [], issues)
     if (issues.length > 0) throw new Error(issues.join('\n'))
     return distinct(parsed.map((policy) => compile(policy)))

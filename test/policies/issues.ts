@@ -1,4 +1,4 @@
-import { ConfigError } from '../../limiter/errors'
+import { ConfigError, type Mistake } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import type { Policy, PolicyInput } from '../../limiter/policies/policy'
 
@@ -12,15 +12,15 @@ export const policy = (changes: Readonly<Record<string, unknown>> = {}): Record<
 
 /** Every mistake in a list of policies. */
 export function issuesIn(policies: unknown, place: readonly string[] = []): string[] {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const parsed = parsePolicies(policies, place, issues)
   expect(parsed.length === 0 || issues.length === 0 || Array.isArray(policies)).toBe(true)
-  return issues
+  return issues.map(String)
 }
 
 /** The policy, which must be right. */
 export function parsed(changes: Partial<Record<keyof PolicyInput, unknown>> = {}): Policy {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const [only] = parsePolicies([policy(changes)], [], issues)
   expect(issues).toEqual([])
   return only!

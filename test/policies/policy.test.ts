@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { apply, holds } from '../../limiter/algorithms/conditional-write'
 import { createLimiter } from '../../limiter/create-limiter'
+import type { Mistake } from '../../limiter/errors'
 import { LONGEST_MS } from '../../limiter/policies/duration'
 import { MOST_POLICIES, POLICY_FIELDS, parsePolicies } from '../../limiter/policies/parse-policies'
 import { ALGORITHM_NAMES, type PolicyInput } from '../../limiter/policies/policy'
@@ -358,18 +359,18 @@ describe('a valid policy', () => {
   })
 
   it('has extra fields only where these are declared', () => {
-    const issues: string[] = []
+    const issues: Mistake[] = []
     const extras = { by: { ...POLICY_FIELDS.name, optional: true } } as const
     expect(
       parsePolicies([policy({ by: 'client' }), policy({ name: 'b' })], [], issues, extras).map(({ extra }) => extra),
     ).toEqual([{ by: 'client' }, { by: undefined }])
     expect(parsePolicies([policy({ by: '!' })], [], issues, extras)).toEqual([])
-    expect(issues).toEqual([`by must be ${NAMES}, got "!" ${HERE}`])
+    expect(issues.map(String)).toEqual([`by must be ${NAMES}, got "!" ${HERE}`])
     expect(issuesIn([policy({ by: 'client' })])).toEqual([`unknown field "by", known are ${FIELDS} ${HERE}`])
   })
 
   it('is returned even if others are invalid', () => {
-    const issues: string[] = []
+    const issues: Mistake[] = []
     const good = parsePolicies(
       [policy({ limit: 0 }), policy({ name: 'good' }), policy({ name: 'good' }), null],
       [],
@@ -418,9 +419,9 @@ describe('any input', () => {
   it('is parsed into policies that work or into issues, and nothing is thrown', () => {
     fc.assert(
       fc.property(fc.oneof(fc.array(fc.oneof(nearlyAPolicy, anyInput)), anyInput), (input) => {
-        const issues: string[] = []
+        const issues: Mistake[] = []
         const policies = parsePolicies(input, ['x'], issues)
-        for (const issue of issues) {
+        for (const issue of issues.map(String)) {
           if (!/ \(x(, policy .+)?\)$/s.test(issue) || issue.length > 500) throw new Error(issue)
         }
         if (Array.isArray(input) && issues.length === 0) expect(policies).toHaveLength(input.length)

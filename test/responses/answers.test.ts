@@ -29,18 +29,18 @@ test('an HTTP request that is denied keeps its context', () => {
 })
 
 test('an HTTP request over the limit can be let through, for the backend to answer 429', () => {
-  const answer = toAnswer(fromEvent(httpRequest), { ...denied, backendAnswers: true })
+  const answer = toAnswer(fromEvent(httpRequest), { ...denied, denials: 'backend' as const })
   expect(answer).toMatchObject({ isAuthorized: true, context: { allowed: false, rateLimited: true } })
 })
 
 test('nothing else that is denied is let through: not for another reason, and not where the gateway can say 429 itself', () => {
-  const undecided = { ...denied, context: toContext({ reason: 'unavailable', now: NOW }), backendAnswers: true }
+  const undecided = { ...denied, context: toContext({ reason: 'unavailable', now: NOW }), denials: 'backend' as const }
   expect(toAnswer(fromEvent(httpRequest), undecided)).toMatchObject({ isAuthorized: false })
-  expect(toAnswer(undefined, { ...denied, backendAnswers: true })).toMatchObject({
+  expect(toAnswer(undefined, { ...denied, denials: 'backend' as const })).toMatchObject({
     policyDocument: { Statement: [{ Effect: 'Deny' }] },
   })
   for (const event of [restRequest, websocketConnect]) {
-    const answer = toAnswer(fromEvent(event), { ...denied, backendAnswers: true })
+    const answer = toAnswer(fromEvent(event), { ...denied, denials: 'backend' as const })
     expect(answer).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Deny' }] } })
   }
 })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
 import { headersFromContext } from '../../lambda/responses/backend-headers'
-import { type Outcome, plain, toContext } from '../../lambda/responses/context'
+import { plain, toContext } from '../../lambda/responses/context'
 import { draft10, NEVER_SECONDS, overage, retryAfter, xRateLimit } from '../../lambda/responses/headers'
 import type { Decision } from '../../limiter/decision'
 import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, OVER, SHAPES, standing } from './decisions'
@@ -198,7 +198,7 @@ test('what was not decided is malformed and denied', () => {
 })
 
 describe('what API Gateway requires', () => {
-  const outcomes: [string, Outcome][] = [
+  const outcomes: [string, Parameters<typeof toContext>[0]][] = [
     ['allowed', { decision: ALLOWED, ...FACTS }],
     ['denied', { decision: DENIED, ...FACTS }],
     ['impossible', { decision: IMPOSSIBLE, now: NOW }],

@@ -1,4 +1,5 @@
 import { toContext } from '../../lambda/responses/context'
+import { EVENTS } from '../../lambda/telemetry/events'
 import type { Origin, TelemetryOptions } from '../../lambda/telemetry/telemetry'
 import type { Decision } from '../../limiter/decision'
 import { StoreUnavailableError } from '../../limiter/errors'
@@ -40,7 +41,8 @@ describe('a denial', () => {
     expect(entries()).toEqual([
       {
         level: 'info',
-        message: 'a request was denied',
+        event: 'request_denied',
+        message: EVENTS.request_denied,
         reason: 'over-limit',
         tier: 'free',
         policy: 'per-minute',
@@ -116,16 +118,16 @@ describe('a denial', () => {
 
 describe('a request that passes over its limit', () => {
   it.each([
-    ['observe', 'Observed', 'a request would have been denied'],
-    ['relaxed', 'Relaxed', 'a request was let pass over its limit'],
-    ['deprioritize', 'Deprioritized', 'a request over its limit was let pass with low priority'],
+    ['observe', 'Observed', 'request_observed'],
+    ['relaxed', 'Relaxed', 'request_overrun'],
+    ['deprioritize', 'Deprioritized', 'request_deprioritized'],
   ] as const)(
     'by %s is counted as %s once, and logged under the first policy that says so',
-    (exceeded, metric, message) => {
+    (exceeded, metric, event) => {
       const { clock, answered, entries, lines } = telling({ flushMs: 0 })
       answered(exceeding(exceeded))
       answered(exceeding(exceeded))
-      expect(entries()).toMatchObject([{ message, reason: 'ok', policy: 'per-day', limit: 10_000, leftOut: 0 }])
+      expect(entries()).toMatchObject([{ event, reason: 'ok', policy: 'per-day', limit: 10_000, leftOut: 0 }])
       expect(entries()[0]).not.toHaveProperty('retryAfter')
       expect(sums(lines)).toEqual({
         Allowed: 2,
@@ -135,7 +137,7 @@ describe('a request that passes over its limit', () => {
       })
       clock.now += 5000
       answered(exceeding(exceeded))
-      expect(entries()[1]).toMatchObject({ message, leftOut: 1 })
+      expect(entries()[1]).toMatchObject({ event, leftOut: 1 })
     },
   )
 
@@ -143,7 +145,7 @@ describe('a request that passes over its limit', () => {
     const { answered, entries, lines } = telling({ flushMs: 0 })
     const observed = { ...standing(), exceeded: 'observe' as const }
     answered(decisionOf('per-minute', { 'per-day': observed, 'per-minute': standing({ allowed: false }) }))
-    expect(entries().map(({ message }) => message)).toEqual(['a request was denied'])
+    expect(entries().map(({ event }) => event)).toEqual(['request_denied'])
     expect(sums(lines)).toEqual({ Denied: 1, 'Denied free per-minute': 1 })
   })
 })
@@ -188,18 +190,18 @@ describe('what is counted', () => {
       CircuitOpened: 1,
       Allowed: 1,
     })
-    expect(entries()).toEqual([
-      { level: 'warn', message: 'the state table fails, and is not asked for a while' },
-      { level: 'info', message: 'the state table is asked again' },
+    expect(entries()).toMatchObject([
+      { level: 'warn', event: 'circuit_opened' },
+      { level: 'info', event: 'circuit_closed' },
     ])
   })
 
   it('is a mistake in the configuration, in the line that tells of it, whatever the level', () => {
     const { telemetry, lines } = telling({ level: 'error', namespace: 'Shop' })
-    telemetry.log('warn', 'something is wrong', { item: 'tier#free' }, 'ConfigErrors')
+    telemetry.log('warn', 'config_item_invalid', { item: 'tier#free' }, 'ConfigErrors')
     expect(JSON.parse(lines[0]!)).toMatchObject({
       level: 'warn',
-      message: 'something is wrong',
+      event: 'config_item_invalid',
       item: 'tier#free',
       ConfigErrors: 1,
     })
@@ -217,7 +219,7 @@ describe('the level', () => {
     ['error', ['error']],
   ] as const)('%s leaves out what is below it', (level, written) => {
     const { telemetry, entries } = telling({ level })
-    for (const each of ['debug', 'info', 'warn', 'error'] as const) telemetry.log(each, 'a message')
+    for (const each of ['debug', 'info', 'warn', 'error'] as const) telemetry.log(each, 'clock_skewed')
     expect(entries().map((entry) => entry.level)).toEqual(written)
   })
 
@@ -226,11 +228,11 @@ describe('the level', () => {
     answered(ALLOWED)
     answered(DENIED)
     answered(DENIED)
-    expect(entries().map(({ level, message, allowed }) => [level, message, allowed])).toEqual([
-      ['debug', 'a request was answered', true],
-      ['info', 'a request was denied', undefined],
-      ['debug', 'a request was answered', false],
-      ['debug', 'a request was answered', false],
+    expect(entries().map(({ level, event, allowed }) => [level, event, allowed])).toEqual([
+      ['debug', 'request_answered', true],
+      ['info', 'request_denied', undefined],
+      ['debug', 'request_answered', false],
+      ['debug', 'request_answered', false],
     ])
     expect(entries()[0]).toMatchObject({
       reason: 'ok',
@@ -267,33 +269,41 @@ describe('callers', () => {
 describe('an entry that a client can cause', () => {
   it('is written three times a minute, however many requests there are, and then with how many were left out', () => {
     const { clock, telemetry, entries } = watched()
-    for (let i = 0; i < 500; i++) telemetry.log('warn', 'a decision was made without the store', { tier: 'free' })
+    for (let i = 0; i < 500; i++) telemetry.log('warn', 'decision_without_store', { tier: 'free' })
     expect(entries()).toHaveLength(3)
     clock.now += 60_000
-    telemetry.log('warn', 'a decision was made without the store', { tier: 'free' })
+    telemetry.log('warn', 'decision_without_store', { tier: 'free' })
     expect(entries().at(-1)).toMatchObject({ tier: 'free', leftOut: 497 })
   })
 
   it('does not hide another one, nor is it hidden by one that is counted', () => {
     const { telemetry, entries } = watched()
-    for (let i = 0; i < 10; i++) telemetry.log('error', 'the delegate cannot be asked', { error: 'one' })
-    telemetry.log('error', 'the delegate cannot be asked', { error: 'two' })
+    for (let i = 0; i < 10; i++) telemetry.log('error', 'upstream_unavailable', { error: 'one' })
+    telemetry.log('error', 'upstream_unavailable', { error: 'two' })
     expect(entries().at(-1)).toMatchObject({ error: 'two' })
-    for (let i = 0; i < 10; i++) telemetry.log('error', 'the policy set has mistakes', {}, 'ConfigErrors')
-    expect(entries().filter(({ message }) => message === 'the policy set has mistakes')).toHaveLength(10)
+    for (let i = 0; i < 10; i++) telemetry.log('error', 'config_items_conflict', {}, 'ConfigErrors')
+    expect(entries().filter(({ event }) => event === 'config_items_conflict')).toHaveLength(10)
+  })
+
+  it('is sampled where a client asks for an invalid item, and the metric counts what the log leaves out', () => {
+    const { telemetry, lines, entries, answered } = telling()
+    for (let i = 0; i < 10; i++) telemetry.log('error', 'client_invalid', { item: 'client#1' }, 'ConfigErrors')
+    expect(entries()).toHaveLength(3)
+    answered(ALLOWED)
+    expect(sums(lines)).toMatchObject({ ConfigErrors: 10 })
   })
 
   it('is of a bounded number where each is another one', () => {
     const { telemetry, entries } = watched()
-    for (let i = 0; i < 500; i++) telemetry.log('error', 'a client cannot be looked up', { error: `made up ${i}` })
+    for (let i = 0; i < 500; i++) telemetry.log('error', 'client_unreadable', { error: `made up ${i}` })
     expect(entries()).toHaveLength(10)
   })
 
   it.each([
     ['the state table is away', { store: { read: away, write: away, delete: away } }],
     [
-      'the delegate fails',
-      { delegate: { check: async () => ({ kind: 'unavailable' as const, cause: new Error('away') }) } },
+      'the upstream authorizer fails',
+      { upstream: { check: async () => ({ kind: 'unavailable' as const, cause: new Error('away') }) } },
     ],
   ])('is written a few times for 500 requests when %s', async (_, parts) => {
     const { gateway, entries } = watchedGateway({}, parts as never)

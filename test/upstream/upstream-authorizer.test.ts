@@ -1,6 +1,6 @@
 import { fromEvent } from '../../lambda/responses/request'
 import type { Invoked } from '../../lambda/upstream/invoke'
-import { Delegate, type DelegateOptions } from '../../lambda/upstream/upstream-authorizer'
+import { UpstreamAuthorizer, type UpstreamOptions } from '../../lambda/upstream/upstream-authorizer'
 import { httpEvent, restEvent } from '../authorize/gateway'
 import { FakeClock } from '../config-table/fake-table'
 
@@ -23,12 +23,19 @@ const denying = {
   policyDocument: { Statement: [{ Effect: 'Deny', Action: '*', Resource: '*' }] },
 }
 
-/** A delegate whose function answers this, or does it. */
-function setUp(invoked: Invoked | (() => Promise<Invoked>), options: Partial<DelegateOptions> = {}) {
+/** An upstream authorizer whose function answers this, or does it. */
+function setUp(invoked: Invoked | (() => Promise<Invoked>), options: Partial<UpstreamOptions> = {}) {
   const clock = new FakeClock()
   const invoke = jest.fn(typeof invoked === 'function' ? invoked : async () => invoked)
-  const delegate = new Delegate({ invoke, clock: clock.read, deadlineMs: 1000, ttlMs: 0, cacheHeaders: [], ...options })
-  const ask = (event: object) => delegate.check(event, fromEvent(event)!)
+  const upstream = new UpstreamAuthorizer({
+    invoke,
+    clock: clock.read,
+    deadlineMs: 1000,
+    ttlMs: 0,
+    cacheHeaders: [],
+    ...options,
+  })
+  const ask = (event: object) => upstream.check(event, fromEvent(event)!)
   return { clock, invoke, ask }
 }
 
@@ -75,7 +82,7 @@ describe.each([
     for (const error of ['unauthorized', 'Unauthorized ', '', 'Task timed out after 3.00 seconds'])
       expect(await setUp({ error }).ask(event)).toEqual({
         kind: 'unavailable',
-        cause: new Error('the delegate failed'),
+        cause: new Error('the upstream authorizer failed'),
       })
   })
 
@@ -161,7 +168,7 @@ describe('an answer that takes too long', () => {
 
   it('lets nothing pass, and is waited for no longer', async () => {
     let signal: AbortSignal | undefined
-    const invoke: DelegateOptions['invoke'] = (_, given) => {
+    const invoke: UpstreamOptions['invoke'] = (_, given) => {
       signal = given
       return new Promise(() => {})
     }
@@ -170,7 +177,10 @@ describe('an answer that takes too long', () => {
     await jest.advanceTimersByTimeAsync(499)
     expect(signal?.aborted).toBe(false)
     await jest.advanceTimersByTimeAsync(1)
-    expect(await check).toEqual({ kind: 'unavailable', cause: new Error('the delegate did not answer within 500 ms') })
+    expect(await check).toEqual({
+      kind: 'unavailable',
+      cause: new Error('the upstream authorizer did not answer within 500 ms'),
+    })
     expect(signal?.aborted).toBe(true)
   })
 

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../../limiter/clock'
-import { printed } from '../../../limiter/errors'
-import { checkFields, type FieldRules, mistake, type Place, TEXT } from '../../../limiter/policies/report'
+import { type Mistake, printed } from '../../../limiter/errors'
+import { checkFields, type FieldRules, type Place, report, TEXT } from '../../../limiter/policies/report'
 import { type IpAddress, type IpRange, masked, parseIpRange } from '../../ip-address'
 import { DATE } from './client-item'
 
@@ -31,7 +31,7 @@ export function parseAccess(
   words: string,
   input: unknown,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
 ): AccessEntry | undefined {
   const before = issues.length
   const [kind = '', ...rest] = words.split('#')
@@ -55,14 +55,18 @@ export function strictBlock(words: string): AccessEntry | undefined {
   return whom && { access: 'block', whom, expiresAt: Infinity }
 }
 
-function toWhom(kind: string, value: string, place: Place, issues: string[]): AccessEntry['whom'] | undefined {
+function toWhom(kind: string, value: string, place: Place, issues: Mistake[]): AccessEntry['whom'] | undefined {
   if (kind === 'client' && value !== '') return { client: value }
   if (kind !== 'ip')
-    return void issues.push(
-      mistake(`sk must name "ip#…" or "client#…" behind its first "#", got ${printed(kind)}`, place),
+    return void report(
+      issues,
+      'invalid_access_entry',
+      `sk must name "ip#…" or "client#…" behind its first "#", got ${printed(kind)}`,
+      place,
     )
   const range = parseIpRange(value)
-  if ('wrong' in range) return void issues.push(mistake(`ip ${range.wrong}, got ${printed(value)}`, place))
+  if ('wrong' in range)
+    return void report(issues, 'invalid_access_entry', `ip ${range.wrong}, got ${printed(value)}`, place)
   return { range }
 }
 

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import type { EpochMs } from '../../../limiter/clock'
-import { printed } from '../../../limiter/errors'
-import { checkFields, type FieldRules, mistake, type Place, TEXT } from '../../../limiter/policies/report'
+import { type Mistake, printed } from '../../../limiter/errors'
+import { checkFields, type FieldRules, type Place, report, TEXT } from '../../../limiter/policies/report'
 
 /** A client as the config table knows it. */
 export interface Client {
@@ -75,7 +75,7 @@ export const CLIENT_FIELDS = {
 const PLACE: Place = ['client']
 
 /** The client that an item describes; `undefined`, and every mistake, when it describes none. */
-export function parseClientItem(item: Readonly<Record<string, unknown>>, issues: string[]): Client | undefined {
+export function parseClientItem(item: Readonly<Record<string, unknown>>, issues: Mistake[]): Client | undefined {
   const { pk: _, sk: __, ...given } = item
   const before = issues.length
   const fields = checkFields(given, CLIENT_FIELDS, 'a client', PLACE, issues)
@@ -91,22 +91,22 @@ export function parseClientItem(item: Readonly<Record<string, unknown>>, issues:
   return { id, tier, name, overrides, disabled, ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }) }
 }
 
-function parseOverrides(given: object, issues: string[]): Record<string, Override> {
+function parseOverrides(given: object, issues: Mistake[]): Record<string, Override> {
   const right = Object.entries(given).map(([name, override]) => [name, parseOverride(name, override, issues)])
-  if (right.length > 100) issues.push(mistake(`overrides must be at most 100, got ${right.length}`, PLACE))
+  if (right.length > 100) report(issues, 'too_many', `overrides must be at most 100, got ${right.length}`, PLACE)
   return Object.fromEntries(right)
 }
 
-function parseOverride(name: string, given: unknown, issues: string[]): Override | undefined {
+function parseOverride(name: string, given: unknown, issues: Mistake[]): Override | undefined {
   const place = [...PLACE, `override ${printed(name)}`]
   const before = issues.length
   const fields = checkFields(given, OVERRIDE_FIELDS, 'an override', place, issues)
   if (!fields || issues.length > before) return undefined
   const { until, ...numbers } = fields as Omit<Override, 'until'> & { readonly until?: string }
   if ((numbers.limit === undefined) === (numbers.factor === undefined))
-    issues.push(mistake('limit or factor must be there, and not both', place))
+    report(issues, 'fields_conflict', 'limit or factor must be there, and not both', place)
   if (numbers.burst !== undefined && numbers.factor !== undefined)
-    issues.push(mistake('burst goes with limit; factor is that of both', place))
+    report(issues, 'fields_conflict', 'burst goes with limit; factor is that of both', place)
   return { ...numbers, ...(until !== undefined && { until: Date.parse(until) }) }
 }
 

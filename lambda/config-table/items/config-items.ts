@@ -1,6 +1,6 @@
 import type { AttributeValue } from '@aws-sdk/client-dynamodb'
 import { unmarshall } from '@aws-sdk/util-dynamodb'
-import { printed } from '../../../limiter/errors'
+import { Mistake, printed } from '../../../limiter/errors'
 import type { Place } from '../../../limiter/policies/report'
 import { type AccessEntry, parseAccess, strictBlock } from './access-list'
 import { type PolicySetParts, SCOPED_SETTINGS } from './policy-set'
@@ -68,7 +68,7 @@ export function fromAttributes(attributes: Record<string, AttributeValue>): Reco
 }
 
 /** What an item of the policy set describes, and every mistake in it. */
-export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues: string[]): ConfigItem {
+export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues: Mistake[]): ConfigItem {
   const { pk: _, sk, ...fields } = item
   const place: Place = [`item ${printed(sk)}`]
   const [kind, ...rest] = typeof sk === 'string' ? sk.split('#') : []
@@ -93,7 +93,10 @@ export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues:
       return { access: parseAccess(kind as 'block' | 'allow', name, fields, place, issues) }
     default:
       issues.push(
-        `sk must be "global", "settings" or "switch", or begin with "tier#", "route#", "settings @", "api#", "block#" or "allow#", got ${printed(sk)}`,
+        new Mistake(
+          'invalid_item_key',
+          `sk must be "global", "settings" or "switch", or begin with "tier#", "route#", "settings @", "api#", "block#" or "allow#", got ${printed(sk)}`,
+        ),
       )
       return {}
   }

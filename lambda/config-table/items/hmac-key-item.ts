@@ -1,5 +1,5 @@
-import { printed } from '../../../limiter/errors'
-import { mistake, type Place } from '../../../limiter/policies/report'
+import { type Mistake, printed } from '../../../limiter/errors'
+import { type Place, report } from '../../../limiter/policies/report'
 import { type HmacKey, SubjectKeys } from '../subject-keys'
 
 /** The only item of its partition; versions that know nothing of it never read it. */
@@ -27,19 +27,17 @@ const SECRET = /^[A-Za-z0-9+/]{43}=$/
  *
  * @param item as an object, `undefined` where there is none.
  */
-export function parseHmacKeys(item: Readonly<Record<string, unknown>> | undefined, issues: string[]): SubjectKeys {
+export function parseHmacKeys(item: Readonly<Record<string, unknown>> | undefined, issues: Mistake[]): SubjectKeys {
   if (!item) return new SubjectKeys()
   const place: Place = ['item "hmac-key"']
   const { pk: _, sk: __, keys, ...others } = item
   const before = issues.length
-  for (const field of Object.keys(others))
-    issues.push(mistake(`unknown field ${printed(field)}, known are keys`, place))
+  for (const field of Object.keys(others)) wrong(issues, `unknown field ${printed(field)}, known are keys`, place)
   if (!Array.isArray(keys) || keys.length < 1 || keys.length > MOST_HMAC_KEYS) {
-    issues.push(
-      mistake(
-        `keys must be a list of 1 to ${MOST_HMAC_KEYS} keys, got ${Array.isArray(keys) ? keys.length : printed(keys)}`,
-        place,
-      ),
+    wrong(
+      issues,
+      `keys must be a list of 1 to ${MOST_HMAC_KEYS} keys, got ${Array.isArray(keys) ? keys.length : printed(keys)}`,
+      place,
     )
     return new SubjectKeys()
   }
@@ -47,36 +45,32 @@ export function parseHmacKeys(item: Readonly<Record<string, unknown>> | undefine
   for (let i = 1; i < parsed.length; i++) {
     const [earlier, later] = [parsed[i - 1], parsed[i]]
     if (earlier && later && earlier.activeFrom >= later.activeFrom)
-      issues.push(
-        mistake(`activeFrom must be later than that of the key before, got ${later.activeFrom}`, [
-          ...place,
-          `key ${i + 1}`,
-        ]),
-      )
+      wrong(issues, `activeFrom must be later than that of the key before, got ${later.activeFrom}`, [
+        ...place,
+        `key ${i + 1}`,
+      ])
   }
   return new SubjectKeys(issues.length > before ? [] : (parsed as HmacKey[]))
 }
 
-function parseKey(input: unknown, place: Place, issues: string[]): HmacKey | undefined {
+function parseKey(input: unknown, place: Place, issues: Mistake[]): HmacKey | undefined {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    issues.push(
-      mistake(
-        `it must be an object of key and activeFrom, got ${typeof input === 'string' ? 'a text' : printed(input)}`,
-        place,
-      ),
+    wrong(
+      issues,
+      `it must be an object of key and activeFrom, got ${typeof input === 'string' ? 'a text' : printed(input)}`,
+      place,
     )
     return undefined
   }
   const { key, activeFrom, carriedFrom, ...others } = input as Readonly<Record<string, unknown>>
   const before = issues.length
   for (const field of Object.keys(others))
-    issues.push(mistake(`unknown field ${printed(field)}, known are key, activeFrom, carriedFrom`, place))
+    wrong(issues, `unknown field ${printed(field)}, known are key, activeFrom, carriedFrom`, place)
   if (typeof key !== 'string' || !SECRET.test(key))
-    issues.push(mistake(`key must be ${SECRET_BYTES} bytes in base64, got something else`, place))
-  if (!isTime(activeFrom))
-    issues.push(mistake(`activeFrom must be epoch milliseconds, got ${printed(activeFrom)}`, place))
+    wrong(issues, `key must be ${SECRET_BYTES} bytes in base64, got something else`, place)
+  if (!isTime(activeFrom)) wrong(issues, `activeFrom must be epoch milliseconds, got ${printed(activeFrom)}`, place)
   if (carriedFrom !== undefined && !isTime(carriedFrom))
-    issues.push(mistake(`carriedFrom must be epoch milliseconds, got ${printed(carriedFrom)}`, place))
+    wrong(issues, `carriedFrom must be epoch milliseconds, got ${printed(carriedFrom)}`, place)
   if (issues.length > before) return undefined
   return {
     secret: Buffer.from(key as string, 'base64'),
@@ -86,6 +80,8 @@ function parseKey(input: unknown, place: Place, issues: string[]): HmacKey | und
 }
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
+
+const wrong = (issues: Mistake[], sentence: string, place: Place) => report(issues, 'invalid_hmac_key', sentence, place)
 
 /** The secrets as an item. */
 export const hmacKeyItem = (keys: readonly HmacKey[]) => ({

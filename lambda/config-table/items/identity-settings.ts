@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { printed } from '../../../limiter/errors'
-import { checkFields, type FieldRules, mistake, type Place } from '../../../limiter/policies/report'
+import { type Mistake, printed } from '../../../limiter/errors'
+import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 import { JWT_FIELDS, type JwtSettings, parseJwtSettings } from './jwt-settings'
 
 /** A key of Sluice's own in a header, looked up by its hash. */
@@ -63,7 +63,7 @@ const trusted = {
   tier: { schema: v.string(), wanted: 'the name of a tier', optional: true },
   lookup: boolean,
   trusted: {
-    schema: v.literal(true),
+    schema: v.custom<true>((value) => value === true),
     wanted: 'true, to say that something in front of the API sets it: whoever can set it by himself is whoever he says',
   },
 } as const
@@ -114,10 +114,15 @@ export const DEFAULT_IDENTITY: readonly SourceSettings[] = [
 /**
  * Reads the list of sources, in the order in which they are asked. The address comes last, whether it is named or not.
  */
-export function parseIdentity(input: unknown, place: Place, issues: string[]): readonly SourceSettings[] {
+export function parseIdentity(input: unknown, place: Place, issues: Mistake[]): readonly SourceSettings[] {
   if (input === undefined) return DEFAULT_IDENTITY
   if (!Array.isArray(input) || input.length > MOST_SOURCES) {
-    issues.push(mistake(`identity must be a list of at most ${MOST_SOURCES} sources, got ${printed(input)}`, place))
+    report(
+      issues,
+      'invalid_identity',
+      `identity must be a list of at most ${MOST_SOURCES} sources, got ${printed(input)}`,
+      place,
+    )
     return DEFAULT_IDENTITY
   }
   const sources: SourceSettings[] = []
@@ -125,7 +130,12 @@ export function parseIdentity(input: unknown, place: Place, issues: string[]): r
     sources.push(...[parseSource(one, [...place, `source ${i + 1}`], issues, sources) ?? []].flat())
   const addresses = sources.filter(({ source }) => source === 'ip').length
   if (addresses > 1 || (addresses === 1 && sources.at(-1)?.source !== 'ip')) {
-    issues.push(mistake('identity must have "ip" once, as the last source: an address always answers', place))
+    report(
+      issues,
+      'invalid_identity',
+      'identity must have "ip" once, as the last source: an address always answers',
+      place,
+    )
   }
   return addresses === 0 ? [...sources, ADDRESS] : sources
 }
@@ -133,13 +143,18 @@ export function parseIdentity(input: unknown, place: Place, issues: string[]): r
 function parseSource(
   input: unknown,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
   before: readonly SourceSettings[],
 ): SourceSettings | undefined {
   const given = typeof input === 'string' ? { source: input } : input
   const name = (given as { source?: unknown } | null)?.source
   if (typeof name !== 'string' || !Object.hasOwn(SOURCE_FIELDS, name)) {
-    return void issues.push(mistake(`source must be one of ${NAMES.join(', ')}, got ${printed(name ?? input)}`, place))
+    return void report(
+      issues,
+      'invalid_identity',
+      `source must be one of ${NAMES.join(', ')}, got ${printed(name ?? input)}`,
+      place,
+    )
   }
   if (name === 'jwt') {
     const others = before.filter((one) => one.source === 'jwt')

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { printed } from '../../../limiter/errors'
-import { checkFields, type FieldRules, mistake, type Place } from '../../../limiter/policies/report'
+import { type Mistake, printed } from '../../../limiter/errors'
+import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 
 /**
  * Whose tokens are accepted, and which claims say who calls, as it is written in `tiers.yaml` and in the config table.
@@ -132,7 +132,7 @@ export const JWT_FIELDS = {
 export function parseJwtSettings(
   input: unknown,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
   sources: readonly JwtSettings[] = [],
 ): JwtSettings | undefined {
   const before = issues.length
@@ -140,9 +140,9 @@ export function parseJwtSettings(
   if (!fields) return undefined
   const { issuer, audience, jwksUri, header = 'authorization', tokenUse, userClaim = 'sub', rolesClaim } = fields
   if (tokenUse !== undefined && issuer !== undefined && !isCognito(issuer))
-    issues.push(mistake(`tokenUse applies to Cognito only, and the issuer is ${issuer}`, place))
+    report(issues, 'field_not_applicable', `tokenUse applies to Cognito only, and the issuer is ${issuer}`, place)
   if (fields.tiersByRole !== undefined && rolesClaim === undefined)
-    issues.push(mistake('tiersByRole needs rolesClaim, the claim that holds the roles', place))
+    report(issues, 'missing_field', 'tiersByRole needs rolesClaim, the claim that holds the roles', place)
   const same = sources.find((one) => one.issuer === issuer)
   const namespace =
     fields.namespace ??
@@ -150,13 +150,18 @@ export function parseJwtSettings(
     (sources.length === 0 || issuer === undefined ? '' : encodeURIComponent(issuer))
   const other = sources.find((one) => one.issuer !== issuer && one.namespace === namespace)
   if (other)
-    issues.push(mistake(`namespace must differ from that of issuer ${other.issuer}, got ${printed(namespace)}`, place))
+    report(
+      issues,
+      'invalid_identity',
+      `namespace must differ from that of issuer ${other.issuer}, got ${printed(namespace)}`,
+      place,
+    )
   if (same && same.namespace !== namespace)
-    issues.push(
-      mistake(
-        `namespace must be the same for all sources of an issuer, got ${printed(namespace)} and ${printed(same.namespace)}`,
-        place,
-      ),
+    report(
+      issues,
+      'invalid_identity',
+      `namespace must be the same for all sources of an issuer, got ${printed(namespace)} and ${printed(same.namespace)}`,
+      place,
     )
   if (issues.length > before) return undefined
   return {

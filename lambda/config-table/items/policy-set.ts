@@ -1,7 +1,7 @@
 import * as v from 'valibot'
-import { ConfigError, printed } from '../../../limiter/errors'
+import { ConfigError, type Mistake, printed } from '../../../limiter/errors'
 import { MOST_POLICIES } from '../../../limiter/policies/parse-policies'
-import { checkFields, type FieldRules, mistake, type Place } from '../../../limiter/policies/report'
+import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 import { bySpecificity } from '../../routing/route-pattern'
 import { headersIn, waysToCount } from './counted-by'
 import { byVariant, checkScoped, type ScopedParts, toScopedParts } from './scoped-set'
@@ -49,7 +49,7 @@ export interface PolicySetParts {
 }
 
 /** Puts settings, tiers, routes and global policies together, and reports where they contradict each other. */
-export function toPolicySet(parts: PolicySetParts, place: Place, issues: string[]): PolicySet {
+export function toPolicySet(parts: PolicySetParts, place: Place, issues: Mistake[]): PolicySet {
   const { tiers, routes, global = [], modeSwitch } = parts
   const settings = switched(parts.settings ?? DEFAULT_SETTINGS, modeSwitch)
   const scopedSettings = (parts.scopedSettings ?? []).map((one) => switched(one, modeSwitch))
@@ -58,8 +58,11 @@ export function toPolicySet(parts: PolicySetParts, place: Place, issues: string[
   for (const [i, { pattern, scope }] of sorted.entries()) {
     const next = sorted[i + 1]
     if (next && !scope && !next.scope && bySpecificity(pattern, next.pattern) === 0) {
-      issues.push(
-        mistake(`routes "${pattern.text}" and "${next.pattern.text}" match the same requests, keep one`, place),
+      report(
+        issues,
+        'duplicate_route',
+        `routes "${pattern.text}" and "${next.pattern.text}" match the same requests, keep one`,
+        place,
       )
     }
   }
@@ -79,9 +82,14 @@ export function toPolicySet(parts: PolicySetParts, place: Place, issues: string[
 }
 
 /** Reports when the tier of callers who are not known is not among these. */
-export function checkAnonymous(names: Iterable<string>, place: Place, issues: string[]): void {
+export function checkAnonymous(names: Iterable<string>, place: Place, issues: Mistake[]): void {
   if (![...names].includes(ANONYMOUS))
-    issues.push(mistake(`tiers must have "${ANONYMOUS}", the tier of callers without a known key`, place))
+    report(
+      issues,
+      'missing_anonymous_tier',
+      `tiers must have "${ANONYMOUS}", the tier of callers without a known key`,
+      place,
+    )
 }
 
 /** Reports a default tier that is not there. */
@@ -89,14 +97,14 @@ export function checkDefaultTier(
   { defaultTier }: Settings,
   names: Iterable<string>,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
 ): void {
   if (defaultTier !== undefined && ![...names].includes(defaultTier))
-    issues.push(
-      mistake(`defaultTier must be the name of a tier, got ${printed(defaultTier)}, which is none`, [
-        ...place,
-        'settings',
-      ]),
+    report(
+      issues,
+      'unknown_tier',
+      `defaultTier must be the name of a tier, got ${printed(defaultTier)}, which is none`,
+      [...place, 'settings'],
     )
 }
 
@@ -116,7 +124,7 @@ interface Group {
 function checkTogether(
   { settings, tiers, routes, global }: Required<Pick<PolicySetParts, 'settings' | 'tiers' | 'routes' | 'global'>>,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
 ): void {
   const ofTiers = tiers.map(({ name, policies, scope }): Group => {
     const title = `tier ${printed(scopedName(name, scope))}`
@@ -138,7 +146,7 @@ function checkTogether(
   for (const { policies, place: here } of [...ofRoutes, ofAll]) checkTierNames(policies, names, here, issues)
 }
 
-function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: Group, issues: string[]): void {
+function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: Group, issues: Mistake[]): void {
   const [longest] = [...tiers].sort((a, b) => b.policies.length - a.policies.length)
   if (!longest) return
   for (const route of [...routes, { ...global, policies: [] }]) {
@@ -146,25 +154,29 @@ function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: 
     if (together > MOST_POLICIES) {
       const others =
         global.policies.length > 0 && route.title !== global.title ? `${longest.title} and global` : longest.title
-      issues.push(
-        mistake(`policies must be at most ${MOST_POLICIES} with those of ${others}, got ${together}`, route.place),
+      report(
+        issues,
+        'too_many',
+        `policies must be at most ${MOST_POLICIES} with those of ${others}, got ${together}`,
+        route.place,
       )
     }
   }
 }
 
 /** Reports credentials that are required where the deployment says that nobody has to show any. */
-export function checkNoneRequired({ tiers, routes, scoped }: PolicySet, place: Place, issues: string[]): void {
+export function checkNoneRequired({ tiers, routes, scoped }: PolicySet, place: Place, issues: Mistake[]): void {
   const wrong = 'credentials must not be "required" where the deployment has authentication "none"'
   for (const { name, credentials, scope } of [...tiers.values(), ...(scoped ? [...scoped.tiers.values()].flat() : [])])
-    if (credentials === 'required') issues.push(mistake(wrong, [...place, `tier ${printed(scopedName(name, scope))}`]))
+    if (credentials === 'required')
+      report(issues, 'credentials_disabled', wrong, [...place, `tier ${printed(scopedName(name, scope))}`])
   for (const { pattern, credentials, scope } of routes)
     if (credentials === 'required')
-      issues.push(mistake(wrong, [...place, `route ${printed(scopedName(pattern.text, scope))}`]))
+      report(issues, 'credentials_disabled', wrong, [...place, `route ${printed(scopedName(pattern.text, scope))}`])
 }
 
 /** Reports policies of `groups` that would count the same subject in the same place as one of `others` does. */
-function checkDoubles(others: readonly Group[], groups: readonly Group[], issues: string[]): void {
+function checkDoubles(others: readonly Group[], groups: readonly Group[], issues: Mistake[]): void {
   const counts = new Map(
     others.flatMap((other) =>
       other.policies.flatMap((one) => countsOf(one, other).map((count) => [count, other.title])),
@@ -177,7 +189,12 @@ function checkDoubles(others: readonly Group[], groups: readonly Group[], issues
         .find((found) => found !== undefined)
       if (title === undefined) continue
       const place = [...group.place, `policy "${policy.name}"`]
-      issues.push(mistake(`name must differ from that of a policy of ${title}, or both would count as one`, place))
+      report(
+        issues,
+        'duplicate_name',
+        `name must differ from that of a policy of ${title}, or both would count as one`,
+        place,
+      )
     }
   }
 }
@@ -195,13 +212,14 @@ function checkTierNames(
   policies: readonly TierPolicy[],
   names: readonly string[],
   place: Place,
-  issues: string[],
+  issues: Mistake[],
 ): void {
   for (const { name, tiers = [] } of policies) {
     for (const tier of tiers.filter((one) => !names.includes(one))) {
-      issues.push(
-        mistake(`tiers must be names of tiers, got ${printed(tier)}, which is none`, [...place, `policy "${name}"`]),
-      )
+      report(issues, 'unknown_tier', `tiers must be names of tiers, got ${printed(tier)}, which is none`, [
+        ...place,
+        `policy "${name}"`,
+      ])
     }
   }
 }
@@ -211,13 +229,16 @@ function checkHeaders(
   policies: readonly TierPolicy[],
   { trustedHeaders }: Settings,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
 ): void {
   for (const { name, by } of policies) {
     const untrusted = headersIn(by.who).filter((header) => !trustedHeaders.includes(header))
     for (const header of untrusted) {
       const wanted = `settings must name "${header}" among its trustedHeaders, to say that callers cannot set it`
-      issues.push(mistake(`by counts by the header ${printed(header)}: ${wanted}`, [...place, `policy "${name}"`]))
+      report(issues, 'untrusted_header', `by counts by the header ${printed(header)}: ${wanted}`, [
+        ...place,
+        `policy "${name}"`,
+      ])
     }
   }
 }
@@ -244,7 +265,7 @@ export const FILE_FIELDS = {
  * @throws ConfigError with every mistake, each with the file, the tier, the policy and the field.
  */
 export function parseTiersFile(input: unknown, file: string): PolicySet {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const place = [file]
   const [scoped, others] = splitSettings(input)
   const fields = checkFields(others, FILE_FIELDS, 'the file', place, issues)

@@ -1,4 +1,4 @@
-import { printed } from '../../../limiter/errors'
+import { type Mistake, printed } from '../../../limiter/errors'
 import type { Place } from '../../../limiter/policies/report'
 import { bySpecificity } from '../../routing/route-pattern'
 import type { PolicySet } from './policy-set'
@@ -37,7 +37,7 @@ export function toScopedParts(
 }
 
 /** Reports items of one name that contradict each other. */
-export function checkScoped({ tiers, settings, routes, apis }: ScopedParts, place: Place, issues: string[]): void {
+export function checkScoped({ tiers, settings, routes, apis }: ScopedParts, place: Place, issues: Mistake[]): void {
   const titled = (kind: string, base: string, { scope }: Scoped) => ({
     scope,
     title: `${kind} ${printed(scopedName(base, scope))}`,

@@ -1,6 +1,6 @@
 import * as v from 'valibot'
-import { printed } from '../../../limiter/errors'
-import { checkFields, type FieldRules, mistake, type Place } from '../../../limiter/policies/report'
+import { type Mistake, printed } from '../../../limiter/errors'
+import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 
 /** An API as the config table knows it. Requests have only its id. */
 export interface Api {
@@ -88,15 +88,18 @@ export function splitVariant(text: string): readonly [base: string, word: string
 /**
  * The scope of an item; `undefined` for one that holds for all requests. @param apis as the field has them, checked.
  */
-export function toScope(text: string, apis: unknown, place: Place, issues: string[]): Scope | undefined {
+export function toScope(text: string, apis: unknown, place: Place, issues: Mistake[]): Scope | undefined {
   const [base, word] = splitVariant(text)
   if (word !== undefined && !WORD.test(word))
-    issues.push(
-      mistake(`what stands behind "@" must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(word)}`, place),
+    report(
+      issues,
+      'invalid_name',
+      `what stands behind "@" must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(word)}`,
+      place,
     )
   if (apis === undefined) {
     if (word !== undefined)
-      issues.push(mistake(`apis is missing: "@${word}" is for some APIs, and must name them`, place))
+      report(issues, 'missing_field', `apis is missing: "@${word}" is for some APIs, and must name them`, place)
     return undefined
   }
   return { variant: variantOf(base, word), apis: (apis as string[]).map((one) => toPattern(one)!) }
@@ -182,7 +185,7 @@ export function checkScopes(
   items: readonly (Scoped & { readonly title: string })[],
   apis: Apis,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
 ): void {
   const taken = new Map<string, string>()
   for (const { title, scope } of items) {
@@ -192,8 +195,11 @@ export function checkScopes(
         const other = taken.get(requests) ?? title
         taken.set(requests, other)
         if (other !== title)
-          issues.push(
-            mistake(`apis: ${other} and ${title} are both for ${printed(requests)}, and both hold there`, place),
+          report(
+            issues,
+            'overlapping_scopes',
+            `apis: ${other} and ${title} are both for ${printed(requests)}, and both hold there`,
+            place,
           )
       }
     }
@@ -201,12 +207,15 @@ export function checkScopes(
 }
 
 /** Reports labels that several APIs have, or that are another one's id. */
-export function checkLabels(apis: Apis, place: Place, issues: string[]): void {
+export function checkLabels(apis: Apis, place: Place, issues: Mistake[]): void {
   for (const { id, label } of apis.list) {
     const other = label !== undefined && [...apis.idsOf(label)].find((one) => one !== id)
     if (other)
-      issues.push(
-        mistake(`label ${printed(label)} of API ${id} is what API ${other} is called, too: each needs its own`, place),
+      report(
+        issues,
+        'duplicate_label',
+        `label ${printed(label)} of API ${id} is what API ${other} is called, too: each needs its own`,
+        place,
       )
   }
 }
@@ -223,10 +232,10 @@ export const API_FIELDS = {
   label: LABEL,
 } as const satisfies FieldRules
 
-export function parseApi(id: string, input: unknown, place: Place, issues: string[]): Api | undefined {
+export function parseApi(id: string, input: unknown, place: Place, issues: Mistake[]): Api | undefined {
   const before = issues.length
   if (!API_ID.test(id))
-    issues.push(mistake(`an API's id must be letters, digits, "-" or "_", got ${printed(id)}`, place))
+    report(issues, 'invalid_name', `an API's id must be letters, digits, "-" or "_", got ${printed(id)}`, place)
   const fields = checkFields(input, API_FIELDS, 'an API', place, issues)
   return issues.length === before ? { id, ...fields } : undefined
 }

@@ -1,7 +1,8 @@
 import * as v from 'valibot'
+import type { Mistake } from '../../../limiter/errors'
 import { POLICY_FIELDS, parsePolicies } from '../../../limiter/policies/parse-policies'
 import type { Policy } from '../../../limiter/policies/policy'
-import { checkFields, type FieldRules, mistake, type Place, TEXT } from '../../../limiter/policies/report'
+import { checkFields, type FieldRules, type Place, report, TEXT } from '../../../limiter/policies/report'
 import { DEFAULT_IDENTITY, parseIdentity, type SourceSettings } from './identity-settings'
 import { APIS_FIELD, type Scope, toScope } from './scopes'
 
@@ -112,7 +113,7 @@ export const SWITCH_FIELDS = {
   note: TEXT,
 } as const satisfies FieldRules
 
-export function parseSwitch(input: unknown, place: Place, issues: string[]): ModeSwitch | undefined {
+export function parseSwitch(input: unknown, place: Place, issues: Mistake[]): ModeSwitch | undefined {
   const before = issues.length
   const fields = checkFields(input, SWITCH_FIELDS, 'a switch', place, issues)
   return fields && issues.length === before ? { mode: fields.mode as ModeSwitch['mode'] } : undefined
@@ -129,7 +130,7 @@ export const PREFLIGHT_FIELDS: FieldRules = Object.fromEntries(
   Object.entries(POLICY_FIELDS).filter(([field]) => field !== 'name'),
 )
 
-export function parseSettings(input: unknown, place: Place, issues: string[]): Settings | undefined {
+export function parseSettings(input: unknown, place: Place, issues: Mistake[]): Settings | undefined {
   const before = issues.length
   const here = [...place, 'settings']
   const fields = checkFields(input, SETTINGS_FIELDS, 'settings', here, issues)
@@ -153,7 +154,7 @@ export function parseScopedSettings(
   text: string,
   input: unknown,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
 ): ScopedSettings | undefined {
   const before = issues.length
   const here = [...place, text]
@@ -162,9 +163,9 @@ export function parseScopedSettings(
   return scope && issues.length === before ? { scope, mode: fields.mode as ServiceMode } : undefined
 }
 
-function parsePreflight(input: unknown, place: Place, issues: string[]): Policy | undefined {
+function parsePreflight(input: unknown, place: Place, issues: Mistake[]): Policy | undefined {
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
-  if (isObject && 'name' in input) issues.push(mistake('preflight has no name of its own', place))
+  if (isObject && 'name' in input) report(issues, 'field_not_applicable', 'preflight has no name of its own', place)
   const [policy] = parsePolicies([isObject ? { ...input, name: 'preflight' } : input], place, issues)
   if (!policy) return undefined
   const { extra: _, ...others } = policy

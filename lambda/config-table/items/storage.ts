@@ -1,7 +1,7 @@
-import { printed } from '../../../limiter/errors'
+import { type Mistake, printed } from '../../../limiter/errors'
 import { idAt, type Stored, tooLarge } from '../../../limiter/policies/item-size'
 import type { Policy } from '../../../limiter/policies/policy'
-import { mistake, type Place } from '../../../limiter/policies/report'
+import { type Place, report } from '../../../limiter/policies/report'
 import { elsewhere, prefixOf } from '../../../limiter/stores/attribute-prefix'
 import { waysToCount } from './counted-by'
 import { ANONYMOUS, placeOf, type Route, type Tier, type TierPolicy } from './tiers'
@@ -16,12 +16,12 @@ export interface Shared {
 }
 
 /** Reports subjects that could store more than an item holds, over all routes and tiers whose policies count them. */
-export function checkItemSizes(set: Shared, place: Place, issues: string[]): void {
+export function checkItemSizes(set: Shared, place: Place, issues: Mistake[]): void {
   const told = new Set<string>()
   for (const [who, stored] of itemsOf(set)) {
     const wrong = tooLarge(stored)
     if (wrong && !told.has(wrong))
-      issues.push(mistake(`${who === '' ? 'a route' : `a subject by ${who}`} ${wrong}`, place))
+      report(issues, 'state_too_large', `${who === '' ? 'a route' : `a subject by ${who}`} ${wrong}`, place)
     if (wrong) told.add(wrong)
   }
 }
@@ -41,7 +41,7 @@ const MOST_ROUNDS = 5
  *
  * @param most places that are looked at, where there is no time for all.
  */
-export function checkStorageCodes(set: Shared, place: Place, issues: string[], most = Infinity): Displaced {
+export function checkStorageCodes(set: Shared, place: Place, issues: Mistake[], most = Infinity): Displaced {
   const displaced = new Map<string, number>()
   const told = new Set<string>()
   for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -53,7 +53,7 @@ export function checkStorageCodes(set: Shared, place: Place, issues: string[], m
       for (const [one, other] of collisions(stored, displaced)) {
         given.push([idAt(one), idAt(other)].sort()[1]!) // whichever comes first in the set
         const sentence = `policies ${described(other)} and ${described(one)} happen to share a storage code, rename one of them`
-        if (round === 0 && !told.has(sentence)) issues.push(mistake(sentence, place))
+        if (round === 0 && !told.has(sentence)) report(issues, 'state_collision', sentence, place)
         told.add(sentence)
       }
     }

@@ -1,8 +1,8 @@
 import * as v from 'valibot'
-import { printed } from '../../../limiter/errors'
+import { type Mistake, printed } from '../../../limiter/errors'
 import { isLeasable, parsePolicies } from '../../../limiter/policies/parse-policies'
 import type { Policy } from '../../../limiter/policies/policy'
-import { checkFields, type FieldRules, mistake, type Place } from '../../../limiter/policies/report'
+import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 import { parseRoutePattern, type RoutePattern } from '../../routing/route-pattern'
 import { BY_FIELD, type CountedBy, isOfEverybody, toCountedBy } from './counted-by'
 import { APIS_FIELD, type Scope, type Scoped, scopeOfInvalid, splitVariant, toScope } from './scopes'
@@ -73,7 +73,11 @@ export const TIER_FIELDS = {
 } as const satisfies FieldRules
 export const ROUTE_FIELDS = {
   apis: APIS_FIELD,
-  cost: { schema: v.pipe(v.number(), v.safeInteger(), v.minValue(0)), wanted: 'an integer from 0', optional: true },
+  cost: {
+    schema: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER)),
+    wanted: 'an integer from 0',
+    optional: true,
+  },
   by,
   credentials,
   policies: { ...unchecked, optional: true },
@@ -89,18 +93,26 @@ export const SHARED_POLICY_EXTRAS = {
   },
 } as const satisfies FieldRules
 
-export function parseTier(text: string, input: unknown, place: Place, issues: string[]): Tier | undefined {
+export function parseTier(text: string, input: unknown, place: Place, issues: Mistake[]): Tier | undefined {
   const here = [...place, `tier ${printed(text)}`]
   const before = issues.length
   const [name, word] = splitVariant(text)
   if (!TIER_NAME.test(name))
-    issues.push(mistake(`a tier's name must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(name)}`, place))
+    report(
+      issues,
+      'invalid_name',
+      `a tier's name must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(name)}`,
+      place,
+    )
   const fields = checkFields(input, TIER_FIELDS, 'a tier', here, issues)
   if (!fields) return undefined
   const scope = toScope(text, fields.apis, here, issues)
   if (scope && name === ANONYMOUS && word === undefined)
-    issues.push(
-      mistake(`apis must not be here: "${ANONYMOUS}" is for all APIs, and "${ANONYMOUS} @word" for some of them`, here),
+    report(
+      issues,
+      'field_not_applicable',
+      `apis must not be here: "${ANONYMOUS}" is for all APIs, and "${ANONYMOUS} @word" for some of them`,
+      here,
     )
   const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_CLIENT, scope, here, issues)
   if (issues.length > before) return undefined
@@ -114,11 +126,11 @@ export function parseTier(text: string, input: unknown, place: Place, issues: st
   }
 }
 
-export function parseRoute(text: string, input: unknown, place: Place, issues: string[]): Route | undefined {
+export function parseRoute(text: string, input: unknown, place: Place, issues: Mistake[]): Route | undefined {
   const here = [...place, `route ${printed(text)}`]
   const before = issues.length
   const pattern = parseRoutePattern(splitVariant(text)[0])
-  if ('wrong' in pattern) issues.push(mistake(`a route ${pattern.wrong}`, here))
+  if ('wrong' in pattern) report(issues, 'invalid_route', `a route ${pattern.wrong}`, here)
   const fields = checkFields(input, ROUTE_FIELDS, 'a route', here, issues)
   if (!fields) return undefined
   const scope = toScope(text, fields.apis, here, issues)
@@ -136,7 +148,7 @@ export function parseRoute(text: string, input: unknown, place: Place, issues: s
 }
 
 /** Policies that every request is held to, whatever its route and tier. */
-export function parseGlobal(input: unknown, place: Place, issues: string[]): readonly TierPolicy[] | undefined {
+export function parseGlobal(input: unknown, place: Place, issues: Mistake[]): readonly TierPolicy[] | undefined {
   const here = [...place, 'global']
   const before = issues.length
   const fields = checkFields(input, GLOBAL_FIELDS, 'global', here, issues)
@@ -175,7 +187,7 @@ function parseTierPolicies(
   otherwise: CountedBy,
   scope: Scope | undefined,
   place: Place,
-  issues: string[],
+  issues: Mistake[],
   extras: FieldRules = POLICY_EXTRAS,
 ): TierPolicy[] {
   if (input === undefined) return []

@@ -2,6 +2,7 @@ import { parseAllDocuments } from 'yaml'
 import { parseClientItem } from '../../../lambda/config-table/items/client-item'
 import { parsePolicyItem } from '../../../lambda/config-table/items/config-items'
 import { parseTiersFile } from '../../../lambda/config-table/items/policy-set'
+import type { Mistake } from '../../../limiter/errors'
 
 /** What a tiers file must have, for examples that show a part of one. */
 const TIERS = { anonymous: { by: 'ip', policies: [] }, free: { policies: [] }, pro: { policies: [] } }
@@ -22,13 +23,13 @@ export function yamlMistakes(text: string): string[] {
 
 /** What is wrong with a block of JSON: its syntax, or if it is an item of the config table, its fields. */
 export function jsonMistakes(text: string): string[] {
-  const issues: string[] = []
+  const issues: Mistake[] = []
   const mistakes = mistakesOf(() => {
     const data = JSON.parse(text)
     if (data?.pk === 'policy-set') parsePolicyItem(data, issues)
     else if (String(data?.pk).startsWith('client#')) parseClientItem(data, issues)
   })
-  return [...mistakes, ...issues]
+  return [...mistakes, ...issues.map(String)]
 }
 
 function mistakesOf(parse: () => void): string[] {

@@ -1,7 +1,7 @@
 import { marshall } from '@aws-sdk/util-dynamodb'
 import { PolicySets } from '../../../lambda/config-table/configuration'
 import { makeTelemetry } from '../../../lambda/telemetry/telemetry'
-import { Delegate } from '../../../lambda/upstream/upstream-authorizer'
+import { UpstreamAuthorizer } from '../../../lambda/upstream/upstream-authorizer'
 import { StoreUnavailableError } from '../../../limiter/errors'
 import { RateLimiter } from '../../../limiter/rate-limiter'
 import { MemoryStore } from '../../../limiter/stores/memory-store'
@@ -91,7 +91,7 @@ const door = (tried: string, now: string, world: NonNullable<Attack['world']>, m
 const REFUSED = 'who cannot be verified is refused'
 
 const throwing = () =>
-  new Delegate({
+  new UpstreamAuthorizer({
     invoke: async () => ({ error: 'Invalid token' }),
     clock: Date.now,
     deadlineMs: 100,
@@ -185,9 +185,9 @@ export const DOORS: readonly Attack[] = [
     ),
   ),
   door(
-    'a token that the delegate refuses by failing',
+    'a token that the upstream authorizer refuses by failing',
     REFUSED,
-    () => ({ parts: { delegate: throwing(), store: new MemoryStore() } }),
+    () => ({ parts: { upstream: throwing(), store: new MemoryStore() } }),
     {
       before: 0,
     },
@@ -203,10 +203,15 @@ export const DOORS: readonly Attack[] = [
       passes: 4,
     },
   ),
-  door('tokens without end that make the delegate fail', 'the log is sampled', () => lines({ delegate: throwing() }), {
-    times: 500,
-    counts: 'lines of the log',
-    before: 501,
-    passes: 4,
-  }),
+  door(
+    'tokens without end that make the upstream authorizer fail',
+    'the log is sampled',
+    () => lines({ upstream: throwing() }),
+    {
+      times: 500,
+      counts: 'lines of the log',
+      before: 501,
+      passes: 4,
+    },
+  ),
 ]

@@ -19,10 +19,10 @@ const UNAVAILABLE: Check = { kind: 'unavailable', cause: new Error('slow') }
 
 function setUp(answer: Check, parts: ConstructorParameters<typeof Gateway>[0] = {}) {
   const check = jest.fn(async (_event: unknown, _request: GatewayRequest) => answer)
-  return { check, gateway: new Gateway({ delegate: { check }, ...parts }) }
+  return { check, gateway: new Gateway({ upstream: { check }, ...parts }) }
 }
 
-describe('what the delegate grants', () => {
+describe('what the upstream authorizer grants', () => {
   it('is handed on to a REST API: principal, policy, usage key and context, in which Sluice has the last word', async () => {
     const { check, gateway } = setUp(GRANTED)
     const event = restEvent()
@@ -74,7 +74,7 @@ describe('what the delegate grants', () => {
   })
 })
 
-describe('what the delegate denies', () => {
+describe('what the upstream authorizer denies', () => {
   it('is a 401 of a REST API, which is no rate limit, and a 403 of an HTTP API', async () => {
     const { gateway } = setUp({ kind: 'denied' })
     await expect(gateway.rest()).rejects.toThrow(/^Unauthorized$/)
@@ -83,7 +83,7 @@ describe('what the delegate denies', () => {
   })
 
   it('stays denied where requests over the limit are let through to the backend', async () => {
-    const { gateway } = setUp({ kind: 'denied' }, { backendAnswers: true })
+    const { gateway } = setUp({ kind: 'denied' }, { denials: 'backend' })
     expect(await gateway.http()).toMatchObject({ effect: 'Deny' })
   })
 
@@ -95,15 +95,15 @@ describe('what the delegate denies', () => {
 })
 
 describe.each(['local', 'allow', 'deny'] as const)(
-  'a delegate that cannot be asked, in the failure mode %s,',
+  'an upstream authorizer that cannot be asked, in the failure mode %s,',
   (onStoreError) => {
     it('lets nothing pass, counts nothing, and is logged without a word about the caller', async () => {
-      const { gateway } = setUp(UNAVAILABLE, { onStoreError, allowUndecided: onStoreError !== 'deny' })
+      const { gateway } = setUp(UNAVAILABLE, { onStoreError, failOpen: onStoreError !== 'deny' })
       await expect(gateway.rest()).rejects.toThrow('callers cannot be verified')
       expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'unverified' })
       expect(gateway.store.size).toBe(0)
       expect(gateway.entries).toHaveLength(2)
-      expect(gateway.entries[0]).toMatchObject({ level: 'error', message: 'the delegate cannot be asked' })
+      expect(gateway.entries[0]).toMatchObject({ level: 'error', event: 'upstream_unavailable' })
     })
   },
 )

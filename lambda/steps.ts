@@ -1,0 +1,231 @@
+import type { Charge } from '../limiter/rate-limiter'
+import type { AuthorizerParts } from './authorizer-parts'
+import type { Configuration } from './config-table/configuration'
+import { type Client, clientAt } from './config-table/items/client-item'
+import { setFor } from './config-table/items/scoped-set'
+import type { Settings } from './config-table/items/settings'
+import { ANONYMOUS, type Tier } from './config-table/items/tiers'
+import { SubjectKeys } from './config-table/subject-keys'
+import { addressKey, addressOf } from './identity/client-ip'
+import type { FailedCredentials } from './identity/failed-credentials'
+import { identify } from './identity/identify'
+import { knownIn, type RequestTrace, type TraceWith } from './request-trace'
+import type { Outcome } from './responses/context'
+import type { GatewayRequest } from './responses/request'
+import { type Rules, rulesFor } from './rules'
+import { type SubjectInputs, subjectOf } from './subjects'
+import { errorDetails } from './telemetry/log'
+import type { Check } from './upstream/check'
+
+/** The parts, and what an instance remembers of addresses. */
+export interface Assembled extends AuthorizerParts {
+  readonly failedCredentials: FailedCredentials<Client>
+}
+
+/** What one step adds to the trace. With an outcome it is the last step. */
+type Found = Partial<RequestTrace>
+
+type Step = (trace: RequestTrace, parts: Assembled) => Found | Promise<Found>
+
+const WITHOUT_SECRET = new SubjectKeys()
+
+async function readConfiguration({ request, now }: TraceWith<'request'>, parts: Assembled): Promise<Found> {
+  const [current, subjectKeys] = await Promise.all([
+    parts.configuration.current(),
+    parts.subjectKeys?.current() ?? WITHOUT_SECRET,
+  ])
+  if (!current || !subjectKeys) return { outcome: unverified(parts) }
+  return {
+    configuration: { ...current, policies: setFor(current.policies, request) },
+    sources: parts.sources.of(current.policies.settings), // one list for all APIs
+    keyOf: (subject) => subjectKeys.keyOf(subject, now),
+  }
+}
+
+function checkAddress(
+  { request, configuration, sources, now }: TraceWith<'request' | 'configuration' | 'sources'>,
+  { ipv6Prefix }: Assembled,
+): Found {
+  const ip = addressOf(request, sources.address)
+  const address = `ip:${ip ? addressKey(ip, sources.address.ipv6Prefix ?? ipv6Prefix) : 'unknown'}`
+  const access = configuration.access.ofAddress(ip, now)
+  return { ip, address, access, ...(access === 'block' && { outcome: { reason: 'blocked' } }) }
+}
+
+/** Asks the upstream authorizer. Every request but a blocked one needs its yes. */
+export async function askUpstream(trace: RequestTrace, { upstream: asked, log }: AuthorizerParts): Promise<Found> {
+  const upstream = (await asked?.check(trace.event, trace.request!)) ?? NO_UPSTREAM
+  if (upstream.kind === 'unavailable') log('error', 'upstream_unavailable', errorDetails(upstream.cause))
+  return { upstream, ...(upstream.kind !== 'granted' && { outcome: { reason: refusalOf(upstream) } }) }
+}
+
+const NO_UPSTREAM: Check = { kind: 'granted', grant: { context: {} } }
+
+/** A REST API's Deny is a 429, so the upstream's denial is a 401 there; of an HTTP API every denial is a 403. */
+const refusalOf = ({ kind }: Check) => (kind === 'denied' ? 'unauthorized' : 'unverified')
+
+function matchRoutes({ request, configuration }: TraceWith<'request' | 'configuration'>): Found {
+  const rules = rulesFor(configuration.policies, request)
+  if (!rules) return { outcome: { reason: 'malformed' } }
+  return { rules, ...(isPreflight(request, rules) && { verified: true }) }
+}
+
+/**
+ * Preflights have no credentials and a limit of their own; where a route is configured for `OPTIONS`, its rules hold.
+ */
+const isPreflight = ({ preflight }: GatewayRequest, { routes }: Rules): boolean =>
+  preflight && !routes.some(({ pattern }) => pattern.method === 'OPTIONS')
+
+async function decidePreflight(trace: TraceWith<Known>, parts: Assembled): Promise<Found> {
+  const { verified, configuration, address, access, keyOf } = trace
+  if (!verified) return {}
+  const about = { subject: keyOf(address) }
+  const reason = passesUncounted(configuration, access)
+  if (reason) return { outcome: { ...about, reason } }
+  const plan = parts.plans.preflightPlan(configuration)
+  const charges = plan.chargesFor([keyOf(`preflight:${address}`)])
+  return { plan, outcome: { ...about, ...(await decided(charges, parts, configuration.policies.settings, '')) } }
+}
+
+/** What is known after the first steps. */
+type Known = 'request' | 'configuration' | 'sources' | 'keyOf' | 'address' | 'rules'
+
+async function identifyCaller(trace: TraceWith<Known>, parts: Assembled): Promise<Found> {
+  const { request, configuration, sources, address, now } = trace
+  const { policies, access, identityUnknown } = configuration
+  if (identityUnknown && parts.authentication !== 'none') return { outcome: unverified(parts) }
+  const clients = parts.failedCredentials.directoryFor(address, policies.settings.failedCredentials)
+  const identity = await identify(request, sources.list, clients, now)
+  if (identity.kind === 'rejected') return { identity, outcome: { reason: 'unauthorized' } }
+  if (identity.kind === 'unavailable') {
+    parts.log('error', 'identity_unavailable', errorDetails(identity.cause))
+    return { identity, outcome: { reason: 'unverified' } }
+  }
+  const ofClient = identity.kind === 'known' && identity.client && access.ofClient(identity.client.id, now)
+  if (ofClient === 'block') return { identity, outcome: { reason: 'blocked' } }
+  return { identity, ...(ofClient && { access: ofClient }) }
+}
+
+function selectTier(trace: TraceWith<Known | 'identity'>, parts: Assembled): Found {
+  const { configuration, rules, identity } = trace
+  const known = knownIn(trace)
+  const tier = tierOf(configuration, known)
+  if (!tier) return { outcome: undecided(parts) }
+  const credentials = known && !known.unchecked ? [] : [tier.credentials, rules.credentials]
+  if (credentials.includes('required')) {
+    const { unchecked } = identity as { readonly unchecked?: string }
+    if (unchecked === 'unavailable') return { tier, outcome: unverified(parts) }
+    // who shows bad credentials causes no errors
+    const reason = unchecked === 'limited' ? 'unavailable' : 'unauthorized'
+    return { tier, outcome: { ...aboutCaller({ ...trace, tier }), reason } }
+  }
+  if (tier.credentials === 'unknown' || (credentials.includes('unknown') && parts.authentication !== 'none'))
+    return { tier, outcome: unverified(parts) }
+  return { tier, verified: true }
+}
+
+/** Whom an outcome is about: the caller's tier, and where its state is. */
+const aboutCaller = (trace: TraceWith<'tier' | 'keyOf' | 'address'>) => ({
+  tier: trace.tier.name,
+  subject: trace.keyOf(knownIn(trace)?.caller ?? trace.address),
+})
+
+function planCharges(trace: TraceWith<Known | 'tier'>, { plans }: Assembled): Found {
+  const { configuration, access, tier, rules, now } = trace
+  const client = knownIn(trace)?.client
+  const passes = passesUncounted(configuration, access)
+  if (passes) return { outcome: { ...aboutCaller(trace), reason: passes } }
+  const plan = plans.planFor(configuration, tier, rules, client && clientAt(client, now))
+  const reason = plan.isTooMuch ? 'malformed' : plan.cost === 0 || plan.groups.length === 0 ? 'uncounted' : undefined
+  return { plan, ...(reason && { outcome: { ...aboutCaller(trace), reason } }) }
+}
+
+async function decideCharges(trace: TraceWith<Known | 'tier' | 'plan'>, parts: Assembled): Promise<Found> {
+  const { request, configuration, keyOf, address, tier, plan } = trace
+  const { settings } = configuration.policies
+  const known = knownIn(trace)
+  const inputs: SubjectInputs = {
+    caller: known?.caller ?? address,
+    user: known?.user ?? address,
+    address,
+    headers: trusted(request, settings),
+    claims: known?.claims ?? {},
+    namespace: known?.namespace ?? '',
+    apiId: request.apiId,
+    stageName: request.stageName,
+  }
+  const charges = plan.chargesFor(plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route))))
+  return {
+    outcome: { ...aboutCaller(trace), ...(await decided(charges, parts, settings, tier.name, tier.onStoreError)) },
+  }
+}
+
+/** From the event to the outcome; the first step that finds one ends it. */
+export const STEPS = [
+  readConfiguration,
+  checkAddress,
+  askUpstream,
+  matchRoutes,
+  decidePreflight,
+  identifyCaller,
+  selectTier,
+  planCharges,
+  decideCharges,
+] as readonly Step[]
+
+const passesUncounted = ({ policies }: Configuration, access: RequestTrace['access']) =>
+  access === 'allow' ? 'exempt' : policies.settings.mode === 'off' ? 'uncounted' : undefined
+
+async function decided(
+  charges: readonly Charge[],
+  { limiter, failOpen, log }: AuthorizerParts,
+  { localShare }: Settings,
+  tier: string,
+  onStoreError: Tier['onStoreError'] = failOpen ? undefined : 'deny',
+): Promise<Pick<Outcome, 'decision' | 'reason' | 'shapes'>> {
+  const decision = await limiter.decide(charges, { onStoreError, localShare })
+  const { degraded, policy, failure } = decision
+  if (degraded) log('warn', 'decision_without_store', { tier, policy, failure })
+  // whatever was counted
+  const turnedAway = degraded && !decision.allowed && (onStoreError === 'deny' || failure === 'item')
+  return {
+    decision,
+    reason: turnedAway ? 'unavailable' : undefined,
+    shapes: charges.flatMap(({ policies }) => policies),
+  }
+}
+
+/**
+ * The headers by which policies may count. One that the settings do not trust is ignored, whatever a policy says; so is
+ * one with several values, for whoever can add a value could have a quota for each.
+ */
+function trusted({ headers }: GatewayRequest, { trustedHeaders }: Settings): ReadonlyMap<string, string> {
+  return new Map(
+    trustedHeaders.flatMap((name) => {
+      const value = headers.get(name)?.trim()
+      return value === undefined || value.includes(',') ? [] : [[name, value] as const]
+    }),
+  )
+}
+
+/**
+ * The caller's tier; where that does not exist, the default one; and the anonymous tier for anonymous callers, or as
+ * the last resort.
+ */
+function tierOf({ policies: { tiers, settings } }: Configuration, known: { readonly tier?: string } | undefined) {
+  const names = known ? [known.tier, settings.defaultTier, ANONYMOUS] : [ANONYMOUS]
+  return names.map((name) => (name === undefined ? undefined : tiers.get(name))).find((tier) => tier !== undefined)
+}
+
+/** The outcome of a request that cannot be counted: the failure mode decides. */
+export function undecided({ failOpen }: AuthorizerParts, onStoreError?: Tier['onStoreError']): Outcome {
+  const allowed = onStoreError === undefined ? failOpen : onStoreError !== 'deny'
+  return { reason: allowed ? 'uncounted' : 'unavailable', degraded: true }
+}
+
+/** The outcome of a request whose caller cannot be verified: refused, unless no caller has to be. */
+export function unverified(parts: AuthorizerParts): Outcome {
+  if (parts.authentication === 'none') return undecided(parts)
+  parts.log('error', 'identity_unverifiable', {})
+  return { reason: 'unverified', degraded: true }
+}
