@@ -9,6 +9,7 @@ const OTHERS: [string, number, string, string][] = [
   ['an answer without a body', 200, 'text/plain', ''],
   ['a gateway that knows no such path', 403, 'application/json', '{"message":"Missing Authentication Token"}'],
   ['a page that is not found', 404, 'text/html', '<h1>Not found</h1>'],
+  ['an API that names its requests', 200, 'application/json', '{"message":"hello"}'],
   ['a problem body', 429, 'application/problem+json', '{"title":"Too Many Requests","status":429}'],
 ]
 
@@ -56,7 +57,10 @@ describe.each(OTHERS)('an endpoint that answers with %s', (name, status, type, b
   beforeAll(async () => {
     server = createServer((request, response) => {
       request.resume()
-      response.writeHead(status, { 'content-type': type }).end(body)
+      const named = name === 'an API that names its requests' && {
+        'x-amzn-requestid': 'ed4747b5-22cf-487d-a394-34fd011afbf4',
+      }
+      response.writeHead(status, { 'content-type': type, ...named }).end(body)
     })
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
