@@ -20,7 +20,9 @@ const OUT_OF_TOUCH_MS = 2000
 const CALL_MS = 400
 
 /**
- * Checks all admitted units against the bound of each consistency: the limit, the leased units that may outlive their window, the eventual counts that are not synced yet, and one local share for each instance that decided without the store.
+ * Checks all admitted units against the bound of each consistency: the limit, the leased units that may outlive their
+ * window, the eventual counts that are not synced yet, and one local share for each instance that decided without the
+ * store.
  *
  * Instances whose clocks differ share no windows: those histories are left to the exact model.
  */
@@ -95,7 +97,8 @@ function ofOnePolicy(chronicle: Chronicle, key: string, policy: PolicyInput, i: 
     for (const { to } of admitted) {
       if (to < from) continue
       const those = admitted.filter((one) => one.from >= from && one.to <= to)
-      // A charge is stored at some time between its request and its answer, and a share starts anew when its window is over.
+      // A charge is stored at some time between its request and its answer, and a share starts anew when its window is
+      // over.
       const ms = to - from + (leased ? HELD_MS : 0) + (consistency === 'eventual' ? 0 : CALL_MS)
       const renewed = those.some(({ degraded }) => degraded) ? 2 : 1
       found.push(...tooMany(those, renewed * quota.mostWithin(numbers, ms), `${to - from} ms`))

@@ -20,7 +20,8 @@ export const ALGORITHMS: Readonly<Record<string, PolicyInput>> = Object.fromEntr
 )
 
 /**
- * Two features in one story, small enough for every order of its calls: two instances, two subjects, three or four requests.
+ * Two features in one story, small enough for every order of its calls: two instances, two subjects, three or four
+ * requests.
  */
 interface Crossing {
   readonly name: string

@@ -24,9 +24,11 @@ const FAULTS: readonly CallFault[] = [
 ]
 
 /**
- * Runs a story in every order in which its calls can arrive at the store, each of these with every fault at every call, and checks all laws each time.
+ * Runs a story in every order in which its calls can arrive at the store, each of these with every fault at every call,
+ * and checks all laws each time.
  *
- * A run is repeated with another choice wherever it could have gone on differently, until no choice is left. Nothing is random.
+ * A run is repeated with another choice wherever it could have gone on differently, until no choice is left. Nothing is
+ * random.
  */
 export async function everyInterleaving(story: Story, faults: readonly CallFault[] = FAULTS): Promise<Searched> {
   const histories = new Set<string>()

@@ -56,7 +56,8 @@ const PATIENCE_MS = 250
 /**
  * Compares each decision of `strict` policies with the exact model, in the order in which the store applied the writes.
  *
- * From the store's journal it reads which write was applied when, and nothing else: the number of units follows from the request.
+ * From the store's journal it reads which write was applied when, and nothing else: the number of units follows from
+ * the request.
  */
 class StrictJudge {
   private readonly found: Breach[] = []
@@ -382,7 +383,8 @@ class StrictJudge {
   }
 
   /**
-   * Whether another process has written under the same idempotency mark in between, so that it is unknown whether this write was applied.
+   * Whether another process has written under the same idempotency mark in between, so that it is unknown whether this
+   * write was applied.
    */
   private isOverwritten({ seq: since, call: { key, instance, write } }: Entry, until: number): boolean {
     return this.chronicle.entries.some(
@@ -747,7 +749,10 @@ const givesBack = ({ call: { write, instance } }: Entry): boolean => write!.id.m
 const changesNothing = ({ call: { write } }: Entry): boolean =>
   write!.parts.every(({ write: { assignments } }) => assignments.length === 0)
 
-/** Whether a single request was certainly denied or allowed. Of several simultaneous ones it is unknown which write was whose. */
+/**
+ * Whether a single request was certainly denied or allowed. Of several simultaneous ones it is unknown which write was
+ * whose.
+ */
 function outcomeOf({ step, decisions, keys }: Request): { isDenied: boolean; isAllowed: boolean } {
   const alone = keys.length === 1 && !(step.do === 'take' && step.times !== undefined)
   const [one] = decisions

@@ -1,7 +1,8 @@
 import type { PolicyInput } from '../../limiter'
 
 /**
- * How each algorithm counts, written a second time in the simplest way: over the list of all charges ever made, from docs/algorithms.md alone. Nothing here is fast, and no code is shared with the algorithms.
+ * How each algorithm counts, written a second time in the simplest way: over the list of all charges ever made, from
+ * docs/algorithms.md alone. Nothing here is fast, and no code is shared with the algorithms.
  */
 
 /** Charged units, and their place on the algorithm's own scale: the number of a window, or milliseconds. */

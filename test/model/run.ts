@@ -19,7 +19,8 @@ const SHRINK_MS = 60_000
 /**
  * Runs random stories and judges each; fails with the shortest one that breaks a law.
  *
- * If the time is over before all have run, it ends after those that have begun: a story that is given up would leave its virtual time installed.
+ * If the time is over before all have run, it ends after those that have begun: a story that is given up would leave
+ * its virtual time installed.
  *
  * @returns how many have run.
  */

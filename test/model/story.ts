@@ -31,7 +31,9 @@ type Action =
   | { readonly do: 'take'; readonly of: number; readonly cost: number; readonly times?: number }
   | { readonly do: 'takeAll'; readonly of: readonly number[]; readonly cost: number }
   | { readonly do: 'peek'; readonly of: number; readonly cost: number }
-  /** Refunds one of the latest requests of a subject, whichever instance admitted it; `withTime` passes its `chargedAt`. */
+  /**
+   * Refunds one of the latest requests of a subject, whichever instance admitted it; `withTime` passes its `chargedAt`.
+   */
   | { readonly do: 'refund'; readonly of: number; readonly back: number; readonly withTime: boolean }
   | { readonly do: 'reset'; readonly of: number }
   | { readonly do: 'close' }
