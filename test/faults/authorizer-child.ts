@@ -1,7 +1,7 @@
 import { eventOf } from '../../bench/authorizer-event'
 import type { Told } from './instance'
 
-/** What the parent asks, one request or several at the same time. */
+/** A message of the parent: one request or several simultaneous ones. */
 export interface Ask {
   readonly requests: readonly { readonly ip: string; readonly apiKey?: string }[]
 }
@@ -14,8 +14,8 @@ export interface Reply {
 }
 
 /**
- * A function instance in a process of its own, which can be stopped and killed: loads the bundle that it is told, and
- * answers what its parent asks.
+ * A function instance in a process of its own, which can be stopped and killed: loads the given bundle and answers its
+ * parent's requests.
  */
 const { handler } = require(process.argv[2]!) as { handler(event: object): Promise<{ context: Told }> }
 

@@ -28,14 +28,14 @@ export class AuthorizerProcess {
     return new AuthorizerProcess(child)
   }
 
-  /** Sends requests at the same time. While the process is stopped they wait. */
+  /** Sends simultaneous requests. They wait while the process is stopped. */
   async ask(...requests: Ask['requests']): Promise<Reply> {
     const answered = once(this.child, 'message')
     this.child.send({ requests } satisfies Ask)
     return (await answered)[0]
   }
 
-  /** What Lambda does to an instance between invocations. */
+  /** Freezes the process, as Lambda does between invocations. */
   freeze(): void {
     this.child.kill('SIGSTOP')
   }

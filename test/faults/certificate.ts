@@ -1,5 +1,5 @@
 /**
- * A certificate that nobody trusts, for `*.sluice.test`, and its key, which opens nothing: made by `openssl req -x509
+ * A self-signed certificate for `*.sluice.test` and its key, used in tests only: made by `openssl req -x509
  * -newkey ec -pkeyopt ec_paramgen_curve:prime256v1`.
  */
 export const SELF_SIGNED = {

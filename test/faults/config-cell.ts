@@ -6,7 +6,7 @@ import { isOfTls } from './state-cell'
 import { GRACE_MS, isReal, late, type Outcome, type Problem, type Timed, type Trial, timed, wrong } from './trial'
 import { DEADLINE_MS, FIRST_DEADLINE_MS, PAID, TABLES, type World } from './world'
 
-/** A fault of the config table at one of its readings. */
+/** A fault of the config table at one of its reads. */
 export interface ConfigCell {
   readonly fault: Fault
   readonly tries: 'first' | 'every'
@@ -19,7 +19,7 @@ export interface ConfigCell {
 
 /**
  * - `decided`: for the caller who it is, by the state table.
- * - `stranger`: a client was counted as an unknown caller.
+ * - `stranger`: a client was counted as an anonymous caller.
  * - `degraded`: by the failure mode, and marked.
  * - `refused`: by a new instance that cannot know who has to show credentials, and marked.
  */
@@ -27,7 +27,9 @@ export type ConfigVerdict = 'decided' | 'stranger' | 'degraded' | 'refused'
 
 const BACK_WITHIN_MS = 15_000
 
-/** Runs a cell: what an instance has read stays in force, what it has not it lacks for the moment only. */
+/**
+ * Runs a cell: what an instance has read stays in force, and what it has not read it lacks only while the fault lasts.
+ */
 export class ConfigTrial implements Trial<ConfigVerdict> {
   private instance!: Instance
   private table!: FaultyDynamoDb
@@ -43,7 +45,7 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
     this.ip = world.address()
   }
 
-  /** A reading that waits for a request has a deadline of its own. */
+  /** A read that a request waits for has its own deadline. */
   private get deadlineMs(): number {
     const { reading, fault } = this.cell
     if (reading === 'tiers') return FIRST_DEADLINE_MS
@@ -116,7 +118,7 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
     return 'stranger'
   }
 
-  /** The fault over, callers are who they are again, and decided about for real. */
+  /** After the fault, callers are identified again, and decided by the table. */
   private async comeBack(): Promise<void> {
     const giveUpAt = performance.now() + BACK_WITHIN_MS
     while (performance.now() < giveUpAt) {

@@ -6,14 +6,14 @@ import type { ServerResponse } from 'node:http'
  */
 export type BrokenConnection = 'ENOTFOUND' | 'EAI_AGAIN' | 'refused' | 'reset' | 'silent' | 'untrusted' | 'not-tls'
 
-/** What DynamoDB had answered, for those that spoil it. */
+/** DynamoDB's own answer, for faults that change it. */
 export interface Answered {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
 }
 
-/** Spoils an answer. `real` is there where the call has reached DynamoDB. */
+/** Replaces an answer. `real` is DynamoDB's own, if the call has reached it. */
 type Spoil = (response: ServerResponse, real: Answered | undefined) => void
 
 export interface Fault {
@@ -23,7 +23,7 @@ export interface Fault {
   readonly answer?: Spoil
   /** DynamoDB's answer comes late, by this share of the decision's deadline. */
   readonly slow?: number
-  /** Whether trying again is of no use: the same call would fail in the same way. */
+  /** Whether a retry is useless, since the same call would fail in the same way. */
   readonly final?: boolean
 }
 
@@ -54,7 +54,7 @@ const reset: Spoil = (response) => {
   response.socket?.resetAndDestroy()
 }
 
-/** Half of the answer, and then the end of the connection. */
+/** Sends half of the answer and ends the connection. */
 const cutOff: Spoil = (response, real) => {
   const text = real?.body ?? Buffer.from('{"Attributes":{}}')
   response.writeHead(200, { 'content-type': 'application/x-amz-json-1.0', 'content-length': text.length + 10 })
@@ -83,7 +83,7 @@ export const ANSWERS: readonly Fault[] = [
   { name: 'stalled, no answer', answer: () => {} },
 ]
 
-/** An answer that is right and late. */
+/** A correct answer that is late. */
 export const SLOW: readonly Fault[] = [
   { name: 'slow, a third of the deadline', slow: 0.3 },
   { name: 'slow, two thirds of the deadline', slow: 0.7 },

@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import vm from 'node:vm'
 import { eventOf } from '../../bench/authorizer-event'
 
-/** What a decision's context says, as far as it is looked at here. */
+/** The fields of a decision's context that the tests read. */
 export interface Told {
   readonly allowed: boolean
   readonly reason: string
@@ -13,12 +13,12 @@ export interface Told {
   readonly tier: string
 }
 
-/** One function instance: asked as API Gateway asks it. Rejects with what the handler threw. */
+/** One function instance, called as API Gateway calls it. Rejects with the error of the handler. */
 export interface Instance {
   ask(request: { readonly ip: string; readonly apiKey?: string }): Promise<Told>
-  /** Answers any event, as Lambda's runtime has it answered. */
+  /** Answers any event, as through Lambda's runtime. */
   handle(event: object): Promise<unknown>
-  /** What it has logged. */
+  /** The lines that it has logged. */
   readonly log: readonly string[]
 }
 
@@ -37,7 +37,7 @@ export class Bundle {
     })
   }
 
-  /** @param environment what this instance is told, beside what this process is. */
+  /** @param environment variables of this instance, in addition to those of this process. */
   open(environment: Readonly<Record<string, string>>): Instance {
     const log: string[] = []
     const note = (line: string) => void log.push(line)

@@ -1,7 +1,7 @@
 import { createLimiter, DynamoDbStore, type PolicyInput } from '../../limiter'
 import { connect } from '../../local/dynamodb'
 
-/** What a process is to do: ask for one subject, a few requests every few milliseconds, for so long. */
+/** The work of a process: a few requests for one subject every few milliseconds, for so long. */
 export interface Lease {
   readonly endpoint: string
   readonly tableName: string

@@ -4,7 +4,7 @@ import { type StateCell, StateTrial } from './state-cell'
 import { type Outcome, runTrials, type Trial } from './trial'
 import type { World } from './world'
 
-/** A table of results: each row a fault at one step, each column a situation that it comes in. */
+/** A table of results: each row a fault at one step, each column a situation. */
 export interface Matrix {
   readonly title: string
   readonly columns: readonly string[]
@@ -39,8 +39,8 @@ const step = (name: string, applied: boolean, faults: readonly Fault[]) =>
   faults.map((fault) => ({ fault, step: name, applied }))
 
 /**
- * A hot item's write is thrown away and then made as another one, by a lease: had it been made after all, that would be
- * two. It never is.
+ * A write that a hot item rejects is made again as another write, by a lease. It would count twice if it had been
+ * applied, which it never is.
  */
 const isOfAWrite = ({ name }: Fault) => !name.endsWith('a hot key')
 
@@ -50,7 +50,7 @@ const STATE_ROWS = [
   ...step('after the write', true, ANSWERS.filter(isOfAWrite)),
   ...step('after the write', true, SLOW),
 ]
-/** One of each kind: the rest differs in how long it takes to give up, and no more. */
+/** One fault of each kind: the others differ only in the time until the caller gives up. */
 const MODE_ROWS = STATE_ROWS.filter(
   ({ fault, step }) =>
     [
@@ -63,13 +63,13 @@ const MODE_ROWS = STATE_ROWS.filter(
 )
 const CONFIG_ROWS = [...step('connection', false, CONNECTIONS), ...step('answer', true, [...ANSWERS, ...SLOW])]
 
-/** A cell, and what is wrong there. */
+/** A cell and its problems. */
 export interface Finding {
   readonly cell: string
   readonly problems: readonly string[]
 }
 
-/** The cells in which something is wrong. */
+/** The cells with problems. */
 export const findings = (matrices: readonly Matrix[]): Finding[] =>
   matrices.flatMap(({ title, columns, rows }) =>
     rows.flatMap(({ fault, step, outcomes }) =>

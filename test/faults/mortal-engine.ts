@@ -9,9 +9,9 @@ import type { Engine } from '../../local/engines/engine'
 import { freePort } from '../../local/engines/free-port'
 import { dynamoDbLocalCommand } from '../engines/dynamodb-local'
 
-/** An engine that can be killed, and comes back at the same address. */
+/** An engine that can be killed and restarted at the same address. */
 export interface MortalEngine extends Engine {
-  /** Whether its tables are there when it comes back. */
+  /** Whether its tables survive a restart. */
   readonly remembers: boolean
   /** `kill -9`: requests under way are never answered. */
   kill(): Promise<void>
@@ -26,7 +26,7 @@ interface Command {
   readonly args: readonly string[]
 }
 
-/** dynoxide, in memory: a killed one has forgotten its tables. */
+/** dynoxide in memory: its tables are lost when it is killed. */
 export const forgetfulDynoxide = (): Promise<MortalEngine> =>
   start((port) => ({
     name: 'dynoxide',

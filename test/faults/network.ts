@@ -2,7 +2,7 @@ import dns from 'node:dns'
 import tls from 'node:tls'
 import type { FaultyDynamoDb } from './proxy'
 
-/** Where nothing listens: an address of this machine's own. */
+/** A local address where nothing listens. */
 const NO_CREDENTIAL = '127.0.0.2'
 
 type LookupCallback = (
@@ -12,8 +12,8 @@ type LookupCallback = (
 ) => void
 
 /**
- * Plays the network of this process between itself and `FaultyDynamoDb`s: their names are found, and their certificate
- * is trusted, unless a fault says otherwise. Other names are left alone.
+ * Replaces the network of this process for the names of `FaultyDynamoDb`s: these are resolved and their certificate is
+ * trusted, unless a fault says otherwise. Other names are not changed.
  */
 export class Network {
   private readonly hosts = new Map<string, FaultyDynamoDb>()
@@ -25,7 +25,7 @@ export class Network {
     Object.assign(tls, { connect: (...args: unknown[]) => this.secure(args) })
   }
 
-  /** @returns the URL at which it is reached. */
+  /** @returns the URL of the table. */
   add(name: string, table: FaultyDynamoDb, secure: boolean): string {
     const host = `${name}.sluice.test`
     this.hosts.set(host, table)

@@ -4,36 +4,36 @@ import { createSecureContext, type SecureContext, TLSSocket } from 'node:tls'
 import { SELF_SIGNED } from './certificate'
 import type { Answered, BrokenConnection, Fault } from './fault'
 
-/** One call, as far as faults are aimed by it. */
+/** The fields of a call by which faults select it. */
 interface Call {
   /** `UpdateItem`, `GetItem`, `Query` … */
   readonly operation: string
   readonly table: string
 }
 
-/** A fault, and which calls it meets. */
+/** A fault and the calls that it applies to. */
 export interface Armed {
   readonly fault: Fault
   readonly aim: (call: Call) => boolean
-  /** Whether DynamoDB does what it is asked before the answer is spoilt. */
+  /** Whether DynamoDB executes the call before its answer is changed. */
   readonly applied: boolean
-  /** How often, from the first call that it is aimed at. */
+  /** How often, from the first selected call on. */
   readonly times: number
-  /** What a share of the deadline is, for answers that come late. */
+  /** The deadline in milliseconds, for answers that are late by a share of it. */
   readonly deadlineMs: number
 }
 
 /**
- * A DynamoDB that fails as it is told to: passes calls on to an engine, over real connections, so that what fails is
- * what the SDK and Node make of it.
+ * A DynamoDB with faults: forwards calls to an engine over real connections, so that the SDK and Node meet real
+ * failures.
  *
  * Listens for itself at `endpoint`; faults of a connection that happen before it, at names and addresses, are played by
  * `Network`.
  */
 export class FaultyDynamoDb {
-  /** Calls that arrived, whatever became of them. */
+  /** All calls that arrived. */
   calls = 0
-  /** When the fault was first met, in milliseconds of `performance.now()`. */
+  /** When the fault first applied, in milliseconds of `performance.now()`. */
   metAt = 0
   private armed: Armed | undefined
   private left = 0
@@ -67,10 +67,7 @@ export class FaultyDynamoDb {
     return (this.tcp.address() as AddressInfo).port
   }
 
-  /**
-   * From now on calls meet the fault. A broken connection is met by the next one that is made, so those that are open
-   * are ended.
-   */
+  /** Applies the fault from now on. A connection fault applies to new connections, so open ones are ended. */
   async arm(armed: Armed): Promise<void> {
     this.armed = armed
     this.left = armed.times
@@ -82,10 +79,7 @@ export class FaultyDynamoDb {
     this.armed = undefined
   }
 
-  /**
-   * From now on nothing comes back on the connections that are open, not even an end: as when something between has
-   * forgotten them.
-   */
+  /** Sends nothing more on open connections, not even an end: as if a device in between had lost them. */
   forgetConnections(): void {
     for (const socket of this.open) this.forgotten.add(socket)
   }
@@ -132,7 +126,7 @@ export class FaultyDynamoDb {
   private serve(socket: Socket): void {
     if (!this.context) return void this.http.emit('connection', socket)
     const secured = new TLSSocket(socket, { isServer: true, secureContext: this.context })
-    secured.on('error', () => {}) // of a client that does not trust it
+    secured.on('error', () => {}) // a client that does not trust the certificate
     this.http.emit('connection', secured)
   }
 

@@ -7,8 +7,8 @@ const PAGE = join(__dirname, '..', '..', 'docs', 'reliability.md')
 const [BEGIN, END] = ['<!-- what follows is written by npm run docs:reliability -->', '<!-- end -->'] as const
 
 /**
- * The tables of results, as docs/reliability.md has them. No figure in them is a time, so the same product always gives
- * the same text.
+ * The tables of results, as docs/reliability.md has them. They contain no times, so the same code always gives the same
+ * text.
  */
 export function tablesOf(matrices: readonly Matrix[]): string {
   const cells = matrices.reduce((sum, { rows, columns }) => sum + rows.length * columns.length, 0)
@@ -31,10 +31,10 @@ function tableOf({ title, columns, rows }: Matrix): string {
   ].join('\n')
 }
 
-/** The tables that stand in the page. */
+/** The tables that are in the page. */
 export const tablesInPage = (): string => parts().tables
 
-/** Puts the tables into the page. */
+/** Writes the tables into the page. */
 export function writeTables(tables: string): void {
   const { before, after } = parts()
   writeFileSync(PAGE, `${before}${BEGIN}\n\n${tables}\n\n${END}${after}`)

@@ -8,13 +8,13 @@ import { DEADLINE_MS, FIRST_DEADLINE_MS, LIMIT, TABLES, type World } from './wor
 /** A fault of the state table at one step of one decision. */
 export interface StateCell {
   readonly fault: Fault
-  /** Whether DynamoDB has done what it was asked when the fault comes. */
+  /** Whether DynamoDB has executed the call when the fault applies. */
   readonly applied: boolean
-  /** On the first call only, or on every one while the request lasts. */
+  /** On the first call only, or on every call of the request. */
   readonly tries: 'first' | 'every'
   /** An instance that has decided before, or one at its first request. */
   readonly instance: 'warm' | 'cold'
-  /** What the address has left; `known` where this instance has just denied it. */
+  /** The remaining units of the address; `known` if this instance has a cached denial. */
   readonly left: 'some' | 'nothing' | 'nothing, known'
   /** @default 'local' */
   readonly onStoreError?: 'allow' | 'deny'
@@ -26,12 +26,12 @@ export interface StateCell {
  */
 export type Verdict = 'decided' | 'degraded'
 
-/** Units charged before the fault comes, where some are to be left. */
+/** Units charged before the fault, if some are to be left. */
 const BEFORE = 2
-/** The fault over, a real decision has to come within this time. */
+/** After the fault, a decision by the table has to come within this time. */
 const BACK_WITHIN_MS = 15_000
 
-/** Runs a cell, and takes what is left of its quota afterwards, to the last unit. */
+/** Runs a cell, and then takes all remaining units of its quota. */
 export class StateTrial implements Trial<Verdict> {
   private instance!: Instance
   private table!: FaultyDynamoDb
@@ -39,9 +39,9 @@ export class StateTrial implements Trial<Verdict> {
   private readonly ip: string
   /** Charged before the fault. */
   private readonly before: number
-  /** Requests that real decisions let pass since. */
+  /** Requests that the table has allowed since. */
   private admitted = 0
-  /** Admitted by the instance itself, which tells the table when that answers again. */
+  /** Units admitted by the instance alone, which it sends to the table after the fault. */
   private admittedLocally = 0
   private verdict: Verdict = 'degraded'
   private readonly problems: Problem[] = []
@@ -59,8 +59,8 @@ export class StateTrial implements Trial<Verdict> {
   }
 
   /**
-   * Whether the write can have been made although nobody was told: by the call whose answer was spoilt, or by another
-   * try that was late.
+   * Whether the write may have been applied without an answer: by the call whose answer was changed, or by a late
+   * retry.
    */
   private get mayHaveCharged(): boolean {
     const { applied, left, tries } = this.cell
@@ -88,7 +88,7 @@ export class StateTrial implements Trial<Verdict> {
   }
 
   async settle(): Promise<Outcome<Verdict>> {
-    await sleep(30) // for what is still on its way to the engine
+    await sleep(30) // for calls that are still under way to the engine
     this.judge(await this.world.charged(this.ip))
     this.table.disarm()
     await this.comeBack()
@@ -126,7 +126,7 @@ export class StateTrial implements Trial<Verdict> {
       problems.push(wrong(`${before} units were charged, then ${charged}`))
   }
 
-  /** Real decisions come back by themselves. */
+  /** Expects that recovery is automatic. */
   private async comeBack(): Promise<void> {
     const giveUpAt = performance.now() + BACK_WITHIN_MS
     while (performance.now() < giveUpAt) {
@@ -136,7 +136,7 @@ export class StateTrial implements Trial<Verdict> {
     this.problems.push(wrong(`no real decision in ${BACK_WITHIN_MS} ms after the fault`))
   }
 
-  /** Takes what is left: never more than the limit, and less only by what was charged without an answer. */
+  /** Takes the remaining units: never more than the limit, and fewer only by those charged without an answer. */
   private async drain(): Promise<void> {
     const { problems } = this
     for (let i = 0; i <= LIMIT; i++) {

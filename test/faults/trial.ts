@@ -1,39 +1,39 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Told } from './instance'
 
-/** Something that must not be. */
+/** A problem of a cell. */
 export interface Problem {
   readonly text: string
-  /** Whether a machine that is busy with something else could be to blame, and not the product. */
+  /** Whether a busy machine could be the cause instead of the code. */
   readonly perhapsTheMachine: boolean
 }
 
 export const wrong = (text: string): Problem => ({ text, perhapsTheMachine: false })
 export const late = (text: string): Problem => ({ text, perhapsTheMachine: true })
 
-/** What a cell shows: how the request was answered, and what was wrong with that. */
+/** The result of a cell: how the request was answered, and its problems. */
 export interface Outcome<Verdict extends string = string> {
   readonly verdict: Verdict
   readonly problems: readonly Problem[]
 }
 
 /**
- * A cell being run. Steps of several are taken together, so that nothing else loads the machine while requests meet
+ * A cell being run. Several cells run their steps together, so that nothing else loads the machine while requests have
  * their faults.
  */
 export interface Trial<Verdict extends string = string> {
   prepare(): Promise<void>
-  /** Sends the request that meets the fault. */
+  /** Sends the request with the fault. */
   meet(): Promise<void>
-  /** What came of it, and whether all is well afterwards. */
+  /** Returns the result, and checks the state afterwards. */
   settle(): Promise<Outcome<Verdict>>
 }
 
-/** A decision may come so much after its deadline. */
+/** How late a decision may be after its deadline. */
 export const GRACE_MS = 20
 
 const AT_ONCE = 28
-/** How often a cell is run, by itself, before its being late is not put down to the machine. */
+/** How often a late cell is run by itself before the machine is ruled out as the cause. */
 const MOST_RUNS = 4
 
 /** Runs cells in groups, and those that were late again by themselves. */
@@ -62,13 +62,12 @@ async function runTogether<Verdict extends string>(
   return Promise.all(trials.map((trial) => trial.settle()))
 }
 
-/** One answer, and how it stood with the time. */
+/** One answer and its timing. */
 export interface Timed {
   readonly told: Told | undefined
   readonly thrown: unknown
   /**
-   * By how much the answer came after the deadline; what this process's timers were late by is taken off. Negative when
-   * it came before.
+   * How late the answer was after the deadline, minus how late this process's timers were. Negative if it came before.
    */
   overrunMs(since?: number): number
 }
@@ -89,7 +88,7 @@ export async function timed(deadlineMs: number, ask: () => Promise<Told>): Promi
   return { told, thrown, overrunMs: (since = startedAt) => endedAt - since - deadlineMs - lagMs }
 }
 
-/** Whether a policy was asked, be it the table's count or the failure mode's. */
+/** Whether a policy decided, by the table or by the failure mode. */
 const isCounted = ({ reason }: Told): boolean => reason === 'ok' || reason === 'over-limit'
-/** Whether it is the table that said so. */
+/** Whether the table decided. */
 export const isReal = (told: Told): boolean => isCounted(told) && !told.degraded

@@ -17,15 +17,15 @@ import { FaultyDynamoDb } from './proxy'
 
 export const TABLES = { state: 'state-under-fault', config: 'config-under-fault' } as const
 
-/** So long that nothing comes back meanwhile: exactly the limit is the right answer. */
+/** A window so long that no units come back: exactly the limit must be admitted. */
 const WINDOW = '365d'
 export const LIMIT = 6
 
-/** Of a decision, and of an instance's first one. */
+/** The deadlines of a decision and of an instance's first decision. */
 export const DEADLINE_MS = 300
 export const FIRST_DEADLINE_MS = 2000
 
-/** What each address, and each client, is held to. */
+/** The limits of each address and of each client. */
 const POLICIES: readonly PolicyInput[] = [
   { name: 'per-year', limit: LIMIT, window: WINDOW },
   { name: 'roomy', algorithm: 'fixed-window', limit: 1000, window: WINDOW },
@@ -33,7 +33,7 @@ const POLICIES: readonly PolicyInput[] = [
 
 export const PAID = 'paid'
 
-/** What all cells share: an engine with both tables, the bundle, the network. */
+/** The set-up of all cells: an engine with both tables, the bundle and the network. */
 export class World {
   readonly network = new Network()
   readonly folder = mkdtempSync(join(tmpdir(), 'sluice-faults-'))
@@ -60,14 +60,14 @@ export class World {
     })
   }
 
-  /** @param engine is stopped with it. */
+  /** @param engine is stopped together with this. */
   static async open(engine: Engine): Promise<World> {
     const world = new World(engine)
     await world.createTables()
     return world
   }
 
-  /** As an operator does: both tables, and the tiers. */
+  /** Creates both tables and the tiers, as an operator does. */
   async createTables(): Promise<void> {
     await createStateTable(this.direct, TABLES.state)
     await createTable(this.direct, TABLES.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
@@ -75,7 +75,7 @@ export class World {
       await this.put(item)
   }
 
-  /** Makes a client, whose key is its id. */
+  /** Creates a client whose key is its id. */
   async client(): Promise<string> {
     const id = `client-${++this.subjects}`
     await this.put({ ...clientKey(hashApiKey(id)), id, tier: PAID })
@@ -86,30 +86,30 @@ export class World {
     await this.direct.send(new PutItemCommand({ TableName: TABLES.config, Item: marshall(item) }))
   }
 
-  /** An address that nobody has asked from yet. */
+  /** A new address. */
   address(): string {
     const number = ++this.subjects
     return `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}`
   }
 
-  /** Where the engine is, without anything between. */
+  /** The engine's own address. */
   get endpoint(): string {
     return this.engine.endpoint
   }
 
-  /** A table that can fail. @param secure over TLS. */
+  /** A table with faults. @param secure whether it uses TLS. */
   async table(secure: boolean): Promise<{ readonly table: FaultyDynamoDb; readonly endpoint: string }> {
     const table = new FaultyDynamoDb(this.engine.endpoint, secure)
     await table.listen()
     return { table, endpoint: this.network.add(`table-${this.hosts++}`, table, secure) }
   }
 
-  /** A new instance, which has asked for nothing yet. @param endpoint the engine's own where it is left out. */
+  /** A new instance without requests so far. @param endpoint of the table. @default the engine's own */
   instance(environment: Readonly<Record<string, string>> = {}, endpoint = this.engine.endpoint): Instance {
     return this.bundle.open({ ...this.environment(endpoint), ...environment })
   }
 
-  /** What instances are told. */
+  /** The environment of instances. */
   environment(endpoint: string): Record<string, string> {
     return {
       SLUICE_STATE_TABLE: TABLES.state,
@@ -119,17 +119,17 @@ export class World {
     }
   }
 
-  /** Takes units of an address behind everybody's back. */
+  /** Charges units of an address from outside the instances. */
   async charge(ip: string, units: number): Promise<void> {
     if (units > 0) await this.counter.take(`ip:${ip}`, { cost: units })
   }
 
-  /** Units of an address that are charged in the table. */
+  /** The units charged to an address in the table. */
   charged(ip: string): Promise<number> {
     return this.chargedTo(`ip:${ip}`)
   }
 
-  /** Units of a client that are charged in the table. */
+  /** The units charged to a client in the table. */
   chargedToClient(id: string): Promise<number> {
     return this.chargedTo(`client:${id}`)
   }

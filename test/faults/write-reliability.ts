@@ -3,7 +3,7 @@ import { findings, runMatrices } from './matrix'
 import { tablesOf, writeTables } from './report'
 import { World } from './world'
 
-/** Runs the matrix, and puts what came of it into docs/reliability.md. */
+/** Runs the matrix, and writes its results into docs/reliability.md. */
 async function main(): Promise<void> {
   const world = await World.open(await startEngine({}))
   try {

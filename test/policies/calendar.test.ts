@@ -20,7 +20,7 @@ const UNIT_LENGTHS: Record<CalendarUnit, Temporal.DurationLike> = {
   year: { years: 1 },
 }
 
-/** Zones where calendars are hard. */
+/** Zones with unusual changes of their clocks. */
 const ZONES = [
   'UTC',
   'Europe/Berlin',
@@ -47,7 +47,7 @@ const ZONES = [
 const EARLIEST = Date.UTC(2000, 0, 3)
 const LATEST = Date.UTC(2036, 0, 1)
 
-/** Where a window that contains a zone's date begins, by an implementation that is not ours. */
+/** The start of the window that contains a zone's date, by Temporal. */
 function startByTemporal(unit: CalendarUnit, date: Temporal.PlainDate, timezone: string): number {
   const first = {
     day: () => date,
@@ -308,7 +308,7 @@ describe('a lookup of a calendar window', () => {
 })
 
 describe('a fixed window on a calendar', () => {
-  /** Uses `limit` units up, and returns the moment at which there is more. */
+  /** Uses up `limit` units, and returns the instant at which there are more. */
   function whenUsedUp(unit: CalendarUnit, timezone: string, limit: number, at: string): string {
     const quota = { limit, grid: calendarGrid(unit, timezone) }
     const now = Date.parse(at)
@@ -328,9 +328,10 @@ describe('a fixed window on a calendar', () => {
     ['day', 'Europe/Berlin', '2024-10-26T22:00:00Z', '2024-10-27T23:00:00.000Z'], // 25 hours
     ['day', 'Europe/Berlin', '2024-10-27T00:30:00Z', '2024-10-27T23:00:00.000Z'], // 02:30 the first time
     ['day', 'Europe/Berlin', '2024-10-27T01:30:00Z', '2024-10-27T23:00:00.000Z'], // 02:30 the second time
-    ['day', 'America/Sao_Paulo', '2018-11-04T02:59:59.999Z', '2018-11-04T03:00:00.000Z'], // to a midnight that was not
-    ['day', 'Pacific/Apia', '2011-12-30T09:00:00Z', '2011-12-30T10:00:00.000Z'], // to a day that was not
-    // just past a midnight that came again
+    // until a midnight that was skipped
+    ['day', 'America/Sao_Paulo', '2018-11-04T02:59:59.999Z', '2018-11-04T03:00:00.000Z'],
+    ['day', 'Pacific/Apia', '2011-12-30T09:00:00Z', '2011-12-30T10:00:00.000Z'], // until a day that was skipped
+    // just after a midnight that came twice
     ['day', 'America/St_Johns', '2010-11-07T02:30:30Z', '2010-11-07T03:30:00.000Z'],
     ['week', 'America/New_York', '2024-03-10T12:00:00Z', '2024-03-11T04:00:00.000Z'],
     ['month', 'Europe/Berlin', '2024-02-10T00:00:00Z', '2024-02-29T23:00:00.000Z'],

@@ -2,7 +2,7 @@ import { ConfigError, type Mistake } from '../../limiter/errors'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import type { Policy, PolicyInput } from '../../limiter/policies/policy'
 
-/** A policy that is right, with these fields changed; `undefined` leaves one out. */
+/** A valid policy with these fields changed; `undefined` removes one. */
 export const policy = (changes: Readonly<Record<string, unknown>> = {}): Record<string, unknown> => ({
   name: 'per-minute',
   limit: 60,
@@ -10,7 +10,7 @@ export const policy = (changes: Readonly<Record<string, unknown>> = {}): Record<
   ...changes,
 })
 
-/** Every mistake in a list of policies. */
+/** All issues of a list of policies. */
 export function issuesIn(policies: unknown, place: readonly string[] = []): string[] {
   const issues: Mistake[] = []
   const parsed = parsePolicies(policies, place, issues)
@@ -18,7 +18,7 @@ export function issuesIn(policies: unknown, place: readonly string[] = []): stri
   return issues.map(String)
 }
 
-/** The policy, which must be right. */
+/** The parsed policy, which must be valid. */
 export function parsed(changes: Partial<Record<keyof PolicyInput, unknown>> = {}): Policy {
   const issues: Mistake[] = []
   const [only] = parsePolicies([policy(changes)], [], issues)
@@ -26,7 +26,7 @@ export function parsed(changes: Partial<Record<keyof PolicyInput, unknown>> = {}
   return only!
 }
 
-/** What a call reports; it must throw a `ConfigError`. */
+/** The issues of a call, which must throw a `ConfigError`. */
 export function issuesOf(call: () => unknown): readonly string[] {
   let thrown: unknown
   try {
@@ -41,7 +41,7 @@ export function issuesOf(call: () => unknown): readonly string[] {
   return thrown.issues
 }
 
-/** What people, machines and attackers may write where something else is wanted. */
+/** Invalid values, as people, programs and attackers may write them. */
 export const RUBBISH: readonly unknown[] = [
   null,
   true,

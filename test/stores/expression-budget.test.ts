@@ -23,7 +23,7 @@ const PREFIXES = Array.from({ length: 30 }, (_, i) => `a${i % 10}${i.toString(36
 
 const anyName = fc.integer({ min: 0, max: 2 ** 45 }).map((index) => index.toString(36).padStart(2, '0'))
 const anyNumber = fc.integer({ min: 0, max: 400 })
-/** A part whose needs are as small as an algorithm's, beside what can be left out. */
+/** A part whose required clauses are as small as an algorithm's, with optional ones. */
 const anyPart = (prefix: string): fc.Arbitrary<PolicyWrite> =>
   fc
     .record({

@@ -1,9 +1,9 @@
-/** The most that DynamoDB takes, by its documentation and by DynamoDB Local. */
+/** DynamoDB's limits, by its documentation and by DynamoDB Local. */
 export const DYNAMODB = { bytes: 4096, operators: 300, itemBytes: 409_600 }
 
 /**
  * What DynamoDB counts as operators and functions, read off the text: every comparison, conjunction, negation and
- * function, and in updates every `+` and `-`. By the words of the language and not by how the expression came about.
+ * function, and in updates every `+` and `-`. It parses the text and does not know how the expression was made.
  */
 export function operatorsIn(expression: string, kind: 'condition' | 'update'): number {
   const words = expression.match(/:\w+|\w+|<>|<=|>=|[=<>+-]/g) ?? []

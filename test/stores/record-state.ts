@@ -5,7 +5,7 @@ import { subjectKey } from '../../limiter/subject-key'
 import { openEngine, TABLE } from '../stores'
 
 /**
- * Writes down what this release stores, and how it decides from there:
+ * Records what this release stores, and how it decides from that state:
  *
  *     npx tsx test/stores/record-state.ts test/vectors/recorded-state.json
  *
@@ -21,16 +21,16 @@ interface RecordedCase {
   readonly policy: PolicyInput
   /** The stored item, as DynamoDB attribute values. */
   readonly item: Record<string, { S: string } | { N: string } | { L: { N: string }[] }>
-  /** What was asked of it then, and answered. */
+  /** The requests that followed, and their answers. */
   readonly then: readonly RecordedStep[]
 }
 
 interface RecordedStep {
   /** Epoch milliseconds. */
   readonly at: number
-  /** Units taken, 0 to peek; negative to give back. */
+  /** Units charged, 0 for a peek, negative for a refund. */
   readonly cost: number
-  /** Infinity is null. Absent for what was given back. */
+  /** Infinity is null. Absent for a refund. */
   readonly decision?: Record<string, boolean | number | null>
 }
 
@@ -64,7 +64,7 @@ const POLICIES: readonly PolicyInput[] = [
   { name: 'gcra', algorithm: 'gcra', limit: 10, burst: 12, window },
 ]
 
-/** What was taken before the item was read, and what is asked after. */
+/** The requests before the item is recorded, and those after. */
 const BEFORE = [
   { afterMs: 0, cost: 2 },
   { afterMs: 11_000, cost: 3 },

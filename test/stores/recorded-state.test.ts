@@ -9,8 +9,8 @@ import type { Recording } from './record-state'
  * Items that a release has stored are read by every later one, as long as the FORMAT in
  * limiter/stores/attribute-prefix.ts is theirs.
  *
- * Never regenerate a recording for a FORMAT that there is one for: items like these are in people's tables, and a test
- * that moves with the code says nothing. What is stored in a new way gets a new FORMAT or form and a new file, which
+ * Never regenerate a recording for a FORMAT that there is one for: such items are in users' tables, and a test that
+ * changes with the code proves nothing. A new way of storing gets a new FORMAT or state schema, and a new file, which
  * record-state.ts writes.
  */
 const RECORDINGS = ['recorded-state.json']
