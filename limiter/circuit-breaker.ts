@@ -35,7 +35,7 @@ export class CircuitBreaker {
     return this.pauseMs > 0
   }
 
-  /** Whether to call now. Who is told yes has to `report`. */
+  /** Whether a call may be made now. A caller that gets `true` has to `report` the outcome. */
   allows(): boolean {
     if (!this.isOpen) return true
     const now = this.options.clock()

@@ -78,7 +78,7 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
 
 const ids = new WeakMap<readonly CompiledPolicy[], string>()
 
-/** Identifies a list of policies by the places of their state, whoever made the list. */
+/** Identifies a list of policies by their attribute prefixes, so that equal lists are the same. */
 export function idOf(policies: readonly CompiledPolicy[]): string {
   const id = ids.get(policies) ?? policies.map(({ prefix }) => prefix).join()
   ids.set(policies, id)

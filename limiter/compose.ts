@@ -18,7 +18,7 @@ export interface SubjectVerdicts {
  * Units were charged at the earliest of several moments: looked for there, none that others were charged later is taken
  * for them.
  *
- * @param retryAfterIsLowerBound not all of the request's subjects were looked at.
+ * @param retryAfterIsLowerBound not all of the request's subjects were asked.
  */
 export function compose(
   answers: readonly SubjectVerdicts[],
@@ -70,7 +70,7 @@ interface Named {
   readonly standing: Standing
 }
 
-/** Units past a quota are told only when they are on record, which without the store they are not. */
+/** Overage is reported only if it is recorded, which it is not without the store. */
 const toStanding = (limit: number, verdict: Verdicts[number], degraded: boolean): Standing => {
   const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, over, exceeded } = verdict
   const standing = { allowed, limit, remaining, resetAfterMs, retryAfterMs, delayMs, ...(exceeded && { exceeded }) }

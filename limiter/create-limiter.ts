@@ -15,8 +15,8 @@ export interface LimiterOptions extends RateLimiterOptions {
   /** At most 30; each subject is held to all of them. */
   readonly policies: readonly PolicyInput[]
   /**
-   * Whether a subject whose item gets more writes than DynamoDB takes for one, 1,000 a second, has units taken ahead
-   * for a minute or so, as with consistency `leased`. Where not, the failure mode decides about what is throttled.
+   * Whether a subject whose item DynamoDB throttles (above 1,000 writes a second) is leased for about a minute, as with
+   * consistency `leased`. If not, the failure mode decides throttled requests.
    * @default true
    */
   readonly autoLease?: boolean

@@ -38,7 +38,7 @@ export interface Decision extends Standing {
    */
   readonly chargedAt: EpochMs | null
   /**
-   * A denial that was known without a call: subjects that were not looked at may make the request wait longer than
+   * A cached denial: subjects that were not asked may make the request wait longer than
    * `retryAfterMs`.
    */
   readonly retryAfterIsLowerBound: boolean

@@ -17,5 +17,5 @@ export type LimiterEvent =
   | { readonly kind: 'circuit'; readonly state: 'open' | 'closed' }
   | { readonly kind: 'clock'; readonly state: 'wrong' | 'right'; readonly offMs: number }
 
-/** Is told what happens inside a limiter, for metrics and logs. */
+/** Receives the events of a limiter, for metrics and logs. */
 export type OnEvent = (event: LimiterEvent) => void

@@ -109,7 +109,7 @@ export class PendingCharges {
   }
 }
 
-/** Units of one policy that were admitted before the store is told of them. */
+/** Units of one policy that were admitted and are not sent to the store yet. */
 export interface LateCharge {
   readonly policy: CompiledPolicy
   readonly units: number

@@ -22,7 +22,7 @@ export interface Pending {
   readonly position: number
 }
 
-/** What one of them is told. */
+/** The answer to one of them. */
 export interface Answered {
   readonly position: number
   readonly verdicts: Verdicts
@@ -56,7 +56,7 @@ export type Plan =
       readonly kind: 'write'
       readonly admitted: readonly Pending[]
       readonly parts: readonly PolicyWrite[]
-      /** What a single request is told where the write finds what was known. */
+      /** The verdicts of a single request if the write finds the item as in the view. */
       readonly verdicts: Verdicts
     }
 
@@ -82,7 +82,8 @@ export function planFor(
   const steps = stepAll(states, policies, total, now)
   if (admitted.length === 0 || !allStepsAllow(steps)) return planDenials(knowledge, states, policies, pending, now)
 
-  const passesUncharged = steps.some(({ write }) => !write) // which is a denial but for its name
+  // admitted without a charge, which needs a view as recent as a denial does
+  const passesUncharged = steps.some(({ write }) => !write)
   if (passesUncharged && !isTrusted) return READ
   const parts = chargeWrites(steps, view, policies, total, now, guessing)
   if (parts.length === 0) return { kind: 'answer', admitted, item: view!.item }

@@ -29,7 +29,7 @@ export interface RateLimiterOptions {
   readonly onStoreError?: FailureMode
   /**
    * The share of each limit that this instance admits by itself while the store cannot be asked, above 0 and up to 1:
-   * one part in as many as there are instances.
+   * 1 / number of instances.
    * @default 1
    */
   readonly localShare?: number
@@ -147,9 +147,7 @@ export class RateLimiter {
     }
   }
 
-  /**
-   * Gives back units that were taken ahead, and tells the store what was counted in memory, for a program that stops.
-   */
+  /** Returns leased units, and sends counts in memory to the store, for a program that stops. */
   async close(): Promise<void> {
     await Promise.all([this.strategies.close(), this.fallback.close()])
   }

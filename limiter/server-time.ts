@@ -21,12 +21,12 @@ const STEADY_MS = 1000
  * that.
  */
 export class ServerTime {
-  /** The last answer's date and when it came by a clock that nobody sets, while ours is wrong. */
+  /** The last answer's date and its time by a monotonic clock, while the system clock is wrong. */
   private lastAnswer: { readonly at: EpochMs; readonly cameAt: number } | undefined
 
   /**
    * @param onChange called when our clock is found wrong, and right again, with the milliseconds that it is ahead.
-   * @param elapsed milliseconds by a clock that nobody sets.
+   * @param elapsed milliseconds by a monotonic clock.
    */
   constructor(
     private readonly clock: Clock,

@@ -5,7 +5,7 @@ import type { Item } from './stores/store'
 export interface View {
   readonly item: Item
   readonly seenAt: EpochMs
-  /** Whether somebody else wrote to it between the last two times that it was seen. */
+  /** Whether another instance wrote to it between the last two times that it was seen. */
   readonly shared: boolean
   /** How often in a row our write was refused because others had taken what had become free. */
   readonly consecutiveConflicts: number
@@ -33,7 +33,7 @@ export class SubjectCache {
     if (this.views.size > this.max) this.views.delete(this.views.keys().next().value!)
   }
 
-  /** Notes that a write lost to others, or that one did not. */
+  /** Counts a write that conflicted, or resets the count after one that did not. */
   recordConflict(key: string, lost: boolean): void {
     const view = this.views.get(key)
     if (view && (lost || view.consecutiveConflicts > 0))

@@ -23,7 +23,7 @@ export interface Pace {
   readonly emissionUs: number
   /** How far the theoretical arrival time may run ahead of the clock, the request's own units included. */
   readonly toleranceUs: number
-  /** Whether each unit has been told its turn, so that no later one may come before it. */
+  /** Whether each unit has been assigned a queue slot, so that no later unit may come before it. */
   readonly inTurn?: boolean
 }
 

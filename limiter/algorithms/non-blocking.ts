@@ -4,7 +4,7 @@ import type { Counter } from './counter'
 /**
  * Denies nothing: a request that would have been denied passes, marked, and is charged what a denied one is, which is
  * nothing unless denials are recorded. So the state is what it would be if the limit were enforced. A policy that
- * observes makes nobody wait, either.
+ * observes delays no request, either.
  *
  * A view that is too old to deny by is also too old to tell that a request would have been denied.
  */

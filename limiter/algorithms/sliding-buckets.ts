@@ -76,7 +76,7 @@ export const slidingBuckets: Algorithm<SlidingBucketsQuota> = {
     return {
       verdict,
       write: when(
-        // That nobody has charged since is the stricter guard, and the shorter one.
+        // A guard that requires no charge since the view is stricter, and shorter.
         [
           asSeen(known, 'o'),
           asSeen(known, 'v'),

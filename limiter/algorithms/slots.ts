@@ -48,9 +48,7 @@ const TOLERATED_EXPIRED = 32
 /** How many more may stand while other policies' are purged first. */
 const NOT_PURGED_YET = 16
 
-/**
- * The most that so many slots that still count take, expired ones that are not purged yet included, in bytes.
- */
+/** The most that so many slots that still count take, expired ones that are not purged yet included, in bytes. */
 export const slotsBytes = (live: number): number => numbersBytes(live + TOLERATED_EXPIRED + NOT_PURGED_YET)
 
 /**

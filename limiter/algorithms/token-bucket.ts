@@ -101,7 +101,7 @@ function intervalStep(known: Fields | undefined, quota: TokenBucketQuota, cost: 
 
   const intervals = intervalsToFill(quota, burst)
   if (seen <= interval - intervals && owed <= limit * intervals) {
-    // A bucket that nobody has touched for so long is full, unless a larger one owed more than this one holds.
+    // A bucket without requests for so long is full, unless a larger one was drained deeper than this one is.
     const untouched = [absentOrAtMost('k', interval - intervals), absentOrAtMost('u', limit * intervals)]
     return { verdict, write: when(untouched, set('k', interval), set('u', cost)) }
   }
@@ -129,7 +129,9 @@ function intervalRefund(
     : when([exactly('k', interval), exactly('u', owed)], set('u', 0))
 }
 
-/** At the pace last seen, somebody has likely written to the present interval already, and refilled the bucket. */
+/**
+ * At the pace last seen, another instance has likely written to the present interval already, and refilled the bucket.
+ */
 function intervalExtrapolate(seen: Fields, seenAt: EpochMs, { windowMs }: TokenBucketQuota, now: EpochMs): Fields {
   const interval = Math.floor(now / windowMs)
   const perMs = numberOf(seen, 'u') / (1 + seenAt - numberOf(seen, 'k') * windowMs)

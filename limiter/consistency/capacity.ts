@@ -40,7 +40,7 @@ function spendableMs(view: View | undefined, policy: CompiledPolicy, now: EpochM
   return ms > 0 ? ms : counter.leaseExpiresAt({}, now)! - now
 }
 
-/** Units that each policy has left, if nobody has taken any since. */
+/** The units that each policy has left, if none were charged since the view. */
 export function remainingOf(view: View | undefined, policies: readonly CompiledPolicy[], now: EpochMs): number[] {
   return policies.map((policy) => policy.counter.step(fieldsOf(view?.item, policy), 0, now).verdict.remaining)
 }

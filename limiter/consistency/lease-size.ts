@@ -19,7 +19,7 @@ const UNEXPECTED_DEVIATIONS = 2
 
 /** How a subject's policies stand for a lease, as far as an instance knows. */
 export interface Capacity {
-  /** Units that the tightest policy has left, if nobody has taken any since they were seen. */
+  /** The units that the tightest policy has left, if none were charged since the view. */
   readonly left: number
   /** Units that it has when none are taken. */
   readonly capacity: number

@@ -92,7 +92,7 @@ export class Leased implements Strategy {
       if (answer) return answer
       if (!state.granting) break
       state.awaited += cost
-      await state.granting.catch(() => {}) // the request that began it is told; the others try again
+      await state.granting.catch(() => {}) // the request that began it fails; the others try again
       state.awaited -= cost
     }
     state.granting = this.grant(state, charge)

@@ -39,7 +39,7 @@ export interface Strategy {
   cachedDenial(charge: Charge): Verdicts | undefined
   /** Takes the cost, 1 or more, from all the policies or from none. */
   take(charge: Charge): Promise<Verdicts>
-  /** What a request would be told now, taking nothing. */
+  /** The verdicts of a request now, without a charge. */
   peek(charge: Charge): Promise<Verdicts>
   /**
    * Gives back units that a `take` was allowed: to the memory that they came from, else to the store.
@@ -70,10 +70,10 @@ export interface StoredSubjects {
    * Decides several requests of one subject in as few writes as it takes.
    *
    * @param deadline of the decision that this is a part of. @default a new one
-   * @returns what each is told, in the order of their costs.
+   * @returns the verdicts of each request, in the order of their costs.
    */
   decideBatch(batch: Batch, deadline?: Deadline): Promise<Verdicts[]>
-  /** What a request would be told now: one read, nothing taken. */
+  /** The verdicts of a request now, by one read and without a charge. */
   peek(charge: Charge): Promise<Verdicts>
   /** How the policies stand as far as is known, taking nothing; `undefined` when nothing is known. */
   standing(subject: Subject): Verdicts | undefined

@@ -11,7 +11,7 @@ export const isCalendarUnit = (word: unknown): word is CalendarUnit =>
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 
-/** How long a window is by the calendar, at most: what clients are told. */
+/** The longest length of each calendar window, which clients see in the policy header. */
 export const CALENDAR_WINDOW_MS: Readonly<Record<CalendarUnit, number>> = {
   day: DAY_MS,
   week: 7 * DAY_MS,

@@ -23,7 +23,7 @@ export const ALGORITHM_NAMES = [
 type Action = (typeof ACTIONS)[number]
 export const ACTIONS = ['deny', 'delay', 'deprioritize', 'observe'] as const
 
-/** Who lets a request wait: the authorizer, or the backend, which is told for how long. */
+/** Where a request waits: in the authorizer, or in the backend, which gets the delay in a header. */
 export type DelayIn = (typeof DELAY_IN)[number]
 export const DELAY_IN = ['authorizer', 'backend'] as const
 

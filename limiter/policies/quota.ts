@@ -83,7 +83,7 @@ const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
 /** An item of DynamoDB holds 400 KB; a log this long takes a quarter of it, and a hundred write units a request. */
 const LONGEST_LOG = 10_000
 
-/** Reports fields that the algorithm does not read; those that are absent or wrong by themselves are not looked at. */
+/** Reports fields that the algorithm does not read. Fields that are absent or invalid by themselves are not checked. */
 export function checkFit(input: Partial<PolicyInput>, place: Place, issues: Mistake[]): void {
   const wrong = (sentence: string) => void report(issues, 'field_not_applicable', sentence, place)
   const { algorithm = 'sliding-window', window, timezone } = input

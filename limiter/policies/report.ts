@@ -9,7 +9,7 @@ export type FieldRules = Readonly<
   Record<string, { readonly schema: v.GenericSchema; readonly wanted: string; readonly optional?: true }>
 >
 
-/** Unknown fields of one object that are told one by one. */
+/** How many unknown fields of one object are reported one by one. */
 const MOST_UNKNOWN = 20
 
 /** Adds a mistake to those that were found. @param sentence what, got and wanted. */

@@ -22,7 +22,7 @@ const ABOUT_ONE_ITEM = /item size|expression size|too many operators|incorrect d
 const UNREACHABLE =
   /^(ECONN|ENOTFOUND|EAI_|EPIPE|EHOST|ENET|EPROTO|ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/
 
-/** Tells apart what went wrong in a call to a table; anything already told apart stays as it is. */
+/** Classifies the error of a call to a table; an error that is classified already stays as it is. */
 export function toStoreUnavailable(error: unknown, tableName: string): StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error
   const reason = reasonOf(error)

@@ -45,7 +45,7 @@ export interface ContractCase {
  */
 export const storeContract: readonly ContractCase[] = [
   {
-    name: 'a subject never written has no item',
+    name: 'a subject that was never written has no item',
     run: async (store) => assert.deepEqual(await store.read(newKey()), NO_ITEM),
   },
   {
@@ -57,7 +57,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'a write that applies comes with the item as it was',
+    name: 'an applied write returns the item as it was before',
     async run(store) {
       const key = await keyWith(store, { a: 5, l: [1, 2] })
       const { kind, item } = await store.write(key, one(when([], set('a', 6))))
@@ -66,7 +66,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'a write whose guard does not hold changes nothing, and comes with the item that refused it',
+    name: 'a write whose guard does not hold changes nothing, and returns the stored item',
     async run(store) {
       const key = await keyWith(store, { a: 5 })
       const { kind, item } = await store.write(
@@ -79,7 +79,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'a refusal on a subject without an item comes with no item',
+    name: 'a refused write to a subject without an item returns no item',
     async run(store) {
       const key = newKey()
       assert.deepEqual(await store.write(key, one(when([atLeast('a', 0)], set('a', 9)))), {
@@ -115,7 +115,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'thirty policies fit one write',
+    name: 'thirty policies fit into one write',
     async run(store) {
       const key = newKey()
       const codes = Array.from({ length: 30 }, (_, i) => `z${i % 10}${String.fromCharCode(97 + Math.floor(i / 10))}x`)
@@ -146,7 +146,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'a write sent twice counts once though others with another mark wrote between',
+    name: 'a write sent twice counts once, also if another mark was written in between',
     async run(store) {
       const key = newKey()
       const write = one(when([], add('n', 1)), { id: { mark: 'r1', value: 77 } })
@@ -157,7 +157,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'a write is refused after a newer one of its writer, and not after one of another of the same mark',
+    name: 'a write is refused after a newer write of its process, and not after one of another process with the same mark',
     async run(store) {
       const key = newKey()
       const counted = (value: number, rangeEnd: number) =>
@@ -173,7 +173,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'a write happens once whoever comes between, while marks must stand as it found them',
+    name: 'a write that requires its marks as seen is applied once, whichever process writes in between',
     async run(store) {
       const key = await keyWith(store, { n: 9 })
       const back = (seen: number | undefined, value: number, more: SeenMarks = {}): ItemWrite =>
@@ -189,7 +189,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'the time to live moves ahead and never back',
+    name: 'the time to live is moved forward and never back',
     async run(store) {
       const key = newKey()
       const until = async (expiresAtSeconds?: number) =>
@@ -203,7 +203,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'a deleted subject begins anew',
+    name: 'a deleted subject starts without state',
     async run(store) {
       const key = await keyWith(store, { a: 5 })
       const item = await store.read(key)
@@ -217,7 +217,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'a subject is not deleted whose marks stand otherwise than seen',
+    name: 'a subject whose marks are not as seen is not deleted',
     async run(store) {
       const key = await keyWith(store, { a: 5 })
       const seen = await store.read(key)
@@ -239,7 +239,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'writers at the same time are applied one after another',
+    name: 'simultaneous writes are applied one after another',
     async run(store) {
       const key = newKey()
       const write = when([absentOrAtMost('n', 6)], add('n', 1))
@@ -255,7 +255,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'subjects do not touch each other',
+    name: 'a write changes no other subject',
     async run(store) {
       const [mine, yours] = [await keyWith(store, { a: 1 }), await keyWith(store, { a: 2 })]
       await store.write(mine, one(when([], add('a', 10))))
@@ -263,7 +263,7 @@ export const storeContract: readonly ContractCase[] = [
     },
   },
   {
-    name: 'two hundred random writes leave what the algorithms believe they leave',
+    name: 'two hundred random writes leave the state that the algorithms compute',
     async run(store) {
       const key = newKey()
       const random = generator(20)

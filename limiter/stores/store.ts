@@ -19,7 +19,7 @@ export interface StateStore {
   delete(key: string, whileMarks: SeenMarks, options?: CallOptions): Promise<DeleteOutcome>
 }
 
-/** What a single call to a store is told besides its arguments. */
+/** Options of a single call to a store. */
 export interface CallOptions {
   /** Ends the call when it takes too long. Whether a write then happened is not known. */
   readonly signal?: EndSignal
