@@ -19,11 +19,11 @@ export interface ConfigCell {
 
 /**
  * - `decided`: for the caller who it is, by the state table.
- * - `stranger`: a client was counted as an anonymous caller.
+ * - `anonymous`: a client was counted as an anonymous caller.
  * - `degraded`: by the failure mode, and marked.
  * - `refused`: by a new instance that cannot know who has to show credentials, and marked.
  */
-export type ConfigVerdict = 'decided' | 'stranger' | 'degraded' | 'refused'
+export type ConfigVerdict = 'decided' | 'anonymous' | 'degraded' | 'refused'
 
 const BACK_WITHIN_MS = 15_000
 
@@ -115,7 +115,7 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
       problems.push(wrong(`it was ${told.reason}, and ${JSON.stringify(charged)} were charged`))
     if (apiKey === undefined || isKnown) return 'decided'
     if (hadItsTry || isBackground) problems.push(late('it could have been known who asks'))
-    return 'stranger'
+    return 'anonymous'
   }
 
   /** After the fault, callers are identified again, and decided by the table. */
