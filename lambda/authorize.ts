@@ -53,7 +53,7 @@ async function traceSteps(start: RequestTrace, parts: Assembled): Promise<TraceW
     }
   } catch (error) {
     parts.log('error', 'decision_failed', errorDetails(error))
-    const outcome = trace.verified ? undecided(parts, trace.tier?.onStoreError) : unverified(parts)
+    const outcome = trace.verified ? undecided(parts, trace.tier?.failureMode) : unverified(parts)
     return { ...trace, outcome }
   }
   return trace as TraceWith<'outcome'>

@@ -156,7 +156,7 @@ async function decideCharges(trace: TraceWith<Known | 'tier' | 'plan'>, parts: A
   }
   const charges = plan.chargesFor(plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route))))
   return {
-    outcome: { ...aboutCaller(trace), ...(await decided(charges, parts, settings, tier.name, tier.onStoreError)) },
+    outcome: { ...aboutCaller(trace), ...(await decided(charges, parts, settings, tier.name, tier.failureMode)) },
   }
 }
 
@@ -181,13 +181,13 @@ async function decided(
   { limiter, failOpen, log }: AuthorizerParts,
   { localShare }: Settings,
   tier: string,
-  onStoreError: Tier['onStoreError'] = failOpen ? undefined : 'deny',
+  failureMode: Tier['failureMode'] = failOpen ? undefined : 'deny',
 ): Promise<Pick<Outcome, 'decision' | 'reason' | 'shapes'>> {
-  const decision = await limiter.decide(charges, { onStoreError, localShare })
+  const decision = await limiter.decide(charges, { onStoreError: failureMode, localShare })
   const { degraded, policy, failure } = decision
   if (degraded) log('warn', 'decision_without_store', { tier, policy, failure })
   // whatever was counted
-  const turnedAway = degraded && !decision.allowed && (onStoreError === 'deny' || failure === 'item')
+  const turnedAway = degraded && !decision.allowed && (failureMode === 'deny' || failure === 'item')
   return {
     decision,
     reason: turnedAway ? 'unavailable' : undefined,
@@ -218,8 +218,8 @@ function tierOf({ policies: { tiers, settings } }: Configuration, known: { reado
 }
 
 /** The outcome of a request that cannot be counted: the failure mode decides. */
-export function undecided({ failOpen }: AuthorizerParts, onStoreError?: Tier['onStoreError']): Outcome {
-  const allowed = onStoreError === undefined ? failOpen : onStoreError !== 'deny'
+export function undecided({ failOpen }: AuthorizerParts, failureMode?: Tier['failureMode']): Outcome {
+  const allowed = failureMode === undefined ? failOpen : failureMode !== 'deny'
   return { reason: allowed ? 'uncounted' : 'unavailable', degraded: true }
 }
 

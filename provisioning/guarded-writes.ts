@@ -41,6 +41,9 @@ const MOST_ITEMS = 100
 const MOST_BYTES = 3_500_000
 
 /** All fields that an item of the policy set or a client may have. A write checks that absent ones are still absent. */
+/** `onStoreError` was the name of `failureMode`. */
+const FORMER_FIELDS = { onStoreError: {} }
+
 const FIELDS: readonly string[] = [
   TIER_FIELDS,
   ROUTE_FIELDS,
@@ -50,6 +53,7 @@ const FIELDS: readonly string[] = [
   CLIENT_FIELDS,
   API_FIELDS,
   SWITCH_FIELDS,
+  FORMER_FIELDS,
 ].flatMap((fields) => Object.keys(fields))
 
 /** Whether DynamoDB takes these writes as one transaction. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { CONFIG_TABLE, routeKey, tierKey } from '../lambda/config-table/items/config-items'
 import { SCOPED_SETTINGS } from '../lambda/config-table/items/policy-set'
+import { withPresentNames } from '../lambda/config-table/items/tiers'
 import { POLICY_FIELDS } from '../limiter/policies/parse-policies'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -52,7 +53,7 @@ const ORDER = [
   'cost',
   'by',
   'credentials',
-  'onStoreError',
+  'failureMode',
   'policies',
 ]
 
@@ -61,7 +62,7 @@ export function itemsOf(file: TiersFile): PolicySetItem[] {
   const { settings, tiers, routes = {}, global } = file
   const scoped = Object.entries<unknown>(file as never).filter(([key]) => key.startsWith(SCOPED_SETTINGS))
   return [
-    ...Object.entries(tiers).map(([name, tier]) => ({ ...tier, ...tierKey(name) })),
+    ...Object.entries(tiers).map(([name, tier]) => ({ ...withPresentNames(tier), ...tierKey(name) })),
     ...Object.entries(routes).map(([pattern, route]) => ({ ...route, ...routeKey(pattern) })),
     ...(global === undefined ? [] : [{ ...global, ...GLOBAL_KEY }]),
     ...(settings === undefined ? [] : [{ ...settings, ...SETTINGS_KEY }]),
@@ -86,7 +87,7 @@ export function fileOf(items: readonly PolicySetItem[]): TiersFile {
     ...Object.fromEntries(
       held.filter(({ sk }) => sk.startsWith(SCOPED_SETTINGS)).map((item) => [item.sk, withoutKeys(item)]),
     ),
-    tiers: named('tier#'),
+    tiers: Object.fromEntries(Object.entries(named('tier#')).map(([name, tier]) => [name, withPresentNames(tier)])),
     ...(Object.keys(routes).length > 0 && { routes }),
     ...(global && { global }),
   }

@@ -439,9 +439,9 @@ describe('a store that fails', () => {
     'is nobody’s way in where his tier says deny, whatever the failure: %s',
     async (reason) => {
       const thrown = reason === 'a bug' ? new TypeError(reason) : new StoreUnavailableError(reason, reason)
-      const denying = (onStoreError: string) =>
+      const denying = (failureMode: string) =>
         parseTiersFile(
-          { tiers: { anonymous: { policies: [] }, free: { onStoreError, policies: [policy({ limit: 2 })] } } },
+          { tiers: { anonymous: { policies: [] }, free: { failureMode, policies: [policy({ limit: 2 })] } } },
           'f',
         )
       const gateway = new Gateway({ set: denying('deny'), store: failing(() => thrown) })

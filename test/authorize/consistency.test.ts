@@ -62,8 +62,8 @@ describe('without the store', () => {
 
   it('each tier may be decided in its own way', async () => {
     const tiers = {
-      anonymous: { by: 'ip', onStoreError: 'deny', policies: [policy({ limit: 100 })] },
-      free: { onStoreError: 'allow', policies: [policy({ limit: 5 })] },
+      anonymous: { by: 'ip', failureMode: 'deny', policies: [policy({ limit: 100 })] },
+      free: { failureMode: 'allow', policies: [policy({ limit: 5 })] },
       pro: { policies: [policy({ limit: 10 })] },
     }
     const gateway = new Gateway({ set: setOf({ tiers }), store })
@@ -75,7 +75,7 @@ describe('without the store', () => {
   it('a tier may count on where the function is told to deny', async () => {
     const tiers = {
       anonymous: { by: 'ip', policies: [policy({ limit: 100 })] },
-      free: { onStoreError: 'local', policies: [policy({ limit: 5 })] },
+      free: { failureMode: 'local', policies: [policy({ limit: 5 })] },
     }
     const gateway = new Gateway({ set: setOf({ tiers }), store, onStoreError: 'deny' })
     expect(await gateway.rest()).toMatchObject({ effect: 'Deny', reason: 'unavailable' })

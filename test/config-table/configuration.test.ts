@@ -409,7 +409,7 @@ describe('an item for some APIs', () => {
     const set = await readNow(
       api,
       tierItem('anonymous', 20),
-      tierItem('free @b', 2, { apis: ['a1', 'b2'], credentials: 'required', onStoreError: 'deny' }),
+      tierItem('free @b', 2, { apis: ['a1', 'b2'], credentials: 'required', failureMode: 'deny' }),
       tierItem('free @a', 1, { apis: ['shop'] }),
       { pk: 'policy-set', sk: 'route#GET /a @a', apis: ['shop'], cost: 0 },
       { pk: 'policy-set', sk: 'route#GET /a @b', apis: ['a1'], cost: 5 },
@@ -418,7 +418,7 @@ describe('an item for some APIs', () => {
     )
     const found = setFor(set!, shop)
     const free = found.tiers.get('free')!
-    expect(free).toMatchObject({ credentials: 'required', onStoreError: 'deny' })
+    expect(free).toMatchObject({ credentials: 'required', failureMode: 'deny' })
     expect(free.policies.map(({ limit }) => limit)).toEqual([1, 2])
     expect(rulesOf(found, 'GET', '/a').cost).toBe(5)
     expect(found.settings.mode).toBe('observe')

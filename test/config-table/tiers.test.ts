@@ -63,7 +63,7 @@ describe('mistakes in a file', () => {
     expect(issuesInTier({})).toEqual(['policies is missing, it must be a list of policies (tiers.yaml, tier "free")'])
     expect(issuesInTier({ policies: null })).toEqual(['policies must be a list, got null (tiers.yaml, tier "free")'])
     expect(issuesInTier({ policies: [], cost: 5 })).toEqual([
-      'unknown field "cost", known are apis, by, credentials, onStoreError, policies (tiers.yaml, tier "free")',
+      'unknown field "cost", known are apis, by, credentials, failureMode, policies (tiers.yaml, tier "free")',
     ])
     expect(issuesInTier({ policys: [] })[0]).toBe(
       'unknown field "policys", did you mean "policies"? (tiers.yaml, tier "free")',
@@ -328,6 +328,16 @@ describe('whatever is written', () => {
       }),
       { numRuns: 500 },
     )
+  })
+
+  it('a tier with the former name of its failure mode is the same, and with both names it is a mistake', () => {
+    const issues: Mistake[] = []
+    const tier = parseTier('free', { onStoreError: 'deny', policies: [] }, [], issues)
+    expect(tier).toEqual(parseTier('free', { failureMode: 'deny', policies: [] }, [], issues))
+    expect(tier?.failureMode).toBe('deny')
+    expect(issues).toEqual([])
+    expect(parseTier('free', { onStoreError: 'deny', failureMode: 'deny', policies: [] }, [], issues)).toBeUndefined()
+    expect(issues.map(({ code }) => code)).toEqual(['unknown_field'])
   })
 
   it('a tier or a route is there exactly when nothing is wrong with it', () => {

@@ -62,6 +62,7 @@ describe.each(ENGINES)('a guarded write on %s', (engine) => {
     'preflight',
     'failedCredentials',
     'localShare',
+    'failureMode',
     'onStoreError',
     'by',
     'note',

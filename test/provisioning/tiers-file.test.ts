@@ -3,6 +3,7 @@ import path from 'node:path'
 import { parse } from 'yaml'
 import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
 import { rulesOf } from '../../lambda/rules'
+import { diff, fileOf, itemsOf } from '../../provisioning/tiers-file'
 
 describe('the repository’s own tiers.yaml', () => {
   const file: unknown = parse(readFileSync(path.join(__dirname, '../../tiers.yaml'), 'utf8'))
@@ -27,5 +28,13 @@ describe('the repository’s own tiers.yaml', () => {
     const [search] = rulesOf(set, 'GET', '/search').routes[0]!.policies
     expect(search).toMatchObject({ name: 'search', limit: 10, windowMs: 1000, by: { who: ['client'], perRoute: true } })
     expect(search!.stateSchema).toBe('gcra 1000')
+  })
+
+  it('has the former name of a tier’s failure mode as the present one, whether it is exported or applied', () => {
+    const items = itemsOf({ tiers: { free: { onStoreError: 'deny', policies: [] } } })
+    expect(items).toEqual([{ pk: 'policy-set', sk: 'tier#free', failureMode: 'deny', policies: [] }])
+    const stored = { pk: 'policy-set', sk: 'tier#free', onStoreError: 'deny', policies: [] }
+    expect(fileOf([stored])).toEqual({ tiers: { free: { failureMode: 'deny', policies: [] } } })
+    expect(diff([stored], items)).toMatchObject([{ sk: 'tier#free', kind: 'change' }])
   })
 })

@@ -123,12 +123,12 @@ function together(tiers: readonly Tier[]): readonly Tier[] {
   if (!first || others.length === 0) return tiers
   const credentials =
     (['required', 'unknown'] as const).find((one) => tiers.some((tier) => tier.credentials === one)) ?? 'optional'
-  const denies = tiers.some(({ onStoreError }) => onStoreError === 'deny')
+  const denies = tiers.some(({ failureMode }) => failureMode === 'deny')
   return [
     {
       ...first,
       credentials,
-      ...(denies && { onStoreError: 'deny' }),
+      ...(denies && { failureMode: 'deny' }),
       policies: tiers.flatMap(({ policies }) => policies),
     },
   ]

@@ -20,11 +20,8 @@ export interface Tier extends Scoped {
   readonly name: string
   /** Whether callers in this tier must have shown who they are; a 401 for those who have not. */
   readonly credentials: CredentialsInForce
-  /**
-   * Who decides about its callers while the state table cannot be asked. @default what the function is told by its
-   * environment
-   */
-  readonly onStoreError?: OnStoreError
+  /** What happens to its callers' requests while the state table cannot be asked. @default the function's */
+  readonly failureMode?: FailureMode
   readonly policies: readonly TierPolicy[]
 }
 
@@ -40,7 +37,7 @@ export interface Route extends Scoped {
 type Credentials = 'required' | 'optional'
 /** `unknown`: the item that says it is invalid, and no valid version of it is known. */
 type CredentialsInForce = Credentials | 'unknown'
-type OnStoreError = 'local' | 'allow' | 'deny'
+type FailureMode = 'local' | 'allow' | 'deny'
 
 /** The tier of callers who are not known. */
 export const ANONYMOUS = 'anonymous'
@@ -68,7 +65,7 @@ export const TIER_FIELDS = {
   apis: APIS_FIELD,
   by,
   credentials,
-  onStoreError: { schema: v.picklist(['local', 'allow', 'deny']), wanted: 'one of local, allow, deny', optional: true },
+  failureMode: { schema: v.picklist(['local', 'allow', 'deny']), wanted: 'one of local, allow, deny', optional: true },
   policies: unchecked,
 } as const satisfies FieldRules
 export const ROUTE_FIELDS = {
@@ -93,6 +90,12 @@ export const SHARED_POLICY_EXTRAS = {
   },
 } as const satisfies FieldRules
 
+/** A tier under the present names of its fields: `failureMode` was `onStoreError`. Both at once stay, a mistake. */
+export function withPresentNames<T>(tier: T): T {
+  const { onStoreError: failureMode, ...others } = Object(tier)
+  return failureMode === undefined || 'failureMode' in others ? tier : { ...others, failureMode }
+}
+
 export function parseTier(text: string, input: unknown, place: Place, issues: Mistake[]): Tier | undefined {
   const here = [...place, `tier ${printed(text)}`]
   const before = issues.length
@@ -104,7 +107,7 @@ export function parseTier(text: string, input: unknown, place: Place, issues: Mi
       `a tier's name must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(name)}`,
       place,
     )
-  const fields = checkFields(input, TIER_FIELDS, 'a tier', here, issues)
+  const fields = checkFields(withPresentNames(input), TIER_FIELDS, 'a tier', here, issues)
   if (!fields) return undefined
   const scope = toScope(text, fields.apis, here, issues)
   if (scope && name === ANONYMOUS && word === undefined)
@@ -116,11 +119,11 @@ export function parseTier(text: string, input: unknown, place: Place, issues: Mi
     )
   const policies = parseTierPolicies(fields.policies, toCountedBy(fields.by) ?? BY_CLIENT, scope, here, issues)
   if (issues.length > before) return undefined
-  const { onStoreError } = fields as { onStoreError?: OnStoreError }
+  const { failureMode } = fields as { failureMode?: FailureMode }
   return {
     name,
     credentials: credentialsOf(fields),
-    ...(onStoreError && { onStoreError }),
+    ...(failureMode && { failureMode }),
     policies,
     ...(scope && { scope }),
   }

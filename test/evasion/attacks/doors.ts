@@ -181,7 +181,7 @@ export const DOORS: readonly Attack[] = [
       `a tier that denies without the state table, whose answer is \`${reason}\``,
       'the tier’s failure mode holds',
       () => ({ parts: { store: failing(reason) } }),
-      { rules: { tiers: { anonymous: { ...TIER, onStoreError: 'deny' } } } },
+      { rules: { tiers: { anonymous: { ...TIER, failureMode: 'deny' } } } },
     ),
   ),
   door(
