@@ -380,7 +380,7 @@ describe('the default sync interval', () => {
   const synced = (input: object) => {
     const issues: Mistake[] = []
     const [policy] = parsePolicies([{ name: 'p', limit: 1000, consistency: 'eventual', ...input }], [], issues)
-    return issues.length > 0 ? issues : compile(policy!).syncMs
+    return issues.length > 0 ? issues.map(String) : compile(policy!).syncMs
   }
 
   it.each([
