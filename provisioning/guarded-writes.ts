@@ -40,10 +40,10 @@ export class WriteConflictError extends Error {
 const MOST_ITEMS = 100
 const MOST_BYTES = 3_500_000
 
-/** All fields that an item of the policy set or a client may have. A write checks that absent ones are still absent. */
 /** `onStoreError` was the name of `failureMode`. */
 const FORMER_FIELDS = { onStoreError: {} }
 
+/** All fields that an item of the policy set or a client may have. A write checks that absent ones are still absent. */
 const FIELDS: readonly string[] = [
   TIER_FIELDS,
   ROUTE_FIELDS,
