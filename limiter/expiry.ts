@@ -17,8 +17,8 @@ export function expiryFor(
   known: Item | undefined,
   now: EpochMs,
 ): number | undefined {
-  const lifeMs = policies.reduce((longest, policy) => Math.max(longest, policy.counter.retentionMs), 0)
-  const neededSeconds = Math.ceil((now + lifeMs) / 1000) + STEP_SECONDS
+  const retentionMs = policies.reduce((longest, policy) => Math.max(longest, policy.counter.retentionMs), 0)
+  const neededSeconds = Math.ceil((now + retentionMs) / 1000) + STEP_SECONDS
   if (known && known.expiresAtSeconds >= neededSeconds) return undefined
   return Math.ceil(neededSeconds / STEP_SECONDS) * STEP_SECONDS + STEP_SECONDS
 }

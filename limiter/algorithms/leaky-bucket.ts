@@ -43,6 +43,6 @@ function pace({ limit, windowMs, burst, mode, maxDelayMs }: LeakyBucketQuota): P
   const emission = emissionUs(limit, windowMs)
   const capacity = emission * burst
   // The last unit in the bucket waits for all the others: one emission interval less than the bucket is full.
-  const patience = mode === 'queue' && maxDelayMs !== undefined ? maxDelayMs * 1000 + emission : Infinity
-  return { emissionUs: emission, toleranceUs: Math.min(capacity, patience), inTurn: mode === 'queue' }
+  const maxWaitUs = mode === 'queue' && maxDelayMs !== undefined ? maxDelayMs * 1000 + emission : Infinity
+  return { emissionUs: emission, toleranceUs: Math.min(capacity, maxWaitUs), inTurn: mode === 'queue' }
 }

@@ -21,7 +21,7 @@ export const queued = (counter: Counter, maxWaitMs: number): Counter => {
   const firstTurn = (known: Fields | undefined, now: EpochMs): EpochMs =>
     Math.max(now, counter.reachedAt(known, now) ?? now)
 
-  const turnOf = (known: Fields | undefined, cost: number, now: EpochMs): { at: EpochMs; step: Step } => {
+  const waitForSlot = (known: Fields | undefined, cost: number, now: EpochMs): { at: EpochMs; step: Step } => {
     let at = firstTurn(known, now)
     let step = counter.step(known, cost, at, now)
     while (!step.verdict.allowed && step.verdict.retryAfterMs < Infinity) {
@@ -35,7 +35,7 @@ export const queued = (counter: Counter, maxWaitMs: number): Counter => {
     ...counter,
 
     step(known, cost, now) {
-      const { at: turn, step } = turnOf(known, cost, now)
+      const { at: turn, step } = waitForSlot(known, cost, now)
       const delayMs = turn - now
       if (delayMs <= maxWaitMs) {
         const { verdict, write } = step
@@ -46,7 +46,7 @@ export const queued = (counter: Counter, maxWaitMs: number): Counter => {
       const first = firstTurn(known, now)
       const { verdict } = counter.step(known, 0, first, now)
       const latest = turn - maxWaitMs
-      const soonEnough = (at: EpochMs): boolean => turnOf(known, cost, at).at - at <= maxWaitMs
+      const soonEnough = (at: EpochMs): boolean => waitForSlot(known, cost, at).at - at <= maxWaitMs
       return {
         verdict: {
           ...verdict,

@@ -55,7 +55,7 @@ function refillOf(
   pauseMs: number,
 ) {
   const none = { refill: 0, refillMs: 0 }
-  if (!view || policies.some(({ nonBlocking: lenient }) => lenient)) return none
+  if (!view || policies.some(({ nonBlocking }) => nonBlocking)) return none
   const nextMs = Math.max(
     ...policies.map((policy) => policy.counter.step(fieldsOf(view.item, policy), left + 1, now).verdict.retryAfterMs),
   )

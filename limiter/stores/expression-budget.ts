@@ -50,11 +50,11 @@ export function inWrites(parts: readonly PolicyWrite[]): PolicyWrite[][] {
   let room = { condition: OWN, update: OWN }
   for (const part of parts) {
     const needs = needsOf(part)
-    const together = { condition: plus(room.condition, needs.condition), update: plus(room.update, needs.update) }
-    const fits = writes.length > 0 && fitsIn(together.condition) && fitsIn(together.update)
+    const larger = { condition: plus(room.condition, needs.condition), update: plus(room.update, needs.update) }
+    const fits = writes.length > 0 && fitsIn(larger.condition) && fitsIn(larger.update)
     if (fits) writes.at(-1)!.push(part)
     else writes.push([part])
-    room = fits ? together : { condition: plus(OWN, needs.condition), update: plus(OWN, needs.update) }
+    room = fits ? larger : { condition: plus(OWN, needs.condition), update: plus(OWN, needs.update) }
   }
   return writes
 }
