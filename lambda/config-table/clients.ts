@@ -15,7 +15,7 @@ import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { type Client, parseClientItem } from './items/client-item'
 import { clientKey, fromAttributes } from './items/config-items'
-import { readAgain } from './read-with-retry'
+import { readWithRetry } from './read-with-retry'
 
 export interface ClientsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -99,7 +99,7 @@ export class Clients {
   }
 
   private look(credential: string, known: Known | undefined): Promise<Found> {
-    const along = known ? this.oldOnesBeside(credential) : [] // somebody new is waiting, and waits for nobody else
+    const along = known ? this.dueForRefresh(credential) : [] // somebody new is waiting, and waits for nobody else
     const all = [credential, ...along]
     const read = this.read(all, known === undefined)
     for (const one of all) {
@@ -110,7 +110,7 @@ export class Clients {
   }
 
   /** Others that are used, and that would soon be looked up by themselves. */
-  private oldOnesBeside(credential: string): string[] {
+  private dueForRefresh(credential: string): string[] {
     const now = this.options.clock()
     const old: string[] = []
     for (const map of [this.clients, this.unknown]) {
@@ -127,7 +127,7 @@ export class Clients {
     if (!this.circuit.allows()) return // who is known stays so, and is asked about with the next request again
     let items: ReadonlyMap<string, Record<string, AttributeValue>> | undefined
     try {
-      items = await readAgain({ ...this.options, awaited }, (signal) => this.get(credentials, signal))
+      items = await readWithRetry({ ...this.options, awaited }, (signal) => this.get(credentials, signal))
       for (const credential of credentials) this.take(credential, items.get(clientKey(credential).pk))
     } catch (error) {
       log('error', 'client_unreadable', { table: tableName, ...errorDetails(error) })

@@ -19,7 +19,7 @@ import { splitVariant } from './items/scopes'
 import { checkStorageCodes } from './items/storage'
 import { ANONYMOUS, type Tier } from './items/tiers'
 import type { LastValid } from './last-valid'
-import { type Reading, readAgain } from './read-with-retry'
+import { type Reading, readWithRetry } from './read-with-retry'
 
 export interface PolicySetsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -102,7 +102,7 @@ export class PolicySets {
 
   /** What waits for a request that it does not keep waiting. */
   private goOn(): void {
-    this.readOn(TIERS_AT_ONCE)
+    this.parseDeferred(TIERS_AT_ONCE)
     this.keep()
   }
 
@@ -138,7 +138,7 @@ export class PolicySets {
    */
   private async itemsInForce(reading: Reading): Promise<Record<string, AttributeValue>[]> {
     try {
-      return await readAgain(reading, (signal) => this.query(signal))
+      return await readWithRetry(reading, (signal) => this.query(signal))
     } catch (error) {
       const { lastValid, log, tableName } = this.options
       if (!(error instanceof TooManyItems) || !reading.awaited || !lastValid) throw error
@@ -172,8 +172,8 @@ export class PolicySets {
   private async take(items: readonly Record<string, AttributeValue>[]): Promise<void> {
     const seen = new Map(items.map((attributes) => [attributes[CONFIG_TABLE.sortKey]?.S ?? '', attributes]))
     const present = new Map(seen)
-    if (this.configuration === undefined) this.putOff(seen)
-    else this.readOn(Infinity)
+    if (this.configuration === undefined) this.deferTiers(seen)
+    else this.parseDeferred(Infinity)
     const before = this.known
     const known = new Map([...seen].map(([sk, attributes]) => [sk, this.parsed(sk, attributes, before.get(sk))]))
     await this.restore(known)
@@ -212,7 +212,7 @@ export class PolicySets {
   }
 
   /** Moves the tiers that are too many for the start out of what was seen. */
-  private putOff(seen: Map<string, Record<string, AttributeValue>>): void {
+  private deferTiers(seen: Map<string, Record<string, AttributeValue>>): void {
     const tiers = [...seen].filter(([sk]) => sk.startsWith(tierKey('').sk) && sk !== ANONYMOUS_ITEM)
     for (const [sk, attributes] of tiers.slice(TIERS_AT_ONCE)) {
       if (attributes.apis || splitVariant(sk)[1] !== undefined) continue // whether it is there depends on the request
@@ -222,7 +222,7 @@ export class PolicySets {
   }
 
   /** Looks at so many more of the tiers that were put off; what contradicts what is told with the last of them. */
-  private readOn(most: number): void {
+  private parseDeferred(most: number): void {
     if (this.unread.size === 0) return
     for (const sk of [...this.unread.keys()].slice(0, most)) this.readTier(sk)
     // to look for their copies

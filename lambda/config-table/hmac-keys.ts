@@ -5,7 +5,7 @@ import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { CONFIG_TABLE, fromAttributes } from './items/config-items'
 import { HMAC_KEY_ITEM, HMAC_KEY_LEAD_MS, parseHmacKeys } from './items/hmac-key-item'
-import { readAgain } from './read-with-retry'
+import { readWithRetry } from './read-with-retry'
 import type { SubjectKeys } from './subject-keys'
 
 export interface HmacKeysOptions {
@@ -74,7 +74,7 @@ export class HmacKeys {
         [CONFIG_TABLE.partitionKey]: { S: HMAC_KEY_ITEM.pk },
         [CONFIG_TABLE.sortKey]: { S: HMAC_KEY_ITEM.sk },
       }
-      const { Item } = await readAgain({ tableName, deadlineMs, awaited: true }, async (abortSignal) =>
+      const { Item } = await readWithRetry({ tableName, deadlineMs, awaited: true }, async (abortSignal) =>
         assertDynamoDbResponse(
           await client.send(new GetItemCommand({ TableName: tableName, Key, ConsistentRead: true }), { abortSignal }),
         ),

@@ -15,7 +15,7 @@ export interface Reading {
 }
 
 /** Reads the config table, and where somebody waits once more if that may help: a reading changes nothing. */
-export async function readAgain<T>(
+export async function readWithRetry<T>(
   { tableName, deadlineMs, awaited }: Reading,
   read: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {

@@ -53,7 +53,7 @@ export class IssuerKeys {
   async find(kid: string, deadlineMs: number): Promise<Search> {
     const held = this.keys?.get(kid)
     if (held && (this.isWithin(REFRESH_AFTER_MS, this.readAt) || this.reading)) return { key: held }
-    if (!this.isResting()) this.reading ??= this.read()
+    if (!this.inCooldown()) this.reading ??= this.read()
     if (this.reading) await settled(this.reading, held ? deadlineMs / 2 : deadlineMs)
 
     const key = this.keys?.get(kid)
@@ -62,7 +62,7 @@ export class IssuerKeys {
     return { unavailable: this.reading ? late : this.failure }
   }
 
-  private isResting(): boolean {
+  private inCooldown(): boolean {
     const failurePauseMs = Math.min(PAUSE_MS, RETRY_AFTER_MS * 2 ** (this.failures - 1))
     return this.isWithin(PAUSE_MS, this.readAt) || this.isWithin(failurePauseMs, this.failedAt)
   }

@@ -1,7 +1,7 @@
 import type { EpochMs } from '../../limiter/clock'
 import type { Decision } from '../../limiter/decision'
 import {
-  type PolicyShape,
+  type AdvertisedPolicy,
   rateLimitList,
   rateLimitPolicyList,
   recordedOverage,
@@ -43,7 +43,7 @@ export interface Outcome {
   /** Without a decision: that there would have been one, had anybody been there to ask. @default false */
   readonly degraded?: boolean
   /** The policies that were asked, in the order of the configuration. @default none are told about */
-  readonly shapes?: readonly PolicyShape[]
+  readonly shapes?: readonly AdvertisedPolicy[]
   /** @default '' */
   readonly tier?: string
   /** Who was limited. Backends and access logs see it. @default '' */

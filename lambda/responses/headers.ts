@@ -2,7 +2,7 @@ import type { EpochMs } from '../../limiter/clock'
 import type { Decision, Standing } from '../../limiter/decision'
 
 /** What the headers tell about a policy, apart from where the caller stands in it. */
-export interface PolicyShape {
+export interface AdvertisedPolicy {
   readonly name: string
   readonly limit: number
   readonly windowMs: number
@@ -78,7 +78,7 @@ export function xRateLimit(standing: Standing, now: EpochMs): Headers {
  * not sent.
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10
  */
-export function draft10(decision: Decision, shapes: readonly PolicyShape[]): Headers {
+export function draft10(decision: Decision, shapes: readonly AdvertisedPolicy[]): Headers {
   const [limits, policies] = [rateLimitList(decision, shapes), rateLimitPolicyList(shapes)]
   return { ...(limits !== '' && { RateLimit: limits }), ...(policies !== '' && { 'RateLimit-Policy': policies }) }
 }
@@ -90,7 +90,7 @@ export function draft10(decision: Decision, shapes: readonly PolicyShape[]): Hea
  * moment when this request passes, and a policy that would have allowed it keeps its `t` only if that comes first. A
  * `t` after `Retry-After` would tell the client to wait for a quota that it is not short of.
  */
-export function rateLimitList(decision: Decision, shapes: readonly PolicyShape[]): string {
+export function rateLimitList(decision: Decision, shapes: readonly AdvertisedPolicy[]): string {
   const latest = decision.allowed ? Infinity : retryAfterSeconds(decision)
   return list(shapes, ({ name }) => {
     if (!Object.hasOwn(decision.policies, name)) return undefined
@@ -104,7 +104,7 @@ export function rateLimitList(decision: Decision, shapes: readonly PolicyShape[]
  * `"per-minute";q=60;w=60` for each policy. A window is rounded up to whole seconds, so it promises no more than there
  * is.
  */
-export function rateLimitPolicyList(shapes: readonly PolicyShape[]): string {
+export function rateLimitPolicyList(shapes: readonly AdvertisedPolicy[]): string {
   return list(
     shapes,
     ({ name, limit, windowMs }) => `${quoted(name)};q=${toInteger(limit)};w=${windowSeconds(windowMs)}`,
@@ -115,7 +115,7 @@ export function rateLimitPolicyList(shapes: readonly PolicyShape[]): string {
  * `RateLimit: limit=…, remaining=…, reset=…` of the policy that decides.
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-07
  */
-export function draft7(standing: Standing, shapes: readonly PolicyShape[]): Headers {
+export function draft7(standing: Standing, shapes: readonly AdvertisedPolicy[]): Headers {
   const { limit, remaining } = standing
   return {
     RateLimit: `limit=${toInteger(limit)}, remaining=${toInteger(remaining)}, reset=${moreInSeconds(standing)}`,
@@ -127,7 +127,7 @@ export function draft7(standing: Standing, shapes: readonly PolicyShape[]): Head
  * `RateLimit-Limit`, `-Remaining` and `-Reset` of the policy that decides, the last as seconds from now.
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-06
  */
-export function draft6(standing: Standing, shapes: readonly PolicyShape[]): Headers {
+export function draft6(standing: Standing, shapes: readonly AdvertisedPolicy[]): Headers {
   return {
     'RateLimit-Limit': String(toInteger(standing.limit)),
     'RateLimit-Remaining': String(toInteger(standing.remaining)),
@@ -136,7 +136,7 @@ export function draft6(standing: Standing, shapes: readonly PolicyShape[]): Head
   }
 }
 
-function unnamedPolicies(shapes: readonly PolicyShape[]): Headers {
+function unnamedPolicies(shapes: readonly AdvertisedPolicy[]): Headers {
   const policies = list(shapes, ({ limit, windowMs }) => `${toInteger(limit)};w=${windowSeconds(windowMs)}`)
   return policies === '' ? {} : { 'RateLimit-Policy': policies }
 }
@@ -150,7 +150,7 @@ function windowSeconds(windowMs: number): number {
   return Math.max(1, toSeconds(windowMs))
 }
 
-function list(shapes: readonly PolicyShape[], toItem: (shape: PolicyShape) => string | undefined): string {
+function list(shapes: readonly AdvertisedPolicy[], toItem: (shape: AdvertisedPolicy) => string | undefined): string {
   let items = ''
   for (const shape of shapes) {
     const item = toItem(shape)

@@ -7,7 +7,7 @@ import { type Metrics, type MetricsOptions, makeMetrics } from './metrics'
 import { makeSampler } from './sampler'
 
 /** What a request was told; the authorizer's context is one. */
-interface Told {
+interface DecisionSummary {
   readonly allowed: boolean
   readonly reason: string
   readonly policy: string
@@ -39,7 +39,7 @@ export interface Telemetry {
    * Counts and logs one answered request, and then writes the metrics if they are due: the last thing before the
    * answer, since an instance may stand still right after it.
    */
-  answered(told: Told, decision: Decision | undefined, origin: Origin, now: EpochMs): void
+  answered(told: DecisionSummary, decision: Decision | undefined, origin: Origin, now: EpochMs): void
 }
 
 export interface TelemetryOptions extends LogOptions, MetricsOptions {
@@ -66,7 +66,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
   const take = makeSampler()
 
   const detailsOf = (
-    { reason, tier, policy, limit, retryAfter, degraded }: Told,
+    { reason, tier, policy, limit, retryAfter, degraded }: DecisionSummary,
     { subject, api, method, route, caller }: Origin,
   ) => {
     const whom = options.callers === 'clear' ? caller() : undefined
@@ -85,7 +85,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
     }
   }
 
-  const sample = (event: LogEvent, told: Told, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
+  const sample = (event: LogEvent, told: DecisionSummary, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
     const key = [event, told.reason, told.policy, origin.subject, origin.api].join(' ')
     const leftOut = take(key, now, Math.max(SHORTEST_MS, forMs))
     if (leftOut)
@@ -96,7 +96,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
       })
   }
 
-  const passed = (told: Told, { policies }: Decision, origin: Origin, now: EpochMs) => {
+  const passed = (told: DecisionSummary, { policies }: Decision, origin: Origin, now: EpochMs) => {
     const seen = new Set<string>()
     for (const [policy, standing] of Object.entries(policies)) {
       const { exceeded } = standing

@@ -1,4 +1,4 @@
-import { headersIn, toCountedBy, waysToCount } from '../../lambda/config-table/items/counted-by'
+import { headersIn, possibleSubjects, toCountedBy } from '../../lambda/config-table/items/counted-by'
 
 test.each([
   ['client', ['client'], false],
@@ -30,13 +30,13 @@ describe('what dimensions can come down to', () => {
       [['claim:org', 'user'], ['claim:org', 'client'], ['client', 'ip'], ['ip']],
     ],
   ] as const)('%j', (who, ways) => {
-    expect(waysToCount(who, true)).toEqual(ways)
-    expect(waysToCount(who, false)).toEqual(ways.slice(0, -1))
+    expect(possibleSubjects(who, true)).toEqual(ways)
+    expect(possibleSubjects(who, false)).toEqual(ways.slice(0, -1))
   })
 
   it('everybody together, and a route, are what they are', () => {
-    expect(waysToCount(['global'], true)).toEqual([['global']])
-    expect(waysToCount([], true)).toEqual([[]])
+    expect(possibleSubjects(['global'], true)).toEqual([['global']])
+    expect(possibleSubjects([], true)).toEqual([[]])
   })
 })
 

@@ -1,9 +1,9 @@
-import type { PolicyShape } from '../../lambda/responses/headers'
+import type { AdvertisedPolicy } from '../../lambda/responses/headers'
 import type { Decision, Standing } from '../../limiter/decision'
 
 export const NOW = Date.UTC(2026, 7, 5, 15, 37, 54, 250)
 
-export const SHAPES: readonly PolicyShape[] = [
+export const SHAPES: readonly AdvertisedPolicy[] = [
   { name: 'per-minute', limit: 60, windowMs: 60_000 },
   { name: 'per-day', limit: 10_000, windowMs: 86_400_000 },
 ]

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { parseDictionary, parseItem, parseList } from 'structured-headers'
 import {
+  type AdvertisedPolicy,
   draft6,
   draft7,
   draft10,
   NEVER_SECONDS,
-  type PolicyShape,
   rateLimitPolicyList,
   retryAfter,
   toInteger,
@@ -207,7 +207,7 @@ describe('laws', () => {
     const name = Object.keys(byName)[0]!
     return { ...byName[name]!, allowed, retryAfterMs, policy: name, ...PLAIN, policies: byName }
   })
-  const shapesOf = (decision: Decision): PolicyShape[] =>
+  const shapesOf = (decision: Decision): AdvertisedPolicy[] =>
     Object.entries(decision.policies).map(([name, { limit, resetAfterMs }]) => ({
       name,
       limit,

@@ -58,16 +58,16 @@ const isPlace = (dimension: Dimension): boolean => ['global', 'api', 'stage'].in
 
 /**
  * All that these dimensions can come down to: a caller without a user is the user, an address stands in for a header or
- * a claim that is not there, and for everything about a stranger.
+ * a claim that is not there, and for everything about an anonymous caller.
  *
- * @param strangers whether callers who are not known count, too.
+ * @param anonymous whether anonymous callers count as well.
  */
-export function waysToCount(who: readonly Dimension[], strangers: boolean): readonly (readonly Dimension[])[] {
+export function possibleSubjects(who: readonly Dimension[], anonymous: boolean): readonly (readonly Dimension[])[] {
   if (isOfEverybody({ who })) return [who]
   const withoutUser = who.map((dimension) => (dimension === 'user' ? 'client' : dimension))
   const withoutValues = withoutUser.map((dimension) => (dimension.includes(':') ? 'ip' : dimension))
-  const asStranger: Dimension[] = [...who.filter(isPlace), 'ip']
-  return [who, withoutUser, withoutValues, ...(strangers ? [asStranger] : [])].map((ways) => [...new Set(ways)].sort())
+  const asAnonymous: Dimension[] = [...who.filter(isPlace), 'ip']
+  return [who, withoutUser, withoutValues, ...(anonymous ? [asAnonymous] : [])].map((ways) => [...new Set(ways)].sort())
 }
 
 /** The headers whose values these dimensions count by, in lower case. */

@@ -3,7 +3,7 @@ import { ConfigError, type Mistake, printed } from '../../../limiter/errors'
 import { MOST_POLICIES } from '../../../limiter/policies/parse-policies'
 import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 import { bySpecificity } from '../../routing/route-pattern'
-import { headersIn, waysToCount } from './counted-by'
+import { headersIn, possibleSubjects } from './counted-by'
 import { byVariant, checkScoped, type ScopedParts, toScopedParts } from './scoped-set'
 import { type Api, Apis, checkLabels, scopedName, splitVariant } from './scopes'
 import {
@@ -114,7 +114,7 @@ interface Group {
   readonly place: Place
   readonly policies: readonly TierPolicy[]
   /** Whether callers who are not known are held to it. */
-  readonly strangers: boolean
+  readonly anonymous: boolean
 }
 
 /**
@@ -128,18 +128,18 @@ function checkTogether(
 ): void {
   const ofTiers = tiers.map(({ name, policies, scope }): Group => {
     const title = `tier ${printed(scopedName(name, scope))}`
-    return { title, place: [...place, title], policies, strangers: name === ANONYMOUS }
+    return { title, place: [...place, title], policies, anonymous: name === ANONYMOUS }
   })
   const ofRoutes = routes.map(({ pattern, policies, scope }): Group => {
     const title = `route ${printed(scopedName(pattern.text, scope))}`
-    return { title, place: [...place, title], policies, strangers: true }
+    return { title, place: [...place, title], policies, anonymous: true }
   })
-  const ofAll: Group = { title: 'global', place: [...place, 'global'], policies: global, strangers: true }
+  const ofAll: Group = { title: 'global', place: [...place, 'global'], policies: global, anonymous: true }
 
   checkNumber(ofTiers, ofRoutes, ofAll, issues)
   checkItemSizes({ tiers, routes, global, defaultTier: settings.defaultTier }, place, issues)
-  checkDoubles(ofTiers, [ofAll, ...ofRoutes], issues)
-  checkDoubles(ofRoutes, [ofAll], issues)
+  checkStateCollisions(ofTiers, [ofAll, ...ofRoutes], issues)
+  checkStateCollisions(ofRoutes, [ofAll], issues)
   for (const { policies, place: here } of [...ofTiers, ...ofRoutes, ofAll])
     checkHeaders(policies, settings, here, issues)
   const names = tiers.map(({ name }) => name)
@@ -176,7 +176,7 @@ export function checkNoneRequired({ tiers, routes, scoped }: PolicySet, place: P
 }
 
 /** Reports policies of `groups` that would count the same subject in the same place as one of `others` does. */
-function checkDoubles(others: readonly Group[], groups: readonly Group[], issues: Mistake[]): void {
+function checkStateCollisions(others: readonly Group[], groups: readonly Group[], issues: Mistake[]): void {
   const counts = new Map(
     others.flatMap((other) =>
       other.policies.flatMap((one) => countsOf(one, other).map((count) => [count, other.title])),
@@ -202,9 +202,9 @@ function checkDoubles(others: readonly Group[], groups: readonly Group[], issues
 /** Whom a policy counts under what, one text for each; two policies with the same would share stored state. */
 function countsOf(
   { name, stateSchema: form, variant, by: { who, perRoute } }: TierPolicy,
-  { strangers }: Group,
+  { anonymous }: Group,
 ): string[] {
-  return waysToCount(who, strangers).map((one) => `${one} ${perRoute} ${name} ${form} ${variant}`)
+  return possibleSubjects(who, anonymous).map((one) => `${one} ${perRoute} ${name} ${form} ${variant}`)
 }
 
 /** A tier that is not there holds nobody: most likely it is misspelled. */

@@ -3,7 +3,7 @@ import { idAt, type Stored, tooLarge } from '../../../limiter/policies/item-size
 import type { Policy } from '../../../limiter/policies/policy'
 import { type Place, report } from '../../../limiter/policies/report'
 import { elsewhere, prefixOf } from '../../../limiter/stores/attribute-prefix'
-import { waysToCount } from './counted-by'
+import { possibleSubjects } from './counted-by'
 import { ANONYMOUS, placeOf, type Route, type Tier, type TierPolicy } from './tiers'
 
 /** All policies by which subjects are counted. */
@@ -127,9 +127,9 @@ interface Placed extends Stored {
   readonly tiers?: readonly string[]
 }
 
-function placesOf(policy: TierPolicy, scopes: readonly string[], strangers: boolean): Placed[] {
+function placesOf(policy: TierPolicy, scopes: readonly string[], anonymous: boolean): Placed[] {
   const { by, tiers } = policy
-  const ways = [...new Set(waysToCount(by.who, strangers).map((way) => way.join()))]
+  const ways = [...new Set(possibleSubjects(by.who, anonymous).map((way) => way.join()))]
   return (by.perRoute ? scopes : ['']).map((scope) => ({ policy, scope: placeOf(policy, scope), ways, tiers }))
 }
 
