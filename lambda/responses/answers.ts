@@ -88,7 +88,7 @@ export function toAnswer(request: GatewayRequest | undefined, input: AnswerInput
 /**
  * What is thrown for a request whose caller cannot be verified; API Gateway makes it a 500, and shows nobody the words.
  */
-export const UNVERIFIED = 'callers cannot be verified at the moment'
+const UNVERIFIED = 'callers cannot be verified at the moment'
 
 /**
  * Makes a REST API answer 401 when thrown out of the handler; any other message makes it a 500. An HTTP API is answered
