@@ -176,8 +176,8 @@ export class Plans {
   }
 
   /**
-   * The policy with the client's own numbers, or as it is where those do not fit. Numbers of everybody's policies are
-   * nobody's own.
+   * The policy with the client's own numbers, or as it is where those do not fit. Overrides do not apply to shared
+   * policies.
    */
   private ownOf(policy: TierPolicy, client: Client | undefined): Policy {
     const numbers = client && Object.hasOwn(client.overrides, policy.name) ? client.overrides[policy.name] : undefined

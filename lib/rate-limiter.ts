@@ -74,7 +74,7 @@ export class RateLimiter extends Construct {
   readonly logGroup: ILogGroup
   readonly stateTable: ITableV2
   readonly configTable: ITableV2
-  private readonly backendsAnswer: boolean
+  private readonly deniesInBackend: boolean
   private readonly metricsNamespace: string
   private readonly reserved: number | undefined
   private readonly metricsByApi: boolean
@@ -99,7 +99,7 @@ export class RateLimiter extends Construct {
       props.functionOptions?.environment?.SLUICE_METRICS_NAMESPACE ?? props.metricsNamespace ?? 'Sluice'
     this.metricsByApi =
       (props.functionOptions?.environment?.SLUICE_METRICS_BY_API ?? String(props.metricsByApi)) === 'true'
-    this.backendsAnswer = props.denials === 'backend-429'
+    this.deniesInBackend = props.denials === 'backend-429'
     this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
     if (props.tiersFile !== undefined || props.identity !== undefined) seedTiers(this.seedFunction(), props)
@@ -132,7 +132,7 @@ export class RateLimiter extends Construct {
       case 'HTTP':
         return called(
           (api as HttpApi).httpApiName,
-          new HttpApiProtection(api as HttpApi, this.handler, { mapHeaders: !this.backendsAnswer, ...options }),
+          new HttpApiProtection(api as HttpApi, this.handler, { mapHeaders: !this.deniesInBackend, ...options }),
         )
       case 'WEBSOCKET':
         return called(

@@ -34,10 +34,10 @@ export class SubjectCache {
   }
 
   /** Counts a write that conflicted, or resets the count after one that did not. */
-  recordConflict(key: string, lost: boolean): void {
+  recordConflict(key: string, wasRefused: boolean): void {
     const view = this.views.get(key)
-    if (view && (lost || view.consecutiveConflicts > 0))
-      this.views.set(key, { ...view, consecutiveConflicts: lost ? view.consecutiveConflicts + 1 : 0 })
+    if (view && (wasRefused || view.consecutiveConflicts > 0))
+      this.views.set(key, { ...view, consecutiveConflicts: wasRefused ? view.consecutiveConflicts + 1 : 0 })
   }
 
   forget(key: string): void {

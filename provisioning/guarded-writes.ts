@@ -40,8 +40,8 @@ export class WriteConflictError extends Error {
 const MOST_ITEMS = 100
 const MOST_BYTES = 3_500_000
 
-/** `onStoreError` was the name of `failureMode`. */
-const FORMER_FIELDS = { onStoreError: {} }
+/** The name under which `failureMode` is stored. */
+const STORED_FIELDS = { onStoreError: {} }
 
 /** All fields that an item of the policy set or a client may have. A write checks that absent ones are still absent. */
 const FIELDS: readonly string[] = [
@@ -53,7 +53,7 @@ const FIELDS: readonly string[] = [
   CLIENT_FIELDS,
   API_FIELDS,
   SWITCH_FIELDS,
-  FORMER_FIELDS,
+  STORED_FIELDS,
 ].flatMap((fields) => Object.keys(fields))
 
 /** Whether DynamoDB takes these writes as one transaction. */

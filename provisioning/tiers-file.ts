@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { CONFIG_TABLE, routeKey, tierKey } from '../lambda/config-table/items/config-items'
 import { SCOPED_SETTINGS } from '../lambda/config-table/items/policy-set'
-import { withPresentNames } from '../lambda/config-table/items/tiers'
+import { withPresentNames, withStoredNames } from '../lambda/config-table/items/tiers'
 import { POLICY_FIELDS } from '../limiter/policies/parse-policies'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -62,7 +62,7 @@ export function itemsOf(file: TiersFile): PolicySetItem[] {
   const { settings, tiers, routes = {}, global } = file
   const scoped = Object.entries<unknown>(file as never).filter(([key]) => key.startsWith(SCOPED_SETTINGS))
   return [
-    ...Object.entries(tiers).map(([name, tier]) => ({ ...withPresentNames(tier), ...tierKey(name) })),
+    ...Object.entries(tiers).map(([name, tier]) => ({ ...withStoredNames(tier), ...tierKey(name) })),
     ...Object.entries(routes).map(([pattern, route]) => ({ ...route, ...routeKey(pattern) })),
     ...(global === undefined ? [] : [{ ...global, ...GLOBAL_KEY }]),
     ...(settings === undefined ? [] : [{ ...settings, ...SETTINGS_KEY }]),
@@ -112,7 +112,7 @@ export function isInFile({ sk }: { readonly sk: string }): boolean {
  */
 export function contentHash(item: Fields): string {
   return createHash('sha256')
-    .update(canonical(withoutKeys(item)))
+    .update(canonical(withStoredNames(withoutKeys(item))))
     .digest('hex')
     .slice(0, 16)
 }

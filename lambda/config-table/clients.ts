@@ -78,7 +78,7 @@ export class Clients {
     const now = this.options.clock()
     if (known) known.isUsed = true
     if (known && now >= known.since && now < known.until) return known.client
-    const found = this.looking.get(credential) ?? this.look(credential, known)
+    const found = this.looking.get(credential) ?? this.lookUp(credential, known)
     return known?.client ?? found
   }
 
@@ -98,8 +98,8 @@ export class Clients {
     return known ? known.client : 'unavailable'
   }
 
-  private look(credential: string, known: Known | undefined): Promise<Found> {
-    const along = known ? this.dueForRefresh(credential) : [] // somebody new is waiting, and waits for nobody else
+  private lookUp(credential: string, known: Known | undefined): Promise<Found> {
+    const along = known ? this.dueForRefresh(credential) : [] // a new caller waits for its own look-up only
     const all = [credential, ...along]
     const read = this.read(all, known === undefined)
     for (const one of all) {

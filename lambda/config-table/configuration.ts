@@ -261,7 +261,7 @@ export class PolicySets {
     this.options.log('error', 'config_item_invalid', { item: sk, issues }, 'ConfigErrors')
   }
 
-  /** Puts the good versions together. The tier of unknown callers stays even when it is gone. */
+  /** Merges the valid versions. The tier of unknown callers stays even when it is gone. */
   private combined(before: ReadonlyMap<string, Known>): Configuration {
     const good = this.inForce()
     const issues: Mistake[] = []
@@ -275,10 +275,10 @@ export class PolicySets {
     const parts = partsOf(all)
     const { settings, tiers } = parts
     if (settings) checkDefaultTier(settings, namesOf(good), [], issues)
-    const together = toPolicySet(parts, [], issues)
-    const shared = { tiers, routes: together.routes, global: together.global, defaultTier: settings?.defaultTier }
+    const merged = toPolicySet(parts, [], issues)
+    const shared = { tiers, routes: merged.routes, global: merged.global, defaultTier: settings?.defaultTier }
     const displaced = this.unread.size === 0 ? checkStorageCodes(shared, [], issues, MOST_CODES) : undefined
-    const policies = { ...together, displaced }
+    const policies = { ...merged, displaced }
     const access = new AccessList(all.flatMap(({ access }) => access ?? []))
     if (this.options.authentication === 'none') checkNoneRequired(policies, [], issues)
     const identityUnknown = this.isUnknown(settingsKey().sk)

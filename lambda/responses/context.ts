@@ -202,12 +202,12 @@ function sentence(reason: Reason, decision: Decision): string {
 
 /** What else is to be said of a request that was allowed past a limit. */
 function pastLimit({ relaxed, priority, observed }: Decision): string {
-  const ways = [
+  const effects = [
     relaxed && 'may be overrun',
     priority === 'low' && 'makes its priority low',
     observed && 'is not enforced',
   ]
-  return ways.map((way) => (way ? ` This request is past a limit that ${way}.` : '')).join('')
+  return effects.map((effect) => (effect ? ` This request is past a limit that ${effect}.` : '')).join('')
 }
 
 function inSeconds(seconds: number): string {

@@ -17,7 +17,7 @@ export interface UpstreamOptions {
   readonly cacheHeaders: readonly string[]
 }
 
-interface Remembered {
+interface CachedAnswer {
   readonly answer: Answer
   readonly since: EpochMs
 }
@@ -31,7 +31,7 @@ const MOST_ANSWERS = 10_000
  * them, are not remembered.
  */
 export class UpstreamAuthorizer implements Checker {
-  private readonly answers = new BoundedMap<string, Remembered>(MOST_ANSWERS)
+  private readonly answers = new BoundedMap<string, CachedAnswer>(MOST_ANSWERS)
 
   constructor(private readonly options: UpstreamOptions) {}
 
@@ -45,7 +45,7 @@ export class UpstreamAuthorizer implements Checker {
       // its words may be about the caller, and are in its own log
       if (invoked.error !== undefined) throw new Error('the upstream authorizer failed')
       const answer = parseAnswer(invoked.answer, request.api)
-      if (!answer) throw new Error('the upstream authorizer answered what no authorizer of this kind of API answers')
+      if (!answer) throw new Error('invalid response of the upstream authorizer')
       this.remember(key, answer)
       return toCheck(answer, request)
     } catch (cause) {

@@ -231,8 +231,8 @@ class StrictJudge {
     const { tallies } = this.momentsOf(key).at(-1)!
     const hasRoom = (i: number) => (tally: Tally) => this.quotas[i]!.room(tally, numbers[i]!, units, now)
     const fitting = tallies.map((some, i) => some.filter(hasRoom(i)))
-    const lenient = request.policies.map(({ action }) => action === 'observe' || action === 'deprioritize')
-    const full = fitting.flatMap((some, i) => (some.length === 0 && !lenient[i] ? [i] : []))
+    const nonBlocking = request.policies.map(({ action }) => action === 'observe' || action === 'deprioritize')
+    const full = fitting.flatMap((some, i) => (some.length === 0 && !nonBlocking[i] ? [i] : []))
     const { isDenied, isAllowed } = outcomeOf(request)
     const mayRecord = request.policies.flatMap(({ countDenied }, i) =>
       countDenied && !tallies[i]!.every(hasRoom(i)) ? [i] : [],
@@ -499,10 +499,10 @@ class StrictJudge {
   private checkAllowed(request: Request, decision: Decision, seq: number): void {
     const { step, keys, units } = request
     const charges = this.charges.get(request) ?? []
-    const lenient = request.policies.every(({ action }) => action === 'observe' || action === 'deprioritize')
+    const nonBlocking = request.policies.every(({ action }) => action === 'observe' || action === 'deprioritize')
     for (const key of keys) {
       const charge = charges.findLast((one) => one.key === key && one.entry.seq < seq)
-      if (!charge && !lenient) {
+      if (!charge && !nonBlocking) {
         if (this.isSharp(key, seq)) {
           this.breach(
             'an allowed request is charged',

@@ -239,7 +239,7 @@ group(
         const refused = await command('attach', id, '--yes', '--function', NAMES.function, '--replace')
         expect([refused.code, refused.err]).toEqual([
           1,
-          expect.stringContaining('POST /pets would lose authentication: Sluice does not call its function zoo first'),
+          expect.stringContaining('POST /pets would lose authentication: Sluice does not call its function zoo as upstream authorizer'),
         ])
         expect(await everything()).toBe(before)
         await attach(id, '--replace', '--open', 'POST /pets')
@@ -310,7 +310,7 @@ group(
             AuthorizerResultTtlInSeconds: 60,
           }),
         )
-        expect(await drift(id)).toEqual([expect.stringContaining('it remembers decisions for 60 s')])
+        expect(await drift(id)).toEqual([expect.stringContaining('it caches decisions for 60 s')])
 
         expect(await command('detach', id, '--yes')).toMatchObject({ code: 0 })
         expect(await everything()).toBe(before)

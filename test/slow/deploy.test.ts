@@ -112,11 +112,11 @@ describe('the stack of this repository, on an AWS endpoint', () => {
   it('takes up what an operator changes in the table: a tier, and a client in it', async () => {
     await put(OPERATORS_FREE)
     await put({ ...clientKey(hashApiKey(API_KEY)), id: 'customer', tier: 'free' })
-    const patience = Date.now() + CONFIG_TTL_MS
+    const deadline = Date.now() + CONFIG_TTL_MS
     const limitInForce = async () => (await hello({ 'x-api-key': API_KEY })).headers['x-ratelimit-limit']
-    while (Date.now() < patience && (await limitInForce()) !== '1000')
+    while (Date.now() < deadline && (await limitInForce()) !== '1000')
       await new Promise((resolve) => setTimeout(resolve, 1000))
-    expect(Date.now()).toBeLessThan(patience)
+    expect(Date.now()).toBeLessThan(deadline)
   })
 
   it('answers 401, which is not 429, to a client that has been disabled', async () => {

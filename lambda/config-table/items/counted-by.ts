@@ -67,7 +67,9 @@ export function possibleSubjects(who: readonly Dimension[], anonymous: boolean):
   const withoutUser = who.map((dimension) => (dimension === 'user' ? 'client' : dimension))
   const withoutValues = withoutUser.map((dimension) => (dimension.includes(':') ? 'ip' : dimension))
   const asAnonymous: Dimension[] = [...who.filter(isPlace), 'ip']
-  return [who, withoutUser, withoutValues, ...(anonymous ? [asAnonymous] : [])].map((ways) => [...new Set(ways)].sort())
+  return [who, withoutUser, withoutValues, ...(anonymous ? [asAnonymous] : [])].map((dimensions) =>
+    [...new Set(dimensions)].sort(),
+  )
 }
 
 /** The headers whose values these dimensions count by, in lower case. */

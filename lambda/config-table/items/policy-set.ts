@@ -36,7 +36,7 @@ export interface PolicySet {
   readonly displaced?: Displaced
 }
 
-/** What a policy set is put together from. */
+/** What a policy set is made from. */
 export interface PolicySetParts {
   /** Wins over what the settings say, for all APIs. @default none */
   readonly modeSwitch?: ModeSwitch
@@ -48,7 +48,7 @@ export interface PolicySetParts {
   readonly apis?: readonly Api[]
 }
 
-/** Puts settings, tiers, routes and global policies together, and reports where they contradict each other. */
+/** Makes a policy set of settings, tiers, routes and global policies, and reports where they contradict each other. */
 export function toPolicySet(parts: PolicySetParts, place: Place, issues: Mistake[]): PolicySet {
   const { tiers, routes, global = [], modeSwitch } = parts
   const settings = switched(parts.settings ?? DEFAULT_SETTINGS, modeSwitch)
@@ -150,14 +150,14 @@ function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: 
   const [longest] = [...tiers].sort((a, b) => b.policies.length - a.policies.length)
   if (!longest) return
   for (const route of [...routes, { ...global, policies: [] }]) {
-    const together = route.policies.length + longest.policies.length + global.policies.length
-    if (together > MOST_POLICIES) {
+    const total = route.policies.length + longest.policies.length + global.policies.length
+    if (total > MOST_POLICIES) {
       const others =
         global.policies.length > 0 && route.title !== global.title ? `${longest.title} and global` : longest.title
       report(
         issues,
         'too_many',
-        `policies must be at most ${MOST_POLICIES} with those of ${others}, got ${together}`,
+        `policies must be at most ${MOST_POLICIES} with those of ${others}, got ${total}`,
         route.place,
       )
     }

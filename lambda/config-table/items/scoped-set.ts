@@ -64,7 +64,7 @@ export function checkScoped({ tiers, settings, routes, apis }: ScopedParts, plac
   )
 }
 
-interface Remembered {
+interface ScopedSets {
   readonly byRequest: Map<string, PolicySet>
   /**
    * By the names of the items for some APIs that are in force: APIs with the same share all that is worked out from it.
@@ -75,7 +75,7 @@ interface Remembered {
 /** Pairs of API and stage remembered. */
 const MOST_REMEMBERED = 1000
 
-const remembered = new WeakMap<PolicySet, Remembered>()
+const remembered = new WeakMap<PolicySet, ScopedSets>()
 
 /**
  * A policy set as requests to one stage of one API find it: of tiers and routes with the same name the most specific,
@@ -105,7 +105,7 @@ export function setFor(set: PolicySet, request: ApiStage): PolicySet {
   }
   const made = byItems.get(items) ?? {
     ...set,
-    tiers: new ScopedTiers(set.tiers, tiers.flatMap(together)),
+    tiers: new ScopedTiers(set.tiers, tiers.flatMap(mergeTiers)),
     routes: routes.length === set.routes.length ? set.routes : routes, // then they share what is worked out from them
     settings: settings ? { ...set.settings, mode: settings.mode } : set.settings,
   }
@@ -118,7 +118,7 @@ const strictest = (settings: readonly ScopedSettings[]): ScopedSettings | undefi
   MODES.flatMap((mode) => settings.find((one) => one.mode === mode) ?? [])[0]
 
 /** Tiers of one name that are as much for a request, by mistake: its callers are held to all of them. */
-function together(tiers: readonly Tier[]): readonly Tier[] {
+function mergeTiers(tiers: readonly Tier[]): readonly Tier[] {
   const [first, ...others] = tiers
   if (!first || others.length === 0) return tiers
   const credentials =

@@ -19,7 +19,7 @@ export interface Settings {
    * 1.
    */
   readonly localShare: number
-  /** Whether a subject whose item gets more writes than DynamoDB takes for one has units taken ahead for a while. */
+  /** Whether a subject whose item gets more writes than DynamoDB takes for one is leased for a while. */
   readonly autoLease: boolean
   /**
    * Credentials that nobody has, from one address in a minute: past it an instance looks one a second up for that

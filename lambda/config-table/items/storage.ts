@@ -107,9 +107,9 @@ function* itemsOf({ tiers, routes, global, defaultTier }: Shared): Iterable<[who
       : [...new Set([defaultTier ?? ANONYMOUS, ANONYMOUS])].filter((other) => other !== name)
     return { name, places: [...places, ...others.flatMap((other) => byName.get(other) ?? [])] }
   })
-  const kinds = new Set([...shared, ...ofTiers.flatMap(({ places }) => places)].flatMap(({ ways }) => ways))
+  const kinds = new Set([...shared, ...ofTiers.flatMap(({ places }) => places)].flatMap(({ subjects }) => subjects))
   for (const who of kinds) {
-    const isMeant = ({ ways }: Placed) => ways.includes(who)
+    const isMeant = ({ subjects }: Placed) => subjects.includes(who)
     const common = shared.filter(isMeant)
     const own = ofTiers.map(({ name, places }) => ({ name, places: places.filter(isMeant) }))
     // A caller has one tier at a time; an address, a tenant or everybody may be counted by all of them.
@@ -123,14 +123,14 @@ function* itemsOf({ tiers, routes, global, defaultTier }: Shared): Iterable<[who
 }
 
 interface Placed extends Stored {
-  readonly ways: readonly string[]
+  readonly subjects: readonly string[]
   readonly tiers?: readonly string[]
 }
 
 function placesOf(policy: TierPolicy, scopes: readonly string[], anonymous: boolean): Placed[] {
   const { by, tiers } = policy
-  const ways = [...new Set(possibleSubjects(by.who, anonymous).map((way) => way.join()))]
-  return (by.perRoute ? scopes : ['']).map((scope) => ({ policy, scope: placeOf(policy, scope), ways, tiers }))
+  const subjects = [...new Set(possibleSubjects(by.who, anonymous).map((dimensions) => dimensions.join()))]
+  return (by.perRoute ? scopes : ['']).map((scope) => ({ policy, scope: placeOf(policy, scope), subjects, tiers }))
 }
 
 function* collisions(stored: readonly Stored[], displaced: Displaced): Iterable<readonly [one: Stored, other: Stored]> {
