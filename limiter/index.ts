@@ -20,7 +20,7 @@ export {
   ClockError,
   ConfigError,
   CostError,
-  Mistake,
+  type Mistake,
   type MistakeCode,
   SluiceError,
   type StoreFailure,

@@ -87,7 +87,9 @@ export function fileOf(items: readonly PolicySetItem[]): TiersFile {
     ...Object.fromEntries(
       held.filter(({ sk }) => sk.startsWith(SCOPED_SETTINGS)).map((item) => [item.sk, withoutKeys(item)]),
     ),
-    tiers: Object.fromEntries(Object.entries(named('tier#')).map(([name, tier]) => [name, withPresentNames(tier)])),
+    tiers: Object.fromEntries(
+      Object.entries(named('tier#')).map(([name, tier]) => [name, ordered(withPresentNames(tier)) as Fields]),
+    ),
     ...(Object.keys(routes).length > 0 && { routes }),
     ...(global && { global }),
   }

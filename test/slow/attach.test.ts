@@ -239,7 +239,9 @@ group(
         const refused = await command('attach', id, '--yes', '--function', NAMES.function, '--replace')
         expect([refused.code, refused.err]).toEqual([
           1,
-          expect.stringContaining('POST /pets would lose authentication: Sluice does not call its function zoo as upstream authorizer'),
+          expect.stringContaining(
+            'POST /pets would lose authentication: Sluice does not call its function zoo as upstream authorizer',
+          ),
         ])
         expect(await everything()).toBe(before)
         await attach(id, '--replace', '--open', 'POST /pets')

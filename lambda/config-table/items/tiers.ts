@@ -90,15 +90,17 @@ export const SHARED_POLICY_EXTRAS = {
   },
 } as const satisfies FieldRules
 
-/** A tier under the present names of its fields: `failureMode` is stored as `onStoreError`. Both at once stay, a mistake. */
+/**
+ * A tier under the present names of its fields: `failureMode` is stored as `onStoreError`. Both at once stay, a mistake.
+ */
 export function withPresentNames<T>(tier: T): T {
   const { onStoreError: failureMode, ...others } = Object(tier)
   return failureMode === undefined || 'failureMode' in others ? tier : { ...others, failureMode }
 }
 
 /**
- * A tier under the names by which it is stored. The release before this one knows `onStoreError` only, and would take an
- * item with another field for invalid; both work on one table while a deployment is under way.
+ * A tier under the names by which it is stored. The release before this one knows `onStoreError` only, and would take
+ * an item with another field for invalid; both work on one table while a deployment is under way.
  */
 export function withStoredNames<T>(tier: T): T {
   const { failureMode: onStoreError, ...others } = Object(tier)
