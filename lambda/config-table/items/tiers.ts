@@ -91,7 +91,8 @@ export const SHARED_POLICY_EXTRAS = {
 } as const satisfies FieldRules
 
 /**
- * A tier under the present names of its fields: `failureMode` is stored as `onStoreError`. Both at once stay, a mistake.
+ * A tier under the present names of its fields: `failureMode` is stored as `onStoreError`. Both at once stay, which is
+ * a mistake.
  */
 export function withPresentNames<T>(tier: T): T {
   const { onStoreError: failureMode, ...others } = Object(tier)
