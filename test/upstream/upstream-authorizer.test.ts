@@ -100,7 +100,7 @@ describe.each([
   ])('%j is no answer, and lets nothing pass', async (answer) => {
     expect(await setUp({ answer }).ask(event)).toMatchObject({
       kind: 'unavailable',
-      cause: { message: expect.stringContaining('answered what') },
+      cause: { message: expect.stringContaining('invalid response') },
     })
   })
 
