@@ -33,24 +33,26 @@ handler(event).then((answer) => {
 })
 `
 
+interface Tables {
+  readonly state: string
+  readonly config: string
+}
+
+/** What a process needs to run the bundle on an engine. */
+export const lambdaEnvironment = ({ endpoint }: BenchEngine, tables: Tables) => ({
+  PATH: process.env.PATH,
+  AWS_REGION: 'us-east-1',
+  AWS_ACCESS_KEY_ID: 'bench',
+  AWS_SECRET_ACCESS_KEY: 'bench',
+  SLUICE_DYNAMODB_ENDPOINT: endpoint,
+  SLUICE_STATE_TABLE: tables.state,
+  SLUICE_CONFIG_TABLE: tables.config,
+})
+
 /** @param tables must be there, and have room for the request. */
-export function firstDecision(
-  bundle: string,
-  { endpoint }: BenchEngine,
-  tables: { readonly state: string; readonly config: string },
-  event: object,
-): FirstDecision {
-  const env = {
-    PATH: process.env.PATH,
-    AWS_REGION: 'us-east-1',
-    AWS_ACCESS_KEY_ID: 'bench',
-    AWS_SECRET_ACCESS_KEY: 'bench',
-    SLUICE_DYNAMODB_ENDPOINT: endpoint,
-    SLUICE_STATE_TABLE: tables.state,
-    SLUICE_CONFIG_TABLE: tables.config,
-  }
+export function firstDecision(bundle: string, engine: BenchEngine, tables: Tables, event: object): FirstDecision {
   const output = execFileSync(process.execPath, ['--eval', SCRIPT, bundle, JSON.stringify(event)], {
-    env,
+    env: lambdaEnvironment(engine, tables),
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   })

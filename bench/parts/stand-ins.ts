@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { authorizerBundleOptions, bundle } from '../../lib/authorizer-bundle'
 import { createStateTable } from '../../limiter'
 import { eventOf } from '../authorizer-event'
+import { lambdaEnvironment } from '../cold-start'
 import { apiKeyOf, fillConfigTable } from '../config-tables'
 import { CountingClient } from '../engine'
 import { toFigure } from '../figure'
@@ -152,15 +153,7 @@ async function rowOf(bench: Bench, name: string, ours: string, without: string) 
 function measure({ engine }: Bench, file: string): Measured {
   const event = eventOf({ path: '/hello', ip: '198.51.100.7', apiKey: apiKeyOf(0) })
   const output = execFileSync(process.execPath, ['--eval', SCRIPT, file, JSON.stringify(event), String(DECISIONS)], {
-    env: {
-      PATH: process.env.PATH,
-      AWS_REGION: 'us-east-1',
-      AWS_ACCESS_KEY_ID: 'bench',
-      AWS_SECRET_ACCESS_KEY: 'bench',
-      SLUICE_DYNAMODB_ENDPOINT: engine.endpoint,
-      SLUICE_STATE_TABLE: TABLES.state,
-      SLUICE_CONFIG_TABLE: TABLES.config,
-    },
+    env: lambdaEnvironment(engine, TABLES),
     encoding: 'utf8',
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -1,4 +1,5 @@
 import type { Verdicts } from '../algorithms/algorithm'
+import { BoundedMap } from '../bounded-map'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, idOf } from '../compiled-policy'
 import type { Deadline } from '../deadline'
@@ -65,7 +66,7 @@ const RETRY_MS = 50
  */
 export class Leased implements Strategy {
   /** By subject and terms, the least recently used first. */
-  private readonly states = new Map<string, LeaseState>()
+  private readonly states: BoundedMap<string, LeaseState>
   /** Units that are on their way back to the store. */
   private readonly returning = new Set<Promise<void>>()
 
@@ -73,8 +74,10 @@ export class Leased implements Strategy {
     private readonly subjects: StoredSubjects,
     private readonly writes: Writes,
     private readonly onEvent: OnEvent,
-    private readonly maxSubjects: number,
-  ) {}
+    maxSubjects: number,
+  ) {
+    this.states = new BoundedMap(maxSubjects)
+  }
 
   cachedDenial(charge: Charge): Verdicts | undefined {
     const short = charge.cost - this.leftOf(charge)
@@ -160,9 +163,7 @@ export class Leased implements Strategy {
     const { key, policies } = subject
     const shortestMs = () => Math.min(...policies.map(({ windowMs }) => windowMs))
     const state = this.states.get(id) ?? { key, size: new LeaseSize(shortestMs()), awaited: 0 }
-    this.states.delete(id)
     this.states.set(id, state)
-    if (this.states.size > this.maxSubjects) this.states.delete(this.states.keys().next().value!)
     return state
   }
 
