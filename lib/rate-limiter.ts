@@ -232,8 +232,8 @@ export class RateLimiter extends Construct {
   }
 
   /** Requests over a limit that its `overrun` allowed. */
-  metricRelaxed(options?: DecisionMetricOptions): Metric {
-    return this.metric('Relaxed', options)
+  metricOverrun(options?: DecisionMetricOptions): Metric {
+    return this.metric('Overrun', options)
   }
 
   /** Requests over a limit that were allowed with low priority. */

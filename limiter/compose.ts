@@ -55,7 +55,7 @@ export function compose(
     retryAfterMs,
     delayMs: allowed ? delayMs : 0,
     waitMs: allowed ? waitMs : 0,
-    relaxed: did('relaxed'),
+    overrun: did('overrun'),
     observed: did('observe'),
     priority: did('deprioritize') ? 'low' : 'normal',
     chargedAt: allowed && chargedAt < Infinity ? chargedAt : null,

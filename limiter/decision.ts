@@ -52,7 +52,7 @@ export interface Decision extends Standing {
   /** The part of `delayMs` that who asked for the decision waits himself, for policies with `delayIn: authorizer`. */
   readonly waitMs: number
   /** Allowed in the share by which a limit may be overrun. */
-  readonly relaxed: boolean
+  readonly overrun: boolean
   /** Allowed although a policy with `action: observe` would have denied it. */
   readonly observed: boolean
   /** `low`: allowed past the limit of a policy with `action: deprioritize`. */

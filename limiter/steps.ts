@@ -8,7 +8,7 @@ import type { View } from './subject-cache'
 export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
 
 /** Whether an allowed request was charged: a policy that only observes lets it pass uncharged. */
-export const isCharged = ({ exceeded = 'relaxed' }: Verdict): boolean => exceeded === 'relaxed'
+export const isCharged = ({ exceeded = 'overrun' }: Verdict): boolean => exceeded === 'overrun'
 
 /** An allowed request's verdict with the moment at which it was charged, if it was. */
 export const charged = (verdict: Verdict, at: EpochMs): Verdict =>

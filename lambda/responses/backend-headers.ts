@@ -32,9 +32,9 @@ export function headersFromContext(context: unknown): Headers {
 const unlessZero = (value: unknown): unknown => (value === 0 || value === '0' ? undefined : value)
 
 /** Why a request was denied, or what is special about one that was allowed. */
-const notable = ({ reason, relaxed, degraded }: Readonly<Record<string, unknown>>): unknown => {
+const notable = ({ reason, overrun, degraded }: Readonly<Record<string, unknown>>): unknown => {
   if (reason !== 'ok') return reason
-  return isTrue(relaxed) ? 'relaxed' : isTrue(degraded) ? 'degraded' : undefined
+  return isTrue(overrun) ? 'overrun' : isTrue(degraded) ? 'degraded' : undefined
 }
 
 const isTrue = (value: unknown): boolean => value === true || value === 'true'

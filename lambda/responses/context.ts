@@ -78,7 +78,7 @@ export type AuthorizerContext = {
   /** `low`: past the limit of a policy that lets such requests pass with low priority. */
   readonly priority: Decision['priority']
   /** Allowed past a limit, in the share by which it may be overrun. */
-  readonly relaxed: boolean
+  readonly overrun: boolean
   /** Allowed, though a policy that only observes would have denied it. */
   readonly observed: boolean
   /** Units past the quota of `policy` that are on record for its current window; 0 when there are none. */
@@ -117,7 +117,7 @@ export function toContext(outcome: Outcome & { readonly now: EpochMs }): Authori
     retryAfter: retryAfterSeconds(standing),
     delayMs: toInteger(Math.ceil(standing.delayMs - waitedMs)),
     priority: standing.priority,
-    relaxed: standing.relaxed,
+    overrun: standing.overrun,
     observed: standing.observed,
     overage: recordedOverage(standing),
     degraded: standing.degraded,
@@ -147,7 +147,7 @@ const NOTHING_COUNTED: Decision = {
   retryAfterMs: 0,
   delayMs: 0,
   waitMs: 0,
-  relaxed: false,
+  overrun: false,
   observed: false,
   priority: 'normal',
   chargedAt: null,
@@ -201,9 +201,9 @@ function sentence(reason: Reason, decision: Decision): string {
 }
 
 /** What else is to be said of a request that was allowed past a limit. */
-function pastLimit({ relaxed, priority, observed }: Decision): string {
+function pastLimit({ overrun, priority, observed }: Decision): string {
   const effects = [
-    relaxed && 'may be overrun',
+    overrun && 'may be overrun',
     priority === 'low' && 'makes its priority low',
     observed && 'is not enforced',
   ]

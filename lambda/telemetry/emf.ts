@@ -6,7 +6,7 @@ export type MetricName =
   | 'Denied'
   | 'Degraded'
   | 'Observed'
-  | 'Relaxed'
+  | 'Overrun'
   | 'Deprioritized'
   | 'LeaseGrants'
   | 'Conflicts'

@@ -50,7 +50,7 @@ export interface TelemetryOptions extends LogOptions, MetricsOptions {
 /** What is done with requests over a limit that pass: the metric, and the event in the log. */
 const PASSES = {
   observe: ['Observed', 'request_observed'],
-  relaxed: ['Relaxed', 'request_overrun'],
+  overrun: ['Overrun', 'request_overrun'],
   deprioritize: ['Deprioritized', 'request_deprioritized'],
 } as const
 

@@ -103,8 +103,8 @@ export interface Verdict {
 
 /**
  * Why a request passes that the limit alone would deny:
- * - `relaxed`: inside the share by which a limit may be overrun; it is charged.
+ * - `overrun`: inside the share by which a limit may be overrun; it is charged.
  * - `observe`: the policy only watches; nothing is charged to it.
  * - `deprioritize`: it passes with low priority; nothing is charged to the policy.
  */
-export type Exceeded = 'relaxed' | 'observe' | 'deprioritize'
+export type Exceeded = 'overrun' | 'observe' | 'deprioritize'

@@ -8,7 +8,7 @@ import type { Counter } from './counter'
  *
  * A view that is too old to deny by is also too old to tell that a request would have been denied.
  */
-export const nonBlocking = (counter: Counter, exceeded: Exclude<Exceeded, 'relaxed'>): Counter => ({
+export const nonBlocking = (counter: Counter, exceeded: Exclude<Exceeded, 'overrun'>): Counter => ({
   ...counter,
 
   step(known, cost, now, asOf) {

@@ -1,7 +1,7 @@
 import type { Counter } from './counter'
 
 /**
- * Admits past a limit up to a raised one, and marks what is past it as `relaxed`. What remains is what remains of the
+ * Admits past a limit up to a raised one, and marks what is past it as `overrun`. What remains is what remains of the
  * limit itself.
  *
  * It decides, charges and stores as the raised limit does. So every law holds of it, and a limit begins and ceases to
@@ -19,6 +19,6 @@ export const overrun = (limit: Counter, raised: Counter): Counter => ({
     const { verdict, write } = raised.step(known, cost, now, asOf)
     const { allowed, remaining } = limit.step(known, cost, now, asOf).verdict
     const past = verdict.allowed && !allowed
-    return { verdict: { ...verdict, remaining: past ? 0 : remaining, ...(past && { exceeded: 'relaxed' }) }, write }
+    return { verdict: { ...verdict, remaining: past ? 0 : remaining, ...(past && { exceeded: 'overrun' }) }, write }
   },
 })

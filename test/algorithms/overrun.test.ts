@@ -37,7 +37,7 @@ describe('a limit with an overrun', () => {
     const marks = (used: number, cost: number) =>
       overrunning(fixedWindow).step({ w: 1, '01': used }, windows, cost, 1500).verdict.exceeded
     expect([marks(2, 1), marks(3, 0), marks(2, 2), marks(3, 1), marks(4, 0), marks(5, 1)]).toEqual([
-      ...[undefined, undefined, 'relaxed', 'relaxed', 'relaxed', undefined],
+      ...[undefined, undefined, 'overrun', 'overrun', 'overrun', undefined],
     ])
   })
 
@@ -70,7 +70,7 @@ describe('a limit with an overrun', () => {
               const { verdict, write } = overrunning(algorithm).step(state, { ...quota, raised }, cost, now)
               const [strict, wide] = [quota, raised].map((one) => algorithm.step(state, one, cost, now))
               expect(write).toEqual(wide!.write)
-              const exceeded = wide!.verdict.allowed && !strict!.verdict.allowed ? 'relaxed' : undefined
+              const exceeded = wide!.verdict.allowed && !strict!.verdict.allowed ? 'overrun' : undefined
               const remaining = exceeded ? 0 : strict!.verdict.remaining
               expect({ exceeded: undefined, ...verdict }).toEqual({ ...wide!.verdict, remaining, exceeded })
               if (write) state = apply(write, state)

@@ -102,9 +102,9 @@ describe('a request past the limit', () => {
 
   it('passes with low priority, or unseen, or inside its overrun, and the backend is told', async () => {
     for (const [fields, wanted] of [
-      [{ action: 'deprioritize' }, { priority: 'low', observed: false, relaxed: false }],
-      [{ action: 'observe' }, { priority: 'normal', observed: true, relaxed: false }],
-      [{ overrun: '50%' }, { priority: 'normal', observed: false, relaxed: true }],
+      [{ action: 'deprioritize' }, { priority: 'low', observed: false, overrun: false }],
+      [{ action: 'observe' }, { priority: 'normal', observed: true, overrun: false }],
+      [{ overrun: '50%' }, { priority: 'normal', observed: false, overrun: true }],
     ] as const) {
       const { gateway } = gatewayOf(fields)
       await gateway.allowed(times(2, request))

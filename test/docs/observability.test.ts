@@ -47,7 +47,7 @@ function passing(): string[] {
   for (let i = 0; i < 3; i++) telemetry.onEvent({ kind: 'store-call', ms: 3.2 + i })
   telemetry.onEvent({ kind: 'store-call', ms: 300, failure: 'timeout' })
   telemetry.onEvent({ kind: 'conflict' })
-  for (const exceeded of ['observe', 'relaxed', 'deprioritize'] as const) {
+  for (const exceeded of ['observe', 'overrun', 'deprioritize'] as const) {
     const over = { ...standing({ remaining: 0 }), exceeded }
     const decision = decisionOf('per-minute', { 'per-minute': over })
     telemetry.answered(toContext({ decision, tier: 'free', now: clock.now }), decision, origin, clock.now)

@@ -129,17 +129,17 @@ describe('a decision also reports', () => {
   })
 
   it.each([
-    [undefined, { relaxed: false, observed: false, priority: 'normal' }],
-    ['relaxed', { relaxed: true, observed: false, priority: 'normal' }],
-    ['observe', { relaxed: false, observed: true, priority: 'normal' }],
-    ['deprioritize', { relaxed: false, observed: false, priority: 'low' }],
+    [undefined, { overrun: false, observed: false, priority: 'normal' }],
+    ['overrun', { overrun: true, observed: false, priority: 'normal' }],
+    ['observe', { overrun: false, observed: true, priority: 'normal' }],
+    ['deprioritize', { overrun: false, observed: false, priority: 'low' }],
   ] as const)('why it was allowed past a limit: %s', (exceeded, said) => {
     const verdicts = [{ ...allow(0), exceeded }, allow(3)]
     expect(compose([{ policies: two, verdicts }])).toMatchObject(said)
     expect(compose([{ policies: two, verdicts }]).policies.a?.exceeded).toBe(exceeded)
     expect(compose([{ policies: two, verdicts }]).policies.b).not.toHaveProperty('exceeded')
     const denied = compose([{ policies: two, verdicts: [verdicts[0]!, deny(100)] }])
-    expect(denied).toMatchObject({ relaxed: false, observed: false, priority: 'normal' })
+    expect(denied).toMatchObject({ overrun: false, observed: false, priority: 'normal' })
   })
 
   it('that the retry time is a lower bound, if a denial did not ask all subjects', () => {

@@ -562,6 +562,6 @@ describe('past a limit', () => {
       last = (await one.take())[0]
       if (last!.exceeded) expect(last!.remaining).toBe(0)
     }
-    expect(last).toMatchObject({ allowed: true, exceeded: 'relaxed', remaining: 0 })
+    expect(last).toMatchObject({ allowed: true, exceeded: 'overrun', remaining: 0 })
   })
 })

@@ -44,7 +44,7 @@ describe('an observing policy', () => {
         [false, false],
       ])
       expect(told[4]).toMatchObject({
-        ...{ relaxed: false, priority: 'normal', retryAfterMs: 0 },
+        ...{ overrun: false, priority: 'normal', retryAfterMs: 0 },
         policies: { observed: { allowed: true, exceeded: 'observe', remaining: 0 }, enforced: { remaining: 0 } },
       })
       expect(told[4]!.policies.enforced).not.toHaveProperty('exceeded')
@@ -152,10 +152,10 @@ describe('a deprioritizing policy', () => {
 
 describe('a limit with an overrun', () => {
   it.each([
-    ['deny', { allowed: false, relaxed: false }],
-    ['observe', { allowed: true, relaxed: false, observed: true }],
-    ['deprioritize', { allowed: true, relaxed: false, priority: 'low' }],
-    ['delay', { allowed: true, relaxed: true, delayMs: 500, waitMs: 500 }],
+    ['deny', { allowed: false, overrun: false }],
+    ['observe', { allowed: true, overrun: false, observed: true }],
+    ['deprioritize', { allowed: true, overrun: false, priority: 'low' }],
+    ['delay', { allowed: true, overrun: true, delayMs: 500, waitMs: 500 }],
   ] as const)('admits its overrun, marked, and then applies its action: %s', async (action, wanted) => {
     const clock = new TestClock()
     const policy = fixed('a', 10, { overrun: '20%', window: '1s', action })
@@ -163,11 +163,11 @@ describe('a limit with an overrun', () => {
     clock.at += 500
     const told = []
     for (let i = 0; i < 13; i++) told.push(await limiter.take('client:a'))
-    expect(told.slice(0, 12).map(({ allowed, relaxed, remaining }) => [allowed, relaxed, remaining])).toEqual(
+    expect(told.slice(0, 12).map(({ allowed, overrun, remaining }) => [allowed, overrun, remaining])).toEqual(
       Array.from({ length: 12 }, (_, i) => [true, i >= 10, Math.max(0, 9 - i)]),
     )
     // A delayed request begins the next window, where it is inside the limit.
-    expect(told[12]).toMatchObject(action === 'delay' ? { ...wanted, relaxed: false } : wanted)
+    expect(told[12]).toMatchObject(action === 'delay' ? { ...wanted, overrun: false } : wanted)
   })
 })
 
@@ -239,12 +239,12 @@ describe('a delaying policy', () => {
 })
 
 describe('leased units', () => {
-  it.each<[Partial<PolicyInput>, { allowed: number; observed: number; relaxed: number }]>([
-    [{ action: 'observe' }, { allowed: 60, observed: 50, relaxed: 0 }],
-    [{ overrun: '20%' }, { allowed: 12, observed: 0, relaxed: 2 }],
+  it.each<[Partial<PolicyInput>, { allowed: number; observed: number; overrun: number }]>([
+    [{ action: 'observe' }, { allowed: 60, observed: 50, overrun: 0 }],
+    [{ overrun: '20%' }, { allowed: 12, observed: 0, overrun: 2 }],
     [
       { overrun: '20%', action: 'observe' },
-      { allowed: 60, observed: 48, relaxed: 2 },
+      { allowed: 60, observed: 48, overrun: 2 },
     ],
   ])(
     'of several instances are charged within the limit, and requests past it are marked: %j',
@@ -257,7 +257,7 @@ describe('leased units', () => {
       expect({
         allowed: told.filter(({ allowed }) => allowed).length,
         observed: told.filter(({ observed }) => observed).length,
-        relaxed: told.filter(({ relaxed }) => relaxed).length,
+        overrun: told.filter(({ overrun }) => overrun).length,
       }).toEqual(wanted)
     },
   )

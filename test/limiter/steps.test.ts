@@ -40,7 +40,7 @@ it('a request is allowed if every policy allows it', () => {
 describe('the charge of an allowed request', () => {
   it('includes what it took within a limit and its overrun, and not what was allowed without a charge', () => {
     expect(
-      [undefined, 'relaxed', 'observe', 'deprioritize'].map((exceeded) => isCharged(verdict({ exceeded } as never))),
+      [undefined, 'overrun', 'observe', 'deprioritize'].map((exceeded) => isCharged(verdict({ exceeded } as never))),
     ).toEqual([true, true, false, false])
   })
 

@@ -24,7 +24,7 @@ test('an allowed request', () => {
     retryAfter: 0,
     delayMs: 0,
     priority: 'normal',
-    relaxed: false,
+    overrun: false,
     observed: false,
     overage: 0,
     degraded: false,
@@ -89,8 +89,8 @@ describe('a request that is allowed past a limit', () => {
   const LEFT = '59 of 60 units are left in the policy per-minute.'
 
   test('says why, in a key, a sentence, and where a caller may know in a header', () => {
-    expect(past({ relaxed: true })).toMatchObject({
-      ...{ relaxed: true, header: 'relaxed', texts: 'relaxed' },
+    expect(past({ overrun: true })).toMatchObject({
+      ...{ overrun: true, header: 'overrun', texts: 'overrun' },
       detail: `${LEFT} This request is past a limit that may be overrun.`,
     })
     expect(past({ priority: 'low' })).toMatchObject({
@@ -107,7 +107,7 @@ describe('a request that is allowed past a limit', () => {
       texts: 'degraded',
       detail: LEFT,
     })
-    expect(past({ degraded: true, relaxed: true })).toMatchObject({ header: 'relaxed', texts: 'relaxed' })
+    expect(past({ degraded: true, overrun: true })).toMatchObject({ header: 'overrun', texts: 'overrun' })
     expect(past({})).toMatchObject({ header: undefined, texts: undefined, detail: LEFT })
   })
 
@@ -177,7 +177,7 @@ test('an uncounted request is allowed and has no numbers', () => {
     retryAfter: 0,
     delayMs: 0,
     priority: 'normal',
-    relaxed: false,
+    overrun: false,
     observed: false,
     overage: 0,
     degraded: false,

@@ -14,7 +14,7 @@ export const PLAIN = {
   retryAfterIsLowerBound: false,
   degraded: false,
   waitMs: 0,
-  relaxed: false,
+  overrun: false,
   observed: false,
   priority: 'normal',
 } as const

@@ -27,7 +27,7 @@ function telling(options: Partial<TelemetryOptions> = {}) {
   return { clock, lines, entries, telemetry, answered }
 }
 
-const exceeding = (exceeded: 'observe' | 'relaxed' | 'deprioritize') =>
+const exceeding = (exceeded: 'observe' | 'overrun' | 'deprioritize') =>
   decisionOf('per-minute', {
     'per-minute': standing(),
     'per-day': { ...standing({ limit: 10_000, remaining: 0, resetAfterMs: 5000 }), exceeded },
@@ -119,7 +119,7 @@ describe('a denial', () => {
 describe('a request that passes over its limit', () => {
   it.each([
     ['observe', 'Observed', 'request_observed'],
-    ['relaxed', 'Relaxed', 'request_overrun'],
+    ['overrun', 'Overrun', 'request_overrun'],
     ['deprioritize', 'Deprioritized', 'request_deprioritized'],
   ] as const)(
     'by %s is counted as %s once, and logged under the first policy that says so',
