@@ -72,9 +72,9 @@ interface Named {
 
 /** Overage is reported only if it is recorded, which it is not without the store. */
 const toStanding = (limit: number, verdict: Verdicts[number], degraded: boolean): Standing => {
-  const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, over, exceeded } = verdict
+  const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, overage, exceeded } = verdict
   const standing = { allowed, limit, remaining, resetAfterMs, retryAfterMs, delayMs, ...(exceeded && { exceeded }) }
-  return over === undefined || degraded ? standing : { ...standing, over }
+  return overage === undefined || degraded ? standing : { ...standing, overage }
 }
 
 /** The first denial stays; among those that allow, the tighter one. */
@@ -83,6 +83,8 @@ const comesBefore = (one: Standing, shown: Standing): boolean => shown.allowed &
 function tighter(one: Standing, other: Standing): boolean {
   if (one.allowed !== other.allowed) return !one.allowed
   const less =
-    other.remaining - one.remaining || (one.over ?? 0) - (other.over ?? 0) || one.resetAfterMs - other.resetAfterMs
+    other.remaining - one.remaining ||
+    (one.overage ?? 0) - (other.overage ?? 0) ||
+    one.resetAfterMs - other.resetAfterMs
   return less > 0
 }

@@ -19,7 +19,7 @@ export interface Standing {
    * Units past the quota that are on record for the current window, this request's included. Absent where the policy
    * denies what is past its quota.
    */
-  readonly over?: number
+  readonly overage?: number
   /** Allowed past the limit, and why: inside an `overrun`, or by the policy's action. Absent for all others. */
   readonly exceeded?: Exceeded
 }

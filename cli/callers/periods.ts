@@ -12,18 +12,18 @@ export interface Period {
   /** Units charged, those past the quota included. */
   readonly used: number
   /** Those that were past the quota. */
-  readonly over: number
+  readonly overage: number
 }
 
 /** The windows on record, newest first; `undefined` for a policy that denies what is past its quota. */
 export function periodsOf(item: Item, compiled: CompiledPolicy): Period[] | undefined {
   if (!allowsOverage(compiled)) return undefined
   const recorded = usageOf(fieldsOf(item, compiled)!, { grid: gridOf(compiled.written) })
-  return recorded.map(({ startAt, endsAt, used, over }) => ({
+  return recorded.map(({ startAt, endsAt, used, overage }) => ({
     start: isoTime(startAt),
     end: isoTime(endsAt),
     used,
-    over,
+    overage,
   }))
 }
 

@@ -123,14 +123,14 @@ function print(
 /** A table of the windows on record; no lines where no policy keeps any. */
 function periodLines(print: Session['print'], usage: readonly Usage[]): string[] {
   const rows = usage.flatMap(({ policy, route, periods = [] }) =>
-    periods.map(({ start, end, used, over }) => [
+    periods.map(({ start, end, used, overage }) => [
       [policy, route].filter(Boolean).join(' '),
       start,
       end,
       String(used),
-      String(over),
+      String(overage),
     ]),
   )
   if (rows.length === 0) return []
-  return ['', ...print.tableText(['on record', 'from', 'to', 'used', 'over'], rows).split('\n')]
+  return ['', ...print.tableText(['on record', 'from', 'to', 'used', 'overage'], rows).split('\n')]
 }

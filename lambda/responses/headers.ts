@@ -43,8 +43,8 @@ export function resetSeconds({ resetAfterMs }: Standing, now: EpochMs): number {
 }
 
 /** Units past the quota that are on record, for an allowed request. */
-export function recordedOverage({ allowed, over = 0 }: Standing): number {
-  return allowed ? toInteger(over) : 0
+export function recordedOverage({ allowed, overage = 0 }: Standing): number {
+  return allowed ? toInteger(overage) : 0
 }
 
 /** `X-RateLimit-Overage`, only where there are units past the quota: a name of ours, no convention has one. */

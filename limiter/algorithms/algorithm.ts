@@ -94,7 +94,7 @@ export interface Verdict {
   /**
    * Units past the quota in the current window, after this request. Only a policy that admits past its quota says so.
    */
-  readonly over?: number
+  readonly overage?: number
   /** Allowed past the limit, and why. Only what lets requests pass there says so. */
   readonly exceeded?: Exceeded
   /** When an allowed request was charged, if it was: what a refund needs. Set by the limiter, not by an algorithm. */

@@ -53,7 +53,7 @@ export const meteredWindow: Algorithm<FixedWindowQuota> = {
       remaining: Math.max(0, limit - after),
       resetAfterMs: after > 0 ? nextWindowMs : 0,
       retryAfterMs: allowed ? 0 : cost > MOST_UNITS ? Infinity : nextWindowMs,
-      over: numberOf(known, overCounter) + past,
+      overage: numberOf(known, overCounter) + past,
     }
     if (!allowed || cost === 0) return { verdict }
 
@@ -80,12 +80,12 @@ export const meteredWindow: Algorithm<FixedWindowQuota> = {
     const used = numberOf(known, slot(window))
     if (used === 0) return undefined
     const back = Math.min(used, units)
-    const over = numberOf(known, overSlot(window))
-    const overAfter = Math.min(over - Math.min(over, back, Math.max(0, used - limit)), used - back)
+    const overage = numberOf(known, overSlot(window))
+    const overAfter = Math.min(overage - Math.min(overage, back, Math.max(0, used - limit)), used - back)
     return when(
-      asSeenOrGrown(window, { used, back, over, limit }),
+      asSeenOrGrown(window, { used, back, overage, limit }),
       ...less(slot(window), used, used - back),
-      ...less(overSlot(window), over, overAfter),
+      ...less(overSlot(window), overage, overAfter),
     )
   },
 
@@ -107,7 +107,7 @@ export interface Usage {
   /** Units charged, those past the quota included. */
   readonly used: number
   /** Those that were past the quota. */
-  readonly over: number
+  readonly overage: number
 }
 
 /**
@@ -124,7 +124,7 @@ export function usageOf(fields: Fields, { grid }: Pick<FixedWindowQuota, 'grid'>
       startAt: grid.startOf(index),
       endsAt: grid.startOf(index + 1),
       used: numberOf(fields, slot(index)),
-      over: numberOf(fields, overSlot(index)),
+      overage: numberOf(fields, overSlot(index)),
     }))
 }
 
@@ -134,12 +134,12 @@ export function usageOf(fields: Fields, { grid }: Pick<FixedWindowQuota, 'grid'>
  */
 function asSeenOrGrown(
   window: number,
-  { used, back, over, limit }: { used: number; back: number; over: number; limit: number },
+  { used, back, overage, limit }: { used: number; back: number; overage: number; limit: number },
 ): Clause[] {
   const [counter, overCounter] = [slot(window), overSlot(window)]
-  if (over === 0 && back < used && used <= limit) return [between(counter, back + 1, limit), asSeen(overCounter, 0)]
-  if (over > back && used - limit >= back) return [atLeast(counter, limit + back), atLeast(overCounter, back + 1)]
-  return [asSeen(counter, used), asSeen(overCounter, over)]
+  if (overage === 0 && back < used && used <= limit) return [between(counter, back + 1, limit), asSeen(overCounter, 0)]
+  if (overage > back && used - limit >= back) return [atLeast(counter, limit + back), atLeast(overCounter, back + 1)]
+  return [asSeen(counter, used), asSeen(overCounter, overage)]
 }
 
 /** That the count is where it was seen: so far inside the limit that the cost fits, past it, or just there. */

@@ -26,12 +26,12 @@ const epoch = (limit: number, windowMs = 1000): FixedWindowQuota => ({ limit, gr
 const month = (limit: number): FixedWindowQuota => ({ limit, grid: calendarGrid('month', 'Europe/Berlin') })
 
 /** One request, the remaining units and the overage after it. */
-type Row = [at: number, cost: number, remaining: number, over: number, about: string]
+type Row = [at: number, cost: number, remaining: number, overageage: number, about: string]
 
 /** Runs a timeline in which everything is allowed, and returns the state. */
 function follow(quota: FixedWindowQuota, story: readonly Row[], start: Fields = {}): Fields {
   let state = start
-  for (const [at, cost, remaining, over, about] of story) {
+  for (const [at, cost, remaining, overage, about] of story) {
     const { verdict, write } = meteredWindow.step(state, quota, cost, at)
     expect({ at, cost, about, ...verdict }).toMatchObject({
       at,
@@ -40,7 +40,7 @@ function follow(quota: FixedWindowQuota, story: readonly Row[], start: Fields = 
       allowed: true,
       retryAfterMs: 0,
       remaining,
-      over,
+      overage,
     })
     if (write) state = applyWrite(write, state)
   }
@@ -91,11 +91,11 @@ describe('metered window', () => {
       [Date.parse('2026-10-31T22:59:59.999Z'), 3, 7, 0, 'the last instant of October, winter time'],
       [Date.parse('2026-10-31T23:00:00.000Z'), 4, 6, 0, 'the first of November'],
     ])
-    const reported = usageOf(state, quota).map(({ startAt, endsAt, used, over }) => [
+    const reported = usageOf(state, quota).map(({ startAt, endsAt, used, overage }) => [
       new Date(startAt).toISOString(),
       new Date(endsAt).toISOString(),
       used,
-      over,
+      overage,
     ])
     expect(reported).toEqual([
       ['2026-10-31T23:00:00.000Z', '2026-11-30T23:00:00.000Z', 4, 0],
@@ -120,21 +120,21 @@ describe('metered window', () => {
     state = follow(epoch(10), [[1100, 4, 1, 2, 'a raised limit has room for more, and forgives nothing']], state)
     state = follow(epoch(10), [[1200, 3, 0, 4, 'until it is crossed too']], state)
     state = follow(epoch(4), [[1300, 1, 0, 5, 'a lowered limit takes effect at once, and not backwards']], state)
-    expect(usageOf(state, epoch(4))).toEqual([{ startAt: 1000, endsAt: 2000, used: 13, over: 5 }])
+    expect(usageOf(state, epoch(4))).toEqual([{ startAt: 1000, endsAt: 2000, used: 13, overage: 5 }])
   })
 
   it('counts no further than numbers are exact', () => {
     const quota = epoch(3)
     const full = take({}, quota, MOST_UNITS, 1000)
     expect(meteredWindow.step(full, quota, 1, 1200)).toEqual({
-      verdict: { allowed: false, remaining: 0, resetAfterMs: 800, retryAfterMs: 800, over: MOST_UNITS - 3 },
+      verdict: { allowed: false, remaining: 0, resetAfterMs: 800, retryAfterMs: 800, overage: MOST_UNITS - 3 },
     })
     expect(meteredWindow.step(full, quota, 1, 2000).verdict.allowed).toBe(true)
     expect(meteredWindow.step(full, quota, MOST_UNITS, 1200).verdict.retryAfterMs).toBe(800)
     expect(meteredWindow.step({}, quota, MOST_UNITS + 1, 1200).verdict).toMatchObject({
       allowed: false,
       retryAfterMs: Infinity,
-      over: 0,
+      overage: 0,
     })
 
     const { write } = meteredWindow.step({ w: 1, '01': 5, '01_': 2 }, quota, 2, 1200)
@@ -190,7 +190,7 @@ describe('metered window', () => {
       ])
       const state = busy(20)
       expect(usageOf(state, quota)).toHaveLength(13)
-      expect(usageOf(state, quota).every(({ used, over }) => used === 3 && over === 1)).toBe(true)
+      expect(usageOf(state, quota).every(({ used, overage }) => used === 3 && overage === 1)).toBe(true)
       expect(Object.keys(state)).toHaveLength(1 + 2 * 13)
     })
 
@@ -291,7 +291,7 @@ describe('metered window', () => {
     it('hands over its count when overage is allowed', () => {
       const { write } = fixedWindow.step({}, quota, 4, 1200)
       const state = follow(quota, [[1300, 3, 0, 2, 'one more was left']], applyWrite(write!, {}))
-      expect(usageOf(state, quota)).toEqual([{ startAt: 1000, endsAt: 2000, used: 7, over: 2 }])
+      expect(usageOf(state, quota)).toEqual([{ startAt: 1000, endsAt: 2000, used: 7, overage: 2 }])
     })
 
     it('leaves earlier overage on record while overage is denied for a while', () => {
@@ -313,7 +313,7 @@ describe('metered window', () => {
             used += cost
           }
           expect(usageOf(state, quota)).toEqual(
-            used === 0 ? [] : [{ startAt: 1000, endsAt: 2000, used, over: Math.max(0, used - 5) }],
+            used === 0 ? [] : [{ startAt: 1000, endsAt: 2000, used, overage: Math.max(0, used - 5) }],
           )
         }),
       )
@@ -331,18 +331,18 @@ describe('metered window', () => {
           quota,
           takes,
         )
-        const records = new Map<number, { used: number; over: number }>()
+        const records = new Map<number, { used: number; overage: number }>()
         let newest = grid.indexAt(START) - 1
         for (const { take, clock, quota } of moments) {
           if (!take?.recorded) continue
           newest = Math.max(newest, grid.indexAt(clock))
-          const { used, over } = records.get(newest) ?? { used: 0, over: 0 }
+          const { used, overage } = records.get(newest) ?? { used: 0, overage: 0 }
           const after = used + take.cost
-          records.set(newest, { used: after, over: over + Math.max(0, Math.min(take.cost, after - quota.limit)) })
+          records.set(newest, { used: after, overage: overage + Math.max(0, Math.min(take.cost, after - quota.limit)) })
         }
         const expected = [...records].filter(([index]) => index > newest - 13).reverse()
         const kept = usageOf(moments.at(-1)?.fields ?? {}, quota)
-        expect(kept.map(({ startAt, used, over }) => [grid.indexAt(startAt), { used, over }])).toEqual(expected)
+        expect(kept.map(({ startAt, used, overage }) => [grid.indexAt(startAt), { used, overage }])).toEqual(expected)
       }),
       { numRuns: NUM_RUNS },
     ))
@@ -360,8 +360,8 @@ describe('metered window', () => {
     checkState: (fields) => {
       const index = fields.w as number
       if (index === undefined) return
-      const [used, over] = [slot(index), overSlot(index)].map((name) => (fields[name] as number | undefined) ?? 0)
-      if (over! < 0 || over! > used!) expect({ fields, over }).toBe('at most what was used')
+      const [used, overage] = [slot(index), overSlot(index)].map((name) => (fields[name] as number | undefined) ?? 0)
+      if (overage! < 0 || overage! > used!) expect({ fields, overage }).toBe('at most what was used')
     },
     admits: () => true,
     maxAdmitted: () => Infinity,

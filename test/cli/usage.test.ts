@@ -137,8 +137,8 @@ describe('usage', () => {
             resetAfterMs: Date.parse('2026-11-30T23:00:00Z') - NOW,
           },
           periods: [
-            { start: '2026-10-31T23:00:00Z', end: '2026-11-30T23:00:00Z', used: 15, over: 5 },
-            { start: '2026-09-30T22:00:00Z', end: '2026-10-31T23:00:00Z', used: 8, over: 0 },
+            { start: '2026-10-31T23:00:00Z', end: '2026-11-30T23:00:00Z', used: 15, overage: 5 },
+            { start: '2026-09-30T22:00:00Z', end: '2026-10-31T23:00:00Z', used: 8, overage: 0 },
           ],
         },
         { policy: 'hourly', route: null, limit: 100, used: 15, remaining: 85, resetAfterMs: 3_600_000 },
@@ -148,7 +148,7 @@ describe('usage', () => {
     it('shows them below the table, also with --watch', async () => {
       const { out } = await at.sluice(['usage', 'metered'], now)
       expect(out).toMatch(
-        /^monthly +█{20} +15 +0 +10 +9 d 11 h\nhourly .*\nsearch .*\n\non record +from +to +used +over\n/m,
+        /^monthly +█{20} +15 +0 +10 +9 d 11 h\nhourly .*\nsearch .*\n\non record +from +to +used +overage\n/m,
       )
       expect(out).toMatch(/^monthly +2026-10-31T23:00:00Z +2026-11-30T23:00:00Z +15 +5$/m)
       expect(out).toMatch(/^monthly +2026-09-30T22:00:00Z +2026-10-31T23:00:00Z +8 +0\n$/m)
@@ -167,7 +167,7 @@ describe('usage', () => {
 
     it('shows zero for a month without requests, and keeps earlier months', async () => {
       const { policies } = await at.json(['usage', 'metered'], { now: Date.parse('2026-12-24T12:00:00Z') })
-      expect(policies[0]).toMatchObject({ used: 0, remaining: 10, periods: [{ used: 15, over: 5 }, { used: 8 }] })
+      expect(policies[0]).toMatchObject({ used: 0, remaining: 10, periods: [{ used: 15, overage: 5 }, { used: 8 }] })
     })
 
     it('has no recorded periods for a caller without requests', async () => {

@@ -67,12 +67,12 @@ describe('a decision', () => {
   })
 
   it('names, of several exhausted policies, the one with the most overage', () => {
-    const over = (units: number, resetAfterMs = 1000): Verdict => ({ ...allow(0, resetAfterMs), over: units })
+    const over = (units: number, resetAfterMs = 1000): Verdict => ({ ...allow(0, resetAfterMs), overage: units })
     const decision = compose([{ policies, verdicts: [over(4, 5000), over(7), allow(0, 9000)] }])
-    expect(decision).toMatchObject({ policy: 'b', limit: 20, over: 7, policies: { a: { over: 4 } } })
-    expect(decision.policies.c).not.toHaveProperty('over')
+    expect(decision).toMatchObject({ policy: 'b', limit: 20, overage: 7, policies: { a: { overage: 4 } } })
+    expect(decision.policies.c).not.toHaveProperty('overage')
     expect(compose([{ policies, verdicts: [over(0), allow(0, 2000), allow(3)] }])).toMatchObject({ policy: 'b' })
-    expect(compose([{ policies, verdicts: [over(4), deny(100), allow(3)] }])).not.toHaveProperty('over')
+    expect(compose([{ policies, verdicts: [over(4), deny(100), allow(3)] }])).not.toHaveProperty('overage')
   })
 
   it('reports the tighter of two policies with the same name on different subjects', () => {
@@ -88,10 +88,10 @@ describe('a decision', () => {
   })
 
   it('reports no overage that the store has not recorded', () => {
-    const answers = [{ policies, verdicts: [{ ...allow(0), over: 3 }, allow(1), allow(1)] }]
-    expect(compose(answers)).toMatchObject({ over: 3, policies: { a: { over: 3 } } })
-    expect(compose(answers, true)).not.toHaveProperty('over')
-    expect(compose(answers, true).policies.a).not.toHaveProperty('over')
+    const answers = [{ policies, verdicts: [{ ...allow(0), overage: 3 }, allow(1), allow(1)] }]
+    expect(compose(answers)).toMatchObject({ overage: 3, policies: { a: { overage: 3 } } })
+    expect(compose(answers, true)).not.toHaveProperty('overage')
+    expect(compose(answers, true).policies.a).not.toHaveProperty('overage')
   })
 
   it('is marked as degraded if it was made without the store', () => {

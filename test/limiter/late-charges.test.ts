@@ -185,7 +185,7 @@ it.each(['observe', 'deprioritize'])(
 it('a late charge of overage is recorded as overage', () => {
   const of = policy({ algorithm: 'fixed-window', overage: 'allow' })
   const after = apply(lateWrite({}, { policy: of, units: LIMIT + 25, chargedAt: MIDNIGHT }, MIDNIGHT + 1)!, {})
-  expect(of.counter.step(after, 0, MIDNIGHT + 1).verdict.over).toBe(25)
+  expect(of.counter.step(after, 0, MIDNIGHT + 1).verdict.overage).toBe(25)
 })
 
 it('a late charge of an hour ago charges nothing to the present window', () => {

@@ -19,10 +19,10 @@ const monthly = (limit: number, overage: 'allow' | 'deny' = 'allow'): PolicyInpu
 })
 
 /** The usage of a subject, read from the state table as the command line does. */
-async function recorded(store: StateStore, subject: string): Promise<Pick<Usage, 'used' | 'over'>[]> {
+async function recorded(store: StateStore, subject: string): Promise<Pick<Usage, 'used' | 'overage'>[]> {
   const policy = compile(parsePolicies([monthly(1)], [], [])[0]!)
   const fields = fieldsOf(await store.read(subjectKey(subject)), policy)!
-  return usageOf(fields, policy.quota as FixedWindowQuota).map(({ used, over }) => ({ used, over }))
+  return usageOf(fields, policy.quota as FixedWindowQuota).map(({ used, overage }) => ({ used, overage }))
 }
 
 let subjects = 0
@@ -48,13 +48,13 @@ describe('a quota with overage', () => {
             }),
           )
           const used = costs.flat().reduce((sum, cost) => sum + cost, 0)
-          const over = Math.max(0, used - limit)
-          expect(await recorded(store, subject)).toEqual([{ used, over }])
+          const overage = Math.max(0, used - limit)
+          expect(await recorded(store, subject)).toEqual([{ used, overage }])
 
           const all = decisions.flat()
           expect(all.every(({ allowed }) => allowed)).toBe(true)
-          expect(Math.max(...all.map((decision) => decision.over!))).toBe(over)
-          const past = all.filter((decision) => decision.over! > 0).map((decision) => decision.over!)
+          expect(Math.max(...all.map((decision) => decision.overage!))).toBe(overage)
+          const past = all.filter((decision) => decision.overage! > 0).map((decision) => decision.overage!)
           expect(new Set(past).size).toBe(past.length) // each request reports another count
         }),
         { numRuns: name === 'memory' ? 50 : 4 },
@@ -73,10 +73,10 @@ describe('a quota with overage', () => {
         expect(decisions[i]).toMatchObject({
           allowed: true,
           remaining: Math.max(0, 10 - used),
-          over: Math.max(0, used - 10),
+          overage: Math.max(0, used - 10),
         })
       }
-      expect(await recorded(store, subject)).toEqual([{ used, over: used - 10 }])
+      expect(await recorded(store, subject)).toEqual([{ used, overage: used - 10 }])
     })
 
     it('keeps months apart, and keeps overage when the limit is raised in between', async () => {
@@ -85,15 +85,15 @@ describe('a quota with overage', () => {
       const [clock, subject] = [new TestClock(Date.parse('2026-03-31T21:59:00Z')), newSubject()]
       await limiterOn(store, clock, [monthly(10)]).take(subject, { cost: 14 })
       await limiterOn(store, clock, [monthly(20)]).take(subject, { cost: 5 })
-      expect(await recorded(store, subject)).toEqual([{ used: 19, over: 4 }])
+      expect(await recorded(store, subject)).toEqual([{ used: 19, overage: 4 }])
       clock.at += 60_000
       expect(await limiterOn(store, clock, [monthly(20)]).take(subject, { cost: 21 })).toMatchObject({
         remaining: 0,
-        over: 1,
+        overage: 1,
       })
       expect(await recorded(store, subject)).toEqual([
-        { used: 21, over: 1 },
-        { used: 19, over: 4 },
+        { used: 21, overage: 1 },
+        { used: 19, overage: 4 },
       ])
     })
 
@@ -109,7 +109,7 @@ describe('a quota with overage', () => {
       // has no cached denial yet
       const other = limiterOn(store, new TestClock(), [monthly(5), { name: 'per-minute', limit: 1, window: '1m' }])
       expect(await other.takeAll(request)).toMatchObject({ allowed: false, policy: 'per-minute' })
-      expect(await recorded(store, client)).toEqual([{ used: 4, over: 0 }])
+      expect(await recorded(store, client)).toEqual([{ used: 4, overage: 0 }])
     })
 
     it('keeps its count when overage is denied, and when it is allowed again', async () => {
@@ -118,11 +118,11 @@ describe('a quota with overage', () => {
       const [allowing, denying] = [limiterOn(store, clock, [monthly(5)]), limiterOn(store, clock, [monthly(5, 'deny')])]
       expect(await denying.take(subject, { cost: 4 })).toMatchObject({ allowed: true, remaining: 1 })
       expect(await denying.take(subject, { cost: 2 })).toMatchObject({ allowed: false, remaining: 1 })
-      expect(await allowing.take(subject, { cost: 2 })).toMatchObject({ allowed: true, over: 1 })
+      expect(await allowing.take(subject, { cost: 2 })).toMatchObject({ allowed: true, overage: 1 })
       const fresh = limiterOn(store, clock, [monthly(5, 'deny')])
       expect(await fresh.take(subject)).toMatchObject({ allowed: false, remaining: 0 })
-      expect(await allowing.take(subject)).toMatchObject({ allowed: true, over: 2 })
-      expect(await recorded(store, subject)).toEqual([{ used: 7, over: 2 }])
+      expect(await allowing.take(subject)).toMatchObject({ allowed: true, overage: 2 })
+      expect(await recorded(store, subject)).toEqual([{ used: 7, overage: 2 }])
     })
   })
 

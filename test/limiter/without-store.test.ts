@@ -350,7 +350,7 @@ describe('after an outage, units admitted without the store', () => {
     await limiter.take('client:a')
     expect((await fleet.instances[1]!.limiter.peek('client:a', { cost: 0 })).policies).toMatchObject({
       watch: { remaining: 0 },
-      billed: { remaining: 0, over: 16 },
+      billed: { remaining: 0, overage: 16 },
     })
     const counts = Object.values((await fleet.store.read(subjectKey('client:a'))).policies).map((fields) =>
       Math.max(...valuesOf(fields)),

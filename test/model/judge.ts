@@ -666,7 +666,7 @@ function untrueOf(
   units: number,
   now: number,
 ): string | undefined {
-  const { allowed, remaining, retryAfterMs, resetAfterMs, over, limit } = standing
+  const { allowed, remaining, retryAfterMs, resetAfterMs, overage, limit } = standing
   const left = quota.remaining(tally, numbers, now)
   const spread = tally.whole && tally.whole[0] !== tally.whole[1]
   if (limit !== numbers.limit) return `has the limit ${limit} instead of ${numbers.limit}`
@@ -680,7 +680,8 @@ function untrueOf(
   ) {
     return `is not whole for the first time after ${resetAfterMs} ms`
   }
-  if (quota.over && over !== quota.over(tally, now)) return `is ${over} over instead of ${quota.over(tally, now)}`
+  if (quota.overage && overage !== quota.overage(tally, now))
+    return `has an overage of ${overage} instead of ${quota.overage(tally, now)}`
   if (units === 0) return undefined // whether 0 units fit is not asked
   if (allowed) return retryAfterMs === 0 ? undefined : 'is allowed with a retry time'
   if (quota.room(strictest(tally), numbers, units, now)) return 'has room, and denied'

@@ -66,7 +66,7 @@ export interface Quota {
   ): Tally[]
   /** Whether writers with different limits count in the same units. */
   readonly sharesCounts: boolean
-  over?(tally: Tally, now: number): number
+  overage?(tally: Tally, now: number): number
   delayMs?(tally: Tally, now: number): number
   /** The most units that are allowed in any interval of so many milliseconds. */
   mostWithin(numbers: Numbers, ms: number): number
@@ -154,7 +154,7 @@ function withOverage(quota: Quota, placeOf: (at: number) => number): Quota {
         past: [...(tally.past ?? []), { place: window, units: past }],
       }
     },
-    over: (tally, now) => pastIn(tally, windowOf(tally, now)),
+    overage: (tally, now) => pastIn(tally, windowOf(tally, now)),
     /** Last in, first out, in each window that units were taken from. */
     refund(tally, numbers, units, now, chargedAt, least) {
       const windows = [...new Set(tally.charged.map(({ place }) => place))]

@@ -143,13 +143,13 @@ describe('a request past a quota that allows overage', () => {
   })
 
   test('is told of a single unit in good grammar', () => {
-    expect(toContext({ decision: { ...OVER, over: 1 }, ...FACTS }).detail).toBe(
+    expect(toContext({ decision: { ...OVER, overage: 1 }, ...FACTS }).detail).toBe(
       '1 unit past the quota of 10000 in the policy per-day is recorded.',
     )
   })
 
   test('is told nothing while it is inside the quota', () => {
-    const context = toContext({ decision: { ...ALLOWED, over: 0 }, ...FACTS })
+    const context = toContext({ decision: { ...ALLOWED, overage: 0 }, ...FACTS })
     expect(context).toEqual(toContext({ decision: ALLOWED, ...FACTS }))
     expect(Object.keys(headersFromContext(context))).not.toContain('X-RateLimit-Overage')
   })

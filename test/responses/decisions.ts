@@ -28,7 +28,7 @@ const perDay = standing({ limit: 10_000, remaining: 8_123, resetAfterMs: 30_125_
 /** Allowed, the day's quota being one that allows overage. */
 export const OVER: Decision = decisionOf('per-day', {
   'per-minute': standing(),
-  'per-day': { ...perDay, remaining: 0, over: 17 },
+  'per-day': { ...perDay, remaining: 0, overage: 17 },
 })
 
 /** Allowed; of its two policies the one by minute is the tightest. */

@@ -110,7 +110,9 @@ async function record(): Promise<Recording> {
         await limiter.refund(SUBJECT, -cost)
         then.push({ at: clock.at, cost })
       } else {
-        const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs, over } = await limiter.take(SUBJECT, { cost })
+        const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs, overage } = await limiter.take(SUBJECT, {
+          cost,
+        })
         const decision = {
           allowed,
           remaining,
@@ -118,7 +120,7 @@ async function record(): Promise<Recording> {
           retryAfterMs: retryAfterMs === Infinity ? null : retryAfterMs,
           delayMs,
         }
-        then.push({ at: clock.at, cost, decision: over === undefined ? decision : { ...decision, over } })
+        then.push({ at: clock.at, cost, decision: overage === undefined ? decision : { ...decision, overage } })
       }
     }
     cases.push({ policy, item: Item as RecordedCase['item'], then })

@@ -53,11 +53,11 @@ describe.each(RECORDINGS)('the recorded state in %s', (file) => {
 })
 
 /** A decision as JSON keeps it. */
-const toRecorded = ({ allowed, remaining, resetAfterMs, retryAfterMs, delayMs, over }: Decision) => ({
+const toRecorded = ({ allowed, remaining, resetAfterMs, retryAfterMs, delayMs, overage }: Decision) => ({
   allowed,
   remaining,
   resetAfterMs,
   retryAfterMs: retryAfterMs === Infinity ? null : retryAfterMs,
   delayMs,
-  ...(over !== undefined && { over }),
+  ...(overage !== undefined && { overage }),
 })
