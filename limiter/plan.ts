@@ -37,8 +37,8 @@ export interface Knowledge {
   readonly isFresh: boolean
   /** This instance lost its last writes to others, so a read before the next one is cheaper. */
   readonly readFirst: boolean
-  /** Whether a request that the view denies by our clock may pass by that of another instance. */
-  mayAdmit(costs: readonly number[]): boolean
+  /** Whether a request that this view denies by our clock may pass by that of another instance. */
+  mayAdmit(view: View, costs: readonly number[]): boolean
 }
 
 /**
@@ -98,7 +98,8 @@ function planDenials(
   pending: readonly Pending[],
   now: EpochMs,
 ): Plan {
-  if (!view || !isTrusted || (!isFresh && mayAdmit(pending.map(({ cost }) => cost)))) return READ
+  const costs = pending.map(({ cost }) => cost)
+  if (!view || !isTrusted || (!isFresh && mayAdmit(view, costs))) return READ
   const denials = pending.map(({ cost, position }) => {
     const steps = stepAll(states, policies, cost, now)
     const records = steps.flatMap(({ verdict, write }, i): PolicyWrite[] =>

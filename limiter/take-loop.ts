@@ -220,7 +220,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
       isTrusted: view !== undefined && this.trusts(view, now, begunAt),
       isFresh: view !== undefined && view.seenAt >= begunAt,
       readFirst: view !== undefined && view.consecutiveConflicts >= CONFLICTS_BEFORE_READ && view.seenAt < begunAt,
-      mayAdmit: (costs) => view !== undefined && this.fleet.mayAdmit(view, policies, costs, now),
+      mayAdmit: (seen, costs) => this.fleet.mayAdmit(seen, policies, costs, now),
     }
   }
 
