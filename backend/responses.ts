@@ -1,4 +1,5 @@
 import { headersFromContext } from '../lambda/responses/backend-headers'
+import { PROBLEM_KEYS } from '../lambda/responses/header-table'
 import type { GatewayContext } from './gateway-context'
 
 /** What a request over the limit is answered. */
@@ -8,13 +9,11 @@ export interface TooManyRequests {
   readonly body: string
 }
 
-const TOLD = ['detail', 'reason', 'policy', 'limit', 'remaining', 'retryAfter'] as const
-
 /**
  * The same headers and problem body that a REST API's gateway response has (RFC 9457), where numbers are texts as well.
  */
 export function tooManyRequests({ values }: GatewayContext): TooManyRequests {
-  const told = Object.fromEntries(TOLD.map((key) => [key, String(values[key] ?? '')]))
+  const told = Object.fromEntries(PROBLEM_KEYS.map((key) => [key, String(values[key] ?? '')]))
   const problem = { type: 'about:blank', title: 'Too Many Requests', status: 429, ...told }
   return {
     statusCode: 429,

@@ -3,18 +3,24 @@ import { LambdaIntegration, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { Architecture, Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
+import { DECISION_HEADERS } from '../lambda/responses/header-table'
 import { roleFor } from './authorizer-function'
 import { RateLimiter } from './rate-limiter'
 import type { SluiceStackOptions } from './stack-options'
 
-/** What `withRateLimit` of sluice/backend does with headers, in as little as fits into a template. */
-const SAMPLE_BACKEND = `exports.handler = async ({ path, requestContext: { authorizer } }) => ({
+/** The headers that every counted request gets, and the context's key of each. */
+const HEADERS = DECISION_HEADERS.filter(({ allowed }) => allowed === 'always').map(({ name, key }) => [name, key])
+
+/**
+ * What `withRateLimit` of sluice/backend does with headers, in as little as fits into a template: without those that
+ * only some requests have.
+ */
+const SAMPLE_BACKEND = `const HEADERS = ${JSON.stringify(HEADERS)}
+exports.handler = async ({ path, requestContext: { authorizer } }) => ({
   statusCode: 200,
-  headers: {
-    'X-RateLimit-Limit': authorizer.limit,
-    'X-RateLimit-Remaining': authorizer.remaining,
-    'X-RateLimit-Reset': authorizer.reset,
-  },
+  headers: Object.fromEntries(
+    HEADERS.filter(([, key]) => authorizer.policy && authorizer[key]).map(([name, key]) => [name, authorizer[key]]),
+  ),
   body: JSON.stringify({ path }),
 })`
 

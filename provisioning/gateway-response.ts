@@ -1,3 +1,5 @@
+import { DECISION_HEADERS, PROBLEM_KEYS } from '../lambda/responses/header-table'
+
 type Values = Readonly<Record<string, string | number | boolean>>
 
 /**
@@ -14,22 +16,20 @@ type Values = Readonly<Record<string, string | number | boolean>>
 export const ACCESS_DENIED = {
   type: 'ACCESS_DENIED',
   statusCode: '429',
-  headers: {
-    'Retry-After': 'context.authorizer.retryAfter',
-    'X-RateLimit-Limit': 'context.authorizer.limit',
-    'X-RateLimit-Remaining': 'context.authorizer.remaining',
-    'X-RateLimit-Reset': 'context.authorizer.reset',
-    'X-RateLimit-Reason': 'context.authorizer.reason',
-    RateLimit: 'context.authorizer.rateLimit',
-    'RateLimit-Policy': 'context.authorizer.rateLimitPolicy',
-  },
+  headers: Object.fromEntries(
+    DECISION_HEADERS.flatMap(({ name, key, denied }) => (denied ? [[name, `context.authorizer.${key}`]] : [])),
+  ) as Readonly<Record<string, string>>,
   templates: {
-    'application/json':
-      '{"type":"about:blank","title":"Too Many Requests","status":429,' +
-      '"detail":"$context.authorizer.detail","reason":"$context.authorizer.reason","policy":"$context.authorizer.policy",' +
-      '"limit":"$context.authorizer.limit","remaining":"$context.authorizer.remaining","retryAfter":"$context.authorizer.retryAfter"}',
+    'application/json': `{"type":"about:blank","title":"Too Many Requests","status":429,${PROBLEM_KEYS.map(
+      (key) => `"${key}":"$context.authorizer.${key}"`,
+    ).join()}}`,
   },
 } as const
+
+/** Its headers as parameters of API Gateway: `gatewayresponse.header.Retry-After`. */
+export const ACCESS_DENIED_PARAMETERS: Readonly<Record<string, string>> = Object.fromEntries(
+  Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [`gatewayresponse.header.${name}`, value]),
+)
 
 /**
  * What API Gateway makes of a header's mapping expression (`context.authorizer.key`, or a literal in single quotes) or

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
-import { ACCESS_DENIED } from '../../provisioning/gateway-response'
-import type { ApiState, Authorizer, AuthorizerSettings, GatewayResponse, Integration, Values } from './api-state'
+import { ACCESS_DENIED, ACCESS_DENIED_PARAMETERS } from '../../provisioning/gateway-response'
+import { RESPONSE_MAPPING } from '../../provisioning/response-mapping'
+import type { ApiState, Authorizer, AuthorizerSettings, GatewayResponse, Integration } from './api-state'
 import { mergeOver } from './three-way'
 
 /** The name prefix of all authorizers that attach creates, for any Sluice. */
@@ -72,33 +73,21 @@ export function parseFunctionArn(arn: string): FunctionName | undefined {
   return partition && region && account ? { arn, partition, region, account } : undefined
 }
 
-const HEADER = 'gatewayresponse.header.'
-
 /** A gateway response that answers 429: its other headers (such as CORS) and content types stay. */
 export function with429(before: GatewayResponse): GatewayResponse {
-  const headers = Object.fromEntries(
-    Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [HEADER + name, value]),
-  )
   return {
     isDefault: false,
     statusCode: ACCESS_DENIED.statusCode,
-    parameters: mergeOver(before.parameters, headers),
+    parameters: mergeOver(before.parameters, ACCESS_DENIED_PARAMETERS),
     templates: { ...before.templates, ...ACCESS_DENIED.templates },
   }
 }
-
-/** The headers of an allowed request: those of the 429 but `Retry-After`, which is for the denied. */
-const MAPPINGS: Values = Object.fromEntries(
-  Object.entries(ACCESS_DENIED.headers)
-    .filter(([name]) => name !== 'Retry-After')
-    .map(([name, value]) => [`overwrite:header.${name}`, `$${value}`]),
-)
 
 /** An integration's mappings with the limit's headers on answers with these status codes. */
 export function withHeaders(
   before: Integration['responseParameters'],
   statusCodes: readonly string[],
 ): Integration['responseParameters'] {
-  const added = statusCodes.map((code) => [code, mergeOver(before[code] ?? {}, MAPPINGS)] as const)
+  const added = statusCodes.map((code) => [code, mergeOver(before[code] ?? {}, RESPONSE_MAPPING)] as const)
   return { ...before, ...Object.fromEntries(added) }
 }

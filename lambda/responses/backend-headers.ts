@@ -1,4 +1,4 @@
-import type { Headers } from './headers'
+import { DECISION_HEADERS } from './header-table'
 
 /**
  * The headers that a backend copies onto its response; none if the request was not counted or Sluice is not in front.
@@ -6,35 +6,29 @@ import type { Headers } from './headers'
  * @param context `event.requestContext.authorizer` of a REST API, where every value arrives as a string, or
  * `….authorizer.lambda` of an HTTP API.
  */
-export function headersFromContext(context: unknown): Headers {
-  const values = { ...(context as Record<string, unknown> | undefined) }
-  const { policy, limit, remaining, reset, retryAfter, overage, rateLimit, rateLimitPolicy } = values
-  if (typeof policy !== 'string' || policy === '') return {}
-  const headers: Headers = {}
-  for (const [name, value] of [
-    ['X-RateLimit-Limit', limit],
-    ['X-RateLimit-Remaining', remaining],
-    ['X-RateLimit-Reset', reset],
-    ['X-RateLimit-Overage', unlessZero(overage)],
-    ['X-RateLimit-Reason', notable(values)],
-    ['RateLimit', rateLimit],
-    ['RateLimit-Policy', rateLimitPolicy],
-    ['Retry-After', unlessZero(retryAfter)],
-  ] as const) {
+export function headersFromContext(context: unknown): Record<string, string> {
+  const values: Readonly<Record<string, unknown>> = { ...(context as object | undefined) }
+  const headers: Record<string, string> = {}
+  if (typeof values.policy !== 'string' || values.policy === '') return headers
+  for (const header of DECISION_HEADERS) {
+    const value = headerValue(header, values)
     if (typeof value !== 'string' && typeof value !== 'number') continue
     const text = String(value)
-    if (/^[ -~]+$/.test(text)) headers[name] = text
+    if (/^[ -~]+$/.test(text)) headers[header.name] = text
   }
   return headers
 }
 
-/** A number, or one that arrives as a string. */
-const unlessZero = (value: unknown): unknown => (value === 0 || value === '0' ? undefined : value)
-
-/** Why a request was denied, or what is special about one that was allowed. */
-const notable = ({ reason, overrun, degraded }: Readonly<Record<string, unknown>>): unknown => {
-  if (reason !== 'ok') return reason
-  return isTrue(overrun) ? 'overrun' : isTrue(degraded) ? 'degraded' : undefined
+function headerValue(
+  { key, denied, allowed }: (typeof DECISION_HEADERS)[number],
+  values: Readonly<Record<string, unknown>>,
+): unknown {
+  const value = values[key]
+  if (!isTrue(values.allowed)) return denied ? value : undefined
+  if (allowed === 'always') return value
+  if (allowed === 'above-0') return Number(value) > 0 ? value : undefined
+  return allowed === 'never' ? undefined : allowed.find((flag) => isTrue(values[flag]))
 }
 
+/** A boolean, or one that arrives as a string. */
 const isTrue = (value: unknown): boolean => value === true || value === 'true'

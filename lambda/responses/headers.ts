@@ -8,8 +8,6 @@ export interface AdvertisedPolicy {
   readonly windowMs: number
 }
 
-export type Headers = Record<string, string>
-
 /** A request that can never pass is told to come back in a year: `Retry-After` knows no "never". */
 export const NEVER_SECONDS = 31_536_000
 
@@ -32,12 +30,18 @@ export function toInteger(value: number): number {
   return value > 0 ? Math.min(Math.floor(value), GREATEST_INTEGER) : 0
 }
 
-/** Seconds after which this very request passes if nobody else asks; 0 when it has passed, else at least 1. */
+/**
+ * Seconds after which this very request passes if nobody else asks; 0 when it has passed, else at least 1.
+ * @see https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3 `Retry-After`
+ */
 export function retryAfterSeconds({ allowed, retryAfterMs }: Standing): number {
   return allowed ? 0 : Math.max(1, toSeconds(retryAfterMs))
 }
 
-/** The moment when the quota is whole again, in seconds since 1970. */
+/**
+ * The moment when the quota is whole again, in seconds since 1970, which is what GitHub sends as `X-RateLimit-Reset`.
+ * The `X-RateLimit-` headers are a convention without a specification.
+ */
 export function resetSeconds({ resetAfterMs }: Standing, now: EpochMs): number {
   return resetAfterMs === Infinity ? toSeconds(now) + NEVER_SECONDS : toSeconds(now + resetAfterMs)
 }
@@ -47,44 +51,8 @@ export function recordedOverage({ allowed, overage = 0 }: Standing): number {
   return allowed ? toInteger(overage) : 0
 }
 
-/** `X-RateLimit-Overage`, only where there are units past the quota: a name of ours, no convention has one. */
-export function overage(standing: Standing): Headers {
-  const over = recordedOverage(standing)
-  return over > 0 ? { 'X-RateLimit-Overage': String(over) } : {}
-}
-
 /**
- * `Retry-After`, on denials only.
- * @see https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3
- */
-export function retryAfter(standing: Standing): Headers {
-  return standing.allowed ? {} : { 'Retry-After': String(retryAfterSeconds(standing)) }
-}
-
-/**
- * `X-RateLimit-*`, a convention without a specification: the policy that decides, and its reset as epoch seconds, which
- * is what GitHub sends.
- */
-export function xRateLimit(standing: Standing, now: EpochMs): Headers {
-  return {
-    'X-RateLimit-Limit': String(toInteger(standing.limit)),
-    'X-RateLimit-Remaining': String(toInteger(standing.remaining)),
-    'X-RateLimit-Reset': String(resetSeconds(standing, now)),
-  }
-}
-
-/**
- * `RateLimit` and `RateLimit-Policy` as structured lists with an item for each policy. A list that would be empty is
- * not sent.
- * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10
- */
-export function draft10(decision: Decision, shapes: readonly AdvertisedPolicy[]): Headers {
-  const [limits, policies] = [rateLimitList(decision, shapes), rateLimitPolicyList(shapes)]
-  return { ...(limits !== '' && { RateLimit: limits }), ...(policies !== '' && { 'RateLimit-Policy': policies }) }
-}
-
-/**
- * `"per-minute";r=59;t=60` for each policy that was asked.
+ * The value of `RateLimit`: `"per-minute";r=59;t=60` for each policy that was asked.
  *
  * On a denial no `t` is later than `Retry-After`, as §6 of draft 10 wants: for the policy that denied both are the
  * moment when this request passes, and a policy that would have allowed it keeps its `t` only if that comes first. A
@@ -101,44 +69,16 @@ export function rateLimitList(decision: Decision, shapes: readonly AdvertisedPol
 }
 
 /**
- * `"per-minute";q=60;w=60` for each policy. A window is rounded up to whole seconds, so it promises no more than there
- * is.
+ * The value of `RateLimit-Policy`: `"per-minute";q=60;w=60` for each policy. A window is rounded up to whole seconds,
+ * so it promises no more than there is.
+ *
+ * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10
  */
 export function rateLimitPolicyList(shapes: readonly AdvertisedPolicy[]): string {
   return list(
     shapes,
     ({ name, limit, windowMs }) => `${quoted(name)};q=${toInteger(limit)};w=${windowSeconds(windowMs)}`,
   )
-}
-
-/**
- * `RateLimit: limit=…, remaining=…, reset=…` of the policy that decides.
- * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-07
- */
-export function draft7(standing: Standing, shapes: readonly AdvertisedPolicy[]): Headers {
-  const { limit, remaining } = standing
-  return {
-    RateLimit: `limit=${toInteger(limit)}, remaining=${toInteger(remaining)}, reset=${moreInSeconds(standing)}`,
-    ...unnamedPolicies(shapes),
-  }
-}
-
-/**
- * `RateLimit-Limit`, `-Remaining` and `-Reset` of the policy that decides, the last as seconds from now.
- * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-06
- */
-export function draft6(standing: Standing, shapes: readonly AdvertisedPolicy[]): Headers {
-  return {
-    'RateLimit-Limit': String(toInteger(standing.limit)),
-    'RateLimit-Remaining': String(toInteger(standing.remaining)),
-    'RateLimit-Reset': String(moreInSeconds(standing)),
-    ...unnamedPolicies(shapes),
-  }
-}
-
-function unnamedPolicies(shapes: readonly AdvertisedPolicy[]): Headers {
-  const policies = list(shapes, ({ limit, windowMs }) => `${toInteger(limit)};w=${windowSeconds(windowMs)}`)
-  return policies === '' ? {} : { 'RateLimit-Policy': policies }
 }
 
 /** When there will be more: enough for this request if it was denied and can ever pass, else the whole quota. */

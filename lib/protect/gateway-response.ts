@@ -1,7 +1,7 @@
 import { Stack } from 'aws-cdk-lib'
 import { CfnGatewayResponse, type IRestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { Construct } from 'constructs'
-import { ACCESS_DENIED } from '../../provisioning/gateway-response'
+import { ACCESS_DENIED, ACCESS_DENIED_PARAMETERS } from '../../provisioning/gateway-response'
 import { isResource } from './is-resource'
 
 /**
@@ -13,12 +13,8 @@ export function tooManyRequestsResponse(scope: Construct, api: IRestApi): CfnGat
   const response =
     present ??
     new CfnGatewayResponse(scope, 'OverLimit', { restApiId: api.restApiId, responseType: ACCESS_DENIED.type })
-  const headers = Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [
-    `gatewayresponse.header.${name}`,
-    value,
-  ])
   response.statusCode = ACCESS_DENIED.statusCode
-  response.responseParameters = { ...response.responseParameters, ...Object.fromEntries(headers) }
+  response.responseParameters = { ...response.responseParameters, ...ACCESS_DENIED_PARAMETERS }
   response.responseTemplates = { ...response.responseTemplates, ...ACCESS_DENIED.templates }
   return response
 }

@@ -1,14 +1,4 @@
-/**
- * The decision's headers and where an HTTP API finds them, for allowed requests.
- * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-parameter-mapping.html
- */
-const MAPPED = {
-  'X-RateLimit-Limit': 'limit',
-  'X-RateLimit-Remaining': 'remaining',
-  'X-RateLimit-Reset': 'reset',
-  RateLimit: 'rateLimit',
-  'RateLimit-Policy': 'rateLimitPolicy',
-} as const
+import { RESPONSE_MAPPING } from '../../provisioning/response-mapping'
 
 /** A mapping is for one status code, and there is no wildcard: these are the codes that backends usually send. */
 const STATUSES = [
@@ -27,9 +17,9 @@ export function withDecisionHeaders(present: unknown): Record<string, Mapping> {
   const added = STATUSES.map((status) => {
     const own = before[status]?.ResponseParameters ?? []
     const taken = new Set(own.map(({ Destination }) => headerIn(Destination)))
-    const missing = Object.entries(MAPPED)
-      .filter(([name]) => !taken.has(name.toLowerCase()))
-      .map(([name, key]) => ({ Destination: `overwrite:header.${name}`, Source: `$context.authorizer.${key}` }))
+    const missing = Object.entries(RESPONSE_MAPPING)
+      .filter(([destination]) => !taken.has(headerIn(destination)))
+      .map(([Destination, Source]) => ({ Destination, Source }))
     return [String(status), { ResponseParameters: [...own, ...missing] }] as const
   })
   return { ...before, ...Object.fromEntries(added) }

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { marshall } from '@aws-sdk/util-dynamodb'
 import { authorizerName } from '../../cli/attach/wanted'
 import { Interrupts } from '../../cli/terminal/io'
+import { RESPONSE_MAPPING } from '../../provisioning/response-mapping'
 import { FakeAws, FUNCTION } from './fake-aws'
 import { failure } from './fake-service'
 
@@ -708,7 +710,7 @@ describe('an HTTP API', () => {
       'append:header.X-Zoo': 'yes',
       'overwrite:header.X-RateLimit-Remaining': '$context.authorizer.remaining',
     })
-    expect(Object.keys(zoo!.ResponseParameters![404]!)).not.toContain('overwrite:header.Retry-After')
+    expect(Object.keys(zoo!.ResponseParameters![404]!)).toEqual(Object.keys(RESPONSE_MAPPING))
     expect(other!.ResponseParameters).toBeUndefined()
     await detach(id)
     expect(aws.dump()).toBe(before)
@@ -723,6 +725,33 @@ describe('an HTTP API', () => {
     expect((await attach(id, '--headers', '99')).err).toContain(
       '--headers must be status codes such as "200,404", got "99"',
     )
+  })
+
+  it('loses the reason that an earlier release put on allowed responses, with the next attach or with detach', async () => {
+    const before = aws.dump()
+    const reason = { 'overwrite:header.X-RateLimit-Reason': '$context.authorizer.reason' }
+    /** As after an attach of that release, whose journal has the mapping as well. */
+    const attachAsBefore = async () => {
+      await attach(id, '--headers', '200')
+      Object.assign(aws.http.definition.integrations[0]!.ResponseParameters![200]!, reason)
+      const { after } = aws.table.get(`attachment#${id} step#integration#i1`) as unknown as {
+        after: { M: Record<string, { M: object }> }
+      }
+      Object.assign(after.M[200]!.M, marshall(reason))
+    }
+
+    await attachAsBefore()
+    expect((await attach(id, '--headers', '200')).code).toBe(0)
+    expect(Object.keys(aws.http.definition.integrations[0]!.ResponseParameters![200]!)).toEqual([
+      'append:header.X-Zoo',
+      ...Object.keys(RESPONSE_MAPPING),
+    ])
+    await detach(id)
+    expect(aws.dump()).toBe(before)
+
+    await attachAsBefore()
+    await detach(id)
+    expect(aws.dump()).toBe(before)
   })
 
   it('needs no deployment on a stage that deploys automatically, and names other stages that will be limited', async () => {

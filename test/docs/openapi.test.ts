@@ -1,16 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { ACCESS_DENIED } from '../../provisioning/gateway-response'
+import { ACCESS_DENIED, ACCESS_DENIED_PARAMETERS } from '../../provisioning/gateway-response'
 import { examplesIn, pageOf } from './examples'
 
 const template = (name: string) =>
   parse(readFileSync(join(__dirname, '..', '..', 'examples', name, 'template.yaml'), 'utf8'), { logLevel: 'silent' })
     .Resources.Api.Properties
-
-const HEADERS = Object.fromEntries(
-  Object.entries(ACCESS_DENIED.headers).map(([name, value]) => [`gatewayresponse.header.${name}`, value]),
-)
 
 /** A 429's body when every variable is a text. */
 const bodyOf = (templates: Record<string, string>) => JSON.parse(templates['application/json']!)
@@ -30,7 +26,7 @@ describe.each([
   it('answers a denial as the construct does', () => {
     const response = document['x-amazon-apigateway-gateway-responses'][ACCESS_DENIED.type]
     expect(String(response.statusCode)).toBe(ACCESS_DENIED.statusCode)
-    expect(response.responseParameters).toEqual(HEADERS)
+    expect(response.responseParameters).toEqual(ACCESS_DENIED_PARAMETERS)
     expect(bodyOf(ACCESS_DENIED.templates)).toMatchObject(bodyOf(response.responseTemplates))
   })
 })

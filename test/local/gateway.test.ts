@@ -1,5 +1,4 @@
 import { connect as openSocket } from 'node:net'
-import { draft10, xRateLimit } from '../../lambda/responses/headers'
 import type { Api } from '../../local/gateway/api'
 import type { Authorize } from '../../local/gateway/authorizer'
 import { createBackend } from '../../local/gateway/backend'
@@ -8,6 +7,7 @@ import { httpApi } from '../../local/gateway/http-api'
 import type { LoopbackServer } from '../../local/gateway/loopback-server'
 import { restApi } from '../../local/gateway/rest-api'
 import { ALLOWED, NOW, SHAPES } from '../responses/decisions'
+import { draft10, xRateLimit } from '../responses/expected-headers'
 import { allow, allowing, denying } from './answers'
 
 const gateways: LoopbackServer[] = []

