@@ -39,6 +39,7 @@ import { addTiersList } from './commands/tiers-list'
 import { addTiersSchema } from './commands/tiers-schema'
 import { addTiersValidate } from './commands/tiers-validate'
 import { addUsage } from './commands/usage'
+import { addWhois } from './commands/whois'
 
 const GROUPS = [
   {
@@ -86,6 +87,7 @@ const GROUPS = [
 
 const SINGLE = [
   addUsage,
+  addWhois,
   addPeek,
   addRefund,
   addReset,

@@ -1,6 +1,14 @@
 import { isIPv4 } from 'node:net'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
-import { type IpAddress, masked, parseIpAddress, toIpv4, toIpv6 } from '../../lambda/ip-address'
+import {
+  type IpAddress,
+  type IpRange,
+  masked,
+  parseIpAddress,
+  parseIpRange,
+  toIpv4,
+  toIpv6,
+} from '../../lambda/ip-address'
 import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
 
@@ -22,13 +30,10 @@ export interface EntryKey {
 export function entryKey(list: ListKind, text: string): EntryKey {
   const [, kind, rest = ''] = /^(ip|client):(.*)$/s.exec(text) ?? []
   const who = kind === undefined ? text : rest
-  if (/^[a-z][a-z0-9-]*#[\w-]{43}$/.test(text)) {
-    throw new UserError(`${printed(text)} is a subject’s hash, which names nobody: give the client’s id or the address`)
-  }
   const network = kind === 'client' ? undefined : networkOf(who)
   if (network !== undefined) return { pk: CONFIG_TABLE.policySet, sk: `${list}#ip#${network}` }
   if (kind === 'ip' || (kind === undefined && /\/|^[\d.]+$|^[\da-f]*:[\da-f:]*$/i.test(who))) {
-    throw new UserError(`an address must be such as 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32, got ${printed(who)}`)
+    throw new UserError(wrongAddress(who))
   }
   if (who === '' || who.length > 256)
     throw new UserError(`a client's id must be a text of 1 to 256 characters, got ${printed(who)}`)
@@ -40,6 +45,17 @@ export function entryOf(sk: string): { readonly list: ListKind; readonly who: st
   const [, list, kind, who] = /^(block|allow)#(ip|client)#(.+)$/s.exec(sk) ?? []
   return who === undefined ? undefined : { list: list as ListKind, who: `${kind}:${who}` }
 }
+
+/** Reads an address or a network, for an option. @throws UserError with what is wrong. */
+export function rangeOf(text: string): IpRange {
+  const network = networkOf(text.replace(/^ip:/, ''))
+  const range = parseIpRange(network ?? '')
+  if ('wrong' in range) throw new UserError(wrongAddress(text))
+  return range
+}
+
+const wrongAddress = (text: string): string =>
+  `an address must be such as 203.0.113.7, 203.0.113.0/24 or 2001:db8::/32, got ${printed(text)}`
 
 function networkOf(text: string): string | undefined {
   const [, written = '', digits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? []

@@ -4,8 +4,11 @@ import { parseConfig } from '../../lambda/environment'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import type { StateStore } from '../../limiter/stores/store'
 import type { OutputOptions, Session } from '../command'
+import type { ConfigTable } from '../tables/config-table'
 import { warnOfSwitch } from '../tiers/mode-switch'
-import { findSubject, type Subject } from './subjects'
+import { foundText, isSubjectName, unknownSubject, whoHas } from './hashed-subject'
+import { toHash } from './stored-hash'
+import { findSubject, readKnown, type Subject } from './subjects'
 
 /** The options of commands about one subject. */
 export interface AboutSubject extends OutputOptions {
@@ -13,7 +16,7 @@ export interface AboutSubject extends OutputOptions {
   readonly api?: string
 }
 
-export const SUBJECT = 'a client’s id, or client:…, user:…, ip:…, global, api:…'
+export const SUBJECT = 'a client’s id, or client:…, user:…, ip:…, global, api:…, or a hash of the log'
 
 /** Time for one look at a table that may be far away, in milliseconds. */
 const DEADLINE_MS = 10_000
@@ -33,19 +36,19 @@ export interface OpenSubject {
   readonly store: StateStore
 }
 
-export async function openSubject(session: Session, text: string, options: AboutSubject): Promise<OpenSubject> {
+/** @param wrap stands between the limiter and the store. */
+export async function openSubject(
+  session: Session,
+  text: string,
+  options: AboutSubject,
+  wrap: (store: StateStore) => StateStore = (store) => store,
+): Promise<OpenSubject> {
   const connection = session.connect(options)
   const { clock } = session.io
-  const subject = await findSubject(
-    text,
-    options.tier,
-    options.api,
-    await connection.configTable(),
-    ipv6Prefix(session),
-    clock(),
-  )
+  const table = await connection.configTable()
+  const store = wrap(await connection.stateStore())
+  const subject = await subjectOf(session, text, options, table, store)
   warnOfSwitch(session, subject.switched)
-  const store = await connection.stateStore()
   const limiter = new RateLimiter({
     store,
     clock,
@@ -56,18 +59,47 @@ export async function openSubject(session: Session, text: string, options: About
   return { subject, limiter, store }
 }
 
+/** By its name, or by its hash out of a log. */
+async function subjectOf(
+  session: Session,
+  text: string,
+  options: AboutSubject,
+  table: ConfigTable,
+  store: StateStore,
+): Promise<Subject> {
+  const now = session.io.clock()
+  const known = await readKnown(table)
+  const named = (name: string) => findSubject(name, options.tier, options.api, table, known, ipv6Prefix(session), now)
+  const hash = toHash(text)
+  if (!hash) return named(text)
+  const found = await whoHas(hash, table, known, ipv6Prefix(session))
+  if (found.name !== undefined) session.print.note(`${text} is ${foundText(found)}`)
+  if (found.name !== undefined && isSubjectName(found.name)) return named(found.name)
+  const why = found.name === undefined ? found.why : `${found.name} is not a single caller`
+  return unknownSubject(hash, why, options, known, (key) => store.read(key), now)
+}
+
 /** As the function's environment says, where this one says so too. */
 export function ipv6Prefix({ io }: Session): number {
   const { SLUICE_IPV6_PREFIX } = io.env
   return parseConfig({ SLUICE_STATE_TABLE: 'any', SLUICE_CONFIG_TABLE: 'any', SLUICE_IPV6_PREFIX }).ipv6Prefix
 }
 
+/** As it is called: by its name, or by the hash that nobody is known by. */
+export const calledOf = ({ name, hash }: Pick<Subject, 'name' | 'hash'>): string => hash ?? name
+
 /** `client:acme (tier pro)`. */
-export function nameOf({ name, tier, remark, beforeLimits }: Subject): string {
+export function nameOf(subject: Subject): string {
+  const { tier, remark, beforeLimits } = subject
+  const name = calledOf(subject)
   const said = [tier && `tier ${scopedName(tier.name, tier.scope)}`, remark, beforeLimits && LISTED[beforeLimits]]
   const shown = said.filter((one) => one !== undefined)
   return shown.length === 0 ? name : `${name} (${shown.join(', ')})`
 }
+
+/** Where the requests of a record's user or caller are counted besides, for whoever looks for them under its name. */
+export const countedAs = ({ name, client }: Subject): string =>
+  client && name !== `client:${client.id}` ? `: it is a credential of a client and counted as client:${client.id}` : ''
 
 /** What its record does not say already. */
 const LISTED = { blocked: 'blocked', exempt: 'is allowed without counting', unauthorized: undefined } as const

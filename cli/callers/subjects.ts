@@ -1,36 +1,35 @@
-import { Plans } from '../../lambda/charge-plans'
 import type { Configuration } from '../../lambda/config-table/configuration'
 import type { Access } from '../../lambda/config-table/items/access-list'
 import { type Client, clientAt, parseClientItem } from '../../lambda/config-table/items/client-item'
+import { clientKey } from '../../lambda/config-table/items/config-items'
 import { setFor } from '../../lambda/config-table/items/scoped-set'
 import type { ApiStage, Apis } from '../../lambda/config-table/items/scopes'
 import type { Settings } from '../../lambda/config-table/items/settings'
-import { ANONYMOUS, type Route, type Tier } from '../../lambda/config-table/items/tiers'
+import { ANONYMOUS, type Tier } from '../../lambda/config-table/items/tiers'
 import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { clientIpKey } from '../../lambda/identity/client-ip'
 import { parseIpAddress } from '../../lambda/ip-address'
-import { type Rules, rulesOf, rulesOfRoute } from '../../lambda/rules'
-import { type SubjectInputs, subjectOf } from '../../lambda/subjects'
 import type { EpochMs } from '../../limiter/clock'
-import { type CompiledPolicy, distinct } from '../../limiter/compiled-policy'
 import { printed } from '../../limiter/errors'
+import type { StoredItem } from '../../provisioning/documents'
+import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
 import { readHmacKeys } from '../tables/hmac-key'
 import { switchText } from '../tiers/mode-switch'
 import { readPolicySet } from '../tiers/read-policy-set'
+import { ipv6PrefixIn } from './address-names'
 import { isTurnedAway, stateOf } from './client-records'
+import { hint, noSuchClient } from './hints'
 
 /** A subject, with what is needed to compute its counters. */
 export interface Subject {
   /** `client:acme`, `user:42`, `ip:203.0.113.7`, `global`, `route:GET /export`. */
   readonly name: string
-  /** Where its state is now. */
-  readonly key: string
-  /** Where it was, and is going to be. */
-  readonly keys: SubjectKeys
-  /** Where the state of any subject is now. */
-  readonly keyOf: (name: string) => string
+  /** The hash that it was given by, where nobody knows the subject; its name then stands for it in policies only. */
+  readonly hash?: string
+  /** Where any subject has its state: now, at a charge of that moment, and, after now, with a secret to come. */
+  readonly stateKeys: StateKeys
   /** `undefined` for those who have none, such as `global`. */
   readonly tier: Tier | undefined
   /** The record of a client, for its own numbers. */
@@ -47,30 +46,33 @@ export interface Subject {
   readonly configuration: Configuration
 }
 
-/** A policy as it counts one subject. */
-export interface Counted {
-  readonly policy: string
-  /** Where it counts each route apart. */
-  readonly route: string | undefined
-  /** Its name tells it from all others of the subject. */
-  readonly compiled: CompiledPolicy
-  /** Whose state it counts in: the subject's own, or what it is together with its API or stage. */
-  readonly name: string
-  readonly key: string
-}
-
-const NOWHERE: ApiStage = { apiId: undefined, stageName: undefined }
-
-/** Requests that no configured route is for. */
-const OTHER_ROUTES = 'other routes'
-
-/** An address that no caller has, for requests in which only another subject matters. */
-const ELSEWHERE = 'ip:elsewhere'
+export const NOWHERE: ApiStage = { apiId: undefined, stageName: undefined }
 
 /** A client, user or claim of another issuer than the first has its namespace behind an `@`. */
-const KINDS = /^((?:client|user|claim)(?:@[^:]+)?|ip|route|header|api|stage):(.*)$/s
+export const KINDS = /^((?:client|user|claim)(?:@[^:]+)?|ip|route|header|api|stage):(.*)$/s
 const WANTED =
   "a client's id, client:…, user:…, ip:…, global, api:…, stage:<api>/<stage>, route:…, header:<name>=<value> or claim:<name>=<value>"
+
+/** Where subjects have their state, at the moment of a command. */
+export interface StateKeys {
+  keyOf(name: string): string
+  keyOfCharge(name: string, chargedAt: EpochMs): string
+  /** Counters may have been copied to a secret that is to come. */
+  keysToReset(name: string): string[]
+}
+
+/** What is known of the table's subjects, as far as any of them needs it. */
+export interface Known {
+  readonly items: readonly PolicySetItem[]
+  readonly configuration: Configuration
+  readonly keys: SubjectKeys
+}
+
+export async function readKnown(table: ConfigTable): Promise<Known> {
+  const items = (await table.policySet()).map(({ item }) => item)
+  const { keys } = await readHmacKeys(table)
+  return { items, configuration: readPolicySet(items).configuration, keys }
+}
 
 /**
  * Finds out who is meant: a client's id, or spelled out `client:acme`, `user:42`, `ip:203.0.113.7`, `global`,
@@ -85,26 +87,16 @@ export async function findSubject(
   tier: string | undefined,
   place: string | undefined,
   table: ConfigTable,
+  known: Known,
   ipv6Prefix: number,
   now: EpochMs,
 ): Promise<Subject> {
-  const items = (await table.policySet()).map(({ item }) => item)
-  const { configuration } = readPolicySet(items)
-  const { apis, settings } = configuration.policies
-  const { keys } = await readHmacKeys(table)
-  const keyOf = (name: string) => keys.keyOf(name, now)
+  const { apis, settings } = known.configuration.policies
   const at = place === undefined ? NOWHERE : placeNamed(place, '--api', apis)
-  const subject = (
-    name: string,
-    tierName: string | undefined,
-    client?: Client,
-    remark?: string,
-    there = at,
-  ): Subject => {
-    const found = { name, key: keyOf(name), keys, keyOf, at: there, ...tierOf(name, configuration, there, tierName) }
-    return { ...found, client, remark, beforeLimits: undefined, switched: switchText(items) }
-  }
-  const { access } = configuration
+  const stateKeys = stateKeysAt(known.keys, now)
+  const subject = (name: string, tierName: string | undefined, there = at, more: Partial<Subject> = {}): Subject =>
+    toSubject(name, tierName, there, stateKeys, known, more)
+  const { access } = known.configuration
   const asListed = (one: Subject, listed: Access | undefined): Subject =>
     listed === undefined || one.beforeLimits ? one : { ...one, beforeLimits: listed === 'block' ? 'blocked' : 'exempt' }
   if (text === 'global') return subject(text, tier)
@@ -114,7 +106,7 @@ export async function findSubject(
     const stage = `${there.apiId}/${there.stageName}`
     if ((kind === 'stage') !== (there.stageName !== undefined))
       throw new UserError(`a subject must be ${WANTED}, got ${printed(text)}`)
-    return subject(`${kind}:${kind === 'api' ? there.apiId : stage}`, tier, undefined, undefined, there)
+    return subject(`${kind}:${kind === 'api' ? there.apiId : stage}`, tier, there)
   }
   if (kind === 'ip')
     return asListed(
@@ -122,17 +114,63 @@ export async function findSubject(
       access.ofAddress(parseIpAddress(id), now),
     )
   if (!/^(client|user)(@|$)/.test(kind)) return subject(`${kind}:${id}`, tier)
-  const records = (kind === 'client' ? await table.clients(id) : []).map(({ item }) => item)
+  const name = `${kind}:${id}`
+  const records = (await recordsNamed(table, kind, id)).map(({ item }) => item)
   const record = records.find((one) => !isTurnedAway(one, now)) ?? records[0] // one good credential is enough
   const found = tier ?? record?.tier ?? settings.defaultTier
-  if (typeof found !== 'string') {
-    throw new UserError(`there is no client ${printed(id)}: give its tier with --tier, or an address as ip:…`)
-  }
+  if (typeof found !== 'string') throw await unknownCaller(table, kind, id)
   const state = record && stateOf(record, now)
   const client = record && parseClientItem(record, [])
-  const made = subject(`${kind}:${id}`, found, client && clientAt(client, now), state === 'active' ? undefined : state)
+  const made = subject(name, found, at, {
+    client: client && clientAt(client, now),
+    remark: state === 'active' ? undefined : state,
+  })
   if (record && isTurnedAway(record, now)) return { ...made, beforeLimits: 'unauthorized' }
-  return kind === 'client' ? asListed(made, access.ofClient(id, now)) : made
+  return record || kind === 'client' ? asListed(made, access.ofClient(String(record?.id ?? id), now)) : made
+}
+
+/** The records of a client, or the one of a user or caller whom a credential names. */
+async function recordsNamed(table: ConfigTable, kind: string, id: string): Promise<StoredItem[]> {
+  if (kind === 'client') return table.clients(id)
+  const record = await table.item(clientKey(`${kind}:${id}`))
+  return record ? [record] : []
+}
+
+/** Says what else may have been meant: a client's id is not the name by which a token calls its user. */
+async function unknownCaller(table: ConfigTable, kind: string, id: string): Promise<UserError> {
+  if (kind === 'client') {
+    const advice = '; for a caller without a record give the tier with --tier, for an address write ip:…'
+    return noSuchClient(table, id, advice)
+  }
+  const name = `${kind}:${id}`
+  const isClient = (await table.clients(id)).length > 0
+  const instead = isClient ? `; there is a client ${printed(id)}: use client:${id}` : ''
+  return new UserError(
+    `no client record has the credential ${name}, so its tier is not known: give it with --tier${instead}`,
+  )
+}
+
+export function stateKeysAt(keys: SubjectKeys, now: EpochMs): StateKeys {
+  const next = keys.nextAfter(now)
+  return {
+    keyOf: (name) => keys.keyOf(name, now),
+    keyOfCharge: (name, chargedAt) => keys.keyOfCharge(name, chargedAt, now),
+    keysToReset: (name) => [...(next ? [keys.keyOf(name, next.activeFrom)] : []), keys.keyOf(name, now)],
+  }
+}
+
+/** A subject of which so much is known. */
+export function toSubject(
+  name: string,
+  tierName: string | undefined,
+  at: ApiStage,
+  stateKeys: StateKeys,
+  { configuration, items }: Known,
+  more: Partial<Subject> = {},
+): Subject {
+  const nothing = { client: undefined, remark: undefined, beforeLimits: undefined }
+  const held = tierOf(name, configuration, at, tierName)
+  return { name, stateKeys, at, ...held, ...nothing, switched: switchText(items), ...more }
 }
 
 /** `client:acme` in its parts; what has no kind is a client's id. */
@@ -143,107 +181,11 @@ export function namedBy(text: string): { readonly kind: string; readonly id: str
 }
 
 /** The subject of an address: itself, or the IPv6 network by which it is counted. */
-export function addressName(text: string, { identity }: Settings, ipv6Prefix: number): string {
-  const rules = identity.find((one) => one.source === 'ip')
-  const address = clientIpKey(text, rules?.ipv6Prefix ?? ipv6Prefix)
+export function addressName(text: string, settings: Settings, ipv6Prefix: number): string {
+  const address = clientIpKey(text, ipv6PrefixIn(settings, ipv6Prefix))
   if (address === undefined)
     throw new UserError(`an address must be such as ip:203.0.113.7, got ${printed(`ip:${text}`)}`)
   return `ip:${address}`
-}
-
-/** Every policy that counts the subject; a policy by route once per configured route. */
-export function countedOf(one: Subject): Counted[] {
-  const byCode = new Map<string, Counted>()
-  for (const route of [undefined, ...one.configuration.policies.routes]) {
-    for (const { name, key, policies } of countedOn(one, rulesOfRoute(route)).charges) {
-      for (const compiled of policies) {
-        const counted = { policy: compiled.name, route: routeShown(one, compiled.name, route), compiled, name, key }
-        const id = `${compiled.prefix} ${key}`
-        if (!byCode.has(id)) byCode.set(id, counted)
-      }
-    }
-  }
-  return [...byCode].map(([id, counted]) => ({
-    ...counted,
-    compiled: { ...counted.compiled, name: `${counted.policy} ${id}` },
-  }))
-}
-
-/** What a request charges somewhere. */
-interface Planned {
-  /** The subject's own first; of what it is together with its API or stage, too. */
-  readonly charges: readonly {
-    readonly name: string
-    readonly key: string
-    readonly policies: readonly CompiledPolicy[]
-  }[]
-  readonly cost: number
-}
-
-/** What one request of the subject is held to, as the authorizer works it out. */
-export function planOf(one: Subject, request: string | undefined): Planned {
-  const [, method = 'GET', path] = /^(?:([A-Za-z]+) +)?(\/\S*)$/.exec(request ?? '/') ?? []
-  if (path === undefined)
-    throw new UserError(`--route must be a method and a path such as "GET /search", got ${printed(request)}`)
-  const rules =
-    request === undefined ? rulesOfRoute(undefined) : rulesOf(one.configuration.policies, method.toUpperCase(), path)
-  return countedOn(one, rules)
-}
-
-/** The policies by which a request for a route counts the subject, in the order of evaluation. */
-function countedOn({ name, tier, client, at, configuration, keyOf }: Subject, rules: Rules): Planned {
-  const plan = new Plans(() => {}).planFor(configuration, tier, rules, client)
-  const asking = { ...requestOf(name, tier), ...at }
-  const charges = new Map<string, CompiledPolicy[]>()
-  for (const { who, route, policies } of plan.groups) {
-    const those = who.filter(
-      (dimension) => at.apiId === undefined || (dimension !== 'api' && (dimension !== 'stage' || !at.stageName)),
-    )
-    const subject = subjectOf(who, asking, route)
-    if (
-      subject !== name &&
-      (those.length === who.length || those.length === 0 || subjectOf(those, asking, route) !== name)
-    )
-      continue
-    charges.set(subject, [...(charges.get(subject) ?? []), ...policies])
-  }
-  return {
-    charges: [...charges].map(([subject, policies]) => ({
-      name: subject,
-      key: keyOf(subject),
-      policies: distinct(policies),
-    })),
-    cost: plan.cost,
-  }
-}
-
-/** A request that has this subject and no other known one. */
-function requestOf(name: string, tier: Tier | undefined): SubjectInputs {
-  const [, kind = name, rest = ''] = KINDS.exec(name) ?? []
-  const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(rest) ?? []
-  const isAnonymous = kind === 'ip' && tier?.name === ANONYMOUS
-  const [base, namespace = ''] = kind.split('@')
-  const isCaller = base === 'client' || base === 'user' || isAnonymous
-  return {
-    caller: isCaller ? name : 'client:elsewhere',
-    user: isCaller ? name : 'user:elsewhere',
-    address: kind === 'ip' ? name : ELSEWHERE,
-    headers: new Map(kind === 'header' ? [[key, value]] : []),
-    claims: base === 'claim' ? { [key]: value } : {},
-    namespace,
-  }
-}
-
-/** The route that a policy counts apart, in words; `undefined` for one that counts all routes together. */
-function routeShown(
-  { tier, configuration: { policies } }: Subject,
-  name: string,
-  route: Route | undefined,
-): string | undefined {
-  const policy = [...policies.global, ...(route?.policies ?? []), ...(tier?.policies ?? [])].find(
-    (one) => one.name === name,
-  )
-  return policy?.by.perRoute && policy.by.who.length > 0 ? (route?.pattern.text ?? OTHER_ROUTES) : undefined
 }
 
 function tierOf(
@@ -257,9 +199,7 @@ function tierOf(
   const { tiers } = configuration.policies
   const tier = tierName === undefined ? undefined : tiers.get(tierName)
   if (tierName !== undefined && !tier) {
-    throw new UserError(
-      `there is no valid tier ${printed(tierName)} for ${name}: known are ${[...tiers.keys()].join(', ') || 'none'}`,
-    )
+    throw new UserError(`there is no valid tier ${printed(tierName)} for ${name}${hint(tierName, [...tiers.keys()])}`)
   }
   return { tier, configuration }
 }

@@ -1,19 +1,30 @@
+import { printed } from '../../limiter/errors'
 import { moment } from '../arguments'
 import { entryKey, entryOf } from '../callers/block-entries'
 import { tell } from '../callers/client-changes'
-import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { isExpired } from '../callers/client-records'
+import { checkListed, listable } from '../callers/listed'
+import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
+import { UserError } from '../exit'
 
 interface Options extends OutputOptions {
   readonly allow?: boolean
   readonly note?: string
   readonly expires?: string
+  readonly force?: boolean
+}
+
+/** What people set of an entry. */
+interface Fields {
+  readonly note?: string
+  readonly expiresAt?: string
 }
 
 export const addBlockAdd: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'add <who>',
-    'Block an address, a network or a client. A repeated call changes only the options that it gives.',
+    'Block an address, a network or a client, also by a hash of the log. A repeated call changes only the options that it gives, and says what it kept.',
     [
       'sluice block add 203.0.113.0/24 --note "scraper" --expires 24h',
       'sluice block add client:acme',
@@ -23,24 +34,77 @@ export const addBlockAdd: AddCommand = (group, session) => {
     .option('--allow', 'allow it without counting instead')
     .option('--note <text>', 'reason; "" removes it')
     .option('--expires <when>', 'a duration such as 24h, or a time such as 2027-01-31T00:00:00Z; "never" removes it')
-    .action(async (who: string, options: Options) => {
-      const key = entryKey(options.allow ? 'allow' : 'block', who)
-      const end =
-        options.expires === undefined || options.expires === 'never'
-          ? undefined
-          : moment(options.expires, '--expires', session.io.clock)
+    .option('--force', 'also a client that has no record yet: the entry holds once it has one')
+    .action(async (text: string, options: Options) => {
+      const end = endOf(options.expires, session)
       const table = await session.connect(options).configTable()
-      const before = (await table.policySet()).find(({ item }) => item.sk === key.sk)
-      const note = options.note === undefined ? before?.item.note : options.note || undefined
-      const expiresAt = options.expires === undefined ? (before?.item.expiresAt as string | undefined) : end
-      const item = { ...key, note, expiresAt }
-      await session.io.interrupts.during(() => table.write([{ key, before: before?.exact, after: item }]))
-      const { who: spelled, list } = entryOf(key.sk)!
-      const until = expiresAt === undefined ? '' : ` until ${expiresAt}`
-      tell(session, options, `${spelled} is ${list === 'allow' ? 'allowed' : 'blocked'}${until}`, {
-        list,
-        who: spelled,
-        expiresAt: expiresAt ?? null,
-      })
+      const key = entryKey(options.allow ? 'allow' : 'block', await listable(session, table, text))
+      const { who, list } = entryOf(key.sk)!
+      const isVerified = await checkListed(table, who, options.force === true)
+      const stored = await table.policySet()
+      const before = stored.find(({ item }) => item.sk === key.sk)
+      const was = before?.item as (Fields & Readonly<Record<string, unknown>>) | undefined
+      if (was && options.expires === undefined && isExpired(was, session.io.clock()))
+        throw new UserError(
+          `${who} is on the ${list} list, but only until ${was.expiresAt}, which is past: give --expires, such as 24h or never`,
+        )
+      const fields: Fields = {
+        note: options.note === undefined ? was?.note : options.note || undefined,
+        expiresAt: options.expires === undefined ? was?.expiresAt : end,
+      }
+      await session.io.interrupts.during(() =>
+        table.write([{ key, before: before?.exact, after: { ...key, ...fields } }]),
+      )
+      const until = fields.expiresAt === undefined ? '' : ` until ${fields.expiresAt}`
+      const isBlockedToo =
+        list === 'allow' && stored.some(({ item }) => item.sk === key.sk.replace(/^allow/, 'block') && inForce(item))
+      tell(
+        session,
+        options,
+        [
+          `${who} is ${list === 'allow' ? 'allowed' : 'blocked'}${until}`,
+          ...(was ? [`it was on the ${list} list already: ${changesText(was, fields)}`] : []),
+          ...(isVerified ? [] : ['no client has this id, so the entry holds for nobody until one has']),
+          ...(isBlockedToo ? [`but it is on the block list as well, which wins: sluice block remove ${who}`] : []),
+        ].join('; '),
+        {
+          list,
+          who,
+          expiresAt: fields.expiresAt ?? null,
+          note: fields.note ?? null,
+          existed: was !== undefined,
+          verified: isVerified,
+        },
+      )
+
+      function inForce(item: Readonly<Record<string, unknown>>): boolean {
+        return !isExpired(item, session.io.clock())
+      }
     })
+}
+
+/** @throws UserError for an end that is past: such an entry would hold for nobody. */
+function endOf(said: string | undefined, { io }: Session): string | undefined {
+  if (said === undefined || said === 'never') return undefined
+  const end = moment(said, '--expires', io.clock)
+  if (Date.parse(end) <= io.clock()) throw new UserError(`--expires must be in the future, got ${printed(said)}`)
+  return end
+}
+
+/** `end kept, note changed from "scraper" to "again"`. */
+function changesText(was: Fields, is: Fields): string {
+  const text = (value: unknown) => (value === undefined ? 'none' : printed(value))
+  const said = (
+    [
+      ['end', was.expiresAt, is.expiresAt],
+      ['note', was.note, is.note],
+    ] as const
+  ).flatMap(([field, before, after]) =>
+    before === after
+      ? before === undefined
+        ? []
+        : [`${field} kept, ${text(after)}`]
+      : [`${field} changed from ${text(before)} to ${text(after)}`],
+  )
+  return said.join('; ') || 'nothing changed'
 }

@@ -1,7 +1,11 @@
-import { entryKey, entryOf } from '../callers/block-entries'
+import { entryKey, entryOf, rangeOf } from '../callers/block-entries'
 import { tell } from '../callers/client-changes'
+import { hint } from '../callers/hints'
+import { listable } from '../callers/listed'
+import { toHash } from '../callers/stored-hash'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
+import { readPolicySet } from '../tiers/read-policy-set'
 
 interface Options extends OutputOptions {
   readonly allow?: boolean
@@ -11,17 +15,37 @@ export const addBlockRemove: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'remove <who>',
-    'Unblock an address, a network or a client, spelled as it was added or as block list shows it.',
+    'Unblock an address, a network or a client, spelled as it was added or as block list shows it, or by a hash of the log.',
     ['sluice block remove 203.0.113.0/24'],
   )
     .option('--allow', 'remove it from the allow list instead')
-    .action(async (who: string, options: Options) => {
-      const key = entryKey(options.allow ? 'allow' : 'block', who)
+    .action(async (text: string, options: Options) => {
       const table = await session.connect(options).configTable()
+      const who = toHash(text) ? await listable(session, table, text) : text
+      const key = entryKey(options.allow ? 'allow' : 'block', who)
       const { who: spelled, list } = entryOf(key.sk)!
-      const before = (await table.policySet()).find(({ item }) => item.sk === key.sk)
-      if (!before) throw new UserError(`${spelled} is not on the ${list} list: see sluice block list`)
+      const stored = await table.policySet()
+      const before = stored.find(({ item }) => item.sk === key.sk)
+      if (!before) {
+        const listed = stored.flatMap(({ item }) => entryOf(item.sk) ?? []).filter((one) => one.list === list)
+        const known = hint(spelled, listed.map((one) => one.who).sort(), 'sluice block list')
+        throw new UserError(`${spelled} is not on the ${list} list${known}`)
+      }
       await session.io.interrupts.during(() => table.write([{ key, before: before.exact }]))
-      tell(session, options, `${spelled} was removed from the ${list} list`, { list, who: spelled, removed: true })
+      const others = stored.filter((one) => one !== before).map(({ item }) => item)
+      const { access } = readPolicySet(others).configuration
+      const now = session.io.clock()
+      const left = spelled.startsWith('ip:')
+        ? access.ofAddress(rangeOf(spelled).first, now)
+        : access.ofClient(spelled.slice('client:'.length), now)
+      const still = left
+        ? `; it is still ${left === 'block' ? 'blocked' : 'allowed'} by another entry: sluice block list`
+        : ''
+      tell(session, options, `${spelled} was removed from the ${list} list${still}`, {
+        list,
+        who: spelled,
+        removed: true,
+        still: left ?? null,
+      })
     })
 }

@@ -1,7 +1,9 @@
 import { eachOf, type Mentions, mentionsOf, nameOfCredential, recordsAbout } from '../callers/forget'
+import { foundText, isSubjectName, whoHas } from '../callers/hashed-subject'
 import { knownNames, PLACE } from '../callers/known-names'
 import { ipv6Prefix } from '../callers/limits'
-import { addressName, namedBy } from '../callers/subjects'
+import { allKeysOf, type StoredHash, toHash } from '../callers/stored-hash'
+import { addressName, namedBy, readKnown } from '../callers/subjects'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { ServiceError, UserError } from '../exit'
 import { readHmacKeys } from '../tables/hmac-key'
@@ -27,7 +29,7 @@ export const addForget: AddCommand = (group, session) => {
     group,
     'forget <subject...>',
     'Erase what is stored about a caller, after confirmation: counters, recorded overage, client records with their keys, entries of the block list. Give all names of the caller ' +
-      'together (a client’s id, client:…, user:…, ip:…, header:<name>=<value>, claim:<name>=<value>, api:…, stage:…), because some counters combine several of them. ' +
+      'together (a client’s id, client:…, user:…, ip:…, header:<name>=<value>, claim:<name>=<value>, api:…, stage:…, or a hash of the log), because some counters combine several of them. ' +
       'The exit code is 2 if something could not be erased.',
     ['sluice forget acme', 'sluice forget user:42 ip:203.0.113.7 --dry-run', 'sluice forget order:1234 --raw'],
   )
@@ -46,14 +48,23 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
   const table = await connection.configTable()
   const { keys } = await readHmacKeys(table)
   const state = { client: connection.client, name: await connection.tableName('state') }
-  const found = options.raw ? { names: texts, unknown: [], items: [], networks: [] } : await lookUp(texts)
+  const hashes = texts.flatMap((text) => toHash(text) ?? [])
+  const { given, byHash } = await resolved(hashes)
+  const plain = [...texts.filter((text) => !toHash(text)), ...given]
+  const found =
+    options.raw || plain.length === 0 ? { names: plain, unknown: [], items: [], networks: [] } : await lookUp(plain)
   const { names, items, unknown } = found
+  const subjects = [...names, ...byHash.map(({ text }) => text)]
+  const keysOf = (subject: string): string[] => {
+    const hash = byHash.find(({ text }) => text === subject)
+    return hash ? allKeysOf(hash, keys) : keys.allOf(subject)
+  }
 
   const left = [
     ...found.networks.map((network) => `${network}, which holds other addresses as well: sluice block remove`),
     ...unknown.map((dimension) => `counters by ${dimension}, because no value of it was given`),
   ]
-  const said = { subjects: names, items: items.map(({ text }) => text), left, elsewhere: ELSEWHERE }
+  const said = { subjects, items: items.map(({ text }) => text), left, elsewhere: ELSEWHERE }
   if (options.dryRun) return options.json ? print.json({ dryRun: true, ...said }) : report('would erase', said)
   const asked = items.length === 0 ? '' : `, and delete ${said.items.join('; ')}`
   await confirm(`Erase all counters of ${texts.join(', ')}${asked}?`, io, options)
@@ -70,19 +81,36 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
       },
     )
     const ofState = await eachOf(
-      names,
+      subjects,
       (name) => `counters of ${name}`,
       async (name) => {
-        const were = await Promise.all(keys.allOf(name).map((key) => deleteItem(state, key)))
+        const were = await Promise.all(keysOf(name).map((key) => deleteItem(state, key)))
         if (were.includes(true)) erased.push(`counters of ${name}`)
       },
     )
     return [...ofItems, ...ofState]
   })
-  const done = { subjects: names, erased, failed, left, elsewhere: ELSEWHERE }
+  const done = { subjects, erased, failed, left, elsewhere: ELSEWHERE }
   if (options.json) print.json(done)
   else report('erased', { ...done, items: erased })
   if (failed.length > 0) throw new ServiceError(`some items could not be erased, run it again: ${failed.join('; ')}`)
+
+  /** Whom hashes stand for; the counters of those that nobody is known by are found by the hash itself. */
+  async function resolved(all: readonly StoredHash[]): Promise<{ given: string[]; byHash: StoredHash[] }> {
+    const given: string[] = []
+    const byHash: StoredHash[] = []
+    if (all.length === 0) return { given, byHash }
+    const known = await readKnown(table)
+    for (const hash of all) {
+      const who = await whoHas(hash, table, known, ipv6Prefix(session))
+      if (who.name === undefined)
+        print.note(`${hash.text} cannot be resolved, so only counters under this hash are erased: ${who.why}`)
+      else print.note(`${hash.text} is ${foundText(who)}`)
+      if (who.name !== undefined && isSubjectName(who.name) && !options.raw) given.push(who.name)
+      else byHash.push(hash)
+    }
+    return { given, byHash }
+  }
 
   async function lookUp(
     given: readonly string[],

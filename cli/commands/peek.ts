@@ -1,6 +1,7 @@
 import { wholeNumber } from '../arguments'
+import { planOf } from '../callers/counted'
 import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
-import { planOf, type Subject } from '../callers/subjects'
+import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
 import { UserError } from '../exit'
 import { duration } from '../terminal/output'
@@ -23,6 +24,10 @@ export const addPeek: AddCommand = (group, session) => {
     .option('--cost <units>', 'cost of the request (default: the route’s cost, else 1)', wholeNumber(0))
     .action(async (text: string, options: Options) => {
       const { subject, limiter } = await openSubject(session, text, options)
+      if (subject.hash !== undefined)
+        throw new UserError(
+          `${subject.hash} cannot be resolved, so whether it is blocked is not known: peek needs its name, usage shows its counters`,
+        )
       const { charges, cost } = planOf(subject, options.route)
       if (charges.length === 0) throw new UserError(`${nameOf(subject)} has no policies there`)
       const units = options.cost ?? cost

@@ -1,10 +1,15 @@
 import type { EpochMs } from '../../limiter/clock'
+import { printed } from '../../limiter/errors'
 import { gather, instant, wholeNumber } from '../arguments'
 import { tell } from '../callers/client-changes'
-import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
-import { planOf } from '../callers/subjects'
+import { planOf } from '../callers/counted'
+import { checkPoliciesKnown } from '../callers/hashed-subject'
+import { hint } from '../callers/hints'
+import { type AboutSubject, calledOf, countedAs, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { RefundRecorder } from '../callers/refunded-units'
+import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
-import { UserError } from '../exit'
+import { EXIT, failureOf, ServiceError, UserError } from '../exit'
 
 interface Options extends AboutSubject {
   readonly route?: string
@@ -35,30 +40,75 @@ export const addRefund: AddCommand = (group, session) => {
     .option('--delay-ms <ms>', 'how long the request was delayed, for policies with action "delay"', wholeNumber(0))
     .option('--policy <name>', 'only this policy; repeatable (default: all)', gather)
     .action(async (text: string, units: number, options: Options) => {
-      const { subject, limiter } = await openSubject(session, text, options)
-      const { charges } = planOf(subject, options.route)
-      const all = charges.flatMap(({ policies }) => policies)
-      const unknown = options.policy?.find((name) => !all.some((policy) => policy.name === name))
-      if (unknown !== undefined || all.length === 0) {
-        throw new UserError(
-          `${nameOf(subject)} has no policy "${unknown ?? ''}" there: known are ${all.map(({ name }) => name).join(', ') || 'none'}`,
-        )
-      }
-      const isMeant = ({ name }: { readonly name: string }) =>
-        options.policy === undefined || options.policy.includes(name)
+      let recorder: RefundRecorder | undefined
+      const opened = await openSubject(session, text, options, (store) => (recorder = new RefundRecorder(store)))
+      const { subject, limiter } = opened
+      checkPoliciesKnown(subject)
+      const charges = chosen(subject, options)
       const now = session.io.clock()
-      await session.io.interrupts.during(async () => {
-        for (const { name, policies } of charges) {
-          const those = policies.filter(isMeant)
-          const key = subject.keys.keyOfCharge(name, options.chargedAt ?? now, now)
-          if (those.length > 0) await limiter.refund({ key, policies: those, cost: units }, options)
-        }
-      })
-      const names = all.filter(isMeant).map(({ name }) => name)
-      tell(session, options, `${nameOf(subject)}: ${units} units returned to ${names.join(', ')}`, {
-        subject: subject.name,
+      const returned: Returned[] = []
+      await session.io.interrupts
+        .during(async () => {
+          for (const { name, policies } of charges) {
+            const key = subject.stateKeys.keyOfCharge(name, options.chargedAt ?? now)
+            try {
+              await limiter.refund({ key, policies, cost: units }, options)
+            } finally {
+              for (const one of policies) returned.push({ policy: one.name, units: recorder!.unitsOf(key, one) })
+            }
+          }
+        })
+        .catch((error) => {
+          const { code, message } = failureOf(error)
+          const some = returned.some((one) => one.units > 0)
+          throw some ? new (code === EXIT.mistake ? UserError : ServiceError)(`${message}\n${sentence()}`) : error
+        })
+      tell(session, options, sentence(), {
+        subject: calledOf(subject),
         units,
-        policies: names,
+        policies: returned.map(({ policy }) => policy),
+        returned,
       })
+
+      function sentence(): string {
+        return `${nameOf(subject)}: ${returnedText(returned, units)}`
+      }
     })
 }
+
+/** What a policy got back. */
+interface Returned {
+  readonly policy: string
+  readonly units: number
+}
+
+/** The policies that are meant, by whose state they are in. */
+function chosen(subject: Subject, { route, policy }: Options) {
+  const { charges } = planOf(subject, route)
+  const known = charges.flatMap(({ policies }) => policies.map(({ name }) => name))
+  if (known.length === 0) throw new UserError(`${nameOf(subject)} has no policies there${countedAs(subject)}`)
+  const unknown = policy?.find((name) => !known.includes(name))
+  if (unknown !== undefined)
+    throw new UserError(`${nameOf(subject)} has no policy ${printed(unknown)} there${hint(unknown, known)}`)
+  return charges
+    .map((charge) => ({ ...charge, policies: charge.policies.filter(({ name }) => policy?.includes(name) ?? true) }))
+    .filter(({ policies }) => policies.length > 0)
+}
+
+/** `5 units returned to per-minute, per-day`; where they differ, how many to each. */
+function returnedText(returned: readonly Returned[], asked: number): string {
+  const names = returned.map(({ policy }) => policy).join(', ')
+  if (returned.every(({ units }) => units === 0))
+    return `nothing returned: no units charged then are left in a window that still counts, in ${names}`
+  if (returned.every(({ units }) => units === asked)) return `${unitsText(asked)} returned to ${names}`
+  const textOf = ({ policy, units }: Returned) => {
+    if (units === 0) return `nothing returned to ${policy}`
+    return `${units === asked ? '' : `${rounded(units)} of `}${unitsText(asked)} returned to ${policy}`
+  }
+  return returned.map(textOf).join(', ')
+}
+
+const unitsText = (units: number): string => `${units} ${units === 1 ? 'unit' : 'units'}`
+
+/** Time gives back parts of units. */
+const rounded = (units: number): number => Math.round(units * 100) / 100

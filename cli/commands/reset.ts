@@ -1,6 +1,6 @@
 import { tell } from '../callers/client-changes'
-import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
-import { countedOf } from '../callers/subjects'
+import { countedOf } from '../callers/counted'
+import { type AboutSubject, calledOf, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
 import { type AddCommand, describeTableCommand } from '../command'
 
 export const addReset: AddCommand = (group, session) => {
@@ -13,16 +13,11 @@ export const addReset: AddCommand = (group, session) => {
     ),
   ).action(async (text: string, options: AboutSubject) => {
     const { subject, limiter } = await openSubject(session, text, options)
-    const { keys } = subject
-    const now = session.io.clock()
-    const next = keys.nextAfter(now) // counters may have been copied there already
-    const names = new Set([subject.name, ...countedOf(subject).map(({ name }) => name)])
+    const counted = subject.hash === undefined ? countedOf(subject) : []
+    const names = new Set([subject.name, ...counted.map(({ name }) => name)])
     await session.io.interrupts.during(async () => {
-      for (const name of names) {
-        if (next) await limiter.reset(keys.keyOf(name, next.activeFrom))
-        await limiter.reset(keys.keyOf(name, now))
-      }
+      for (const name of names) for (const key of subject.stateKeys.keysToReset(name)) await limiter.reset(key)
     })
-    tell(session, options, `${nameOf(subject)}: all limits are reset`, { subject: subject.name, reset: true })
+    tell(session, options, `${nameOf(subject)}: all limits are reset`, { subject: calledOf(subject), reset: true })
   })
 }

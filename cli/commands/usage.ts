@@ -1,9 +1,20 @@
 import type { EpochMs } from '../../limiter/clock'
 import { NO_ITEM } from '../../limiter/stores/store'
 import { durationMs } from '../arguments'
-import { type AboutSubject, nameOf, type OpenSubject, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { type Counted, countedOf } from '../callers/counted'
+import { checkPoliciesKnown } from '../callers/hashed-subject'
+import {
+  type AboutSubject,
+  calledOf,
+  countedAs,
+  nameOf,
+  type OpenSubject,
+  openSubject,
+  SUBJECT,
+  withTier,
+} from '../callers/limits'
 import { allowsOverage, type Period, periodsOf } from '../callers/periods'
-import { type Counted, countedOf, type Subject } from '../callers/subjects'
+import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand, type Session } from '../command'
 import { UserError } from '../exit'
 import { duration } from '../terminal/output'
@@ -46,8 +57,9 @@ export const addUsage: AddCommand = (group, session) => {
     .action(async (text: string, options: Options) => {
       const opened = await openSubject(session, text, options)
       const { subject } = opened
+      checkPoliciesKnown(subject)
       const counted = countedOf(subject)
-      if (counted.length === 0) throw new UserError(`${nameOf(subject)} has no policies`)
+      if (counted.length === 0) throw new UserError(`${nameOf(subject)} has no policies${countedAs(subject)}`)
       const show = async (drawn: number) =>
         print(session, subject, await usageOf(opened, counted, session.io.clock()), options, drawn)
       if (!options.watch) return void (await show(0))
@@ -96,7 +108,7 @@ function print(
 ): number {
   if (json) {
     const { mode } = subject.configuration.policies.settings
-    const value = { subject: subject.name, tier: subject.tier?.name ?? null, mode, policies: usage }
+    const value = { subject: calledOf(subject), tier: subject.tier?.name ?? null, mode, policies: usage }
     if (watch) print.raw(`${JSON.stringify(value)}\n`)
     else print.json(value)
     return 0

@@ -61,12 +61,18 @@ export const TEXT = {
   optional: true,
 } as const
 
-/** `, did you mean "limit"?` for the known word that is the fewest edits away, at most two, and not all of it. */
+/** `, did you mean "limit"?`, or all that are known where none looks like the word. */
 export function suggestion(word: string, known: readonly string[]): string {
+  const near = nearest(word, known)
+  return near === undefined ? `, known are ${known.join(', ')}` : `, did you mean "${near}"?`
+}
+
+/** The known word that is the fewest edits away, at most two, and not all of it. */
+export function nearest(word: string, known: readonly string[]): string | undefined {
   const edits = known.map((candidate) => distance(word.slice(0, 40).toLowerCase(), candidate.toLowerCase()))
   const fewest = Math.min(...edits)
-  const near = known[edits.indexOf(fewest)]!
-  return fewest <= Math.min(2, near.length - 1) ? `, did you mean "${near}"?` : `, known are ${known.join(', ')}`
+  const near = known[edits.indexOf(fewest)]
+  return near !== undefined && fewest <= Math.min(2, near.length - 1) ? near : undefined
 }
 
 /** Levenshtein distance. */

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { apply, type Fields, holds } from '../../limiter/algorithms/conditional-write'
+import { unitsReturned } from '../../limiter/algorithms/units-returned'
 import {
   type AlgorithmSpec,
   anyCost,
@@ -49,6 +50,18 @@ export function refundLaws<Quota>(spec: AlgorithmSpec<Quota>): void {
           }
         },
       ),
+      { numRuns: NUM_RUNS },
+    ))
+
+  it('the units that a refund gave back are those asked for, and no more than were charged', () =>
+    fc.assert(
+      fc.property(spec.quota, anyCost, anyCost, (quota, cost, asked) => {
+        const { verdict, write } = algorithm.step({}, quota, cost, START)
+        if (!verdict.allowed || !write || asked === 0) return
+        const charged = apply(write, {})
+        const refund = algorithm.refund(charged, quota, asked, START, START)
+        expect(refund && unitsReturned(charged, refund, Number.NaN)).toBe(Math.min(asked, cost))
+      }),
       { numRuns: NUM_RUNS },
     ))
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { entryKey, entryOf } from '../../cli/callers/block-entries'
-import { type Deployment, deploy } from './command-line'
+import { type Deployment, deploy, TIERS } from './command-line'
 
 const binary = (ipv4: string) =>
   ipv4
@@ -51,7 +51,6 @@ describe('an entry', () => {
       '203.0.113.7/24 is not a network: use 203.0.113.0/24 for the network, or 203.0.113.7 for one address',
     ],
     ['2001:db8:ffff::1/33', '2001:db8:ffff::1/33 is not a network: use 2001:db8:8000::/33 for the network'],
-    ['client#b2o1rr_3lFQ0nZzQ0l9W3mGJr5mE2m1hYw7xq0dKc8s', 'is a subject’s hash, which names nobody'],
   ])('%s is refused as ambiguous', (text, sentence) => {
     expect(() => entryKey('block', text)).toThrow(sentence)
   })
@@ -75,6 +74,9 @@ describe('the block list', () => {
   let at: Deployment
   beforeAll(async () => {
     at = await deploy('dynalite')
+    await at.put(...TIERS)
+    for (const id of ['acme', 'again', 'ann']) await at.json(['clients', 'create', id, '--tier', 'free'])
+    await at.json(['clients', 'create', 'ann', '--another-key', '--user', '42'])
   })
   afterAll(async () => at?.close())
 
@@ -101,7 +103,7 @@ describe('the block list', () => {
     expect(await at.sluice(['block', 'remove', '198.51.100.7'])).toEqual({
       code: 1,
       out: '',
-      err: 'ip:198.51.100.7 is not on the block list: see sluice block list\n',
+      err: 'ip:198.51.100.7 is not on the block list: known are client:acme\n',
     })
     await at.json(['block', 'remove', '198.51.100.7', '--allow'])
     expect((await at.json(['block', 'list'])).map(({ who }: { who: string }) => who)).toEqual(['client:acme'])
@@ -121,5 +123,102 @@ describe('the block list', () => {
     await at.json(['block', 'add', 'client:again', '--note', '', '--expires', 'never'], { now })
     expect(await entry()).toEqual({ list: 'block', who: 'client:again', expired: false })
     await at.json(['block', 'remove', 'client:again'])
+  })
+
+  it('says what a repeated call kept and changed', async () => {
+    const now = Date.parse('2026-11-21T12:00:00Z')
+    const add = async (...args: string[]) => (await at.sluice(['block', 'add', '203.0.113.9', ...args], { now })).out
+    expect(await add('--note', 'scraper', '--expires', '1h')).toBe(
+      'ip:203.0.113.9 is blocked until 2026-11-21T13:00:00Z\n',
+    )
+    expect(await add()).toBe(
+      'ip:203.0.113.9 is blocked until 2026-11-21T13:00:00Z; it was on the block list already: ' +
+        'end kept, "2026-11-21T13:00:00Z"; note kept, "scraper"\n',
+    )
+    expect(await add('--expires', 'never', '--note', 'worse')).toBe(
+      'ip:203.0.113.9 is blocked; it was on the block list already: ' +
+        'end changed from "2026-11-21T13:00:00Z" to none; note changed from "scraper" to "worse"\n',
+    )
+    await at.json(['block', 'remove', '203.0.113.9'])
+  })
+
+  it('refuses an end that is past, also one that an entry has already', async () => {
+    const now = Date.parse('2026-11-21T12:00:00Z')
+    const refused = await at.sluice(['block', 'add', '203.0.113.9', '--expires', '2026-11-20'], { now })
+    expect([refused.code, refused.err]).toEqual([1, '--expires must be in the future, got "2026-11-20"\n'])
+    await at.json(['block', 'add', '203.0.113.9', '--expires', '1h'], { now: now - 7_200_000 })
+    const over = await at.sluice(['block', 'add', '203.0.113.9'], { now })
+    expect([over.code, over.err]).toEqual([
+      1,
+      'ip:203.0.113.9 is on the block list, but only until 2026-11-21T11:00:00Z, which is past: give --expires, such as 24h or never\n',
+    ])
+    expect((await at.sluice(['block', 'add', '203.0.113.9', '--expires', '1h'], { now })).code).toBe(0)
+    await at.json(['block', 'remove', '203.0.113.9'])
+  })
+
+  it('refuses clients that have no record, unless it is told that they will have one', async () => {
+    const before = await at.json(['block', 'list'])
+    for (const [who, said] of [
+      ['acmee', 'there is no client "acmee": did you mean "acme"?'],
+      ['client:nosuch', 'there is no client "nosuch": known are acme, again, ann'],
+    ] as const) {
+      for (const list of [[], ['--allow']]) {
+        const { code, out, err } = await at.sluice(['block', 'add', who, ...list])
+        expect([code, out, err]).toEqual([
+          1,
+          '',
+          `${said}; an entry for a client that is still to be created needs --force\n`,
+        ])
+      }
+    }
+    expect(await at.json(['block', 'list'])).toEqual(before)
+    expect((await at.sluice(['block', 'add', 'nosuch', '--force'])).out).toBe(
+      'client:nosuch is blocked; no client has this id, so the entry holds for nobody until one has\n',
+    )
+    await at.json(['block', 'remove', 'nosuch'])
+  })
+
+  it('takes a user for the client whose credential names it, and refuses other users', async () => {
+    const { out, err } = await at.sluice(['block', 'add', 'user:42'])
+    expect([out, err]).toEqual(['client:ann is blocked\n', 'user:42 is a credential of client "ann"\n'])
+    await at.json(['block', 'remove', 'ann'])
+    for (const who of ['user:43', 'header:x=1', 'route:GET /x', 'claim:org=1']) {
+      const refused = await at.sluice(['block', 'add', who, '--force'])
+      expect([refused.code, refused.err]).toEqual([
+        1,
+        expect.stringContaining(`${who} is neither an address nor a client, so it cannot be on a list`),
+      ])
+    }
+  })
+
+  it('refuses a hash of nobody that the tables know', async () => {
+    const { code, err } = await at.sluice(['block', 'add', 'client#b2o1rr_3lFQ0nZzQ0l9W3mGJr5mE2m1hYw7xq0dKc8s'])
+    expect([code, err]).toEqual([
+      1,
+      expect.stringContaining('cannot be resolved, and a list names clients and addresses'),
+    ])
+  })
+
+  it('refuses bits behind a network’s prefix, and leaves the entry of the network as it is', async () => {
+    await at.json(['block', 'add', '203.0.113.0/24', '--note', 'scraper', '--expires', '24h'])
+    const before = await at.json(['block', 'list'])
+    const { code, err } = await at.sluice(['block', 'add', '203.0.113.7/24'])
+    expect([code, err]).toEqual([1, expect.stringContaining('use 203.0.113.0/24 for the network')])
+    expect(await at.json(['block', 'list'])).toEqual(before)
+    await at.json(['block', 'remove', '203.0.113.0/24'])
+  })
+
+  it('says when another entry still decides', async () => {
+    await at.json(['block', 'add', '203.0.113.0/24'])
+    await at.json(['block', 'add', '203.0.113.7'])
+    expect((await at.sluice(['block', 'remove', '203.0.113.7'])).out).toBe(
+      'ip:203.0.113.7 was removed from the block list; it is still blocked by another entry: sluice block list\n',
+    )
+    await at.json(['block', 'add', 'acme'])
+    expect((await at.sluice(['block', 'add', 'acme', '--allow'])).out).toBe(
+      'client:acme is allowed; but it is on the block list as well, which wins: sluice block remove client:acme\n',
+    )
+    await at.json(['block', 'remove', 'acme', '--allow'])
+    for (const who of ['acme', '203.0.113.0/24']) await at.json(['block', 'remove', who])
   })
 })

@@ -178,7 +178,27 @@ describe('usage', () => {
   })
 
   it.each([
-    [['usage', 'nobody'], 'there is no client "nobody": give its tier with --tier, or an address as ip:…\n'],
+    [
+      ['usage', 'acmee'],
+      'there is no client "acmee": did you mean "acme"?; for a caller without a record give the tier with --tier, for an address write ip:…\n',
+    ],
+    [
+      ['usage', 'user:acme'],
+      'no client record has the credential user:acme, so its tier is not known: give it with --tier; there is a client "acme": use client:acme\n',
+    ],
+    [['usage', 'acme', '--tier', 'prro'], 'there is no valid tier "prro" for client:acme: did you mean "pro"?\n'],
+    [
+      ['refund', 'acme', '1', '--policy', 'per-dya'],
+      'client:acme (tier free) has no policy "per-dya" there: did you mean "per-day"?\n',
+    ],
+    [
+      ['refund', 'acme', '1', '--route', 'GET /serch'],
+      'no route is configured for "GET /serch": did you mean "GET /search"?; for requests that no route is configured for, leave --route out\n',
+    ],
+    [
+      ['peek', 'acme', '--route', 'GET /nope'],
+      'no route is configured for "GET /nope": known are GET /search, POST /batch; for requests that no route is configured for, leave --route out\n',
+    ],
     [
       ['usage', 'acme', '--tier', 'gold'],
       'there is no valid tier "gold" for client:acme: known are anonymous, billed, free, pro, routed\n',
@@ -277,6 +297,65 @@ describe('peek', () => {
     await at.json(['clients', 'create', 'two-keys', '--tier', 'free'])
     await at.json(['clients', 'rotate-key', 'two-keys', '--grace', '1h'], { now: NOW_IN.now - 7_200_000 })
     expect((await peek('two-keys')).slice(0, 2)).toEqual([true, null])
+  })
+})
+
+describe('refund', () => {
+  const refund = async (...args: string[]) => (await at.sluice(['refund', ...args], now)).out
+
+  it('says what each policy got back, no more than was charged', async () => {
+    await at.json(['clients', 'create', 'part', '--tier', 'free'])
+    expect(await refund('part', '100')).toBe(
+      'client:part (tier free): nothing returned: no units charged then are left in a window that still counts, in per-minute, per-day\n',
+    )
+    expect(await at.json(['refund', 'part', '100'], now)).toEqual({
+      subject: 'client:part',
+      units: 100,
+      policies: ['per-minute', 'per-day'],
+      returned: [
+        { policy: 'per-minute', units: 0 },
+        { policy: 'per-day', units: 0 },
+      ],
+    })
+    await spend('client:part', 'free', ['GET', '/x'], 7, NOW - 300_000)
+    await spend('client:part', 'free', ['GET', '/x'], 3)
+    expect(await refund('part', '1', '--policy', 'per-day')).toBe(
+      'client:part (tier free): 1 unit returned to per-day\n',
+    )
+    expect(await refund('part', '100')).toBe(
+      'client:part (tier free): 3 of 100 units returned to per-minute, 9 of 100 units returned to per-day\n',
+    )
+    expect(await used('part')).toMatchObject({ 'per-minute': [0, 60], 'per-day': [0, 1000] })
+    await spend('client:part', 'free', ['GET', '/x'], 2)
+    expect(await refund('part', '2', '--charged-at', '2026-11-21T11:00:00Z')).toBe(
+      'client:part (tier free): nothing returned to per-minute, 2 units returned to per-day\n',
+    )
+  })
+
+  it('says what a policy by pace got back, to the part of a unit that time had not', async () => {
+    await at.json(['clients', 'create', 'paced', '--tier', 'free'])
+    await spend('client:paced', 'free', ['GET', '/search'], 3, NOW - 150)
+    const args = ['paced', '3', '--route', 'GET /search', '--policy', 'search']
+    expect(await refund(...args)).toBe('client:paced (tier free): 1.5 of 3 units returned to search\n')
+  })
+})
+
+describe('the user of a credential', () => {
+  it('is held to the tier of its record, and is counted as its client', async () => {
+    await at.json(['clients', 'create', 'ann', '--tier', 'pro', '--user', '77'])
+    await at.put({
+      pk: 'policy-set',
+      sk: 'tier#pro',
+      policies: [
+        { name: 'per-minute', limit: 600, window: '1m' },
+        { name: 'own', limit: 30, window: '1m', by: 'user' },
+      ],
+    })
+    await spend('user:77', 'pro', ['GET', '/x'], 4)
+    expect(await used('user:77')).toEqual({ own: [4, 26] })
+    await at.put(TIERS[2])
+    const { err } = await at.sluice(['refund', 'user:77', '1'], now)
+    expect(err).toContain('has no policies there: it is a credential of a client and counted as client:ann')
   })
 })
 

@@ -1,0 +1,63 @@
+import { printed } from '../../limiter/errors'
+import { gather } from '../arguments'
+import { rangeOf } from '../callers/block-entries'
+import { tell } from '../callers/client-changes'
+import { foundText, whoHas } from '../callers/hashed-subject'
+import { ipv6Prefix } from '../callers/limits'
+import { toHash } from '../callers/stored-hash'
+import { readKnown } from '../callers/subjects'
+import type { Found } from '../callers/whois'
+import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
+import { UserError } from '../exit'
+
+interface Options extends OutputOptions {
+  readonly address?: readonly string[]
+}
+
+export const addWhois: AddCommand = (group, session) => {
+  describeTableCommand(
+    group,
+    'whois <hash>',
+    'Find whose hash a line of the log shows as subject: every client, credential, blocked or allowed address, route and API that the config table has ' +
+      'is hashed with each secret. Addresses and users of tokens are in no table, so theirs are found only where you suspect them. The exit code is 1 if nobody is found.',
+    [
+      'sluice whois client~b2o1Mn-4FlWwW4WXswR0D8xtkvgMXe9eFRtaiEtEg2w',
+      'sluice whois ip~3q7nxGB6zCjV0Kd1PZ4mTtYbHqv2oRk8sWc5eXyU9La --address 203.0.113.0/24',
+    ],
+  )
+    .option('--address <network>', 'try each address of this network as well, 65,536 at most; repeatable', gather)
+    .action(async (text: string, options: Options) => {
+      const hash = toHash(text)
+      if (!hash)
+        throw new UserError(
+          `a hash is a word, "~" or "#" and 43 characters, as "subject" in the log has it, got ${printed(text)}`,
+        )
+      const addresses = (options.address ?? []).map(rangeOf)
+      const table = await session.connect(options).configTable()
+      const known = await readKnown(table)
+      const found = await whoHas(hash, table, known, ipv6Prefix(session), addresses)
+      if (found.name === undefined) throw new UserError(`${text} cannot be resolved: ${found.why}`)
+      const secret = secretText(found)
+      tell(session, options, `${text} is ${foundText(found)}${SAID[secret]}`, {
+        hash: text,
+        subject: found.name,
+        client: found.client ?? null,
+        source: found.source,
+        secret,
+      })
+
+      function secretText({ secret: made }: Found): keyof typeof SAID {
+        if (made === undefined) return 'none'
+        const now = session.io.clock()
+        return made === known.keys.activeAt(now) ? 'active' : made.activeFrom > now ? 'to come' : 'former'
+      }
+    })
+}
+
+/** Of hashes that are not today's, since their counters may be elsewhere by now. */
+const SAID = {
+  active: '',
+  none: '; hashed without a secret',
+  former: '; hashed with a former secret',
+  'to come': '; hashed with a secret that is not active yet',
+} as const
