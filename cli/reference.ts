@@ -61,7 +61,9 @@ function section(command: Command, heading: string, shared: readonly Option[]): 
 
 function nameOf(command: Command): string {
   const group = command.parent?.parent ? `${command.parent.name()} ` : ''
-  const args = command.registeredArguments.map((argument) => ` &lt;${argument.name()}&gt;`).join('')
+  const args = command.registeredArguments
+    .map((one) => (one.required ? ` &lt;${one.name()}&gt;` : ` [${one.name()}]`))
+    .join('')
   return `${group}${command.name()}${args}`
 }
 

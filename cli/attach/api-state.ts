@@ -118,6 +118,12 @@ interface AuthorizedMethod {
   readonly by: string
 }
 
+/** A deployment by its id; on HTTP APIs, whose deployments cannot be read, by a stage that serves it. */
+export interface Served {
+  readonly deploymentId?: string
+  readonly stage?: string
+}
+
 /** One API through API Gateway's control plane. Each change is one call or a few calls that can be repeated. */
 export interface ApiControl {
   readonly kind: ApiState['kind']
@@ -131,6 +137,12 @@ export interface ApiControl {
   readIntegration(id: string): Promise<Integration | undefined>
   /** What would go live with a deployment of this stage, as things are now. */
   pendingEdits(state: ApiState, stage: Stage): Promise<PendingEdits>
+  /**
+   * What authorizes each method that a stage, or a deployment, serves: on REST APIs the type, on HTTP APIs the
+   * authorizer's name or `AWS_IAM`; `NONE` without authorization. A method of which it is not known is left out;
+   * `undefined`: nothing is known.
+   */
+  servedBy(served: Served): Promise<ReadonlyMap<string, string> | undefined>
   /** @returns the new authorizer's id. */
   createAuthorizer(name: string, uri: string): Promise<string>
   /** Gives an authorizer the address and the settings that it should have. */

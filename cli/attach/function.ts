@@ -8,8 +8,9 @@ import {
 } from '@aws-sdk/client-lambda'
 import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
-import { type Calls, pages, unlessGone } from './calls'
+import { type Calls, ifThere, pages, unlessGone } from './calls'
 import type { Upstream, Verification } from './losses'
+import { nameOf } from './other-sluice'
 import { type FunctionName, parseFunctionArn } from './wanted'
 
 /** The stack output that names the authorizer's function. */
@@ -67,9 +68,6 @@ export async function findFunction(
     isPublic: Environment!.Variables!.SLUICE_AUTHENTICATION === 'none',
   }
 }
-
-/** A table may be named by its ARN. */
-const nameOf = (table: string): string => table.split('/').at(-1)!
 
 /** As lambda/environment.ts reads it. */
 function upstreamOf(environment: Readonly<Record<string, string>>): Upstream | undefined {
@@ -134,6 +132,16 @@ export class FunctionPolicy {
     })
     const { Statement = [] } = JSON.parse(policy ?? '{}') as { Statement?: { Sid?: string }[] }
     return Statement.flatMap(({ Sid }) => (Sid === undefined ? [] : [Sid]))
+  }
+
+  /** Whether the function was deleted. */
+  async isGone(): Promise<boolean> {
+    const found = await ifThere(() =>
+      this.calls.make('lambda:GetFunctionConfiguration', this.resource, () =>
+        this.lambda.send(new GetFunctionConfigurationCommand({ FunctionName: this.arn })),
+      ),
+    )
+    return found === undefined
   }
 
   /** Lets API Gateway call the function for one authorizer; a statement that is there already will do. */

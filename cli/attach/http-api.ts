@@ -25,6 +25,7 @@ import type {
   Integration,
   Method,
   PendingEdits,
+  Served,
   Stage,
 } from './api-state'
 import { type Calls, ifThere, MissingRights, pages, readAll, unlessGone, withOrWithoutId } from './calls'
@@ -166,6 +167,17 @@ export class HttpApi implements ApiControl {
     } catch (error) {
       if (error instanceof MissingRights) throw error
       return { edits: [], complete: false, opens: [], closes: [] } // an endpoint that knows no exports
+    }
+  }
+
+  /** The service shows what a stage serves, and not what another deployment has. */
+  async servedBy({ stage }: Served): Promise<ReadonlyMap<string, string> | undefined> {
+    if (stage === undefined) return undefined
+    try {
+      return new Map([...(await this.exported(stage))].map(([key, { by = 'NONE' }]) => [key, by]))
+    } catch (error) {
+      if (error instanceof MissingRights) throw error
+      return undefined // an endpoint that knows no exports
     }
   }
 

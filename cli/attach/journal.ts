@@ -1,4 +1,5 @@
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
+import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { type ExactItem, type StoredItem, withoutItemKey } from '../../provisioning/documents'
 import type { GuardedWrite } from '../../provisioning/guarded-writes'
 import { UserError } from '../exit'
@@ -43,6 +44,19 @@ export class JournalStore {
       attachment: withoutItemKey(header.item) as unknown as Attachment,
       steps: steps.map(fieldsOf) as unknown as Step[],
     }
+  }
+
+  /** All attachments on record, by API id: of every limiter that has this config table. Reads the whole table. */
+  async list(): Promise<Attachment[]> {
+    const stored = await this.calls.make('dynamodb:Scan', this.resource, () =>
+      this.table.scan('begins_with(#pk, :journals) AND #sk = :header', {
+        names: { '#pk': CONFIG_TABLE.partitionKey, '#sk': CONFIG_TABLE.sortKey },
+        values: { ':journals': partition(''), ':header': HEADER },
+      }),
+    )
+    return stored
+      .map(({ item }) => withoutItemKey(item) as unknown as Attachment)
+      .sort((one, other) => (one.apiId < other.apiId ? -1 : 1))
   }
 
   /** Records an attachment before its first step. @throws UserError when another attach started meanwhile. */

@@ -115,7 +115,7 @@ export function rejectLosses(steps: readonly MethodStep[], open: readonly string
   if (losses.length === 0) return
   throw new UserError(
     `${losses.map(({ key, lost }) => `${key} would lose authentication: ${lost}`).join('; ')}. ` +
-      `Nothing was changed: leave ${losses.length === 1 ? 'it' : 'them'} out with --methods, or allow it with ${openOptions(losses)}`,
+      `Nothing was changed: leave ${losses.length === 1 ? 'it' : 'them'} out with --methods, or allow it with ${openOptions(losses.map(({ key }) => key))}`,
   )
 }
 
@@ -147,12 +147,12 @@ export function rejectOpening(
   )
   throw new UserError(
     `${texts.join('; ')}. A deployment of stage ${stage.name} would remove authentication from ${losses.length === 1 ? 'it' : 'them'}. Nothing was changed: ` +
-      `deploy that edit first, or allow it with ${openOptions(losses)}`,
+      `deploy that edit first, or allow it with ${openOptions(losses.map(({ key }) => key))}`,
   )
 }
 
-const openOptions = (methods: readonly { readonly key: string }[]): string =>
-  methods.map(({ key }) => `--open '${key}'`).join(' ')
+/** Methods as options that open them. */
+export const openOptions = (keys: readonly string[]): string => keys.map((key) => `--open '${key}'`).join(' ')
 
 /** Whether this method gets browsers' preflights, because no OPTIONS method answers them. */
 function takesPreflights({ key }: Method, methods: readonly Method[]): boolean {

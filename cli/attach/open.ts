@@ -1,19 +1,21 @@
 import { APIGatewayClient } from '@aws-sdk/client-api-gateway'
 import { ApiGatewayV2Client } from '@aws-sdk/client-apigatewayv2'
 import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
-import { LambdaClient } from '@aws-sdk/client-lambda'
+import { GetFunctionConfigurationCommand, LambdaClient } from '@aws-sdk/client-lambda'
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import type { Session } from '../command'
 import { UserError } from '../exit'
-import type { TableOptions } from '../tables/connection'
+import type { Connection, TableOptions } from '../tables/connection'
 import { readPolicySet } from '../tiers/read-policy-set'
 import { ApiLabel } from './api-label'
-import type { ApiControl } from './api-state'
+import type { ApiControl, Authorizer } from './api-state'
 import { Calls } from './calls'
 import { findApi } from './find-api'
 import { type FoundFunction, FunctionPolicy, findFunction } from './function'
 import { JournalStore } from './journal'
+import { type FoundSluice, findSluices, type SeenFunction, seenAs } from './other-sluice'
 import type { AttachJournal } from './steps'
+import { parseFunctionArn } from './wanted'
 
 /** A first connection takes longer than any call after it. */
 const TIMEOUTS = { connectionTimeout: 5000, requestTimeout: 30_000, throwOnRequestTimeout: true }
@@ -29,28 +31,35 @@ export interface OpenedApi {
   policies(): Promise<PolicySet | undefined>
   policyOf(functionArn: string): FunctionPolicy
   readonly label: ApiLabel
+  readonly configTable: string
+  /** The authorizers of an API that call a Sluice, this one or another. */
+  sluices(authorizers: readonly Authorizer[]): Promise<readonly FoundSluice[]>
+}
+
+/** The clients for one API, without a config table. */
+export interface Clients {
+  readonly connection: Connection
+  readonly control: ApiControl | undefined
+  readonly calls: Calls
+  readonly region: string
+  readonly lambda: LambdaClient
+  readonly cloudFormation: CloudFormationClient
+  /** The authorizers of an API that call a Sluice, this one or another. */
+  sluices(authorizers: readonly Authorizer[]): Promise<readonly FoundSluice[]>
 }
 
 /** Opens the clients that `attach`, `detach` and `status` need for one API, and closes them after the work. */
-export async function withApi<T>(
+export function withApi<T>(
   session: Session,
   where: TableOptions,
   apiId: string,
   work: (opened: OpenedApi) => Promise<T>,
 ): Promise<T> {
-  const connection = session.connect(where)
-  const region = await connection.region()
-  const settings = { region, requestHandler: TIMEOUTS }
-  const rest = new APIGatewayClient(settings)
-  const http = new ApiGatewayV2Client(settings)
-  const lambda = new LambdaClient(settings)
-  const cloudFormation = new CloudFormationClient(settings)
-  try {
-    const calls = new Calls((text) => session.print.note(text))
-    const control = await findApi(apiId, { rest, http }, calls)
+  return withClients(session, where, apiId, async ({ connection, lambda, cloudFormation, ...clients }) => {
+    const { calls, control, region, sluices } = clients
     const table = await connection.configTable()
     const journal = new JournalStore(table, calls)
-    return await work({
+    return work({
       control,
       journal,
       recorded: await journal.read(apiId),
@@ -62,14 +71,58 @@ export async function withApi<T>(
       },
       label: new ApiLabel(table, calls, journal, apiId),
       policyOf: (arn) => new FunctionPolicy(lambda, calls, arn),
+      configTable: table.name,
+      sluices,
     })
+  })
+}
+
+/** The same without a config table, of which nothing may be left. */
+export async function withClients<T>(
+  session: Session,
+  where: TableOptions,
+  apiId: string,
+  work: (clients: Clients) => Promise<T>,
+): Promise<T> {
+  const connection = session.connect(where)
+  const region = await connection.region()
+  const settings = { region, requestHandler: TIMEOUTS }
+  const rest = new APIGatewayClient(settings)
+  const http = new ApiGatewayV2Client(settings)
+  const lambda = new LambdaClient(settings)
+  const cloudFormation = new CloudFormationClient(settings)
+  try {
+    const calls = new Calls((text) => session.print.note(text))
+    const control = await findApi(apiId, { rest, http }, calls)
+    const sluices = (authorizers: readonly Authorizer[]) =>
+      findSluices(authorizers, (arn) => lookAt(lambda, calls, region, arn))
+    return await work({ connection, control, calls, region, lambda, cloudFormation, sluices })
   } finally {
     for (const client of [rest, http, lambda, cloudFormation]) client.destroy()
   }
 }
 
 /** The API; throws if it does not exist. */
-export function existing({ control, region }: OpenedApi, apiId: string): ApiControl {
+export function existing({ control, region }: Pick<OpenedApi, 'control' | 'region'>, apiId: string): ApiControl {
   if (!control) throw new UserError(`there is no API ${apiId} in ${region}: check the id and --region`)
   return control
+}
+
+/** Looks at an authorizer's function, which may be anybody's. */
+async function lookAt(
+  lambda: Pick<LambdaClient, 'send'>,
+  calls: Calls,
+  region: string,
+  functionArn: string,
+): Promise<SeenFunction> {
+  if (parseFunctionArn(functionArn)?.region !== region)
+    return { is: 'hidden', why: new UserError(`function ${functionArn} is not in ${region}`) }
+  try {
+    const { Environment } = await calls.make('lambda:GetFunctionConfiguration', `function ${functionArn}`, () =>
+      lambda.send(new GetFunctionConfigurationCommand({ FunctionName: functionArn })),
+    )
+    return { is: 'there', configTable: Environment?.Variables?.SLUICE_CONFIG_TABLE }
+  } catch (error) {
+    return seenAs(error)
+  }
 }

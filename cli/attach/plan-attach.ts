@@ -17,7 +17,6 @@ import {
   callsFunction,
   type FunctionName,
   functionUri,
-  isOfSluice,
   permissionPrefix,
   settingsDrift,
   with429,
@@ -136,11 +135,6 @@ function refuseOthers(
       `authorizer "${same.name}" of API ${state.id} already calls this Sluice, and attach did not create it: use it, or delete it`,
     )
   }
-  const other = others.find(isOfSluice)
-  if (other)
-    throw new UserError(
-      `API ${state.id} already has another Sluice, authorizer "${other.name}": remove it first, or requests are counted twice`,
-    )
 }
 
 function findStage({ id, stages }: ApiState, name: string | undefined): Stage {

@@ -26,10 +26,11 @@ import type {
   GatewayResponse,
   Method,
   PendingEdits,
+  Served,
   Stage,
 } from './api-state'
 import { type Calls, ifThere, pages, readAll, unlessGone, withOrWithoutId } from './calls'
-import { compareDeployment } from './rest-deployment'
+import { type ApiSummary, compareDeployment, typesIn } from './rest-deployment'
 import { toAuthorizer, toMethod } from './rest-wire'
 import { settingsFor } from './wanted'
 
@@ -145,10 +146,18 @@ export class RestApi implements ApiControl {
   /** API Gateway shows only a deployment's methods, their authorization types and API key requirements. */
   async pendingEdits({ methods }: ApiState, { deploymentId }: Stage): Promise<PendingEdits> {
     if (!deploymentId) return { edits: [], complete: true, opens: [], closes: [] }
+    return compareDeployment(methods, await this.summary(deploymentId))
+  }
+
+  async servedBy({ deploymentId }: Served): Promise<ReadonlyMap<string, string> | undefined> {
+    return deploymentId ? typesIn(await this.summary(deploymentId)) : undefined
+  }
+
+  private async summary(deploymentId: string): Promise<ApiSummary> {
     const { apiSummary = {} } = await this.make('GET', `/deployments/${deploymentId}`, () =>
       this.client.send(new GetDeploymentCommand({ restApiId: this.api.id, deploymentId, embed: ['apisummary'] })),
     )
-    return compareDeployment(methods, apiSummary)
+    return apiSummary
   }
 
   async createAuthorizer(name: string, authorizerUri: string): Promise<string> {

@@ -1,20 +1,29 @@
 import type { MethodSnapshot } from '@aws-sdk/client-api-gateway'
 import type { Method, PendingEdits } from './api-state'
 
-/**
- * Compares the methods that a deployment serves with those of the API's current state.
- *
- * @param apiSummary of the deployment: by path and verb.
- */
-export function compareDeployment(
-  methods: readonly Method[],
-  apiSummary: Readonly<Record<string, Readonly<Record<string, MethodSnapshot>>>>,
-): PendingEdits {
-  const deployed = new Map(
-    Object.entries(apiSummary).flatMap(([path, verbs]) =>
-      Object.entries(verbs).map(([verb, one]): [string, typeof one] => [`${verb} ${path}`, one]),
+/** The methods of a deployment, by path and verb. */
+export type ApiSummary = Readonly<Record<string, Readonly<Record<string, MethodSnapshot>>>>
+
+/** The authorization types in a deployment, by method. Emulators leave types out. */
+export const typesIn = (apiSummary: ApiSummary): ReadonlyMap<string, string> =>
+  new Map(
+    [...methodsIn(apiSummary)].flatMap(([key, { authorizationType: type }]) =>
+      type === undefined ? [] : [[key, type]],
     ),
   )
+
+const methodsIn = (apiSummary: ApiSummary): ReadonlyMap<string, MethodSnapshot> =>
+  new Map(
+    Object.entries(apiSummary).flatMap(([path, verbs]) =>
+      Object.entries(verbs).map(([verb, one]): [string, MethodSnapshot] => [`${verb} ${path}`, one]),
+    ),
+  )
+
+/**
+ * Compares the methods that a deployment serves with those of the API's current state.
+ */
+export function compareDeployment(methods: readonly Method[], apiSummary: ApiSummary): PendingEdits {
+  const deployed = methodsIn(apiSummary)
   const edits = methods.flatMap(({ key, authorization, apiKeyRequired }) => {
     const before = deployed.get(key)
     if (!before) return [`${key} is new`]

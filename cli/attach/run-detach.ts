@@ -15,20 +15,37 @@ import { UnchangedCheck } from './unchanged-check'
  * @throws InterruptedError between two steps.
  */
 export async function runDetach(
-  {
-    control,
-    journal,
-    policy,
-    label,
-    progress,
-    pressed,
-  }: Omit<AttachContext, 'control'> & { readonly control: ApiControl | undefined },
+  context: Omit<AttachContext, 'control'> & { readonly control: ApiControl | undefined },
   recorded: AttachJournal,
   reverts: readonly RevertStep[],
   state: ApiState | undefined,
 ): Promise<void> {
+  const { journal, label, policy } = context
   const { attachment } = recorded
   await journal.update({ ...attachment, phase: 'detaching' })
+  await runReverts(context, reverts, state, detachMark(attachment), async (step) => {
+    if (step.kind === 'permission') await policy.remove(step.statementId)
+    else await label.revert(attachment, notedLabel(recorded)!)
+  })
+  await journal.forget(recorded)
+}
+
+/** What is restored elsewhere than in the API. */
+type OutsideStep = Extract<RevertStep, { kind: 'permission' | 'label' }>
+
+/**
+ * Runs steps that restore an API.
+ *
+ * @param mark the description of deployments that it makes.
+ * @param outside does what is not done in the API.
+ */
+export async function runReverts(
+  { control, progress, pressed }: Pick<AttachContext, 'progress' | 'pressed'> & { readonly control?: ApiControl },
+  reverts: readonly RevertStep[],
+  state: ApiState | undefined,
+  mark: string,
+  outside: (step: OutsideStep) => Promise<void>,
+): Promise<void> {
   const there = () => {
     if (!control || !state) throw new Error('the plan changes an API that is gone')
     return control
@@ -58,24 +75,19 @@ export async function runDetach(
       case 'deployment':
         if (step.to === undefined) {
           await unchanged().deployable(step.stage, step.from, methodsAfter(state?.methods ?? [], reverts))
-          await there().deploy(step.stage, detachMark(attachment))
+          await there().deploy(step.stage, mark)
         } else {
           await unchanged().stage(step.stage, step.from)
           await there().pointStage(step.stage, step.to)
         }
         break
-      case 'permission':
-        await policy.remove(step.statementId)
-        break
-      case 'label':
-        await label.revert(attachment, notedLabel(recorded)!)
-        break
       case 'own-deployment':
         await there().deleteDeployment(step.id)
         break
+      default:
+        await outside(step)
     }
   }
-  await journal.forget(recorded)
 }
 
 /** What a step does, as a line of the plan and of the progress. */

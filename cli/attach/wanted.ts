@@ -11,8 +11,6 @@ const PREFIX = 'sluice-'
 export const authorizerName = (functionArn: string): string =>
   PREFIX + createHash('sha256').update(functionArn).digest('hex').slice(0, 12)
 
-export const isOfSluice = ({ name }: Authorizer): boolean => /^sluice/i.test(name)
-
 /**
  * Neither caching nor identity sources: a cached decision is not counted, and a request without the source would get a
  * 401 without a call of the function.

@@ -6,6 +6,7 @@ import { type ApiState, authorizationText, type Method, usesAuthorizer } from '.
 import { readAll } from '../attach/calls'
 import { rejectOpening, replacementOf, type Verification } from '../attach/losses'
 import { existing, type OpenedApi, withApi } from '../attach/open'
+import { rejectOtherSluice } from '../attach/other-sluice'
 import { type AttachOptions, type AttachPlan, ownAuthorizer, planAttach } from '../attach/plan-attach'
 import { planDetach } from '../attach/plan-detach'
 import { notedLabel, planLabel } from '../attach/plan-label'
@@ -82,6 +83,9 @@ async function attach(session: Session, apiId: string, options: Options, opened:
     statements: () => policy.statements(),
     called: () => label.read(),
   })
+  const own = ownAuthorizer(state, recorded, target.arn)
+  const others = state.authorizers.filter(({ id }) => id !== own?.id)
+  rejectOtherSluice(apiId, await opened.sluices(others), target.arn)
   const attachOptions = toAttachOptions(options, control.kind)
   const labelStep = planLabel(state, options.as, called, recorded)
   if (labelStep) label.check(options.as!)
@@ -99,13 +103,13 @@ async function attach(session: Session, apiId: string, options: Options, opened:
     attachOptions.replace ? await checks() : {},
   )
   const pending = await pendingOf(opened, state, plan, attachOptions)
-  const others = plan.steps.map((step) =>
+  const unlabelled = plan.steps.map((step) =>
     step.kind === 'deployment'
       ? { ...step, pending: union(step.pending, pending.edits), closed: union(step.closed ?? [], pending.closes) }
       : step,
   )
   // First, so that the first request that reaches Sluice already has the label.
-  const steps = labelStep ? [labelStep, ...others] : others
+  const steps = labelStep ? [labelStep, ...unlabelled] : unlabelled
   const lost = steps.flatMap((step) => (step.kind === 'method' && step.lost !== undefined ? [step.key] : []))
   const open = union(lost, pending.opened)
 
@@ -163,7 +167,6 @@ async function attach(session: Session, apiId: string, options: Options, opened:
       if (recorded) await opened.journal.update(attachment)
       else await opened.journal.begin(attachment)
       try {
-        const own = ownAuthorizer(state, recorded, target.arn)
         await runAttach(context, state, attachment, steps, target, own, notedLabel(recorded), confirmKept)
       } catch (error) {
         throw await afterFailure(error, isNew, context, apiId)

@@ -36,14 +36,25 @@ export class ConfigTable {
    * so this reads the whole table and leaves out what it does not look for.
    */
   clients(id?: string): Promise<StoredItem[]> {
+    return this.scan(`begins_with(#pk, :client)${id === undefined ? '' : ' AND #id = :id'}`, {
+      names: { '#pk': CONFIG_TABLE.partitionKey, ...(id !== undefined && { '#id': 'id' }) },
+      values: { ':client': 'client#', ...(id !== undefined && { ':id': id }) },
+    })
+  }
+
+  /** The items of the whole table for which an expression holds. */
+  scan(
+    FilterExpression: string,
+    { names, values }: Readonly<Record<'names' | 'values', Readonly<Record<string, string>>>>,
+  ): Promise<StoredItem[]> {
     return this.named(() =>
       allPages((ExclusiveStartKey) =>
         this.documents.send(
           new ScanCommand({
             TableName: this.name,
-            FilterExpression: `begins_with(#pk, :client)${id === undefined ? '' : ' AND #id = :id'}`,
-            ExpressionAttributeNames: { '#pk': CONFIG_TABLE.partitionKey, ...(id !== undefined && { '#id': 'id' }) },
-            ExpressionAttributeValues: { ':client': 'client#', ...(id !== undefined && { ':id': id }) },
+            FilterExpression,
+            ExpressionAttributeNames: names,
+            ExpressionAttributeValues: values,
             ConsistentRead: true,
             ExclusiveStartKey,
           }),

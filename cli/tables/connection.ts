@@ -38,6 +38,9 @@ export function withTableOptions(command: Command): Command {
   return command
 }
 
+/** No limiter could be found, or none chosen, and nothing said where the tables are. */
+export class NoLimiterError extends UserError {}
+
 /** Finds the tables: by the command line, else by the environment, else by the deployed stacks. */
 export class Connection {
   readonly client: DynamoDBClient
@@ -106,7 +109,7 @@ export class Connection {
       const stacks = (await stacksOf(client, this.where.stack)).flatMap(withTables)
       if (stacks.length === 1) return stacks[0]!
       const region = await this.region()
-      throw new UserError(
+      throw new (this.where.stack === undefined ? NoLimiterError : UserError)(
         stacks.length > 1
           ? `${stacks.length} stacks have tables, choose one with --stack: ${stacks.map(({ name }) => name).join(', ')}`
           : this.where.stack === undefined

@@ -530,7 +530,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
         'two Sluices',
         () => another(FUNCTION.replace('sluice-authorizer', 'other'), 'sluice-0123', 0),
         [],
-        `API ${id} already has another Sluice, authorizer "sluice-0123"`,
+        `API ${id} already has another Sluice: authorizer "sluice-0123"`,
       ],
     ]
     const another = (arn: string, name: string, ttl: number) => {

@@ -32,6 +32,10 @@ export class FakeAws {
   /** Stack outputs. */
   outputs: Record<string, string> = { AuthorizerFunctionArn: FUNCTION }
   environment: Record<string, string> = { SLUICE_CONFIG_TABLE: TABLE }
+  /** Whether somebody deleted the function, and with it who may call it. */
+  isFunctionGone = false
+  /** Environments of other functions, by ARN. */
+  readonly otherFunctions = new Map<string, Record<string, string>>()
   /** Names of all calls so far. */
   calls: string[] = []
   hooks: Hooks = {}
@@ -143,7 +147,10 @@ export class FakeAws {
 
   private lambda(name: string, input: Input): unknown {
     const id = String(input.StatementId)
-    if (!String(input.FunctionName).endsWith('sluice-authorizer'))
+    const other = this.otherFunctions.get(String(input.FunctionName))
+    if (other && name === 'GetFunctionConfiguration')
+      return { FunctionArn: input.FunctionName, Environment: { Variables: other } }
+    if (this.isFunctionGone || !String(input.FunctionName).endsWith('sluice-authorizer'))
       throw failure('ResourceNotFoundException', 404, 'Function not found')
     switch (name) {
       case 'GetFunctionConfiguration':
@@ -195,6 +202,14 @@ export class FakeAws {
       }
       case 'Get':
         return { Item: this.table.get(keyOf(input.Key as never)) }
+      case 'Scan': {
+        // of the journals of all attachments
+        const { ':journals': prefix, ':header': sk } = input.ExpressionAttributeValues as Record<string, { S: string }>
+        const Items = [...this.table.values()].filter(
+          (item) => item.pk!.S.startsWith(prefix!.S) && item.sk!.S === sk!.S,
+        )
+        return { Items }
+      }
       case 'Query': {
         const [pk] = Object.values(input.ExpressionAttributeValues as Record<string, { S: string }>)
         const found = [...this.table.values()].filter((item) => item.pk!.S === pk!.S)
