@@ -12,6 +12,7 @@ import { AuthorizerFunction, type AuthorizerFunctionOptions } from './authorizer
 import { ConcurrencyAlarms, type ConcurrencyAlarmsOptions, warnOfSharedConcurrency } from './concurrency'
 import type { IdentitySource } from './identity'
 import { LimiterTables, type LimiterTablesOptions } from './limiter-tables'
+import type { ProtectingLimiter } from './protect/call-permission'
 import { HttpApiProtection, type ProtectHttpApiOptions } from './protect/http-api'
 import { type AttachToOptions, ImportedRestApiProtection } from './protect/imported-rest-api'
 import { cachingAuthorizers } from './protect/never-cached'
@@ -78,6 +79,7 @@ export class RateLimiter extends Construct {
   private readonly metricsNamespace: string
   private readonly reserved: number | undefined
   private readonly metricsByApi: boolean
+  private readonly seeds: Construct[] = []
 
   constructor(
     scope: Construct,
@@ -102,7 +104,8 @@ export class RateLimiter extends Construct {
     this.deniesInBackend = props.denials === 'backend-429'
     this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
-    if (props.tiersFile !== undefined || props.identity !== undefined) seedTiers(this.seedFunction(), props)
+    if (props.tiersFile !== undefined || props.identity !== undefined)
+      this.seeds.push(seedTiers(this.seedFunction(), props))
     this.node.addValidation({ validate: () => cachingAuthorizers(handler) })
   }
 
@@ -128,16 +131,16 @@ export class RateLimiter extends Construct {
       this.called(options.as, apiId, name, protection)
     switch (kind) {
       case 'REST':
-        return called((api as RestApi).restApiName, new RestApiProtection(api as RestApi, this.handler, options))
+        return called((api as RestApi).restApiName, new RestApiProtection(api as RestApi, this.access(), options))
       case 'HTTP':
         return called(
           (api as HttpApi).httpApiName,
-          new HttpApiProtection(api as HttpApi, this.handler, { mapHeaders: !this.deniesInBackend, ...options }),
+          new HttpApiProtection(api as HttpApi, this.access(), { mapHeaders: !this.deniesInBackend, ...options }),
         )
       case 'WEBSOCKET':
         return called(
           (api as WebSocketApi).webSocketApiName,
-          new WebSocketApiProtection(api as WebSocketApi, this.handler),
+          new WebSocketApiProtection(api as WebSocketApi, this.access()),
         )
     }
   }
@@ -152,6 +155,11 @@ export class RateLimiter extends Construct {
     if (label === undefined) return protection
     protection.authorizer.node.addDependency(labelApi(protection, this.seedFunction(), { id, name, label }))
     return protection
+  }
+
+  /** What stands behind the authorizer of an API. */
+  private access(): ProtectingLimiter {
+    return { handler: this.handler, seeds: this.seeds }
   }
 
   /** The function for everything that is written at deployment, created on first use. */
@@ -173,7 +181,7 @@ export class RateLimiter extends Construct {
       throw new Error(`attachTo() must be called once per API, got ${api.node.path} again`)
     if (options.as !== undefined) checkLabel(api, api.restApiId, this.configTable, options.as)
     // its name is not known here
-    return this.called(options.as, api.restApiId, undefined, new ImportedRestApiProtection(api, this.handler, options))
+    return this.called(options.as, api.restApiId, undefined, new ImportedRestApiProtection(api, this.access(), options))
   }
 
   /** Requests that reached the limiter. */

@@ -14,7 +14,7 @@ export function tooManyRequestsResponse(scope: Construct, api: IRestApi): CfnGat
     present ??
     new CfnGatewayResponse(scope, 'OverLimit', { restApiId: api.restApiId, responseType: ACCESS_DENIED.type })
   response.statusCode = ACCESS_DENIED.statusCode
-  response.responseParameters = { ...response.responseParameters, ...ACCESS_DENIED_PARAMETERS }
+  response.responseParameters = withHeaders(response.responseParameters, ACCESS_DENIED_PARAMETERS)
   response.responseTemplates = { ...response.responseTemplates, ...ACCESS_DENIED.templates }
   return response
 }
@@ -22,7 +22,17 @@ export function tooManyRequestsResponse(scope: Construct, api: IRestApi): CfnGat
 /** Until now `DEFAULT_4XX` answered denials: its headers, usually CORS, are kept on denials. */
 export function inheritHeaders(response: CfnGatewayResponse, api: IRestApi): void {
   for (const { responseParameters } of gatewayResponsesOf(api, 'DEFAULT_4XX'))
-    response.responseParameters = { ...responseParameters, ...response.responseParameters }
+    response.responseParameters = withHeaders(responseParameters, response.responseParameters)
+}
+
+/** Both, without those of the first that the second has in whatever case: a header's name has none (RFC 9110 §5.1). */
+function withHeaders(present: unknown, wanted: unknown): Record<string, string> {
+  const ours = (wanted ?? {}) as Record<string, string>
+  const names = new Set(Object.keys(ours).map((name) => name.toLowerCase()))
+  const kept = Object.entries((present ?? {}) as Record<string, string>).filter(
+    ([name]) => !names.has(name.toLowerCase()),
+  )
+  return { ...Object.fromEntries(kept), ...ours }
 }
 
 export function gatewayResponsesOf(api: IRestApi, type: string): CfnGatewayResponse[] {

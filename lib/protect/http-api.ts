@@ -1,82 +1,107 @@
-import { Annotations, AspectPriority, Aspects, Names, Stack } from 'aws-cdk-lib'
+import { Names } from 'aws-cdk-lib'
 import { CfnAuthorizer, CfnIntegration, CfnRoute, type HttpApi, type HttpRoute } from 'aws-cdk-lib/aws-apigatewayv2'
-import type { IFunction } from 'aws-cdk-lib/aws-lambda'
-import { Construct, type IConstruct } from 'constructs'
+import { Construct } from 'constructs'
+import { ConfigError, Mistake, printed } from '../../limiter/errors'
 import type { LabelOptions } from '../seed/label-resource'
-import { functionUri, permitAuthorizer } from './function-uri'
+import { Binding } from './binding'
+import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
+import { StageWatch } from './deployments'
 import { isResource } from './is-resource'
-import { withDecisionHeaders } from './response-mapping'
+import { HeaderMapping } from './map-headers'
+import { DEFAULT_STATUSES } from './response-mapping'
+import { checkSelection, type SelectionOptions } from './selection'
 
 /** How `protect` protects an HTTP API. */
-export interface ProtectHttpApiOptions extends LabelOptions {
+export interface ProtectHttpApiOptions extends LabelOptions, SelectionOptions {
   /**
-   * The routes to protect.
+   * The routes to protect; not together with `except`.
    * @default all of the API, those that come later too, but `OPTIONS`
    */
   readonly routes?: readonly HttpRoute[]
   /**
-   * Whether the gateway adds the decision's headers to responses, so that backends need not.
+   * Whether the gateway adds the decision's headers to responses, so that backends need not. An integration that routes
+   * without limits use as well adds none, and the synth warns.
    * @default true, unless `denials` is 'backend-429', where backends do it
    */
   readonly mapHeaders?: boolean
+  /**
+   * The status codes of responses that get the headers. Each takes 0.7 KB of the template for each integration, and
+   * CloudFormation takes 1 MB in all: the synth warns past half of that.
+   * @default [200, 201, 204, 404]
+   */
+  readonly mapStatuses?: readonly number[]
 }
 
 /** An authorizer in front of an HTTP API's routes. It stands in the API's stack. */
 export class HttpApiProtection extends Construct {
   readonly authorizer: CfnAuthorizer
-  private readonly found = new Set<IConstruct>()
 
-  constructor(
-    private readonly api: HttpApi,
-    handler: IFunction,
-    private readonly options: ProtectHttpApiOptions,
-  ) {
+  constructor(api: HttpApi, limiter: ProtectingLimiter, options: ProtectHttpApiOptions) {
+    const { mapHeaders = true, mapStatuses = DEFAULT_STATUSES } = options
+    const only = { prop: 'routes', routes: options.routes } as const
+    checkSelection(api, only, options)
+    checkStatuses(options, api.node.path)
     super(api, 'Sluice')
     this.authorizer = new CfnAuthorizer(this, 'Authorizer', {
       apiId: api.apiId,
       name: Names.uniqueResourceName(this, { maxLength: 128 }),
       authorizerType: 'REQUEST',
-      authorizerUri: functionUri(this, handler),
+      authorizerUri: functionUri(this, limiter.handler),
       authorizerPayloadFormatVersion: '2.0',
       enableSimpleResponses: true,
       authorizerResultTtlInSeconds: 0, // a decision that is cached does not count
       identitySource: [], // one that a request lacks would be a 401 without a call
     })
-    permitAuthorizer(this, handler, api.apiId, this.authorizer.ref)
-    Aspects.of(Stack.of(api)).add(
-      { visit: (node) => void (isResource(node, CfnRoute.CFN_RESOURCE_TYPE_NAME) && this.protect(node as CfnRoute)) },
-      { priority: AspectPriority.MUTATING },
+    const stages = new StageWatch()
+    const mapping = new HeaderMapping(mapStatuses, (route) => binding.bound.has(route))
+    const binding: Binding = new Binding(
+      this,
+      {
+        api,
+        apiId: api.apiId,
+        authorizer: this.authorizer,
+        noun: 'route',
+        only,
+        selection: options,
+        before: permitAuthorizer(this, limiter, api.apiId, this.authorizer.ref),
+        contents: mapHeaders ? [mapStatuses] : [],
+        isOfThisApp: true,
+      },
+      (resource) => {
+        stages.visit(resource)
+        if (isResource(resource, CfnRoute.CFN_RESOURCE_TYPE_NAME)) mapping.addRoute(resource as CfnRoute)
+        if (mapHeaders && isResource(resource, CfnIntegration.CFN_RESOURCE_TYPE_NAME))
+          mapping.addIntegration(resource as CfnIntegration)
+      },
     )
     this.node.addValidation({
-      validate: () => (this.found.size === 0 ? ['protect() needs an API with routes, got one without'] : []),
+      validate: () => {
+        mapping.warn(this)
+        return stages.warn(this, api, binding.deployments)
+      },
     })
   }
+}
 
-  private protect(route: CfnRoute): void {
-    const { routes } = this.options
-    if (route.apiId !== this.api.apiId || route.routeKey.startsWith('OPTIONS ')) return
-    if (routes && !routes.some(({ node }) => node.defaultChild === route)) return
-    this.found.add(route)
-    const { authorizationType = 'NONE' } = route
-    if (authorizationType !== 'NONE') {
-      Annotations.of(route).addError(
-        `protect() found a route that already has authorization ${authorizationType}, and a route can have only one: ` +
-          'name the other routes in `routes`, or let Sluice verify its tokens',
-      )
-      return
-    }
-    route.authorizationType = 'CUSTOM'
-    route.authorizerId = this.authorizer.ref
-    if (this.options.mapHeaders ?? true) this.mapHeaders(route)
-  }
-
-  private mapHeaders(route: CfnRoute): void {
-    const target = JSON.stringify(Stack.of(route).resolve(route.target) ?? '')
-    for (const node of Stack.of(route).node.findAll()) {
-      if (!isResource(node, CfnIntegration.CFN_RESOURCE_TYPE_NAME)) continue
-      const integration = node as CfnIntegration
-      if (target.includes(JSON.stringify(Stack.of(route).resolve(integration.ref))))
-        integration.responseParameters = withDecisionHeaders(integration.responseParameters)
-    }
-  }
+/** @throws ConfigError for statuses that no response has, or that nothing asks for. */
+function checkStatuses({ mapHeaders, mapStatuses }: ProtectHttpApiOptions, path: string): void {
+  if (mapStatuses === undefined) return
+  if (mapHeaders === false)
+    throw new ConfigError([
+      new Mistake(
+        'fields_conflict',
+        `mapStatuses needs mapHeaders: true, got false, which is the default where denials is "backend-429" (${path})`,
+      ),
+    ])
+  const wrong = mapStatuses.filter((status) => !Number.isInteger(status) || status < 200 || status > 599)
+  if (wrong.length > 0)
+    throw new ConfigError(
+      wrong.map(
+        (status) =>
+          new Mistake(
+            'invalid_value',
+            `mapStatuses must be integers from 200 to 599, got ${printed(status)} (${path})`,
+          ),
+      ),
+    )
 }

@@ -1,31 +1,30 @@
-import { Annotations, AspectPriority, Aspects, Names, Stack } from 'aws-cdk-lib'
+import { Annotations, Names } from 'aws-cdk-lib'
 import {
   CfnAuthorizer,
   type CfnGatewayResponse,
-  CfnMethod,
   CfnRestApi,
   Deployment,
   type IRestApi,
   type Method,
 } from 'aws-cdk-lib/aws-apigateway'
-import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
 import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import type { LabelOptions } from '../seed/label-resource'
-import { bindMethod } from './bind-method'
-import { functionUri, permitAuthorizer } from './function-uri'
+import { Binding } from './binding'
+import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
 import { inheritHeaders, tooManyRequestsResponse } from './gateway-response'
 import { isResource } from './is-resource'
+import { checkSelection, type SelectionOptions } from './selection'
 
 /** How `attachTo` protects a REST API that another stack or template owns. */
-export interface AttachToOptions extends LabelOptions {
+export interface AttachToOptions extends LabelOptions, SelectionOptions {
   /**
    * The stage to deploy when the protection changes. A deployment includes the whole API: undeployed edits of others go
    * live with it.
    */
   readonly stageName: string
   /**
-   * The methods to protect, of those that this app adds to the API.
+   * The methods to protect, of those that this app adds to the API; not together with `except`.
    * @default all of them but `OPTIONS`
    */
   readonly methods?: readonly Method[]
@@ -57,15 +56,13 @@ export class ImportedRestApiProtection extends Construct {
   readonly gatewayResponse?: CfnGatewayResponse
   readonly deployment: Deployment
 
-  constructor(
-    private readonly api: IRestApi,
-    handler: IFunction,
-    private readonly options: AttachToOptions,
-  ) {
+  constructor(api: IRestApi, limiter: ProtectingLimiter, options: AttachToOptions) {
     if (isResource(api.node.defaultChild, CfnRestApi.CFN_RESOURCE_TYPE_NAME))
       throw new Error(
         `attachTo() needs an imported REST API, got ${api.node.path}, which is made in this app: use protect(), or for an OpenAPI document see docs/deploy.md`,
       )
+    const only = { prop: 'methods', routes: options.methods } as const
+    checkSelection(api, only, options)
     super(api, 'Sluice')
     const { stageName, gatewayResponse = true, redeploy } = options
     // `RequestAuthorizer` would not synthesise: it wants a method of this app.
@@ -73,43 +70,40 @@ export class ImportedRestApiProtection extends Construct {
       restApiId: api.restApiId,
       name: Names.uniqueResourceName(this, { maxLength: 128 }),
       type: 'REQUEST',
-      authorizerUri: functionUri(this, handler),
+      authorizerUri: functionUri(this, limiter.handler),
       authorizerResultTtlInSeconds: 0, // and no identity source: see RestApiProtection
     })
     this.authorizerId = this.authorizer.ref
-    permitAuthorizer(this, handler, api.restApiId, this.authorizerId)
+    const permission = permitAuthorizer(this, limiter, api.restApiId, this.authorizerId)
     const response = gatewayResponse ? tooManyRequestsResponse(this, api) : undefined
     this.gatewayResponse = response
 
     // Retained when it is replaced or the stack is deleted: API Gateway cannot delete a deployment that a stage uses,
     // and this stage stays.
     this.deployment = new Deployment(this, 'Deployment', { api, stageName, retainDeployments: true })
-    this.deployment.node.addDependency(this.authorizer, ...(response ? [response] : []))
-    this.deployment.addToLogicalId({ sluice: [this.node.addr, stageName, redeploy, response && ACCESS_DENIED] })
-
-    Aspects.of(Stack.of(api)).add(
+    this.deployment.addToLogicalId({ redeploy: [stageName, redeploy] })
+    new Binding(
+      this,
       {
-        visit: (node) => {
-          if (response && node === response) inheritHeaders(response, api)
-          if (isResource(node, CfnMethod.CFN_RESOURCE_TYPE_NAME)) this.switch(node as CfnMethod)
-        },
+        api,
+        apiId: api.restApiId,
+        authorizer: this.authorizer,
+        noun: 'method',
+        only,
+        selection: options,
+        before: [...(response ? [response] : []), ...permission],
+        contents: [response && ACCESS_DENIED],
+        isOfThisApp: false,
       },
-      { priority: AspectPriority.MUTATING },
+      (resource) => {
+        if (response && resource === response) inheritHeaders(response, api)
+      },
     )
+
     Annotations.of(this).addWarningV2(
       'sluice:attachTo-methods',
       `methods of ${api.node.path} that are defined in another template must name the authorizer: set type CUSTOM and this authorizerId there, and deploy; ` +
         'or use `sluice attach` instead of attachTo(), see docs/deploy.md',
     )
-  }
-
-  /** A method that this app adds to the API goes live with the deployment. */
-  private switch(method: CfnMethod): void {
-    if (method.restApiId !== this.api.restApiId || method.httpMethod === 'OPTIONS') return
-    const { methods } = this.options
-    if (methods && !methods.some(({ node }) => node.defaultChild === method)) return
-    bindMethod(method, this.authorizer)
-    this.deployment.node.addDependency(method)
-    this.deployment.addToLogicalId({ method: method.node.addr })
   }
 }

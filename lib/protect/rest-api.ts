@@ -1,18 +1,18 @@
-import { AspectPriority, Aspects, Names, Stack } from 'aws-cdk-lib'
-import { CfnAuthorizer, CfnMethod, type Method, type RestApi } from 'aws-cdk-lib/aws-apigateway'
-import type { IFunction } from 'aws-cdk-lib/aws-lambda'
-import { Construct, type IConstruct } from 'constructs'
+import { Names } from 'aws-cdk-lib'
+import { CfnAuthorizer, type Method, type RestApi } from 'aws-cdk-lib/aws-apigateway'
+import { Construct } from 'constructs'
 import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import type { LabelOptions } from '../seed/label-resource'
-import { bindMethod } from './bind-method'
-import { functionUri, permitAuthorizer } from './function-uri'
+import { Binding } from './binding'
+import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
+import { warnOfNoDeployment } from './deployments'
 import { gatewayResponsesOf, inheritHeaders, tooManyRequestsResponse } from './gateway-response'
-import { isResource } from './is-resource'
+import { checkSelection, type SelectionOptions } from './selection'
 
 /** How `protect` protects a REST API. */
-export interface ProtectRestApiOptions extends LabelOptions {
+export interface ProtectRestApiOptions extends LabelOptions, SelectionOptions {
   /**
-   * The methods to protect.
+   * The methods to protect; not together with `except`.
    * @default all of the API, those that come later too, but `OPTIONS`
    */
   readonly methods?: readonly Method[]
@@ -21,59 +21,45 @@ export interface ProtectRestApiOptions extends LabelOptions {
 /** An authorizer in front of a REST API's methods, which answers denials with 429. It stands in the API's stack. */
 export class RestApiProtection extends Construct {
   readonly authorizer: CfnAuthorizer
-  private readonly found = new Set<IConstruct>()
 
-  constructor(
-    private readonly api: RestApi,
-    handler: IFunction,
-    private readonly options: ProtectRestApiOptions,
-  ) {
+  constructor(api: RestApi, limiter: ProtectingLimiter, options: ProtectRestApiOptions) {
+    const only = { prop: 'methods', routes: options.methods } as const
+    checkSelection(api, only, options)
     super(api, 'Sluice')
     // A cached decision is not counted, and a request without an identity source would get a 401 without a call.
     this.authorizer = new CfnAuthorizer(this, 'Authorizer', {
       restApiId: api.restApiId,
       name: Names.uniqueResourceName(this, { maxLength: 128 }),
       type: 'REQUEST',
-      authorizerUri: functionUri(this, handler),
+      authorizerUri: functionUri(this, limiter.handler),
       authorizerResultTtlInSeconds: 0,
     })
-    permitAuthorizer(this, handler, api.restApiId, this.authorizer.ref)
+    const permission = permitAuthorizer(this, limiter, api.restApiId, this.authorizer.ref)
     const response = tooManyRequestsResponse(this, api)
-
-    // Methods and the response take effect with a new deployment, which CloudFormation does not create by itself.
-    api.latestDeployment?.node.addDependency(this.authorizer, response)
-    api.latestDeployment?.addToLogicalId({
-      sluice: [this.node.addr, options.methods?.map(({ node }) => node.addr), ACCESS_DENIED],
-    })
-
-    Aspects.of(Stack.of(api)).add(
+    const binding = new Binding(
+      this,
       {
-        visit: (node) => {
-          if (node === response) inheritHeaders(response, api)
-          if (isResource(node, CfnMethod.CFN_RESOURCE_TYPE_NAME)) this.protect(node as CfnMethod)
-        },
+        api,
+        apiId: api.restApiId,
+        authorizer: this.authorizer,
+        noun: 'method',
+        only,
+        selection: options,
+        before: [response, ...permission],
+        contents: [ACCESS_DENIED],
+        isOfThisApp: true,
       },
-      { priority: AspectPriority.MUTATING },
+      (resource) => {
+        if (resource === response) inheritHeaders(response, api)
+      },
     )
-    this.node.addValidation({ validate: () => this.mistakes() })
-  }
-
-  private protect(method: CfnMethod): void {
-    const { methods } = this.options
-    if (method.restApiId !== this.api.restApiId || method.httpMethod === 'OPTIONS') return
-    if (methods && !methods.some(({ node }) => node.defaultChild === method)) return
-    this.found.add(method)
-    bindMethod(method, this.authorizer)
-  }
-
-  private mistakes(): string[] {
-    const mistakes: string[] = []
-    if (this.found.size === 0)
-      mistakes.push('protect() needs an API with methods, got one without; for an OpenAPI document see docs/deploy.md')
-    if (gatewayResponsesOf(this.api, ACCESS_DENIED.type).length > 1)
-      mistakes.push(
-        `an API has one ${ACCESS_DENIED.type} gateway response: add yours before protect(), which then extends it`,
-      )
-    return mistakes
+    this.node.addValidation({
+      validate: () => {
+        warnOfNoDeployment(this, api, binding.deployments)
+        return gatewayResponsesOf(api, ACCESS_DENIED.type).length > 1
+          ? [`an API has one ${ACCESS_DENIED.type} gateway response: add yours before protect(), which then extends it`]
+          : []
+      },
+    })
   }
 }

@@ -1,10 +1,10 @@
-import { Annotations, AspectPriority, Aspects, Names, Stack } from 'aws-cdk-lib'
-import { CfnAuthorizer, CfnRoute, type WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
-import type { IFunction } from 'aws-cdk-lib/aws-lambda'
+import { Names } from 'aws-cdk-lib'
+import { CfnAuthorizer, type WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import { Construct } from 'constructs'
 import type { LabelOptions } from '../seed/label-resource'
-import { functionUri, permitAuthorizer } from './function-uri'
-import { isResource } from './is-resource'
+import { Binding } from './binding'
+import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
+import { StageWatch } from './deployments'
 
 /** How `protect` protects a WebSocket API. */
 export interface ProtectWebSocketApiOptions extends LabelOptions {}
@@ -17,41 +17,33 @@ const CONNECT = '$connect'
  */
 export class WebSocketApiProtection extends Construct {
   readonly authorizer: CfnAuthorizer
-  private found = false
 
-  constructor(
-    private readonly api: WebSocketApi,
-    handler: IFunction,
-  ) {
+  constructor(api: WebSocketApi, limiter: ProtectingLimiter) {
     super(api, 'Sluice')
     this.authorizer = new CfnAuthorizer(this, 'Authorizer', {
       apiId: api.apiId,
       name: Names.uniqueResourceName(this, { maxLength: 128 }),
       authorizerType: 'REQUEST',
-      authorizerUri: functionUri(this, handler),
+      authorizerUri: functionUri(this, limiter.handler),
       identitySource: [], // one that a request lacks would be a 401 without a call
     })
-    permitAuthorizer(this, handler, api.apiId, this.authorizer.ref)
-    Aspects.of(Stack.of(api)).add(
-      { visit: (node) => void (isResource(node, CfnRoute.CFN_RESOURCE_TYPE_NAME) && this.protect(node as CfnRoute)) },
-      { priority: AspectPriority.MUTATING },
+    const stages = new StageWatch()
+    const binding = new Binding(
+      this,
+      {
+        api,
+        apiId: api.apiId,
+        authorizer: this.authorizer,
+        noun: 'route',
+        only: { prop: 'routes' },
+        selection: {},
+        isCandidate: (name) => name === CONNECT,
+        before: permitAuthorizer(this, limiter, api.apiId, this.authorizer.ref),
+        contents: [],
+        isOfThisApp: true,
+      },
+      (resource) => stages.visit(resource),
     )
-    this.node.addValidation({
-      validate: () => (this.found ? [] : [`protect() needs an API with a ${CONNECT} route, got one without`]),
-    })
-  }
-
-  private protect(route: CfnRoute): void {
-    if (route.apiId !== this.api.apiId || route.routeKey !== CONNECT) return
-    this.found = true
-    const { authorizationType = 'NONE' } = route
-    if (authorizationType !== 'NONE') {
-      Annotations.of(route).addError(
-        `protect() found ${CONNECT} with authorization ${authorizationType}, and a route can have only one`,
-      )
-      return
-    }
-    route.authorizationType = 'CUSTOM'
-    route.authorizerId = this.authorizer.ref
+    this.node.addValidation({ validate: () => stages.warn(this, api, binding.deployments) })
   }
 }

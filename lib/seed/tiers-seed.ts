@@ -34,7 +34,7 @@ const MOST_CHARACTERS = 200_000
  *
  * The first deployment creates the secret under which subjects are stored, unless the table is already in use.
  */
-export function seedTiers(seed: SeedFunction, props: TiersSeedProps): void {
+export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomResource {
   const items = itemsFrom(props)
   seed.grant(['dynamodb:Query', 'dynamodb:PutItem'], CONFIG_TABLE.policySet, SEED_PARTITION)
   // it may write the secret under which subjects are stored, and not read it
@@ -48,6 +48,7 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): void {
     },
   })
   resource.node.addDependency(seed.role)
+  return resource
 }
 
 /**

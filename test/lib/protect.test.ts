@@ -141,6 +141,26 @@ describe('a REST API', () => {
     })
   })
 
+  it('has each header once, however an existing response spells it', () => {
+    const { stack, limiter } = setUp()
+    const { api } = restApi(stack)
+    api.addGatewayResponse('Mine', { type: ResponseType.ACCESS_DENIED, responseHeaders: { 'retry-after': "'60'" } })
+    limiter.protect(api)
+    api.addGatewayResponse('Others', {
+      type: ResponseType.DEFAULT_4XX,
+      responseHeaders: { ratelimit: "'none'", 'x-own': "'1'" },
+    })
+    const [denied] = Object.values(Template.fromStack(stack).findResources('AWS::ApiGateway::GatewayResponse')).filter(
+      ({ Properties }) => Properties.ResponseType === 'ACCESS_DENIED',
+    )
+    const names = Object.keys(denied!.Properties.ResponseParameters).map((name) => name.split('.')[2]!)
+    expect(names.map((name) => name.toLowerCase())).toEqual([...new Set(names.map((name) => name.toLowerCase()))])
+    expect(names).toEqual(expect.arrayContaining(['Retry-After', 'RateLimit', 'x-own']))
+    expect(denied!.Properties.ResponseParameters['gatewayresponse.header.Retry-After']).toBe(
+      'context.authorizer.retryAfter',
+    )
+  })
+
   it('reports a second ACCESS_DENIED response, which CloudFormation would refuse', () => {
     const { app, stack, limiter } = setUp()
     const { api } = restApi(stack)
@@ -153,6 +173,7 @@ describe('a REST API', () => {
     const deployments = [undefined, {}, { some: true }].map((options) => {
       const { stack, limiter } = setUp()
       const { api, get } = restApi(stack)
+      api.root.addMethod('PUT')
       if (options) limiter.protect(api, 'some' in options ? { methods: [get] } : {})
       return deploymentOf(Template.fromStack(stack))
     })

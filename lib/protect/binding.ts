@@ -1,0 +1,142 @@
+import { Annotations, type CfnResource, Lazy, Stack } from 'aws-cdk-lib'
+import type { CfnAuthorizer as CfnRestAuthorizer } from 'aws-cdk-lib/aws-apigateway'
+import type { CfnAuthorizer as CfnHttpAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2'
+import type { Construct, IConstruct } from 'constructs'
+import { checkBinding, warnOfUnprotected } from './check-binding'
+import { Deployments, isDeployment } from './deployments'
+import { type AnyRoute, isRoute, routeName } from './route-name'
+import { type OnlyRoutes, Selection, type SelectionOptions, type Skipped } from './selection'
+import { watchApi } from './watch-api'
+
+/** What is to be bound to an authorizer. */
+export interface BindingProps {
+  readonly api: IConstruct
+  /** As it stands in the API's resources. */
+  readonly apiId: string
+  readonly authorizer: CfnRestAuthorizer | CfnHttpAuthorizer
+  /** What the API calls what it has. */
+  readonly noun: 'method' | 'route'
+  readonly only: OnlyRoutes
+  readonly selection: SelectionOptions
+  /** Which of them can have the authorizer at all. @default all */
+  readonly isCandidate?: (name: string) => boolean
+  /** What has to be there before the first request asks the limiter. */
+  readonly before: readonly IConstruct[]
+  /** Beside the routes, what wants a new deployment when it changes. */
+  readonly contents: readonly unknown[]
+  /** Whether deployments of other stacks are the API's, too: not where only an id is known of it. */
+  readonly isOfThisApp: boolean
+}
+
+/**
+ * Gives the methods or routes of one API the authorizer as they are found, those included that come later, and has the
+ * API's deployments follow. At the end of the synth it checks that nothing has changed them since.
+ */
+export class Binding {
+  readonly selection: Selection
+  readonly deployments: Deployments
+  /** What has the authorizer now, by name. */
+  readonly bound = new Map<AnyRoute, string>()
+  readonly skipped: Skipped[] = []
+  /** What another stack adds to the API. */
+  readonly elsewhere = new Map<AnyRoute, string>()
+  /** What has another authorizer, each an error already. */
+  readonly refused = new Set<AnyRoute>()
+  private readonly seen = new Set<IConstruct>()
+
+  /** @param onResource sees the API's other resources. */
+  constructor(
+    readonly scope: Construct,
+    readonly props: BindingProps,
+    private readonly onResource: (resource: CfnResource) => void = () => {},
+  ) {
+    const { api, apiId, only, selection, authorizer, before, contents } = props
+    this.selection = new Selection(only, selection)
+    this.deployments = new Deployments([authorizer, ...before], () => [
+      scope.node.addr,
+      [...this.bound.values()].sort(),
+      ...contents,
+    ])
+    watchApi(api, apiId, (resource) => this.visit(resource))
+    scope.node.addValidation({
+      validate: () => {
+        this.report()
+        return checkBinding(this)
+      },
+    })
+  }
+
+  /** Whether the API's stack makes a resource, itself or by a nested stack. */
+  isInside(resource: IConstruct): boolean {
+    return resource.node.scopes.includes(Stack.of(this.props.api))
+  }
+
+  /** Whether a route was there when routes were bound. */
+  hasSeen(route: IConstruct): boolean {
+    return this.seen.has(route)
+  }
+
+  private visit(resource: CfnResource): void {
+    if (this.seen.has(resource)) return
+    this.seen.add(resource)
+    if (isRoute(resource)) this.visitRoute(resource)
+    else if (isDeployment(resource) && (this.props.isOfThisApp || this.isInside(resource)))
+      this.deployments.add(resource)
+    this.onResource(resource)
+  }
+
+  private visitRoute(route: AnyRoute): void {
+    const { api, only, isCandidate = () => true } = this.props
+    const name = routeName(route, api)
+    if (!isCandidate(name)) return
+    if (!this.isInside(route)) {
+      if (!this.selection.excepts(name) && !only.routes) this.elsewhere.set(route, name)
+      return
+    }
+    const choice = this.selection.choose(route, name)
+    if (choice === 'protect') this.bind(route, name)
+    else if (choice !== 'ignore')
+      if ('skip' in choice) this.skip({ route: name, because: choice.skip })
+      else this.refuse(route, choice.authorized)
+  }
+
+  private bind(route: AnyRoute, name: string): void {
+    const { authorizer, before } = this.props
+    route.authorizationType = 'CUSTOM'
+    route.authorizerId = authorizer.ref
+    // A route of an HTTP API is live as soon as it is made; a method is with the deployment.
+    if (this.props.noun === 'route') route.node.addDependency(...before)
+    this.bound.set(route, name)
+    this.deployments.waitFor(route)
+  }
+
+  private skip(one: Skipped): void {
+    if (this.skipped.length === 0)
+      this.props.authorizer.addMetadata('sluice:skipped', Lazy.any({ produce: () => this.skipped }))
+    this.skipped.push(one)
+  }
+
+  /** Its check would be lost. */
+  private refuse(route: AnyRoute, authorization: string): void {
+    const { noun, isCandidate } = this.props
+    const way = isCandidate
+      ? ''
+      : ': leave it as it is by `except` or `skipAuthorized`, or let Sluice verify its tokens and take the other authorizer off'
+    Annotations.of(route).addError(
+      `protect() found a ${noun} that already has authorization ${authorization}, and a ${noun} can have only one${way}`,
+    )
+    this.refused.add(route)
+  }
+
+  private report(): void {
+    const { api, noun } = this.props
+    const all = this.bound.size + this.skipped.length
+    const list = this.skipped.map(({ route, because }) => `${route} (${because})`).join(', ')
+    if (this.skipped.length > 0)
+      Annotations.of(this.scope).addInfoV2(
+        'sluice:skipped',
+        `protect() leaves ${this.skipped.length} of ${all} ${noun}s of ${api.node.path} as they are, without limits: ${list}`,
+      )
+    warnOfUnprotected(this)
+  }
+}

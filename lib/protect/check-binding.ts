@@ -1,0 +1,63 @@
+import { Annotations, Stack } from 'aws-cdk-lib'
+import { printed } from '../../limiter/errors'
+import type { Binding } from './binding'
+import { isPreflight, isRoute, routeName } from './route-name'
+import { synthesised } from './synthesised'
+
+/** What is wrong with a binding after all aspects of the app: names, routes and authorizers, a sentence each. */
+export function checkBinding(binding: Binding): string[] {
+  const { api, noun, only, isCandidate, isOfThisApp } = binding.props
+  const mistakes = [...binding.selection.mistakes(), ...late(binding), ...changed(binding)]
+  if (binding.bound.size + binding.refused.size > 0 || !isOfThisApp) return mistakes
+  const what = isCandidate ? 'a $connect route' : `${noun}s`
+  const hint = noun === 'method' ? '; for an OpenAPI document see docs/deploy.md' : ''
+  if (binding.skipped.length > 0)
+    mistakes.push(
+      `protect() has nothing to protect: except and skipAuthorized leave all ${binding.skipped.length} ${noun}s of ${api.node.path} out`,
+    )
+  else if (only.routes) mistakes.push(`${only.prop} must name ${noun}s of ${api.node.path}, got none of its stack`)
+  else mistakes.push(`protect() needs an API with ${what}, got one without${hint}`)
+  return mistakes
+}
+
+/** Routes whose authorizer something has changed since. */
+function changed({ bound, props: { authorizer, noun } }: Binding): string[] {
+  return [...bound].flatMap(([route, name]) => {
+    const { AuthorizationType = 'NONE', AuthorizerId } = synthesised(route)
+    const wanted = JSON.stringify(Stack.of(route).resolve(authorizer.ref))
+    if (AuthorizationType === 'CUSTOM' && JSON.stringify(AuthorizerId) === wanted) return []
+    const now = AuthorizationType === 'CUSTOM' ? 'another authorizer' : `authorization ${printed(AuthorizationType)}`
+    return [
+      `protect() gave the ${noun} ${name} its authorizer, and something gave it ${now} afterwards (${route.node.path}): ` +
+        'requests to it would not be limited. Leave it out by except, or do not change it, for example in an aspect',
+    ]
+  })
+}
+
+/** Routes that an aspect added after those of the app were bound. */
+function late(binding: Binding): string[] {
+  const { api, apiId, noun, only, isCandidate = () => true } = binding.props
+  if (only.routes) return []
+  return Stack.of(api)
+    .node.findAll()
+    .filter(isRoute)
+    .filter((route) => ('restApiId' in route ? route.restApiId : route.apiId) === apiId && !binding.hasSeen(route))
+    .map((route) => ({ name: routeName(route, api), path: route.node.path }))
+    .filter(({ name }) => isCandidate(name) && !isPreflight(name))
+    .map(
+      ({ name, path }) =>
+        `protect() did not see the ${noun} ${name} (${path}): something added it after the aspects that protect, such as an aspect of lower priority`,
+    )
+}
+
+/** Warns of routes that another stack adds to the API, and of an API that nothing deploys. */
+export function warnOfUnprotected(binding: Binding): void {
+  const { scope, elsewhere, props } = binding
+  const open = [...elsewhere].filter(([route]) => (synthesised(route).AuthorizationType ?? 'NONE') === 'NONE')
+  if (open.length > 0)
+    Annotations.of(scope).addWarningV2(
+      'sluice:other-stack',
+      `protect() does not limit ${props.noun}s that other stacks add to ${props.api.node.path}: ` +
+        `${open.map(([route, name]) => `${name} (${route.node.path})`).join(', ')}. Add them in the API’s stack, or name them in except`,
+    )
+}

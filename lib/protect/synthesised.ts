@@ -1,0 +1,13 @@
+import { type CfnResource, Stack } from 'aws-cdk-lib'
+
+/**
+ * A resource's properties as they will stand in its template, with what aspects and overrides made of them: for checks
+ * after all aspects.
+ */
+export function synthesised(resource: CfnResource): Readonly<Record<string, unknown>> {
+  const fragment = (resource as unknown as { _toCloudFormation(): object })._toCloudFormation()
+  const { Resources = {} } = Stack.of(resource).resolve(fragment) as {
+    readonly Resources?: Readonly<Record<string, { readonly Properties?: Readonly<Record<string, unknown>> }>>
+  }
+  return Object.values(Resources)[0]?.Properties ?? {}
+}
