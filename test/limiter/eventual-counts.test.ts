@@ -22,14 +22,14 @@ const T = MIDNIGHT + 1000
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 /** One instance on a store in memory, and another process on the same store. */
-function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 100) {
+function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 100, maxViews = 1000) {
   const memory = new MemoryStore()
   const store = new CountingStore(memory)
   const world = { now: T, error: undefined as Error | undefined, held: undefined as Promise<void> | undefined }
   const options = {
     clock: () => world.now,
     denialTtlMs: 5000,
-    maxSubjects: 1000,
+    maxSubjects: maxViews,
     deadlineMs: 1000,
     firstDeadlineMs: 1000,
     onEvent: () => {},
@@ -240,6 +240,20 @@ describe('a sync', () => {
     for (let i = 0; i < 9; i++) expect((await one.take())[0]!.allowed).toBe(true)
     await one.eventual.close()
     expect(await one.stored()).toBe(5)
+    const parts = world(one.policies)
+    for (let i = 0; i < 2; i++) expect((await parts.take(3))[0]!.allowed).toBe(true)
+    await parts.eventual.close()
+    expect(await parts.stored()).toBe(3) // nor the part of the second request that would have fit
+  })
+
+  it('succeeds for a subject whose view is evicted for others meanwhile', async () => {
+    const one = world(daily(1000), 100, 1)
+    for (let i = 0; i < 30; i++) {
+      for (const key of ['a', 'b', 'c']) expect((await one.take(1, key))[0]!.allowed).toBe(true)
+      await one.later(100)
+    }
+    await one.eventual.close()
+    expect(await Promise.all(['a', 'b', 'c'].map((key) => one.stored(key)))).toEqual([30, 30, 30])
   })
 })
 
@@ -364,6 +378,10 @@ describe('a subject with an eventual count', () => {
     expect(one.here()).toBeUndefined()
     await one.eventual.close()
     expect(await one.stored()).toBe(5)
+  })
+
+  it('does not have to exist to be reset', async () => {
+    await expect(world().eventual.forget('unseen')).resolves.toBeUndefined()
   })
 })
 
