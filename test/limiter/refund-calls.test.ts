@@ -322,6 +322,21 @@ describe('a reset', () => {
     expect([store.deletes, store.reads]).toEqual([0, 1])
   })
 
+  it('deletes an item that has counts and no mark, as somebody may have written by hand', async () => {
+    const store = await charged()
+    const { items } = store.memory as unknown as { items: Map<string, Item> }
+    items.set('k', { ...(await store.item()), marks: {} })
+    await store.reset()
+    expect([await store.used(), store.deletes]).toEqual([[0], 1])
+  })
+
+  it('deletes an item of which only marks are left', async () => {
+    const store = world()
+    await store.theirRefund()
+    await store.reset()
+    expect([(await store.item()).marks, store.deletes]).toEqual([{}, 1])
+  })
+
   it('that conflicts deletes the item that it found', async () => {
     const store = await charged()
     store.plan.push({ before: ({ charge }) => charge(5) })

@@ -105,6 +105,16 @@ describe('a refund', () => {
     await one.loop.refund({ key: 'k', policies: minute, cost: 3 }, { at: T })
     expect([one.calls(), await one.other.left()]).toEqual([[1, 1], [9]])
   })
+
+  it('reads once, also if one of the policies has nothing to refund by that', async () => {
+    const one = world([...minute, ...day])
+    await one.other.take(4, minute)
+    await one.loop.refund({ key: 'k', policies: one.policies, cost: 3 }, { at: T })
+    expect([one.calls(), await one.other.left()]).toEqual([
+      [1, 1],
+      [9, 10],
+    ])
+  })
 })
 
 describe('an item that DynamoDB rejects', () => {
