@@ -99,7 +99,12 @@ describe('a local count', () => {
       chargedAt: T,
       limit: 100,
     })
-    expect(one.take(6, { share: 0.25 })).toMatchObject({ allowed: false, remaining: 5, chargedAt: null })
+    expect(one.take(6, { share: 0.25 })).toMatchObject({
+      allowed: false,
+      degraded: true,
+      remaining: 5,
+      chargedAt: null,
+    })
     expect(one.take(5, { share: 0.25 })).toMatchObject({ allowed: true, remaining: 0 })
     expect(one.take(0, { share: 0.25 })).toMatchObject({ chargedAt: null })
   })
@@ -109,6 +114,17 @@ describe('a local count', () => {
     expect(one.left()).toBe(100)
     expect(one.take(10, { share: 0.5 })).toMatchObject({ allowed: true })
     expect([one.left({ share: 0.5 }), one.left({ share: 0.2 }), one.left({ share: 0.5 })]).toEqual([40, 10, 40])
+  })
+
+  it('computes a share of policies once, until the share changes, and none for the whole limit', () => {
+    const policies = compiled(hourly(100, 'shared'))
+    const shareOf = jest.spyOn(policies[0]!, 'shareOf')
+    const one = world()
+    const computed = [1, 0.5, 0.5, 0.2, 0.2].map((share) => {
+      one.take(1, { share, policies })
+      return shareOf.mock.calls.length
+    })
+    expect(computed).toEqual([0, 1, 1, 2, 2])
   })
 
   it('begins with its share of what was left at the last view of the store', () => {
@@ -265,6 +281,7 @@ describe('units admitted without the store', () => {
     expect(one.left()).toBe(100)
     await one.fallback.close()
     expect(one.told).toEqual([])
+    await expect(one.fallback.forget('unseen')).resolves.toBeUndefined()
   })
 })
 
@@ -296,6 +313,15 @@ describe('a refund of units admitted without the store', () => {
     expect(giveBack(one, 1, T + 100)).toBe(1)
     expect(one.fallback.giveBack(one.charge('unseen'), { at: T })).toBe(0)
   })
+})
+
+it('a refund takes no units without the store from a policy that was not counted here', () => {
+  const one = world()
+  one.take(10)
+  const other = compiled(hourly(100, 'other'))
+  expect(one.fallback.giveBack(one.charge('k', 1, other), { at: T })).toBe(0)
+  expect(one.fallback.giveBack(one.charge('k', 1, [...all, ...other]), { at: T })).toBe(0)
+  expect(one.left()).toBe(90)
 })
 
 describe('the subjects of the local counts', () => {
@@ -335,5 +361,15 @@ describe('the subjects of the local counts', () => {
     one.now = MIDNIGHT + HOUR
     for (let i = 0; i < 5; i++) await one.tell('x')
     expect(dropped()).toBe(0)
+  })
+
+  it('are kept until the longest of their windows is over', async () => {
+    const one = world()
+    const both = compiled(hourly(100), hourly(100, 'minute', { window: '1m' }))
+    one.take(60, { policies: both })
+    await one.fallback.close()
+    one.now = MIDNIGHT + 60_000
+    await one.tell('x')
+    expect([one.left(), one.left({ policies: both.slice(1) })]).toEqual([40, 100])
   })
 })
