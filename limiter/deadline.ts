@@ -44,3 +44,13 @@ class Timeout implements EndSignal {
     this.onabort?.()
   }
 }
+
+/** Waits for what is under way and never rejects, for so many milliseconds at most; it goes on by itself. */
+export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const expiry = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, Math.max(0, ms))
+  })
+  await Promise.race([work, expiry])
+  clearTimeout(timer)
+}

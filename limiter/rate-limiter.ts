@@ -3,6 +3,7 @@ import { type Clock, type EpochMs, systemClock } from './clock'
 import { compose, type SubjectVerdicts } from './compose'
 import { type Part, Strategies } from './consistency/strategies'
 import type { Charge } from './consistency/strategy'
+import { waitAtMost } from './deadline'
 import type { Decision } from './decision'
 import { ChargedAtError, CostError, StoreUnavailableError } from './errors'
 import type { OnEvent } from './events'
@@ -99,7 +100,7 @@ export class RateLimiter {
       const { answers, isWhole } = await this.ask(charges)
       const flushing = this.fallback.flush(charges)
       if (flushing && this.hasSeen(charges, askedAt))
-        await within(this.deadlineMs - (performance.now() - startedAt), flushing)
+        await waitAtMost(this.deadlineMs - (performance.now() - startedAt), flushing)
       return compose(answers, false, !isWhole)
     } catch (error) {
       const { onStoreError = this.withoutStore.onStoreError, localShare = this.withoutStore.localShare } = withoutStore
@@ -175,7 +176,7 @@ export class RateLimiter {
     const failed = results.find((result) => result.status === 'rejected')
     const answers = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []))
     if (failed || !allowedByAll(answers)) {
-      await within(this.deadlineMs - (performance.now() - startedAt), giveBack(parts, results))
+      await waitAtMost(this.deadlineMs - (performance.now() - startedAt), giveBack(parts, results))
     }
     if (failed) throw failed.reason
     return {
@@ -241,16 +242,6 @@ async function giveBack(
     await part.strategy.giveBack({ ...part, policies }, charged)
   })
   await Promise.allSettled(refunds)
-}
-
-/** Waits for what is under way, and no longer than that; it goes on by itself. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const end = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, Math.max(0, ms))
-  })
-  await Promise.race([work, end])
-  clearTimeout(timer)
 }
 
 const verdictsIn = (result: PromiseSettledResult<SubjectVerdicts>): Verdicts =>

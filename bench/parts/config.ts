@@ -37,6 +37,8 @@ export const config: Part = {
     const figures = [
       await steadily(bench, client, tables.large, { clients: 10, anonymous: 2, goal: { atMost: 0.01 } }),
       await steadily(bench, client, tables.large, { clients: 100, anonymous: 20, goal: { atMost: 0.01 } }),
+      await waits(bench, client, tables.large, { gapMs: 1000, goal: { atMost: 1 } }),
+      await waits(bench, client, tables.large, { gapMs: 60_000 }),
     ]
     const items = { small: await itemsRead(client, tables.small), large: await itemsRead(client, tables.large) }
     client.destroy()
@@ -47,6 +49,8 @@ export const config: Part = {
         `Steady: one instance, ${A_SECOND} requests a second at random moments (Poisson) by a simulated clock, ten minutes after one of warming up, through the`,
         `real authorizer; clients with keys, and anonymous callers of whom half have a made-up key. The policy set is read every ${CONFIG_TTL_MS / 1000} s, and`,
         `so is each key in use, up to a hundred of them in one call, whatever else there is in the table.`,
+        `A request waits for the table where what is known of the policy set or its client is older than ${CONFIG_TTL_MS / 1000} s: one instance, one client,`,
+        `requests at random moments. From five sixths of that age on the first request has it read in the background.`,
         ...cold.details,
       ],
     }
@@ -111,6 +115,53 @@ async function steadily(
     unit: 'calls',
     goal,
     notes: [`${tally.calls} calls for ${tally.decisions.toLocaleString('en')} decisions`],
+  })
+}
+
+/** The share of one client's requests that wait for the config table on an instance that is rarely asked. */
+async function waits(
+  { quick }: Bench,
+  client: CountingClient,
+  tableName: string,
+  { gapMs, goal }: { readonly gapMs: number; readonly goal?: Goal },
+): Promise<Figure> {
+  const random = seeded(gapMs)
+  let now = START
+  let pending: { isDone: boolean; readonly done: Promise<void> }[] = []
+  const send = (...args: Parameters<CountingClient['send']>) => {
+    const answer = client.send(...args) as unknown as Promise<unknown>
+    const call = { isDone: false, done: answer.then(() => {}) }
+    pending.push(call)
+    return answer.finally(() => {
+      call.isDone = true
+    })
+  }
+  const authorize = authorizerInstance({
+    store: new MemoryStore(),
+    client: { send: send as unknown as CountingClient['send'] },
+    configTable: tableName,
+    clock: () => Math.floor(now),
+  })
+  const event = eventOf({ path: '/hello', ip: '198.51.100.7', apiKey: apiKeyOf(1) })
+  const tally = { requests: 0, waited: 0, calls: 0 }
+  for (let request = 0; request < (quick ? 100 : 1000); request++) {
+    await authorize(event)
+    const waitedFor = pending.filter(({ isDone }) => isDone).length
+    await Promise.all(pending.map(({ done }) => done))
+    pending = []
+    now += exponential(random, gapMs)
+    if (request === 0) continue // a cold start
+    tally.requests++
+    tally.calls += waitedFor
+    if (waitedFor > 0) tally.waited++
+  }
+  return toFigure(`requests that wait for the config table, at one every ${gapMs / 1000} s`, {
+    measured: (100 * tally.waited) / tally.requests,
+    unit: '%',
+    goal,
+    notes: [
+      `${tally.waited} of ${tally.requests} waited, for ${(tally.calls / (tally.waited || 1)).toFixed(1)} calls each`,
+    ],
   })
 }
 

@@ -35,7 +35,11 @@ type Found = Client | undefined | 'unavailable'
 
 interface Known {
   readonly client: Found
+  /** When the look-up began. */
   readonly since: EpochMs
+  /** When it is looked up again in the background. */
+  readonly refreshAt: EpochMs
+  /** When a request waits for that. */
   readonly until: EpochMs
   /** Whether somebody has asked for it since. */
   isUsed: boolean
@@ -46,6 +50,21 @@ interface Known {
  */
 const RETRY_AFTER_MS = 1000
 
+/** The share of its time to live after which a client is looked up again in the background. */
+const REFRESH_SHARE = 5 / 6
+
+interface Times {
+  readonly since: EpochMs
+  readonly refreshMs: number
+  readonly forMs: number
+}
+
+/** One call for one or more credentials. */
+interface LookUp {
+  readonly startedAt: EpochMs
+  done: Promise<void>
+}
+
 /** Keys remembered, of clients and of nobody apart, so that made-up keys push no client out. */
 const MOST_KEYS = 10_000
 
@@ -53,14 +72,15 @@ const MOST_KEYS = 10_000
 const MOST_AT_ONCE = 100
 
 /**
- * Clients by their credential, looked up in the config table once and then remembered, unknown ones too. When one has
- * grown old, those that have been asked for since their own last look-up, and are past half their time, are looked up
+ * Clients by their credential, looked up in the config table once and then remembered, unknown ones too. Shortly before
+ * a client has reached its time to live it is looked up again in the background; a request that comes later waits for
+ * the look-up. Those that have been asked for since their own last look-up, and are past half their time, are looked up
  * along with it: in steady traffic a hundred clients cost one call in each time to live, and not a hundred.
  */
 export class Clients {
   private readonly clients = new BoundedMap<string, Known>(MOST_KEYS)
   private readonly unknown = new BoundedMap<string, Known>(MOST_KEYS)
-  private readonly looking = new Map<string, Promise<Found>>()
+  private readonly looking = new Map<string, LookUp>()
   private readonly circuit: CircuitBreaker
 
   constructor(private readonly options: ClientsOptions) {
@@ -68,8 +88,8 @@ export class Clients {
   }
 
   /**
-   * The client with this credential, `undefined` when there is none, `unavailable` when that cannot be found out. A
-   * known client is answered at once and looked up again in the background.
+   * The client with this credential, `undefined` when there is none, `unavailable` when that cannot be found out. While
+   * the table does not answer, a known client stays who it was.
    *
    * @param credential the hash of an API key, or `<source>:<value>`.
    */
@@ -77,9 +97,12 @@ export class Clients {
     const known = this.known(credential)
     const now = this.options.clock()
     if (known) known.isUsed = true
-    if (known && now >= known.since && now < known.until) return known.client
-    const found = this.looking.get(credential) ?? this.lookUp(credential, known)
-    return known?.client ?? found
+    const isCurrent = known !== undefined && now >= known.since && now < known.until
+    if (isCurrent && now < known.refreshAt) return known.client
+    const { done } = this.lookUpUnderWay(credential) ?? this.lookUp(credential, !isCurrent, known !== undefined)
+    if (isCurrent) return known.client
+    await done
+    return this.foundOf(credential)
   }
 
   /** Whether `find` answers from memory. */
@@ -98,15 +121,27 @@ export class Clients {
     return known ? known.client : 'unavailable'
   }
 
-  private lookUp(credential: string, known: Known | undefined): Promise<Found> {
-    const along = known ? this.dueForRefresh(credential) : [] // a new caller waits for its own look-up only
+  /** One that takes longer than its deadline was frozen with its instance: what it brings is too old. */
+  private lookUpUnderWay(credential: string): LookUp | undefined {
+    const lookUp = this.looking.get(credential)
+    const age = this.options.clock() - (lookUp?.startedAt ?? 0)
+    return age >= 0 && age <= this.options.deadlineMs ? lookUp : undefined
+  }
+
+  private lookUp(credential: string, awaited: boolean, isKnown: boolean): LookUp {
+    const along = isKnown ? this.dueForRefresh(credential) : [] // a new caller waits for its own look-up only
+    const lookUp: LookUp = { startedAt: this.options.clock(), done: Promise.resolve() }
     const all = [credential, ...along]
-    const read = this.read(all, known === undefined)
-    for (const one of all) {
-      const found = read.then(() => this.foundOf(one)).finally(() => this.looking.delete(one))
-      this.looking.set(one, found)
-    }
-    return this.looking.get(credential)!
+    for (const one of all) this.looking.set(one, lookUp)
+    lookUp.done = this.read(all, lookUp, awaited).finally(() => {
+      for (const one of this.thoseOf(lookUp, all)) this.looking.delete(one)
+    })
+    return lookUp
+  }
+
+  /** Without those for which a later look-up has begun. */
+  private thoseOf(lookUp: LookUp, credentials: readonly string[]): string[] {
+    return credentials.filter((one) => this.looking.get(one) === lookUp)
   }
 
   /** Others that are used, and that would soon be looked up by themselves. */
@@ -122,18 +157,20 @@ export class Clients {
     return old
   }
 
-  private async read(credentials: readonly string[], awaited: boolean): Promise<void> {
-    const { tableName, log, ttlMs } = this.options
+  private async read(credentials: readonly string[], lookUp: LookUp, awaited: boolean): Promise<void> {
+    const { tableName, log, ttlMs, clock } = this.options
     if (!this.circuit.allows()) return // who is known stays so, and is asked about with the next request again
     let items: ReadonlyMap<string, Record<string, AttributeValue>> | undefined
     try {
       items = await readWithRetry({ ...this.options, awaited }, (signal) => this.get(credentials, signal))
-      for (const credential of credentials) this.take(credential, items.get(clientKey(credential).pk))
+      for (const credential of this.thoseOf(lookUp, credentials))
+        this.take(credential, items.get(clientKey(credential).pk), lookUp.startedAt)
     } catch (error) {
       log('error', 'client_unreadable', { table: tableName, ...errorDetails(error) })
-      for (const credential of credentials) {
+      for (const credential of this.thoseOf(lookUp, credentials)) {
         const known = this.known(credential)
-        if (known) this.remember(credential, known.client, Math.min(RETRY_AFTER_MS, ttlMs))
+        const forMs = Math.min(RETRY_AFTER_MS, ttlMs)
+        if (known) this.remember(credential, known.client, { since: clock(), refreshMs: forMs, forMs })
       }
     } finally {
       this.circuit.report(items !== undefined)
@@ -165,22 +202,23 @@ export class Clients {
     return found
   }
 
-  private take(credential: string, item: Record<string, AttributeValue> | undefined): void {
+  private take(credential: string, item: Record<string, AttributeValue> | undefined, since: EpochMs): void {
     const { log, ttlMs, negativeTtlMs } = this.options
     const issues: Mistake[] = []
     const found = item && parseClientItem(fromAttributes(item), issues)
     if (issues.length > 0)
       log('error', 'client_invalid', { item: `client#${shown(credential)}`, issues }, 'ConfigErrors')
     const right = issues.length > 0 ? this.foundOf(credential) : found
-    this.remember(credential, right, typeof right === 'object' ? ttlMs : negativeTtlMs)
+    if (typeof right === 'object')
+      this.remember(credential, right, { since, refreshMs: ttlMs * REFRESH_SHARE, forMs: ttlMs })
+    else this.remember(credential, right, { since, refreshMs: negativeTtlMs, forMs: negativeTtlMs })
   }
 
-  private remember(credential: string, client: Found, forMs: number): void {
+  private remember(credential: string, client: Found, { since, refreshMs, forMs }: Times): void {
     this.clients.delete(credential)
     this.unknown.delete(credential)
     const map = typeof client === 'object' ? this.clients : this.unknown
-    const since = this.options.clock()
-    map.set(credential, { client, since, until: since + forMs, isUsed: false })
+    map.set(credential, { client, since, refreshAt: since + refreshMs, until: since + forMs, isUsed: false })
   }
 }
 

@@ -1,5 +1,5 @@
 import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
-import type { Clock, EpochMs } from '../../limiter/clock'
+import type { Clock } from '../../limiter/clock'
 import type { Mistake } from '../../limiter/errors'
 import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
@@ -20,6 +20,7 @@ import { checkStorageCodes } from './items/storage'
 import { ANONYMOUS, type Tier } from './items/tiers'
 import type { LastValid } from './last-valid'
 import { type Reading, readWithRetry } from './read-with-retry'
+import { Refresher } from './refresher'
 
 export interface PolicySetsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -69,20 +70,21 @@ const MOST_CODES = 1000
 
 const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
 
-/** Pause after a reading that failed, in milliseconds: a table in trouble is not asked for every request. */
-const RETRY_AFTER_MS = 1000
+/** The share of the time to live after which the table is read again while requests go on, so that few have to wait. */
+const REFRESH_SHARE = 5 / 6
+
+type Items = readonly Record<string, AttributeValue>[]
 
 /**
- * The configuration in the config table, always a whole one: read once at the start, and again in the background when
- * it has grown old, while the old one still serves. An item that is wrong keeps its last good version, and so does the
- * tier of unknown callers when it is gone. Mistakes are told when they are read, but for those of a large set at the
- * start: they are told within the first requests, each of which looks at some more tiers.
+ * The configuration in the config table, always a whole one: read at the start, and again in the background shortly
+ * before it has reached its time to live. A request that comes later waits for the reading. An item that is wrong keeps
+ * its last good version, and so does the tier of unknown callers when it is gone. Mistakes are told when they are read,
+ * but for those of a large set at the start: they are told within the first requests, each of which looks at some more
+ * tiers.
  */
 export class PolicySets {
   private configuration: Configuration | undefined
-  private readAt: EpochMs = 0
-  private failedAt: EpochMs | undefined
-  private reading: Promise<void> | undefined
+  private readonly refresher: Refresher<Items>
   /** By sort key. */
   private known = new Map<string, Known>()
   /** Tiers of the first reading that nobody has looked at yet, by sort key. */
@@ -90,13 +92,24 @@ export class PolicySets {
   /** All items as they were read last, until their copies are up to date. */
   private toKeep: ReadonlyMap<string, Record<string, AttributeValue>> | undefined
 
-  constructor(private readonly options: PolicySetsOptions) {}
+  constructor(private readonly options: PolicySetsOptions) {
+    const { clock, ttlMs, deadlineMs, log, tableName } = options
+    this.refresher = new Refresher({
+      clock,
+      refreshMs: ttlMs * REFRESH_SHARE,
+      maxAgeMs: ttlMs,
+      deadlineMs,
+      read: (awaited) => this.itemsInForce({ tableName, deadlineMs, awaited }),
+      apply: (items, isSuperseded) => this.take(items, isSuperseded),
+      onError: (error) => log('error', 'config_table_unreadable', { table: tableName, ...errorDetails(error) }),
+    })
+  }
 
   /** What is in force, the same object while nothing changes; `undefined` only while nothing could ever be read. */
   async current(): Promise<Configuration | undefined> {
-    if (this.isOld() && !this.hasJustFailed()) this.reading ??= this.read()
-    if (this.configuration === undefined) await this.reading
-    else this.goOn()
+    const isFirst = this.configuration === undefined
+    await this.refresher.refresh()
+    if (!isFirst) this.goOn()
     return this.configuration
   }
 
@@ -106,42 +119,18 @@ export class PolicySets {
     this.keep()
   }
 
-  private isOld(): boolean {
-    const age = this.options.clock() - this.readAt
-    return this.configuration === undefined || age >= this.options.ttlMs || age < 0
-  }
-
-  private hasJustFailed(): boolean {
-    const age = this.options.clock() - (this.failedAt ?? -Infinity)
-    return age >= 0 && age < Math.min(RETRY_AFTER_MS, this.options.ttlMs)
-  }
-
-  private async read(): Promise<void> {
-    try {
-      const reading = { ...this.options, awaited: this.configuration === undefined }
-      await this.take(await this.itemsInForce(reading))
-      this.readAt = this.options.clock()
-    } catch (error) {
-      this.failedAt = this.options.clock()
-      this.options.log('error', 'config_table_unreadable', {
-        table: this.options.tableName,
-        ...errorDetails(error),
-      })
-    } finally {
-      this.reading = undefined
-    }
-  }
-
   /**
    * The items of the table; to an instance that has nothing yet, the copies of the last valid ones, where the table has
    * too many.
    */
-  private async itemsInForce(reading: Reading): Promise<Record<string, AttributeValue>[]> {
+  private async itemsInForce(reading: Reading): Promise<Items> {
     try {
-      return await readWithRetry(reading, (signal) => this.query(signal))
+      const items = await readWithRetry(reading, (signal) => this.query(signal))
+      if (items.length <= MOST_ITEMS) return items
+      throw new TooManyItems(`a policy set has at most ${MOST_ITEMS} items, this one has more`)
     } catch (error) {
       const { lastValid, log, tableName } = this.options
-      if (!(error instanceof TooManyItems) || !reading.awaited || !lastValid) throw error
+      if (!(error instanceof TooManyItems) || this.configuration || !lastValid) throw error
       log('error', 'last_valid_used', { table: tableName, ...errorDetails(error) }, 'ConfigErrors')
       const copies = [...(await lastValid.read()).values()]
       if (copies.length === 0) throw error
@@ -149,6 +138,7 @@ export class PolicySets {
     }
   }
 
+  /** All items, or some more than are read at most. */
   private async query(abortSignal: AbortSignal): Promise<Record<string, AttributeValue>[]> {
     const items: Record<string, AttributeValue>[] = []
     let ExclusiveStartKey: Record<string, AttributeValue> | undefined
@@ -164,12 +154,10 @@ export class PolicySets {
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
     } while (ExclusiveStartKey && items.length <= MOST_ITEMS)
-    if (items.length > MOST_ITEMS)
-      throw new TooManyItems(`a policy set has at most ${MOST_ITEMS} items, this one has more`)
     return items
   }
 
-  private async take(items: readonly Record<string, AttributeValue>[]): Promise<void> {
+  private async take(items: Items, isSuperseded: () => boolean): Promise<boolean> {
     const seen = new Map(items.map((attributes) => [attributes[CONFIG_TABLE.sortKey]?.S ?? '', attributes]))
     const present = new Map(seen)
     if (this.configuration === undefined) this.deferTiers(seen)
@@ -177,11 +165,13 @@ export class PolicySets {
     const before = this.known
     const known = new Map([...seen].map(([sk, attributes]) => [sk, this.parsed(sk, attributes, before.get(sk))]))
     await this.restore(known)
+    if (isSuperseded()) return true
     this.known = known
     this.toKeep = present
     const gone = [...before.keys()].some((sk) => !this.known.has(sk))
     const changed = [...this.known].some(([sk, one]) => one !== before.get(sk))
     if (this.configuration === undefined || gone || changed) this.configuration = this.combined(before)
+    return true
   }
 
   /** Items that are invalid, and were so since this instance started, are as the copies say. */
@@ -213,6 +203,7 @@ export class PolicySets {
 
   /** Moves the tiers that are too many for the start out of what was seen. */
   private deferTiers(seen: Map<string, Record<string, AttributeValue>>): void {
+    this.unread.clear() // of a reading that was dropped
     const tiers = [...seen].filter(([sk]) => sk.startsWith(tierKey('').sk) && sk !== ANONYMOUS_ITEM)
     for (const [sk, attributes] of tiers.slice(TIERS_AT_ONCE)) {
       if (attributes.apis || splitVariant(sk)[1] !== undefined) continue // whether it is there depends on the request
@@ -226,7 +217,7 @@ export class PolicySets {
     if (this.unread.size === 0) return
     for (const sk of [...this.unread.keys()].slice(0, most)) this.readTier(sk)
     // to look for their copies
-    if ([...this.known.values()].some(isLost) && this.options.lastValid) this.readAt = Number.NEGATIVE_INFINITY
+    if ([...this.known.values()].some(isLost) && this.options.lastValid) this.refresher.readSoon()
     if (this.unread.size > 0) return
     const whole = this.combined(this.known)
     if (whole.policies.displaced?.size) this.configuration = whole

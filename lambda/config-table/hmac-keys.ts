@@ -1,37 +1,31 @@
-import { type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
-import type { Clock, EpochMs } from '../../limiter/clock'
+import { type AttributeValue, type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
+import type { Clock } from '../../limiter/clock'
 import type { Mistake } from '../../limiter/errors'
 import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { CONFIG_TABLE, fromAttributes } from './items/config-items'
 import { HMAC_KEY_ITEM, HMAC_KEY_LEAD_MS, parseHmacKeys } from './items/hmac-key-item'
 import { readWithRetry } from './read-with-retry'
+import { Refresher } from './refresher'
 import type { SubjectKeys } from './subject-keys'
 
 export interface HmacKeysOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
   readonly tableName: string
   readonly clock: Clock
-  /** Time for the first reading, in milliseconds. */
+  /** Time for one reading, in milliseconds. */
   readonly deadlineMs: number
   readonly log: Log
 }
 
 /** How old what is known may get before it is read again, in the background. */
-const TTL_MS = 60_000
+const REFRESH_MS = 60_000
 
 /**
  * From here on a request waits for the reading: a secret that was written since may be active in a minute. That minute
  * is for clocks that differ.
  */
-const CERTAIN_MS = HMAC_KEY_LEAD_MS - 60_000
-
-/**
- * Time for a reading for which a request waits although something is known, and pause after one that failed, in
- * milliseconds.
- */
-const LATER_DEADLINE_MS = 600
-const RETRY_AFTER_MS = 1000
+const MAX_AGE_MS = HMAC_KEY_LEAD_MS - 60_000
 
 /**
  * The deployment's secrets in the config table, by which subjects are stored. An instance that has looked within nine
@@ -45,52 +39,39 @@ export class HmacKeys {
   /** The item as it was read last. */
   private text: string | undefined
   private issues: readonly Mistake[] = []
-  private readAt: EpochMs = Number.NEGATIVE_INFINITY
-  private failedAt: EpochMs | undefined
-  private reading: Promise<void> | undefined
+  private readonly refresher: Refresher<Record<string, AttributeValue> | undefined>
 
-  constructor(private readonly options: HmacKeysOptions) {}
+  constructor(private readonly options: HmacKeysOptions) {
+    const { clock, deadlineMs, log, tableName } = options
+    this.refresher = new Refresher({
+      clock,
+      refreshMs: REFRESH_MS,
+      maxAgeMs: MAX_AGE_MS,
+      deadlineMs,
+      read: () => readWithRetry({ tableName, deadlineMs, awaited: true }, (signal) => this.get(signal)),
+      apply: (item) => this.take(item && fromAttributes(item), JSON.stringify(item ?? null)),
+      onError: (error) => log('error', 'hmac_key_unreadable', { table: tableName, ...errorDetails(error) }),
+    })
+  }
 
   /** What is in force, the same object while nothing changes; `undefined` only while nothing could ever be read. */
   async current(): Promise<SubjectKeys | undefined> {
-    const age = this.options.clock() - this.readAt
-    if ((age >= TTL_MS || age < 0) && !this.hasJustFailed()) this.reading ??= this.read()
-    if (this.keys === undefined || age >= CERTAIN_MS || age < 0) await this.reading
+    await this.refresher.refresh()
     return this.keys
   }
 
-  private hasJustFailed(): boolean {
-    const age = this.options.clock() - (this.failedAt ?? -Infinity)
-    return age >= 0 && age < RETRY_AFTER_MS
-  }
-
-  private async read(): Promise<void> {
-    const { client, tableName, log, clock } = this.options
-    const isFirst = this.keys === undefined
-    try {
-      const deadlineMs = isFirst ? this.options.deadlineMs : LATER_DEADLINE_MS
-      const startedAt = clock()
-      const Key = {
-        [CONFIG_TABLE.partitionKey]: { S: HMAC_KEY_ITEM.pk },
-        [CONFIG_TABLE.sortKey]: { S: HMAC_KEY_ITEM.sk },
-      }
-      const { Item } = await readWithRetry({ tableName, deadlineMs, awaited: true }, async (abortSignal) =>
-        assertDynamoDbResponse(
-          await client.send(new GetItemCommand({ TableName: tableName, Key, ConsistentRead: true }), { abortSignal }),
-        ),
-      )
-      this.take(Item && fromAttributes(Item), JSON.stringify(Item ?? null))
-      if (this.keys === undefined) this.failedAt = clock()
-      else this.readAt = startedAt
-    } catch (error) {
-      this.failedAt = clock()
-      log('error', 'hmac_key_unreadable', { table: tableName, ...errorDetails(error) })
-    } finally {
-      this.reading = undefined
+  private async get(abortSignal: AbortSignal): Promise<Record<string, AttributeValue> | undefined> {
+    const { client, tableName } = this.options
+    const Key = {
+      [CONFIG_TABLE.partitionKey]: { S: HMAC_KEY_ITEM.pk },
+      [CONFIG_TABLE.sortKey]: { S: HMAC_KEY_ITEM.sk },
     }
+    const command = new GetItemCommand({ TableName: tableName, Key, ConsistentRead: true })
+    return assertDynamoDbResponse(await client.send(command, { abortSignal })).Item
   }
 
-  private take(item: Readonly<Record<string, unknown>> | undefined, text: string): void {
+  /** @returns whether anything is known. */
+  private take(item: Readonly<Record<string, unknown>> | undefined, text: string): boolean {
     const { log, tableName } = this.options
     if (this.text !== text) {
       const issues: Mistake[] = []
@@ -100,8 +81,8 @@ export class HmacKeys {
       this.issues = issues
       this.text = text
     }
-    if (this.issues.length === 0) return
-    const details = { item: HMAC_KEY_ITEM.pk, issues: this.issues }
-    log('error', 'config_item_invalid', details, 'ConfigErrors')
+    if (this.issues.length > 0)
+      log('error', 'config_item_invalid', { item: HMAC_KEY_ITEM.pk, issues: this.issues }, 'ConfigErrors')
+    return this.keys !== undefined
   }
 }

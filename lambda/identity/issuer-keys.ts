@@ -2,6 +2,7 @@ import { createPublicKey, type KeyObject } from 'node:crypto'
 import { assertIsSignatureJwk, type Jwk } from 'aws-jwt-verify/jwk'
 import { safeJsonParse } from 'aws-jwt-verify/safe-json-parse'
 import type { Clock, EpochMs } from '../../limiter/clock'
+import { waitAtMost } from '../../limiter/deadline'
 import type { FetchJwks } from './jwks-fetch'
 
 /** A key as it was published, and ready for use. */
@@ -54,7 +55,7 @@ export class IssuerKeys {
     const held = this.keys?.get(kid)
     if (held && (this.isWithin(REFRESH_AFTER_MS, this.readAt) || this.reading)) return { key: held }
     if (!this.inCooldown()) this.reading ??= this.read()
-    if (this.reading) await settled(this.reading, held ? deadlineMs / 2 : deadlineMs)
+    if (this.reading) await waitAtMost(held ? deadlineMs / 2 : deadlineMs, this.reading)
 
     const key = this.keys?.get(kid)
     if (key || this.isWithin(PAUSE_MS, this.readAt)) return { key }
@@ -113,14 +114,4 @@ function toKey(jwk: Jwk): IssuerKey | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Waits for a promise that never rejects, but not forever. */
-async function settled(promise: Promise<void>, ms: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const expiry = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, ms)
-  })
-  await Promise.race([promise, expiry])
-  clearTimeout(timer)
 }

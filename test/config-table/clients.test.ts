@@ -4,6 +4,7 @@ import { hashApiKey } from '../../lambda/identity/api-key'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled } from './fake-table'
 
 const TTL_MS = 30_000
+const REFRESH_MS = 25_000
 const HASH = hashApiKey('key of alice')
 const ITEM = { id: 'alice', tier: 'free' }
 const ALICE = { ...ITEM, overrides: {}, disabled: false }
@@ -51,9 +52,9 @@ describe('a client', () => {
     expect(table.calls).toHaveLength(1)
   })
 
-  it('is not looked up again until its answer is old, and then once, while all are answered at once', async () => {
+  it('is looked up again after five sixths of its time to live, once, and no request waits for that', async () => {
     await findNow(found(ITEM))
-    clock.now += TTL_MS - 1
+    clock.now += REFRESH_MS - 1
     expect(await clients.find(HASH)).toEqual(ALICE)
     expect(table.calls).toHaveLength(1)
 
@@ -66,24 +67,48 @@ describe('a client', () => {
     expect(table.calls).toHaveLength(2)
     await table.calls[1]!.answer(found({ ...ALICE, tier: 'pro' }))
     expect(await clients.find(HASH)).toEqual({ ...ALICE, tier: 'pro' })
-    clock.now += TTL_MS - 1
+    clock.now += REFRESH_MS - 1
     await clients.find(HASH)
     expect(table.calls).toHaveLength(2)
   })
 
-  it('is looked up again when the clock has stepped back', async () => {
+  it('is looked up before the first request after its time to live is decided', async () => {
+    await findNow(found(ITEM))
+    clock.now += TTL_MS
+    const waiting = clients.find(HASH)
+    expect(await isSettled(waiting)).toBe(false)
+    await table.calls[1]!.answer(found({ ...ALICE, disabled: true }))
+    expect(await waiting).toEqual({ ...ALICE, disabled: true })
+  })
+
+  it('is looked up again before a request is decided when the clock has stepped back', async () => {
     await findNow(found(ITEM))
     clock.now -= 1
-    expect(await clients.find(HASH)).toEqual(ALICE)
+    expect(await findNow(found({ ...ITEM, tier: 'pro' }))).toEqual({ ...ALICE, tier: 'pro' })
     expect(table.calls).toHaveLength(2)
   })
 
-  it('that was deleted is nobody once that is known', async () => {
+  it('that was deleted is nobody, also to the first request after an hour', async () => {
     await findNow(found(ITEM))
-    clock.now += TTL_MS
-    expect(await findNow(NOTHING)).toEqual(ALICE)
-    expect(await clients.find(HASH)).toBeUndefined()
+    clock.now += 3_600_000
+    expect(await findNow(NOTHING)).toBeUndefined()
     expect(table.calls).toHaveLength(2)
+  })
+
+  it('is not what a look-up says that was frozen with its instance', async () => {
+    await findNow(found(ITEM))
+    clock.now += REFRESH_MS
+    await clients.find(HASH)
+    clock.now += 600_000
+    const waiting = clients.find(HASH)
+    await settled()
+    expect(table.calls).toHaveLength(3)
+    await table.calls[1]!.answer(found({ ...ALICE, tier: 'of then' }))
+    expect(await isSettled(waiting)).toBe(false)
+    await table.calls[2]!.answer(found({ ...ALICE, tier: 'pro' }))
+    expect(await waiting).toEqual({ ...ALICE, tier: 'pro' })
+    expect(await clients.find(HASH)).toEqual({ ...ALICE, tier: 'pro' })
+    expect(table.calls).toHaveLength(3)
   })
 })
 
@@ -148,7 +173,7 @@ describe('clients that have grown old', () => {
   it('are looked up together, those that somebody has asked for', async () => {
     await meet(ids.slice(0, 50))
     for (const used of ids.slice(0, 40)) await clients.find(used)
-    clock.now += TTL_MS
+    clock.now += REFRESH_MS
     for (const one of ids.slice(0, 40)) expect(await clients.find(one)).toMatchObject({ tier: 'free' })
     expect(table.calls).toHaveLength(51)
     expect(table.calls[50]!.name).toBe('BatchGetItemCommand')
@@ -161,7 +186,7 @@ describe('clients that have grown old', () => {
   it('are so at most a hundred at a time, and not those whose time is not half over', async () => {
     await meet(ids)
     for (const used of ids) await clients.find(used)
-    clock.now += TTL_MS - 1
+    clock.now += REFRESH_MS - 1
     await meet(['late'])
     await clients.find('late')
     clock.now += 1
@@ -174,7 +199,7 @@ describe('clients that have grown old', () => {
   it('of whom one is gone, wrong or not answered at first are each what they are', async () => {
     await meet(ids.slice(0, 4))
     for (const used of ids.slice(0, 4)) await clients.find(used)
-    clock.now += TTL_MS
+    clock.now += REFRESH_MS
     await clients.find(ids[0]!)
     const wrong = itemsOf([{ pk: `client#${ids[2]}`, sk: 'client', id: '', tier: 'pro' }])[0]!
     const UnprocessedKeys = { config: { Keys: [{ pk: { S: `client#${ids[3]}` }, sk: { S: 'client' } }] } }
@@ -189,7 +214,7 @@ describe('clients that have grown old', () => {
   it('stay who they were when they cannot be looked up', async () => {
     await meet(ids.slice(0, 4))
     for (const used of ids.slice(0, 4)) await clients.find(used)
-    clock.now += TTL_MS
+    clock.now += REFRESH_MS
     await clients.find(ids[0]!)
     await table.calls.at(-1)!.fail(new Error('slow'))
     for (const one of ids.slice(0, 4)) expect(await clients.find(one)).toMatchObject({ tier: 'free' })
@@ -200,7 +225,7 @@ describe('clients that have grown old', () => {
   it('wait for nobody when somebody new comes', async () => {
     await meet(ids.slice(0, 4))
     for (const used of ids.slice(0, 4)) await clients.find(used)
-    clock.now += TTL_MS
+    clock.now += REFRESH_MS
     await meet(['new'])
     expect(table.calls.at(-1)!.name).toBe('GetItemCommand')
   })
@@ -282,15 +307,14 @@ describe('a look-up that fails', () => {
       await settled()
       clock.now += 100
     }
-    expect(table.calls).toHaveLength(1 + 4)
+    expect(table.calls).toHaveLength(1 + 2 * 4) // each tried again
     expect(log.entries).toHaveLength(4)
     expect(log.entries[0]).toEqual({
       level: 'error',
       event: 'client_unreadable',
       details: { table: 'config', error: 'throttled', name: 'ThrottlingException', reason: undefined },
     })
-    expect(await findNow(found({ ...ALICE, tier: 'pro' }))).toEqual(ALICE)
-    expect(await clients.find(HASH)).toEqual({ ...ALICE, tier: 'pro' })
+    expect(await findNow(found({ ...ALICE, tier: 'pro' }))).toEqual({ ...ALICE, tier: 'pro' })
   })
 
   it('of many keys opens the circuit: after five nobody waits for the table until it answers again', async () => {
@@ -342,7 +366,7 @@ describe('a look-up that fails', () => {
     }
     expect(await clients.find(HASH)).toBeUndefined()
     expect(await clients.find(HASH)).toBeUndefined()
-    expect(table.calls).toHaveLength(2)
+    expect(table.calls).toHaveLength(1 + 2)
   })
 
   it.each([undefined, null, 5, { Item: null }, { Item: 5 }, { Item: [] }, { Item: { id: null } }])(

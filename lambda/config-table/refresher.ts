@@ -1,0 +1,112 @@
+import type { Clock, EpochMs } from '../../limiter/clock'
+import { waitAtMost } from '../../limiter/deadline'
+
+export interface RefresherOptions<T> {
+  readonly clock: Clock
+  /** The age from which the value is read again while requests go on, in milliseconds. */
+  readonly refreshMs: number
+  /** The age from which a request waits for that reading, in milliseconds. */
+  readonly maxAgeMs: number
+  /** Time for one reading, in milliseconds. */
+  readonly deadlineMs: number
+  /** Reads. `awaited`: a request waits for it, so that a failure is worth a second try. */
+  readonly read: (awaited: boolean) => Promise<T>
+  /**
+   * Puts in force what was read, unless `isSuperseded` says that a later reading has begun meanwhile. Returns whether
+   * there is a value to decide by.
+   */
+  readonly apply: (result: T, isSuperseded: () => boolean) => boolean | Promise<boolean>
+  readonly onError: (error: unknown) => void
+}
+
+interface Reading {
+  readonly startedAt: EpochMs
+  done: Promise<void>
+}
+
+/** Pause after a reading that failed, in milliseconds: a table in trouble is not asked for every request. */
+const RETRY_AFTER_MS = 1000
+
+/** The longest that a request waits for a reading while an older value is there, in milliseconds. */
+const LONGEST_WAIT_MS = 600
+
+/** The longest pause between two requests that wait in vain, in milliseconds. It begins at one second and doubles. */
+const LONGEST_PAUSE_MS = 30_000
+
+/**
+ * Decides when a value of the config table is read again, and which request waits for it. A request is decided by a
+ * value whose reading began at most `maxAgeMs` ago, as long as the table answers in time. While it does not, the last
+ * value stays in force, and few requests wait.
+ *
+ * A value is as old as the beginning of its reading. A reading that takes longer than its deadline was frozen with its
+ * instance: another one begins, and what the frozen one brings is dropped.
+ */
+export class Refresher<T> {
+  private readAt: EpochMs = Number.NEGATIVE_INFINITY
+  private failedAt: EpochMs = Number.NEGATIVE_INFINITY
+  private waitedAt: EpochMs = Number.NEGATIVE_INFINITY
+  private waitPauseMs = 0
+  private hasValue = false
+  private reading: Reading | undefined
+
+  constructor(private readonly options: RefresherOptions<T>) {}
+
+  /** Resolves when a request may be decided by the value that is there. Never rejects. */
+  async refresh(): Promise<void> {
+    const { refreshMs, maxAgeMs } = this.options
+    const isTooOld = !this.isWithin(maxAgeMs, this.readAt)
+    if (isTooOld || !this.isWithin(refreshMs, this.readAt)) this.begin(isTooOld)
+    const { reading } = this
+    if (!reading) return
+    if (!this.hasValue) return reading.done
+    if (!isTooOld || this.isWithin(this.waitPauseMs, this.waitedAt)) return
+    await waitAtMost(LONGEST_WAIT_MS, reading.done)
+    if (this.readAt >= reading.startedAt) return
+    this.waitPauseMs = Math.min(LONGEST_PAUSE_MS, maxAgeMs, this.waitPauseMs * 2 || RETRY_AFTER_MS)
+    this.waitedAt = this.options.clock()
+  }
+
+  /** Has the next request begin a reading, for which it does not wait. */
+  readSoon(): void {
+    this.readAt = Math.min(this.readAt, this.options.clock() - this.options.refreshMs)
+  }
+
+  private begin(awaited: boolean): void {
+    const { clock, maxAgeMs, deadlineMs } = this.options
+    if (this.reading && this.isWithin(deadlineMs + 1, this.reading.startedAt)) return
+    if (this.isWithin(Math.min(RETRY_AFTER_MS, maxAgeMs), this.failedAt)) return
+    const reading: Reading = { startedAt: clock(), done: Promise.resolve() }
+    this.reading = reading
+    reading.done = this.run(reading, awaited)
+  }
+
+  private async run(reading: Reading, awaited: boolean): Promise<void> {
+    const isSuperseded = () => this.reading !== reading
+    try {
+      const result = await this.options.read(awaited)
+      if (isSuperseded()) return
+      const isUsable = await this.options.apply(result, isSuperseded)
+      if (isSuperseded()) return
+      if (isUsable) this.succeed(reading)
+      else this.failedAt = this.options.clock()
+    } catch (error) {
+      if (isSuperseded()) return
+      this.failedAt = this.options.clock()
+      this.options.onError(error)
+    } finally {
+      if (!isSuperseded()) this.reading = undefined
+    }
+  }
+
+  private succeed({ startedAt }: Reading): void {
+    this.readAt = startedAt
+    this.hasValue = true
+    this.waitPauseMs = 0
+  }
+
+  /** A moment that lies ahead is from before the clock was set back, and says nothing. */
+  private isWithin(ms: number, since: EpochMs): boolean {
+    const age = this.options.clock() - since
+    return age >= 0 && age < ms
+  }
+}
