@@ -1,7 +1,7 @@
 import { apiKey } from '../lambda/config-table/items/config-items'
 import { type Api, parseApi } from '../lambda/config-table/items/scopes'
 import { Mistake, printed } from '../limiter/errors'
-import { type PolicySetItem, withoutKeys } from './tiers-file'
+import { contentOf, type PolicySetItem } from './tiers-file'
 
 /**
  * An item that is written in one transaction with each label that is given, on the condition that it is as it was
@@ -26,7 +26,7 @@ const idOf = ({ sk }: PolicySetItem): string | undefined =>
 export function apisOf(items: readonly PolicySetItem[]): Api[] {
   return items.flatMap((item) => {
     const id = idOf(item)
-    return id === undefined ? [] : (parseApi(id, withoutKeys(item), [], []) ?? [])
+    return id === undefined ? [] : (parseApi(id, contentOf(item), [], []) ?? [])
   })
 }
 

@@ -6,13 +6,9 @@ import {
   PutCommand,
   TransactWriteCommand,
 } from '@aws-sdk/lib-dynamodb'
-import { ACCESS_FIELDS } from '../lambda/config-table/items/access-list'
-import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
-import { API_FIELDS } from '../lambda/config-table/items/scopes'
-import { SETTINGS_FIELDS, SWITCH_FIELDS } from '../lambda/config-table/items/settings'
-import { GLOBAL_FIELDS, ROUTE_FIELDS, TIER_FIELDS } from '../lambda/config-table/items/tiers'
 import { type ExactItem, type ItemKey, isMap } from './documents'
+import { STORED_FIELDS } from './item-kinds'
 
 /** A change of one item that is only done while the item still is what it was when it was read. */
 export interface GuardedWrite {
@@ -39,22 +35,6 @@ export class WriteConflictError extends Error {
  */
 const MOST_ITEMS = 100
 const MOST_BYTES = 3_500_000
-
-/** The name under which `failureMode` is stored. */
-const STORED_FIELDS = { onStoreError: {} }
-
-/** All fields that an item of the policy set or a client may have. A write checks that absent ones are still absent. */
-const FIELDS: readonly string[] = [
-  TIER_FIELDS,
-  ROUTE_FIELDS,
-  GLOBAL_FIELDS,
-  SETTINGS_FIELDS,
-  ACCESS_FIELDS,
-  CLIENT_FIELDS,
-  API_FIELDS,
-  SWITCH_FIELDS,
-  STORED_FIELDS,
-].flatMap((fields) => Object.keys(fields))
 
 /** Whether DynamoDB takes these writes as one transaction. */
 export function fitOneTransaction(writes: readonly GuardedWrite[]): boolean {
@@ -170,7 +150,7 @@ function condition({ before, after }: GuardedWrite, valueByValue = false) {
   }
   const isKey = (name: string) => name === CONFIG_TABLE.partitionKey || name === CONFIG_TABLE.sortKey
   for (const [name, value] of Object.entries(before)) if (!isKey(name)) compare(alias(name), value)
-  for (const name of new Set([...FIELDS, ...Object.keys(after ?? {})]))
+  for (const name of new Set([...STORED_FIELDS, ...Object.keys(after ?? {})]))
     if (!isKey(name) && before[name] === undefined) parts.push(`attribute_not_exists(${alias(name)})`)
   return {
     ConditionExpression: parts.join(' AND '),

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 import { CONFIG_TABLE, routeKey, tierKey } from '../lambda/config-table/items/config-items'
 import { SCOPED_SETTINGS } from '../lambda/config-table/items/policy-set'
-import { withPresentNames, withStoredNames } from '../lambda/config-table/items/tiers'
-import { POLICY_FIELDS } from '../limiter/policies/parse-policies'
+import { withPresentNames, withStoredNames } from '../lambda/config-table/items/stored-names'
+import { isPlain, kindOf, ordered, RENAMED_FIELDS } from './item-kinds'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -38,36 +38,17 @@ export interface Change {
 const GLOBAL_KEY = { pk: CONFIG_TABLE.policySet, sk: 'global' } as const
 const SETTINGS_KEY = { pk: CONFIG_TABLE.policySet, sk: 'settings' } as const
 
-/** The fields of policies and items in the order in which people write them; DynamoDB remembers none. */
-const ORDER = [
-  'apis',
-  'defaultTier',
-  'identity',
-  'trustedHeaders',
-  'localShare',
-  'autoLease',
-  'preflight',
-  'basePaths',
-  'failedCredentials',
-  ...Object.keys(POLICY_FIELDS),
-  'cost',
-  'by',
-  'credentials',
-  'failureMode',
-  'policies',
-]
-
 /** The items that a file stands for. It is not looked at whether they are right. */
 export function itemsOf(file: TiersFile): PolicySetItem[] {
   const { settings, tiers, routes = {}, global } = file
   const scoped = Object.entries<unknown>(file as never).filter(([key]) => key.startsWith(SCOPED_SETTINGS))
   return [
-    ...Object.entries(tiers).map(([name, tier]) => ({ ...withStoredNames(tier), ...tierKey(name) })),
+    ...Object.entries(tiers).map(([name, tier]) => ({ ...tier, ...tierKey(name) })),
     ...Object.entries(routes).map(([pattern, route]) => ({ ...route, ...routeKey(pattern) })),
     ...(global === undefined ? [] : [{ ...global, ...GLOBAL_KEY }]),
     ...(settings === undefined ? [] : [{ ...settings, ...SETTINGS_KEY }]),
     ...scoped.map(([sk, fields]) => ({ ...(fields as Fields), pk: CONFIG_TABLE.policySet, sk })),
-  ]
+  ].map(stored)
 }
 
 /**
@@ -78,18 +59,16 @@ export function fileOf(items: readonly PolicySetItem[]): TiersFile {
   const held = items.filter(isInFile).sort((a, b) => (a.sk < b.sk ? -1 : 1))
   const named = (kind: string) =>
     Object.fromEntries(
-      held.filter(({ sk }) => sk.startsWith(kind)).map((item) => [item.sk.slice(kind.length), withoutKeys(item)]),
+      held.filter(({ sk }) => sk.startsWith(kind)).map((item) => [item.sk.slice(kind.length), contentOf(item)]),
     )
-  const single = (key: string) => held.filter(({ sk }) => sk === key).map(withoutKeys)[0]
+  const single = (key: string) => held.filter(({ sk }) => sk === key).map(contentOf)[0]
   const [settings, global, routes] = [single('settings'), single('global'), named('route#')]
   return {
     ...(settings && { settings }),
     ...Object.fromEntries(
-      held.filter(({ sk }) => sk.startsWith(SCOPED_SETTINGS)).map((item) => [item.sk, withoutKeys(item)]),
+      held.filter(({ sk }) => sk.startsWith(SCOPED_SETTINGS)).map((item) => [item.sk, contentOf(item)]),
     ),
-    tiers: Object.fromEntries(
-      Object.entries(named('tier#')).map(([name, tier]) => [name, ordered(withPresentNames(tier)) as Fields]),
-    ),
+    tiers: named('tier#'),
     ...(Object.keys(routes).length > 0 && { routes }),
     ...(global && { global }),
   }
@@ -105,16 +84,17 @@ export function hashesOf(items: readonly PolicySetItem[]): Record<string, string
  * APIs are called.
  */
 export function isInFile({ sk }: { readonly sk: string }): boolean {
-  return /^(tier|route)#/.test(sk) || sk === GLOBAL_KEY.sk || sk === SETTINGS_KEY.sk || sk.startsWith(SCOPED_SETTINGS)
+  return kindOf(sk)?.inFile === true
 }
 
 /**
- * Sixteen hexadecimal digits that are the same for the same content, in whatever order its fields stand. Keys are not
- * content.
+ * Sixteen hexadecimal digits that are the same for the same content, in whatever order its fields stand, and in every
+ * release: fields count under the names by which they are stored. Keys are not content.
  */
 export function contentHash(item: Fields): string {
+  const { pk: _pk, sk: _sk, ...content } = item
   return createHash('sha256')
-    .update(canonical(withStoredNames(withoutKeys(item))))
+    .update(canonical(withStoredNames(RENAMED_FIELDS, content)))
     .digest('hex')
     .slice(0, 16)
 }
@@ -132,20 +112,15 @@ export function diff(before: readonly PolicySetItem[], after: readonly PolicySet
   })
 }
 
-/** The fields of an item, or of anything in it, in the order in which people write them. */
-export function ordered(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(ordered)
-  if (!isPlain(value)) return value
-  const rank = (field: string) => ORDER.indexOf(field) + 1 || ORDER.length + 1
-  const fields = Object.entries(value).sort(([a], [b]) => rank(a) - rank(b) || (a < b ? -1 : 1))
-  return Object.fromEntries(fields.map(([field, inner]) => [field, ordered(inner)]))
+/** What an item holds beside its keys, under the present names of its fields and in the order in which people write. */
+export function contentOf(item: PolicySetItem): Fields {
+  const { pk: _pk, sk, ...fields } = item
+  const kind = kindOf(sk) ?? { fields: {} }
+  return ordered(withPresentNames(kind.fields, fields), kind)
 }
 
-/** What an item holds beside its keys, in the order in which people write it. */
-export function withoutKeys(item: Fields): Fields {
-  const { pk: _pk, sk: _sk, ...fields } = item
-  return ordered(fields) as Fields
-}
+/** The item as it is stored. */
+const stored = (item: PolicySetItem): PolicySetItem => withStoredNames(kindOf(item.sk)?.fields ?? {}, item)
 
 /** JSON with sorted fields, and with sets and bytes, which JSON does not have, told apart from lists and text. */
 function canonical(value: unknown): string {
@@ -159,10 +134,3 @@ function canonical(value: unknown): string {
     .map(([field, inner]) => `${JSON.stringify(field)}:${canonical(inner)}`)
     .join()}}`
 }
-
-const isPlain = (value: unknown): value is Fields =>
-  typeof value === 'object' &&
-  value !== null &&
-  !Array.isArray(value) &&
-  !(value instanceof Set) &&
-  !(value instanceof Uint8Array)

@@ -1,5 +1,4 @@
-import { withPresentNames } from '../../lambda/config-table/items/tiers'
-import { isInFile, type PolicySetItem, withoutKeys } from '../../provisioning/tiers-file'
+import { contentOf, isInFile, type PolicySetItem } from '../../provisioning/tiers-file'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { inline, titleOf } from '../tiers/diff-text'
 import { switchText, warnOfSwitch } from '../tiers/mode-switch'
@@ -19,7 +18,7 @@ export const addTiersList: AddCommand = (group, session) => {
     print.table(
       ['what', 'by', 'policies'],
       items.map((item) => {
-        const { by, policies, ...rest } = withPresentNames(withoutKeys(item))
+        const { by, policies, ...rest } = contentOf(item)
         const told = readItem(item).issues.map((sentence) =>
           print.style('red', `invalid, the last valid version stays in force: ${sentence}`),
         )

@@ -1,7 +1,5 @@
 import { diffArrays } from 'diff'
-import { withPresentNames } from '../../lambda/config-table/items/tiers'
-import type { Change, PolicySetItem } from '../../provisioning/tiers-file'
-import { ordered } from '../../provisioning/tiers-file'
+import { type Change, contentOf, type PolicySetItem } from '../../provisioning/tiers-file'
 import type { Printer } from '../terminal/output'
 
 const SIGNS = { add: '+', change: '~', remove: '-' } as const
@@ -38,8 +36,7 @@ export function countsText(changes: readonly Change[]): string {
 
 function linesOf(item: PolicySetItem | undefined): string[] {
   if (!item) return []
-  const { pk: _pk, sk: _sk, ...fields } = item
-  return Object.entries(ordered(withPresentNames(fields)) as object).flatMap(([field, value]: [string, unknown]) =>
+  return Object.entries(contentOf(item)).flatMap(([field, value]: [string, unknown]) =>
     field === 'policies' && Array.isArray(value) ? value.map(inline) : [`${field}: ${inline(value)}`],
   )
 }

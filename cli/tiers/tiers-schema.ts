@@ -1,16 +1,7 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
-import { SOURCE_FIELDS } from '../../lambda/config-table/items/identity-settings'
 import { FILE_FIELDS, SCOPED_SETTINGS } from '../../lambda/config-table/items/policy-set'
-import { PREFLIGHT_FIELDS, SCOPED_SETTINGS_FIELDS, SETTINGS_FIELDS } from '../../lambda/config-table/items/settings'
-import {
-  GLOBAL_FIELDS,
-  POLICY_EXTRAS,
-  ROUTE_FIELDS,
-  SHARED_POLICY_EXTRAS,
-  TIER_FIELDS,
-} from '../../lambda/config-table/items/tiers'
-import { POLICY_FIELDS } from '../../limiter/policies/parse-policies'
 import type { FieldRules } from '../../limiter/policies/report'
+import { ITEM_KINDS } from '../../provisioning/item-kinds'
 
 type Schema = Readonly<Record<string, unknown>>
 
@@ -19,34 +10,34 @@ type Schema = Readonly<Record<string, unknown>>
  * what only the checks know (whether two routes match the same requests, say) is for `sluice tiers validate`.
  */
 export function tiersSchema(): Schema {
-  const policiesOf = (definition: string) => ({
-    type: 'array',
-    maxItems: 30,
-    items: { $ref: `#/definitions/${definition}` },
-  })
-  const [policies, shared] = [policiesOf('policy'), policiesOf('sharedPolicy')]
+  const { settings, scopedSettings, tier, route, global } = ITEM_KINDS
+  const { identity, preflight } = settings.inner
+  const listOf = (most: number, items: Schema) => ({ type: 'array', maxItems: most, items })
+  const ref = (definition: string) => ({ $ref: `#/definitions/${definition}` })
+  const policies = listOf(tier.inner.policies.most, ref('policy'))
+  const shared = listOf(route.inner.policies.most, ref('sharedPolicy'))
   const text = { type: 'string' }
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'tiers.yaml of Sluice',
     ...objectOf(FILE_FIELDS, {
-      settings: { $ref: '#/definitions/settings' },
-      tiers: { type: 'object', additionalProperties: { $ref: '#/definitions/tier' }, required: ['anonymous'] },
-      routes: { type: 'object', additionalProperties: { $ref: '#/definitions/route' } },
-      global: { $ref: '#/definitions/global' },
+      settings: ref('settings'),
+      tiers: { type: 'object', additionalProperties: ref('tier'), required: ['anonymous'] },
+      routes: { type: 'object', additionalProperties: ref('route') },
+      global: ref('global'),
       exported: { type: 'object', additionalProperties: text },
     }),
-    patternProperties: { [`^${SCOPED_SETTINGS}`]: { $ref: '#/definitions/scopedSettings' } },
+    patternProperties: { [`^${SCOPED_SETTINGS}`]: ref('scopedSettings') },
     definitions: {
-      policy: objectOf({ ...POLICY_FIELDS, ...POLICY_EXTRAS }),
-      sharedPolicy: objectOf({ ...POLICY_FIELDS, ...SHARED_POLICY_EXTRAS }),
-      tier: objectOf(TIER_FIELDS, { policies }),
-      route: objectOf(ROUTE_FIELDS, { policies: shared }),
-      global: objectOf(GLOBAL_FIELDS, { policies: shared }),
-      scopedSettings: objectOf(SCOPED_SETTINGS_FIELDS),
-      settings: objectOf(SETTINGS_FIELDS, {
-        identity: { type: 'array', maxItems: 16, items: { anyOf: sources() } },
-        preflight: objectOf(PREFLIGHT_FIELDS),
+      policy: objectOf(tier.inner.policies.listOf),
+      sharedPolicy: objectOf(route.inner.policies.listOf),
+      tier: objectOf(tier.fields, { policies }),
+      route: objectOf(route.fields, { policies: shared }),
+      global: objectOf(global.fields, { policies: shared }),
+      scopedSettings: objectOf(scopedSettings.fields),
+      settings: objectOf(settings.fields, {
+        identity: listOf(identity.most, { anyOf: sources() }),
+        preflight: objectOf(preflight.object),
       }),
     },
   }
@@ -55,7 +46,7 @@ export function tiersSchema(): Schema {
 /** Each source by its name alone, where it needs no more, or with its fields. */
 function sources(): Schema[] {
   const tiersByRole = { type: ['array', 'object'] }
-  const all = Object.entries(SOURCE_FIELDS).map(([name, fields]) => {
+  const all = Object.entries(ITEM_KINDS.settings.inner.identity.listOf).map(([name, fields]) => {
     const known: Readonly<Record<string, Schema>> = {
       source: { const: name },
       trusted: { const: true },

@@ -52,7 +52,7 @@ describe('the sources of identity', () => {
     [['cookie'], /^source must be one of api-key, .*, got "cookie" \(settings, source 1\)$/],
     [['api-key', null], /^source must be one of .*, got null \(settings, source 2\)$/],
     [['constructor'], /^source must be one of /],
-    [['header'], /^trusted is missing, /],
+    [['header'], /^name is missing, /],
     [
       [{ source: 'header', name: 'x-user' }],
       /^trusted is missing, it must be true, to say that something in front of the API sets it: whoever can set it by himself/,

@@ -58,7 +58,6 @@ const token = {
 } as const
 const boolean = { schema: v.boolean(), wanted: 'true or false', optional: true } as const
 const trusted = {
-  source,
   as: { schema: v.picklist(['client', 'user']), wanted: '"client" or "user"', optional: true },
   tier: { schema: v.string(), wanted: 'the name of a tier', optional: true },
   lookup: boolean,
@@ -78,9 +77,9 @@ export const SOURCE_FIELDS = {
   'api-gateway-key': { source },
   jwt: JWT_FIELDS,
   'client-certificate': { source },
-  header: { ...trusted, name: token },
-  query: { ...trusted, name: parameter },
-  path: { ...trusted, name: parameter },
+  header: { source, name: token, ...trusted },
+  query: { source, name: parameter, ...trusted },
+  path: { source, name: parameter, ...trusted },
   ip: {
     source,
     ipv6Prefix: {
@@ -100,7 +99,7 @@ export const SOURCE_FIELDS = {
 const NAMES = Object.keys(SOURCE_FIELDS)
 
 /** More sources than anybody asks in turn. */
-const MOST_SOURCES = 16
+export const MOST_SOURCES = 16
 
 export const ADDRESS: AddressSettings = { source: 'ip', trustedHops: 0, viewerAddress: false }
 

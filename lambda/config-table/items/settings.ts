@@ -72,18 +72,12 @@ export const SETTINGS_FIELDS = {
     wanted: 'a list of at most 32 names of headers',
     optional: true,
   },
-  mode: { schema: v.picklist(MODES), wanted: `one of ${MODES.join(', ')}`, optional: true },
   localShare: {
     schema: v.pipe(v.number(), v.gtValue(0), v.maxValue(1)),
     wanted: 'a number above 0 and up to 1, such as 0.1 for ten instances',
     optional: true,
   },
   autoLease: { schema: v.boolean(), wanted: 'true or false', optional: true },
-  failedCredentials: {
-    schema: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000)),
-    wanted: 'an integer from 1 to 1000000',
-    optional: true,
-  },
   preflight: { schema: v.unknown(), wanted: 'a limit and a window', optional: true },
   basePaths: {
     schema: v.pipe(
@@ -93,6 +87,12 @@ export const SETTINGS_FIELDS = {
     wanted: 'a list of at most 16 base paths such as "/v1"',
     optional: true,
   },
+  failedCredentials: {
+    schema: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000_000)),
+    wanted: 'an integer from 1 to 1000000',
+    optional: true,
+  },
+  mode: { schema: v.picklist(MODES), wanted: `one of ${MODES.join(', ')}`, optional: true },
 } as const satisfies FieldRules
 
 /** The fields of settings for some APIs. What tells callers apart is one for all. */

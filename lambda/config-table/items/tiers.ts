@@ -6,6 +6,7 @@ import { checkFields, type FieldRules, type Place, report } from '../../../limit
 import { parseRoutePattern, type RoutePattern } from '../../routing/route-pattern'
 import { BY_FIELD, type CountedBy, isOfEverybody, toCountedBy } from './counted-by'
 import { APIS_FIELD, type Scope, type Scoped, scopeOfInvalid, splitVariant, toScope } from './scopes'
+import { type ItemFields, withPresentNames } from './stored-names'
 
 export interface TierPolicy extends Policy {
   readonly by: CountedBy
@@ -65,9 +66,14 @@ export const TIER_FIELDS = {
   apis: APIS_FIELD,
   by,
   credentials,
-  failureMode: { schema: v.picklist(['local', 'allow', 'deny']), wanted: 'one of local, allow, deny', optional: true },
+  failureMode: {
+    schema: v.picklist(['local', 'allow', 'deny']),
+    wanted: 'one of local, allow, deny',
+    optional: true,
+    storedAs: 'onStoreError',
+  },
   policies: unchecked,
-} as const satisfies FieldRules
+} as const satisfies ItemFields
 export const ROUTE_FIELDS = {
   apis: APIS_FIELD,
   cost: {
@@ -90,24 +96,6 @@ export const SHARED_POLICY_EXTRAS = {
   },
 } as const satisfies FieldRules
 
-/**
- * A tier under the present names of its fields: `failureMode` is stored as `onStoreError`. Both at once stay, which is
- * a mistake.
- */
-export function withPresentNames<T>(tier: T): T {
-  const { onStoreError: failureMode, ...others } = Object(tier)
-  return failureMode === undefined || 'failureMode' in others ? tier : { ...others, failureMode }
-}
-
-/**
- * A tier under the names by which it is stored. The release before this one knows `onStoreError` only, and would take
- * an item with another field for invalid; both work on one table while a deployment is under way.
- */
-export function withStoredNames<T>(tier: T): T {
-  const { failureMode: onStoreError, ...others } = Object(tier)
-  return onStoreError === undefined || 'onStoreError' in others ? tier : { ...others, onStoreError }
-}
-
 export function parseTier(text: string, input: unknown, place: Place, issues: Mistake[]): Tier | undefined {
   const here = [...place, `tier ${printed(text)}`]
   const before = issues.length
@@ -119,7 +107,7 @@ export function parseTier(text: string, input: unknown, place: Place, issues: Mi
       `a tier's name must be 1 to 64 letters, digits, ".", "_" or "-", got ${printed(name)}`,
       place,
     )
-  const fields = checkFields(withPresentNames(input), TIER_FIELDS, 'a tier', here, issues)
+  const fields = checkFields(withPresentNames(TIER_FIELDS, input), TIER_FIELDS, 'a tier', here, issues)
   if (!fields) return undefined
   const scope = toScope(text, fields.apis, here, issues)
   if (scope && name === ANONYMOUS && word === undefined)

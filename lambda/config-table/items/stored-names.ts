@@ -1,0 +1,32 @@
+import type { FieldRules } from '../../../limiter/policies/report'
+
+/** The fields of an item of the config table. */
+export type ItemFields = Readonly<
+  Record<
+    string,
+    FieldRules[string] & {
+      /**
+       * The name under which the table has it, where that is another: one that the release before knows. It would take
+       * an item with a field that it does not know for invalid, and both releases work on one table while a deployment
+       * is under way.
+       */
+      readonly storedAs?: string
+    }
+  >
+>
+
+/** An item under the present names of its fields. A field under both names stays so, which is a mistake. */
+export function withPresentNames<T>(fields: ItemFields, item: T): T {
+  return Object.entries(fields).reduce((one, [name, { storedAs }]) => renamed(one, storedAs, name), item)
+}
+
+/** An item under the names by which its fields are stored. */
+export function withStoredNames<T>(fields: ItemFields, item: T): T {
+  return Object.entries(fields).reduce((one, [name, { storedAs }]) => renamed(one, name, storedAs), item)
+}
+
+function renamed<T>(item: T, from: string | undefined, to: string | undefined): T {
+  if (from === undefined || to === undefined) return item
+  const { [from]: value, ...others } = Object(item)
+  return value === undefined || to in others ? item : { ...others, [to]: value }
+}
