@@ -8,12 +8,15 @@ import { STATE_TABLE } from '../limiter/stores/state-table'
 /** The two tables of a limiter: given, or how they are made. */
 export interface LimiterTablesOptions {
   /**
-   * A state table of your own: partition key `pk` (string), TTL attribute `exp`.
+   * A state table of your own, of the limiter's account and Region: partition key `pk` (string), TTL attribute `exp`. If
+   * this app makes it, the synth checks that. Not together with `stateBilling`, `stateTableName` and
+   * `statePointInTimeRecovery`.
    * @default one is made
    */
   readonly stateTable?: ITableV2
   /**
-   * A config table of your own: partition key `pk`, sort key `sk` (strings). Limiters may share one.
+   * A config table of your own, of the limiter's account and Region: partition key `pk`, sort key `sk` (strings).
+   * Limiters may share one. Not together with `configBilling`, `configTableName` and `configPointInTimeRecovery`.
    * @default one is made
    */
   readonly configTable?: ITableV2

@@ -1,17 +1,20 @@
-import type { CfnResource } from 'aws-cdk-lib'
+import { Stack } from 'aws-cdk-lib'
 import type { IRestApi, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { HttpApi, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
-import { Metric, type MetricOptions } from 'aws-cdk-lib/aws-cloudwatch'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
-import { Construct } from 'constructs'
-import type { MetricName } from '../lambda/telemetry/emf'
-import { printed } from '../limiter/errors'
-import { AuthorizerFunction, type AuthorizerFunctionOptions } from './authorizer-function'
+import type { Construct } from 'constructs'
+import { AuthorizerFunction } from './authorizer-function'
+import type { AuthorizerFunctionOptions } from './authorizer-options'
+import { checkApiPlace, checkProps } from './check-props'
+import { tableMistakes } from './check-tables'
 import { ConcurrencyAlarms, type ConcurrencyAlarmsOptions, warnOfSharedConcurrency } from './concurrency'
+import { vpcOf } from './function-parts'
 import type { IdentitySource } from './identity'
+import { LimiterMetrics } from './limiter-metrics'
 import { LimiterTables, type LimiterTablesOptions } from './limiter-tables'
+import { kindOf } from './protect/api-kind'
 import type { ProtectingLimiter } from './protect/call-permission'
 import { HttpApiProtection, type ProtectHttpApiOptions } from './protect/http-api'
 import { type AttachToOptions, ImportedRestApiProtection } from './protect/imported-rest-api'
@@ -21,6 +24,8 @@ import { type ProtectWebSocketApiOptions, WebSocketApiProtection } from './prote
 import { checkLabel, labelApi } from './seed/label-resource'
 import { SeedFunction } from './seed/seed-function'
 import { seedTiers } from './seed/tiers-seed'
+import { warnOfUpstreamAccount } from './warn-of-upstream'
+import { warnOfMissingEndpoint } from './warn-of-vpc'
 
 /** What a `RateLimiter` is made with; every prop has a default. */
 export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFunctionOptions {
@@ -44,23 +49,6 @@ export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFuncti
 /** What stands in front of an API. */
 type Protection = Construct & { readonly authorizer: Construct }
 
-/** The dimensions of a metric. */
-export interface DecisionMetricOptions extends MetricOptions {
-  /**
-   * Only requests of this tier that this policy decided: for an allowed request, the policy with the least remaining.
-   *
-   * @default all
-   */
-  readonly tier?: string
-  /** Needs `tier`. @default all */
-  readonly policy?: string
-  /**
-   * Only requests to this API, by its label, or by its id where it has none; not with `tier`, and only where
-   * `metricsByApi` is true. @default all
-   */
-  readonly api?: string
-}
-
 /**
  * A rate limiter for any number of APIs: a function that decides, a table for its state and one for tiers and clients.
  *
@@ -69,16 +57,14 @@ export interface DecisionMetricOptions extends MetricOptions {
  * limiter.protect(api)
  * ```
  */
-export class RateLimiter extends Construct {
+export class RateLimiter extends LimiterMetrics {
   /** The authorizer function. Settings without a prop: `handler.node.defaultChild`, or `functionOptions`. */
   readonly handler: LambdaFunction
   readonly logGroup: ILogGroup
   readonly stateTable: ITableV2
   readonly configTable: ITableV2
   private readonly deniesInBackend: boolean
-  private readonly metricsNamespace: string
   private readonly reserved: number | undefined
-  private readonly metricsByApi: boolean
   private readonly seeds: Construct[] = []
 
   constructor(
@@ -86,7 +72,8 @@ export class RateLimiter extends Construct {
     id: string,
     private readonly props: RateLimiterProps = {},
   ) {
-    super(scope, id)
+    super(scope, id, props)
+    checkProps(this, props)
     const { state, config } = new LimiterTables(this, 'Tables', props)
     this.stateTable = state
     this.configTable = config
@@ -97,16 +84,18 @@ export class RateLimiter extends Construct {
     })
     this.handler = handler
     this.logGroup = logGroup
-    this.metricsNamespace =
-      props.functionOptions?.environment?.SLUICE_METRICS_NAMESPACE ?? props.metricsNamespace ?? 'Sluice'
-    this.metricsByApi =
-      (props.functionOptions?.environment?.SLUICE_METRICS_BY_API ?? String(props.metricsByApi)) === 'true'
     this.deniesInBackend = props.denials === 'backend-429'
     this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
     if (props.tiersFile !== undefined || props.identity !== undefined)
       this.seeds.push(seedTiers(this.seedFunction(), props))
-    this.node.addValidation({ validate: () => cachingAuthorizers(handler) })
+    warnOfUpstreamAccount(this, props.upstream)
+    this.node.addValidation({
+      validate: () => {
+        warnOfMissingEndpoint(this, vpcOf(props))
+        return [...cachingAuthorizers(handler), ...tableMistakes(props)]
+      },
+    })
   }
 
   /**
@@ -125,6 +114,7 @@ export class RateLimiter extends Construct {
     if (api.node.tryFindChild('Sluice'))
       throw new Error(`protect() must be called once per API, got ${api.node.path} again: name all methods in one call`)
     const kind = kindOf(api)
+    checkApiPlace(api, Stack.of(this))
     const apiId = 'restApiId' in api ? api.restApiId : api.apiId
     if (options.as !== undefined) checkLabel(api, apiId, this.configTable, options.as)
     const called = <T extends Protection>(name: string | undefined, protection: T) =>
@@ -179,34 +169,10 @@ export class RateLimiter extends Construct {
   attachTo(api: IRestApi, options: AttachToOptions): ImportedRestApiProtection {
     if (api.node.tryFindChild('Sluice'))
       throw new Error(`attachTo() must be called once per API, got ${api.node.path} again`)
+    checkApiPlace(api, Stack.of(this))
     if (options.as !== undefined) checkLabel(api, api.restApiId, this.configTable, options.as)
     // its name is not known here
     return this.called(options.as, api.restApiId, undefined, new ImportedRestApiProtection(api, this.access(), options))
-  }
-
-  /** Requests that reached the limiter. */
-  metricInvocations(options?: MetricOptions): Metric {
-    return this.handler.metricInvocations(options)
-  }
-
-  /** Requests for which the limiter failed: the client got a 500. Normally zero. */
-  metricErrors(options?: MetricOptions): Metric {
-    return this.handler.metricErrors(options)
-  }
-
-  /** Latency that the limiter added to requests. */
-  metricDuration(options?: MetricOptions): Metric {
-    return this.handler.metricDuration(options)
-  }
-
-  /** Requests for which the authorizer was throttled: the client got a 500. */
-  metricThrottles(options?: MetricOptions): Metric {
-    return this.handler.metricThrottles(options)
-  }
-
-  /** Maximum number of concurrently busy instances. */
-  metricConcurrentExecutions(options?: MetricOptions): Metric {
-    return this.handler.metric('ConcurrentExecutions', { statistic: 'max', ...options })
   }
 
   /**
@@ -218,115 +184,4 @@ export class RateLimiter extends Construct {
     const metrics = { throttles: this.metricThrottles(), concurrency: this.metricConcurrentExecutions() }
     return new ConcurrencyAlarms(this, 'ConcurrencyAlarms', metrics, this.reserved, options)
   }
-
-  /** Requests that were allowed. */
-  metricAllowed(options?: DecisionMetricOptions): Metric {
-    return this.metric('Allowed', options)
-  }
-
-  /** Requests that were denied for any reason; with tier and policy, those over its limit. */
-  metricDenied(options?: DecisionMetricOptions): Metric {
-    return this.metric('Denied', options)
-  }
-
-  /** Decisions made without DynamoDB, by the failure mode. */
-  metricDegraded(options?: DecisionMetricOptions): Metric {
-    return this.metric('Degraded', options)
-  }
-
-  /** Requests that would have been denied without `observe`. */
-  metricObserved(options?: DecisionMetricOptions): Metric {
-    return this.metric('Observed', options)
-  }
-
-  /** Requests over a limit that its `overrun` allowed. */
-  metricOverrun(options?: DecisionMetricOptions): Metric {
-    return this.metric('Overrun', options)
-  }
-
-  /** Requests over a limit that were allowed with low priority. */
-  metricDeprioritized(options?: DecisionMetricOptions): Metric {
-    return this.metric('Deprioritized', options)
-  }
-
-  /** Leases that instances took. */
-  metricLeaseGrants(options?: MetricOptions): Metric {
-    return this.metric('LeaseGrants', options)
-  }
-
-  /** Conditional writes that conflicted and were retried. */
-  metricConflicts(options?: MetricOptions): Metric {
-    return this.metric('Conflicts', options)
-  }
-
-  /** Subjects with more writes than one DynamoDB item can take. */
-  metricHotKeys(options?: MetricOptions): Metric {
-    return this.metric('HotKeys', options)
-  }
-
-  /** Times that an instance's circuit breaker for the state table opened. */
-  metricClockErrors(options?: MetricOptions): Metric {
-    return this.metric('ClockErrors', options)
-  }
-
-  /** Times that an instance's circuit breaker opened. */
-  metricCircuitOpened(options?: MetricOptions): Metric {
-    return this.metric('CircuitOpened', options)
-  }
-
-  /** Invalid items found in the config table; each instance counts them. */
-  metricConfigErrors(options?: MetricOptions): Metric {
-    return this.metric('ConfigErrors', options)
-  }
-
-  /** Failed calls to the state table, each attempt counted. */
-  metricStoreFailures(options?: MetricOptions): Metric {
-    return this.metric('StoreFailures', options)
-  }
-
-  /** Latency of calls to the state table in milliseconds, failed ones included; the 99th percentile by default. */
-  metricStoreLatency(options?: MetricOptions): Metric {
-    return this.metric('StoreLatency', { statistic: 'p99', ...options })
-  }
-
-  /** Writes that the state table throttled. */
-  metricThrottledWrites(options?: MetricOptions): Metric {
-    const dimensionsMap = { TableName: this.stateTable.tableName }
-    return new Metric({
-      namespace: 'AWS/DynamoDB',
-      metricName: 'WriteThrottleEvents',
-      dimensionsMap,
-      statistic: 'sum',
-      ...options,
-    })
-  }
-
-  /** One of those that the function writes into its log. */
-  private metric(metricName: MetricName, { tier, policy, api, ...options }: DecisionMetricOptions = {}): Metric {
-    if ((tier === undefined) !== (policy === undefined))
-      throw new Error(
-        `a metric needs tier and policy, or neither, got tier ${printed(tier)} and policy ${printed(policy)}`,
-      )
-    if (api !== undefined && (tier !== undefined || !this.metricsByApi))
-      throw new Error(
-        `a metric by API needs metricsByApi: true and no tier, got API ${printed(api)}, tier ${printed(tier)}`,
-      )
-    const ofTier = tier !== undefined && policy !== undefined ? { tier, policy } : undefined
-    const dimensionsMap = api === undefined ? ofTier : { Api: api }
-    return new Metric({ namespace: this.metricsNamespace, metricName, dimensionsMap, statistic: 'sum', ...options })
-  }
-}
-
-/** Decided by the CloudFormation resource type, because a program can have several copies of the CDK's classes. */
-function kindOf(api: RestApi | HttpApi | WebSocketApi): 'REST' | 'HTTP' | 'WEBSOCKET' {
-  const resource = api.node.defaultChild as
-    | (CfnResource & { readonly protocolType?: string; readonly body?: unknown; readonly bodyS3Location?: unknown })
-    | undefined
-  if (resource?.cfnResourceType === 'AWS::ApiGateway::RestApi' && !resource.body && !resource.bodyS3Location)
-    return 'REST'
-  if (resource?.protocolType === 'HTTP' || resource?.protocolType === 'WEBSOCKET') return resource.protocolType
-  throw new Error(
-    `protect() needs a RestApi, HttpApi or WebSocketApi of this app, got ${api.node.path}: use attachTo() for an imported REST API, ` +
-      'and for an OpenAPI document see docs/deploy.md',
-  )
 }

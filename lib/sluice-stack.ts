@@ -1,10 +1,10 @@
 import { CfnOutput, RemovalPolicy, Stack, type StackProps, Validations } from 'aws-cdk-lib'
 import { LambdaIntegration, RestApi } from 'aws-cdk-lib/aws-apigateway'
-import { Architecture, Code, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
+import { Architecture, Code, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import { LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
 import { DECISION_HEADERS } from '../lambda/responses/header-table'
-import { roleFor } from './authorizer-function'
+import { DEFAULT_RUNTIME, roleFor } from './function-parts'
 import { RateLimiter } from './rate-limiter'
 import type { SluiceStackOptions } from './stack-options'
 
@@ -37,7 +37,7 @@ export class SluiceStack extends Stack {
     const { architecture = Architecture.ARM_64, logRetention: retention = RetentionDays.ONE_MONTH } = options
     const logGroup = new LogGroup(this, 'SampleBackendLogs', { retention, removalPolicy: RemovalPolicy.DESTROY })
     const backend = new LambdaFunction(this, 'SampleBackend', {
-      runtime: Runtime.NODEJS_24_X,
+      runtime: DEFAULT_RUNTIME,
       architecture,
       code: Code.fromInline(SAMPLE_BACKEND),
       handler: 'index.handler',

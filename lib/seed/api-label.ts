@@ -5,7 +5,7 @@ import { LABELS_VERSION, labelIssues, nextLabelsVersion } from '../../provisioni
 import { type ItemKey, readPartition, type StoredItem, withNumbers, withoutItemKey } from '../../provisioning/documents'
 import { type GuardedWrite, WriteConflictError, writeTogether } from '../../provisioning/guarded-writes'
 import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
-import { SEED_PARTITION } from './seed-items'
+import { SEED_PARTITION } from './seed-partition'
 
 type Fields = Readonly<Record<string, unknown>>
 

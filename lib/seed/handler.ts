@@ -43,15 +43,12 @@ export async function handler(event: SeedRequest): Promise<void> {
     const report = await patiently(() => (Api ? label(event, Api) : tiers(event)))
     if (report)
       console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, report }))
-    await respond(event, id, 'SUCCESS')
+    await respond(event, id, 'SUCCESS', { Data: Api ? {} : { Kept: keptOf(report ?? {}) } })
   } catch (error) {
     console.error(error)
-    await respond(
-      event,
-      id,
-      'FAILED',
-      `the config table could not be seeded: ${error instanceof Error ? error.message : error}`,
-    )
+    await respond(event, id, 'FAILED', {
+      Reason: `the config table could not be seeded: ${error instanceof Error ? error.message : error}`.slice(0, 1000),
+    })
   }
 }
 
@@ -65,6 +62,18 @@ async function tiers({
   // that nobody is counted without it.
   if (RequestType === 'Create') await seedHmacKey(documents, TableName)
   return seedItems(documents, TableName, items)
+}
+
+/** An answer has at most 4096 bytes, and the log has all of it. */
+const MOST_KEPT = 1000
+
+/** What differs from the file and was kept, by sort key: `tier#free, route#GET /a`. An output must not be empty. */
+function keptOf(report: object): string {
+  const kept = Object.entries(report).flatMap(([item, result]) => (result === 'kept' ? [item] : []))
+  const all = kept.join(', ')
+  if (all.length <= MOST_KEPT) return all || 'none'
+  const first = all.slice(0, MOST_KEPT).replace(/, [^,]*$/, '')
+  return `${first}, … (${kept.length} in all, see the log)`
 }
 
 /** The physical id is the item's key, so that CloudFormation deletes the label of an API that was replaced. */
@@ -114,10 +123,10 @@ async function respond(
   event: SeedRequest,
   PhysicalResourceId: string,
   Status: 'SUCCESS' | 'FAILED',
-  Reason = '',
+  more: { readonly Reason?: string; readonly Data?: Readonly<Record<string, string>> },
 ): Promise<void> {
   const { StackId, RequestId, LogicalResourceId } = event
-  const answer = { Status, Reason: Reason.slice(0, 1000), StackId, RequestId, LogicalResourceId, PhysicalResourceId }
+  const answer = { Status, Reason: '', StackId, RequestId, LogicalResourceId, PhysicalResourceId, ...more }
   const response = await fetch(event.ResponseURL, {
     method: 'PUT',
     body: new TextEncoder().encode(JSON.stringify(answer)),

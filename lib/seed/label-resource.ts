@@ -4,8 +4,8 @@ import type { Construct, IConstruct } from 'constructs'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { ConfigError, Mistake, printed } from '../../limiter/errors'
 import { LABELS_VERSION, labelIssues } from '../../provisioning/api-labels'
-import type { SeedFunction } from './seed-function'
-import { SEED_PARTITION } from './seed-items'
+import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
+import { SEED_PARTITION } from './seed-partition'
 
 /** What an API is called, as every way of protecting one takes it. */
 export interface LabelOptions {
@@ -56,6 +56,7 @@ export function labelApi(
   const resource = new CustomResource(scope, `Label${seed.node.addr.slice(-8)}`, {
     resourceType: 'Custom::SluiceApiLabel',
     serviceToken: seed.handler.functionArn,
+    serviceTimeout: SERVICE_TIMEOUT,
     properties: { TableName: seed.configTable.tableName, Api: { Id: api.id, Name: api.name, Label: api.label } },
   })
   resource.node.addDependency(seed.role)

@@ -1,14 +1,42 @@
 import { Duration } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { PolicyStatement, type Role } from 'aws-cdk-lib/aws-iam'
-import { Architecture, Function as LambdaFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
+import { Architecture, type FunctionOptions, Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import { Construct } from 'constructs'
-import { type AuthorizerFunctionOptions, logGroupFor, roleFor } from '../authorizer-function'
+import type { AuthorizerFunctionOptions } from '../authorizer-options'
 import { bundledCode } from '../bundled-code'
+import { DEFAULT_RUNTIME, logGroupFor, roleFor, vpcOf } from '../function-parts'
 
 export interface SeedFunctionProps extends AuthorizerFunctionOptions {
   readonly configTable: ITableV2
 }
+
+/**
+ * How long CloudFormation waits for the function: it runs two minutes, and Lambda tries twice more after one and two
+ * minutes. Without this a function that cannot answer holds a deployment up for an hour.
+ */
+export const SERVICE_TIMEOUT = Duration.minutes(10)
+
+/** What of `functionOptions` is about where and how functions run, and not about the authorizer. */
+const OF_EVERY_FUNCTION = [
+  'allowAllIpv6Outbound',
+  'allowAllOutbound',
+  'allowPublicSubnet',
+  'architecture',
+  'codeSigningConfig',
+  'environment',
+  'environmentEncryption',
+  'ipv6AllowedForDualStack',
+  'layers',
+  'runtimeManagementMode',
+  'securityGroups',
+  'tracing',
+  'vpc',
+  'vpcSubnets',
+] as const satisfies readonly (keyof FunctionOptions)[]
+
+const ofEveryFunction = (options: FunctionOptions = {}): Pick<FunctionOptions, (typeof OF_EVERY_FUNCTION)[number]> =>
+  Object.fromEntries(OF_EVERY_FUNCTION.flatMap((name) => (name in options ? [[name, options[name]]] : [])))
 
 /**
  * The function that writes into the config table while a stack is deployed. It may do what those who ask it to write
@@ -25,11 +53,15 @@ export class SeedFunction extends Construct {
     super(scope, id)
     const { configTable, logGroup = logGroupFor(this, props) } = props
     this.configTable = configTable
-    this.role = roleFor(this, logGroup)
+    this.role = roleFor(this, logGroup, vpcOf(props))
     this.handler = new LambdaFunction(this, 'Handler', {
       description: 'Sluice: writes tiers, routes and API labels into the config table at deployment',
-      runtime: Runtime.NODEJS_24_X,
+      runtime: props.runtime ?? DEFAULT_RUNTIME,
       architecture: props.architecture ?? Architecture.ARM_64,
+      vpc: props.vpc,
+      vpcSubnets: props.vpcSubnets,
+      securityGroups: props.securityGroups,
+      ...ofEveryFunction(props.functionOptions),
       code: bundledCode('seed'),
       handler: 'index.handler',
       role: this.role,

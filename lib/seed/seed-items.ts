@@ -4,12 +4,7 @@ import { readPartition, type StoredItem } from '../../provisioning/documents'
 import { tryWrite } from '../../provisioning/guarded-writes'
 import { makeHmacKey } from '../../provisioning/make-hmac-key'
 import { contentHash, type PolicySetItem } from '../../provisioning/tiers-file'
-
-/**
- * Beside each seeded item, under the same sort key: the hash of what was last written there. The authorizer never reads
- * this partition.
- */
-export const SEED_PARTITION = 'seed'
+import { SEED_PARTITION } from './seed-partition'
 
 /** The result for each item, by sort key. */
 export type SeedReport = Readonly<Record<string, 'written' | 'unchanged' | 'kept'>>

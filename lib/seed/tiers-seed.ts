@@ -1,15 +1,15 @@
 import { readFileSync } from 'node:fs'
-import { CustomResource, Stack } from 'aws-cdk-lib'
+import { CfnOutput, CustomResource, Stack } from 'aws-cdk-lib'
 import { parse } from 'yaml'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
 import { checkNoneRequired, parseTiersFile } from '../../lambda/config-table/items/policy-set'
 import { ConfigError, Mistake } from '../../limiter/errors'
 import { itemsOf, type TiersFile } from '../../provisioning/tiers-file'
-import type { AuthorizerFunctionOptions } from '../authorizer-function'
+import type { AuthorizerFunctionOptions } from '../authorizer-options'
 import { checkable, type IdentitySource, identityOf } from '../identity'
-import type { SeedFunction } from './seed-function'
-import { SEED_PARTITION } from './seed-items'
+import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
+import { SEED_PARTITION } from './seed-partition'
 
 export interface TiersSeedProps extends Pick<AuthorizerFunctionOptions, 'authentication'> {
   /**
@@ -42,12 +42,19 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
   const resource = new CustomResource(seed, 'Items', {
     resourceType: 'Custom::SluiceTiers',
     serviceToken: seed.handler.functionArn,
+    serviceTimeout: SERVICE_TIMEOUT,
     properties: {
       TableName: seed.configTable.tableName,
       Items: items.map((item) => Stack.of(seed).toJsonString(item)),
+      // Asked for here, so that a resource of an older version is updated once and answers with it.
+      Reports: ['Kept'],
     },
   })
   resource.node.addDependency(seed.role)
+  new CfnOutput(seed, 'Kept', {
+    description: 'items of the config table that differ from the tiers file and were kept',
+    value: resource.getAttString('Kept'),
+  })
   return resource
 }
 

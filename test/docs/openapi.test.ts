@@ -25,7 +25,7 @@ describe.each([
 
   it('answers a denial as the construct does', () => {
     const response = document['x-amazon-apigateway-gateway-responses'][ACCESS_DENIED.type]
-    expect(String(response.statusCode)).toBe(ACCESS_DENIED.statusCode)
+    expect(response.statusCode).toBe(ACCESS_DENIED.statusCode) // a string, as AWS documents it
     expect(response.responseParameters).toEqual(ACCESS_DENIED_PARAMETERS)
     expect(bodyOf(ACCESS_DENIED.templates)).toMatchObject(bodyOf(response.responseTemplates))
   })

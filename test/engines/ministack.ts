@@ -43,7 +43,13 @@ export async function startMiniStack(): Promise<MiniStack> {
   const path = `${MINISTACK}:${process.env.PATH}`
   const server = spawn(join(MINISTACK, 'ministack'), [], {
     cwd: folder,
-    env: { ...process.env, PATH: path, GATEWAY_PORT: String(port), MINISTACK_HOST: 'localhost' },
+    env: {
+      ...process.env,
+      PATH: path,
+      GATEWAY_PORT: String(port),
+      MINISTACK_HOST: 'localhost',
+      BIND_HOST: '127.0.0.1', // it listens on all interfaces otherwise, and takes any credentials
+    },
     stdio: ['ignore', 'ignore', 'ignore'],
     detached: true, // a group of its own, with the functions' processes
   })

@@ -8,6 +8,7 @@ interface CustomResourceAnswer {
   readonly Status: string
   readonly Reason: string
   readonly PhysicalResourceId: string
+  readonly Data?: Readonly<Record<string, string>>
 }
 
 /**

@@ -13,6 +13,7 @@ import { AwsSolutionsChecks } from 'cdk-nag'
 import { buildSync } from 'esbuild'
 import { authorizerBundleOptions } from '../../lib/authorizer-bundle'
 import { RateLimiter, type RateLimiterProps } from '../../lib/index'
+import { LimiterMetrics } from '../../lib/limiter-metrics'
 
 const ROOT = join(__dirname, '..', '..')
 const AUTHORIZER = { Description: Match.stringLikeRegexp('rate-limits requests') }
@@ -130,7 +131,7 @@ describe('the function', () => {
 
   it('rejects settings that would fail at its first request', () => {
     expect(() => synthesize({ ipv6Prefix: 129, decisionDeadline: Duration.seconds(10) })).toThrow(
-      /SLUICE_DEADLINE_MS must be an integer from 20 to 9000, got "10000"\n.*SLUICE_IPV6_PREFIX must be an integer from 1 to 128, got "129"/,
+      /decisionDeadline \(SLUICE_DEADLINE_MS\) must be an integer from 20 to 9000, got "10000"\n.*ipv6Prefix \(SLUICE_IPV6_PREFIX\) must be an integer from 1 to 128, got "129"/,
     )
   })
 
@@ -196,7 +197,7 @@ describe('an upstream authorizer', () => {
     expect(() =>
       synthesize((stack) => ({ upstream: upstreamIn(stack), upstreamCacheTtl: Duration.minutes(5) })),
     ).toThrow(
-      'SLUICE_UPSTREAM_CACHE_HEADERS must name the headers by which answers differ where SLUICE_UPSTREAM_TTL_MS is not 0, got none',
+      'upstreamCacheHeaders (SLUICE_UPSTREAM_CACHE_HEADERS) must name the headers by which answers differ where upstreamCacheTtl (SLUICE_UPSTREAM_TTL_MS) is not 0, got none',
     )
   })
 
@@ -230,8 +231,11 @@ describe('the tables', () => {
 
   it('can be existing tables', () => {
     const template = synthesize((stack) => ({
-      stateTable: new TableV2(stack, 'MyState', { partitionKey: { name: 'pk', type: AttributeType.STRING } }),
-      configTable: TableV2.fromTableArn(stack, 'MyConfig', 'arn:aws:dynamodb:us-east-1:123456789012:table/config'),
+      stateTable: new TableV2(stack, 'MyState', {
+        partitionKey: { name: 'pk', type: AttributeType.STRING },
+        timeToLiveAttribute: 'exp',
+      }),
+      configTable: TableV2.fromTableArn(stack, 'MyConfig', 'arn:aws:dynamodb:eu-west-1:123456789012:table/config'),
     }))
     template.resourceCountIs('AWS::DynamoDB::GlobalTable', 1)
     const resources = statementsOf(template, /Authorizer/).map(({ Resource }) => JSON.stringify(Resource))
@@ -310,9 +314,7 @@ describe('the limiter', () => {
 
   it('has a method for each metric that the function writes, under the name and by the dimensions that it has there', () => {
     synthesize({}, (limiter) => {
-      const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(limiter)).filter((name) =>
-        /^metric[A-Z]/.test(name),
-      )
+      const methods = Object.getOwnPropertyNames(LimiterMetrics.prototype).filter((name) => /^metric[A-Z]/.test(name))
       const metrics = methods.map((method) => (limiter as never as Record<string, () => Metric>)[method]!())
       const own = metrics.filter(({ namespace }) => namespace === 'Sluice')
       const names = [...readFileSync(join(ROOT, 'lambda/telemetry/emf.ts'), 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)].map(
@@ -354,7 +356,7 @@ describe('the limiter', () => {
     const Variables = { SLUICE_LOG_LEVEL: 'warn', SLUICE_LOG_CALLERS: 'clear', SLUICE_METRICS_FLUSH_MS: '60000' }
     template.hasResourceProperties('AWS::Lambda::Function', { Environment: { Variables } })
     expect(() => synthesize({ metricsInterval: Duration.hours(2) })).toThrow(
-      'SLUICE_METRICS_FLUSH_MS must be an integer from 0 to 3600000',
+      'metricsInterval (SLUICE_METRICS_FLUSH_MS) must be an integer from 0 to 3600000',
     )
   })
 

@@ -137,10 +137,10 @@ describe('what a deployment writes into the config table', () => {
   describe('as requested by CloudFormation', () => {
     const { answers, logged, responseUrl } = customResource(() => engine.endpoint)
 
-    const ask = async (RequestType: SeedRequest['RequestType'], TableName = table) => {
+    const ask = async (RequestType: SeedRequest['RequestType'], TableName = table, items = [tier('free', 3)]) => {
       const ids = { StackId: 'stack', RequestId: 'request', LogicalResourceId: 'Tiers' }
       const ResponseURL = responseUrl()
-      const Items = [JSON.stringify(tier('free', 3))]
+      const Items = items.map((item) => JSON.stringify(item))
       await handler({ RequestType, ResponseURL, ...ids, ResourceProperties: { TableName, Items } })
       return answers.at(-1)!
     }
@@ -155,8 +155,25 @@ describe('what a deployment writes into the config table', () => {
         RequestId: 'request',
         LogicalResourceId: 'Tiers',
         PhysicalResourceId: 'Tiers-seed',
+        Data: { Kept: 'none' },
       })
       expect(await get(tierKey('free'))).toEqual(tier('free', 3))
+    })
+
+    it('tells what differs from the file and was kept, in an answer that CloudFormation takes', async () => {
+      await put(tier('free', 9))
+      expect((await ask('Create')).Data).toEqual({ Kept: 'tier#free' })
+      expect((await ask('Update')).Data).toEqual({ Kept: 'tier#free' })
+      expect((await ask('Delete')).Data).toEqual({ Kept: 'none' })
+      const many = Array.from({ length: 300 }, (_, i) => `number-${i}`)
+      for (const name of many) await put(tier(name, 9))
+      const answer = await ask(
+        'Update',
+        table,
+        many.map((name) => tier(name, 3)),
+      )
+      expect(JSON.stringify(answer).length).toBeLessThan(4096)
+      expect(answer.Data!.Kept).toMatch(/^tier#number-0, .*tier#number-\d+, … \(300 in all, see the log\)$/)
     })
 
     it('creates the HMAC key of a new deployment once, and does not log it', async () => {

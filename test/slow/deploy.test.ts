@@ -1,5 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { APIGatewayClient, GetRestApisCommand } from '@aws-sdk/client-api-gateway'
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation'
@@ -82,6 +82,15 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     await lambda.send(new UpdateFunctionConfigurationCommand({ FunctionName, Environment: { Variables } }))
     lambda.destroy()
   }
+
+  it('is reached by loopback only: MiniStack takes any credentials', async () => {
+    const { port } = new URL(options.endpoint)
+    const addresses = Object.values(networkInterfaces())
+      .flatMap((all = []) => all)
+      .filter(({ internal, family }) => !internal && family === 'IPv4')
+    for (const { address } of addresses)
+      await expect(fetch(`http://${address}:${port}/_ministack/health`)).rejects.toThrow('fetch failed')
+  })
 
   it('is deployed, and says what its API is called', async () => {
     await deploy()

@@ -1,0 +1,155 @@
+import type { Duration } from 'aws-cdk-lib'
+import type { ISecurityGroup, IVpc, SubnetSelection } from 'aws-cdk-lib/aws-ec2'
+import type { Architecture, FunctionOptions, IFunction, Runtime } from 'aws-cdk-lib/aws-lambda'
+import type { ILogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
+
+/** How the authorizer function runs, decides and logs. */
+export interface AuthorizerFunctionOptions {
+  /** @default Architecture.ARM_64 */
+  readonly architecture?: Architecture
+  /**
+   * The Node.js that the functions run on: 20 or newer.
+   * @default nodejs24.x, on which they are tested
+   */
+  readonly runtime?: Runtime
+  /**
+   * Memory in MiB, which also sets the CPU share. CPU shortens cold starts; a warm decision mostly waits for DynamoDB.
+   *
+   * @default 1769, which is one whole CPU
+   * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-memory.html
+   */
+  readonly memorySize?: number
+  /**
+   * The function's timeout. API Gateway waits at most ten seconds for an authorizer of an HTTP API.
+   *
+   * @default Duration.seconds(10)
+   */
+  readonly timeout?: Duration
+  /**
+   * Concurrency reserved for this function, which is also its maximum. When all instances are busy, API Gateway cannot
+   * call the authorizer and answers 500, not 429. Recommended: peak requests per second × the decision's deadline (0.3
+   * s), at least 20. See docs/deploy.md.
+   *
+   * @default the account's unreserved concurrency, and a warning at the synth
+   */
+  readonly reservedConcurrentExecutions?: number
+  /**
+   * Runs the functions in a VPC, where they need a gateway endpoint for DynamoDB. The one that seeds tiers also answers
+   * CloudFormation, at an address of S3.
+   * @default no VPC
+   */
+  readonly vpc?: IVpc
+  /** Needs `vpc`. @default private subnets */
+  readonly vpcSubnets?: SubnetSelection
+  /** Needs `vpc`. @default one is made for each function */
+  readonly securityGroups?: ISecurityGroup[]
+  /**
+   * Where the functions log; not together with `logRetention`.
+   * @default one is made for each function
+   */
+  readonly logGroup?: ILogGroup
+  /**
+   * Retention of logs, in log groups that are created here.
+   *
+   * @default RetentionDays.ONE_MONTH
+   */
+  readonly logRetention?: RetentionDays
+  /**
+   * Who decides when DynamoDB cannot be asked: `local` counts in each instance's memory, `allow` and `deny` count
+   * nothing.
+   * @default 'local'
+   */
+  readonly failureMode?: 'local' | 'allow' | 'deny'
+  /**
+   * Whether callers may have to show credentials. `config`: the tiers and routes in the config table say who has to,
+   * and while that cannot be read every request is refused (500 on REST and WebSocket APIs, 403 on HTTP APIs). `none`:
+   * nobody ever has to, so the failure mode decides then; tiers and routes with `credentials: required` are a mistake.
+   * @default 'config'
+   */
+  readonly authentication?: 'config' | 'none'
+  /**
+   * Time limit of one decision, 20 ms to 9 s; after it the failure mode decides.
+   *
+   * @default Duration.millis(300)
+   */
+  readonly decisionDeadline?: Duration
+  /**
+   * How long an instance caches tiers and clients.
+   *
+   * @default Duration.seconds(30)
+   */
+  readonly configTtl?: Duration
+  /**
+   * Bits of an IPv6 address that tell callers apart.
+   * @default 56
+   */
+  readonly ipv6Prefix?: number
+  /**
+   * How a request over the limit is answered on an HTTP API, which knows no 429 from an authorizer. `gateway-403`: it
+   * stops at the gateway, which answers a plain
+   * 403. `backend-429`: it is let through, and `withRateLimit` of `sluice/backend` around **every** handler answers
+   *    429; a handler without it serves it.
+   * @default 'gateway-403'
+   */
+  readonly denials?: 'gateway-403' | 'backend-429'
+  /**
+   * The authorizer that the API had before: its function is asked first, with the event as it came, and without its yes
+   * nothing passes or is counted. Its policy, principal and context are handed on; see docs/deploy.md.
+   * @default nobody is asked
+   */
+  readonly upstream?: IFunction
+  /**
+   * Time for the upstream authorizer's answer, 20 ms to 9 s; a request that it does not answer in time is denied.
+   * @default Duration.seconds(2)
+   */
+  readonly upstreamDeadline?: Duration
+  /**
+   * How long an answer of the upstream authorizer is held to, up to an hour, for requests with the same
+   * `upstreamCacheHeaders` to the same stage: what its own result cache in API Gateway did.
+   * @default Duration.seconds(0), it is asked about each request
+   */
+  readonly upstreamCacheTtl?: Duration
+  /**
+   * The headers by which the upstream authorizer's answers differ, such as `Authorization`: its identity sources. A
+   * request without one of them is always asked about.
+   * @default none, which goes with no caching only
+   */
+  readonly upstreamCacheHeaders?: readonly string[]
+  /**
+   * The least that is logged: denials are `info`, decisions without DynamoDB `warn`, mistakes and failures `error`, and
+   * every answer `debug`.
+   * @default 'info'
+   */
+  readonly logLevel?: 'debug' | 'info' | 'warn' | 'error'
+  /**
+   * How the log names who was denied: `hashed` as in the state table, `clear` by id and address, too. Credentials are
+   * never logged.
+   * @default 'hashed'
+   */
+  readonly logCallers?: 'hashed' | 'clear'
+  /**
+   * How often an instance writes its metrics at most, up to an hour; 0 is with every request, which costs more than the
+   * decision.
+   * @default Duration.seconds(10)
+   */
+  readonly metricsInterval?: Duration
+  /**
+   * Where CloudWatch keeps the metrics. Limiters of one account and Region that are to be told apart need one each.
+   * @default 'Sluice'
+   */
+  readonly metricsNamespace?: string
+  /**
+   * Whether requests are counted by API, too, under the dimension `Api`: its label, or its id. CloudWatch has its price
+   * for each API; a function's instance counts at most 100 apart.
+   * @default false
+   */
+  readonly metricsByApi?: boolean
+  /**
+   * Any other function property, as an escape hatch: it overrides all of the above. What says where and how functions
+   * of an organisation run, such as `vpc`, `layers`, `tracing`, `codeSigningConfig` and `environment`, holds for the
+   * function that seeds tiers, too; names, roles, memory, timeout and concurrency do not.
+   *
+   * @default none
+   */
+  readonly functionOptions?: Omit<FunctionOptions, 'logGroup'>
+}

@@ -1,0 +1,51 @@
+import { CfnResource } from 'aws-cdk-lib'
+import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
+import { printed } from '../limiter/errors'
+import { STATE_TABLE } from '../limiter/stores/state-table'
+import type { LimiterTablesOptions } from './limiter-tables'
+import { synthesised } from './protect/synthesised'
+
+interface Schema {
+  readonly KeySchema?: readonly { readonly AttributeName: string; readonly KeyType: 'HASH' | 'RANGE' }[]
+  readonly AttributeDefinitions?: readonly { readonly AttributeName: string; readonly AttributeType: string }[]
+  readonly TimeToLiveSpecification?: { readonly AttributeName?: string; readonly Enabled?: boolean }
+}
+
+/** Why tables of one's own cannot be used, as far as the app makes them: those that are imported cannot be seen. */
+export function tableMistakes({ stateTable, configTable }: LimiterTablesOptions): string[] {
+  return [
+    ...keyMistakes('stateTable', stateTable, [STATE_TABLE.partitionKey]),
+    ...timeToLiveMistakes(stateTable),
+    ...keyMistakes('configTable', configTable, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey]),
+  ]
+}
+
+function keyMistakes(prop: string, table: ITableV2 | undefined, wanted: readonly string[]): string[] {
+  const schema = schemaOf(table)
+  if (!schema?.KeySchema) return []
+  const typeOf = (name: string) =>
+    schema.AttributeDefinitions?.find(({ AttributeName }) => AttributeName === name)?.AttributeType
+  const names = schema.KeySchema.toSorted((a, b) => a.KeyType.localeCompare(b.KeyType)).map((key) => key.AttributeName)
+  const text = (keys: readonly string[], type: (name: string) => string | undefined) =>
+    keys.map((name) => `${printed(name)} (${type(name)})`).join(' and ')
+  const [got, want] = [text(names, typeOf), text(wanted, () => 'S')]
+  return got === want ? [] : [`${prop} must have the key ${want}, got ${got} (${table!.node.path})`]
+}
+
+function timeToLiveMistakes(table: ITableV2 | undefined): string[] {
+  const schema = schemaOf(table)
+  if (!schema) return []
+  const { AttributeName, Enabled } = schema.TimeToLiveSpecification ?? {}
+  const wanted = STATE_TABLE.timeToLiveAttribute
+  if (AttributeName === wanted && Enabled !== false) return []
+  return [
+    `stateTable must have the TTL attribute ${printed(wanted)}, got ${Enabled === false || AttributeName === undefined ? 'none' : printed(AttributeName)}: ` +
+      `items would never expire (${table!.node.path})`,
+  ]
+}
+
+function schemaOf(table: ITableV2 | undefined): Schema | undefined {
+  const resource = table?.node.defaultChild
+  return CfnResource.isCfnResource(resource as CfnResource) ? synthesised(resource as CfnResource) : undefined
+}

@@ -1,0 +1,36 @@
+import { RemovalPolicy } from 'aws-cdk-lib'
+import type { IVpc } from 'aws-cdk-lib/aws-ec2'
+import { ManagedPolicy, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { Runtime, RuntimeFamily } from 'aws-cdk-lib/aws-lambda'
+import { type ILogGroup, LogGroup, RetentionDays } from 'aws-cdk-lib/aws-logs'
+import type { Construct } from 'constructs'
+import type { AuthorizerFunctionOptions } from './authorizer-options'
+
+/** The newest Node.js that the functions are tested on, by its name: older CDKs have no constant for it. */
+export const DEFAULT_RUNTIME = new Runtime('nodejs24.x', RuntimeFamily.NODEJS, { supportsInlineCode: true })
+
+/** A group for the log of a function in this scope. */
+export function logGroupFor(
+  scope: Construct,
+  { logRetention = RetentionDays.ONE_MONTH }: AuthorizerFunctionOptions,
+): LogGroup {
+  return new LogGroup(scope, 'Logs', { retention: logRetention, removalPolicy: RemovalPolicy.DESTROY })
+}
+
+/**
+ * A role that may write to one log, unlike the managed policy, which opens all; a VPC asks for that one's rights to
+ * network interfaces.
+ */
+export function roleFor(scope: Construct, logGroup: ILogGroup, vpc?: IVpc): Role {
+  const inVpc = ManagedPolicy.fromAwsManagedPolicyName('service-role/AWSLambdaVPCAccessExecutionRole')
+  const role = new Role(scope, 'Role', {
+    assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+    managedPolicies: vpc && [inVpc],
+  })
+  logGroup.grantWrite(role)
+  return role
+}
+
+/** The VPC that the functions run in, by whichever prop. */
+export const vpcOf = ({ vpc, functionOptions }: AuthorizerFunctionOptions): IVpc | undefined =>
+  functionOptions?.vpc ?? vpc
