@@ -21,6 +21,14 @@ export class Session {
     return connection
   }
 
+  /** Says which tables were written to, whether the command came to its end or not. */
+  async tellTargets(): Promise<void> {
+    for (const connection of this.connections) {
+      const targets = await connection.targets()
+      if (targets !== undefined) this.print.note(`written: ${targets}`)
+    }
+  }
+
   close(): void {
     for (const connection of this.connections) connection.close()
   }

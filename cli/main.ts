@@ -14,7 +14,9 @@ import { type Io, processIo } from './terminal/io'
 export async function run(args: readonly string[], io: Io, version = ''): Promise<number> {
   const session = new Session(io, version)
   try {
-    await buildProgram(session).parseAsync(args, { from: 'user' })
+    await buildProgram(session)
+      .parseAsync(args, { from: 'user' })
+      .finally(() => session.tellTargets())
     return EXIT.done
   } catch (error) {
     // Commander has already printed the message.

@@ -2,6 +2,7 @@ import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { type IpRange, parseIpRange } from '../../lambda/ip-address'
 import type { StoredItem } from '../../provisioning/documents'
+import { counted } from '../terminal/output'
 import { addressNames, MOST_ADDRESSES } from './address-names'
 import { entryOf } from './block-entries'
 import { nameOfCredential } from './forget'
@@ -158,11 +159,11 @@ function whyNot({ scope, isKeyed }: StoredHash, { keys, addresses, clients }: Su
   const said = [UNKNOWN[scope] ?? `subjects of the kind "${scope}" are a program’s own`]
   if (ABOUT_ADDRESSES.includes(scope)) {
     const count = tried.candidates.length
-    said.push(count === 0 ? 'none was tried' : `${count} ${count === 1 ? 'address was' : 'addresses were'} tried`)
+    said.push(count === 0 ? 'none was tried' : `tried: ${count === 1 ? '1 address' : `${count} addresses`}`)
     if (tried.tooLarge.length > 0)
       said.push(`not tried, because only ${MOST_ADDRESSES} addresses are at once: ${tried.tooLarge.join(', ')}`)
     if (addresses.length === 0) said.push('try those that you suspect with sluice whois HASH --address 203.0.113.0/24')
-  } else said.push(`${clients.length} credentials were tried`)
+  } else said.push(`tried: ${counted(clients.length, 'credential')}`)
   if (isKeyed) said.push(`under ${keys.keys.length === 1 ? 'the only secret' : `each of ${keys.keys.length} secrets`}`)
   return said.join('; ')
 }

@@ -9,6 +9,7 @@ import { type DenialsInLog, denialsInLog } from '../callers/denials-in-log'
 import { blockedRanges, isIpv4, toWafIpSet } from '../callers/waf-ip-set'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
+import { counted } from '../terminal/output'
 
 interface Options extends OutputOptions {
   readonly waf?: boolean
@@ -59,11 +60,11 @@ export const addBlockExport: AddCommand = (group, session) => {
       const others = ranges.filter((range) => isIpv4(range) !== (options.ipVersion === '4')).length
       if (others > 0)
         session.print.note(
-          `${others} blocked ranges are of the other IP version: use --ip-version ${options.ipVersion === '4' ? 6 : 4}`,
+          `${counted(others, 'blocked range')} of the other IP version left out: use --ip-version ${options.ipVersion === '4' ? 6 : 4}`,
         )
       if (denied.withoutAddress > 0) {
         session.print.note(
-          `${denied.withoutAddress} denials in the log have no address: set the prop logCallers to 'clear' to log addresses`,
+          `${counted(denied.withoutAddress, 'denial')} without an address in the log: set the prop logCallers to 'clear' to log addresses`,
         )
       } else if (options.fromLog !== undefined && denied.addresses.length === 0)
         session.print.note('the log has no denials')

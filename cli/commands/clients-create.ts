@@ -3,8 +3,10 @@ import { WriteConflictError } from '../../provisioning/guarded-writes'
 import { gather, moment } from '../arguments'
 import { checkTier, newApiKey, ownKey, SOURCES, type Source, sourceKey } from '../callers/client-records'
 import { checkOverrides, type OverrideOptions, parseOverrides, withUntil } from '../callers/overrides'
+import { unreadCredentials } from '../callers/unread-credentials'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { EXIT, failureOf, ServiceError, UserError } from '../exit'
+import { readPolicySet } from '../tiers/read-policy-set'
 
 interface Options extends OutputOptions, OverrideOptions, Partial<Record<Source, string>> {
   readonly tier?: string
@@ -56,6 +58,8 @@ export const addClientsCreate: AddCommand = (group, session) => {
       if (sources.length > 1) throw new UserError('give one credential at a time: add others with --another-key')
       const table = await session.connect(options).configTable()
       const fields = options.anotherKey ? await fieldsOfExisting(id, options) : await fieldsOfNew(id, options)
+      const items = (await table.policySet()).map((stored) => stored.item)
+      const { settings } = readPolicySet(items).configuration.policies
       const [source] = sources
       if (source === undefined && options.namespace !== undefined)
         throw new UserError('--namespace needs --user or --caller')
@@ -78,6 +82,8 @@ export const addClientsCreate: AddCommand = (group, session) => {
             ? new ServiceError(`${message}\ncheck whether it was created: sluice clients get ${id}`)
             : error
         })
+        for (const warning of unreadCredentials(settings.identity, [{ item: { ...key, id }, exact: item }]))
+          session.print.note(`warning: ${warning}`)
         if (options.json) return session.print.json({ id, tier: fields.tier, ...(apiKey !== undefined && { apiKey }) })
         session.print.note(`client ${printed(id)} is created, tier ${printed(fields.tier)}`)
         if (apiKey === undefined) return

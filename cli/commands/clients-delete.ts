@@ -14,10 +14,13 @@ export const addClientsDelete: AddCommand = (group, session) => {
   ])
     .option('-y, --yes', 'do not ask')
     .action(async (id: string, options: Options) => {
-      const table = await session.connect(options).configTable()
+      const connection = session.connect(options)
+      const table = await connection.configTable()
       const records = await recordsOf(table, id)
       const known = records.map(({ item }) => credentialOf(item)).join(', ')
-      await confirm(`Delete client ${printed(id)}, identified by ${known}?`, session.io, options)
+      await confirm(`Delete client ${printed(id)}, identified by ${known}?`, session.io, options, () =>
+        connection.describe('config'),
+      )
       await changeClient(session, table, id, () => undefined)
       tell(session, options, `client ${printed(id)} is deleted`, { id, deleted: true })
     })

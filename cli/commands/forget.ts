@@ -67,7 +67,9 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
   const said = { subjects, items: items.map(({ text }) => text), left, elsewhere: ELSEWHERE }
   if (options.dryRun) return options.json ? print.json({ dryRun: true, ...said }) : report('would erase', said)
   const asked = items.length === 0 ? '' : `, and delete ${said.items.join('; ')}`
-  await confirm(`Erase all counters of ${texts.join(', ')}${asked}?`, io, options)
+  await confirm(`Erase all counters of ${texts.join(', ')}${asked}?`, io, options, () =>
+    connection.describe('config', 'state'),
+  )
 
   const erased: string[] = []
   const failed = await io.interrupts.during(async () => {

@@ -5,6 +5,7 @@ import { type AddCommand, describeTableCommand, type OutputOptions } from '../co
 import { InterruptedError, UserError } from '../exit'
 import { iso, readHmacKeys, writeHmacKeys } from '../tables/hmac-key'
 import { carryState } from '../tables/state-items'
+import { counted } from '../terminal/output'
 import { pause } from '../terminal/pause'
 
 interface Options extends OutputOptions {
@@ -55,7 +56,7 @@ export const addHmacKeyCarry: AddCommand = (group, session) => {
         tell(
           session,
           options,
-          `${counts.copied} counters copied, ${counts.kept} already existed, ${counts.expired} had expired${late}`,
+          `${counted(counts.copied, 'counter')} copied, ${counts.kept} already existed, ${counts.expired} had expired${late}`,
           { ...counts },
         )
       })

@@ -37,6 +37,7 @@ export const addHmacKeyEnable: AddCommand = (group, session) => {
           'Authorizers of versions without this command do not know the secret and would continue with the old keys: deploy first. Write the secret?',
         io,
         options,
+        () => connection.describe('config'),
       )
       checkLead(activeFrom, io.clock())
       await io.interrupts.during(() => writeHmacKeys(table, stored, [newHmacKey(activeFrom)]))

@@ -4,6 +4,7 @@ import { type AddCommand, describeTableCommand, type OutputOptions } from '../co
 import { UserError } from '../exit'
 import { iso, readHmacKeys } from '../tables/hmac-key'
 import { purgeWithoutSecret } from '../tables/state-items'
+import { counted } from '../terminal/output'
 import { confirm } from '../terminal/question'
 
 interface Options extends OutputOptions {
@@ -31,9 +32,10 @@ export const addHmacKeyPurge: AddCommand = (group, session) => {
         'Delete all state that is stored without a secret? Authorizers of a version without secrets would start at zero.',
         io,
         options,
+        () => connection.describe('state'),
       )
       const state = { client: connection.client, name: await connection.tableName('state') }
       const deleted = await io.interrupts.during(() => purgeWithoutSecret(state))
-      tell(session, options, `${deleted} items without a secret were deleted`, { deleted })
+      tell(session, options, `deleted: ${counted(deleted, 'item')} without a secret`, { deleted })
     })
 }

@@ -38,6 +38,7 @@ export const addHmacKeyRotate: AddCommand = (group, session) => {
           'Recorded overage stays under the old secret, where sluice usage does not look: read it first. Write a new secret?',
         io,
         options,
+        () => connection.describe('config'),
       )
       checkLead(activeFrom, io.clock())
       const all = [...keys.keys, newHmacKey(activeFrom)].slice(-MOST_HMAC_KEYS)

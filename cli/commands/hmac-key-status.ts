@@ -1,5 +1,5 @@
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
-import { iso, readHmacKeys } from '../tables/hmac-key'
+import { fromText, iso, readHmacKeys } from '../tables/hmac-key'
 
 export const addHmacKeyStatus: AddCommand = (group, session) => {
   describeTableCommand(
@@ -24,7 +24,7 @@ export const addHmacKeyStatus: AddCommand = (group, session) => {
     if (all.length === 0) return print.note('create a secret with sluice hmac-key enable')
     print.table(
       ['secret', 'active from', 'counters copied from'],
-      all.map(({ state, activeFrom, carriedFrom }) => [state, activeFrom, carriedFrom ?? '-']),
+      all.map(({ state, carriedFrom }, i) => [state, fromText(keys.keys[i]!.activeFrom), carriedFrom ?? '-']),
     )
   })
 }

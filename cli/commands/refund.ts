@@ -10,6 +10,7 @@ import { RefundRecorder } from '../callers/refunded-units'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
 import { EXIT, failureOf, ServiceError, UserError } from '../exit'
+import { counted } from '../terminal/output'
 
 interface Options extends AboutSubject {
   readonly route?: string
@@ -100,15 +101,13 @@ function returnedText(returned: readonly Returned[], asked: number): string {
   const names = returned.map(({ policy }) => policy).join(', ')
   if (returned.every(({ units }) => units === 0))
     return `nothing returned: no units charged then are left in a window that still counts, in ${names}`
-  if (returned.every(({ units }) => units === asked)) return `${unitsText(asked)} returned to ${names}`
+  if (returned.every(({ units }) => units === asked)) return `${counted(asked, 'unit')} returned to ${names}`
   const textOf = ({ policy, units }: Returned) => {
     if (units === 0) return `nothing returned to ${policy}`
-    return `${units === asked ? '' : `${rounded(units)} of `}${unitsText(asked)} returned to ${policy}`
+    return `${units === asked ? '' : `${rounded(units)} of `}${counted(asked, 'unit')} returned to ${policy}`
   }
   return returned.map(textOf).join(', ')
 }
-
-const unitsText = (units: number): string => `${units} ${units === 1 ? 'unit' : 'units'}`
 
 /** Time gives back parts of units. */
 const rounded = (units: number): number => Math.round(units * 100) / 100

@@ -7,6 +7,7 @@ import { adviceText, type FoundSluice, ownerText, readsTable } from '../attach/o
 import { parseFunctionArn } from '../attach/wanted'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
+import { counted } from '../terminal/output'
 
 export const addStatus: AddCommand = (group, session) => {
   describeTableCommand(
@@ -91,7 +92,7 @@ async function compare(session: Session, apiId: string, options: OutputOptions, 
     })
   else {
     print.line(
-      `${state.kind} API ${apiId} "${state.name}"${label === undefined ? '' : `, label ${printed(label)},`} is attached to ${target.arn} since ${attachment.startedAt}, ${methods} methods`,
+      `${state.kind} API ${apiId} "${state.name}"${label === undefined ? '' : `, label ${printed(label)},`} is attached to ${target.arn} since ${attachment.startedAt}, ${counted(methods, 'method')}`,
     )
     for (const sentence of drift) print.line(`  ${print.style('yellow', sentence)}`)
     if (drift.length === 0) print.line(print.style('green', 'the API is as attach configured it'))

@@ -7,7 +7,7 @@ import type { ConfigTable } from '../tables/config-table'
 import { confirm } from '../terminal/question'
 import { type ApplyPlan, exportedAfter, planApply } from '../tiers/apply-plan'
 import { countsText, titleOf } from '../tiers/diff-text'
-import { planJson, printPlan } from '../tiers/plan-text'
+import { planJson, printPlan, warningsOf } from '../tiers/plan-text'
 import { readTiersFile, stamp } from '../tiers/tiers-yaml'
 import { writeChanges } from '../tiers/write-changes'
 
@@ -32,16 +32,18 @@ export const addTiersApply: AddCommand = (group, session) => {
     )
     .action(async (path: string, options: Options) => {
       const file = readTiersFile(path)
-      const table = await session.connect(options).configTable()
+      const connection = session.connect(options)
+      const table = await connection.configTable()
       const stored = await table.policySet()
       const items = stored.map(({ item }) => item)
       const plan = planApply(items, file, options.prune === true)
-      if (!options.json) printPlan(plan, session.print)
+      const warnings = await warningsOf(plan, table)
+      if (!options.json) printPlan(plan, warnings, session.print)
       await check(plan, table, options, session)
 
       const done: Change[] = []
       if (plan.changes.length > 0) {
-        await confirm(`Apply to table ${table.name}?`, session.io, options)
+        await confirm('Apply this?', session.io, options, () => connection.describe('config'))
         await session.io.interrupts.during(async (pressed) => {
           try {
             await writeChanges(
@@ -57,7 +59,7 @@ export const addTiersApply: AddCommand = (group, session) => {
           }
         })
       }
-      if (options.json) session.print.json({ ...planJson(plan), applied: true })
+      if (options.json) session.print.json({ ...planJson(plan, warnings), applied: true })
       else if (done.length > 0) session.print.line(`applied: ${countsText(done)}`)
     })
 }

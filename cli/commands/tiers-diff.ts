@@ -1,6 +1,6 @@
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { planApply } from '../tiers/apply-plan'
-import { planJson, printPlan } from '../tiers/plan-text'
+import { planJson, printPlan, warningsOf } from '../tiers/plan-text'
 import { readTiersFile } from '../tiers/tiers-yaml'
 
 interface Options extends OutputOptions {
@@ -12,9 +12,11 @@ export const addTiersDiff: AddCommand = (group, session) => {
     .option('--prune', 'include deletions, as apply --prune would make them')
     .action(async (path: string, options: Options) => {
       const file = readTiersFile(path)
-      const items = (await (await session.connect(options).configTable()).policySet()).map(({ item }) => item)
+      const table = await session.connect(options).configTable()
+      const items = (await table.policySet()).map(({ item }) => item)
       const plan = planApply(items, file, options.prune === true)
-      if (options.json) session.print.json(planJson(plan))
-      else printPlan(plan, session.print)
+      const warnings = await warningsOf(plan, table)
+      if (options.json) session.print.json(planJson(plan, warnings))
+      else printPlan(plan, warnings, session.print)
     })
 }

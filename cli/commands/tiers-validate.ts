@@ -1,4 +1,7 @@
+import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { unreadKeys } from '../callers/unread-credentials'
 import { type AddCommand, describeCommand } from '../command'
+import { counted } from '../terminal/output'
 import { readTiersFile } from '../tiers/tiers-yaml'
 
 export const addTiersValidate: AddCommand = (group, session) => {
@@ -7,9 +10,12 @@ export const addTiersValidate: AddCommand = (group, session) => {
   ])
     .option('--json', 'print JSON, for scripts')
     .action((path: string, { json }: { readonly json?: boolean }) => {
-      const { tiers, routes = {} } = readTiersFile(path)
+      const file = readTiersFile(path)
+      const { tiers, routes = {} } = file
+      const warnings = unreadKeys(parseTiersFile(file, path).settings.identity)
       const counts = { tiers: Object.keys(tiers).length, routes: Object.keys(routes).length }
-      if (json) session.print.json({ valid: true, ...counts })
-      else session.print.line(`${path} is valid: ${counts.tiers} tiers, ${counts.routes} routes`)
+      if (json) session.print.json({ valid: true, ...counts, warnings })
+      else session.print.line(`${path} is valid: ${counted(counts.tiers, 'tier')}, ${counted(counts.routes, 'route')}`)
+      if (!json) for (const warning of warnings) session.print.note(`warning: ${warning}`)
     })
 }

@@ -9,6 +9,7 @@ import type { Io } from '../terminal/io'
 import { ConfigTable } from './config-table'
 import { isLoopback, LOCAL_TABLES, localAwsEnvironment } from './local-engine'
 import { onlyDynamoDb } from './only-dynamodb'
+import { onWritten } from './write-targets'
 
 /** The options that say where the tables are. */
 export interface TableOptions {
@@ -50,6 +51,7 @@ export class Connection {
   private readonly settings: { readonly region?: string; readonly credentials?: Credentials }
   private stackTables: Promise<{ readonly name: string; readonly tables: Record<TableKind, string> }> | undefined
   private stackUsed: string | undefined
+  private readonly written = new Set<string>()
 
   constructor(
     private readonly where: TableOptions,
@@ -59,12 +61,28 @@ export class Connection {
     this.settings = settingsOf(where, env, this.endpoint)
     this.client = new DynamoDBClient({ ...this.settings, endpoint: this.endpoint, requestHandler: TIMEOUTS })
     onlyDynamoDb(this.client, this.endpoint)
+    onWritten(this.client, (table) => this.written.add(table))
     this.documents = documentsOf(this.client)
   }
 
   /** The Region in force; throws like a call when there is none. */
   region(): Promise<string> {
     return this.client.config.region()
+  }
+
+  /** The tables of these kinds, in words: `table sluice-config at http://127.0.0.1:8000`. */
+  async describe(...kinds: readonly TableKind[]): Promise<string> {
+    return this.tablesText(await Promise.all(kinds.map((kind) => this.tableName(kind))))
+  }
+
+  /** Tables that were written to, in words; `undefined` where none was. */
+  async targets(): Promise<string | undefined> {
+    return this.written.size === 0 ? undefined : this.tablesText([...this.written])
+  }
+
+  private async tablesText(names: readonly string[]): Promise<string> {
+    const place = this.endpoint === undefined ? `in ${await this.region()}` : `at ${this.endpoint}`
+    return `table${names.length === 1 ? '' : 's'} ${names.join(' and ')} ${place}`
   }
 
   async configTable(): Promise<ConfigTable> {

@@ -8,8 +8,9 @@ import { Mistake, printed } from '../../limiter/errors'
 import { STATE_TABLE } from '../../limiter/stores/state-table'
 import type { StoredItem } from '../../provisioning/documents'
 import { isInFile } from '../../provisioning/tiers-file'
+import { unreadCredentials } from '../callers/unread-credentials'
 import { failureOf, UserError } from '../exit'
-import { duration } from '../terminal/output'
+import { counted, duration } from '../terminal/output'
 import { titleOf } from '../tiers/diff-text'
 import { switchText } from '../tiers/mode-switch'
 import { readPolicySet } from '../tiers/read-policy-set'
@@ -117,7 +118,7 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     identity = settings.identity
     basePaths = settings.basePaths
     if (issues.length > 0) return { status: 'FAILED', found: issues.join('; '), remedy }
-    return { status: 'ok', found: `${tiers.size + ofSome} tiers, ${routes.length} routes` }
+    return { status: 'ok', found: `${counted(tiers.size + ofSome, 'tier')}, ${counted(routes.length, 'route')}` }
   })
   const order = identity.map(sourceText).join(', then ')
   const said =
@@ -178,7 +179,8 @@ function sourceText(settings: SourceSettings): string {
 /** Checks that client records are valid and their tiers exist. */
 export function checkClients(table: ConfigTable): Promise<Check> {
   return checked('clients', 'allow dynamodb:Scan on the config table', async () => {
-    const tiers = new Set((await table.policySet()).map(({ item: { sk } }) => splitVariant(sk)[0]))
+    const items = (await table.policySet()).map(({ item }) => item)
+    const tiers = new Set(items.map(({ sk }) => splitVariant(sk)[0]))
     const clients = await table.clients()
     const wrong = clients.flatMap(({ item }) => {
       const issues: Mistake[] = []
@@ -189,7 +191,15 @@ export function checkClients(table: ConfigTable): Promise<Check> {
         )
       return issues
     })
-    if (wrong.length === 0) return { status: 'ok', found: `${clients.length} credentials` }
+    const { settings } = readPolicySet(items).configuration.policies
+    const unread = unreadCredentials(settings.identity, clients)
+    if (wrong.length === 0 && unread.length > 0)
+      return {
+        status: 'warning',
+        found: unread.join('; '),
+        remedy: 'add the source to settings.identity (docs/identity.md), or delete these credentials',
+      }
+    if (wrong.length === 0) return { status: 'ok', found: counted(clients.length, 'credential') }
     const more = wrong.length > 5 ? `; and ${wrong.length - 5} more` : ''
     return { status: 'FAILED', found: wrong.slice(0, 5).join('; ') + more, remedy: 'sluice clients set ID --tier NAME' }
   })

@@ -80,6 +80,9 @@ export function checkLead(at: EpochMs, now: EpochMs): void {
 
 export const iso = (at: EpochMs): string => new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z')
 
+/** From when on a secret is active, in words: that of a new deployment always was. */
+export const fromText = (at: EpochMs): string => (at === 0 ? 'the beginning' : iso(at))
+
 /** Checks that subjects are stored under hashes that cannot be computed from the state table alone. */
 export async function checkHmacKey(table: ConfigTable, clock: Clock): Promise<Check> {
   const name = 'HMAC key'
@@ -87,7 +90,7 @@ export async function checkHmacKey(table: ConfigTable, clock: Clock): Promise<Ch
     const { keys } = await readHmacKeys(table)
     const [active, next] = [keys.activeAt(clock()), keys.nextAfter(clock())]
     const coming = next ? `, another from ${iso(next.activeFrom)}` : ''
-    if (active) return { name, status: 'ok', found: `active from ${iso(active.activeFrom)}${coming}` }
+    if (active) return { name, status: 'ok', found: `active from ${fromText(active.activeFrom)}${coming}` }
     const found = 'none: anybody who can read the state table can find out which addresses are in it'
     if (next) return { name, status: 'ok', found: `none yet${coming}` }
     return { name, status: 'warning', found, remedy: 'sluice hmac-key enable, see docs/privacy.md' }

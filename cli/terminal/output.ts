@@ -91,6 +91,9 @@ const NO_BORDERS = {
   middle: '',
 } as const
 
+/** `1 route`, `2 routes`. */
+export const counted = (count: number, one: string): string => `${count} ${one}${count === 1 ? '' : 's'}`
+
 /** `45 s`, `3 min 20 s`, `2 h 5 min`, `4 d 3 h`: two units at most, rounded up. */
 export function duration(ms: number): string {
   if (ms === Infinity) return 'never'

@@ -5,12 +5,18 @@ import type { Io } from './io'
 /**
  * Asks for a yes. The question goes to standard error, so that standard output stays what was asked for.
  *
+ * @param where what an answer changes, such as `table sluice-config in eu-central-1`.
  * @throws UserError where nobody can answer, or the answer is no. InterruptedError on Ctrl-C.
  */
-export async function confirm(question: string, io: Io, said: { readonly yes?: boolean }): Promise<void> {
+export async function confirm(
+  question: string,
+  io: Io,
+  said: { readonly yes?: boolean },
+  where?: () => Promise<string>,
+): Promise<void> {
   if (said.yes) return
   if (io.stdin.isTTY !== true) throw new UserError('nothing was written: there is no terminal to ask on, use --yes')
-  const answer = await ask(`${question} [y/N] `, io)
+  const answer = await ask(`${where ? `${await where()}: ` : ''}${question} [y/N] `, io)
   if (!/^y(es)?$/i.test(answer.trim())) throw new UserError('nothing was written')
 }
 

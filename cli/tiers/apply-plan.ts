@@ -1,3 +1,4 @@
+import type { SourceSettings } from '../../lambda/config-table/items/identity-settings'
 import type { Mistake } from '../../limiter/errors'
 import {
   type Change,
@@ -21,6 +22,8 @@ export interface ApplyPlan {
   readonly conflicts: readonly string[]
   /** What would be wrong with the table afterwards and is not now. */
   readonly issues: readonly Mistake[]
+  /** Who is asked afterwards who a caller is. */
+  readonly identity: readonly SourceSettings[]
 }
 
 /**
@@ -34,11 +37,13 @@ export function planApply(items: readonly PolicySetItem[], file: TiersFile, prun
   const changes = all.filter(({ kind }) => kind !== 'remove' || prune)
   const wrong = new Set(readPolicySet(items).issues.map(String))
   const after = applied(new Map(items.map((item) => [item.sk, item])), changes)
+  const read = readPolicySet([...after.values()])
   return {
     changes,
     kept: prune ? [] : all.filter(({ kind }) => kind === 'remove').map(({ sk }) => sk),
     conflicts: file.exported ? changes.filter((change) => isConflict(change, file.exported!)).map(({ sk }) => sk) : [],
-    issues: readPolicySet([...after.values()]).issues.filter(({ message }) => !wrong.has(message)),
+    issues: read.issues.filter(({ message }) => !wrong.has(message)),
+    identity: read.configuration.policies.settings.identity,
   }
 }
 

@@ -15,10 +15,13 @@ export interface SwitchOptions extends OutputOptions {
 /** How long it takes until every instance applies a switch. */
 const NOTICED = 'authorizers apply it within 30 seconds'
 
-const SAID: Readonly<Record<ModeSwitch['mode'], string>> = {
-  off: 'limits are off: requests are allowed without counting; blocks and credentials still apply',
-  observe: 'limits only observe: requests are counted, and none is denied for being over a limit',
+const SAID: Readonly<Record<ModeSwitch['mode'], readonly [state: string, effect: string]>> = {
+  off: ['limits are off', 'requests are allowed without counting; blocks and credentials still apply'],
+  observe: ['limits only observe', 'requests are counted, and none is denied for being over a limit'],
 }
+
+/** @param since in words, such as ` since 2026-11-21T12:00:00Z`. */
+const saidOf = (mode: ModeSwitch['mode'], since = ''): string => `${SAID[mode][0]}${since}: ${SAID[mode][1]}`
 
 /** Switches the limits of all APIs off, or to observing; what is switched so already stays as it is. */
 export async function switchTo(mode: ModeSwitch['mode'], session: Session, options: SwitchOptions): Promise<void> {
@@ -29,7 +32,7 @@ export async function switchTo(mode: ModeSwitch['mode'], session: Session, optio
   const since = item?.mode === mode ? item.since : iso(session.io.clock())
   const after = { ...switchKey(), mode, since, ...(note && { note }) }
   await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before?.exact, after }]))
-  tell(session, options, `${SAID[mode]}; ${NOTICED}; turn limits on with sluice on`, {
+  tell(session, options, `${saidOf(mode)}; ${NOTICED}; turn limits on with sluice on`, {
     mode,
     since,
     note: note || null,
@@ -63,7 +66,7 @@ export function switchText(items: readonly PolicySetItem[]): string | undefined 
   if (!modeSwitch) return 'the item "switch" is invalid: remove it with sluice on'
   const since = typeof item.since === 'string' ? ` since ${item.since}` : ''
   const note = typeof item.note === 'string' ? ` (${item.note})` : ''
-  return `${SAID[modeSwitch.mode]}${since}${note}; turn limits on with sluice on`
+  return `${saidOf(modeSwitch.mode, `${since}${note}`)}; turn limits on with sluice on`
 }
 
 /** Warns whoever looks at limits that they are not enforced. */

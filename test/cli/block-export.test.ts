@@ -121,7 +121,7 @@ describe('sluice block export', () => {
   it('prints the addresses that are blocked now, without the allowed ones', async () => {
     const { code, out, err } = await at.sluice(['block', 'export', '--waf'], { now })
     expect([code, JSON.parse(out)]).toEqual([0, { Addresses: inForce }])
-    expect(err).toBe('1 blocked ranges are of the other IP version: use --ip-version 6\n')
+    expect(err).toBe('1 blocked range of the other IP version left out: use --ip-version 6\n')
     expect(JSON.parse((await at.sluice(['block', 'export', '--waf', '--ip-version', '6'], { now })).out)).toEqual({
       Addresses: ['2001:db8::/48'],
     })
@@ -154,7 +154,7 @@ describe('sluice block export', () => {
     writeFileSync(file, lines)
     const { out, err } = await at.sluice(['block', 'export', '--waf', '--from-log', file, '--top', '2'], { now })
     expect(JSON.parse(out)).toEqual({ Addresses: [...inForce, '192.0.2.2/32', '192.0.2.1/32'] })
-    expect(err).toContain("2 denials in the log have no address: set the prop logCallers to 'clear' to log addresses\n")
+    expect(err).toContain("2 denials without an address in the log: set the prop logCallers to 'clear' to log addresses\n")
     expect(
       JSON.parse((await at.sluice(['block', 'export', '--waf', '--from-log', '-'], { now, typed: lines })).out)
         .Addresses,

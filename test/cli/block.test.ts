@@ -180,7 +180,10 @@ describe('the block list', () => {
 
   it('takes a user for the client whose credential names it, and refuses other users', async () => {
     const { out, err } = await at.sluice(['block', 'add', 'user:42'])
-    expect([out, err]).toEqual(['client:ann is blocked\n', 'user:42 is a credential of client "ann"\n'])
+    expect([out, err]).toEqual([
+      'client:ann is blocked\n',
+      `user:42 is a credential of client "ann"\nwritten: table sluice-config at ${at.endpoint}\n`,
+    ])
     await at.json(['block', 'remove', 'ann'])
     for (const who of ['user:43', 'header:x=1', 'route:GET /x', 'claim:org=1']) {
       const refused = await at.sluice(['block', 'add', who, '--force'])

@@ -214,7 +214,9 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     const no = await at.sluice(['clients', 'delete', 'gone'], { typed: 'n\n' })
     expect([no.code, no.err]).toEqual([
       1,
-      expect.stringMatching(/^Delete client "gone", identified by key \w{12}\? \[y\/N\] nothing was written\n$/),
+      expect.stringMatching(
+        /^table sluice-config at http:\S+: Delete client "gone", identified by key \w{12}\? \[y\/N\] nothing was written\n$/,
+      ),
     ])
     expect(await credentials('gone')).toHaveLength(1)
     expect((await at.sluice(['clients', 'delete', 'gone'], { typed: 'y\n' })).code).toBe(0)

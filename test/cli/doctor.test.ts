@@ -56,8 +56,32 @@ describe('the doctor', () => {
     expect(out).toMatch(/^warning time to live: DISABLED\n {8}do: none needed outside AWS$/m)
   })
 
+  it('warns of credentials that no source of identity reads', async () => {
+    await at.json(['clients', 'create', 'acme', '--tier', 'free'])
+    await at.put({ pk: 'policy-set', sk: 'settings', identity: ['api-gateway-key'] })
+    expect(await statuses()).toEqual({ ...HEALTHY, clients: 'warning' })
+    const { code, out } = await at.sluice(['doctor'])
+    expect([code, out]).toEqual([
+      0,
+      expect.stringContaining(
+        'warning clients: settings.identity has no api-key, so 1 API key of acme identify nobody: requests with them are anonymous\n',
+      ),
+    ])
+    await at.put({ pk: 'policy-set', sk: 'settings', identity: ['api-key'] })
+    const created = await at.sluice(['clients', 'create', 'ann', '--tier', 'free', '--user', '42'])
+    expect(created.err).toContain(
+      'warning: settings.identity has no source with lookup: true, so 1 user or caller of ann',
+    )
+    await at.put({
+      pk: 'policy-set',
+      sk: 'settings',
+      identity: ['api-key', { source: 'header', name: 'x-user', as: 'user', lookup: true, trusted: true }],
+    })
+    expect(await statuses()).toEqual(HEALTHY)
+  })
+
   it('reports the HMAC key without showing it, and fails if the key is invalid', async () => {
-    expect((await at.sluice(['doctor'])).out).toContain('ok      HMAC key: active from 1970-01-01T00:00:00Z\n')
+    expect((await at.sluice(['doctor'])).out).toContain('ok      HMAC key: active from the beginning\n')
     await at.put({ ...HMAC_KEY_ITEM, keys: [{ key: SECRET.keys[0]!.key, activeFrom: -1 }] })
     expect(await statuses()).toEqual({ ...HEALTHY, 'HMAC key': 'FAILED' })
     const { code, out, err } = await at.sluice(['doctor'])

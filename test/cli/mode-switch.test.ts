@@ -44,7 +44,7 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
     expect(await at.sluice(['off', '--note', 'incident 4711'], now)).toEqual({
       code: 0,
       out: 'limits are off: requests are allowed without counting; blocks and credentials still apply; authorizers apply it within 30 seconds; turn limits on with sluice on\n',
-      err: '',
+      err: `written: table sluice-config at ${at.endpoint}\n`,
     })
     expect(await asked(9, '198.51.100.1')).toBe('AAAAAAAAA')
     expect((await at.sluice(['on'])).out).toBe('limits are on again; authorizers apply it within 30 seconds\n')
@@ -67,7 +67,7 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
   it('usage, peek, doctor and tiers list show that limits are off', async () => {
     await at.sluice(['off', '--note', 'incident 4711'], now)
     const line =
-      'limits are off: requests are allowed without counting; blocks and credentials still apply since 2026-11-21T12:00:00Z (incident 4711); turn limits on with sluice on'
+      'limits are off since 2026-11-21T12:00:00Z (incident 4711): requests are allowed without counting; blocks and credentials still apply; turn limits on with sluice on'
     for (const args of [
       ['tiers', 'list'],
       ['usage', 'ip:198.51.100.4'],

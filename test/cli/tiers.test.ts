@@ -133,7 +133,7 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     expect(no).toEqual({
       code: 1,
       out: `${shown}1 added, 1 changed\n`,
-      err: 'Apply to table sluice-config? [y/N] nothing was written\n',
+      err: `table sluice-config at ${at.endpoint}: Apply this? [y/N] nothing was written\n`,
     })
     expect(await keys()).toHaveLength(3)
 
@@ -196,7 +196,10 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
   it('that do not fit one transaction are written one by one, and the table stays valid', async () => {
     const tiers = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`tier-${i}`, limit(i + 1)]))
     const { code, err } = await apply(write({ tiers: { anonymous, ...tiers } }), '--yes', '--prune')
-    expect([code, err]).toEqual([0, '103 changes do not fit one transaction: they are written one by one\n'])
+    expect([code, err]).toEqual([
+      0,
+      `103 changes do not fit one transaction: they are written one by one\nwritten: table sluice-config at ${at.endpoint}\n`,
+    ])
     expect((await keys()).length).toBe(102)
   })
 })
@@ -212,7 +215,15 @@ describe('output with --json', () => {
         out: '',
         err: 'nothing was written: there is no terminal to ask on, use --yes\n',
       })
-      const plan = { added: ['tier#anonymous'], changed: [], removed: [], kept: [], conflicts: [], issues: [] }
+      const plan = {
+        added: ['tier#anonymous'],
+        changed: [],
+        removed: [],
+        kept: [],
+        conflicts: [],
+        issues: [],
+        warnings: [],
+      }
       expect(await at.json(['tiers', 'diff', path])).toEqual(plan)
       expect(await at.json(['tiers', 'apply', path, '--yes'])).toEqual({ ...plan, applied: true })
       expect(await at.json(['tiers', 'list'])).toEqual([{ sk: 'tier#anonymous', ...anonymous }])

@@ -103,7 +103,7 @@ describe('whois', () => {
       `${hash} cannot be resolved: addresses are in no table, only their hashes; none was tried; ` +
         'try those that you suspect with sluice whois HASH --address 203.0.113.0/24; under the only secret\n',
     )
-    expect((await whois(hash, '--address', '203.0.113.0/24')).err).toContain('256 addresses were tried')
+    expect((await whois(hash, '--address', '203.0.113.0/24')).err).toContain('tried: 256 addresses')
     expect(await at.json(['whois', hash, '--address', '198.51.0.0/16'], now)).toEqual({
       hash,
       subject: 'ip:198.51.77.8',
@@ -248,7 +248,7 @@ describe('a hash of the log', () => {
   it('blocks and unblocks whom it stands for', async () => {
     const blocked = await at.sluice(['block', 'add', hashOf('user:42')], now)
     expect([blocked.err, blocked.out]).toEqual([
-      `${hashOf('user:42')} is user:42 (credential of client ann)\n`,
+      `${hashOf('user:42')} is user:42 (credential of client ann)\nwritten: table sluice-config at ${at.endpoint}\n`,
       'client:ann is blocked\n',
     ])
     expect((await at.sluice(['block', 'remove', hashOf('client:ann')], now)).out).toBe(

@@ -1,0 +1,80 @@
+import { Connection } from '../../cli/tables/connection'
+import { type Deployment, deploy, TIERS } from './command-line'
+
+const NOW = Date.parse('2026-11-21T12:00:00Z')
+
+let at: Deployment
+beforeAll(async () => {
+  at = await deploy('dynalite')
+  await at.put(...TIERS, { pk: 'policy-set', sk: 'settings', defaultTier: 'free' })
+})
+afterAll(async () => at?.close())
+
+const CONFIG = 'table sluice-config'
+const STATE = 'table sluice-state'
+
+/** Every command that writes, in an order in which each has something to write. */
+const WRITES: readonly (readonly [command: string, tables: string])[] = [
+  ['tiers apply tiers.yaml --yes --prune', CONFIG],
+  ['clients create acme --tier free', CONFIG],
+  ['clients create acme --another-key --json', CONFIG],
+  ['clients set acme --name Acme', CONFIG],
+  ['clients create one --tier free', CONFIG],
+  ['clients rotate-key one', CONFIG],
+  ['clients disable acme', CONFIG],
+  ['apis label a1b2c3d4e5 shop', CONFIG],
+  ['apis remove a1b2c3d4e5', CONFIG],
+  ['block add acme', CONFIG],
+  ['block remove acme', CONFIG],
+  ['off', CONFIG],
+  ['on', CONFIG],
+  ['observe on', CONFIG],
+  ['observe off', CONFIG],
+  ['forget one --yes', 'tables sluice-config and sluice-state'],
+  ['clients delete acme --yes', CONFIG],
+  ['hmac-key enable --at 11m --yes', CONFIG],
+]
+
+describe('every write', () => {
+  it.each(WRITES)('by %s says to which tables', async (command, tables) => {
+    const { code, err } = await at.sluice(command.split(' '))
+    expect([code, err]).toEqual([0, expect.stringContaining(`written: ${tables} at ${at.endpoint}\n`)])
+  })
+
+  it('to counters does so, too', async () => {
+    await at.json(['clients', 'create', 'refunded', '--tier', 'free'])
+    const { err } = await at.sluice(['forget', 'refunded', '--yes'])
+    expect(err).toContain(`written: tables sluice-config and sluice-state at ${at.endpoint}\n`)
+    const raw = await at.sluice(['forget', 'order:1', '--raw', '--yes'])
+    expect(raw.err).toContain(`written: ${STATE} at ${at.endpoint}\n`)
+  })
+
+  it.each([['tiers list'], ['usage ip:1.2.3.4'], ['block list'], ['doctor'], ['on'], ['refund ip:1.2.3.4 1']])(
+    '%s writes nothing, and says nothing of it',
+    async (command) => {
+      expect((await at.sluice(command.split(' '), { now: NOW })).err).not.toContain('written:')
+    },
+  )
+
+  it('that is refused is not told as written', async () => {
+    const { code, err } = await at.sluice(['clients', 'create', 'acme', '--tier', 'nosuch'])
+    expect([code, err]).toEqual([1, expect.not.stringContaining('written:')])
+  })
+
+  it('asks with the name of the table and where it is', async () => {
+    await at.json(['clients', 'create', 'gone', '--tier', 'free'])
+    for (const [args, tables] of [
+      [['clients', 'delete', 'gone'], 'table sluice-config'],
+      [['forget', 'gone'], 'tables sluice-config and sluice-state'],
+    ] as const) {
+      const { err } = await at.sluice(args, { typed: 'n\n' })
+      expect(err).toMatch(new RegExp(`^${tables} at ${at.endpoint}: .*\\[y/N\\] nothing was written\n$`))
+    }
+  })
+
+  it('in AWS names the Region', async () => {
+    const connection = new Connection({ table: 'live', region: 'eu-central-1' }, {})
+    expect(await connection.describe('config')).toBe('table live in eu-central-1')
+    connection.close()
+  })
+})
