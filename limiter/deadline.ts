@@ -20,18 +20,10 @@ export class Deadline {
   async bound<T>(share: number, call: (signal: EndSignal) => Promise<T>): Promise<T> {
     const ms = Math.max(1, this.leftMs * share)
     const signal = new Timeout()
-    let timer: NodeJS.Timeout | undefined
-    const expiry = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        reject(new StoreUnavailableError('timeout', `the store did not answer within ${Math.round(ms)} ms`))
-        signal.end()
-      }, ms)
-    })
-    try {
-      return await Promise.race([call(signal), expiry])
-    } finally {
-      clearTimeout(timer)
+    const late = (): never => {
+      throw new StoreUnavailableError('timeout', `the store did not answer within ${Math.round(ms)} ms`)
     }
+    return within(ms, call(signal), late, () => signal.end())
   }
 }
 
@@ -47,10 +39,35 @@ class Timeout implements EndSignal {
 
 /** Waits for what is under way and never rejects, for so many milliseconds at most; it goes on by itself. */
 export async function waitAtMost(ms: number, work: Promise<unknown>): Promise<void> {
+  await within(ms, work, () => undefined)
+}
+
+/**
+ * What `work` comes to, or what `late` says if that takes longer. The work goes on by itself; nobody hears of its
+ * failure then.
+ *
+ * @param ms in real milliseconds.
+ * @param late the answer that is given in its place, or what it throws.
+ * @param end is told after that, so that the work's own failure at being ended does not come first.
+ */
+export async function within<T>(ms: number, work: Promise<T>, late: () => T, end?: () => void): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const expiry = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, Math.max(0, ms))
+  const expiry = new Promise<T>((resolve, reject) => {
+    timer = setTimeout(
+      () => {
+        try {
+          resolve(late())
+        } catch (error) {
+          reject(error)
+        }
+        end?.()
+      },
+      Math.max(0, ms),
+    )
   })
-  await Promise.race([work, expiry])
-  clearTimeout(timer)
+  try {
+    return await Promise.race([work, expiry])
+  } finally {
+    clearTimeout(timer)
+  }
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import { BoundedMap } from '../../limiter/bounded-map'
 import type { Clock, EpochMs } from '../../limiter/clock'
+import { within } from '../../limiter/deadline'
 import type { GatewayRequest } from '../responses/request'
 import { type Answer, parseAnswer, toCheck } from './answer'
 import type { Check, Checker } from './check'
@@ -57,18 +58,10 @@ export class UpstreamAuthorizer implements Checker {
   private async invoke(event: unknown): ReturnType<Invoke> {
     const { invoke, deadlineMs } = this.options
     const end = new AbortController()
-    let timer: NodeJS.Timeout | undefined
-    const expiry = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => {
-        reject(new Error(`the upstream authorizer did not answer within ${deadlineMs} ms`))
-        end.abort()
-      }, deadlineMs)
-    })
-    try {
-      return await Promise.race([invoke(event, end.signal), expiry])
-    } finally {
-      clearTimeout(timer)
+    const late = (): never => {
+      throw new Error(`the upstream authorizer did not answer within ${deadlineMs} ms`)
     }
+    return within(deadlineMs, invoke(event, end.signal), late, () => end.abort())
   }
 
   /** `undefined` where an answer is for this request alone. */

@@ -1,0 +1,40 @@
+import { within } from '../../limiter/deadline'
+
+beforeEach(() => jest.useFakeTimers())
+afterEach(() => jest.useRealTimers())
+
+const never = new Promise<string>(() => {})
+const late = (): never => {
+  throw new Error('late')
+}
+
+it('gives what the work comes to, and leaves no timer', async () => {
+  expect(await within(100, Promise.resolve('done'), late)).toBe('done')
+  await expect(within(100, Promise.reject(new Error('broken')), late)).rejects.toThrow('broken')
+  expect(jest.getTimerCount()).toBe(0)
+})
+
+it('gives what is said in its place once time is up, and not a millisecond sooner', async () => {
+  const answers: string[] = []
+  void within(100, never, () => 'late').then((answer) => answers.push(answer))
+  await jest.advanceTimersByTimeAsync(99)
+  expect(answers).toEqual([])
+  await jest.advanceTimersByTimeAsync(1)
+  expect(answers).toEqual(['late'])
+})
+
+it('rejects with what is thrown in its place, though the work fails at being ended', async () => {
+  let fail = (_: Error) => {}
+  const work = new Promise<never>((_, reject) => {
+    fail = reject
+  })
+  const answer = expect(within(100, work, late, () => fail(new Error('ended')))).rejects.toThrow('late')
+  await jest.advanceTimersByTimeAsync(100)
+  await answer
+})
+
+it('waits for nothing where no time is left', async () => {
+  const answer = within(-5, never, () => 'late')
+  await jest.advanceTimersByTimeAsync(0)
+  expect(await answer).toBe('late')
+})
