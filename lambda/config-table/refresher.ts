@@ -28,7 +28,7 @@ interface Reading {
 const RETRY_AFTER_MS = 1000
 
 /** The longest that a request waits for a reading while an older value is there, in milliseconds. */
-const LONGEST_WAIT_MS = 600
+export const LONGEST_WAIT_MS = 600
 
 /** The longest pause between two requests that wait in vain, in milliseconds. It begins at one second and doubles. */
 const LONGEST_PAUSE_MS = 30_000

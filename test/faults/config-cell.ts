@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { LONGEST_WAIT_MS } from '../../lambda/config-table/refresher'
 import type { Fault } from './fault'
 import type { Instance } from './instance'
 import type { FaultyDynamoDb } from './proxy'
@@ -49,8 +50,8 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
   private get deadlineMs(): number {
     const { reading, fault } = this.cell
     if (reading === 'tiers') return FIRST_DEADLINE_MS
-    // both tables are behind the connection
-    return reading === 'client' && fault.connection ? 2 * DEADLINE_MS : DEADLINE_MS
+    const ownMs = reading === 'tiers again' ? LONGEST_WAIT_MS : DEADLINE_MS
+    return fault.connection ? ownMs + DEADLINE_MS : ownMs // both tables are behind the connection
   }
 
   async prepare(): Promise<void> {
@@ -95,10 +96,10 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
     if (overrun > GRACE_MS) problems.push(late(`it came ${overrun} ms after its deadline`))
     if (this.table.metAt === 0) problems.push(wrong('the fault was not met'))
     const hadItsTry = cell.tries === 'first' && !cell.fault.final
-    const isBackground = cell.reading.endsWith('again') && !cell.fault.connection
+    const isKnownAlready = cell.reading.endsWith('again') && !cell.fault.connection
     if (!isReal(told)) {
       if (!told.degraded) problems.push(wrong(`nobody was asked, and it does not say so: ${told.reason}`))
-      if (hadItsTry || isBackground) problems.push(late('it could have been decided'))
+      if (hadItsTry || isKnownAlready) problems.push(late('it could have been decided'))
       if (told.reason !== 'unverified') return 'degraded'
       if (told.allowed || cell.reading !== 'tiers')
         problems.push(wrong(`callers could have been verified: ${told.reason}`))
@@ -114,7 +115,7 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
     if (!told.allowed || charged.ip !== right.ip || charged.client !== right.client)
       problems.push(wrong(`it was ${told.reason}, and ${JSON.stringify(charged)} were charged`))
     if (apiKey === undefined || isKnown) return 'decided'
-    if (hadItsTry || isBackground) problems.push(late('it could have been known who asks'))
+    if (hadItsTry || isKnownAlready) problems.push(late('it could have been known who asks'))
     return 'anonymous'
   }
 
