@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { PutCommand } from '@aws-sdk/lib-dynamodb'
 import { parse } from 'yaml'
 import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-items'
 import { parseTiersFile } from '../lambda/config-table/items/policy-set'
 import { hashApiKey } from '../lambda/identity/api-key'
+import { seedHmacKey, seedItems } from '../lib/seed/seed-items'
 import { createStateTable, createTable } from '../limiter/stores/state-table'
 import { documentsOf } from '../provisioning/documents'
-import { makeHmacKey } from '../provisioning/make-hmac-key'
+import { tryWrite } from '../provisioning/guarded-writes'
 import { itemsOf, type TiersFile } from '../provisioning/tiers-file'
 
 /** Keys to try the local gateway with. They are in the clear because they open nothing. */
@@ -21,23 +21,28 @@ export const SAMPLE_KEYS = [
 const TIERS_FILE = path.join(__dirname, '..', 'tiers.yaml')
 
 /**
- * Makes both tables where they are missing, and writes the tiers and routes of `tiers.yaml`, the sample keys and, where
- * there is none, a secret for the subjects' hashes into the config table.
+ * Makes both tables where they are missing, and seeds the config table as a deployment does: the tiers and routes of
+ * `tiers.yaml`, a secret for the subjects' hashes where there are no tiers yet, and the sample keys. What somebody has
+ * edited stays.
  *
+ * @returns the sort keys of items that stay as somebody edited them, which are not those of the file.
  * @throws ConfigError with every mistake in `tiers.yaml`; nothing is written then.
  */
 export async function seed(
   client: DynamoDBClient,
   tables: { readonly state: string; readonly config: string },
-): Promise<void> {
+): Promise<string[]> {
   const file: unknown = parse(await readFile(TIERS_FILE, 'utf8'))
   parseTiersFile(file, 'tiers.yaml')
 
   await createStateTable(client, tables.state)
   await createTable(client, tables.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
   const documents = documentsOf(client)
-  await makeHmacKey(documents, tables.config)
-  const clients = SAMPLE_KEYS.map(({ apiKey, ...sample }) => ({ ...clientKey(hashApiKey(apiKey)), ...sample }))
-  const items = [...itemsOf(file as TiersFile), ...clients]
-  for (const Item of items) await documents.send(new PutCommand({ TableName: tables.config, Item }))
+  await seedHmacKey(documents, tables.config)
+  const report = await seedItems(documents, tables.config, itemsOf(file as TiersFile))
+  for (const { apiKey, ...sample } of SAMPLE_KEYS) {
+    const key = clientKey(hashApiKey(apiKey))
+    await tryWrite(documents, tables.config, { key, after: { ...key, ...sample } })
+  }
+  return Object.keys(report).filter((sk) => report[sk] === 'kept')
 }

@@ -31,7 +31,7 @@ async function start(shutdown: Shutdown): Promise<void> {
 
   const engine = await startEngine(options)
   shutdown.add(() => engine.stop())
-  await seedTables(engine.endpoint)
+  const kept = await seedTables(engine.endpoint)
 
   const api = { rest: restApi, http: httpApi }[options.api]
   const pool = createAuthorizerPool(options.instances, {
@@ -55,13 +55,13 @@ async function start(shutdown: Shutdown): Promise<void> {
 
   const url = `http://localhost:${gateway.port}`
   process.stdout.write(`Sluice is listening on ${url}\n`)
-  process.stdout.write(welcome({ url, engine, options, tiersYaml: readFileSync(TIERS_FILE, 'utf8') }))
+  process.stdout.write(welcome({ url, engine, options, kept, tiersYaml: readFileSync(TIERS_FILE, 'utf8') }))
 }
 
-async function seedTables(endpoint: string): Promise<void> {
+async function seedTables(endpoint: string): Promise<string[]> {
   const client = connect(endpoint)
   try {
-    await seed(client, TABLES)
+    return await seed(client, TABLES)
   } catch (error) {
     throw error instanceof DynamoDBServiceException
       ? new StartError(`cannot create the tables at ${endpoint}: ${reasonOf(error)}`)

@@ -13,18 +13,26 @@ export interface Running {
   readonly url: string
   readonly engine: Engine
   readonly options: Options
+  /** Sort keys of items that stay as somebody edited them. @default none */
+  readonly kept?: readonly string[]
   /** The text of tiers.yaml. */
   readonly tiersYaml: string
 }
 
 /** What to know after the ready line: who can call, how much they may, where it is decided, and what to type. */
-export function welcome({ url, engine, options, tiersYaml }: Running): string {
+export function welcome({ url, engine, options, kept = [], tiersYaml }: Running): string {
   const tiers = (parse(tiersYaml) as { tiers: Record<string, Tier> }).tiers
   const enough = Math.min(...(tiers.anonymous?.policies ?? []).map(({ limit }) => limit)) + 5
   return [
     '',
     'Tiers and their keys, to send as X-Api-Key (without a known one the tier is anonymous, by IP address)',
     ...table(Object.entries(tiers).map(([name, tier]) => [name, keyOf(name), limitsOf(tier)])),
+    ...(kept.length > 0
+      ? [
+          `Kept as somebody edited them, other than tiers.yaml: ${kept.map((sk) => sk.replace('#', ' ')).join(', ')}`,
+          'Those in force: sluice tiers list, as below',
+        ]
+      : []),
     '',
     'Routes: GET /hello, GET /search, POST /batch (cost 5), and any other path',
     `API: ${API_NAMES[options.api]}, ${options.instances} authorizer instance${options.instances === 1 ? '' : 's'}`,

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
+import { printed } from '../../limiter/errors'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { decideEvent, type EventDecision } from '../callers/decide-event'
+import { EXAMPLE_EVENT } from '../callers/example-event'
 import { ipv6Prefix } from '../callers/limits'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
@@ -12,6 +14,7 @@ import { isLoopback } from '../tables/local-engine'
 
 interface Options extends OutputOptions {
   readonly event?: string
+  readonly exampleEvent?: boolean
 }
 
 const COLOURS = { ok: 'green', warning: 'yellow', FAILED: 'red' } as const
@@ -21,10 +24,12 @@ export const addDoctor: AddCommand = (group, session) => {
     group,
     'doctor',
     'Check tables, time to live, configuration, clients and clock. The exit code is 1 if a check fails.',
-    ['sluice doctor', 'sluice doctor --event event.json'],
+    ['sluice doctor', 'sluice doctor --example-event > event.json', 'sluice doctor --event event.json'],
   )
     .option('--event <file>', 'explain how this authorizer event (a JSON file) would be decided; nothing is charged')
+    .option('--example-event', 'print an event to start from, for --event; needs no table')
     .action(async (options: Options) => {
+      if (options.exampleEvent) return session.print.json(EXAMPLE_EVENT)
       const event = options.event === undefined ? undefined : readEvent(options.event)
       const connection = session.connect(options)
       const configTable = await connection.tableName('config')
@@ -134,6 +139,10 @@ function readEvent(path: string): { readonly content: unknown } {
   try {
     return { content: JSON.parse(readFileSync(path, 'utf8')) }
   } catch (error) {
-    throw new UserError(`${path} cannot be read as JSON: ${(error as Error).message}`)
+    const { code, message } = error as NodeJS.ErrnoException
+    const what = code === 'ENOENT' ? 'there is no such file' : message
+    throw new UserError(
+      `--event must be a JSON file with an event that API Gateway sends to a REQUEST authorizer, got ${printed(path)}: ${what}; sluice doctor --example-event prints one`,
+    )
   }
 }

@@ -154,7 +154,9 @@ describe('sluice block export', () => {
     writeFileSync(file, lines)
     const { out, err } = await at.sluice(['block', 'export', '--waf', '--from-log', file, '--top', '2'], { now })
     expect(JSON.parse(out)).toEqual({ Addresses: [...inForce, '192.0.2.2/32', '192.0.2.1/32'] })
-    expect(err).toContain("2 denials without an address in the log: set the prop logCallers to 'clear' to log addresses\n")
+    expect(err).toContain(
+      "2 denials without an address in the log: set the prop logCallers to 'clear' to log addresses\n",
+    )
     expect(
       JSON.parse((await at.sluice(['block', 'export', '--waf', '--from-log', '-'], { now, typed: lines })).out)
         .Addresses,

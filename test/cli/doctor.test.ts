@@ -80,6 +80,21 @@ describe('the doctor', () => {
     expect(await statuses()).toEqual(HEALTHY)
   })
 
+  it('prints an example of an event, which it takes, and says what --event must be', async () => {
+    const path = join(folder, 'example.json')
+    const { out } = await at.sluice(['doctor', '--example-event'])
+    writeFileSync(path, out)
+    const { event } = JSON.parse((await at.sluice(['doctor', '--event', path, '--json'])).out)
+    expect(event).toMatchObject({ request: 'GET /search', api: 'a1b2c3d4e5/prod', tier: 'anonymous' })
+    expect(event.context).toMatchObject({ allowed: true, limit: 20 })
+    const missing = join(folder, 'missing.json')
+    const { code, err } = await at.sluice(['doctor', '--event', missing])
+    expect([code, err]).toEqual([
+      1,
+      `--event must be a JSON file with an event that API Gateway sends to a REQUEST authorizer, got "${missing}": there is no such file; sluice doctor --example-event prints one\n`,
+    ])
+  })
+
   it('reports the HMAC key without showing it, and fails if the key is invalid', async () => {
     expect((await at.sluice(['doctor'])).out).toContain('ok      HMAC key: active from the beginning\n')
     await at.put({ ...HMAC_KEY_ITEM, keys: [{ key: SECRET.keys[0]!.key, activeFrom: -1 }] })
@@ -212,7 +227,7 @@ describe('an event', () => {
     const { code, out } = await at.sluice(['doctor', '--event', file])
     expect([code, out]).toEqual([1, expect.stringContaining('FAILED  event: denied (malformed)')])
     expect((await at.sluice(['doctor', '--event', join(folder, 'nowhere')])).err).toContain(
-      'nowhere cannot be read as JSON: ENOENT',
+      'nowhere": there is no such file',
     )
   })
 })

@@ -1,0 +1,48 @@
+import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
+import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
+import { hashApiKey } from '../../lambda/identity/api-key'
+import { connect, TABLES } from '../../local/dynamodb'
+import type { Engine } from '../../local/engines/engine'
+import { startEngine } from '../../local/engines/start-engine'
+import { SAMPLE_KEYS, seed } from '../../local/seed'
+import { documentsOf, readPartition } from '../../provisioning/documents'
+
+describe('npm start on a DynamoDB that it was started on before', () => {
+  let engine: Engine
+  let client: ReturnType<typeof connect>
+  beforeEach(async () => {
+    engine = await startEngine({ engine: 'dynalite' })
+    client = connect(engine.endpoint)
+  })
+  afterEach(async () => {
+    client?.destroy()
+    await engine?.stop()
+  })
+  const put = (Item: Record<string, unknown>) =>
+    documentsOf(client).send(new PutCommand({ TableName: TABLES.config, Item }))
+  const itemsOf = async (pk: string) =>
+    (await readPartition(documentsOf(client), TABLES.config, pk)).map(({ item }) => item)
+
+  it('keeps tiers and clients that somebody edited, and says which tiers', async () => {
+    expect(await seed(client, TABLES)).toEqual([])
+    const free = { pk: 'policy-set', sk: 'tier#free', policies: [{ name: 'per-minute', limit: 7, window: '1m' }] }
+    const [{ apiKey }] = SAMPLE_KEYS
+    const demo = { pk: `client#${hashApiKey(apiKey)}`, sk: 'client', id: 'demo-free', tier: 'pro', notes: 'mine' }
+    await put(free)
+    await put(demo)
+    expect(await seed(client, TABLES)).toEqual(['tier#free'])
+    expect((await itemsOf('policy-set')).find(({ sk }) => sk === 'tier#free')).toEqual(free)
+    expect(await itemsOf(demo.pk)).toEqual([demo])
+  })
+
+  it('keeps the secret, and makes none for counters that have none', async () => {
+    await seed(client, TABLES)
+    const [secret] = await itemsOf('hmac-key')
+    expect(secret).toBeDefined()
+    await seed(client, TABLES)
+    expect(await itemsOf('hmac-key')).toEqual([secret])
+    await documentsOf(client).send(new DeleteCommand({ TableName: TABLES.config, Key: HMAC_KEY_ITEM }))
+    await seed(client, TABLES)
+    expect(await itemsOf('hmac-key')).toEqual([])
+  })
+})
