@@ -3,13 +3,12 @@ import path from 'node:path'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { parse } from 'yaml'
 import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-items'
-import { parseTiersFile } from '../lambda/config-table/items/policy-set'
 import { hashApiKey } from '../lambda/identity/api-key'
 import { seedHmacKey, seedItems } from '../lib/seed/seed-items'
 import { createStateTable, createTable } from '../limiter/stores/state-table'
 import { documentsOf } from '../provisioning/documents'
 import { tryWrite } from '../provisioning/guarded-writes'
-import { itemsOf, type TiersFile } from '../provisioning/tiers-file'
+import { checkTiersFile, itemsOf, type TiersFile } from '../provisioning/tiers-file'
 
 /** Keys to try the local gateway with. They are in the clear because they open nothing. */
 export const SAMPLE_KEYS = [
@@ -33,7 +32,7 @@ export async function seed(
   tables: { readonly state: string; readonly config: string },
 ): Promise<string[]> {
   const file: unknown = parse(await readFile(TIERS_FILE, 'utf8'))
-  parseTiersFile(file, 'tiers.yaml')
+  checkTiersFile(file, 'tiers.yaml')
 
   await createStateTable(client, tables.state)
   await createTable(client, tables.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
-import { CONFIG_TABLE, routeKey, tierKey } from '../lambda/config-table/items/config-items'
-import { SCOPED_SETTINGS } from '../lambda/config-table/items/policy-set'
+import { CONFIG_TABLE, MOST_POLICY_SET_ITEMS, routeKey, tierKey } from '../lambda/config-table/items/config-items'
+import { type PolicySet, parseTiersFile, SCOPED_SETTINGS } from '../lambda/config-table/items/policy-set'
 import { withPresentNames, withStoredNames } from '../lambda/config-table/items/stored-names'
+import { ConfigError, type Mistake } from '../limiter/errors'
+import { type Place, report } from '../limiter/policies/report'
 import { isPlain, kindOf, ordered, RENAMED_FIELDS } from './item-kinds'
 
 type Fields = Readonly<Record<string, unknown>>
@@ -133,4 +135,40 @@ function canonical(value: unknown): string {
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([field, inner]) => `${JSON.stringify(field)}:${canonical(inner)}`)
     .join()}}`
+}
+
+/** Items of a policy set that are left for the switch and the labels of APIs. */
+const RESERVED_ITEMS = 100
+
+/**
+ * Reports a policy set that has more items than may be written. The authorizer reads some more, so that the limits can
+ * be switched off and an API be labelled whatever the number of tiers.
+ */
+export function checkRoom(count: number, place: Place, issues: Mistake[]): void {
+  const most = MOST_POLICY_SET_ITEMS - RESERVED_ITEMS
+  if (count > most)
+    report(
+      issues,
+      'too_many',
+      `tiers, routes, settings and the block list must be at most ${most} items, got ${count}`,
+      place,
+    )
+}
+
+/** @throws ConfigError where so many items are too many. */
+export function assertRoom(count: number, place: Place = []): void {
+  const issues: Mistake[] = []
+  checkRoom(count, place, issues)
+  if (issues.length > 0) throw new ConfigError(issues)
+}
+
+/**
+ * Checks what a tiers file holds, by itself and as the items that it becomes.
+ *
+ * @throws ConfigError with every mistake, each with the file, the tier, the policy and the field.
+ */
+export function checkTiersFile(input: unknown, path: string): PolicySet {
+  const set = parseTiersFile(input, path)
+  assertRoom(itemsOf(input as TiersFile).length, [path])
+  return set
 }

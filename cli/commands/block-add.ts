@@ -1,4 +1,5 @@
 import { printed } from '../../limiter/errors'
+import { assertRoom } from '../../provisioning/tiers-file'
 import { moment } from '../arguments'
 import { entryKey, entryOf } from '../callers/block-entries'
 import { tell } from '../callers/client-changes'
@@ -43,6 +44,7 @@ export const addBlockAdd: AddCommand = (group, session) => {
       const isVerified = await checkListed(table, who, options.force === true)
       const stored = await table.policySet()
       const before = stored.find(({ item }) => item.sk === key.sk)
+      if (!before) assertRoom(stored.length + 1)
       const was = before?.item as (Fields & Readonly<Record<string, unknown>>) | undefined
       if (was && options.expires === undefined && isExpired(was, session.io.clock()))
         throw new UserError(

@@ -6,7 +6,7 @@ import { UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
 import { confirm } from '../terminal/question'
 import { type ApplyPlan, exportedAfter, planApply } from '../tiers/apply-plan'
-import { countsText, titleOf } from '../tiers/diff-text'
+import { countsText, titlesOf } from '../tiers/diff-text'
 import { planJson, printPlan, warningsOf } from '../tiers/plan-text'
 import { readTiersFile, stamp } from '../tiers/tiers-yaml'
 import { writeChanges } from '../tiers/write-changes'
@@ -73,7 +73,7 @@ async function check(
   if (issues.length > 0) throw new ConfigError(issues)
   if (conflicts.length > 0 && !options.force) {
     throw new UserError(
-      `nothing was written: somebody edited ${conflicts.map(titleOf).join(', ')} after the export: export again and merge, or overwrite with --force`,
+      `nothing was written: somebody edited ${titlesOf(conflicts)} after the export: export again and merge, or overwrite with --force`,
     )
   }
   const going = changes

@@ -17,6 +17,6 @@ export const addTiersDiff: AddCommand = (group, session) => {
       const plan = planApply(items, file, options.prune === true)
       const warnings = await warningsOf(plan, table)
       if (options.json) session.print.json(planJson(plan, warnings))
-      else printPlan(plan, warnings, session.print)
+      else printPlan(plan, warnings, session.print, Infinity)
     })
 }

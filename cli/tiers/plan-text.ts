@@ -2,19 +2,32 @@ import { isOwnIdentity, unreadCredentials } from '../callers/unread-credentials'
 import type { ConfigTable } from '../tables/config-table'
 import type { Printer } from '../terminal/output'
 import type { ApplyPlan } from './apply-plan'
-import { countsText, printChanges, titleOf } from './diff-text'
+import { countsText, printChanges, titlesOf } from './diff-text'
 
-/** Shows a plan to people: changes on standard output, remarks beside them. */
+/** More changes than this are only counted before they are applied. */
+const MOST_SHOWN = 100
+
+/** More mistakes than this are counted instead. */
+const MOST_ISSUES = 20
+
+/**
+ * Shows a plan to people: changes on standard output, remarks beside them.
+ *
+ * @param most changes that are shown; others are counted.
+ */
 export function printPlan(
   { changes, kept, conflicts, issues }: ApplyPlan,
   warnings: readonly string[],
   print: Printer,
+  most = MOST_SHOWN,
 ): void {
-  printChanges(changes, print)
+  printChanges(changes.slice(0, most), print)
+  if (changes.length > most) print.line(`… and ${changes.length - most} more: sluice tiers diff shows all`)
   print.line(countsText(changes))
-  if (kept.length > 0) print.note(`only in the table, kept unless you use --prune: ${kept.map(titleOf).join(', ')}`)
-  if (conflicts.length > 0) print.note(`edited since the export: ${conflicts.map(titleOf).join(', ')}`)
-  for (const issue of issues) print.note(`invalid: ${issue}`)
+  if (kept.length > 0) print.note(`only in the table, kept unless you use --prune: ${titlesOf(kept)}`)
+  if (conflicts.length > 0) print.note(`edited since the export: ${titlesOf(conflicts)}`)
+  for (const issue of issues.slice(0, MOST_ISSUES)) print.note(`invalid: ${issue}`)
+  if (issues.length > MOST_ISSUES) print.note(`and ${issues.length - MOST_ISSUES} more mistakes`)
   for (const warning of warnings) print.note(`warning: ${warning}`)
 }
 

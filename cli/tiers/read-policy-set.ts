@@ -5,7 +5,7 @@ import { checkAnonymous, checkDefaultTier, toPolicySet } from '../../lambda/conf
 import { splitVariant } from '../../lambda/config-table/items/scopes'
 import { checkStorageCodes } from '../../lambda/config-table/items/storage'
 import type { Mistake } from '../../limiter/errors'
-import type { PolicySetItem } from '../../provisioning/tiers-file'
+import { checkRoom, type PolicySetItem } from '../../provisioning/tiers-file'
 
 /** The items of the partition `policy-set`, understood. */
 export interface ReadSet {
@@ -21,6 +21,7 @@ const parsed = new WeakMap<PolicySetItem, ConfigItem & { readonly issues: readon
 export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
   const all = items.map(readItem)
   const issues = all.flatMap((one) => one.issues)
+  checkRoom(items.length, [], issues)
   const names = items.flatMap(({ sk }) => (sk.startsWith('tier#') ? sk.slice('tier#'.length) : []))
   const parts = partsOf(all)
   const { settings, tiers, routes } = parts

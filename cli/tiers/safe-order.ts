@@ -14,32 +14,58 @@ const RANKS = [
   'add settings',
   'change settings',
 ]
+/** More than this are not tried at once. */
+const MOST_AT_ONCE = 100
+
 const LAST_RANKS = ['remove settings', 'remove global', 'remove route', 'remove tier']
 
+/** Changes in an order in which the configuration is valid after each batch. */
+export interface SafeOrder {
+  readonly batches: readonly (readonly Change[])[]
+  /** Those for which there is no such order. Without them the others are no whole. */
+  readonly stuck: readonly Change[]
+}
+
 /**
- * Orders changes so that the configuration is valid after each of them: whoever reads in between, and whatever the last
- * write was, finds nothing wrong that was not wrong before.
+ * Orders changes so that the configuration is valid after each batch of them: whoever reads in between, and whatever
+ * the last write was, finds nothing wrong that was not wrong before.
  *
- * @returns the changes in order, and those for which there is no such order by single writes; without them the others
- * are no whole.
+ * @param fits whether so many changes can be written at once. One always can.
  */
 export function safeOrder(
   items: readonly PolicySetItem[],
   changes: readonly Change[],
-): { readonly steps: Change[]; readonly stuck: Change[] } {
+  fits: (batch: readonly Change[]) => boolean = () => false,
+): SafeOrder {
   const allowed = new Set(readPolicySet(items).issues.map(String))
   const now = new Map(items.map((item) => [item.sk, item]))
-  const stuck = [...changes].sort((a, b) => rank(a) - rank(b) || (a.sk < b.sk ? -1 : 1))
-  const steps: Change[] = []
-  for (;;) {
-    const next = stuck.findIndex((change) =>
-      readPolicySet([...applied(now, [change]).values()]).issues.every(({ message }) => allowed.has(message)),
-    )
-    if (next < 0) return { steps, stuck }
-    const [step] = stuck.splice(next, 1)
-    steps.push(step!)
-    apply(now, step!)
+  const isSafe = (batch: readonly Change[]) =>
+    readPolicySet([...applied(now, batch).values()]).issues.every(({ message }) => allowed.has(message))
+  let left = [...changes].sort((a, b) => rank(a) - rank(b) || (a.sk < b.sk ? -1 : 1))
+  const batches: Change[][] = []
+  while (left.length > 0) {
+    const batch = longestPrefix(left, (some) => fits(some) && isSafe(some)) ?? firstAlone(left)
+    if (!batch) break
+    batches.push(batch)
+    for (const change of batch) apply(now, change)
+    const done = new Set(batch)
+    left = left.filter((change) => !done.has(change))
   }
+  return { batches, stuck: left }
+
+  function firstAlone(some: readonly Change[]): Change[] | undefined {
+    const first = some.find((change) => isSafe([change]))
+    return first && [first]
+  }
+}
+
+/** Some of the first elements, as many as halving finds: two at least, else `undefined`. */
+function longestPrefix<T>(all: readonly T[], holds: (some: readonly T[]) => boolean): T[] | undefined {
+  for (let length = Math.min(all.length, MOST_AT_ONCE); length > 1; length = Math.floor(length / 2)) {
+    const some = all.slice(0, length)
+    if (holds(some)) return some
+  }
+  return undefined
 }
 
 /** The items after some changes. */

@@ -1,7 +1,6 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { Document, isCollection, isMap, isSeq, parseDocument, visit } from 'yaml'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
-import type { TiersFile } from '../../provisioning/tiers-file'
+import { checkTiersFile, type TiersFile } from '../../provisioning/tiers-file'
 import { failureOf, UserError } from '../exit'
 
 /**
@@ -17,7 +16,7 @@ export function readTiersFile(path: string): TiersFile {
   if (typeof file !== 'object' || file === null || Array.isArray(file))
     throw new UserError(`${path}: it must have a field "tiers" with tiers by name`)
   checkExported((file as { exported?: unknown }).exported, path)
-  parseTiersFile(file, path)
+  checkTiersFile(file, path)
   return file as TiersFile
 }
 

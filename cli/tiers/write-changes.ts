@@ -7,15 +7,15 @@ import {
   writeAlone,
   writeTogether,
 } from '../../provisioning/guarded-writes'
-import type { Change } from '../../provisioning/tiers-file'
+import type { Change, PolicySetItem } from '../../provisioning/tiers-file'
 import { failureOf, InterruptedError, ServiceError, UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
-import { titleOf } from './diff-text'
-import { safeOrder } from './safe-order'
+import { titlesOf } from './diff-text'
+import { applied, safeOrder } from './safe-order'
 
 /**
- * Writes changes to a policy set: all or nothing where the engine and their number allow, else one after another, in an
- * order in which the table is valid after each.
+ * Writes changes to a policy set: all or nothing where the engine and their number allow, else in as few transactions
+ * as they fit, or one by one where the engine has no transactions. The table is valid after each of them.
  *
  * @param done gets each change that is written.
  * @param pressed Ctrl-C: the write under way is finished, and the rest left for the next run.
@@ -35,31 +35,53 @@ export async function writeChanges(
     before: before.get(sk)?.exact,
     after: after && keepExact(after, before.get(sk)),
   })
-  const writes = changes.map(toWrite)
-  if (fitOneTransaction(writes) && (await together(table, writes))) {
+  const fits = (batch: readonly Change[]) => fitOneTransaction(batch.map(toWrite))
+  if (fits(changes) && (await together(table, changes.map(toWrite)))) {
     changes.forEach(done)
     return
   }
 
-  const items = stored.map(({ item }) => item)
-  const { steps, stuck } = safeOrder(items, changes)
-  if (stuck.length > 0) {
-    const names = stuck.map(({ sk }) => titleOf(sk)).join(', ')
-    throw new UserError(
-      `nothing was written: ${changes.length} changes do not fit one transaction, and written one by one the table would be invalid in between (${names}): ` +
-        'apply them in two steps',
-    )
-  }
-  if (steps.length > 1) tell(`${steps.length} changes do not fit one transaction: they are written one by one`)
-  for (const [count, step] of steps.entries()) {
-    if (pressed.aborted) throw new InterruptedError(progress('stopped', steps, count))
+  const items = new Map(stored.map(({ item }) => [item.sk, item]))
+  const written: Change[] = []
+  let left = inOrder(items, changes, fits(changes) ? undefined : fits)
+  if (left.length > 1)
+    tell(`${changes.length} changes do not fit one transaction: they are written in ${left.length} steps`)
+  while (left.length > 0) {
+    const [batch, ...others] = left as [readonly Change[], ...(readonly Change[])[]]
+    if (pressed.aborted) throw new InterruptedError(progress('stopped', written, left.flat()))
     try {
-      await writeAlone(table.documents, table.name, toWrite(step))
+      if (!(await writeBatch(table, batch.map(toWrite)))) {
+        left = inOrder(applied(items, written), left.flat())
+        continue
+      }
     } catch (error) {
-      throw toFailure(error, steps, count)
+      throw toFailure(error, written, left.flat())
     }
-    done(step)
+    batch.forEach(done)
+    written.push(...batch)
+    left = others
   }
+}
+
+/** @throws UserError where there is no order in which the table is valid after each batch. */
+function inOrder(
+  items: ReadonlyMap<string, PolicySetItem>,
+  changes: readonly Change[],
+  fits?: (batch: readonly Change[]) => boolean,
+): readonly (readonly Change[])[] {
+  const { batches, stuck } = safeOrder([...items.values()], changes, fits)
+  if (stuck.length === 0) return batches
+  throw new UserError(
+    `nothing was written: ${changes.length} changes do not fit one transaction, and written one after another the table would be invalid in between (${namesOf(stuck)}): ` +
+      'apply them in two steps',
+  )
+}
+
+/** @returns false, with nothing written, where it takes a transaction and the engine has none. */
+async function writeBatch(table: ConfigTable, writes: readonly GuardedWrite[]): Promise<boolean> {
+  if (writes.length > 1) return writeTogether(table.documents, table.name, writes)
+  await writeAlone(table.documents, table.name, writes[0]!)
+  return true
 }
 
 async function together(table: ConfigTable, writes: readonly GuardedWrite[]): Promise<boolean> {
@@ -70,22 +92,23 @@ async function together(table: ConfigTable, writes: readonly GuardedWrite[]): Pr
   }
 }
 
-function toFailure(error: unknown, steps: readonly Change[], count: number): Error {
-  if (error instanceof WriteConflictError) return new UserError(progress(meanwhile(error), steps, count))
+function toFailure(error: unknown, written: readonly Change[], left: readonly Change[]): Error {
+  if (error instanceof WriteConflictError) return new UserError(progress(meanwhile(error), written, left))
   const { code, message } = failureOf(error)
-  return new (code === 1 ? UserError : ServiceError)(progress(message, steps, count))
+  return new (code === 1 ? UserError : ServiceError)(progress(message, written, left))
 }
 
 const meanwhile = ({ keys }: WriteConflictError): string =>
-  `somebody edited ${keys.map(({ sk }) => titleOf(sk)).join(', ')} just now`
+  `somebody edited ${titlesOf(keys.map(({ sk }) => sk))} just now`
+
+const namesOf = (changes: readonly Change[]): string => titlesOf(changes.map(({ sk }) => sk))
 
 /** What was written and what was not, so that the user can continue. */
-function progress(why: string, steps: readonly Change[], count: number): string {
-  const names = (some: readonly Change[]) => some.map(({ sk }) => titleOf(sk)).join(', ') || 'nothing'
+function progress(why: string, written: readonly Change[], left: readonly Change[]): string {
   return [
     why,
-    `written, ${count} of ${steps.length}: ${names(steps.slice(0, count))}`,
-    `not written: ${names(steps.slice(count))}`,
+    `written, ${written.length} of ${written.length + left.length}: ${namesOf(written)}`,
+    `not written: ${namesOf(left)}`,
     'The table is valid as it is. Apply the same file again to continue.',
   ].join('\n')
 }

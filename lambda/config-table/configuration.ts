@@ -8,6 +8,7 @@ import {
   CONFIG_TABLE,
   type ConfigItem,
   fromAttributes,
+  MOST_POLICY_SET_ITEMS,
   parsePolicyItem,
   partsOf,
   settingsKey,
@@ -55,9 +56,6 @@ interface Known {
   /** Whether its copy was looked for, where there is no such version. */
   readonly searched?: boolean
 }
-
-/** More items than this are a mistake: tiers, routes and blocks are written by hand. */
-const MOST_ITEMS = 5000
 
 /**
  * Tiers that are looked at before the first answer, and with each request after it. A set of hundreds would keep the
@@ -126,8 +124,8 @@ export class PolicySets {
   private async itemsInForce(reading: Reading): Promise<Items> {
     try {
       const items = await readWithRetry(reading, (signal) => this.query(signal))
-      if (items.length <= MOST_ITEMS) return items
-      throw new TooManyItems(`a policy set has at most ${MOST_ITEMS} items, this one has more`)
+      if (items.length <= MOST_POLICY_SET_ITEMS) return items
+      throw new TooManyItems(`a policy set has at most ${MOST_POLICY_SET_ITEMS} items, this one has more`)
     } catch (error) {
       const { lastValid, log, tableName } = this.options
       if (!(error instanceof TooManyItems) || this.configuration || !lastValid) throw error
@@ -153,7 +151,7 @@ export class PolicySets {
       const page = assertDynamoDbResponse(await this.options.client.send(command, { abortSignal }))
       items.push(...(page.Items ?? []))
       ExclusiveStartKey = page.LastEvaluatedKey
-    } while (ExclusiveStartKey && items.length <= MOST_ITEMS)
+    } while (ExclusiveStartKey && items.length <= MOST_POLICY_SET_ITEMS)
     return items
   }
 

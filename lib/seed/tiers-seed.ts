@@ -3,9 +3,9 @@ import { CfnOutput, CustomResource, Stack } from 'aws-cdk-lib'
 import { parse } from 'yaml'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
-import { checkNoneRequired, parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { checkNoneRequired } from '../../lambda/config-table/items/policy-set'
 import { ConfigError, Mistake } from '../../limiter/errors'
-import { itemsOf, type TiersFile } from '../../provisioning/tiers-file'
+import { checkTiersFile, itemsOf, type TiersFile } from '../../provisioning/tiers-file'
 import type { AuthorizerFunctionOptions } from '../authorizer-options'
 import { checkable, type IdentitySource, identityOf } from '../identity'
 import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
@@ -70,7 +70,7 @@ function itemsFrom({
   const identity = sources === undefined ? undefined : identityOf(sources)
   if (path === undefined) return itemsOf({ tiers: {}, settings: { identity } })
   const file = withIdentity(read(path), identity, path)
-  const set = parseTiersFile(checkable(file), path)
+  const set = checkTiersFile(checkable(file), path)
   const issues: Mistake[] = []
   if (authentication === 'none') checkNoneRequired(set, [path], issues)
   if (issues.length > 0) throw new ConfigError(issues)

@@ -6,6 +6,7 @@ import { readPolicySet } from '../../cli/tiers/read-policy-set'
 import { applied, safeOrder } from '../../cli/tiers/safe-order'
 import { toYaml } from '../../cli/tiers/tiers-yaml'
 import {
+  assertRoom,
   contentHash,
   diff,
   fileOf,
@@ -184,12 +185,41 @@ describe('applying', () => {
     )
   })
 
+  it('more than the authorizer reads is a mistake of the table, as the doctor and the block list see it', () => {
+    const tiers = Array.from({ length: 4900 }, (_, i) => [`t${i}`, { policies: [] }])
+    const items = itemsOf({ tiers: { anonymous: { policies: [] }, ...Object.fromEntries(tiers) } })
+    expect(readPolicySet(items).issues.map(String)).toEqual([
+      'tiers, routes, settings and the block list must be at most 4900 items, got 4901',
+    ])
+    expect(readPolicySet(items.slice(1)).issues.map(({ code }) => code)).not.toContain('too_many')
+    expect(() => assertRoom(4901)).toThrow('at most 4900 items, got 4901')
+  })
+
+  it('in batches keeps the table valid after each, and leaves no change out', () => {
+    fc.assert(
+      fc.property(file, file, fc.integer({ min: 1, max: 5 }), (one, other, most) => {
+        const items = itemsOf(one)
+        const changes = diff(items, itemsOf(other))
+        const { batches, stuck } = safeOrder(items, changes, (batch) => batch.length <= most)
+        expect(stuck).toEqual([])
+        expect(batches.flat().sort((a, b) => (a.sk < b.sk ? -1 : 1))).toEqual(changes)
+        for (let count = 0; count <= batches.length; count++) {
+          expect(batches[count]?.length ?? 1).toBeLessThanOrEqual(most)
+          const after = applied(tableOf(items), batches.slice(0, count).flat())
+          expect(readPolicySet([...after.values()]).issues).toEqual([])
+        }
+      }),
+      { numRuns: 50 },
+    )
+  })
+
   it('one by one keeps the table valid after every write', () => {
     fc.assert(
       fc.property(file, file, (one, other) => {
         const items = itemsOf(one)
         const changes = diff(items, itemsOf(other))
-        const { steps, stuck } = safeOrder(items, changes)
+        const { batches, stuck } = safeOrder(items, changes)
+        const steps = batches.flat()
         expect(stuck).toEqual([])
         expect([...steps].sort((a, b) => (a.sk < b.sk ? -1 : 1))).toEqual(changes)
         for (let count = 0; count <= steps.length; count++) {
@@ -206,13 +236,17 @@ describe('applying', () => {
   it('deletes a route before it adds another spelling of it', () => {
     const items = itemsOf({ tiers: { anonymous }, routes: { 'GET /a/{id}': { cost: 1 } } })
     const changes = diff(items, itemsOf({ tiers: { anonymous }, routes: { 'GET /a/{x}': { cost: 1 } } }))
-    expect(safeOrder(items, changes).steps.map(({ kind }) => kind)).toEqual(['remove', 'add'])
+    expect(
+      safeOrder(items, changes)
+        .batches.flat()
+        .map(({ kind }) => kind),
+    ).toEqual(['remove', 'add'])
   })
 
   it('reports changes that no order can apply one by one', () => {
     const items = itemsOf({ tiers: { anonymous, free: limit('a') }, routes: { 'GET /x': limit('b') } })
     const changes = diff(items, itemsOf({ tiers: { anonymous, free: limit('b') }, routes: { 'GET /x': limit('a') } }))
-    expect(safeOrder(items, changes)).toEqual({ steps: [], stuck: expect.arrayContaining(changes) })
+    expect(safeOrder(items, changes)).toEqual({ batches: [], stuck: expect.arrayContaining(changes) })
   })
 
   it('is not blocked by errors that were already in the table', () => {

@@ -193,16 +193,33 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     expect(await keys()).toHaveLength(4)
   })
 
-  it('that do not fit one transaction are written one by one, and the table stays valid', async () => {
-    const tiers = Object.fromEntries(Array.from({ length: 101 }, (_, i) => [`tier-${i}`, limit(i + 1)]))
-    const { code, err } = await apply(write({ tiers: { anonymous, ...tiers } }), '--yes', '--prune')
+  it('that do not fit one transaction are written in as few as they need, and the table stays valid', async () => {
+    const { code, err, out } = await apply(write({ tiers: { anonymous, ...many(1500) } }), '--yes', '--prune')
     expect([code, err]).toEqual([
       0,
-      `103 changes do not fit one transaction: they are written one by one\nwritten: table sluice-config at ${at.endpoint}\n`,
+      `1502 changes do not fit one transaction: they are written in 16 steps\nwritten: table sluice-config at ${at.endpoint}\n`,
     ])
-    expect((await keys()).length).toBe(102)
+    expect(out.split('\n').length).toBeLessThan(320) // no diff of everything
+    expect(out).toMatch(/^… and 1402 more: sluice tiers diff shows all$/m)
+    expect((await keys()).length).toBe(1501)
+  })
+
+  it('that are more than the authorizer reads are refused by each command that would write them', async () => {
+    const path = write({ tiers: { anonymous, ...many(4900) } })
+    const sentence = 'tiers, routes, settings and the block list must be at most 4900 items, got 4901'
+    for (const refused of [
+      await sluice(['tiers', 'validate', path]),
+      await at.sluice(['tiers', 'diff', path]),
+      await apply(path, '--yes'),
+    ]) {
+      const { code, err } = refused
+      expect([code, err]).toEqual([1, expect.stringContaining(sentence)])
+    }
+    expect((await keys()).length).toBe(1501)
   })
 })
+
+const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`tier-${i}`, limit(i + 1)]))
 
 describe('output with --json', () => {
   it('is one JSON document; without --yes a question is an error', async () => {

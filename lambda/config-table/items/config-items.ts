@@ -27,6 +27,9 @@ import {
 /** Keys of the config table; one `Query` on the partition `policy-set` finds all of it but the clients. */
 export const CONFIG_TABLE = { partitionKey: 'pk', sortKey: 'sk', policySet: 'policy-set' } as const
 
+/** The authorizer reads no policy set with more items: tiers, routes and blocks are written by hand. */
+export const MOST_POLICY_SET_ITEMS = 5000
+
 /** The partition that only the authorizer writes. */
 export const LAST_VALID_PARTITION = 'last-valid'
 
