@@ -16,7 +16,7 @@ export class Session {
   }
 
   connect(where: TableOptions): Connection {
-    const connection = new Connection(where, this.io.env)
+    const connection = new Connection(where, this.io.env, (text) => this.print.note(text))
     this.connections.push(connection)
     return connection
   }

@@ -17,4 +17,5 @@ export type { ProtectRestApiOptions, RestApiProtection } from './protect/rest-ap
 export type { SelectionOptions } from './protect/selection'
 export type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
 export { RateLimiter, type RateLimiterProps } from './rate-limiter'
+export type { DeletionGuardOptions } from './seed/deletion-guard'
 export type { LabelOptions } from './seed/label-resource'

@@ -13,6 +13,7 @@ import { ConcurrencyAlarms, type ConcurrencyAlarmsOptions, warnOfSharedConcurren
 import { vpcOf } from './function-parts'
 import type { IdentitySource } from './identity'
 import { LimiterMetrics } from './limiter-metrics'
+import { nameForCommandLine } from './limiter-output'
 import { LimiterTables, type LimiterTablesOptions } from './limiter-tables'
 import { kindOf } from './protect/api-kind'
 import type { ProtectingLimiter } from './protect/call-permission'
@@ -21,6 +22,7 @@ import { type AttachToOptions, ImportedRestApiProtection } from './protect/impor
 import { cachingAuthorizers } from './protect/never-cached'
 import { type ProtectRestApiOptions, RestApiProtection } from './protect/rest-api'
 import { type ProtectWebSocketApiOptions, WebSocketApiProtection } from './protect/websocket-api'
+import { type DeletionGuardOptions, guardDeletion } from './seed/deletion-guard'
 import { checkLabel, labelApi } from './seed/label-resource'
 import { SeedFunction } from './seed/seed-function'
 import { seedTiers } from './seed/tiers-seed'
@@ -28,7 +30,7 @@ import { warnOfUpstreamAccount } from './warn-of-upstream'
 import { warnOfMissingEndpoint } from './warn-of-vpc'
 
 /** What a `RateLimiter` is made with; every prop has a default. */
-export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFunctionOptions {
+export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFunctionOptions, DeletionGuardOptions {
   /**
    * A YAML file with initial tiers and routes, relative to the working directory of the synth. An error in it fails the
    * synth. Later edits of operators in the table are kept.
@@ -74,14 +76,16 @@ export class RateLimiter extends LimiterMetrics {
   ) {
     super(scope, id, props)
     checkProps(this, props)
-    const { state, config } = new LimiterTables(this, 'Tables', props)
+    const tables = new LimiterTables(this, 'Tables', props)
+    const { state, config } = tables
     this.stateTable = state
     this.configTable = config
-    const { handler, logGroup } = new AuthorizerFunction(this, 'Authorizer', {
+    const authorizer = new AuthorizerFunction(this, 'Authorizer', {
       ...props,
       stateTable: state,
       configTable: config,
     })
+    const { handler, logGroup } = authorizer
     this.handler = handler
     this.logGroup = logGroup
     this.deniesInBackend = props.denials === 'backend-429'
@@ -89,6 +93,9 @@ export class RateLimiter extends LimiterMetrics {
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
     if (props.tiersFile !== undefined || props.identity !== undefined)
       this.seeds.push(seedTiers(this.seedFunction(), props))
+    const seed = this.seedFunction()
+    guardDeletion(this, seed, handler, [tables, authorizer, seed], props.deletionProtection ?? true)
+    nameForCommandLine(this)
     warnOfUpstreamAccount(this, props.upstream)
     this.node.addValidation({
       validate: () => {

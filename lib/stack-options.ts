@@ -12,6 +12,7 @@ export interface SluiceStackOptions
     | 'tiersFile'
     | 'architecture'
     | 'removalPolicy'
+    | 'deletionProtection'
     | 'logRetention'
     | 'stateTableName'
     | 'configTableName'
@@ -44,6 +45,10 @@ const SETTINGS = {
   removalPolicy: {
     read: (text: string) => ({ destroy: RemovalPolicy.DESTROY, retain: RemovalPolicy.RETAIN })[text],
     wanted: 'destroy or retain',
+  },
+  deletionProtection: {
+    read: (text: string) => ({ true: true, false: false })[text],
+    wanted: 'true or false',
   },
   architecture: {
     read: (text: string) => ({ arm64: Architecture.ARM_64, x86_64: Architecture.X86_64 })[text],

@@ -8,6 +8,7 @@ import {
 } from '@aws-sdk/client-lambda'
 import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
+import { chooseLimiter, limitersIn } from '../tables/limiters'
 import { type Calls, ifThere, pages, unlessGone } from './calls'
 import type { Upstream, Verification } from './losses'
 import { nameOf } from './other-sluice'
@@ -37,10 +38,10 @@ export type FoundFunction = FunctionName & Pick<Verification, 'upstream' | 'isPu
  */
 export async function findFunction(
   lookup: Lookup,
-  said: { readonly function?: string; readonly stack?: string },
+  said: { readonly function?: string; readonly stack?: string; readonly limiter?: string },
 ): Promise<FoundFunction> {
   const { region, configTable } = lookup
-  const text = said.function ?? (await fromStack(lookup, said.stack))
+  const text = said.function ?? (await fromStack(lookup, said))
   const named = parseFunctionArn(text)
   if (text.startsWith('arn:') && !named)
     throw new UserError(`--function must be a function's name or ARN, got ${printed(text)}`)
@@ -79,23 +80,25 @@ function upstreamOf(environment: Readonly<Record<string, string>>): Upstream | u
   return name ? { function: name, ttlMs: Number(ttl), cacheHeaders: headers.toLowerCase().split(',') } : undefined
 }
 
-async function fromStack({ cloudFormation, calls, region }: Lookup, name: string | undefined): Promise<string> {
+/** The function of the limiter that is chosen, or else of the only one that has the config table. */
+async function fromStack(
+  { cloudFormation, calls, region, configTable }: Lookup,
+  { stack, limiter }: { readonly stack?: string; readonly limiter?: string },
+): Promise<string> {
   const stacks = await pages(async (NextToken) => {
-    const page = await calls.make('cloudformation:DescribeStacks', `stack/${name ?? '*'}`, () =>
-      cloudFormation.send(new DescribeStacksCommand({ StackName: name, NextToken })),
+    const page = await calls.make('cloudformation:DescribeStacks', `stack/${stack ?? '*'}`, () =>
+      cloudFormation.send(new DescribeStacksCommand({ StackName: stack, NextToken })),
     )
     return { items: page.Stacks, next: page.NextToken }
   })
-  const found = stacks.flatMap(({ StackName, Outputs = [] }) => {
-    const arn = Outputs.find(({ OutputKey }) => OutputKey === OUTPUT)?.OutputValue
-    return arn ? [{ name: StackName!, arn }] : []
-  })
-  if (found.length === 1) return found[0]!.arn
-  throw new UserError(
-    found.length > 1
-      ? `${found.length} stacks have a Sluice authorizer, choose one with --stack: ${found.map((one) => one.name).join(', ')}`
-      : `${name === undefined ? `no stack in ${region}` : `stack "${name}"`} has an output ${OUTPUT}: use --function`,
-  )
+  const all = stacks.flatMap(limitersIn).filter(({ functionArn }) => functionArn !== undefined)
+  if (all.length === 0)
+    throw new UserError(
+      `${stack === undefined ? `no stack in ${region}` : `stack "${stack}"`} has an output ${OUTPUT}: use --function`,
+    )
+  const withTable = all.filter(({ tables }) => tables && nameOf(tables.config) === nameOf(configTable))
+  const candidates = limiter === undefined && withTable.length > 0 ? withTable : all
+  return chooseLimiter(candidates, limiter, stack === undefined ? region : `stack ${stack}`).functionArn!
 }
 
 async function configurationOf({ lambda, calls, region }: Lookup, FunctionName: string) {

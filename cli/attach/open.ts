@@ -26,7 +26,7 @@ export interface OpenedApi {
   readonly recorded: AttachJournal | undefined
   readonly region: string
   /** Finds and checks the function named on the command line or by a stack. */
-  findFunction(said: { readonly function?: string; readonly stack?: string }): Promise<FoundFunction>
+  findFunction(said: Parameters<typeof findFunction>[1]): Promise<FoundFunction>
   /** What the config table says; `undefined` where it has mistakes. */
   policies(): Promise<PolicySet | undefined>
   policyOf(functionArn: string): FunctionPolicy

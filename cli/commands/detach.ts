@@ -10,7 +10,7 @@ import { revertText, runDetach } from '../attach/run-detach'
 import type { AttachJournal } from '../attach/steps'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
-import { NoLimiterError } from '../tables/connection'
+import { NoLimiterError } from '../tables/limiters'
 import { confirm } from '../terminal/question'
 
 interface Options extends OutputOptions {

@@ -7,7 +7,9 @@ import { documentsOf } from '../../provisioning/documents'
 import { failureOf, UserError } from '../exit'
 import type { Io } from '../terminal/io'
 import { ConfigTable } from './config-table'
+import { chooseLimiter, type Limiter, limitersIn, NoLimiterError } from './limiters'
 import { isLoopback, LOCAL_TABLES, localAwsEnvironment } from './local-engine'
+import { runningGateway } from './local-gateway'
 import { onlyDynamoDb } from './only-dynamodb'
 import { onWritten } from './write-targets'
 
@@ -18,6 +20,7 @@ export interface TableOptions {
   readonly table?: string
   readonly stateTable?: string
   readonly stack?: string
+  readonly limiter?: string
 }
 
 type TableKind = 'config' | 'state'
@@ -28,6 +31,7 @@ const OPTIONS = [
   ['--table <name>', 'name of the config table (default: SLUICE_CONFIG_TABLE, or the stack’s)'],
   ['--state-table <name>', 'name of the state table (default: SLUICE_STATE_TABLE, or the stack’s)'],
   ['--stack <name>', 'CloudFormation stack whose outputs name the tables'],
+  ['--limiter <name>', 'which limiter, where there are several: stack/path, or one of the two (default: the only one)'],
 ] as const
 
 /** A first connection takes longer than any call after it. */
@@ -39,23 +43,22 @@ export function withTableOptions(command: Command): Command {
   return command
 }
 
-/** No limiter could be found, or none chosen, and nothing said where the tables are. */
-export class NoLimiterError extends UserError {}
-
-/** Finds the tables: by the command line, else by the environment, else by the deployed stacks. */
+/** Finds the tables: by the command line, else by the environment, else by the outputs of deployed limiters. */
 export class Connection {
   readonly client: DynamoDBClient
   private readonly documents: DynamoDBDocumentClient
   /** `undefined`: the Region's own. */
   readonly endpoint: string | undefined
   private readonly settings: { readonly region?: string; readonly credentials?: Credentials }
-  private stackTables: Promise<{ readonly name: string; readonly tables: Record<TableKind, string> }> | undefined
-  private stackUsed: string | undefined
+  private limiter: Promise<Limiter> | undefined
+  private limiterUsed: string | undefined
   private readonly written = new Set<string>()
 
+  /** @param tell gets a sentence about which limiter was taken, where nobody named it. */
   constructor(
     private readonly where: TableOptions,
     private readonly env: Io['env'],
+    private readonly tell: (text: string) => void = () => {},
   ) {
     this.endpoint = endpointOf(where, env)
     this.settings = settingsOf(where, env, this.endpoint)
@@ -95,7 +98,7 @@ export class Connection {
 
   /** Where the names of the tables come from, in words. */
   foundBy(): string {
-    if (this.stackUsed !== undefined) return `outputs of stack ${this.stackUsed}`
+    if (this.limiterUsed !== undefined) return `the outputs of limiter ${this.limiterUsed}`
     return this.where.table || this.where.stateTable
       ? 'the command line'
       : this.env.SLUICE_CONFIG_TABLE
@@ -107,40 +110,56 @@ export class Connection {
     const said = kind === 'config' ? this.where.table : this.where.stateTable
     const set = kind === 'config' ? this.env.SLUICE_CONFIG_TABLE : this.env.SLUICE_STATE_TABLE
     if (said) return said
-    if (this.where.stack === undefined) {
+    if (this.where.stack === undefined && this.where.limiter === undefined) {
       if (set) return set
       if (this.endpoint !== undefined) return LOCAL_TABLES[kind]
     }
-    this.stackTables ??= this.findStack()
-    const { name, tables } = await this.stackTables
-    this.stackUsed = name
-    return tables[kind]
+    this.limiter ??= this.findLimiter()
+    const { name, tables } = await this.limiter
+    this.limiterUsed = name
+    return tables![kind]
   }
 
   close(): void {
     this.client.destroy()
   }
 
-  private async findStack(): Promise<{ name: string; tables: Record<TableKind, string> }> {
+  /** @throws NoLimiterError where there is none, or several and none is chosen. */
+  private async findLimiter(): Promise<Limiter> {
+    const { stack, limiter } = this.where
     const client = new CloudFormationClient({ ...this.settings, endpoint: this.endpoint, requestHandler: TIMEOUTS })
     try {
-      const stacks = (await stacksOf(client, this.where.stack)).flatMap(withTables)
-      if (stacks.length === 1) return stacks[0]!
+      const stacks = await stacksOf(client, stack)
+      const all = stacks.flatMap(limitersIn).filter(({ tables }) => tables !== undefined)
       const region = await this.region()
-      throw new (this.where.stack === undefined ? NoLimiterError : UserError)(
-        stacks.length > 1
-          ? `${stacks.length} stacks have tables, choose one with --stack: ${stacks.map(({ name }) => name).join(', ')}`
-          : this.where.stack === undefined
-            ? `no table: no stack in ${region} has the outputs ConfigTableName and StateTableName; use --table and --state-table, or --endpoint`
-            : `stack "${this.where.stack}" has no outputs ConfigTableName and StateTableName: use --table and --state-table`,
-      )
+      const isNamed = stack !== undefined || limiter !== undefined
+      const gateway = isNamed ? undefined : await runningGateway()
+      if (gateway) throw new UserError(besideGateway(gateway, all, region))
+      if (all.length === 0) throw noLimiter(stack, region)
+      const found = chooseLimiter(all, limiter, stack === undefined ? region : `stack ${stack}`)
+      if (!isNamed) this.tell(`limiter ${found.name} in ${region}`)
+      return found
     } catch (error) {
-      throw toStackError(error, this.where.stack)
+      throw toStackError(error, stack)
     } finally {
       client.destroy()
     }
   }
 }
+
+function besideGateway(gateway: string, all: readonly Limiter[], region: string): string {
+  const endpoint = '--endpoint (the DynamoDB address that npm start printed)'
+  return all.length === 0
+    ? `no table: there is no limiter in ${region}, and a local gateway runs at ${gateway}: use ${endpoint}`
+    : `a local gateway runs at ${gateway}, and in ${region} there is ${all.map(({ name }) => name).join(', ')}: choose with ${endpoint}, or with --limiter`
+}
+
+const noLimiter = (stack: string | undefined, region: string): UserError =>
+  stack === undefined
+    ? new NoLimiterError(
+        `no table: no stack in ${region} has the outputs of a limiter; use --table and --state-table, or --endpoint`,
+      )
+    : new UserError(`stack "${stack}" has no outputs of a limiter: use --table and --state-table`)
 
 interface Credentials {
   readonly accessKeyId: string
@@ -187,19 +206,9 @@ async function stacksOf(client: CloudFormationClient, name: string | undefined):
   return stacks
 }
 
-function withTables({
-  StackName,
-  Outputs = [],
-  StackStatus,
-}: Stack): { name: string; tables: Record<TableKind, string> }[] {
-  const output = (name: string) => Outputs.find(({ OutputKey }) => OutputKey === name)?.OutputValue
-  const [config, state] = [output('ConfigTableName'), output('StateTableName')]
-  return config && state && !StackStatus?.startsWith('DELETE') ? [{ name: StackName!, tables: { config, state } }] : []
-}
-
 function toStackError(error: unknown, stack: string | undefined): unknown {
   if (error instanceof Error && error.name === 'ValidationError' && stack !== undefined)
-    return new UserError(`there is no stack "${stack}" here`)
+    return new UserError(`there is no stack "${stack}" here: if it was deleted, name its config table with --table`)
   if (error instanceof Error && /AccessDenied/.test(error.name)) {
     return new UserError(`cannot list stacks, use --table and --state-table: ${failureOf(error).message}`)
   }

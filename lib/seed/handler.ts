@@ -1,9 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { LambdaClient } from '@aws-sdk/client-lambda'
 import { apiKey } from '../../lambda/config-table/items/config-items'
 import { documentsOf } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { giveLabel, takeLabel } from './api-label'
+import { refuseWhileUsed } from './function-users'
 import { seedHmacKey, seedItems } from './seed-items'
 
 /**
@@ -17,15 +19,23 @@ export interface SeedRequest {
   readonly LogicalResourceId: string
   readonly PhysicalResourceId?: string
   readonly ResourceProperties: {
+    /** Of tiers and labels. */
     readonly TableName: string
     /** Of tiers: items as JSON texts, since CloudFormation makes texts of numbers. */
     readonly Items?: readonly string[]
     /** Of an API's label. */
     readonly Api?: { readonly Id: string; readonly Name?: string; readonly Label: string }
+    /** Of a deletion guard: of which function, and source ARNs that do not count. */
+    readonly Guard?: { readonly FunctionArn: string; readonly Refuse: string; readonly Own?: readonly string[] }
   }
 }
 
 const documents = documentsOf(new DynamoDBClient({}))
+// Fails within the function's time where its network has no way to Lambda.
+const lambda = new LambdaClient({
+  maxAttempts: 2,
+  requestHandler: { connectionTimeout: 5000, requestTimeout: 10_000, throwOnRequestTimeout: true },
+})
 
 /** A new role's permissions take some seconds until DynamoDB knows them. */
 const ATTEMPTS = 6
@@ -33,22 +43,22 @@ const PAUSE_MS = 2000
 
 /**
  * Entry point of the seed function: seeds when a resource is made or changed. Tiers stay when it goes, an API's label
- * goes with it.
+ * goes with it, and a guard refuses to go while the limiter is in use.
  */
 export async function handler(event: SeedRequest): Promise<void> {
-  const { Api, TableName } = event.ResourceProperties
+  const { Api, Guard, TableName } = event.ResourceProperties
   const own = Api ? apiKey(Api.Id).sk : `${event.LogicalResourceId}-seed`
   const id = Api && event.RequestType !== 'Delete' ? own : (event.PhysicalResourceId ?? own)
   try {
-    const report = await patiently(() => (Api ? label(event, Api) : tiers(event)))
+    const report = await patiently(() => (Guard ? guard(event, Guard) : Api ? label(event, Api) : tiers(event)))
     if (report)
       console.info(JSON.stringify({ level: 'info', message: 'seeded the config table', table: TableName, report }))
-    await respond(event, id, 'SUCCESS', { Data: Api ? {} : { Kept: keptOf(report ?? {}) } })
+    await respond(event, id, 'SUCCESS', { Data: Api || Guard ? {} : { Kept: keptOf(report ?? {}) } })
   } catch (error) {
     console.error(error)
-    await respond(event, id, 'FAILED', {
-      Reason: `the config table could not be seeded: ${error instanceof Error ? error.message : error}`.slice(0, 1000),
-    })
+    const text = error instanceof Error ? error.message : String(error)
+    const Reason = (Guard ? text : `the config table could not be seeded: ${text}`).slice(0, 1000)
+    await respond(event, id, 'FAILED', { Reason })
   }
 }
 
@@ -62,6 +72,15 @@ async function tiers({
   // that nobody is counted without it.
   if (RequestType === 'Create') await seedHmacKey(documents, TableName)
   return seedItems(documents, TableName, items)
+}
+
+/** Nothing is done until it is deleted: then, and where its creation failed, only what is not in use may go. */
+async function guard(
+  { RequestType }: SeedRequest,
+  { FunctionArn, Refuse, Own = [] }: NonNullable<SeedRequest['ResourceProperties']['Guard']>,
+): Promise<undefined> {
+  if (RequestType === 'Delete' && Refuse === 'true') await refuseWhileUsed(lambda, FunctionArn, Own)
+  return undefined
 }
 
 /** An answer has at most 4096 bytes, and the log has all of it. */

@@ -55,7 +55,7 @@ export class SeedFunction extends Construct {
     this.configTable = configTable
     this.role = roleFor(this, logGroup, vpcOf(props))
     this.handler = new LambdaFunction(this, 'Handler', {
-      description: 'Sluice: writes tiers, routes and API labels into the config table at deployment',
+      description: 'Sluice: writes tiers, routes and API labels at deployment, and guards what is in use',
       runtime: props.runtime ?? DEFAULT_RUNTIME,
       architecture: props.architecture ?? Architecture.ARM_64,
       vpc: props.vpc,

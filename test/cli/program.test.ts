@@ -147,6 +147,7 @@ describe('completion', () => {
         '--force',
         '--help',
         '--json',
+        '--limiter',
         '--prune',
         '--region',
         '--stack',

@@ -169,10 +169,13 @@ describe('an invalid label', () => {
   })
 })
 
-test('an API that is protected without a label has none, and no function for it', () => {
+test('an API that is protected without a label has none, and nothing may write into its table', () => {
   const stack = new Stack(new App(), 'Stack')
   new RateLimiter(stack, 'Limiter').protect(restApi(stack, 'Api'))
   const template = Template.fromStack(stack)
   template.resourceCountIs(LABEL, 0)
-  template.resourceCountIs('AWS::Lambda::Function', 1)
+  const [policy] = Object.entries(template.findResources('AWS::IAM::Policy')).flatMap(([id, { Properties }]) =>
+    id.includes('Tiers') ? [JSON.stringify(Properties.PolicyDocument)] : [],
+  )
+  expect(policy).not.toContain('dynamodb:')
 })

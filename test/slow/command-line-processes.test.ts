@@ -126,13 +126,17 @@ describe('tables of a deployed stack', () => {
       sluice(['tiers', 'list'], await deployed(sluiceStack('One'), sluiceStack('Two'))),
       sluice(['tiers', 'list'], await deployed(stack('Other', { Url: 'x' }))),
     ])
-    expect(one.out).toMatch(/^ok {6}connection: DynamoDB in us-east-1; tables named by outputs of stack Sluice$/m)
+    expect(one.out).toMatch(/^ok {6}connection: DynamoDB in us-east-1; tables named by the outputs of limiter Sluice$/m)
     expect(one.out).toMatch(/^ok {6}config table: sluice-config is reachable$/m)
-    expect(several).toEqual({ code: 1, out: '', err: '2 stacks have tables, choose one with --stack: One, Two\n' })
+    expect(several).toEqual({
+      code: 1,
+      out: '',
+      err: 'there are 2 limiters in us-east-1, choose one with --limiter: One, Two\n',
+    })
     expect(none).toEqual({
       code: 1,
       out: '',
-      err: 'no table: no stack in us-east-1 has the outputs ConfigTableName and StateTableName; use --table and --state-table, or --endpoint\n',
+      err: 'no table: no stack in us-east-1 has the outputs of a limiter; use --table and --state-table, or --endpoint\n',
     })
   })
 })

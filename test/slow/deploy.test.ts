@@ -1,13 +1,30 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { APIGatewayClient, GetRestApisCommand } from '@aws-sdk/client-api-gateway'
+import {
+  APIGatewayClient,
+  CreateDeploymentCommand,
+  CreateRestApiCommand,
+  DeleteRestApiCommand,
+  GetResourcesCommand,
+  GetRestApisCommand,
+  PutIntegrationCommand,
+  PutMethodCommand,
+} from '@aws-sdk/client-api-gateway'
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation'
 import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb'
-import { LambdaClient, ListFunctionsCommand, UpdateFunctionConfigurationCommand } from '@aws-sdk/client-lambda'
+import {
+  InvokeCommand,
+  LambdaClient,
+  ListFunctionsCommand,
+  UpdateFunctionConfigurationCommand,
+} from '@aws-sdk/client-lambda'
 import { DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { apiKey, clientKey, tierKey } from '../../lambda/config-table/items/config-items'
 import { hashApiKey } from '../../lambda/identity/api-key'
+import { sluice } from '../cli/command-line'
 import { type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
 
 const ROOT = join(__dirname, '..', '..')
@@ -28,10 +45,12 @@ describe('the stack of this repository, on an AWS endpoint', () => {
   let documents: DynamoDBDocumentClient
   let options: { endpoint: string; region: string; credentials: { accessKeyId: string; secretAccessKey: string } }
   let called: { pk: string; sk: string; name: string; label: string }
-  let outputs: { ApiUrl: string; ConfigTableName: string; StateTableName: string }
+  let outputs: { ApiUrl: string; ConfigTableName: string; StateTableName: string; AuthorizerFunctionArn: string }
+  const environment = { ...process.env }
 
   beforeAll(async () => {
     aws = await startMiniStack()
+    Object.assign(process.env, aws.env) // where the SDK of the command line looks
     options = {
       endpoint: aws.env.AWS_ENDPOINT_URL!,
       region: 'us-east-1',
@@ -42,6 +61,7 @@ describe('the stack of this repository, on an AWS endpoint', () => {
   afterAll(async () => {
     documents?.destroy()
     await aws?.stop()
+    process.env = environment
     rmSync(folder, { recursive: true, force: true })
   })
 
@@ -158,6 +178,51 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     expect(await get(clientKey(hashApiKey(API_KEY)))).toMatchObject({ id: 'customer' })
     expect((await get(tierKey('pro')))!.policies[0]).toMatchObject({ limit: 601 })
     expect(await get({ pk: called.pk, sk: called.sk })).toEqual(called)
+  })
+
+  // MiniStack deletes the rest of a stack when a custom resource refuses, so the guard's function is asked directly.
+  it('has a guard that refuses its deletion while an API is attached, and no longer after detach', async () => {
+    const answers: { Status: string; Reason: string }[] = []
+    const server = createServer(async (request, response) => {
+      let body = ''
+      for await (const chunk of request) body += chunk
+      answers.push(JSON.parse(body))
+      response.end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const rest = new APIGatewayClient(options)
+    const { id: restApiId } = await rest.send(new CreateRestApiCommand({ name: 'zoo' }))
+    const { items = [] } = await rest.send(new GetResourcesCommand({ restApiId }))
+    const at = { restApiId, resourceId: items[0]!.id, httpMethod: 'GET' }
+    await rest.send(new PutMethodCommand({ ...at, authorizationType: 'NONE' }))
+    await rest.send(new PutIntegrationCommand({ ...at, type: 'MOCK' }))
+    await rest.send(new CreateDeploymentCommand({ restApiId, stageName: 'prod' }))
+    const command = (...args: string[]) => sluice([...args, restApiId!, '--yes'], { env: aws.env })
+    const lambda = new LambdaClient(options)
+    const { Functions: all = [] } = await lambda.send(new ListFunctionsCommand({}))
+    const { FunctionName } = all.find(({ Description }) => Description?.includes('guards what is in use'))!
+    const deletion = async () => {
+      const event = {
+        RequestType: 'Delete',
+        ResponseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+        ResourceProperties: { Guard: { FunctionArn: outputs.AuthorizerFunctionArn, Refuse: 'true' } },
+      }
+      await lambda.send(new InvokeCommand({ FunctionName, Payload: Buffer.from(JSON.stringify(event)) }))
+      return answers.at(-1)!
+    }
+    // The limiter is found by the outputs of its stack.
+    const attached = await command('attach')
+    expect(attached).toMatchObject({ code: 0, err: expect.stringContaining('limiter Sluice/Limiter in us-east-1') })
+    expect(await deletion()).toMatchObject({
+      Status: 'FAILED',
+      Reason: expect.stringContaining(`Run sluice detach for: ${restApiId}.`),
+    })
+    expect(await command('detach', '--limiter', 'Sluice')).toMatchObject({ code: 0 })
+    expect((await deletion()).Reason).not.toContain('sluice detach')
+    await rest.send(new DeleteRestApiCommand({ restApiId }))
+    rest.destroy()
+    lambda.destroy()
+    server.close()
   })
 
   it('is destroyed, and leaves the config table and nothing else', async () => {

@@ -1,0 +1,160 @@
+import { CloudFormationClient, type Stack } from '@aws-sdk/client-cloudformation'
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
+import { App, Stack as CdkStack, Stage } from 'aws-cdk-lib'
+import { Template } from 'aws-cdk-lib/assertions'
+import { RateLimiter } from '../../lib/index'
+import { failure } from '../attach/fake-service'
+import { sluice } from './command-line'
+
+const ENV = { AWS_REGION: 'us-east-1' }
+
+let stacks: Stack[]
+/** Names of the tables that were asked. */
+let asked: unknown[]
+let gateway: () => Promise<unknown>
+
+beforeEach(() => {
+  jest.restoreAllMocks()
+  ;[stacks, asked] = [[], []]
+  gateway = async () => {
+    throw new Error('connection refused')
+  }
+  jest.spyOn(global, 'fetch').mockImplementation((async () => ({ json: gateway })) as never)
+  jest.spyOn(CloudFormationClient.prototype, 'send').mockImplementation((async ({
+    input,
+  }: {
+    input: { StackName?: string }
+  }) => {
+    const Stacks = stacks.filter(({ StackName }) => input.StackName === undefined || input.StackName === StackName)
+    if (input.StackName !== undefined && Stacks.length === 0) throw failure('ValidationError', 400, 'no such stack')
+    return { Stacks }
+  }) as never)
+  jest.spyOn(DynamoDBDocumentClient.prototype, 'send').mockImplementation((async ({
+    input,
+  }: {
+    input: { TableName: string }
+  }) => {
+    asked.push(input.TableName)
+    return { Items: [] }
+  }) as never)
+})
+afterAll(() => jest.restoreAllMocks())
+
+/** A stack of one's own app, as the construct's output describes its limiters. */
+const own = (StackName: string, ...paths: string[]): Stack => ({
+  StackName,
+  CreationTime: new Date(0),
+  StackStatus: 'CREATE_COMPLETE',
+  Outputs: paths.map((limiter, i) => ({
+    OutputKey: `SluiceLimiter0000000${i}`,
+    OutputValue: JSON.stringify({
+      limiter,
+      configTable: `${StackName}-${limiter}-config`,
+      stateTable: `${StackName}-${limiter}-state`,
+      function: `arn:aws:lambda:us-east-1:123456789012:function:${StackName}-${limiter}`,
+    }),
+  })),
+})
+/** The stack of this repository, as a release deployed it that did not name limiters. */
+const earlier = (StackName: string): Stack => ({
+  StackName,
+  CreationTime: new Date(0),
+  StackStatus: 'CREATE_COMPLETE',
+  Outputs: [
+    { OutputKey: 'ConfigTableName', OutputValue: `${StackName}-config` },
+    { OutputKey: 'StateTableName', OutputValue: `${StackName}-state` },
+  ],
+})
+const list = (args: string[] = [], env: Record<string, string> = {}) =>
+  sluice(['apis', 'list', ...args], { env: { ...ENV, ...env } })
+
+describe('the limiter that a command means', () => {
+  it('is the only one of the account and Region, in whatever app, and the command says which', async () => {
+    stacks = [
+      { StackName: 'Web', CreationTime: new Date(0), StackStatus: 'CREATE_COMPLETE' },
+      own('Shop', 'Api/Limiter'),
+    ]
+    expect(await list()).toMatchObject({
+      code: 0,
+      err: expect.stringContaining('limiter Shop/Api/Limiter in us-east-1\n'),
+    })
+    expect(new Set(asked)).toEqual(new Set(['Shop-Api/Limiter-config']))
+  })
+
+  it('must be chosen where there are several: by its name, or by its stack or path if that is enough', async () => {
+    stacks = [own('Shop', 'Public', 'Internal'), own('Blog', 'Public'), earlier('Sluice')]
+    expect(await list()).toEqual({
+      code: 1,
+      out: '',
+      err: 'there are 4 limiters in us-east-1, choose one with --limiter: Shop/Public, Shop/Internal, Blog/Public, Sluice\n',
+    })
+    for (const [name, table] of [
+      ['Shop/Internal', 'Shop-Internal-config'],
+      ['Internal', 'Shop-Internal-config'],
+      ['Blog', 'Blog-Public-config'],
+      ['Sluice', 'Sluice-config'],
+    ]) {
+      asked = []
+      expect([name, (await list(['--limiter', name!])).code]).toEqual([name, 0])
+      expect(new Set(asked)).toEqual(new Set([table]))
+    }
+    expect((await list(['--limiter', 'Public'])).err).toBe(
+      'there are 2 limiters in us-east-1, choose one with --limiter: Shop/Public, Blog/Public\n',
+    )
+    expect((await list(['--limiter', 'Other'])).err).toContain(
+      'there is no limiter "Other" in us-east-1: there is Shop/',
+    )
+    asked = []
+    expect((await list(['--stack', 'Shop', '--limiter', 'Public'])).code).toBe(0)
+    expect(new Set(asked)).toEqual(new Set(['Shop-Public-config']))
+  })
+
+  it('is named first by options, then by the environment, and then nothing is looked for', async () => {
+    stacks = [own('Shop', 'Limiter')]
+    await list(['--table', 'mine'])
+    await list([], { SLUICE_CONFIG_TABLE: 'set' })
+    expect(CloudFormationClient.prototype.send).not.toHaveBeenCalled()
+    await list(['--limiter', 'Shop'], { SLUICE_CONFIG_TABLE: 'set' })
+    expect([...new Set(asked)]).toEqual(['mine', 'set', 'Shop-Limiter-config'])
+  })
+
+  it('is not guessed where a local gateway runs as well: both are named', async () => {
+    stacks = [own('Shop', 'Limiter')]
+    gateway = async () => ({ total: 0, routes: {} })
+    expect(await list()).toEqual({
+      code: 1,
+      out: '',
+      err: 'a local gateway runs at http://localhost:3000, and in us-east-1 there is Shop/Limiter: choose with --endpoint (the DynamoDB address that npm start printed), or with --limiter\n',
+    })
+    expect(asked).toEqual([])
+    expect((await list(['--limiter', 'Shop'])).code).toBe(0)
+    stacks = []
+    expect((await list()).err).toContain(
+      'no limiter in us-east-1, and a local gateway runs at http://localhost:3000: use --endpoint',
+    )
+  })
+
+  it('is not one whose stack is gone, and something else on port 3000 is no gateway', async () => {
+    gateway = async () => ({ hello: 'world' })
+    stacks = [{ ...own('Old', 'Limiter'), StackStatus: 'DELETE_COMPLETE' }]
+    expect((await list()).err).toBe(
+      'no table: no stack in us-east-1 has the outputs of a limiter; use --table and --state-table, or --endpoint\n',
+    )
+    expect((await list(['--stack', 'Gone'])).err).toContain('if it was deleted, name its config table with --table')
+  })
+})
+
+test('the construct names itself, its tables and its function in an output of its stack', () => {
+  const stage = new Stage(new App(), 'Prod')
+  const stack = new CdkStack(stage, 'Shop')
+  new RateLimiter(stack, 'Public')
+  new RateLimiter(stack, 'Internal')
+  const outputs = Object.entries(Template.fromStack(stack).toJSON().Outputs as Record<string, { Value: unknown }>)
+  expect(outputs.map(([key]) => key)).toEqual([
+    expect.stringMatching(/^SluiceLimiter[0-9a-f]{8}$/),
+    expect.stringMatching(/^SluiceLimiter[0-9a-f]{8}$/),
+  ])
+  expect(JSON.stringify(outputs[0]![1].Value)).toContain(
+    '{\\\\\\"limiter\\\\\\":\\\\\\"Public\\\\\\"'.replaceAll('\\\\\\', '\\'),
+  )
+})
