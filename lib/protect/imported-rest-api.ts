@@ -103,7 +103,7 @@ export class ImportedRestApiProtection extends Construct {
     Annotations.of(this).addWarningV2(
       'sluice:attachTo-methods',
       `methods of ${api.node.path} that are defined in another template must name the authorizer: set type CUSTOM and this authorizerId there, and deploy; ` +
-        'or use `sluice attach` instead of attachTo(), see docs/deploy.md',
+        'or use `sluice attach` instead of attachTo(), and free them before attachTo() is removed: see docs/deploy.md',
     )
   }
 }
