@@ -49,7 +49,8 @@ export function checkFields(
     if (value === undefined) {
       if (!optional) report(issues, 'missing_field', `${field} is missing, it must be ${wanted}`, place)
     } else if (v.is(schema, value)) right[field] = value
-    else report(issues, 'invalid_value', `${field} must be ${wanted}, got ${printed(value)}`, place)
+    else
+      report(issues, 'invalid_value', `${field} must be ${wanted}, got ${printed(value)}${meant(value, schema)}`, place)
   }
   return right
 }
@@ -65,6 +66,13 @@ export const TEXT = {
 export function suggestion(word: string, known: readonly string[]): string {
   const near = nearest(word, known)
   return near === undefined ? `, known are ${known.join(', ')}` : `, did you mean "${near}"?`
+}
+
+/** `, did you mean "fixed-window"?` for a value that must be one of several words, and looks like one. */
+function meant(value: unknown, schema: v.GenericSchema): string {
+  const words = schema.type === 'picklist' ? (schema as unknown as { readonly options: string[] }).options : []
+  const near = typeof value === 'string' ? nearest(value, words) : undefined
+  return near === undefined ? '' : `, did you mean "${near}"?`
 }
 
 /** The known word that is the fewest edits away, at most two, and not all of it. */

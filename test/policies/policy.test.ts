@@ -242,7 +242,7 @@ describe('several mistakes', () => {
     expect(issuesIn([wrong, 5, policy({ name: 'a' }), policy({ name: 'a', limit: -1, window: undefined })])).toEqual([
       `unknown field "colour", known are ${FIELDS} (policy "a b")`,
       `name must be ${NAMES}, got "a b" (policy "a b")`,
-      `algorithm must be ${ALGORITHMS}, got "gcr" (policy "a b")`,
+      `algorithm must be ${ALGORITHMS}, got "gcr", did you mean "gcra"? (policy "a b")`,
       'limit must be a positive integer, got 0 (policy "a b")',
       `window must be ${WINDOWS}, got "1 minute" (policy "a b")`,
       'mode must be "meter" or "queue", got 1 (policy "a b")',
@@ -268,7 +268,7 @@ describe('several mistakes', () => {
 
   it('do not include fields whose validity depends on an invalid field', () => {
     expect(issuesIn([policy({ algorithm: 'gcr', burst: 5, buckets: 7, window: 'day' })])).toEqual([
-      `algorithm must be ${ALGORITHMS}, got "gcr" ${HERE}`,
+      `algorithm must be ${ALGORITHMS}, got "gcr", did you mean "gcra"? ${HERE}`,
     ])
     expect(issuesIn([policy({ algorithm: 'sliding-buckets', window: '250ms', buckets: 0 })])).toEqual([
       `buckets must be an integer from 2 to 120, got 0 ${HERE}`,
