@@ -23,14 +23,14 @@ export interface ClientsOptions {
   readonly clock: Clock
   /** How long a client is used before it is looked up again, in milliseconds. */
   readonly ttlMs: number
-  /** The same for a credential that nobody has. */
+  /** The same for an unknown credential. */
   readonly negativeTtlMs: number
   /** Time for one look-up, in milliseconds. */
   readonly deadlineMs: number
   readonly log: Log
 }
 
-/** Nobody has this credential, or what the table says of it cannot be read or understood. */
+/** `undefined`: the credential is unknown. `unavailable`: the table did not answer, or its item is invalid. */
 type Found = Client | undefined | 'unavailable'
 
 interface Known {
@@ -39,14 +39,15 @@ interface Known {
   readonly since: EpochMs
   /** When it is looked up again in the background. */
   readonly refreshAt: EpochMs
-  /** When a request waits for that. */
+  /** From when on a request waits for the look-up. */
   readonly until: EpochMs
-  /** Whether somebody has asked for it since. */
+  /** Whether a request has used it since. */
   isUsed: boolean
 }
 
 /**
- * Pause after a look-up that failed, in milliseconds. A key that is not known has none: its next request asks again.
+ * Pause after a failed look-up, in milliseconds. A credential that is not yet known has no pause: its next request
+ * looks it up again.
  */
 const RETRY_AFTER_MS = 1000
 
@@ -65,17 +66,18 @@ interface LookUp {
   done: Promise<void>
 }
 
-/** Keys remembered, of clients and of nobody apart, so that made-up keys push no client out. */
+/** Credentials remembered. Known and unknown ones are bounded apart, so that made-up keys push no client out. */
 const MOST_KEYS = 10_000
 
 /** @see https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchGetItem.html */
 const MOST_AT_ONCE = 100
 
 /**
- * Clients by their credential, looked up in the config table once and then remembered, unknown ones too. Shortly before
- * a client has reached its time to live it is looked up again in the background; a request that comes later waits for
- * the look-up. Those that have been asked for since their own last look-up, and are past half their time, are looked up
- * along with it: in steady traffic a hundred clients cost one call in each time to live, and not a hundred.
+ * Clients by credential, looked up in the config table once and then remembered; unknown credentials are remembered,
+ * too. Shortly before its time to live ends, a client is looked up again in the background; a request that comes after
+ * it has ended waits for the look-up. Each such call also refreshes other clients that were used since their own last
+ * look-up and are past half their time to live: in steady traffic a hundred clients cost one call in each time to live,
+ * not a hundred.
  */
 export class Clients {
   private readonly clients = new BoundedMap<string, Known>(MOST_KEYS)
@@ -88,8 +90,8 @@ export class Clients {
   }
 
   /**
-   * The client with this credential, `undefined` when there is none, `unavailable` when that cannot be found out. While
-   * the table does not answer, a known client stays who it was.
+   * The client with this credential, `undefined` when it is unknown, `unavailable` when the table cannot say. While the
+   * table does not answer, a known client stays in force.
    *
    * @param credential the hash of an API key, or `<source>:<value>`.
    */
@@ -121,7 +123,7 @@ export class Clients {
     return known ? known.client : 'unavailable'
   }
 
-  /** One that takes longer than its deadline was frozen with its instance: what it brings is too old. */
+  /** The look-up in progress. One past its deadline was frozen with its instance, and its result would be too old. */
   private lookUpUnderWay(credential: string): LookUp | undefined {
     const lookUp = this.looking.get(credential)
     const age = this.options.clock() - (lookUp?.startedAt ?? 0)
@@ -144,7 +146,7 @@ export class Clients {
     return credentials.filter((one) => this.looking.get(one) === lookUp)
   }
 
-  /** Others that are used, and that would soon be looked up by themselves. */
+  /** Other clients that are in use and due for a refresh soon. */
   private dueForRefresh(credential: string): string[] {
     const now = this.options.clock()
     const old: string[] = []
@@ -177,7 +179,7 @@ export class Clients {
     }
   }
 
-  /** The items that there are, by partition key: one by a plain read, several together. */
+  /** The items that exist, by partition key: one key by GetItem, several by BatchGetItem. */
   private async get(
     credentials: readonly string[],
     abortSignal: AbortSignal,
@@ -224,7 +226,9 @@ export class Clients {
 
 const attributes = ({ pk, sk }: { readonly pk: string; readonly sk: string }) => ({ pk: { S: pk }, sk: { S: sk } })
 
-/** A credential as a log may have it: what is no hash yet, such as `user:alice@example.com`, is made one. */
+/**
+ * A credential in a form that may be logged: one that is not a hash yet, such as `user:alice@example.com`, is hashed.
+ */
 function shown(credential: string): string {
   const [kind, ...value] = credential.split(':')
   return value.length === 0 ? credential : `${kind}:sha256-${hash('sha256', value.join(':'))}`

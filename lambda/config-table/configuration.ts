@@ -32,13 +32,15 @@ export interface PolicySetsOptions {
   /** Time for one reading, in milliseconds. */
   readonly deadlineMs: number
   readonly log: Log
-  /** `none`: nobody has to show credentials, and an item that wants them is a mistake. @default 'config' */
+  /** `none`: no caller has to show credentials, and an item that requires them is a mistake. @default 'config' */
   readonly authentication?: 'config' | 'none'
-  /** Copies of items as they last had no mistake, for an instance that starts while one has. @default there are none */
+  /**
+   * Copies of the last valid version of each item, for an instance that starts while an item is invalid. @default none
+   */
   readonly lastValid?: Pick<LastValid, 'read' | 'keep'>
 }
 
-/** All that the config table says, but for clients. */
+/** Everything in the config table except clients. */
 export interface Configuration {
   readonly policies: PolicySet
   readonly access: AccessList
@@ -51,19 +53,20 @@ interface Known {
   /** As it was stored. */
   readonly text: string
   readonly issues: readonly Mistake[]
-  /** The last version that had no mistake. */
+  /** The last valid version. */
   readonly good: ConfigItem | undefined
-  /** Whether its copy was looked for, where there is no such version. */
+  /** Whether its copy was looked for, where there is no valid version. */
   readonly searched?: boolean
 }
 
 /**
- * Tiers that are looked at before the first answer, and with each request after it. A set of hundreds would keep the
- * first request waiting for tiers that it is not in; so the others follow, unless somebody comes who is in them.
+ * Tiers that are parsed before the first answer, and again with each later request. A set of hundreds would delay the
+ * first request by tiers that its caller is not in; so the others are parsed later, or as soon as a caller in one of
+ * them comes.
  */
 const TIERS_AT_ONCE = 10
 
-/** Storage codes that are compared when a set is read; the command line, which writes it, compares all. */
+/** Attribute prefixes that are compared when a set is read; the command line compares all when it writes a set. */
 const MOST_CODES = 1000
 
 const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
@@ -74,18 +77,17 @@ const REFRESH_SHARE = 5 / 6
 type Items = readonly Record<string, AttributeValue>[]
 
 /**
- * The configuration in the config table, always a whole one: read at the start, and again in the background shortly
- * before it has reached its time to live. A request that comes later waits for the reading. An item that is wrong keeps
- * its last good version, and so does the tier of unknown callers when it is gone. Mistakes are told when they are read,
- * but for those of a large set at the start: they are told within the first requests, each of which looks at some more
- * tiers.
+ * The configuration in the config table, never a part of it. It is read at the start, and again in the background
+ * shortly before its time to live ends; a request that comes after that waits for the reading. An invalid item keeps
+ * its last valid version, and so does the anonymous tier when it is deleted. Mistakes are logged when they are read.
+ * Those of a large set at the start are logged within the first requests, each of which parses some more tiers.
  */
 export class PolicySets {
   private configuration: Configuration | undefined
   private readonly refresher: Refresher<Items>
   /** By sort key. */
   private known = new Map<string, Known>()
-  /** Tiers of the first reading that nobody has looked at yet, by sort key. */
+  /** Tiers of the first reading that are not parsed yet, by sort key. */
   private readonly unread = new Map<string, Record<string, AttributeValue>>()
   /** All items as they were read last, until their copies are up to date. */
   private toKeep: ReadonlyMap<string, Record<string, AttributeValue>> | undefined
@@ -111,15 +113,15 @@ export class PolicySets {
     return this.configuration
   }
 
-  /** What waits for a request that it does not keep waiting. */
+  /** Starts background work that the request does not wait for. */
   private goOn(): void {
     this.parseDeferred(TIERS_AT_ONCE)
     this.keep()
   }
 
   /**
-   * The items of the table; to an instance that has nothing yet, the copies of the last valid ones, where the table has
-   * too many.
+   * The items of the table. Where the table has too many, an instance that has no configuration yet gets the copies of
+   * the last valid items.
    */
   private async itemsInForce(reading: Reading): Promise<Items> {
     try {
@@ -136,7 +138,7 @@ export class PolicySets {
     }
   }
 
-  /** All items, or some more than are read at most. */
+  /** All items, or slightly more than the limit where there are too many. */
   private async query(abortSignal: AbortSignal): Promise<Record<string, AttributeValue>[]> {
     const items: Record<string, AttributeValue>[] = []
     let ExclusiveStartKey: Record<string, AttributeValue> | undefined
@@ -172,7 +174,7 @@ export class PolicySets {
     return true
   }
 
-  /** Items that are invalid, and were so since this instance started, are as the copies say. */
+  /** Replaces items that were invalid ever since this instance started by their copies. */
   private async restore(known: Map<string, Known>): Promise<void> {
     const { lastValid, log, tableName } = this.options
     const lost = [...known].filter(([, one]) => isLost(one))
@@ -190,7 +192,7 @@ export class PolicySets {
     }
   }
 
-  /** Brings the copies up to date with what was read, beside the requests. */
+  /** Brings the copies up to date in the background. */
   private keep(): void {
     const present = this.toKeep
     if (!present || this.unread.size > 0) return
@@ -199,7 +201,7 @@ export class PolicySets {
     void this.options.lastValid?.keep(new Map(valid), new Set(present.keys()))
   }
 
-  /** Moves the tiers that are too many for the start out of what was seen. */
+  /** Takes tiers beyond those of the start out of `seen`, to be parsed later. */
   private deferTiers(seen: Map<string, Record<string, AttributeValue>>): void {
     this.unread.clear() // of a reading that was dropped
     const tiers = [...seen].filter(([sk]) => sk.startsWith(tierKey('').sk) && sk !== ANONYMOUS_ITEM)
@@ -210,7 +212,7 @@ export class PolicySets {
     }
   }
 
-  /** Looks at so many more of the tiers that were put off; what contradicts what is told with the last of them. */
+  /** Parses up to `most` of the deferred tiers. Contradictions between items are logged after the last one. */
   private parseDeferred(most: number): void {
     if (this.unread.size === 0) return
     for (const sk of [...this.unread.keys()].slice(0, most)) this.readTier(sk)
@@ -232,7 +234,7 @@ export class PolicySets {
     return tier
   }
 
-  /** An item that reads like last time is the same object, so that nothing is checked or worked out again. */
+  /** An item that has not changed stays the same object, so that nothing is checked or computed again. */
   private parsed(sk: string, attributes: Record<string, AttributeValue>, before: Known | undefined): Known {
     const text = JSON.stringify(attributes)
     if (before?.text === text) {
@@ -250,7 +252,7 @@ export class PolicySets {
     this.options.log('error', 'config_item_invalid', { item: sk, issues }, 'ConfigErrors')
   }
 
-  /** Merges the valid versions. The tier of unknown callers stays even when it is gone. */
+  /** Merges the valid versions. The anonymous tier stays in force even when it is deleted. */
   private combined(before: ReadonlyMap<string, Known>): Configuration {
     const good = this.inForce()
     const issues: Mistake[] = []
@@ -282,8 +284,8 @@ export class PolicySets {
   }
 
   /**
-   * The last valid version of each item. The label of an API whose item has a mistake by now may have been given to
-   * another one since, whose it is then.
+   * The last valid version of each item. An API whose item is invalid loses its label if another API has that label
+   * now.
    */
   private inForce(): Map<string, ConfigItem> {
     const given = new Set(
@@ -303,8 +305,8 @@ export class PolicySets {
   }
 
   /**
-   * What invalid items stand for that never were valid: whether they ask for credentials is not known, and who is
-   * blocked stays out.
+   * Stand-ins for invalid items that were never valid: whether they require credentials is unknown, and whom they block
+   * stays blocked.
    */
   private placeholders(): ConfigItem[] {
     const unknown = [...this.known].filter(([sk]) => this.isUnknown(sk))
@@ -312,7 +314,7 @@ export class PolicySets {
   }
 }
 
-/** Tiers of which some are not looked at before they are asked for. */
+/** Tiers of which some are parsed only when they are read from the map. */
 class TiersAsNeeded extends Map<string, Tier> {
   constructor(
     tiers: ReadonlyMap<string, Tier>,
@@ -326,7 +328,7 @@ class TiersAsNeeded extends Map<string, Tier> {
   }
 }
 
-/** Invalid, without a valid version, and its copy not looked for yet. */
+/** Invalid, without a valid version, and its copy not yet looked for. */
 const isLost = ({ issues, good, searched }: Known): boolean => issues.length > 0 && !good && !searched
 
 class TooManyItems extends Error {}

@@ -18,21 +18,22 @@ export interface HmacKeysOptions {
   readonly log: Log
 }
 
-/** How old what is known may get before it is read again, in the background. */
+/** The age from which the secrets are read again in the background. */
 const REFRESH_MS = 60_000
 
 /**
- * From here on a request waits for the reading: a secret that was written since may be active in a minute. That minute
- * is for clocks that differ.
+ * The age from which a request waits for the reading: a secret that was written since may become active a minute later.
+ * That minute allows for clocks that differ.
  */
 const MAX_AGE_MS = HMAC_KEY_LEAD_MS - 60_000
 
 /**
- * The deployment's secrets in the config table, by which subjects are stored. An instance that has looked within nine
- * minutes knows of every change before it is due; one that was frozen for longer looks before it counts.
+ * The deployment's secrets in the config table, with which subjects' keys are hashed. An instance that has read them
+ * within nine minutes knows of every change before it is due; one that was frozen for longer reads them before it
+ * counts.
  *
- * What cannot be read or understood is never taken for "no secret": an instance goes on with what it knew, and a new
- * one knows nothing.
+ * An unreadable or invalid item is never taken for "no secret": an instance keeps the secrets that it knew, and a new
+ * one knows none and decides nothing.
  */
 export class HmacKeys {
   private keys: SubjectKeys | undefined
@@ -70,7 +71,7 @@ export class HmacKeys {
     return assertDynamoDbResponse(await client.send(command, { abortSignal })).Item
   }
 
-  /** @returns whether anything is known. */
+  /** @returns whether the secrets, or that there are none, are known. */
   private take(item: Readonly<Record<string, unknown>> | undefined, text: string): boolean {
     const { log, tableName } = this.options
     if (this.text !== text) {

@@ -21,20 +21,20 @@ export interface LastValidOptions {
   readonly log: Log
 }
 
-/** Sort key of the item that says which copies there are; no item of the policy set begins so. */
+/** Sort key of the item with the digest of all copies; no item of the policy set has such a key. */
 const DIGEST = '#digest'
 
 /**
- * Copies of the policy set's items as they were when they last had no mistake, in a partition of the config table that
- * only the authorizer writes. An instance that starts while an item is invalid finds in them what the others still go
- * by.
+ * Copies of the last valid version of each item of the policy set, in a partition of the config table that only the
+ * authorizer writes. An instance that starts while an item is invalid reads from them what the other instances still
+ * use.
  *
  * An instance that has read a valid set brings the copies up to date, once for all instances: a digest in the partition
- * says whether that is done, and each copy is written only if it is still as it was read. An item that was deleted
- * loses its copy.
+ * says whether that is done, and each copy is written only if it has not changed since it was read. The copy of a
+ * deleted item is deleted.
  */
 export class LastValid {
-  /** Digest of the copies as they are known to be. */
+  /** Digest of the copies as last read or written. */
   private kept: string | undefined
   private busy = false
 
@@ -47,10 +47,10 @@ export class LastValid {
   }
 
   /**
-   * Brings the copies up to date. What fails is logged and left for the next time: nobody waits for it.
+   * Brings the copies up to date. A failure is logged, and the next reading tries again: no request waits for it.
    *
-   * @param valid the items without a mistake, as they are stored.
-   * @param present the sort keys of all items, those with a mistake too.
+   * @param valid the valid items, as they are stored.
+   * @param present the sort keys of all items, invalid ones too.
    */
   async keep(valid: ReadonlyMap<string, Attributes>, present: ReadonlySet<string>): Promise<void> {
     if (this.busy) return
@@ -76,7 +76,7 @@ export class LastValid {
     return Item?.hash?.S === digest
   }
 
-  /** False when another instance was writing at the same time: the next reading compares again. */
+  /** False when another instance was writing at the same time; the next reading then compares again. */
   private async replace(
     valid: ReadonlyMap<string, Attributes>,
     hashes: ReadonlyMap<string, string>,
@@ -115,8 +115,8 @@ export class LastValid {
   }
 
   /**
-   * @param seen the hash of the copy that it replaces; `undefined`: there was none. The digest is written whatever it
-   * was.
+   * @param seen the hash of the copy that it replaces; `undefined` where there was none. The digest is written
+   * unconditionally.
    */
   private put(sk: string, attributes: Attributes, seen?: AttributeValue): Promise<boolean> {
     const names = Object.keys(attributes)
@@ -177,7 +177,7 @@ const digestOf = (hashes: ReadonlyMap<string, string>): string =>
       .join('\n'),
   )
 
-/** The same for the same content, in whatever order its fields stand. */
+/** The same hash for the same content, whatever the order of its fields. */
 const hashOf = (item: Attributes): string =>
   sha256(
     JSON.stringify(item, (_, value) => (isPlain(value) ? Object.fromEntries(Object.entries(value).sort()) : value)),

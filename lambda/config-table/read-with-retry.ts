@@ -1,6 +1,6 @@
 import { toStoreUnavailable } from '../../limiter/stores/dynamodb-errors'
 
-/** The first try's share of the time, so that a second one is worth its while. */
+/** The share of the time for the first attempt, which leaves enough for a second one. */
 const FIRST_SHARE = 0.6
 
 export interface Reading {
@@ -8,13 +8,16 @@ export interface Reading {
   /** Time for all tries, in milliseconds. */
   readonly deadlineMs: number
   /**
-   * Whether a request waits for it: one answer that is lost should not cost an instance its tiers, or a client its
-   * name. In the background a failure can wait.
+   * Whether a request waits for the reading: then one lost answer is retried, so that it does not cost an instance its
+   * tiers or a client its identity. A reading in the background is not retried.
    */
   readonly awaited: boolean
 }
 
-/** Reads the config table, and where somebody waits once more if that may help: a reading changes nothing. */
+/**
+ * Reads the config table. Where a request waits, a failure that may be temporary is retried once, which is safe for a
+ * read.
+ */
 export async function readWithRetry<T>(
   { tableName, deadlineMs, awaited }: Reading,
   read: (signal: AbortSignal) => Promise<T>,

@@ -9,11 +9,11 @@ export interface RefresherOptions<T> {
   readonly maxAgeMs: number
   /** Time for one reading, in milliseconds. */
   readonly deadlineMs: number
-  /** Reads. `awaited`: a request waits for it, so that a failure is worth a second try. */
+  /** Reads the value. `awaited`: a request waits for it, so a failure is worth a second attempt. */
   readonly read: (awaited: boolean) => Promise<T>
   /**
-   * Puts in force what was read, unless `isSuperseded` says that a later reading has begun meanwhile. Returns whether
-   * there is a value to decide by.
+   * Applies what was read, unless `isSuperseded` says that a later reading has begun meanwhile. Returns whether there
+   * is a value that requests can be decided by.
    */
   readonly apply: (result: T, isSuperseded: () => boolean) => boolean | Promise<boolean>
   readonly onError: (error: unknown) => void
@@ -24,22 +24,25 @@ interface Reading {
   done: Promise<void>
 }
 
-/** Pause after a reading that failed, in milliseconds: a table in trouble is not asked for every request. */
+/** Pause after a failed reading, in milliseconds, so that a failing table is not queried with every request. */
 const RETRY_AFTER_MS = 1000
 
-/** The longest that a request waits for a reading while an older value is there, in milliseconds. */
+/** The longest that a request waits for a reading while an older value exists, in milliseconds. */
 export const LONGEST_WAIT_MS = 600
 
-/** The longest pause between two requests that wait in vain, in milliseconds. It begins at one second and doubles. */
+/**
+ * The longest pause between two requests that wait without success, in milliseconds. The pause starts at one second and
+ * doubles.
+ */
 const LONGEST_PAUSE_MS = 30_000
 
 /**
- * Decides when a value of the config table is read again, and which request waits for it. A request is decided by a
- * value whose reading began at most `maxAgeMs` ago, as long as the table answers in time. While it does not, the last
+ * Decides when a value of the config table is read again, and which request waits for it. As long as the table answers
+ * in time, the reading of the value that decides a request began at most `maxAgeMs` ago. While it does not, the last
  * value stays in force, and few requests wait.
  *
- * A value is as old as the beginning of its reading. A reading that takes longer than its deadline was frozen with its
- * instance: another one begins, and what the frozen one brings is dropped.
+ * The age of a value counts from the beginning of its reading. A reading that exceeds its deadline was frozen with its
+ * instance: a new one begins, and the result of the frozen one is dropped.
  */
 export class Refresher<T> {
   private readAt: EpochMs = Number.NEGATIVE_INFINITY
@@ -51,7 +54,7 @@ export class Refresher<T> {
 
   constructor(private readonly options: RefresherOptions<T>) {}
 
-  /** Resolves when a request may be decided by the value that is there. Never rejects. */
+  /** Resolves when a request may be decided by the present value. Never rejects. */
   async refresh(): Promise<void> {
     const { refreshMs, maxAgeMs } = this.options
     const isTooOld = !this.isWithin(maxAgeMs, this.readAt)
@@ -66,7 +69,7 @@ export class Refresher<T> {
     this.waitedAt = this.options.clock()
   }
 
-  /** Has the next request begin a reading, for which it does not wait. */
+  /** Makes the next request start a reading in the background. */
   readSoon(): void {
     this.readAt = Math.min(this.readAt, this.options.clock() - this.options.refreshMs)
   }
@@ -104,7 +107,7 @@ export class Refresher<T> {
     this.waitPauseMs = 0
   }
 
-  /** A moment that lies ahead is from before the clock was set back, and says nothing. */
+  /** A moment in the future was recorded before the clock was set back, and is ignored. */
   private isWithin(ms: number, since: EpochMs): boolean {
     const age = this.options.clock() - since
     return age >= 0 && age < ms

@@ -1,31 +1,32 @@
 import type { EpochMs } from '../../limiter/clock'
 import { subjectKey } from '../../limiter/subject-key'
 
-/** A secret of the deployment, and since when subjects are stored under it. */
+/** A secret of the deployment, and from when on subjects are stored under it. */
 export interface HmacKey {
   readonly secret: Uint8Array
   readonly activeFrom: EpochMs
-  /** What was charged before this moment was copied to where this secret has it. Absent where nothing was. */
+  /** What was charged before this moment was copied to the key under this secret. Absent where nothing was copied. */
   readonly carriedFrom?: EpochMs
 }
 
 /**
- * Where each subject has its state, by time: under the last secret that is active, and without one before the first.
+ * The key under which each subject has its state, by time: hashed with the last active secret, and without one before
+ * the first.
  *
- * All instances that know the same secrets change over in the same moment of their clocks.
+ * All instances that know the same secrets change over at the same moment of their clocks.
  */
 export class SubjectKeys {
   /** @param keys by `activeFrom`, the earliest first. */
   constructor(readonly keys: readonly HmacKey[] = []) {}
 
-  /** Where requests of that moment are counted. */
+  /** The key under which requests of that moment are counted. */
   keyOf(subject: string, at: EpochMs): string {
     return subjectKey(subject, this.activeAt(at)?.secret)
   }
 
   /**
-   * Where it is known what a request has been charged: where it is counted now if that was taken along, else where it
-   * was counted then, which is no place from which units could come back twice.
+   * The key under which a charge is looked for to be refunded: the present key where the charge was made under it or
+   * copied to it, else the key of the time of the charge. So no unit is given back twice.
    */
   keyOfCharge(subject: string, chargedAt: EpochMs, now: EpochMs): string {
     const active = this.activeAt(now)
@@ -34,9 +35,7 @@ export class SubjectKeys {
     return this.keyOf(subject, isThere ? now : chargedAt)
   }
 
-  /**
-   * Everywhere it may have state: under every secret that is known, those that are not active yet too, and without one.
-   */
+  /** All keys that may hold its state: for every known secret, including those not active yet, and without one. */
   allOf(subject: string): string[] {
     return [subjectKey(subject), ...this.keys.map(({ secret }) => subjectKey(subject, secret))]
   }
@@ -45,7 +44,7 @@ export class SubjectKeys {
     return this.keys.findLast(({ activeFrom }) => at >= activeFrom)
   }
 
-  /** The secret that is to be active later. */
+  /** The next secret that becomes active. */
   nextAfter(at: EpochMs): HmacKey | undefined {
     return this.keys.find(({ activeFrom }) => activeFrom > at)
   }

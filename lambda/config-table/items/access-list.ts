@@ -4,14 +4,14 @@ import { checkFields, type FieldRules, type Place, report, TEXT } from '../../..
 import { type IpAddress, type IpRange, masked, parseIpRange } from '../../ip-address'
 import { DATE } from './client-item'
 
-/** Blocked callers are turned away before anything is counted; allowed ones pass uncounted. */
+/** Blocked callers are denied before anything is counted; allowed ones pass uncounted. */
 export type Access = 'block' | 'allow'
 
 /** A client, an address or a range of addresses that is blocked or allowed. */
 export interface AccessEntry {
   readonly access: Access
   readonly whom: { readonly client: string } | { readonly range: IpRange }
-  /** From when on it is not in force any more. */
+  /** From when on it is no longer in force. */
   readonly expiresAt: EpochMs
 }
 
@@ -43,7 +43,7 @@ export function parseAccess(
 }
 
 /**
- * A block whose item is invalid holds all the same: of a range with bits set behind its prefix all of the range, and
+ * A block stays in force although its item is invalid: for the whole range where bits are set behind its prefix, and
  * without an end.
  */
 export function strictBlock(words: string): AccessEntry | undefined {
@@ -71,9 +71,9 @@ function toWhom(kind: string, value: string, place: Place, issues: Mistake[]): A
 }
 
 /**
- * Who is blocked and who passes uncounted. Of several ranges that hold an address the narrowest decides, and a block
- * before an allowance that is just as narrow; so one address in a blocked network can be let in. Looking an address up
- * takes one step for each length of prefix in use.
+ * Who is blocked and who passes uncounted. Of several ranges that contain an address the narrowest decides, and a block
+ * wins over an allowance of the same width; so one address in a blocked network can be allowed. A look-up takes one
+ * step for each prefix length in use.
  */
 export class AccessList {
   private readonly byClient = new Map<string, AccessEntry>()

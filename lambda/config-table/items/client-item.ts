@@ -9,16 +9,16 @@ export interface Client {
   readonly tier: string
   /** For people. */
   readonly name?: string
-  /** Numbers of its own, by the name of the policy. */
+  /** Overrides of policies, by policy name. */
   readonly overrides: Readonly<Record<string, Override>>
   readonly disabled: boolean
-  /** From when on its credentials are no longer good. */
+  /** From when on its credentials are no longer accepted. */
   readonly expiresAt?: EpochMs
 }
 
 /**
- * What replaces a policy's numbers: others, or so many times its own as they are then. How it counts stays, and so does
- * what it has counted.
+ * Replaces a policy's numbers by others, or by its current ones times a factor. The algorithm stays, and so does what
+ * was counted.
  */
 export interface Override {
   readonly limit?: number
@@ -74,7 +74,7 @@ export const CLIENT_FIELDS = {
 
 const PLACE: Place = ['client']
 
-/** The client that an item describes; `undefined`, and every mistake, when it describes none. */
+/** The client that an item describes; `undefined`, with every mistake reported, when the item is invalid. */
 export function parseClientItem(item: Readonly<Record<string, unknown>>, issues: Mistake[]): Client | undefined {
   const { pk: _, sk: __, ...given } = item
   const before = issues.length
@@ -117,7 +117,7 @@ export function clientAt(client: Client, now: EpochMs): Client {
   return inForce.length === all.length ? client : { ...client, overrides: Object.fromEntries(inForce) }
 }
 
-/** A policy's numbers as an override has them: a factor's are rounded to whole units, and at least one. */
+/** A policy's numbers under an override. Those of a factor are rounded to whole units, at least one. */
 export function numbersOf({ factor, limit, burst }: Override, own: Numbers): Numbers {
   if (factor === undefined) return { limit: limit!, ...(burst !== undefined && { burst }) }
   const times = (units: number) => Math.max(1, Math.round(units * factor))

@@ -40,13 +40,13 @@ export const settingsKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'settings' }
 export const switchKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'switch' })
 export const apiKey = (id: string) => ({ pk: CONFIG_TABLE.policySet, sk: `api#${id}` })
 
-/** A copy of an item of the policy set as it was when it last had no mistake; see last-valid.ts. */
+/** The key of the copy of an item's last valid version; see last-valid.ts. */
 export const lastValidKey = (sk: string) => ({ pk: LAST_VALID_PARTITION, sk })
 
 /** @param credential the hash of an API key, or `<source>:<value>` for a credential that is no secret. */
 export const clientKey = (credential: string) => ({ pk: `client#${credential}`, sk: 'client' })
 
-/** What an item of the policy set describes: one of these, or none where it is wrong. */
+/** What an item of the policy set describes: one of these, or none where it is invalid. */
 export interface ConfigItem {
   readonly tier?: Tier
   readonly route?: Route
@@ -59,8 +59,8 @@ export interface ConfigItem {
 }
 
 /**
- * An item as an object, without fields when it cannot be one. Numbers too large to be exact are as near as they get;
- * checks turn them down.
+ * An item as an object, empty when it cannot be converted. Numbers too large to be exact are rounded; checks refuse
+ * them.
  */
 export function fromAttributes(attributes: Record<string, AttributeValue>): Record<string, unknown> {
   try {
@@ -105,7 +105,7 @@ export function parsePolicyItem(item: Readonly<Record<string, unknown>>, issues:
   }
 }
 
-/** What a policy set is put together from, by items without mistakes. */
+/** The parts of a policy set, from valid items. */
 export function partsOf(items: readonly ConfigItem[]): PolicySetParts {
   return {
     settings: items.find((item) => item.settings)?.settings,
@@ -119,8 +119,8 @@ export function partsOf(items: readonly ConfigItem[]): PolicySetParts {
 }
 
 /**
- * What an item stands for of which nothing but its sort key can be relied on, and for which APIs it is where that is
- * right.
+ * The stand-in for an invalid item of which only the sort key can be relied on, and for which APIs it holds where its
+ * `apis` are valid.
  */
 export function toPlaceholder(sk: string, { apis }: Readonly<Record<string, unknown>> = {}): ConfigItem {
   const [kind, ...rest] = sk.split('#')

@@ -2,10 +2,10 @@ import * as v from 'valibot'
 
 /**
  * Whom a policy counts, as an operator writes it:
- * - `client`: the caller, whoever that is: a client, a user, and who is neither by address
+ * - `client`: the caller: a client, a user, or else an address
  * - `user`: the user whom a token names, else the caller
  * - `ip`: the caller's address
- * - `global`: everybody together
+ * - `global`: all callers together
  * - `api`: all requests to an API, and `stage`: those to one of its stages
  * - `header:x-tenant`: each value of a header that the settings declare trusted
  * - `claim:org`: each value of a token's claim
@@ -37,8 +37,8 @@ export const BY_FIELD = {
 } as const
 
 /**
- * What the words of `by` say; `undefined` for what makes no sense together: the same twice, or `global` and anything
- * else but `route`.
+ * The dimensions that the words of `by` name; `undefined` for an invalid combination: a word twice, or `global` with
+ * any word but `route`.
  */
 export function toCountedBy(words: unknown): CountedBy | undefined {
   const list: unknown[] = Array.isArray(words) ? words : [words]
@@ -50,17 +50,17 @@ export function toCountedBy(words: unknown): CountedBy | undefined {
   return { who, perRoute: who.length < named.length }
 }
 
-/** Whether all callers count as one: more of them than one item takes writes. */
+/** Whether all callers count as one subject, which may get more writes than one item takes. */
 export const isOfEverybody = ({ who }: Pick<CountedBy, 'who'>): boolean => who.every(isPlace)
 
-/** What says nothing about who asks. */
+/** Dimensions that say nothing about the caller. */
 const isPlace = (dimension: Dimension): boolean => ['global', 'api', 'stage'].includes(dimension)
 
 /**
- * All that these dimensions can come down to: a caller without a user is the user, an address stands in for a header or
- * a claim that is not there, and for everything about an anonymous caller.
+ * All kinds of subject that these dimensions can produce: the caller replaces a missing user, the address replaces a
+ * missing header or claim, and it replaces everything that identifies an anonymous caller.
  *
- * @param anonymous whether anonymous callers count as well.
+ * @param anonymous whether anonymous callers are counted as well.
  */
 export function possibleSubjects(who: readonly Dimension[], anonymous: boolean): readonly (readonly Dimension[])[] {
   if (isOfEverybody({ who })) return [who]

@@ -5,25 +5,22 @@ import { type HmacKey, SubjectKeys } from '../subject-keys'
 /** The only item of its partition; versions that know nothing of it never read it. */
 export const HMAC_KEY_ITEM = { pk: 'hmac-key', sk: 'hmac-key' } as const
 
-/** Old secrets are kept for `sluice forget`, which looks everywhere. */
+/** Old secrets are kept for `sluice forget`, which searches under each of them. */
 export const MOST_HMAC_KEYS = 8
 export const SECRET_BYTES = 32
 
 /**
- * No secret becomes active sooner after it was written, in milliseconds. What an instance reads holds for that long,
- * whatever is written right after it looked, so an instance that has looked within it changes over in the same moment
- * as all others.
+ * The shortest time between writing a secret and its becoming active, in milliseconds. What an instance reads stays
+ * true for that long, whatever is written afterwards; so instances that have read within this time change over at the
+ * same moment.
  */
 export const HMAC_KEY_LEAD_MS = 600_000
 
-/**
- * Takes digits of base64 only as they are written for 32 bytes, so that no secret is cut short by a character that is
- * none.
- */
+/** Only the exact base64 form of 32 bytes, so that no secret is cut short by an invalid character. */
 const SECRET = /^[A-Za-z0-9+/]{43}=$/
 
 /**
- * The secrets of the item, none where there is no item. No sentence about a mistake says anything of a secret.
+ * The secrets of the item, none where there is no item. Mistakes are reported without any part of a secret.
  *
  * @param item as an object, `undefined` where there is none.
  */

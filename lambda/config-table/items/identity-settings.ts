@@ -20,7 +20,7 @@ interface ClientCertificateSettings {
   readonly source: 'client-certificate'
 }
 
-/** A value that something in front of the API vouches for. */
+/** A value that a system in front of the API vouches for. */
 interface TrustedValueSettings {
   readonly source: 'header' | 'query' | 'path'
   /** Of the header (in lower case), the parameter in the query, or the parameter in the path. */
@@ -32,12 +32,12 @@ interface TrustedValueSettings {
   readonly lookup: boolean
 }
 
-/** The address, which always answers. */
+/** The address, which every request has. */
 export interface AddressSettings {
   readonly source: 'ip'
   /** Bits of an IPv6 address that tell callers apart. @default the environment's */
   readonly ipv6Prefix?: number
-  /** Entries at the right end of `X-Forwarded-For` that trusted machines have added behind the caller's. */
+  /** Entries at the right end of `X-Forwarded-For` that trusted proxies have added after the caller's address. */
   readonly trustedHops: number
   /** Whether CloudFront, and nothing else, is in front, so that `CloudFront-Viewer-Address` is the caller. */
   readonly viewerAddress: boolean
@@ -71,7 +71,7 @@ const parameter = {
   wanted: 'the name of a parameter',
 } as const
 
-/** The fields of each source, the source of their JSON Schema too. */
+/** The fields of each source, from which their JSON Schema is made, too. */
 export const SOURCE_FIELDS = {
   'api-key': { source, header: { ...token, optional: true } },
   'api-gateway-key': { source },
@@ -98,12 +98,12 @@ export const SOURCE_FIELDS = {
 
 const NAMES = Object.keys(SOURCE_FIELDS)
 
-/** More sources than anybody asks in turn. */
+/** More sources than a service needs. */
 export const MOST_SOURCES = 16
 
 export const ADDRESS: AddressSettings = { source: 'ip', trustedHops: 0, viewerAddress: false }
 
-/** Who is asked when the settings say nothing. */
+/** The sources in use when the settings name none. */
 export const DEFAULT_IDENTITY: readonly SourceSettings[] = [
   { source: 'api-key', header: 'x-api-key' },
   { source: 'api-gateway-key' },
@@ -111,7 +111,8 @@ export const DEFAULT_IDENTITY: readonly SourceSettings[] = [
 ]
 
 /**
- * Reads the list of sources, in the order in which they are asked. The address comes last, whether it is named or not.
+ * Parses the list of sources, in the order in which they are tried. The address is always last, whether it is listed or
+ * not.
  */
 export function parseIdentity(input: unknown, place: Place, issues: Mistake[]): readonly SourceSettings[] {
   if (input === undefined) return DEFAULT_IDENTITY

@@ -11,7 +11,7 @@ export interface JwtSettingsInput {
    * The `iss` of every token, character by character; Cognito's is `https://cognito-idp.<region>.amazonaws.com/<pool>`.
    */
   readonly issuer: string
-  /** The API, or the app client, that a token must be made out to; `any` takes those made out to someone else, too. */
+  /** The API, or the app client, that a token must be issued for; `any` accepts every audience. */
   readonly audience: string | readonly string[]
   /** Where the issuer's keys are. @default `<issuer>/.well-known/jwks.json`, as Cognito and Auth0 have it */
   readonly jwksUri?: string
@@ -26,17 +26,17 @@ export interface JwtSettingsInput {
   /** A list of roles, or a text of roles with spaces between. */
   readonly rolesClaim?: string
   /**
-   * The tier of who has a role; the first that applies. A list of `{ role, tier }`, or an object from role to tier,
-   * whose order gets lost in DynamoDB: fine where nobody has two of its roles.
+   * The tier of callers with a role; the first role that applies decides. A list of `{ role, tier }`, or an object from
+   * role to tier. DynamoDB does not keep an object's order: use a list where a caller may have two of the roles.
    */
   readonly tiersByRole?: Readonly<Record<string, string>> | readonly RoleTier[]
   /**
-   * Whether the config table may know more of the caller, under `client#user:<user>` or `client#client:<client>`.
+   * Whether callers are also looked up in the config table, under `client#user:<user>` or `client#client:<client>`.
    * @default false
    */
   readonly lookup?: boolean
   /**
-   * Tells the users of this issuer from those of others, for whom the same name is somebody else: its users are
+   * Keeps users of this issuer apart from users with the same name at other issuers: its users are
    * `user@<namespace>:<user>`.
    * @default none for the first issuer of the settings, whose users are `user:<user>`; for any other the issuer,
    * percent-encoded
@@ -44,17 +44,17 @@ export interface JwtSettingsInput {
   readonly namespace?: string
 }
 
-/** Who has this role is held to this tier. */
+/** Callers with this role are in this tier. */
 export interface RoleTier {
   readonly role: string
   readonly tier: string
 }
 
-/** Checked, with every default in its place. */
+/** Valid settings, with every default filled in. */
 export interface JwtSettings {
   readonly source: 'jwt'
   readonly issuer: string
-  /** `any`: whomever the token is made out to. */
+  /** `any`: every audience is accepted. */
   readonly audience: readonly string[] | 'any'
   readonly jwksUri: string
   /** In lower case. */
@@ -73,7 +73,7 @@ export interface JwtSettings {
 
 const MOST_ROLES = 100
 
-/** Said with few kinds of valibot's schemas: each further one is half a kilobyte in the authorizer's bundle. */
+/** Written with few kinds of valibot's schemas: each further kind adds half a kilobyte to the authorizer's bundle. */
 const text = v.pipe(v.string(), v.regex(/^[\s\S]{1,256}$/))
 const claim = {
   schema: text,
@@ -81,7 +81,7 @@ const claim = {
   optional: true,
 } as const
 
-/** The fields of a JWT source, the source of its JSON Schema too. */
+/** The fields of a JWT source, from which their JSON Schema is made, too. */
 export const JWT_FIELDS = {
   source: { schema: v.picklist(['jwt']), wanted: '"jwt"' },
   issuer: {
@@ -127,7 +127,8 @@ export const JWT_FIELDS = {
 /**
  * Checks the settings of a JWT source and reports every mistake in them.
  *
- * @param sources the JWT sources that come before it: the same issuer has the same users, and another issuer never has.
+ * @param sources the JWT sources before it. Sources with the same issuer share their users; those of different issuers
+ * never do.
  */
 export function parseJwtSettings(
   input: unknown,
@@ -187,7 +188,7 @@ export function isCognito(issuer: string): boolean {
   return /^https:\/\/(issuer-)?cognito-idp(-fips)?\.[a-z\d-]+\.amazonaws\.(com|com\.cn|eu)\/./.test(issuer)
 }
 
-/** As a list, whichever way it is written; unchecked. */
+/** As an unchecked list, from either form. */
 function roleTiersOf(input: unknown): readonly unknown[] | undefined {
   if (Array.isArray(input)) return input
   return typeof input === 'object' && input ? Object.entries(input).map(([role, tier]) => ({ role, tier })) : undefined
@@ -198,7 +199,7 @@ function isRoleTier(input: unknown): boolean {
   return v.is(text, role) && v.is(text, tier) && Object.keys(others).length === 0
 }
 
-/** Keys that came over plain HTTP could be anyone's, unless they never left this machine. */
+/** HTTPS, or plain HTTP on this machine: keys fetched over plain HTTP from elsewhere could be anyone's. */
 function isEndpoint(url: string): boolean {
   if (!/^https?:\/\/[^\s#]{1,1000}$/.test(url) || !URL.canParse(url)) return false
   const { protocol, hostname, username, password } = new URL(url)

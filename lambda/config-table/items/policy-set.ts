@@ -18,27 +18,28 @@ import {
 import { checkItemSizes, checkStorageCodes, type Displaced } from './storage'
 import { ANONYMOUS, parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy } from './tiers'
 
-/** Everything that an operator has configured, but for clients. */
+/** Everything that an operator has configured except clients. */
 export interface PolicySet {
   readonly settings: Settings
   readonly tiers: ReadonlyMap<string, Tier>
   /** The most specific first. */
   readonly routes: readonly Route[]
-  /** Policies of every request. */
+  /** Policies that hold for every request. */
   readonly global: readonly TierPolicy[]
   /** What is known of APIs. @default nothing */
   readonly apis?: Apis
-  /** What is for some APIs only, where anything is: `setFor` says what holds for a request. */
+  /** The parts that hold for some APIs only, if there are any: `setFor` returns the set that holds for a request. */
   readonly scoped?: ScopedParts
   /**
-   * Which policies store elsewhere than they would, where the table has some whose codes are the same. @default none
+   * Policies that are stored under another attribute prefix, because theirs collides with another policy's. @default
+   * none
    */
   readonly displaced?: Displaced
 }
 
-/** What a policy set is made from. */
+/** The parts of a policy set. */
 export interface PolicySetParts {
-  /** Wins over what the settings say, for all APIs. @default none */
+  /** Overrides the mode in the settings, for all APIs. @default none */
   readonly modeSwitch?: ModeSwitch
   readonly settings?: Settings
   readonly scopedSettings?: readonly ScopedSettings[]
@@ -81,7 +82,7 @@ export function toPolicySet(parts: PolicySetParts, place: Place, issues: Mistake
   }
 }
 
-/** Reports when the tier of callers who are not known is not among these. */
+/** Reports a missing anonymous tier. */
 export function checkAnonymous(names: Iterable<string>, place: Place, issues: Mistake[]): void {
   if (![...names].includes(ANONYMOUS))
     report(
@@ -92,7 +93,7 @@ export function checkAnonymous(names: Iterable<string>, place: Place, issues: Mi
     )
 }
 
-/** Reports a default tier that is not there. */
+/** Reports a default tier that does not exist. */
 export function checkDefaultTier(
   { defaultTier }: Settings,
   names: Iterable<string>,
@@ -113,13 +114,13 @@ interface Group {
   readonly title: string
   readonly place: Place
   readonly policies: readonly TierPolicy[]
-  /** Whether callers who are not known are held to it. */
+  /** Whether anonymous callers are held to it. */
   readonly anonymous: boolean
 }
 
 /**
- * One request is held to the global policies, its route's and its tier's: all must fit into one write, and none may be
- * another's double.
+ * One request is held to the global policies, its route's and its tier's: all of them must fit into one write, and no
+ * two of them may share stored state.
  */
 function checkTogether(
   { settings, tiers, routes, global }: Required<Pick<PolicySetParts, 'settings' | 'tiers' | 'routes' | 'global'>>,
@@ -164,7 +165,7 @@ function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: 
   }
 }
 
-/** Reports credentials that are required where the deployment says that nobody has to show any. */
+/** Reports required credentials where the deployment says that no caller has to show any. */
 export function checkNoneRequired({ tiers, routes, scoped }: PolicySet, place: Place, issues: Mistake[]): void {
   const wrong = 'credentials must not be "required" where the deployment has authentication "none"'
   for (const { name, credentials, scope } of [...tiers.values(), ...(scoped ? [...scoped.tiers.values()].flat() : [])])
@@ -175,7 +176,10 @@ export function checkNoneRequired({ tiers, routes, scoped }: PolicySet, place: P
       report(issues, 'credentials_disabled', wrong, [...place, `route ${printed(scopedName(pattern.text, scope))}`])
 }
 
-/** Reports policies of `groups` that would count the same subject in the same place as one of `others` does. */
+/**
+ * Reports policies of `groups` that would share stored state with one of `others`: the same subject under the same
+ * name.
+ */
 function checkStateCollisions(others: readonly Group[], groups: readonly Group[], issues: Mistake[]): void {
   const counts = new Map(
     others.flatMap((other) =>
@@ -199,7 +203,10 @@ function checkStateCollisions(others: readonly Group[], groups: readonly Group[]
   }
 }
 
-/** Whom a policy counts under what, one text for each; two policies with the same would share stored state. */
+/**
+ * Each subject that a policy counts with the place of its state, as one text; two policies with the same text would
+ * share stored state.
+ */
 function countsOf(
   { name, stateSchema: form, variant, by: { who, perRoute } }: TierPolicy,
   { anonymous }: Group,
@@ -207,7 +214,7 @@ function countsOf(
   return possibleSubjects(who, anonymous).map((one) => `${one} ${perRoute} ${name} ${form} ${variant}`)
 }
 
-/** A tier that is not there holds nobody: most likely it is misspelled. */
+/** A tier that does not exist has no callers: most likely its name is misspelled. */
 function checkTierNames(
   policies: readonly TierPolicy[],
   names: readonly string[],
@@ -224,7 +231,7 @@ function checkTierNames(
   }
 }
 
-/** A header that anybody can set would give everybody as many quotas as he likes. */
+/** A header that callers can set would give each caller as many quotas as it likes. */
 function checkHeaders(
   policies: readonly TierPolicy[],
   { trustedHeaders }: Settings,
@@ -250,7 +257,7 @@ const named = v.custom<Readonly<Record<string, unknown>>>(
 /** What settings for some APIs begin with, in a file and in the table. */
 export const SCOPED_SETTINGS = 'settings @'
 
-/** The fields of `tiers.yaml`, the source of its JSON Schema too. */
+/** The fields of `tiers.yaml`, from which its JSON Schema is made, too. */
 export const FILE_FIELDS = {
   settings: { schema: named, wanted: 'settings by name', optional: true },
   tiers: { schema: named, wanted: 'tiers by name' },
@@ -260,7 +267,7 @@ export const FILE_FIELDS = {
 } as const satisfies FieldRules
 
 /**
- * Reads what `tiers.yaml` holds.
+ * Parses the content of `tiers.yaml`.
  *
  * @throws ConfigError with every mistake, each with the file, the tier, the policy and the field.
  */
@@ -295,7 +302,7 @@ export function parseTiersFile(input: unknown, file: string): PolicySet {
   return set
 }
 
-/** Settings for some APIs, each under its own key, and what else a file has. */
+/** Separates settings for some APIs, each under its own key, from the rest of a file. */
 function splitSettings(input: unknown): readonly [scoped: [string, unknown][], others: unknown] {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return [[], input]
   const isScoped = ([key]: [string, unknown]) => key.startsWith(SCOPED_SETTINGS)

@@ -6,7 +6,7 @@ import { type ApiStage, type Apis, checkScopes, mostSpecific, type Scoped, scope
 import { MODES, type ScopedSettings } from './settings'
 import type { Route, Tier } from './tiers'
 
-/** What a policy set has for some APIs only. */
+/** The parts of a policy set that hold for some APIs only. */
 export interface ScopedParts {
   /** By name. */
   readonly tiers: ReadonlyMap<string, readonly Tier[]>
@@ -66,9 +66,7 @@ export function checkScoped({ tiers, settings, routes, apis }: ScopedParts, plac
 
 interface ScopedSets {
   readonly byRequest: Map<string, PolicySet>
-  /**
-   * By the names of the items for some APIs that are in force: APIs with the same share all that is worked out from it.
-   */
+  /** By the names of the scoped items in force: APIs with the same ones share everything computed from the set. */
   readonly byItems: Map<string, PolicySet>
 }
 
@@ -78,9 +76,8 @@ const MOST_REMEMBERED = 1000
 const remembered = new WeakMap<PolicySet, ScopedSets>()
 
 /**
- * A policy set as requests to one stage of one API find it: of tiers and routes with the same name the most specific,
- * and the others are not there. The same object for the same items; the set itself where nothing in it is for some APIs
- * only.
+ * The policy set that holds for one stage of one API: of tiers and routes with the same name it has the most specific
+ * ones only. The same object for the same items; the set itself where nothing in it is for some APIs only.
  */
 export function setFor(set: PolicySet, request: ApiStage): PolicySet {
   const { scoped } = set
@@ -117,7 +114,7 @@ export function setFor(set: PolicySet, request: ApiStage): PolicySet {
 const strictest = (settings: readonly ScopedSettings[]): ScopedSettings | undefined =>
   MODES.flatMap((mode) => settings.find((one) => one.mode === mode) ?? [])[0]
 
-/** Tiers of one name that are as much for a request, by mistake: its callers are held to all of them. */
+/** Tiers of one name that fit a request equally well, which is a mistake: its callers are held to all of them. */
 function mergeTiers(tiers: readonly Tier[]): readonly Tier[] {
   const [first, ...others] = tiers
   if (!first || others.length === 0) return tiers
@@ -134,7 +131,7 @@ function mergeTiers(tiers: readonly Tier[]): readonly Tier[] {
   ]
 }
 
-/** Routes that match the same requests, which stand one after another. */
+/** Groups routes that match the same requests; these are next to each other in the list. */
 function groupsOf(routes: readonly Route[]): Route[][] {
   const groups: Route[][] = []
   for (const route of routes) {
@@ -145,7 +142,7 @@ function groupsOf(routes: readonly Route[]): Route[][] {
   return groups
 }
 
-/** Tiers of which some are other ones; the rest may still be on its way into the map. */
+/** Tiers of which some are replaced; the others may still be added to the underlying map. */
 class ScopedTiers extends Map<string, Tier> {
   constructor(
     private readonly others: ReadonlyMap<string, Tier>,

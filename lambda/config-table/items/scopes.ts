@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { type Mistake, printed } from '../../../limiter/errors'
 import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 
-/** An API as the config table knows it. Requests have only its id. */
+/** An API as the config table describes it. Requests carry only its id. */
 export interface Api {
   readonly id: string
   /** Its name in API Gateway, which need not be unique. */
@@ -17,32 +17,30 @@ export interface ApiStage {
   readonly stageName: string | undefined
 }
 
-/** One of `apis`: `shop`, `shop/prod`, `*` followed by `/dev`. No API or no stage is any. */
+/** One of `apis`: `shop`, `shop/prod`, `*` followed by `/dev`. A missing API or stage matches any. */
 interface ScopePattern {
   readonly api?: string
   readonly stage?: string
 }
 
-/** For which requests an item holds, where that is not all of them. */
+/** For which requests an item holds, where not for all. */
 export interface Scope {
-  /** What the item counts apart from the items of all others: its word `@shop`; its own name where it has no word. */
+  /** Separates the item's counts from those of all others: its word `@shop`, or its own name where it has no word. */
   readonly variant: string
-  /**
-   * At least one; of an item of which nothing is known but its key, none: it holds for all requests, before any other.
-   */
+  /** At least one; none for an item of which only the key is known: it holds for all requests, and before any other. */
   readonly apis: readonly ScopePattern[]
 }
 
-/** What may be there for some APIs, or several times for different ones. */
+/** An item that may hold for some APIs only, and exist several times for different ones. */
 export interface Scoped {
-  /** @default it holds for all requests for which none with a scope does */
+  /** @default it holds for every request that no item with a scope fits */
   readonly scope?: Scope
 }
 
 const PATTERN = /^(?:([^/*]{1,255})|\*)(?:\/(?:([\w$-]{1,128})|\*))?$/
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-/** API Gateway makes such ids. What else looks like one could become another API's. */
+/** The form of ids that API Gateway makes. A label or a name of this form could become another API's id. */
 const ID = /^[a-z0-9]{10}$/
 
 const LABEL = {
@@ -72,14 +70,14 @@ export const APIS_FIELD = {
   optional: true,
 } as const
 
-/** `undefined` for what is no pattern; `*` alone is none: what is for all APIs needs no scope. */
+/** `undefined` for an invalid pattern; `*` alone is invalid, since an item for all APIs needs no scope. */
 function toPattern(text: string): ScopePattern | undefined {
   const [found, api, stage] = PATTERN.exec(text) ?? []
   if (found === undefined || (api === undefined && stage === undefined)) return undefined
   return { ...(api !== undefined && { api }), ...(stage !== undefined && { stage }) }
 }
 
-/** An item's name and its word: `free @shop` is the tier `free` once more, for some APIs. */
+/** An item's name and its word: `free @shop` is another tier `free`, for some APIs. */
 export function splitVariant(text: string): readonly [base: string, word: string | undefined] {
   const at = text.lastIndexOf(' @')
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 2)]
@@ -105,7 +103,7 @@ export function toScope(text: string, apis: unknown, place: Place, issues: Mista
   return { variant: variantOf(base, word), apis: (apis as string[]).map((one) => toPattern(one)!) }
 }
 
-/** The scope of an item that has mistakes and was never seen without: as far as its `apis` can be read. */
+/** The scope of an item that is invalid and has no valid version, as far as its `apis` can be parsed. */
 export function scopeOfInvalid(text: string, apis: unknown): Scope | undefined {
   const [base, word] = splitVariant(text)
   if (word === undefined && apis === undefined) return undefined
@@ -123,8 +121,8 @@ export const scopedName = (base: string, scope: Scope | undefined): string =>
   scope === undefined || scope.variant.startsWith('@ ') ? base : `${base} ${scope.variant}`
 
 /**
- * APIs by what operators may call them. A word is an API's id, or else a label, or else what APIs are named: whoever
- * names an API takes no word from one that has it as its id or label.
+ * APIs by what operators may call them. A word means the API with this id, else the one with this label, else those
+ * with this name: a name never takes a word from an API that has it as id or label.
  */
 export class Apis {
   private readonly byId: ReadonlyMap<string, Api>
@@ -141,17 +139,17 @@ export class Apis {
     }
   }
 
-  /** What people know an API by: its label, or its id. */
+  /** How an API is shown to people: by its label, or its id. */
   labelOf(id: string): string {
     return this.byId.get(id)?.label ?? id
   }
 
-  /** Ids of the APIs that this is a word for; the word itself where none is known. */
+  /** Ids of the APIs that this word means; the word itself where it means none. */
   idsOf(word: string): ReadonlySet<string> {
     return this.byWord.get(word) ?? new Set([word])
   }
 
-  /** Whether an API, perhaps one that nothing is known of, is called so. */
+  /** Whether this word means an API, which need not be in the config table. */
   isCalled(id: string, word: string): boolean {
     return word === id || this.idsOf(word).has(id)
   }
@@ -159,7 +157,7 @@ export class Apis {
 
 const UNKNOWN = 4
 
-/** How well a scope fits a request; 0: not at all. The API counts before the stage. */
+/** How well a scope fits a request; 0: not at all. A match of the API outweighs one of the stage. */
 function fitOf({ apis: patterns }: Scope, { apiId, stageName }: ApiStage, apis: Apis): number {
   if (patterns.length === 0) return UNKNOWN
   if (apiId === undefined || stageName === undefined) return 0
@@ -171,8 +169,8 @@ function fitOf({ apis: patterns }: Scope, { apiId, stageName }: ApiStage, apis: 
 }
 
 /**
- * Of items with one name those that hold for a request: the most specific, several where that is a mistake; those
- * without a scope where none fits.
+ * Of items with one name those that hold for a request: the most specific, or several where they fit equally well by
+ * mistake; those without a scope where no scope fits.
  */
 export function mostSpecific<T extends Scoped>(items: readonly T[], request: ApiStage, apis: Apis): readonly T[] {
   const fits = items.map(({ scope }) => (scope ? fitOf(scope, request, apis) || -1 : 0))
@@ -180,7 +178,7 @@ export function mostSpecific<T extends Scoped>(items: readonly T[], request: Api
   return items.filter((_, i) => fits[i] === most)
 }
 
-/** Reports items of one name that are as much for the same requests. */
+/** Reports items of one name that fit the same requests equally well. */
 export function checkScopes(
   items: readonly (Scoped & { readonly title: string })[],
   apis: Apis,
@@ -206,7 +204,7 @@ export function checkScopes(
   }
 }
 
-/** Reports labels that several APIs have, or that are another one's id. */
+/** Reports labels that several APIs have, or that are the id of another API. */
 export function checkLabels(apis: Apis, place: Place, issues: Mistake[]): void {
   for (const { id, label } of apis.list) {
     const other = label !== undefined && [...apis.idsOf(label)].find((one) => one !== id)

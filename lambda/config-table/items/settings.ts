@@ -6,38 +6,38 @@ import { checkFields, type FieldRules, type Place, report, TEXT } from '../../..
 import { DEFAULT_IDENTITY, parseIdentity, type SourceSettings } from './identity-settings'
 import { APIS_FIELD, type Scope, toScope } from './scopes'
 
-/** What holds for the whole service. */
+/** Settings of the whole service. */
 export interface Settings {
-  /** The tier of known callers whose own is not there. @default that of unknown callers */
+  /** The tier of known callers whose own tier does not exist. @default the anonymous tier */
   readonly defaultTier?: string
-  /** Who is asked who the caller is, in this order. */
+  /** The sources of identity, in the order in which they are tried. */
   readonly identity: readonly SourceSettings[]
   /** Headers, in lower case, whose values callers cannot choose; policies may count by them. */
   readonly trustedHeaders: readonly string[]
   /**
-   * The part of each limit that one instance admits by itself while the state table cannot be asked, above 0 and up to
+   * The share of each limit that one instance admits by itself while the state table is unavailable, above 0 and up to
    * 1.
    */
   readonly localShare: number
-  /** Whether a subject whose item gets more writes than DynamoDB takes for one is leased for a while. */
+  /** Whether a subject whose item gets more writes than DynamoDB takes for one item is leased for a while. */
   readonly autoLease: boolean
   /**
-   * Credentials that nobody has, from one address in a minute: past it an instance looks one a second up for that
-   * address.
+   * How many unknown credentials an address may show in a minute. Above it an instance looks up one credential a second
+   * for that address.
    */
   readonly failedCredentials: number
   /**
-   * Whether limits are enforced; or are counted and told of, and deny nothing: `observe`; or are not even counted:
-   * `off`.
+   * `enforce`: limits are enforced. `observe`: requests are counted and reported, and none is denied. `off`: requests
+   * are not even counted.
    */
   readonly mode: ServiceMode
-  /** How many preflights an address may send, apart from what else it sends. */
+  /** How many preflights an address may send, counted apart from its other requests. */
   readonly preflight: Policy
-  /** What custom domains put in front of paths, such as `/v1`. */
+  /** The base paths that custom domains put in front of paths, such as `/v1`. */
   readonly basePaths: readonly string[]
 }
 
-/** What some APIs have for settings of their own. */
+/** The settings that some APIs may have of their own. */
 export interface ScopedSettings extends Pick<Settings, 'mode'> {
   readonly scope: Scope
 }
@@ -46,10 +46,10 @@ type ServiceMode = (typeof MODES)[number]
 /** The strictest first. */
 export const MODES = ['enforce', 'observe', 'off'] as const
 
-/** One part of five: an authorizer that takes 10 ms a request has five instances at 500 requests a second. */
+/** A fifth: an authorizer that takes 10 ms a request has five instances at 500 requests a second. */
 const LOCAL_SHARE = 0.2
 
-/** An office behind one address opens many pages. */
+/** Many people in an office behind one address open many pages. */
 const PREFLIGHT = { limit: 600, window: '1m' }
 
 export const DEFAULT_SETTINGS: Settings = {
@@ -63,7 +63,7 @@ export const DEFAULT_SETTINGS: Settings = {
   basePaths: [],
 }
 
-/** The fields of the settings, the source of their JSON Schema too. */
+/** The fields of the settings, from which their JSON Schema is made, too. */
 export const SETTINGS_FIELDS = {
   defaultTier: { schema: v.pipe(v.string(), v.minLength(1)), wanted: 'the name of a tier', optional: true },
   identity: { schema: v.unknown(), wanted: 'a list of sources', optional: true },
@@ -95,18 +95,18 @@ export const SETTINGS_FIELDS = {
   mode: { schema: v.picklist(MODES), wanted: `one of ${MODES.join(', ')}`, optional: true },
 } as const satisfies FieldRules
 
-/** The fields of settings for some APIs. What tells callers apart is one for all. */
+/** The fields of settings for some APIs. How callers are identified is the same for all APIs. */
 export const SCOPED_SETTINGS_FIELDS = {
   apis: { schema: APIS_FIELD.schema, wanted: APIS_FIELD.wanted },
   mode: { schema: SETTINGS_FIELDS.mode.schema, wanted: SETTINGS_FIELDS.mode.wanted },
 } as const satisfies FieldRules
 
-/** What `sluice off` and `sluice observe on` write, an item of its own: tiers files leave it alone. */
+/** The item that `sluice off` and `sluice observe on` write; applying a tiers file leaves it alone. */
 export interface ModeSwitch {
   readonly mode: Exclude<ServiceMode, 'enforce'>
 }
 
-/** The fields of the switch; `since` and `note` are for people. */
+/** The fields of the switch; `since` and `note` are informational. */
 export const SWITCH_FIELDS = {
   mode: { schema: v.picklist(['observe', 'off']), wanted: 'observe or off' },
   since: { schema: v.pipe(v.string(), v.maxLength(64)), wanted: 'a time', optional: true },
@@ -119,13 +119,13 @@ export function parseSwitch(input: unknown, place: Place, issues: Mistake[]): Mo
   return fields && issues.length === before ? { mode: fields.mode as ModeSwitch['mode'] } : undefined
 }
 
-/** Settings while a switch may be on: of both modes the one that lets more pass. */
+/** Settings under a switch, if one is on: the more permissive of both modes holds. */
 export function switched<T extends Pick<Settings, 'mode'>>(settings: T, modeSwitch: ModeSwitch | undefined): T {
   if (!modeSwitch || MODES.indexOf(settings.mode) >= MODES.indexOf(modeSwitch.mode)) return settings
   return { ...settings, mode: modeSwitch.mode }
 }
 
-/** The fields of `preflight`: a policy's, but for its name. */
+/** The fields of `preflight`: those of a policy, without its name. */
 export const PREFLIGHT_FIELDS: FieldRules = Object.fromEntries(
   Object.entries(POLICY_FIELDS).filter(([field]) => field !== 'name'),
 )

@@ -11,11 +11,13 @@ export interface Shared {
   readonly tiers: readonly Tier[]
   readonly routes: readonly Route[]
   readonly global: readonly TierPolicy[]
-  /** Whose callers are in another tier where theirs is not there. @default 'anonymous' */
+  /** The tier of callers whose own tier does not exist. @default 'anonymous' */
   readonly defaultTier?: string
 }
 
-/** Reports subjects that could store more than an item holds, over all routes and tiers whose policies count them. */
+/**
+ * Reports subjects whose state could exceed the size of an item, over all routes and tiers whose policies count them.
+ */
 export function checkItemSizes(set: Shared, place: Place, issues: Mistake[]): void {
   const told = new Set<string>()
   for (const [who, stored] of itemsOf(set)) {
@@ -27,19 +29,22 @@ export function checkItemSizes(set: Shared, place: Place, issues: Mistake[]): vo
 }
 
 /**
- * Policies that store elsewhere than they would, since their code belongs to another: how often they had to give way,
- * by what and where they are.
+ * Policies that are stored under another attribute prefix, because theirs belongs to another policy: how many times
+ * each was moved, by the policy and its place.
  */
 export type Displaced = ReadonlyMap<string, number>
 
-/** Codes are few enough for two to meet by chance, and not for the next ones to meet again and again. */
+/**
+ * Prefixes are short enough that two may collide by chance, and long enough that several collisions in a row are very
+ * unlikely.
+ */
 const MOST_ROUNDS = 5
 
 /**
- * Reports policies of one subject that would store in one place, and finds each but one another place: all of them are
- * held to, in every request, by whoever reads the same set.
+ * Reports policies of one subject whose attribute prefixes collide, and gives one of each pair another prefix. Whoever
+ * reads the same set gives the same ones, so all of the policies are enforced in every request.
  *
- * @param most places that are looked at, where there is no time for all.
+ * @param most places that are compared, where there is no time for all.
  */
 export function checkStorageCodes(set: Shared, place: Place, issues: Mistake[], most = Infinity): Displaced {
   const displaced = new Map<string, number>()
@@ -63,14 +68,14 @@ export function checkStorageCodes(set: Shared, place: Place, issues: Mistake[], 
   return displaced
 }
 
-/** What a policy counts apart within a subject, a route or a word, and that it stores elsewhere than it would. */
+/** What separates a policy's state within a subject: its route or word, and whether it had to take another prefix. */
 export function scopeIn({ displaced }: { readonly displaced?: Displaced }, policy: TierPolicy, route: string): string {
   const scope = placeOf(policy, route)
   const times = displaced?.get(idAt({ policy, scope }))
   return times === undefined ? scope : elsewhere(scope, times)
 }
 
-/** Why a client's own numbers cannot all be held to, over all routes; `undefined` where they can. */
+/** Why a client's overrides do not fit into an item, over all routes; `undefined` where they do. */
 export function tooLargeWith(set: Shared, own: (policy: TierPolicy) => Policy): string | undefined {
   const numbered = (policy: TierPolicy): TierPolicy => ({ ...policy, ...own(policy) })
   const ofClient: Shared = {
@@ -86,8 +91,8 @@ export function tooLargeWith(set: Shared, own: (policy: TierPolicy) => Policy): 
 }
 
 /**
- * Everything that an item may hold, for each kind of subject, and for each tier that it may be of where it has one at a
- * time; some of it twice.
+ * Everything that an item may hold, for each kind of subject; where a subject has one tier at a time, apart for each
+ * tier. Some of it is yielded twice.
  */
 function* itemsOf({ tiers, routes, global, defaultTier }: Shared): Iterable<[who: string, stored: Stored[]]> {
   const scopes = [...new Set([...routes.map(({ pattern }) => pattern.text), '*'])]
@@ -146,7 +151,7 @@ function* collisions(stored: readonly Stored[], displaced: Displaced): Iterable<
 
 const codes = new WeakMap<Policy, Map<string, string>>()
 
-/** Worked out once: a set is checked again and again while its changes are put in order. */
+/** Cached: a set is checked again and again while its changes are put in order. */
 function codeAt({ policy, scope }: Stored): string {
   const known = codes.get(policy) ?? new Map<string, string>()
   codes.set(policy, known)

@@ -6,16 +6,18 @@ export type ItemFields = Readonly<
     string,
     FieldRules[string] & {
       /**
-       * The name under which the table has it, where that is another: one that the release before knows. It would take
-       * an item with a field that it does not know for invalid, and both releases work on one table while a deployment
-       * is under way.
+       * The name under which the table stores the field, where that is a former name. The release before would take an
+       * item with an unknown field for invalid, and both releases work on one table during a deployment.
        */
       readonly storedAs?: string
     }
   >
 >
 
-/** An item under the present names of its fields. A field under both names stays so, which is a mistake. */
+/**
+ * An item under the present names of its fields. A field stored under both names is left as it is, and is then a
+ * mistake.
+ */
 export function withPresentNames<T>(fields: ItemFields, item: T): T {
   return Object.entries(fields).reduce((one, [name, { storedAs }]) => renamed(one, storedAs, name), item)
 }

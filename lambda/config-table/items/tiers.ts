@@ -10,37 +10,37 @@ import { type ItemFields, withPresentNames } from './stored-names'
 
 export interface TierPolicy extends Policy {
   readonly by: CountedBy
-  /** The tiers whose callers it holds, on a route or of everybody's policies. @default all */
+  /** On a route or a global policy: the tiers whose callers it holds for. @default all */
   readonly tiers?: readonly string[]
-  /** What it counts apart, where its item is for some APIs only. @default nothing */
+  /** Separates its counts from those of others, where its item is for some APIs only. @default none */
   readonly variant?: string
 }
 
 /** A named plan that callers have. */
 export interface Tier extends Scoped {
   readonly name: string
-  /** Whether callers in this tier must have shown who they are; a 401 for those who have not. */
+  /** Whether callers in this tier must show credentials; those who do not get a 401. */
   readonly credentials: CredentialsInForce
-  /** What happens to its callers' requests while the state table cannot be asked. @default the function's */
+  /** What happens to its callers' requests while the state table is unavailable. @default the function's */
   readonly failureMode?: FailureMode
   readonly policies: readonly TierPolicy[]
 }
 
-/** What holds for requests of one route, beside the caller's tier. */
+/** Rules for requests of one route, in addition to the caller's tier. */
 export interface Route extends Scoped {
   readonly pattern: RoutePattern
-  /** Units that a request takes; 0 is not counted at all. */
+  /** Units that a request takes; a cost of 0 is not counted. */
   readonly cost: number
   readonly credentials: CredentialsInForce
   readonly policies: readonly TierPolicy[]
 }
 
 type Credentials = 'required' | 'optional'
-/** `unknown`: the item that says it is invalid, and no valid version of it is known. */
+/** `unknown`: the item that says so is invalid, and has no valid version. */
 type CredentialsInForce = Credentials | 'unknown'
 type FailureMode = 'local' | 'allow' | 'deny'
 
-/** The tier of callers who are not known. */
+/** The tier of anonymous callers. */
 export const ANONYMOUS = 'anonymous'
 
 const TIER_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
@@ -59,8 +59,8 @@ const credentials = {
 } as const
 
 /**
- * The fields of a tier, a route, the global policies, and those of a policy inside them; the source of their JSON
- * Schema too.
+ * The fields of a tier, a route, the global policies, and of a policy inside them, from which their JSON Schema is
+ * made, too.
  */
 export const TIER_FIELDS = {
   apis: APIS_FIELD,
@@ -168,7 +168,7 @@ export function parseGlobal(input: unknown, place: Place, issues: Mistake[]): re
 }
 
 /**
- * Stands in for the anonymous tier while its item is invalid; callers of any other tier are in the default one
+ * Stands in for the anonymous tier while its item is invalid. Callers whose own tier is invalid are in the default tier
  * meanwhile.
  */
 export function unknownTier(text: string, apis?: unknown): Tier | undefined {
@@ -207,11 +207,11 @@ function parseTierPolicies(
   })
 }
 
-/** Where a policy counts: what it counts apart within a subject, and from items for other APIs. */
+/** The place of a policy's state within a subject: by route, and apart from items for other APIs. */
 export const placeOf = ({ variant }: TierPolicy, route: string): string =>
   variant === undefined ? route : `${route} ${variant}`
 
-/** Whether no caller's tier is among those of both. */
+/** Whether no tier is named by both. */
 function forOtherTiers(one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>): boolean {
   const [some, others] = [one.tiers, other.tiers]
   return Array.isArray(some) && Array.isArray(others) && !some.some((tier) => others.includes(tier))
