@@ -2,7 +2,7 @@ import { CfnResource } from 'aws-cdk-lib'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
 import { printed } from '../limiter/errors'
-import { STATE_TABLE } from '../limiter/stores/state-table'
+import { STATE_TABLE } from '../limiter/stores/table-schema'
 import type { LimiterTablesOptions } from './limiter-tables'
 import { synthesised } from './protect/synthesised'
 

@@ -3,13 +3,13 @@ import { AttributeType, Billing, type ITableV2, TableEncryptionV2, TableV2 } fro
 import type { IKey } from 'aws-cdk-lib/aws-kms'
 import { Construct } from 'constructs'
 import { CONFIG_TABLE } from '../lambda/config-table/items/config-items'
-import { STATE_TABLE } from '../limiter/stores/state-table'
+import { STATE_TABLE } from '../limiter/stores/table-schema'
 
 /** The two tables of a limiter: given, or how they are made. */
 export interface LimiterTablesOptions {
   /**
-   * A state table of your own, of the limiter's account and Region: partition key `pk` (string), TTL attribute `exp`. If
-   * this app makes it, the synth checks that. Not together with `stateBilling`, `stateTableName` and
+   * A state table of your own, of the limiter's account and Region: partition key `pk` (string), TTL attribute `exp`.
+   * If this app makes it, the synth checks that. Not together with `stateBilling`, `stateTableName` and
    * `statePointInTimeRecovery`.
    * @default one is made
    */

@@ -2,6 +2,7 @@ import { Stack } from 'aws-cdk-lib'
 import type { IRestApi, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import type { HttpApi, WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import type { ITableV2 } from 'aws-cdk-lib/aws-dynamodb'
+import type { Role } from 'aws-cdk-lib/aws-iam'
 import type { Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import type { ILogGroup } from 'aws-cdk-lib/aws-logs'
 import type { Construct } from 'constructs'
@@ -12,6 +13,7 @@ import { tableMistakes } from './check-tables'
 import { ConcurrencyAlarms, type ConcurrencyAlarmsOptions, warnOfSharedConcurrency } from './concurrency'
 import { vpcOf } from './function-parts'
 import type { IdentitySource } from './identity'
+import { invokeRoleFor, permissionMistakes } from './invoke-role'
 import { LimiterMetrics } from './limiter-metrics'
 import { nameForCommandLine } from './limiter-output'
 import { LimiterTables, type LimiterTablesOptions } from './limiter-tables'
@@ -46,6 +48,14 @@ export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFuncti
    * @default the tiers file's identity; without it API keys, then addresses
    */
   readonly identity?: IdentitySource | readonly IdentitySource[]
+  /**
+   * Whether API Gateway calls the function by a role that all APIs of the limiter share, where each has a permission
+   * otherwise. Lambda takes 20 KB of permissions, about 50 APIs. Who may pass this role (`iam:PassRole`) to an
+   * authorizer can have it call the function.
+   *
+   * @default false; the synth warns of more than 40 APIs
+   */
+  readonly invokeRole?: boolean
 }
 
 /** What stands in front of an API. */
@@ -68,6 +78,9 @@ export class RateLimiter extends LimiterMetrics {
   private readonly deniesInBackend: boolean
   private readonly reserved: number | undefined
   private readonly seeds: Construct[] = []
+  private invokeRole: Role | undefined
+  /** APIs with a permission each. */
+  private permissions = 0
 
   constructor(
     scope: Construct,
@@ -100,7 +113,7 @@ export class RateLimiter extends LimiterMetrics {
     this.node.addValidation({
       validate: () => {
         warnOfMissingEndpoint(this, vpcOf(props))
-        return [...cachingAuthorizers(handler), ...tableMistakes(props)]
+        return [...cachingAuthorizers(handler), ...tableMistakes(props), ...permissionMistakes(this, this.permissions)]
       },
     })
   }
@@ -156,7 +169,10 @@ export class RateLimiter extends LimiterMetrics {
 
   /** What stands behind the authorizer of an API. */
   private access(): ProtectingLimiter {
-    return { handler: this.handler, seeds: this.seeds }
+    const { handler, seeds } = this
+    if (this.props.invokeRole) this.invokeRole ??= invokeRoleFor(this, handler)
+    else this.permissions++
+    return { handler, invokeRole: this.invokeRole, seeds }
   }
 
   /** The function for everything that is written at deployment, created on first use. */

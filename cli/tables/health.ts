@@ -5,7 +5,7 @@ import { DEFAULT_IDENTITY, type SourceSettings } from '../../lambda/config-table
 import { splitVariant } from '../../lambda/config-table/items/scopes'
 import type { Clock } from '../../limiter/clock'
 import { Mistake, printed } from '../../limiter/errors'
-import { STATE_TABLE } from '../../limiter/stores/state-table'
+import { STATE_TABLE } from '../../limiter/stores/table-schema'
 import type { StoredItem } from '../../provisioning/documents'
 import { isInFile } from '../../provisioning/tiers-file'
 import { unreadCredentials } from '../callers/unread-credentials'

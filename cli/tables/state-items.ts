@@ -5,7 +5,7 @@ import {
   PutItemCommand,
   ScanCommand,
 } from '@aws-sdk/client-dynamodb'
-import { STATE_TABLE } from '../../limiter/stores/state-table'
+import { STATE_TABLE } from '../../limiter/stores/table-schema'
 import { withSecret } from '../../limiter/subject-key'
 
 type Attributes = Record<string, AttributeValue>

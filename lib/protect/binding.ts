@@ -133,8 +133,7 @@ export class Binding {
     const all = this.bound.size + this.skipped.length
     const list = this.skipped.map(({ route, because }) => `${route} (${because})`).join(', ')
     if (this.skipped.length > 0)
-      Annotations.of(this.scope).addInfoV2(
-        'sluice:skipped',
+      Annotations.of(this.scope).addInfo(
         `protect() leaves ${this.skipped.length} of ${all} ${noun}s of ${api.node.path} as they are, without limits: ${list}`,
       )
     warnOfUnprotected(this)

@@ -1,11 +1,16 @@
 import { Stack } from 'aws-cdk-lib'
-import { ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import { CfnAuthorizer as CfnRestAuthorizer } from 'aws-cdk-lib/aws-apigateway'
+import type { CfnAuthorizer as CfnHttpAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2'
+import { type IRole, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
 import type { IFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct, IConstruct } from 'constructs'
+import { isResource } from './is-resource'
 
 /** What stands behind an authorizer. */
 export interface ProtectingLimiter {
   readonly handler: IFunction
+  /** By which API Gateway calls the function. @default a permission for each authorizer */
+  readonly invokeRole?: IRole
   /** What a deployment writes for it to enforce: until then nothing is limited. */
   readonly seeds: readonly IConstruct[]
 }
@@ -17,24 +22,30 @@ export function functionUri(scope: Construct, handler: IFunction): string {
 }
 
 /**
- * Lets one authorizer of one API call the function. The permission is made in `scope`, so that the function's stack
- * need not know the API.
+ * Lets one authorizer of one API call the function: by the limiter's role, or else by a permission of its own. That is
+ * made in `scope`, so that the function's stack need not know the API.
  *
  * @returns what has to be there before the first request: until then each is a 500.
  */
 export function permitAuthorizer(
   scope: Construct,
-  { handler, seeds }: ProtectingLimiter,
+  { handler, invokeRole, seeds }: ProtectingLimiter,
   apiId: string,
-  authorizerId: string,
+  authorizer: CfnRestAuthorizer | CfnHttpAuthorizer,
 ): IConstruct[] {
+  if (invokeRole) {
+    if (isResource(authorizer, CfnRestAuthorizer.CFN_RESOURCE_TYPE_NAME))
+      (authorizer as CfnRestAuthorizer).authorizerCredentials = invokeRole.roleArn
+    else (authorizer as CfnHttpAuthorizer).authorizerCredentialsArn = invokeRole.roleArn
+    return [invokeRole, ...seeds]
+  }
   handler.addPermission('Permission', {
     scope,
     principal: new ServicePrincipal('apigateway.amazonaws.com'),
     sourceArn: Stack.of(scope).formatArn({
       service: 'execute-api',
       resource: apiId,
-      resourceName: `authorizers/${authorizerId}`,
+      resourceName: `authorizers/${authorizer.ref}`,
     }),
   })
   return [scope.node.findChild('Permission'), ...seeds]

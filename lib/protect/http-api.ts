@@ -63,7 +63,7 @@ export class HttpApiProtection extends Construct {
         noun: 'route',
         only,
         selection: options,
-        before: permitAuthorizer(this, limiter, api.apiId, this.authorizer.ref),
+        before: permitAuthorizer(this, limiter, api.apiId, this.authorizer),
         contents: mapHeaders ? [mapStatuses] : [],
         isOfThisApp: true,
       },

@@ -74,7 +74,7 @@ export class ImportedRestApiProtection extends Construct {
       authorizerResultTtlInSeconds: 0, // and no identity source: see RestApiProtection
     })
     this.authorizerId = this.authorizer.ref
-    const permission = permitAuthorizer(this, limiter, api.restApiId, this.authorizerId)
+    const permission = permitAuthorizer(this, limiter, api.restApiId, this.authorizer)
     const response = gatewayResponse ? tooManyRequestsResponse(this, api) : undefined
     this.gatewayResponse = response
 

@@ -34,7 +34,7 @@ export class RestApiProtection extends Construct {
       authorizerUri: functionUri(this, limiter.handler),
       authorizerResultTtlInSeconds: 0,
     })
-    const permission = permitAuthorizer(this, limiter, api.restApiId, this.authorizer.ref)
+    const permission = permitAuthorizer(this, limiter, api.restApiId, this.authorizer)
     const response = tooManyRequestsResponse(this, api)
     const binding = new Binding(
       this,

@@ -38,7 +38,7 @@ export class WebSocketApiProtection extends Construct {
         only: { prop: 'routes' },
         selection: {},
         isCandidate: (name) => name === CONNECT,
-        before: permitAuthorizer(this, limiter, api.apiId, this.authorizer.ref),
+        before: permitAuthorizer(this, limiter, api.apiId, this.authorizer),
         contents: [],
         isOfThisApp: true,
       },

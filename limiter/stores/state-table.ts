@@ -4,11 +4,8 @@ import {
   type DynamoDBClient,
   UpdateTimeToLiveCommand,
 } from '@aws-sdk/client-dynamodb'
-import { EXPIRY } from './attributes'
 import { toStoreUnavailable } from './dynamodb-errors'
-
-/** Key and billing of the state table: as `createStateTable` makes it, and as the stack declares it. */
-export const STATE_TABLE = { partitionKey: 'pk', timeToLiveAttribute: EXPIRY } as const
+import { STATE_TABLE } from './table-schema'
 
 const POLL_MS = 200
 const LONGEST_WAIT_MS = 60_000

@@ -1,0 +1,37 @@
+import { Annotations } from 'aws-cdk-lib'
+import { PolicyDocument, PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam'
+import type { IFunction } from 'aws-cdk-lib/aws-lambda'
+import type { Construct } from 'constructs'
+
+/**
+ * Lambda takes 20,480 bytes of permissions for a function. One for an authorizer takes 300 bytes with the shortest
+ * names and some 380 with those that CloudFormation makes.
+ *
+ * @see https://docs.aws.amazon.com/lambda/latest/dg/gettingstarted-limits.html
+ */
+const POLICY_BYTES = 20_480
+const FEWEST_BYTES = 300
+const WARN_ABOVE = 40
+
+/** A role by which API Gateway calls one function, and may do nothing else. */
+export function invokeRoleFor(scope: Construct, handler: IFunction): Role {
+  const statements = [new PolicyStatement({ actions: ['lambda:InvokeFunction'], resources: [handler.functionArn] })]
+  return new Role(scope, 'InvokeRole', {
+    description: 'Sluice: by this API Gateway calls the authorizer',
+    assumedBy: new ServicePrincipal('apigateway.amazonaws.com'),
+    inlinePolicies: { Invoke: new PolicyDocument({ statements }) },
+  })
+}
+
+/** Why so many APIs cannot have a permission each; warns where it becomes close. */
+export function permissionMistakes(scope: Construct, apis: number): string[] {
+  const most = Math.floor(POLICY_BYTES / FEWEST_BYTES)
+  const reason = `Lambda takes 20 KB of permissions for a function, which is about 50 APIs (${scope.node.path})`
+  if (apis > most) return [`invokeRole must be true for more than ${most} protected APIs, got ${apis}: ${reason}`]
+  if (apis > WARN_ABOVE)
+    Annotations.of(scope).addWarningV2(
+      'sluice:invokeRole',
+      `${apis} protected APIs have a permission each: ${reason}. Set invokeRole: true before a deployment fails`,
+    )
+  return []
+}
