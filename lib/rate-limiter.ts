@@ -78,6 +78,7 @@ export class RateLimiter extends LimiterMetrics {
   private readonly deniesInBackend: boolean
   private readonly reserved: number | undefined
   private readonly seeds: Construct[] = []
+  private readonly guard: Construct
   private invokeRole: Role | undefined
   /** APIs with a permission each. */
   private permissions = 0
@@ -107,7 +108,7 @@ export class RateLimiter extends LimiterMetrics {
     if (props.tiersFile !== undefined || props.identity !== undefined)
       this.seeds.push(seedTiers(this.seedFunction(), props))
     const seed = this.seedFunction()
-    guardDeletion(this, seed, handler, [tables, authorizer, seed], props.deletionProtection ?? true)
+    this.guard = guardDeletion(this, seed, handler, [tables, authorizer, seed], props.deletionProtection ?? true)
     nameForCommandLine(this)
     warnOfUpstreamAccount(this, props.upstream)
     this.node.addValidation({
@@ -170,8 +171,11 @@ export class RateLimiter extends LimiterMetrics {
   /** What stands behind the authorizer of an API. */
   private access(): ProtectingLimiter {
     const { handler, seeds } = this
-    if (this.props.invokeRole) this.invokeRole ??= invokeRoleFor(this, handler)
-    else this.permissions++
+    if (!this.props.invokeRole) this.permissions++
+    else if (!this.invokeRole) {
+      this.invokeRole = invokeRoleFor(this, handler)
+      this.guard.node.addDependency(this.invokeRole) // or it would be deleted though the guard refuses
+    }
     return { handler, invokeRole: this.invokeRole, seeds }
   }
 

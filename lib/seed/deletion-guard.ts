@@ -3,7 +3,7 @@ import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import { CfnPermission, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct, IConstruct } from 'constructs'
 import { isResource } from '../protect/is-resource'
-import type { SeedFunction } from './seed-function'
+import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
 
 /** Whether a limiter may be deleted while it is in use. */
 export interface DeletionGuardOptions {
@@ -39,6 +39,7 @@ export function guardDeletion(
   const guard = new CustomResource(scope, 'DeletionGuard', {
     resourceType: 'Custom::SluiceDeletionGuard',
     serviceToken: seed.handler.functionArn,
+    serviceTimeout: SERVICE_TIMEOUT,
     properties: {
       Guard: {
         FunctionArn: handler.functionArn,

@@ -62,6 +62,13 @@ describe('invokeRole', () => {
     })
   })
 
+  it('outlives a deletion that the guard refuses', () => {
+    const { stack, limiter } = limited({ invokeRole: true })
+    limiter.protect(restApi(stack).api)
+    const [[, { DependsOn }]] = resourcesIn(stack, 'Custom::SluiceDeletionGuard') as [ReturnType<typeof resourcesIn>[0]]
+    expect(DependsOn).toContainEqual(expect.stringMatching(/^LimiterInvokeRole/))
+  })
+
   it('is what authorizers of all kinds of APIs have', () => {
     const { stack, limiter } = limited({ invokeRole: true })
     const { api, add } = httpApi(stack)
