@@ -10,8 +10,8 @@ import { errorDetails } from './telemetry/log'
 import type { Origin } from './telemetry/telemetry'
 
 /**
- * Makes the authorizer: any event in, an answer out. It throws two errors only, since that is how REST and WebSocket
- * APIs are told to answer 401, and 500 where a caller cannot be verified.
+ * Makes the authorizer: it answers any event. It throws only two errors, because that is how a REST or WebSocket API is
+ * made to answer 401, and 500 where a caller cannot be verified.
  */
 export function makeAuthorizer(parts: AuthorizerParts): (event: unknown) => Promise<AuthorizerAnswer> {
   const decide = makeDecider(parts)
@@ -30,7 +30,10 @@ export function makeAuthorizer(parts: AuthorizerParts): (event: unknown) => Prom
   }
 }
 
-/** Makes what decides about any event, step by step, and returns what each step has found. Nothing is answered yet. */
+/**
+ * Makes the function that decides about any event, step by step, and returns what each step found. It makes no answer
+ * yet.
+ */
 export function makeDecider(made: AuthorizerParts): (event: unknown) => Promise<TraceWith<'outcome'>> {
   const parts: Assembled = { ...made, failedCredentials: new FailedCredentials(made.clients, made.clock) }
   return async (event) => {
@@ -59,12 +62,12 @@ async function traceSteps(start: RequestTrace, parts: Assembled): Promise<TraceW
   return trace as TraceWith<'outcome'>
 }
 
-/** When the answer is given at the latest, in milliseconds after the event came: an HTTP API waits 10 s for it. */
+/** The latest time for an answer, in milliseconds after the event came: an HTTP API waits 10 s. */
 const LATEST_ANSWER_MS = 8500
 
 /**
- * Waits for an allowed request's slot in the queue, as far as the authorizer is to wait and there is time. Returns how
- * long it has waited, in milliseconds.
+ * Waits for an allowed request's slot in the queue, as far as the authorizer is configured to wait and there is time.
+ * Returns how long it has waited, in milliseconds.
  */
 async function waitForSlot(
   { outcome: { decision }, now }: TraceWith<'outcome'>,
@@ -78,10 +81,10 @@ async function waitForSlot(
 
 const timer = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
 
-/** Methods of HTTP; another is whatever a client made up. */
+/** Methods of HTTP; clients can make up any other. */
 const METHOD = /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS)$/
 
-/** What the log and the metrics say of where a request came from. */
+/** What the log and the metrics say about the origin of a request. */
 function originOf(trace: RequestTrace, { subject, allowed }: AuthorizerContext): Origin {
   const { request, ip, address, keyOf, rules } = trace
   return {

@@ -14,17 +14,19 @@ import type { Checker } from './upstream/check'
 export interface AuthorizerParts {
   readonly limiter: Pick<RateLimiter, 'decide'>
   readonly configuration: { current(): Promise<Configuration | undefined> }
-  /** The hashes under which subjects are stored; `undefined` while they are unknown. @default without a secret */
+  /** The secrets with which subjects' keys are hashed; `undefined` while they are unknown. @default no secret */
   readonly subjectKeys?: { current(): Promise<SubjectKeys | undefined> }
   readonly plans: Plans
-  /** Clients by credential. Made-up credentials are looked up only as often as `settings.failedCredentials` allows. */
+  /**
+   * Clients by credential. Unverified credentials are looked up only as often as `settings.failedCredentials` allows.
+   */
   readonly clients: RememberingDirectory<Client>
   readonly sources: Sources
   readonly clock: Clock
-  /** Lets time pass, in milliseconds. @default a timer */
+  /** Resolves after so many milliseconds. @default a timer */
   readonly wait?: (ms: number) => Promise<void>
   readonly log: Log
-  /** Bits of an IPv6 address that make one caller, where the settings do not say. */
+  /** Bits of an IPv6 address that identify one caller, where the settings do not say. */
   readonly ipv6Prefix: number
   /**
    * Whether requests pass uncounted when not even the failure mode can decide: without tiers, or without a table that
@@ -32,14 +34,14 @@ export interface AuthorizerParts {
    */
   readonly failOpen: boolean
   /**
-   * `none`: no caller of this deployment has to be verified, even when the config table cannot be read. `config`: who
-   * cannot be verified is refused. @default 'config'
+   * `none`: no caller of this deployment has to be verified, even when the config table cannot be read. `config`: a
+   * caller that cannot be verified is refused. @default 'config'
    */
   readonly authentication?: 'config' | 'none'
   /** Who answers requests over the limit on HTTP APIs: API Gateway its 403, or the backend 429. @default 'gateway' */
   readonly denials?: 'gateway' | 'backend'
-  /** The authorizer that the API had before: asked first, and nothing passes without its yes. @default none */
+  /** The upstream authorizer, which is called first: no request passes unless it grants it. @default none */
   readonly upstream?: Checker
-  /** Counts and logs every answer. @default nothing is counted */
+  /** Counts and logs every answer. @default no telemetry */
   readonly telemetry?: Pick<Telemetry, 'answered'>
 }

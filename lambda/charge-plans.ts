@@ -16,12 +16,12 @@ import type { Log } from './telemetry/log'
 /** Policies that count the same subject. */
 export interface PlanGroup {
   readonly who: readonly Dimension[]
-  /** Whom `who` is about when it is nobody: the route that is counted as a subject of its own. */
+  /** The route that is counted as a subject of its own, where `who` is empty. */
   readonly route: string | undefined
   readonly policies: readonly CompiledPolicy[]
 }
 
-/** What one kind of request is held to, in the order of evaluation. */
+/** The policies for one kind of request, in the order of evaluation. */
 export class Plan {
   private readonly merged = new Map<string, readonly (readonly CompiledPolicy[])[]>()
 
@@ -29,17 +29,16 @@ export class Plan {
     readonly groups: readonly PlanGroup[],
     readonly cost: number,
     /**
-     * More policies than one request may be held to, because it can be taken for several routes: no such request is
-     * decided.
+     * Whether the request has too many policies, because it can match several routes: such a request is not decided.
      */
     readonly isTooMuch = false,
     private readonly onCollision?: (sentence: string) => void,
   ) {}
 
   /**
-   * What to charge when the groups count these subjects, in the order of the groups. Groups whose subjects turn out to
-   * be one, such as the caller and the address of a stranger, are one charge. The lists of policies are the same arrays
-   * for the same kind, so that requests can share writes.
+   * What to charge when the groups count these subjects, in the order of the groups. Groups with the same subject, such
+   * as the caller and the address of an anonymous caller, become one charge. The same kind of request gets the same
+   * arrays of policies, so that requests can share writes.
    */
   chargesFor(keys: readonly string[]): Charge[] {
     const firsts = keys.map((key) => keys.indexOf(key))
@@ -59,12 +58,11 @@ export class Plan {
   }
 }
 
-/** Kinds of requests remembered; more than this only where clients have numbers of their own. */
+/** Kinds of requests remembered; only clients with overrides make more than this. */
 const MOST_PLANS = 5000
 
 /**
- * Works out once for each kind of request what it is held to: the global policies first, then the route's, then the
- * tier's.
+ * Computes the policies for each kind of request once: the global policies first, then the route's, then the tier's.
  */
 export class Plans {
   private bySet = new WeakMap<PolicySet, Map<string, Plan>>()
@@ -73,14 +71,14 @@ export class Plans {
 
   constructor(private readonly log: Log) {}
 
-  /** @param client whose own numbers replace those of policies of the same name. */
+  /** @param client whose overrides replace the numbers of policies of the same name. */
   planFor(configuration: Configuration, tier: Tier | undefined, rules: Rules, client?: Client): Plan {
     const numbers = client && Object.keys(client.overrides).length > 0 ? client : undefined
     const kind = JSON.stringify([tier?.name, rules.scopes, numbers?.id, numbers?.overrides])
     return this.remembered(configuration, kind, () => this.make(configuration, tier, rules, numbers))
   }
 
-  /** What preflights are held to: counted by address, apart from all else. */
+  /** The policies for preflights, which are counted by address and apart from everything else. */
   preflightPlan(configuration: Configuration): Plan {
     const { preflight, mode } = configuration.policies.settings
     return this.remembered(configuration, 'preflight', () => {
@@ -90,8 +88,8 @@ export class Plans {
   }
 
   /**
-   * By policy set, which differs between APIs where items are for some of them; those of a set that is not in force any
-   * more go with it.
+   * Plans by policy set, which differs between APIs where some items hold for some of them. The plans of a set that is
+   * no longer in force go with it.
    */
   private remembered({ policies }: Configuration, kind: string, make: () => Plan): Plan {
     const known = this.bySet.get(policies)?.get(kind)
@@ -149,8 +147,8 @@ export class Plans {
   }
 
   /**
-   * Policies with a client's own numbers; as they are where those would let the client's item outgrow DynamoDB's,
-   * whatever route it asks for.
+   * Policies with a client's overrides; without them where, on any route, the client's state would outgrow a DynamoDB
+   * item.
    */
   private numbersOf(client: Client, set: PolicySet, tier: Tier | undefined): (policy: TierPolicy) => Policy {
     const own = new Map<TierPolicy, Policy>()
@@ -176,8 +174,8 @@ export class Plans {
   }
 
   /**
-   * The policy with the client's own numbers, or as it is where those do not fit. Overrides do not apply to shared
-   * policies.
+   * The policy with the client's overrides, or unchanged where those are invalid for it. Overrides do not apply to
+   * shared policies.
    */
   private ownOf(policy: TierPolicy, client: Client | undefined): Policy {
     const numbers = client && Object.hasOwn(client.overrides, policy.name) ? client.overrides[policy.name] : undefined

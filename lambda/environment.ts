@@ -2,46 +2,46 @@ import * as v from 'valibot'
 import { ConfigError, Mistake, printed } from '../limiter/errors'
 import { LOG_LEVELS, type LogLevel } from './telemetry/log'
 
-/** What the function is told by its environment. */
+/** The function's configuration from its environment. */
 export interface Config {
   readonly stateTable: string
   readonly configTable: string
-  /** Another DynamoDB than the Region's own. */
+  /** URL of a DynamoDB to use instead of the Region's own. */
   readonly dynamodbEndpoint: string | undefined
   /** How old the configuration may get, in milliseconds. */
   readonly configTtlMs: number
-  /** How long a credential that nobody has is remembered as such, in milliseconds. */
+  /** How long an unknown credential is remembered as unknown, in milliseconds. */
   readonly negativeTtlMs: number
   /** Time for one decision, in milliseconds. */
   readonly deadlineMs: number
-  /** What happens to requests while the state table cannot be asked, where their tier does not say. */
+  /** What happens to requests while the state table is unavailable, where their tier does not say. */
   readonly failureMode: 'local' | 'allow' | 'deny'
   /**
    * `none`: no caller has to show credentials, so the failure mode decides while nothing can be read; `config`: the
-   * config table says who has to.
+   * config table says which callers have to.
    */
   readonly authentication: 'config' | 'none'
   /** Bits of an IPv6 address that tell callers apart. */
   readonly ipv6Prefix: number
   /** Who answers requests over the limit on HTTP APIs: API Gateway its 403, or the backend 429. */
   readonly denials: 'gateway' | 'backend'
-  /** Name or ARN of the authorizer function that is asked before anything is counted. */
+  /** Name or ARN of the upstream authorizer's function, which is called before anything is counted. */
   readonly upstream: string | undefined
   /** Time for its answer, in milliseconds. */
   readonly upstreamDeadlineMs: number
   /** How long its answers are cached, in milliseconds; 0: not at all. */
   readonly upstreamTtlMs: number
-  /** The headers, in lower case, by which its answers differ. */
+  /** The headers, in lower case, on which its answers depend. */
   readonly upstreamCacheHeaders: readonly string[]
-  /** Log entries below it are left out. */
+  /** Log entries below this level are left out. */
   readonly logLevel: LogLevel
-  /** Whether the log names callers by hash only, or by their id and address, too. */
+  /** Whether the log names callers by hash only, or also by id and address. */
   readonly logCallers: 'hashed' | 'clear'
   /** Metrics are written at most this often, in milliseconds; 0: with every request. */
   readonly metricsFlushMs: number
-  /** Where CloudWatch keeps the metrics. */
+  /** The CloudWatch namespace of the metrics. */
   readonly metricsNamespace: string
-  /** Whether they are counted by API, too. */
+  /** Whether metrics are also counted by API. */
   readonly metricsByApi: boolean
 }
 
@@ -119,13 +119,15 @@ const VARIABLES = {
   },
 } as const
 
-/** Former names. What they said must not be ignored: without its upstream authorizer, an API would be open. */
+/**
+ * Former names. A setting under one of them must not be ignored: without its upstream authorizer, an API would be open.
+ */
 const RENAMED = /^SLUICE_(DELEGATE|HTTP_DENIALS|ON_STORE_ERROR)/
 
 /**
- * Reads the environment: the only code that does.
+ * Reads the environment; no other code does.
  *
- * @throws ConfigError that names every variable that is missing or wrong, what was got and what was wanted.
+ * @throws ConfigError that names every missing or invalid variable, what was got and what was wanted.
  */
 export function parseConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const issues: Mistake[] = []
@@ -154,8 +156,8 @@ export function parseConfig(environment: Readonly<Record<string, string | undefi
 }
 
 /**
- * By what this function may call others: its Region, its role's credentials, and the SDK's variable for another Lambda
- * than the Region's own.
+ * How this function may call others: its Region, its role's credentials, and the SDK's variable for another Lambda
+ * endpoint than the Region's own.
  */
 export const lambdaAccess = () => ({
   region: process.env.AWS_REGION ?? '',

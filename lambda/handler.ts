@@ -15,7 +15,7 @@ import { Sources } from './identity/sources'
 import { makeTelemetry } from './telemetry/telemetry'
 import { loadUpstream } from './upstream/load-upstream'
 
-/** The only place that puts the parts together. Clients are made once, and live as long as the instance. */
+/** The only place that assembles the parts. Clients are made once, and live as long as the instance. */
 const {
   stateTable,
   configTable,
@@ -38,7 +38,9 @@ const {
 const { authentication } = rest
 const { upstream, upstreamDeadlineMs, upstreamTtlMs: ttlMs, upstreamCacheHeaders: cacheHeaders } = rest
 
-/** Not by `console`, which in Lambda puts time and request before what has to be JSON from its first character on. */
+/**
+ * Not `console`: in Lambda it puts time and request id before a line, which must be JSON from its first character on.
+ */
 const write = (line: string) => process.stdout.write(`${line}\n`)
 const telemetry = makeTelemetry({ write, clock: systemClock, level, callers, flushMs, namespace, byApi })
 const { log, onEvent } = telemetry

@@ -17,10 +17,10 @@ const IPV4_MAPPED: readonly number[] = [0, 0, 0, 0, 0, 0xffff]
 const LONGEST_ADDRESS = 128
 
 /**
- * Reads an address in any spelling; brackets, a port and a zone are ignored. An IPv4 address that is mapped or
- * compatible (`::ffff:1.2.3.4`, `::1.2.3.4`) is that IPv4 address; one that only ends in a dotted quad is not.
+ * Parses an address in any spelling; brackets, a port and a zone are ignored. A mapped or compatible IPv4 address
+ * (`::ffff:1.2.3.4`, `::1.2.3.4`) is that IPv4 address; one that only ends in a dotted quad is not.
  *
- * @returns `undefined` for what is no address.
+ * @returns `undefined` for an invalid address.
  */
 export function parseIpAddress(text: string): IpAddress | undefined {
   const bare = withoutPort(text)
@@ -51,11 +51,11 @@ export const masked = (address: IpAddress, bits: number): IpAddress =>
   address.map((group, i) => group & maskOf(bits - 16 * i))
 
 /**
- * Reads an address, or a range in CIDR notation: `203.0.113.7`, `203.0.113.0/24`, `2001:db8::/32`.
+ * Parses an address, or a range in CIDR notation: `203.0.113.7`, `203.0.113.0/24`, `2001:db8::/32`.
  *
- * @returns what is wrong with it, in words, when it is neither, or has bits set behind its prefix: which of the two was
- * meant?
- * @param options `mask`: bits behind the prefix are passed over.
+ * @returns a sentence about what is invalid, when the text is neither, or has bits set behind its prefix, which leaves
+ * open whether the address or the range was meant.
+ * @param options `mask`: bits behind the prefix are ignored.
  */
 export function parseIpRange(text: string, { mask = false } = {}): IpRange | { readonly wrong: string } {
   const [, written = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(text) ?? []
@@ -72,7 +72,7 @@ export function parseIpRange(text: string, { mask = false } = {}): IpRange | { r
   return { first, bits }
 }
 
-/** A range in one spelling, whatever it was written like. */
+/** A range in its canonical spelling. */
 export function printedRange({ first, bits }: IpRange): string {
   const ipv4 = bits >= 96 ? toIpv4(first) : undefined
   const address = ipv4 ?? toIpv6(first)
@@ -107,8 +107,8 @@ function dottedQuad(text: string): number[] {
 }
 
 /**
- * RFC 4291 §2.5.5: 80 zeros and 16 ones, or 96 zeros. Of the latter, `::`, `::1` and the like are plain IPv6: nobody
- * has 0.0.x.x.
+ * RFC 4291 §2.5.5: 80 zeros and 16 ones, or 96 zeros. Of the latter, `::`, `::1` and the like are plain IPv6: 0.0.x.x
+ * is not assigned to anybody.
  */
 function isEmbeddedIpv4(groups: readonly number[]): boolean {
   return (

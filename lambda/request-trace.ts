@@ -13,43 +13,43 @@ import type { Rules } from './rules'
 import type { Check } from './upstream/check'
 
 /**
- * What was found out about one request, step by step, up to its outcome. The log, the failure mode and
- * `sluice doctor --event` read it. A field is missing where no step got as far.
+ * What was found out about one request, step by step, up to its outcome. The log, the failure mode and `sluice doctor
+ * --event` read it. A field is missing where no step got that far.
  */
 export interface RequestTrace {
   readonly now: EpochMs
   /** As API Gateway sent it. */
   readonly event: unknown
-  /** Missing for what is no request. */
+  /** Missing for an event that is not a request. */
   readonly request?: GatewayRequest
   /** As it holds for the request's API and stage. */
   readonly configuration?: Configuration
   /** The sources of identity. */
   readonly sources?: SourceList
-  /** Where a subject of this request has its state. */
+  /** The key under which a subject of this request has its state. */
   readonly keyOf?: (subject: string) => string
   readonly ip?: IpAddress
   /** `ip:203.0.113.7`, as it is counted. */
   readonly address?: string
   /** What the access list says of the address. */
   readonly access?: Access
-  /** What the upstream authorizer said. */
+  /** The upstream authorizer's answer. */
   readonly upstream?: Check
-  /** The routes for which the request can be taken, and what they demand together. */
+  /** The routes that the request may match, and their combined requirements. */
   readonly rules?: Rules
   readonly identity?: Identity<Client>
   /** The tier of the caller. */
   readonly tier?: Tier
-  /** Whether the caller may pass, as far as credentials go. */
+  /** Whether the caller's credentials are sufficient. */
   readonly verified?: true
-  /** What the request is held to. */
+  /** The policies for the request, and its cost. */
   readonly plan?: Plan
   /** The first step that has one is the last. */
   readonly outcome?: Outcome
 }
 
-/** A trace in which these fields are there, since the steps before have found them. */
+/** A trace in which these fields are set, because the steps before have found them. */
 export type TraceWith<Field extends keyof RequestTrace> = RequestTrace & Required<Pick<RequestTrace, Field>>
 
-/** The caller, where somebody is known; an anonymous one is its address. */
+/** The caller, if known; an anonymous caller is identified by its address. */
 export const knownIn = ({ identity }: RequestTrace) => (identity?.kind === 'known' ? identity : undefined)

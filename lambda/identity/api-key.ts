@@ -8,15 +8,15 @@ import { NO_CREDENTIAL, type Source } from './source'
 const LONGEST_KEY = 512
 
 /**
- * A key in a header, a claim that nobody has verified: it is worth what the config table says of its hash, and nothing
- * when that knows none.
+ * A key in a header, which has not been verified: it identifies the client that the config table has under its hash,
+ * and nobody when there is none.
  *
  * @param header in lower case.
  */
 export const apiKeySource = (header: string): Source => ({
   resolve({ headers }) {
     const key = headers.get(header)?.trim()
-    // A longer one than any key is none: cut short, it could become someone else's.
+    // A longer one than any key is ignored: cut short, it could become another client's key.
     return key === undefined || key === '' || key.length > LONGEST_KEY
       ? NO_CREDENTIAL
       : { kind: 'claim', credential: hashApiKey(key), isGuess: true }

@@ -1,23 +1,21 @@
 import { type IpAddress, masked, parseIpAddress, toIpv4, toIpv6 } from '../ip-address'
 import type { RequestFacts } from './source'
 
-/**
- * A home or an office gets a /56 from its provider, so anything narrower lets one customer have thousands of buckets.
- */
+/** Providers assign a /56 to a home or an office, so a narrower prefix gives one customer thousands of buckets. */
 const HOUSEHOLD = 56
 
 /**
  * One key for each IPv4 address and for each IPv6 network, whatever the spelling: it is made of the address's bits.
  *
- * @param ipv6Prefix bits that make a network, from 1 to 128; 0 keeps the whole address.
- * @returns `1.2.3.4`, `2001:db8:1234:5600::/56`; `undefined` for what is no address.
+ * @param ipv6Prefix bits that identify a network, from 1 to 128; 0 keeps the whole address.
+ * @returns `1.2.3.4`, `2001:db8:1234:5600::/56`; `undefined` for an invalid address.
  */
 export function clientIpKey(text: string, ipv6Prefix = HOUSEHOLD): string | undefined {
   const address = parseIpAddress(text)
   return address && addressKey(address, ipv6Prefix)
 }
 
-/** The same for an address that has been read already. */
+/** The same for an address that is parsed already. */
 export function addressKey(address: IpAddress, ipv6Prefix = HOUSEHOLD): string {
   const ipv4 = toIpv4(address)
   if (ipv4 !== undefined) return ipv4
@@ -25,7 +23,7 @@ export function addressKey(address: IpAddress, ipv6Prefix = HOUSEHOLD): string {
 }
 
 export interface AddressRules {
-  /** Entries at the right end of `X-Forwarded-For` that trusted machines have added behind the caller's. */
+  /** Entries at the right end of `X-Forwarded-For` that trusted proxies have added after the caller's address. */
   readonly trustedHops: number
   /** Whether CloudFront, and nothing else, is in front, so that `CloudFront-Viewer-Address` is the caller. */
   readonly viewerAddress: boolean
@@ -33,8 +31,8 @@ export interface AddressRules {
 
 /**
  * The caller's address: the TCP peer, unless the operator has declared what stands in front of the API. Entries of
- * `X-Forwarded-For` are counted from the right, since anybody can send some of his own at the left. Where what was
- * declared is not there, the peer is the caller.
+ * `X-Forwarded-For` are counted from the right, since a client can send entries of its own at the left. Where the
+ * declared header or entry is missing, the peer is the caller.
  *
  * @see https://docs.aws.amazon.com/AmazonCloudFront/latest/DeveloperGuide/adding-cloudfront-headers.html
  */
@@ -58,7 +56,7 @@ export function addressOf(
   return undefined
 }
 
-/** The header has the port behind the last colon, of IPv6 addresses too, and those without brackets. */
+/** The port follows the last colon of the header, for IPv6 addresses as well, with or without brackets. */
 function viewerAddress(header: string | undefined): string | undefined {
   const [, address] = /^(.+):\d{1,5}$/.exec(header?.trim() ?? '') ?? []
   return address

@@ -2,35 +2,35 @@ import { BoundedMap } from '../../limiter/bounded-map'
 import type { Clock, EpochMs } from '../../limiter/clock'
 import type { Directory, KnownClient } from './identify'
 
-/** A directory that may remember who has been looked up. */
+/** A directory that may remember earlier look-ups. */
 export interface RememberingDirectory<Client extends KnownClient> extends Directory<Client> {
-  /** Whether a credential can be told without a look-up. @default none can */
+  /** Whether a credential needs no look-up, because its result is remembered. @default no result is */
   remembers?(credential: string): boolean
 }
 
 interface Failures {
   count: number
-  /** When the minute began in which they are counted. */
+  /** When the minute began in which the failures are counted. */
   readonly since: EpochMs
-  /** When this address was last let look up a credential past the limit. */
+  /** When a credential of this address was last looked up above the limit. */
   lookedUpAt: EpochMs
 }
 
 const MINUTE_MS = 60_000
 
-/** Past the limit, an address has one credential looked up in this time, in milliseconds. */
+/** Above the limit, one credential of an address is looked up in this time, in milliseconds. */
 const PAUSE_MS = 1000
 
-/** Addresses remembered, the one that failed first out first. */
+/** Addresses remembered; the one that failed first is forgotten first. */
 const MOST_ADDRESSES = 10_000
 
 /**
- * Keeps an address that shows one unknown credential after the other from looking all of them up: past so many failures
- * a minute it has one look-up a second, in each instance. Credentials that are remembered are told all the same, so
- * clients behind the same address pass.
+ * Limits the look-ups that an address can cause by unknown credentials: after so many failures in a minute, each
+ * instance looks up one a second for it. Remembered credentials need no look-up and are not affected, so known clients
+ * behind the same address pass.
  *
- * Those that somebody has checked, such as the user of a token, are always looked up. Else a user who is blocked or
- * disabled would make keys up first, and then pass as one of whom nothing is known.
+ * Credentials that were verified elsewhere, such as the user of a token, are always looked up. Otherwise a blocked or
+ * disabled user could first send made-up keys, and then pass as a user of whom nothing is known.
  */
 export class FailedCredentials<Client extends KnownClient> {
   private readonly byAddress = new BoundedMap<string, Failures>(MOST_ADDRESSES)
@@ -41,9 +41,9 @@ export class FailedCredentials<Client extends KnownClient> {
   ) {}
 
   /**
-   * The directory as an address may ask it.
+   * The directory as it is limited for an address.
    *
-   * @param limit failures a minute.
+   * @param limit failures in a minute.
    */
   directoryFor(address: string, limit: number): Directory<Client> {
     return {
@@ -73,7 +73,7 @@ export class FailedCredentials<Client extends KnownClient> {
     else this.byAddress.set(address, { count: 1, since: now, lookedUpAt: Number.NEGATIVE_INFINITY })
   }
 
-  /** Those of the present minute; a clock that was set back begins a new one. */
+  /** The failures of the present minute; a clock that was set back starts a new one. */
   private failuresOf(address: string): Failures | undefined {
     const failures = this.byAddress.get(address)
     const age = this.clock() - (failures?.since ?? 0)

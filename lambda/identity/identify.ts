@@ -1,6 +1,6 @@
 import type { Claim, RequestFacts, Source } from './source'
 
-/** What the config table may know of a caller. */
+/** What the config table may have about a caller. */
 export interface KnownClient {
   readonly id: string
   readonly tier: string
@@ -9,7 +9,7 @@ export interface KnownClient {
   readonly expiresAt?: number
 }
 
-/** Who is asking. */
+/** Who the caller is. */
 export type Identity<Client extends KnownClient> =
   | {
       readonly kind: 'known'
@@ -21,10 +21,10 @@ export type Identity<Client extends KnownClient> =
       readonly client?: Client
       /** The credential that was shown, as it was looked up. */
       readonly credential?: string
-      /** Why the config table could not say whether the caller is still welcome. */
+      /** Why the config table could not say whether the caller is disabled or expired. */
       readonly unchecked?: Unchecked
       readonly claims: Readonly<Record<string, unknown>>
-      /** Of the issuer of the claims; empty for the first. */
+      /** Namespace of the issuer of the claims; empty for the first issuer. */
       readonly namespace: string
     }
   /** No credentials, or unknown ones. `unchecked`: a credential was shown, and was not looked up. */
@@ -35,13 +35,15 @@ export type Identity<Client extends KnownClient> =
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 /**
- * Why a credential was not looked up: the table cannot say, or its bearer's address has shown too many that nobody has.
+ * Why a credential was not looked up: the table is unavailable, or the caller's address has shown too many unknown
+ * credentials.
  */
 type Unchecked = 'unavailable' | 'limited'
 
 export interface Directory<Client extends KnownClient> {
   /**
-   * @param isGuess whether anybody can make the credential up. A directory may refuse to look such a one up: `limited`.
+   * @param isGuess whether anybody could make the credential up. A directory may refuse to look up such a one:
+   * `limited`.
    */
   find(credential: string, isGuess: boolean): Promise<Client | undefined | Unchecked>
 }
@@ -49,9 +51,9 @@ export interface Directory<Client extends KnownClient> {
 const NO_CLAIMS = Object.freeze({})
 
 /**
- * Asks one source of identity after the other; the first that knows the caller decides. A credential that the config
- * table does not have is ignored: the next sources are asked, and at the end the caller is anonymous, so that made-up
- * keys get no quota of their own.
+ * Tries one source of identity after the other; the first that knows the caller decides. A credential that is not in
+ * the config table is ignored: the next sources are tried, and at the end the caller is anonymous, so that made-up keys
+ * get no quota of their own.
  *
  * @param now epoch milliseconds.
  */

@@ -14,11 +14,12 @@ export interface IssuerKey {
 type Search = { readonly key: IssuerKey } | { readonly key: undefined } | { readonly unavailable: unknown }
 
 /**
- * Between two readings, in milliseconds: however many keys are made up meanwhile, they are looked for in what was read.
+ * Pause between two readings, in milliseconds: however many key ids clients make up meanwhile, they are looked for in
+ * the last reading.
  */
 export const PAUSE_MS = 10_000
 
-/** After the first failed reading, in milliseconds; doubled by each further one, up to the pause above. */
+/** Pause after the first failed reading, in milliseconds; it doubles with each further one, up to the pause above. */
 const RETRY_AFTER_MS = 1000
 
 /** Keys older than this are read again, in milliseconds, so that a withdrawn one is noticed. */
@@ -27,10 +28,10 @@ export const REFRESH_AFTER_MS = 3_600_000
 const MOST_KEYS = 100
 
 /**
- * The public keys of one issuer, read when first needed, when a token names one that is not among them, and every hour.
+ * The public keys of one issuer. They are read when first needed, when a token names an unknown one, and every hour.
  *
- * All who wait share one reading. Keys stay in use while the issuer cannot be reached. A key that is not among those
- * read in the last ten seconds is unknown: issuers publish a key before they sign with it.
+ * Concurrent callers share one reading. Keys stay in use while the issuer cannot be reached. A key that is not among
+ * those read in the last ten seconds is unknown: issuers publish a key before they sign with it.
  */
 export class IssuerKeys {
   private keys: ReadonlyMap<string, IssuerKey> | undefined
@@ -68,7 +69,7 @@ export class IssuerKeys {
     return this.isWithin(PAUSE_MS, this.readAt) || this.isWithin(failurePauseMs, this.failedAt)
   }
 
-  /** A time that lies ahead is from before the clock was set back, and says nothing. */
+  /** A time in the future was recorded before the clock was set back, and is ignored. */
   private isWithin(ms: number, since: EpochMs | undefined): boolean {
     const age = this.options.clock() - (since ?? -Infinity)
     return age >= 0 && age < ms
@@ -90,11 +91,11 @@ export class IssuerKeys {
 }
 
 /**
- * The keys of a set that can check signatures, by their ids; of two with one id the first. Others, such as those for
- * encryption, or of a kind that is not known here, are left out.
+ * The keys of a set that can verify signatures, by id; of two with one id the first. Other keys, such as those for
+ * encryption or of an unsupported kind, are left out.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7517#section-5
- * @throws Error when nothing remains: an issuer's mishap must not take away the keys that were known.
+ * @throws Error when no key remains: a mistake of the issuer must not remove the keys that were known.
  */
 function toKeys(json: string, uri: string): ReadonlyMap<string, IssuerKey> {
   const { keys: published } = Object(safeJsonParse(json)) as { keys?: unknown }

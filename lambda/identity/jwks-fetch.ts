@@ -7,12 +7,15 @@ export type FetchJwks = (uri: string) => Promise<string>
 /** A key takes about 500 bytes; with its certificates, as Entra ID publishes them, 2 KB. */
 const MOST_BYTES = 256 * 1024
 
-/** For all of it, in milliseconds. A decision does not wait so long, but the next one finds what was read meanwhile. */
+/**
+ * For the whole fetch, in milliseconds. A decision does not wait so long, but the next one uses what was read
+ * meanwhile.
+ */
 const TIMEOUT_MS = 3000
 
 /**
- * Gets a key set: status 200, no redirects, bounded in size and time. On a connection of its own, for one kept since
- * the last time, an hour ago, is dead more often than not where functions are frozen between requests.
+ * Fetches a key set: status 200, no redirects, bounded in size and time. It opens a new connection: one kept since the
+ * last fetch, an hour ago, is usually dead where functions are frozen between requests.
  */
 export const fetchJwks: FetchJwks = (uri) =>
   new Promise((resolve, reject) => {

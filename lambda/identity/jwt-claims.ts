@@ -2,7 +2,7 @@ import type { JwtSettings } from '../config-table/items/jwt-settings'
 import { isIdentity } from './source'
 import type { Claims } from './token-verifier'
 
-/** Who calls, by the claims of a verified token. */
+/** The caller, by the claims of a verified token. */
 export interface TokenCaller {
   readonly user: string
   readonly client?: string
@@ -14,11 +14,11 @@ export interface TokenCaller {
 const MOST_ROLES = 100
 
 /**
- * The token of a request, unverified: what follows `Bearer` in the header, or, in another header than `Authorization`,
- * all of it.
+ * The token of a request, unverified: what follows `Bearer` in the `Authorization` header, or the whole of another
+ * header.
  *
  * @param headers names in lower case.
- * @returns `undefined` when there is none, as with `Authorization: Basic …`, which is other people's.
+ * @returns `undefined` when there is none, as with `Authorization: Basic …`, which is not meant for this source.
  */
 export function tokenFrom(
   headers: ReadonlyMap<string, string>,
@@ -31,7 +31,7 @@ export function tokenFrom(
 }
 
 /**
- * Who calls, by verified claims. The tier is the one that a claim names, else that of the first role in `tiersByRole`
+ * The caller by verified claims. The tier is the one that a claim names, else that of the first role in `tiersByRole`
  * that the caller has.
  *
  * @returns `undefined` when the user's claim is missing, empty or too long.
@@ -46,8 +46,8 @@ export function callerFrom(claims: Claims, settings: JwtSettings): TokenCaller |
 }
 
 /**
- * The claim of this very name, else what a path of names such as `realm_access.roles` leads to; inherited properties
- * are no claims.
+ * The claim with exactly this name, else the one at a path of names such as `realm_access.roles`. Inherited properties
+ * are not claims.
  */
 function claimOf(claims: Claims, name: string): unknown {
   if (Object.hasOwn(claims, name)) return claims[name]

@@ -15,12 +15,12 @@ const LONGEST_TOKEN = 8192
 /** How far the issuer's clock and ours may be apart, in seconds; RFC 7519 §4.1.4 allows for a few minutes at most. */
 export const TOLERANCE_SECONDS = 30
 
-/** Far more issuers than are configured; settings change, and what they named before shall not stay forever. */
+/** Far more issuers than are configured. The bound removes issuers that the settings no longer name. */
 const MOST_ISSUERS = 20
 
 /**
- * The kind of key that each algorithm is for; the library would check an RSA signature under the name of ES256. RFC
- * 7518 §3.1, RFC 8037 §3.1.
+ * The kind of key for each algorithm: the library would accept an RSA signature declared as ES256. RFC 7518 §3.1, RFC
+ * 8037 §3.1.
  */
 const KEY_KINDS: Readonly<Record<SupportedSignatureAlgorithm, string>> = {
   RS256: 'RSA',
@@ -35,9 +35,9 @@ const KEY_KINDS: Readonly<Record<SupportedSignatureAlgorithm, string>> = {
 /**
  * Verifies tokens of any issuer, and keeps the keys of each.
  *
- * What can be refused by the token alone is refused first, so that only a token that would pass makes anyone ask the
- * issuer for keys. The library reads the token and checks the signature against the one key that the token names. Time,
- * audience and kind are checked here: the library's time is not ours to pass in, and it takes tokens that never expire.
+ * Checks that need the token alone come first, so that the issuer's keys are fetched only for a token that would pass
+ * them. The library decodes the token and verifies the signature with the one key that the token names. Time, audience
+ * and kind are checked here: the library reads the clock itself, and it accepts tokens that never expire.
  */
 export class JwtVerifier {
   private readonly issuers = new Map<string, IssuerKeys>()
@@ -86,7 +86,7 @@ function partsOf(token: string): DecomposedJwt | undefined {
   }
 }
 
-/** What speaks against a token before its signature is looked at. */
+/** Why a token is refused before its signature is verified. */
 function faultOf({ header, payload }: DecomposedJwt, settings: JwtSettings, now: EpochMs): InvalidReason | undefined {
   if (header.crit !== undefined) return 'malformed' // extensions that must be understood, and none is: RFC 7515 §4.1.11
   if (!Object.hasOwn(KEY_KINDS, header.alg ?? '')) return 'algorithm'
@@ -99,7 +99,10 @@ function faultOf({ header, payload }: DecomposedJwt, settings: JwtSettings, now:
   return header.kid === undefined ? 'unknown-key' : undefined
 }
 
-/** Access tokens of Cognito are made out to the app client in `client_id`; `aud`, where there is one, names an API. */
+/**
+ * Whether the token is issued for this API. Cognito's access tokens name the app client in `client_id`; their `aud`, if
+ * any, names an API.
+ */
 function isForUs({ aud, client_id, token_use }: DecomposedJwt['payload'], { issuer, audience }: JwtSettings): boolean {
   if (audience === 'any') return true
   const parties: readonly unknown[] = [aud, token_use === 'access' && isCognito(issuer) ? client_id : undefined].flat()

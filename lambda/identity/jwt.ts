@@ -4,8 +4,8 @@ import { NO_CREDENTIAL, type Source } from './source'
 import type { TokenVerifier } from './token-verifier'
 
 /**
- * A JSON Web Token of an OpenID Connect issuer. Without one the next source is asked; with one that is not good, or
- * that names nobody, the request is; and while the issuer's keys cannot be had, nothing can be said of it.
+ * A JSON Web Token of an OpenID Connect issuer. Without a token the next source is tried; an invalid token, or one that
+ * names no user, is rejected; and while the issuer's keys cannot be fetched, the result is `unavailable`.
  *
  * @param deadlineMs time for the issuer's keys, in milliseconds.
  */
@@ -26,7 +26,7 @@ export const jwtSource = (settings: JwtSettings, verifier: TokenVerifier, deadli
     const credential = client === undefined ? name : `client${at}:${client}`
     return {
       kind: 'claim',
-      // Never `client:` by itself: those are the config table's own clients.
+      // Never `client:` alone: that is for the config table's own clients.
       caller: client === undefined ? name : `client@${namespace || encodeURIComponent(issuer)}:${client}`,
       user: name,
       tier,

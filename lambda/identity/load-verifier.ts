@@ -4,8 +4,8 @@ import type { JwtVerifier } from './jwt-verifier'
 import type { TokenVerifier } from './token-verifier'
 
 /**
- * Makes verifiers, all of which share the keys that were read; to be called once. The code behind them is a file of its
- * own, loaded with the first token, for who has no JWTs shall not pay for them in every cold start.
+ * Makes verifiers that share the keys that were read; call it once. The code behind them is a file of its own, loaded
+ * with the first token, so that deployments without JWTs do not pay for it in every cold start.
  */
 export function lazyVerifiers(clock: Clock): (settings: JwtSettings) => TokenVerifier {
   let shared: JwtVerifier | undefined
@@ -22,8 +22,8 @@ export function lazyVerifiers(clock: Clock): (settings: JwtSettings) => TokenVer
 }
 
 /**
- * The file beside this one, as a path that bundlers do not see: `lib/authorizer-bundle.ts` puts one of this name beside
- * the bundle.
+ * The file beside this one, by a path that bundlers do not follow: `lib/authorizer-bundle.ts` puts a file of this name
+ * beside the bundle.
  */
 function load(): typeof import('./jwt-verifier') {
   return require(`${__dirname}/jwt-verifier`)

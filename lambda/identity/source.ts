@@ -1,4 +1,4 @@
-/** The parts of a request that tell who is asking. */
+/** The parts of a request that identify the caller. */
 export interface RequestFacts {
   /** Names in lower case; several values of one name joined by `, `. */
   readonly headers: ReadonlyMap<string, string>
@@ -26,15 +26,15 @@ export interface Source {
 export type SourceResult =
   | Claim
   | { readonly kind: 'none' }
-  /** `tryNextSource`: unless it is good for a later source. */
+  /** `tryNextSource`: a later source may still accept the credential. */
   | { readonly kind: 'rejected'; readonly tryNextSource?: true }
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 export interface Claim {
   readonly kind: 'claim'
   /**
-   * Where the config table has what is known of the caller: the hash of an API key, or `<kind>:<value>`. Without one,
-   * nothing is looked up.
+   * The key under which the config table may have the caller: the hash of an API key, or `<kind>:<value>`. Without one,
+   * there is no look-up.
    */
   readonly credential?: string
   /**
@@ -43,24 +43,25 @@ export interface Claim {
    */
   readonly isGuess?: boolean
   /**
-   * The caller by what the source knows itself, such as `user:42`. Without it the caller is whoever the config table
-   * has, or nobody.
+   * The caller as the source itself knows it, such as `user:42`. Without it the caller is the client in the config
+   * table, or anonymous.
    */
   readonly caller?: string
-  /** The user, where that is somebody else than the caller: a client acts for many. */
+  /** The user, where it differs from the caller: a client may act for many users. */
   readonly user?: string
-  /** The tier that the source vouches for. */
+  /** The tier that the source assigns. */
   readonly tier?: string
   readonly claims?: Readonly<Record<string, unknown>>
-  /** Whose claims they are, where there are several issuers. @default '' */
+  /** The issuer's namespace for the claims, where there are several issuers. @default '' */
   readonly namespace?: string
 }
 
 export const NO_CREDENTIAL: SourceResult = { kind: 'none' }
 
 /**
- * Identities are bounded before they are looked up or become part of a subject: a longer one than any is none. Neither
- * is half a surrogate pair: DynamoDB refuses it, and some refusals in a row keep everybody else from being looked up.
+ * Identities are bounded before they are looked up or become part of a subject: a longer one than this is ignored. So
+ * is one with half a surrogate pair: DynamoDB refuses it, and some refusals in a row keep all other callers from being
+ * looked up.
  */
 const LONGEST_IDENTITY = 256
 

@@ -10,13 +10,13 @@ import type { Source } from './source'
 import type { TokenVerifier } from './token-verifier'
 import { trustedValueSource } from './trusted-value'
 
-/** Who is asked who the caller is, and how the caller's address is read. */
+/** The sources of identity, and how the caller's address is read. */
 export interface SourceList {
   readonly list: readonly Source[]
   readonly address: AddressRules & { readonly ipv6Prefix?: number }
 }
 
-/** Makes the sources of the settings once, and again when those have changed. */
+/** Makes the sources of the settings once, and again when the settings change. */
 export class Sources {
   private readonly made = new WeakMap<Settings, SourceList>()
 
@@ -39,7 +39,7 @@ export class Sources {
     return { list: identity.flatMap((one) => this.sourceOf(one) ?? []), address }
   }
 
-  /** The address is no source: it is who a stranger is. */
+  /** The address is not a source: it identifies anonymous callers. */
   private sourceOf(settings: SourceSettings): Source | undefined {
     switch (settings.source) {
       case 'api-key':

@@ -1,6 +1,6 @@
-/** Tells whether a token is what it claims to be. Never throws, whatever the token is. */
+/** Verifies tokens. Never throws, whatever the token is. */
 export interface TokenVerifier {
-  /** @param deadlineMs time for this one answer, in milliseconds, should the issuer have to be asked for its keys. */
+  /** @param deadlineMs time for this one answer, in milliseconds, in case the issuer's keys have to be fetched. */
   verify(token: string, deadlineMs: number): Promise<Verified>
 }
 
@@ -8,9 +8,9 @@ export interface TokenVerifier {
 export type Claims = Readonly<Record<string, unknown>>
 
 /**
- * - `valid`: the issuer has signed these claims, for us and for now.
- * - `invalid`: it has not, or not any more; no later attempt will do better.
- * - `unavailable`: nobody can tell, for the issuer's keys cannot be had. Such a token is neither good nor bad.
+ * - `valid`: the issuer has signed these claims, for this API and for the present time.
+ * - `invalid`: it has not, or they have expired; a later attempt gets the same result.
+ * - `unavailable`: unknown, since the issuer's keys cannot be fetched. Such a token is neither valid nor invalid.
  */
 export type Verified =
   | { readonly kind: 'valid'; readonly claims: Claims }
@@ -18,12 +18,12 @@ export type Verified =
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
 /**
- * - `malformed`: no JWT, too long a one, one without an expiry, or one with extensions that must be understood.
- * - `algorithm`: `none`, a shared secret, or another than the key is for.
+ * - `malformed`: not a JWT, too long, without an expiry, or with extensions that must be understood.
+ * - `algorithm`: `none`, a shared secret, or another algorithm than the key is for.
  * - `expired`, `not-yet-valid`: by `exp` and `nbf`, beyond the tolerance.
- * - `issuer`, `audience`, `token-use`: someone else's token.
+ * - `issuer`, `audience`, `token-use`: issued by or for somebody else.
  * - `unknown-key`: signed with a key that the issuer does not publish, or that the token does not name.
- * - `signature`: not by that key.
+ * - `signature`: does not match that key.
  */
 export type InvalidReason =
   | 'malformed'

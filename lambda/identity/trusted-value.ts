@@ -12,8 +12,8 @@ export interface TrustedValue {
 }
 
 /**
- * A header or parameter that the operator has declared trusted, because something in front of the API sets it and
- * callers cannot. Of several values none is trusted: whoever can add one could choose.
+ * A header or parameter that the operator has declared trusted, because a system in front of the API sets it and
+ * callers cannot. A request with several values has none that is trusted: a caller that can add one could choose.
  */
 export const trustedValueSource = ({ source, name, as, tier, lookup }: TrustedValue): Source => ({
   resolve(request) {
@@ -26,8 +26,8 @@ export const trustedValueSource = ({ source, name, as, tier, lookup }: TrustedVa
 })
 
 /**
- * A segment of a path is whatever a backend reads there: escapes are what they stand for, and one that can be read in
- * several ways is none.
+ * The value of a path segment as a backend reads it, with escapes decoded; a segment that can be read in several ways
+ * has none.
  */
 function inOneSpelling(segment = ''): string | undefined {
   try {
