@@ -4,11 +4,13 @@ import { type RequestTarget, readingsOf } from './routing/readings'
 import { bySpecificity, CONNECT } from './routing/route-pattern'
 import { RouteTable } from './routing/route-table'
 
-/** What holds for a request beside its tier: the rules of every route for which a backend may take it. */
+/** The rules for a request beside its tier: those of every route that a backend may match it to. */
 export interface Rules extends Pick<Route, 'cost' | 'credentials'> {
-  /** The most specific first; none where no route is configured for it. */
+  /** The most specific first; none where no route is configured for the request. */
   readonly routes: readonly Route[]
-  /** What a policy by route counts it as: the routes' texts, and `*` where the request may be for none of them. */
+  /**
+   * The routes under which a policy by route counts it: the routes' texts, and `*` where no configured route may match.
+   */
   readonly scopes: readonly string[]
 }
 
@@ -19,11 +21,11 @@ const tables = new WeakMap<readonly Route[], RouteTable<Route>>()
 const ofOne = new WeakMap<Route, Rules>()
 
 /**
- * The rules for a request: for each of its readings those of the most specific route, and of all of them the strictest.
- * So a rule that costs more or demands something applies if any reading is its, and one that costs less if every
- * reading is.
+ * The rules for a request: for each of its readings those of the most specific route, and of all of these the
+ * strictest. So a rule that costs more or requires something applies if any reading matches it, and one that costs less
+ * only if every reading does.
  *
- * @returns `undefined` when it can be read in more ways than can be looked at.
+ * @returns `undefined` when the request has too many readings.
  */
 export function rulesFor({ routes, settings }: PolicySet, target: RequestTarget): Rules | undefined {
   const table = tables.get(routes) ?? new RouteTable(routes)
@@ -36,7 +38,7 @@ export function rulesFor({ routes, settings }: PolicySet, target: RequestTarget)
   return combined([...readings.served.flatMap(find), ...named])
 }
 
-/** The rules for a path as it is configured, such as an operator asks about. */
+/** The rules for a path as an operator writes it. */
 export function rulesOf(set: PolicySet, method: string, path: string): Rules {
   return rulesFor(set, { method, path, resource: path, pathParameters: new Map() }) ?? OF_NO_ROUTE
 }

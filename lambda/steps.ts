@@ -17,12 +17,12 @@ import { type SubjectInputs, subjectOf } from './subjects'
 import { errorDetails } from './telemetry/log'
 import type { Check } from './upstream/check'
 
-/** The parts, and what an instance remembers of addresses. */
+/** The parts, and the failed credentials that an instance remembers by address. */
 export interface Assembled extends AuthorizerParts {
   readonly failedCredentials: FailedCredentials<Client>
 }
 
-/** What one step adds to the trace. With an outcome it is the last step. */
+/** What one step adds to the trace. A step that adds an outcome is the last one. */
 type Found = Partial<RequestTrace>
 
 type Step = (trace: RequestTrace, parts: Assembled) => Found | Promise<Found>
@@ -52,7 +52,7 @@ function checkAddress(
   return { ip, address, access, ...(access === 'block' && { outcome: { reason: 'blocked' } }) }
 }
 
-/** Asks the upstream authorizer. Every request but a blocked one needs its yes. */
+/** Calls the upstream authorizer. A request that is not blocked passes only if it grants it. */
 export async function askUpstream(trace: RequestTrace, { upstream: asked, log }: AuthorizerParts): Promise<Found> {
   const upstream = (await asked?.check(trace.event, trace.request!)) ?? NO_UPSTREAM
   if (upstream.kind === 'unavailable') log('error', 'upstream_unavailable', errorDetails(upstream.cause))
@@ -61,7 +61,9 @@ export async function askUpstream(trace: RequestTrace, { upstream: asked, log }:
 
 const NO_UPSTREAM: Check = { kind: 'granted', grant: { context: {} } }
 
-/** A REST API's Deny is a 429, so the upstream's denial is a 401 there; of an HTTP API every denial is a 403. */
+/**
+ * On a REST API a Deny becomes a 429, so the upstream's denial is a 401 there; on an HTTP API every denial is a 403.
+ */
 const refusalOf = ({ kind }: Check) => (kind === 'denied' ? 'unauthorized' : 'unverified')
 
 function matchRoutes({ request, configuration }: TraceWith<'request' | 'configuration'>): Found {
@@ -71,7 +73,8 @@ function matchRoutes({ request, configuration }: TraceWith<'request' | 'configur
 }
 
 /**
- * Preflights have no credentials and a limit of their own; where a route is configured for `OPTIONS`, its rules hold.
+ * Preflights have no credentials, and a limit of their own. Where a route is configured for `OPTIONS`, its rules apply
+ * instead.
  */
 const isPreflight = ({ preflight }: GatewayRequest, { routes }: Rules): boolean =>
   preflight && !routes.some(({ pattern }) => pattern.method === 'OPTIONS')
@@ -115,7 +118,7 @@ function selectTier(trace: TraceWith<Known | 'identity'>, parts: Assembled): Fou
   if (credentials.includes('required')) {
     const { unchecked } = identity as { readonly unchecked?: string }
     if (unchecked === 'unavailable') return { tier, outcome: unverified(parts) }
-    // who shows bad credentials causes no errors
+    // a caller with invalid credentials must not cause errors
     const reason = unchecked === 'limited' ? 'unavailable' : 'unauthorized'
     return { tier, outcome: { ...aboutCaller({ ...trace, tier }), reason } }
   }
@@ -124,7 +127,7 @@ function selectTier(trace: TraceWith<Known | 'identity'>, parts: Assembled): Fou
   return { tier, verified: true }
 }
 
-/** Whom an outcome is about: the caller's tier, and where its state is. */
+/** Whom an outcome is about: the caller's tier, and the key of its state. */
 const aboutCaller = (trace: TraceWith<'tier' | 'keyOf' | 'address'>) => ({
   tier: trace.tier.name,
   subject: trace.keyOf(knownIn(trace)?.caller ?? trace.address),
@@ -160,7 +163,7 @@ async function decideCharges(trace: TraceWith<Known | 'tier' | 'plan'>, parts: A
   }
 }
 
-/** From the event to the outcome; the first step that finds one ends it. */
+/** From the event to the outcome: the first step that finds one is the last. */
 export const STEPS = [
   readConfiguration,
   checkAddress,
@@ -186,7 +189,7 @@ async function decided(
   const decision = await limiter.decide(charges, { onStoreError: failureMode, localShare })
   const { degraded, policy, failure } = decision
   if (degraded) log('warn', 'decision_without_store', { tier, policy, failure })
-  // whatever was counted
+  // denied by the failure mode or by a refused item, so no limit is to blame, whatever was counted
   const turnedAway = degraded && !decision.allowed && (failureMode === 'deny' || failure === 'item')
   return {
     decision,
@@ -196,8 +199,8 @@ async function decided(
 }
 
 /**
- * The headers by which policies may count. One that the settings do not trust is ignored, whatever a policy says; so is
- * one with several values, for whoever can add a value could have a quota for each.
+ * The headers by which policies may count. A header that the settings do not trust is ignored, whatever a policy says.
+ * So is one with several values: a caller that can add a value could get a quota for each.
  */
 function trusted({ headers }: GatewayRequest, { trustedHeaders }: Settings): ReadonlyMap<string, string> {
   return new Map(

@@ -1,6 +1,6 @@
 import type { Dimension } from './config-table/items/counted-by'
 
-/** What the subjects of a request are made of. */
+/** What a request's subjects are made from. */
 export interface SubjectInputs {
   /** `client:acme`, `user:42`, or the address of an anonymous caller. */
   readonly caller: string
@@ -9,31 +9,30 @@ export interface SubjectInputs {
   readonly address: string
   readonly headers: ReadonlyMap<string, string>
   readonly claims: Readonly<Record<string, unknown>>
-  /** Of the API that is asked, and of its stage; where the event does not say so, all such requests count as one. */
+  /** The API and the stage of the request; where the event does not name them, all such requests count as one. */
   readonly apiId?: string
   readonly stageName?: string
-  /** Whose claims they are, where there are several issuers; empty for the first. */
+  /** The issuer's namespace for the claims, where there are several issuers; empty for the first. */
   readonly namespace: string
 }
 
 /**
- * Longer values are told apart by their first characters; it is whoever declared the header or signed the token who
- * chose them.
+ * Longer values are distinguished by their first characters only; the system that sets the header or signs the token
+ * has chosen them.
  */
 const LONGEST_VALUE = 512
 
 /**
- * The subject that these dimensions count, as one text. Where a request lacks one of them, its address stands in.
+ * The subject that these dimensions count, as one text. Where a request lacks one of them, its address replaces it.
  *
- * @param route what is counted where there are no dimensions: the pattern of a configured route, or `*` for what has
- * none.
+ * @param route the subject where there are no dimensions: the pattern of a configured route, or `*` for all others.
  */
 export function subjectOf(who: readonly Dimension[], inputs: SubjectInputs, route = '*'): string {
   if (who.length === 0) return `route:${route}`
   return joined(who.map((dimension) => partOf(dimension, inputs)))
 }
 
-/** What is counted where these are, each of one dimension, in the order of the dimensions. */
+/** One subject made from these, each of one dimension, in the order of the dimensions. */
 export function joined(subjects: readonly string[]): string {
   const parts = [...new Set(subjects)]
   return parts.length === 1 ? parts[0]! : `several:${JSON.stringify(parts)}`

@@ -1,29 +1,29 @@
 import { type AuthorizerContext, plain } from './context'
 import type { GatewayRequest } from './request'
 
-/** What an answer is made of. */
+/** What an answer is made from. */
 export interface AnswerInput {
   readonly allowed: boolean
   readonly context: AuthorizerContext
-  /** Who API Gateway's logs say is calling. */
+  /** The caller's name in API Gateway's logs. */
   readonly principalId: string
   /** Who answers requests over the limit on HTTP APIs: API Gateway its 403, or the backend 429. @default 'gateway' */
   readonly denials?: 'gateway' | 'backend'
-  /** What the upstream authorizer has granted. @default there is none */
+  /** What the upstream authorizer has granted. @default there is no upstream authorizer */
   readonly grant?: Grant
 }
 
-/** What an upstream authorizer says beside yes. */
+/** What an upstream authorizer returns when it allows a request. */
 export interface Grant {
-  /** For backends; where Sluice says something under the same key, that is what they get. */
+  /** For backends. Where Sluice sets the same key, Sluice's value wins. */
   readonly context: Readonly<Record<string, string | number | boolean>>
   /** @default Sluice's */
   readonly principalId?: string
-  /** The API key by which a usage plan counts; REST APIs only. */
+  /** The API key to which a usage plan counts the request; REST APIs only. */
   readonly usageIdentifierKey?: string
   /**
-   * Handed on as it is for an allowed request of a REST or WebSocket API. @default Sluice's, which allows the one
-   * method
+   * Returned unchanged for an allowed request of a REST or WebSocket API. @default Sluice's, which allows the requested
+   * method only
    */
   readonly policyDocument?: { readonly Version?: string; readonly Statement: readonly object[] }
 }
@@ -56,9 +56,9 @@ export interface SimpleAnswer {
 export type AuthorizerAnswer = PolicyAnswer | SimpleAnswer
 
 /**
- * An answer in the form that the request's API understands. What is not a request is denied, in the form that most
- * kinds of API understand; bad credentials are thrown, which is how REST and WebSocket APIs are told to answer 401, and
- * so are those that cannot be verified, for a 500.
+ * An answer in the form that the request's API understands. An event that is not a request is denied, in the form that
+ * most kinds of API understand. Invalid credentials are thrown, which makes REST and WebSocket APIs answer 401;
+ * credentials that cannot be verified are thrown, too, for a 500.
  */
 export function toAnswer(request: GatewayRequest | undefined, input: AnswerInput): AuthorizerAnswer {
   const { allowed, principalId, denials, grant } = input
@@ -86,7 +86,8 @@ export function toAnswer(request: GatewayRequest | undefined, input: AnswerInput
 }
 
 /**
- * What is thrown for a request whose caller cannot be verified; API Gateway makes it a 500, and shows nobody the words.
+ * The message that is thrown where the caller cannot be verified; API Gateway answers 500, and does not show the
+ * message.
  */
 const UNVERIFIED = 'callers cannot be verified at the moment'
 
@@ -104,8 +105,8 @@ export function unauthorized(): never {
 const LONGEST_RESOURCE = 512
 
 /**
- * A resource that always matches the request: its own ARN, or all of its stage when that is too long or holds `${`,
- * which IAM would take for a variable. The wider one gives nothing away, because the answer is not cached.
+ * A resource that always matches the request: its own ARN, or its whole stage when that ARN is too long or contains
+ * `${`, which IAM would take for a variable. The wider one allows no other request, because the answer is not cached.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_variables.html
  */

@@ -1,7 +1,7 @@
 import { DECISION_HEADERS } from './header-table'
 
 /**
- * The headers that a backend copies onto its response; none if the request was not counted or Sluice is not in front.
+ * The headers that a backend adds to its response; none if the request was not counted or did not pass Sluice.
  *
  * @param context `event.requestContext.authorizer` of a REST API, where every value arrives as a string, or
  * `….authorizer.lambda` of an HTTP API.

@@ -15,12 +15,12 @@ import {
  * - `ok`: counted and allowed.
  * - `over-limit`: a policy denied.
  * - `degraded`: the same, counted without the store.
- * - `unavailable`: the store could not be asked, and the failure mode denies.
- * - `uncounted`: allowed without a look, like a preflight.
- * - `exempt`: on the list of those who pass uncounted.
- * - `blocked`: on the list of those who never pass.
- * - `unauthorized`: without credentials where they are required, or with bad ones.
- * - `unverified`: whether credentials are required, or whether they are good, could not be found out.
+ * - `unavailable`: the store was unavailable, and the failure mode denies.
+ * - `uncounted`: allowed without a decision.
+ * - `exempt`: on the list of callers that pass uncounted.
+ * - `blocked`: on the list of blocked callers.
+ * - `unauthorized`: without credentials where they are required, or with invalid ones.
+ * - `unverified`: whether credentials are required, or valid, could not be found out.
  * - `malformed`: not an event that an authorizer gets.
  */
 type Reason =
@@ -40,20 +40,20 @@ export interface Outcome {
   readonly decision?: Decision
   /** @default what the decision says; without one, `malformed` */
   readonly reason?: Reason
-  /** Without a decision: that there would have been one, had anybody been there to ask. @default false */
+  /** Without a decision: whether there is none because something was unavailable. @default false */
   readonly degraded?: boolean
-  /** The policies that were asked, in the order of the configuration. @default none are told about */
+  /** The policies that were evaluated, in the order of the configuration. @default none are advertised */
   readonly shapes?: readonly AdvertisedPolicy[]
   /** @default '' */
   readonly tier?: string
-  /** Who was limited. Backends and access logs see it. @default '' */
+  /** The subject that was counted. Backends and access logs see it. @default '' */
   readonly subject?: string
-  /** How much of the decision's delay is over already, in milliseconds. @default 0 */
+  /** How much of the decision's delay has passed already, in milliseconds. @default 0 */
   readonly waitedMs?: number
 }
 
 /**
- * What the authorizer tells backends, gateway responses and access logs. Every key is always there, since what API
+ * What the authorizer passes to backends, gateway responses and access logs. Every key is always set, since what API
  * Gateway renders for a missing one is not documented.
  */
 export type AuthorizerContext = {
@@ -73,28 +73,28 @@ export type AuthorizerContext = {
   readonly resetAfter: number
   /** Seconds; 0 when allowed. */
   readonly retryAfter: number
-  /** How long the backend should let it wait for its turn. */
+  /** How long the backend should delay the request, in milliseconds. */
   readonly delayMs: number
-  /** `low`: past the limit of a policy that lets such requests pass with low priority. */
+  /** `low`: over the limit of a policy that admits such requests with low priority. */
   readonly priority: Decision['priority']
-  /** Allowed past a limit, in the share by which it may be overrun. */
+  /** Allowed over a limit, within the policy's overrun. */
   readonly overrun: boolean
-  /** Allowed, though a policy that only observes would have denied it. */
+  /** Allowed, though a policy in observe mode would have denied it. */
   readonly observed: boolean
-  /** Units past the quota of `policy` that are on record for its current window; 0 when there are none. */
+  /** Overage of `policy` that is recorded for its current window, in units; 0 when there is none. */
   readonly overage: number
   readonly degraded: boolean
   /** A sentence for people. */
   readonly detail: string
-  /** The value of `RateLimit`: for headers only, its quotes would end a JSON string. */
+  /** The value of `RateLimit`, for headers only: its quotes would end a JSON string. */
   readonly rateLimit: string
   /** The value of `RateLimit-Policy`: for headers only. */
   readonly rateLimitPolicy: string
 }
 
 /**
- * A flat context whose numbers are finite and whose strings are safe where API Gateway puts them, raw: all in headers,
- * and all but `rateLimit` and `rateLimitPolicy` between the quotes of a JSON string.
+ * A flat context whose numbers are finite and whose strings are safe where API Gateway inserts them unescaped: all of
+ * them in headers, and all but `rateLimit` and `rateLimitPolicy` between the quotes of a JSON string.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-output.html strings,
  * numbers and booleans only
@@ -128,8 +128,8 @@ export function toContext(outcome: Outcome & { readonly now: EpochMs }): Authori
 }
 
 /**
- * Printable ASCII without what JSON strings or API Gateway's variables give a meaning to, at most `most` characters;
- * the rest becomes `_`.
+ * Printable ASCII without characters that have a meaning in JSON strings or API Gateway's variables, at most `most` of
+ * them; each other character becomes `_`.
  */
 export function plain(text: string, most = 128): string {
   return text
@@ -156,7 +156,7 @@ const NOTHING_COUNTED: Decision = {
   policies: {},
 }
 
-/** How a request stands about which nothing was decided. Who is blocked need not come back soon. */
+/** What clients are told about a request without a decision. A blocked caller need not retry soon. */
 const WITHOUT_DECISION: Readonly<Partial<Record<Reason, Partial<Decision>>>> = {
   uncounted: { allowed: true },
   exempt: { allowed: true },
@@ -200,7 +200,7 @@ function sentence(reason: Reason, decision: Decision): string {
   }
 }
 
-/** What else is to be said of a request that was allowed past a limit. */
+/** The sentence about a request that was allowed over a limit. */
 function pastLimit({ overrun, priority, observed }: Decision): string {
   const effects = [
     overrun && 'may be overrun',

@@ -2,27 +2,27 @@ import type { AuthorizerContext } from './context'
 
 type ContextKey = keyof AuthorizerContext
 
-/** A header that tells of a decision: its value is what the authorizer's context has under `key`. */
+/** A header about a decision: its value is what the authorizer's context has under `key`. */
 interface DecisionHeader {
   readonly name: string
   readonly key: ContextKey
   /** Whether denials have it. */
   readonly denied: boolean
   /**
-   * Which allowed requests have it: `always` all of them, `never` none, `above-0` those whose value is above 0. A list:
-   * those with one of these keys true, and the first such key is the header's value.
+   * Which allowed requests have it: `always` all of them, `never` none, `above-0` those whose value is above 0. A list
+   * of keys: requests for which one of these keys is true, and the first such key is the header's value.
    *
-   * API Gateway's mappings know no condition, so on HTTP APIs the gateway adds those headers that are `always` there.
-   * `sluice/backend` adds all.
+   * API Gateway's mappings have no conditions, so on HTTP APIs the gateway adds only the headers that are `always`
+   * there. `sluice/backend` adds all.
    */
   readonly allowed: 'always' | 'never' | 'above-0' | readonly ContextKey[]
 }
 
 /**
- * All headers that tell of a decision. The gateway response of REST APIs, the response mapping of HTTP APIs,
- * `sluice attach`, `sluice/backend`, the sample backend and docs/headers.md are made from it or checked against it.
+ * All headers about a decision. The gateway response of REST APIs, the response mapping of HTTP APIs, `sluice attach`,
+ * `sluice/backend`, the sample backend and docs/headers.md are made from it or checked against it.
  *
- * The order is part of what deployments compare: another one deploys the stages of all protected REST APIs again.
+ * Deployments compare the order: a changed order deploys the stages of all protected REST APIs again.
  */
 export const DECISION_HEADERS: readonly DecisionHeader[] = [
   { name: 'Retry-After', key: 'retryAfter', denied: true, allowed: 'never' },
@@ -35,7 +35,7 @@ export const DECISION_HEADERS: readonly DecisionHeader[] = [
   { name: 'RateLimit-Policy', key: 'rateLimitPolicy', denied: true, allowed: 'always' },
 ]
 
-/** What the problem body (RFC 9457) of a 429 says beside `type`, `title` and `status`: keys of the context. */
+/** The members of a 429's problem body (RFC 9457) beside `type`, `title` and `status`: keys of the context. */
 export const PROBLEM_KEYS = [
   'detail',
   'reason',

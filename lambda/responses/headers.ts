@@ -1,37 +1,37 @@
 import type { EpochMs } from '../../limiter/clock'
 import type { Decision, Standing } from '../../limiter/decision'
 
-/** What the headers tell about a policy, apart from where the caller stands in it. */
+/** What the headers say about a policy, apart from how much of it the caller has used. */
 export interface AdvertisedPolicy {
   readonly name: string
   readonly limit: number
   readonly windowMs: number
 }
 
-/** A request that can never pass is told to come back in a year: `Retry-After` knows no "never". */
+/** The `Retry-After` of a request that can never pass, a year, since the header has no value for "never". */
 export const NEVER_SECONDS = 31_536_000
 
 /** RFC 9651 §3.3.1: an Integer has at most 15 digits. */
 const GREATEST_INTEGER = 999_999_999_999_999
 
 /**
- * Several policies' items stay well inside the 8 KB that a WebSocket authorizer may answer; those that do not fit are
- * left out.
+ * Keeps the items of several policies well inside the 8 KB of a WebSocket authorizer's answer; those that do not fit
+ * are left out.
  */
 const LONGEST_LIST = 2_048
 
-/** Whole seconds that are never too early: rounded up, 0 for the past, a year for `Infinity`. */
+/** Whole seconds, rounded up so that they are never too early: 0 for the past, a year for `Infinity`. */
 export function toSeconds(ms: number): number {
   return ms === Infinity ? NEVER_SECONDS : toInteger(Math.ceil(ms / 1000))
 }
 
-/** An integer from 0 that a header and JSON can carry, whatever the number. */
+/** Any number as a non-negative integer that a header and JSON can carry. */
 export function toInteger(value: number): number {
   return value > 0 ? Math.min(Math.floor(value), GREATEST_INTEGER) : 0
 }
 
 /**
- * Seconds after which this very request passes if nobody else asks; 0 when it has passed, else at least 1.
+ * Seconds after which the same request passes if no other request comes; 0 when it has passed, else at least 1.
  * @see https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3 `Retry-After`
  */
 export function retryAfterSeconds({ allowed, retryAfterMs }: Standing): number {
@@ -39,24 +39,24 @@ export function retryAfterSeconds({ allowed, retryAfterMs }: Standing): number {
 }
 
 /**
- * The moment when the quota is whole again, in seconds since 1970, which is what GitHub sends as `X-RateLimit-Reset`.
- * The `X-RateLimit-` headers are a convention without a specification.
+ * When the whole quota is available again, in seconds since 1970, as GitHub sends it in `X-RateLimit-Reset`. The
+ * `X-RateLimit-` headers are a convention without a specification.
  */
 export function resetSeconds({ resetAfterMs }: Standing, now: EpochMs): number {
   return resetAfterMs === Infinity ? toSeconds(now) + NEVER_SECONDS : toSeconds(now + resetAfterMs)
 }
 
-/** Units past the quota that are on record, for an allowed request. */
+/** The overage that is recorded for an allowed request, in units. */
 export function recordedOverage({ allowed, overage = 0 }: Standing): number {
   return allowed ? toInteger(overage) : 0
 }
 
 /**
- * The value of `RateLimit`: `"per-minute";r=59;t=60` for each policy that was asked.
+ * The value of `RateLimit`: `"per-minute";r=59;t=60` for each policy that was evaluated.
  *
- * On a denial no `t` is later than `Retry-After`, as §6 of draft 10 wants: for the policy that denied both are the
+ * On a denial no `t` is later than `Retry-After`, as §6 of draft 10 requires: for the policy that denied both are the
  * moment when this request passes, and a policy that would have allowed it keeps its `t` only if that comes first. A
- * `t` after `Retry-After` would tell the client to wait for a quota that it is not short of.
+ * `t` after `Retry-After` would make the client wait for a quota that it has not used up.
  */
 export function rateLimitList(decision: Decision, shapes: readonly AdvertisedPolicy[]): string {
   const latest = decision.allowed ? Infinity : retryAfterSeconds(decision)
@@ -70,7 +70,7 @@ export function rateLimitList(decision: Decision, shapes: readonly AdvertisedPol
 
 /**
  * The value of `RateLimit-Policy`: `"per-minute";q=60;w=60` for each policy. A window is rounded up to whole seconds,
- * so it promises no more than there is.
+ * so that the header never promises more than the policy admits.
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10
  */
@@ -81,7 +81,7 @@ export function rateLimitPolicyList(shapes: readonly AdvertisedPolicy[]): string
   )
 }
 
-/** When there will be more: enough for this request if it was denied and can ever pass, else the whole quota. */
+/** When more units are available: enough for this request if it was denied and can ever pass, else the whole quota. */
 function moreInSeconds({ allowed, resetAfterMs, retryAfterMs }: Standing): number {
   return allowed || retryAfterMs === Infinity ? toSeconds(resetAfterMs) : toSeconds(retryAfterMs)
 }
@@ -101,7 +101,7 @@ function list(shapes: readonly AdvertisedPolicy[], toItem: (shape: AdvertisedPol
   return items
 }
 
-/** RFC 9651 §3.3.3: a String is printable ASCII; what is not becomes `_`. */
+/** RFC 9651 §3.3.3: a String is printable ASCII; any other character becomes `_`. */
 function quoted(name: string): string {
   return `"${name.replace(/[^ -~]/gu, '_').replace(/["\\]/g, '\\$&')}"`
 }

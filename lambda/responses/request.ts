@@ -1,17 +1,17 @@
-/** What Sluice reads from an authorizer's event, the same for every kind of API. */
+/** What Sluice reads from an authorizer's event, in one form for every kind of API. */
 export interface GatewayRequest {
   readonly api: 'rest' | 'http' | 'websocket'
   /** In upper case. */
   readonly method: string
   /**
    * Without the query; in a REST API as the client sent it, in an HTTP API decoded. Behind a custom domain it starts
-   * with the base path. `$connect` for a WebSocket.
+   * with the base path. For a WebSocket it is `$connect`.
    * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/rest-api-mappings.html
    */
   readonly path: string
   /**
-   * The route that API Gateway chose: `/users/{id}`, `/{proxy+}`, `$default`, `$connect`. Clients cannot make up new
-   * ones.
+   * The route that API Gateway matched: `/users/{id}`, `/{proxy+}`, `$default`, `$connect`. Clients cannot invent
+   * routes.
    */
   readonly resource: string
   /** Names in lower case; several values of one name joined by `, `. */
@@ -22,16 +22,17 @@ export interface GatewayRequest {
   readonly sourceIp: string | undefined
   /** Set by API Gateway where a method requires one of its keys; unlike a header, it is verified. */
   readonly apiKeyId: string | undefined
-  /** The client's certificate in PEM, where the API's domain demands one; API Gateway has checked it. */
+  /** The client's certificate in PEM, where the API's domain requires one; API Gateway has verified it. */
   readonly clientCertificate: string | undefined
   readonly methodArn: string | undefined
-  /** The stage, where the path may begin with it: behind a custom domain. */
+  /** The stage, where the path may begin with it, as it may behind a custom domain. */
   readonly stage: string | undefined
-  /** The API and the stage that were asked, by whatever domain; clients cannot choose what API Gateway says here. */
+  /** The API and the stage of the request, on whatever domain; clients cannot choose them. */
   readonly apiId: string | undefined
   readonly stageName: string | undefined
   /**
-   * A browser asks before the request proper, without credentials: `OPTIONS` with the two headers that Fetch gives it.
+   * Whether it is a CORS preflight, which a browser sends without credentials before the request itself: `OPTIONS` with
+   * the two headers that the Fetch standard defines.
    */
   readonly preflight: boolean
 }
@@ -39,20 +40,20 @@ export interface GatewayRequest {
 type Fields = Readonly<Record<string, unknown>>
 
 /**
- * API Gateway takes 10,240 bytes of request line and headers together, so nothing real comes near this; what exceeds it
+ * API Gateway accepts 10,240 bytes of request line and headers together, so no real request comes near this; the excess
  * is cut off.
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-execution-service-limits-table.html
  */
 const MOST_CHARACTERS = 32_768
 
 /**
- * RFC 9110 §5.6.2: methods and header names are tokens. It also keeps out letters that turn into ASCII in lower case,
- * like the Kelvin sign.
+ * RFC 9110 §5.6.2: methods and header names are tokens. This also excludes letters whose lower case is ASCII, like the
+ * Kelvin sign.
  */
 const TOKEN = /^[\w!#$%&'*+.^`|~-]{1,256}$/
 
 /**
- * Reads any JSON value without throwing, into something of bounded size; `undefined` if it is not the event of a
+ * Parses any JSON value without throwing, into an object of bounded size; `undefined` if it is not the event of a
  * `REQUEST` authorizer.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-input.html REST, and
@@ -73,7 +74,7 @@ function fromRest(event: Fields, context: Fields): GatewayRequest | undefined {
   return toRequest('rest', event, {
     method: textOf(event.httpMethod),
     path: textOf(event.path),
-    // An HTTP API's path may begin with it by any name.
+    // On a custom domain, the path of an HTTP API may begin with the stage.
     stage: isOwnDomain(context) && event.version !== '1.0' ? undefined : textOf(context.stage),
     resource: textOf(event.resource),
     sourceIp: textOf(identity.sourceIp),
@@ -101,7 +102,8 @@ function fromHttp(event: Fields, context: Fields): GatewayRequest | undefined {
 }
 
 /**
- * A connection opens with a GET (RFC 6455 §4.1). It has no path, so it has one of its own, which is no path of HTTP.
+ * A connection opens with a GET (RFC 6455 §4.1). It has no path, so it gets a path of its own, which no HTTP request
+ * can have.
  */
 function fromWebSocket(event: Fields, context: Fields): GatewayRequest | undefined {
   const identity = fieldsOf(context.identity)
@@ -150,8 +152,8 @@ function toRequest(api: GatewayRequest['api'], event: Fields, particulars: Parti
 }
 
 /**
- * Whether the request came by the name that API Gateway gives an API: then its stage is where it belongs, and nobody
- * put a base path in front.
+ * Whether the request came by the domain name that API Gateway gives an API: then the stage is at its usual place, and
+ * there is no base path.
  */
 const isOwnDomain = (context: Fields): boolean => /\.execute-api\./.test(textOf(context.domainName) ?? '')
 
@@ -167,7 +169,7 @@ function withoutStage(rawPath: string | undefined, stage: string): string | unde
 
 const HOPS = 'x-forwarded-for'
 
-/** Without hops that an event has under two spellings: which of them are the last ones cannot be told. */
+/** Without hops that an event has under two spellings of the header name, since their order is unknown. */
 function headersOf(...sources: unknown[]): ReadonlyMap<string, string> {
   const headers = gather(sources, (name) => (TOKEN.test(name) ? name.toLowerCase() : undefined))
   const isTwice = sources.some(
@@ -181,9 +183,7 @@ function valuesOf(...sources: unknown[]): ReadonlyMap<string, string> {
   return gather(sources, (name) => name)
 }
 
-/**
- * The first source that has anything; names spelled differently but equal by `toName` are one name with several values.
- */
+/** The values of the first source that has any; names with the same `toName` are one name with several values. */
 function gather(sources: readonly unknown[], toName: (name: string) => string | undefined): Map<string, string> {
   const values = new Map<string, string>()
   let room = MOST_CHARACTERS
@@ -222,8 +222,8 @@ function nameOf(value: unknown): string | undefined {
 const NO_FIELDS: Fields = Object.freeze({})
 
 /**
- * Safe with any names in the event: those read one by one are none of `Object.prototype`'s, the others are listed and
- * go into maps.
+ * Safe with any field names in the event: the fields that are read by name do not exist on `Object.prototype`, and the
+ * others are enumerated and put into maps.
  */
 function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : NO_FIELDS

@@ -1,54 +1,54 @@
-/** What is known of the path that a request is for. */
+/** What is known of a request's path. */
 export interface RequestTarget {
   /** In upper case. */
   readonly method: string
-  /** As it came, encoded or decoded once; `$connect` for a WebSocket. */
+  /** As it arrived, encoded or decoded once; `$connect` for a WebSocket. */
   readonly path: string
-  /** The route that API Gateway chose: `/users/{id}`, `/{proxy+}`, `$default`. */
+  /** The route that API Gateway matched: `/users/{id}`, `/{proxy+}`, `$default`. */
   readonly resource: string
-  /** What the chosen route's parameters stand for, decoded or not. */
+  /** The values of the matched route's parameters, decoded or not. */
   readonly pathParameters: ReadonlyMap<string, string>
   /** The stage, where the path may begin with it. */
   readonly stage?: string
 }
 
-/** The paths for which a backend may take a request, each as its segments. */
+/** The paths as which a backend may read a request's path, each as its segments. */
 export interface Readings {
-  /** One of these is what the backend serves: whatever is allowed or free must be so for all of them. */
+  /** The backend serves one of these: a request is allowed or free only if it is so for all of them. */
   readonly served: readonly (readonly string[])[]
   /**
-   * Other names of the same path, such as the one with the base path in front: their rules count, and that they have
-   * none does not.
+   * Other names of the same path, such as the one with the base path. Rules for them apply; that there are none for
+   * them means nothing.
    */
   readonly aliases: readonly (readonly string[])[]
 }
 
 /**
- * Bounds of what one request may ask for. A URL as a parameter, encoded, has forty readings; a path that exceeds these
- * was made to be read in many ways.
+ * Limits for one request. A URL as an encoded parameter has forty readings; a path that exceeds these limits was made
+ * on purpose.
  */
 const MOST_READINGS = 256
 const MOST_CHARACTERS = 65_536
 
 /**
- * A path that contains nothing of this can be read in one way only: no escape, no separator but `/`, no empty segment,
- * no dots, no controls.
+ * A path without a match can be read in one way only: no escape, no separator but `/`, no empty segment, no dot
+ * segments, no control characters.
  */
 const SPECIAL = /[%\\;?#]|[^!-~\u0080-\uffff]|\/\.{0,2}(?:\/|$)/
 
 /**
- * NUL, overlong UTF-8 (RFC 3629 §3), `%u002e`, and U+FFFD, by which gateways replace what is no UTF-8, however often
- * escaped: some backends read them as what they are not, and no client means them.
+ * NUL, overlong UTF-8 (RFC 3629 §3), `%u002e`, and U+FFFD, by which gateways replace invalid UTF-8, at any level of
+ * escaping. Some backends read them as other characters, and no legitimate client sends them.
  */
 const UNREADABLE =
   /[\0\ufffd]|%(?:25)*(?:00|ef%(?:25)*bf%(?:25)*bd|u[0-9a-f]{4}|(?:c[01]|e0%(?:25)*[89]|f0%(?:25)*8)[0-9a-f]?%(?:25)*[89ab])/i
 
 /**
- * Every path for which a backend may take this request; `undefined` when they are too many to look at, or cannot be
- * told.
+ * Every path as which a backend may read this request; `undefined` when there are too many, or they cannot be
+ * determined.
  *
- * Backends disagree about escapes, dots, slashes, parameters and what ends a path. So the rules of a request are those
- * of all its readings together, and no spelling is cheaper than the one that the backend serves. A plain path has one
+ * Backends disagree about escapes, dots, slashes, parameters and what ends a path. So a request is held to the rules of
+ * all its readings together, and no spelling is cheaper than the one that the backend serves. A plain path has one
  * reading.
  *
  * @param basePaths with a leading slash: what an API's custom domains may put in front.
@@ -81,8 +81,8 @@ export function readingsOf(target: RequestTarget, basePaths: readonly string[] =
 const toSegments = (path: string): string[] => (path === '/' ? [] : path.slice(1).split('/'))
 
 /**
- * The path of the chosen route with its parameters filled in, and whether all of them were told. `undefined` for
- * `$default`, which says nothing.
+ * The path of the matched route with its parameters filled in, and whether all of them were known. `undefined` for
+ * `$default`, which has no path.
  */
 function chosenPath({
   resource,
@@ -100,7 +100,7 @@ function chosenPath({
     const greedy = part.endsWith('+')
     const value = pathParameters.get(greedy ? part.slice(0, -1) : part)
     if (value === undefined) told = false
-    // a slash inside a parameter divides nothing
+    // a slash inside a parameter does not separate segments
     path += value === undefined ? `{${part}}` : greedy ? value : value.replaceAll('/', '%2F')
   }
   return { path, told }
@@ -108,7 +108,7 @@ function chosenPath({
 
 const templates = new Map<string, readonly string[]>()
 
-/** The texts of a template and, after each, the name of a parameter. An API has some hundred of them. */
+/** The literals of a template, each followed by the name of a parameter. An API has about a hundred templates. */
 function partsOf(resource: string): readonly string[] {
   const known = templates.get(resource)
   if (known) return known
@@ -118,12 +118,12 @@ function partsOf(resource: string): readonly string[] {
   return parts
 }
 
-/** Letters and marks that a base path of a custom domain can have. */
+/** Characters that a base path of a custom domain can have. */
 const BASE_PATH = /^(?:\/[\w$.+!*'()~-]+)+$/
 
 /**
- * What stands before the chosen path: API Gateway has taken it for a base path or a stage, so it is none of the
- * client's choice.
+ * What precedes the path of the matched route: API Gateway has taken it for a base path or a stage, so the client did
+ * not choose it.
  */
 function basePathOf(path: string, chosen: string): string {
   const whole = withoutTrailing(path)
@@ -145,8 +145,8 @@ interface Room {
 }
 
 /**
- * All that these paths can become by any of the ways of reading, one after another, and escapes taken for what they
- * stand for twice at most.
+ * All paths that these can become by applying the ways of reading one after another, with escapes decoded twice at
+ * most.
  */
 function closure(paths: readonly string[], bases: readonly string[], room: Room): ReadonlySet<string> | undefined {
   const found = new Set<string>()
@@ -181,11 +181,11 @@ function closure(paths: readonly string[], bases: readonly string[], room: Room)
   return found
 }
 
-/** What a path becomes to those who read it otherwise, one step each. */
+/** Other readings of a path, one step each. */
 function waysToRead(path: string, bases: readonly string[]): string[] {
   const others = bases.flatMap((base) => withoutBase(path, base))
   if (!SPECIAL.test(path)) return others
-  // Java: `;jsessionid=…` belongs to its segment, and is dropped. Fastify: it ends the path.
+  // Java frameworks drop `;jsessionid=…` from its segment. Fastify ends the path there.
   if (path.includes(';')) others.push(path.replace(/;[^/]*/g, ''), path.slice(0, path.indexOf(';')))
   if (/[?#]/.test(path)) others.push(path.slice(0, path.search(/[?#]/)))
   if (path.includes('\\')) others.push(path.replaceAll('\\', '/'))
@@ -205,7 +205,7 @@ function withoutBase(path: string, base: string): string[] {
 
 const DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i
 
-/** RFC 3986 §5.2.4, and `%2e` as a dot like WHATWG's URLs. */
+/** RFC 3986 §5.2.4, with `%2e` as a dot as in WHATWG's URLs. */
 function withoutDots(path: string): string {
   const kept: string[] = []
   const names = path.slice(1).split('/')
@@ -222,7 +222,7 @@ function withoutDots(path: string): string {
 
 const CONTROLS = /[^!-~\u0080-\uffff]/
 
-/** WHATWG's URLs have no tabs and line breaks, and no controls and spaces at the end. */
+/** WHATWG's URLs drop tabs and line breaks, and control characters and spaces at the end. */
 function withoutControls(path: string): string {
   const text = path.replace(/[\t\n\r]/g, '')
   let end = text.length
@@ -233,9 +233,9 @@ function withoutControls(path: string): string {
 const hasEscape = (path: string): boolean => /%[0-9a-f]{2}/i.test(path)
 
 /**
- * Escapes without which a path cannot be written are no other spelling of it, so they are taken for what they stand
- * for: `%20`, `%C3%A9`. A slash stays encoded, since it divides nothing as long as it is, and so do `\`, `?` and `#`,
- * and a `%` that would begin an escape.
+ * Decodes escapes that a path needs, such as `%20` and `%C3%A9`, since they are not another spelling of it. A slash
+ * stays encoded, because encoded it separates no segments, and so do `\`, `?` and `#`, and a `%` that would begin an
+ * escape.
  */
 const necessary = (path: string): string =>
   unescaped(path, (character, written, after) => {
@@ -245,15 +245,15 @@ const necessary = (path: string): string =>
       : character
   })
 
-/** As who splits at slashes first. */
+/** Decodes as a backend does that splits at slashes first. */
 const withinSegments = (path: string): string => unescaped(path, (character) => (character === '/' ? '%2F' : character))
 
-/** As who splits at slashes afterwards. */
+/** Decodes as a backend does that splits at slashes afterwards. */
 const whole = (path: string): string => unescaped(path, (character) => character)
 
 type Unescape = (character: string, written: string, after: string) => string
 
-/** Once: what comes out is not looked at again. Bytes that are no UTF-8 stay as they are. */
+/** Decodes once: the result is not decoded again. Bytes of invalid UTF-8 stay as they are. */
 function unescaped(path: string, one: Unescape): string {
   if (!path.includes('%')) return path
   return path.replace(/%([0-7][0-9a-f])|(?:%[89a-f][0-9a-f])+/gi, (written, ascii: string | undefined, at: number) => {
@@ -262,7 +262,7 @@ function unescaped(path: string, one: Unescape): string {
   })
 }
 
-/** What is no UTF-8 stays, in one spelling. */
+/** Invalid UTF-8 stays encoded, in one spelling. */
 function decodedOr(written: string): string {
   try {
     return decodeURIComponent(written)
@@ -271,5 +271,5 @@ function decodedOr(written: string): string {
   }
 }
 
-/** A pattern's literal as paths are compared with it: escapes are what they stand for, but for a slash. */
+/** A pattern's literal in the form in which paths are compared with it: escapes are decoded, except that of a slash. */
 export const literalOf = (name: string): string => withinSegments(name)

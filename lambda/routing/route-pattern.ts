@@ -5,29 +5,29 @@ import { literalOf } from './readings'
  * A route as an operator writes it: `GET /api/search`, `ANY /v1/*`, `/users/{id}`, `GET /files/{proxy+}`, `$connect`.
  */
 export interface RoutePattern {
-  /** As it was written, in one spelling. */
+  /** As it was written, with one spelling for equal patterns. */
   readonly text: string
-  /** `ANY` stands for all. */
+  /** `ANY` matches all methods. */
   readonly method: string
   readonly segments: readonly Segment[]
 }
 
 /**
- * A literal, one segment of any text, or all the rest, at least one segment; or a WebSocket that connects, which has no
- * path.
+ * A literal, one segment of any text, or the rest of the path, at least one segment; or a WebSocket's connection, which
+ * has no path.
  */
 type Segment = { readonly literal: string } | 'one' | 'rest' | typeof CONNECT
 
-/** The path of a WebSocket that connects. No path of HTTP is it, and no pattern of paths matches it. */
+/** The path of a WebSocket's connection. No HTTP path equals it, and no pattern of paths matches it. */
 export const CONNECT = '$connect'
 const CONNECTION: RoutePattern = { text: CONNECT, method: 'ANY', segments: [CONNECT] }
 
 const METHODS = ['ANY', 'DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT']
 
-/** Far more than a path has that people write down. */
+/** Far more segments than operators write. */
 const MOST_SEGMENTS = 200
 
-/** A pattern, or what is wrong with it. A method that is left out is `ANY`. */
+/** A pattern, or a sentence about what is invalid in it. Without a method it is `ANY`. */
 export function parseRoutePattern(text: string): RoutePattern | { readonly wrong: string } {
   if (/^(?:(?:ANY|GET) +)?\$connect$/i.test(text.trim())) return CONNECTION
   const [, method = 'ANY', path] = /^(?:([A-Za-z]+) +)?(\/\S*)$/.exec(text.trim()) ?? []

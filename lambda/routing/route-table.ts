@@ -7,25 +7,25 @@ interface Routed {
 interface Node<R> {
   readonly literals: Map<string, Node<R>>
   one?: Node<R>
-  /** What ends here. */
+  /** Routes that end at this node. */
   readonly here: R[]
-  /** What goes on in any way from here. */
+  /** Routes that continue from this node in any way. */
   readonly rest: R[]
 }
 
 const newNode = <R>(): Node<R> => ({ literals: new Map(), here: [], rest: [] })
 
 /**
- * Routes by path, found in one walk along a request's segments however many there are.
+ * Routes by path, found in one walk along a request's segments, however many routes there are.
  *
- * Of several that match, the most specific: segment by segment a literal before a parameter before the rest, then the
- * method. It is looked for as written and in any case of letters, since some backends tell them apart and others do
- * not.
+ * Of several that match, the most specific one: segment by segment a literal before a parameter before the rest, then
+ * the method. Paths are matched both with and without regard to case, since some backends distinguish case and others
+ * do not.
  */
 export class RouteTable<R extends Routed> {
   private readonly exact: Node<R>
   private folded: Node<R> | undefined
-  /** Whether a path in lower case finds the same in both. */
+  /** Whether a path in lower case finds the same routes either way. */
   private readonly lowerCase: boolean
   private readonly connect: readonly R[]
 
@@ -38,8 +38,8 @@ export class RouteTable<R extends Routed> {
   }
 
   /**
-   * The routes for a path, most of the time one or none: as written, and as who takes upper and lower case for the
-   * same; by those who take nothing between two slashes for a parameter's value, and by those who do not.
+   * The routes for a path, usually one or none: for backends that distinguish case and those that do not, and for those
+   * that take an empty segment as a parameter's value and those that do not.
    */
   find(method: string, segments: readonly string[]): readonly (readonly R[])[] {
     const methods = method === 'HEAD' ? HEAD : [method, 'ANY']
@@ -58,14 +58,14 @@ export class RouteTable<R extends Routed> {
   }
 }
 
-/** A backend without a HEAD of its own answers it by GET. */
+/** A backend without a HEAD handler answers HEAD by GET. */
 const HEAD = ['HEAD', 'GET', 'ANY']
 
 const hasCase = (text: string): boolean => /[A-Z\u0080-\uffff]/.test(text)
 
 /**
- * The same for letters that some comparison without case takes for the same: ECMAScript's goes by upper case, Java's by
- * both.
+ * The same text for letters that some case-insensitive comparison takes for equal: ECMAScript's uses upper case, Java's
+ * uses both.
  */
 const fold = (text: string): string => text.toUpperCase().toLowerCase().toUpperCase()
 
@@ -93,7 +93,7 @@ function treeOf<R extends Routed>(routes: readonly R[], keyOf: (literal: string)
 }
 
 /**
- * Goes to each node once at most: no two ways through a tree lead to the same one.
+ * Visits each node once at most, since no two paths through a tree lead to the same node.
  *
  * @param empty whether a parameter, or the rest, may be empty.
  */
@@ -116,7 +116,10 @@ function search<R extends Routed>(
   )
 }
 
-/** Those of the first method that has any: several are the same path in other letters, and all of them hold. */
+/**
+ * The routes of the first method that has any. There are several where their paths differ only in case, and all of them
+ * apply.
+ */
 function ofMethod<R extends Routed>(routes: readonly R[], methods: readonly string[]): R[] | undefined {
   if (routes.length === 0) return undefined
   for (const method of methods) {

@@ -1,6 +1,6 @@
 import type { EpochMs } from '../../limiter/clock'
 
-/** All are counts but `StoreLatency`, which is in milliseconds. */
+/** All are counts except `StoreLatency`, which is in milliseconds. */
 export type MetricName =
   | 'Allowed'
   | 'Denied'
@@ -19,13 +19,13 @@ export type MetricName =
 
 export type MetricValues = { readonly [Name in MetricName]?: number | readonly number[] }
 
-/** Values of one metric in one entry. */
+/** The most values of one metric in one entry. */
 export const MOST_VALUES = 100
 
 /**
- * What makes a log entry metrics, too: in total, and apart for these dimensions if there are any.
+ * The fields that turn a log entry into metrics: in total, and by these dimensions if there are any.
  *
- * @param alone not in total: what is counted there by another entry.
+ * @param alone not in total, because another entry counts the total.
  *
  * @see
  * https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html

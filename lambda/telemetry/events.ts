@@ -1,6 +1,6 @@
 /**
- * Every line that the authorizer logs: its `event`, which queries, metric filters and alarms may rely on, and the
- * sentence beside it, which is for people and may change. docs/observability.md lists the events.
+ * Every line that the authorizer logs: its `event`, on which queries, metric filters and alarms may rely, and a
+ * sentence for people, which may change. docs/observability.md lists the events.
  */
 export const EVENTS = {
   request_denied: 'request denied',

@@ -8,40 +8,39 @@ export interface MetricsOptions {
   readonly clock: Clock
   /** Counts are written at most this often, in milliseconds; 0: with every request. @default 10,000 */
   readonly flushMs?: number
-  /** Where CloudWatch keeps them. @default 'Sluice' */
+  /** The CloudWatch namespace of the metrics. @default 'Sluice' */
   readonly namespace?: string
-  /** Whether what requests met is counted by API, too. @default false */
+  /** Whether outcomes are also counted by API. @default false */
   readonly byApi?: boolean
 }
 
 export interface Metrics {
   /**
-   * Counts one, in total and for this tier and policy if both are said; and apart for the API, where metrics are wanted
-   * by API.
+   * Counts one, in total and for this tier and policy if both are given; also by API, where metrics by API are enabled.
    */
   count(name: MetricName, tier?: string, policy?: string, api?: string): void
-  /** Takes in one call to the store. */
+  /** Records one call to the store. */
   called(ms: number, failure?: StoreFailure): void
-  /** Writes what was counted, if that is due. */
+  /** Writes the counts, if that is due. */
   flush(): void
 }
 
 /**
- * Pairs of tier and policy in an instance's life: CloudWatch has its price for each, and there may be thousands. The
- * others are in the totals.
+ * Pairs of tier and policy that one instance ever counts: CloudWatch charges for each, and there may be thousands. The
+ * others are in the totals only.
  */
 const MOST_PAIRS = 100
 /** The same for APIs. */
 const MOST_APIS = 100
-/** Of more calls between two lines, as many as are kept are a fair sample. */
+/** Latencies kept between two lines, as a fair sample where there are more calls. */
 const MOST_LATENCIES = 1000
-/** Counts that are older when the next one comes are written on their own, whatever is due. */
+/** Counts that are older than this when the next one comes are written on their own, whether due or not. */
 const OLD_MS = 1000
 
 /**
- * Counts in memory, and writes that down when asked to and when it is due: a line for every request would cost more
- * than its decision. Nothing waits for a timer, since between two requests an instance stands still, or goes, and with
- * it what it counted since its last line.
+ * Counts in memory, and writes the counts when `flush` is called and they are due: a line for every request would cost
+ * more than its decision. It uses no timer, since between two requests an instance is frozen, or ends and loses what it
+ * counted since its last line.
  */
 export function makeMetrics({
   write,
@@ -84,7 +83,7 @@ export function makeMetrics({
     failures = {}
   }
 
-  /** What an instance counted before it stood still for long has another time than what it counts now. */
+  /** What an instance counted before it was frozen for long belongs to another time than what it counts now. */
   const tick = () => {
     const now = clock()
     if (now - countedAt > Math.max(flushMs, OLD_MS)) writeAll()

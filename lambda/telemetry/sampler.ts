@@ -1,24 +1,24 @@
 import { BoundedMap } from '../../limiter/bounded-map'
 import type { EpochMs } from '../../limiter/clock'
 
-/** How many like it were left out before the event that is told. */
+/** How many similar events were left out before the event that is logged. */
 interface LeftOut {
-  /** Of the same key, since it was told last. */
+  /** Of the same key, since it was last logged. */
   readonly same: number
-  /** Of any key, since the last one that was told, because there was too much to tell in that second. */
+  /** Of any key, since the last one that was logged, because there were too many in that second. */
   readonly others: number
 }
 
 /**
  * @param forMs how long the key's next events are left out, in milliseconds.
- * @returns `undefined` for an event that is to be left out.
+ * @returns `undefined` for an event to leave out.
  */
 export type Sample = (key: string, now: EpochMs, forMs: number) => LeftOut | undefined
 
 /**
- * Lets the first events of each key through, and again the first ones after a time; and of all keys together so many in
- * a second. Knows at most `most` keys: the one told longest ago is forgotten first, and its next event is told again. A
- * time from before the last one, by a clock that was set back, begins anew.
+ * Lets the first events of each key through, and the first ones again after a time; of all keys together at most
+ * `perSecond` in a second. It remembers at most `most` keys: the one logged longest ago is forgotten first, and its
+ * next event is logged again. A time before the last one, from a clock that was set back, starts over.
  *
  * @param first how many of a key.
  */

@@ -6,7 +6,7 @@ import { jsonLog, type Log, type LogOptions } from './log'
 import { type Metrics, type MetricsOptions, makeMetrics } from './metrics'
 import { makeSampler } from './sampler'
 
-/** What a request was told; the authorizer's context is one. */
+/** What the answer to a request said; the authorizer's context is one. */
 interface DecisionSummary {
   readonly allowed: boolean
   readonly reason: string
@@ -21,14 +21,14 @@ interface DecisionSummary {
 
 /** Where a request came from. */
 export interface Origin {
-  /** The hash of who asks, or of the address where nobody got so far as to look. */
+  /** The hash of the caller, or of the address where the caller was not identified. */
   readonly subject: string
-  /** The label of the API that was asked, or its id. */
+  /** The label of the API, or its id. */
   readonly api?: string
   readonly method?: string
   /** The pattern of the route, never the path. */
   readonly route?: string
-  /** Who asks, in clear. Called only where the log may say so. */
+  /** The caller in clear. Called only where the log may name callers. */
   readonly caller: () => Readonly<Record<string, string | undefined>>
 }
 
@@ -36,25 +36,25 @@ export interface Telemetry {
   readonly log: Log
   readonly onEvent: OnEvent
   /**
-   * Counts and logs one answered request, and then writes the metrics if they are due: the last thing before the
-   * answer, since an instance may stand still right after it.
+   * Counts and logs one answered request, and then writes the metrics if they are due. It is called last before the
+   * answer, since an instance may be frozen right after it.
    */
   answered(told: DecisionSummary, decision: Decision | undefined, origin: Origin, now: EpochMs): void
 }
 
 export interface TelemetryOptions extends LogOptions, MetricsOptions {
-  /** Whether the log names callers by hash only, or by their id and address, too. @default 'hashed' */
+  /** Whether the log names callers by hash only, or also by id and address. @default 'hashed' */
   readonly callers?: 'hashed' | 'clear'
 }
 
-/** What is done with requests over a limit that pass: the metric, and the event in the log. */
+/** What happens to requests that pass over a limit: the metric, and the event in the log. */
 const PASSES = {
   observe: ['Observed', 'request_observed'],
   overrun: ['Overrun', 'request_overrun'],
   deprioritize: ['Deprioritized', 'request_deprioritized'],
 } as const
 
-/** How long a caller's denials are told once, where no policy says it; and the least in any case. */
+/** How long a caller's repeated denials are left out of the log, where no policy says so; and the least in any case. */
 const WINDOW_MS = 60_000
 const SHORTEST_MS = 1000
 
@@ -131,16 +131,16 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
 }
 
 const CLOCK = { wrong: 'clock_skewed', right: 'clock_recovered' } as const
-/** How many entries that are alike are written in a minute: enough to see that it was not one request. */
+/** How many similar entries are written in a minute: enough to show that it was more than one request. */
 const FIRST_ENTRIES = 3
-/** How much of an entry makes it like another: error texts may be long. */
+/** How many characters of two entries must agree for them to be similar: error messages may be long. */
 const ALIKE_CHARACTERS = 200
 
-/** Mistakes in the config table that are found when a client asks, and not when the table is read. */
+/** Mistakes in the config table that are found when a client sends a request, and not when the table is read. */
 const ON_REQUEST: readonly LogEvent[] = ['client_invalid', 'client_overrides_invalid', 'state_collision']
 
 /**
- * Samples every entry that a client can cause: of those that are alike the first are written, and the next one after a
+ * Samples every entry that a client can cause: of similar entries the first are written, and the next one after a
  * minute says how many were left out. Mistakes found when the config table is read are all written. Metrics count what
  * the log leaves out.
  */

@@ -3,17 +3,20 @@ import type { GatewayRequest } from '../responses/request'
 import type { Check } from './check'
 import { type PolicyDocument, parsePolicy, verdictOf } from './iam-policy'
 
-/** What the other authorizer answered; the same answer may be held against several requests. */
+/** What the upstream authorizer answered; a cached answer may be applied to several requests. */
 export interface Answer extends Omit<Grant, 'policyDocument'> {
-  /** `true` and `false` are simple answers, which only HTTP APIs know. */
+  /** `true` and `false` are simple answers, which only HTTP APIs accept. */
   readonly ruling: boolean | PolicyDocument
 }
 
-/** API Gateway takes far less. An answer that says more is none, for part of a context could mislead a backend. */
+/**
+ * API Gateway accepts far fewer. An answer with more keys is invalid, because part of a context could mislead a
+ * backend.
+ */
 const MOST_KEYS = 100
 const MOST_CHARACTERS = 10_240
 
-/** Reads what an authorizer answered, `undefined` if it is no such answer. */
+/** Parses an authorizer's answer, `undefined` if it is invalid. */
 export function parseAnswer(input: unknown, api: GatewayRequest['api']): Answer | undefined {
   const { isAuthorized, policyDocument, context, principalId, usageIdentifierKey } = Object(input) as Record<
     string,
@@ -27,8 +30,8 @@ export function parseAnswer(input: unknown, api: GatewayRequest['api']): Answer 
 }
 
 /**
- * What an answer means for a request. A policy with conditions or variables is for API Gateway to apply, which an HTTP
- * API, where answers are simple, does not get to do.
+ * What an answer means for a request. Only API Gateway can apply a policy with conditions or variables, and it does not
+ * do so on an HTTP API, where answers are simple.
  */
 export function toCheck({ ruling, ...kept }: Answer, { api, methodArn = '' }: GatewayRequest): Check {
   if (ruling === false) return { kind: 'denied' }
@@ -43,7 +46,7 @@ export function toCheck({ ruling, ...kept }: Answer, { api, methodArn = '' }: Ga
   return { kind: 'granted', grant: { ...kept, policyDocument: ruling } }
 }
 
-/** Texts, finite numbers and booleans of a context; what else is in it is left out. */
+/** Strings, finite numbers and booleans of a context; everything else in it is left out. */
 function contextOf(input: unknown): Grant['context'] | undefined {
   if (input === undefined || input === null) return {}
   if (typeof input !== 'object' || Array.isArray(input)) return undefined

@@ -1,17 +1,19 @@
 import type { Grant } from '../responses/answers'
 import type { GatewayRequest } from '../responses/request'
 
-/** The authorizer that an API had before, and whose checks it keeps: asked before anything is counted. Never throws. */
+/**
+ * The upstream authorizer: the one that an API had before, and whose checks it keeps. It is called before anything is
+ * counted. Never throws.
+ */
 export interface Checker {
-  /** @param event as API Gateway sent it, which is how the other function gets it. */
+  /** @param event as API Gateway sent it; the upstream authorizer gets it unchanged. */
   check(event: unknown, request: GatewayRequest): Promise<Check>
 }
 
 /**
- * - `granted`: it lets the request pass.
- * - `denied`: it does not, by `Unauthorized`, by its policy or by `isAuthorized: false`.
- * - `unavailable`: nobody can tell, for it failed, was too slow or answered what no authorizer answers. Such a request
- *   never passes.
+ * - `granted`: it allows the request.
+ * - `denied`: it denies it, by `Unauthorized`, by its policy or by `isAuthorized: false`.
+ * - `unavailable`: unknown, because it failed, was too slow or returned an invalid answer. Such a request never passes.
  */
 export type Check =
   | { readonly kind: 'granted'; readonly grant: Grant }

@@ -1,4 +1,4 @@
-/** A statement of an IAM policy, in which nothing is changed: it is handed on as it came. */
+/** A statement of an IAM policy, which is passed on unchanged. */
 interface Statement {
   readonly Effect: 'Allow' | 'Deny'
   readonly [field: string]: unknown
@@ -10,14 +10,14 @@ export interface PolicyDocument {
 }
 
 /**
- * What a policy says of a request; `depends` where a condition or a variable decides, which only API Gateway can look
- * up.
+ * A policy's verdict on a request; `depends` where a condition or a variable decides, which only API Gateway can
+ * evaluate.
  */
 export type Verdict = 'allow' | 'deny' | 'depends'
 
 const ACTION = 'execute-api:invoke'
 
-/** Reads a policy, `undefined` if it is none. A single statement need not be in a list. */
+/** Parses a policy, `undefined` if it is invalid. A single statement need not be in a list. */
 export function parsePolicy(input: unknown): PolicyDocument | undefined {
   const { Version, Statement } = Object(input) as { Version?: unknown; Statement?: unknown }
   const statements = [Statement].flat()
@@ -26,8 +26,8 @@ export function parsePolicy(input: unknown): PolicyDocument | undefined {
 }
 
 /**
- * Whether a policy lets this method be invoked: one statement allows it and none denies it. Whatever no statement
- * speaks of is denied.
+ * Whether a policy allows this method to be invoked: one statement allows it and none denies it. What no statement
+ * mentions is denied.
  *
  * @param arn the ARN of the method that was requested.
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_evaluation-logic.html
@@ -42,7 +42,7 @@ export function verdictOf({ Statement }: PolicyDocument, arn: string): Verdict {
   return has('Allow', undefined) ? 'depends' : 'deny'
 }
 
-/** `undefined` where only API Gateway can tell. */
+/** `undefined` where only API Gateway can decide. */
 function appliesTo(
   { Action, NotAction, Resource, NotResource, Condition }: Statement,
   arn: string,
@@ -73,8 +73,8 @@ function isOneOf(named: unknown, excepted: unknown): boolean {
 }
 
 /**
- * Whether a text is of a pattern in which `*` stands for any characters and `?` for any one. Takes time proportional to
- * the product of both lengths at most, which a regular expression would not for paths that a caller makes up.
+ * Whether a text matches a pattern in which `*` stands for any characters and `?` for any one. It takes time
+ * proportional to the product of both lengths at most, unlike a regular expression on paths that a caller makes up.
  */
 export function matches(pattern: string, text: string): boolean {
   let [at, star, resume] = [0, -1, 0]

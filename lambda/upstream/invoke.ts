@@ -4,8 +4,8 @@ import type { Clock } from '../../limiter/clock'
 import { authorizationOf, type Credentials } from './signature'
 
 /**
- * Calls a function and waits for what it returns, or for the words of the error that it threw. Rejects when it cannot
- * be called.
+ * Calls a function and waits for its result, or for the message of the error that it threw. Rejects when the function
+ * cannot be called.
  */
 export type Invoke = (event: unknown, signal: AbortSignal) => Promise<Invoked>
 
@@ -16,25 +16,25 @@ export type Invoked =
 export interface FunctionAccess {
   /** Its name, or its ARN, either with a version or an alias. */
   readonly functionName: string
-  /** This function's own; an ARN's goes first. */
+  /** The caller's own Region; the one in an ARN takes precedence. */
   readonly region: string
-  /** Another Lambda than the Region's own. */
+  /** Another Lambda endpoint than the Region's own. */
   readonly endpoint?: string
   readonly credentials: Credentials
   readonly clock: Clock
 }
 
-/** An authorizer's answer that is longer is refused by API Gateway, too. */
+/** A longer answer of an authorizer is refused by API Gateway, too. */
 const MOST_BYTES = 64 * 1024
 
-/** Domains of the partitions beside the commercial one, by how their Regions begin. */
+/** Domains of the partitions other than the commercial one, by the prefixes of their Regions. */
 const SUFFIXES: readonly (readonly [prefix: string, suffix: string])[] = [
   ['cn-', 'amazonaws.com.cn'],
   ['eusc-', 'amazonaws.eu'],
 ]
 
 /**
- * Calls a function by one signed request, on a connection that is kept.
+ * Calls a function by one signed request, on a connection that is kept alive.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
  */

@@ -3,7 +3,7 @@ import { createHash, createHmac } from 'node:crypto'
 export interface Credentials {
   readonly accessKeyId: string
   readonly secretAccessKey: string
-  /** Of a role, as a function has it. */
+  /** Of the function's role. */
   readonly sessionToken?: string
 }
 
@@ -19,8 +19,8 @@ export interface Signable {
 /**
  * The `authorization` header of a request without a query, by signature version 4.
  *
- * Here in twenty lines, because a client of the SDK would take as long to load as the upstream authorizer takes to
- * answer; a test has it sign a request of the SDK's and compares.
+ * It is twenty lines here, because loading a client of the SDK would take as long as a call of the upstream authorizer.
+ * A test compares its signature with the SDK's for the same request.
  *
  * @see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html
  */

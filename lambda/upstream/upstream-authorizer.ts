@@ -12,9 +12,12 @@ export interface UpstreamOptions {
   readonly clock: Clock
   /** Time for one answer, in milliseconds. */
   readonly deadlineMs: number
-  /** How long an answer is held to, in milliseconds; 0: each request is asked about. */
+  /** How long an answer is cached, in milliseconds; 0: it is called for each request. */
   readonly ttlMs: number
-  /** The headers, in lower case, by which answers differ. A request without one of them is always asked about. */
+  /**
+   * The headers, in lower case, on which answers depend. A request without one of them is never answered from the
+   * cache.
+   */
   readonly cacheHeaders: readonly string[]
 }
 
@@ -23,13 +26,13 @@ interface CachedAnswer {
   readonly since: EpochMs
 }
 
-/** Answers remembered; the oldest go first. */
+/** Answers cached; the oldest are removed first. */
 const MOST_ANSWERS = 10_000
 
 /**
- * Asks another authorizer's function, and remembers its answers as API Gateway would have: by some headers, for the
- * whole stage, so that a remembered policy is held against each request's own method. Failures, and `Unauthorized` with
- * them, are not remembered.
+ * Calls the upstream authorizer's function, and caches its answers as API Gateway would: by some headers, for the whole
+ * stage, so that a cached policy is evaluated for each request's own method. Failures are not cached, and neither is
+ * `Unauthorized`.
  */
 export class UpstreamAuthorizer implements Checker {
   private readonly answers = new BoundedMap<string, CachedAnswer>(MOST_ANSWERS)
@@ -43,7 +46,7 @@ export class UpstreamAuthorizer implements Checker {
       if (known) return toCheck(known, request)
       const invoked = await this.invoke(event)
       if (invoked.error === 'Unauthorized') return { kind: 'denied' }
-      // its words may be about the caller, and are in its own log
+      // its message may be about the caller, and is in its own log
       if (invoked.error !== undefined) throw new Error('the upstream authorizer failed')
       const answer = parseAnswer(invoked.answer, request.api)
       if (!answer) throw new Error('invalid response of the upstream authorizer')
@@ -54,7 +57,7 @@ export class UpstreamAuthorizer implements Checker {
     }
   }
 
-  /** Ends when time is up, whether the invocation heeds the signal or not. */
+  /** Ends when the deadline has passed, whether or not the invocation honours the signal. */
   private async invoke(event: unknown): ReturnType<Invoke> {
     const { invoke, deadlineMs } = this.options
     const end = new AbortController()
@@ -64,7 +67,7 @@ export class UpstreamAuthorizer implements Checker {
     return within(deadlineMs, invoke(event, end.signal), late, () => end.abort())
   }
 
-  /** `undefined` where an answer is for this request alone. */
+  /** `undefined` where an answer must not be cached. */
   private keyOf({ api, headers, methodArn = '' }: GatewayRequest): string | undefined {
     const { ttlMs, cacheHeaders } = this.options
     const stage = /^arn:[^/]+\/[^/]+\//.exec(methodArn)?.[0]
