@@ -67,9 +67,9 @@ export type AuthorizerContext = {
   readonly subject: string
   readonly limit: number
   readonly remaining: number
-  /** Epoch seconds. */
+  /** Epoch seconds: when a denied request passes, or when the quota is whole again after an allowed one. */
   readonly reset: number
-  /** Seconds. */
+  /** Seconds until the quota is whole again. */
   readonly resetAfter: number
   /** Seconds; 0 when allowed. */
   readonly retryAfter: number

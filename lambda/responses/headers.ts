@@ -39,11 +39,12 @@ export function retryAfterSeconds({ allowed, retryAfterMs }: Standing): number {
 }
 
 /**
- * When the whole quota is available again, in seconds since 1970, as GitHub sends it in `X-RateLimit-Reset`. The
- * `X-RateLimit-` headers are a convention without a specification.
+ * In seconds since 1970: on a denial the moment when this very request passes, as `Retry-After` says it; else when the
+ * quota is whole again. Clients that read only this header wait for it (docs/adr/0025).
  */
-export function resetSeconds({ resetAfterMs }: Standing, now: EpochMs): number {
-  return resetAfterMs === Infinity ? toSeconds(now) + NEVER_SECONDS : toSeconds(now + resetAfterMs)
+export function resetSeconds({ allowed, resetAfterMs, retryAfterMs }: Standing, now: EpochMs): number {
+  const ms = allowed ? resetAfterMs : retryAfterMs
+  return ms === Infinity ? toSeconds(now) + NEVER_SECONDS : toSeconds(now + ms)
 }
 
 /** The overage that is recorded for an allowed request, in units. */

@@ -42,7 +42,7 @@ test('a denied request', () => {
     reason: 'over-limit',
     policy: 'per-minute',
     remaining: 0,
-    reset: NOW_SECONDS + 45,
+    reset: NOW_SECONDS + 12,
     resetAfter: 46,
     retryAfter: 13,
     detail: 'The limit of 60 units in the policy per-minute is used up. Try again in 13 seconds.',

@@ -71,11 +71,11 @@ describe('a denied request', () => {
     ])
   })
 
-  test('X-RateLimit-Reset is when the quota is whole again', () => {
+  test('X-RateLimit-Reset is when this request passes, as Retry-After says', () => {
     expect(xRateLimit(DENIED, NOW)).toEqual({
       'X-RateLimit-Limit': '60',
       'X-RateLimit-Remaining': '0',
-      'X-RateLimit-Reset': String(NOW / 1000 + 45.75),
+      'X-RateLimit-Reset': String(Math.ceil((NOW + DENIED.retryAfterMs) / 1000)),
     })
   })
 
