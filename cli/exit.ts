@@ -55,7 +55,10 @@ function storeFailure(error: StoreUnavailableError): ReturnType<typeof failureOf
       message: `${error.message.split(';')[0]}: name it with --state-table or SLUICE_STATE_TABLE`,
     }
   }
-  if (error.reason === 'refused' && error.cause instanceof Error) return sdkFailure(error.cause)
+  const said = error.cause instanceof Error ? sdkFailure(error.cause) : undefined
+  if (error.reason === 'refused' && said) return said
+  if (error.reason === 'unusable-client')
+    return said?.code === EXIT.mistake ? said : { code: EXIT.mistake, message: error.message }
   return { code: EXIT.service, message: error.message }
 }
 

@@ -126,6 +126,7 @@ export class SubjectError extends SluiceError {
  * - `hot-key`: one item gets more writes than DynamoDB takes for an item (1,000 units a second).
  * - `item`: a write to one item is refused for what that item or the write is, such as an item that would pass 400 KB.
  *   The table is well.
+ * - `unusable-client`: the client has no Region, no credentials or no valid endpoint, so it sent nothing.
  * - `missing-table`: there is no such table here.
  * - `refused`: credentials, permissions or the request itself were turned down.
  * - `unreachable`: no connection, or one that broke.
@@ -139,11 +140,15 @@ export type StoreFailure =
   | 'throttled'
   | 'hot-key'
   | 'item'
+  | 'unusable-client'
   | 'missing-table'
   | 'refused'
   | 'unreachable'
   | 'malformed'
   | 'in-doubt'
+
+/** Failures that do not pass by themselves: until the store has answered once, the set-up is wrong. */
+export const SETUP_FAILURES: readonly StoreFailure[] = ['unusable-client', 'missing-table', 'refused']
 
 /** The state of a subject cannot be read or written. */
 export class StoreUnavailableError extends SluiceError {

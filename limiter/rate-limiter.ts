@@ -5,7 +5,7 @@ import { type Part, Strategies } from './consistency/strategies'
 import type { Charge } from './consistency/strategy'
 import { waitAtMost } from './deadline'
 import type { Decision } from './decision'
-import { ChargedAtError, CostError, StoreUnavailableError } from './errors'
+import { ChargedAtError, CostError, SETUP_FAILURES, StoreUnavailableError } from './errors'
 import type { OnEvent } from './events'
 import { type FailureMode, Fallback } from './fallback'
 import { allAllow, chargedOf, isCharged } from './steps'
@@ -89,8 +89,8 @@ export class RateLimiter {
   /**
    * Charges all subjects or none: what a denied request has already taken from its other subjects is given back.
    *
-   * A store that cannot be asked leaves the decision to the failure mode; only a table that was never there, or that
-   * never let us in, is a mistake of the set-up and thrown. A failure of one subject's item is that subject's: its
+   * A store that cannot be asked leaves the decision to the failure mode; only a client that cannot call, and a table
+   * that was never there or never let us in, are mistakes of the set-up and thrown. A failure of one subject's item is that subject's: its
    * requests are denied, whatever the mode, but for policies that never deny.
    */
   async decide(charges: readonly Charge[], withoutStore: WithoutStore = {}): Promise<Decision> {
@@ -194,7 +194,7 @@ export class RateLimiter {
   }
 
   private isSetupMistake({ reason }: StoreUnavailableError): boolean {
-    return !this.loop.reached && (reason === 'missing-table' || reason === 'refused')
+    return !this.loop.reached && SETUP_FAILURES.includes(reason)
   }
 }
 

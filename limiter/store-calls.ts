@@ -62,7 +62,7 @@ export class StoreCalls {
   private rangeEnd = 0
   private readonly circuit: CircuitBreaker
   private readonly serverTime: ServerTime | undefined
-  private lastFailure: StoreFailure = 'timeout'
+  private lastFailure: StoreUnavailableError | undefined
 
   constructor(private readonly options: StoreCallsOptions) {
     const { clock, onEvent } = options
@@ -146,8 +146,9 @@ export class StoreCalls {
   ): Promise<T> {
     if (!this.circuit.allows()) {
       throw new StoreUnavailableError(
-        this.lastFailure,
-        `the store is not asked for a moment, since it kept failing (${this.lastFailure})`,
+        this.lastFailure?.reason ?? 'timeout',
+        `the store is not asked for a moment, since it kept failing (${this.lastFailure?.reason}): ${this.lastFailure?.message}`,
+        { cause: this.lastFailure?.cause },
       )
     }
     const isProbe = this.circuit.isOpen
@@ -163,7 +164,7 @@ export class StoreCalls {
           const { reason } = error
           if (AMBIGUOUS.includes(reason)) onDoubt()
           answered = OF_ONE_ITEM.includes(reason)
-          if (!answered) this.lastFailure = reason
+          if (!answered) this.lastFailure = error
           const pauseMs = reason === 'throttled' ? FIRST_PAUSE_MS * tries * (1 + Math.random()) : 0
           const givenUp = this.circuit.isOpen && !isProbe // by others, meanwhile
           if (givenUp || tries >= most || !WORTH_ANOTHER_TRY.includes(reason) || deadline.leftMs < pauseMs + 5)

@@ -1,3 +1,4 @@
+import { SETUP_FAILURES } from '../../limiter/errors'
 import { toStoreUnavailable } from '../../limiter/stores/dynamodb-errors'
 
 /** The share of the time for the first attempt, which leaves enough for a second one. */
@@ -29,7 +30,7 @@ export async function readWithRetry<T>(
   } catch (error) {
     const { reason } = toStoreUnavailable(error, tableName)
     const leftMs = deadlineMs - (performance.now() - startedAt)
-    if (reason === 'refused' || reason === 'missing-table' || leftMs < 1) throw error
+    if (SETUP_FAILURES.includes(reason) || leftMs < 1) throw error
     return read(AbortSignal.timeout(Math.floor(leftMs)))
   }
 }

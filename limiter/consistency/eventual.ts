@@ -2,6 +2,7 @@ import type { Verdicts } from '../algorithms/algorithm'
 import { apply, type Fields } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
+import type { StoreUnavailableError } from '../errors'
 import { type LateWriter, lateWrite, PendingCharges } from '../pending-charges'
 import { allStepsAllow, isCharged, type States, statesAfter, stepAll, verdictsOf } from '../steps'
 import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject } from './strategy'
@@ -165,9 +166,12 @@ export class Eventual implements Strategy {
 
   /** Counts tries and not time, which goes on while an instance is frozen. */
   private throwIfStale(subject: Subject, local: LocalCounts): void {
-    if (local.failures < Math.max(MOST_FAILURES, FAILING_FOR_MS / syncMsOf(subject))) return
+    const { failures, failure } = local
+    const passes = (failure as Partial<StoreUnavailableError> | undefined)?.reason !== 'unusable-client'
+    const most = passes ? Math.max(MOST_FAILURES, FAILING_FOR_MS / syncMsOf(subject)) : 1
+    if (failures < most) return
     this.syncIfDue(subject, local)
-    throw local.failure
+    throw failure
   }
 
   private syncIfDue(subject: Subject, local: LocalCounts): void {

@@ -1,9 +1,11 @@
-import { type StoreFailure, StoreUnavailableError } from '../errors'
+import { printed, type StoreFailure, StoreUnavailableError } from '../errors'
 
 interface ServiceError {
   readonly name?: string
   readonly code?: string
   readonly message?: string
+  /** What was parsed, of an invalid URL. */
+  readonly input?: string
   readonly $metadata?: { readonly httpStatusCode?: number }
   readonly ThrottlingReasons?: readonly { readonly reason?: string }[]
   /** So a `ThrottlingException` spells it, and it alone. */
@@ -22,13 +24,17 @@ const ABOUT_ONE_ITEM = /item size|expression size|too many operators|incorrect d
 const UNREACHABLE =
   /^(ECONN|ENOTFOUND|EAI_|EPIPE|EHOST|ENET|EPROTO|ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/
 
+/** What the SDK says of itself before it sends anything; the credentials that it looked for may also come later. */
+const NO_REGION = /^Region (is missing|not accepted)/
+const NO_CREDENTIALS = /^(Could not load credentials from any|Credential is missing|Resolved credential object is not)/
+
 /** Classifies the error of a call to a table; an error that is classified already stays as it is. */
 export function toStoreUnavailable(error: unknown, tableName: string): StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error
   const reason = reasonOf(error)
   return new StoreUnavailableError(
     reason,
-    `${describe(reason, tableName)}: ${(error as ServiceError | null)?.message ?? String(error)}`,
+    `${describe(reason, tableName, error as ServiceError)}: ${(error as ServiceError | null)?.message ?? String(error)}`,
     {
       cause: error,
     },
@@ -44,6 +50,7 @@ function reasonOf(error: unknown): StoreFailure {
     throttlingReasons,
     ThrottlingReasons = throttlingReasons,
   } = (error ?? {}) as ServiceError
+  if (code === 'ERR_INVALID_URL' || NO_REGION.test(message) || NO_CREDENTIALS.test(message)) return 'unusable-client'
   if (name === 'ResourceNotFoundException') return 'missing-table'
   if (THROTTLED.test(name))
     return ThrottlingReasons?.some(({ reason }) => reason?.includes('KeyRange')) ? 'hot-key' : 'throttled'
@@ -57,8 +64,10 @@ function reasonOf(error: unknown): StoreFailure {
   return 'malformed'
 }
 
-function describe(reason: StoreFailure, table: string): string {
+function describe(reason: StoreFailure, table: string, error: ServiceError): string {
   switch (reason) {
+    case 'unusable-client':
+      return `client of table "${table}" must have ${clientWants(error)}`
     case 'missing-table':
       return `there is no table "${table}" here; make it with createStateTable(client, "${table}"), or deploy the stack`
     case 'hot-key':
@@ -76,4 +85,12 @@ function describe(reason: StoreFailure, table: string): string {
     default:
       return `table "${table}" gave an answer that is not understood`
   }
+}
+
+function clientWants({ message = '', code, input }: ServiceError): string {
+  if (code === 'ERR_INVALID_URL') return `a URL as its endpoint, got ${printed(input)}`
+  const got = /missing|load/.test(message) ? 'got none' : 'got one that is none'
+  return NO_REGION.test(message)
+    ? `a Region such as "eu-central-1" (option region, or AWS_REGION), ${got}`
+    : `credentials (option credentials, or AWS_PROFILE), ${got}`
 }

@@ -59,6 +59,18 @@ describe('an error ends with', () => {
       1,
       'AWS rejects these credentials: not authorized',
     ],
+    [
+      new StoreUnavailableError('unusable-client', 'no', { cause: new Error('Region is missing') }),
+      1,
+      'no AWS Region: set AWS_REGION or use --region, or use --endpoint for another DynamoDB',
+    ],
+    [
+      new StoreUnavailableError('unusable-client', 'client must have a URL as its endpoint, got "x"', {
+        cause: named('TypeError', 'Invalid URL', { code: 'ERR_INVALID_URL' }),
+      }),
+      1,
+      'client must have a URL as its endpoint, got "x"',
+    ],
   ])('%s: %d', (error, code, message) => {
     expect(failureOf(error)).toEqual({ code, message })
   })
