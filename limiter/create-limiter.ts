@@ -4,6 +4,7 @@ import type { Decision } from './decision'
 import { ConfigError, Mistake, printed } from './errors'
 import { FAILURE_MODES } from './fallback'
 import { checkItemSize } from './policies/item-size'
+import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
 import type { PolicyInput } from './policies/policy'
 import { checkFields, type FieldRules } from './policies/report'
@@ -126,7 +127,8 @@ const OPTIONS = {
 export function createLimiter(options: LimiterOptions): Limiter {
   const issues: Mistake[] = []
   const given = checkFields(options, OPTIONS, 'options', [], issues)
-  const parsed = options?.policies === undefined ? [] : parsePolicies(options.policies, [], issues)
+  const parsed =
+    options?.policies === undefined ? [] : parsePolicies(options.policies, [], issues, {}, undefined, CALLER_WAITS)
   if (given && parsed.length === 0 && issues.length === 0)
     issues.push(new Mistake('missing_field', 'policies must have at least one policy, got none'))
   checkItemSize(parsed, [], issues)

@@ -5,8 +5,18 @@ import { parseDuration } from './duration'
 import type { Acting, Counting, DelayIn, PolicyInput } from './policy'
 import { type Place, report } from './report'
 
+/** Who waits for a request's turn, and for how many milliseconds at most. */
+export type Waiters = Readonly<Record<DelayIn, { readonly who: string; readonly longestMs: number }>>
+
 /** An HTTP API gives an authorizer 10 s, a REST API an integration 29 s; either wants some of it for its own work. */
-const LONGEST_MS = { authorizer: 5000, backend: 25_000 }
+export const GATEWAY_WAITERS: Waiters = {
+  authorizer: { who: 'authorizer', longestMs: 5000 },
+  backend: { who: 'backend', longestMs: 25_000 },
+}
+
+/** A program decides by itself how long it waits; after an hour a turn is better asked for again. */
+const CALLER = { who: 'caller', longestMs: 3_600_000 }
+export const CALLER_WAITS: Waiters = { authorizer: CALLER, backend: CALLER }
 
 const DEFAULT_DELAY = '1s'
 
@@ -47,15 +57,20 @@ export function checkOverLimit(fields: Fields, place: Place, issues: Mistake[]):
   apart(countDenied && action === 'delay', 'countDenied', acts)
   apart(delayIn && !delays, 'delayIn', `${acts}, which lets nobody wait`)
   apart(maxDelay && !queue && !delays, 'maxDelay', `${acts}, which lets nobody wait`)
+}
 
-  const where = waiter(fields)
-  const longestMs = queue && where === 'backend' ? Infinity : LONGEST_MS[where]
+/** Reports a wait that is longer than who waits can. */
+export function checkLongestDelay(fields: Fields, waiters: Waiters, place: Place, issues: Mistake[]): void {
+  const { mode, maxDelay } = fields
+  const queue = mode === 'queue'
+  const { who, longestMs } = waiters[waiter(fields)]
+  if (!isDelaying(fields) || (queue && waiter(fields) === 'backend')) return
   const delayMs = parseDuration(maxDelay ?? (queue ? '' : DEFAULT_DELAY)) ?? Infinity
-  if (delays && delayMs > longestMs)
+  if (delayMs > longestMs)
     report(
       issues,
       'unsuitable_number',
-      `maxDelay must be at most "${longestMs / 1000}s" where the ${where} waits, got ${printed(maxDelay)}`,
+      `maxDelay must be at most "${longestMs / 1000}s" where the ${who} waits, got ${printed(maxDelay)}`,
       place,
     )
 }

@@ -2,7 +2,7 @@ import * as v from 'valibot'
 import { type Mistake, printed } from '../errors'
 import { CALENDAR_UNITS, isCalendarUnit, isTimezone } from './calendar'
 import { parseDuration } from './duration'
-import { acting } from './over-limit'
+import { acting, checkLongestDelay, GATEWAY_WAITERS, type Waiters } from './over-limit'
 import {
   ACTIONS,
   type Acting,
@@ -81,6 +81,7 @@ export const MOST_POLICIES = 30
  *
  * @param extraFields fields that this place knows beside a policy's own, such as a tier's `by`.
  * @param apart whether two policies never hold the same request, and so may have the same name.
+ * @param waiters who waits for a request's turn, and how long at most.
  */
 export function parsePolicies(
   input: unknown,
@@ -88,6 +89,7 @@ export function parsePolicies(
   issues: Mistake[],
   extraFields: FieldRules = {},
   apart: (one: Readonly<Record<string, unknown>>, other: Readonly<Record<string, unknown>>) => boolean = () => false,
+  waiters: Waiters = GATEWAY_WAITERS,
 ): (Policy & { readonly extra: Record<string, unknown> })[] {
   if (!Array.isArray(input)) {
     report(issues, 'invalid_value', `policies must be a list, got ${printed(input)}`, place)
@@ -111,7 +113,10 @@ export function parsePolicies(
 
     const isRight = (field: string) => given[field] === undefined || fields[field] !== undefined
     const policy = fields as unknown as PolicyInput
-    if (isRight('algorithm')) checkFit(policy, here, issues)
+    if (isRight('algorithm')) {
+      checkFit(policy, here, issues)
+      checkLongestDelay(policy, waiters, here, issues)
+    }
     const isCountable = policy.limit !== undefined && policy.window !== undefined && COUNTED_FIELDS.every(isRight)
     const plain = isCountable && toCounting(policy, here, issues)
     const counting = plain && acting(plain, policy)
