@@ -90,8 +90,8 @@ export class RateLimiter {
    * Charges all subjects or none: what a denied request has already taken from its other subjects is given back.
    *
    * A store that cannot be asked leaves the decision to the failure mode; only a client that cannot call, and a table
-   * that was never there or never let us in, are mistakes of the set-up and thrown. A failure of one subject's item is that subject's: its
-   * requests are denied, whatever the mode, but for policies that never deny.
+   * that was never there, or that never let us in, are mistakes of the set-up and thrown. A failure of one subject's
+   * item is that subject's: its requests are denied, whatever the mode, but for policies that never deny.
    */
   async decide(charges: readonly Charge[], withoutStore: WithoutStore = {}): Promise<Decision> {
     for (const { cost } of charges) checkCost(cost, 0)
