@@ -1,14 +1,12 @@
-import { type AttributeValue, type DynamoDBClient, QueryCommand } from '@aws-sdk/client-dynamodb'
+import type { AttributeValue, DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import type { Clock } from '../../limiter/clock'
 import type { Mistake } from '../../limiter/errors'
-import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
 import { AccessList } from './items/access-list'
 import {
   CONFIG_TABLE,
   type ConfigItem,
   fromAttributes,
-  MOST_POLICY_SET_ITEMS,
   parsePolicyItem,
   partsOf,
   settingsKey,
@@ -20,8 +18,10 @@ import { splitVariant } from './items/scopes'
 import { checkStorageCodes } from './items/storage'
 import { ANONYMOUS, type Tier } from './items/tiers'
 import type { LastValid } from './last-valid'
-import { type Reading, readWithRetry } from './read-with-retry'
+import { type Items, readPolicySetItems, TooManyItems } from './policy-set-items'
+import type { Reading } from './read-with-retry'
 import { Refresher } from './refresher'
+import { TiersAsNeeded } from './tiers-as-needed'
 
 export interface PolicySetsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -74,8 +74,6 @@ const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
 /** The share of the time to live after which the table is read again while requests go on, so that few have to wait. */
 const REFRESH_SHARE = 5 / 6
 
-type Items = readonly Record<string, AttributeValue>[]
-
 /**
  * The configuration in the config table, never a part of it. It is read at the start, and again in the background
  * shortly before its time to live ends; a request that comes after that waits for the reading. An invalid item keeps
@@ -125,9 +123,7 @@ export class PolicySets {
    */
   private async itemsInForce(reading: Reading): Promise<Items> {
     try {
-      const items = await readWithRetry(reading, (signal) => this.query(signal))
-      if (items.length <= MOST_POLICY_SET_ITEMS) return items
-      throw new TooManyItems(`a policy set has at most ${MOST_POLICY_SET_ITEMS} items, this one has more`)
+      return await readPolicySetItems(this.options.client, reading)
     } catch (error) {
       const { lastValid, log, tableName } = this.options
       if (!(error instanceof TooManyItems) || this.configuration || !lastValid) throw error
@@ -136,25 +132,6 @@ export class PolicySets {
       if (copies.length === 0) throw error
       return copies
     }
-  }
-
-  /** All items, or slightly more than the limit where there are too many. */
-  private async query(abortSignal: AbortSignal): Promise<Record<string, AttributeValue>[]> {
-    const items: Record<string, AttributeValue>[] = []
-    let ExclusiveStartKey: Record<string, AttributeValue> | undefined
-    do {
-      const command = new QueryCommand({
-        TableName: this.options.tableName,
-        KeyConditionExpression: `${CONFIG_TABLE.partitionKey} = :set`,
-        ExpressionAttributeValues: { ':set': { S: CONFIG_TABLE.policySet } },
-        ConsistentRead: true,
-        ExclusiveStartKey,
-      })
-      const page = assertDynamoDbResponse(await this.options.client.send(command, { abortSignal }))
-      items.push(...(page.Items ?? []))
-      ExclusiveStartKey = page.LastEvaluatedKey
-    } while (ExclusiveStartKey && items.length <= MOST_POLICY_SET_ITEMS)
-    return items
   }
 
   private async take(items: Items, isSuperseded: () => boolean): Promise<boolean> {
@@ -314,24 +291,8 @@ export class PolicySets {
   }
 }
 
-/** Tiers of which some are parsed only when they are read from the map. */
-class TiersAsNeeded extends Map<string, Tier> {
-  constructor(
-    tiers: ReadonlyMap<string, Tier>,
-    private readonly read: (name: string) => Tier | undefined,
-  ) {
-    super(tiers)
-  }
-
-  override get(name: string): Tier | undefined {
-    return super.get(name) ?? this.read(name)
-  }
-}
-
 /** Invalid, without a valid version, and its copy not yet looked for. */
 const isLost = ({ issues, good, searched }: Known): boolean => issues.length > 0 && !good && !searched
-
-class TooManyItems extends Error {}
 
 /** @param only the key of the one that is asked for. @default all */
 const namesOf = (good: ReadonlyMap<string, ConfigItem>, only?: string): string[] =>

@@ -3,7 +3,6 @@ import { parseClientItem } from '../../lambda/config-table/items/client-item'
 import {
   clientKey,
   fromAttributes,
-  globalKey,
   parsePolicyItem,
   routeKey,
   settingsKey,
@@ -16,7 +15,6 @@ describe('keys of the config table', () => {
   it('are readable', () => {
     expect(tierKey('free')).toEqual({ pk: 'policy-set', sk: 'tier#free' })
     expect(routeKey('GET /search')).toEqual({ pk: 'policy-set', sk: 'route#GET /search' })
-    expect(globalKey()).toEqual({ pk: 'policy-set', sk: 'global' })
     expect(settingsKey()).toEqual({ pk: 'policy-set', sk: 'settings' })
     expect(clientKey('abc')).toEqual({ pk: 'client#abc', sk: 'client' })
   })

@@ -51,7 +51,10 @@ export class ConfigTrial implements Trial<ConfigVerdict> {
     const { reading, fault } = this.cell
     if (reading === 'tiers') return FIRST_DEADLINE_MS
     const ownMs = reading === 'tiers again' ? LONGEST_WAIT_MS : DEADLINE_MS
-    return fault.connection ? ownMs + DEADLINE_MS : ownMs // both tables are behind the connection
+    if (!fault.connection) return ownMs
+    // both tables are behind the connection, and what is too old there is waited for
+    const tiersMs = reading === 'client again' ? LONGEST_WAIT_MS : 0
+    return tiersMs + ownMs + DEADLINE_MS
   }
 
   async prepare(): Promise<void> {

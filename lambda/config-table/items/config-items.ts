@@ -35,7 +35,6 @@ export const LAST_VALID_PARTITION = 'last-valid'
 
 export const tierKey = (name: string) => ({ pk: CONFIG_TABLE.policySet, sk: `tier#${name}` })
 export const routeKey = (pattern: string) => ({ pk: CONFIG_TABLE.policySet, sk: `route#${pattern}` })
-export const globalKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'global' })
 export const settingsKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'settings' })
 export const switchKey = () => ({ pk: CONFIG_TABLE.policySet, sk: 'switch' })
 export const apiKey = (id: string) => ({ pk: CONFIG_TABLE.policySet, sk: `api#${id}` })
