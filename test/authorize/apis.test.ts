@@ -33,13 +33,13 @@ async function passing(gateway: Gateway, count: number, event: unknown): Promise
 const anonymous = { by: 'ip', policies: [policy({ limit: 3 })] }
 
 describe('limits of one limiter', () => {
-  it('are pooled over APIs and stages, where nothing else is said', async () => {
+  it('are shared by all APIs and stages by default', async () => {
     const gateway = new Gateway({ set: setFrom({ 'tier#anonymous': anonymous }) })
     expect(await passing(gateway, 3, to('shop1/dev'))).toBe(3)
     expect(await passing(gateway, 3, to('cart1/prod'))).toBe(0)
   })
 
-  it('are each API’s and each stage’s own, where they count by them', async () => {
+  it('are separate for each API and each stage, where policies count by them', async () => {
     const byApi = new Gateway({ set: setFrom({ 'tier#anonymous': { ...anonymous, by: ['ip', 'api'] } }) })
     for (const [place, count] of [
       ['shop1/dev', 3],
@@ -51,7 +51,7 @@ describe('limits of one limiter', () => {
     for (const place of ['shop1/dev', 'shop1/prod', 'cart1/prod']) expect(await passing(byStage, 5, to(place))).toBe(3)
   })
 
-  it('may hold everybody at an API, or at a stage, and take units ahead', async () => {
+  it('may count all callers of an API, or of a stage, together, with leases', async () => {
     const set = setFrom({
       'tier#anonymous': { policies: [] },
       global: {
@@ -68,7 +68,7 @@ describe('limits of one limiter', () => {
     expect(await passing(gateway, 9, to('cart1/z'))).toBe(5)
   })
 
-  it('can be tried on one API, and neither eat the others’ nor are eaten by them', async () => {
+  it('can be tried on one API, and share no units with those of other APIs', async () => {
     const set = setFrom({
       'tier#anonymous': anonymous,
       'tier#anonymous @trial': { apis: ['shop1/prod'], by: 'ip', policies: [policy({ limit: 2 })] },
@@ -99,7 +99,7 @@ describe('limits of one limiter', () => {
     expect(await passing(gateway, 9, to('cart1/prod', { path: '/health' }))).toBe(3)
   })
 
-  it('want credentials where the API’s own tier does', async () => {
+  it('require credentials where the API’s own tier does', async () => {
     const set = setFrom({
       'tier#anonymous': anonymous,
       'tier#anonymous @shop': { apis: ['shop1'], credentials: 'required', policies: [] },
@@ -167,7 +167,7 @@ describe('a mode for some APIs', () => {
     'settings @off': { apis: ['old1'], mode: 'off' },
   }
 
-  it('lets pass there what is denied elsewhere, whoever comes first', async () => {
+  it('admits requests there that are denied elsewhere, in either order', async () => {
     const gateway = new Gateway({ set: setFrom(items) })
     expect(await passing(gateway, 9, to('shop1/prod'))).toBe(3)
     expect(await passing(gateway, 9, to('shop1/dev'))).toBe(9)
@@ -177,7 +177,7 @@ describe('a mode for some APIs', () => {
     expect(await passing(other, 9, to('shop1/prod'))).toBe(0)
   })
 
-  it('holds for preflights', async () => {
+  it('applies to preflights', async () => {
     const gateway = new Gateway({ set: setFrom(items) })
     const preflight = { method: 'OPTIONS', headers: PREFLIGHT }
     expect(await passing(gateway, 9, to('shop1/prod', preflight))).toBe(2)
@@ -192,7 +192,7 @@ describe('a mode for some APIs', () => {
     expect(await passing(gateway, 9, to('shop1/prod'))).toBe(3)
   })
 
-  it('leaves requests alone for units that an instance waits for elsewhere', async () => {
+  it('admits requests where it observes, while the same instance denies requests elsewhere for lack of units', async () => {
     const everybody = policy({ name: 'all', algorithm: 'gcra', limit: 10, window: '1s', burst: 2, by: 'global' })
     const set = setFrom({
       'tier#anonymous': { policies: [] },
@@ -209,7 +209,7 @@ describe('a mode for some APIs', () => {
 })
 
 describe('a request', () => {
-  it('says in the log which API it came to, by its label', async () => {
+  it('is logged with the label of its API', async () => {
     const origins: unknown[] = []
     const set = setFrom({ 'tier#anonymous': anonymous, 'api#shop1': { label: 'shop' } })
     const gateway = new Gateway({ set, telemetry: { answered: (_told, _decision, { api }) => void origins.push(api) } })

@@ -40,7 +40,7 @@ describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
     expect(gateway.entries).toEqual([])
   })
 
-  it('passes again exactly when it was told', async () => {
+  it('passes again exactly after Retry-After', async () => {
     const gateway = new Gateway()
     await gateway.allowed(times(20))
     const { retryAfter } = await gateway[api]()
@@ -70,7 +70,7 @@ describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
     })
   })
 
-  it('is told about all policies that were asked, the tightest first in the context', async () => {
+  it('gets all policies that were evaluated, the tightest first in the context', async () => {
     const told = await new Gateway()[api]({ path: '/search', key: free })
     expect(told).toMatchObject({ policy: 'search', limit: 10, remaining: 9 })
     expect(told.rateLimitPolicy).toBe(
@@ -78,7 +78,7 @@ describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
     )
   })
 
-  it('pays five for a batch', async () => {
+  it('is charged five for a route that costs five', async () => {
     const gateway = new Gateway()
     expect(await gateway[api]({ method: 'POST', path: '/batch', key: free })).toMatchObject({ remaining: 55 })
     expect(await gateway[api]({ method: 'GET', path: '/batch', key: free })).toMatchObject({ remaining: 54 })
@@ -89,7 +89,7 @@ describe.each(['rest', 'http'] as const)('a caller of a %s API', (api) => {
   })
 })
 
-describe('a plan that bills what is past its quota', () => {
+describe('a plan that bills overage', () => {
   const monthly = {
     name: 'monthly',
     algorithm: 'fixed-window',
@@ -100,7 +100,7 @@ describe('a plan that bills what is past its quota', () => {
   }
   const plan = (...policies: unknown[]) => parseTiersFile({ tiers: { anonymous: { policies } } }, 'f')
 
-  it('lets requests past it through, marked for backends and access logs', async () => {
+  it('admits requests past its quota, marked for backends and access logs', async () => {
     const gateway = new Gateway({ set: plan(monthly, policy({ limit: 5 })) })
     expect(await gateway.allowed(times(3))).toBe(3)
     const over = await gateway.rest()
@@ -113,7 +113,7 @@ describe('a plan that bills what is past its quota', () => {
     })
   })
 
-  it('still holds them to its other limits, and bills nothing that was denied', async () => {
+  it('still enforces its other limits, and bills no denied request', async () => {
     const gateway = new Gateway({ set: plan(monthly, policy({ limit: 5 })) })
     expect(await gateway.allowed(times(9))).toBe(5)
     expect(await gateway.rest()).toMatchObject({
@@ -127,8 +127,8 @@ describe('a plan that bills what is past its quota', () => {
   })
 })
 
-describe('made-up identities mint no quota', () => {
-  it('a thousand keys from one address have the quota of that address', async () => {
+describe('made-up identities get no quota of their own', () => {
+  it('a thousand made-up keys from one address share the quota of that address', async () => {
     const gateway = new Gateway()
     const requests = Array.from({ length: 1000 }, (_, i): Request => ({ key: `made-up-${i}` }))
     expect(await gateway.allowed(requests)).toBe(20)
@@ -136,7 +136,7 @@ describe('made-up identities mint no quota', () => {
     expect(gateway.store.size).toBe(1)
   })
 
-  it('nor do keys of strange forms', async () => {
+  it('keys of unusual forms get none', async () => {
     const gateway = new Gateway()
     const keys = [
       '',
@@ -167,7 +167,7 @@ describe('made-up identities mint no quota', () => {
     expect(gateway.store.size).toBe(3)
   })
 
-  it('nor do other spellings of an address, or headers that claim one', async () => {
+  it('other spellings of an address, or headers that claim one, get none', async () => {
     const gateway = new Gateway()
     expect(
       await gateway.allowed([...times(10, { ip: '198.51.100.7' }), ...times(15, { ip: '::ffff:198.51.100.7' })]),
@@ -180,7 +180,7 @@ describe('made-up identities mint no quota', () => {
     })
   })
 
-  it('what is no address at all is one caller', async () => {
+  it('all invalid addresses together are one caller', async () => {
     const gateway = new Gateway()
     const strange = ['test-invoke-source-ip', 'x', '999.1.1.1', '1.2.3', ':::'].flatMap((ip) => times(8, { ip }))
     expect(await gateway.allowed(strange)).toBe(20)
@@ -198,7 +198,7 @@ describe('made-up identities mint no quota', () => {
 })
 
 describe('a denied request', () => {
-  it('by its route takes nothing from the tier', async () => {
+  it('is not charged to the tier when its route denies it', async () => {
     const gateway = new Gateway()
     const search: Request = { path: '/search', key: free }
     expect(await gateway.allowed(times(10, search))).toBe(10)
@@ -206,7 +206,7 @@ describe('a denied request', () => {
     expect(await gateway.rest({ key: free })).toMatchObject({ policy: 'per-minute', remaining: 49 })
   })
 
-  it('by its tier takes nothing from the route', async () => {
+  it('is not charged to the route when its tier denies it', async () => {
     const tiers = {
       anonymous: { policies: [policy()] },
       free: { policies: [policy({ name: 'three', limit: 3, algorithm: 'anchored-window' })] },
@@ -225,7 +225,7 @@ describe('a denied request', () => {
     expect(await gateway.rest(search)).toMatchObject({ effect: 'Deny', policy: 'search' })
   })
 
-  it('by its address takes nothing from the client, nor the other way round', async () => {
+  it('is not charged to the client when its address is over the limit, nor the other way round', async () => {
     const set = parseTiersFile(
       {
         tiers: {
@@ -247,7 +247,7 @@ describe('a denied request', () => {
     })
   })
 
-  it('for its cost may be followed by a cheaper one that passes', async () => {
+  it('may be followed by a cheaper one that passes', async () => {
     const gateway = new Gateway()
     await gateway.allowed(times(17))
     expect(await gateway.allowed(times(5, { method: 'POST', path: '/batch' }))).toBe(0)
@@ -289,7 +289,7 @@ describe('a tier', () => {
   })
 })
 
-describe('without anything to decide by', () => {
+describe('without a configuration', () => {
   const withoutAnonymous = { ...parseTiersFile({ tiers: { anonymous: { policies: [] } } }, 'f'), tiers: new Map() }
 
   it.each([
@@ -328,7 +328,7 @@ describe('without anything to decide by', () => {
     },
   )
 
-  it('a client whose tier is there is still held to it', async () => {
+  it('a client whose tier is known is still held to it', async () => {
     const tiers = new Map([
       [
         'free',
@@ -356,7 +356,7 @@ describe('a store that fails', () => {
   }
   const away = () => new StoreUnavailableError('unreachable', 'no connection')
 
-  it('bills nothing past a quota, since it is on no record', async () => {
+  it('records no overage, so none is billed', async () => {
     const monthly = policy({ algorithm: 'fixed-window', window: 'month', limit: 2, overage: 'allow' })
     const set = parseTiersFile({ tiers: { anonymous: { policies: [monthly] } } }, 'f')
     const gateway = new Gateway({ set, store: failing(away), onStoreError: 'local' })
@@ -364,7 +364,7 @@ describe('a store that fails', () => {
     expect(await gateway.rest()).toMatchObject({ effect: 'Allow', degraded: true, remaining: 0, overage: 0 })
   })
 
-  it('leaves a fifth of the limits to this instance, by default, and says that it guesses', async () => {
+  it('leaves a fifth of the limits to this instance, by default, and marks its decisions as degraded', async () => {
     const gateway = new Gateway({ store: failing(away) })
     for (let i = 0; i < 4; i++)
       expect(await gateway.rest()).toMatchObject({ effect: 'Allow', reason: 'ok', degraded: true })
@@ -383,7 +383,7 @@ describe('a store that fails', () => {
     })
   })
 
-  it('turns a caller away whose own item is refused, whatever the failure mode, and blames no limit for it', async () => {
+  it('denies a caller whose own item is refused, whatever the failure mode, and names no limit as the reason', async () => {
     const gateway = new Gateway({
       store: failing(() => new StoreUnavailableError('item', 'too large')),
       onStoreError: 'allow',
@@ -397,13 +397,13 @@ describe('a store that fails', () => {
     expect(gateway.entries[0]).toMatchObject({ level: 'warn', details: { failure: 'item' } })
   })
 
-  it('lets everything pass where that is the failure mode', async () => {
+  it('lets every request pass in failure mode allow', async () => {
     const gateway = new Gateway({ store: failing(away), onStoreError: 'allow' })
     for (let i = 0; i < 50; i++)
       expect(await gateway.http()).toMatchObject({ effect: 'Allow', reason: 'ok', degraded: true })
   })
 
-  it('lets nothing pass where that is the failure mode, and blames the store and not the caller', async () => {
+  it('denies every request in failure mode deny, and gives the store as the reason, not a limit', async () => {
     const gateway = new Gateway({ store: failing(away), onStoreError: 'deny' })
     expect(await gateway.rest()).toMatchObject({
       effect: 'Deny',
@@ -463,7 +463,7 @@ describe('a store that fails', () => {
     },
   )
 
-  it('and a look-up or a set that fails is answered, too', async () => {
+  it('still gets answers when the look-up or the policy set fails, too', async () => {
     const broken = async () => {
       throw new Error('broken')
     }
@@ -479,7 +479,7 @@ describe('a store that fails', () => {
     }
   })
 
-  it('and comes back counts again, from what was stored', async () => {
+  it('counts again after it recovers, from the stored state', async () => {
     const memory = new MemoryStore()
     let down = false
     const store: StateStore = {
@@ -496,8 +496,8 @@ describe('a store that fails', () => {
   })
 })
 
-describe('nothing that identifies a caller', () => {
-  it('is in an answer or in the log: neither the key nor the address', async () => {
+describe('data that identifies a caller', () => {
+  it('is neither in an answer nor in the log: no key and no address', async () => {
     const SECRETS = [
       'sk-live-secret-key',
       'made-up-secret-key',

@@ -104,7 +104,7 @@ describe('a plan', () => {
     expect(planFor('free', 'GET', '/batch')).toMatchObject({ cost: 1 })
   })
 
-  it('charges each subject once, with all that counts it', () => {
+  it('charges each subject once, for all policies that count it', () => {
     const charges = planFor('free', 'GET', '/search').chargesFor(['g', 'd', 'c', 'a'])
     expect(charges.map(({ key, policies, cost }) => [key, policies.length, cost])).toEqual([
       ['g', 1, 1],
@@ -119,7 +119,7 @@ describe('a plan', () => {
     ])
   })
 
-  it('charges the same lists for the same kind of request, so that requests can share writes', () => {
+  it('has the same lists of policies for the same kind of request, so that requests can share writes', () => {
     for (const keys of [
       ['g', 'd', 'c', 'a'],
       ['g', 'ip', 'ip', 'ip'],
@@ -133,7 +133,7 @@ describe('a plan', () => {
     expect(planFor('free', 'GET', '/anything')).toBe(planFor('free', 'PUT', '/else'))
   })
 
-  it('is another for another tier, route, numbers or configuration', () => {
+  it('differs for another tier, route, override or configuration', () => {
     const kinds = [
       planFor('free'),
       planFor('pro'),
@@ -147,22 +147,22 @@ describe('a plan', () => {
     expect(planFor('pro', 'GET', '/', plans, client({}))).toBe(planFor('pro'))
   })
 
-  it('without a tier holds to the others alone', () => {
+  it('without a tier has the global and the route’s policies only', () => {
     const plan = plans.planFor(configuration, undefined, rulesOf(set, 'GET', '/find'))
     expect(all(plan).map(({ name }) => name)).toEqual(['all', 'device', 'search', 'find'])
   })
 
-  it('remembers a bounded number of kinds', () => {
+  it('is remembered for a bounded number of kinds of requests', () => {
     const first = planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit: 1 } }))
     for (let limit = 2; limit < 6000; limit++) planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit } }))
     expect(planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit: 1 } }))).not.toBe(first)
   })
 })
 
-describe('a client’s own numbers', () => {
+describe('a client’s overrides', () => {
   const own = (overrides: Client['overrides']) => planFor('pro', 'GET', '/', plans, client(overrides))
 
-  it('replace those of the policy, which counts on where it stood', () => {
+  it('replace the policy’s numbers, and keep what it has counted', () => {
     const plan = own({ 'per-minute': { limit: 7 }, paced: { limit: 120, burst: 30 } })
     expect(all(plan)).toMatchObject([
       { name: 'all', limit: 9000 },
@@ -174,20 +174,20 @@ describe('a client’s own numbers', () => {
     expect(codeOf(plan, 'paced')).toBe(codeOf(planFor('pro'), 'paced'))
   })
 
-  it('leave a burst that they do not name as it was', () => {
+  it('leave a burst that they do not name unchanged', () => {
     expect(all(own({ paced: { limit: 120 } })).at(-1)).toMatchObject({ limit: 120, quota: { burst: 10 } })
   })
 
-  it('are so many times the policy’s as they are, its burst too', () => {
+  it('may multiply the policy’s present numbers, its burst too', () => {
     const plan = own({ 'per-minute': { factor: 2 }, paced: { factor: 1.5 } })
     expect(all(plan)).toMatchObject([{}, {}, { limit: 1200 }, { limit: 90, quota: { burst: 15 } }])
   })
 
-  it('are nobody’s own where a policy counts everybody', () => {
+  it('do not apply to policies that count all callers together', () => {
     expect(all(own({ all: { limit: 1 } }))[0]).toMatchObject({ name: 'all', limit: 9000 })
   })
 
-  it('are told and left alone when they do not fit how the policy counts', () => {
+  it('are reported and ignored when they are invalid for the policy', () => {
     expect(all(own({ 'per-minute': { limit: 7, burst: 3 } }))).toMatchObject([
       {},
       {},
@@ -205,15 +205,15 @@ describe('a client’s own numbers', () => {
     })
   })
 
-  it('for policies that are not there, or have a name of Object’s, mean nothing', () => {
+  it('are ignored for policies that do not exist, also under names from Object.prototype', () => {
     expect(all(own({ nothing: { limit: 1 }, constructor: { limit: 1 } })).map(({ limit }) => limit)).toEqual([
       9000, 60, 600, 60,
     ])
   })
 })
 
-describe('where a policy’s state is kept', () => {
-  it('is apart for each route that counts by itself', () => {
+describe('the place of a policy’s state', () => {
+  it('is separate for each route that counts by itself', () => {
     expect(codeOf(planFor('free', 'GET', '/search'), 'search')).not.toBe(
       codeOf(planFor('free', 'GET', '/find'), 'search'),
     )
@@ -226,7 +226,7 @@ describe('where a policy’s state is kept', () => {
     ).toBe(1)
   })
 
-  it('is apart for each configured route, and one for all others, where a tier counts by route', () => {
+  it('is separate for each configured route, and one for all others, where a tier counts by route', () => {
     const code = (method: string, path: string) => codeOf(planFor('free', method, path), 'per-route')
     const codes = [
       code('GET', '/search'),

@@ -17,7 +17,7 @@ const setOf = (file: object) =>
   )
 const { free } = KEYS
 
-describe('a request that is held to a client’s limits and to everybody’s', () => {
+describe('a request that is held to a client’s limits and to global ones', () => {
   const global = { policies: [policy({ name: 'all', limit: 100_000 })] }
 
   it('is one write in the common case', async () => {
@@ -31,7 +31,7 @@ describe('a request that is held to a client’s limits and to everybody’s', (
     expect(store.calls).toBeLessThanOrEqual(210)
   })
 
-  it('takes two where the policies of everybody are strict', async () => {
+  it('takes two writes where the global policies are strict', async () => {
     const store = new CountingStore()
     const strict = { policies: [policy({ name: 'all', limit: 100_000, consistency: 'strict' })] }
     const gateway = new Gateway({ set: setOf({ global: strict }), store })
@@ -39,7 +39,7 @@ describe('a request that is held to a client’s limits and to everybody’s', (
     expect(store.calls).toBe(40)
   })
 
-  it('leaves everybody’s limit alone when the client’s denies', async () => {
+  it('is not charged to the global limit when the client’s denies it', async () => {
     const gateway = new Gateway({ set: setOf({ global: { policies: [policy({ name: 'all', limit: 1500 })] } }) })
     expect(await gateway.allowed(times(1400, { key: free }))).toBe(1000)
     let others = 0
@@ -54,13 +54,13 @@ describe('without the store', () => {
   }
   const store = { write: away, read: away, delete: away }
 
-  it('an instance admits the share of each limit that the settings say, a fifth by default', async () => {
+  it('an instance admits the share of each limit in the settings, a fifth by default', async () => {
     expect(await new Gateway({ set: setOf({}), store }).allowed(times(90))).toBe(20)
     expect(await new Gateway({ set: setOf({ settings: { localShare: 0.5 } }), store }).allowed(times(90))).toBe(50)
     expect(await new Gateway({ set: setOf({ settings: { localShare: 1 } }), store }).allowed(times(150))).toBe(100)
   })
 
-  it('each tier may be decided in its own way', async () => {
+  it('each tier may have its own failure mode', async () => {
     const tiers = {
       anonymous: { by: 'ip', failureMode: 'deny', policies: [policy({ limit: 100 })] },
       free: { failureMode: 'allow', policies: [policy({ limit: 5 })] },
@@ -72,7 +72,7 @@ describe('without the store', () => {
     expect(await gateway.allowed(times(20, { key: KEYS.pro }))).toBe(2)
   })
 
-  it('a tier may count on where the function is told to deny', async () => {
+  it('a tier may count locally where the function’s failure mode is deny', async () => {
     const tiers = {
       anonymous: { by: 'ip', policies: [policy({ limit: 100 })] },
       free: { failureMode: 'local', policies: [policy({ limit: 5 })] },

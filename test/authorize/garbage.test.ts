@@ -4,7 +4,7 @@ import { Gateway, httpEvent, restEvent } from './gateway'
 import { expectAnswer, garbage, mangled } from './mangled'
 
 describe('any event is answered, and none makes the authorizer throw', () => {
-  it('when it is nothing like one', async () => {
+  it('when it is no event at all', async () => {
     const gateway = new Gateway()
     await fc.assert(
       fc.asyncProperty(garbage, async (event) => {
@@ -18,7 +18,7 @@ describe('any event is answered, and none makes the authorizer throw', () => {
     expect(gateway.entries).toEqual([])
   })
 
-  it('when it is nearly one', async () => {
+  it('when it is almost a valid event', async () => {
     const gateway = new Gateway()
     await fc.assert(
       fc.asyncProperty(mangled, async (event) => {

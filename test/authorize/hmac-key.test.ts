@@ -59,7 +59,7 @@ class Fleet {
 describe.each(['strict', 'leased', 'eventual'])(
   'a secret that comes while instances run, with %s counts',
   (consistency) => {
-    it('changes nothing before its moment, whoever knows of it, and gives every caller one more limit from then on, not one for each instance', async () => {
+    it('changes nothing before it is active, whichever instances know it, and then gives every caller its limit once more, not once for each instance', async () => {
       const fleet = new Fleet(3, { consistency })
       const bound = consistency === 'eventual' ? 3 * LIMIT : LIMIT // each instance may count for itself until it tells
       fleet.clock.now = Math.ceil(fleet.clock.now / 3_600_000) * 3_600_000 + 60_000
@@ -88,7 +88,7 @@ describe('an authorizer with a secret', () => {
   const keyed = new SubjectKeys([{ secret: SECRET, activeFrom: 0 }])
   const key = subjectKey(`ip:${IP}`, SECRET)
 
-  it('stores, tells and logs callers by it, and never by the hash that anybody can compute', async () => {
+  it('stores, reports and logs callers by their hash under it, and never by a hash that anybody can compute', async () => {
     const gateway = new Gateway({ set: setWith({ limit: 1 }), subjectKeys: { current: async () => keyed } })
     expect((await gateway.rest({ ip: IP })).subject).toBe(key)
     expect((await gateway.rest({ ip: IP })).subject).toBe(key)
@@ -108,7 +108,7 @@ describe('an authorizer with a secret', () => {
     expect((await gateway.store.read(subjectKey(`preflight:ip:${IP}`, SECRET))).policies).not.toEqual({})
   })
 
-  it('that does not know it decides nothing: as if the tiers could not be read', async () => {
+  it('decides nothing while it does not know the secret, as if the tiers could not be read', async () => {
     for (const onStoreError of ['allow', 'deny', 'local'] as const) {
       const gateway = new Gateway({ set: setWith({}), onStoreError, subjectKeys: { current: async () => undefined } })
       await expect(gateway.rest({ ip: IP })).rejects.toThrow()
@@ -122,7 +122,7 @@ describe('an authorizer with a secret', () => {
     expect(await open.rest({ ip: IP })).toMatchObject({ effect: 'Allow', reason: 'uncounted', degraded: true })
   })
 
-  it('decides a request under one key, however long it takes', async () => {
+  it('counts a request under one key, however long its decision takes', async () => {
     const activeFrom = 1_700_000_000_100
     const schedule = new SubjectKeys([{ secret: SECRET, activeFrom }])
     const gateway = new Gateway({

@@ -71,7 +71,7 @@ describe('a new instance with 200 tiers, half of them for some APIs', () => {
     },
   )
 
-  it('asks for nothing more as requests to all of these APIs follow, and tells them apart', async () => {
+  it('makes no more calls as requests to all of these APIs follow, and keeps the APIs apart', async () => {
     const { ask, calls } = start('t20')
     for (let i = 0; i < APIS; i++)
       for (const [stage, own] of [

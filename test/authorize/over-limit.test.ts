@@ -25,7 +25,7 @@ describe('a request past the limit', () => {
   describeStores((opened, name) => {
     const ip = `198.51.100.${name.length}`
 
-    it('waits in the authorizer until it is its turn, and is then like any other', async () => {
+    it('waits in the authorizer for its queue slot, and is then like any other', async () => {
       const waited: number[] = []
       const gateway: Gateway = new Gateway({
         set: setOf({ action: 'delay', maxDelay: '2s' }),
@@ -51,14 +51,14 @@ describe('a request past the limit', () => {
     return { gateway, waited }
   }
 
-  it('is handed over with its delay where the backend lets it wait', async () => {
+  it('is passed on with its delay where the backend delays it', async () => {
     const { gateway, waited } = gatewayOf({ action: 'delay', delayIn: 'backend' })
     await gateway.allowed(times(2, request))
     expect(await gateway.http(request)).toMatchObject({ effect: 'Allow', delayMs: 750 })
     expect(waited).toEqual([])
   })
 
-  it('waits in the authorizer for a leaky bucket, too, if that is wanted', async () => {
+  it('waits in the authorizer for a leaky bucket, too, if so configured', async () => {
     const queue = { algorithm: 'leaky-bucket', mode: 'queue', maxDelay: '2s' }
     for (const [fields, delayMs, wanted] of [
       [{ ...queue, delayIn: 'authorizer' }, 0, [500]],
@@ -71,7 +71,7 @@ describe('a request past the limit', () => {
     }
   })
 
-  it('waits no longer than API Gateway does, and hands the rest over', async () => {
+  it('waits no longer than API Gateway does, and passes the rest of the delay on', async () => {
     const { gateway, waited } = gatewayOf({ action: 'delay', maxDelay: '5s' })
     await gateway.allowed(times(10, request))
     const { store, clock } = gateway
@@ -93,14 +93,14 @@ describe('a request past the limit', () => {
     expect(waited).toEqual([2500])
   })
 
-  it('does not wait when it is denied, nor when what was there before says no', async () => {
+  it('does not wait when it is denied, nor when the upstream authorizer denies it', async () => {
     const upstream = { check: async () => ({ kind: 'denied' }) as const }
     const { gateway, waited } = gatewayOf({ action: 'delay' }, { upstream })
     for (let i = 0; i < 4; i++) await gateway.http(request)
     expect(waited).toEqual([])
   })
 
-  it('passes with low priority, or unseen, or inside its overrun, and the backend is told', async () => {
+  it('passes with low priority, as observed, or within its overrun, and the context says which', async () => {
     for (const [fields, wanted] of [
       [{ action: 'deprioritize' }, { priority: 'low', observed: false, overrun: false }],
       [{ action: 'observe' }, { priority: 'normal', observed: true, overrun: false }],
@@ -118,7 +118,7 @@ describe('a request past the limit', () => {
     }
   })
 
-  it('waits by a real timer where no other is given', async () => {
+  it('waits by a real timer by default', async () => {
     const { gateway } = gatewayOf({ action: 'delay', maxDelay: '1s', window: '20ms' }, { wait: undefined })
     gateway.clock.now -= gateway.clock.now % 20
     await gateway.allowed(times(2, request))
@@ -167,7 +167,7 @@ describe('the mode of the whole service', () => {
     return { gateway, change, log }
   }
 
-  it('is changed in the table, and in force once the configuration is read again', async () => {
+  it('changes with the config table, once the configuration is read again', async () => {
     const { gateway, change, log } = running()
     expect(await gateway.allowed(times(3, request))).toBe(2)
     await change('observe')
@@ -208,7 +208,7 @@ describe('the mode of the whole service', () => {
     },
   )
 
-  it('calls no table of state when it is off', async () => {
+  it('makes no call to the state table when it is off', async () => {
     const refuse = () => Promise.reject(new Error('called'))
     const store = { write: refuse, read: refuse, delete: refuse }
     const gateway = new Gateway({ set: setOf({}, { settings: { mode: 'off' } }), store })
@@ -216,7 +216,7 @@ describe('the mode of the whole service', () => {
     expect(gateway.entries).toEqual([])
   })
 
-  it('denies nobody while it observes, not even when the store cannot be asked and that is to deny', async () => {
+  it('denies no request while it observes, not even when the store is unavailable in failure mode deny', async () => {
     const refuse = () => Promise.reject(new StoreUnavailableError('unreachable', 'away'))
     const parts = { store: { write: refuse, read: refuse, delete: refuse }, onStoreError: 'deny' } as const
     expect(

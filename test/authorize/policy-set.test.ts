@@ -18,7 +18,7 @@ const access = (...entries: string[]) =>
 describe('global policies', () => {
   const set = setOf({ global: { policies: [policy({ name: 'all', limit: 8 })] } })
 
-  it('hold all callers together', async () => {
+  it('limit all callers together', async () => {
     const gateway = new Gateway({ set })
     expect(await gateway.allowed(times(9, { key: free }))).toBe(5)
     expect(await gateway.allowed(times(9, { ip: '198.51.100.1' }))).toBe(3)
@@ -30,7 +30,7 @@ describe('global policies', () => {
     })
   })
 
-  it('stay where they were when a caller’s own policy denies: nothing is charged anywhere', async () => {
+  it('are not charged when a caller’s own policy denies', async () => {
     const gateway = new Gateway({ set })
     await gateway.allowed(times(5, { key: free }))
     const { policies } = (await gateway.store.read(subjectKey('global'))) as {
@@ -43,8 +43,8 @@ describe('global policies', () => {
   })
 })
 
-describe('who counts', () => {
-  it('may be everybody on a route together', async () => {
+describe('the subject of a policy', () => {
+  it('may be all callers of a route together', async () => {
     const gateway = new Gateway({
       set: setOf({ routes: { 'GET /export': { policies: [policy({ name: 'export', limit: 2, by: 'route' })] } } }),
     })
@@ -59,7 +59,7 @@ describe('who counts', () => {
     expect(await gateway.rest({ path: '/other', key: free })).toMatchObject({ effect: 'Allow' })
   })
 
-  it('may be the tenant that a trusted header names, and the address of who has none', async () => {
+  it('may be the tenant in a trusted header, or else the address', async () => {
     const settings = { trustedHeaders: ['x-tenant'] }
     const gateway = new Gateway({
       set: setOf({ settings, global: { policies: [policy({ name: 'tenant', limit: 2, by: 'header:x-tenant' })] } }),
@@ -88,7 +88,7 @@ describe('who counts', () => {
   })
 })
 
-it('is never a header that nobody vouches for, whatever a policy says', async () => {
+it('is never an untrusted header, whatever a policy says', async () => {
   const settings = { trustedHeaders: ['x-tenant'] }
   const good = setOf({ settings, global: { policies: [policy({ name: 'tenant', limit: 2, by: 'header:x-tenant' })] } })
   const gateway = new Gateway({ set: { ...good, settings: { ...good.settings, trustedHeaders: [] } } })
@@ -109,12 +109,12 @@ describe('a client', () => {
     clients: { find: async () => ({ id: 'acme', tier: 'free', overrides: {}, disabled: false, ...more }) },
   })
 
-  it('has numbers of its own where it has', async () => {
+  it('has its overrides in force', async () => {
     const gateway = new Gateway({ set: setOf({}), ...client({ overrides: { 'per-minute': { limit: 7 } } }) })
     expect(await gateway.allowed(times(9, { key: 'any' }))).toBe(7)
   })
 
-  it('has them until they end by the instance’s clock, and what it has used stays used', async () => {
+  it('has its overrides until they expire by the instance’s clock, and keeps what it has used', async () => {
     const overrides = { 'per-minute': { limit: 7, until: Infinity } }
     const gateway = new Gateway({ set: setOf({}), ...client({ overrides }) })
     overrides['per-minute'].until = gateway.clock.now + 1000
@@ -127,7 +127,7 @@ describe('a client', () => {
     expect(await gateway.allowed(times(9, { key: 'any' }))).toBe(5)
   })
 
-  it('whose tier is not there has the default one, and without that the strangers’', async () => {
+  it('whose tier does not exist has the default tier, and without that the anonymous one', async () => {
     const lost = client({ tier: 'platinum' })
     expect(
       await new Gateway({ set: setOf({ settings: { defaultTier: 'free' } }), ...lost }).rest({ key: 'any' }),
@@ -141,7 +141,7 @@ describe('a client', () => {
     })
   })
 
-  it('that is disabled is not let in: a 401, apart from a 429', async () => {
+  it('that is disabled gets a 401, not a 429', async () => {
     const gateway = new Gateway({ set: setOf({}), ...client({ disabled: true }) })
     await expect(gateway.rest({ key: 'any' })).rejects.toThrow(/^Unauthorized$/)
     expect(await gateway.http({ key: 'any' })).toMatchObject({
@@ -155,7 +155,7 @@ describe('a client', () => {
 })
 
 describe('credentials', () => {
-  it('are demanded of strangers by a tier', async () => {
+  it('may be required by a tier', async () => {
     const gateway = new Gateway({
       set: setOf({ tiers: { anonymous: { ...anonymous, credentials: 'required' }, free: { policies: [policy()] } } }),
     })
@@ -164,14 +164,14 @@ describe('credentials', () => {
     expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Allow' })
   })
 
-  it('or by a route', async () => {
+  it('may be required by a route', async () => {
     const gateway = new Gateway({ set: setOf({ routes: { 'ANY /admin/*': { credentials: 'required' } } }) })
     await expect(gateway.rest({ path: '/admin/users' })).rejects.toThrow('Unauthorized')
     expect(await gateway.rest({ path: '/hello' })).toMatchObject({ effect: 'Allow' })
     expect(await gateway.rest({ path: '/admin/users', key: free })).toMatchObject({ effect: 'Allow' })
   })
 
-  it('that cannot be checked let nobody in, and are not called bad', async () => {
+  it('that cannot be verified admit no caller, and are not reported as invalid', async () => {
     const sources = {
       of: () => ({
         list: [{ resolve: async () => ({ kind: 'unavailable' as const, cause: new Error('slow issuer') }) }],
@@ -185,7 +185,7 @@ describe('credentials', () => {
     expect(gateway.entries).toMatchObject([entry, entry])
   })
 
-  it('that are required and cannot be looked up are neither good nor bad; where they are not required their bearer is anonymous', async () => {
+  it('that are required and cannot be looked up are neither accepted nor rejected; where they are not required the caller is anonymous', async () => {
     const clients = { find: async () => 'unavailable' as const }
     const required = { anonymous: { ...anonymous, credentials: 'required' } }
     const gateway = new Gateway({ set: setOf({ tiers: required }), clients })
@@ -198,7 +198,7 @@ describe('credentials', () => {
     })
   })
 
-  it('that are made up cost a look-up each, until their address has shown too many', async () => {
+  it('that are made up cost a look-up each, until their address has shown too many of them', async () => {
     let looked = 0
     const clients = { find: async () => void looked++ }
     const settings = { failedCredentials: 10 }
@@ -215,7 +215,7 @@ describe('credentials', () => {
     })
   })
 
-  it('and that an invalid item may require let nobody in without, unless the deployment says that nobody has to show any', async () => {
+  it('that an invalid item may require are required, unless the deployment says that no caller has to show any', async () => {
     const set = setOf({ routes: { 'ANY /admin/*': {} } })
     const routes = [unknownRoute('ANY /admin/*')!]
     const tiers = new Map([['anonymous', unknownTier('anonymous')!]])
@@ -238,8 +238,8 @@ describe('credentials', () => {
   })
 })
 
-describe('the lists', () => {
-  it('turn blocked addresses away before anything is looked up or counted', async () => {
+describe('the access list', () => {
+  it('denies blocked addresses before anything is looked up or counted', async () => {
     let looked = 0
     const clients = { find: async () => void looked++ }
     const gateway = new Gateway({ set: setOf({}), access: access('block ip#203.0.113.0/24'), clients })
@@ -258,14 +258,14 @@ describe('the lists', () => {
     expect(gateway.store.size).toBe(1)
   })
 
-  it('turn blocked clients away, whose other requests without their key are strangers’', async () => {
+  it('denies blocked clients; their requests without a key are anonymous', async () => {
     const gateway = new Gateway({ access: access('block client#client-free') })
     expect(await gateway.rest({ key: free })).toMatchObject({ effect: 'Deny', reason: 'blocked' })
     expect(await gateway.rest({ key: pro })).toMatchObject({ effect: 'Allow', tier: 'pro' })
     expect(await gateway.rest()).toMatchObject({ effect: 'Allow', tier: 'anonymous' })
   })
 
-  it('let allowed ones pass uncounted, but not without the credentials that are demanded', async () => {
+  it('lets allowed callers pass uncounted, but not without required credentials', async () => {
     const routes = { 'GET /admin': { credentials: 'required' } }
     const gateway = new Gateway({
       set: setOf({ routes }),
@@ -282,7 +282,7 @@ describe('the lists', () => {
     await expect(gateway.rest({ ip: '203.0.113.7', path: '/admin' })).rejects.toThrow('Unauthorized')
   })
 
-  it('block an allowed client from a blocked address', async () => {
+  it('denies an allowed client at a blocked address', async () => {
     const gateway = new Gateway({ access: access('block ip#203.0.113.0/24', 'allow client#client-free') })
     expect(await gateway.rest({ ip: '203.0.113.7', key: free })).toMatchObject({ reason: 'blocked' })
   })

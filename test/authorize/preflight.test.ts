@@ -11,7 +11,7 @@ const setOf = (more: object = {}) =>
   )
 
 describe.each(['rest', 'http'] as const)('a preflight of a %s API', (api) => {
-  it('needs no credentials, and takes nothing from what its caller may send', async () => {
+  it('needs no credentials, and is not charged to its caller’s limits', async () => {
     const gateway = new Gateway({ set: setOf() })
     expect(await gateway[api](preflight)).toMatchObject({
       effect: 'Allow',
@@ -26,7 +26,7 @@ describe.each(['rest', 'http'] as const)('a preflight of a %s API', (api) => {
     expect(await open[api]()).toMatchObject({ effect: 'Allow', remaining: 19 })
   })
 
-  it('is counted by address, as many as the settings say', async () => {
+  it('is limited by address, as the settings say', async () => {
     const gateway = new Gateway({ set: setOf({ settings: { preflight: { limit: 3, window: '1m' } } }) })
     const passed = []
     for (let i = 0; i < 5; i++) passed.push((await gateway[api]({ ...preflight, path: `/x${i}` })).effect)
@@ -35,7 +35,7 @@ describe.each(['rest', 'http'] as const)('a preflight of a %s API', (api) => {
     expect(await gateway[api]({ ...preflight, ip: '203.0.113.9' })).toMatchObject({ effect: 'Allow' })
   })
 
-  it('from a blocked address is denied, and from one on the list of allowed not counted', async () => {
+  it('is denied from a blocked address, and not counted from an allowed one', async () => {
     const access = (kind: 'block' | 'allow') => [parseAccess(kind, 'ip#198.51.100.7', {}, [], [])!]
     expect(await new Gateway({ access: access('block') })[api](preflight)).toMatchObject({
       effect: 'Deny',
@@ -47,7 +47,7 @@ describe.each(['rest', 'http'] as const)('a preflight of a %s API', (api) => {
     })
   })
 
-  it('is held to a route that is written for OPTIONS, and to none of ANY', async () => {
+  it('is held to a route for OPTIONS, and not to a route for ANY', async () => {
     const routes = {
       'OPTIONS /export': { policies: [policy({ name: 'export', limit: 1, by: 'ip' })] },
       'ANY /*': { cost: 3, credentials: 'required' },
@@ -64,7 +64,7 @@ describe.each(['rest', 'http'] as const)('a preflight of a %s API', (api) => {
     expect(await gateway[api]({ ...preflight, path: '/export' })).toMatchObject({ effect: 'Deny', policy: 'export' })
   })
 
-  it('passes uncounted where the service is off, and is only watched where it observes', async () => {
+  it('passes uncounted in mode off, and is counted but never denied in mode observe', async () => {
     const settings = (mode: string) => ({ settings: { mode, preflight: { limit: 1, window: '1m' } } })
     expect(await new Gateway({ set: setOf(settings('off')) })[api](preflight)).toMatchObject({
       effect: 'Allow',
@@ -76,7 +76,7 @@ describe.each(['rest', 'http'] as const)('a preflight of a %s API', (api) => {
   })
 })
 
-it('OPTIONS without what a browser says of the request to come is a request like any other', async () => {
+it('OPTIONS without the preflight headers is a request like any other', async () => {
   const options = { method: 'OPTIONS' }
   expect(await new Gateway().allowed(times(25, options))).toBe(20)
   const { Origin } = PREFLIGHT

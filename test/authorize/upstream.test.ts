@@ -22,8 +22,8 @@ function setUp(answer: Check, parts: ConstructorParameters<typeof Gateway>[0] = 
   return { check, gateway: new Gateway({ upstream: { check }, ...parts }) }
 }
 
-describe('what the upstream authorizer grants', () => {
-  it('is handed on to a REST API: principal, policy, usage key and context, in which Sluice has the last word', async () => {
+describe('a grant of the upstream authorizer', () => {
+  it('is passed on to a REST API: principal, policy, usage key and context, in which Sluice’s own keys win', async () => {
     const { check, gateway } = setUp(GRANTED)
     const event = restEvent()
     expect(await gateway.authorize(event)).toMatchObject({
@@ -42,7 +42,7 @@ describe('what the upstream authorizer grants', () => {
     expect(check.mock.calls[0]![0]).toBe(event)
   })
 
-  it('is handed on to an HTTP API as context, and nothing else', async () => {
+  it('is passed on to an HTTP API as context, and nothing else', async () => {
     const { gateway } = setUp(GRANTED)
     const answer = await gateway.authorize(httpEvent())
     expect(Object.keys(answer)).toEqual(['isAuthorized', 'context'])
@@ -52,7 +52,7 @@ describe('what the upstream authorizer grants', () => {
     })
   })
 
-  it('admits nobody over the limit: that denial is as without it', async () => {
+  it('admits no request over the limit: the denial is the same as without it', async () => {
     const { gateway } = setUp(GRANTED)
     await gateway.allowed(times(20))
     const { policyDocument, context } = (await gateway.authorize(restEvent())) as PolicyAnswer
@@ -63,7 +63,7 @@ describe('what the upstream authorizer grants', () => {
     expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'over-limit' })
   })
 
-  it('has a policy and a principal of our own where it says neither', async () => {
+  it('gets Sluice’s policy and principal where it has none', async () => {
     const { gateway } = setUp({ kind: 'granted', grant: { context: {} } })
     const answer = await gateway.authorize(restEvent())
     expect(answer).toMatchObject({
@@ -74,20 +74,20 @@ describe('what the upstream authorizer grants', () => {
   })
 })
 
-describe('what the upstream authorizer denies', () => {
-  it('is a 401 of a REST API, which is no rate limit, and a 403 of an HTTP API', async () => {
+describe('a denial of the upstream authorizer', () => {
+  it('is a 401 on a REST API, not a 429, and a 403 on an HTTP API', async () => {
     const { gateway } = setUp({ kind: 'denied' })
     await expect(gateway.rest()).rejects.toThrow(/^Unauthorized$/)
     expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'unauthorized', rateLimited: false })
     expect(gateway.entries).toEqual([])
   })
 
-  it('stays denied where requests over the limit are let through to the backend', async () => {
+  it('stays a denial where requests over the limit are passed to the backend', async () => {
     const { gateway } = setUp({ kind: 'denied' }, { denials: 'backend' })
     expect(await gateway.http()).toMatchObject({ effect: 'Deny' })
   })
 
-  it('counts nothing, with a key or without', async () => {
+  it('counts nothing, with or without a key', async () => {
     const { gateway } = setUp({ kind: 'denied' })
     for (const key of [undefined, KEYS.free]) await expect(gateway.rest({ key })).rejects.toThrow('Unauthorized')
     expect(gateway.store.size).toBe(0)
@@ -97,7 +97,7 @@ describe('what the upstream authorizer denies', () => {
 describe.each(['local', 'allow', 'deny'] as const)(
   'an upstream authorizer that cannot be asked, in the failure mode %s,',
   (onStoreError) => {
-    it('lets nothing pass, counts nothing, and is logged without a word about the caller', async () => {
+    it('lets no request pass, counts nothing, and is logged without data about the caller', async () => {
       const { gateway } = setUp(UNAVAILABLE, { onStoreError, failOpen: onStoreError !== 'deny' })
       await expect(gateway.rest()).rejects.toThrow('callers cannot be verified')
       expect(await gateway.http()).toMatchObject({ effect: 'Deny', reason: 'unverified' })
@@ -134,13 +134,13 @@ describe('nothing passes unchecked', () => {
     expect(check).toHaveBeenCalledTimes(1)
   })
 
-  it('and an address that is blocked is denied without asking', async () => {
+  it('a blocked address is denied without a call of the upstream authorizer', async () => {
     const { check, gateway } = setUp(GRANTED, { access: [parseAccess('block', 'ip#198.51.100.7', {}, [], [])!] })
     expect(await gateway.rest()).toMatchObject({ effect: 'Deny', reason: 'blocked' })
     expect(check).not.toHaveBeenCalled()
   })
 
-  it('and what is no request is denied without asking', async () => {
+  it('an event that is not a request is denied without a call of the upstream authorizer', async () => {
     const { check, gateway } = setUp(GRANTED)
     expect(await gateway.authorize({ a: 1 })).toMatchObject({ policyDocument: { Statement: [{ Effect: 'Deny' }] } })
     expect(check).not.toHaveBeenCalled()

@@ -49,24 +49,24 @@ describe('a list of addresses', () => {
     ['10.0.0.1', undefined],
   ])('says of %s: %s', (address, access) => expect(of(list, address)).toBe(access))
 
-  it('says nothing of what is no address', () => {
+  it('says nothing about a text that is not an address', () => {
     expect(of(list, 'nobody')).toBeUndefined()
     expect(list.ofAddress(undefined, NOW)).toBeUndefined()
   })
 
-  it('may hold everybody', () => {
+  it('may contain all addresses', () => {
     const all = listOf('block ip#0.0.0.0/0', 'allow ip#10.0.0.0/8')
     expect([of(all, '9.9.9.9'), of(all, '10.9.9.9'), of(all, '2001:db8::1')]).toEqual(['block', 'allow', undefined])
     expect(of(listOf('block ip#::/0'), '9.9.9.9')).toBe('block')
   })
 
-  it('forgets an entry when its end has come, and then a wider one decides', () => {
+  it('ignores an expired entry, and then a wider one decides', () => {
     const ends = listOf(['block ip#203.0.113.7', '2026-01-01T00:00:01Z'], 'allow ip#203.0.113.0/24')
     expect(of(ends, '203.0.113.7', NOW + 999)).toBe('block')
     expect(of(ends, '203.0.113.7', NOW + 1000)).toBe('allow')
   })
 
-  it('agrees with trying every entry', () => {
+  it('gives the same result as comparing every entry', () => {
     const range = fc.tuple(
       fc.integer({ min: 0, max: 15 }),
       fc.integer({ min: 24, max: 32 }),
@@ -89,7 +89,7 @@ describe('a list of addresses', () => {
 })
 
 describe('a list of clients', () => {
-  it('names them by id, and a block comes before an allowance', () => {
+  it('identifies clients by id, and a block wins over an allowance', () => {
     const list = listOf('block client#mallory', 'allow client#probe', 'allow client#mallory', 'block client#a#b', [
       'block client#late',
       '2026-01-02',

@@ -12,7 +12,7 @@ test('a client is an id and a tier', () => {
   expect(parsed({})).toEqual({ client: { id: 'acme', tier: 'pro', overrides: {}, disabled: false }, issues: [] })
 })
 
-test('and may have a name, numbers of its own, an end, and notes', () => {
+test('a client may also have a name, overrides, an expiry and notes', () => {
   const more = {
     name: 'Acme Ltd',
     overrides: { 'per-minute': { limit: 100 }, paced: { limit: 5, burst: 2 } },
@@ -67,7 +67,7 @@ test.each([
 })
 
 describe('an override', () => {
-  it('ends to the millisecond, and the others stay', () => {
+  it('ends to the millisecond, and other overrides stay in force', () => {
     const { client } = parsed({ overrides: { a: { limit: 5, until: '2027-01-31T12:00:00Z' }, b: { factor: 2 } } })
     const end = Date.UTC(2027, 0, 31, 12)
     expect(client!.overrides).toEqual({ a: { limit: 5, until: end }, b: { factor: 2 } })

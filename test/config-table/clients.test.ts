@@ -43,7 +43,7 @@ describe('a client', () => {
     expect(table.calls[0]!.signal).toBeInstanceOf(AbortSignal)
   })
 
-  it('is looked up once, however many ask at the same time', async () => {
+  it('is looked up once, however many requests need it at the same time', async () => {
     const waiting = Array.from({ length: 50 }, () => clients.find(HASH))
     await settled()
     expect(table.calls).toHaveLength(1)
@@ -88,14 +88,14 @@ describe('a client', () => {
     expect(table.calls).toHaveLength(2)
   })
 
-  it('that was deleted is nobody, also to the first request after an hour', async () => {
+  it('that was deleted is unknown, also to the first request after an hour', async () => {
     await findNow(found(ITEM))
     clock.now += 3_600_000
     expect(await findNow(NOTHING)).toBeUndefined()
     expect(table.calls).toHaveLength(2)
   })
 
-  it('is not what a look-up says that was frozen with its instance', async () => {
+  it('is not updated by a look-up that was frozen with its instance', async () => {
     await findNow(found(ITEM))
     clock.now += REFRESH_MS
     await clients.find(HASH)
@@ -112,8 +112,8 @@ describe('a client', () => {
   })
 })
 
-describe('a key that nobody has', () => {
-  it('is remembered as well, for as long', async () => {
+describe('an unknown key', () => {
+  it('is remembered as long as a client', async () => {
     expect(await findNow(NOTHING)).toBeUndefined()
     clock.now += TTL_MS - 1
     expect(await clients.find(HASH)).toBeUndefined()
@@ -124,7 +124,7 @@ describe('a key that nobody has', () => {
     expect(table.calls).toHaveLength(2)
   })
 
-  it('pushes no client out, and what is remembered of tens of thousands is bounded', async () => {
+  it('pushes no client out of memory, and the number of remembered keys is bounded', async () => {
     const hashes = Array.from({ length: 100 }, (_, i) => hashApiKey(`client ${i}`))
     for (const [i, hash] of hashes.entries()) await findNow(found({ id: `client-${i}`, tier: 'free' }), hash)
     table.answers = () => NOTHING
@@ -141,7 +141,7 @@ describe('a key that nobody has', () => {
     expect(remembered(clients)).toEqual([100, 10_000, 0])
   })
 
-  it('nor does a flood of clients grow without bound', async () => {
+  it('has a bound of its own: known clients are bounded apart from it', async () => {
     table.answers = (call) => found({ id: String(unmarshall(call.input.Key as never).pk), tier: 'free' })
     for (let client = 0; client < 10_001; client++) await clients.find(`client ${client}`)
     expect(remembered(clients)).toEqual([10_000, 0, 0])
@@ -156,7 +156,7 @@ describe('a key that nobody has', () => {
 const remembered = (of: Clients): number[] =>
   Object.values(of).flatMap((value) => (value instanceof Map ? [value.size] : []))
 
-describe('clients that have grown old', () => {
+describe('clients due for a refresh', () => {
   const ids = Array.from({ length: 120 }, (_, i) => `client ${i}`)
   const item = (credential: string, tier = 'free') =>
     itemsOf([{ pk: `client#${credential}`, sk: 'client', id: credential, tier }])[0]!
@@ -170,7 +170,7 @@ describe('clients that have grown old', () => {
   const keysOf = (call: { input: unknown }) =>
     (call.input as { RequestItems: { config: { Keys: unknown[] } } }).RequestItems.config.Keys
 
-  it('are looked up together, those that somebody has asked for', async () => {
+  it('are looked up together if they were used', async () => {
     await meet(ids.slice(0, 50))
     for (const used of ids.slice(0, 40)) await clients.find(used)
     clock.now += REFRESH_MS
@@ -183,7 +183,7 @@ describe('clients that have grown old', () => {
     expect(table.calls).toHaveLength(51)
   })
 
-  it('are so at most a hundred at a time, and not those whose time is not half over', async () => {
+  it('are looked up at most a hundred at a time, without those before half of their time to live', async () => {
     await meet(ids)
     for (const used of ids) await clients.find(used)
     clock.now += REFRESH_MS - 1
@@ -196,7 +196,7 @@ describe('clients that have grown old', () => {
     expect(keysOf(table.calls.at(-1)!)).toHaveLength(20)
   })
 
-  it('of whom one is gone, wrong or not answered at first are each what they are', async () => {
+  it('each get their own result when one is deleted, invalid or not answered at first', async () => {
     await meet(ids.slice(0, 4))
     for (const used of ids.slice(0, 4)) await clients.find(used)
     clock.now += REFRESH_MS
@@ -211,7 +211,7 @@ describe('clients that have grown old', () => {
     expect(log.entries).toHaveLength(1)
   })
 
-  it('stay who they were when they cannot be looked up', async () => {
+  it('stay in force when they cannot be looked up', async () => {
     await meet(ids.slice(0, 4))
     for (const used of ids.slice(0, 4)) await clients.find(used)
     clock.now += REFRESH_MS
@@ -222,7 +222,7 @@ describe('clients that have grown old', () => {
     expect(log.entries).toHaveLength(1)
   })
 
-  it('wait for nobody when somebody new comes', async () => {
+  it('are not added to the look-up of a new client, which a request waits for', async () => {
     await meet(ids.slice(0, 4))
     for (const used of ids.slice(0, 4)) await clients.find(used)
     clock.now += REFRESH_MS
@@ -231,8 +231,8 @@ describe('clients that have grown old', () => {
   })
 })
 
-describe('a credential that nobody has', () => {
-  it('is looked up once in the time that is set for it', async () => {
+describe('an unknown credential', () => {
+  it('is looked up once in the negative time to live', async () => {
     const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
     clients = new Clients({ ...reading, ttlMs: TTL_MS, negativeTtlMs: 5000 })
     expect(await findNow(NOTHING)).toBeUndefined()
@@ -247,7 +247,7 @@ describe('a credential that nobody has', () => {
   })
 })
 
-describe('a client whose item is wrong', () => {
+describe('a client whose item is invalid', () => {
   it.each([
     [{ id: '', tier: 'free' }, ['id must be a text of 1 to 256 characters, got "" (client)']],
     [
@@ -274,7 +274,7 @@ describe('a client whose item is wrong', () => {
     expect(table.calls).toHaveLength(1)
   })
 
-  it('stays who it was', async () => {
+  it('stays in force as it was', async () => {
     await findNow(found(ITEM))
     for (const broken of [
       found({ id: 'alice' }),
@@ -296,7 +296,7 @@ describe('a client whose item is wrong', () => {
 describe('a look-up that fails', () => {
   const failure = Object.assign(new Error('throttled'), { name: 'ThrottlingException' })
 
-  it('leaves a client who it was, and is not repeated within a second', async () => {
+  it('leaves a known client in force, and is not repeated within a second', async () => {
     await findNow(found(ITEM))
     clock.now += TTL_MS
     table.answers = () => {
@@ -317,7 +317,7 @@ describe('a look-up that fails', () => {
     expect(await findNow(found({ ...ALICE, tier: 'pro' }))).toEqual({ ...ALICE, tier: 'pro' })
   })
 
-  it('of many keys opens the circuit: after five nobody waits for the table until it answers again', async () => {
+  it('of many keys opens the circuit breaker: after five failures no request waits for the table until it answers again', async () => {
     table.answers = () => {
       throw failure
     }
@@ -329,7 +329,7 @@ describe('a look-up that fails', () => {
     expect(await findNow(found(ITEM))).toEqual(ALICE)
   })
 
-  it('of a key that is not known yet cannot say who has it, for this request only', async () => {
+  it('of a key that is not known yet makes it unavailable for this request only', async () => {
     const first = [clients.find(HASH), clients.find(HASH)]
     await settled()
     await table.calls[0]!.fail(failure)
@@ -352,13 +352,13 @@ describe('a look-up that fails', () => {
     expect(table.calls).toHaveLength(3)
   })
 
-  it('is one that comes without the name of the request that it answers', async () => {
+  it('is also an answer without a request id', async () => {
     table.answers = () => ({ ...found(ITEM), $metadata: { httpStatusCode: 200 } })
     expect(await clients.find(HASH)).toBe('unavailable')
     expect(log.entries[0]).toMatchObject({ event: 'client_unreadable' })
   })
 
-  it('of a key that nobody had leaves it nobody’s', async () => {
+  it('of an unknown key leaves it unknown', async () => {
     await findNow(NOTHING)
     clock.now += TTL_MS
     table.answers = () => {

@@ -48,7 +48,7 @@ describe('an item', () => {
     },
   )
 
-  it('whatever it holds is right or told, and nothing is thrown', () => {
+  it('is either valid or its mistakes are reported, and nothing is thrown, whatever it holds', () => {
     const anyItem = fc.record(
       {
         pk: fc.anything(),
@@ -88,17 +88,17 @@ describe('an item', () => {
 })
 
 describe('attributes', () => {
-  it('become what they stand for', () => {
+  it('become plain values', () => {
     const [item] = itemsOf([{ text: 'a', number: 1.5, list: [1, null], map: { yes: true } }])
     expect(fromAttributes(item!)).toEqual({ text: 'a', number: 1.5, list: [1, null], map: { yes: true } })
   })
 
-  it('that cannot be understood become nothing', () => {
+  it('that cannot be converted are left out', () => {
     expect(fromAttributes({ a: { X: 1 } } as never)).toEqual({})
     expect(fromAttributes({ a: null } as never)).toEqual({})
   })
 
-  it('too large for a number become the nearest, which no check takes for an integer from this side of exactness', () => {
+  it('too large for an exact number become the nearest one, which every check refuses as an integer', () => {
     expect(fromAttributes({ a: { N: '9007199254740993' }, b: { N: '1e400' } })).toEqual({
       a: 9007199254740992,
       b: Infinity,

@@ -75,7 +75,7 @@ describe('the policy set', () => {
     ])
   })
 
-  it('is waited for at the start, by everybody together', async () => {
+  it('is read once at the start, and all requests wait for that reading', async () => {
     const waiting = [sets.current(), sets.current(), sets.current()]
     await settled()
     expect(table.calls).toHaveLength(1)
@@ -113,7 +113,7 @@ describe('the policy set', () => {
     expect(table.calls).toHaveLength(2)
   })
 
-  it('decides no request once it has reached its time to live: every request waits for what the table says now', async () => {
+  it('decides no request after its time to live: every request waits for a new reading', async () => {
     await readNow(tierItem('anonymous', 20))
     clock.now += TTL_MS
     const waiting = [sets.current(), sets.current()]
@@ -124,7 +124,7 @@ describe('the policy set', () => {
     for (const set of await Promise.all(waiting)) expect(limitOf(set)).toBe(30)
   })
 
-  it('is as old as the beginning of its reading', async () => {
+  it('has an age that counts from the beginning of its reading', async () => {
     await readNow(tierItem('anonymous', 20))
     clock.now += REFRESH_MS
     await sets.current()
@@ -145,7 +145,7 @@ describe('the policy set', () => {
     expect(table.calls).toHaveLength(2)
   })
 
-  it('comes in pages', async () => {
+  it('may come in several pages', async () => {
     const answer = sets.current()
     await settled()
     const key = { pk: { S: 'policy-set' }, sk: { S: 'tier#anonymous' } }
@@ -157,7 +157,7 @@ describe('the policy set', () => {
     expect(new Set(table.calls.map(({ signal }) => signal)).size).toBe(1) // one deadline for all of them
   })
 
-  it('is not taken in part: a page that fails leaves the old one in force', async () => {
+  it('is never applied in part: a failed page leaves the old set in force', async () => {
     const old = await readNow(tierItem('anonymous', 20))
     clock.now += TTL_MS
     await sets.current()
@@ -166,7 +166,7 @@ describe('the policy set', () => {
     expect(await sets.current()).toBe(old)
   })
 
-  it('of more items than people write is none', async () => {
+  it('with more items than the maximum is refused', async () => {
     const old = await readNow(tierItem('anonymous', 20))
     clock.now += TTL_MS
     const thousand = itemsOf(Array.from({ length: 1000 }, (_, i) => ({ pk: 'policy-set', sk: `route#GET /${i}` })))
@@ -183,7 +183,7 @@ describe('the policy set', () => {
 })
 
 describe('a table that fails', () => {
-  it('leaves the set in force, however long, and is not asked more than once a second', async () => {
+  it('leaves the set in force, however long, and is not queried more than once a second', async () => {
     const old = await readNow(tierItem('anonymous', 20))
     table.answers = () => {
       throw Object.assign(new Error('no such table'), { name: 'ResourceNotFoundException' })
@@ -204,7 +204,7 @@ describe('a table that fails', () => {
     expect(limitOf(await readLater(tierItem('anonymous', 30)))).toBe(30)
   })
 
-  it('at the start leaves nothing to decide by, for a second at a time, and then all of it', async () => {
+  it('at the start leaves no configuration, is queried once a second, and gives the whole set as soon as it answers', async () => {
     const first = [sets.current(), sets.current()]
     await settled()
     await table.calls[0]!.fail(new Error('slow'))
@@ -218,7 +218,7 @@ describe('a table that fails', () => {
     expect(table.calls).toHaveLength(3)
   })
 
-  it('once, at the start, is asked a second time', async () => {
+  it('once, at the start, is queried a second time', async () => {
     const first = sets.current()
     await settled()
     await table.calls[0]!.fail(new Error('slow'))
@@ -226,7 +226,7 @@ describe('a table that fails', () => {
     expect(limitOf(await first)).toBe(20)
   })
 
-  it('with an answer that is not its own, an empty one, leaves the set in force', async () => {
+  it('with an empty answer that is not DynamoDB’s leaves the set in force', async () => {
     const old = await readNow(tierItem('anonymous', 20))
     clock.now += TTL_MS
     table.answers = () => ({ $metadata: { httpStatusCode: 200 } })
@@ -236,7 +236,7 @@ describe('a table that fails', () => {
     expect(log.entries[0]).toMatchObject({ event: 'config_table_unreadable' })
   })
 
-  it('is asked again at once when the clock has stepped back', async () => {
+  it('is queried again at once when the clock has stepped back', async () => {
     table.answers = () => {
       throw new Error('slow')
     }
@@ -245,7 +245,7 @@ describe('a table that fails', () => {
     expect(limitOf(await readNow(tierItem('anonymous', 20)))).toBe(20)
   })
 
-  it('that answers with rubbish is a table that fails or a set without mistakes, and nothing is thrown', async () => {
+  it('that answers with garbage counts as failed or gives a set without mistakes, and nothing is thrown', async () => {
     const old = await readNow(tierItem('anonymous', 20))
     for (const rubbish of [
       undefined,
@@ -267,10 +267,10 @@ describe('a table that fails', () => {
   })
 })
 
-describe('an item that is wrong', () => {
+describe('an invalid item', () => {
   const free = (set: PolicySet | undefined) => limitOf(set, 'free')
 
-  it('keeps its last good version while the others change, and is told by item, field, got and wanted', async () => {
+  it('keeps its last valid version while the others change; the log names item, field, what was got and wanted', async () => {
     await readNow(tierItem('anonymous', 20), tierItem('free', 60))
     const set = await readLater(tierItem('anonymous', 21), tierItem('free', 'sixty'))
     expect([limitOf(set), free(set)]).toEqual([21, 60])
@@ -288,7 +288,7 @@ describe('an item that is wrong', () => {
     ])
   })
 
-  it('keeps it reading after reading, until it is right again', async () => {
+  it('keeps its last valid version reading after reading, until it is valid again', async () => {
     await readNow(tierItem('anonymous', 20), tierItem('free', 60))
     for (let turn = 0; turn < 3; turn++)
       expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 0)))).toBe(60)
@@ -296,7 +296,7 @@ describe('an item that is wrong', () => {
     expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 0)))).toBe(70)
   })
 
-  it('has no last good version when it never was right, or was away in between', async () => {
+  it('has no last valid version when it was never valid, or was deleted in between', async () => {
     expect(free(await readNow(tierItem('anonymous', 20), tierItem('free', 0)))).toBeUndefined()
     expect(free(await readLater(tierItem('anonymous', 20), tierItem('free', 60)))).toBe(60)
     expect(free(await readLater(tierItem('anonymous', 20)))).toBeUndefined()
@@ -313,7 +313,7 @@ describe('an item that is wrong', () => {
     ])
   })
 
-  it('may be of no kind that is known, or hold a number that no program can', async () => {
+  it('may be of an unknown kind, or hold a number that cannot be represented', async () => {
     table.answers = () => ({
       Items: [
         ...itemsOf([tierItem('anonymous', 20), { pk: 'policy-set', sk: 'setting' }, { pk: 'policy-set', sk: 'tier#' }]),
@@ -332,7 +332,7 @@ describe('an item that is wrong', () => {
     ])
   })
 
-  it('of unknown callers keeps its last good version even when it is gone, since nobody could be counted without', async () => {
+  it('of the anonymous tier keeps its last valid version even when it is deleted, since anonymous callers could not be counted without it', async () => {
     await readNow(tierItem('anonymous', 20), tierItem('free', 60))
     const set = await readLater(tierItem('free', 70))
     expect([limitOf(set), free(set)]).toEqual([20, 70])
@@ -347,7 +347,7 @@ describe('an item that is wrong', () => {
     expect(limitOf(await readLater(tierItem('anonymous', 25)))).toBe(25)
   })
 
-  it('beside another that it contradicts is told, too', async () => {
+  it('is also reported when it contradicts another item', async () => {
     const set = await readNow(
       tierItem('anonymous', 20),
       { pk: 'policy-set', sk: 'route#GET /users/{id}', cost: 2 },
@@ -373,13 +373,13 @@ describe('an item for some APIs', () => {
     expect(log.entries).toEqual([])
   })
 
-  it('keeps its last good version', async () => {
+  it('keeps its last valid version', async () => {
     await readNow(api, tierItem('anonymous', 20), tierItem('anonymous @x', 5, { apis: ['shop'] }))
     const set = await readLater(api, tierItem('anonymous', 20), tierItem('anonymous @x', 5, { apis: ['*'] }))
     expect([shop, cart].map((request) => limitOf(setFor(set!, request)))).toEqual([5, 20])
   })
 
-  it('knows a label by the last valid version of an item, until another API is called so', async () => {
+  it('finds a label in the last valid version of an API’s item, until another API has that label', async () => {
     const tiers = [tierItem('anonymous', 20), tierItem('anonymous @x', 5, { apis: ['shop'] })]
     await readNow(api, ...tiers)
     const wrong = { ...api, label: 'sh op' }
@@ -393,7 +393,7 @@ describe('an item for some APIs', () => {
     ])
   })
 
-  it('that never was right lets nobody in unverified: where it is for, and everywhere when that is wrong, too', async () => {
+  it('that was never valid admits no unverified caller on its APIs, or on any API when its APIs are invalid, too', async () => {
     const wrong = { policies: 'none' }
     const some = await readNow(api, tierItem('anonymous', 20), {
       ...tierItem('anonymous @x', 5, { apis: ['shop'] }),
@@ -416,7 +416,7 @@ describe('an item for some APIs', () => {
     )
   })
 
-  it('that is the same as another is told, and both hold', async () => {
+  it('that fits as well as another is reported, and both hold', async () => {
     const set = await readNow(
       api,
       tierItem('anonymous', 20),
@@ -441,7 +441,7 @@ describe('an item for some APIs', () => {
     expect(log.entries).toEqual([expect.objectContaining({ event: 'config_items_conflict' })])
   })
 
-  it('takes nothing from two routes for the same requests', async () => {
+  it('leaves two routes for the same requests in force', async () => {
     const twice = [
       { pk: 'policy-set', sk: 'route#GET /a' },
       { pk: 'policy-set', sk: 'route#GET /a/', cost: 5, credentials: 'required' },
@@ -452,7 +452,7 @@ describe('an item for some APIs', () => {
     )
   })
 
-  it('is there from the first request on, however many tiers there are', async () => {
+  it('is in force from the first request on, however many tiers there are', async () => {
     const many = Array.from({ length: 40 }, (_, i) => tierItem(`t${i}`, 1))
     const set = await readNow(
       api,
@@ -500,7 +500,7 @@ describe('settings, global policies and blocks', () => {
     expect(log.entries).toEqual([])
   })
 
-  it('keep their last good version, each by itself', async () => {
+  it('keep their last valid version, each by itself', async () => {
     await readNow(
       tierItem('anonymous', 20),
       settings({ trustedHeaders: ['X-Tenant'] }),
@@ -520,7 +520,7 @@ describe('settings, global policies and blocks', () => {
     expect(log.entries.map(({ details }) => details.item)).toEqual(['settings', 'global', 'block#ip#203.0.113.0/24'])
   })
 
-  it('name a default tier that is there, or it is told', async () => {
+  it('are reported when their default tier does not exist', async () => {
     await readNow(tierItem('anonymous', 20), settings({ defaultTier: 'fre' }))
     expect(log.entries[0]!.details.issues).toEqual([
       'defaultTier must be the name of a tier, got "fre", which is none (settings)',
@@ -529,7 +529,7 @@ describe('settings, global policies and blocks', () => {
 })
 
 describe('a configuration that has not changed', () => {
-  it('is the same object, so that nothing is worked out again', async () => {
+  it('is the same object, so that nothing is computed again', async () => {
     await readNow(tierItem('anonymous', 20), tierItem('free', 60))
     const before = await configurations.current()
     await readLater(tierItem('anonymous', 20), tierItem('free', 60))
@@ -544,7 +544,7 @@ describe('a configuration that has not changed', () => {
     expect(after!.tiers.get('free')).toBe(before!.tiers.get('free'))
   })
 
-  it('tells its mistakes again at each reading, and counts them', async () => {
+  it('has its mistakes logged and counted again at each reading', async () => {
     await readNow(tierItem('anonymous', 20), tierItem('free', 0))
     await readLater(tierItem('anonymous', 20), tierItem('free', 0))
     expect(log.entries).toHaveLength(2)
@@ -568,7 +568,7 @@ describe('a set of very many tiers', () => {
     expect(set!.tiers.get(name(7))).toBe(set!.tiers.get(name(7)))
   })
 
-  it('looks at few before the first answer, and at some more with each request, until every mistake is told', async () => {
+  it('has few tiers parsed before the first answer, and some more with each request, until every mistake is logged', async () => {
     const first = await readNow(...many((i) => (i === 5 || i === 50 || i === 198 ? 0 : 60)))
     expect(mistakes()).toEqual(['tier#tier-005'])
     for (let request = 1; request <= 19; request++) {
@@ -590,14 +590,14 @@ describe('a set of very many tiers', () => {
     expect(log.entries).toHaveLength(3)
   })
 
-  it('tells the mistake of a tier with the first request of somebody who is in it, once', async () => {
+  it('has the mistake of a tier logged once, with the first request of a caller in it', async () => {
     const set = await readNow(...many((i) => (i === 150 ? 0 : 60)))
     expect(limitOf(set, name(150))).toBeUndefined()
     expect(limitOf(set, name(150))).toBeUndefined()
     expect(mistakes()).toEqual(['tier#tier-150'])
   })
 
-  it('tells contradictions when the last tier has been looked at', async () => {
+  it('has contradictions logged when the last tier has been parsed', async () => {
     const settings = { pk: 'policy-set', sk: 'settings', defaultTier: 'tier-150' }
     const global = {
       pk: 'policy-set',
@@ -613,7 +613,7 @@ describe('a set of very many tiers', () => {
     expect(await sets.current()).toBe(set)
   })
 
-  it('keeps last good versions of tiers that nobody had looked at when it was read again', async () => {
+  it('keeps the last valid versions of tiers that were not parsed yet when it was read again', async () => {
     await readNow(...many())
     clock.now += TTL_MS
     const set = await readNow(...many((i) => (i === 150 ? 0 : 70)))
@@ -621,7 +621,7 @@ describe('a set of very many tiers', () => {
     expect(mistakes()).toEqual(['tier#tier-150'])
   })
 
-  it('is the same object when it reads like before', async () => {
+  it('is the same object when a reading gives the same items', async () => {
     const before = await readNow(...many())
     expect(await readLater(...many())).toBe(before)
     expect(log.entries).toEqual([])
@@ -645,19 +645,19 @@ describe('the switch', () => {
     expect([modeIn(set), modeIn(set, 'dev')]).toEqual(modes)
   })
 
-  it('takes nothing back that the settings let pass', async () => {
+  it('never makes the mode stricter than the settings do', async () => {
     expect(modeIn(await readNow(...others, { pk: 'policy-set', sk: 'settings', mode: 'off' }, on('observe')))).toBe(
       'off',
     )
   })
 
-  it('ends when its item is gone', async () => {
+  it('ends when its item is deleted', async () => {
     await readNow(...others, on('off'))
     const set = await readLater(...others)
     expect([modeIn(set), modeIn(set, 'dev')]).toEqual(['enforce', 'observe'])
   })
 
-  it('of another mode than those two is a mistake: limits hold, or what held before does', async () => {
+  it('with an unknown mode is a mistake: limits are enforced, or the mode before stays in force', async () => {
     expect(modeIn(await readNow(...others, on('enforce')))).toBe('enforce')
     expect(log.entries.at(-1)).toMatchObject({
       details: { item: 'switch', issues: [expect.stringMatching(/^mode must be observe or off/)] },

@@ -14,10 +14,10 @@ const parse = (item: Readonly<Record<string, unknown>> | undefined) => {
 }
 
 describe('the item of the secrets', () => {
-  it('may be missing: then there is none', () =>
+  it('may be missing: then there is no secret', () =>
     expect(parse(undefined)).toEqual({ keys: new SubjectKeys(), issues: [] }))
 
-  it('is read as it was written', () => {
+  it('is parsed as it was written', () => {
     const keys = [
       { secret: SECRET, activeFrom: 0, carriedFrom: undefined },
       { secret: OTHER, activeFrom: 1_700_000_000_000, carriedFrom: 1_600_000_000_000 },
@@ -63,7 +63,7 @@ describe('the item of the secrets', () => {
     expect(parse(item).issues).toEqual([sentence]),
   )
 
-  it('never has anything of a secret in a sentence about a mistake', () => {
+  it('never has any part of a secret in the message of a mistake', () => {
     const secret = randomBytes(32).toString('base64')
     const mangled = fc.oneof(
       fc.constant(secret),
@@ -88,20 +88,20 @@ describe('the item of the secrets', () => {
   })
 })
 
-describe('where a subject has its state', () => {
+describe('the key of a subject’s state', () => {
   const keys = new SubjectKeys([
     { secret: SECRET, activeFrom: 1000, carriedFrom: 900 },
     { secret: OTHER, activeFrom: 2000 },
   ])
 
-  it('changes with each secret, in the very millisecond', () => {
+  it('changes with each secret, to the millisecond', () => {
     const at = (ms: number) => keys.keyOf('client:acme', ms)
     expect([at(0), at(999)]).toEqual(Array(2).fill(subjectKey('client:acme')))
     expect([at(1000), at(1999)]).toEqual(Array(2).fill(subjectKey('client:acme', SECRET)))
     expect([at(2000), at(1e15)]).toEqual(Array(2).fill(subjectKey('client:acme', OTHER)))
   })
 
-  it('is looked for in all places by whoever erases it', () => {
+  it('is one of all keys that an erasure has to search', () => {
     expect(keys.allOf('client:acme')).toEqual([
       subjectKey('client:acme'),
       subjectKey('client:acme', SECRET),
@@ -109,7 +109,7 @@ describe('where a subject has its state', () => {
     ])
   })
 
-  it('gives units back where they were charged, or where they were taken along to, so that none comes back twice', () => {
+  it('is, for a refund, the one that was charged or the one that the charge was copied to, so that no unit is refunded twice', () => {
     const at = (chargedAt: number, now: number) => keys.keyOfCharge('client:acme', chargedAt, now)
     expect(at(899, 1500)).toBe(subjectKey('client:acme', SECRET)) // was copied
     expect(at(900, 1500)).toBe(subjectKey('client:acme')) // came after the copy
@@ -120,7 +120,7 @@ describe('where a subject has its state', () => {
 })
 
 describe('the key of a subject with a secret', () => {
-  it('follows from the key without it, so that items can be moved whose subjects nobody knows', () => {
+  it('follows from the key without it, so that items of unknown subjects can be moved', () => {
     fc.assert(
       fc.property(
         fc.string({ minLength: 1, maxLength: 300, unit: 'binary' }),
@@ -135,12 +135,12 @@ describe('the key of a subject with a secret', () => {
     )
   })
 
-  it('is what it is for good: tables are full of them', () => {
+  it('never changes between releases, because tables hold such keys', () => {
     expect(subjectKey('client:acme')).toBe(PLAIN_ACME)
     expect(subjectKey('client:acme', SECRET)).toBe(KEYED_ACME)
   })
 
-  it('is another with every secret', () =>
+  it('differs with every secret', () =>
     expect(subjectKey('ip:1.2.3.4', SECRET)).not.toBe(subjectKey('ip:1.2.3.4', OTHER)))
 })
 

@@ -57,7 +57,7 @@ describe('the secrets in the config table', () => {
     expect(await hmacKeys.current()).toBe(first)
   })
 
-  it('are not known to an instance that could never read them, and not for none', async () => {
+  it('are unknown to an instance that could never read them, which is not the same as none', async () => {
     table.answers = broken
     expect(await hmacKeys.current()).toBeUndefined()
     clock.now += 999
@@ -70,7 +70,7 @@ describe('the secrets in the config table', () => {
     expect(log.entries.map(({ event }) => event)).toEqual(['hmac_key_unreadable'])
   })
 
-  it('are not known to an instance that has only seen them wrong; one that knew them goes on, and counts the mistake', async () => {
+  it('are unknown to an instance that has only read an invalid item; one that knew them keeps them, and counts the mistake', async () => {
     const wrong = () => ({ Item: marshall({ pk: 'hmac-key', sk: 'hmac-key', keys: 'none' }) })
     table.answers = wrong
     expect(await hmacKeys.current()).toBeUndefined()
@@ -86,7 +86,7 @@ describe('the secrets in the config table', () => {
     expect(JSON.stringify(log.entries)).not.toContain(SECRET.toString('base64').slice(0, 8))
   })
 
-  it('go when the item goes, for new instances know nothing of it: said once, and counted', async () => {
+  it('are dropped when the item is deleted, as on new instances; this is logged once, and counted', async () => {
     table.answers = secret(0)
     await hmacKeys.current()
     table.answers = nothing
@@ -99,7 +99,7 @@ describe('the secrets in the config table', () => {
     expect(log.entries.map(({ event }) => event)).toEqual(['hmac_key_missing'])
   })
 
-  it('change over in the same moment on every instance that has looked within nine minutes of it, whenever that was', async () => {
+  it('change over at the same moment on every instance that has read them within the nine minutes before it', async () => {
     for (let lookedBefore = 0; lookedBefore < 9 * MINUTE; lookedBefore += 30_000) {
       hmacKeys = new HmacKeys({
         client: table.client,
@@ -122,7 +122,7 @@ describe('the secrets in the config table', () => {
     }
   })
 
-  it('are waited for by the first request of an instance that was frozen for longer, which may have missed a change', async () => {
+  it('are read before the first request of an instance that was frozen for longer, which may have missed a change', async () => {
     table.answers = nothing
     await hmacKeys.current()
     table.answers = undefined
@@ -135,7 +135,7 @@ describe('the secrets in the config table', () => {
     expect((await waiting)?.activeAt(clock.now)?.secret).toEqual(SECRET)
   })
 
-  it('stay what they were where that look fails, and are asked for again a second later', async () => {
+  it('stay in force where that reading fails, and are read again a second later', async () => {
     table.answers = secret(0)
     await hmacKeys.current()
     clock.now += 9 * MINUTE
@@ -149,7 +149,7 @@ describe('the secrets in the config table', () => {
     expect(await active()).toBeUndefined()
   })
 
-  it('are looked at again after a clock was set back', async () => {
+  it('are read again after a clock was set back', async () => {
     table.answers = nothing
     await hmacKeys.current()
     clock.now -= 3600_000

@@ -9,11 +9,11 @@ function parsed(input: unknown) {
 }
 
 describe('the sources of identity', () => {
-  it('are keys, and then the address, where nothing is said', () => {
+  it('are API keys, and then the address, by default', () => {
     expect(parsed(undefined)).toEqual({ sources: DEFAULT_IDENTITY, issues: [] })
   })
 
-  it('are what is listed, in its order, with the address at the end', () => {
+  it('are those listed, in that order, with the address at the end', () => {
     const { sources, issues } = parsed([
       'api-gateway-key',
       { source: 'api-key', header: 'X-My-Key' },

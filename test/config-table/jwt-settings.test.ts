@@ -32,7 +32,7 @@ describe('the settings of a JWT source', () => {
     })
   })
 
-  it('may say everything', () => {
+  it('may set every field', () => {
     const all = {
       issuer: 'https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbC',
       audience: ['a', 'b'],
@@ -104,12 +104,12 @@ describe('the settings of a JWT source', () => {
     },
   )
 
-  it('may name keys by a query, but no issuer', () => {
+  it('may have a query in the URL of the keys, but not in the issuer', () => {
     expect(issuesIn({ jwksUri: 'https://issuer.example/keys?p=policy' })).toEqual([])
     expect(issuesIn({ issuer: 'https://issuer.example?p=policy' })).toHaveLength(1)
   })
 
-  it('want an audience, or the word for none', () => {
+  it('require an audience, or the word any', () => {
     const wanted = 'a text or a list of 1 to 256 texts, one of which is in every token, or "any"'
     expect(issuesIn({ audience: undefined })).toEqual([`audience is missing, it must be ${wanted} (identity 1)`])
     for (const audience of ['', [], [''], ['a', 1], 'x'.repeat(257), {}, Array(257).fill('a')]) {
@@ -147,7 +147,7 @@ describe('the settings of a JWT source', () => {
     ])
   })
 
-  it('are told every mistake at once', () => {
+  it('have every mistake reported at once', () => {
     expect(parse({ source: 'jwt', isuer: 'x', header: '' }).issues).toEqual([
       'unknown field "isuer", did you mean "issuer"? (identity 1)',
       'issuer is missing, it must be an https URL without a query (identity 1)',
@@ -156,7 +156,7 @@ describe('the settings of a JWT source', () => {
     ])
   })
 
-  it('are never taken from rubbish', () => {
+  it('are never made from garbage', () => {
     for (const input of RUBBISH) expect(parse(input).settings).toBeUndefined()
     for (const value of RUBBISH) {
       for (const field of ['issuer', 'jwksUri', 'tiersByRole', 'audience'])

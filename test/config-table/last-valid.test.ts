@@ -127,7 +127,7 @@ describe('the last valid version of an item', () => {
     expect((await configurationOf()).policies.routes).toMatchObject([{ cost: 7 }])
   })
 
-  it('is gone with the item: what is deleted is deleted, and not invalid', async () => {
+  it('is deleted with the item: a deleted item does not count as invalid', async () => {
     table.put(ANONYMOUS, ROUTE)
     const sets = await serve()
     table.partition('policy-set').delete(ROUTE.sk)
@@ -137,7 +137,7 @@ describe('the last valid version of an item', () => {
     expect((await configurationOf()).policies.routes).toEqual([])
   })
 
-  it('is written over no newer one of another instance', async () => {
+  it('never overwrites a newer one of another instance', async () => {
     table.put(ANONYMOUS, ROUTE)
     await serve()
     const slow = instance()
@@ -169,7 +169,7 @@ describe('the last valid version of an item', () => {
     },
   )
 
-  it('is not needed to keep out who is blocked by an invalid item', async () => {
+  it('is not needed to deny callers whom an invalid item blocks', async () => {
     table.put(ANONYMOUS)
     for (const sk of ['block#ip#203.0.113.7/24', 'block#ip#2001:db8::1/32', 'block#client#acme'])
       table.put({ pk: 'policy-set', sk, expiresAt: 'tomorrow' })
@@ -181,12 +181,12 @@ describe('the last valid version of an item', () => {
     expect(access.ofClient('other', clock.now)).toBeUndefined()
   })
 
-  it('lets in nobody whom an invalid item would allow to pass uncounted', async () => {
+  it('is required to let a caller pass uncounted while its allow entry is invalid', async () => {
     table.put(ANONYMOUS, { pk: 'policy-set', sk: 'allow#ip#203.0.113.7/24' })
     expect((await configurationOf()).access.ofAddress(parseIpAddress('203.0.113.7'), clock.now)).toBeUndefined()
   })
 
-  it('is looked for again after a reading that failed', async () => {
+  it('is read again after a failed reading', async () => {
     table.put(ANONYMOUS, ROUTE)
     await serve()
     table.put({ ...ROUTE, cost: '1' })
@@ -199,7 +199,7 @@ describe('the last valid version of an item', () => {
     expect((await configurationOf(sets)).policies.routes).toMatchObject([{ credentials: 'required', cost: 1 }])
   })
 
-  it('of a tier that is not looked at before somebody is in it comes with the next reading', async () => {
+  it('of a tier that is parsed only when a caller is in it comes with the next reading', async () => {
     const names = Array.from({ length: 30 }, (_, i) => `tier-${String(i).padStart(2, '0')}`)
     table.put(ANONYMOUS, ...names.map((name) => tierItem(name, 5)))
     await serve()

@@ -8,7 +8,7 @@ const many = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, i) => policy({ name: `${prefix}${i}` }))
 
 describe('global policies', () => {
-  it('count everybody together unless they say otherwise', () => {
+  it('count all callers together by default', () => {
     const { global } = setOf({
       global: { policies: [policy({ name: 'all' }), policy({ name: 'each', by: 'client' })] },
     })
@@ -19,7 +19,7 @@ describe('global policies', () => {
     expect(setOf({}).global).toEqual([])
   })
 
-  it('are checked like any others', () => {
+  it('are checked like all other policies', () => {
     expect(issuesIn({ global: { policies: [policy({ name: 'all', limit: 0 })], limits: 3 } })).toEqual([
       'unknown field "limits", known are by, policies (tiers.yaml, global)',
       'limit must be a positive integer, got 0 (tiers.yaml, global, policy "all")',
@@ -77,7 +77,7 @@ describe('a route’s policies for some tiers', () => {
     ])
   })
 
-  it('may not where one is', () => {
+  it('may not have one name where a caller is held to both', () => {
     const twice = [
       'name must be unique, and policy 1 has this one already (tiers.yaml, route "GET /search", policy "search")',
     ]
@@ -85,7 +85,7 @@ describe('a route’s policies for some tiers', () => {
     expect(issuesIn(route(search(undefined), search(['pro'])))).toEqual(twice)
   })
 
-  it('are for tiers that are there', () => {
+  it('must name tiers that exist', () => {
     expect(issuesIn(route(search(['fre'])))).toEqual([
       'tiers must be names of tiers, got "fre", which is none (tiers.yaml, route "GET /search", policy "search")',
     ])
@@ -111,7 +111,7 @@ describe('credentials', () => {
     expect(routes.map(({ credentials }) => credentials)).toEqual(['required', 'optional', 'optional'])
   })
 
-  it('are nothing else', () => {
+  it('are refused with any other value', () => {
     expect(issuesIn({ routes: { 'GET /a': { credentials: true } } })).toEqual([
       'credentials must be "required" or "optional", got true (tiers.yaml, route "GET /a")',
     ])
@@ -119,7 +119,7 @@ describe('credentials', () => {
 })
 
 describe('settings', () => {
-  it('are the defaults where nothing is said', () => {
+  it('have defaults', () => {
     expect(setOf({}).settings).toEqual({
       identity: [
         { source: 'api-key', header: 'x-api-key' },
@@ -137,7 +137,7 @@ describe('settings', () => {
     expect(setOf({ settings: {} }).settings).toEqual(setOf({}).settings)
   })
 
-  it('bound preflights by any policy, which has no name of its own', () => {
+  it('limit preflights by a policy of any kind, which has no name', () => {
     const preflight = { limit: 50, window: '10s', algorithm: 'token-bucket', burst: 100 }
     expect(setOf({ settings: { preflight } }).settings.preflight).toMatchObject({
       name: 'preflight',
@@ -156,7 +156,7 @@ describe('settings', () => {
     ])
   })
 
-  it('have base paths in one spelling', () => {
+  it('keep base paths in one spelling', () => {
     expect(setOf({ settings: { basePaths: ['v1', '/v1/', '/shop/api'] } }).settings.basePaths).toEqual([
       '/v1',
       '/shop/api',
@@ -168,14 +168,14 @@ describe('settings', () => {
     }
   })
 
-  it('name a default tier that is there', () => {
+  it('must name a default tier that exists', () => {
     expect(setOf({ settings: { defaultTier: 'anonymous' } }).settings.defaultTier).toBe('anonymous')
     expect(issuesIn({ settings: { defaultTier: 'free' } })).toEqual([
       'defaultTier must be the name of a tier, got "free", which is none (tiers.yaml, settings)',
     ])
   })
 
-  it('name the headers that callers cannot choose, before a policy may count by them', () => {
+  it('must declare a header trusted before a policy may count by it', () => {
     const tiers = { anonymous, pro: { policies: [policy({ name: 'tenant', by: ['client', 'header:X-Tenant'] })] } }
     expect(setOf({ tiers, settings: { trustedHeaders: ['X-TENANT'] } }).settings.trustedHeaders).toEqual(['x-tenant'])
     expect(issuesIn({ tiers })).toEqual([
@@ -193,5 +193,5 @@ describe('settings', () => {
   })
 })
 
-test('what an export has added is no mistake', () =>
+test('accept the fields that an export adds', () =>
   expect(setOf({ exported: { 'tier#anonymous': 'abc' } }).tiers.size).toBe(1))

@@ -104,7 +104,7 @@ describe('a value of the config table', () => {
     expect(await request).toBe(2)
   })
 
-  it('is read again with the next request, for which nobody waits, when its owner says so', async () => {
+  it('is read in the background with the next request after readSoon', async () => {
     value.readSoon()
     expect(await value.request()).toBe(1)
     expect(value.readings).toHaveLength(2)
@@ -124,7 +124,7 @@ describe('a value of the config table', () => {
     expect(await value.request()).toBe(2)
   })
 
-  it('is not given up because a reading fails that was frozen: the next one is waited for', async () => {
+  it('is not given up when a frozen reading fails: requests wait for the next one', async () => {
     value.clock.now += REFRESH_MS
     await value.request()
     value.clock.now += 600_000
@@ -169,7 +169,7 @@ describe('a value of the config table', () => {
     expect(awaited).toBeLessThan(12)
   })
 
-  it('is what the table says with the first request after an outage and half a minute', async () => {
+  it('is up to date with the first request after an outage and half a minute', async () => {
     value.clock.now += MAX_AGE_MS
     value.answers = down
     for (let second = 0; second < 100; second++) {

@@ -35,19 +35,19 @@ describe('a tier for some APIs', () => {
     expect(limitOf(set, request)).toBe(limit)
   })
 
-  it('is there for these alone, by name, and by an id that nothing else is known of', () => {
+  it('exists for these APIs only, by name, or by an id that is not in the table', () => {
     expect(
       [at('b2', 'prod'), at('c3', 'dev'), at('a1', 'prod'), at()].map((request) => limitOf(set, request, 'beta')),
     ).toEqual([5, 5, undefined, undefined])
   })
 
-  it('leaves APIs that it does not name what they had: one object for all of them', () => {
+  it('does not change other APIs, which share one object', () => {
     expect(setFor(set, at('x', 'prod'))).toBe(setFor(set, at('y', 'live')))
     expect(setFor(set, at('x', 'prod'))).not.toBe(setFor(set, at('a1', 'prod')))
     expect(setFor(set, at('a1', 'prod'))).toBe(setFor(set, at('a1', 'prod')))
   })
 
-  it('counts in places of its own', () => {
+  it('has counts of its own', () => {
     const variants = [at('zz', 'prod'), at('a1', 'live'), at('a1', 'prod')].map(
       (one) => setFor(set, one).tiers.get('free')!.policies[0]!.variant,
     )
@@ -63,12 +63,12 @@ describe('a word for an API', () => {
     'tier#free @shop': { apis: ['shop', 'a1b2c3d4e5'], policies: [policy({ limit: 2 })] },
     'api#a1': { label: 'shop', name: 'x' },
   }
-  it('is its label, whatever other APIs are named', () => {
+  it('means its label, whatever the names of other APIs', () => {
     const set = setFrom({ ...items, 'api#b2': { name: 'shop', label: 'b' }, 'api#c3': { name: 'shop' } })
     expect(['a1', 'b2', 'c3'].map((id) => limitOf(set, at(id, 'prod')))).toEqual([2, 1, 1])
   })
 
-  it('is an id before all else: no name and no label makes another API of it', () => {
+  it('means an id first: no name and no label makes it mean another API', () => {
     const set = setFrom({ ...items, 'api#b2': { name: 'a1b2c3d4e5' }, 'api#c3': { name: 'a1' } })
     expect(['a1b2c3d4e5', 'b2'].map((id) => limitOf(set, at(id, 'prod')))).toEqual([2, 1])
     expect([...set.apis!.idsOf('a1')]).toEqual(['a1'])
@@ -92,7 +92,7 @@ describe('routes and settings for some APIs', () => {
   })
   const costs = (request: ApiStage) => setFor(set, request).routes.map(({ pattern, cost }) => `${pattern.text} ${cost}`)
 
-  it('take each route once', () => {
+  it('have each route once', () => {
     expect(costs(at('shop1', 'prod'))).toEqual(['GET /health 0', 'GET /search 2'])
     expect(costs(at('cart1', 'prod'))).toEqual(['GET /search 2'])
     expect(costs(at('cart1', 'dev'))).toEqual(['GET /search 3'])

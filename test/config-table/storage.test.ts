@@ -31,7 +31,7 @@ function issuesIfAny(call: () => unknown): readonly string[] {
 }
 
 describe('what one subject can store', () => {
-  it('is bounded by what an item holds, over all policies of a limiter', () => {
+  it('is bounded by the size of an item, over all policies of a limiter', () => {
     expect(limiterIssues(logs(5, 10_000))).toEqual([
       'one subject could store 440 KB, and an item of DynamoDB holds 400 KB: the largest of its policies are ' +
         '"log-0" 88 KB, "log-1" 88 KB, "log-2" 88 KB, "log-3" 88 KB, "log-4" 88 KB',
@@ -40,12 +40,12 @@ describe('what one subject can store', () => {
     createLimiter({ store: new MemoryStore(), policies: logs(30, 1400) })
   })
 
-  it('counts what a limit may be overrun by', () => {
+  it('includes the overrun of a limit', () => {
     expect(limiterIssues(logs(3, 8000, { overrun: '25%' }))).toEqual([])
     expect(limiterIssues(logs(30, 1000, { overrun: '60%' }))[0]).toMatch(/^one subject could store 424 KB/)
   })
 
-  it('leaves thirty policies of any other algorithm alone, in their largest form', () => {
+  it('allows thirty policies of any other algorithm, with state of the largest size', () => {
     const thirty = (more: object) =>
       Array.from({ length: 30 }, (_, i) => policy({ name: `p${i}`, limit: 1000, ...more }) as never)
     for (const more of [
@@ -88,7 +88,7 @@ describe('what one subject can store', () => {
     expect(issuesIn({ tiers: tiers('ip') })[0]).toMatch(/^a subject by ip could store 442 KB/)
   })
 
-  it('counts a policy once that several routes have, and not for tiers that it is not for', () => {
+  it('counts a policy of several routes once, and only for the tiers that it holds for', () => {
     const routes = (policies: object[]) =>
       Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [`GET /${name}`, { by: 'client', policies }]))
     const tiers = { anonymous, free: { policies: [] }, pro: { policies: [] } }
@@ -102,13 +102,13 @@ describe('what one subject can store', () => {
   })
 })
 
-describe('storage codes', () => {
+describe('attribute prefixes', () => {
   const form = 'sliding-window 60000'
   /** Names of two policies that happen to have one code. */
   const [one, other] = collision((name) => prefixOf(name, form))
   const shared = `policies "${one}" and "${other}" happen to share a storage code, rename one of them`
 
-  it('that two policies of one subject happen to share are found', () => {
+  it('shared by two policies of one subject are reported', () => {
     const both = [one, other].map((name) => policy({ name, limit: 2 }))
     expect(() => createLimiter({ store: new MemoryStore(), policies: both as never })).toThrow(
       new ConfigError([new Mistake('state_collision', shared)]),
@@ -122,7 +122,7 @@ describe('storage codes', () => {
     ).toHaveLength(1)
   })
 
-  it('that are the same make one of the two store elsewhere, the same one in every set', () => {
+  it('that collide make one of the two policies use another prefix, the same one in every set', () => {
     const [first, second] = [one, other].map((name) => policy({ name, limit: 2 }))
     const scopesIn = (...routes: (typeof first)[]) => {
       const parsed = routes.map((each, i) => parseRoute(`GET /${i}`, { by: 'ip', policies: [each] }, [], [])!)
@@ -138,7 +138,7 @@ describe('storage codes', () => {
     expect(new Set(scopes.map(([name, scope]) => prefixOf(name!, form, scope))).size).toBe(2)
   })
 
-  it('may be the same of two policies that never count one subject', () => {
+  it('may be shared by two policies that never count one subject', () => {
     const [mine, yours] = [one, other].map((name) => policy({ name, limit: 2 }))
     expect(issuesIn({ tiers: { anonymous, free: { policies: [mine] }, pro: { policies: [yours] } } })).toEqual([])
     expect(

@@ -135,7 +135,7 @@ describe('mistakes in a file', () => {
     ])
   })
 
-  it('all of them at once, wherever they are', () => {
+  it('are all reported at once, wherever they are', () => {
     const file = {
       teirs: {},
       tiers: {
@@ -212,8 +212,8 @@ describe('mistakes between tiers and routes', () => {
   })
 })
 
-describe('a set that is right', () => {
-  it('counts clients unless it says otherwise, and routes each by itself', () => {
+describe('a valid set', () => {
+  it('counts clients by default, and each route by itself', () => {
     const set = setOf({
       tiers: {
         free: { policies: [policy(), policy({ name: 'b', by: ['route', 'ip'] })] },
@@ -240,12 +240,12 @@ describe('a set that is right', () => {
     expect(by(rulesOf(set, 'GET', '/b').routes[0]!.policies)).toEqual([{ who: ['ip'], perRoute: false }])
   })
 
-  it('costs one unless it says otherwise, and nothing where that is said', () => {
+  it('has routes that cost one by default, and nothing where the cost is 0', () => {
     const set = setOf({ routes: { 'GET /a': {}, 'GET /b': { cost: 0 }, 'GET /c': { cost: 7 } } })
     expect(['/a', '/b', '/c'].map((one) => rulesOf(set, 'GET', one).cost)).toEqual([1, 0, 7])
   })
 
-  it('finds the most specific route, in whatever order they stand', () => {
+  it('finds the most specific route, in whatever order routes are listed', () => {
     const texts = [
       'ANY /*',
       'ANY /users/{id}',
@@ -270,7 +270,7 @@ describe('a set that is right', () => {
     )
   })
 
-  it('looks a route up among thousands quickly enough not to matter, however long the path', () => {
+  it('finds a route among thousands in negligible time, however long the path', () => {
     const routes = Array.from({ length: 5000 }, (_, i) => parseRoute(`GET /api/v1/things-${i}/{id}`, {}, [], [])!)
     const set: PolicySet = { settings: DEFAULT_SETTINGS, tiers: new Map(), routes, global: [] }
     expect(rulesOf(set, 'GET', '/api/v1/things-4999/7').routes[0]!.pattern.text).toBe('GET /api/v1/things-4999/{id}')
@@ -283,7 +283,7 @@ describe('a set that is right', () => {
     }
   })
 
-  it('may have tiers without policies, and no routes', () => {
+  it('may have tiers without policies, and no routes at all', () => {
     expect(parseTiersFile({ tiers: { anonymous: { policies: [] } } }, 'f').routes).toEqual([])
   })
 })
@@ -305,7 +305,7 @@ describe('whatever is written', () => {
     { maxKeys: 6 },
   )
 
-  it('a file is a set or a ConfigError', () => {
+  it('a file gives a set or throws a ConfigError', () => {
     const file = fc.record(
       {
         tiers: fc.oneof(fc.dictionary(fc.string(), object), object, anything),
@@ -340,7 +340,7 @@ describe('whatever is written', () => {
     expect(issues.map(({ code }) => code)).toEqual(['unknown_field'])
   })
 
-  it('a tier or a route is there exactly when nothing is wrong with it', () => {
+  it('a tier or a route exists exactly when it is valid', () => {
     fc.assert(
       fc.property(fc.string(), fc.oneof(object, anything), (name, input) => {
         for (const parseOne of [parseTier, parseRoute]) {

@@ -40,7 +40,7 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     tried: 'five logs of one caller that outgrow an item, so that the circuit opens for all',
     before: 'accepted; 30 of 30 of another client degraded',
     now: 'refused where policies are checked',
-    test: ['test/config-table/storage.test.ts', 'is bounded by what an item holds, over all policies of a limiter'],
+    test: ['test/config-table/storage.test.ts', 'is bounded by the size of an item, over all policies of a limiter'],
   },
   {
     tried: 'an item that cannot be written all the same',
@@ -87,7 +87,7 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     now: 'Sluice has the last word',
     test: [
       'test/authorize/upstream.test.ts',
-      'is handed on to a REST API: principal, policy, usage key and context, in which Sluice has the last word',
+      'is passed on to a REST API: principal, policy, usage key and context, in which Sluice’s own keys win',
     ],
   },
   {
