@@ -1,22 +1,22 @@
 /** What Sluice decided about a request, as far as a backend acts on it. */
 export interface GatewayContext {
-  /** As API Gateway hands it over: texts on a REST API, values of their own kinds on an HTTP API. */
+  /** As API Gateway passes it on: strings on a REST API, typed values on an HTTP API. */
   readonly values: Readonly<Record<string, unknown>>
-  /** Over the limit, and let through so that the backend says so. */
+  /** Over the limit, and passed to the backend so that it answers 429. */
   readonly turnedAway: boolean
-  /** How long the request has to wait for its turn, in milliseconds. */
+  /** How long the request has to be delayed, in milliseconds. */
   readonly delayMs: number
-  /** The caller is past what it was promised, and is served when there is nothing better to do. */
+  /** The request is over its limit, and is to be served only with spare capacity. */
   readonly lowPriority: boolean
-  /** API Gateway makes a response of whatever the function returns: payload 2.0 of an HTTP API. */
+  /** Whether API Gateway makes a response of any value that the function returns: payload 2.0 of an HTTP API. */
   readonly infersResponse: boolean
 }
 
 /**
- * Reads any event; one that did not pass Sluice has nothing to act on.
+ * Parses any event; one that did not pass Sluice gives an empty context.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html payload
- * 2.0, and what it infers
+ * 2.0, and which responses it infers
  */
 export function fromEvent(event: unknown): GatewayContext {
   const { version, requestContext } = fields(event)

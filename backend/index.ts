@@ -1,5 +1,5 @@
 /**
- * For the functions behind an API that Sluice protects. It stands alone, without a dependency.
+ * For the functions behind an API that Sluice protects. It has no dependencies.
  *
  * @module sluice/backend
  */

@@ -4,7 +4,7 @@ import { waitForTurn } from './turn'
 import type { BackendOptions } from './with-rate-limit'
 
 /**
- * As much of middy's request as is used here, so that middy need not be there. @see
+ * The part of middy's request that is used here, so that middy is not a dependency. @see
  * https://middy.js.org/docs/intro/how-it-works
  */
 interface Request {
@@ -15,17 +15,17 @@ interface Request {
 
 /** A middleware of middy: `middy(handler).use(rateLimit())`. */
 export interface RateLimitMiddleware {
-  /** Answers a request that is over the limit with 429, and delays one that has to wait. */
+  /** Answers a request that is over the limit with 429, and delays one that has a delay. */
   before(request: Request): Promise<TooManyRequests | undefined>
   /** Adds the headers of the decision to the response. */
   after(request: Request): void
-  /** Adds the headers of the decision to the response that another middleware made of an error. */
+  /** Adds the headers of the decision to the response that another middleware made from an error. */
   onError(request: Request): void
 }
 
 /**
- * `withRateLimit` for handlers that are put together with middy. Use it first: what other middlewares make of an error
- * gets the headers, too, and a request over the limit costs none of them any work.
+ * `withRateLimit` for handlers that are built with middy. Use it first: then responses that other middlewares make from
+ * errors get the headers, too, and a request over the limit does not run the others.
  */
 export function rateLimit({ maxDelayMs }: BackendOptions = {}): RateLimitMiddleware {
   const addHeaders = (request: Request) => {

@@ -2,16 +2,14 @@ import { headersFromContext } from '../lambda/responses/backend-headers'
 import { PROBLEM_KEYS } from '../lambda/responses/header-table'
 import type { GatewayContext } from './gateway-context'
 
-/** What a request over the limit is answered. */
+/** The answer to a request over the limit. */
 export interface TooManyRequests {
   readonly statusCode: 429
   readonly headers: Record<string, string>
   readonly body: string
 }
 
-/**
- * The same headers and problem body that a REST API's gateway response has (RFC 9457), where numbers are texts as well.
- */
+/** The same headers and problem body as a REST API's gateway response (RFC 9457), in which numbers are strings, too. */
 export function tooManyRequests({ values }: GatewayContext): TooManyRequests {
   const told = Object.fromEntries(PROBLEM_KEYS.map((key) => [key, String(values[key] ?? '')]))
   const problem = { type: 'about:blank', title: 'Too Many Requests', status: 429, ...told }
@@ -23,11 +21,11 @@ export function tooManyRequests({ values }: GatewayContext): TooManyRequests {
 }
 
 /**
- * A handler's result with the decision's headers. A header that the handler set itself, in whatever case, stays as it
- * is: it knows better, as with the `Retry-After` of its own 503.
+ * A handler's result with the decision's headers. A header that the handler set itself, in any case, is kept, such as
+ * the `Retry-After` of its own 503.
  *
- * A result without a `statusCode` becomes on an HTTP API the response that API Gateway would have made of it. What is
- * no response at all, like that of a streaming handler, is returned as it came.
+ * On an HTTP API a result without a `statusCode` becomes the response that API Gateway would have made of it. A result
+ * that is not a response, like that of a streaming handler, is returned unchanged.
  */
 export function withHeaders<Result>(result: Result, { values, infersResponse }: GatewayContext): Result {
   const added = headersFromContext(values)

@@ -1,7 +1,7 @@
-/** API Gateway gives an integration 29 s, and the handler wants some of them. */
+/** API Gateway gives an integration 29 s, and the handler needs some of them. */
 const LONGEST_WAIT_MS = 10_000
 
-/** Left of the function's own time when the wait is over, in milliseconds, so that the handler can still answer. */
+/** Time left for the function after the wait, in milliseconds, so that the handler can still answer. */
 const SPARE_MS = 1000
 
 interface LambdaContext {
@@ -9,8 +9,8 @@ interface LambdaContext {
 }
 
 /**
- * Waits until it is the request's turn: the `delayMs` of its decision, but at most `maxDelayMs`, and never into the
- * last second of the function. The function is paid for while it waits.
+ * Delays the request by the `delayMs` of its decision, but at most by `maxDelayMs`, and never into the function's last
+ * second. Lambda bills the function while it waits.
  */
 export async function waitForTurn(
   delayMs: number,

@@ -7,7 +7,7 @@ export type Handler<Args extends unknown[], Result> = (...args: Args) => Result
 
 /** What `withRateLimit` and `rateLimit` have in common. */
 export interface BackendOptions {
-  /** The longest wait for a request's turn, in milliseconds. @default 10000 */
+  /** The longest delay of a request, in milliseconds. @default 10000 */
   readonly maxDelayMs?: number
 }
 
@@ -21,11 +21,11 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
 }
 
 /**
- * Wraps a handler behind a REST or HTTP API that Sluice protects: its responses get the decision's headers, a request
- * over the limit that an HTTP API let through is answered 429 without it, and a request that has to wait for its turn
- * waits.
+ * Wraps a handler behind a REST or HTTP API that Sluice protects. Its responses get the decision's headers. A request
+ * over the limit that an HTTP API passed on is answered 429 without calling the handler. A request with a delay waits
+ * first.
  *
- * Errors pass through, and so do requests that did not come by Sluice.
+ * Errors pass through, and so do requests that did not pass Sluice.
  */
 export function withRateLimit<Args extends unknown[], Result>(
   handler: Handler<Args, Result>,

@@ -6,7 +6,7 @@ import { writeNotices } from './third-party-notices'
 export const ROOT = join(__dirname, '..')
 const STAND_INS = join(__dirname, 'authorizer-bundle')
 
-/** How the code of any of our functions becomes what Lambda loads; the reasons are below. */
+/** Options for bundling the code of any of the project's functions; the reasons are below. */
 export const functionBundleOptions = {
   absWorkingDir: ROOT,
   bundle: true,
@@ -20,15 +20,15 @@ export const functionBundleOptions = {
 } satisfies BuildOptions
 
 /**
- * How lambda/handler.ts becomes the file that Lambda loads, and the verifier of JWTs the one that this loads when there
- * is a token to verify, and the upstream authorizer's client the one that it loads where an upstream authorizer is
- * configured. Deployment and the local gateway both build with these options.
+ * Options that build the files that Lambda loads: lambda/handler.ts, the verifier of JWTs, which is loaded with the
+ * first token, and the upstream authorizer's client, which is loaded where one is configured. Deployment and the local
+ * gateway use the same options.
  *
- * CommonJS, because it loads a little sooner than an ES module; for Node 20, because that is the oldest that runs the
- * local gateway, and a newer target makes it no smaller. The SDK is bundled, so that the version tested is the version
- * that runs. `mainFields` takes the SDK's ES modules, of which what is not called drops out; the aliases, and the
- * replacements in authorizer-bundle/build.js, drop what is called only where the authorizer never goes (each stand-in
- * says why). `npm run bench` prints size and load time against a bundle made without all this.
+ * CommonJS, because it loads slightly faster than an ES module; for Node 20, because that is the oldest version that
+ * runs the local gateway, and a newer target is no smaller. The SDK is bundled, so that the version tested is the
+ * version that runs. `mainFields` selects the SDK's ES modules, whose unused code is removed. The aliases, and the
+ * replacements in authorizer-bundle/build.js, remove code that is used only where the authorizer never goes (each
+ * stand-in says why). `npm run bench` compares size and load time with a bundle made without all this.
  */
 export const authorizerBundleOptions = {
   ...functionBundleOptions,
@@ -52,8 +52,8 @@ export const authorizerBundleOptions = {
 
 /**
  * Builds the bundle in a folder: `index.js`, to be loaded as `index.handler`, and `jwt-verifier.js` and
- * `lambda-upstream.js`, to stay beside it, as are the licenses of what is in them. Returns the first. Takes two tenths
- * of a second.
+ * `lambda-upstream.js`, which must stay beside it, as must the licenses of the bundled packages. Returns the path of
+ * the first. Takes about 0.2 seconds.
  */
 export function buildAuthorizerBundle(outdir: string): string {
   writeNotices(bundle({ ...authorizerBundleOptions, outdir }), ROOT, outdir)
@@ -61,10 +61,10 @@ export function buildAuthorizerBundle(outdir: string): string {
 }
 
 /**
- * Runs esbuild with these options and what authorizer-bundle/build.js replaces in the SDK, and returns what the bundle
- * is made of. Throws with what esbuild has to say.
+ * Runs esbuild with these options and the replacements in authorizer-bundle/build.js, and returns what the bundle is
+ * made of. Throws esbuild's message.
  *
- * @param kept files of the SDK that are not replaced, to measure what that is worth.
+ * @param kept files of the SDK that are not replaced, to measure what a replacement saves.
  */
 export function bundle(options: BuildOptions, kept: readonly string[] = []): Pick<Metafile, 'outputs'> {
   const argument = JSON.stringify({ logLevel: 'error', ...options })

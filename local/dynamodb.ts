@@ -1,13 +1,13 @@
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { LOCAL_TABLES, localAwsEnvironment } from '../cli/tables/local-engine'
 
-/** The tables that the local gateway seeds and decides in, where the command line finds them. */
+/** The tables that the local gateway seeds and uses; the command line knows the same names. */
 export const TABLES = LOCAL_TABLES
 
-/** The part of Lambda's environment by which the SDK signs. */
+/** The part of Lambda's environment with which the SDK signs. */
 export const awsEnvironment = (env: NodeJS.ProcessEnv = process.env) => localAwsEnvironment(env)
 
-/** A client that looks nowhere for its configuration but in `awsEnvironment`, and does not try again by itself. */
+/** A client that reads its configuration from `awsEnvironment` only, and does not retry. */
 export function connect(endpoint: string): DynamoDBClient {
   const env = awsEnvironment()
   const credentials = {

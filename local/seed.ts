@@ -10,7 +10,7 @@ import { documentsOf } from '../provisioning/documents'
 import { tryWrite } from '../provisioning/guarded-writes'
 import { checkTiersFile, itemsOf, type TiersFile } from '../provisioning/tiers-file'
 
-/** Keys to try the local gateway with. They are in the clear because they open nothing. */
+/** Keys to try the local gateway with. They are in clear because they give access to nothing. */
 export const SAMPLE_KEYS = [
   { apiKey: 'demo-free-key', id: 'demo-free', tier: 'free' },
   { apiKey: 'demo-pro-key', id: 'demo-pro', tier: 'pro' },
@@ -20,11 +20,11 @@ export const SAMPLE_KEYS = [
 const TIERS_FILE = path.join(__dirname, '..', 'tiers.yaml')
 
 /**
- * Makes both tables where they are missing, and seeds the config table as a deployment does: the tiers and routes of
- * `tiers.yaml`, a secret for the subjects' hashes where there are no tiers yet, and the sample keys. What somebody has
- * edited stays.
+ * Creates both tables where they are missing, and seeds the config table as a deployment does: the tiers and routes of
+ * `tiers.yaml`, a secret for the hashes of subjects where there are no tiers yet, and the sample keys. Edited items are
+ * kept.
  *
- * @returns the sort keys of items that stay as somebody edited them, which are not those of the file.
+ * @returns the sort keys of items that were kept because they were edited, and differ from those of the file.
  * @throws ConfigError with every mistake in `tiers.yaml`; nothing is written then.
  */
 export async function seed(

@@ -1,4 +1,4 @@
-/** What has been started, to be stopped in the opposite order. */
+/** Steps that stop what was started, in the opposite order. */
 export class Shutdown {
   readonly #steps: (() => unknown)[] = []
   #done: Promise<void> | undefined
@@ -7,7 +7,7 @@ export class Shutdown {
     return this.#done !== undefined
   }
 
-  /** Also takes what was still starting when the stop began: that is stopped at once. */
+  /** A step added after the stop began, for something that was still starting, runs at once. */
   add(step: () => unknown): void {
     if (this.#done === undefined) this.#steps.push(step)
     else this.#done = this.#done.then(async () => void (await step()))
@@ -23,12 +23,15 @@ export class Shutdown {
 }
 
 /**
- * Ctrl-C reaches this process twice when npm passes it on as well: what follows the first within this time is the same
- * key press.
+ * npm passes Ctrl-C on, so that it may reach this process twice: a second signal within this time is the same key
+ * press.
  */
 const SAME_KEY_PRESS_MS = 300
 
-/** Ends the process when it is told to: exit code 0 when all has stopped, and at once with code 1 when told again. */
+/**
+ * Ends the process on a signal: with exit code 0 when everything has stopped, and at once with code 1 on a second
+ * signal.
+ */
 export function stopOnSignals(shutdown: Shutdown): void {
   let firstAt: number | undefined
   const onSignal = () => {

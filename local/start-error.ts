@@ -1,12 +1,12 @@
 import { YAMLParseError } from 'yaml'
 import { SluiceError } from '../limiter/errors'
 
-/** Something that the person at the keyboard can put right: printed as one line without a stack, exit code 1. */
+/** A mistake that the user can correct: printed as one line without a stack, exit code 1. */
 export class StartError extends Error {
   override readonly name = 'StartError'
 }
 
-/** What to print about an error: a user's mistake in its own words, a bug with its stack. */
+/** The text to print for an error: the message of a user's mistake, the stack of a bug. */
 export function toUser(error: unknown): string {
   if (error instanceof StartError || error instanceof SluiceError) return error.message
   if (error instanceof YAMLParseError) return `tiers.yaml: ${reasonOf(error)}`
@@ -14,8 +14,8 @@ export function toUser(error: unknown): string {
 }
 
 /**
- * The first line of whatever was thrown, for use inside a one-line message. A failed connection hides its reason in
- * `cause` or `errors`.
+ * The first line of any thrown value, for use inside a one-line message. A failed connection has its reason in `cause`
+ * or `errors`.
  */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])

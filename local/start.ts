@@ -17,12 +17,13 @@ import { Shutdown, stopOnSignals } from './shutdown'
 import { reasonOf, StartError, toUser } from './start-error'
 import { welcome } from './welcome'
 
-/** Longer than the authorizer may take. */
+/** Longer than the authorizer's timeout. */
 const FINISH_WITHIN_MS = 12_000
 const TIERS_FILE = join(__dirname, '..', 'tiers.yaml')
 
 /**
- * Engine, tables, bundle, authorizer instances, gateway, in this order; the ready line when a request would be served.
+ * Starts engine, tables, bundle, authorizer instances and gateway, in this order; prints the ready line when a request
+ * would be served.
  */
 async function start(shutdown: Shutdown): Promise<void> {
   const options = parseOptions(process.argv.slice(2), process.env)
@@ -71,13 +72,13 @@ async function seedTables(endpoint: string): Promise<string[]> {
   }
 }
 
-/** Lines that CloudWatch would take in; here they are for those who ask for them. */
+/** Lines of metrics for CloudWatch, which are printed only on request. */
 const METRICS = /^\{"_aws":.*\n/gm
 
-/** What the one who starts it may say about the log and the metrics. */
+/** Variables by which the user may configure the log and the metrics. */
 const TELEMETRY = /^SLUICE_(LOG|METRICS)_/
 
-/** All that the authorizer sees of the environment, as in Lambda. */
+/** The whole environment of the authorizer, as in Lambda. */
 function lambdaEnvironment(endpoint: string): Record<string, string> {
   return {
     ...awsEnvironment(),
@@ -91,7 +92,7 @@ function lambdaEnvironment(endpoint: string): Record<string, string> {
   }
 }
 
-/** Gone when the process is, in whatever way it ends by itself. */
+/** Removed when the process exits by itself. */
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }))
@@ -110,11 +111,13 @@ function log(text: string): void {
   process.stderr.write(text)
 }
 
-/** The SDK's advice on Node versions would come from every thread; in Lambda the runtime is chosen by the stack. */
+/**
+ * Otherwise every thread would print the SDK's warning about Node versions; in Lambda the stack chooses the runtime.
+ */
 const MUTED = { AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true' }
 Object.assign(process.env, MUTED)
 
-/** The reader of a pipe may go away, `head` for one. */
+/** The reader of a pipe may close it, as `head` does. */
 process.stdout.on('error', () => {})
 
 const shutdown = new Shutdown()

@@ -4,7 +4,7 @@ import type { Engine } from './engines/engine'
 import type { Options } from './options'
 import { SAMPLE_KEYS } from './seed'
 
-/** One tier as tiers.yaml has it, as far as it is told here. */
+/** The fields of a tier in tiers.yaml that are printed here. */
 interface Tier {
   readonly policies: readonly { readonly name: string; readonly limit: number; readonly window: string }[]
 }
@@ -13,13 +13,15 @@ export interface Running {
   readonly url: string
   readonly engine: Engine
   readonly options: Options
-  /** Sort keys of items that stay as somebody edited them. @default none */
+  /** Sort keys of items that were kept because they were edited. @default none */
   readonly kept?: readonly string[]
   /** The text of tiers.yaml. */
   readonly tiersYaml: string
 }
 
-/** What to know after the ready line: who can call, how much they may, where it is decided, and what to type. */
+/**
+ * The text after the ready line: who can call, with which limits, where decisions are made, and which commands to try.
+ */
 export function welcome({ url, engine, options, kept = [], tiersYaml }: Running): string {
   const tiers = (parse(tiersYaml) as { tiers: Record<string, Tier> }).tiers
   const enough = Math.min(...(tiers.anonymous?.policies ?? []).map(({ limit }) => limit)) + 5
@@ -55,10 +57,7 @@ export function welcome({ url, engine, options, kept = [], tiersYaml }: Running)
   ].join('\n')
 }
 
-/**
- * Lines of the command line that work against this engine as they stand; what they change is in force within half a
- * minute.
- */
+/** Commands that work against this engine as printed; their changes are in force within half a minute. */
 export function commandLines(endpoint: string): string[] {
   const [free] = SAMPLE_KEYS
   return [

@@ -1,34 +1,34 @@
-// Runs esbuild with the options in the first argument and the replacements below, but for those that the second names,
-// and prints what the bundle is made of. A process of its own, because esbuild's plugins are asynchronous and a
-// construct, which needs the bundle while it is made, is not.
+// Runs esbuild with the options in the first argument and the replacements below, without those that the second names,
+// and prints what the bundle is made of. It is a process of its own, because esbuild's plugins are asynchronous, and a
+// construct needs the bundle synchronously.
 const { readFileSync } = require('node:fs')
 const { join } = require('node:path')
 const { build } = require('esbuild')
 
 /**
- * Files inside the SDK that are more than is needed, and cannot be aliased because they are imported by relative paths:
- * the end of each one's path, and what is loaded instead of what it says.
+ * Files of the SDK with unneeded code that cannot be aliased, because they are imported by relative paths: the end of
+ * each path, and a function from the file's text to the replacement.
  *
  * @type {Readonly<Record<string, (text: string) => string>>}
  */
 const REPLACEMENTS = {
   '@aws-sdk/client-dynamodb/dist-es/endpoint/endpointResolver.js': () => standIn('region-endpoints.ts'),
-  // What item-calls.ts does without; commands ask for it by name.
+  // item-calls.ts does not need the schemas; commands refer to them by name.
   '@aws-sdk/client-dynamodb/dist-es/schemas/schemas_0.js': (text) =>
     `export const errorTypeRegistries = []; export let ${text.match(/(?<=^export var )\w+\$?(?= =)/gm)}`,
   // Functions for endpoint rules, with every Region and its name: region-endpoints.ts has no rules.
   '@aws-sdk/core/dist-es/submodules/client/util-endpoints/aws.js': () => 'export const awsEndpointFunctions = {}',
   '@smithy/core/dist-es/submodules/config/node-config-provider/configLoader.js': () =>
     standIn('environment-settings.ts'),
-  // Has a say in retries and in timeouts, of which no-retries.ts has none and handler.ts sets its own.
+  // Defaults for retries and timeouts: no-retries.ts has no retries, and handler.ts sets its own timeouts.
   '@smithy/core/dist-es/submodules/config/defaults-mode/resolveDefaultsModeConfig.js': () =>
     "export const resolveDefaultsModeConfig = () => async () => 'legacy'",
-  // Asks the machine for its Region over HTTP: Lambda has it in the environment.
+  // Queries the machine's metadata for its Region over HTTP: Lambda has the Region in the environment.
   '@smithy/core/dist-es/submodules/config/config-resolver/regionConfig/getInstanceMetadataRegion.js': () =>
     'export const getInstanceMetadataRegion = async () => undefined',
-  // Writes the headers of events to be signed, of which DynamoDB has none.
+  // Serializes headers of event streams for signing; DynamoDB has no event streams.
   '@smithy/signature-v4/dist-es/HeaderFormatter.js': () => 'export class HeaderFormatter {}; export let Int64',
-  // Words of mistakes that are never read, since Sluice has its own, and a standard by which nothing here calls it.
+  // Error messages that are never shown, since Sluice has its own, and a standard interface that is not used here.
   'valibot/dist/index.mjs': (text) =>
     withFunctions(text, {
       _addIssue: `(context, _label, dataset) {
@@ -41,7 +41,7 @@ const REPLACEMENTS = {
     }),
 }
 
-/** The text of a module in which functions at its top have other parameters and bodies. */
+/** The text of a module in which top-level functions have other parameters and bodies. */
 function withFunctions(text, functions) {
   return Object.entries(functions).reduce((before, [name, code]) => {
     const after = before.replace(new RegExp(`^function ${name}\\([\\s\\S]*?^}$`, 'm'), () => `function ${name}${code}`)
@@ -51,10 +51,10 @@ function withFunctions(text, functions) {
   }, text)
 }
 
-/** Files that stay as the SDK has them: to measure what each replacement is worth. */
+/** Files that are not replaced, to measure what each replacement saves. */
 const kept = JSON.parse(process.argv[3] ?? '[]')
 
-/** Of the above, what no import has led to yet. */
+/** Replacements that no import has used yet. */
 const idle = new Set(Object.keys(REPLACEMENTS).filter((file) => !kept.includes(file)))
 
 /** @type {import('esbuild').Plugin} */
@@ -72,7 +72,7 @@ const lessOfTheSdk = {
   },
 }
 
-/** Refuses a bundle of an SDK in which something has moved that is replaced: it would come back without a word. */
+/** Refuses a bundle of an SDK in which a replaced file has moved: the original would be bundled again unnoticed. */
 function checkReplaced({ inputs }, aliases) {
   const imported = new Set(Object.values(inputs).flatMap(({ imports }) => imports.map(({ original }) => original)))
   if (!imported.has('@aws-sdk/client-dynamodb')) return

@@ -1,9 +1,9 @@
 /**
- * Stands in for the SDK's credential chain: a Node function in Lambda always finds its credentials in the environment.
+ * Replaces the SDK's credential chain: a Node function in Lambda always has its credentials in the environment.
  *
- * The chain brings clients for STS, SSO and sign-in along, a third of the bundle, none of which can answer there. Read
- * at each call of the provider, which the SDK remembers: an instance keeps the credentials that it started with for as
- * long as it lives.
+ * The chain includes clients for STS, SSO and sign-in, a third of the bundle, none of which is needed there. The
+ * variables are read at each call of the provider. The SDK caches the result: an instance keeps its first credentials
+ * for its whole life.
  *
  * @see https://docs.aws.amazon.com/lambda/latest/dg/configuration-envvars.html
  */

@@ -4,10 +4,10 @@ interface Setting {
 }
 
 /**
- * Stands in for the SDK's settings, which it looks for in the environment and then in the files of a home directory: a
- * function has none.
+ * Replaces the SDK's loader of settings, which reads the environment and then files in a home directory: a function has
+ * no such files.
  *
- * A value that the SDK does not understand counts as none, as it does there. The environment is read once.
+ * A value that the SDK does not understand is ignored, as in the SDK. The environment is read once.
  *
  * @see https://docs.aws.amazon.com/sdkref/latest/guide/settings-reference.html
  */

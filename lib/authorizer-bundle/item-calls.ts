@@ -1,9 +1,9 @@
 /**
- * Stands in for the SDK's schemas and what reads and writes by them, a quarter of the bundle: what the schema of an
- * item's call says beyond JSON is that binary attributes are base64. Walking through every attribute to find that none
- * is one would also take longer than all else in a call.
+ * Replaces the SDK's schemas and their (de)serializers, a quarter of the bundle. The only thing that the schema of a
+ * call on items adds to JSON is that binary attributes are base64. Walking through every attribute to find no binary
+ * one would also take longer than the rest of the call.
  *
- * A call on anything but items is refused, since its schema may say more.
+ * A call on anything but items is refused, since its schema may add more.
  *
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.LowLevelAPI.html
  */
@@ -27,7 +27,7 @@ interface Response {
 type Next = (args: object) => Promise<{ readonly response: Response }>
 type Middleware = (next: Next, context: Context) => (args: { readonly input: object }) => Promise<object>
 
-/** Makes an HTTP request of a command's input, and the output of the answer. */
+/** Serializes a command's input to an HTTP request, and parses the response to the command's output. */
 export const getSchemaSerdePlugin = (config: Config) => ({
   applyToStack(stack: { add(middleware: Middleware, options: object): void }) {
     stack.add(
@@ -59,7 +59,7 @@ function toRequest(input: object, { endpointV2, __smithy_context: { service, ope
   }
 }
 
-/** Reads an answer, and throws one that is an error by the name that DynamoDB gives it, with all that it says. */
+/** Parses a response. Throws an error response under DynamoDB's name for it, with all of its fields. */
 async function toOutput(response: Response, config: Config): Promise<object> {
   const { statusCode: httpStatusCode, headers, body = new Uint8Array() } = response
   const $metadata = { httpStatusCode, requestId: headers['x-amzn-requestid'] }
@@ -78,7 +78,7 @@ async function toOutput(response: Response, config: Config): Promise<object> {
   }
 }
 
-/** `null` is as good as nothing in an object, and stays in a list. */
+/** `null` is left out of an object, and stays in a list. */
 function toJson(this: Readonly<Record<string, unknown>>, key: string, json: unknown): unknown {
   const value = this[key] // a Buffer has already been made something else of
   return value instanceof Uint8Array
@@ -87,7 +87,7 @@ function toJson(this: Readonly<Record<string, unknown>>, key: string, json: unkn
 }
 
 /**
- * Only a binary attribute has text below `B`, or a list of texts below `BS`: below the name of an attribute there is
+ * Only a binary attribute has a string under `B`, or a list of strings under `BS`: under an attribute's name there is
  * always an object.
  */
 function parse(text: string): Record<string, unknown> {
@@ -100,7 +100,7 @@ function parse(text: string): Record<string, unknown> {
 
 const toBytes = (base64: string): Uint8Array => new Uint8Array(Buffer.from(base64, 'base64'))
 
-/** What else the SDK imports beside the above, none of which does anything without schemas. */
+/** The other exports that the SDK imports; none of them does anything without schemas. */
 export class AwsJson1_0Protocol {}
 export class DynamoDBJsonCodec2 {}
 export const NormalizedSchema = { of: () => ({ getEventStreamMember: () => undefined }) }

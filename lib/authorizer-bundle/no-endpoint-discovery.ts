@@ -1,6 +1,6 @@
 /**
- * Stands in for endpoint discovery and its LRU library: the authorizer never turns it on, and DynamoDB's tables do
- * without.
+ * Replaces endpoint discovery and its LRU library: the authorizer never enables it, and DynamoDB's tables do not need
+ * it.
  */
 export const NODE_ENDPOINT_DISCOVERY_CONFIG_OPTIONS = {
   environmentVariableSelector: () => undefined,

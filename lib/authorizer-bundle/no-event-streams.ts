@@ -1,6 +1,5 @@
 /**
- * Stands in for the SDK's event streams: no DynamoDB operation has one, and the SDK loads them only for operations that
- * do.
+ * Replaces the SDK's event streams: no DynamoDB operation has one, and the SDK loads them only for operations that do.
  */
 export class EventStreamSerde {
   constructor() {

@@ -1,8 +1,7 @@
 import { createHash, createHmac, type Hash, type Hmac } from 'node:crypto'
 
 /**
- * Stands in for the SDK's SHA-256, which carries one in JavaScript for Node built without OpenSSL. Requests are signed
- * with it.
+ * Replaces the SDK's SHA-256, which includes a JavaScript implementation for a Node without OpenSSL. It signs requests.
  */
 export class Sha256 {
   readonly #hash: Hash | Hmac

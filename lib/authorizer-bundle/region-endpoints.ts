@@ -6,8 +6,8 @@ interface EndpointParams {
 }
 
 /**
- * Domains of the partitions beside the commercial one, by how their Regions begin; the same list as the SDK's own,
- * which a test compares.
+ * Domains of the partitions other than the commercial one, by the prefixes of their Regions; a test compares the list
+ * with the SDK's.
  */
 const SUFFIXES: readonly (readonly [prefix: string, suffix: string])[] = [
   ['cn-', 'amazonaws.com.cn'],
@@ -19,8 +19,8 @@ const SUFFIXES: readonly (readonly [prefix: string, suffix: string])[] = [
 ]
 
 /**
- * Stands in for the SDK's endpoint rules, a twentieth of the bundle: a function calls DynamoDB in its own Region, or
- * where it is told to.
+ * Replaces the SDK's endpoint rules, a twentieth of the bundle: a function calls DynamoDB in its own Region, or at the
+ * configured endpoint.
  *
  * @see https://docs.aws.amazon.com/general/latest/gr/ddb.html
  */

@@ -5,9 +5,9 @@ import { connect } from '../dynamodb'
 const RETRY_AFTER_MS = 20
 
 /**
- * Returns when the endpoint has answered as DynamoDB does; throws the last failure when it did not within `withinMs`.
+ * Returns when the endpoint has answered as DynamoDB does; throws the last failure when it has not within `withinMs`.
  *
- * What hinders a connection is tried again, since the engine may be starting; an answer of any other kind is final.
+ * A failed connection is retried, since the engine may be starting; any other answer than DynamoDB's is final.
  */
 export async function untilItAnswers(endpoint: string, withinMs: number, signal?: AbortSignal): Promise<void> {
   const deadline = AbortSignal.timeout(withinMs)
@@ -27,7 +27,9 @@ export async function untilItAnswers(endpoint: string, withinMs: number, signal?
   }
 }
 
-/** `undefined` when DynamoDB answers, what went wrong when nothing does; throws when something else does. */
+/**
+ * `undefined` when DynamoDB answers, the error when nothing answers; throws when something other than DynamoDB does.
+ */
 async function ask(client: DynamoDBClient, abortSignal: AbortSignal): Promise<unknown> {
   try {
     const { TableNames } = await client.send(new ListTablesCommand({ Limit: 1 }), { abortSignal })
@@ -39,7 +41,7 @@ async function ask(client: DynamoDBClient, abortSignal: AbortSignal): Promise<un
   throw new Error('the answer is not DynamoDB’s')
 }
 
-/** Whether an HTTP response came at all, whatever it said. */
+/** Whether there was an HTTP response at all, whatever it said. */
 function isAnswer(error: unknown): boolean {
   return typeof error === 'object' && error !== null && '$response' in error && error.$response !== undefined
 }

@@ -26,7 +26,7 @@ export async function startDynalite(): Promise<Engine> {
   }
 }
 
-/** Its own `close` waits for connections that clients keep open, so those go first. */
+/** Closes the connections first, since the server's own `close` waits for those that clients keep alive. */
 async function close(server: Server): Promise<void> {
   await new Promise<void>((resolve) => {
     server.close(() => resolve())

@@ -16,8 +16,8 @@ export function dynoxideBinary(): string | undefined {
 }
 
 /**
- * dynoxide, a static binary, as a child process and in memory: as close to AWS's conditions as the embedded engines
- * come, and the fastest.
+ * dynoxide, a static binary, as a child process and in memory: of the embedded engines the closest to AWS's conditions,
+ * and the fastest.
  */
 export async function startDynoxide(binary: string): Promise<Engine> {
   const port = await freePort()

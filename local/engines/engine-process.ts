@@ -6,7 +6,7 @@ import type { Engine } from './engine'
 const STOPS_WITHIN_MS = 2000
 
 /**
- * Runs the engine until its standard input ends. The pipe ends however this process dies, so the engine never outlives
+ * Runs the engine until its standard input ends. The pipe ends however this process ends, so the engine never outlives
  * it; `wait` ends the shell when the engine ends by itself.
  */
 const UNTIL_STDIN_ENDS = `

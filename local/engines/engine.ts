@@ -1,10 +1,10 @@
-/** A DynamoDB to decide in, as running. */
+/** A running DynamoDB engine. */
 export interface Engine {
   /** As printed to the user. */
   readonly name: string
   /** URL for the SDK's `endpoint`. */
   readonly endpoint: string
-  /** Ends what this process started, and only that. Safe to call twice. */
+  /** Stops what this process started, and nothing else. Safe to call twice. */
   stop(): Promise<void>
 }
 

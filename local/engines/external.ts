@@ -3,8 +3,8 @@ import { untilItAnswers } from './answers'
 import type { Engine } from './engine'
 
 /**
- * An engine that somebody else runs: DynamoDB Local, LocalStack, a table in AWS. It is waited for, never started and
- * never stopped.
+ * An engine that the user runs: DynamoDB Local, LocalStack, a table in AWS. This process waits for it, and never starts
+ * or stops it.
  */
 export async function useExternalEngine(endpoint: string, withinMs = 5000): Promise<Engine> {
   if (!isHttpUrl(endpoint)) {

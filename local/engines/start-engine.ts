@@ -5,9 +5,9 @@ import type { Engine, EngineName } from './engine'
 import { useExternalEngine } from './external'
 
 /**
- * The engine that the user asked for and, when none was asked for, the fastest that runs here: dynoxide, else dynalite.
+ * The requested engine, or else the fastest that runs here: dynoxide, else dynalite.
  *
- * Returns when it answers. An engine asked for by name is never replaced by another.
+ * Returns when it answers. A requested engine is never replaced by another.
  */
 export async function startEngine(wish: { readonly engine?: EngineName; readonly endpoint?: string }): Promise<Engine> {
   if (wish.engine !== undefined && wish.endpoint !== undefined) {

@@ -1,6 +1,6 @@
 import type { IncomingRequest } from './incoming-request'
 
-/** An HTTP response as far as this gateway makes any. */
+/** The parts of an HTTP response that this gateway makes. */
 export interface GatewayResponse {
   readonly statusCode: number
   readonly headers: Readonly<Record<string, string>>
@@ -16,19 +16,19 @@ type Outcome =
     }
   | { readonly allowed: false; readonly response: GatewayResponse }
 
-/** What the sample backend reads of the event that either kind of API hands to a backend function. */
+/** The fields that the sample backend reads, which both kinds of API pass to a backend function. */
 export interface BackendEvent {
   readonly queryStringParameters?: Readonly<Record<string, string | undefined>> | null
   readonly requestContext: { readonly authorizer: Readonly<Record<string, unknown>> }
 }
 
-/** One kind of API on API Gateway: how it asks an authorizer and what it makes of the answer. */
+/** One kind of API on API Gateway: how it calls an authorizer and what it makes of the answer. */
 export interface Api {
   readonly name: 'rest' | 'http'
   authorizerEvent(request: IncomingRequest): object
-  /** Reads a returned answer. Throws `MalformedAnswer` for one that API Gateway would not take. */
+  /** Parses a returned answer. Throws `MalformedAnswer` for one that API Gateway would refuse. */
   outcome(answer: unknown, request: IncomingRequest): Outcome
-  /** The response when the authorizer threw, timed out or gave an answer that is not one. */
+  /** The response when the authorizer threw, timed out or returned an invalid answer. */
   failure(error: unknown): GatewayResponse
   /** The headers that every response of such an API carries. */
   identify(request: IncomingRequest): Readonly<Record<string, string>>
@@ -39,7 +39,7 @@ export class MalformedAnswer extends Error {
   override readonly name = 'MalformedAnswer'
 }
 
-/** The ids of the API that this gateway pretends to be. */
+/** The ids of the API that this gateway simulates. */
 export const API_IDS = {
   accountId: '000000000000',
   apiId: 'sluicelocal',

@@ -6,13 +6,13 @@ import { AuthorizerError } from './authorizer'
 import type { WorkerData, WorkerMessage } from './authorizer-worker'
 
 export interface InstanceOptions {
-  /** The file that Lambda would load, with the export `handler`. */
+  /** The file that Lambda would load; it exports `handler`. */
   readonly bundle: string
-  /** All of the environment that the bundle sees. */
+  /** The whole environment of the bundle. */
   readonly env: Readonly<Record<string, string>>
   /** @default 10 s, as for a Lambda authorizer */
   readonly timeoutMs?: number
-  /** Takes what the bundle prints. */
+  /** Gets what the bundle prints. */
   readonly log: (text: string) => void
 }
 
@@ -20,8 +20,8 @@ const TIMEOUT_MS = 10_000
 const WORKER_SOURCE = join(__dirname, 'authorizer-worker.ts')
 
 /**
- * One execution environment of the function: a thread that takes one event at a time, started anew after it crashed or
- * ran out of time.
+ * One execution environment of the function: a thread that takes one event at a time, and is restarted after a crash or
+ * a timeout.
  */
 export class AuthorizerInstance {
   readonly #options: InstanceOptions

@@ -5,20 +5,20 @@ import { AuthorizerInstance, type InstanceOptions } from './authorizer-instance'
 export interface AuthorizerPool {
   readonly authorize: Authorize
   /**
-   * Hands one event to each instance, and returns their answers; rejects with the first failure. For before there are
-   * requests.
+   * Passes one event to each instance, and returns their answers; rejects with the first failure. To be called before
+   * there are requests.
    */
   warmUp(event: object): Promise<unknown[]>
   /** Ends all instances, whatever they are doing. */
   stop(): Promise<void>
 }
 
-/** Requests that may wait for an instance. Beyond it Lambda's throttling is played. */
+/** Requests that may wait for an instance. Further ones are throttled, as Lambda does. */
 const MAX_WAITING = 10_000
 
 /**
- * Instances take turns, so that a caller meets all of them, as behind Lambda; requests beyond their number wait in
- * line.
+ * Instances are used in turn, so that a caller reaches all of them, as in Lambda; requests beyond their number are
+ * queued.
  */
 export function createAuthorizerPool(instances: number, options: InstanceOptions): AuthorizerPool {
   const all = Array.from({ length: instances }, () => new AuthorizerInstance(options))

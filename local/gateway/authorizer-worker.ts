@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { parentPort, workerData } from 'node:worker_threads'
 
-/** What Lambda's runtime does: loads the bundle once, then hands it one event at a time, JSON in and JSON out. */
+/** Simulates Lambda's runtime: loads the bundle once, then passes it one event at a time, JSON in and JSON out. */
 export interface WorkerData {
   readonly bundle: string
   readonly timeoutMs: number

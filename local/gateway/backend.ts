@@ -2,7 +2,7 @@ import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { type BackendEvent, type GatewayResponse, jsonResponse } from './api'
 import { type Route, routeKey } from './routes'
 
-/** How often the backend ran: a request that was turned away is not in here. */
+/** How often the backend ran; denied requests do not count. */
 interface BackendCalls {
   readonly total: number
   /** By `GET /hello` and so on. */
@@ -43,7 +43,7 @@ function answer(key: string, event: BackendEvent): unknown {
   }
 }
 
-/** A REST API hands the context over as it is, an HTTP API under `lambda`. */
+/** A REST API passes the context on as it is, an HTTP API under `lambda`. */
 function rateLimitHeaders({ requestContext: { authorizer } }: BackendEvent): Record<string, string> {
   return headersFromContext('lambda' in authorizer ? authorizer.lambda : authorizer)
 }

@@ -11,7 +11,7 @@ export interface GatewayOptions {
   readonly backend: Backend
   /** 0 picks a free one. */
   readonly port: number
-  /** Told why a request was answered with a 5xx. */
+  /** Gets the reason for each 5xx response. */
   readonly log: (text: string) => void
 }
 
@@ -19,11 +19,11 @@ export interface GatewayOptions {
 const MAX_BODY_BYTES = 10 * 1024 * 1024
 
 /**
- * API Gateway in front of a sample backend: asks the authorizer about every request, and calls the backend only when
- * allowed. A REST API has `OPTIONS` methods of its own, which have no authorizer; an HTTP API's `$default` route has
- * them with all others.
+ * API Gateway in front of a sample backend: calls the authorizer for every request, and the backend only for allowed
+ * ones. A REST API has `OPTIONS` methods of its own, which have no authorizer; on an HTTP API the `$default` route
+ * handles them like all other methods.
  *
- * `GET /_local/backend-calls` is its own: neither authorized nor counted.
+ * `GET /_local/backend-calls` is the gateway's own: neither authorized nor counted.
  */
 export function startGateway(options: GatewayOptions): Promise<LoopbackServer> {
   return listenOnLoopback(options.port, (incoming, response) => {
@@ -57,7 +57,7 @@ async function respond(
   }
 }
 
-/** What the mock integration of a CORS `OPTIONS` method answers. It has no authorizer. */
+/** The answer of the mock integration of a CORS `OPTIONS` method, which has no authorizer. */
 const PREFLIGHT: GatewayResponse = {
   statusCode: 204,
   headers: {
@@ -69,7 +69,8 @@ const PREFLIGHT: GatewayResponse = {
 }
 
 /**
- * Neither the authorizer nor the sample backend looks at bodies, but the connection cannot go on before one is read.
+ * Reads and drops the body. Neither the authorizer nor the sample backend needs it, but the connection cannot be used
+ * again before it is read.
  */
 async function readAway(incoming: IncomingMessage): Promise<boolean> {
   let bytes = 0

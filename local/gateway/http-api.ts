@@ -7,8 +7,8 @@ const STAGE = '$default'
 /**
  * An HTTP API with payload 2.0, simple responses and no result cache.
  *
- * It has no gateway responses: a denial is 403 whatever the authorizer says in its context, and the integration's
- * header mapping is not made.
+ * It has no gateway responses: a denial is 403 whatever the authorizer's context says. The integration's header mapping
+ * is not simulated.
  *
  * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-lambda-authorizer.html
  */
@@ -67,14 +67,14 @@ function authorizerEvent(request: IncomingRequest) {
   }
 }
 
-/** An HTTP API decodes the path, once, and takes a question mark that comes out for the query's. */
+/** An HTTP API decodes the path once, and a decoded question mark then begins the query. */
 function asDelivered(path: string): string {
   const bytes = path.replace(/%[0-9a-f]{2}/gi, (escaped) => String.fromCharCode(Number.parseInt(escaped.slice(1), 16)))
   const decoded = path.includes('%') ? Buffer.from(bytes, 'latin1').toString('utf8') : path
   return decoded.split('?', 1)[0]!
 }
 
-/** Lists and objects are welcome in the context, unlike on a REST API. */
+/** The context may contain lists and objects, unlike on a REST API. */
 function parseSimpleAnswer(answer: unknown): { isAuthorized: boolean; context: Record<string, unknown> | null } {
   const { isAuthorized, context = null } = (answer ?? {}) as Record<string, unknown>
   if (typeof isAuthorized !== 'boolean') throw new MalformedAnswer('isAuthorized must be true or false')

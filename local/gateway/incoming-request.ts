@@ -2,7 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import { matchRoute, type Route } from './routes'
 
-/** A request as API Gateway has it after parsing: the same for both kinds of API, which show it in different forms. */
+/** A request as API Gateway has it after parsing. It is the same for both kinds of API, whose events differ in form. */
 export interface IncomingRequest {
   readonly id: string
   readonly method: string
@@ -39,7 +39,7 @@ export function toIncomingRequest(incoming: IncomingMessage): IncomingRequest {
   }
 }
 
-/** All values of each name, the name spelt as it first came, or in lower case. */
+/** All values of each name, the name spelled as it first came, or in lower case. */
 export function groupHeaders(
   headers: IncomingRequest['headers'],
   spelling: 'as-sent' | 'lower-case',
@@ -62,14 +62,14 @@ export function groupQuery(rawQuery: string): Map<string, string[]> {
   return values
 }
 
-/** Not by `new URL`, which takes `//host` for a host and resolves dots that API Gateway leaves alone. */
+/** Does not use `new URL`, which takes `//host` for a host and resolves dot segments that API Gateway keeps. */
 function splitTarget(target: string): [path: string, rawQuery: string] {
   const local = target.startsWith('/') ? target : target.replace(/^https?:\/\/[^/?]*/i, '')
   const [path = '', ...query] = local.split('?')
   return [path.startsWith('/') ? path : `/${path}`, query.join('?')]
 }
 
-/** What came, without what belongs to the connection, with what API Gateway appends. */
+/** The headers of the request, without those of the connection, with those that API Gateway appends. */
 function forwardedHeaders(incoming: IncomingMessage, sourceIp: string, receivedAt: number): [string, string][] {
   const headers: [string, string][] = []
   const hops: string[] = []

@@ -3,7 +3,7 @@ import type { AddressInfo, Socket } from 'node:net'
 
 export interface LoopbackServer {
   readonly port: number
-  /** Takes no more requests, lets those under way finish within `graceMs`, and closes every connection. */
+  /** Accepts no more requests, lets those in progress finish within `graceMs`, and closes every connection. */
   close(graceMs: number): Promise<void>
 }
 
@@ -46,8 +46,8 @@ async function listen(host: string, port: number, listener: RequestListener): Pr
 }
 
 /**
- * Node's own `closeIdleConnections` leaves connections alone on which nothing was asked yet, and browsers open such
- * ones ahead of need, so this keeps its own account: a connection is idle when no request is under way on it.
+ * Tracks idle connections. Node's own `closeIdleConnections` does not close connections without any request yet, and
+ * browsers open such ones ahead of need. Here a connection is idle when no request is in progress on it.
  */
 function followConnections(server: Server): { closeWhenIdle(): void } {
   const underWay = new Map<Socket, number>()

@@ -26,7 +26,7 @@ export function parsePolicyAnswer(answer: unknown): PolicyAnswer {
   return { principalId, statements: list(Statement).map(parseStatement), context: parseContext(context) }
 }
 
-/** IAM's rule: something allows it and nothing denies it. */
+/** IAM's rule: at least one statement allows it and none denies it. */
 export function permits(statements: readonly Statement[], methodArn: string): boolean {
   const matching = statements.filter(
     ({ actions, resources }) =>

@@ -4,7 +4,7 @@ export interface Route {
   readonly method: string
   /** As written in API Gateway: `/hello`, `/{proxy+}`. */
   readonly resource: string
-  /** Made up but constant, as API Gateway's ids are. */
+  /** Invented but constant, like API Gateway's ids. */
   readonly resourceId: string
 }
 

@@ -7,11 +7,11 @@ import type { IncomingRequest } from './incoming-request'
 import { matchRoute } from './routes'
 
 /**
- * The first decisions of an instance may miss their deadline on a busy machine, and are then made without the table.
+ * On a busy machine the first decisions of an instance may miss their deadline, and are then made without the table.
  */
 const ATTEMPTS = 5
 
-/** Returns when every instance has made a decision in the tables. Throws the reason when one does not. */
+/** Returns when every instance has made a decision with the tables. Throws the reason when one does not. */
 export async function warmUp(pool: AuthorizerPool, api: Api): Promise<void> {
   let reasons: string[] = []
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -24,7 +24,7 @@ export async function warmUp(pool: AuthorizerPool, api: Api): Promise<void> {
   throw new StartError(`the authorizer answers without counting (${reasons[0]}): its log above says why`)
 }
 
-/** Why an answer is not a decision made in the tables; `undefined` when it is one. */
+/** Why an answer is not a decision made with the tables; `undefined` when it is one. */
 function uncounted(answer: unknown): string | undefined {
   const context = (answer as Partial<AuthorizerAnswer> | null)?.context
   if (context === undefined) return 'no context'
@@ -32,7 +32,7 @@ function uncounted(answer: unknown): string | undefined {
   return ['ok', 'over-limit'].includes(context.reason) ? undefined : context.reason
 }
 
-/** From an address that is nobody's (RFC 5737), so that deciding it takes nothing from any caller's limit. */
+/** From a documentation address (RFC 5737), so that it is not charged to any real caller. */
 function nobodysRequest(): IncomingRequest {
   const [method, path] = ['GET', '/_local/warm-up']
   return {

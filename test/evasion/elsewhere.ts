@@ -66,7 +66,7 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     now: 'a few readings a minute',
     test: [
       'test/identity/jwt-verifier.test.ts',
-      'are asked for a few times a minute at most, however many keys are made up',
+      'are fetched a few times a minute at most, however many key ids are made up',
     ],
   },
   {
@@ -79,7 +79,10 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     tried: 'one caller’s answer of the upstream authorizer given to another, by headers that are cut elsewhere',
     before: 'not possible',
     now: 'not possible',
-    test: ['test/upstream/upstream-authorizer.test.ts', 'of two headers is not that of the same text cut elsewhere'],
+    test: [
+      'test/upstream/upstream-authorizer.test.ts',
+      'for two headers is not reused where the same text is split differently between them',
+    ],
   },
   {
     tried: 'an upstream authorizer’s context that says `allowed`, `tier` or `subject`',

@@ -40,7 +40,7 @@ async function makeUp(count: number, address = ADDRESS, limit = LIMIT): Promise<
 }
 
 describe('an address that shows one unknown credential after the other', () => {
-  it('has as many looked up in a minute as it may, and then one a second', async () => {
+  it('has as many looked up in a minute as the limit says, and then one a second', async () => {
     await makeUp(500)
     expect(lookedUp).toHaveLength(LIMIT + 1)
     for (let second = 1; second < 60; second++) {
@@ -53,20 +53,20 @@ describe('an address that shows one unknown credential after the other', () => {
     expect(lookedUp).toHaveLength(2 * LIMIT + 61)
   })
 
-  it('is told that a credential past that cannot be looked up, neither that it is good nor that it is bad', async () => {
+  it('gets "limited" for a credential above the limit, which is neither valid nor invalid', async () => {
     await makeUp(LIMIT + 1)
     expect(await find('acme-key')).toBe('limited')
     clock.now += 1000
     expect(await find('acme-key')).toBe(ACME)
   })
 
-  it('keeps nobody out whose credential is remembered', async () => {
+  it('does not affect callers whose credential is remembered', async () => {
     await find('acme-key')
     await makeUp(500)
     expect(await find('acme-key')).toBe(ACME)
   })
 
-  it('is told of whoever somebody has checked, and users whom the table does not know are no failures', async () => {
+  it('has verified credentials looked up all the same, and unknown users do not count as failures', async () => {
     const checked = (credential: string) => failed.directoryFor(ADDRESS, LIMIT).find(credential, false)
     for (let i = 0; i < 2 * LIMIT; i++) await checked(`user:${i}`)
     expect(await find('acme-key')).toBe(ACME)
@@ -75,26 +75,26 @@ describe('an address that shows one unknown credential after the other', () => {
     expect([await find('acme-key'), await checked('acme-key')]).toEqual(['limited', ACME])
   })
 
-  it('takes nothing from other addresses', async () => {
+  it('does not affect other addresses', async () => {
     await makeUp(500)
     expect(await find('acme-key', 'ip:198.51.100.1')).toBe(ACME)
   })
 
-  it('costs good credentials nothing', async () => {
+  it('has no failures counted for valid credentials', async () => {
     for (let i = 0; i < 100; i++) {
       remembered.clear()
       expect(await find('acme-key')).toBe(ACME)
     }
   })
 
-  it('is not kept from looking up by a clock that was set back', async () => {
+  it('can have credentials looked up after a clock was set back', async () => {
     await makeUp(LIMIT + 1)
     clock.now -= 3_600_000
     await makeUp(1)
     expect(lookedUp).toHaveLength(LIMIT + 2)
   })
 
-  it('is one of a bounded number that is remembered', async () => {
+  it('is one of a bounded number of remembered addresses', async () => {
     await makeUp(LIMIT + 1)
     for (let i = 0; i < 10_000; i++) await find(`made-up-${made++}`, `ip:${i}`)
     const before = lookedUp.length
@@ -102,7 +102,7 @@ describe('an address that shows one unknown credential after the other', () => {
     expect(lookedUp.length - before).toBe(LIMIT + 1)
   })
 
-  it('may look up one a second by a limit of 1', async () => {
+  it('has one looked up a second with a limit of 1', async () => {
     await makeUp(500, ADDRESS, 1)
     expect(lookedUp).toHaveLength(2)
   })

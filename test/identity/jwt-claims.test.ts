@@ -53,20 +53,20 @@ describe('the token of a request', () => {
     expect(tokenFrom(headers, settings({ header: 'X-Token' }))).toBe(expected)
   })
 
-  it('is none without the header', () => {
+  it('is missing without the header', () => {
     expect(tokenFrom(new Map(), settings())).toBeUndefined()
   })
 })
 
-describe('who calls', () => {
-  it('is the subject, and nothing else is known, unless claims are named', () => {
+describe('the caller of a token', () => {
+  it('is the subject, and nothing more is known by default', () => {
     expect(callerFrom({ sub: 'ada', tier: 'pro', roles: ['gold'], client_id: 'web' }, settings())).toEqual({
       user: 'ada',
       roles: [],
     })
   })
 
-  it('is told by the claims that are named', () => {
+  it('is identified by the configured claims', () => {
     const named = settings({
       userClaim: 'email',
       clientClaim: 'client_id',
@@ -160,7 +160,7 @@ describe('who calls', () => {
     expect(callerFrom({ sub: 'ada', tier: {}, roles: 'gold' }, both)?.tier).toBe('pro')
   })
 
-  it('is nobody by what objects inherit', () => {
+  it('is never identified by inherited properties', () => {
     for (const userClaim of [
       'constructor',
       'toString',

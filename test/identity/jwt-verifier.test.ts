@@ -56,7 +56,7 @@ async function verdict(
 const MADE_UP = runs(2000, 10_000)
 
 describe('a token', () => {
-  it('that the issuer signed for us and for now is valid, and its claims are what was signed', async () => {
+  it('that the issuer signed for this API and the present time is valid, with the claims that were signed', async () => {
     const said = { ...claims, roles: ['gold'], nested: { tier: 'pro' } }
     expect(await verify(token(said, first))).toEqual({ kind: 'valid', claims: said })
   })
@@ -92,13 +92,13 @@ describe('a token', () => {
     expect(await verdict(token({ ...claims, ...changes }, first))).toBe(expected)
   })
 
-  it('may be for any of several audiences, and for anyone when that is spelled out', async () => {
+  it('may be for any of several audiences, and for every audience when that is configured explicitly', async () => {
     expect(await verdict(token(claims, first), { audience: ['web', 'api'] })).toBe('valid')
     expect(await verdict(token(claims, first), { audience: ['any'] })).toBe('audience')
     expect(await verdict(token({ ...claims, aud: undefined }, first), { audience: 'any' })).toBe('valid')
   })
 
-  it('of Cognito names us as its client when it is for access, as its audience when it is an ID token', async () => {
+  it('of Cognito names the app client in client_id as an access token, in aud as an ID token', async () => {
     const access = token({ ...claims, iss: COGNITO, aud: undefined, client_id: 'api', token_use: 'access' }, first)
     const bound = token(
       { ...claims, iss: COGNITO, aud: 'https://orders.example', client_id: 'api', token_use: 'access' },
@@ -119,7 +119,7 @@ describe('a token', () => {
   })
 })
 
-describe('what is no good token', () => {
+describe('an invalid token', () => {
   const hs256 = (secret: string | Buffer) => {
     const input = unsigned({ alg: 'HS256', kid: first.kid }, claims)
     return `${input}.${createHmac('sha256', secret).update(input).digest('base64url')}`
@@ -165,7 +165,7 @@ describe('what is no good token', () => {
     expect(await verdict(text)).toBe(expected)
   })
 
-  it('leaves nothing behind, whatever its claims are named', async () => {
+  it('changes no prototype, whatever its claims are named', async () => {
     const payload = Buffer.from(
       `{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}},${JSON.stringify(claims).slice(1)}`,
     )
@@ -174,7 +174,7 @@ describe('what is no good token', () => {
     expect(({} as Record<string, unknown>).admin).toBeUndefined()
   })
 
-  it('makes nobody ask for keys when the token alone tells', async () => {
+  it('causes no fetch of keys when the token alone shows that it is invalid', async () => {
     for (const changes of [{ exp: SECONDS - 3600 }, { iss: 'https://other.example' }, { aud: 'other' }]) {
       await verify(token({ ...claims, ...changes }, first))
     }
@@ -217,14 +217,14 @@ describe('what is no good token', () => {
 })
 
 describe('the keys of an issuer', () => {
-  it('are asked for once, and by all who wait together', async () => {
+  it('are fetched once, for all concurrent callers', async () => {
     const verdicts = await Promise.all(Array.from({ length: 50 }, () => verdict(token(claims, first))))
     expect(new Set(verdicts)).toEqual(new Set(['valid']))
     await verify(token(claims, first))
     expect(server.asked).toBe(1)
   })
 
-  it('are asked for again when a token names a new one, and the old one stays good while it is published', async () => {
+  it('are fetched again when a token names a new one, and the old one stays valid while it is published', async () => {
     await verify(token(claims, first))
     now += PAUSE_MS
     server.publish([second, first])
@@ -233,7 +233,7 @@ describe('the keys of an issuer', () => {
     expect(server.asked).toBe(2)
   })
 
-  it('are not asked for again within the pause, and are right after it', async () => {
+  it('are not fetched again within the pause, and are right after it', async () => {
     await verify(token(claims, first))
     server.publish([second])
     now += PAUSE_MS - 1
@@ -245,7 +245,7 @@ describe('the keys of an issuer', () => {
     expect(server.asked).toBe(2)
   })
 
-  it('take a new key under an old id', async () => {
+  it('include a new key under an old id', async () => {
     await verify(token(claims, first))
     const renewed = pair(first.kid)
     server.publish([renewed])
@@ -255,7 +255,7 @@ describe('the keys of an issuer', () => {
     expect(await verdict(token(later, first))).toBe('signature')
   })
 
-  it('are read again every hour, so that a withdrawn one stops being good', async () => {
+  it('are fetched again every hour, so that a withdrawn one stops being valid', async () => {
     const later = { ...claims, exp: SECONDS + 7200 }
     await verify(token(later, first))
     server.publish([second])
@@ -266,7 +266,7 @@ describe('the keys of an issuer', () => {
     expect(await verdict(token(later, first))).toBe('unknown-key')
   })
 
-  it('are asked for a few times a minute at most, however many keys are made up', async () => {
+  it('are fetched a few times a minute at most, however many key ids are made up', async () => {
     for (let made = 0; made < MADE_UP; made++) {
       now = NOW + Math.floor((made * 60_000) / MADE_UP)
       const text = `${unsigned({ alg: 'RS256', kid: `made-up-${made}` }, { ...claims, exp: SECONDS + 3600 })}.AA`
@@ -275,7 +275,7 @@ describe('the keys of an issuer', () => {
     expect(server.asked).toBe(60_000 / PAUSE_MS)
   })
 
-  it('that cannot check signatures are left out, and take no other with them', async () => {
+  it('that cannot verify signatures are left out, and the others stay', async () => {
     const strange = [
       null,
       1,
@@ -303,7 +303,7 @@ describe('the keys of an issuer', () => {
     expect(await verdict(token(claims, { ...second, kid: first.kid }))).toBe('signature')
   })
 
-  it('without an algorithm of their own check those of their kind, and no others', async () => {
+  it('without an algorithm of their own verify signatures of their kind, and no others', async () => {
     const open = { ...first, jwk: { ...first.jwk, alg: undefined } }
     server.publish([open])
     expect(await verdict(token(claims, { ...first, alg: 'RS384' }))).toBe('valid')
@@ -312,7 +312,7 @@ describe('the keys of an issuer', () => {
     expect(await verdict(token(claims, first, { alg: 'RS512' }))).toBe('signature')
   })
 
-  it('are kept apart by issuer, and only for so many issuers', async () => {
+  it('are kept apart by issuer, for a bounded number of issuers', async () => {
     const other = await keyServer([second])
     expect(await verdict(token(claims, second), { jwksUri: other.url })).toBe('valid')
     expect(await verdict(token(claims, first), { jwksUri: other.url })).toBe('unknown-key')
@@ -326,7 +326,7 @@ describe('the keys of an issuer', () => {
 })
 
 describe('an issuer in trouble', () => {
-  it('that never answers makes a token neither good nor bad, by the deadline', async () => {
+  it('that never answers makes a token unavailable, neither valid nor invalid, by the deadline', async () => {
     server.publish(() => {})
     for (const deadlineMs of [100, 50]) {
       const start = performance.now()
@@ -342,7 +342,7 @@ describe('an issuer in trouble', () => {
     expect(server.asked).toBe(1)
   })
 
-  it('that answers late helps those who come after', async () => {
+  it('that answers late provides keys for later tokens', async () => {
     const answering = new Promise<() => void>((resolve) => {
       server.publish((_, response) => resolve(() => response.end(JSON.stringify({ keys: [first.jwk] }))))
     })
@@ -352,7 +352,7 @@ describe('an issuer in trouble', () => {
     expect(server.asked).toBe(1)
   })
 
-  it('that is gone leaves the keys that were known, even old ones', async () => {
+  it('that is unreachable leaves the known keys in use, even old ones', async () => {
     await verify(token(claims, first))
     await server.close()
     now += 5 * REFRESH_AFTER_MS
@@ -363,7 +363,7 @@ describe('an issuer in trouble', () => {
     expect(await verdict(token(later, first))).toBe('valid')
   })
 
-  it('that is slow makes one who holds an old key wait for half of the time, and the others not at all', async () => {
+  it('that is slow makes one token with an old key wait for half of the time, and the others not at all', async () => {
     await verify(token(claims, first))
     now += REFRESH_AFTER_MS
     server.publish(() => {})
@@ -379,7 +379,7 @@ describe('an issuer in trouble', () => {
     expect(times[1]).toBeLessThan(198)
   })
 
-  it('is asked less and less often, and again at once when it is well', async () => {
+  it('is queried less and less often, and at the usual pace once it has recovered', async () => {
     server.publish((_, response) => response.writeHead(503).end())
     const asked: number[] = []
     for (; now < NOW + 40_000; now += 500) {
@@ -402,7 +402,7 @@ describe('an issuer in trouble', () => {
     expect(await verdict(token({ ...claims, exp: SECONDS + 3600 }, second))).toBe('valid')
   })
 
-  it('is asked although the clock was set back', async () => {
+  it('is queried although the clock was set back', async () => {
     await verify(token(claims, first))
     server.publish([second])
     now -= 1
@@ -438,7 +438,7 @@ describe('an issuer in trouble', () => {
     })
   })
 
-  it('that forgets its keys for once takes away none that were known', async () => {
+  it('that publishes no keys once removes none that were known', async () => {
     await verify(token(claims, first))
     server.publish([])
     now += REFRESH_AFTER_MS
@@ -446,7 +446,7 @@ describe('an issuer in trouble', () => {
     expect(server.asked).toBe(2)
   })
 
-  it('that sends without end is hung up on', async () => {
+  it('that sends without end is disconnected', async () => {
     const hungUp = new Promise<void>((resolve) => {
       server.publish((_, response) => {
         const more = () => {
@@ -461,7 +461,7 @@ describe('an issuer in trouble', () => {
     await hungUp
   })
 
-  it('that neither answers nor hangs up is given up after three seconds', async () => {
+  it('that neither answers nor disconnects times out after three seconds', async () => {
     const connected = new Promise<
       Parameters<Extract<Parameters<KeyServer['publish']>[0], (...args: never) => void>>[1]
     >((resolve) => {

@@ -23,7 +23,7 @@ it('makes a verifier for any settings, by the clock that it was given, and all o
   expect(server.asked).toBe(1)
 })
 
-it('never throws: a mistake of ours is no verdict on the token', async () => {
+it('never throws: a fault of the verifier makes a token neither valid nor invalid', async () => {
   const verifier = lazyVerifiers(() => {
     throw new Error('no time')
   })(settings('api'))

@@ -82,7 +82,7 @@ describe('several issuers', () => {
     return sourcesOf(...sources)[position]!.resolve(request({ headers: { authorization: 'Bearer a.b.c' } }))
   }
 
-  it('have users, callers, records and claims of their own, however alike their names are', async () => {
+  it('have users, callers, records and claims of their own, however similar their names are', async () => {
     for (const [other, namespace] of [
       [partners, 'https%3A%2F%2Fpartners.example'],
       [{ ...partners, namespace: 'partners' }, 'partners'],
@@ -105,7 +105,7 @@ describe('several issuers', () => {
     }
   })
 
-  it('that are one issuer, for several audiences, have the same users', async () => {
+  it('with the same issuer, for several audiences, have the same users', async () => {
     const again = { ...staff, audience: 'app' }
     expect(await says([staff, again], 1, { sub: '42' })).toMatchObject({ caller: 'user:42' })
     expect(await says([staff, partners, { ...partners, audience: 'app' }], 2, { sub: '7' })).toMatchObject({
@@ -144,7 +144,7 @@ describe('a token', () => {
     return claimOf(jwt, request({ headers }))
   }
 
-  it('names a user, and the client that acts for him', async () => {
+  it('names a user, and the client that acts for it', async () => {
     const claims = { sub: '42', plan: 'pro', org: 'acme' }
     expect(await claimWith({ kind: 'valid', claims })).toEqual({
       kind: 'claim',
@@ -166,7 +166,7 @@ describe('a token', () => {
     })
   })
 
-  it('that is not there is nobody’s, and one that is bad or names nobody is rejected', async () => {
+  it('that is missing identifies no caller, and one that is invalid or names no user is rejected', async () => {
     expect(await claimWith({ kind: 'valid', claims: { sub: '42' } }, {})).toEqual(NO_CREDENTIAL)
     expect(await claimWith({ kind: 'valid', claims: { sub: '42' } }, { authorization: 'Basic abc' })).toEqual(
       NO_CREDENTIAL,
@@ -179,7 +179,7 @@ describe('a token', () => {
     })
   })
 
-  it('that cannot be checked is neither good nor bad', async () => {
+  it('that cannot be verified is neither accepted nor rejected', async () => {
     expect(await claimWith({ kind: 'unavailable', cause: 'slow' })).toEqual({ kind: 'unavailable', cause: 'slow' })
   })
 })
@@ -191,7 +191,7 @@ test('sources are made once for the same settings', () => {
   expect(sources.of({ ...settings })).not.toBe(sources.of(settings))
 })
 
-describe('who is asking', () => {
+describe('the caller', () => {
   const CLIENTS: Record<string, KnownClient> = {
     'api-gateway-key:good': { id: 'acme', tier: 'pro', disabled: false },
     'api-gateway-key:off': { id: 'off', tier: 'pro', disabled: true },
@@ -208,7 +208,7 @@ describe('who is asking', () => {
   }
   const who = (facts: RequestFacts, ...sources: unknown[]) => identify(facts, sourcesOf(...sources), directory, NOW)
 
-  it('is whom the first source names that knows somebody', async () => {
+  it('is named by the first source that knows one', async () => {
     const facts = request({ apiKeyId: 'good', headers: { 'x-user': '7' } })
     const header = trusted('header', 'x-user', { as: 'user', tier: 'free' })
     expect(await who(facts, 'api-gateway-key', header)).toEqual({
@@ -230,7 +230,7 @@ describe('who is asking', () => {
     })
   })
 
-  it('is whom the next one names when a credential is nobody’s', async () => {
+  it('is named by the next source when a credential is unknown', async () => {
     const facts = request({ apiKeyId: 'made up', headers: { 'x-user': '7' } })
     expect(await who(facts, 'api-gateway-key', trusted('header', 'x-user'))).toMatchObject({ caller: 'client:7' })
     expect(await who(facts, 'api-gateway-key')).toEqual({
@@ -254,7 +254,7 @@ describe('who is asking', () => {
     })
   })
 
-  it('is nobody who is disabled, or whose time is over, and the next source is not asked', async () => {
+  it('is rejected when it is disabled or expired, and the next source is not tried', async () => {
     const ask = (apiKeyId: string) =>
       who(request({ apiKeyId, headers: { 'x-user': '7' } }), 'api-gateway-key', trusted('header', 'x-user'))
     expect(await ask('off')).toMatchObject({ kind: 'rejected' })
@@ -262,7 +262,7 @@ describe('who is asking', () => {
     expect(await ask('soon')).toMatchObject({ kind: 'known', caller: 'client:soon' })
   })
 
-  it('is whom another issuer’s token names, and nobody when no issuer knows it', async () => {
+  it('is named by another issuer’s token, and rejected when no issuer accepts it', async () => {
     const foreign: Source = { resolve: () => ({ kind: 'rejected', tryNextSource: true }) }
     const header = sourcesOf(trusted('header', 'x-user'))
     expect(await identify(request({ headers: { 'x-user': '7' } }), [foreign, ...header], directory, NOW)).toMatchObject(

@@ -28,12 +28,12 @@ test('an HTTP request that is denied keeps its context', () => {
   expect(toAnswer(fromEvent(httpRequest), denied)).toEqual({ isAuthorized: false, context: denied.context })
 })
 
-test('an HTTP request over the limit can be let through, for the backend to answer 429', () => {
+test('an HTTP request over the limit can be passed to the backend, which answers 429', () => {
   const answer = toAnswer(fromEvent(httpRequest), { ...denied, denials: 'backend' as const })
   expect(answer).toMatchObject({ isAuthorized: true, context: { allowed: false, rateLimited: true } })
 })
 
-test('nothing else that is denied is let through: not for another reason, and not where the gateway can say 429 itself', () => {
+test('no other denied request is passed to the backend: neither one denied for another reason, nor one where the gateway itself can answer 429', () => {
   const undecided = { ...denied, context: toContext({ reason: 'unavailable', now: NOW }), denials: 'backend' as const }
   expect(toAnswer(fromEvent(httpRequest), undecided)).toMatchObject({ isAuthorized: false })
   expect(toAnswer(undefined, { ...denied, denials: 'backend' as const })).toMatchObject({
@@ -45,7 +45,7 @@ test('nothing else that is denied is let through: not for another reason, and no
   }
 })
 
-test('what is no request is denied, even if the ruling says otherwise', () => {
+test('an event that is not a request is denied, even if the outcome says otherwise', () => {
   expect(toAnswer(undefined, allowed)).toEqual({
     principalId: 'client:abc',
     policyDocument: {
@@ -91,6 +91,6 @@ test.each([
   expect(toAnswer(fromEvent(restRequest), { ...allowed, principalId })).toMatchObject({ principalId: written })
 })
 
-test('bad credentials are an error with exactly the message that API Gateway knows', () => {
+test('invalid credentials throw an error with exactly the message that API Gateway knows', () => {
   expect(unauthorized).toThrow(new Error('Unauthorized'))
 })

@@ -56,7 +56,7 @@ test('a request that can never pass', () => {
   })
 })
 
-test('a store that could not be asked', () => {
+test('a store that was unavailable', () => {
   const decision = { ...DENIED, degraded: true, retryAfterMs: 1_000 }
   expect(toContext({ decision, reason: 'unavailable', ...FACTS })).toMatchObject({
     allowed: false,
@@ -66,7 +66,7 @@ test('a store that could not be asked', () => {
   })
 })
 
-test('a denial by what was counted without the store', () => {
+test('a denial counted without the store', () => {
   expect(toContext({ decision: { ...DENIED, degraded: true }, ...FACTS })).toMatchObject({
     allowed: false,
     rateLimited: true,
@@ -76,7 +76,7 @@ test('a denial by what was counted without the store', () => {
   })
 })
 
-describe('a request that is allowed past a limit', () => {
+describe('a request that is allowed over a limit', () => {
   const past = (fields: Partial<Decision>) => {
     const context = toContext({ decision: { ...ALLOWED, ...fields }, ...FACTS })
     return {
@@ -89,7 +89,7 @@ describe('a request that is allowed past a limit', () => {
     Object.fromEntries(Object.entries(context).map(([key, value]) => [key, String(value)]))
   const LEFT = '59 of 60 units are left in the policy per-minute.'
 
-  test('says why, in a key, a sentence, and where a caller may know in a header', () => {
+  test('says why, in a key and a sentence, and in a header where the caller may know', () => {
     expect(past({ overrun: true })).toMatchObject({
       ...{ overrun: true, header: 'overrun', texts: 'overrun' },
       detail: `${LEFT} This request is past a limit that may be overrun.`,
@@ -112,7 +112,7 @@ describe('a request that is allowed past a limit', () => {
     expect(past({})).toMatchObject({ header: undefined, texts: undefined, detail: LEFT })
   })
 
-  test('and one that is denied has its reason in the header', () => {
+  test('has the reason in the header when it is denied', () => {
     expect(headersFromContext(toContext({ decision: DENIED, ...FACTS }))['X-RateLimit-Reason']).toBe('over-limit')
     expect(
       headersFromContext(toContext({ decision: { ...DENIED, degraded: true }, ...FACTS }))['X-RateLimit-Reason'],
@@ -120,7 +120,7 @@ describe('a request that is allowed past a limit', () => {
   })
 })
 
-test('a request that waits for its turn is told how long in whole milliseconds', () => {
+test('a delayed request has its delay in whole milliseconds', () => {
   const decision = decisionOf('queue', { queue: standing({ delayMs: 12.5 }) })
   expect(toContext({ decision, now: NOW })).toMatchObject({ allowed: true, delayMs: 13 })
   expect(toContext({ decision, waitedMs: 10, now: NOW })).toMatchObject({ delayMs: 3 })
@@ -128,7 +128,7 @@ test('a request that waits for its turn is told how long in whole milliseconds',
 })
 
 describe('a request past a quota that allows overage', () => {
-  test('is allowed like any other, and told what is on record', () => {
+  test('is allowed like any other, and the context has the recorded overage', () => {
     expect(toContext({ decision: OVER, ...FACTS })).toMatchObject({
       allowed: true,
       rateLimited: false,
@@ -143,19 +143,19 @@ describe('a request past a quota that allows overage', () => {
     expect(headersFromContext(toContext({ decision: OVER, ...FACTS }))).toMatchObject({ 'X-RateLimit-Overage': '17' })
   })
 
-  test('is told of a single unit in good grammar', () => {
+  test('says “1 unit” in the singular', () => {
     expect(toContext({ decision: { ...OVER, overage: 1 }, ...FACTS }).detail).toBe(
       '1 unit past the quota of 10000 in the policy per-day is recorded.',
     )
   })
 
-  test('is told nothing while it is inside the quota', () => {
+  test('has no overage while it is within the quota', () => {
     const context = toContext({ decision: { ...ALLOWED, overage: 0 }, ...FACTS })
     expect(context).toEqual(toContext({ decision: ALLOWED, ...FACTS }))
     expect(Object.keys(headersFromContext(context))).not.toContain('X-RateLimit-Overage')
   })
 
-  test('has nothing to tell when it is denied', () => {
+  test('has no overage when it is denied', () => {
     const context = toContext({ decision: { ...OVER, allowed: false, retryAfterMs: 5 }, ...FACTS })
     expect(context.overage).toBe(0)
     expect(context.detail).not.toContain('record')
@@ -188,7 +188,7 @@ test('an uncounted request is allowed and has no numbers', () => {
   })
 })
 
-test('what was not decided is malformed and denied', () => {
+test('a request without a decision or a reason is malformed and denied', () => {
   expect(toContext({ now: NOW })).toMatchObject({
     allowed: false,
     rateLimited: false,
@@ -220,7 +220,7 @@ describe('what API Gateway requires', () => {
     },
   )
 
-  test('whatever the names, strings are safe in headers and, but for the two lists, in JSON strings', () => {
+  test('has strings that are safe in headers and, except the two lists, in JSON strings, whatever the names', () => {
     const text = fc.oneof(
       fc.string({ unit: 'binary', maxLength: 400 }),
       fc.constantFrom('"', '\\', '\r\n', '$context.authorizer.tier', '\u2028'),
@@ -249,7 +249,7 @@ describe('what API Gateway requires', () => {
     )
   })
 
-  test('the largest context stays under the 8 KB of a WebSocket answer', () => {
+  test('has at most the 8 KB of a WebSocket answer', () => {
     const shapes = Array.from({ length: 300 }, (_, index) => ({ name: `"${index}`, limit: 1e15, windowMs: 1e15 }))
     const policies = Object.fromEntries(shapes.map(({ name }) => [name, standing({ remaining: 1e15 })]))
     const decision = { ...decisionOf(shapes[0]!.name, policies), policy: '"'.repeat(1_000) }
@@ -283,11 +283,11 @@ describe('headers for a backend to copy', () => {
     expect(headersFromContext(asStrings(context))).toEqual(expected)
   })
 
-  test('none for what was not counted', () => {
+  test('are none for an uncounted request', () => {
     expect(headersFromContext(toContext({ reason: 'uncounted', now: NOW }))).toEqual({})
   })
 
-  test('no list for policies that were not told about', () => {
+  test('have no list for policies that are not advertised', () => {
     const {
       RateLimit,
       'RateLimit-Policy': policy,
@@ -296,7 +296,7 @@ describe('headers for a backend to copy', () => {
     expect([RateLimit, policy, Object.keys(others).length]).toEqual([undefined, undefined, 3])
   })
 
-  test('no value that would break out of its header', () => {
+  test('have no value that would break out of its header', () => {
     expect(
       headersFromContext({
         policy: 'p',
@@ -309,7 +309,7 @@ describe('headers for a backend to copy', () => {
     ).toEqual({})
   })
 
-  test('none, and no error, without Sluice in front', () => {
+  test('are none, without an error, where Sluice is not in front', () => {
     for (const context of [undefined, null, 'policy', 7, {}, [], { policy: 7, limit: 1 }])
       expect(headersFromContext(context)).toEqual({})
     fc.assert(

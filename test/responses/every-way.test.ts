@@ -159,7 +159,7 @@ describe('a denied request', () => {
     ['the wrapper behind an HTTP API', () => fromWrapper(httpEvent(context))],
   ])('has the same headers from %s', async (_, headers) => expect(await headers()).toEqual(expected))
 
-  test('has none from an HTTP API, whose denial is its own', async () => {
+  test('has no headers on an HTTP API, which answers denials itself', async () => {
     expect(await fromLocalGateway(httpApi, context)).toEqual({})
   })
 })

@@ -41,7 +41,7 @@ describe('vectors', () => {
 })
 
 describe('an allowed request', () => {
-  test('tells where it stands in every policy, in the order of the configuration', () => {
+  test('lists what is left in every policy, in the order of the configuration', () => {
     const headers = draft10(ALLOWED, SHAPES)
     expect(items(headers.RateLimit)).toEqual([
       ['per-minute', { r: 59, t: 60 }],
@@ -57,7 +57,7 @@ describe('an allowed request', () => {
     ])
   })
 
-  test('tells no time to retry', () => expect(retryAfter(ALLOWED)).toEqual({}))
+  test('has no Retry-After', () => expect(retryAfter(ALLOWED)).toEqual({}))
 })
 
 describe('a denied request', () => {
@@ -79,19 +79,19 @@ describe('a denied request', () => {
     })
   })
 
-  test('a cost that can never pass waits for a year, though the quota is whole', () => {
+  test('has a Retry-After of a year when its cost can never pass, though the whole quota is available', () => {
     expect(retryAfter(IMPOSSIBLE)).toEqual({ 'Retry-After': String(NEVER_SECONDS) })
     expect(items(draft10(IMPOSSIBLE, SHAPES).RateLimit)[0]).toEqual(['per-minute', { r: 60, t: 0 }])
   })
 
-  test('waits for a second at least', () => {
+  test('has a Retry-After of one second at least', () => {
     expect(retryAfter(standing({ allowed: false, retryAfterMs: 0 }))).toEqual({ 'Retry-After': '1' })
     expect(retryAfter(standing({ allowed: false, retryAfterMs: 1_000 }))).toEqual({ 'Retry-After': '1' })
     expect(retryAfter(standing({ allowed: false, retryAfterMs: 1_001 }))).toEqual({ 'Retry-After': '2' })
   })
 })
 
-test('a policy that was not asked has no standing', () => {
+test('a policy that was not evaluated is not listed', () => {
   const headers = draft10(ALLOWED, [
     { name: 'global', limit: 1, windowMs: 1 },
     { name: 'constructor', limit: 1, windowMs: 1 },

@@ -60,7 +60,7 @@ test('reads a WebSocket connection', () => {
   expect(request.pathParameters.size).toBe(0)
 })
 
-test('knows a preflight', () => {
+test('recognizes a preflight', () => {
   expect(fromEvent(restPreflight)).toMatchObject({
     api: 'rest',
     preflight: true,
@@ -104,7 +104,7 @@ test('a method counts as the same in any case', () => {
   expect(fromEvent({ ...restPreflight, httpMethod: 'options' })).toMatchObject({ method: 'OPTIONS', preflight: true })
 })
 
-test('OPTIONS without what a browser says of the request to come is none', () => {
+test('OPTIONS without the preflight headers is not a preflight', () => {
   for (const missing of ['origin', 'access-control-request-method']) {
     const without = (headers: object) =>
       Object.fromEntries(Object.entries(headers).filter(([name]) => name !== missing))
@@ -116,7 +116,7 @@ test('OPTIONS without what a browser says of the request to come is none', () =>
   expect(fromEvent({ ...restPreflight, httpMethod: 'POST' })).toMatchObject({ preflight: false })
 })
 
-test('by a custom domain, the stage is left where it may be a part of the path', () => {
+test('on a custom domain, the stage is kept where it may be a part of the path', () => {
   const requestContext = { ...httpRequest.requestContext, domainName: 'api.example.com' }
   expect(fromEvent({ ...httpRequest, requestContext })).toMatchObject({ path: '/live/users/42', stage: 'live' })
   expect(fromEvent(httpRequest)).toMatchObject({ path: '/users/42', stage: undefined })
@@ -139,7 +139,7 @@ test('query names keep their case', () => {
   ])
 })
 
-test('names of the prototype are names like others', () => {
+test('names from Object.prototype are names like all others', () => {
   const headers = JSON.parse('{"__proto__":"a","constructor":"b","toString":"c"}')
   const request = fromEvent({ ...httpRequest, headers, queryStringParameters: headers })!
   expect([...request.headers]).toEqual([
@@ -151,7 +151,7 @@ test('names of the prototype are names like others', () => {
   expect(({} as { a?: string }).a).toBeUndefined()
 })
 
-test('a header name that is no token is left out, even where its lower case is ASCII', () => {
+test('a header name that is not a token is left out, even where its lower case is ASCII', () => {
   const headers = { 'X-Api-\u212aey': 'a', 'x api key': 'b', '': 'c', 'x-tag': 'd' }
   expect([...fromEvent({ ...httpRequest, headers })!.headers]).toEqual([['x-tag', 'd']])
 })
@@ -194,7 +194,7 @@ describe('a map has at most 32,768 characters', () => {
     for (const map of [headers, query]) expect([...map].flat().join('').length).toBeLessThanOrEqual(32_768)
   })
 
-  test('and what comes first is kept as it is, up to there', () => {
+  test('and its first entries are kept unchanged, up to this limit', () => {
     const { headers } = fromEvent({
       ...httpRequest,
       headers: { a: 'x'.repeat(32_000), b: 'y'.repeat(32_000), c: 'z' },
@@ -206,7 +206,7 @@ describe('a map has at most 32,768 characters', () => {
   })
 })
 
-test('an empty text is none', () => {
+test('an empty text counts as missing', () => {
   const identity = { sourceIp: '', apiKeyId: '' }
   const request = fromEvent({
     ...restRequest,

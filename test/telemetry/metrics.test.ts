@@ -27,7 +27,7 @@ describe('metrics', () => {
     expect(sums(lines)).toEqual({ Allowed: 3 })
   })
 
-  it('are written by every request where that is asked for', () => {
+  it('are written with every request where so configured', () => {
     const { lines, metrics } = watched({ flushMs: 0 })
     for (let i = 1; i <= 5; i++) {
       metrics.count('Allowed')
@@ -38,7 +38,7 @@ describe('metrics', () => {
     expect(sums(lines)).toEqual({ Allowed: 5, Conflicts: 5 })
   })
 
-  it('are no line when nothing was counted', () => {
+  it('are not written when nothing was counted', () => {
     const { clock, lines, metrics } = watched()
     for (let i = 0; i < 5; i++) {
       metrics.flush()
@@ -47,7 +47,7 @@ describe('metrics', () => {
     expect(lines).toEqual([])
   })
 
-  it('look like this', () => {
+  it('have the Embedded Metric Format', () => {
     const { lines, metrics } = watched({ namespace: 'Shop' })
     metrics.count('Denied', 'free', 'per-minute')
     metrics.flush()
@@ -64,7 +64,7 @@ describe('metrics', () => {
     })
   })
 
-  it('are counted for a tier and policy and in total, or in total only where one of them is not there', () => {
+  it('are counted for a tier and policy and in total, or in total only where one of them is missing', () => {
     const { lines, metrics } = watched()
     metrics.count('Denied', 'free', 'per-minute')
     metrics.count('Denied', 'free', 'per-minute')
@@ -75,7 +75,7 @@ describe('metrics', () => {
     expect(sums(lines)).toEqual({ Denied: 5, 'Denied free per-minute': 2, 'Denied free per-day': 1 })
   })
 
-  it('have the time at which they were counted, however long the instance stood still after it', () => {
+  it('have the time at which they were counted, however long the instance was frozen after it', () => {
     const { clock, lines, metrics } = watched()
     metrics.flush()
     const burst = clock.now
@@ -130,7 +130,7 @@ describe('metrics', () => {
     expect(lines.map((line) => JSON.parse(line).failures).filter(Boolean)).toEqual([{ timeout: 2, throttled: 1 }])
   })
 
-  it('are of at most a hundred tiers and policies in the life of an instance; the totals have the others', () => {
+  it('are counted for at most a hundred pairs of tier and policy in the life of an instance; the others are in the totals', () => {
     const { clock, lines, metrics } = watched()
     for (let round = 0; round < 3; round++) {
       for (let i = 0; i < 5000; i++) metrics.count('Denied', `tier-${i + round * 5000}`, 'per-minute')
@@ -143,7 +143,7 @@ describe('metrics', () => {
     expect(lines.flatMap(brokenRules)).toEqual([])
   })
 
-  it('are of each API apart where that is asked for, and not twice in total', () => {
+  it('are counted for each API where so configured, and once in total', () => {
     const { lines, metrics } = watched({ byApi: true })
     metrics.count('Denied', 'free', 'per-minute', 'shop')
     metrics.count('Denied', 'free', 'per-minute', 'cart')
@@ -167,7 +167,7 @@ describe('metrics', () => {
     ])
   })
 
-  it('are of no API where that is not asked for, and of at most a hundred where it is', () => {
+  it('are not counted by API by default, and for at most a hundred APIs where so configured', () => {
     const [plain, byApi] = [watched(), watched({ byApi: true })]
     for (const { metrics } of [plain, byApi]) {
       for (let i = 0; i < 150; i++) metrics.count('Allowed', undefined, undefined, `api-${i}`)
@@ -178,7 +178,7 @@ describe('metrics', () => {
     expect(JSON.parse(byApi.lines[0]!).Allowed).toBe(150)
   })
 
-  it('lose and double nothing, whenever they are written', () => {
+  it('are neither lost nor counted twice, whenever they are written', () => {
     const step = fc.oneof(
       fc.record({
         name: fc.constantFrom('Allowed', 'Denied', 'Degraded', 'Conflicts'),

@@ -48,7 +48,7 @@ const service = fc.constantFrom(
 )
 
 describe('the log', () => {
-  it('names nobody in clear, whatever is asked and however talkative it is', async () => {
+  it('names no caller in clear, whatever the request and the log level', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 12 }), service, async (events, parts) => {
         const { gateway, lines } = watchedGateway({ level: 'debug', flushMs: 0 }, { set: SET, ...parts })
@@ -63,7 +63,7 @@ describe('the log', () => {
     )
   })
 
-  it('names the caller and the address where that is asked for, but no key', async () => {
+  it('names the caller and the address where so configured, but never a key', async () => {
     const { gateway, entries, lines } = watchedGateway({ callers: 'clear' }, { set: SET })
     for (const key of [KEYS.free, SECRET])
       for (let i = 0; i < 3; i++) await gateway.rest({ key, ip: '2001:db8:1:2aff::9' })
@@ -74,7 +74,7 @@ describe('the log', () => {
     expect(lines.join()).not.toMatch(new RegExp(`${SECRET}|${KEYS.free}`))
   })
 
-  it('is JSON, and stops nothing, for events of any form', async () => {
+  it('is JSON, and never fails, for events of any form', async () => {
     await fc.assert(
       fc.asyncProperty(mangled, async (each) => {
         const { gateway, lines } = watchedGateway({ level: 'debug', callers: 'clear', flushMs: 0 })

@@ -4,7 +4,7 @@ const T = 1_700_000_000_000
 const NOTHING = { same: 0, others: 0 }
 
 describe('a sampler', () => {
-  it('tells the first of each key, and the first after the time that it was left out for', () => {
+  it('lets the first event of each key through, and the first one after the time for which it leaves events out', () => {
     const take = makeSampler()
     expect(take('a', T, 5000)).toEqual(NOTHING)
     expect(take('b', T, 5000)).toEqual(NOTHING)
@@ -15,21 +15,21 @@ describe('a sampler', () => {
     expect(take('a', T + 5001, 5000)).toBeUndefined()
   })
 
-  it('tells several of each key before it leaves any out, where it is told to', () => {
+  it('lets several events of each key through before it leaves any out, where so configured', () => {
     const take = makeSampler(10_000, 10, 3)
     const told = (now: number) => Array.from({ length: 5 }, () => take('a', now, 5000))
     expect(told(T)).toEqual([NOTHING, NOTHING, NOTHING, undefined, undefined])
     expect(told(T + 5000)).toEqual([{ same: 2, others: 0 }, NOTHING, NOTHING, undefined, undefined])
   })
 
-  it('begins anew when the clock was set back', () => {
+  it('starts over when the clock was set back', () => {
     const take = makeSampler()
     take('a', T, 5000)
     expect(take('a', T - 3_600_000, 5000)).toEqual(NOTHING)
     expect(take('a', T - 3_600_000 + 4999, 5000)).toBeUndefined()
   })
 
-  it('goes by the time that was said with what it told', () => {
+  it('leaves events out for the time that was given with the last event let through', () => {
     const take = makeSampler()
     take('a', T, 60_000)
     expect(take('a', T + 2000, 1)).toBeUndefined()
@@ -37,7 +37,7 @@ describe('a sampler', () => {
     expect(take('a', T + 60_001, 1)).toEqual(NOTHING)
   })
 
-  it('tells at most so many in a second, says how many it left out, and forgets none of them', () => {
+  it('lets a limited number through in a second, and reports how many it left out, counting all of them', () => {
     const take = makeSampler(10_000, 3)
     const told = (from: number, now: number) =>
       Array.from({ length: 10 }, (_, i) => take(`key ${from + i}`, now, 5000)).filter(Boolean)
@@ -46,7 +46,7 @@ describe('a sampler', () => {
     expect(told(0, T + 1000)).toEqual([{ same: 0, others: 14 }, NOTHING, NOTHING])
   })
 
-  it('knows as many keys as it may, and of a million callers no more', () => {
+  it('remembers a bounded number of keys, even with a million callers', () => {
     const take = makeSampler(100, Infinity)
     for (let i = 0; i < 1_000_000; i++) take(`caller ${i}`, T, 3_600_000)
     for (let i = 999_900; i < 1_000_000; i++) expect(take(`caller ${i}`, T, 1)).toBeUndefined()
@@ -54,7 +54,7 @@ describe('a sampler', () => {
     expect(take('caller 0', T, 1)).toEqual(NOTHING)
   })
 
-  it('forgets whom it told about longest ago', () => {
+  it('forgets the key that was let through longest ago', () => {
     const take = makeSampler(2)
     take('a', T, 1000)
     take('b', T, 60_000)

@@ -35,7 +35,7 @@ const exceeding = (exceeded: 'observe' | 'overrun' | 'deprioritize') =>
   })
 
 describe('a denial', () => {
-  it('is logged with who, what and how long', () => {
+  it('is logged with caller, policy and time to retry', () => {
     const { answered, entries } = telling()
     answered(DENIED)
     expect(entries()).toEqual([
@@ -56,7 +56,7 @@ describe('a denial', () => {
     ])
   })
 
-  it('is logged once until its policy is whole again, and then with how many were left out', () => {
+  it('is logged once until the whole quota is available again, and then with how many were left out', () => {
     const { clock, answered, entries } = telling()
     for (let i = 0; i < 100; i++) answered(DENIED)
     clock.now += DENIED.resetAfterMs - 1 // just too early
@@ -67,7 +67,7 @@ describe('a denial', () => {
     expect(entries().map(({ leftOut }) => leftOut)).toEqual([0, 100])
   })
 
-  it('of something that never passes is logged once a second at most', () => {
+  it('of a request that can never pass is logged once a second at most', () => {
     const { clock, answered, entries } = telling()
     for (let i = 0; i < 10; i++) {
       answered(IMPOSSIBLE)
@@ -106,7 +106,7 @@ describe('a denial', () => {
     expect(entries().map(({ leftOut }) => leftOut)).toEqual([0, 1])
   })
 
-  it('of a crowd is logged for ten in a second, and the next line says how many are missing', () => {
+  it('is logged for ten callers a second, and the next line says how many were left out', () => {
     const { clock, answered, entries } = telling()
     for (let i = 0; i < 500; i++) answered(DENIED, { subject: `caller ${i}` })
     expect(entries()).toHaveLength(10)
@@ -141,7 +141,7 @@ describe('a request that passes over its limit', () => {
     },
   )
 
-  it('of one policy, and is denied by another, is a denial', () => {
+  it('is a denial where another policy denies it', () => {
     const { answered, entries, lines } = telling({ flushMs: 0 })
     const observed = { ...standing(), exceeded: 'observe' as const }
     answered(decisionOf('per-minute', { 'per-day': observed, 'per-minute': standing({ allowed: false }) }))
@@ -150,8 +150,8 @@ describe('a request that passes over its limit', () => {
   })
 })
 
-describe('what is counted', () => {
-  it('is every answer, as allowed or as denied', () => {
+describe('a metric', () => {
+  it('counts every answer, as allowed or as denied', () => {
     const { answered, lines } = telling({ flushMs: 0 })
     answered(ALLOWED)
     answered(DENIED)
@@ -170,7 +170,7 @@ describe('what is counted', () => {
     expect(lines.flatMap(brokenRules)).toEqual([])
   })
 
-  it('is what the limiter tells', () => {
+  it('counts what the limiter reports', () => {
     const { telemetry, answered, lines, entries } = telling({ flushMs: 0 })
     telemetry.onEvent({ kind: 'store-call', ms: 2.34 })
     telemetry.onEvent({ kind: 'store-call', ms: 300, failure: 'timeout' })
@@ -196,7 +196,7 @@ describe('what is counted', () => {
     ])
   })
 
-  it('is a mistake in the configuration, in the line that tells of it, whatever the level', () => {
+  it('counts a mistake in the configuration, in the line that reports it, whatever the log level', () => {
     const { telemetry, lines } = telling({ level: 'error', namespace: 'Shop' })
     telemetry.log('warn', 'config_item_invalid', { item: 'tier#free' }, 'ConfigErrors')
     expect(JSON.parse(lines[0]!)).toMatchObject({
@@ -223,7 +223,7 @@ describe('the level', () => {
     expect(entries().map((entry) => entry.level)).toEqual(written)
   })
 
-  it('debug has a line for every answer', () => {
+  it('debug logs a line for every answer', () => {
     const { answered, entries } = telling({ level: 'debug' })
     answered(ALLOWED)
     answered(DENIED)
@@ -244,7 +244,7 @@ describe('the level', () => {
     })
   })
 
-  it('warn has no denials, which are counted all the same', () => {
+  it('warn logs no denials, which are counted all the same', () => {
     const { answered, entries, lines } = telling({ level: 'warn' })
     answered(DENIED)
     expect(entries()).toEqual([])
@@ -253,13 +253,13 @@ describe('the level', () => {
 })
 
 describe('callers', () => {
-  it('are a hash', () => {
+  it('are named by a hash', () => {
     const { answered, lines } = telling({ level: 'debug' })
     answered(DENIED)
     expect(lines.join()).not.toMatch(/acme|203\.0\.113/)
   })
 
-  it('have their id and address where that is asked for', () => {
+  it('are named with id and address where so configured', () => {
     const { answered, entries } = telling({ callers: 'clear' })
     answered(DENIED)
     expect(entries()).toMatchObject([{ subject: 'client#hash', caller: 'client:acme', ip: '203.0.113.7' }])
@@ -276,7 +276,7 @@ describe('an entry that a client can cause', () => {
     expect(entries().at(-1)).toMatchObject({ tier: 'free', leftOut: 497 })
   })
 
-  it('does not hide another one, nor is it hidden by one that is counted', () => {
+  it('does not suppress a different entry, nor is it suppressed by one that is counted', () => {
     const { telemetry, entries } = watched()
     for (let i = 0; i < 10; i++) telemetry.log('error', 'upstream_unavailable', { error: 'one' })
     telemetry.log('error', 'upstream_unavailable', { error: 'two' })
@@ -293,7 +293,7 @@ describe('an entry that a client can cause', () => {
     expect(sums(lines)).toMatchObject({ ConfigErrors: 10 })
   })
 
-  it('is of a bounded number where each is another one', () => {
+  it('is written a bounded number of times where every entry differs', () => {
     const { telemetry, entries } = watched()
     for (let i = 0; i < 500; i++) telemetry.log('error', 'client_unreadable', { error: `made up ${i}` })
     expect(entries()).toHaveLength(10)

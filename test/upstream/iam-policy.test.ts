@@ -35,7 +35,7 @@ describe('a policy', () => {
     ['it on a condition, and denies it without one', [allow('*', { Condition: {} }), deny('*')]],
   ])('that allows %s denies it', (_, statements) => expect(verdict(...statements)).toBe('deny'))
 
-  it('that denies something else denies nothing here', () => {
+  it('that denies something else does not deny the request', () => {
     expect(verdict(allow('*'), deny(`${STAGE}/DELETE/*`))).toBe('allow')
   })
 
@@ -48,7 +48,7 @@ describe('a policy', () => {
     expect(verdict(allow('*'), deny(`${STAGE}/POST/*`, { Condition }))).toBe('allow')
   })
 
-  it('is read with one statement or with a list, of any version, and nothing in it is changed', () => {
+  it('is parsed with one statement or with a list, of any version, and stays unchanged', () => {
     expect(parsePolicy({ Statement: allow('*', { Sid: 'one' }) })).toEqual({ Statement: [allow('*', { Sid: 'one' })] })
     expect(parsePolicy({ Version: '2008-10-17', Statement: [] })).toEqual({ Version: '2008-10-17', Statement: [] })
   })
@@ -91,7 +91,7 @@ describe('a pattern', () => {
     ['', 'a', false],
   ])('%j is that of %j: %s', (pattern, text, expected) => expect(matches(pattern, text)).toBe(expected))
 
-  it('is compared in no time, whatever path a caller makes up', () => {
+  it('is matched in negligible time, whatever path a caller makes up', () => {
     expect(matches(`${'*a'.repeat(200)}b`, 'a'.repeat(10_000))).toBe(false)
   })
 })

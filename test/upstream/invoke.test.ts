@@ -49,7 +49,7 @@ function signatureFor({ path, headers, body }: Received, method: string, region:
 }
 
 describe('a signature', () => {
-  it('is that of the SDK, for the same request', async () => {
+  it('equals the SDK’s for the same request', async () => {
     respond = (response) => void response.end('{}')
     const client = new LambdaClient({ endpoint, region: 'eu-west-1', credentials: CREDENTIALS, maxAttempts: 1 })
     await client.send(new InvokeCommand({ FunctionName: ARN, Payload: Buffer.from('{"a":"ü"}') }))
@@ -78,7 +78,7 @@ describe('an invocation', () => {
     })
   })
 
-  it('tells the words of an error', async () => {
+  it('returns the message of an error', async () => {
     respond = (response) =>
       void response.setHeader('X-Amz-Function-Error', 'Unhandled').end('{"errorMessage":"Unauthorized","trace":[]}')
     expect(await invoke()).toEqual({ error: 'Unauthorized' })
@@ -109,13 +109,13 @@ describe('an invocation', () => {
     await expect(invoke()).rejects.toThrow(words)
   })
 
-  it('ends when it is told to', async () => {
+  it('ends when its signal is aborted', async () => {
     const end = new AbortController()
     respond = () => end.abort()
     await expect(invoke({}, end.signal)).rejects.toThrow('aborted')
   })
 
-  it('keeps its connection, and makes another when that was closed meanwhile', async () => {
+  it('keeps its connection alive, and opens another when that was closed meanwhile', async () => {
     const call = invoker({
       functionName: 'name',
       region: 'us-east-1',

@@ -45,8 +45,8 @@ const withToken = (event: Record<string, unknown>, token: string) => ({
   multiValueHeaders: undefined,
 })
 
-describe('what the other authorizer is asked', () => {
-  it('is the event as it came', async () => {
+describe('the event of the upstream authorizer', () => {
+  it('is the event unchanged', async () => {
     const { invoke, ask } = setUp({ answer: allowing() })
     const event = restEvent()
     await ask(event)
@@ -58,7 +58,7 @@ describe.each([
   ['a REST API', restEvent()],
   ['an HTTP API', { ...httpEvent(), routeArn: restEvent().methodArn }],
 ])('for %s', (_, event) => {
-  it('a policy that allows the request grants it, with all that comes along', async () => {
+  it('a policy that allows the request grants it, with context, principal and usage key', async () => {
     const answer = allowing({ context: { team: 'edge', age: 7, admin: false }, usageIdentifierKey: 'key' })
     expect(await setUp({ answer }).ask(event)).toEqual({
       kind: 'granted',
@@ -71,13 +71,13 @@ describe.each([
     })
   })
 
-  it('a policy that denies the request, or does not speak of it, denies it', async () => {
+  it('a policy that denies the request, or does not mention it, denies it', async () => {
     expect(await setUp({ answer: denying }).ask(event)).toEqual({ kind: 'denied' })
     const elsewhere = { policyDocument: { Statement: [{ Effect: 'Allow', Action: '*', Resource: 'arn:other' }] } }
     expect(await setUp({ answer: elsewhere }).ask(event)).toEqual({ kind: 'denied' })
   })
 
-  it('the error Unauthorized denies the request, and no other does', async () => {
+  it('the error Unauthorized denies the request, and no other error does', async () => {
     expect(await setUp({ error: 'Unauthorized' }).ask(event)).toEqual({ kind: 'denied' })
     for (const error of ['unauthorized', 'Unauthorized ', '', 'Task timed out after 3.00 seconds'])
       expect(await setUp({ error }).ask(event)).toEqual({
@@ -104,7 +104,7 @@ describe.each([
     })
   })
 
-  it('a function that cannot be called lets nothing pass', async () => {
+  it('a function that cannot be called lets no request pass', async () => {
     const cause = new Error('no route to host')
     const check = await setUp(() => Promise.reject(cause)).ask(event)
     expect(check).toEqual({ kind: 'unavailable', cause })
@@ -119,7 +119,7 @@ it('simple answers are for HTTP APIs only', async () => {
   expect((await setUp({ answer }).ask(restEvent())).kind).toBe('unavailable')
 })
 
-it('a policy with conditions is handed on where API Gateway applies it, and lets nothing pass where it does not', async () => {
+it('a policy with conditions is passed on where API Gateway applies it, and lets no request pass where it does not', async () => {
   const policyDocument = {
     Statement: [
       { Effect: 'Allow', Action: '*', Resource: '*', Condition: { Bool: { 'aws:SecureTransport': 'true' } } },
@@ -133,7 +133,7 @@ it('a policy with conditions is handed on where API Gateway applies it, and lets
 })
 
 describe('the context', () => {
-  it('keeps texts, numbers and booleans, and nothing that would become a prototype', async () => {
+  it('keeps strings, numbers and booleans, and no key that could change a prototype', async () => {
     const context = JSON.parse(
       '{"__proto__":{"admin":true},"constructor":"c","deep":{"a":1},"list":[1],"none":null,"huge":1e999,"n":0}',
     )
@@ -145,7 +145,7 @@ describe('the context', () => {
     expect(({} as { admin?: unknown }).admin).toBeUndefined()
   })
 
-  it('is bounded: one that says too much is no answer, for half of it could mislead', async () => {
+  it('is bounded: an answer with a larger one is invalid, since a part of it could mislead a backend', async () => {
     const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]))
     const kindOf = async (context: object) => (await setUp({ answer: allowing({ context }) }).ask(restEvent())).kind
     expect(await kindOf(keys(100))).toBe('granted')
@@ -154,7 +154,7 @@ describe('the context', () => {
     expect(await kindOf({ k: 'x'.repeat(10_240) })).toBe('unavailable')
   })
 
-  it('comes with a principal only if that is a text', async () => {
+  it('comes with a principal only if that is a string', async () => {
     for (const principalId of [7, '', null, { a: 1 }, 'x'.repeat(1025)]) {
       const check = await setUp({ answer: allowing({ principalId, usageIdentifierKey: principalId }) }).ask(restEvent())
       expect(check).toMatchObject({ kind: 'granted', grant: { principalId: undefined, usageIdentifierKey: undefined } })
@@ -166,7 +166,7 @@ describe('an answer that takes too long', () => {
   beforeEach(() => jest.useFakeTimers())
   afterEach(() => jest.useRealTimers())
 
-  it('lets nothing pass, and is waited for no longer', async () => {
+  it('lets no request pass, and is no longer waited for', async () => {
     let signal: AbortSignal | undefined
     const invoke: UpstreamOptions['invoke'] = (_, given) => {
       signal = given
@@ -194,14 +194,14 @@ describe('an answer', () => {
   const caching = { ttlMs: 60_000, cacheHeaders: ['authorization'] }
   const a = withToken(restEvent(), 'a')
 
-  it('is asked for each time, unless a time to live says otherwise', async () => {
+  it('is requested each time by default', async () => {
     const { invoke, ask } = setUp({ answer: allowing() }, { cacheHeaders: ['authorization'] })
     await ask(a)
     await ask(a)
     expect(invoke).toHaveBeenCalledTimes(2)
   })
 
-  it('is held to for its time, and not a millisecond longer', async () => {
+  it('is cached for its time to live, and not a millisecond longer', async () => {
     const { clock, invoke, ask } = setUp({ answer: allowing() }, caching)
     const first = await ask(a)
     clock.now += 59_999
@@ -215,7 +215,7 @@ describe('an answer', () => {
     expect(invoke).toHaveBeenCalledTimes(3)
   })
 
-  it('is held to when it denies', async () => {
+  it('is cached when it denies', async () => {
     const { invoke, ask } = setUp({ answer: denying }, caching)
     expect(await ask(a)).toEqual({ kind: 'denied' })
     expect(await ask(a)).toEqual({ kind: 'denied' })
@@ -232,7 +232,7 @@ describe('an answer', () => {
     },
   )
 
-  it('is for those who send the same headers in the same stage, and a policy speaks of each method by itself', async () => {
+  it('is cached for requests with the same headers in the same stage, and a policy is evaluated for each method', async () => {
     const { invoke, ask } = setUp({ answer: allowing() }, caching)
     expect((await ask(a)).kind).toBe('granted')
     expect((await ask(withToken(restEvent({ path: '/other' }), 'a'))).kind).toBe('granted')
@@ -243,14 +243,14 @@ describe('an answer', () => {
     expect(invoke).toHaveBeenCalledTimes(3)
   })
 
-  it('is for nobody else where a header is missing, or a stage', async () => {
+  it('is not cached where a header or a stage is missing', async () => {
     const { invoke, ask } = setUp({ answer: allowing() }, caching)
     const bare = { ...restEvent(), headers: {}, multiValueHeaders: {} }
     for (const event of [bare, bare, { ...a, methodArn: undefined }, { ...a, methodArn: undefined }]) await ask(event)
     expect(invoke).toHaveBeenCalledTimes(4)
   })
 
-  it('of two headers is not that of the same text cut elsewhere', async () => {
+  it('for two headers is not reused where the same text is split differently between them', async () => {
     const { invoke, ask } = setUp({ answer: allowing() }, { ...caching, cacheHeaders: ['x-a', 'x-b'] })
     const event = (headers: object) => ({ ...restEvent(), headers, multiValueHeaders: undefined })
     await ask(event({ 'X-A': 'ab', 'X-B': 'c' }))
@@ -258,7 +258,7 @@ describe('an answer', () => {
     expect(invoke).toHaveBeenCalledTimes(2)
   })
 
-  it('makes room for newer ones: ten thousand are remembered', async () => {
+  it('is removed for newer ones: ten thousand are cached', async () => {
     const { invoke, ask } = setUp({ answer: allowing() }, caching)
     for (let i = 0; i <= 10_000; i++) await ask(withToken(restEvent(), `t${i}`))
     expect(invoke).toHaveBeenCalledTimes(10_001)
