@@ -53,7 +53,7 @@ describe.each([
     expect(Object.keys(HEADERS)).toHaveLength(5)
   })
 
-  test('headers that the handler set itself stay, in whatever case and kind', async () => {
+  test('headers that the handler set itself are kept, in any case and of any type', async () => {
     const own = {
       statusCode: 503,
       headers: { 'retry-after': '7', ratelimit: 'mine' },

@@ -33,7 +33,7 @@ describe('statistics', () => {
     expect(ratios(measured.a, measured.b)).toEqual([3 / 4, 6 / 5, 7 / 8])
   })
 
-  test('the least rounds are run even when time is up', async () => {
+  test('the minimum of rounds is run even when the time is up', async () => {
     const { a } = await interleaved({ a: async () => 1 }, { most: 9, least: 2, budgetMs: 0 })
     expect(a).toHaveLength(2)
   })
@@ -82,7 +82,7 @@ describe('what the bench measures', () => {
 })
 
 describe('the command line', () => {
-  test('measures everything unless told otherwise', () => {
+  test('measures everything by default', () => {
     expect(parseOptions([])).toMatchObject({ quick: false, json: false, engine: undefined })
     expect(parseOptions([]).only).toHaveLength(10)
     expect(parseOptions(['--quick', '--json', '--only', 'calls,fleet', '--engine', 'dynalite'])).toEqual({

@@ -38,7 +38,7 @@ describe('the counting proxy', () => {
     return (await fetch(url, { method: 'POST', headers, body })).text()
   }
 
-  it('counts calls by table, and begins again when it is asked', async () => {
+  it('counts calls by table, and starts again at 0 after each report', async () => {
     expect(await call('UpdateItem', '{"TableName":"state","Key":{}}')).toBe('yes')
     await call('GetItem', '{"Key":{},"TableName": "state"}')
     await call('BatchGetItem', '{"RequestItems":{"config":{"Keys":[]}}}')

@@ -34,7 +34,7 @@ describe('the verifier of JWTs', () => {
     expect(statSync(join(dirname(buildAuthorizerBundle(folder)), 'jwt-verifier.js')).size).toBeLessThanOrEqual(25_000)
   })
 
-  test('is loaded by what is bundled, with the first token', async () => {
+  test('is loaded by the bundle with the first token', async () => {
     buildAuthorizerBundle(folder)
     const key = pair('k')
     const server = await keyServer([key])
@@ -48,7 +48,7 @@ describe('the verifier of JWTs', () => {
     await server.close()
   })
 
-  test('that is missing makes no token good or bad', async () => {
+  test('makes every token neither valid nor invalid when its file is missing', async () => {
     const alone = mkdtempSync(join(folder, 'alone-'))
     expect(JSON.parse(await verifyBundled(alone, 'http://127.0.0.1:1/', 'a.b.c'))).toEqual({
       kind: 'unavailable',
@@ -64,7 +64,7 @@ describe("the upstream authorizer's client", () => {
     )
   })
 
-  test('is loaded by the authorizer where one is configured, which asks it with the credentials of the environment', async () => {
+  test('is loaded where an upstream authorizer is configured, and calls it with the credentials of the environment', async () => {
     const file = buildAuthorizerBundle(folder)
     const asked: string[] = []
     const server = createServer((request, response) => {
@@ -134,7 +134,7 @@ describe('the SDK as bundled', () => {
     },
   )
 
-  test('refuses a client that counts on retries', async () => {
+  test('refuses a client that is configured to retry', async () => {
     expect(await run('http://127.0.0.1:1', 3)).toBe('the authorizer bundle has no retries: maxAttempts must be 1')
   })
 })

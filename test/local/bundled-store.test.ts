@@ -47,7 +47,7 @@ describe.each(ENGINES)('the store as bundled, on %s', (engine) => {
     return require(outfile)
   }
 
-  it('tells the time of the server with every answer, also with a refusal', async () => {
+  it('returns the server’s time with every answer, also with a refused write', async () => {
     const told: number[] = []
     const options = { onServerTime: (at: number) => void told.push(at) }
     const write = { parts: [], id: { mark: 'r0', value: 7, rangeEnd: 9 }, at: Date.now() }

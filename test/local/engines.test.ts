@@ -36,7 +36,7 @@ describe.each(['dynalite', ...(here ? ['dynoxide' as const] : [])] as const)('%s
     await expect(fetch(engine.endpoint)).rejects.toThrow()
   })
 
-  test('runs twice at a time', async () => {
+  test('can run twice at the same time', async () => {
     const engines = await Promise.all([startEngine({ engine: engineName }), startEngine({ engine: engineName })])
     expect(engines[0].endpoint).not.toBe(engines[1].endpoint)
     await Promise.all(engines.map((engine) => engine.stop()))
@@ -49,7 +49,7 @@ testWithDynoxide('dynoxide is the engine of choice where it runs', async () => {
   await engine.stop()
 })
 
-describe('an engine that somebody else runs', () => {
+describe('an external engine', () => {
   test('is used and left running', async () => {
     const theirs = await startEngine({ engine: 'dynalite' })
     const engine = await startEngine({ endpoint: theirs.endpoint })
@@ -79,7 +79,7 @@ describe('an engine that somebody else runs', () => {
     server.close()
   })
 
-  test('is given up on when it takes the connection and says nothing', async () => {
+  test('times out when it accepts the connection and never answers', async () => {
     const server = createServer(() => {})
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
@@ -94,7 +94,7 @@ describe('an engine that somebody else runs', () => {
     )
   })
 
-  test('and an embedded one are not both asked for', async () => {
+  test('cannot be combined with an embedded one', async () => {
     await expect(startEngine({ engine: 'dynalite', endpoint: 'http://localhost:8000' })).rejects.toThrow(
       'exclude each other',
     )

@@ -119,7 +119,7 @@ describe('a REST API', () => {
     expect((await fetch(`${url}/hello`)).status).toBe(status)
   })
 
-  test('asks with the event that API Gateway sends', async () => {
+  test('calls the authorizer with the event that API Gateway sends', async () => {
     const { url, events, gateway } = await open(allowing)
     await fetch(`${url}/a%20b/c?x=1&x=2%203&y`, {
       headers: { 'X-Api-Key': 'secret', 'X-Forwarded-For': '203.0.113.9' },
@@ -199,7 +199,7 @@ describe('an HTTP API', () => {
     expect([response.status, await response.json()]).toEqual([500, { message: 'Internal Server Error' }])
   })
 
-  test('asks with the event of payload 2.0', async () => {
+  test('calls the authorizer with the event of payload 2.0', async () => {
     const { url, events } = await open(allowing, httpApi)
     await fetch(`${url}/batch?x=1&x=2`, {
       method: 'POST',

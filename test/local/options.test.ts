@@ -1,11 +1,11 @@
 import { parseOptions } from '../../local/options'
 
-test('what is not said is the default', () => {
+test('every option has a default', () => {
   expect(parseOptions([], {})).toEqual({ help: false, port: 3000, api: 'rest', instances: 2 })
   expect(parseOptions([], { PORT: '', SLUICE_DYNAMODB_ENDPOINT: '' })).toMatchObject({ port: 3000 })
 })
 
-test('everything can be said', () => {
+test('every option can be set', () => {
   const args = ['--port', '4000', '--engine=dynalite', '--api', 'http', '--instances', '64']
   expect(parseOptions(args, { PORT: '5000' })).toEqual({
     help: false,

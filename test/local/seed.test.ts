@@ -23,7 +23,7 @@ describe('npm start on a DynamoDB that it was started on before', () => {
   const itemsOf = async (pk: string) =>
     (await readPartition(documentsOf(client), TABLES.config, pk)).map(({ item }) => item)
 
-  it('keeps tiers and clients that somebody edited, and says which tiers', async () => {
+  it('keeps edited tiers and clients, and reports which tiers', async () => {
     expect(await seed(client, TABLES)).toEqual([])
     const free = { pk: 'policy-set', sk: 'tier#free', policies: [{ name: 'per-minute', limit: 7, window: '1m' }] }
     const [{ apiKey }] = SAMPLE_KEYS

@@ -23,7 +23,7 @@ describe('the command lines that npm start prints', () => {
     await engine?.stop()
   })
 
-  it('work as they stand, one after another', async () => {
+  it('work as printed, one after another', async () => {
     for (const line of commandLines(engine.endpoint)) {
       const [words, file] = line.split(' > ')
       const args = words!
@@ -43,7 +43,7 @@ describe('the command lines that npm start prints', () => {
     }
   })
 
-  it('stand in what it prints', () => {
+  it('are part of its output', () => {
     const options = { help: false, port: 3000, api: 'rest', instances: 1 } as const
     const tiersYaml = readFileSync(join(__dirname, '../../tiers.yaml'), 'utf8')
     const text = welcome({ url: 'http://localhost:3000', engine, options, tiersYaml })

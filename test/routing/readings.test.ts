@@ -70,7 +70,7 @@ describe('a path that backends read differently has all their readings', () => {
     expect(readings(path).length).toBeLessThanOrEqual(all.length + 1) // and where a slash was left at the end
   })
 
-  it('one after another, as a chain of them would', () => {
+  it('one after another, as in a chain of backends', () => {
     for (const path of [
       '/public/..;/admin',
       '/public/%252e%252e%252fadmin',
@@ -99,19 +99,19 @@ describe('the route that API Gateway chose', () => {
     return { served: served.map(textOf).sort(), aliases: aliases.map(textOf).sort() }
   }
 
-  it('is no other reading where it is the path', () => {
+  it('adds no reading where it equals the path', () => {
     expect(chosen('/users/42', '/users/{id}', { id: '42' })).toEqual({ served: ['/users/42'], aliases: [] })
     expect(chosen('/a/b', '/{proxy+}', { proxy: 'a/b' })).toEqual({ served: ['/a/b'], aliases: [] })
     expect(chosen('/hello', '/hello')).toEqual({ served: ['/hello'], aliases: [] })
     expect(chosen('/', '/')).toEqual({ served: ['/'], aliases: [] })
   })
 
-  it('is one where the path hides it', () => {
+  it('adds a reading where the path disguises it', () => {
     expect(chosen('/files/a', '/files/{name}/export', { name: 'a?' }).served).toContain('/files/a?/export')
     expect(chosen('/files/a/b/export', '/files/{name}/export', { name: 'a/b' }).served).toContain('/files/a%2Fb/export')
   })
 
-  it('tells the base path: then the path without it is served, and the path with it an alias', () => {
+  it('shows the base path: the path without it is then served, and the path with it is an alias', () => {
     expect(chosen('/v1/users/42', '/users/{id}', { id: '42' })).toEqual({
       served: ['/users/42'],
       aliases: ['/v1/users/42'],
@@ -123,12 +123,12 @@ describe('the route that API Gateway chose', () => {
     expect(chosen('/v1', '/')).toEqual({ served: ['/'], aliases: ['/v1'] })
   })
 
-  it('tells no base path that a client could have made up', () => {
+  it('shows no base path that a client could have made up', () => {
     expect(chosen('/public/../users/42', '/users/{id}', { id: '42' }).served).toContain('/public/../users/42')
     expect(chosen('//users/42', '/users/{id}', { id: '42' }).served).toContain('//users/42')
   })
 
-  it('without what its parameters are is an alias: its rules count, and that it has none does not', () => {
+  it('is an alias where its parameters are unknown: its rules apply, and having none means nothing', () => {
     expect(chosen('/files/a', '/files/{name}/export')).toEqual({
       served: ['/files/a'],
       aliases: ['/files/{name}/export'],
@@ -225,7 +225,7 @@ describe('whatever the path', () => {
     expect(readingsOf(target(`/v1/fetch/${url}/`), ['/v1', '/v2'])).toBeDefined()
   })
 
-  it('how it is read once is how it is read always', () => {
+  it('it is always read in the same way', () => {
     fc.assert(
       fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
         const path = `/${parts.join('')}`

@@ -84,7 +84,7 @@ describe('a route pattern', () => {
     expect(pattern(`GET ${'/a'.repeat(200)}`).segments).toHaveLength(200)
   })
 
-  it('is turned down at once, with few words, however long it is', () => {
+  it('is refused in negligible time, with a short message, however long it is', () => {
     for (const text of [
       'x'.repeat(1_000_000),
       `${'G'.repeat(1_000_000)} /a`,
@@ -98,7 +98,7 @@ describe('a route pattern', () => {
     }
   })
 
-  it('is either right or wrong, and never thrown over', () => {
+  it('is either valid or invalid, and nothing is thrown', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -171,13 +171,13 @@ describe('a request matches by one of its readings', () => {
     else expect(matches(text, method, path)).toBe(expected)
   })
 
-  it('names of Object.prototype as texts like any other', () => {
+  it('with names of Object.prototype like any other text', () => {
     expect(matches('GET /constructor', 'GET', '/constructor')).toBe(true)
     expect(matches('GET /__proto__', 'GET', '/__proto__')).toBe(true)
     expect(matches('GET /users', 'GET', '/__proto__')).toBe(false)
   })
 
-  it('however deep its path is, in no time', () => {
+  it('in negligible time, however deep its path is', () => {
     const [deep] = segmentsOf('/a'.repeat(16_000)) as [string[]]
     expect(matchesRoute(pattern('GET /a/b'), 'GET', deep)).toBe(false)
     expect(matchesRoute(pattern(`GET ${'/a'.repeat(200)}`), 'GET', deep)).toBe(false)
