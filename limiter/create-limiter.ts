@@ -6,7 +6,7 @@ import { FAILURE_MODES } from './fallback'
 import { checkItemSize } from './policies/item-size'
 import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
-import type { PolicyInput } from './policies/policy'
+import type { PolicyInput, WrittenPolicy } from './policies/policy'
 import { checkFields, type FieldRules } from './policies/report'
 import { type Charge, RateLimiter, type RateLimiterOptions, type RefundOptions } from './rate-limiter'
 import { subjectKey } from './subject-key'
@@ -124,7 +124,9 @@ const OPTIONS = {
  *
  * @throws ConfigError with every mistake in the options and policies; never later, at a request.
  */
-export function createLimiter(options: LimiterOptions): Limiter {
+export function createLimiter<Window extends string>(
+  options: Omit<LimiterOptions, 'policies'> & { readonly policies: readonly WrittenPolicy<Window>[] },
+): Limiter {
   const issues: Mistake[] = []
   const given = checkFields(options, OPTIONS, 'options', [], issues)
   const parsed =

@@ -29,7 +29,7 @@ export {
 } from './errors'
 export type { LimiterEvent, OnEvent } from './events'
 export type { FailureMode } from './fallback'
-export type { AlgorithmName, Consistency, PolicyInput } from './policies/policy'
+export type { AlgorithmName, Consistency, Duration, PolicyInput, WrittenPolicy } from './policies/policy'
 export type { RefundOptions } from './rate-limiter'
 export { DynamoDbStore, type DynamoDbStoreOptions } from './stores/dynamodb-store'
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory-store'

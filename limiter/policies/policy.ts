@@ -108,3 +108,15 @@ export interface Policy extends Acting {
   /** As it was configured. */
   readonly written: PolicyInput
 }
+
+/** Such as `250ms`, `30s`, `1m`, `12h`, `7d`: a whole number and its unit. */
+export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+
+/**
+ * A policy whose `window`, where it stands in the code, is one: `'1 minute'` does not compile. A `string` that comes
+ * from elsewhere passes, and is checked when the limiter is made.
+ */
+export type WrittenPolicy<Window extends string> = PolicyInput & {
+  readonly window: Window &
+    (string extends Window ? string : Window extends string ? Duration | 'day' | 'week' | 'month' | 'year' : never)
+}
