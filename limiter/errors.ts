@@ -39,11 +39,24 @@ export type MistakeCode =
 
 /** One mistake in a configuration. As a text it is its sentence. */
 export class Mistake {
-  /** @param message what, got, wanted, and where. */
+  readonly #place: readonly string[]
+
+  /**
+   * @param message what, got, wanted, and where.
+   * @param place where it stands, outermost first. It is no part of the mistake's JSON.
+   */
   constructor(
     readonly code: MistakeCode,
     readonly message: string,
-  ) {}
+    place: readonly string[] = [],
+  ) {
+    this.#place = place
+  }
+
+  /** Where it stands, outermost first: `['tiers.yaml', 'tier "free"', 'policy "per-minute"']`. */
+  get place(): readonly string[] {
+    return this.#place
+  }
 
   /** The sentence. */
   toString(): string {

@@ -1,7 +1,9 @@
 import { readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { Document, isCollection, isMap, isSeq, parseDocument, visit } from 'yaml'
+import { Document, isCollection, isMap, isSeq, LineCounter, parseDocument, visit } from 'yaml'
+import { ConfigError } from '../../limiter/errors'
 import { checkTiersFile, type TiersFile } from '../../provisioning/tiers-file'
 import { failureOf, UserError } from '../exit'
+import { withLines } from './yaml-lines'
 
 /**
  * Reads and checks a tiers file, YAML or JSON.
@@ -9,14 +11,19 @@ import { failureOf, UserError } from '../exit'
  * @throws UserError when it cannot be read or is no YAML, ConfigError with every mistake in it.
  */
 export function readTiersFile(path: string): TiersFile {
-  const document = parseDocument(textOf(path), { prettyErrors: true })
+  const lineCounter = new LineCounter()
+  const document = parseDocument(textOf(path), { prettyErrors: true, lineCounter })
   const [error] = document.errors
   if (error) throw new UserError(`${path}: ${error.message.split('\n')[0]}`)
   const file: unknown = contentOf(document, path)
   if (typeof file !== 'object' || file === null || Array.isArray(file))
     throw new UserError(`${path}: it must have a field "tiers" with tiers by name`)
   checkExported((file as { exported?: unknown }).exported, path)
-  checkTiersFile(file, path)
+  try {
+    checkTiersFile(file, path)
+  } catch (wrong) {
+    throw wrong instanceof ConfigError ? withLines(wrong, document, lineCounter) : wrong
+  }
   return file as TiersFile
 }
 

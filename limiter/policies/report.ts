@@ -14,7 +14,7 @@ const MOST_UNKNOWN = 20
 
 /** Adds a mistake to those that were found. @param sentence what, got and wanted. */
 export function report(issues: Mistake[], code: MistakeCode, sentence: string, place: Place): void {
-  issues.push(new Mistake(code, place.length === 0 ? sentence : `${sentence} (${place.join(', ')})`))
+  issues.push(new Mistake(code, place.length === 0 ? sentence : `${sentence} (${place.join(', ')})`, place))
 }
 
 /**

@@ -34,8 +34,8 @@ describe('a file', () => {
     )
     const { code, out, err } = await sluice(['tiers', 'validate', file])
     expect([code, out]).toEqual([1, ''])
-    expect(err).toContain(`limit must be a positive integer, got 0 (${file}, tier "anonymous", policy "a")`)
-    expect(err).toContain(`unknown field "polices", did you mean "policies"? (${file}, tier "free")`)
+    expect(err).toContain(`limit must be a positive integer, got 0 (${file}:2, tier "anonymous", policy "a")`)
+    expect(err).toContain(`unknown field "polices", did you mean "policies"? (${file}:3, tier "free")`)
   })
 
   it.each([
@@ -50,6 +50,42 @@ describe('a file', () => {
     expect({ code, out }).toEqual({ code: 1, out: '' })
     expect(err).toContain(message)
     expect(err).toContain(path)
+  })
+
+  it('names the line of each mistake: of the field, of what misses one, through anchors and in JSON', async () => {
+    const path = write(
+      [
+        'settings:',
+        '  identity: [api-key, { source: jwt }]',
+        '  defaultTier: fre',
+        'tiers:',
+        '  anonymous: &a',
+        '    policies:',
+        '      - name: x',
+        '        limit: 0',
+        '        window: 1m',
+        '      - { limit: 1, window: 1 minute }',
+        '  free: *a',
+        'routes:',
+        '  GET /a: { cost: -1 }',
+        '',
+      ].join('\n'),
+    )
+    const { err } = await sluice(['tiers', 'validate', path])
+    const lines = [...err.matchAll(/^ {2}- (\w+).*\((.*?):(\d+)(?:, (.*))?\)$/gm)]
+    const told = lines.map(([, field, file, line, place]) => [field, file === path, Number(line), place])
+    expect(told).toEqual(
+      expect.arrayContaining([
+        ['limit', true, 8, 'tier "anonymous", policy "x"'],
+        ['window', true, 10, 'tier "anonymous", policy 2'],
+        ['cost', true, 13, 'route "GET /a"'],
+        ['issuer', true, 2, 'settings, source 2'],
+        ['limit', true, 8, 'tier "free", policy "x"'],
+      ]),
+    )
+    expect(err.split('\n').filter((line) => line.startsWith('  - ') && !/yaml:\d+/.test(line))).toEqual([])
+    const json = write(JSON.stringify({ tiers: { anonymous: { policies: [], polices: 1 } } }, null, 2))
+    expect((await sluice(['tiers', 'validate', json])).err).toContain(`(${json}:4, tier "anonymous")`)
   })
 
   it('that does not exist is rejected', async () => {
