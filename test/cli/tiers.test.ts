@@ -85,7 +85,7 @@ describe('a file', () => {
     )
     expect(err.split('\n').filter((line) => line.startsWith('  - ') && !/yaml:\d+/.test(line))).toEqual([])
     const json = write(JSON.stringify({ tiers: { anonymous: { policies: [], polices: 1 } } }, null, 2))
-    expect((await sluice(['tiers', 'validate', json])).err).toContain(`(${json}:4, tier "anonymous")`)
+    expect((await sluice(['tiers', 'validate', json])).err).toContain(`(${json}:5, tier "anonymous")`)
   })
 
   it('that does not exist is rejected', async () => {
