@@ -55,8 +55,15 @@ export async function openOn({ endpoint, stop }: Engine): Promise<OpenEngine> {
 
 const openMemory = async (): Promise<OpenStore> => ({ store: new MemoryStore(), close: async () => {} })
 
-/** Runs tests once for each store that runs on this machine, and says why one does not. */
-export function describeStores(tests: (opened: () => OpenStore, name: string) => void): void {
+/**
+ * Runs tests once for each store that runs on this machine, and says why one does not.
+ *
+ * @param everyday the stores of `npm test`, where an engine hardly differs. @default all
+ */
+export function describeStores(
+  tests: (opened: () => OpenStore, name: string) => void,
+  everyday?: readonly string[],
+): void {
   const stores = [
     { name: 'memory', open: openMemory },
     { name: 'dynalite', open: () => openEngine('dynalite'), gap: UNDER_MUTATION },
@@ -66,7 +73,8 @@ export function describeStores(tests: (opened: () => OpenStore, name: string) =>
       gap: UNDER_MUTATION || (dynoxideBinary() === undefined && 'its binary is for Linux on x64'),
     },
   ]
-  for (const { name, open, gap } of stores) {
+  const chosen = stores.filter(({ name }) => process.env.THOROUGH || !everyday || everyday.includes(name))
+  for (const { name, open, gap } of chosen) {
     const group = gap ? describe.skip : describe
     group(`on ${name}${gap ? ` (skipped: ${gap})` : ''}`, () => {
       let opened: OpenStore

@@ -1,3 +1,4 @@
+import type { Decision, Standing } from '../../limiter/decision'
 import type { RateLimiter, RateLimiterOptions, RefundOptions } from '../../limiter/rate-limiter'
 import type { PolicyWrite, StateStore } from '../../limiter/stores/store'
 import type { Library } from '../model/world'
@@ -20,8 +21,8 @@ export const OLD: Library = {
   makeLimiter(options: RateLimiterOptions): Limiter {
     const limiter = new old.RateLimiter({ ...options, store: storeForOld(options.store) })
     return {
-      decide: (charges, withoutStore) => limiter.decide(charges, withoutStore),
-      peek: (charges) => limiter.peek(charges),
+      decide: async (charges, withoutStore) => renamed(await limiter.decide(charges, withoutStore)),
+      peek: async (charges) => renamed(await limiter.peek(charges)),
       refund: (charge, { chargedAt }: RefundOptions = {}) => limiter.refund(charge, chargedAt),
       reset: (key) => limiter.reset(key),
       close: () => limiter.close(),
@@ -35,6 +36,28 @@ export const OLD: Library = {
   },
   unavailable: (reason, message) => new old.StoreUnavailableError(reason, message),
 }
+
+interface OldDecision extends Omit<Decision, 'overrun' | 'exceeded' | 'policies'> {
+  readonly relaxed: boolean
+  readonly policies: Readonly<Record<string, OldStanding>>
+}
+
+interface OldStanding extends Omit<Standing, 'overage' | 'exceeded'> {
+  readonly over?: number
+  readonly exceeded?: string
+}
+
+/** An old decision in today's words: what is past a quota was `over`, and what an overrun allowed was `relaxed`. */
+function renamed({ relaxed, policies, ...decision }: OldDecision): Decision {
+  const standings = Object.entries(policies).map(([name, standing]) => [name, standingOf(standing)])
+  return { ...standingOf(decision), overrun: relaxed, policies: Object.fromEntries(standings) } as Decision
+}
+
+const standingOf = ({ over, exceeded, ...standing }: OldStanding) => ({
+  ...standing,
+  ...(over !== undefined && { overage: over }),
+  ...(exceeded !== undefined && { exceeded: exceeded === 'relaxed' ? 'overrun' : exceeded }),
+})
 
 /** A part of a write as the old limiter hands it to its store. */
 interface OldPart {

@@ -4,6 +4,7 @@ import { MockIntegration, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { WebSocketApi } from 'aws-cdk-lib/aws-apigatewayv2'
 import { WebSocketMockIntegration } from 'aws-cdk-lib/aws-apigatewayv2-integrations'
 import { RateLimiter } from '../../lib/index'
+import { runs } from '../runs'
 import { httpApi, limited, printedFor, resourcesIn, restApi } from './apis'
 
 /** So many protected REST APIs, spread over stacks of an app. */
@@ -26,14 +27,15 @@ const permissionsIn = (stack: Stack) =>
   )
 
 describe('invokeRole', () => {
-  it('lets 500 APIs in seven stacks call the function, with one role and no permission', () => {
-    const { own, stacks } = manyApis(500, 72, true) // a stack has 500 resources at most
+  const MANY = runs(75, 500)
+  it(`lets ${MANY} APIs in several stacks call the function, with one role and no permission`, () => {
+    const { own, stacks } = manyApis(MANY, 72, true) // a stack has 500 resources at most
     const roles = stacks.flatMap((stack) =>
       resourcesIn(stack, 'AWS::ApiGateway::Authorizer').map(([, { Properties }]) =>
         JSON.stringify(Properties.AuthorizerCredentials),
       ),
     )
-    expect(roles).toHaveLength(500)
+    expect(roles).toHaveLength(MANY)
     expect([...new Set(roles)]).toEqual([expect.stringContaining('InvokeRole')])
     expect(stacks.flatMap((stack) => permissionsIn(stack))).toEqual([])
     expect(printedFor(own, 'warning')).toEqual([])

@@ -23,61 +23,64 @@ describe.each([
   ['action "delay"', DELAY],
   ['a leaky bucket as a queue', QUEUE],
 ])('%s with a maxDelay of 60 s, for a program that waits by itself,', (_, policy) => {
-  describeStores((opened) => {
-    it('gives 61 requests a turn each, a second apart, and denies the next until there is room', async () => {
-      const [clock, subject] = [new TestClock(), newSubject()]
-      const limiter = limiterOn(opened().store, clock, [policy], PATIENT)
-      const delays = []
-      for (let i = 0; i <= 60; i++) {
-        const { allowed, delayMs, waitMs } = await limiter.take(subject)
-        expect([allowed, waitMs]).toEqual([true, delayMs])
-        delays.push(delayMs)
-      }
-      expect(delays).toEqual(Array.from({ length: 61 }, (_, i) => i * 1000))
-      expect(await limiter.take(subject)).toMatchObject({ allowed: false, retryAfterMs: 1000 })
+  describeStores(
+    (opened) => {
+      it('gives 61 requests a turn each, a second apart, and denies the next until there is room', async () => {
+        const [clock, subject] = [new TestClock(), newSubject()]
+        const limiter = limiterOn(opened().store, clock, [policy], PATIENT)
+        const delays = []
+        for (let i = 0; i <= 60; i++) {
+          const { allowed, delayMs, waitMs } = await limiter.take(subject)
+          expect([allowed, waitMs]).toEqual([true, delayMs])
+          delays.push(delayMs)
+        }
+        expect(delays).toEqual(Array.from({ length: 61 }, (_, i) => i * 1000))
+        expect(await limiter.take(subject)).toMatchObject({ allowed: false, retryAfterMs: 1000 })
 
-      clock.at += 1000
-      expect(await limiterOn(opened().store, clock, [policy], PATIENT).take(subject)).toMatchObject({
-        ...{ allowed: true, delayMs: 60_000 },
+        clock.at += 1000
+        expect(await limiterOn(opened().store, clock, [policy], PATIENT).take(subject)).toMatchObject({
+          ...{ allowed: true, delayMs: 60_000 },
+        })
       })
-    })
 
-    it('keeps the item until the last turn is over, and then starts anew', async () => {
-      const { store } = opened()
-      const [clock, subject] = [new TestClock(), newSubject()]
-      const limiter = limiterOn(store, clock, [policy], PATIENT)
-      const keys = jest.spyOn(store, 'write')
-      for (let i = 0; i <= 60; i++) await limiter.take(subject)
-      const { expiresAtSeconds } = await store.read(keys.mock.calls.at(-1)![0])
-      keys.mockRestore()
-      expect(expiresAtSeconds * 1000).toBeGreaterThan(clock.at + 61_000)
+      it('keeps the item until the last turn is over, and then starts anew', async () => {
+        const { store } = opened()
+        const [clock, subject] = [new TestClock(), newSubject()]
+        const limiter = limiterOn(store, clock, [policy], PATIENT)
+        const keys = jest.spyOn(store, 'write')
+        for (let i = 0; i <= 60; i++) await limiter.take(subject)
+        const { expiresAtSeconds } = await store.read(keys.mock.calls.at(-1)![0])
+        keys.mockRestore()
+        expect(expiresAtSeconds * 1000).toBeGreaterThan(clock.at + 61_000)
 
-      clock.at += 61_000
-      expect(await limiterOn(store, clock, [policy], PATIENT).take(subject)).toMatchObject({
-        allowed: true,
-        delayMs: 0,
+        clock.at += 61_000
+        expect(await limiterOn(store, clock, [policy], PATIENT).take(subject)).toMatchObject({
+          allowed: true,
+          delayMs: 0,
+        })
       })
-    })
 
-    it('gives the last turn back, for another request', async () => {
-      const [clock, subject] = [new TestClock(), newSubject()]
-      const limiter = limiterOn(opened().store, clock, [policy], PATIENT)
-      for (let i = 0; i < 60; i++) await limiter.take(subject)
-      const { chargedAt, delayMs } = await limiter.take(subject)
-      expect(delayMs).toBe(60_000)
-      await limiter.refund(subject, 1, { chargedAt, delayMs })
-      expect(await limiter.take(subject)).toMatchObject({ allowed: true, delayMs: 60_000 })
-      expect(await limiter.take(subject)).toMatchObject({ allowed: false })
-    })
+      it('gives the last turn back, for another request', async () => {
+        const [clock, subject] = [new TestClock(), newSubject()]
+        const limiter = limiterOn(opened().store, clock, [policy], PATIENT)
+        for (let i = 0; i < 60; i++) await limiter.take(subject)
+        const { chargedAt, delayMs } = await limiter.take(subject)
+        expect(delayMs).toBe(60_000)
+        await limiter.refund(subject, 1, { chargedAt, delayMs })
+        expect(await limiter.take(subject)).toMatchObject({ allowed: true, delayMs: 60_000 })
+        expect(await limiter.take(subject)).toMatchObject({ allowed: false })
+      })
 
-    it('holds a limiter with a shorter maxDelay to the turns that are given away', async () => {
-      const [clock, subject] = [new TestClock(), newSubject()]
-      const limiter = limiterOn(opened().store, clock, [policy], PATIENT)
-      for (let i = 0; i <= 30; i++) await limiter.take(subject)
-      const hasty = limiterOn(opened().store, clock, [{ ...policy, maxDelay: '2s' }], PATIENT)
-      expect(await hasty.take(subject)).toMatchObject({ allowed: false, retryAfterMs: 29_000 })
-    })
-  })
+      it('holds a limiter with a shorter maxDelay to the turns that are given away', async () => {
+        const [clock, subject] = [new TestClock(), newSubject()]
+        const limiter = limiterOn(opened().store, clock, [policy], PATIENT)
+        for (let i = 0; i <= 30; i++) await limiter.take(subject)
+        const hasty = limiterOn(opened().store, clock, [{ ...policy, maxDelay: '2s' }], PATIENT)
+        expect(await hasty.take(subject)).toMatchObject({ allowed: false, retryAfterMs: 29_000 })
+      })
+    },
+    ['memory'],
+  )
 
   it('counts on without its store, and records there what it admitted once the store is back', async () => {
     const [clock, store] = [new TestClock(), new MemoryStore()]
