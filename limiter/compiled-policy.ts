@@ -103,7 +103,9 @@ export function distinct(policies: readonly CompiledPolicy[], onCollision = refu
       other && !isSame(other, policy);
       other = byPrefix.get(placed.prefix)
     ) {
-      onCollision(`policies "${other.name}" and "${policy.name}" happen to share a storage code, rename one of them`)
+      onCollision(
+        `policies "${other.name}" and "${policy.name}" happen to share an attribute prefix, rename one of them`,
+      )
       placed = placed.elsewhere()
     }
     const same = byPrefix.get(placed.prefix)

@@ -3,7 +3,7 @@ import { AccessList } from '../../lambda/config-table/items/access-list'
 import { type ConfigItem, parsePolicyItem, partsOf } from '../../lambda/config-table/items/config-items'
 import { checkAnonymous, checkDefaultTier, toPolicySet } from '../../lambda/config-table/items/policy-set'
 import { splitVariant } from '../../lambda/config-table/items/scopes'
-import { checkStorageCodes } from '../../lambda/config-table/items/storage'
+import { checkAttributePrefixes } from '../../lambda/config-table/items/storage'
 import type { Mistake } from '../../limiter/errors'
 import { checkRoom, type PolicySetItem } from '../../provisioning/tiers-file'
 
@@ -34,7 +34,7 @@ export function readPolicySet(items: readonly PolicySetItem[]): ReadSet {
       issues,
     )
   const together = toPolicySet(parts, [], issues)
-  const displaced = checkStorageCodes(
+  const displaced = checkAttributePrefixes(
     { tiers, routes, global: together.global, defaultTier: settings?.defaultTier },
     [],
     issues,

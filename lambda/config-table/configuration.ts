@@ -15,7 +15,7 @@ import {
 } from './items/config-items'
 import { checkAnonymous, checkDefaultTier, checkNoneRequired, type PolicySet, toPolicySet } from './items/policy-set'
 import { splitVariant } from './items/scopes'
-import { checkStorageCodes } from './items/storage'
+import { checkAttributePrefixes } from './items/storage'
 import { ANONYMOUS, type Tier } from './items/tiers'
 import type { LastValid } from './last-valid'
 import { type Items, readPolicySetItems, TooManyItems } from './policy-set-items'
@@ -67,7 +67,7 @@ interface Known {
 const TIERS_AT_ONCE = 10
 
 /** Attribute prefixes that are compared when a set is read; the command line compares all when it writes a set. */
-const MOST_CODES = 1000
+const MOST_PREFIXES = 1000
 
 const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
 
@@ -245,7 +245,7 @@ export class PolicySets {
     if (settings) checkDefaultTier(settings, namesOf(good), [], issues)
     const merged = toPolicySet(parts, [], issues)
     const shared = { tiers, routes: merged.routes, global: merged.global, defaultTier: settings?.defaultTier }
-    const displaced = this.unread.size === 0 ? checkStorageCodes(shared, [], issues, MOST_CODES) : undefined
+    const displaced = this.unread.size === 0 ? checkAttributePrefixes(shared, [], issues, MOST_PREFIXES) : undefined
     const policies = { ...merged, displaced }
     const access = new AccessList(all.flatMap(({ access }) => access ?? []))
     if (this.options.authentication === 'none') checkNoneRequired(policies, [], issues)

@@ -1,5 +1,5 @@
 import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
-import { checkStorageCodes, scopeIn } from '../../lambda/config-table/items/storage'
+import { checkAttributePrefixes, scopeIn } from '../../lambda/config-table/items/storage'
 import { parseRoute } from '../../lambda/config-table/items/tiers'
 import { ConfigError, createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
 import { Mistake } from '../../limiter/errors'
@@ -106,7 +106,7 @@ describe('attribute prefixes', () => {
   const form = 'sliding-window 60000'
   /** Names of two policies that happen to have one code. */
   const [one, other] = collision((name) => prefixOf(name, form))
-  const shared = `policies "${one}" and "${other}" happen to share a storage code, rename one of them`
+  const shared = `policies "${one}" and "${other}" happen to share an attribute prefix, rename one of them`
 
   it('shared by two policies of one subject are reported', () => {
     const both = [one, other].map((name) => policy({ name, limit: 2 }))
@@ -127,8 +127,8 @@ describe('attribute prefixes', () => {
     const scopesIn = (...routes: (typeof first)[]) => {
       const parsed = routes.map((each, i) => parseRoute(`GET /${i}`, { by: 'ip', policies: [each] }, [], [])!)
       const issues: Mistake[] = []
-      const displaced = checkStorageCodes({ tiers: [], routes: parsed, global: [] }, [], issues)
-      expect(issues.map(String)).toEqual([expect.stringContaining('happen to share a storage code')])
+      const displaced = checkAttributePrefixes({ tiers: [], routes: parsed, global: [] }, [], issues)
+      expect(issues.map(String)).toEqual([expect.stringContaining('happen to share an attribute prefix')])
       const policies = parsed.flatMap((route) => route.policies)
       return policies.map((each) => [each.name, scopeIn({ displaced }, each, '')]).sort()
     }
@@ -153,7 +153,7 @@ describe('attribute prefixes', () => {
     )
     const routes = { 'GET /a': { policies: [policy({ name: scoped, by: ['ip', 'route'] })] } }
     expect(issuesIn({ routes, global: { by: 'ip', policies: [policy({ name: plain })] } })).toEqual([
-      `policies "${plain}" and "${scoped}" of route "GET /a" happen to share a storage code, rename one of them (tiers.yaml)`,
+      `policies "${plain}" and "${scoped}" of route "GET /a" happen to share an attribute prefix, rename one of them (tiers.yaml)`,
     ])
   })
 })

@@ -94,7 +94,7 @@ describe('the policies of one subject', () => {
     const pair = [colliding('a', 'x'), colliding('b', 'x')]
     expect(() => distinct(pair)).toThrow(
       new ConfigError([
-        new Mistake('state_collision', 'policies "a" and "b" happen to share a storage code, rename one of them'),
+        new Mistake('state_collision', 'policies "a" and "b" happen to share an attribute prefix, rename one of them'),
       ]),
     )
   })

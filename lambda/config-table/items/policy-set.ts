@@ -15,7 +15,7 @@ import {
   type Settings,
   switched,
 } from './settings'
-import { checkItemSizes, checkStorageCodes, type Displaced } from './storage'
+import { checkAttributePrefixes, checkItemSizes, type Displaced } from './storage'
 import { ANONYMOUS, parseGlobal, parseRoute, parseTier, type Route, type Tier, type TierPolicy } from './tiers'
 
 /** Everything that an operator has configured except clients. */
@@ -297,7 +297,7 @@ export function parseTiersFile(input: unknown, file: string): PolicySet {
       )
   }
   const set = toPolicySet({ settings, scopedSettings, tiers, routes, global }, place, issues)
-  checkStorageCodes({ tiers, routes, global: set.global, defaultTier: settings?.defaultTier }, place, issues)
+  checkAttributePrefixes({ tiers, routes, global: set.global, defaultTier: settings?.defaultTier }, place, issues)
   if (issues.length > 0) throw new ConfigError(issues)
   return set
 }

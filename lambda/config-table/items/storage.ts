@@ -46,7 +46,7 @@ const MOST_ROUNDS = 5
  *
  * @param most places that are compared, where there is no time for all.
  */
-export function checkStorageCodes(set: Shared, place: Place, issues: Mistake[], most = Infinity): Displaced {
+export function checkAttributePrefixes(set: Shared, place: Place, issues: Mistake[], most = Infinity): Displaced {
   const displaced = new Map<string, number>()
   const told = new Set<string>()
   for (let round = 0; round < MOST_ROUNDS; round++) {
@@ -57,7 +57,7 @@ export function checkStorageCodes(set: Shared, place: Place, issues: Mistake[], 
       if (left < 0) break
       for (const [one, other] of collisions(stored, displaced)) {
         given.push([idAt(one), idAt(other)].sort()[1]!) // whichever comes first in the set
-        const sentence = `policies ${described(other)} and ${described(one)} happen to share a storage code, rename one of them`
+        const sentence = `policies ${described(other)} and ${described(one)} happen to share an attribute prefix, rename one of them`
         if (round === 0 && !told.has(sentence)) report(issues, 'state_collision', sentence, place)
         told.add(sentence)
       }

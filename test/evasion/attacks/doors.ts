@@ -129,13 +129,13 @@ export const DOORS: readonly Attack[] = [
     items(anonymous(), ...Array.from({ length: 5001 }, (_, i) => ({ sk: `tier#t${i}`, ...TIER }))),
   ),
   door(
-    'two policies that happen to share a storage code',
+    'two policies that happen to share an attribute prefix',
     'told where policies are read; each counts in a place of its own',
     items(anonymous({ policies: ['p1354', 'p1895'].map((name) => ({ name, limit: 10, window: '1m' })) })),
     { passes: 10 },
   ),
   door(
-    'two policies of two routes that happen to share a storage code, five a day and a thousand a second, by turns',
+    'two policies of two routes that happen to share an attribute prefix, five a day and a thousand a second, by turns',
     'each counts in a place of its own, in every request',
     () =>
       ticking(
