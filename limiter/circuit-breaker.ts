@@ -27,7 +27,7 @@ export class CircuitBreaker {
   private failures = 0
   private pauseMs = 0
   private openUntil: EpochMs = 0
-  private probing = false
+  private probedAt: EpochMs | undefined
 
   constructor(private readonly options: CircuitBreakerOptions) {}
 
@@ -40,43 +40,44 @@ export class CircuitBreaker {
     if (!this.isOpen) return true
     const now = this.options.clock()
     const early = now < this.openUntil && now > this.openUntil - 2 * LONGEST_PAUSE_MS // unless the clock was set back
-    if (this.probing || early) return false
-    this.probing = true
+    const probing = this.probedAt !== undefined && Math.abs(now - this.probedAt) < LONGEST_PAUSE_MS // else it was frozen
+    if (probing || early) return false
+    this.probedAt = now
     return true
   }
 
-  report(succeeded: boolean): void {
+  /** @param at when the call ended. @default now */
+  report(succeeded: boolean, at = this.options.clock()): void {
     if (this.isOpen) {
-      this.probed(succeeded)
+      this.probed(succeeded, at)
       return
     }
-    const now = this.options.clock()
-    if (Math.abs(now - this.periodStart) >= PERIOD_MS) {
-      this.periodStart = now
+    if (Math.abs(at - this.periodStart) >= PERIOD_MS) {
+      this.periodStart = at
       this.calls = this.failures = 0
     }
     this.calls++
     if (succeeded) return
     this.failures++
-    if (this.failures >= FEWEST_FAILURES && this.failures >= FAILED_SHARE * this.calls) this.open(FIRST_PAUSE_MS)
+    if (this.failures >= FEWEST_FAILURES && this.failures >= FAILED_SHARE * this.calls) this.open(FIRST_PAUSE_MS, at)
   }
 
   /** Calls that were under way when it opened come in here, too: what they say is as good as a probe's. */
-  private probed(succeeded: boolean): void {
-    const wasProbe = this.probing
-    this.probing = false
+  private probed(succeeded: boolean, at: EpochMs): void {
+    const wasProbe = this.probedAt !== undefined
+    this.probedAt = undefined
     if (!succeeded) {
-      if (wasProbe) this.open(Math.min(LONGEST_PAUSE_MS, this.pauseMs * 2))
+      if (wasProbe) this.open(Math.min(LONGEST_PAUSE_MS, this.pauseMs * 2), at)
       return
     }
     this.pauseMs = this.calls = this.failures = 0
     this.options.onChange?.('closed')
   }
 
-  private open(pauseMs: number): void {
+  private open(pauseMs: number, at: EpochMs): void {
     if (!this.isOpen) this.options.onChange?.('open')
-    const { clock, random = Math.random } = this.options
+    const { random = Math.random } = this.options
     this.pauseMs = pauseMs
-    this.openUntil = clock() + pauseMs * (0.5 + random())
+    this.openUntil = at + pauseMs * (0.5 + random())
   }
 }

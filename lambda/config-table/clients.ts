@@ -104,6 +104,7 @@ export class Clients {
     const { done } = this.lookUpUnderWay(credential) ?? this.lookUp(credential, !isCurrent, known !== undefined)
     if (isCurrent) return known.client
     await done
+    await this.looking.get(credential)?.done // a later one, whose result counts
     return this.foundOf(credential)
   }
 
@@ -160,7 +161,7 @@ export class Clients {
   }
 
   private async read(credentials: readonly string[], lookUp: LookUp, awaited: boolean): Promise<void> {
-    const { tableName, log, ttlMs, clock } = this.options
+    const { tableName, log, ttlMs } = this.options
     if (!this.circuit.allows()) return // who is known stays so, and is asked about with the next request again
     let items: ReadonlyMap<string, Record<string, AttributeValue>> | undefined
     try {
@@ -172,11 +173,16 @@ export class Clients {
       for (const credential of this.thoseOf(lookUp, credentials)) {
         const known = this.known(credential)
         const forMs = Math.min(RETRY_AFTER_MS, ttlMs)
-        if (known) this.remember(credential, known.client, { since: clock(), refreshMs: forMs, forMs })
+        if (known) this.remember(credential, known.client, { since: this.endOf(lookUp), refreshMs: forMs, forMs })
       }
     } finally {
-      this.circuit.report(items !== undefined)
+      this.circuit.report(items !== undefined, this.endOf(lookUp))
     }
+  }
+
+  /** One that was frozen with its instance ended at its deadline: nothing is paused when the instance goes on. */
+  private endOf({ startedAt }: LookUp): EpochMs {
+    return Math.min(this.options.clock(), startedAt + this.options.deadlineMs)
   }
 
   /** The items that exist, by partition key: one key by GetItem, several by BatchGetItem. */

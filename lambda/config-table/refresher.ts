@@ -63,10 +63,12 @@ export class Refresher<T> {
     if (!reading) return
     if (!this.hasValue) return reading.done
     if (!isTooOld || this.isWithin(this.waitPauseMs, this.waitedAt)) return
+    const before = this.readAt
     await waitAtMost(LONGEST_WAIT_MS, reading.done)
-    if (this.readAt >= reading.startedAt) return
+    // another request that waited at the same time may have begun the pause
+    if (this.readAt !== before || this.isWithin(this.waitPauseMs, this.waitedAt)) return
     this.waitPauseMs = Math.min(LONGEST_PAUSE_MS, maxAgeMs, this.waitPauseMs * 2 || RETRY_AFTER_MS)
-    this.waitedAt = this.options.clock()
+    this.waitedAt = this.endOf(reading)
   }
 
   /** Makes the next request start a reading in the background. */
@@ -91,13 +93,15 @@ export class Refresher<T> {
       const isUsable = await this.options.apply(result, isSuperseded)
       if (isSuperseded()) return
       if (isUsable) this.succeed(reading)
-      else this.failedAt = this.options.clock()
+      else this.failedAt = this.endOf(reading)
     } catch (error) {
       if (isSuperseded()) return
-      this.failedAt = this.options.clock()
+      this.failedAt = this.endOf(reading)
       this.options.onError(error)
     } finally {
-      if (!isSuperseded()) this.reading = undefined
+      if (isSuperseded())
+        await this.reading?.done // so that who waits for this one waits for the later one
+      else this.reading = undefined
     }
   }
 
@@ -105,6 +109,11 @@ export class Refresher<T> {
     this.readAt = startedAt
     this.hasValue = true
     this.waitPauseMs = 0
+  }
+
+  /** A reading that was frozen with its instance ended at its deadline: nothing is paused when the instance goes on. */
+  private endOf({ startedAt }: Reading): EpochMs {
+    return Math.min(this.options.clock(), startedAt + this.options.deadlineMs)
   }
 
   /** A moment in the future was recorded before the clock was set back, and is ignored. */
