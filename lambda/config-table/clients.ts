@@ -1,12 +1,5 @@
 import { hash } from 'node:crypto'
-import {
-  type AttributeValue,
-  BatchGetItemCommand,
-  type BatchGetItemCommandInput,
-  type BatchGetItemCommandOutput,
-  type DynamoDBClient,
-  GetItemCommand,
-} from '@aws-sdk/client-dynamodb'
+import { type AttributeValue, BatchGetItemCommand, type DynamoDBClient, GetItemCommand } from '@aws-sdk/client-dynamodb'
 import { BoundedMap } from '../../limiter/bounded-map'
 import { CircuitBreaker } from '../../limiter/circuit-breaker'
 import type { Clock, EpochMs } from '../../limiter/clock'
@@ -163,20 +156,24 @@ export class Clients {
   private async read(credentials: readonly string[], lookUp: LookUp, awaited: boolean): Promise<void> {
     const { tableName, log, ttlMs } = this.options
     if (!this.circuit.allows()) return // who is known stays so, and is asked about with the next request again
-    let items: ReadonlyMap<string, Record<string, AttributeValue>> | undefined
+    const items = new Map<string, Record<string, AttributeValue>>()
+    let left = credentials
     try {
-      items = await readWithRetry({ ...this.options, awaited }, (signal) => this.get(credentials, signal))
-      for (const credential of this.thoseOf(lookUp, credentials))
-        this.take(credential, items.get(clientKey(credential).pk), lookUp.startedAt)
+      await readWithRetry({ ...this.options, awaited }, async (signal) => {
+        while (left.length > 0) left = await this.get(left, items, signal)
+      })
     } catch (error) {
       log('error', 'client_unreadable', { table: tableName, ...errorDetails(error) })
-      for (const credential of this.thoseOf(lookUp, credentials)) {
-        const known = this.known(credential)
-        const forMs = Math.min(RETRY_AFTER_MS, ttlMs)
-        if (known) this.remember(credential, known.client, { since: this.endOf(lookUp), refreshMs: forMs, forMs })
+    }
+    this.circuit.report(left.length === 0, this.endOf(lookUp))
+    for (const credential of this.thoseOf(lookUp, credentials)) {
+      if (!left.includes(credential)) {
+        this.take(credential, items.get(clientKey(credential).pk), lookUp.startedAt)
+        continue
       }
-    } finally {
-      this.circuit.report(items !== undefined, this.endOf(lookUp))
+      const known = this.known(credential)
+      const forMs = Math.min(RETRY_AFTER_MS, ttlMs)
+      if (known) this.remember(credential, known.client, { since: this.endOf(lookUp), refreshMs: forMs, forMs })
     }
   }
 
@@ -185,29 +182,29 @@ export class Clients {
     return Math.min(this.options.clock(), startedAt + this.options.deadlineMs)
   }
 
-  /** The items that exist, by partition key: one key by GetItem, several by BatchGetItem. */
+  /**
+   * Adds the items that exist to `items`, by partition key: one key by GetItem, several by BatchGetItem.
+   *
+   * @returns the credentials about which the table has not answered yet.
+   */
   private async get(
     credentials: readonly string[],
+    items: Map<string, Record<string, AttributeValue>>,
     abortSignal: AbortSignal,
-  ): Promise<ReadonlyMap<string, Record<string, AttributeValue>>> {
+  ): Promise<readonly string[]> {
     const { client, tableName } = this.options
     const keys = credentials.map(clientKey)
     if (keys.length === 1) {
       const command = new GetItemCommand({ TableName: tableName, Key: attributes(keys[0]!) })
       const { Item } = assertDynamoDbResponse(await client.send(command, { abortSignal }))
-      return new Map(Item ? [[keys[0]!.pk, Item]] : [])
+      if (Item) items.set(keys[0]!.pk, Item)
+      return []
     }
-    const found = new Map<string, Record<string, AttributeValue>>()
-    let wanted: BatchGetItemCommandInput['RequestItems'] = { [tableName]: { Keys: keys.map(attributes) } }
-    while (wanted && Object.keys(wanted).length > 0) {
-      const command: BatchGetItemCommand = new BatchGetItemCommand({ RequestItems: wanted })
-      const { Responses, UnprocessedKeys }: BatchGetItemCommandOutput = assertDynamoDbResponse(
-        await client.send(command, { abortSignal }),
-      )
-      for (const item of Object.values(Responses ?? {}).flat()) found.set(item.pk?.S ?? '', item)
-      wanted = UnprocessedKeys
-    }
-    return found
+    const command = new BatchGetItemCommand({ RequestItems: { [tableName]: { Keys: keys.map(attributes) } } })
+    const { Responses, UnprocessedKeys } = assertDynamoDbResponse(await client.send(command, { abortSignal }))
+    for (const item of Object.values(Responses ?? {}).flat()) items.set(item.pk?.S ?? '', item)
+    const left = new Set(Object.values(UnprocessedKeys ?? {}).flatMap(({ Keys = [] }) => Keys.map(({ pk }) => pk?.S)))
+    return credentials.filter((_, i) => left.has(keys[i]!.pk))
   }
 
   private take(credential: string, item: Record<string, AttributeValue> | undefined, since: EpochMs): void {

@@ -204,8 +204,8 @@ describe('clients due for a refresh', () => {
     const wrong = itemsOf([{ pk: `client#${ids[2]}`, sk: 'client', id: '', tier: 'pro' }])[0]!
     const UnprocessedKeys = { config: { Keys: [{ pk: { S: `client#${ids[3]}` }, sk: { S: 'client' } }] } }
     await table.calls.at(-1)!.answer({ Responses: { config: [item(ids[0]!, 'pro'), wrong] }, UnprocessedKeys })
-    expect(keysOf(table.calls.at(-1)!)).toEqual(UnprocessedKeys.config.Keys)
-    await table.calls.at(-1)!.answer({ Responses: { config: [item(ids[3]!, 'pro')] } })
+    expect(table.calls.at(-1)!.input.Key).toEqual(UnprocessedKeys.config.Keys[0])
+    await table.calls.at(-1)!.answer({ Item: item(ids[3]!, 'pro') })
     const now = await Promise.all(ids.slice(0, 4).map((one) => clients.find(one)))
     expect(now.map((one) => (typeof one === 'object' ? one.tier : one))).toEqual(['pro', undefined, 'free', 'pro'])
     expect(log.entries).toHaveLength(1)

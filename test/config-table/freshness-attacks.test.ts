@@ -210,4 +210,16 @@ describe('a client', () => {
       expect(await after).toMatchObject({ tier: 'pro' })
     },
   )
+
+  it('gets what the table answered about it, though it did not answer about another one of the same look-up', async () => {
+    await meet('a', 'b')
+    clock.now += 30_000
+    const after = clients.find('a')
+    await settled()
+    const UnprocessedKeys = { config: { Keys: [{ pk: { S: 'client#b' }, sk: { S: 'client' } }] } }
+    await table.calls.at(-1)!.answer({ Responses: { config: [item('a', 'pro')] }, UnprocessedKeys })
+    await table.calls.at(-1)!.fail(failure)
+    await table.calls.at(-1)!.fail(failure)
+    expect(await after).toMatchObject({ tier: 'pro' })
+  })
 })
