@@ -96,7 +96,7 @@ export class PolicySets {
       clock,
       refreshMs: ttlMs * REFRESH_SHARE,
       maxAgeMs: ttlMs,
-      deadlineMs,
+      deadlineMs: 2 * deadlineMs, // the set, and then its copies
       read: (awaited) => this.itemsInForce({ tableName, deadlineMs, awaited }),
       apply: (items, isSuperseded) => this.take(items, isSuperseded),
       onError: (error) => log('error', 'config_table_unreadable', { table: tableName, ...errorDetails(error) }),

@@ -16,7 +16,7 @@ type Attributes = Record<string, AttributeValue>
 export interface LastValidOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
   readonly tableName: string
-  /** Time for one call, in milliseconds. */
+  /** Time for one call, or for reading all copies, in milliseconds. */
   readonly deadlineMs: number
   readonly log: Log
 }
@@ -97,6 +97,7 @@ export class LastValid {
 
   private async query(): Promise<Map<string, Attributes>> {
     const found = new Map<string, Attributes>()
+    const abortSignal = AbortSignal.timeout(this.options.deadlineMs) // for all pages
     let ExclusiveStartKey: Attributes | undefined
     do {
       const page = await this.send(
@@ -107,6 +108,7 @@ export class LastValid {
           ConsistentRead: true,
           ExclusiveStartKey,
         }),
+        { abortSignal },
       )
       for (const copy of page.Items ?? []) if (copy.sk?.S !== DIGEST) found.set(copy.sk?.S ?? '', copy)
       ExclusiveStartKey = page.LastEvaluatedKey
@@ -161,10 +163,10 @@ export class LastValid {
     return { TableName: this.options.tableName, Key: { pk: { S: pk }, sk: { S: sk } } }
   }
 
-  private send: DynamoDBClient['send'] = async (command: never) => {
+  private send: DynamoDBClient['send'] = async (command: never, options?: unknown) => {
     const { client, deadlineMs } = this.options
     return assertDynamoDbResponse(
-      (await client.send(command, { abortSignal: AbortSignal.timeout(deadlineMs) })) as never,
+      (await client.send(command, (options ?? { abortSignal: AbortSignal.timeout(deadlineMs) }) as never)) as never,
     )
   }
 }

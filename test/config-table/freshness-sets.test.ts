@@ -1,0 +1,94 @@
+import { PolicySets } from '../../lambda/config-table/configuration'
+import { LastValid } from '../../lambda/config-table/last-valid'
+import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled, tierItem } from './fake-table'
+
+const TTL_MS = 30_000
+
+let table: FakeTable
+let clock: FakeClock
+let log: FakeLog
+let sets: PolicySets
+
+beforeEach(() => {
+  table = new FakeTable()
+  clock = new FakeClock()
+  log = new FakeLog()
+  const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+  sets = new PolicySets({ ...reading, ttlMs: TTL_MS, lastValid: new LastValid(reading) })
+})
+
+const page = (...items: Record<string, unknown>[]) => ({ Items: itemsOf(items) })
+const limitOf = async (tier: string) => (await sets.current())?.policies.tiers.get(tier)?.policies[0]?.limit
+const BROKEN = tierItem('broken', 'many')
+
+describe('a policy set with an invalid item', () => {
+  it('comes into force though the set and the copies each take most of their deadline, with requests all the time', async () => {
+    table.answers = () => page(tierItem('free', 1))
+    await sets.current()
+    await settled()
+    table.answers = undefined
+    clock.now += 25_000
+    const due: { at: number; answer: () => Promise<void> }[] = []
+    let seen = table.calls.length
+    let limit: unknown
+    for (let ms = 0; ms < 20_000 && limit !== 2; ms += 100) {
+      void sets.current().then((now) => {
+        limit = now?.policies.tiers.get('free')?.policies[0]?.limit
+      })
+      await settled()
+      for (const call of table.calls.slice(seen)) {
+        const isSet = JSON.stringify(call.input).includes(':set')
+        const answer = () => call.answer(isSet ? page(tierItem('free', 2), BROKEN) : page())
+        due.push({ at: clock.now + 1500, answer })
+      }
+      seen = table.calls.length
+      clock.now += 100
+      for (const one of due.filter(({ at }) => at === clock.now)) await one.answer()
+    }
+    expect(limit).toBe(2)
+  })
+
+  it('is not replaced by an older one whose copies come later', async () => {
+    const first = sets.current()
+    await table.calls[0]!.answer(page(tierItem('free', 1), BROKEN)) // now it reads the copies, and is frozen
+    clock.now += 600_000
+    const second = sets.current()
+    await settled()
+    const later = table.calls.at(-1)!
+    await later.answer(page(tierItem('free', 2)))
+    await second
+    await table.calls[1]!.answer(page())
+    await first
+    expect(await limitOf('free')).toBe(2)
+  })
+
+  it('has all its tiers where the first reading was frozen while it read the copies', async () => {
+    const tiers = (limit: number, from: number) => Array.from({ length: 60 }, (_, i) => tierItem(`t${from + i}`, limit))
+    const first = sets.current()
+    await table.calls[0]!.answer(page(...tiers(1, 0), { ...BROKEN, sk: 'route#bad' }))
+    clock.now += 600_000
+    const second = sets.current()
+    await settled()
+    const later = table.calls.at(-1)!
+    await table.calls[1]!.answer(page())
+    await later.answer(page(...tiers(2, 30)))
+    await Promise.all([first, second])
+    table.answers = () => page()
+    for (let i = 30; i < 90; i++) expect(await limitOf(`t${i}`)).toBe(2)
+    expect(await limitOf('t0')).toBeUndefined()
+  })
+})
+
+describe('a set with too many items', () => {
+  it('does not keep an instance that was frozen in the middle from reading again', async () => {
+    void sets.current()
+    const many = Array.from({ length: 20_001 }, (_, i) => ({ sk: { S: `tier#${i}` } }))
+    await table.calls[0]!.answer({ Items: many })
+    clock.now += 600_000
+    await table.calls[1]!.fail(new Error('frozen'))
+    const after = sets.current()
+    expect(await isSettled(after)).toBe(false)
+    await table.calls.at(-1)!.answer(page(tierItem('free', 2)))
+    expect((await after)?.policies.tiers.get('free')?.policies[0]?.limit).toBe(2)
+  })
+})
