@@ -67,7 +67,7 @@ export class Refresher<T> {
     await waitAtMost(LONGEST_WAIT_MS, reading.done)
     // another request that waited at the same time may have begun the pause
     if (this.readAt !== before || this.isWithin(this.waitPauseMs, this.waitedAt)) return
-    this.waitPauseMs = Math.min(LONGEST_PAUSE_MS, maxAgeMs, this.waitPauseMs * 2 || RETRY_AFTER_MS)
+    this.waitPauseMs = Math.min(LONGEST_PAUSE_MS, this.waitPauseMs * 2 || RETRY_AFTER_MS)
     this.waitedAt = this.endOf(reading)
   }
 

@@ -92,3 +92,44 @@ describe('a set with too many items', () => {
     expect((await after)?.policies.tiers.get('free')?.policies[0]?.limit).toBe(2)
   })
 })
+
+describe('a table that does not answer', () => {
+  it.each([1000, TTL_MS])('keeps few requests waiting where the time to live is %d ms', async (ttlMs) => {
+    const reading = { client: table.client, tableName: 'config', clock: clock.read, deadlineMs: 2000, log: log.write }
+    sets = new PolicySets({ ...reading, ttlMs })
+    table.answers = () => page(tierItem('free', 1))
+    await sets.current()
+    table.answers = undefined
+    clock.now += ttlMs
+    let waited = 0
+    for (let i = 0; i < 600; i++) {
+      const request = sets.current()
+      if (!(await isSettled(request))) waited++
+      for (const call of table.calls.slice(1))
+        await call.fail(Object.assign(new Error('no'), { name: 'AccessDeniedException' }))
+      table.calls.length = 1
+      await request
+      clock.now += 100
+    }
+    expect(waited).toBeLessThan(8)
+  })
+
+  it.failing('is asked a second time, on another connection, before the waiting request is decided', async () => {
+    let hangs = false
+    let limit = 1
+    const send = (_: unknown, { abortSignal }: { abortSignal: AbortSignal }) => {
+      if (!hangs) return Promise.resolve(page(tierItem('free', limit)))
+      hangs = false
+      return new Promise((_resolve, reject) => {
+        abortSignal.addEventListener('abort', () => reject(new Error('aborted')))
+      })
+    }
+    const reading = { client: { send } as never, tableName: 'config', clock: clock.read, deadlineMs: 2000 }
+    sets = new PolicySets({ ...reading, log: log.write, ttlMs: TTL_MS })
+    expect(await limitOf('free')).toBe(1)
+    clock.now += 3_600_000
+    hangs = true
+    limit = 2
+    expect(await limitOf('free')).toBe(2)
+  })
+})
