@@ -3,6 +3,7 @@ import { type AttributeValue, BatchGetItemCommand, type DynamoDBClient, GetItemC
 import { BoundedMap } from '../../limiter/bounded-map'
 import { CircuitBreaker } from '../../limiter/circuit-breaker'
 import type { Clock, EpochMs } from '../../limiter/clock'
+import { waitAtMost } from '../../limiter/deadline'
 import type { Mistake } from '../../limiter/errors'
 import { assertDynamoDbResponse } from '../../limiter/stores/dynamodb-response'
 import { errorDetails, type Log } from '../telemetry/log'
@@ -96,8 +97,9 @@ export class Clients {
     if (isCurrent && now < known.refreshAt) return known.client
     const { done } = this.lookUpUnderWay(credential) ?? this.lookUp(credential, !isCurrent, known !== undefined)
     if (isCurrent) return known.client
-    await done
-    await this.looking.get(credential)?.done // a later one, whose result counts
+    // if a later one has begun meanwhile, its result counts
+    const found = done.then(() => this.looking.get(credential)?.done)
+    await waitAtMost(this.options.deadlineMs, found)
     return this.foundOf(credential)
   }
 

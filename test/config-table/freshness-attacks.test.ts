@@ -211,6 +211,20 @@ describe('a client', () => {
     },
   )
 
+  it('keeps no request waiting longer than the deadline, also where a later look-up has begun meanwhile', async () => {
+    await meet('a')
+    clock.now += 30_000
+    const early = clients.find('a')
+    const startedAt = performance.now()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    clock.now += 301
+    const late = clients.find('a')
+    await table.calls[1]!.fail(Object.assign(new Error('no'), { name: 'AccessDeniedException' }))
+    expect(await early).toMatchObject({ tier: 'free' })
+    expect(performance.now() - startedAt).toBeLessThan(400)
+    await late
+  })
+
   it('gets what the table answered about it, though it did not answer about another one of the same look-up', async () => {
     await meet('a', 'b')
     clock.now += 30_000
