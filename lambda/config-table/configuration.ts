@@ -20,7 +20,7 @@ import { ANONYMOUS, type Tier } from './items/tiers'
 import type { LastValid } from './last-valid'
 import { type Items, readPolicySetItems, TooManyItems } from './policy-set-items'
 import type { Reading } from './read-with-retry'
-import { Refresher } from './refresher'
+import { Refresher, SECOND_READING_AFTER_MS } from './refresher'
 import { TiersAsNeeded } from './tiers-as-needed'
 
 export interface PolicySetsOptions {
@@ -97,7 +97,10 @@ export class PolicySets {
       refreshMs: ttlMs * REFRESH_SHARE,
       maxAgeMs: ttlMs,
       deadlineMs: 2 * deadlineMs, // the set, and then its copies
-      read: (awaited) => this.itemsInForce({ tableName, deadlineMs, awaited }),
+      read: (awaited) => {
+        const secondAfterMs = this.configuration && SECOND_READING_AFTER_MS
+        return this.itemsInForce({ tableName, deadlineMs, awaited, secondAfterMs })
+      },
       apply: (items, isSuperseded) => this.take(items, isSuperseded),
       onError: (error) => log('error', 'config_table_unreadable', { table: tableName, ...errorDetails(error) }),
     })

@@ -6,7 +6,7 @@ import { errorDetails, type Log } from '../telemetry/log'
 import { CONFIG_TABLE, fromAttributes } from './items/config-items'
 import { HMAC_KEY_ITEM, HMAC_KEY_LEAD_MS, parseHmacKeys } from './items/hmac-key-item'
 import { readWithRetry } from './read-with-retry'
-import { Refresher } from './refresher'
+import { Refresher, SECOND_READING_AFTER_MS } from './refresher'
 import type { SubjectKeys } from './subject-keys'
 
 export interface HmacKeysOptions {
@@ -49,7 +49,10 @@ export class HmacKeys {
       refreshMs: REFRESH_MS,
       maxAgeMs: MAX_AGE_MS,
       deadlineMs,
-      read: () => readWithRetry({ tableName, deadlineMs, awaited: true }, (signal) => this.get(signal)),
+      read: () => {
+        const secondAfterMs = this.keys && SECOND_READING_AFTER_MS
+        return readWithRetry({ tableName, deadlineMs, awaited: true, secondAfterMs }, (signal) => this.get(signal))
+      },
       apply: (item) => this.take(item && fromAttributes(item), JSON.stringify(item ?? null)),
       onError: (error) => log('error', 'hmac_key_unreadable', { table: tableName, ...errorDetails(error) }),
     })

@@ -13,6 +13,11 @@ export interface Reading {
    * tiers or a client its identity. A reading in the background is not retried.
    */
   readonly awaited: boolean
+  /**
+   * Where an older value is there: the time without an answer after which it is read a second time beside the first, in
+   * milliseconds. After a freeze the first connection may be dead without saying so.
+   */
+  readonly secondAfterMs?: number
 }
 
 /**
@@ -20,17 +25,48 @@ export interface Reading {
  * read.
  */
 export async function readWithRetry<T>(
-  { tableName, deadlineMs, awaited }: Reading,
+  { tableName, deadlineMs, awaited, secondAfterMs }: Reading,
   read: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   if (!awaited) return read(AbortSignal.timeout(deadlineMs))
+  const isFinal = (error: unknown) => SETUP_FAILURES.includes(toStoreUnavailable(error, tableName).reason)
+  if (secondAfterMs !== undefined)
+    return firstOfTwo(() => read(AbortSignal.timeout(deadlineMs)), secondAfterMs, isFinal)
   const startedAt = performance.now()
   try {
     return await read(AbortSignal.timeout(Math.ceil(deadlineMs * FIRST_SHARE)))
   } catch (error) {
-    const { reason } = toStoreUnavailable(error, tableName)
     const leftMs = deadlineMs - (performance.now() - startedAt)
-    if (SETUP_FAILURES.includes(reason) || leftMs < 1) throw error
+    if (isFinal(error) || leftMs < 1) throw error
     return read(AbortSignal.timeout(Math.floor(leftMs)))
   }
+}
+
+/** Reads a second time where the first reading fails or has not answered in time; the first success counts. */
+function firstOfTwo<T>(
+  read: () => Promise<T>,
+  secondAfterMs: number,
+  isFinal: (error: unknown) => boolean,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let left = 2
+    let started = 0
+    const start = () => {
+      if (started === 2) return
+      started++
+      read().then(
+        (result) => {
+          clearTimeout(timer)
+          resolve(result)
+        },
+        (error: unknown) => {
+          if (--left > 0 && !isFinal(error)) return start()
+          clearTimeout(timer)
+          reject(error)
+        },
+      )
+    }
+    const timer = setTimeout(start, secondAfterMs)
+    start()
+  })
 }

@@ -141,8 +141,11 @@ describe('the policy set', () => {
   it('is read again when the clock has stepped back behind it', async () => {
     await readNow(tierItem('anonymous', 20))
     clock.now -= 1
-    await sets.current()
+    const waiting = sets.current()
+    await settled()
     expect(table.calls).toHaveLength(2)
+    await table.calls[1]!.answer(page(tierItem('anonymous', 30)))
+    expect(limitOf(await waiting)).toBe(30)
   })
 
   it('may come in several pages', async () => {

@@ -114,7 +114,7 @@ describe('a table that does not answer', () => {
     expect(waited).toBeLessThan(8)
   })
 
-  it.failing('is asked a second time, on another connection, before the waiting request is decided', async () => {
+  it('is asked a second time, on another connection, before the waiting request is decided', async () => {
     let hangs = false
     let limit = 1
     const send = (_: unknown, { abortSignal }: { abortSignal: AbortSignal }) => {
