@@ -40,7 +40,8 @@ export class CircuitBreaker {
     if (!this.isOpen) return true
     const now = this.options.clock()
     const early = now < this.openUntil && now > this.openUntil - 2 * LONGEST_PAUSE_MS // unless the clock was set back
-    const probing = this.probedAt !== undefined && Math.abs(now - this.probedAt) < LONGEST_PAUSE_MS // else it was frozen
+    // a probe that takes longer was frozen with its instance
+    const probing = this.probedAt !== undefined && Math.abs(now - this.probedAt) < LONGEST_PAUSE_MS
     if (probing || early) return false
     this.probedAt = now
     return true
