@@ -15,6 +15,7 @@ import {
   type PolicySetItem,
   type TiersFile,
 } from '../../provisioning/tiers-file'
+import { runs } from '../runs'
 import { TIERS } from './command-line'
 
 const name = fc.stringMatching(/^[A-Za-z0-9][A-Za-z0-9._-]{0,9}$/)
@@ -209,7 +210,7 @@ describe('applying', () => {
           expect(readPolicySet([...after.values()]).issues).toEqual([])
         }
       }),
-      { numRuns: 50 },
+      { numRuns: runs(20, 50) },
     )
   })
 
@@ -226,7 +227,7 @@ describe('applying', () => {
           expect(readPolicySet([...applied(tableOf(items), steps.slice(0, count)).values()]).issues).toEqual([])
         }
       }),
-      { numRuns: 50 },
+      { numRuns: runs(20, 50) },
     )
   })
 

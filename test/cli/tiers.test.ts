@@ -230,14 +230,14 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
   })
 
   it('that do not fit one transaction are written in as few as they need, and the table stays valid', async () => {
-    const { code, err, out } = await apply(write({ tiers: { anonymous, ...many(700) } }), '--yes', '--prune')
+    const { code, err, out } = await apply(write({ tiers: { anonymous, ...many(300) } }), '--yes', '--prune')
     expect([code, err]).toEqual([
       0,
-      `702 changes do not fit one transaction: they are written in 8 steps\nwritten: table sluice-config at ${at.endpoint}\n`,
+      `302 changes do not fit one transaction: they are written in 4 steps\nwritten: table sluice-config at ${at.endpoint}\n`,
     ])
     expect(out.split('\n').length).toBeLessThan(320) // no diff of everything
-    expect(out).toMatch(/^… and 602 more: sluice tiers diff shows all$/m)
-    expect((await keys()).length).toBe(701)
+    expect(out).toMatch(/^… and 202 more: sluice tiers diff shows all$/m)
+    expect((await keys()).length).toBe(301)
   })
 
   it('that are more than the authorizer reads are refused by each command that would write them', async () => {

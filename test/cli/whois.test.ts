@@ -104,7 +104,7 @@ describe('whois', () => {
         'try those that you suspect with sluice whois HASH --address 203.0.113.0/24; under the only secret\n',
     )
     expect((await whois(hash, '--address', '203.0.113.0/24')).err).toContain('tried: 256 addresses')
-    expect(await at.json(['whois', hash, '--address', '198.51.0.0/16'], now)).toEqual({
+    expect(await at.json(['whois', hash, '--address', '198.51.64.0/20'], now)).toEqual({
       hash,
       subject: 'ip:198.51.77.8',
       client: null,

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import { Clients } from '../../lambda/config-table/clients'
 import { Refresher } from '../../lambda/config-table/refresher'
+import { runs } from '../runs'
 import { FakeClock, FakeLog, FakeTable, itemsOf, settled } from './fake-table'
 
 const ids = ['a', 'b', 'c']
@@ -74,7 +75,7 @@ it.each([1, 500, 30_000, 86_400_000])('clients with a time to live of %d ms are 
           .at(-1),
       ).toBe(0) // look-ups
     }),
-    { numRuns: 300 },
+    { numRuns: runs(30, 300) },
   )
 })
 
@@ -126,6 +127,6 @@ it.each([1, 500, 30_000, 86_400_000])('values with a time to live of %d ms are n
         await check()
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs(30, 300) },
   )
 })

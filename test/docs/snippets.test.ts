@@ -1,6 +1,5 @@
 import { type Block, blocksOf, PAGES, readPage } from './snippets/blocks'
 import { commandMistakes, commandsIn, mentionMistakes } from './snippets/commands'
-import { typeMistakes } from './snippets/compile'
 import { jsonMistakes, yamlMistakes } from './snippets/data'
 
 const ALL = PAGES.flatMap((page) => blocksOf(page))
@@ -17,8 +16,6 @@ describe('the snippets of the pages', () => {
     expect(others.map(({ page, line, language }) => `${page}:${line} ${language}`)).toEqual([])
     for (const language of ['ts', 'yaml', 'json', 'sh']) expect(checked(language).length).toBeGreaterThan(10)
   })
-
-  it('compile', () => expect(typeMistakes([...checked('ts'), ...checked('js')])).toEqual([]), 120_000)
 
   it.each(named(checked('yaml')))('%s is YAML, and right if it is of a tiers file', (_, text) => {
     expect(yamlMistakes(text)).toEqual([])
@@ -40,8 +37,6 @@ describe('the snippets of the pages', () => {
 })
 
 describe('what checks them', () => {
-  const block = (text: string, line = 1): Block => ({ page: 'page.md', line, language: 'ts', text })
-
   it('finds blocks, their lines, and why one is not checked', () => {
     const page = 'a\n\n```ts\nlet a\n```\n\n<!-- not checked: needs Python -->\n\n- b\n\n  ```sh\n  c\n  ```\n'
     expect(blocksOf('page.md', page)).toEqual([
@@ -51,24 +46,6 @@ describe('what checks them', () => {
     const [exempt] = blocksOf('page.md', '<!-- not checked: another library, not installed -->\n\n```ts\nlet a\n```\n')
     expect(exempt!.exempt).toBe('another library, not installed')
   })
-
-  it('compiles a block in the scope of those before it, and tells the line in the page', () => {
-    const first = block("import { MemoryStore } from 'sluice/limiter'\nconst store = new MemoryStore()\n", 10)
-    const again = block(
-      "import {\n  MemoryStore,\n} from 'sluice/limiter'\nconst store = new MemoryStore({ maxSubject: 1 })",
-      20,
-    )
-    expect(typeMistakes([first, block('export const size: number = store.size\nawait store.read("a")', 15)])).toEqual(
-      [],
-    )
-    expect(typeMistakes([first, again, block('store.length\nnowhere', 30)])).toEqual([
-      expect.stringMatching(/^page\.md:24: .*'maxSubject' does not exist/),
-      expect.stringMatching(/^page\.md:31: Property 'length' does not exist/),
-      expect.stringMatching(/^page\.md:32: Cannot find name 'nowhere'/),
-    ])
-    const clash = block("import { readFileSync as MemoryStore } from 'node:fs'\nMemoryStore('a')", 40)
-    expect(typeMistakes([first, clash])).toEqual([])
-  }, 120_000)
 
   it.each([
     ['tiers: { free: { policies: [{ name: a, limit: 0, window: 1m }] } }', /limit must be a positive integer/],
