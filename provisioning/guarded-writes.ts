@@ -33,7 +33,7 @@ export class WriteConflictError extends Error {
  *
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-expression-parameters
  */
-const MOST_ITEMS = 100
+export const MOST_ITEMS = 100
 const MOST_BYTES = 3_500_000
 
 /** Whether DynamoDB takes these writes as one transaction. */

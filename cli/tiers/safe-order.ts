@@ -1,5 +1,6 @@
 import { tierKey } from '../../lambda/config-table/items/config-items'
 import { ANONYMOUS } from '../../lambda/config-table/items/tiers'
+import { MOST_ITEMS } from '../../provisioning/guarded-writes'
 import type { Change, PolicySetItem } from '../../provisioning/tiers-file'
 import { readPolicySet } from './read-policy-set'
 
@@ -14,9 +15,6 @@ const RANKS = [
   'add settings',
   'change settings',
 ]
-/** More than this are not tried at once. */
-const MOST_AT_ONCE = 100
-
 const LAST_RANKS = ['remove settings', 'remove global', 'remove route', 'remove tier']
 
 /** Changes in an order in which the configuration is valid after each batch. */
@@ -61,7 +59,7 @@ export function safeOrder(
 
 /** Some of the first elements, as many as halving finds: two at least, else `undefined`. */
 function longestPrefix<T>(all: readonly T[], holds: (some: readonly T[]) => boolean): T[] | undefined {
-  for (let length = Math.min(all.length, MOST_AT_ONCE); length > 1; length = Math.floor(length / 2)) {
+  for (let length = Math.min(all.length, MOST_ITEMS); length > 1; length = Math.floor(length / 2)) {
     const some = all.slice(0, length)
     if (holds(some)) return some
   }

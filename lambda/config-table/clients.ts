@@ -10,6 +10,7 @@ import { errorDetails, type Log } from '../telemetry/log'
 import { type Client, parseClientItem } from './items/client-item'
 import { clientKey, fromAttributes } from './items/config-items'
 import { readWithRetry } from './read-with-retry'
+import { REFRESH_SHARE } from './refresher'
 
 export interface ClientsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -44,9 +45,6 @@ interface Known {
  * looks it up again.
  */
 const RETRY_AFTER_MS = 1000
-
-/** The share of its time to live after which a client is looked up again in the background. */
-const REFRESH_SHARE = 5 / 6
 
 interface Times {
   readonly since: EpochMs

@@ -20,7 +20,7 @@ import { ANONYMOUS, type Tier } from './items/tiers'
 import type { LastValid } from './last-valid'
 import { type Items, readPolicySetItems, TooManyItems } from './policy-set-items'
 import type { Reading } from './read-with-retry'
-import { Refresher, SECOND_READING_AFTER_MS } from './refresher'
+import { REFRESH_SHARE, Refresher, SECOND_READING_AFTER_MS } from './refresher'
 import { TiersAsNeeded } from './tiers-as-needed'
 
 export interface PolicySetsOptions {
@@ -70,9 +70,6 @@ const TIERS_AT_ONCE = 10
 const MOST_PREFIXES = 1000
 
 const ANONYMOUS_ITEM = tierKey(ANONYMOUS).sk
-
-/** The share of the time to live after which the table is read again while requests go on, so that few have to wait. */
-const REFRESH_SHARE = 5 / 6
 
 /**
  * The configuration in the config table, never a part of it. It is read at the start, and again in the background

@@ -30,6 +30,9 @@ const RETRY_AFTER_MS = 1000
 /** The longest that a request waits for a reading while an older value exists, in milliseconds. */
 export const LONGEST_WAIT_MS = 600
 
+/** The share of its time to live after which a value is read again in the background, so that few requests wait. */
+export const REFRESH_SHARE = 5 / 6
+
 /** After so many milliseconds a value for which a request waits is read a second time. */
 export const SECOND_READING_AFTER_MS = 250
 
