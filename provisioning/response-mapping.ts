@@ -12,3 +12,17 @@ export const RESPONSE_MAPPING: Readonly<Record<string, string>> = Object.fromEnt
     `$context.authorizer.${key}`,
   ]),
 )
+
+/**
+ * The mappings that are added to those of one status: none for a header with which the API does something already, for
+ * that is its owner's. Names of headers are compared without regard to case (RFC 9110 §5.1).
+ *
+ * @param present where its mappings go, such as `append:header.X-Zoo`.
+ */
+export function mappingsBeside(present: readonly string[]): [destination: string, source: string][] {
+  const taken = new Set(present.map(headerIn))
+  return Object.entries(RESPONSE_MAPPING).filter(([destination]) => !taken.has(headerIn(destination)))
+}
+
+/** The name in `overwrite:header.Name`. */
+const headerIn = (destination: string): string => destination.slice(destination.indexOf('.') + 1).toLowerCase()

@@ -1,4 +1,5 @@
 import { type ApiState, authorizationText, isPreflight, usesAuthorizer } from './api-state'
+import { mappingDrift } from './header-mappings'
 import { ownAuthorizer } from './plan-attach'
 import { type ApiItem, labelDrift } from './plan-label'
 import { type AttachJournal, attachMark, type MethodStep } from './steps'
@@ -23,6 +24,7 @@ export function driftOf(
     ...(state.gatewayResponse && steps.some(({ kind }) => kind === 'gateway-response')
       ? responseDrift(state.gatewayResponse)
       : []),
+    ...mappingDrift(state, recorded),
     ...stageDrift(state, recorded),
   ]
 }

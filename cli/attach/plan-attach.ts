@@ -9,9 +9,10 @@ import {
   type Stage,
   usesAuthorizer,
 } from './api-state'
+import { integrationSteps, sharedNotes } from './header-mappings'
 import { rejectLosses, replacementOf, type Verification } from './losses'
 import { type AttachJournal, attachMark, type MethodStep, notedAuthorizer, notedMethod, type Step } from './steps'
-import { isSameMappings, isSameResponse, revertMappings, revertResponse } from './three-way'
+import { isSameResponse, revertResponse } from './three-way'
 import {
   authorizerName,
   callsFunction,
@@ -20,7 +21,6 @@ import {
   permissionPrefix,
   settingsDrift,
   with429,
-  withHeaders,
 } from './wanted'
 
 export interface AttachOptions {
@@ -84,7 +84,8 @@ export function planAttach(
   }
   rejectLosses(replaced, options.open)
   steps.push(...replaced)
-  if (options.headers) steps.push(...integrationSteps(state, recorded, chosen, options.headers))
+  const mapped = integrationSteps(state, recorded, chosen, options.headers)
+  steps.push(...mapped)
   steps.push(...deploymentSteps(state, recorded, stage, steps))
 
   const notes = left.map(
@@ -94,6 +95,8 @@ export function planAttach(
   const others = state.stages.filter(({ name, deploysItself }) => deploysItself && name !== stage.name)
   if (others.length > 0)
     notes.push(`methods belong to all stages: ${names(others)} deploys automatically and will be limited as well`)
+  const isProtected = (method: Method) => chosen.includes(method) || isOurs(method)
+  notes.push(...sharedNotes(mapped, state.methods, isProtected))
   return { stage, steps, notes }
 }
 
@@ -187,26 +190,10 @@ function choose(
 function responseSteps({ gatewayResponse: now }: ApiState, recorded: AttachJournal | undefined): Step[] {
   if (!now) return []
   const noted = recorded?.steps.find((step) => step.kind === 'gateway-response')
-  const before = noted ? revertResponse(noted.before, noted.after, now).result : now
+  const before = noted ? revertResponse(noted, now).result : now
   const after = with429(before)
-  return isSameResponse(now, after) && noted ? [] : [{ kind: 'gateway-response', before, after }]
-}
-
-function integrationSteps(
-  { integrations }: ApiState,
-  recorded: AttachJournal | undefined,
-  chosen: readonly Method[],
-  statusCodes: readonly string[],
-): Step[] {
-  const served = integrations.filter(({ id }) => chosen.some(({ integrationId }) => integrationId === id))
-  return served.flatMap(({ id, responseParameters: now }): Step[] => {
-    const noted = recorded?.steps.find((step) => step.kind === 'integration' && step.id === id) as
-      | Extract<Step, { kind: 'integration' }>
-      | undefined
-    const before = noted ? revertMappings(noted.before, noted.after, now).result : now
-    const after = withHeaders(before, statusCodes)
-    return isSameMappings(now, after) ? [] : [{ kind: 'integration', id, before, after }]
-  })
+  if (isSameResponse(now, after) && noted) return []
+  return [{ kind: 'gateway-response', before, after, ...(noted && { from: now }) }]
 }
 
 function deploymentSteps(

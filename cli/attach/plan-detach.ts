@@ -11,7 +11,14 @@ import {
 } from './api-state'
 import { ownAuthorizer } from './plan-attach'
 import { type ApiItem, labelDrift, notedLabel } from './plan-label'
-import { type AttachJournal, attachMark, detachMark, type MethodStep, notedAuthorizer, type Step } from './steps'
+import {
+  type AttachJournal,
+  attachMark,
+  detachMark,
+  type IntegrationStep,
+  type MethodStep,
+  notedAuthorizer,
+} from './steps'
 import { isSameMappings, isSameResponse, revertMappings, revertResponse } from './three-way'
 import { permissionPrefix } from './wanted'
 
@@ -146,14 +153,15 @@ function methods(
 }
 
 function integrations(state: ApiState, { steps }: AttachJournal, changed: string[]): RevertStep[] {
-  const noted = steps.filter((step): step is Extract<Step, { kind: 'integration' }> => step.kind === 'integration')
-  return noted.flatMap(({ id, before, after }): RevertStep[] => {
+  const noted = steps.filter((step): step is IntegrationStep => step.kind === 'integration')
+  return noted.flatMap((step): RevertStep[] => {
+    const { id } = step
     const integration = state.integrations.find((one) => one.id === id)
     if (!integration) {
       changed.push(`integration ${id} is gone`)
       return []
     }
-    const back = revertMappings(before, after, integration.responseParameters)
+    const back = revertMappings(step, integration.responseParameters)
     changed.push(...back.changed.map((name) => `integration ${id}: somebody changed ${name}`))
     return isSameMappings(back.result, integration.responseParameters)
       ? []
@@ -164,7 +172,7 @@ function integrations(state: ApiState, { steps }: AttachJournal, changed: string
 function response({ gatewayResponse: now }: ApiState, { steps }: AttachJournal, changed: string[]): RevertStep[] {
   const noted = steps.find((step) => step.kind === 'gateway-response')
   if (!noted || !now) return []
-  const { result, changed: parts } = revertResponse(noted.before, noted.after, now)
+  const { result, changed: parts } = revertResponse(noted, now)
   changed.push(...parts.map((part) => `gateway response ACCESS_DENIED: somebody changed ${part}`))
   return isSameResponse(result, now) ? [] : [{ kind: 'gateway-response', to: result }]
 }

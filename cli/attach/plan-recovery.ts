@@ -123,7 +123,7 @@ function isStale(
 function response({ gatewayResponse: now }: ApiState, notes: string[]): RevertStep[] {
   if (!now || now.isDefault || now.statusCode !== ACCESS_DENIED.statusCode) return []
   const nothing = { isDefault: true, statusCode: '403', parameters: {}, templates: {} }
-  const { result } = revertResponse(nothing, with429(nothing), now)
+  const { result } = revertResponse({ before: nothing, after: with429(nothing) }, now)
   if (isSameResponse(result, now)) return []
   notes.push(
     result.isDefault
@@ -137,7 +137,7 @@ function response({ gatewayResponse: now }: ApiState, notes: string[]): RevertSt
 function integrations({ integrations }: ApiState): RevertStep[] {
   return integrations.flatMap((integration): RevertStep[] => {
     const now = integration.responseParameters
-    const { result } = revertMappings({}, withHeaders({}, Object.keys(now)), now)
+    const { result } = revertMappings({ before: {}, after: withHeaders({}, Object.keys(now)) }, now)
     return isSameMappings(result, now) ? [] : [{ kind: 'integration', integration, to: result }]
   })
 }

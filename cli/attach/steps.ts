@@ -1,4 +1,5 @@
 import type { ApiState, Authorization, GatewayResponse, Integration } from './api-state'
+import type { Change } from './three-way'
 
 /** One change to an API, with the state before it: all that reverting it needs. */
 export type Step =
@@ -10,7 +11,7 @@ export type Step =
     }
   | { readonly kind: 'authorizer'; readonly id?: string }
   | { readonly kind: 'permission'; readonly statementId?: string }
-  | { readonly kind: 'gateway-response'; readonly before: GatewayResponse; readonly after: GatewayResponse }
+  | ({ readonly kind: 'gateway-response' } & Change<GatewayResponse>)
   | {
       readonly kind: 'method'
       readonly key: string
@@ -22,12 +23,7 @@ export type Step =
       /** Which check is lost, as allowed with `--open`. */
       readonly lost?: string
     }
-  | {
-      readonly kind: 'integration'
-      readonly id: string
-      readonly before: Integration['responseParameters']
-      readonly after: Integration['responseParameters']
-    }
+  | ({ readonly kind: 'integration'; readonly id: string } & Change<Integration['responseParameters']>)
   /**
    * `pending`: others' edits that went live with it, as far as they could be seen; `closed`: methods that got an
    * authorization of others with it.
@@ -42,6 +38,7 @@ export type Step =
 
 export type LabelStep = Extract<Step, { kind: 'label' }>
 export type MethodStep = Extract<Step, { kind: 'method' }>
+export type IntegrationStep = Extract<Step, { kind: 'integration' }>
 
 /** One API that this Sluice was attached to. */
 export interface Attachment {

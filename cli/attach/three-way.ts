@@ -6,20 +6,26 @@ export function mergeOver(below: Values, above: Values): Record<string, string> 
   return { ...Object.fromEntries(Object.entries(below).filter(([name]) => !taken.has(name.toLowerCase()))), ...above }
 }
 
+/** A change as its step records it. */
+export interface Change<T> {
+  /** What reverting restores. */
+  readonly before: T
+  readonly after: T
+  /** What the step found, where that has values of an earlier attach: they stay there if the step was not done. */
+  readonly from?: T
+}
+
 /** The result of reverting a change, and the parts that somebody changed since, which stay as they are. */
-interface Reverted<T> {
+export interface Reverted<T> {
   readonly result: T
   readonly changed: readonly string[]
 }
 
-/** Reverts the change from `before` to `after` in what is there now. */
-export function revertResponse(
-  before: GatewayResponse,
-  after: GatewayResponse,
-  now: GatewayResponse,
-): Reverted<GatewayResponse> {
+/** Reverts a change in what is there now. */
+export function revertResponse(change: Change<GatewayResponse>, now: GatewayResponse): Reverted<GatewayResponse> {
+  const { before } = change
   if (now.isDefault) return { result: now, changed: before.isDefault ? [] : ['somebody deleted it'] }
-  const { result, changed } = revertValues(flat(before), flat(after), flat(now))
+  const { result, changed } = revertValues(partsOf(change, flat), flat(now))
   const { statusCode = now.statusCode, ...rest } = result
   const part = (prefix: string) =>
     Object.fromEntries(
@@ -33,19 +39,27 @@ export function revertResponse(
 
 /** The same for the mappings of an integration. */
 export function revertMappings(
-  before: Integration['responseParameters'],
-  after: Integration['responseParameters'],
+  change: Change<Integration['responseParameters']>,
   now: Integration['responseParameters'],
 ): Reverted<Integration['responseParameters']> {
   const changed: string[] = []
   const result: Record<string, Values> = {}
-  for (const code of new Set([...Object.keys(before), ...Object.keys(now)])) {
-    const one = revertValues(before[code] ?? {}, after[code] ?? {}, now[code] ?? {})
+  for (const code of new Set([...Object.keys(change.before), ...Object.keys(now)])) {
+    const one = revertValues(
+      partsOf(change, (mappings) => mappings[code] ?? {}),
+      now[code] ?? {},
+    )
     changed.push(...one.changed.map((name) => `${name} for ${code}`))
     if (Object.keys(one.result).length > 0) result[code] = one.result
   }
   return { result, changed }
 }
+
+const partsOf = <T>({ before, after, from }: Change<T>, part: (whole: T) => Values): Change<Values> => ({
+  before: part(before),
+  after: part(after),
+  ...(from !== undefined && { from: part(from) }),
+})
 
 export const isSameResponse = (one: GatewayResponse, other: GatewayResponse): boolean =>
   one.isDefault === other.isDefault && (one.isDefault || isSameParts(one, other))
@@ -63,13 +77,14 @@ export function isSameMappings(
   )
 }
 
-function revertValues(before: Values, after: Values, now: Values): Reverted<Values> {
+/** A value is attach's where the step sets it or found it, and it is not what reverting restores. */
+function revertValues({ before, after, from = after }: Change<Values>, now: Values): Reverted<Values> {
   const result: Record<string, string> = {}
   const changed: string[] = []
-  for (const name of new Set([...Object.keys(before), ...Object.keys(after), ...Object.keys(now)])) {
-    const isOurs = before[name] !== after[name]
-    const value = isOurs && now[name] === after[name] ? before[name] : now[name]
-    if (isOurs && now[name] !== after[name] && now[name] !== before[name]) changed.push(name)
+  for (const name of new Set([before, after, from, now].flatMap((values) => Object.keys(values)))) {
+    const ours = [after[name], from[name]].filter((value) => value !== before[name])
+    const value = ours.includes(now[name]) ? before[name] : now[name]
+    if (ours.length > 0 && value === now[name] && now[name] !== before[name]) changed.push(name)
     if (value !== undefined) result[name] = value
   }
   return { result, changed }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { ACCESS_DENIED, ACCESS_DENIED_PARAMETERS } from '../../provisioning/gateway-response'
-import { RESPONSE_MAPPING } from '../../provisioning/response-mapping'
+import { mappingsBeside } from '../../provisioning/response-mapping'
 import type { ApiState, Authorizer, AuthorizerSettings, GatewayResponse, Integration } from './api-state'
 import { mergeOver } from './three-way'
 
@@ -81,11 +81,14 @@ export function with429(before: GatewayResponse): GatewayResponse {
   }
 }
 
-/** An integration's mappings with the limit's headers on answers with these status codes. */
+/** An integration's mappings with the limit's headers on answers with these status codes; its own stay. */
 export function withHeaders(
   before: Integration['responseParameters'],
   statusCodes: readonly string[],
 ): Integration['responseParameters'] {
-  const added = statusCodes.map((code) => [code, mergeOver(before[code] ?? {}, RESPONSE_MAPPING)] as const)
+  const added = statusCodes.map((code) => {
+    const own = before[code] ?? {}
+    return [code, { ...own, ...Object.fromEntries(mappingsBeside(Object.keys(own))) }] as const
+  })
   return { ...before, ...Object.fromEntries(added) }
 }

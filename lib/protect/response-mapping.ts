@@ -1,4 +1,4 @@
-import { RESPONSE_MAPPING } from '../../provisioning/response-mapping'
+import { mappingsBeside } from '../../provisioning/response-mapping'
 
 /**
  * The statuses that get the headers where nothing is said. A mapping is for one status, there is no wildcard, and each
@@ -15,14 +15,11 @@ export function withDecisionHeaders(present: unknown, statuses: readonly number[
   const before = (present ?? {}) as Record<string, Mapping>
   const added = statuses.map((status) => {
     const own = before[status]?.ResponseParameters ?? []
-    const taken = new Set(own.map(({ Destination }) => headerIn(Destination)))
-    const missing = Object.entries(RESPONSE_MAPPING)
-      .filter(([destination]) => !taken.has(headerIn(destination)))
-      .map(([Destination, Source]) => ({ Destination, Source }))
+    const missing = mappingsBeside(own.map(({ Destination }) => Destination)).map(([Destination, Source]) => ({
+      Destination,
+      Source,
+    }))
     return [String(status), { ResponseParameters: [...own, ...missing] }] as const
   })
   return { ...before, ...Object.fromEntries(added) }
 }
-
-/** The name in `overwrite:header.Name`. */
-const headerIn = (destination: string) => destination.slice(destination.indexOf('.') + 1).toLowerCase()

@@ -701,6 +701,128 @@ describe('a REST API', () => {
 
 describe('an HTTP API', () => {
   const id = 'httpapi001'
+  /** What the API's owner maps, one of them a header that Sluice has, too. */
+  const OWN = { 'append:header.X-Zoo': 'yes', 'append:header.ratelimit-policy': 'zoo' }
+  const ADDED = Object.keys(RESPONSE_MAPPING).filter((name) => !name.endsWith('.RateLimit-Policy'))
+  const mappings = () => aws.http.definition.integrations[0]!.ResponseParameters!
+
+  describe('that maps a header of Sluice’s by itself', () => {
+    it('keeps its own mapping with --headers, whatever the case of the name, and gets the others', async () => {
+      await attach(id, '--headers', '200,404')
+      expect(mappings()[200]).toMatchObject(OWN)
+      expect(Object.keys(mappings()[200]!)).toEqual([...Object.keys(OWN), ...ADDED])
+      expect(Object.keys(mappings()[404]!)).toEqual(Object.keys(RESPONSE_MAPPING))
+      expect(await status(id)).toEqual([])
+    })
+
+    it('gets it back from what an earlier release overwrote, with the next attach or with detach', async () => {
+      const before = aws.dump()
+      /** As that release left the API and its journal. */
+      const attachAsBefore = async () => {
+        await attach(id, '--headers', '200')
+        const overwritten = { 'append:header.X-Zoo': 'yes', ...RESPONSE_MAPPING }
+        aws.http.definition.integrations[0]!.ResponseParameters = { 200: overwritten }
+        const step = aws.table.get(`attachment#${id} step#integration#i1`) as unknown as { after: object }
+        step.after = { M: { 200: { M: marshall(overwritten) } } }
+      }
+      await attachAsBefore()
+      await detach(id)
+      expect(aws.dump()).toBe(before)
+
+      await attachAsBefore()
+      expect((await attach(id, '--headers', '200')).code).toBe(0)
+      expect(Object.keys(mappings()[200]!).sort()).toEqual([...Object.keys(OWN), ...ADDED].sort())
+      await detach(id)
+      expect(aws.dump()).toBe(before)
+    })
+
+    it('that comes after attach stays, and the next attach takes its own from beside it', async () => {
+      await attach(id, '--headers', '200')
+      mappings()[200]!['append:header.ratelimit'] = 'theirs'
+      expect(await status(id)).toEqual([
+        'integration i1: overwrite:header.RateLimit for 200 is attach’s, beside a mapping of that header by somebody else',
+      ])
+      expect((await attach(id)).code).toBe(0)
+      expect(mappings()[200]).not.toHaveProperty(['overwrite:header.RateLimit'])
+      expect(await status(id)).toEqual([])
+      await detach(id)
+      expect(mappings()).toEqual({ 200: { ...OWN, 'append:header.ratelimit': 'theirs' } })
+    })
+  })
+
+  it.each<[string, (now: Record<string, Record<string, string>>) => void, string]>([
+    [
+      'removes a header',
+      (now) => delete now[200]!['overwrite:header.X-RateLimit-Limit'],
+      'integration i1: overwrite:header.X-RateLimit-Limit for 200 is missing',
+    ],
+    [
+      'removes a status code',
+      (now) => delete now[404],
+      `integration i1: ${Object.keys(RESPONSE_MAPPING).join(', ')} for 404 is missing`,
+    ],
+    [
+      'gives a header another value',
+      (now) => Object.assign(now[200]!, { 'overwrite:header.RateLimit': 'mine' }),
+      'integration i1: somebody changed overwrite:header.RateLimit for 200',
+    ],
+  ])('is reported by status, and repaired by the next attach, when somebody %s', async (_, edit, sentence) => {
+    await attach(id, '--headers', '200,404')
+    edit(mappings())
+    const edited = aws.dump()
+    expect(await status(id)).toEqual([sentence])
+    expect((await aws.sluice(['status', id])).code).toBe(1)
+    expect(aws.dump()).toBe(edited)
+    expect((await attach(id)).code).toBe(0)
+    expect(await status(id)).toEqual([])
+    expect(Object.keys(mappings()[200]!)).toHaveLength(2 + ADDED.length)
+    await detach(id)
+    expect(mappings()[200]).toMatchObject(OWN)
+    expect(Object.values(mappings()[200]!).filter((value) => value.startsWith('$'))).toEqual([])
+  })
+
+  it('is reported by status without an integration that somebody deleted, and not for mappings of their own', async () => {
+    await attach(id, '--headers', '200')
+    Object.assign(mappings()[200]!, { 'append:header.X-More': 'more' })
+    Object.assign(mappings(), { 500: { 'append:header.RateLimit': 'theirs' } })
+    expect(await status(id)).toEqual([])
+    aws.calls = []
+    expect((await attach(id)).out).toContain('already attached, nothing to do')
+    aws.http.definition.integrations.shift()
+    expect(await status(id)).toEqual(['integration i1 is gone'])
+  })
+
+  it('is restored when a second attach with other status codes died after any of its calls', async () => {
+    const before = aws.dump()
+    const arrange = async () => {
+      jest.restoreAllMocks()
+      aws = new FakeAws()
+      await attach(id, '--headers', '200,404')
+      aws.calls = []
+    }
+    await arrange()
+    await attach(id, '--headers', '404,500')
+    const [count, first] = [aws.calls.length, aws.calls.indexOf('Put')]
+    for (let last = first + 1; last <= count; last++) {
+      await arrange()
+      let calls = 0
+      aws.hooks = {
+        after: () => {
+          if (++calls >= last) throw new Error('killed')
+        },
+      }
+      expect([last, (await attach(id, '--headers', '404,500')).code]).toEqual([last, 2])
+      aws.hooks = {}
+      expect([last, (await detach(id)).code]).toEqual([last, 0])
+      expect([last, aws.dump()]).toEqual([last, before])
+    }
+  })
+
+  it('names routes without Sluice whose answers get the headers, too', async () => {
+    const { err } = await attach(id, '--methods', 'GET /pets', '--headers', '200')
+    expect(err).toContain('integration i1 also serves $default without Sluice')
+    expect((await attach(id, '--headers', '200')).err).not.toContain('also serves')
+  })
 
   it('gets rate-limit headers on responses with --headers; detach removes those that nobody changed', async () => {
     const before = aws.dump()
@@ -720,7 +842,7 @@ describe('an HTTP API', () => {
     const { err } = await detach(id)
     expect(err).toContain('integration i1: somebody changed overwrite:header.RateLimit for 200')
     expect(aws.http.definition.integrations[0]!.ResponseParameters).toEqual({
-      200: { 'append:header.X-Zoo': 'yes', 'overwrite:header.RateLimit': 'mine' },
+      200: { ...OWN, 'overwrite:header.RateLimit': 'mine' },
     })
     expect((await attach(id, '--headers', '99')).err).toContain(
       '--headers must be status codes such as "200,404", got "99"',
@@ -743,8 +865,8 @@ describe('an HTTP API', () => {
     await attachAsBefore()
     expect((await attach(id, '--headers', '200')).code).toBe(0)
     expect(Object.keys(aws.http.definition.integrations[0]!.ResponseParameters![200]!)).toEqual([
-      'append:header.X-Zoo',
-      ...Object.keys(RESPONSE_MAPPING),
+      ...Object.keys(OWN),
+      ...ADDED,
     ])
     await detach(id)
     expect(aws.dump()).toBe(before)

@@ -65,7 +65,10 @@ export class FakeHttp {
       },
     ],
     integrations: [
-      { IntegrationId: 'i1', ResponseParameters: { 200: { 'append:header.X-Zoo': 'yes' } } },
+      {
+        IntegrationId: 'i1',
+        ResponseParameters: { 200: { 'append:header.X-Zoo': 'yes', 'append:header.ratelimit-policy': 'zoo' } },
+      },
       { IntegrationId: 'i2' },
     ],
   }

@@ -184,6 +184,45 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
   })
 })
 
+describe('somebody maps a header of Sluice’s between any two calls', () => {
+  const { id } = KINDS[1]
+  const mappings = () => aws.http.definition.integrations[0]!.ResponseParameters
+  const theirs = { 200: { 'append:header.ratelimit': 'theirs' }, 500: { 'append:header.X-Mine': '1' } }
+
+  it.each([
+    ['attach', ['attach', id, '--yes', '--headers', '200,404']],
+    ['detach', ['detach', id, '--yes']],
+  ] as const)('%s keeps it, and so does the detach after it', async (command, args) => {
+    let windows = 0
+    for (let n = 1; ; n++) {
+      jest.restoreAllMocks()
+      aws = new FakeAws()
+      if (command === 'detach') await aws.sluice(['attach', id, '--yes', '--headers', '200,404'])
+      let calls = 0
+      let call: string | undefined
+      aws.hooks = {
+        before: (name) => {
+          if (++calls !== n) return
+          call = name
+          Object.assign(aws.http.definition.integrations[0]!, { ResponseParameters: structuredClone(theirs) })
+        },
+      }
+      await aws.sluice(args)
+      aws.hooks = {}
+      if (call === undefined) break
+      if (call === 'UpdateIntegration') {
+        windows++ // API Gateway has no conditional update
+        continue
+      }
+      expect([n, call, mappings()]).toEqual([n, call, expect.objectContaining({ 500: theirs[500] })])
+      expect([n, call, mappings()![200]]).toEqual([n, call, expect.objectContaining(theirs[200])])
+      await aws.sluice(['detach', id, '--yes'])
+      expect([n, call, mappings()]).toEqual([n, call, theirs])
+    }
+    expect(windows).toBe(1)
+  })
+})
+
 describe('somebody edits something else right before a step', () => {
   const header = { responseParameters: { 'gatewayresponse.header.X-Mine': "'1'" }, responseTemplates: {} }
   const cases: [string, Kind, string, () => unknown, RegExp][] = [
