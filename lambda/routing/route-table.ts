@@ -65,9 +65,9 @@ const hasCase = (text: string): boolean => /[A-Z\u0080-\uffff]/.test(text)
 
 /**
  * The same text for letters that some case-insensitive comparison takes for equal: ECMAScript's uses upper case, Java's
- * uses both.
+ * uses both. The Kelvin sign is in upper case already, and equals K only by its lower case.
  */
-const fold = (text: string): string => text.toUpperCase().toLowerCase().toUpperCase()
+const fold = (text: string): string => text.toLowerCase().toUpperCase()
 
 function treeOf<R extends Routed>(routes: readonly R[], keyOf: (literal: string) => string): Node<R> {
   const root = newNode<R>()
@@ -75,15 +75,14 @@ function treeOf<R extends Routed>(routes: readonly R[], keyOf: (literal: string)
     if (route.pattern.text === CONNECT) continue
     let node = root
     for (const segment of route.pattern.segments) {
-      if (segment === 'rest' || segment === CONNECT) break
-      if (segment === 'one') {
-        node.one ??= newNode()
-        node = node.one
-      } else {
+      if (typeof segment === 'object') {
         const key = keyOf(segment.literal)
         const next = node.literals.get(key) ?? newNode<R>()
         node.literals.set(key, next)
         node = next
+      } else if (segment === 'one') {
+        node.one ??= newNode()
+        node = node.one
       }
     }
     const list = route.pattern.segments.at(-1) === 'rest' ? node.rest : node.here
@@ -95,7 +94,7 @@ function treeOf<R extends Routed>(routes: readonly R[], keyOf: (literal: string)
 /**
  * Visits each node once at most, since no two paths through a tree lead to the same node.
  *
- * @param empty whether a parameter, or the rest, may be empty.
+ * @param empty whether a parameter, or the rest, may be empty. Where not, some segment is empty, and none before `at`.
  */
 function search<R extends Routed>(
   node: Node<R>,
@@ -108,7 +107,7 @@ function search<R extends Routed>(
   const name = segments[at]!
   const literal = node.literals.get(name)
   const one = empty || name !== '' ? node.one : undefined
-  const rest = empty || name !== '' || at + 1 < segments.length ? node.rest : []
+  const rest = empty || at + 1 < segments.length ? node.rest : []
   return (
     (literal && search(literal, segments, at + 1, methods, empty)) ??
     (one && search(one, segments, at + 1, methods, empty)) ??
@@ -121,7 +120,6 @@ function search<R extends Routed>(
  * apply.
  */
 function ofMethod<R extends Routed>(routes: readonly R[], methods: readonly string[]): R[] | undefined {
-  if (routes.length === 0) return undefined
   for (const method of methods) {
     const those = routes.filter(({ pattern }) => pattern.method === method)
     if (those.length > 0) return those

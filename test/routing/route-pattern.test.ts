@@ -39,6 +39,9 @@ describe('a route pattern', () => {
     ['POST /x', 'POST /x'],
     ['PUT /x', 'PUT /x'],
     ['GET /caf%C3%A9', 'GET /caf%C3%A9'],
+    ['$connect', '$connect'],
+    ['  any   $Connect ', '$connect'],
+    ['GET $connect', '$connect'],
   ])('%j is %j', (written, text) => {
     expect(pattern(written).text).toBe(text)
   })
@@ -62,7 +65,12 @@ describe('a route pattern', () => {
     ['constructor /a', `${METHOD}, got "constructor"`],
     ['GET /a?x=1', 'is a path without a query: "?" and "#" never reach it'],
     ['GET /a#top', 'is a path without a query: "?" and "#" never reach it'],
+    ['POST $connect', SHAPE],
+    ['a $connect', SHAPE],
+    ['$connect a', SHAPE],
     ['GET /a{id}', PARAMETER],
+    ['GET /a{id+}', PARAMETER],
+    ['GET /{id+}b', PARAMETER],
     ['GET /{id}b', PARAMETER],
     ['GET /{}', PARAMETER],
     ['GET /{+}', PARAMETER],
@@ -226,6 +234,12 @@ describe('the most specific pattern wins', () => {
     ['GET /users', 'GET /*'],
     ['ANY /users/me', 'GET /users/{id}'], // the path decides before the method
     ['GET /users/{id}', 'ANY /users/{id}'],
+    // and where neither is more specific, in an order all the same
+    ['GET /a', 'GET /b'],
+    ['GET /a', 'POST /a'],
+    ['GET /users/{id}/posts', 'GET /users/{id}'],
+    ['ANY /*', '$connect'],
+    ['ANY /', '$connect'],
   ])('%s before %s', (first, second) => {
     expect(bySpecificity(pattern(first), pattern(second))).toBeLessThan(0)
     expect(bySpecificity(pattern(second), pattern(first))).toBeGreaterThan(0)
