@@ -44,6 +44,52 @@ test('the circuit breaker does not count old failures', () => {
   expect(circuit.isOpen).toBe(false)
 })
 
+test('the circuit breaker counts failures over ten seconds, which begin anew when the clock was set back so far', () => {
+  const { circuit, clock, fail, succeed } = breaker()
+  fail(4)
+  clock.at -= 10_000
+  succeed(8) // of a period of their own, as are the next
+  fail(4)
+  clock.at += 10_000
+  fail(4)
+  expect(circuit.isOpen).toBe(false)
+  clock.at += 9_999
+  fail(1)
+  expect(circuit.isOpen).toBe(true)
+})
+
+test('the circuit breaker counts from nothing after it has closed', () => {
+  const { circuit, fail, succeed } = breaker()
+  succeed(5)
+  fail(5)
+  succeed(1)
+  fail(4)
+  expect(circuit.isOpen).toBe(false)
+  fail(1)
+  expect(circuit.isOpen).toBe(true)
+})
+
+test('a probe that does not return in half a minute was frozen with its instance: another one follows', () => {
+  const { circuit, clock, fail } = breaker()
+  fail(5)
+  clock.at += 1000
+  expect(circuit.allows()).toBe(true)
+  clock.at += 29_999
+  expect(circuit.allows()).toBe(false)
+  clock.at += 1
+  expect([circuit.allows(), circuit.allows()]).toEqual([true, false])
+  clock.at -= 90_000
+  expect(circuit.allows()).toBe(true)
+})
+
+test('the pause of the circuit breaker begins when the call ended that opened it', () => {
+  const { circuit, clock, fail } = breaker()
+  fail(4)
+  circuit.report(false, clock.at - 400)
+  clock.at += 600
+  expect(circuit.allows()).toBe(true)
+})
+
 test('the circuit breaker lets one call probe after its pause, and no other until that has returned', () => {
   const { circuit, clock, changes, fail } = breaker()
   fail(5)
