@@ -21,6 +21,7 @@ module.exports = {
     '^fast-check$': '<rootDir>/test/fast-check.js', // the same examples each time
     '^@middy/(core|util)$': '<rootDir>/node_modules/@middy/$1/index.js', // which name no file for `require`
   },
+  setupFiles: ['<rootDir>/test/no-bundling.js'],
   testTimeout: 60_000,
   maxWorkers: '100%', // of two cores Jest would leave one idle
 }

@@ -6,6 +6,7 @@ module.exports = {
   ...require('./jest.config.js'),
   testMatch: ['<rootDir>/test/slow/**/*.test.ts'],
   testPathIgnorePatterns: ['/node_modules/'],
+  setupFiles: [],
   testTimeout: 300_000,
   maxWorkers: 1,
 }

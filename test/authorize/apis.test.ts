@@ -5,6 +5,7 @@ import { setFrom } from '../config-table/scoped'
 import { policy } from '../policies/issues'
 import httpDefault from '../responses/events/http-default-preflight.json'
 import webSocket from '../responses/events/websocket-connect.json'
+import { runs } from '../runs'
 import { Gateway, httpEvent, KEYS, PREFLIGHT, type Request, restEvent } from './gateway'
 
 type Context = Readonly<Record<string, unknown>>
@@ -268,7 +269,7 @@ describe('a request', () => {
           }
         },
       ),
-      { numRuns: 300 },
+      { numRuns: runs(60, 300) },
     )
   })
 })

@@ -13,7 +13,7 @@ describe('any event is answered, and none makes the authorizer throw', () => {
         expect(answer.context.reason).toBe('malformed')
         expect(answer.context.allowed).toBe(false)
       }),
-      { numRuns: runs(500, 2000) },
+      { numRuns: runs(200, 2000) },
     )
     expect(gateway.entries).toEqual([])
   })
@@ -24,7 +24,7 @@ describe('any event is answered, and none makes the authorizer throw', () => {
       fc.asyncProperty(mangled, async (event) => {
         expectAnswer(await gateway.authorize(event))
       }),
-      { numRuns: runs(500, 2000) },
+      { numRuns: runs(200, 2000) },
     )
     expect(gateway.entries).toEqual([])
     expect(gateway.store.size).toBeLessThanOrEqual(4) // two clients, one address, and what is none
@@ -48,7 +48,7 @@ describe('any event is answered, and none makes the authorizer throw', () => {
           expectAnswer(await gateway.authorize(isRest ? restEvent(request) : httpEvent(request)))
         },
       ),
-      { numRuns: runs(150, 500) },
+      { numRuns: runs(50, 500) },
     )
     expect(gateway.entries).toEqual([])
   })

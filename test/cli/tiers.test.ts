@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb'
 import { parse } from 'yaml'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
+import { runs } from '../runs'
 import { ENGINES } from '../stores'
 import { type Deployment, deploy, type Situation, sluice, TIERS } from './command-line'
 
@@ -244,12 +245,13 @@ describe.each(ENGINES)('tiers on %s', (engine) => {
     const before = await keys()
     const path = write({ tiers: { anonymous, ...many(4900) } })
     const sentence = 'tiers, routes, settings and the block list must be at most 4900 items, got 4901'
-    for (const refused of [
-      await sluice(['tiers', 'validate', path]),
-      await at.sluice(['tiers', 'diff', path]),
-      await apply(path, '--yes'),
-    ]) {
-      const { code, err } = refused
+    const writers = [
+      () => apply(path, '--yes'),
+      () => sluice(['tiers', 'validate', path]),
+      () => at.sluice(['tiers', 'diff', path]),
+    ]
+    for (const write of writers.slice(0, runs(1, 3))) {
+      const { code, err } = await write()
       expect([code, err]).toEqual([1, expect.stringContaining(sentence)])
     }
     expect(await keys()).toEqual(before)

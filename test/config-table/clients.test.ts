@@ -128,15 +128,15 @@ describe('an unknown key', () => {
     const hashes = Array.from({ length: 100 }, (_, i) => hashApiKey(`client ${i}`))
     for (const [i, hash] of hashes.entries()) await findNow(found({ id: `client-${i}`, tier: 'free' }), hash)
     table.answers = () => NOTHING
-    for (let made = 0; made < 25_000; made++) await clients.find(`made up ${made}`)
+    for (let made = 0; made < 11_000; made++) await clients.find(`made up ${made}`)
     const calls = table.calls.length
-    expect(calls).toBe(100 + 25_000)
+    expect(calls).toBe(100 + 11_000)
 
     for (const [i, hash] of hashes.entries())
       expect(await clients.find(hash)).toMatchObject({ id: `client-${i}`, tier: 'free' })
-    for (let made = 15_000; made < 25_000; made++) await clients.find(`made up ${made}`)
+    for (let made = 1_000; made < 11_000; made++) await clients.find(`made up ${made}`)
     expect(table.calls).toHaveLength(calls)
-    await clients.find('made up 14999')
+    await clients.find('made up 999')
     expect(table.calls).toHaveLength(calls + 1)
     expect(remembered(clients)).toEqual([100, 10_000, 0])
   })

@@ -75,7 +75,7 @@ it.each([1, 500, 30_000, 86_400_000])('clients with a time to live of %d ms are 
           .at(-1),
       ).toBe(0) // look-ups
     }),
-    { numRuns: runs(30, 300) },
+    { numRuns: runs(10, 300) },
   )
 })
 
@@ -127,6 +127,6 @@ it.each([1, 500, 30_000, 86_400_000])('values with a time to live of %d ms are n
         await check()
       }
     }),
-    { numRuns: runs(30, 300) },
+    { numRuns: runs(10, 300) },
   )
 })

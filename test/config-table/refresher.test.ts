@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { Refresher } from '../../lambda/config-table/refresher'
+import { runs } from '../runs'
 import { FakeClock, isSettled, settled } from './fake-table'
 
 const REFRESH_MS = 25_000
@@ -223,7 +224,7 @@ describe('a value of the config table', () => {
           expect(seen.clock.now - (await seen.request())!).toBeLessThanOrEqual(MAX_AGE_MS)
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(60, 300) },
     )
   })
 })

@@ -3,6 +3,7 @@ import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
 import { setFor } from '../../lambda/config-table/items/scoped-set'
 import { type ApiStage, Apis, mostSpecific, type Scope, scopedName } from '../../lambda/config-table/items/scopes'
 import { issuesOf, policy } from '../policies/issues'
+import { runs } from '../runs'
 import { issuesAmong, setFrom } from './scoped'
 
 const anonymous = { policies: [] }
@@ -234,7 +235,7 @@ describe('law', () => {
         expect(found?.scope).toEqual(slowly(made, asked))
         expect(found !== undefined).toBe(hasPlain || slowly(made, asked) !== undefined)
       }),
-      { numRuns: 3000 },
+      { numRuns: runs(700, 3000) },
     )
   })
 

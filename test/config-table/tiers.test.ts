@@ -6,6 +6,7 @@ import { parseRoute, parseTier } from '../../lambda/config-table/items/tiers'
 import { rulesOf } from '../../lambda/rules'
 import { Mistake } from '../../limiter/errors'
 import { issuesOf, policy, RUBBISH } from '../policies/issues'
+import { runs } from '../runs'
 
 const anonymous = { by: 'ip', policies: [policy()] }
 const BY = `by must be ${BY_FIELD.wanted}`
@@ -326,7 +327,7 @@ describe('whatever is written', () => {
         }
         if (set) expect(set.tiers.has('anonymous')).toBe(true)
       }),
-      { numRuns: 500 },
+      { numRuns: runs(150, 500) },
     )
   })
 
@@ -348,7 +349,7 @@ describe('whatever is written', () => {
           expect(parseOne(name, input, [], issues) === undefined).toBe(issues.length > 1)
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(150, 500) },
     )
   })
 

@@ -6,6 +6,7 @@ import { Readable } from 'node:stream'
 import * as sdk from '@aws-sdk/client-dynamodb'
 import fc from 'fast-check'
 import { authorizerBundleOptions, bundle } from '../../lib/authorizer-bundle'
+import { runs } from '../runs'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -151,7 +152,7 @@ describe('the SDK as bundled', () => {
       fc.asyncProperty(item, (Item) =>
         expectTheSame(({ PutItemCommand }) => new PutItemCommand({ TableName: 'state', Item })).then(() => {}),
       ),
-      { numRuns: 100 },
+      { numRuns: runs(30, 100) },
     )
   })
 
@@ -160,7 +161,7 @@ describe('the SDK as bundled', () => {
       fc.asyncProperty(item, (Item) =>
         expectTheSame(getItem, { body: base64({ Item, ConsumedCapacity: { CapacityUnits: 1 } }) }).then(() => {}),
       ),
-      { numRuns: 100 },
+      { numRuns: runs(30, 100) },
     )
   })
 

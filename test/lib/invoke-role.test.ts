@@ -27,7 +27,7 @@ const permissionsIn = (stack: Stack) =>
   )
 
 describe('invokeRole', () => {
-  const MANY = runs(75, 500)
+  const MANY = runs(70, 500)
   it(`lets ${MANY} APIs in several stacks call the function, with one role and no permission`, () => {
     const { own, stacks } = manyApis(MANY, 72, true) // a stack has 500 resources at most
     const roles = stacks.flatMap((stack) =>

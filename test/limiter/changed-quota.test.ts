@@ -6,6 +6,7 @@ import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import type { StateStore } from '../../limiter/stores/store'
 import { subjectKey } from '../../limiter/subject-key'
+import { runs } from '../runs'
 import { describeStores } from '../stores'
 import { CountingStore, everyAlgorithm, TestClock } from './limiters'
 
@@ -196,7 +197,7 @@ describe('a lowered limit', () => {
           )
         }
       }),
-      { numRuns: 40 },
+      { numRuns: runs(15, 40) },
     ),
   )
 })

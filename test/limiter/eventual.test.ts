@@ -71,7 +71,7 @@ describe('a limiter with eventual consistency', () => {
           expect(Math.max(...passed.values())).toBeLessThanOrEqual(limit + size * 2 * most)
         },
       ),
-      { numRuns: runs(4, 10) },
+      { numRuns: runs(2, 10) },
     )
   })
 

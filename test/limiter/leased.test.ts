@@ -52,7 +52,7 @@ describe('leased units', () => {
       ] as const
     ).slice(0, runs(1, 2)),
   )('fill a limit of 200 a second for each instance, %s it, with a few writes each', async (_, load) => {
-    const instances = runs(20, 50)
+    const instances = runs(8, 50)
     const limit = 200 * instances
     const even = { policies: leased(limit), perSecond: limit * load, instances, warmUpMs: 3250, measuredMs: 750 }
     const { allowed, degraded, calls, requests, mostWritesPerSecond } = await evenLoad(even)
@@ -162,7 +162,7 @@ it('a window of a grid never holds more than the limit, whatever instances do, c
         expect(Math.max(...passed.values())).toBeLessThanOrEqual(limit)
       },
     ),
-    { numRuns: runs(20, 60) },
+    { numRuns: runs(6, 60) },
   )
 })
 
@@ -279,7 +279,7 @@ describe.each(COUNTING)(
             }
           },
         ),
-        { numRuns: runs(6, 20) },
+        { numRuns: runs(3, 20) },
       )
     })
   },

@@ -6,7 +6,7 @@ describe.each(OPERATIONS)('with a %s whose answer may be lost,', (operation) => 
   const courses = SCENARIOS.filter((course) => course.operation === operation)
 
   it('admitted minus refunded units stay within the limit', async () => {
-    expect(await overAdmitting(() => new MemoryStore(), sampleOf(courses, runs(12, 300)))).toEqual([])
+    expect(await overAdmitting(() => new MemoryStore(), sampleOf(courses, runs(6, 300)))).toEqual([])
   })
 
   it.each(Object.entries(COUNTINGS))('units are exact if no answer is lost: %s', async (_name, count) => {

@@ -6,6 +6,7 @@ import { parsePolicies } from '../../limiter/policies/parse-policies'
 import type { PolicyInput } from '../../limiter/policies/policy'
 import type { StateStore } from '../../limiter/stores/store'
 import { subjectKey } from '../../limiter/subject-key'
+import { runs } from '../runs'
 import { describeStores } from '../stores'
 import { CountingStore, limiterOn, TestClock } from './limiters'
 
@@ -57,7 +58,7 @@ describe('a quota with overage', () => {
           const past = all.filter((decision) => decision.overage! > 0).map((decision) => decision.overage!)
           expect(new Set(past).size).toBe(past.length) // each request reports another count
         }),
-        { numRuns: name === 'memory' ? 50 : 4 },
+        { numRuns: name === 'memory' ? runs(15, 50) : runs(2, 4) },
       )
     })
 

@@ -7,6 +7,7 @@ import { MOST_POLICIES, POLICY_FIELDS, parsePolicies } from '../../limiter/polic
 import { ALGORITHM_NAMES, type PolicyInput } from '../../limiter/policies/policy'
 import { withoutLimit, withShare } from '../../limiter/policies/variants'
 import { MemoryStore } from '../../limiter/stores/memory-store'
+import { runs } from '../runs'
 import { issuesIn, issuesOf, parsed, policy, RUBBISH } from './issues'
 
 const HERE = '(policy "per-minute")'
@@ -434,7 +435,7 @@ describe('any input', () => {
           expect(Number.isSafeInteger(Math.ceil((1_700_000_000_000 + counter.retentionMs) / 1000))).toBe(true)
         }
       }),
-      { numRuns: 600 },
+      { numRuns: runs(200, 600) },
     )
   })
 

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { fromEvent, type GatewayRequest } from '../../lambda/responses/request'
+import { runs } from '../runs'
 import httpDefaultPreflight from './events/http-default-preflight.json'
 import httpRequest from './events/http-request.json'
 import restConsoleTest from './events/rest-console-test.json'
@@ -267,7 +268,7 @@ describe('fuzz', () => {
         const request = fromEvent(event)
         if (request !== undefined) expectWellFormed(request)
       }),
-      { numRuns: 7_000 },
+      { numRuns: runs(1500, 7_000) },
     )
   })
 

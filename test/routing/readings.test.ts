@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { type RequestTarget, readingsOf } from '../../lambda/routing/readings'
+import { runs } from '../runs'
 
 const target = (path: string, more: Partial<RequestTarget> = {}): RequestTarget => ({
   method: 'GET',
@@ -190,7 +191,7 @@ describe('whatever the path', () => {
         const found = readingsOf(target(`/${parts.join('')}`), bases)
         if (found) expect(found.served.length).toBeLessThanOrEqual(256)
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(500, 2000) },
     )
   })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { readingsOf } from '../../lambda/routing/readings'
 import { bySpecificity, parseRoutePattern, type RoutePattern } from '../../lambda/routing/route-pattern'
 import { RouteTable } from '../../lambda/routing/route-table'
+import { runs } from '../runs'
 
 function pattern(text: string): RoutePattern {
   const found = parseRoutePattern(text)
@@ -252,7 +253,7 @@ describe('the most specific pattern wins', () => {
         for (const [method, names] of requests)
           expect(matchesRoute(a, method, names)).toBe(matchesRoute(b, method, names))
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(500, 2000) },
     )
   })
 
@@ -276,7 +277,7 @@ describe('the most specific pattern wins', () => {
         // two thousand times: an expect for each would take seconds
         return isReflexive && isAntisymmetric && isTransitive
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(500, 2000) },
     )
   })
 
@@ -295,7 +296,7 @@ describe('the most specific pattern wins', () => {
         const narrower = inA.length < inB.length && inA.length > 0 && inA.every((names) => inB.includes(names))
         if (narrower) expect(bySpecificity(a, b)).toBeLessThan(0)
       }),
-      { numRuns: 300 },
+      { numRuns: runs(60, 300) },
     )
   })
 })

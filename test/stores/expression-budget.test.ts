@@ -17,6 +17,7 @@ import {
 import { fitted, inWrites } from '../../limiter/stores/expression-budget'
 import { toUpdate } from '../../limiter/stores/expressions'
 import type { ItemWrite, PolicyWrite } from '../../limiter/stores/store'
+import { runs } from '../runs'
 import { DYNAMODB, operatorsIn } from './expression-size'
 
 const PREFIXES = Array.from({ length: 30 }, (_, i) => `a${i % 10}${i.toString(36)}x`)
@@ -75,7 +76,7 @@ describe('a write that is fitted to DynamoDB’s limits', () => {
           }
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(60, 300) },
     ))
 
   it('is the same write if all of it fits', () => {

@@ -5,6 +5,7 @@ import { StoreUnavailableError } from '../../limiter/errors'
 import { httpEvent, KEYS, restEvent } from '../authorize/gateway'
 import { mangled } from '../authorize/mangled'
 import { policy } from '../policies/issues'
+import { runs } from '../runs'
 import { brokenRules, sums } from './embedded-metrics'
 import { watchedGateway } from './watched'
 
@@ -59,7 +60,7 @@ describe('the log', () => {
         const { Allowed = 0, Denied = 0 } = sums(lines)
         expect(Allowed + Denied).toBe(events.length)
       }),
-      { numRuns: 200 },
+      { numRuns: runs(60, 200) },
     )
   })
 
@@ -82,7 +83,7 @@ describe('the log', () => {
         expect(lines.flatMap(brokenRules)).toEqual([])
         expect(lines.every((line) => line.length < 2000)).toBe(true)
       }),
-      { numRuns: 200 },
+      { numRuns: runs(60, 200) },
     )
   })
 })
