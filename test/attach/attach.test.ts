@@ -4,8 +4,12 @@ import { marshall } from '@aws-sdk/util-dynamodb'
 import { authorizerName } from '../../cli/attach/wanted'
 import { Interrupts } from '../../cli/terminal/io'
 import { RESPONSE_MAPPING } from '../../provisioning/response-mapping'
+import { runs } from '../runs'
 import { FakeAws, FUNCTION } from './fake-aws'
 import { failure } from './fake-service'
+
+/** Calls from one death to the next: every third call is tried in `npm test`, each with `THOROUGH=1`. */
+const STEP = runs(3, 1)
 
 let aws: FakeAws
 beforeEach(() => {
@@ -83,7 +87,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     const journal = aws.calls.indexOf('Put')
     expect(count - journal).toBeGreaterThan(15)
     for (const moment of ['before', 'after'] as const) {
-      for (let last = journal + 1; last <= count; last++) {
+      for (let last = journal + 1; last <= count; last += STEP) {
         jest.restoreAllMocks()
         aws = new FakeAws()
         let calls = 0
@@ -106,7 +110,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
   it('is attached by a second attach when the first died after any of its calls', async () => {
     await attach(id, ...everything)
     const [attached, count] = [JSON.parse(aws.dump()), aws.calls.length]
-    for (let last = aws.calls.indexOf('Put') + 1; last <= count; last++) {
+    for (let last = aws.calls.indexOf('Put') + 1; last <= count; last += STEP) {
       jest.restoreAllMocks()
       aws = new FakeAws()
       const before = aws.dump()
@@ -133,7 +137,7 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     aws.calls = []
     await detach(id)
     const [count, first] = [aws.calls.length, aws.calls.indexOf('Put')]
-    for (let last = first + 1; last <= count; last++) {
+    for (let last = first + 1; last <= count; last += STEP) {
       jest.restoreAllMocks()
       aws = new FakeAws()
       await attach(id, ...everything)
@@ -803,7 +807,7 @@ describe('an HTTP API', () => {
     await arrange()
     await attach(id, '--headers', '404,500')
     const [count, first] = [aws.calls.length, aws.calls.indexOf('Put')]
-    for (let last = first + 1; last <= count; last++) {
+    for (let last = first + 1; last <= count; last += STEP) {
       await arrange()
       let calls = 0
       aws.hooks = {

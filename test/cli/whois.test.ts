@@ -112,7 +112,7 @@ describe('whois', () => {
       secret: 'active',
     })
     const ipv6 = hashOf('ip:2001:db8:0:fe00::/56')
-    expect((await whois(ipv6, '--address', '2001:db8::/40')).out).toContain('ip:2001:db8:0:fe00::/56')
+    expect((await whois(ipv6, '--address', '2001:db8::/48')).out).toContain('ip:2001:db8:0:fe00::/56')
     expect((await whois(hash, '--address', '198.0.0.0/8')).err).toContain(
       'not tried, because only 65536 addresses are at once: 198.0.0.0/8',
     )
