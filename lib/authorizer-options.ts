@@ -35,7 +35,7 @@ export interface AuthorizerFunctionOptions {
   readonly reservedConcurrentExecutions?: number
   /**
    * Runs the functions in a VPC, where they need a gateway endpoint for DynamoDB. The one that seeds tiers also answers
-   * CloudFormation, at an address of S3, and asks Lambda when the stack is deleted.
+   * CloudFormation, at an address of S3, and asks Lambda when the stack is deleted, with `invokeRole` API Gateway, too.
    * @default no VPC
    */
   readonly vpc?: IVpc

@@ -29,7 +29,7 @@ import { checkLabel, labelApi } from './seed/label-resource'
 import { SeedFunction } from './seed/seed-function'
 import { seedTiers } from './seed/tiers-seed'
 import { warnOfUpstreamAccount } from './warn-of-upstream'
-import { warnOfMissingEndpoint } from './warn-of-vpc'
+import { warnOfMissingEndpoint, warnOfUnreachableGuard } from './warn-of-vpc'
 
 /** What a `RateLimiter` is made with; every prop has a default. */
 export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFunctionOptions, DeletionGuardOptions {
@@ -108,12 +108,19 @@ export class RateLimiter extends LimiterMetrics {
     if (props.tiersFile !== undefined || props.identity !== undefined)
       this.seeds.push(seedTiers(this.seedFunction(), props))
     const seed = this.seedFunction()
-    this.guard = guardDeletion(this, seed, handler, [tables, authorizer, seed], props.deletionProtection ?? true)
+    this.guard = guardDeletion(this, seed, {
+      handler,
+      limiter: [tables, authorizer, seed],
+      isOn: props.deletionProtection ?? true,
+      isByRole: props.invokeRole ?? false,
+    })
     nameForCommandLine(this)
     warnOfUpstreamAccount(this, props.upstream)
     this.node.addValidation({
       validate: () => {
         warnOfMissingEndpoint(this, vpcOf(props))
+        if (props.invokeRole && props.deletionProtection !== false)
+          warnOfUnreachableGuard(this, { ...props, ...props.functionOptions })
         return [...cachingAuthorizers(handler), ...tableMistakes(props), ...permissionMistakes(this, this.permissions)]
       },
     })

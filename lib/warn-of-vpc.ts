@@ -1,5 +1,5 @@
 import { Annotations, CfnResource } from 'aws-cdk-lib'
-import { CfnVPC, CfnVPCEndpoint, type IVpc } from 'aws-cdk-lib/aws-ec2'
+import { CfnVPC, CfnVPCEndpoint, type IVpc, type SubnetSelection } from 'aws-cdk-lib/aws-ec2'
 import type { Construct } from 'constructs'
 import { isResource } from './protect/is-resource'
 import { synthesised } from './protect/synthesised'
@@ -20,5 +20,23 @@ export function warnOfMissingEndpoint(scope: Construct, vpc: IVpc | undefined): 
     'sluice:vpc-endpoint',
     `vpc has no endpoint for DynamoDB (${vpc.node.path}): the authorizer reaches its tables through a NAT gateway, at its price, or not at all. ` +
       `Add vpc.addGatewayEndpoint('DynamoDb', { service: GatewayVpcEndpointAwsService.DYNAMODB })`,
+  )
+}
+
+/** Where functions run. */
+interface FunctionPlace {
+  readonly vpc?: IVpc
+  readonly vpcSubnets?: SubnetSelection
+}
+
+/** Warns of a guard that asks API Gateway, from subnets that have no way out of their VPC. */
+export function warnOfUnreachableGuard(scope: Construct, { vpc, vpcSubnets }: FunctionPlace): void {
+  if (!vpc) return
+  const isolated = new Set(vpc.isolatedSubnets)
+  if (!vpc.selectSubnets(vpcSubnets).subnets.every((subnet) => isolated.has(subnet))) return
+  Annotations.of(scope).addWarningV2(
+    'sluice:guard-network',
+    `vpc has no way out of its subnets (${vpc.node.path}): with invokeRole the deletion guard asks API Gateway who calls the limiter, and where it cannot, ` +
+      'the stack is neither deleted nor rolled back after a failed first deployment. Give it a way to API Gateway’s control plane, or set deletionProtection: false',
   )
 }

@@ -1,51 +1,73 @@
 import { CustomResource, Lazy, Stack } from 'aws-cdk-lib'
+import { CfnRestApi, CfnAuthorizer as CfnRestAuthorizer } from 'aws-cdk-lib/aws-apigateway'
+import { CfnApi, CfnAuthorizer as CfnHttpAuthorizer } from 'aws-cdk-lib/aws-apigatewayv2'
 import { PolicyStatement } from 'aws-cdk-lib/aws-iam'
 import { CfnPermission, type Function as LambdaFunction } from 'aws-cdk-lib/aws-lambda'
 import type { Construct, IConstruct } from 'constructs'
 import { isResource } from '../protect/is-resource'
+import { acknowledgeWildcards } from './acknowledge-wildcards'
 import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
 
 /** Whether a limiter may be deleted while it is in use. */
 export interface DeletionGuardOptions {
   /**
-   * Whether CloudFormation refuses to delete the stack while APIs that are not of this stack may call the limiter:
-   * those of `sluice attach`, and those that another stack or somebody's hand has given a permission. Without the
-   * limiter every request to them would fail. To delete it all the same, deploy `false` first.
+   * Whether CloudFormation refuses to delete the stack while APIs that are not of this stack call the limiter: those of
+   * `sluice attach`, and those that another stack or somebody's hand has given a permission, also to an alias or a
+   * version. With `invokeRole` all authorizers of the account and Region are looked at; without it, an API that calls
+   * by a role of somebody's own is not seen. Without the limiter every request to them would fail. To delete it all the
+   * same, deploy `false` first.
    * @default true
    */
   readonly deletionProtection?: boolean
 }
 
+/** What a guard looks after. */
+interface GuardProps {
+  readonly handler: LambdaFunction
+  /** What is deleted after the guard. */
+  readonly limiter: readonly IConstruct[]
+  /** Whether it refuses. */
+  readonly isOn: boolean
+  /** Whether APIs call the function by a role, of which its policies say nothing. */
+  readonly isByRole: boolean
+}
+
 /**
  * Makes a resource that CloudFormation has to delete before anything of the limiter, and that refuses while APIs
- * outside this stack may call the limiter. It is there with `isOn: false`, too: a resource that is removed is deleted,
- * and would refuse.
- *
- * @param limiter what is deleted after it.
+ * outside this stack call the limiter. It is there with `isOn: false`, too: a resource that is removed is deleted, and
+ * would refuse.
  */
 export function guardDeletion(
   scope: Construct,
   seed: SeedFunction,
-  handler: LambdaFunction,
-  limiter: readonly IConstruct[],
-  isOn: boolean,
+  { handler, limiter, isOn, isByRole }: GuardProps,
 ): CustomResource {
-  seed.handler.addToRolePolicy(
-    new PolicyStatement({
-      actions: ['lambda:GetPolicy'],
-      resources: [handler.functionArn],
-    }),
-  )
+  const { functionArn } = handler
+  grant(seed, ['lambda:GetPolicy', 'lambda:ListAliases', 'lambda:ListVersionsByFunction'], [functionArn])
+  grant(seed, ['lambda:GetPolicy'], [`${functionArn}:*`]) // of aliases and versions
+  if (isByRole) {
+    const { partition, region } = Stack.of(scope)
+    const lists = ['restapis', 'restapis/*/authorizers', 'apis', 'apis/*/authorizers']
+    grant(
+      seed,
+      ['apigateway:GET'],
+      lists.map((path) => `arn:${partition}:apigateway:${region}::/${path}`),
+    )
+  }
   const guard = new CustomResource(scope, 'DeletionGuard', {
     resourceType: 'Custom::SluiceDeletionGuard',
     serviceToken: seed.handler.functionArn,
     serviceTimeout: SERVICE_TIMEOUT,
     properties: {
       Guard: {
-        FunctionArn: handler.functionArn,
+        FunctionArn: functionArn,
         Refuse: isOn ? 'true' : 'false',
-        // What this stack itself permits ends with it.
+        // What this stack itself has ends with it.
         Own: Lazy.list({ produce: () => permissionsOf(handler) }, { omitEmpty: true }),
+        ...(isByRole && {
+          ByRole: 'true',
+          OwnCallers: Lazy.list({ produce: () => callersOf(handler) }, { omitEmpty: true }),
+        }),
       },
     },
   })
@@ -53,15 +75,44 @@ export function guardDeletion(
   return guard
 }
 
+function grant(seed: SeedFunction, actions: string[], resources: string[]): void {
+  seed.handler.addToRolePolicy(new PolicyStatement({ actions, resources }))
+  acknowledgeWildcards(seed, resources, 'who calls the limiter is known by looking at everything that could')
+}
+
 /** Source ARNs of all permissions to call a function that its own stack makes, and the stacks nested in that. */
 function permissionsOf(handler: LambdaFunction): string[] {
-  const stack = Stack.of(handler)
-  const textOf = (node: IConstruct, value: unknown) => JSON.stringify(Stack.of(node).resolve(value))
   const name = textOf(handler, handler.functionArn)
-  return stack.node
-    .findAll()
-    .filter((node): node is CfnPermission => isResource(node, CfnPermission.CFN_RESOURCE_TYPE_NAME))
-    .flatMap(({ functionName, sourceArn }) =>
-      sourceArn !== undefined && textOf(handler, functionName) === name ? [sourceArn] : [],
-    )
+  return inStackOf<CfnPermission>(handler, CfnPermission.CFN_RESOURCE_TYPE_NAME).flatMap((permission) =>
+    permission.sourceArn !== undefined && textOf(permission, permission.functionName) === name
+      ? [permission.sourceArn]
+      : [],
+  )
 }
+
+/**
+ * The authorizers of a function's stack that call it, `apiId/authorizerId`, and the ids of its APIs that are made from
+ * documents, which have authorizers of their own.
+ */
+function callersOf(handler: LambdaFunction): string[] {
+  const name = textOf(handler, handler.functionArn)
+  const authorizers = [CfnRestAuthorizer, CfnHttpAuthorizer].flatMap(({ CFN_RESOURCE_TYPE_NAME: type }) =>
+    inStackOf<CfnRestAuthorizer | CfnHttpAuthorizer>(handler, type),
+  )
+  const apis = [CfnRestApi, CfnApi].flatMap(({ CFN_RESOURCE_TYPE_NAME: type }) =>
+    inStackOf<CfnRestApi | CfnApi>(handler, type),
+  )
+  return [
+    ...authorizers
+      .filter((one) => textOf(one, one.authorizerUri ?? '').includes(name))
+      .map((one) => `${'restApiId' in one ? one.restApiId : one.apiId}/${one.ref}`),
+    ...apis.filter(({ body, bodyS3Location }) => body ?? bodyS3Location).map(({ ref }) => ref),
+  ]
+}
+
+const inStackOf = <T extends IConstruct>(of: IConstruct, type: string): T[] =>
+  Stack.of(of)
+    .node.findAll()
+    .filter((node): node is T => isResource(node, type))
+
+const textOf = (node: IConstruct, value: unknown) => JSON.stringify(Stack.of(node).resolve(value))

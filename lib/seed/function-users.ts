@@ -1,13 +1,30 @@
-import { GetPolicyCommand, type LambdaClient } from '@aws-sdk/client-lambda'
+import {
+  GetPolicyCommand,
+  type LambdaClient,
+  ListAliasesCommand,
+  ListVersionsByFunctionCommand,
+} from '@aws-sdk/client-lambda'
+import { authorizersOf, pages } from './api-authorizers'
 
-/** Something outside the limiter's stack that a function's resource policy lets call the function. */
+/** Something outside the limiter's stack that calls the limiter's function, or may. */
 interface FunctionUser {
   /** The API's id; undefined where the statement names none. */
   readonly apiId: string | undefined
-  /** The id of the statement in the policy. */
-  readonly statement: string
+  /** The id of the statement in a policy, or of the authorizer. */
+  readonly name: string
   /** Whether `sluice attach` wrote the statement. */
   readonly isAttached: boolean
+}
+
+/** What a guard is asked about, as its resource says. */
+export interface Guarded {
+  readonly FunctionArn: string
+  /** Source ARNs of statements that do not count, since they end with the stack. */
+  readonly Own?: readonly string[]
+  /** APIs of the stack, and `apiId/authorizerId` of its authorizers at other APIs; only with an invoke role. */
+  readonly OwnCallers?: readonly string[]
+  /** Whether API Gateway calls by a role, of which the function's policies say nothing. */
+  readonly ByRole?: string
 }
 
 interface Statement {
@@ -16,30 +33,59 @@ interface Statement {
   readonly Condition?: Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>
 }
 
-/**
- * The APIs that may call a function, by its resource policy; none where the function is gone. An API that calls by a
- * role of its own, or an alias or a version of the function, is not among them.
- *
- * @param own source ARNs of statements that do not count.
- */
+type Lambda = Pick<LambdaClient, 'send'>
+
+/** Everybody outside the stack that API Gateway calls the function, its aliases or its versions for. */
 async function usersOf(
-  lambda: Pick<LambdaClient, 'send'>,
-  functionArn: string,
-  own: readonly string[],
+  lambda: Lambda,
+  { FunctionArn, Own = [], OwnCallers = [], ByRole }: Guarded,
 ): Promise<FunctionUser[]> {
-  const { Statement: statements = [] } = JSON.parse(await policyOf(lambda, functionArn)) as {
-    readonly Statement?: readonly Statement[]
-  }
-  return statements.flatMap((statement) => userIn(statement, own))
+  const users: FunctionUser[] = []
+  for (const qualifier of [undefined, ...(await qualifiersOf(lambda, FunctionArn))])
+    for (const statement of await statementsOf(lambda, FunctionArn, qualifier)) users.push(...userIn(statement, Own))
+  if (ByRole !== 'true') return users
+  const callers = (await authorizersOf(FunctionArn)).filter(
+    ({ apiId, authorizerId }) => !OwnCallers.includes(apiId) && !OwnCallers.includes(`${apiId}/${authorizerId}`),
+  )
+  const known = new Set(users.map(({ apiId }) => apiId))
+  return [
+    ...users,
+    ...callers.flatMap(({ apiId, authorizerId }) =>
+      known.has(apiId) ? [] : [{ apiId, name: authorizerId, isAttached: false }],
+    ),
+  ]
 }
 
-async function policyOf(lambda: Pick<LambdaClient, 'send'>, FunctionName: string): Promise<string> {
+/** Names of aliases and numbers of versions, each of which has a policy of its own; none where the function is gone. */
+async function qualifiersOf(lambda: Lambda, FunctionName: string): Promise<string[]> {
+  return unlessGone([], async () => {
+    const aliases = await pages(async (Marker) => {
+      const page = await lambda.send(new ListAliasesCommand({ FunctionName, Marker }))
+      return { items: page.Aliases, next: page.NextMarker }
+    })
+    const versions = await pages(async (Marker) => {
+      const page = await lambda.send(new ListVersionsByFunctionCommand({ FunctionName, Marker }))
+      return { items: page.Versions, next: page.NextMarker }
+    })
+    const names = [...aliases.map(({ Name }) => Name), ...versions.map(({ Version }) => Version)]
+    return names.filter((name) => name !== undefined && name !== '$LATEST') as string[]
+  })
+}
+
+/** The statements of one policy; none where there is no policy. */
+async function statementsOf(lambda: Lambda, FunctionName: string, Qualifier?: string): Promise<readonly Statement[]> {
+  return unlessGone([], async () => {
+    const { Policy = '{}' } = await lambda.send(new GetPolicyCommand({ FunctionName, Qualifier }))
+    return (JSON.parse(Policy) as { readonly Statement?: readonly Statement[] }).Statement ?? []
+  })
+}
+
+async function unlessGone<T>(nothing: T, read: () => Promise<T>): Promise<T> {
   try {
-    const { Policy = '{}' } = await lambda.send(new GetPolicyCommand({ FunctionName }))
-    return Policy
+    return await read()
   } catch (error) {
     if ((error as Error).name !== 'ResourceNotFoundException') throw error
-    return '{}' // no function, or one without a policy
+    return nothing
   }
 }
 
@@ -52,19 +98,15 @@ function userIn({ Sid = '', Principal, Condition = {} }: Statement, own: readonl
   if (sources.length > 0 && sources.every((source) => own.includes(source))) return []
   // arn:aws:execute-api:eu-west-1:123456789012:a1b2c3d4e5/authorizers/x9y8z7
   const [, apiId] = /^arn:[^:]+:execute-api:[^:]*:[^:]*:([a-z0-9]+)\//.exec(sources[0] ?? '') ?? []
-  return [{ apiId, statement: Sid, isAttached: Sid.startsWith('sluice-attach-') }]
+  return [{ apiId, name: `statement ${Sid}`, isAttached: Sid.startsWith('sluice-attach-') }]
 }
 
 /**
  * @throws where APIs still call the function: they are named, with what to do.
  */
-export async function refuseWhileUsed(
-  lambda: Pick<LambdaClient, 'send'>,
-  functionArn: string,
-  own: readonly string[],
-): Promise<void> {
+export async function refuseWhileUsed(lambda: Lambda, guarded: Guarded): Promise<void> {
   const allTheSame = 'To delete the limiter all the same, deploy it with deletionProtection: false first.'
-  const users = await usersOf(lambda, functionArn, own).catch((error: Error) => {
+  const users = await usersOf(lambda, guarded).catch((error: Error) => {
     throw Object.assign(new Error(`nobody knows whether the limiter is in use: ${error.message}. ${allTheSame}`), {
       name: error.name,
       cause: error,
@@ -72,11 +114,7 @@ export async function refuseWhileUsed(
   })
   if (users.length === 0) return
   const apis = (attached: boolean) => [
-    ...new Set(
-      users
-        .filter(({ isAttached }) => isAttached === attached)
-        .map(({ apiId, statement }) => apiId ?? `statement ${statement}`),
-    ),
+    ...new Set(users.filter(({ isAttached }) => isAttached === attached).map(({ apiId, name }) => apiId ?? name)),
   ]
   const [attached, others] = [apis(true), apis(false)]
   throw new Error(
@@ -85,7 +123,7 @@ export async function refuseWhileUsed(
       ...(attached.length > 0 ? [`Run sluice detach for: ${attached.join(', ')}.`] : []),
       ...(others.length > 0
         ? [
-            `Protected from another stack or by hand, and to be released there (authorizer and permission): ${others.join(', ')}.`,
+            `Protected from another stack or by hand, and to be released there (authorizer, and permission if there is one): ${others.join(', ')}.`,
           ]
         : []),
       allTheSame,

@@ -5,7 +5,7 @@ import { apiKey } from '../../lambda/config-table/items/config-items'
 import { documentsOf } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { giveLabel, takeLabel } from './api-label'
-import { refuseWhileUsed } from './function-users'
+import { type Guarded, refuseWhileUsed } from './function-users'
 import { seedHmacKey, seedItems } from './seed-items'
 
 /**
@@ -25,15 +25,15 @@ export interface SeedRequest {
     readonly Items?: readonly string[]
     /** Of an API's label. */
     readonly Api?: { readonly Id: string; readonly Name?: string; readonly Label: string }
-    /** Of a deletion guard: of which function, and source ARNs that do not count. */
-    readonly Guard?: { readonly FunctionArn: string; readonly Refuse: string; readonly Own?: readonly string[] }
+    /** Of a deletion guard. */
+    readonly Guard?: Guarded & { readonly Refuse: string }
   }
 }
 
 const documents = documentsOf(new DynamoDBClient({}))
 // Fails within the function's time where its network has no way to Lambda.
 const lambda = new LambdaClient({
-  maxAttempts: 2,
+  maxAttempts: 4,
   requestHandler: { connectionTimeout: 5000, requestTimeout: 10_000, throwOnRequestTimeout: true },
 })
 
@@ -77,9 +77,9 @@ async function tiers({
 /** Nothing is done until it is deleted: then, and where its creation failed, only what is not in use may go. */
 async function guard(
   { RequestType }: SeedRequest,
-  { FunctionArn, Refuse, Own = [] }: NonNullable<SeedRequest['ResourceProperties']['Guard']>,
+  { Refuse, ...guarded }: NonNullable<SeedRequest['ResourceProperties']['Guard']>,
 ): Promise<undefined> {
-  if (RequestType === 'Delete' && Refuse === 'true') await refuseWhileUsed(lambda, FunctionArn, Own)
+  if (RequestType === 'Delete' && Refuse === 'true') await refuseWhileUsed(lambda, guarded)
   return undefined
 }
 

@@ -215,6 +215,35 @@ describe('a VPC', () => {
     expect(printedFor(inVpc(true).stack, 'warning')).toEqual([])
   })
 
+  it('whose subnets are isolated causes a warning with invokeRole: the deletion guard then asks API Gateway', () => {
+    const isolated = { subnetType: SubnetType.PRIVATE_ISOLATED }
+    const printed = (
+      more: RateLimiterProps,
+      subnetConfiguration = [
+        { name: 'a', ...isolated },
+        { name: 'b', subnetType: SubnetType.PRIVATE_WITH_EGRESS },
+        { name: 'c', subnetType: SubnetType.PUBLIC },
+      ],
+    ) =>
+      printedFor(
+        make((stack) => {
+          const vpc = new Vpc(stack, 'Vpc', { subnetConfiguration })
+          vpc.addGatewayEndpoint('DynamoDb', { service: GatewayVpcEndpointAwsService.DYNAMODB })
+          return { vpc, invokeRole: true, ...more }
+        }).stack,
+        'warning',
+      )
+    const warning = expect.stringMatching(
+      /^vpc has no way out of its subnets \(Stack\/Vpc\).*\[ack: sluice:guard-network\]/,
+    )
+    expect(printed({}, [{ name: 'a', ...isolated }])).toEqual([warning])
+    expect(printed({ vpcSubnets: isolated })).toEqual([warning])
+    expect(printed({ functionOptions: { vpcSubnets: isolated } })).toEqual([warning])
+    expect(printed({})).toEqual([])
+    expect(printed({ vpcSubnets: isolated, deletionProtection: false })).toEqual([])
+    expect(printed({ vpcSubnets: isolated, invokeRole: false })).toEqual([])
+  })
+
   it('that is imported causes none: its endpoints cannot be seen', () => {
     const { stack } = make((stack) => ({
       vpc: Vpc.fromVpcAttributes(stack, 'Vpc', {

@@ -360,10 +360,13 @@ describe('the limiter', () => {
     )
   })
 
-  it('has no unacknowledged cdk-nag finding', () => {
+  it.each([
+    [undefined, undefined],
+    [true, { region: 'eu-west-1', account: '123456789012' }],
+  ])('has no unacknowledged cdk-nag finding, with invokeRole: %s', (invokeRole, env) => {
     const app = new App()
     Validations.of(app).addPlugins(new AwsSolutionsChecks(app))
-    new RateLimiter(new Stack(app, 'Stack'), 'Limiter', { tiersFile: 'tiers.yaml' })
+    new RateLimiter(new Stack(app, 'Stack', { env }), 'Limiter', { tiersFile: 'tiers.yaml', invokeRole })
     expect(() => app.synth()).not.toThrow()
   })
 })

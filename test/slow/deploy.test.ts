@@ -5,6 +5,7 @@ import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
   APIGatewayClient,
+  CreateAuthorizerCommand,
   CreateDeploymentCommand,
   CreateRestApiCommand,
   DeleteRestApiCommand,
@@ -201,11 +202,11 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     const lambda = new LambdaClient(options)
     const { Functions: all = [] } = await lambda.send(new ListFunctionsCommand({}))
     const { FunctionName } = all.find(({ Description }) => Description?.includes('guards what is in use'))!
-    const deletion = async () => {
+    const deletion = async (more: object = {}) => {
       const event = {
         RequestType: 'Delete',
         ResponseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-        ResourceProperties: { Guard: { FunctionArn: outputs.AuthorizerFunctionArn, Refuse: 'true' } },
+        ResourceProperties: { Guard: { FunctionArn: outputs.AuthorizerFunctionArn, Refuse: 'true', ...more } },
       }
       await lambda.send(new InvokeCommand({ FunctionName, Payload: Buffer.from(JSON.stringify(event)) }))
       return answers.at(-1)!
@@ -219,6 +220,11 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     })
     expect(await command('detach', '--limiter', 'Sluice')).toMatchObject({ code: 0 })
     expect((await deletion()).Reason).not.toContain('sluice detach')
+    // An API that calls by a role: only its authorizer says so.
+    const authorizerUri = `arn:aws:apigateway:us-east-1:lambda:path/2015-03-31/functions/${outputs.AuthorizerFunctionArn}/invocations`
+    await rest.send(new CreateAuthorizerCommand({ restApiId, name: 'by-role', type: 'REQUEST', authorizerUri }))
+    expect((await deletion()).Reason).not.toContain(restApiId)
+    expect((await deletion({ ByRole: 'true' })).Reason).toContain(restApiId)
     await rest.send(new DeleteRestApiCommand({ restApiId }))
     rest.destroy()
     lambda.destroy()
