@@ -27,7 +27,6 @@ export class Plan {
 
   constructor(
     readonly groups: readonly PlanGroup[],
-    readonly cost: number,
     /**
      * Whether the request has too many policies, because it can match several routes: such a request is not decided.
      */
@@ -36,16 +35,16 @@ export class Plan {
   ) {}
 
   /**
-   * What to charge when the groups count these subjects, in the order of the groups. Groups with the same subject, such
-   * as the caller and the address of an anonymous caller, become one charge. The same kind of request gets the same
-   * arrays of policies, so that requests can share writes.
+   * What to charge when the groups count these subjects, in the order of the groups, so many units each. Groups with
+   * the same subject, such as the caller and the address of an anonymous caller, become one charge. The same kind of
+   * request gets the same arrays of policies, so that requests can share writes.
    */
-  chargesFor(keys: readonly string[]): Charge[] {
+  chargesFor(keys: readonly string[], cost: number): Charge[] {
     const firsts = keys.map((key) => keys.indexOf(key))
     const shape = firsts.join()
     const lists = this.merged.get(shape) ?? this.merge(firsts)
     this.merged.set(shape, lists) // as many shapes as ways for a handful of groups to coincide
-    return keys.flatMap((key, i): Charge[] => (firsts[i] === i ? [{ key, policies: lists[i]!, cost: this.cost }] : []))
+    return keys.flatMap((key, i): Charge[] => (firsts[i] === i ? [{ key, policies: lists[i]!, cost }] : []))
   }
 
   private merge(firsts: readonly number[]): readonly (readonly CompiledPolicy[])[] {
@@ -83,7 +82,7 @@ export class Plans {
     const { preflight, mode } = configuration.policies.settings
     return this.remembered(configuration, 'preflight', () => {
       const policies = [compile(mode === 'observe' ? observing(preflight) : preflight)]
-      return new Plan([{ who: ['ip'], route: undefined, policies }], 1)
+      return new Plan([{ who: ['ip'], route: undefined, policies }])
     })
   }
 
@@ -143,7 +142,7 @@ export class Plans {
     }
     const made = [...groups.values()].map((group) => ({ ...group, policies: distinct(group.policies, onCollision) }))
     const count = made.reduce((sum, group) => sum + group.policies.length, 0)
-    return new Plan(made, rules.cost, rules.scopes.length > 1 && count > MOST_POLICIES, onCollision)
+    return new Plan(made, rules.scopes.length > 1 && count > MOST_POLICIES, onCollision)
   }
 
   /**

@@ -42,8 +42,10 @@ export interface RequestTrace {
   readonly tier?: Tier
   /** Whether the caller's credentials are sufficient. */
   readonly verified?: true
-  /** The policies for the request, and its cost. */
+  /** The policies for the request. */
   readonly plan?: Plan
+  /** Units that the request takes. */
+  readonly cost?: number
   /** The first step that has one is the last. */
   readonly outcome?: Outcome
 }

@@ -1,3 +1,4 @@
+import type { Cost } from './config-table/items/cost'
 import type { PolicySet } from './config-table/items/policy-set'
 import type { Route } from './config-table/items/tiers'
 import { type RequestTarget, readingsOf } from './routing/readings'
@@ -5,17 +6,19 @@ import { bySpecificity, CONNECT } from './routing/route-pattern'
 import { RouteTable } from './routing/route-table'
 
 /** The rules for a request beside its tier: those of every route that a backend may match it to. */
-export interface Rules extends Pick<Route, 'cost' | 'credentials'> {
+export interface Rules extends Pick<Route, 'credentials'> {
   /** The most specific first; none where no route is configured for the request. */
   readonly routes: readonly Route[]
   /**
    * The routes under which a policy by route counts it: the routes' texts, and `*` where no configured route may match.
    */
   readonly scopes: readonly string[]
+  /** A request takes the highest of these. */
+  readonly costs: readonly Cost[]
 }
 
 const OTHER_ROUTES = '*'
-const OF_NO_ROUTE: Rules = { routes: [], scopes: [OTHER_ROUTES], cost: 1, credentials: 'optional' }
+const OF_NO_ROUTE: Rules = { routes: [], scopes: [OTHER_ROUTES], costs: [1], credentials: 'optional' }
 
 const tables = new WeakMap<readonly Route[], RouteTable<Route>>()
 const ofOne = new WeakMap<Route, Rules>()
@@ -62,8 +65,8 @@ function combined(found: readonly (readonly Route[])[]): Rules {
 }
 
 function strictest(routes: readonly Route[], scopes: readonly string[]): Rules {
-  const costs = [...routes.map(({ cost }) => cost), ...(scopes.includes(OTHER_ROUTES) ? [OF_NO_ROUTE.cost] : [])]
+  const costs = [...routes.map(({ cost }) => cost), ...(scopes.includes(OTHER_ROUTES) ? OF_NO_ROUTE.costs : [])]
   const wanted = routes.map(({ credentials }) => credentials)
   const credentials = (['required', 'unknown'] as const).find((one) => wanted.includes(one)) ?? 'optional'
-  return { routes, scopes, cost: Math.max(...costs), credentials }
+  return { routes, scopes, costs, credentials }
 }

@@ -6,6 +6,7 @@ import { setFor } from './config-table/items/scoped-set'
 import type { Settings } from './config-table/items/settings'
 import { ANONYMOUS, type Tier } from './config-table/items/tiers'
 import { SubjectKeys } from './config-table/subject-keys'
+import { costOf } from './cost'
 import { addressKey, addressOf } from './identity/client-ip'
 import type { FailedCredentials } from './identity/failed-credentials'
 import { identify } from './identity/identify'
@@ -86,8 +87,12 @@ async function decidePreflight(trace: TraceWith<Known>, parts: Assembled): Promi
   const reason = passesUncounted(configuration, access)
   if (reason) return { outcome: { ...about, reason } }
   const plan = parts.plans.preflightPlan(configuration)
-  const charges = plan.chargesFor([keyOf(`preflight:${address}`)])
-  return { plan, outcome: { ...about, ...(await decided(charges, parts, configuration.policies.settings, '')) } }
+  const charges = plan.chargesFor([keyOf(`preflight:${address}`)], 1)
+  return {
+    plan,
+    cost: 1,
+    outcome: { ...about, cost: 1, ...(await decided(charges, parts, configuration.policies.settings, '')) },
+  }
 }
 
 /** What is known after the first steps. */
@@ -134,17 +139,18 @@ const aboutCaller = (trace: TraceWith<'tier' | 'keyOf' | 'address'>) => ({
 })
 
 function planCharges(trace: TraceWith<Known | 'tier'>, { plans }: Assembled): Found {
-  const { configuration, access, tier, rules, now } = trace
-  const client = knownIn(trace)?.client
+  const { request, configuration, access, tier, rules, now } = trace
+  const { client, claims = {} } = knownIn(trace) ?? {}
   const passes = passesUncounted(configuration, access)
   if (passes) return { outcome: { ...aboutCaller(trace), reason: passes } }
   const plan = plans.planFor(configuration, tier, rules, client && clientAt(client, now))
-  const reason = plan.isTooMuch ? 'malformed' : plan.cost === 0 || plan.groups.length === 0 ? 'uncounted' : undefined
-  return { plan, ...(reason && { outcome: { ...aboutCaller(trace), reason } }) }
+  const cost = costOf(rules.costs, { ...request, claims })
+  const reason = plan.isTooMuch ? 'malformed' : cost === 0 || plan.groups.length === 0 ? 'uncounted' : undefined
+  return { plan, cost, ...(reason && { outcome: { ...aboutCaller(trace), reason } }) }
 }
 
-async function decideCharges(trace: TraceWith<Known | 'tier' | 'plan'>, parts: Assembled): Promise<Found> {
-  const { request, configuration, keyOf, address, tier, plan } = trace
+async function decideCharges(trace: TraceWith<Known | 'tier' | 'plan' | 'cost'>, parts: Assembled): Promise<Found> {
+  const { request, configuration, keyOf, address, tier, plan, cost } = trace
   const { settings } = configuration.policies
   const known = knownIn(trace)
   const inputs: SubjectInputs = {
@@ -157,9 +163,12 @@ async function decideCharges(trace: TraceWith<Known | 'tier' | 'plan'>, parts: A
     apiId: request.apiId,
     stageName: request.stageName,
   }
-  const charges = plan.chargesFor(plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route))))
+  const charges = plan.chargesFor(
+    plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route))),
+    cost,
+  )
   return {
-    outcome: { ...aboutCaller(trace), ...(await decided(charges, parts, settings, tier.name, tier.failureMode)) },
+    outcome: { ...aboutCaller(trace), cost, ...(await decided(charges, parts, settings, tier.name, tier.failureMode)) },
   }
 }
 

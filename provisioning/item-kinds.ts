@@ -1,5 +1,6 @@
 import { ACCESS_FIELDS } from '../lambda/config-table/items/access-list'
 import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
+import { COST_FIELDS } from '../lambda/config-table/items/cost'
 import { MOST_SOURCES, SOURCE_FIELDS } from '../lambda/config-table/items/identity-settings'
 import { SCOPED_SETTINGS } from '../lambda/config-table/items/policy-set'
 import { API_FIELDS } from '../lambda/config-table/items/scopes'
@@ -59,7 +60,12 @@ export const ITEM_KINDS = {
   },
   scopedSettings: { sk: new RegExp(`^${SCOPED_SETTINGS}`), fields: SCOPED_SETTINGS_FIELDS, inFile: true },
   tier: { sk: /^tier#/, fields: TIER_FIELDS, inner: { policies }, inFile: true },
-  route: { sk: /^route#/, fields: ROUTE_FIELDS, inner: { policies: sharedPolicies }, inFile: true },
+  route: {
+    sk: /^route#/,
+    fields: ROUTE_FIELDS,
+    inner: { policies: sharedPolicies, cost: { object: COST_FIELDS } },
+    inFile: true,
+  },
   global: { sk: 'global', fields: GLOBAL_FIELDS, inner: { policies: sharedPolicies }, inFile: true },
   modeSwitch: { sk: 'switch', fields: SWITCH_FIELDS },
   api: { sk: /^api#/, fields: API_FIELDS },

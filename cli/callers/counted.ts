@@ -1,6 +1,7 @@
 import { Plans } from '../../lambda/charge-plans'
 import type { Client } from '../../lambda/config-table/items/client-item'
 import { ANONYMOUS, type Route, type Tier } from '../../lambda/config-table/items/tiers'
+import { costOf, NO_FACTS } from '../../lambda/cost'
 import { type Rules, rulesOf, rulesOfRoute } from '../../lambda/rules'
 import { type SubjectInputs, subjectOf } from '../../lambda/subjects'
 import { type CompiledPolicy, distinct } from '../../limiter/compiled-policy'
@@ -95,7 +96,7 @@ function countedOn({ name, tier, client, at, configuration, stateKeys }: Subject
       key: stateKeys.keyOf(subject),
       policies: distinct(policies),
     })),
-    cost: plan.cost,
+    cost: costOf(rules.costs, NO_FACTS),
   }
 }
 

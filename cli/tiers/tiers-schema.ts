@@ -1,4 +1,5 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
+import { FIXED_COST } from '../../lambda/config-table/items/cost'
 import { FILE_FIELDS, SCOPED_SETTINGS } from '../../lambda/config-table/items/policy-set'
 import type { FieldRules } from '../../limiter/policies/report'
 import { ITEM_KINDS } from '../../provisioning/item-kinds'
@@ -32,7 +33,10 @@ export function tiersSchema(): Schema {
       policy: objectOf(tier.inner.policies.listOf),
       sharedPolicy: objectOf(route.inner.policies.listOf),
       tier: objectOf(tier.fields, { policies }),
-      route: objectOf(route.fields, { policies: shared }),
+      route: objectOf(route.fields, {
+        policies: shared,
+        cost: { anyOf: [schemaOf(FIXED_COST), objectOf(route.inner.cost.object)] },
+      }),
       global: objectOf(global.fields, { policies: shared }),
       scopedSettings: objectOf(scopedSettings.fields),
       settings: objectOf(settings.fields, {
@@ -58,12 +62,16 @@ function sources(): Schema[] {
   return [{ enum: alone }, ...all.map(({ schema }) => schema)]
 }
 
+/** What no JSON Schema can say, such as whether a time zone exists, is left to the checks. */
+function schemaOf(schema: FieldRules[string]['schema']): Schema {
+  const { $schema: _, ...converted } = toJsonSchema(schema, { errorMode: 'ignore' })
+  return converted as Schema
+}
+
 /** An object with these fields and no others. @param known the schemas of fields whose rules are elsewhere. */
 function objectOf(rules: FieldRules, known: Readonly<Record<string, Schema>> = {}): Schema {
   const properties = Object.entries(rules).map(([field, { schema, wanted }]) => {
-    // What no JSON Schema can say, such as whether a time zone exists, is left to the checks.
-    const { $schema: _, ...converted } = known[field] ?? toJsonSchema(schema, { errorMode: 'ignore' })
-    return [field, { ...converted, description: wanted }]
+    return [field, { ...(known[field] ?? schemaOf(schema)), description: wanted }]
   })
   const required = Object.entries(rules).flatMap(([field, { optional }]) => (optional ? [] : [field]))
   return { type: 'object', properties: Object.fromEntries(properties), required, additionalProperties: false }

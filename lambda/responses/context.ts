@@ -48,6 +48,8 @@ export interface Outcome {
   readonly tier?: string
   /** The subject that was counted. Backends and access logs see it. @default '' */
   readonly subject?: string
+  /** Units that the request takes if it is allowed. @default 0 */
+  readonly cost?: number
   /** How much of the decision's delay has passed already, in milliseconds. @default 0 */
   readonly waitedMs?: number
 }
@@ -67,6 +69,8 @@ export type AuthorizerContext = {
   readonly subject: string
   readonly limit: number
   readonly remaining: number
+  /** Units that this request was charged; 0 when it was denied or not counted. */
+  readonly cost: number
   /** Epoch seconds: when a denied request passes, or when the quota is whole again after an allowed one. */
   readonly reset: number
   /** Seconds until the quota is whole again. */
@@ -112,6 +116,7 @@ export function toContext(outcome: Outcome & { readonly now: EpochMs }): Authori
     subject: plain(outcome.subject ?? ''),
     limit: toInteger(standing.limit),
     remaining: toInteger(standing.remaining),
+    cost: standing.chargedAt === null ? 0 : (outcome.cost ?? 0),
     reset: resetSeconds(standing, now),
     resetAfter: toSeconds(standing.resetAfterMs),
     retryAfter: retryAfterSeconds(standing),

@@ -434,7 +434,7 @@ describe('an item for some APIs', () => {
     const free = found.tiers.get('free')!
     expect(free).toMatchObject({ credentials: 'required', failureMode: 'deny' })
     expect(free.policies.map(({ limit }) => limit)).toEqual([1, 2])
-    expect(rulesOf(found, 'GET', '/a').cost).toBe(5)
+    expect(rulesOf(found, 'GET', '/a').costs).toEqual([5])
     expect(found.settings.mode).toBe('observe')
     expect(
       setFor(set!, cart)

@@ -20,6 +20,7 @@ test('an allowed request', () => {
     subject: 'client:abc',
     limit: 60,
     remaining: 59,
+    cost: 0,
     reset: Math.ceil((NOW + 59_001) / 1000),
     resetAfter: 60,
     retryAfter: 0,
@@ -54,6 +55,14 @@ test('a request that can never pass', () => {
     retryAfter: NEVER_SECONDS,
     detail: 'This request costs more than the policy per-minute ever admits: its limit is 60.',
   })
+})
+
+test('the cost is what was charged: nothing for a denied or an uncounted request', () => {
+  const charged = { ...ALLOWED, chargedAt: NOW }
+  expect(toContext({ decision: charged, ...FACTS, cost: 5 }).cost).toBe(5)
+  expect(toContext({ decision: { ...ALLOWED, chargedAt: null }, ...FACTS, cost: 5 }).cost).toBe(0)
+  expect(toContext({ decision: DENIED, ...FACTS, cost: 5 }).cost).toBe(0)
+  expect(toContext({ reason: 'uncounted', ...FACTS, cost: 5 }).cost).toBe(0)
 })
 
 test('a store that was unavailable', () => {
@@ -173,6 +182,7 @@ test('an uncounted request is allowed and has no numbers', () => {
     subject: '',
     limit: 0,
     remaining: 0,
+    cost: 0,
     reset: NOW_SECONDS,
     resetAfter: 0,
     retryAfter: 0,

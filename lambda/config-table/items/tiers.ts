@@ -4,6 +4,7 @@ import { isLeasable, parsePolicies } from '../../../limiter/policies/parse-polic
 import type { Policy } from '../../../limiter/policies/policy'
 import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 import { parseRoutePattern, type RoutePattern } from '../../routing/route-pattern'
+import { COST_FIELD, type Cost, parseCost } from './cost'
 import { BY_FIELD, type CountedBy, isOfEverybody, toCountedBy } from './counted-by'
 import { APIS_FIELD, type Scope, type Scoped, scopeOfInvalid, splitVariant, toScope } from './scopes'
 import { type ItemFields, withPresentNames } from './stored-names'
@@ -29,8 +30,7 @@ export interface Tier extends Scoped {
 /** Rules for requests of one route, in addition to the caller's tier. */
 export interface Route extends Scoped {
   readonly pattern: RoutePattern
-  /** Units that a request takes; a cost of 0 is not counted. */
-  readonly cost: number
+  readonly cost: Cost
   readonly credentials: CredentialsInForce
   readonly policies: readonly TierPolicy[]
 }
@@ -76,11 +76,7 @@ export const TIER_FIELDS = {
 } as const satisfies ItemFields
 export const ROUTE_FIELDS = {
   apis: APIS_FIELD,
-  cost: {
-    schema: v.pipe(v.number(), v.integer(), v.minValue(0), v.maxValue(Number.MAX_SAFE_INTEGER)),
-    wanted: 'an integer from 0',
-    optional: true,
-  },
+  cost: COST_FIELD,
   by,
   credentials,
   policies: { ...unchecked, optional: true },
@@ -139,11 +135,11 @@ export function parseRoute(text: string, input: unknown, place: Place, issues: M
   const scope = toScope(text, fields.apis, here, issues)
   const by = toCountedBy(fields.by) ?? BY_CLIENT_AND_ROUTE
   const policies = parseTierPolicies(fields.policies, by, scope, here, issues, SHARED_POLICY_EXTRAS)
+  const cost = parseCost(fields.cost, here, issues)
   if (issues.length > before) return undefined
-  const { cost = 1 } = fields as { cost?: number }
   return {
     pattern: pattern as RoutePattern,
-    cost,
+    cost: cost!,
     credentials: credentialsOf(fields),
     policies,
     ...(scope && { scope }),

@@ -1,0 +1,92 @@
+import * as v from 'valibot'
+import type { Mistake } from '../../../limiter/errors'
+import { checkFields, type Place, report } from '../../../limiter/policies/report'
+
+/** Units that a request takes: the same for each, or by what the request says. A cost of 0 is not counted. */
+export type Cost = number | CostByValue
+
+/** A cost that a value of the request determines. */
+export interface CostByValue {
+  readonly source: 'query' | 'header' | 'path' | 'claim'
+  /** Of a header in lower case. */
+  readonly name: string
+  /** Units of a request without the value. */
+  readonly default: number
+  /** Units that a request takes at most, and where its value is no whole number. */
+  readonly max: number
+  /** So much of the value is one unit. */
+  readonly divide: number
+  /** Whether a part of a unit counts as a whole one. Otherwise it does not count. */
+  readonly roundUp: boolean
+}
+
+const SOURCES = ['query', 'header', 'path', 'claim'] as const
+
+const units = (from: number) => v.pipe(v.number(), v.integer(), v.minValue(from), v.maxValue(Number.MAX_SAFE_INTEGER))
+/** The schema of a cost that is the same for each request. */
+export const FIXED_COST = units(0)
+const positive = { schema: units(1), wanted: 'an integer from 1', optional: true } as const
+const name = {
+  schema: v.pipe(v.string(), v.regex(/^[^\s,]{1,128}$/)),
+  wanted: 'a name of 1 to 128 characters',
+  optional: true,
+} as const
+
+/** The fields of a cost that depends on the request, from which their JSON Schema is made, too. */
+export const COST_FIELDS = {
+  query: name,
+  header: {
+    schema: v.pipe(v.string(), v.regex(/^[\w!#$%&'*+.^`|~-]{1,128}$/)),
+    wanted: 'the name of a header',
+    optional: true,
+  },
+  path: name,
+  claim: name,
+  default: positive,
+  max: { ...positive, optional: undefined },
+  divide: positive,
+  roundUp: { schema: v.boolean(), wanted: 'true or false', optional: true },
+} as const
+
+export const COST_FIELD = {
+  schema: v.pipe(
+    v.unknown(),
+    v.check((cost) => typeof cost === 'object' || v.is(FIXED_COST, cost)),
+  ),
+  wanted: 'an integer from 0, or an object that names the value of the request, such as { query: limit, max: 100 }',
+  optional: true,
+} as const
+
+/** Reports what is wrong with a route's cost; `undefined` if something is. */
+export function parseCost(input: unknown, place: Place, issues: Mistake[]): Cost | undefined {
+  if (input === undefined) return 1
+  if (typeof input === 'number') return input
+  const here = [...place, 'cost']
+  const before = issues.length
+  const fields = checkFields(input, COST_FIELDS, 'cost', here, issues)
+  if (!fields || issues.length > before) return undefined
+  const { max, default: otherwise = 1, divide = 1, roundUp = false } = fields as unknown as Partial<CostByValue>
+  const named = SOURCES.filter((source) => fields[source] !== undefined)
+  if (named.length !== 1)
+    report(
+      issues,
+      'invalid_value',
+      `cost must name one of ${SOURCES.join(', ')}, got ${named.length === 0 ? 'none' : named.join(' and ')}`,
+      here,
+    )
+  if (otherwise > max!)
+    report(issues, 'invalid_value', `default must be at most max, which is ${max}, got ${otherwise}`, here)
+  if (roundUp && fields.divide === undefined)
+    report(issues, 'field_not_applicable', 'roundUp must not be here: without divide there is nothing to round', here)
+  if (issues.length > before) return undefined
+  const [source] = named as [CostByValue['source']]
+  const written = fields[source] as string
+  return {
+    source,
+    name: source === 'header' ? written.toLowerCase() : written,
+    default: otherwise,
+    max: max!,
+    divide,
+    roundUp,
+  }
+}

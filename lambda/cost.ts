@@ -1,0 +1,46 @@
+import type { Cost, CostByValue } from './config-table/items/cost'
+import type { RequestFacts } from './identity/source'
+
+/** The parts of a request that its cost may depend on. */
+export interface CostFacts extends Pick<RequestFacts, 'headers' | 'query' | 'pathParameters'> {
+  /** Of a verified token. */
+  readonly claims: Readonly<Record<string, unknown>>
+}
+
+export const NO_FACTS: CostFacts = { headers: new Map(), query: new Map(), pathParameters: new Map(), claims: {} }
+
+/** The highest of these costs, in units, for one request. */
+export const costOf = (costs: readonly Cost[], facts: CostFacts): number =>
+  Math.max(...costs.map((cost) => (typeof cost === 'number' ? cost : unitsOf(cost, facts))))
+
+/**
+ * A request without the value costs the default, and one whose value is below 1 costs 1. All else that is no whole
+ * number up to `max` costs `max`, for a client could lie: so does a value that comes twice, since backends differ in
+ * which of them they read.
+ */
+function unitsOf({ source, name, default: otherwise, max, divide, roundUp }: CostByValue, facts: CostFacts): number {
+  const written = source === 'claim' ? claimIn(facts.claims, name) : valueIn(facts[MAPS[source]], name)
+  if (written === undefined) return otherwise
+  if (!/^-?\d{1,16}$/.test(written)) return max
+  const value = Number(written) / divide
+  return Math.min(max, Math.max(1, roundUp ? Math.ceil(value) : Math.floor(value)))
+}
+
+const MAPS = { query: 'query', header: 'headers', path: 'pathParameters' } as const
+
+function claimIn(claims: CostFacts['claims'], name: string): string | undefined {
+  const value = Object.hasOwn(claims, name) ? claims[name] : undefined
+  return value === undefined || value === null ? undefined : String(value)
+}
+
+/**
+ * The value by this name. One by another name that some backends take for the same (`LIMIT`, `limit[]`, `page.size` for
+ * `page_size`) counts as no number.
+ */
+function valueIn(values: ReadonlyMap<string, string>, name: string): string | undefined {
+  const plain = plainName(name)
+  const isAmbiguous = [...values.keys()].some((other) => other !== name && plainName(other) === plain)
+  return isAmbiguous ? '' : values.get(name)?.trim()
+}
+
+const plainName = (name: string) => name.toLowerCase().replace(/\[.*|[\s._-]/gs, '')

@@ -1,0 +1,118 @@
+import fc from 'fast-check'
+import { parseTiersFile } from '../lambda/config-table/items/policy-set'
+import { type CostFacts, costOf, NO_FACTS } from '../lambda/cost'
+import { rulesOf } from '../lambda/rules'
+import { ConfigError } from '../limiter/errors'
+import { runs } from './runs'
+
+const set = (cost: unknown) =>
+  parseTiersFile({ tiers: { anonymous: { policies: [] } }, routes: { 'GET /a': { cost } } }, 'f')
+const costFor = (cost: unknown, facts: Partial<CostFacts>) =>
+  costOf(rulesOf(set(cost), 'GET', '/a').costs, { ...NO_FACTS, ...facts })
+const query = (...entries: [string, string][]) => ({ query: new Map(entries) })
+const ROWS = { query: 'rows', default: 10, max: 1000 }
+
+describe('a cost by a value of the request', () => {
+  it.each<[string, Partial<CostFacts>, number]>([
+    ['is the value', query(['rows', '25']), 25],
+    ['is the default without the value', {}, 10],
+    ['is 1 for a value below 1', query(['rows', '0']), 1],
+    ['is 1 for a negative value', query(['rows', '-5']), 1],
+    ['is the most at the most', query(['rows', '1000']), 1000],
+    ['is the most above it', query(['rows', '1001']), 1000],
+    ['is the most for more digits than a number has', query(['rows', '9'.repeat(400)]), 1000],
+    ['is the most for an empty value', query(['rows', '']), 1000],
+    ['is the most for two values', query(['rows', '1, 1']), 1000],
+    ['is the most for a value in another notation', query(['rows', '1e3']), 1000],
+    ['is the most for a fraction', query(['rows', '1.5']), 1000],
+    ['is the most for digits of another script', query(['rows', '٣']), 1000],
+    ['is the most for a name in capital letters', query(['ROWS', '1']), 1000],
+    ['is the most for a list of one', query(['rows[]', '1']), 1000],
+    ['is the most where a second name is taken for the same', query(['rows', '1'], ['Rows', '900']), 1000],
+    ['is not changed by other names', query(['rows', '25'], ['row', '900'], ['constructor', '1']), 25],
+    ['ignores spaces around the value', query(['rows', ' 25 ']), 25],
+  ])('%s', (_, facts, units) => expect(costFor(ROWS, facts)).toBe(units))
+
+  it('can come from a header in any case, a path parameter or a claim', () => {
+    expect(costFor({ header: 'X-Rows', max: 100 }, { headers: new Map([['x-rows', '7']]) })).toBe(7)
+    expect(costFor({ header: 'X-Rows', max: 100 }, { headers: new Map([['x_rows', '7']]) })).toBe(100)
+    expect(costFor({ path: 'rows', max: 100 }, { pathParameters: new Map([['rows', '7']]) })).toBe(7)
+    expect(costFor({ path: 'rows', max: 100 }, { pathParameters: new Map([['rows', '%37']]) })).toBe(100)
+    expect(costFor({ claim: 'rows', max: 100 }, { claims: { rows: 7 } })).toBe(7)
+    expect(costFor({ claim: 'rows', max: 100 }, { claims: { rows: '7' } })).toBe(7)
+    expect(costFor({ claim: 'rows', max: 100 }, { claims: { rows: [7, 8] } })).toBe(100)
+    expect(costFor({ claim: 'rows', max: 100 }, { claims: { rows: null } })).toBe(1)
+    expect(costFor({ claim: 'toString', max: 100 }, { claims: {} })).toBe(1)
+  })
+
+  it.each([
+    [65_536, 1],
+    [65_537, 1],
+    [131_071, 1],
+    [131_072, 2],
+  ])('divided without roundUp counts whole units only: %d', (bytes, units) =>
+    expect(costFor({ query: 'n', divide: 65_536, max: 160 }, query(['n', String(bytes)]))).toBe(units),
+  )
+
+  it('divided with roundUp counts a part of a unit as a whole one', () => {
+    const cost = { query: 'n', divide: 65_536, roundUp: true, max: 160 }
+    expect([1, 65_536, 65_537, 1e9].map((n) => costFor(cost, query(['n', String(n)])))).toEqual([1, 1, 2, 160])
+  })
+
+  it('is a whole number from 1 to the most, whatever the request says', () => {
+    const text = fc.oneof(fc.string(), fc.integer().map(String), fc.double().map(String), fc.bigInt().map(String))
+    const anyCost = fc.record({
+      divide: fc.integer({ min: 1, max: 1e6 }),
+      roundUp: fc.boolean(),
+      max: fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }),
+    })
+    fc.assert(
+      fc.property(anyCost, text, (cost, value) => {
+        const units = costFor({ query: 'n', ...cost }, query(['n', value]))
+        expect(Number.isSafeInteger(units) && units >= 1 && units <= cost.max).toBe(true)
+      }),
+      { numRuns: runs(100, 2000) },
+    )
+  })
+
+  it('grows with the value, and no text that is no number is cheaper than a number', () => {
+    fc.assert(
+      fc.property(fc.nat(2000), fc.nat(2000), fc.string(), (a, b, text) => {
+        const [less, more] = [Math.min(a, b), Math.max(a, b)].map((n) => costFor(ROWS, query(['rows', String(n)])))
+        expect(less).toBeLessThanOrEqual(more!)
+        if (!/^-?\d+$/.test(text.trim())) expect(costFor(ROWS, query(['rows', text]))).toBe(1000)
+      }),
+    )
+  })
+})
+
+describe('a cost that is a mistake', () => {
+  it.each<[unknown, string]>([
+    [
+      '5',
+      'cost must be an integer from 0, or an object that names the value of the request, such as { query: limit, max: 100 }, got "5"',
+    ],
+    [-1, 'cost must be an integer from 0'],
+    [null, 'got null'],
+    [[], 'cost must be an object, got a list'],
+    [{ query: 'rows' }, 'max is missing, it must be an integer from 1'],
+    [{ max: 5 }, 'cost must name one of query, header, path, claim, got none'],
+    [{ query: 'a', claim: 'b', max: 5 }, 'cost must name one of query, header, path, claim, got query and claim'],
+    [{ query: 'a', max: 5, default: 6 }, 'default must be at most max, which is 5, got 6'],
+    [{ query: 'a', max: 0 }, 'max must be an integer from 1, got 0'],
+    [{ query: 'a', max: 1.5 }, 'max must be an integer from 1, got 1.5'],
+    [{ query: 'a', max: 5, divide: 0 }, 'divide must be an integer from 1, got 0'],
+    [{ query: 'a', max: 5, roundUp: true }, 'roundUp must not be here: without divide there is nothing to round'],
+    [{ header: 'a b', max: 5 }, 'header must be the name of a header, got "a b"'],
+    [{ query: 'a', max: 5, roundup: true }, 'unknown field "roundup", did you mean "roundUp"?'],
+  ])('%j is named', (cost, sentence) => {
+    try {
+      set(cost)
+      throw new Error('no mistake was found')
+    } catch (error) {
+      expect(error).toBeInstanceOf(ConfigError)
+      expect((error as Error).message).toContain(sentence)
+      expect((error as Error).message).toContain('route "GET /a"')
+    }
+  })
+})
