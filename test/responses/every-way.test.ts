@@ -90,9 +90,9 @@ const fromRestAttach = async (): Promise<Headers> => {
   return ours
 }
 
-/** Of an integration that has no mapping of its own. */
+/** Of a status for which the integration has no mapping of its own. */
 const fromHttpAttach = async (): Promise<Headers> =>
-  (await attached('httpapi001', '--headers', '200')).http.definition.integrations[1]!.ResponseParameters![200]!
+  (await attached('httpapi001', '--headers', '201')).http.definition.integrations[0]!.ResponseParameters![201]!
 
 /** What a request to the local gateway is answered with. */
 async function fromLocalGateway(api: Api, context: AuthorizerContext): Promise<Headers> {
