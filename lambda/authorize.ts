@@ -34,7 +34,9 @@ export function makeAuthorizer(parts: AuthorizerParts): (event: unknown) => Prom
  * Makes the function that decides about any event, step by step, and returns what each step found. It makes no answer
  * yet.
  */
-export function makeDecider(made: AuthorizerParts): (event: unknown) => Promise<TraceWith<'outcome'>> {
+export function makeDecider(
+  made: AuthorizerParts & Pick<Assembled, 'steps'>,
+): (event: unknown) => Promise<TraceWith<'outcome'>> {
   const parts: Assembled = { ...made, failedCredentials: new FailedCredentials(made.clients, made.clock) }
   return async (event) => {
     const trace = await traceSteps({ event, request: fromEvent(event), now: parts.clock() }, parts)
@@ -50,7 +52,7 @@ async function traceSteps(start: RequestTrace, parts: Assembled): Promise<TraceW
   if (!start.request) return { ...start, outcome: { reason: 'malformed' } }
   let trace = start
   try {
-    for (const step of STEPS) {
+    for (const step of parts.steps ?? STEPS) {
       trace = { ...trace, ...(await step(trace, parts)) }
       if (trace.outcome) break
     }

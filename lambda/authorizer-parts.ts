@@ -21,7 +21,7 @@ export interface AuthorizerParts {
    * Clients by credential. Unverified credentials are looked up only as often as `settings.failedCredentials` allows.
    */
   readonly clients: RememberingDirectory<Client>
-  readonly sources: Sources
+  readonly sources: Pick<Sources, 'of'>
   readonly clock: Clock
   /** Resolves after so many milliseconds. @default a timer */
   readonly wait?: (ms: number) => Promise<void>

@@ -14,7 +14,7 @@ import type { Check } from './upstream/check'
 
 /**
  * What was found out about one request, step by step, up to its outcome. The log, the failure mode and `sluice doctor
- * --event` read it. A field is missing where no step got that far.
+ * --event`, `peek` and `usage` read it. A field is missing where no step got that far.
  */
 export interface RequestTrace {
   readonly now: EpochMs

@@ -3,7 +3,6 @@ import type { AuthorizerParts } from './authorizer-parts'
 import type { Configuration } from './config-table/configuration'
 import { type Client, clientAt } from './config-table/items/client-item'
 import { setFor } from './config-table/items/scoped-set'
-import type { Settings } from './config-table/items/settings'
 import { ANONYMOUS, type Tier } from './config-table/items/tiers'
 import { SubjectKeys } from './config-table/subject-keys'
 import { costOf } from './cost'
@@ -21,12 +20,14 @@ import type { Check } from './upstream/check'
 /** The parts, and the failed credentials that an instance remembers by address. */
 export interface Assembled extends AuthorizerParts {
   readonly failedCredentials: FailedCredentials<Client>
+  /** @default `STEPS`; the command line stops before a step, or adds one of its own */
+  readonly steps?: readonly Step[]
 }
 
 /** What one step adds to the trace. A step that adds an outcome is the last one. */
 type Found = Partial<RequestTrace>
 
-type Step = (trace: RequestTrace, parts: Assembled) => Found | Promise<Found>
+export type Step = (trace: RequestTrace, parts: Assembled) => Found | Promise<Found>
 
 const WITHOUT_SECRET = new SubjectKeys()
 
@@ -43,7 +44,7 @@ async function readConfiguration({ request, now }: TraceWith<'request'>, parts: 
   }
 }
 
-function checkAddress(
+export function checkAddress(
   { request, configuration, sources, now }: TraceWith<'request' | 'configuration' | 'sources'>,
   { ipv6Prefix }: Assembled,
 ): Found {
@@ -88,11 +89,7 @@ async function decidePreflight(trace: TraceWith<Known>, parts: Assembled): Promi
   if (reason) return { outcome: { ...about, reason } }
   const plan = parts.plans.preflightPlan(configuration)
   const charges = plan.chargesFor([keyOf(`preflight:${address}`)], 1)
-  return {
-    plan,
-    cost: 1,
-    outcome: { ...about, cost: 1, ...(await decided(charges, parts, configuration.policies.settings, '')) },
-  }
+  return { plan, cost: 1, outcome: { ...about, cost: 1, ...(await decided(charges, parts, configuration)) } }
 }
 
 /** What is known after the first steps. */
@@ -114,7 +111,7 @@ async function identifyCaller(trace: TraceWith<Known>, parts: Assembled): Promis
   return { identity, ...(ofClient && { access: ofClient }) }
 }
 
-function selectTier(trace: TraceWith<Known | 'identity'>, parts: Assembled): Found {
+export function selectTier(trace: TraceWith<Known | 'identity'>, parts: Assembled): Found {
   const { configuration, rules, identity } = trace
   const known = knownIn(trace)
   const tier = tierOf(configuration, known)
@@ -138,7 +135,7 @@ const aboutCaller = (trace: TraceWith<'tier' | 'keyOf' | 'address'>) => ({
   subject: trace.keyOf(knownIn(trace)?.caller ?? trace.address),
 })
 
-function planCharges(trace: TraceWith<Known | 'tier'>, { plans }: Assembled): Found {
+export function planCharges(trace: TraceWith<Known | 'tier'>, { plans }: Assembled): Found {
   const { request, configuration, access, tier, rules, now } = trace
   const { client, claims = {} } = knownIn(trace) ?? {}
   const passes = passesUncounted(configuration, access)
@@ -149,27 +146,21 @@ function planCharges(trace: TraceWith<Known | 'tier'>, { plans }: Assembled): Fo
   return { plan, cost, ...(reason && { outcome: { ...aboutCaller(trace), reason } }) }
 }
 
+/** What the subjects of a request are made from. */
+export const inputsOf = (trace: TraceWith<Known>): SubjectInputs => ({
+  ...knownIn(trace),
+  address: trace.address,
+  headers: trustedHeaders(trace),
+  apiId: trace.request.apiId,
+  stageName: trace.request.stageName,
+})
+
 async function decideCharges(trace: TraceWith<Known | 'tier' | 'plan' | 'cost'>, parts: Assembled): Promise<Found> {
-  const { request, configuration, keyOf, address, tier, plan, cost } = trace
-  const { settings } = configuration.policies
-  const known = knownIn(trace)
-  const inputs: SubjectInputs = {
-    caller: known?.caller ?? address,
-    user: known?.user ?? address,
-    address,
-    headers: trusted(request, settings),
-    claims: known?.claims ?? {},
-    namespace: known?.namespace ?? '',
-    apiId: request.apiId,
-    stageName: request.stageName,
-  }
-  const charges = plan.chargesFor(
-    plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route))),
-    cost,
-  )
-  return {
-    outcome: { ...aboutCaller(trace), cost, ...(await decided(charges, parts, settings, tier.name, tier.failureMode)) },
-  }
+  const { configuration, keyOf, tier, plan, cost } = trace
+  const inputs = inputsOf(trace)
+  const keys = plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route)))
+  const charges = plan.chargesFor(keys, cost)
+  return { outcome: { ...aboutCaller(trace), cost, ...(await decided(charges, parts, configuration, tier)) } }
 }
 
 /** From the event to the outcome: the first step that finds one is the last. */
@@ -191,11 +182,13 @@ const passesUncounted = ({ policies }: Configuration, access: RequestTrace['acce
 async function decided(
   charges: readonly Charge[],
   { limiter, failOpen, log }: AuthorizerParts,
-  { localShare }: Settings,
-  tier: string,
-  failureMode: Tier['failureMode'] = failOpen ? undefined : 'deny',
+  { policies }: Configuration,
+  { name: tier = '', failureMode = failOpen ? undefined : 'deny' }: Partial<Tier> = {},
 ): Promise<Pick<Outcome, 'decision' | 'reason' | 'shapes'>> {
-  const decision = await limiter.decide(charges, { onStoreError: failureMode, localShare })
+  const decision = await limiter.decide(charges, {
+    onStoreError: failureMode,
+    localShare: policies.settings.localShare,
+  })
   const { degraded, policy, failure } = decision
   if (degraded) log('warn', 'decision_without_store', { tier, policy, failure })
   // denied by the failure mode or by a refused item, so no limit is to blame, whatever was counted
@@ -203,7 +196,7 @@ async function decided(
   return {
     decision,
     reason: turnedAway ? 'unavailable' : undefined,
-    shapes: charges.flatMap(({ policies }) => policies),
+    shapes: charges.flatMap((charge) => charge.policies),
   }
 }
 
@@ -211,10 +204,10 @@ async function decided(
  * The headers by which policies may count. A header that the settings do not trust is ignored, whatever a policy says.
  * So is one with several values: a caller that can add a value could get a quota for each.
  */
-function trusted({ headers }: GatewayRequest, { trustedHeaders }: Settings): ReadonlyMap<string, string> {
+function trustedHeaders({ request, configuration }: TraceWith<Known>): ReadonlyMap<string, string> {
   return new Map(
-    trustedHeaders.flatMap((name) => {
-      const value = headers.get(name)?.trim()
+    configuration.policies.settings.trustedHeaders.flatMap((name) => {
+      const value = request.headers.get(name)?.trim()
       return value === undefined || value.includes(',') ? [] : [[name, value] as const]
     }),
   )

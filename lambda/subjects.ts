@@ -2,18 +2,20 @@ import type { Dimension } from './config-table/items/counted-by'
 
 /** What a request's subjects are made from. */
 export interface SubjectInputs {
-  /** `client:acme`, `user:42`, or the address of an anonymous caller. */
-  readonly caller: string
-  readonly user: string
+  /** `client:acme`, `user:42`. @default the address, which is all that is known of an anonymous caller */
+  readonly caller?: string
+  /** @default the address */
+  readonly user?: string
   /** `ip:203.0.113.7`. */
   readonly address: string
   readonly headers: ReadonlyMap<string, string>
-  readonly claims: Readonly<Record<string, unknown>>
+  /** @default none */
+  readonly claims?: Readonly<Record<string, unknown>>
   /** The API and the stage of the request; where the event does not name them, all such requests count as one. */
   readonly apiId?: string
   readonly stageName?: string
-  /** The issuer's namespace for the claims, where there are several issuers; empty for the first. */
-  readonly namespace: string
+  /** The issuer's namespace for the claims, where there are several issuers. @default '' for the first */
+  readonly namespace?: string
 }
 
 /**
@@ -39,7 +41,8 @@ export function joined(subjects: readonly string[]): string {
 }
 
 function partOf(dimension: Dimension, inputs: SubjectInputs): string {
-  const { caller, user, address, headers, claims, namespace, apiId = '-', stageName = '-' } = inputs
+  const { address, caller = address, user = address, headers, claims = {}, namespace } = inputs
+  const { apiId = '-', stageName = '-' } = inputs
   switch (dimension) {
     case 'client':
       return caller

@@ -1,20 +1,17 @@
 import { Plans } from '../../lambda/charge-plans'
-import type { Client } from '../../lambda/config-table/items/client-item'
-import { ANONYMOUS, type Route, type Tier } from '../../lambda/config-table/items/tiers'
-import { costOf, NO_FACTS } from '../../lambda/cost'
+import type { Route } from '../../lambda/config-table/items/tiers'
 import { type Rules, rulesOf, rulesOfRoute } from '../../lambda/rules'
-import { type SubjectInputs, subjectOf } from '../../lambda/subjects'
+import { subjectOf } from '../../lambda/subjects'
 import { type CompiledPolicy, distinct } from '../../limiter/compiled-policy'
 import { printed } from '../../limiter/errors'
 import { UserError } from '../exit'
+import { isCounted } from './asked'
 import { hint } from './hints'
-import { KINDS, type Subject } from './subjects'
+import { OTHER_REQUEST, type Requested } from './subject-traces'
+import type { Subject } from './subjects'
 
 /** Requests that no configured route is for. */
 const OTHER_ROUTES = 'other routes'
-
-/** An address that no caller has, for requests in which only another subject matters. */
-const ELSEWHERE = 'ip:elsewhere'
 
 /** A policy as it counts one subject. */
 export interface Counted {
@@ -54,40 +51,36 @@ interface Planned {
     readonly key: string
     readonly policies: readonly CompiledPolicy[]
   }[]
-  readonly cost: number
 }
 
-/** What one request of the subject is held to, as the authorizer works it out. */
-export function planOf(one: Subject, request: string | undefined): Planned {
-  const [, method = 'GET', path] = /^(?:([A-Za-z]+) +)?(\/\S*)$/.exec(request ?? '/') ?? []
+/** What `GET /search?limit=100` asks for; without any, a request that no configured route is for. */
+export function requestedBy(one: Subject, request: string | undefined): Requested {
+  if (request === undefined) return OTHER_REQUEST
+  const [, method = 'GET', path, query] = /^(?:([A-Za-z]+) +)?(\/[^\s?]*)(?:\?(\S*))?$/.exec(request) ?? []
   if (path === undefined)
     throw new UserError(`--route must be a method and a path such as "GET /search", got ${printed(request)}`)
-  if (request === undefined) return countedOn(one, rulesOfRoute(undefined))
+  const requested = { method: method.toUpperCase(), path, query }
   const { policies } = one.configuration
-  const rules = rulesOf(policies, method.toUpperCase(), path)
-  if (rules.routes.length === 0) {
-    const known = policies.routes.map(({ pattern }) => pattern.text).sort()
-    const said = `no route is configured for ${printed(request)}${hint(`${method.toUpperCase()} ${path}`, known, 'sluice tiers list')}`
-    throw new UserError(`${said}; for requests that no route is configured for, leave --route out`)
-  }
-  return countedOn(one, rules)
+  if (rulesOf(policies, requested.method, path).routes.length > 0) return requested
+  const known = policies.routes.map(({ pattern }) => pattern.text).sort()
+  const said = `no route is configured for ${printed(request)}${hint(`${requested.method} ${path}`, known, 'sluice tiers list')}`
+  throw new UserError(`${said}; for requests that no route is configured for, leave --route out`)
+}
+
+/** By what a request counts the subject itself, in the order of evaluation. */
+export function planOf(one: Subject, request: string | undefined): Planned {
+  const { method, path } = requestedBy(one, request)
+  return countedOn(one, rulesOf(one.configuration.policies, method, path))
 }
 
 /** The policies by which a request for a route counts the subject, in the order of evaluation. */
-function countedOn({ name, tier, client, at, configuration, stateKeys }: Subject, rules: Rules): Planned {
+function countedOn(one: Subject, rules: Rules): Planned {
+  const { tier, client, configuration, stateKeys, inputs } = one
   const plan = new Plans(() => {}).planFor(configuration, tier, rules, client)
-  const asking = { ...requestOf(name, tier, client), ...at }
   const charges = new Map<string, CompiledPolicy[]>()
   for (const { who, route, policies } of plan.groups) {
-    const those = who.filter(
-      (dimension) => at.apiId === undefined || (dimension !== 'api' && (dimension !== 'stage' || !at.stageName)),
-    )
-    const subject = subjectOf(who, asking, route)
-    if (
-      subject !== name &&
-      (those.length === who.length || those.length === 0 || subjectOf(those, asking, route) !== name)
-    )
-      continue
+    if (!isCounted(one, who, route, inputs)) continue
+    const subject = subjectOf(who, inputs, route)
     charges.set(subject, [...(charges.get(subject) ?? []), ...policies])
   }
   return {
@@ -96,24 +89,6 @@ function countedOn({ name, tier, client, at, configuration, stateKeys }: Subject
       key: stateKeys.keyOf(subject),
       policies: distinct(policies),
     })),
-    cost: costOf(rules.costs, NO_FACTS),
-  }
-}
-
-/** A request that has this subject and no other known one. */
-function requestOf(name: string, tier: Tier | undefined, client: Client | undefined): SubjectInputs {
-  const [, kind = name, rest = ''] = KINDS.exec(name) ?? []
-  const [, key = '', value = ''] = /^([^=]*)=(.*)$/s.exec(rest) ?? []
-  const isAnonymous = kind === 'ip' && tier?.name === ANONYMOUS
-  const [base, namespace = ''] = kind.split('@')
-  const isCaller = base === 'client' || base === 'user' || isAnonymous
-  return {
-    caller: client ? `client:${client.id}` : isCaller ? name : 'client:elsewhere', // a record's client, by whatever name
-    user: isCaller ? name : 'user:elsewhere',
-    address: kind === 'ip' ? name : ELSEWHERE,
-    headers: new Map(kind === 'header' ? [[key, value]] : []),
-    claims: base === 'claim' ? { [key]: value } : {},
-    namespace,
   }
 }
 

@@ -1,20 +1,9 @@
-import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
 import { apiOf, makeDecider } from '../../lambda/authorize'
-import { Plans } from '../../lambda/charge-plans'
-import { Clients } from '../../lambda/config-table/clients'
-import { PolicySets } from '../../lambda/config-table/configuration'
-import { HmacKeys } from '../../lambda/config-table/hmac-keys'
 import type { Client } from '../../lambda/config-table/items/client-item'
 import { scopedName } from '../../lambda/config-table/items/scopes'
-import { LastValid } from '../../lambda/config-table/last-valid'
-import { lazyVerifiers } from '../../lambda/identity/load-verifier'
-import { Sources } from '../../lambda/identity/sources'
 import type { RequestTrace } from '../../lambda/request-trace'
 import { type AuthorizerContext, toContext } from '../../lambda/responses/context'
-import { EVENTS } from '../../lambda/telemetry/events'
-import type { Log } from '../../lambda/telemetry/log'
-import type { Clock } from '../../limiter/clock'
-import type { RateLimiter } from '../../limiter/rate-limiter'
+import { type Deciding, readOnlyParts } from './read-only-parts'
 
 /** What the authorizer would answer to an event, and why. */
 export interface EventDecision {
@@ -36,49 +25,10 @@ export interface EventDecision {
   readonly logged: readonly string[]
 }
 
-export interface Deciding {
-  readonly client: Pick<DynamoDBClient, 'send'>
-  readonly configTable: string
-  readonly limiter: Pick<RateLimiter, 'peek'>
-  readonly clock: Clock
-  readonly ipv6Prefix: number
-}
-
-const DEADLINE_MS = 10_000
-
 /** Has the authorizer's own steps decide about an event, with a limiter that charges nothing. */
-export async function decideEvent(
-  event: unknown,
-  { client, configTable, limiter, clock, ipv6Prefix }: Deciding,
-): Promise<EventDecision> {
-  const logged: string[] = []
-  const log: Log = (_level, event, details = {}) =>
-    void logged.push(`${event}: ${EVENTS[event]} ${JSON.stringify(details)}`)
-  const reading = {
-    client,
-    tableName: configTable,
-    clock,
-    log,
-    ttlMs: 60_000,
-    negativeTtlMs: 60_000,
-    deadlineMs: DEADLINE_MS,
-  }
-  const lastValid = new LastValid(reading)
-  const decide = makeDecider({
-    limiter: { decide: (charges) => limiter.peek(charges) },
-    // read only: nothing is written
-    configuration: new PolicySets({ ...reading, lastValid: { read: () => lastValid.read(), keep: async () => {} } }),
-    subjectKeys: new HmacKeys(reading),
-    plans: new Plans(log),
-    clients: new Clients(reading),
-    sources: new Sources(lazyVerifiers(clock), DEADLINE_MS),
-    clock,
-    wait: async () => {}, // an event is explained, not delayed
-    log,
-    ipv6Prefix,
-    failOpen: false,
-  })
-  const trace = await decide(event)
+export async function decideEvent(event: unknown, deciding: Deciding): Promise<EventDecision> {
+  const { logged, ...parts } = readOnlyParts(deciding)
+  const trace = await makeDecider(parts)(event)
   const { request, tier, rules, plan, outcome } = trace
   const context = toContext({ ...outcome, now: trace.now })
   const isBare = request && request.api !== 'http' && ['unauthorized', 'unverified'].includes(context.reason)

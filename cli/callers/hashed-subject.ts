@@ -1,12 +1,12 @@
-import { ANONYMOUS } from '../../lambda/config-table/items/tiers'
 import type { IpRange } from '../../lambda/ip-address'
-import type { EpochMs } from '../../limiter/clock'
 import { type Item, NO_ITEM } from '../../limiter/stores/store'
 import { UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
 import { ipv6PrefixIn } from './address-names'
+import { type Asked, askedPart, KINDS } from './asked'
+import type { ReadOnlyParts } from './read-only-parts'
 import { allKeysOf, presentKeyOf, type StoredHash } from './stored-hash'
-import { KINDS, type Known, NOWHERE, type Subject, stateKeysAt, toSubject } from './subjects'
+import { type Known, NOWHERE, type Subject, stateKeysAt, toSubject } from './subjects'
 import { type Found, findByHash, type NotFound } from './whois'
 
 /** Looks for the subject of a hash among all that the tables know. */
@@ -47,9 +47,10 @@ export async function unknownSubject(
   options: { readonly tier?: string; readonly api?: string },
   known: Known,
   read: (key: string) => Promise<Item>,
-  now: EpochMs,
+  parts: ReadOnlyParts,
 ): Promise<Subject> {
   const { text, scope } = hash
+  const now = parts.clock()
   const key = presentKeyOf(hash, known.keys, now)
   if (key === undefined)
     throw new UserError(
@@ -67,9 +68,17 @@ export async function unknownSubject(
     keyOfCharge: () => key,
     keysToReset: () => allKeysOf(hash, known.keys),
   }
-  const { defaultTier } = known.configuration.policies.settings
-  const tier = options.tier ?? (scope === 'ip' ? ANONYMOUS : isCaller(scope) ? defaultTier : undefined)
-  return toSubject(name, tier, NOWHERE, stateKeys, known, { hash: text })
+  return toSubject(askedHash(name, scope, options.tier, known), known, parts, stateKeys, text)
+}
+
+/** The name stands for the subject in policies, so the authorizer is shown a caller, or an address, of this name. */
+function askedHash(name: string, scope: string, given: string | undefined, { configuration }: Known): Asked {
+  const tier = given ?? (isCaller(scope) ? configuration.policies.settings.defaultTier : undefined)
+  if (scope === 'ip')
+    return { name, at: NOWHERE, kind: 'anonymous', ...(tier !== undefined && askedPart(name, NOWHERE, tier)) }
+  if (!isCaller(scope) || tier === undefined) return askedPart(name, NOWHERE, tier)
+  const kind = scope === 'client' ? 'client' : 'user'
+  return { name, at: NOWHERE, kind, tier, claim: { kind: 'claim', caller: name, tier } }
 }
 
 const isCaller = (scope: string): boolean => scope === 'client' || scope === 'user'

@@ -7,6 +7,7 @@ import type { OutputOptions, Session } from '../command'
 import type { ConfigTable } from '../tables/config-table'
 import { warnOfSwitch } from '../tiers/mode-switch'
 import { foundText, isSubjectName, unknownSubject, whoHas } from './hashed-subject'
+import { type ReadOnlyParts, readOnlyParts } from './read-only-parts'
 import { toHash } from './stored-hash'
 import { findSubject, readKnown, type Subject } from './subjects'
 
@@ -34,6 +35,8 @@ export interface OpenSubject {
   readonly subject: Subject
   readonly limiter: RateLimiter
   readonly store: StateStore
+  /** The authorizer, which charges and writes nothing. */
+  readonly parts: ReadOnlyParts
 }
 
 /** @param wrap stands between the limiter and the store. */
@@ -47,8 +50,6 @@ export async function openSubject(
   const { clock } = session.io
   const table = await connection.configTable()
   const store = wrap(await connection.stateStore())
-  const subject = await subjectOf(session, text, options, table, store)
-  warnOfSwitch(session, subject.switched)
   const limiter = new RateLimiter({
     store,
     clock,
@@ -56,7 +57,17 @@ export async function openSubject(
     denialTtlMs: 0,
     onStoreError: 'throw',
   })
-  return { subject, limiter, store }
+  const configTable = await connection.tableName('config')
+  const parts = readOnlyParts({
+    client: connection.client,
+    configTable,
+    limiter,
+    clock,
+    ipv6Prefix: ipv6Prefix(session),
+  })
+  const subject = await subjectOf(session, text, options, table, store, parts)
+  warnOfSwitch(session, subject.switched)
+  return { subject, limiter, store, parts }
 }
 
 /** By its name, or by its hash out of a log. */
@@ -66,17 +77,18 @@ async function subjectOf(
   options: AboutSubject,
   table: ConfigTable,
   store: StateStore,
+  parts: ReadOnlyParts,
 ): Promise<Subject> {
-  const now = session.io.clock()
-  const known = await readKnown(table)
-  const named = (name: string) => findSubject(name, options.tier, options.api, table, known, ipv6Prefix(session), now)
+  const read = await readKnown(table)
+  const known = { ...read, configuration: (await parts.configuration.current()) ?? read.configuration }
+  const named = (name: string) => findSubject(name, options.tier, options.api, table, known, parts)
   const hash = toHash(text)
   if (!hash) return named(text)
-  const found = await whoHas(hash, table, known, ipv6Prefix(session))
+  const found = await whoHas(hash, table, known, parts.ipv6Prefix)
   if (found.name !== undefined) session.print.note(`${text} is ${foundText(found)}`)
   if (found.name !== undefined && isSubjectName(found.name)) return named(found.name)
   const why = found.name === undefined ? found.why : `${found.name} is not a single caller`
-  return unknownSubject(hash, why, options, known, (key) => store.read(key), now)
+  return unknownSubject(hash, why, options, known, (key) => store.read(key), parts)
 }
 
 /** As the function's environment says, where this one says so too. */
@@ -92,7 +104,11 @@ export const calledOf = ({ name, hash }: Pick<Subject, 'name' | 'hash'>): string
 export function nameOf(subject: Subject): string {
   const { tier, remark, beforeLimits } = subject
   const name = calledOf(subject)
-  const said = [tier && `tier ${scopedName(tier.name, tier.scope)}`, remark, beforeLimits && LISTED[beforeLimits]]
+  const said = [
+    tier && `tier ${scopedName(tier.name, tier.scope)}`,
+    remark,
+    beforeLimits && BEFORE_LIMITS[beforeLimits],
+  ]
   const shown = said.filter((one) => one !== undefined)
   return shown.length === 0 ? name : `${name} (${shown.join(', ')})`
 }
@@ -101,5 +117,9 @@ export function nameOf(subject: Subject): string {
 export const countedAs = ({ name, client }: Subject): string =>
   client && name !== `client:${client.id}` ? `: it is a credential of a client and counted as client:${client.id}` : ''
 
-/** What its record does not say already. */
-const LISTED = { blocked: 'blocked', exempt: 'is allowed without counting', unauthorized: undefined } as const
+/** What becomes of requests that are not held to limits, where neither a record nor a switch says it already. */
+const BEFORE_LIMITS: Readonly<Partial<Record<NonNullable<Subject['beforeLimits']>, string>>> = {
+  blocked: 'blocked',
+  exempt: 'is allowed without counting',
+  unverified: 'cannot be verified',
+}

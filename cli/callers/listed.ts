@@ -3,11 +3,12 @@ import { printed } from '../../limiter/errors'
 import type { Session } from '../command'
 import { UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
+import { KINDS } from './asked'
 import { foundText, whoHas } from './hashed-subject'
 import { hint } from './hints'
 import { ipv6Prefix } from './limits'
 import { toHash } from './stored-hash'
-import { KINDS, readKnown } from './subjects'
+import { readKnown } from './subjects'
 
 /**
  * Whom a list can hold, an address, a network or a client, for what was given: also a hash of the log, and a user or

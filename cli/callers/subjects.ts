@@ -1,14 +1,14 @@
 import type { Configuration } from '../../lambda/config-table/configuration'
-import type { Access } from '../../lambda/config-table/items/access-list'
-import { type Client, clientAt, parseClientItem } from '../../lambda/config-table/items/client-item'
+import { type Client, clientAt } from '../../lambda/config-table/items/client-item'
 import { clientKey } from '../../lambda/config-table/items/config-items'
-import { setFor } from '../../lambda/config-table/items/scoped-set'
 import type { ApiStage, Apis } from '../../lambda/config-table/items/scopes'
 import type { Settings } from '../../lambda/config-table/items/settings'
 import { ANONYMOUS, type Tier } from '../../lambda/config-table/items/tiers'
 import type { SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { clientIpKey } from '../../lambda/identity/client-ip'
-import { parseIpAddress } from '../../lambda/ip-address'
+import type { Claim } from '../../lambda/identity/source'
+import type { Outcome } from '../../lambda/responses/context'
+import type { SubjectInputs } from '../../lambda/subjects'
 import type { EpochMs } from '../../limiter/clock'
 import { printed } from '../../limiter/errors'
 import type { StoredItem } from '../../provisioning/documents'
@@ -19,8 +19,12 @@ import { readHmacKeys } from '../tables/hmac-key'
 import { switchText } from '../tiers/mode-switch'
 import { readPolicySet } from '../tiers/read-policy-set'
 import { ipv6PrefixIn } from './address-names'
+import { type Asked, askedAddress, askedPart, claimFor, claimWith, namedBy, WANTED } from './asked'
 import { isTurnedAway, stateOf } from './client-records'
 import { hint, noSuchClient } from './hints'
+import type { ReadOnlyParts } from './read-only-parts'
+import { heldTo, OTHER_REQUEST, reasonBeforeLimits } from './subject-traces'
+import { unreadCredentials } from './unread-credentials'
 
 /** A subject, with what is needed to compute its counters. */
 export interface Subject {
@@ -30,14 +34,20 @@ export interface Subject {
   readonly hash?: string
   /** Where any subject has its state: now, at a charge of that moment, and, after now, with a secret to come. */
   readonly stateKeys: StateKeys
+  /** What its requests show to the authorizer. */
+  readonly asked: Asked
   /** `undefined` for those who have none, such as `global`. */
   readonly tier: Tier | undefined
-  /** The record of a client, for its own numbers. */
+  /** The record of a client, for its own numbers, as they are now. */
   readonly client: Client | undefined
-  /** The state of its client record, if not simply active: `disabled`, `until 2027-01-31`. */
+  /** Of what its state is made, and that of what it is together with its API or stage. */
+  readonly inputs: SubjectInputs
+  /** What its client record says, if not simply that it is active: `disabled`, `until 2027-01-31`. */
   readonly remark: string | undefined
-  /** Why limits do not decide its requests: they are denied before, or allowed without counting. */
-  readonly beforeLimits: 'blocked' | 'unauthorized' | 'exempt' | undefined
+  /** Why limits do not decide its requests, as the authorizer says it: `blocked`, `exempt`. */
+  readonly beforeLimits: Outcome['reason']
+  /** That no source of identity reads its credentials, in a sentence. */
+  readonly unread: string | undefined
   /** What `sluice off` or `sluice observe on` did, in a line. */
   readonly switched: string | undefined
   /** The API and stage that its requests are for, where somebody asks about these. */
@@ -47,11 +57,6 @@ export interface Subject {
 }
 
 export const NOWHERE: ApiStage = { apiId: undefined, stageName: undefined }
-
-/** A client, user or claim of another issuer than the first has its namespace behind an `@`. */
-export const KINDS = /^((?:client|user|claim)(?:@[^:]+)?|ip|route|header|api|stage):(.*)$/s
-const WANTED =
-  "a client's id, client:…, user:…, ip:…, global, api:…, stage:<api>/<stage>, route:…, header:<name>=<value> or claim:<name>=<value>"
 
 /** Where subjects have their state, at the moment of a command. */
 export interface StateKeys {
@@ -76,11 +81,11 @@ export async function readKnown(table: ConfigTable): Promise<Known> {
 
 /**
  * Finds out who is meant: a client's id, or spelled out `client:acme`, `user:42`, `ip:203.0.113.7`, `global`,
- * `route:GET /export`, `header:x-tenant=north`, `claim:org=acme`, `api:shop`, `stage:shop/prod`.
+ * `route:GET /export`, `header:x-tenant=north`, `claim:org=acme`, `api:shop`, `stage:shop/prod`; and what the
+ * authorizer makes of it.
  *
  * @param place the API, `shop`, or its stage, `shop/prod`, that requests are for.
  * @param tier to take for one whom the config table knows nothing of; wins over its record.
- * @param ipv6Prefix bits of an IPv6 address that tell callers apart, where the settings say nothing.
  */
 export async function findSubject(
   text: string,
@@ -88,52 +93,73 @@ export async function findSubject(
   place: string | undefined,
   table: ConfigTable,
   known: Known,
-  ipv6Prefix: number,
-  now: EpochMs,
+  parts: ReadOnlyParts,
 ): Promise<Subject> {
-  const { apis, settings } = known.configuration.policies
+  const asked = await askedFor(text, tier, place, table, known, parts)
+  return toSubject(asked, known, parts)
+}
+
+async function askedFor(
+  text: string,
+  tier: string | undefined,
+  place: string | undefined,
+  table: ConfigTable,
+  { configuration }: Known,
+  { ipv6Prefix, clock }: ReadOnlyParts,
+): Promise<Asked> {
+  const { apis, settings } = configuration.policies
   const at = place === undefined ? NOWHERE : placeNamed(place, '--api', apis)
-  const stateKeys = stateKeysAt(known.keys, now)
-  const subject = (name: string, tierName: string | undefined, there = at, more: Partial<Subject> = {}): Subject =>
-    toSubject(name, tierName, there, stateKeys, known, more)
-  const { access } = known.configuration
-  const asListed = (one: Subject, listed: Access | undefined): Subject =>
-    listed === undefined || one.beforeLimits ? one : { ...one, beforeLimits: listed === 'block' ? 'blocked' : 'exempt' }
-  if (text === 'global') return subject(text, tier)
+  if (text === 'global') return askedPart(text, at, tier)
   const { kind, id } = namedBy(text)
   if (kind === 'api' || kind === 'stage') {
     const there = placeNamed(id, 'a subject', apis)
     const stage = `${there.apiId}/${there.stageName}`
     if ((kind === 'stage') !== (there.stageName !== undefined))
       throw new UserError(`a subject must be ${WANTED}, got ${printed(text)}`)
-    return subject(`${kind}:${kind === 'api' ? there.apiId : stage}`, tier, there)
+    return askedPart(`${kind}:${kind === 'api' ? there.apiId : stage}`, there, tier)
   }
-  if (kind === 'ip')
-    return asListed(
-      subject(addressName(id, settings, ipv6Prefix), tier ?? ANONYMOUS),
-      access.ofAddress(parseIpAddress(id), now),
-    )
-  if (!/^(client|user)(@|$)/.test(kind)) return subject(`${kind}:${id}`, tier)
+  if (kind === 'ip') return askedAddress(addressName(id, settings, ipv6Prefix), id, at, tier)
+  if (!isCallerKind(kind)) return askedPart(`${kind}:${id}`, at, tier)
   const name = `${kind}:${id}`
-  const records = (await recordsNamed(table, kind, id)).map(({ item }) => item)
-  const record = records.find((one) => !isTurnedAway(one, now)) ?? records[0] // one good credential is enough
-  const found = tier ?? record?.tier ?? settings.defaultTier
-  if (typeof found !== 'string') throw await unknownCaller(table, kind, id)
-  const state = record && stateOf(record, now)
-  const client = record && parseClientItem(record, [])
-  const made = subject(name, found, at, {
-    client: client && clientAt(client, now),
-    remark: state === 'active' ? undefined : state,
-  })
-  if (record && isTurnedAway(record, now)) return { ...made, beforeLimits: 'unauthorized' }
-  return record || kind === 'client' ? asListed(made, access.ofClient(String(record?.id ?? id), now)) : made
+  const called = claimFor(name, settings.identity)
+  const record = await recordNamed(table, kind, id, called, settings, clock())
+  const claim =
+    (kind === 'client' && record ? claimWith(record.item.pk, settings.identity) : called) ??
+    (record ? claimWith(record.item.pk, settings.identity) : { kind: 'claim', caller: name })
+  const wanted = tier ?? record?.item.tier ?? claim.tier ?? settings.defaultTier
+  if (typeof wanted !== 'string') throw await unknownCaller(table, kind, id)
+  return {
+    name,
+    at,
+    kind: kind.startsWith('client') ? 'client' : 'user',
+    tier,
+    claim: { ...claim, tier: tier ?? claim.tier },
+    record,
+  }
 }
 
-/** The records of a client, or the one of a user or caller whom a credential names. */
-async function recordsNamed(table: ConfigTable, kind: string, id: string): Promise<StoredItem[]> {
-  if (kind === 'client') return table.clients(id)
-  const record = await table.item(clientKey(`${kind}:${id}`))
-  return record ? [record] : []
+const isCallerKind = (kind: string): boolean => /^(client|user)(@|$)/.test(kind)
+
+/**
+ * The record of a client, or the one of a user or caller whom a credential names. Of several, one that requests can
+ * show, and that is accepted: one good credential is enough.
+ */
+async function recordNamed(
+  table: ConfigTable,
+  kind: string,
+  id: string,
+  called: Claim | undefined,
+  { identity }: Settings,
+  now: EpochMs,
+): Promise<StoredItem | undefined> {
+  if (kind !== 'client') {
+    const credential = called ? called.credential : `${kind}:${id}`
+    return credential === undefined ? undefined : table.item(clientKey(credential))
+  }
+  const records = await table.clients(id)
+  const read = records.filter((record) => unreadCredentials(identity, [record]).length === 0)
+  const those = read.length > 0 ? read : records
+  return those.find(({ item }) => !isTurnedAway(item, now)) ?? those[0]
 }
 
 /** Says what else may have been meant: a client's id is not the name by which a token calls its user. */
@@ -159,25 +185,47 @@ export function stateKeysAt(keys: SubjectKeys, now: EpochMs): StateKeys {
   }
 }
 
-/** A subject of which so much is known. */
-export function toSubject(
-  name: string,
-  tierName: string | undefined,
-  at: ApiStage,
-  stateKeys: StateKeys,
-  { configuration, items }: Known,
-  more: Partial<Subject> = {},
-): Subject {
-  const nothing = { client: undefined, remark: undefined, beforeLimits: undefined }
-  const held = tierOf(name, configuration, at, tierName)
-  return { name, stateKeys, at, ...held, ...nothing, switched: switchText(items), ...more }
-}
-
-/** `client:acme` in its parts; what has no kind is a client's id. */
-export function namedBy(text: string): { readonly kind: string; readonly id: string } {
-  const [, kind = 'client', id = text] = KINDS.exec(text) ?? []
-  if (id === '') throw new UserError(`a subject must be ${WANTED}, got ${printed(text)}`)
-  return { kind, id }
+/**
+ * A subject as the authorizer finds it.
+ *
+ * @param stateKeys where its state is, if that does not follow from its name.
+ * @param hash that it was given by, where nobody knows it: what becomes of its requests is not known then.
+ */
+export async function toSubject(
+  asked: Asked,
+  { items, keys }: Known,
+  parts: ReadOnlyParts,
+  stateKeys?: StateKeys,
+  hash?: string,
+): Promise<Subject> {
+  const { name, at, record } = asked
+  const { configuration, identity, tier, inputs, now } = await heldTo(asked, OTHER_REQUEST, parts)
+  const wanted = asked.tier ?? record?.item.tier
+  const tiers = [...configuration.policies.tiers.keys()]
+  const missing = asked.tier ?? (tier || asked.kind === 'part' ? undefined : String(wanted ?? ANONYMOUS))
+  if (missing !== undefined && configuration.policies.tiers.get(missing) === undefined)
+    throw new UserError(`there is no valid tier ${printed(missing)} for ${name}${hint(missing, tiers)}`)
+  const client = identity?.kind === 'known' ? identity.client : undefined
+  const state = record && stateOf(record.item, now)
+  const remarks = [
+    state === 'active' ? undefined : state,
+    tier && wanted !== undefined && tier.name !== wanted ? `its tier ${printed(wanted)} does not exist` : undefined,
+  ].filter((remark) => remark !== undefined)
+  return {
+    name,
+    hash,
+    asked,
+    at,
+    stateKeys: stateKeys ?? stateKeysAt(keys, now),
+    configuration,
+    tier,
+    inputs,
+    client: client && clientAt(client, now),
+    remark: remarks.join(', ') || undefined,
+    beforeLimits: hash === undefined ? await reasonBeforeLimits(asked, OTHER_REQUEST, parts) : undefined,
+    unread: record && unreadCredentials(configuration.policies.settings.identity, [record])[0],
+    switched: switchText(items),
+  }
 }
 
 /** The subject of an address: itself, or the IPv6 network by which it is counted. */
@@ -186,22 +234,6 @@ export function addressName(text: string, settings: Settings, ipv6Prefix: number
   if (address === undefined)
     throw new UserError(`an address must be such as ip:203.0.113.7, got ${printed(`ip:${text}`)}`)
   return `ip:${address}`
-}
-
-function tierOf(
-  name: string,
-  all: Configuration,
-  at: ApiStage,
-  tierName: string | undefined,
-): Pick<Subject, 'tier' | 'configuration'> {
-  const { apiId, stageName = apiId && '' } = at // who names no stage asks what holds for the API
-  const configuration = { ...all, policies: setFor(all.policies, { apiId, stageName }) }
-  const { tiers } = configuration.policies
-  const tier = tierName === undefined ? undefined : tiers.get(tierName)
-  if (tierName !== undefined && !tier) {
-    throw new UserError(`there is no valid tier ${printed(tierName)} for ${name}${hint(tierName, [...tiers.keys()])}`)
-  }
-  return { tier, configuration }
 }
 
 /**

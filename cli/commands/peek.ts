@@ -1,10 +1,13 @@
+import { costOf, NO_FACTS } from '../../lambda/cost'
+import { rulesOf } from '../../lambda/rules'
 import { wholeNumber } from '../arguments'
-import { planOf } from '../callers/counted'
+import { requestedBy } from '../callers/counted'
 import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { decideFor, type Verdict } from '../callers/subject-traces'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
 import { UserError } from '../exit'
-import { duration } from '../terminal/output'
+import { duration, type Printer } from '../terminal/output'
 
 interface Options extends AboutSubject {
   readonly cost?: number
@@ -12,6 +15,7 @@ interface Options extends AboutSubject {
 }
 
 export const addPeek: AddCommand = (group, session) => {
+  const { print } = session
   withTier(
     describeTableCommand(
       group,
@@ -20,59 +24,91 @@ export const addPeek: AddCommand = (group, session) => {
       ['sluice peek acme', 'sluice peek acme --route "GET /search" --cost 5'],
     ),
   )
-    .option('--route <request>', 'method and path of the request (default: a request without a configured route)')
+    .option(
+      '--route <request>',
+      'method, path and query of the request (default: a request without a configured route)',
+    )
     .option('--cost <units>', 'cost of the request (default: the route’s cost, else 1)', wholeNumber(0))
     .action(async (text: string, options: Options) => {
-      const { subject, limiter } = await openSubject(session, text, options)
-      if (subject.hash !== undefined)
+      const { subject: found, parts } = await openSubject(session, text, options)
+      if (found.hash !== undefined)
         throw new UserError(
-          `${subject.hash} cannot be resolved, so whether it is blocked is not known: peek needs its name, usage shows its counters`,
+          `${found.hash} cannot be resolved, so whether it is blocked is not known: peek needs its name, usage shows its counters`,
         )
-      const { charges, cost } = planOf(subject, options.route)
-      if (charges.length === 0) throw new UserError(`${nameOf(subject)} has no policies there`)
-      const units = options.cost ?? cost
-      const decision = await limiter.peek(charges.map((charge) => ({ ...charge, cost: units })))
-      const uncounted = withoutLimits(subject)
-      if (options.json) {
-        const { mode } = subject.configuration.policies.settings
-        const about = {
-          subject: subject.name,
-          tier: subject.tier?.name ?? null,
-          cost: units,
-          mode,
-          reason: uncounted?.reason ?? null,
-        }
-        const instead = uncounted && { allowed: uncounted.allowed, ...(uncounted.allowed && { retryAfterMs: 0 }) }
-        return session.print.json({ ...about, ...decision, ...instead })
-      }
-      const { allowed, policy, limit, remaining, retryAfterMs } = { ...decision, ...uncounted }
-      const verdict = allowed
-        ? session.print.style('green', 'would be allowed')
-        : session.print.style('red', 'would be denied')
-      session.print.line(`${nameOf(subject)}: a request of cost ${units} ${verdict}${uncounted?.sentence ?? ''}`)
-      if (uncounted) return
-      const when =
-        retryAfterMs === Infinity ? 'it can never be allowed' : `it would be allowed in ${duration(retryAfterMs)}`
-      session.print.line(`policy ${policy}: ${remaining} of ${limit} left${allowed ? '' : `, ${when}`}`)
+      if (found.unread !== undefined) throw new UserError(`${nameOf(found)} makes no requests: ${found.unread}`)
+      const requested = requestedBy(found, options.route)
+      const { costs } = rulesOf(found.configuration.policies, requested.method, requested.path)
+      const decided = await decideFor(found.asked, requested, options.cost, parts)
+      const verdict = { ...decided, cost: decided.cost ?? costOf(costs, NO_FACTS) }
+      const { tier } = verdict.trace
+      const subject = tier?.name ? { ...found, tier } : found
+      for (const line of parts.logged) print.note(line)
+      checkIsAbout(subject, verdict)
+      if (options.json) print.json(asJson(subject, verdict))
+      else for (const line of linesOf(subject, verdict, print)) print.line(line)
     })
 }
 
-/**
- * What becomes of requests that are not held to limits at all, as the authorizer says it; `undefined` where limits
- * decide.
- */
-function withoutLimits({ beforeLimits, configuration }: Subject): Uncounted | undefined {
-  if (beforeLimits === 'blocked') return { allowed: false, reason: beforeLimits, sentence: ', it is blocked' }
-  if (beforeLimits === 'unauthorized') return { allowed: false, reason: beforeLimits, sentence: ' with 401' }
-  if (beforeLimits === 'exempt')
-    return { allowed: true, reason: beforeLimits, sentence: ' without counting, because it is on the allow list' }
-  if (configuration.policies.settings.mode === 'off')
-    return { allowed: true, reason: 'uncounted', sentence: ' without counting, because limits are off' }
-  return undefined
+/** Throws where the verdict is not about the subject: no policy counts it there, or its record names nobody. */
+function checkIsAbout(subject: Subject, { trace, plan, decision, unasked }: Verdict): void {
+  const name = nameOf(subject)
+  if (trace.identity?.kind === 'anonymous' && subject.asked.claim)
+    throw new UserError(`requests of ${name} would be anonymous, so peek at an address instead: ip:…`)
+  if (plan?.groups.length === 0 && !decision && (unasked.length > 0 || subject.asked.kind === 'part'))
+    throw new UserError(`${name} has no policies there${unaskedText(unasked)}`)
 }
 
-interface Uncounted {
-  readonly allowed: boolean
-  readonly reason: string
-  readonly sentence: string
+function asJson(subject: Subject, { context, decision, cost, unasked }: Verdict) {
+  const { allowed, reason } = context
+  return {
+    subject: subject.name,
+    tier: subject.tier?.name ?? null,
+    cost,
+    mode: subject.configuration.policies.settings.mode,
+    reason: decision ? null : reason,
+    ...decision,
+    allowed,
+    ...(!decision && allowed && { retryAfterMs: 0 }),
+    notConsidered: unasked.flatMap(({ who, policies }) => policies.map(({ name }) => ({ policy: name, by: who }))),
+  }
+}
+
+function linesOf(subject: Subject, verdict: Verdict, print: Printer): string[] {
+  const { context, decision, cost, unasked } = verdict
+  const { allowed, observed } = context
+  const said = allowed ? print.style('green', 'would be allowed') : print.style('red', 'would be denied')
+  const why = decision ? '' : whyOf(verdict)
+  const first = `${nameOf(subject)}: a request of cost ${cost} ${said}${why}`
+  if (!decision) return [first]
+  const { policy, limit, remaining, retryAfterMs } = decision
+  const when =
+    retryAfterMs === Infinity ? 'it can never be allowed' : `it would be allowed in ${duration(retryAfterMs)}`
+  const more = allowed ? (observed ? ', past a limit that is not enforced' : '') : `, ${when}`
+  const left = unaskedText(unasked)
+  return [first, `policy ${policy}: ${remaining} of ${limit} left${more}`, ...(left ? [`not considered${left}`] : [])]
+}
+
+/** What becomes of a request that is not held to limits. */
+function whyOf({ context: { reason, detail }, trace }: Verdict): string {
+  const uncounted =
+    trace.configuration?.policies.settings.mode === 'off'
+      ? 'limits are off'
+      : trace.cost === 0
+        ? 'its route costs nothing'
+        : 'no policy is for it'
+  const why: Readonly<Partial<Record<typeof reason, string>>> = {
+    blocked: ', it is blocked',
+    unauthorized: ' with 401',
+    exempt: ' without counting, because it is on the allow list',
+    uncounted: ` without counting, because ${uncounted}`,
+  }
+  return why[reason] ?? ` (${reason}): ${detail}`
+}
+
+/** `: per-address (by ip), …`; empty where all policies were asked. */
+function unaskedText(unasked: Verdict['unasked']): string {
+  const said = unasked.map(
+    ({ who, policies }) => `${policies.map(({ name }) => name).join(', ')} (by ${who.join(', ')})`,
+  )
+  return said.length === 0 ? '' : `: ${said.join(', ')}, because these values are not known of the request`
 }

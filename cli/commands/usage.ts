@@ -58,6 +58,7 @@ export const addUsage: AddCommand = (group, session) => {
       const opened = await openSubject(session, text, options)
       const { subject } = opened
       checkPoliciesKnown(subject)
+      if (subject.unread !== undefined) session.print.note(subject.unread)
       const counted = countedOf(subject)
       if (counted.length === 0) throw new UserError(`${nameOf(subject)} has no policies${countedAs(subject)}`)
       const show = async (drawn: number) =>
@@ -108,7 +109,13 @@ function print(
 ): number {
   if (json) {
     const { mode } = subject.configuration.policies.settings
-    const value = { subject: calledOf(subject), tier: subject.tier?.name ?? null, mode, policies: usage }
+    const value = {
+      subject: calledOf(subject),
+      tier: subject.tier?.name ?? null,
+      mode,
+      reason: subject.beforeLimits ?? null,
+      policies: usage,
+    }
     if (watch) print.raw(`${JSON.stringify(value)}\n`)
     else print.json(value)
     return 0

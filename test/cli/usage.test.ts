@@ -300,6 +300,84 @@ describe('peek', () => {
   })
 })
 
+describe('peek, for what decides beside the limits of the caller', () => {
+  const NOT_KNOWN = 'because these values are not known of the request'
+  const put = (sk: string, fields: object) => at.put({ pk: 'policy-set', sk, ...fields })
+  const everybodys = { name: 'all', limit: 1000, window: '1s' }
+  afterAll(() => put('global', { policies: [everybodys] }))
+
+  it('is denied by a policy of everybody that is used up', async () => {
+    await at.json(['clients', 'create', 'one-of-many', '--tier', 'free'])
+    await put('global', { policies: [{ name: 'shared', limit: 1, window: '1h', by: 'global' }] })
+    expect(await at.json(['peek', 'one-of-many'], now)).toMatchObject({ allowed: true, policy: 'shared', remaining: 0 })
+    expect(await at.json(['peek', 'one-of-many', '--cost', '2'], now)).toMatchObject({
+      allowed: false,
+      policy: 'shared',
+    })
+  })
+
+  it('names the policies by values that are not known of the request', async () => {
+    await put('global', { policies: [{ ...everybodys, name: 'near', by: 'ip' }] })
+    const { notConsidered, policy } = await at.json(['peek', 'one-of-many'], now)
+    expect([notConsidered, policy]).toEqual([[{ policy: 'near', by: ['ip'] }], 'per-minute'])
+    expect((await at.sluice(['peek', 'one-of-many'], now)).out).toContain(
+      `\nnot considered: near (by ip), ${NOT_KNOWN}\n`,
+    )
+    await put('tier#bare', { policies: [] })
+    expect((await at.sluice(['peek', 'one-of-many', '--tier', 'bare'], now)).err).toBe(
+      `client:one-of-many (tier bare) has no policies there: near (by ip), ${NOT_KNOWN}\n`,
+    )
+  })
+
+  it('denies an anonymous caller a route that requires credentials, and counts none whose cost is 0', async () => {
+    await put('route#GET /mine', { credentials: 'required' })
+    await put('route#GET /free', { cost: 0 })
+    const { out } = await at.sluice(['peek', 'ip:198.51.100.4', '--route', 'GET /mine'], now)
+    expect(out).toBe('ip:198.51.100.4 (tier anonymous): a request of cost 1 would be denied with 401\n')
+    expect(await at.json(['peek', 'one-of-many', '--route', 'GET /free'], now)).toMatchObject({
+      ...{ allowed: true, reason: 'uncounted', retryAfterMs: 0 },
+    })
+  })
+
+  it('takes the cost from the query, and from the route where the request is denied before', async () => {
+    await put('route#GET /rows', { cost: { query: 'rows', default: 3, max: 50 } })
+    const costOf = async (who: string, route: string) => (await at.json(['peek', who, '--route', route], now)).cost
+    expect(await costOf('one-of-many', 'GET /rows?rows=7')).toBe(7)
+    expect(await costOf('one-of-many', 'GET /rows?rows=7&rows=8')).toBe(50)
+    expect(await costOf('one-of-many', 'GET /rows')).toBe(3)
+    await at.sluice(['block', 'add', '198.51.100.9'])
+    expect(await costOf('ip:198.51.100.9', 'POST /batch')).toBe(5)
+    await at.sluice(['block', 'remove', '198.51.100.9'])
+  })
+
+  it('holds a caller to the tier of the source that names it, and a record with a tier that is gone to the default', async () => {
+    const identity = [{ source: 'header', name: 'x-partner', as: 'client', tier: 'pro', trusted: true, lookup: true }]
+    await put('settings', { identity, defaultTier: 'free' })
+    expect(await at.json(['peek', 'client:partner'], now)).toMatchObject({ tier: 'pro', limit: 600 })
+    await at.put({ pk: 'client#client:lost', sk: 'client', id: 'lost', tier: 'gone' })
+    expect((await at.sluice(['peek', 'lost'], now)).out).toMatch(
+      /^client:lost \(tier free, its tier "gone" does not exist\): a request of cost 1 would be allowed\n/,
+    )
+    const { code, err } = await at.sluice(['peek', 'one-of-many'], now)
+    expect([code, err]).toEqual([1, expect.stringContaining('requests with them are anonymous\n')])
+    await put('settings', {})
+  })
+
+  it('says where the record of a client is invalid, since its requests are anonymous then', async () => {
+    await at.put({ pk: 'client#client:odd', sk: 'client', id: 'odd', tier: 'free', disabled: 'no' })
+    const identity = [{ source: 'header', name: 'x-partner', as: 'client', trusted: true, lookup: true }]
+    await put('settings', { identity })
+    expect((await at.sluice(['usage', 'odd'], now)).out).toMatch(/^client:odd \(tier free\)\n/)
+    const named = await at.sluice(['peek', 'odd'], now)
+    expect([named.code, named.err]).toEqual([1, expect.stringContaining('client_invalid: ')])
+    expect(named.err).toContain('client:odd (tier anonymous) has no policies there: near, per-minute (by ip)')
+    await put('settings', {})
+    await at.put({ pk: `client#${'0'.repeat(64)}`, sk: 'client', id: 'odd-key', tier: 'free', disabled: 'no' })
+    const { code, err } = await at.sluice(['peek', 'odd-key'], now)
+    expect([code, err]).toEqual([1, expect.stringMatching(/client_invalid: .*\n.* would be anonymous, so peek at/)])
+  })
+})
+
 describe('refund', () => {
   const refund = async (...args: string[]) => (await at.sluice(['refund', ...args], now)).out
 

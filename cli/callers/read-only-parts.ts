@@ -1,0 +1,60 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import type { AuthorizerParts } from '../../lambda/authorizer-parts'
+import { Plans } from '../../lambda/charge-plans'
+import { Clients } from '../../lambda/config-table/clients'
+import { PolicySets } from '../../lambda/config-table/configuration'
+import { HmacKeys } from '../../lambda/config-table/hmac-keys'
+import { LastValid } from '../../lambda/config-table/last-valid'
+import { lazyVerifiers } from '../../lambda/identity/load-verifier'
+import { Sources } from '../../lambda/identity/sources'
+import { EVENTS } from '../../lambda/telemetry/events'
+import type { Log } from '../../lambda/telemetry/log'
+import type { Clock } from '../../limiter/clock'
+import type { RateLimiter } from '../../limiter/rate-limiter'
+
+/** What the authorizer works on, and how it is asked. */
+export interface Deciding {
+  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly configTable: string
+  readonly limiter: Pick<RateLimiter, 'peek'>
+  readonly clock: Clock
+  readonly ipv6Prefix: number
+}
+
+/** The parts of an authorizer, and what it logs. */
+export interface ReadOnlyParts extends AuthorizerParts {
+  readonly logged: readonly string[]
+}
+
+const DEADLINE_MS = 10_000
+
+/** The parts of a new instance of the authorizer that charges and writes nothing. */
+export function readOnlyParts({ client, configTable, limiter, clock, ipv6Prefix }: Deciding): ReadOnlyParts {
+  const logged: string[] = []
+  const log: Log = (_level, event, details = {}) =>
+    void logged.push(`${event}: ${EVENTS[event]} ${JSON.stringify(details)}`)
+  const reading = {
+    client,
+    tableName: configTable,
+    clock,
+    log,
+    ttlMs: 60_000,
+    negativeTtlMs: 60_000,
+    deadlineMs: DEADLINE_MS,
+  }
+  const lastValid = new LastValid(reading)
+  return {
+    limiter: { decide: (charges) => limiter.peek(charges) },
+    configuration: new PolicySets({ ...reading, lastValid: { read: () => lastValid.read(), keep: async () => {} } }),
+    subjectKeys: new HmacKeys(reading),
+    plans: new Plans(log),
+    clients: new Clients(reading),
+    sources: new Sources(lazyVerifiers(clock), DEADLINE_MS),
+    clock,
+    wait: async () => {}, // a request is explained, not delayed
+    log,
+    logged,
+    ipv6Prefix,
+    failOpen: false,
+  }
+}

@@ -1,0 +1,214 @@
+import { makeDecider } from '../../lambda/authorize'
+import { Plan, type PlanGroup } from '../../lambda/charge-plans'
+import type { Configuration } from '../../lambda/config-table/configuration'
+import { AccessList } from '../../lambda/config-table/items/access-list'
+import type { Dimension } from '../../lambda/config-table/items/counted-by'
+import type { Tier } from '../../lambda/config-table/items/tiers'
+import type { RequestTrace, TraceWith } from '../../lambda/request-trace'
+import { type AuthorizerContext, toContext } from '../../lambda/responses/context'
+import { checkAddress, inputsOf, planCharges, STEPS, type Step, selectTier } from '../../lambda/steps'
+import type { SubjectInputs } from '../../lambda/subjects'
+import type { Decision } from '../../limiter/decision'
+import { UserError } from '../exit'
+import { type Asked, isCounted } from './asked'
+import type { ReadOnlyParts } from './read-only-parts'
+
+/** What a request asks for. */
+export interface Requested {
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  /** `limit=100`. @default none */
+  readonly query?: string
+}
+
+/** What the authorizer would say to a request. */
+export interface Verdict {
+  readonly context: AuthorizerContext
+  /** What the limits said; absent where something else decides. */
+  readonly decision: Decision | undefined
+  /** In units; `undefined` where the request is denied before that is known. */
+  readonly cost: number | undefined
+  /** The policies that were asked; absent where something else decides before. */
+  readonly plan: Plan | undefined
+  /** Policies by something that is not known of the request. */
+  readonly unasked: readonly PlanGroup[]
+  readonly trace: RequestTrace
+}
+
+/** What limits hold a subject to. */
+export interface Held extends Pick<RequestTrace, 'now' | 'identity' | 'tier'> {
+  readonly configuration: Configuration
+  readonly inputs: SubjectInputs
+}
+
+/** A trace in which the caller is known, as far as it will be. */
+type Identified = Parameters<typeof inputsOf>[0]
+
+/** A trace with what the command line's own step found. */
+type AskedTrace = TraceWith<'outcome'> & { readonly unasked?: readonly PlanGroup[] }
+
+/**
+ * What the authorizer would say to a request of a subject: its own steps decide, with a limiter that charges nothing.
+ * Policies by what is not known of the request, such as a client's address, are left out.
+ *
+ * @throws what the limiter throws.
+ */
+export async function decideFor(
+  asked: Asked,
+  request: Requested,
+  cost: number | undefined,
+  parts: ReadOnlyParts,
+): Promise<Verdict> {
+  let failure: unknown
+  const decide: ReadOnlyParts['limiter']['decide'] = (charges) =>
+    parts.limiter.decide(charges).catch((error) => {
+      failure = error
+      throw error
+    })
+  const steps = [...upTo(planCharges), narrowTo(asked, cost), ...after(planCharges)]
+  const trace = await run(asked, request, { ...parts, limiter: { decide } }, steps)
+  if (failure !== undefined) throw failure // the failure mode is for requests, not for whoever looks
+  const { outcome, plan, unasked = [] } = trace
+  return {
+    context: toContext({ ...outcome, now: trace.now }),
+    decision: outcome.decision,
+    cost: trace.cost ?? cost,
+    plan,
+    unasked,
+    trace,
+  }
+}
+
+/** Why limits do not decide a subject's requests, as the authorizer says it; `undefined` where they do. */
+export async function reasonBeforeLimits(asked: Asked, request: Requested, parts: ReadOnlyParts) {
+  const { outcome } = await run(asked, request, parts, [...upTo(planCharges), stop])
+  return outcome.reason
+}
+
+/** What limits hold a subject to, as if nothing stood before them: no block, no disabled or expired record. */
+export async function heldTo(asked: Asked, request: Requested, parts: ReadOnlyParts): Promise<Held> {
+  const configuration = async () => {
+    const current = await parts.configuration.current()
+    return current && { ...current, access: new AccessList([]), identityUnknown: false }
+  }
+  const { record } = asked
+  const clients: ReadOnlyParts['clients'] = {
+    async find(credential, isGuess) {
+      const found = await parts.clients.find(credential, isGuess)
+      if (typeof found === 'object') return { ...found, disabled: false, expiresAt: undefined }
+      const { id, tier }: Readonly<Record<string, unknown>> = record?.item ?? {} // an invalid one names its client all the same
+      return typeof id === 'string' && typeof tier === 'string' ? { id, tier, overrides: {}, disabled: false } : found
+    },
+  }
+  const steps = [...upTo(selectTier), stop]
+  const trace = await run(asked, request, { ...parts, clients, configuration: { current: configuration } }, steps)
+  if (!trace.configuration) throw new UserError(['the configuration cannot be read', ...parts.logged].join('; '))
+  return {
+    now: trace.now,
+    configuration: trace.configuration,
+    identity: trace.identity,
+    tier: trace.tier === NO_TIER ? undefined : trace.tier,
+    inputs: inputsOf(trace as Identified),
+  }
+}
+
+async function run(
+  asked: Asked,
+  request: Requested,
+  parts: ReadOnlyParts,
+  steps: readonly Step[],
+): Promise<AskedTrace> {
+  const { claim, tier } = asked
+  const decide = makeDecider({
+    ...parts,
+    steps: steps.map((step) => ownStep(asked, step) ?? step),
+    sources: {
+      of: (settings) => ({
+        list: claim ? [{ resolve: () => claim }] : [],
+        address: { ...parts.sources.of(settings).address, trustedHops: 0, viewerAddress: false },
+      }),
+    },
+    clients: {
+      async find(credential, isGuess) {
+        const found = await parts.clients.find(credential, isGuess)
+        return tier !== undefined && typeof found === 'object' ? { ...found, tier } : found
+      },
+    },
+  })
+  return decide(eventOf(asked, request))
+}
+
+/** What stands for a step where the subject is not one that a request can show. */
+function ownStep({ kind, name, tier, address }: Asked, step: Step): Step | undefined {
+  if (step === (selectTier as Step) && kind === 'part' && tier === undefined)
+    return () => ({ tier: NO_TIER, verified: true })
+  // the hash of an address
+  if (step === (checkAddress as Step) && name.startsWith('ip:') && address === undefined)
+    return () => ({ address: name })
+  return undefined
+}
+
+/** The tier of callers of whom nothing is known. */
+const NO_TIER: Tier = { name: '', credentials: 'optional', policies: [] }
+
+type Named = typeof selectTier | typeof planCharges
+const upTo = (last: Named) => STEPS.slice(0, STEPS.indexOf(last as Step) + 1)
+const after = (first: Named) => STEPS.slice(STEPS.indexOf(first as Step) + 1)
+
+/** Ends a trace before its limits are asked. */
+const stop: Step = () => ({ outcome: {} })
+
+/** Leaves out of the plan what counts by something that is not known of the request. */
+const narrowTo =
+  (asked: Asked, cost: number | undefined): Step =>
+  (trace) => {
+    const known = trace as Identified & TraceWith<'plan'>
+    const inputs = inputsOf(known)
+    const isAsked = ({ who, route }: PlanGroup) =>
+      asked.kind === 'part'
+        ? isCounted(asked, who, route, inputs)
+        : !who.some((dimension) => isUnknown(asked, dimension))
+    const { groups } = known.plan
+    const plan = new Plan(groups.filter(isAsked))
+    const unasked = asked.kind === 'part' ? [] : groups.filter((group) => !isAsked(group))
+    return {
+      plan,
+      cost: cost ?? trace.cost,
+      unasked,
+      ...(plan.groups.length === 0 && { outcome: { reason: 'uncounted' } as const }),
+    }
+  }
+
+/** An anonymous caller is taken to send no header that policies count by. */
+function isUnknown({ kind, name, at }: Asked, dimension: Dimension): boolean {
+  if (dimension === 'api') return at.apiId === undefined
+  if (dimension === 'stage') return at.stageName === undefined
+  if (kind === 'anonymous' || dimension === 'client' || dimension === 'global') return false
+  return dimension !== 'user' || name.startsWith('client@') // a token names the user as well
+}
+
+/** A stage that nobody names: what is for an API, and not for one of its stages, holds there. */
+const ANY_STAGE = '-'
+
+/** What API Gateway would send. */
+const eventOf = ({ at, address, headers }: Asked, { method, path, query }: Requested) => ({
+  httpMethod: method,
+  path,
+  headers,
+  multiValueQueryStringParameters: valuesOf(query),
+  requestContext: {
+    domainName: 'subject.execute-api.local',
+    apiId: at.apiId,
+    stage: at.stageName ?? (at.apiId && ANY_STAGE),
+    identity: { sourceIp: address },
+  },
+})
+
+function valuesOf(query: string | undefined): Readonly<Record<string, readonly string[]>> {
+  const values = new URLSearchParams(query)
+  return Object.fromEntries([...new Set(values.keys())].map((name) => [name, values.getAll(name)]))
+}
+
+/** A request that only a route for all requests is for: no other has its method, or so many segments. */
+export const OTHER_REQUEST: Requested = { method: 'OTHER', path: '/-'.repeat(201) }
