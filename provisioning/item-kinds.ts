@@ -2,10 +2,10 @@ import { ACCESS_FIELDS } from '../lambda/config-table/items/access-list'
 import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
 import { COST_FIELDS } from '../lambda/config-table/items/cost'
 import { MOST_SOURCES, SOURCE_FIELDS } from '../lambda/config-table/items/identity-settings'
-import { SCOPED_SETTINGS } from '../lambda/config-table/items/policy-set'
 import { API_FIELDS } from '../lambda/config-table/items/scopes'
 import {
   PREFLIGHT_FIELDS,
+  SCOPED_SETTINGS,
   SCOPED_SETTINGS_FIELDS,
   SETTINGS_FIELDS,
   SWITCH_FIELDS,

@@ -1,6 +1,6 @@
 import { Plans } from '../lambda/charge-plans'
 import { AccessList } from '../lambda/config-table/items/access-list'
-import { parseTiersFile } from '../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../lambda/config-table/items/parse-tiers-file'
 import { costOf, NO_FACTS } from '../lambda/cost'
 import { rulesFor, rulesOf } from '../lambda/rules'
 import { policy } from './policies/issues'

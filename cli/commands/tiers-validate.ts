@@ -1,4 +1,4 @@
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { unreadKeys } from '../callers/unread-credentials'
 import { type AddCommand, describeCommand } from '../command'
 import { counted } from '../terminal/output'

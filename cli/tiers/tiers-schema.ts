@@ -1,6 +1,7 @@
 import { toJsonSchema } from '@valibot/to-json-schema'
 import { FIXED_COST } from '../../lambda/config-table/items/cost'
-import { FILE_FIELDS, SCOPED_SETTINGS } from '../../lambda/config-table/items/policy-set'
+import { FILE_FIELDS } from '../../lambda/config-table/items/parse-tiers-file'
+import { SCOPED_SETTINGS } from '../../lambda/config-table/items/settings'
 import type { FieldRules } from '../../limiter/policies/report'
 import { ITEM_KINDS } from '../../provisioning/item-kinds'
 

@@ -13,7 +13,8 @@ import {
   tierKey,
   toPlaceholder,
 } from './items/config-items'
-import { checkAnonymous, checkDefaultTier, checkNoneRequired, type PolicySet, toPolicySet } from './items/policy-set'
+import { type PolicySet, toPolicySet } from './items/policy-set'
+import { checkAnonymous, checkDefaultTier, checkNoneRequired } from './items/policy-set-checks'
 import { splitVariant } from './items/scopes'
 import { checkAttributePrefixes } from './items/storage'
 import { ANONYMOUS, type Tier } from './items/tiers'

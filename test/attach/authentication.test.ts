@@ -1,7 +1,7 @@
 import type { Authorizer, Method } from '../../cli/attach/api-state'
 import { replacementOf, type Verification } from '../../cli/attach/losses'
 import { parseFunctionArn } from '../../cli/attach/wanted'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { FakeAws, FUNCTION } from './fake-aws'
 
 const REST = 'restapi001'

@@ -1,4 +1,4 @@
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { DEFAULT_SETTINGS } from '../../lambda/config-table/items/settings'
 import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { StoreUnavailableError } from '../../limiter/errors'

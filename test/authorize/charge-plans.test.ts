@@ -1,7 +1,7 @@
 import { type Plan, Plans } from '../../lambda/charge-plans'
 import { AccessList } from '../../lambda/config-table/items/access-list'
 import type { Client } from '../../lambda/config-table/items/client-item'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { rulesOf } from '../../lambda/rules'
 import { FakeLog } from '../config-table/fake-table'
 import { policy } from '../policies/issues'

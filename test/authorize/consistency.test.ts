@@ -1,4 +1,4 @@
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { CountingStore } from '../limiter/limiters'
 import { policy } from '../policies/issues'

@@ -1,4 +1,4 @@
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { type HmacKey, SubjectKeys } from '../../lambda/config-table/subject-keys'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import { subjectKey } from '../../limiter/subject-key'

@@ -1,5 +1,5 @@
 import { PolicySets } from '../../lambda/config-table/configuration'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { FakeLog, FakeTable, itemsOf, settled } from '../config-table/fake-table'

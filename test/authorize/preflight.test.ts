@@ -1,5 +1,5 @@
 import { parseAccess } from '../../lambda/config-table/items/access-list'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { policy } from '../policies/issues'
 import { Gateway, PREFLIGHT, times } from './gateway'
 

@@ -2,7 +2,7 @@ import { CreateTableCommand, PutItemCommand, ScanCommand } from '@aws-sdk/client
 import { knownNames } from '../../cli/callers/known-names'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { type SubjectInputs, subjectOf } from '../../lambda/subjects'
 import { subjectKey } from '../../limiter/subject-key'
 import { type Deployment, deploy, TIERS } from './command-line'

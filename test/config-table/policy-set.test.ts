@@ -1,4 +1,4 @@
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { issuesOf, policy } from '../policies/issues'
 
 const anonymous = { by: 'ip', policies: [policy({ limit: 20 })] }

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { setFor } from '../../lambda/config-table/items/scoped-set'
 import { type ApiStage, Apis, mostSpecific, type Scope, scopedName } from '../../lambda/config-table/items/scopes'
 import { issuesOf, policy } from '../policies/issues'

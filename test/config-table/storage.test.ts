@@ -1,4 +1,4 @@
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { checkAttributePrefixes, scopeIn } from '../../lambda/config-table/items/storage'
 import { parseRoute } from '../../lambda/config-table/items/tiers'
 import { ConfigError, createLimiter, MemoryStore, type PolicyInput } from '../../limiter'

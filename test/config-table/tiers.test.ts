@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { BY_FIELD } from '../../lambda/config-table/items/counted-by'
-import { type PolicySet, parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
+import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { DEFAULT_SETTINGS } from '../../lambda/config-table/items/settings'
 import { parseRoute, parseTier } from '../../lambda/config-table/items/tiers'
 import { rulesOf } from '../../lambda/rules'

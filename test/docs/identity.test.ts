@@ -1,7 +1,8 @@
 import { parse } from 'yaml'
 import { toCountedBy } from '../../lambda/config-table/items/counted-by'
 import { SOURCE_FIELDS } from '../../lambda/config-table/items/identity-settings'
-import { type PolicySet, parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
+import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { DEFAULT_SETTINGS } from '../../lambda/config-table/items/settings'
 import { examplesIn, explains, pageOf } from './examples'
 

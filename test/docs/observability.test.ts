@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { toContext } from '../../lambda/responses/context'
 import { EVENTS } from '../../lambda/telemetry/events'
 import { StoreUnavailableError } from '../../limiter/errors'

@@ -1,5 +1,6 @@
 import { parseAccess } from '../../lambda/config-table/items/access-list'
-import { type PolicySet, parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
+import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { type Api, Apis } from '../../lambda/config-table/items/scopes'
 import type { AuthorizerAnswer } from '../../lambda/responses/answers'
 import { Gateway } from '../authorize/gateway'

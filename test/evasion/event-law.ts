@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { StateStore } from '../../limiter/stores/store'
 import { Gateway, PREFLIGHT } from '../authorize/gateway'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { bySpecificity, parseRoutePattern, type RoutePattern } from '../../lambda/routing/route-pattern'
 import { rulesFor } from '../../lambda/rules'
 import { ROUTERS, type Segments } from './routers'

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { MemoryStore } from '../../limiter'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { createBackend } from '../../local/gateway/backend'

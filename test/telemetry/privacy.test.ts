@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { parseAccess } from '../../lambda/config-table/items/access-list'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { httpEvent, KEYS, restEvent } from '../authorize/gateway'
 import { mangled } from '../authorize/mangled'

@@ -3,13 +3,14 @@ import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { Mistake, printed } from '../../../limiter/errors'
 import type { Place } from '../../../limiter/policies/report'
 import { type AccessEntry, parseAccess, strictBlock } from './access-list'
-import { type PolicySetParts, SCOPED_SETTINGS } from './policy-set'
+import type { PolicySetParts } from './policy-set'
 import { type Api, parseApi } from './scopes'
 import {
   type ModeSwitch,
   parseScopedSettings,
   parseSettings,
   parseSwitch,
+  SCOPED_SETTINGS,
   type ScopedSettings,
   type Settings,
 } from './settings'

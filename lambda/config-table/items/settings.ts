@@ -95,6 +95,9 @@ export const SETTINGS_FIELDS = {
   mode: { schema: v.picklist(MODES), wanted: `one of ${MODES.join(', ')}`, optional: true },
 } as const satisfies FieldRules
 
+/** What settings for some APIs begin with, in a file and in the table. */
+export const SCOPED_SETTINGS = 'settings @'
+
 /** The fields of settings for some APIs. How callers are identified is the same for all APIs. */
 export const SCOPED_SETTINGS_FIELDS = {
   apis: { schema: APIS_FIELD.schema, wanted: APIS_FIELD.wanted },

@@ -1,7 +1,7 @@
 import { parseAllDocuments } from 'yaml'
 import { parseClientItem } from '../../../lambda/config-table/items/client-item'
 import { parsePolicyItem } from '../../../lambda/config-table/items/config-items'
-import { parseTiersFile } from '../../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../../lambda/config-table/items/parse-tiers-file'
 import type { Mistake } from '../../../limiter/errors'
 
 /** What a tiers file must have, for examples that show a part of one. */

@@ -1,0 +1,44 @@
+import { type Mistake, printed } from '../../../limiter/errors'
+import { type Place, report } from '../../../limiter/policies/report'
+import type { PolicySet } from './policy-set'
+import { scopedName } from './scopes'
+import type { Settings } from './settings'
+import { ANONYMOUS } from './tiers'
+
+/** Reports a missing anonymous tier. */
+export function checkAnonymous(names: Iterable<string>, place: Place, issues: Mistake[]): void {
+  if (![...names].includes(ANONYMOUS))
+    report(
+      issues,
+      'missing_anonymous_tier',
+      `tiers must have "${ANONYMOUS}", the tier of callers without a known key`,
+      place,
+    )
+}
+
+/** Reports a default tier that does not exist. */
+export function checkDefaultTier(
+  { defaultTier }: Settings,
+  names: Iterable<string>,
+  place: Place,
+  issues: Mistake[],
+): void {
+  if (defaultTier !== undefined && ![...names].includes(defaultTier))
+    report(
+      issues,
+      'unknown_tier',
+      `defaultTier must be the name of a tier, got ${printed(defaultTier)}, which is none`,
+      [...place, 'settings'],
+    )
+}
+
+/** Reports required credentials where the deployment says that no caller has to show any. */
+export function checkNoneRequired({ tiers, routes, scoped }: PolicySet, place: Place, issues: Mistake[]): void {
+  const wrong = 'credentials must not be "required" where the deployment has authentication "none"'
+  for (const { name, credentials, scope } of [...tiers.values(), ...(scoped ? [...scoped.tiers.values()].flat() : [])])
+    if (credentials === 'required')
+      report(issues, 'credentials_disabled', wrong, [...place, `tier ${printed(scopedName(name, scope))}`])
+  for (const { pattern, credentials, scope } of routes)
+    if (credentials === 'required')
+      report(issues, 'credentials_disabled', wrong, [...place, `route ${printed(scopedName(pattern.text, scope))}`])
+}
