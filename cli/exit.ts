@@ -1,6 +1,6 @@
 import { SluiceError, StoreUnavailableError } from '../limiter/errors'
 import { WriteConflictError } from '../provisioning/guarded-writes'
-import { titleOf } from './tiers/diff-text'
+import { titleOf } from './tiers/titles'
 
 /** What the process ends with; 130 is what shells call ended by Ctrl-C. */
 export const EXIT = { done: 0, mistake: 1, service: 2, interrupted: 130 } as const

@@ -6,9 +6,10 @@ import { UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
 import { confirm } from '../terminal/question'
 import { type ApplyPlan, exportedAfter, planApply } from '../tiers/apply-plan'
-import { countsText, titlesOf } from '../tiers/diff-text'
+import { countsText } from '../tiers/diff-text'
 import { planJson, printPlan, warningsOf } from '../tiers/plan-text'
 import { readTiersFile, stamp } from '../tiers/tiers-yaml'
+import { titlesOf } from '../tiers/titles'
 import { writeChanges } from '../tiers/write-changes'
 
 interface Options extends OutputOptions {

@@ -1,8 +1,9 @@
 import { contentOf, isInFile, type PolicySetItem } from '../../provisioning/tiers-file'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
-import { inline, titleOf } from '../tiers/diff-text'
+import { inline } from '../tiers/diff-text'
 import { switchText, warnOfSwitch } from '../tiers/mode-switch'
 import { readItem } from '../tiers/read-policy-set'
+import { titleOf } from '../tiers/titles'
 
 export const addTiersList: AddCommand = (group, session) => {
   describeTableCommand(group, 'list', 'List tiers, routes and global policies.', [

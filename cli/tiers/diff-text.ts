@@ -1,6 +1,7 @@
 import { diffArrays } from 'diff'
 import { type Change, contentOf, type PolicySetItem } from '../../provisioning/tiers-file'
 import type { Printer } from '../terminal/output'
+import { titleOf } from './titles'
 
 const SIGNS = { add: '+', change: '~', remove: '-' } as const
 const COLOURS = { add: 'green', change: 'yellow', remove: 'red' } as const
@@ -14,19 +15,6 @@ export function printChanges(changes: readonly Change[], print: Printer): void {
       print.line(sign === '+' ? print.style('green', line) : sign === '-' ? print.style('red', line) : line)
     }
   }
-}
-
-/** `tier free`, `route GET /search`, `settings`. */
-export const titleOf = (sk: string): string => sk.replace('#', ' ')
-
-/** More names than this are counted instead. */
-const MOST_NAMES = 20
-
-/** `tier free, route GET /search`, or `nothing`; of very many the first, and how many more. */
-export function titlesOf(sks: readonly string[]): string {
-  const more = sks.length - MOST_NAMES
-  const names = sks.slice(0, MOST_NAMES).map(titleOf)
-  return [...names, ...(more > 0 ? [`and ${more} more`] : [])].join(', ') || 'nothing'
 }
 
 /** `2 added, 1 changed`. */

@@ -2,7 +2,8 @@ import { isOwnIdentity, unreadCredentials } from '../callers/unread-credentials'
 import type { ConfigTable } from '../tables/config-table'
 import type { Printer } from '../terminal/output'
 import type { ApplyPlan } from './apply-plan'
-import { countsText, printChanges, titlesOf } from './diff-text'
+import { countsText, printChanges } from './diff-text'
+import { titlesOf } from './titles'
 
 /** More changes than this are only counted before they are applied. */
 const MOST_SHOWN = 100

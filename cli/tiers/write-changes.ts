@@ -10,8 +10,8 @@ import {
 import type { Change, PolicySetItem } from '../../provisioning/tiers-file'
 import { failureOf, InterruptedError, ServiceError, UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
-import { titlesOf } from './diff-text'
 import { applied, safeOrder } from './safe-order'
+import { titlesOf } from './titles'
 
 /**
  * Writes changes to a policy set: all or nothing where the engine and their number allow, else in as few transactions
