@@ -7,6 +7,7 @@ import type { Charge, ChargeTime, StoredSubjects, Subject } from './consistency/
 import type { Decision } from './decision'
 import { StoreUnavailableError } from './errors'
 import { EvictedCounts } from './evicted-counts'
+import { admit, count, type LocalCount, verdictOf } from './local-count'
 import { type LateWriter, PendingCharges } from './pending-charges'
 import { refundsOf } from './refunds'
 import { allStepsAllow, charged, type States, statesAfter, stepAll, verdictsOf } from './steps'
@@ -26,16 +27,6 @@ const RETRY_AFTER_MS = 1000
 
 /** Between two tries to write a subject's pending charges to the store, in milliseconds. */
 const FLUSH_EVERY_MS = 1000
-
-/** What this instance admitted of a subject by itself. */
-interface LocalCount {
-  /** By the policy's prefix. Only time and refunds make any of it smaller. */
-  readonly counts: Map<string, { policy: CompiledPolicy; fields: Fields }>
-  readonly pending: PendingCharges
-  /** When the last unit was admitted here. */
-  admittedAt: EpochMs
-  flushedAt: EpochMs
-}
 
 /**
  * What was last seen of a subject in the store, and counted in memory on top of it, under each policy; `undefined`
@@ -236,27 +227,7 @@ export class Fallback {
   }
 }
 
-const verdictOf = ({ counter }: CompiledPolicy, fields: Fields, now: EpochMs): Verdict =>
-  counter.step(fields, 0, now).verdict
-
 const part = (units: number, share: number): number => (units === 0 ? 0 : Math.max(1, Math.floor(units * share)))
-
-const count = (local: LocalCount, policy: CompiledPolicy, fields: Fields): void =>
-  void local.counts.set(policy.prefix, { policy, fields })
-
-function admit(
-  local: LocalCount,
-  { policies, cost }: Charge,
-  own: readonly CompiledPolicy[],
-  counted: States,
-  now: EpochMs,
-): void {
-  for (const [i, policy] of policies.entries()) {
-    count(local, own[i]!, counted[i]!)
-    local.pending.add(policy, cost, now)
-  }
-  local.admittedAt = now
-}
 
 /** What cannot be written now is written later, or does not count any more by then. */
 async function flushOne(writer: LateWriter, key: string, pending: PendingCharges): Promise<void> {

@@ -1,11 +1,12 @@
 import type { Verdicts } from './algorithms/algorithm'
+import { checkChargedAt, checkCost } from './check-charge'
 import { type Clock, type EpochMs, systemClock } from './clock'
 import { compose, type SubjectVerdicts } from './compose'
 import { type Part, Strategies } from './consistency/strategies'
 import type { Charge } from './consistency/strategy'
 import { waitAtMost } from './deadline'
 import type { Decision } from './decision'
-import { ChargedAtError, CostError, SETUP_FAILURES, StoreUnavailableError } from './errors'
+import { SETUP_FAILURES, StoreUnavailableError } from './errors'
 import type { OnEvent } from './events'
 import { type FailureMode, Fallback } from './fallback'
 import { allAllow, chargedOf, isCharged } from './steps'
@@ -246,28 +247,3 @@ async function giveBack(
 
 const verdictsIn = (result: PromiseSettledResult<SubjectVerdicts>): Verdicts =>
   result.status === 'fulfilled' ? result.value.verdicts : []
-
-function checkCost(cost: number, least: 0 | 1): void {
-  if (!Number.isSafeInteger(cost) || cost < least) throw new CostError(cost, least)
-}
-
-/** How far clocks may differ, in milliseconds. */
-const SKEW_MS = 60_000
-
-function checkChargedAt(chargedAt: EpochMs | null | undefined, delayMs: number | undefined, now: EpochMs): void {
-  const latest = now + SKEW_MS
-  if (
-    chargedAt !== undefined &&
-    chargedAt !== null &&
-    !(Number.isSafeInteger(chargedAt) && chargedAt >= 0 && chargedAt <= latest)
-  ) {
-    throw new ChargedAtError(
-      'chargedAt',
-      chargedAt,
-      `epoch milliseconds, at most ${SKEW_MS / 1000} s ahead of now (${now})`,
-    )
-  }
-  if (delayMs !== undefined && !(Number.isSafeInteger(delayMs) && delayMs >= 0)) {
-    throw new ChargedAtError('delayMs', delayMs, 'whole milliseconds from 0')
-  }
-}

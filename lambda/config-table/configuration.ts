@@ -11,13 +11,13 @@ import {
   partsOf,
   settingsKey,
   tierKey,
-  toPlaceholder,
 } from './items/config-items'
 import { type PolicySet, toPolicySet } from './items/policy-set'
 import { checkAnonymous, checkDefaultTier, checkNoneRequired } from './items/policy-set-checks'
 import { splitVariant } from './items/scopes'
 import { checkAttributePrefixes } from './items/storage'
 import { ANONYMOUS, type Tier } from './items/tiers'
+import { inForce, isLost, isUnknown, type KnownItem, placeholders, toKnownItem } from './known-items'
 import type { LastValid } from './last-valid'
 import { type Items, readPolicySetItems, TooManyItems } from './policy-set-items'
 import type { Reading } from './read-with-retry'
@@ -49,17 +49,6 @@ export interface Configuration {
   readonly identityUnknown?: boolean
 }
 
-/** What was last read of one item. */
-interface Known {
-  /** As it was stored. */
-  readonly text: string
-  readonly issues: readonly Mistake[]
-  /** The last valid version. */
-  readonly good: ConfigItem | undefined
-  /** Whether its copy was looked for, where there is no valid version. */
-  readonly searched?: boolean
-}
-
 /**
  * Tiers that are parsed before the first answer, and again with each later request. A set of hundreds would delay the
  * first request by tiers that its caller is not in; so the others are parsed later, or as soon as a caller in one of
@@ -82,7 +71,7 @@ export class PolicySets {
   private configuration: Configuration | undefined
   private readonly refresher: Refresher<Items>
   /** By sort key. */
-  private known = new Map<string, Known>()
+  private known = new Map<string, KnownItem>()
   /** Tiers of the first reading that are not parsed yet, by sort key. */
   private readonly unread = new Map<string, Record<string, AttributeValue>>()
   /** All items as they were read last, until their copies are up to date. */
@@ -153,7 +142,7 @@ export class PolicySets {
   }
 
   /** Replaces items that were invalid ever since this instance started by their copies. */
-  private async restore(known: Map<string, Known>): Promise<void> {
+  private async restore(known: Map<string, KnownItem>): Promise<void> {
     const { lastValid, log, tableName } = this.options
     const lost = [...known].filter(([, one]) => isLost(one))
     if (!lastValid || lost.length === 0) return
@@ -212,27 +201,16 @@ export class PolicySets {
     return tier
   }
 
-  /** An item that has not changed stays the same object, so that nothing is checked or computed again. */
-  private parsed(sk: string, attributes: Record<string, AttributeValue>, before: Known | undefined): Known {
-    const text = JSON.stringify(attributes)
-    if (before?.text === text) {
-      this.report(sk, before.issues)
-      return before
-    }
-    const issues: Mistake[] = []
-    const item = parsePolicyItem({ ...fromAttributes(attributes), sk }, issues)
-    this.report(sk, issues)
-    return { text, issues, good: issues.length === 0 ? item : before?.good }
-  }
-
-  private report(sk: string, issues: readonly Mistake[]): void {
-    if (issues.length === 0) return
-    this.options.log('error', 'config_item_invalid', { item: sk, issues }, 'ConfigErrors')
+  private parsed(sk: string, attributes: Record<string, AttributeValue>, before: KnownItem | undefined): KnownItem {
+    const known = toKnownItem(sk, attributes, before)
+    const { issues } = known
+    if (issues.length > 0) this.options.log('error', 'config_item_invalid', { item: sk, issues }, 'ConfigErrors')
+    return known
   }
 
   /** Merges the valid versions. The anonymous tier stays in force even when it is deleted. */
-  private combined(before: ReadonlyMap<string, Known>): Configuration {
-    const good = this.inForce()
+  private combined(before: ReadonlyMap<string, KnownItem>): Configuration {
+    const good = inForce(this.known)
     const issues: Mistake[] = []
     checkAnonymous(namesOf(good, ANONYMOUS_ITEM), [], issues)
     const anonymous = before.get(ANONYMOUS_ITEM)
@@ -240,7 +218,7 @@ export class PolicySets {
       good.set(ANONYMOUS_ITEM, anonymous.good)
       this.known.set(ANONYMOUS_ITEM, { ...anonymous, text: '' })
     }
-    const all = [...good.values(), ...this.placeholders()]
+    const all = [...good.values(), ...placeholders(this.known)]
     const parts = partsOf(all)
     const { settings, tiers } = parts
     if (settings) checkDefaultTier(settings, namesOf(good), [], issues)
@@ -250,7 +228,7 @@ export class PolicySets {
     const policies = { ...merged, displaced }
     const access = new AccessList(all.flatMap(({ access }) => access ?? []))
     if (this.options.authentication === 'none') checkNoneRequired(policies, [], issues)
-    const identityUnknown = this.isUnknown(settingsKey().sk)
+    const identityUnknown = isUnknown(this.known.get(settingsKey().sk))
     if (this.unread.size > 0) {
       const asNeeded = new TiersAsNeeded(policies.tiers, (name) => this.readTier(tierKey(name).sk))
       return { policies: { ...policies, tiers: asNeeded }, access, identityUnknown }
@@ -260,40 +238,7 @@ export class PolicySets {
     }
     return { policies, access, identityUnknown }
   }
-
-  /**
-   * The last valid version of each item. An API whose item is invalid loses its label if another API has that label
-   * now.
-   */
-  private inForce(): Map<string, ConfigItem> {
-    const given = new Set(
-      [...this.known.values()].map(({ issues, good }) => (issues.length === 0 ? good?.api?.label : undefined)),
-    )
-    return new Map(
-      [...this.known].flatMap(([sk, { issues, good }]) => {
-        const isTaken = issues.length > 0 && good?.api?.label !== undefined && given.has(good.api.label)
-        return good ? [[sk, isTaken ? { api: { ...good.api!, label: undefined } } : good] as const] : []
-      }),
-    )
-  }
-
-  private isUnknown(sk: string): boolean {
-    const one = this.known.get(sk)
-    return one !== undefined && !one.good
-  }
-
-  /**
-   * Stand-ins for invalid items that were never valid: whether they require credentials is unknown, and whom they block
-   * stays blocked.
-   */
-  private placeholders(): ConfigItem[] {
-    const unknown = [...this.known].filter(([sk]) => this.isUnknown(sk))
-    return unknown.map(([sk, { text }]) => toPlaceholder(sk, fromAttributes(JSON.parse(text))))
-  }
 }
-
-/** Invalid, without a valid version, and its copy not yet looked for. */
-const isLost = ({ issues, good, searched }: Known): boolean => issues.length > 0 && !good && !searched
 
 /** @param only the key of the one that is asked for. @default all */
 const namesOf = (good: ReadonlyMap<string, ConfigItem>, only?: string): string[] =>

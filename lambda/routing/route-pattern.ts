@@ -1,5 +1,5 @@
 import { printed } from '../../limiter/errors'
-import { literalOf } from './readings'
+import { literalOf } from './escapes'
 
 /**
  * A route as an operator writes it: `GET /api/search`, `ANY /v1/*`, `/users/{id}`, `GET /files/{proxy+}`, `$connect`.

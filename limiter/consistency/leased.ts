@@ -1,29 +1,19 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import { BoundedMap } from '../bounded-map'
 import type { EpochMs } from '../clock'
-import { type CompiledPolicy, idOf } from '../compiled-policy'
+import type { CompiledPolicy } from '../compiled-policy'
 import type { Deadline } from '../deadline'
 import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../events'
 import { allAllow, isCharged } from '../steps'
 import { estimateCapacity, remainingOf } from './capacity'
-import { LeaseSize } from './lease-size'
+import { idIn, isSpendable, type Lease, withMore } from './lease'
+import { type Pauses, pauseLeftMs, pauseThrottled, throwIfThrottled } from './lease-pauses'
+import { LeaseSize, unitsAtTry } from './lease-size'
 import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject, Writes } from './strategy'
 
-/** Units that are charged already, and how the policies stood just after. */
-interface Lease {
-  left: number
-  /** Units charged, but for those that were given back. */
-  units: number
-  readonly takenAt: EpochMs
-  usedAt: EpochMs
-  readonly expiresAt: EpochMs
-  readonly policies: readonly CompiledPolicy[]
-  readonly verdicts: Verdicts
-}
-
 /** What an instance holds and knows of one subject under some policies. */
-interface LeaseState {
+interface LeaseState extends Pauses {
   readonly key: string
   readonly size: LeaseSize
   lease?: Lease
@@ -32,29 +22,10 @@ interface LeaseState {
   awaited: number
   /** The subject was reset while a lease was on its way: what that has beyond its request is not spent. */
   forgotten?: boolean
-  /** Units trickle back to the limit, and are asked for again then. */
-  pausedUntil?: EpochMs
-  /** Why nothing can be taken until then: the item gets more writes than the store takes. */
-  throttled?: { readonly error: StoreUnavailableError; readonly until: EpochMs }
 }
-
-/**
- * A lease that does not fit is tried once more in the size that the fuller view suggests, of at most this share of what
- * is left, and then the request alone.
- */
-const SHARE_OF_LEFT = 1 / 8
 
 /** Fewer units are not worth the calls that it takes to give them back. */
 const WORTH_GIVING_BACK = 4
-
-/** No pause is longer, in milliseconds: a later end was set before the clock was. */
-const LONGEST_PAUSE_MS = 2000
-
-/**
- * Between two tries of an item that is throttled, on the average, in milliseconds: a try for each request would keep it
- * throttled.
- */
-const RETRY_MS = 50
 
 /**
  * Charges units ahead of use, many in one conditional write, and spends them from memory: for limits that many callers
@@ -179,8 +150,7 @@ export class Leased implements Strategy {
       const available = estimateCapacity(this.subjects.view(key), policies, now, size.pauseMs(now))
       const { units: more, isScarce } = size.next(now, available)
       const wish = Math.max(least + state.awaited, more)
-      const most = [wish, Math.min(wish, Math.floor(available.left * SHARE_OF_LEFT))][tries - 1] ?? least
-      const units = Math.max(least, most)
+      const units = unitsAtTry(tries, least, wish, available.left)
       const verdicts = await this.charged(state, policies, units, now, deadline).catch((error) => {
         size.spent(cost, now) // a rate that is not learnt from requests without a lease would never get one
         throw error
@@ -246,9 +216,8 @@ export class Leased implements Strategy {
 
   /** The denial of a request that would ask for units too soon. */
   private paused(subject: Subject): Verdicts | undefined {
-    const { pausedUntil = 0 } = this.states.get(idIn(subject)) ?? {}
-    const waitMs = pausedUntil - this.subjects.now()
-    if (waitMs <= 0 || waitMs > LONGEST_PAUSE_MS) return undefined
+    const waitMs = pauseLeftMs(this.states.get(idIn(subject)), this.subjects.now())
+    if (waitMs === 0) return undefined
     return this.subjects.standing(subject)?.map((verdict) => ({ ...verdict, allowed: false, retryAfterMs: waitMs }))
   }
 
@@ -259,8 +228,8 @@ export class Leased implements Strategy {
     now: EpochMs,
     deadline: Deadline,
   ): Promise<Verdicts> {
-    const { key, throttled, size } = state
-    if (throttled && now < throttled.until && throttled.until - now <= 2 * RETRY_MS) throw throttled.error
+    const { key, size } = state
+    throwIfThrottled(state, now)
     const before = this.subjects.view(key)
     try {
       const verdicts = await this.writes.take({ key, policies, cost: units }, deadline)
@@ -273,36 +242,9 @@ export class Leased implements Strategy {
     } catch (error) {
       if (error instanceof StoreUnavailableError && error.reason === 'hot-key') {
         size.onThrottled(now)
-        state.throttled = { error, until: now + RETRY_MS * (0.5 + Math.random()) }
+        pauseThrottled(state, error, now)
       }
       throw error
     }
   }
 }
-
-const termsOf = new WeakMap<readonly CompiledPolicy[], string>()
-
-/**
- * Units that were leased under one limit are not spent under another, such as a lower one of now; and a policy that
- * observes waits for nothing that others wait for.
- */
-function idIn({ key, policies }: Subject): string {
-  const terms =
-    termsOf.get(policies) ??
-    `${idOf(policies)} ${JSON.stringify(policies.map(({ quota, nonBlocking }) => [quota, nonBlocking]))}`
-  termsOf.set(policies, terms)
-  return `${key} ${terms}`
-}
-
-/** A clock that was set back makes no lease last longer. */
-const isSpendable = (lease: Lease | undefined, now: EpochMs): lease is Lease =>
-  lease !== undefined && now >= lease.takenAt && now < lease.expiresAt
-
-/** Verdicts of a while ago, with units that are held on top. */
-const withMore = (verdicts: Verdicts, units: number, elapsedMs: number): Verdicts =>
-  verdicts.map((verdict) => ({
-    ...verdict,
-    // a lease that overran a limit leaves nothing of the limit
-    remaining: verdict.exceeded ? verdict.remaining : verdict.remaining + units,
-    resetAfterMs: Math.max(0, verdict.resetAfterMs - elapsedMs),
-  }))

@@ -1,0 +1,33 @@
+import type { EpochMs } from './clock'
+import { ChargedAtError, CostError } from './errors'
+
+/** @throws CostError unless the cost is a whole number of units, `least` or more. */
+export function checkCost(cost: number, least: 0 | 1): void {
+  if (!Number.isSafeInteger(cost) || cost < least) throw new CostError(cost, least)
+}
+
+/** How far clocks may differ, in milliseconds. */
+const SKEW_MS = 60_000
+
+/**
+ * Checks what a refund says of its charge; both may be left out.
+ *
+ * @throws ChargedAtError that names the one that is wrong.
+ */
+export function checkChargedAt(chargedAt: EpochMs | null | undefined, delayMs: number | undefined, now: EpochMs): void {
+  const latest = now + SKEW_MS
+  if (
+    chargedAt !== undefined &&
+    chargedAt !== null &&
+    !(Number.isSafeInteger(chargedAt) && chargedAt >= 0 && chargedAt <= latest)
+  ) {
+    throw new ChargedAtError(
+      'chargedAt',
+      chargedAt,
+      `epoch milliseconds, at most ${SKEW_MS / 1000} s ahead of now (${now})`,
+    )
+  }
+  if (delayMs !== undefined && !(Number.isSafeInteger(delayMs) && delayMs >= 0)) {
+    throw new ChargedAtError('delayMs', delayMs, 'whole milliseconds from 0')
+  }
+}
