@@ -4,7 +4,7 @@ import type { EpochMs } from './clock'
 import { fieldsOf } from './compiled-policy'
 import type { Charge, ChargeTime } from './consistency/strategy'
 import type { Deadline } from './deadline'
-import { StoreUnavailableError } from './errors'
+import { contention, StoreUnavailableError } from './errors'
 import type { StoreCalls, Tried } from './store-calls'
 import { inWrites } from './stores/expression-budget'
 import { afterWrite } from './stores/memory-store'
@@ -188,6 +188,3 @@ const hasOne = ({ marks }: Item, seen: SeenMarks): boolean =>
   Object.keys(marks).some((mark) => marks[mark] === seen[mark])
 
 const inDoubt = (message: string): StoreUnavailableError => new StoreUnavailableError('in-doubt', message)
-
-const contention = (): StoreUnavailableError =>
-  new StoreUnavailableError('contention', 'others kept changing the subject until the deadline')

@@ -1,22 +1,20 @@
 import type { Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
-import type { CompiledPolicy } from './compiled-policy'
-import { fieldsOf } from './compiled-policy'
+import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import type { Batch, Charge, ChargeTime, StoredSubjects, Subject } from './consistency/strategy'
 import type { Deadline } from './deadline'
-import { StoreUnavailableError } from './errors'
-import { expiryFor } from './expiry'
+import { contention } from './errors'
 import { FleetClock } from './fleet-clock'
-import { ItemMaintenance } from './item-maintenance'
+import { purge } from './item-maintenance'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
 import { answersFrom, type Knowledge, type Pending, type Plan, planFor } from './plan'
 import { Refunds } from './refunds'
 import { statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
-import { fitted } from './stores/expression-budget'
 import { afterWrite } from './stores/memory-store'
-import { type Item, type ItemWrite, isPassed, type PolicyWrite, type WriteId, type WriteOutcome } from './stores/store'
+import { type Item, isPassed, type PolicyWrite, type WriteId } from './stores/store'
 import { othersWrote, SubjectCache, type View } from './subject-cache'
+import { SubjectItems } from './subject-items'
 
 export interface TakeLoopOptions extends StoreCallsOptions {
   /** How long a cached denial is trusted, in milliseconds, so that a reset or a raised limit takes effect. */
@@ -31,10 +29,6 @@ export interface TakeLoopOptions extends StoreCallsOptions {
  */
 const CONFLICTS_BEFORE_READ = 2
 
-/** How long no write is sent to an item that was the reason why one failed, and how many such items are remembered. */
-const ITEM_PAUSE_MS = 1000
-const MOST_FAILED = 1000
-
 /** Others would have to change the item between our read and our write this often in a row. */
 const MOST_ROUNDS = 100
 
@@ -47,20 +41,19 @@ const MOST_ROUNDS = 100
 export class TakeLoop implements StoredSubjects, LateWriter {
   private readonly cache: SubjectCache
   private readonly calls: StoreCalls
-  private readonly maintenance: ItemMaintenance
+  private readonly items: SubjectItems
   private readonly fleet = new FleetClock()
   private readonly refunds: Refunds
-  private readonly failed = new Map<string, { readonly error: StoreUnavailableError; readonly until: EpochMs }>()
 
   constructor(private readonly options: TakeLoopOptions) {
     this.cache = new SubjectCache(options.maxSubjects)
     this.calls = new StoreCalls(options)
-    this.maintenance = new ItemMaintenance(this.calls, this.cache)
+    this.items = new SubjectItems(this.calls, this.cache)
     this.refunds = new Refunds(
       this.calls,
       this.cache,
       (key, deadline) => this.recent(key, deadline),
-      (key, deadline) => this.refresh(key, deadline),
+      (key, deadline) => this.items.read(key, deadline),
     )
   }
 
@@ -115,7 +108,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
       const plan = planFor(known, policies, pending, now, round === 0)
 
       if (plan.kind === 'read') {
-        await this.refresh(key, deadline)
+        await this.items.read(key, deadline)
         continue
       }
       if (plan.kind === 'deny') {
@@ -128,8 +121,8 @@ export class TakeLoop implements StoredSubjects, LateWriter {
         for (const told of answersFrom(plan.item, true, plan.admitted, policies, now))
           answers[told.position] = told.verdicts
       } else {
-        const write = this.itemWrite(plan.parts, policies, known.view?.item, now)
-        const { kind, item } = await this.write(key, write, deadline)
+        const write = this.items.fit(plan.parts, policies, known.view?.item, now)
+        const { kind, item } = await this.items.write(key, write, deadline)
         if (kind === 'refused') {
           wasRefused = true
           this.options.onEvent({ kind: 'conflict' })
@@ -146,7 +139,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
             : answersFrom(item, kind === 'applied', plan.admitted, policies, now)
         for (const { position, verdicts } of told) answers[position] = verdicts
         // the only writer of an item purges as it writes
-        if (!asKnown) await this.maintenance.purge(key, policies, after, now, deadline)
+        if (!asKnown) await purge(this.calls, this.cache, key, policies, after, now, deadline)
       }
       pending = pending.filter(({ position }) => answers[position] === undefined)
       if (pending.length === 0) return answers
@@ -155,7 +148,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   }
 
   async peek({ key, policies, cost }: Charge): Promise<Verdicts> {
-    const view = await this.refresh(key, this.calls.deadline())
+    const view = await this.items.read(key, this.calls.deadline())
     const states = statesOf(view, policies)
     return verdictsOf(stepAll(states, policies, cost, view.seenAt), states, policies, view.seenAt)
   }
@@ -182,9 +175,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
       })
       if (parts.length === 0) return false
       const policies = late.charges.map(({ policy }) => policy)
-      const write = this.itemWrite(parts, policies, seen, now, late.id)
-      const { kind, item } = await this.write(key, write, deadline)
-      this.cache.learn(key, kind === 'applied' ? afterWrite(item, write) : item, now)
+      const { kind, item } = await this.items.charge(key, parts, policies, seen, now, deadline, late.id)
       if (kind !== 'refused') return true
       if (isPassed(item, late.id)) late.id = this.nextId()
     }
@@ -203,7 +194,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   async reset(key: string): Promise<void> {
     await this.refunds.reset(key, this.deadline())
     this.cache.forget(key)
-    this.failed.delete(key)
+    this.items.forget(key)
   }
 
   /** Forgets what was last seen of a subject. */
@@ -235,56 +226,16 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   ): Promise<boolean> {
     for (const { records } of denials) {
       if (records.length === 0) continue
-      const write = this.itemWrite(records, policies, seen, now)
-      const { kind, item } = await this.write(key, write, deadline)
-      this.cache.learn(key, kind === 'applied' ? afterWrite(item, write) : item, now)
+      const { kind } = await this.items.charge(key, records, policies, seen, now, deadline)
       if (kind === 'refused') return false
     }
     return true
   }
 
-  /** Fits a write into DynamoDB's limits: the store leaves nothing out of what it is handed. */
-  private itemWrite(
-    parts: readonly PolicyWrite[],
-    policies: readonly CompiledPolicy[],
-    seen: Item | undefined,
-    now: EpochMs,
-    id = this.nextId(),
-  ): ItemWrite {
-    return fitted({ parts, id, expiresAtSeconds: expiryFor(policies, seen, now), at: now })
-  }
-
   /** What was last seen of a subject if that is recent, else what is stored. */
   private async recent(key: string, deadline: Deadline): Promise<View> {
     const view = this.cache.get(key)
-    return view && this.trusts(view, this.now()) ? view : this.refresh(key, deadline)
-  }
-
-  /**
-   * Sends a write. One that fails because of the item itself is not sent again as it is: the next one is made from what
-   * the item is now, a moment later.
-   */
-  private async write(key: string, write: ItemWrite, deadline: Deadline): Promise<WriteOutcome> {
-    const failed = this.failed.get(key)
-    const now = this.now()
-    if (failed && now < failed.until && failed.until - now <= ITEM_PAUSE_MS) throw failed.error
-    try {
-      return await this.calls.write(key, write, deadline)
-    } catch (error) {
-      if (error instanceof StoreUnavailableError && error.reason === 'item') {
-        if (this.failed.size >= MOST_FAILED) this.failed.clear()
-        this.failed.set(key, { error, until: now + ITEM_PAUSE_MS })
-        await this.refresh(key, deadline).catch(() => this.cache.forget(key))
-      }
-      throw error
-    }
-  }
-
-  private async refresh(key: string, deadline: Deadline): Promise<View> {
-    const seenAt = this.now()
-    const item = await this.calls.read(key, deadline)
-    this.cache.learn(key, item, seenAt)
-    return this.cache.get(key)!
+    return view && this.trusts(view, this.now()) ? view : this.items.read(key, deadline)
   }
 
   /** @param begunAt when a decision began, whose own read is recent enough whatever the settings say. */
@@ -294,6 +245,3 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     )
   }
 }
-
-const contention = (): StoreUnavailableError =>
-  new StoreUnavailableError('contention', 'others kept changing the subject until the deadline')

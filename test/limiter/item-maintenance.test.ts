@@ -1,7 +1,7 @@
 import { apply, type Fields } from '../../limiter/algorithms/conditional-write'
 import { Deadline } from '../../limiter/deadline'
 import { StoreUnavailableError } from '../../limiter/errors'
-import { ItemMaintenance } from '../../limiter/item-maintenance'
+import { purge } from '../../limiter/item-maintenance'
 import type { StoreCalls } from '../../limiter/store-calls'
 import { type Item, type ItemWrite, NO_ITEM } from '../../limiter/stores/store'
 import { SubjectCache } from '../../limiter/subject-cache'
@@ -36,7 +36,7 @@ function world(item: Item, answer: 'applied' | 'refused' | Error = 'applied') {
       return { kind: answer, item, afterDoubt: false }
     },
   } as unknown as StoreCalls
-  return { known, sent, purge: () => new ItemMaintenance(calls, known).purge('k', policies, item, MIDNIGHT, deadline) }
+  return { known, sent, purge: () => purge(calls, known, 'k', policies, item, MIDNIGHT, deadline) }
 }
 const slotsOf = (item: Item | undefined) =>
   Object.keys(item?.policies[second.prefix] ?? {}).filter((name) => name.length > 1)

@@ -1,0 +1,83 @@
+import type { EpochMs } from './clock'
+import type { CompiledPolicy } from './compiled-policy'
+import type { Deadline } from './deadline'
+import { StoreUnavailableError } from './errors'
+import { expiryFor } from './expiry'
+import type { StoreCalls } from './store-calls'
+import { fitted } from './stores/expression-budget'
+import { afterWrite } from './stores/memory-store'
+import type { Item, ItemWrite, PolicyWrite, WriteId, WriteOutcome } from './stores/store'
+import type { SubjectCache, View } from './subject-cache'
+
+/** How long no write is sent to an item that was the reason why one failed, and how many such items are remembered. */
+const ITEM_PAUSE_MS = 1000
+const MOST_FAILED = 1000
+
+/** Reads and writes subjects' items. Every write fits DynamoDB's limits and moves the item's time to live. */
+export class SubjectItems {
+  private readonly failed = new Map<string, { readonly error: StoreUnavailableError; readonly until: EpochMs }>()
+
+  constructor(
+    private readonly calls: StoreCalls,
+    private readonly cache: SubjectCache,
+  ) {}
+
+  async read(key: string, deadline: Deadline): Promise<View> {
+    const seenAt = this.calls.now()
+    const item = await this.calls.read(key, deadline)
+    this.cache.learn(key, item, seenAt)
+    return this.cache.get(key)!
+  }
+
+  /** Fits a write into DynamoDB's limits: the store leaves nothing out of what it is handed. */
+  fit(
+    parts: readonly PolicyWrite[],
+    policies: readonly CompiledPolicy[],
+    seen: Item | undefined,
+    now: EpochMs,
+    id = this.calls.nextId(),
+  ): ItemWrite {
+    return fitted({ parts, id, expiresAtSeconds: expiryFor(policies, seen, now), at: now })
+  }
+
+  /**
+   * Sends a write. One that fails because of the item itself is not sent again as it is: the next one is made from what
+   * the item is now, a moment later.
+   */
+  async write(key: string, write: ItemWrite, deadline: Deadline): Promise<WriteOutcome> {
+    const failed = this.failed.get(key)
+    const now = this.calls.now()
+    if (failed && now < failed.until && failed.until - now <= ITEM_PAUSE_MS) throw failed.error
+    try {
+      return await this.calls.write(key, write, deadline)
+    } catch (error) {
+      if (error instanceof StoreUnavailableError && error.reason === 'item') {
+        if (this.failed.size >= MOST_FAILED) this.failed.clear()
+        this.failed.set(key, { error, until: now + ITEM_PAUSE_MS })
+        await this.read(key, deadline).catch(() => this.cache.forget(key))
+      }
+      throw error
+    }
+  }
+
+  /** Fits a write, sends it and remembers what the item is after it. */
+  async charge(
+    key: string,
+    parts: readonly PolicyWrite[],
+    policies: readonly CompiledPolicy[],
+    seen: Item | undefined,
+    now: EpochMs,
+    deadline: Deadline,
+    id?: WriteId,
+  ): Promise<WriteOutcome> {
+    const write = this.fit(parts, policies, seen, now, id)
+    const outcome = await this.write(key, write, deadline)
+    this.cache.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, now)
+    return outcome
+  }
+
+  /** Forgets that a subject's item failed. */
+  forget(key: string): void {
+    this.failed.delete(key)
+  }
+}
