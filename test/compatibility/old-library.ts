@@ -1,7 +1,7 @@
 import type { Decision, Standing } from '../../limiter/decision'
 import type { RateLimiter, RateLimiterOptions, RefundOptions } from '../../limiter/rate-limiter'
 import type { PolicyWrite, StateStore } from '../../limiter/stores/store'
-import type { Library } from '../model/world'
+import type { Library } from '../model/simulation'
 
 /**
  * The limiter of commit 524c9d4, the last one before what a write carries was changed: `limiter-524c9d4.js`, made in a

@@ -1,7 +1,7 @@
 import type { PolicyInput } from '../../limiter'
-import type { Breach } from './judge'
+import type { Breach } from './laws'
 import { durationMs, gridOf, type Numbers, quotaOf } from './quotas'
-import type { Chronicle, Instance, Request } from './world'
+import type { Chronicle, Instance, Request } from './simulation'
 
 /** Admitted units, and the clock's times between which they were admitted. */
 interface Admitted {
@@ -27,10 +27,10 @@ const CALL_MS = 400
  * Instances whose clocks differ share no windows: those histories are left to the exact model.
  */
 export function keepsBounds(chronicle: Chronicle): Breach[] {
-  const { story, requests } = chronicle
+  const { scenario, requests } = chronicle
   const sameClock =
-    story.instances.every(({ skewMs }) => skewMs === 0) && !story.steps.some((step) => step.do === 'clock')
-  const fixedMode = (story.onStoreError ?? 'local') === 'local'
+    scenario.instances.every(({ skewMs }) => skewMs === 0) && !scenario.steps.some((step) => step.do === 'clock')
+  const fixedMode = (scenario.onStoreError ?? 'local') === 'local'
   if (!sameClock || !fixedMode) return []
   const keys = new Set(requests.flatMap(({ keys }) => keys))
   // Instances of the old release renew their shares whenever the store answers.
@@ -41,12 +41,12 @@ export function keepsBounds(chronicle: Chronicle): Breach[] {
   return [...keys]
     .filter((key) => !reset.has(key))
     .flatMap((key) =>
-      story.policies.flatMap((policy, i) => (policy.action ? [] : ofOnePolicy(chronicle, key, policy, i))),
+      scenario.policies.flatMap((policy, i) => (policy.action ? [] : ofOnePolicy(chronicle, key, policy, i))),
     )
 }
 
 function ofOnePolicy(chronicle: Chronicle, key: string, policy: PolicyInput, i: number): Breach[] {
-  const { story, requests, start } = chronicle
+  const { scenario, requests, start } = chronicle
   const quota = quotaOf(policy)
   const all = requests.map(({ policies }) => quota.numbersOf(withOverrun(policies[i]!)))
   const numbers: Numbers = {
@@ -61,7 +61,7 @@ function ofOnePolicy(chronicle: Chronicle, key: string, policy: PolicyInput, i: 
     policy.refill === 'interval' ? (at: number) => Math.floor(at / durationMs(policy.window)) : gridOf(policy)
   const cap = policy.refill === 'interval' ? numbers.burst : numbers.limit
   const share = ({ limit, burst }: Numbers) =>
-    Math.max(1, Math.floor((policy.refill === 'interval' ? burst : limit) * (story.localShare ?? 0.5)))
+    Math.max(1, Math.floor((policy.refill === 'interval' ? burst : limit) * (scenario.localShare ?? 0.5)))
   /** Refunds without `chargedAt` may have taken units of other requests. */
   const guessed = requests.reduce(
     (units, { step, keys, units: back, refundOptions }) =>

@@ -1,5 +1,5 @@
 import type { PolicyInput } from '../../limiter'
-import type { Step, Story } from './story'
+import type { Scenario, Step } from './scenario'
 
 /** One policy of each way of counting, with room for two units. */
 export const ALGORITHMS: Readonly<Record<string, PolicyInput>> = Object.fromEntries(
@@ -20,23 +20,23 @@ export const ALGORITHMS: Readonly<Record<string, PolicyInput>> = Object.fromEntr
 )
 
 /**
- * Two features in one story, small enough for every order of its calls: two instances, two subjects, three or four
+ * Two features in one scenario, small enough for every order of its calls: two instances, two subjects, three or four
  * requests.
  */
 interface Crossing {
   readonly name: string
-  readonly story: (policy: PolicyInput) => Story
+  readonly scenario: (policy: PolicyInput) => Scenario
   /** The ways of counting that it applies to. @default all */
   readonly algorithms?: readonly string[]
   /** Whether it has thousands of orders. */
   readonly large?: boolean
 }
 
-type More = Partial<Story> & Pick<Crossing, 'algorithms' | 'large'>
+type More = Partial<Scenario> & Pick<Crossing, 'algorithms' | 'large'>
 
 const pairOf = (name: string, steps: readonly Step[], more: More = {}): Crossing => {
   const { algorithms, large, ...others } = more
-  const story = (policy: PolicyInput): Story => ({
+  const scenario = (policy: PolicyInput): Scenario => ({
     seed: 1,
     policies: [policy],
     instances: [{ skewMs: 0 }, { skewMs: 0 }],
@@ -44,7 +44,7 @@ const pairOf = (name: string, steps: readonly Step[], more: More = {}): Crossing
     denialTtlMs: 1000,
     ...others,
   })
-  return { name, story, algorithms, large }
+  return { name, scenario, algorithms, large }
 }
 
 const take = (on: number, more: Partial<Extract<Step, { do: 'take' }>> = {}): Step => ({

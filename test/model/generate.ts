@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { ConfigError, type PolicyInput } from '../../limiter'
-import { CALL_FAULTS, type CallFault, type Step, type Story } from './story'
-import { NEW } from './world'
+import { CALL_FAULTS, type CallFault, type Scenario, type Step } from './scenario'
+import { NEW } from './simulation'
 
 /** Faults and steps that can be left out while a mistake that they find is being repaired. */
 export interface LeftOut {
@@ -142,11 +142,11 @@ function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = []
   return fc.oneof(...kept, { weight: 2, arbitrary: burst }).map((step) => clean(step as object) as Step)
 }
 
-/** Stories with all kinds of steps and faults. */
-export const stories = (
+/** Scenarios with all kinds of steps and faults. */
+export const scenarios = (
   leaving: LeftOut = {},
   policies: fc.Arbitrary<PolicyInput[]> = policySets,
-): fc.Arbitrary<Story> =>
+): fc.Arbitrary<Scenario> =>
   fc.integer({ min: 1, max: 3 }).chain((count) =>
     fc.record({
       seed: fc.integer({ min: 1, max: 1_000_000 }),
@@ -183,8 +183,8 @@ const looserSets: fc.Arbitrary<PolicyInput[]> = fc.uniqueArray(
   { minLength: 1, maxLength: 2, selector: ({ name }) => name },
 )
 
-/** Stories of leased and eventual policies, some of them beside strict ones. */
-export const looserStories = (leaving: LeftOut = {}): fc.Arbitrary<Story> => stories(leaving, looserSets)
+/** Scenarios of leased and eventual policies, some of them beside strict ones. */
+export const looserScenarios = (leaving: LeftOut = {}): fc.Arbitrary<Scenario> => scenarios(leaving, looserSets)
 
 /** Whether no two policies have the same attribute prefix by chance, as in one set of thousands, which is rejected. */
 function isAccepted(policies: readonly PolicyInput[]): boolean {
@@ -202,4 +202,4 @@ const crowdedSets: fc.Arbitrary<PolicyInput[]> = fc
   .map((policies) => policies.map((policy, i) => ({ ...policy, name: `${policy.name}-${i}` })))
   .filter(isAccepted)
 
-export const crowdedStories = (leaving: LeftOut = {}): fc.Arbitrary<Story> => stories(leaving, crowdedSets)
+export const crowdedScenarios = (leaving: LeftOut = {}): fc.Arbitrary<Scenario> => scenarios(leaving, crowdedSets)

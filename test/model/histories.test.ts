@@ -1,12 +1,12 @@
 import { runs } from '../runs'
-import { crowdedStories, looserStories } from './generate'
-import { runStories } from './run'
+import { crowdedScenarios, looserScenarios } from './generate'
+import { runScenarios } from './run'
 
 describe('every law holds in every random history', () => {
-  it('of strict policies', () => runStories(runs(60, 300), { seed: 1 }))
+  it('of strict policies', () => runScenarios(runs(60, 300), { seed: 1 }))
 
-  it('of leased and eventual ones', () => runStories(runs(40, 200), { seed: 1, arbitrary: looserStories() }))
+  it('of leased and eventual ones', () => runScenarios(runs(40, 200), { seed: 1, arbitrary: looserScenarios() }))
 
   it('of a dozen to thirty policies on each subject', () =>
-    runStories(runs(8, 30), { seed: 1, arbitrary: crowdedStories() }))
+    runScenarios(runs(8, 30), { seed: 1, arbitrary: crowdedScenarios() }))
 })

@@ -5,9 +5,9 @@ import { everyInterleaving } from './interleavings'
 const EVERYDAY = ['window', 'pace']
 
 describe('every law holds in every order of calls and with every fault at each call:', () => {
-  for (const [i, { name, story, algorithms = EVERYDAY }] of CROSSINGS.filter(({ large }) => !large).entries()) {
+  for (const [i, { name, scenario, algorithms = EVERYDAY }] of CROSSINGS.filter(({ large }) => !large).entries()) {
     it(name, async () => {
-      const { histories } = await everyInterleaving(story(ALGORITHMS[algorithms[i % algorithms.length]!]!))
+      const { histories } = await everyInterleaving(scenario(ALGORITHMS[algorithms[i % algorithms.length]!]!))
       expect(histories).toBeGreaterThan(1)
     })
   }

@@ -1,7 +1,7 @@
 import { judge } from './judge'
 import { report } from './replay'
-import type { CallFault, Story } from './story'
-import { type Chronicle, World } from './world'
+import type { CallFault, Scenario } from './scenario'
+import { type Chronicle, Simulation } from './simulation'
 
 /** The extent of a search. */
 export interface Searched {
@@ -24,13 +24,13 @@ const FAULTS: readonly CallFault[] = [
 ]
 
 /**
- * Runs a story in every order in which its calls can arrive at the store, each of these with every fault at every call,
+ * Runs a scenario in every order in which its calls can arrive at the store, each of these with every fault at every call,
  * and checks all laws each time.
  *
  * A run is repeated with another choice wherever it could have gone on differently, until no choice is left. Nothing is
  * random.
  */
-export async function everyInterleaving(story: Story, faults: readonly CallFault[] = FAULTS): Promise<Searched> {
+export async function everyInterleaving(scenario: Scenario, faults: readonly CallFault[] = FAULTS): Promise<Searched> {
   const histories = new Set<string>()
   let runs = 0
   const search = async (meets?: { readonly call: number; readonly fate: CallFault }): Promise<number> => {
@@ -38,7 +38,7 @@ export async function everyInterleaving(story: Story, faults: readonly CallFault
     let prefix: number[] | undefined = []
     while (prefix) {
       const choices: Choices = new Choices(prefix)
-      const chronicle = await new World(story, { next: (count) => choices.next(count), meets }).run()
+      const chronicle = await new Simulation(scenario, { next: (count) => choices.next(count), meets }).run()
       const breaches = judge(chronicle)
       if (breaches.length > 0) throw new Error(`${described(choices, meets)}\n${report(chronicle, breaches)}`)
       runs++

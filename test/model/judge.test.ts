@@ -5,15 +5,15 @@ import { withNumbers } from '../../limiter/policies/variants'
 import type { RateLimiterOptions } from '../../limiter/rate-limiter'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite, WriteOutcome } from '../../limiter/stores/store'
-import { type LeftOut, looserStories } from './generate'
-import type { Law } from './judge'
-import { runStories } from './run'
-import { type Library, NEW, type WorldOptions } from './world'
+import { type LeftOut, looserScenarios } from './generate'
+import type { Law } from './laws'
+import { runScenarios } from './run'
+import { type Library, NEW, type SimulationOptions } from './simulation'
 
 /** A store that makes a mistake with a write. */
 function storeThat(
   write: (right: MemoryStore, key: string, write: ItemWrite) => Promise<WriteOutcome>,
-): () => WorldOptions {
+): () => SimulationOptions {
   return () => {
     const right = new MemoryStore()
     return {
@@ -27,7 +27,7 @@ function storeThat(
 }
 
 /** A library whose counters have one mistake. */
-function libraryThat(change: (policy: CompiledPolicy) => Partial<Counter>): () => WorldOptions {
+function libraryThat(change: (policy: CompiledPolicy) => Partial<Counter>): () => SimulationOptions {
   const wrong: Library = {
     ...NEW,
     compileAll: (policies) =>
@@ -53,7 +53,7 @@ const withoutGuards = (write: ItemWrite): ItemWrite => ({
 const newId = ({ id }: ItemWrite): ItemWrite['id'] => ({ ...id, value: Math.floor(Math.random() * 2 ** 40) })
 
 /** Mistakes, each a change in one place, and the law that each breaks. */
-const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
+const MISTAKES: readonly [string, Law, () => SimulationOptions][] = [
   [
     'guards are not checked',
     'never over the limit',
@@ -109,12 +109,14 @@ const MISTAKES: readonly [string, Law, () => WorldOptions][] = [
 ]
 
 /** A library whose limiters have one mistake. */
-function limiterThat(change: (options: RateLimiterOptions) => ReturnType<Library['makeLimiter']>): () => WorldOptions {
+function limiterThat(
+  change: (options: RateLimiterOptions) => ReturnType<Library['makeLimiter']>,
+): () => SimulationOptions {
   return () => ({ libraries: { new: { ...NEW, makeLimiter: change } } })
 }
 
-/** Mistakes beside strict charging, for stories with all kinds of steps. */
-const MISTAKES_ELSEWHERE: readonly [string, Law, () => WorldOptions][] = [
+/** Mistakes beside strict charging, for scenarios with all kinds of steps. */
+const MISTAKES_ELSEWHERE: readonly [string, Law, () => SimulationOptions][] = [
   [
     'an instance admits the whole limit without the store',
     'one local share for each instance',
@@ -172,30 +174,30 @@ const uncounted = (part: ItemWrite['parts'][number]): ItemWrite['parts'][number]
   write: { guard: [], assignments: [] },
 })
 
-/** Stories of charges and refunds mostly, so that a mistake in either shows soon. */
+/** Scenarios of charges and refunds mostly, so that a mistake in either shows soon. */
 const LITTLE_ELSE: LeftOut = {
   steps: ['peek', 'reset', 'close', 'crash', 'freeze', 'change', 'outage', 'clock', 'ttl', 'takeAll'],
 }
 
 describe('the judge reports the broken law if', () => {
-  for (const [mistake, law, world] of MISTAKES) {
+  for (const [mistake, law, simulation] of MISTAKES) {
     it(mistake, async () => {
-      const telling = runStories(300, { seed: 2, world, only: law, endOnFailure: true, leftOut: LITTLE_ELSE })
-      await expect(telling).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
+      const running = runScenarios(300, { seed: 2, simulation, only: law, endOnFailure: true, leftOut: LITTLE_ELSE })
+      await expect(running).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
     })
   }
 
-  for (const [mistake, law, world] of MISTAKES_ELSEWHERE) {
+  for (const [mistake, law, simulation] of MISTAKES_ELSEWHERE) {
     it(mistake, async () => {
-      const arbitrary = law === 'never past the bound' ? looserStories() : undefined
-      const telling = runStories(300, {
+      const arbitrary = law === 'never past the bound' ? looserScenarios() : undefined
+      const running = runScenarios(300, {
         seed: 2,
-        world,
+        simulation,
         only: law,
         endOnFailure: true,
         ...(arbitrary && { arbitrary }),
       })
-      await expect(telling).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
+      await expect(running).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
     })
   }
 })

@@ -1,34 +1,10 @@
 import type { Decision, Standing } from '../../limiter'
 import { REFUND_MARK } from '../../limiter/stores/store'
 import { keepsBounds } from './bounds'
+import type { Breach, Law } from './laws'
 import { distinct, NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
+import type { Call, Chronicle, Entry, Request } from './simulation'
 import { degradedOnes, localShares } from './without-store'
-import type { Call, Chronicle, Entry, Request } from './world'
-
-/** A law that was broken, in a sentence. */
-export interface Breach {
-  readonly law: Law
-  readonly at: number
-  readonly text: string
-}
-
-const LAWS = [
-  'never over the limit',
-  'never past the bound',
-  'charged once',
-  'given back once',
-  'a reset wipes what was there and no more',
-  'denied only where there is no room',
-  'numbers are true',
-  'an allowed request is charged',
-  'a denied request takes nothing',
-  'degraded only where the store failed',
-  'one local share for each instance',
-  'everything is answered',
-  'nothing throws',
-  'every write fits DynamoDB',
-] as const
-export type Law = (typeof LAWS)[number]
 
 /** All breaches of laws in a chronicle. */
 export function judge(chronicle: Chronicle): Breach[] {
@@ -77,20 +53,20 @@ class StrictJudge {
   >()
 
   constructor(private readonly chronicle: Chronicle) {
-    const { story, requests } = chronicle
-    this.quotas = story.policies.map(quotaOf)
-    const percents = [100, ...story.steps.flatMap((step) => (step.do === 'change' ? [step.percent] : []))]
+    const { scenario, requests } = chronicle
+    this.quotas = scenario.policies.map(quotaOf)
+    const percents = [100, ...scenario.steps.flatMap((step) => (step.do === 'change' ? [step.percent] : []))]
     this.mixed = new Set(percents).size > 1
-    this.clocksSet = story.steps.some((step) => step.do === 'clock')
-    this.largest = story.policies.map((policy, i) => {
+    this.clocksSet = scenario.steps.some((step) => step.do === 'clock')
+    this.largest = scenario.policies.map((policy, i) => {
       const all = [policy, ...requests.map(({ policies }) => policies[i]!)].map((one) => this.quotas[i]!.numbersOf(one))
       return { limit: Math.max(...all.map(({ limit }) => limit)), burst: Math.max(...all.map(({ burst }) => burst)) }
     })
   }
 
   breaches(): Breach[] {
-    const { story, entries, requests } = this.chronicle
-    if (story.policies.some(({ consistency = 'strict' }) => consistency !== 'strict')) return []
+    const { scenario, entries, requests } = this.chronicle
+    if (scenario.policies.some(({ consistency = 'strict' }) => consistency !== 'strict')) return []
     for (const { calls } of requests) {
       // and is leased from then on, which another law checks
       for (const { fate, key } of calls) if (fate === 'hot') this.blur(key, -1)
@@ -108,7 +84,7 @@ class StrictJudge {
   }
 
   private clocksDiffer(): boolean {
-    const { instances } = this.chronicle.story
+    const { instances } = this.chronicle.scenario
     return this.clocksSet || instances.some(({ skewMs }) => skewMs !== instances[0]!.skewMs)
   }
 
@@ -575,7 +551,7 @@ class StrictJudge {
     const several = keys.length > 1 || (step as { times?: number }).times !== undefined
     const numbers = this.numbersOf(request)
     if (this.mixed && this.quotas.some(({ sharesCounts }) => !sharesCounts)) return
-    const ttlMs = this.chronicle.story.denialTtlMs ?? 5000
+    const ttlMs = this.chronicle.scenario.denialTtlMs ?? 5000
     const reachMs = this.clocksSet ? Infinity : ttlMs + 1
     let deniedSomewhere = false
     for (const key of keys) {

@@ -9,7 +9,7 @@ interface Command {
 
 /**
  * A client with DynamoDB's protocol alone. It has no timers, so it works in virtual time, and does a tenth of the SDK's
- * work, so thousands of stories fit into minutes. Other tests cover the SDK.
+ * work, so thousands of scenarios fit into minutes. Other tests cover the SDK.
  */
 export function rawClient(endpoint: string): { readonly client: Pick<DynamoDBClient, 'send'>; close(): void } {
   const agent = new Agent({ keepAlive: true })

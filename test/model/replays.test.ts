@@ -1,6 +1,6 @@
 import { replay } from './replay'
 
-/** Stories that once broke a law, as the model printed them. */
+/** Scenarios that once broke a law, as the model printed them. */
 describe('a history that once broke a law now obeys it:', () => {
   it('a copy of a charge that arrives after newer charges is not applied', () =>
     replay({

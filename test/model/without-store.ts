@@ -1,7 +1,7 @@
 import type { PolicyInput } from '../../limiter'
-import type { Breach } from './judge'
+import type { Breach } from './laws'
 import { distinct, durationMs, NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
-import type { Chronicle, Instance, Request } from './world'
+import type { Chronicle, Instance, Request } from './simulation'
 
 /** An item that is throttled is not asked again for so long. */
 const COOLING_MS = 100
@@ -24,14 +24,14 @@ export function degradedOnes({ requests }: Chronicle): Breach[] {
 }
 
 /** What one instance admits by itself fits into its share of each limit, whatever the store does. */
-export function localShares({ requests, instances, story }: Chronicle): Breach[] {
-  const { onStoreError = 'local', policies } = story
-  if (onStoreError !== 'local' || story.steps.some((step) => step.do === 'clock')) return []
+export function localShares({ requests, instances, scenario }: Chronicle): Breach[] {
+  const { onStoreError = 'local', policies } = scenario
+  if (onStoreError !== 'local' || scenario.steps.some((step) => step.do === 'clock')) return []
   return instances.flatMap((instance) =>
     instance.old
       ? []
       : policies.flatMap((policy, i) =>
-          isBounded(policy) ? ofOneShare({ requests, story }, instance, policy, i) : [],
+          isBounded(policy) ? ofOneShare({ requests, scenario }, instance, policy, i) : [],
         ),
   )
 }
@@ -39,12 +39,12 @@ export function localShares({ requests, instances, story }: Chronicle): Breach[]
 const isBounded = (policy: PolicyInput): boolean => policy.overage !== 'allow' && !policy.action && !policy.overrun
 
 function ofOneShare(
-  { requests, story }: Pick<Chronicle, 'requests' | 'story'>,
+  { requests, scenario }: Pick<Chronicle, 'requests' | 'scenario'>,
   instance: Instance,
   policy: PolicyInput,
   i: number,
 ): Breach[] {
-  const { localShare = 0.5, start = 1_763_683_200_000 } = story
+  const { localShare = 0.5, start = 1_763_683_200_000 } = scenario
   const quota = quotaOf(policy)
   const numbers = shareOf(largestOf(requests, i, policy, quota), localShare)
   const found: Breach[] = []

@@ -9,10 +9,10 @@ describe('every order in which calls can arrive, with every fault at every call,
     )
   })
 
-  for (const { name, story, algorithms = Object.keys(ALGORITHMS) } of CROSSINGS) {
+  for (const { name, scenario, algorithms = Object.keys(ALGORITHMS) } of CROSSINGS) {
     it(name, async () => {
       for (const algorithm of algorithms) {
-        const searched = await everyInterleaving(story(ALGORITHMS[algorithm]!))
+        const searched = await everyInterleaving(scenario(ALGORITHMS[algorithm]!))
         runs += searched.runs
         histories += searched.histories
       }

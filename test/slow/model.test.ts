@@ -6,22 +6,22 @@ import { dynoxideBinary } from '../../local/engines/dynoxide'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
 import { OLD, oldStoreOn } from '../compatibility/old-library'
-import { rollingStories } from '../compatibility/rolling-stories'
+import { rollingScenarios } from '../compatibility/rolling-scenarios'
 import { startDynamoDbLocal } from '../engines/dynamodb-local'
-import { crowdedStories, stories } from '../model/generate'
+import { crowdedScenarios, scenarios } from '../model/generate'
 import { rawClient } from '../model/raw-client'
-import { runStories, seedAfter } from '../model/run'
-import { NEW } from '../model/world'
+import { runScenarios, seedAfter } from '../model/run'
+import { NEW } from '../model/simulation'
 import { openOn, TABLE } from '../stores'
 
 const MINUTE = 60_000
 /**
- * On a machine so slow that there is no time for all, fewer are told, and how many is said; fewer than this part of
- * them is a failure.
+ * On a machine so slow that there is no time for all, fewer are run, and the output says how many; fewer than
+ * this part of them is a failure.
  */
 const LEAST_PART = 0.05
 
-/** Histories in memory: a hundred thousand together, told in portions. */
+/** Histories in memory: a hundred thousand together, run in portions. */
 const IN_MEMORY = [
   { kind: 'crowded', seed: 7, count: 1000, portion: 500 },
   { kind: 'rolling', seed: 4, count: 10_000, portion: 2500 },
@@ -36,27 +36,27 @@ describe('every law holds in every history', () => {
     'in memory',
     async () => {
       const endsAt = performance.now() + IN_MEMORY_MS
-      const told = new Map<string, number>()
+      const counts = new Map<string, number>()
       const waiting = inTurn()
-      const tellSome = async () => {
+      const runSome = async () => {
         for (let portion = waiting.shift(); portion; portion = waiting.shift()) {
           const leftMs = endsAt - performance.now()
-          const count = leftMs > 0 ? await toldByItself({ ...portion, minutes: leftMs / MINUTE }) : 0
-          told.set(portion.kind, (told.get(portion.kind) ?? 0) + count)
+          const count = leftMs > 0 ? await runApart({ ...portion, minutes: leftMs / MINUTE }) : 0
+          counts.set(portion.kind, (counts.get(portion.kind) ?? 0) + count)
         }
       }
-      await Promise.all(Array.from({ length: CORES }, tellSome))
-      for (const [kind, count] of told)
+      await Promise.all(Array.from({ length: CORES }, runSome))
+      for (const [kind, count] of counts)
         process.stdout.write(`# ${count} ${kind} histories in memory: every law holds\n`)
       for (const { kind, count } of IN_MEMORY)
-        expect([kind, told.get(kind)! >= LEAST_PART * count]).toEqual([kind, true])
+        expect([kind, counts.get(kind)! >= LEAST_PART * count]).toEqual([kind, true])
     },
     IN_MEMORY_MS + 4 * MINUTE,
   )
 })
 
 /**
- * All portions, those of each kind spread over the whole time; together they are the stories that `npm run model` tells
+ * All portions, those of each kind spread over the whole time; together they are the scenarios that `npm run model` runs
  * with the kind's seed.
  */
 const inTurn = () =>
@@ -70,10 +70,11 @@ const inTurn = () =>
     .map(({ options }) => options)
 
 /**
- * Has stories told by a process of their own; fails with the one that breaks a law. @returns how many there was time
- * for.
+ * Runs scenarios in a process of their own; fails with the one that breaks a law.
+ *
+ * @returns how many there was time for.
  */
-async function toldByItself(options: Readonly<Record<string, string | number>>): Promise<number> {
+async function runApart(options: Readonly<Record<string, string | number>>): Promise<number> {
   const args = Object.entries(options).flatMap(([name, value]) => [`--${name}`, String(value)])
   const script = join(__dirname, '..', 'model', 'main.ts')
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', script, ...args], {
@@ -89,9 +90,9 @@ const ENGINES: readonly [name: string, count: number, start: () => Promise<Engin
 
 /** Of the histories on an engine, and of the time for them. */
 const ON_ENGINES = [
-  { what: 'strict policies', arbitrary: stories(), part: 0.8, seed: 5 },
-  { what: 'a dozen to thirty policies on each subject', arbitrary: crowdedStories(), part: 0.05, seed: 8 },
-  { what: 'old instances beside new ones', arbitrary: rollingStories(), part: 0.15, seed: 6 },
+  { what: 'strict policies', arbitrary: scenarios(), part: 0.8, seed: 5 },
+  { what: 'a dozen to thirty policies on each subject', arbitrary: crowdedScenarios(), part: 0.05, seed: 8 },
+  { what: 'old instances beside new ones', arbitrary: rollingScenarios(), part: 0.15, seed: 6 },
 ]
 const ON_ENGINE_MS = 1.25 * MINUTE
 
@@ -100,7 +101,7 @@ for (const [name, count, start, isMissing] of ENGINES) {
   group(`every law holds on ${name}`, () => {
     let engine: Awaited<ReturnType<typeof openOn>>
     let raw: ReturnType<typeof rawClient>
-    let worlds = 0
+    let simulations = 0
     beforeAll(async () => {
       engine = await openOn(await start())
       raw = rawClient(engine.endpoint)
@@ -109,25 +110,25 @@ for (const [name, count, start, isMissing] of ENGINES) {
       raw?.close()
       await engine?.close()
     })
-    const world = () => ({
+    const simulation = () => ({
       store: new DynamoDbStore({ client: raw.client, tableName: TABLE }),
       oldStore: oldStoreOn(raw.client, TABLE),
       libraries: { new: NEW, old: OLD },
-      prefix: `${name}-${worlds++}-`,
+      prefix: `${name}-${simulations++}-`,
     })
 
     it.each(ON_ENGINES)(
       'in every history of $what',
       async ({ what, arbitrary, part, seed }) => {
-        const told = await runStories(part * count, {
+        const done = await runScenarios(part * count, {
           seed,
-          world,
+          simulation,
           arbitrary,
           endAfterMs: ON_ENGINE_MS * Math.max(part, 0.2),
           atOnce: 50,
         })
-        process.stdout.write(`# ${told} histories of ${what} on ${name}: every law holds\n`)
-        expect(told).toBeGreaterThanOrEqual(LEAST_PART * part * count)
+        process.stdout.write(`# ${done} histories of ${what} on ${name}: every law holds\n`)
+        expect(done).toBeGreaterThanOrEqual(LEAST_PART * part * count)
       },
       ON_ENGINE_MS + 2 * MINUTE,
     )

@@ -16,7 +16,7 @@ export const CALL_FAULTS = [
 ] as const
 export type CallFault = (typeof CALL_FAULTS)[number]
 
-/** One step of a story. */
+/** One step of a scenario. */
 export type Step = {
   /** Milliseconds after the step before it. */
   readonly after: number
@@ -40,7 +40,7 @@ type Action =
   /** The instance ends without closing, and a new one takes its place. */
   | { readonly do: 'crash' }
   | { readonly do: 'freeze'; readonly ms: number }
-  /** From now on every limit and burst is so many percent of that in the story. */
+  /** From now on every limit and burst is so many percent of that in the scenario. */
   | { readonly do: 'change'; readonly percent: number }
   /** None of the instance's calls arrives for so long. */
   | { readonly do: 'outage'; readonly ms: number }
@@ -50,7 +50,7 @@ type Action =
   | { readonly do: 'ttl' }
 
 /** A history as data, with all that is needed to repeat it. */
-export interface Story {
+export interface Scenario {
   readonly seed: number
   readonly policies: readonly PolicyInput[]
   readonly instances: readonly { readonly skewMs: number; readonly old?: boolean }[]

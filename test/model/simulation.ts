@@ -15,7 +15,7 @@ import {
   type WriteOutcome,
 } from '../../limiter/stores/store'
 import { DYNAMODB, operatorsIn } from '../stores/expression-size'
-import type { CallFault, Step, Story } from './story'
+import type { CallFault, Scenario, Step } from './scenario'
 import { VirtualTime } from './virtual-time'
 
 /** 2025-11-21T00:00:00Z: on the edge of every epoch window up to a day. */
@@ -113,9 +113,9 @@ export interface Instance {
   busy: Promise<unknown>
 }
 
-/** All that happened in a story. */
+/** All that happened in a scenario. */
 export interface Chronicle {
-  readonly story: Story
+  readonly scenario: Scenario
   readonly start: number
   readonly instances: readonly Instance[]
   readonly requests: readonly Request[]
@@ -131,7 +131,7 @@ export interface Chronicle {
   readonly endedAt: number
 }
 
-export interface WorldOptions {
+export interface SimulationOptions {
   readonly store?: StateStore
   readonly libraries?: { readonly new: Library; readonly old?: Library }
   /** The same items as old instances read and write them. @default the same store */
@@ -140,7 +140,7 @@ export interface WorldOptions {
   readonly next?: (underWay: number) => number
   /** The fault of the call with this number, on any instance. */
   readonly meets?: { readonly call: number; readonly fate: CallFault }
-  /** A prefix of each subject, for engines that many stories share. */
+  /** A prefix of each subject, for engines that many scenarios share. */
   readonly prefix?: string
 }
 
@@ -148,8 +148,8 @@ const LATE_MS = 450
 const COPY_MS = 40
 const LATE_COPY_MS = 900
 
-/** Runs a story in virtual time. */
-export class World {
+/** Runs a scenario in virtual time. */
+export class Simulation {
   private readonly time: VirtualTime
   private readonly store: StateStore
   private readonly instances: Instance[] = []
@@ -165,10 +165,10 @@ export class World {
   private readonly underWay: (() => Promise<void>)[] = []
 
   constructor(
-    private readonly story: Story,
-    private readonly options: WorldOptions = {},
+    private readonly scenario: Scenario,
+    private readonly options: SimulationOptions = {},
   ) {
-    const { start = MIDNIGHT } = story
+    const { start = MIDNIGHT } = scenario
     this.time = new VirtualTime(start, (owner) => this.heldUntil(owner as Instance | undefined))
     this.store = options.store ?? new MemoryStore()
     const { next } = options
@@ -183,12 +183,12 @@ export class World {
   }
 
   async run(): Promise<Chronicle> {
-    const { time, story } = this
-    const giveBack = time.install(story.seed)
+    const { time, scenario } = this
+    const giveBack = time.install(scenario.seed)
     try {
-      for (const [place] of story.instances.entries()) this.begin(place)
+      for (const [place] of scenario.instances.entries()) this.begin(place)
       let at = 0
-      for (const [position, step] of story.steps.entries()) {
+      for (const [position, step] of scenario.steps.entries()) {
         at += step.after
         time.after(at, () => this.perform(step, position), undefined)
       }
@@ -197,7 +197,7 @@ export class World {
       giveBack()
     }
     return {
-      story,
+      scenario,
       start: time.start,
       instances: this.all,
       requests: this.requests,
@@ -217,7 +217,7 @@ export class World {
   }
 
   private begin(place: number): void {
-    const { skewMs, old = false } = this.story.instances[place]!
+    const { skewMs, old = false } = this.scenario.instances[place]!
     const { libraries = { new: NEW } } = this.options
     const library = old ? libraries.old! : libraries.new
     const before = this.instances[place]
@@ -240,7 +240,7 @@ export class World {
       busy: Promise.resolve(),
     }
     const clock: Clock = () => Math.floor(this.time.now) + instance.skewMs
-    const { denialTtlMs, localShare = 0.5, onStoreError = 'local' } = this.story
+    const { denialTtlMs, localShare = 0.5, onStoreError = 'local' } = this.scenario
     instance.limiter = library.makeLimiter({
       store: this.storeOf(instance),
       clock,
@@ -258,7 +258,7 @@ export class World {
     written: readonly PolicyInput[]
     compiled: readonly CompiledPolicy[]
   } {
-    const written = changed(this.story.policies, percent)
+    const written = changed(this.scenario.policies, percent)
     const id = `${library === NEW} ${percent}`
     const compiled = this.compiled.get(id) ?? library.compileAll(written)
     this.compiled.set(id, compiled)
@@ -291,7 +291,7 @@ export class World {
         this.say(`the store is away from instance ${step.on} for ${step.ms} ms`)
         return
       case 'clock':
-        // Between two requests: a clock that is set in the middle of one is another story.
+        // Between two requests: a clock that is set in the middle of one is another scenario.
         instance.busy = instance.busy.then(() => {
           instance.skewMs = step.skewMs
           this.say(`instance ${step.on} has its clock set to ${step.skewMs} ms`)
