@@ -24,8 +24,8 @@ const FAULTS: readonly CallFault[] = [
 ]
 
 /**
- * Runs a scenario in every order in which its calls can arrive at the store, each of these with every fault at every call,
- * and checks all laws each time.
+ * Runs a scenario in every order in which its calls can arrive at the store, each of these with every fault at every
+ * call, and checks all laws each time.
  *
  * A run is repeated with another choice wherever it could have gone on differently, until no choice is left. Nothing is
  * random.

@@ -56,8 +56,8 @@ describe('every law holds in every history', () => {
 })
 
 /**
- * All portions, those of each kind spread over the whole time; together they are the scenarios that `npm run model` runs
- * with the kind's seed.
+ * All portions, those of each kind spread over the whole time; together they are the scenarios that `npm run model`
+ * runs with the kind's seed.
  */
 const inTurn = () =>
   IN_MEMORY.flatMap(({ kind, seed, count, portion }) =>
