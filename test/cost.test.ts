@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parseTiersFile } from '../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../lambda/config-table/items/parse-tiers-file'
 import { type CostFacts, costOf, NO_FACTS } from '../lambda/cost'
 import { rulesOf } from '../lambda/rules'
 import { ConfigError } from '../limiter/errors'

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { parseTiersFile } from '../../lambda/config-table/items/policy-set'
+import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import type { PolicyAnswer } from '../../lambda/responses/answers'
 import { StoreUnavailableError } from '../../limiter/errors'
 import { MemoryStore } from '../../limiter/stores/memory-store'
