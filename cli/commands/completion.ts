@@ -3,7 +3,7 @@ import { type AddCommand, describeCommand } from '../command'
 import { completionScript, SHELLS, type Shell } from '../terminal/completion'
 
 export const addCompletion: AddCommand = (group, session) => {
-  describeCommand(group, 'completion', 'Print a shell script that completes commands and options.', [
+  describeCommand(group, 'completion', 'Print a shell script that completes commands and options, also behind npx.', [
     'eval "$(sluice completion bash)"',
     'sluice completion fish | source',
   ])

@@ -131,8 +131,10 @@ describe('completion', () => {
   const complete = (line: string) => {
     const words = line.split(' ')
     const script = `${completionScript(program, 'bash')}
-      COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}; _sluice; printf '%s\\n' "\${COMPREPLY[@]}"`
-    return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).trim().split('\n').sort()
+      COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
+      _\${1}sluice; printf '%s\\n' "\${COMPREPLY[@]}"`
+    const function_ = words[0] === 'npx' ? 'npx_' : ''
+    return execFileSync('bash', ['-c', script, 'bash', function_], { encoding: 'utf8' }).trim().split('\n').sort()
   }
 
   it.each([
@@ -156,6 +158,11 @@ describe('completion', () => {
         '--yes',
       ],
     ],
+    ['sluice completion z', ['zsh']],
+    ['sluice block export --ip-version ', ['4', '6']],
+    ['npx slu', ['sluice']],
+    ['npx sluice clients ro', ['rotate-key']],
+    ['npx another clients ro', ['']],
     ['sluice tiers ', ['--help', 'apply', 'diff', 'export', 'get', 'list', 'schema', 'validate']],
   ])('in bash of "%s" is %j', (line, words) => {
     expect(complete(line)).toEqual(words)
