@@ -1,7 +1,8 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
-import { Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http'
 import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -12,7 +13,7 @@ const ROOT = join(__dirname, '..', '..')
 /** Where `.ci/ministack` puts MiniStack, cfn-lint and the Node that functions run on. */
 export const MINISTACK = join(
   process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'),
-  'sluice/ministack-1.5.33-cfn-lint-1.58.0-sam-1.115.0-node-24.21.0/bin',
+  'sluice/ministack-1.5.33-cfn-lint-1.58.0-sam-1.115.0-cryptography-50.0.2-node-24.21.0/bin',
 )
 
 interface Answer {
@@ -32,6 +33,8 @@ export interface MiniStack {
     url: string,
     options?: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> },
   ): Promise<Answer>
+  /** Opens a connection to a deployed WebSocket API, closes it again, and returns the status: 101 if it was opened. */
+  connect(url: string): Promise<number>
   stop(): Promise<void>
 }
 
@@ -49,6 +52,7 @@ export async function startMiniStack(): Promise<MiniStack> {
       GATEWAY_PORT: String(port),
       MINISTACK_HOST: 'localhost',
       BIND_HOST: '127.0.0.1', // it listens on all interfaces otherwise, and takes any credentials
+      IOT_MTLS_ENABLED: '0', // and on a port of its own
     },
     stdio: ['ignore', 'ignore', 'ignore'],
     detached: true, // a group of its own, with the functions' processes
@@ -79,8 +83,8 @@ export async function startMiniStack(): Promise<MiniStack> {
     },
 
     send(url, { method = 'GET', headers = {} } = {}) {
-      const { hostname, pathname, search } = new URL(url)
-      const host = `${hostname.split('.')[0]}.execute-api.localhost`
+      const { pathname, search } = new URL(url)
+      const host = hostOf(url)
       return new Promise((resolve, reject) => {
         const outgoing = request(
           { host: 'localhost', port, method, path: pathname + search, headers: { ...headers, host }, agent },
@@ -94,6 +98,24 @@ export async function startMiniStack(): Promise<MiniStack> {
           },
         )
         outgoing.on('error', reject).end()
+      })
+    },
+
+    connect(url) {
+      const handshake = {
+        host: hostOf(url),
+        connection: 'Upgrade',
+        upgrade: 'websocket',
+        'sec-websocket-version': '13',
+        'sec-websocket-key': randomBytes(16).toString('base64'),
+      }
+      return new Promise((resolve, reject) => {
+        const outgoing = request({ host: 'localhost', port, path: new URL(url).pathname, headers: handshake })
+        const ends = ({ statusCode = 0 }: IncomingMessage) => {
+          outgoing.destroy()
+          resolve(statusCode)
+        }
+        outgoing.on('upgrade', ends).on('response', ends).on('error', reject).end()
       })
     },
 
@@ -113,6 +135,9 @@ export async function startMiniStack(): Promise<MiniStack> {
   }
   return ministack
 }
+
+/** By what MiniStack knows the API of a URL that AWS would have given it. */
+const hostOf = (url: string) => `${new URL(url).hostname.split('.')[0]}.execute-api.localhost`
 
 /**
  * Comes back when the present minute has this much left, so that requests that follow are counted in one window of a

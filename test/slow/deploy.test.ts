@@ -1,6 +1,4 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import {
@@ -16,16 +14,12 @@ import {
 } from '@aws-sdk/client-api-gateway'
 import { CloudFormationClient, DescribeStacksCommand } from '@aws-sdk/client-cloudformation'
 import { DynamoDBClient, ListTablesCommand } from '@aws-sdk/client-dynamodb'
-import {
-  InvokeCommand,
-  LambdaClient,
-  ListFunctionsCommand,
-  UpdateFunctionConfigurationCommand,
-} from '@aws-sdk/client-lambda'
+import { LambdaClient, ListFunctionsCommand, UpdateFunctionConfigurationCommand } from '@aws-sdk/client-lambda'
 import { DynamoDBDocumentClient, GetCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
 import { apiKey, clientKey, tierKey } from '../../lambda/config-table/items/config-items'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { sluice } from '../cli/command-line'
+import { askGuard } from '../engines/deletion-guard'
 import { type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
 
 const ROOT = join(__dirname, '..', '..')
@@ -181,16 +175,7 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     expect(await get({ pk: called.pk, sk: called.sk })).toEqual(called)
   })
 
-  // MiniStack deletes the rest of a stack when a custom resource refuses, so the guard's function is asked directly.
   it('has a guard that refuses its deletion while an API is attached, and no longer after detach', async () => {
-    const answers: { Status: string; Reason: string }[] = []
-    const server = createServer(async (request, response) => {
-      let body = ''
-      for await (const chunk of request) body += chunk
-      answers.push(JSON.parse(body))
-      response.end()
-    })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const rest = new APIGatewayClient(options)
     const { id: restApiId } = await rest.send(new CreateRestApiCommand({ name: 'zoo' }))
     const { items = [] } = await rest.send(new GetResourcesCommand({ restApiId }))
@@ -200,17 +185,7 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     await rest.send(new CreateDeploymentCommand({ restApiId, stageName: 'prod' }))
     const command = (...args: string[]) => sluice([...args, restApiId!, '--yes'], { env: aws.env })
     const lambda = new LambdaClient(options)
-    const { Functions: all = [] } = await lambda.send(new ListFunctionsCommand({}))
-    const { FunctionName } = all.find(({ Description }) => Description?.includes('guards what is in use'))!
-    const deletion = async (more: object = {}) => {
-      const event = {
-        RequestType: 'Delete',
-        ResponseURL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-        ResourceProperties: { Guard: { FunctionArn: outputs.AuthorizerFunctionArn, Refuse: 'true', ...more } },
-      }
-      await lambda.send(new InvokeCommand({ FunctionName, Payload: Buffer.from(JSON.stringify(event)) }))
-      return answers.at(-1)!
-    }
+    const deletion = (more?: object) => askGuard(lambda, outputs.AuthorizerFunctionArn, more)
     // The limiter is found by the outputs of its stack.
     const attached = await command('attach')
     expect(attached).toMatchObject({ code: 0, err: expect.stringContaining('limiter Sluice/Limiter in us-east-1') })
@@ -228,7 +203,6 @@ describe('the stack of this repository, on an AWS endpoint', () => {
     await rest.send(new DeleteRestApiCommand({ restApiId }))
     rest.destroy()
     lambda.destroy()
-    server.close()
   })
 
   it('is destroyed, and leaves the config table and nothing else', async () => {

@@ -7,8 +7,10 @@ import { MINISTACK, type MiniStack, startMiniStack } from '../engines/ministack'
 
 const ROOT = join(__dirname, '..', '..')
 const EXAMPLES = join(ROOT, 'examples')
-/** Those that are CDK apps; templates.test.ts deploys the others. */
-const APPS = readdirSync(EXAMPLES).filter((name) => existsSync(join(EXAMPLES, name, 'app.mjs')))
+/** CDK apps of one stack; templates.test.ts and existing-system.test.ts deploy the others. */
+const APPS = readdirSync(EXAMPLES).filter(
+  (name) => existsSync(join(EXAMPLES, name, 'app.mjs')) && !existsSync(join(EXAMPLES, name, 'before.mjs')),
+)
 const { devDependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'))
 
 describe("a stranger's apps, with the package from its tarball", () => {
