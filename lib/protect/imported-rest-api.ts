@@ -1,6 +1,6 @@
-import { Annotations, Names } from 'aws-cdk-lib'
+import { Annotations } from 'aws-cdk-lib'
 import {
-  CfnAuthorizer,
+  type CfnAuthorizer,
   type CfnGatewayResponse,
   CfnRestApi,
   Deployment,
@@ -8,12 +8,10 @@ import {
   type Method,
 } from 'aws-cdk-lib/aws-apigateway'
 import { Construct } from 'constructs'
-import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import type { LabelOptions } from '../seed/label-resource'
-import { Binding } from './binding'
-import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
-import { inheritHeaders, tooManyRequestsResponse } from './gateway-response'
+import type { ProtectingLimiter } from './call-permission'
 import { isResource } from './is-resource'
+import { bindRestApi } from './rest-binding'
 import { checkSelection, type SelectionOptions } from './selection'
 
 /** How `attachTo` protects a REST API that another stack or template owns. */
@@ -65,40 +63,20 @@ export class ImportedRestApiProtection extends Construct {
     checkSelection(api, only, options)
     super(api, 'Sluice')
     const { stageName, gatewayResponse = true, redeploy } = options
-    // `RequestAuthorizer` would not synthesise: it wants a method of this app.
-    this.authorizer = new CfnAuthorizer(this, 'Authorizer', {
-      restApiId: api.restApiId,
-      name: Names.uniqueResourceName(this, { maxLength: 128 }),
-      type: 'REQUEST',
-      authorizerUri: functionUri(this, limiter.handler),
-      authorizerResultTtlInSeconds: 0, // and no identity source: see RestApiProtection
+    const { authorizer, response } = bindRestApi(this, api, limiter, {
+      only,
+      selection: options,
+      isOfThisApp: false,
+      answers429: gatewayResponse,
     })
-    this.authorizerId = this.authorizer.ref
-    const permission = permitAuthorizer(this, limiter, api.restApiId, this.authorizer)
-    const response = gatewayResponse ? tooManyRequestsResponse(this, api) : undefined
+    this.authorizer = authorizer
+    this.authorizerId = authorizer.ref
     this.gatewayResponse = response
 
     // Retained when it is replaced or the stack is deleted: API Gateway cannot delete a deployment that a stage uses,
     // and this stage stays.
     this.deployment = new Deployment(this, 'Deployment', { api, stageName, retainDeployments: true })
     this.deployment.addToLogicalId({ redeploy: [stageName, redeploy] })
-    new Binding(
-      this,
-      {
-        api,
-        apiId: api.restApiId,
-        authorizer: this.authorizer,
-        noun: 'method',
-        only,
-        selection: options,
-        before: [...(response ? [response] : []), ...permission],
-        contents: [response && ACCESS_DENIED],
-        isOfThisApp: false,
-      },
-      (resource) => {
-        if (response && resource === response) inheritHeaders(response, api)
-      },
-    )
 
     Annotations.of(this).addWarningV2(
       'sluice:attachTo-methods',

@@ -1,12 +1,11 @@
-import { Names } from 'aws-cdk-lib'
-import { CfnAuthorizer, type Method, type RestApi } from 'aws-cdk-lib/aws-apigateway'
+import type { CfnAuthorizer, Method, RestApi } from 'aws-cdk-lib/aws-apigateway'
 import { Construct } from 'constructs'
 import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import type { LabelOptions } from '../seed/label-resource'
-import { Binding } from './binding'
-import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
+import type { ProtectingLimiter } from './call-permission'
 import { warnOfNoDeployment } from './deployments'
-import { gatewayResponsesOf, inheritHeaders, tooManyRequestsResponse } from './gateway-response'
+import { gatewayResponsesOf } from './gateway-response'
+import { bindRestApi } from './rest-binding'
 import { checkSelection, type SelectionOptions } from './selection'
 
 /** How `protect` protects a REST API. */
@@ -26,33 +25,13 @@ export class RestApiProtection extends Construct {
     const only = { prop: 'methods', routes: options.methods } as const
     checkSelection(api, only, options)
     super(api, 'Sluice')
-    // A cached decision is not counted, and a request without an identity source would get a 401 without a call.
-    this.authorizer = new CfnAuthorizer(this, 'Authorizer', {
-      restApiId: api.restApiId,
-      name: Names.uniqueResourceName(this, { maxLength: 128 }),
-      type: 'REQUEST',
-      authorizerUri: functionUri(this, limiter.handler),
-      authorizerResultTtlInSeconds: 0,
+    const { authorizer, binding } = bindRestApi(this, api, limiter, {
+      only,
+      selection: options,
+      isOfThisApp: true,
+      answers429: true,
     })
-    const permission = permitAuthorizer(this, limiter, api.restApiId, this.authorizer)
-    const response = tooManyRequestsResponse(this, api)
-    const binding = new Binding(
-      this,
-      {
-        api,
-        apiId: api.restApiId,
-        authorizer: this.authorizer,
-        noun: 'method',
-        only,
-        selection: options,
-        before: [response, ...permission],
-        contents: [ACCESS_DENIED],
-        isOfThisApp: true,
-      },
-      (resource) => {
-        if (resource === response) inheritHeaders(response, api)
-      },
-    )
+    this.authorizer = authorizer
     this.node.addValidation({
       validate: () => {
         warnOfNoDeployment(this, api, binding.deployments)

@@ -1,0 +1,63 @@
+import { Names } from 'aws-cdk-lib'
+import { CfnAuthorizer, type CfnGatewayResponse, type IRestApi } from 'aws-cdk-lib/aws-apigateway'
+import type { Construct } from 'constructs'
+import { ACCESS_DENIED } from '../../provisioning/gateway-response'
+import { Binding, type BindingProps } from './binding'
+import { functionUri, type ProtectingLimiter, permitAuthorizer } from './call-permission'
+import { inheritHeaders, tooManyRequestsResponse } from './gateway-response'
+
+interface RestBindingProps extends Pick<BindingProps, 'only' | 'selection' | 'isOfThisApp'> {
+  /** Whether denials are made a 429. */
+  readonly answers429: boolean
+}
+
+interface RestBinding {
+  readonly authorizer: CfnAuthorizer
+  readonly binding: Binding
+  /** Undefined where denials are not made a 429. */
+  readonly response: CfnGatewayResponse | undefined
+}
+
+/**
+ * Makes what stands in front of a REST API's methods, whether the app makes or imports it: an authorizer that caches
+ * nothing, the right to call the function, the 429, and the binding of the methods to all of this.
+ *
+ * @param scope what the resources are made in.
+ */
+export function bindRestApi(
+  scope: Construct,
+  api: IRestApi,
+  limiter: ProtectingLimiter,
+  { only, selection, isOfThisApp, answers429 }: RestBindingProps,
+): RestBinding {
+  const apiId = api.restApiId
+  // A cached decision is not counted, and a request without an identity source would get a 401 without a call.
+  // `RequestAuthorizer` would not synthesise at an imported API: it wants a method of this app.
+  const authorizer = new CfnAuthorizer(scope, 'Authorizer', {
+    restApiId: apiId,
+    name: Names.uniqueResourceName(scope, { maxLength: 128 }),
+    type: 'REQUEST',
+    authorizerUri: functionUri(scope, limiter.handler),
+    authorizerResultTtlInSeconds: 0,
+  })
+  const permission = permitAuthorizer(scope, limiter, apiId, authorizer)
+  const response = answers429 ? tooManyRequestsResponse(scope, api) : undefined
+  const binding = new Binding(
+    scope,
+    {
+      api,
+      apiId,
+      authorizer,
+      noun: 'method',
+      only,
+      selection,
+      before: [...(response ? [response] : []), ...permission],
+      contents: [response && ACCESS_DENIED],
+      isOfThisApp,
+    },
+    (resource) => {
+      if (response && resource === response) inheritHeaders(response, api)
+    },
+  )
+  return { authorizer, binding, response }
+}
