@@ -19,6 +19,11 @@ export const functionBundleOptions = {
   tsconfigRaw: { compilerOptions: { useDefineForClassFields: false } },
 } satisfies BuildOptions
 
+/** Lambda gives a function its credentials in the environment: the SDK's other ways to them are left out. */
+export const ENVIRONMENT_CREDENTIALS = {
+  '@aws-sdk/credential-provider-node': join(STAND_INS, 'environment-credentials.ts'),
+} as const
+
 /**
  * Options that build the files that Lambda loads: lambda/handler.ts, the verifier of JWTs, which is loaded with the
  * first token, and the upstream authorizer's client, which is loaded where one is configured. Deployment and the local
@@ -40,7 +45,7 @@ export const authorizerBundleOptions = {
   },
   alias: {
     '@aws-sdk/core/protocols': join(STAND_INS, 'item-calls.ts'),
-    '@aws-sdk/credential-provider-node': join(STAND_INS, 'environment-credentials.ts'),
+    ...ENVIRONMENT_CREDENTIALS,
     '@aws-sdk/dynamodb-codec': join(STAND_INS, 'item-calls.ts'),
     '@aws-sdk/middleware-endpoint-discovery': join(STAND_INS, 'no-endpoint-discovery.ts'),
     '@smithy/core/checksum': join(STAND_INS, 'node-sha256.ts'),

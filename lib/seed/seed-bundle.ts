@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { buildSync } from 'esbuild'
-import { functionBundleOptions, ROOT } from '../authorizer-bundle'
+import { ENVIRONMENT_CREDENTIALS, functionBundleOptions, ROOT } from '../authorizer-bundle'
 import { writeNotices } from '../third-party-notices'
 
 /**
@@ -10,6 +10,7 @@ import { writeNotices } from '../third-party-notices'
 export function buildSeedBundle(outdir: string): void {
   const { metafile } = buildSync({
     ...functionBundleOptions,
+    alias: ENVIRONMENT_CREDENTIALS,
     entryPoints: [join(__dirname, 'handler.ts')],
     outfile: join(outdir, 'index.js'),
     logLevel: 'silent',
