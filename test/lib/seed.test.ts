@@ -265,8 +265,14 @@ describe('the seed in a stack', () => {
       }),
       // for the deletion guard
       expect.objectContaining({
-        Action: 'lambda:GetPolicy',
+        Action: ['lambda:GetPolicy', 'lambda:ListAliases', 'lambda:ListVersionsByFunction'],
         Resource: { 'Fn::GetAtt': [expect.stringContaining('AuthorizerHandler'), 'Arn'] },
+      }),
+      expect.objectContaining({
+        Action: 'lambda:GetPolicy',
+        Resource: {
+          'Fn::Join': ['', [{ 'Fn::GetAtt': [expect.stringContaining('AuthorizerHandler'), 'Arn'] }, ':*']],
+        },
       }),
     ])
   })
