@@ -124,8 +124,8 @@ export interface Served {
   readonly stage?: string
 }
 
-/** One API through API Gateway's control plane. Each change is one call or a few calls that can be repeated. */
-export interface ApiControl {
+/** One API as API Gateway's control plane shows it. */
+export interface ApiReader {
   readonly kind: ApiState['kind']
   read(): Promise<ApiState>
   /** A method as it is now; `undefined` when it is gone. */
@@ -143,6 +143,10 @@ export interface ApiControl {
    * `undefined`: nothing is known.
    */
   servedBy(served: Served): Promise<ReadonlyMap<string, string> | undefined>
+}
+
+/** The same, and what changes it. Each change is one call or a few calls that can be repeated. */
+export interface ApiControl extends ApiReader {
   /** @returns the new authorizer's id. */
   createAuthorizer(name: string, uri: string): Promise<string>
   /** Gives an authorizer the address and the settings that it should have. */

@@ -1,44 +1,12 @@
 import { UserError } from '../exit'
-import {
-  type ApiState,
-  type Authorization,
-  authorizationText,
-  type GatewayResponse,
-  type Integration,
-  isSameAuthorization,
-  type Method,
-  usesAuthorizer,
-} from './api-state'
+import { type ApiState, authorizationText, isSameAuthorization, type Method, usesAuthorizer } from './api-state'
 import { ownAuthorizer } from './plan-attach'
 import { type ApiItem, labelDrift, notedLabel } from './plan-label'
-import {
-  type AttachJournal,
-  attachMark,
-  detachMark,
-  type IntegrationStep,
-  type MethodStep,
-  notedAuthorizer,
-} from './steps'
+import { leftovers, refuseCanaries, undeploy } from './plan-undeploy'
+import { methodsAfter, type RevertStep } from './revert-steps'
+import { type AttachJournal, type IntegrationStep, type MethodStep, notedAuthorizer } from './steps'
 import { isSameMappings, isSameResponse, revertMappings, revertResponse } from './three-way'
 import { permissionPrefix } from './wanted'
-
-/** One change that detach makes. */
-export type RevertStep =
-  | { readonly kind: 'method'; readonly method: Method; readonly to: Authorization }
-  | { readonly kind: 'integration'; readonly integration: Integration; readonly to: Integration['responseParameters'] }
-  | { readonly kind: 'gateway-response'; readonly to: GatewayResponse }
-  | { readonly kind: 'authorizer'; readonly id: string }
-  /** `from`: the stage's deployment now. `to`: its deployment from before; `undefined`: a new one has to be created. */
-  | {
-      readonly kind: 'deployment'
-      readonly stage: string
-      readonly from: string | undefined
-      readonly to: string | undefined
-    }
-  | { readonly kind: 'permission'; readonly statementId: string }
-  | { readonly kind: 'own-deployment'; readonly id: string }
-  /** The label from before attach is restored. */
-  | { readonly kind: 'label'; readonly label: string }
 
 export interface DetachPlan {
   /** In order of execution, without those that are done already. */
@@ -101,12 +69,6 @@ function label(called: ApiItem, recorded: AttachJournal, changed: string[]): Rev
   const drift = labelDrift(recorded.attachment.apiId, called, recorded)
   if (drift) changed.push(drift)
   return noted && !drift ? [{ kind: 'label', label: String(noted.after.label) }] : []
-}
-
-/** The methods after all steps. */
-export function methodsAfter(methods: readonly Method[], reverts: readonly RevertStep[]): Method[] {
-  const back = new Map(reverts.flatMap((step) => (step.kind === 'method' ? [[step.method.key, step.to] as const] : [])))
-  return methods.map((method) => ({ ...method, authorization: back.get(method.key) ?? method.authorization }))
 }
 
 function methods(
@@ -175,89 +137,4 @@ function response({ gatewayResponse: now }: ApiState, { steps }: AttachJournal, 
   const { result, changed: parts } = revertResponse(noted, now)
   changed.push(...parts.map((part) => `gateway response ACCESS_DENIED: somebody changed ${part}`))
   return isSameResponse(result, now) ? [] : [{ kind: 'gateway-response', to: result }]
-}
-
-/**
- * A canary may use Sluice, and a stage with a canary cannot change its deployment.
- *
- * @throws UserError
- */
-function refuseCanaries(
-  { stages, deployments }: ApiState,
-  { attachment }: AttachJournal,
-  reverts: readonly RevertStep[],
-): void {
-  for (const { name, hasCanary, canaryDeploymentId } of stages) {
-    if (!hasCanary) continue
-    const served = deployments.find(({ id }) => id === canaryDeploymentId)
-    const isMoved = reverts.some((step) => step.kind === 'deployment' && step.stage === name)
-    if (isMoved || !served || served.createdAt > attachment.newestDeploymentAt) {
-      throw new UserError(`stage ${name} has a canary, which may use Sluice: promote or delete it first`)
-    }
-  }
-}
-
-/**
- * Restores the deployments of stages. A stage that still has attach's deployment gets its earlier one back: exactly
- * what was live before, without anybody's undeployed edits. A stage that somebody deployed meanwhile contains the
- * authorizer and must be deployed again, or it would call a function that it may no longer call. An earlier deployment
- * is not used if it would remove authorization that somebody else added and that went live with attach.
- *
- * @param methods as they are after all steps.
- */
-function undeploy(
-  state: ApiState,
-  { attachment, steps }: AttachJournal,
-  methods: readonly Method[],
-  changed: string[],
-  notes: string[],
-): RevertStep[] {
-  const reverts: RevertStep[] = []
-  const noted = new Map(steps.flatMap((step) => (step.kind === 'deployment' ? [[step.stage, step] as const] : [])))
-  for (const [name] of noted)
-    if (!state.stages.some((stage) => stage.name === name)) changed.push(`stage ${name} is gone`)
-
-  for (const { name, deploymentId, deploysItself } of state.stages) {
-    const served = state.deployments.find(({ id }) => id === deploymentId)
-    const step = noted.get(name)
-    const before = step ? step.before : attachment.stages[name]
-    if (deploysItself || !served || served.id === before || served.description === detachMark(attachment)) continue
-    if (served.description === attachMark(attachment)) {
-      const exists = state.deployments.some(({ id }) => id === before)
-      const closed =
-        step?.closed?.filter((key) => methods.some((one) => one.key === key && one.authorization.type !== 'NONE')) ?? []
-      const to = exists && closed.length === 0 ? before : undefined
-      reverts.push({ kind: 'deployment', stage: name, from: deploymentId, to })
-      if (exists && closed.length > 0) {
-        notes.push(
-          `stage ${name} is deployed again, because its earlier deployment has no authorizer on ${closed.join(', ')}: undeployed edits of others go live with it`,
-        )
-      } else if (step && exists && step.pending.length > 0) {
-        notes.push(
-          `edits of others that went live with attach are no longer deployed on stage ${name}, but stay in the API: ${step.pending.join('; ')}`,
-        )
-      }
-      if (!exists)
-        notes.push(
-          `stage ${name} is deployed again, because its earlier deployment is gone: undeployed edits of others go live with it`,
-        )
-    } else if (served.createdAt > attachment.newestDeploymentAt) {
-      reverts.push({ kind: 'deployment', stage: name, from: deploymentId, to: undefined })
-      notes.push(
-        `somebody deployed stage ${name} since: it is deployed again, and undeployed edits of others go live with it`,
-      )
-    } else {
-      changed.push(`stage ${name} already serves an earlier deployment`)
-    }
-  }
-  return reverts
-}
-
-/** Attach's deployments that no stage uses after all steps. */
-function leftovers(state: ApiState, { attachment }: AttachJournal, reverts: readonly RevertStep[]): RevertStep[] {
-  const moved = reverts.flatMap((step) => (step.kind === 'deployment' ? [step.stage] : []))
-  const serving = state.stages.filter(({ name }) => !moved.includes(name)).map(({ deploymentId }) => deploymentId)
-  return state.deployments
-    .filter(({ id, description }) => description === attachMark(attachment) && !serving.includes(id))
-    .map(({ id }) => ({ kind: 'own-deployment', id }))
 }

@@ -2,7 +2,7 @@ import { printed } from '../../limiter/errors'
 import { ACCESS_DENIED } from '../../provisioning/gateway-response'
 import { UserError } from '../exit'
 import { type ApiState, type Authorizer, type Method, type Stage, usesAuthorizer } from './api-state'
-import { methodsAfter, type RevertStep } from './plan-detach'
+import { methodsAfter, type RevertStep } from './revert-steps'
 import { isSameMappings, isSameResponse, revertMappings, revertResponse } from './three-way'
 import { with429, withHeaders } from './wanted'
 

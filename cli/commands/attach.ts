@@ -1,21 +1,18 @@
-import { randomBytes } from 'node:crypto'
 import { printed } from '../../limiter/errors'
 import { labelIssues } from '../../provisioning/api-labels'
 import { gather, toMethodKey } from '../arguments'
 import { type ApiState, authorizationText, type Method, usesAuthorizer } from '../attach/api-state'
+import { attachOrRevert } from '../attach/attach-or-revert'
 import { readAll } from '../attach/calls'
 import { rejectOpening, replacementOf, type Verification } from '../attach/losses'
 import { existing, type OpenedApi, withApi } from '../attach/open'
 import { rejectOtherSluice } from '../attach/other-sluice'
 import { type AttachOptions, type AttachPlan, ownAuthorizer, planAttach } from '../attach/plan-attach'
-import { planDetach } from '../attach/plan-detach'
-import { notedLabel, planLabel } from '../attach/plan-label'
-import { type AttachContext, isFinal, pendingText, runAttach, stepText } from '../attach/run-attach'
-import { runDetach } from '../attach/run-detach'
-import { type AttachJournal, type Attachment, notedAuthorizer, notedMethod } from '../attach/steps'
-import type { FunctionName } from '../attach/wanted'
+import { planLabel } from '../attach/plan-label'
+import { type AttachContext, pendingText, stepText } from '../attach/run-attach'
+import { notedAuthorizer, notedMethod } from '../attach/steps'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
-import { failureOf, InterruptedError, UserError } from '../exit'
+import { UserError } from '../exit'
 import { confirm } from '../terminal/question'
 
 interface Options extends OutputOptions {
@@ -133,8 +130,7 @@ async function attach(session: Session, apiId: string, options: Options, opened:
     else print.note('dry run: nothing was changed')
     return
   }
-  const isNew = recorded === undefined
-  const isWider = !isNew && !attachOptions.methods && recorded.attachment.methods !== 'all'
+  const isWider = recorded !== undefined && !attachOptions.methods && recorded.attachment.methods !== 'all'
   if (steps.length > 0 || isWider || recorded?.attachment.phase !== 'attached') {
     const as = options.as === undefined ? '' : ` as ${printed(options.as)}`
     await confirm(
@@ -163,14 +159,8 @@ async function attach(session: Session, apiId: string, options: Options, opened:
         progress: (text) => print.note(text),
         pressed,
       }
-      const attachment = attachmentOf(state, recorded, attachOptions, target)
-      if (recorded) await opened.journal.update(attachment)
-      else await opened.journal.begin(attachment)
-      try {
-        await runAttach(context, state, attachment, steps, target, own, notedLabel(recorded), confirmKept)
-      } catch (error) {
-        throw await afterFailure(error, isNew, context, apiId)
-      }
+      const agreed = { state, steps, target, own, methods: attachOptions.methods ?? ('all' as const) }
+      await attachOrRevert(context, recorded, agreed, confirmKept)
     })
   }
   if (options.json) print.json({ ...answer, pending: pending.edits, attached: true })
@@ -225,56 +215,4 @@ async function pendingOf(
   const pending = await control!.pendingEdits({ ...state, methods }, stage)
   const opened = rejectOpening(pending, state, stage, recorded, open)
   return { ...pending, lines: pendingText(stage.name, pending), opened }
-}
-
-/** The journal of an earlier attach stays valid; a second attach can only extend it. */
-function attachmentOf(
-  state: ApiState,
-  recorded: AttachJournal | undefined,
-  attachOptions: AttachOptions,
-  { arn }: FunctionName,
-): Attachment {
-  const methods = attachOptions.methods ?? 'all'
-  const before = recorded?.attachment
-  if (before) {
-    const both = before.methods === 'all' || methods === 'all' ? 'all' : [...new Set([...before.methods, ...methods])]
-    return { ...before, phase: 'attaching', methods: both }
-  }
-  return {
-    id: randomBytes(6).toString('hex'),
-    apiId: state.id,
-    apiKind: state.kind,
-    apiName: state.name,
-    functionArn: arn,
-    phase: 'attaching',
-    startedAt: new Date().toISOString(),
-    methods,
-    stages: Object.fromEntries(
-      state.stages.flatMap(({ name, deploymentId }) => (deploymentId ? [[name, deploymentId]] : [])),
-    ),
-    newestDeploymentAt: state.deployments.at(-1)?.createdAt ?? 0,
-  }
-}
-
-/** A first attach that failed for good is reverted; one that failed for the moment can be continued. */
-async function afterFailure(error: unknown, isNew: boolean, context: AttachContext, apiId: string): Promise<unknown> {
-  if (error instanceof InterruptedError) return error
-  const { message } = failureOf(error)
-  if (!isNew || !isFinal(error)) {
-    context.progress(`interrupted: continue with sluice attach ${apiId}, or revert with sluice detach ${apiId}`)
-    return error
-  }
-  try {
-    const recorded = await context.journal.read(apiId)
-    if (recorded) {
-      const state = await context.control.read()
-      const step = planDetach(state, recorded, await context.policy.statements(), await context.label.read())
-      await runDetach(context, recorded, step.reverts, state)
-    }
-    return new UserError(`${message} (all steps were reverted, nothing is changed)`)
-  } catch (second) {
-    return new UserError(
-      `${message}; reverting the steps failed: ${failureOf(second).message}; try sluice detach ${apiId}`,
-    )
-  }
 }
