@@ -124,8 +124,8 @@ const OPTIONS = {
  *
  * @throws ConfigError with every mistake in the options and policies; never later, at a request.
  */
-export function createLimiter<Window extends string>(
-  options: Omit<LimiterOptions, 'policies'> & { readonly policies: readonly WrittenPolicy<Window>[] },
+export function createLimiter<Window extends string, MaxDelay extends string = string>(
+  options: Omit<LimiterOptions, 'policies'> & { readonly policies: readonly WrittenPolicy<Window, MaxDelay>[] },
 ): Limiter {
   const issues: Mistake[] = []
   const given = checkFields(options, OPTIONS, 'options', [], issues)

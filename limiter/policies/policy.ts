@@ -113,10 +113,11 @@ export interface Policy extends Acting {
 export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 
 /**
- * A policy whose `window`, where it stands in the code, is one: `'1 minute'` does not compile. A `string` that comes
- * from elsewhere passes, and is checked when the limiter is made.
+ * A policy whose `window` and `maxDelay`, where they stand in the code, are durations: `'1 minute'` does not compile. A
+ * `string` that comes from elsewhere passes, and is checked when the limiter is made.
  */
-export type WrittenPolicy<Window extends string> = PolicyInput & {
+export type WrittenPolicy<Window extends string, MaxDelay extends string = string> = PolicyInput & {
   readonly window: Window &
     (string extends Window ? string : Window extends string ? Duration | 'day' | 'week' | 'month' | 'year' : never)
+  readonly maxDelay?: MaxDelay & (string extends MaxDelay ? string : MaxDelay extends string ? Duration : never)
 }

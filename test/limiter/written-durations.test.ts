@@ -36,3 +36,44 @@ describe('a window of a policy', () => {
       expect(make).not.toThrow()
   })
 })
+
+describe('the longest delay of a policy', () => {
+  const policy = { name: 'a', action: 'delay', limit: 1, window: '1m' } as const
+
+  it.each([
+    // @ts-expect-error
+    () => createLimiter({ store, policies: [{ ...policy, maxDelay: '1 second' }] }),
+    () =>
+      createLimiter({
+        store,
+        policies: [
+          { ...policy, maxDelay: '500ms' },
+          // @ts-expect-error
+          { ...policy, name: 'b', maxDelay: '1sec' },
+        ],
+      }),
+    // @ts-expect-error
+    () => createLimiter({ store, policies: [{ ...policy, window: 'day', maxDelay: 'day' }] }),
+  ])('that is no duration does not compile where it stands in the code, and is refused', (make) => {
+    expect(make).toThrow(ConfigError)
+  })
+
+  it('compiles where it is one, where there is none, and where it comes from elsewhere as a string', () => {
+    const widened = { ...policy, name: 'widened', maxDelay: '2s' }
+    const listed: readonly PolicyInput[] = [widened]
+    for (const make of [
+      () =>
+        createLimiter({
+          store,
+          policies: [
+            { ...policy, maxDelay: '500ms' },
+            { name: 'c', limit: 1, window: '1h' },
+          ],
+        }),
+      () => createLimiter<'1m'>({ store, policies: [policy] }),
+      () => createLimiter({ store, policies: [policy, widened] }),
+      () => createLimiter({ store, policies: listed }),
+    ])
+      expect(make).not.toThrow()
+  })
+})
