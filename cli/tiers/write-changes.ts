@@ -49,13 +49,12 @@ export async function writeChanges(
   while (left.length > 0) {
     const [batch, ...others] = left as [readonly Change[], ...(readonly Change[])[]]
     if (pressed.aborted) throw new InterruptedError(progress('stopped', written, left.flat()))
-    try {
-      if (!(await writeBatch(table, batch.map(toWrite)))) {
-        left = inOrder(applied(items, written), left.flat())
-        continue
-      }
-    } catch (error) {
+    const isWritten = await writeBatch(table, batch.map(toWrite)).catch((error) => {
       throw toFailure(error, written, left.flat())
+    })
+    if (!isWritten) {
+      left = inOrder(applied(items, written), left.flat(), undefined, written)
+      continue
     }
     batch.forEach(done)
     written.push(...batch)
@@ -63,17 +62,25 @@ export async function writeChanges(
   }
 }
 
-/** @throws UserError where there is no order in which the table is valid after each batch. */
+/**
+ * @param fits what one transaction takes; without it each change is written by itself, because there are none.
+ * @param written before these.
+ * @throws UserError where there is no order in which the table is valid after each batch.
+ */
 function inOrder(
   items: ReadonlyMap<string, PolicySetItem>,
   changes: readonly Change[],
   fits?: (batch: readonly Change[]) => boolean,
+  written: readonly Change[] = [],
 ): readonly (readonly Change[])[] {
   const { batches, stuck } = safeOrder([...items.values()], changes, fits)
   if (stuck.length === 0) return batches
+  const why = fits ? `${changes.length} changes do not fit one transaction` : 'this DynamoDB has no transactions'
+  const sentence = `${why}, and written one after another the table would be invalid in between (${namesOf(stuck)})`
   throw new UserError(
-    `nothing was written: ${changes.length} changes do not fit one transaction, and written one after another the table would be invalid in between (${namesOf(stuck)}): ` +
-      'apply them in two steps',
+    written.length === 0
+      ? `nothing was written: ${sentence}: apply them in two steps`
+      : progress(sentence, written, changes, 'Apply what is left in two steps.'),
   )
 }
 
@@ -104,11 +111,16 @@ const meanwhile = ({ keys }: WriteConflictError): string =>
 const namesOf = (changes: readonly Change[]): string => titlesOf(changes.map(({ sk }) => sk))
 
 /** What was written and what was not, so that the user can continue. */
-function progress(why: string, written: readonly Change[], left: readonly Change[]): string {
+function progress(
+  why: string,
+  written: readonly Change[],
+  left: readonly Change[],
+  advice = 'Apply the same file again to continue.',
+): string {
   return [
     why,
     `written, ${written.length} of ${written.length + left.length}: ${namesOf(written)}`,
     `not written: ${namesOf(left)}`,
-    'The table is valid as it is. Apply the same file again to continue.',
+    `The table is valid as it is. ${advice}`,
   ].join('\n')
 }

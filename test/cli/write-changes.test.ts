@@ -122,4 +122,39 @@ describe('changes of the policy set', () => {
     ).rejects.toThrow('apply them in two steps')
     expect(calls).toEqual(['TransactWriteCommand'])
   })
+
+  it('that no order can apply one by one, as is found after some were written, are told apart from those', async () => {
+    const limit = (name: string) => ({ policies: [{ name, limit: 1, window: '1s', by: 'client' }] })
+    const swap = changesOf(
+      { tiers: { anonymous: limit('a'), large: limit('c') }, routes: { 'GET /x': limit('b') } },
+      { tiers: { anonymous: limit('b'), large: limit('d') }, routes: { 'GET /x': limit('a') } },
+    )
+    const stored = swap.map(({ sk, before }) => ({
+      item: before!,
+      exact: sk === 'tier#large' ? { ...before!, padding: 'x'.repeat(3_600_000) } : before!,
+    }))
+    const send = async ({ constructor: { name } }: object) => {
+      const failure = noTransactions(name)
+      if (failure) throw failure
+      return {}
+    }
+    const done: Change[] = []
+    const error = await writeChanges(
+      new ConfigTable({ send } as unknown as Documents, 'config'),
+      stored,
+      swap,
+      (one) => done.push(one),
+      new AbortController().signal,
+      () => {},
+    ).catch((caught) => caught)
+    expect(done).toHaveLength(1)
+    expect(error).toBeInstanceOf(UserError)
+    const [first, written, left, advice] = error.message.split('\n')
+    expect(first).toMatch(
+      /^this DynamoDB has no transactions, and written one after another the table would be invalid/,
+    )
+    expect(written).toBe('written, 1 of 3: tier large')
+    expect(left).toBe('not written: tier anonymous, route GET /x')
+    expect(advice).toBe('The table is valid as it is. Apply what is left in two steps.')
+  })
 })
