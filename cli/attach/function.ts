@@ -50,9 +50,15 @@ export async function findFunction(
       `function ${text} is in ${named.region}, not in ${region}: use --region ${named.region} for an API there`,
     )
   }
-  const { FunctionArn, Environment } = await configurationOf(lookup, text)
+  // By its name, which is one of the account whose APIs these credentials see.
+  const { FunctionArn, Environment } = await configurationOf(lookup, text.split(':function:').at(-1)!)
   const target = parseFunctionArn(FunctionArn ?? '')
   if (!target) throw new UserError(`function ${printed(text)} has an invalid ARN: ${printed(FunctionArn)}`)
+  if (named && named.account !== target.account) {
+    throw new UserError(
+      `function ${text} is in account ${named.account}, and these credentials and their APIs are in ${target.account}: function and API must be in one account`,
+    )
+  }
   const table = Environment?.Variables?.SLUICE_CONFIG_TABLE
   if (!table)
     throw new UserError(
@@ -162,7 +168,12 @@ export class FunctionPolicy {
         ),
       )
     } catch (error) {
-      if ((error as Error).name !== 'ResourceConflictException') throw error
+      const { name } = error as Error
+      if (name === 'PolicyLengthExceededException')
+        throw new UserError(
+          `Lambda takes 20 KB of permissions for a function, and those of ${this.arn} are full: detach an API, or protect APIs by the construct with invokeRole: true`,
+        )
+      if (name !== 'ResourceConflictException') throw error
     }
   }
 

@@ -254,6 +254,26 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
     )
   })
 
+  it('is as before where the function’s policy takes no more permissions, and says so', async () => {
+    const before = aws.dump()
+    aws.hooks = {
+      before: (name) => {
+        if (name === 'AddPermission')
+          throw failure(
+            'PolicyLengthExceededException',
+            400,
+            'The final policy size (20500) is bigger than the limit (20480).',
+          )
+      },
+    }
+    const { code, err } = await attach(id)
+    expect(code).toBe(1)
+    expect(err).toContain(`Lambda takes 20 KB of permissions for a function, and those of ${FUNCTION} are full`)
+    expect(err).toContain('(all steps were reverted, nothing is changed)')
+    expect(aws.dump()).toBe(before)
+    expect(aws.kept()).toEqual([])
+  })
+
   it('can continue attach after the service failed', async () => {
     const before = aws.dump()
     aws.hooks = {
@@ -504,6 +524,12 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
         () => {},
         ['--function', FUNCTION.replace('us-east-1', 'eu-west-1')],
         'is in eu-west-1, not in us-east-1',
+      ],
+      [
+        'a function of another account',
+        () => {},
+        ['--function', FUNCTION.replace('123456789012', '999999999999')],
+        'is in account 999999999999, and these credentials and their APIs are in 123456789012',
       ],
       [
         'another function',

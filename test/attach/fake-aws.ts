@@ -147,9 +147,9 @@ export class FakeAws {
 
   private lambda(name: string, input: Input): unknown {
     const id = String(input.StatementId)
-    const other = this.otherFunctions.get(String(input.FunctionName))
-    if (other && name === 'GetFunctionConfiguration')
-      return { FunctionArn: input.FunctionName, Environment: { Variables: other } }
+    const named = String(input.FunctionName)
+    const [arn, other] = [...this.otherFunctions].find(([arn]) => arn === named || arn.endsWith(`:${named}`)) ?? []
+    if (other && name === 'GetFunctionConfiguration') return { FunctionArn: arn, Environment: { Variables: other } }
     if (this.isFunctionGone || !String(input.FunctionName).endsWith('sluice-authorizer'))
       throw failure('ResourceNotFoundException', 404, 'Function not found')
     switch (name) {
