@@ -23,7 +23,7 @@ function setUp(answer: Check, parts: ConstructorParameters<typeof Gateway>[0] = 
 }
 
 describe('a grant of the upstream authorizer', () => {
-  it('is passed on to a REST API: principal, policy, usage key and context, in which Sluice’s own keys win', async () => {
+  it('reaches a REST API: principal, policy, usage key, context; Sluice’s own keys win', async () => {
     const { check, gateway } = setUp(GRANTED)
     const event = restEvent()
     expect(await gateway.authorize(event)).toMatchObject({

@@ -7,12 +7,18 @@ const ROOT = join(__dirname, '..', '..')
 const WIDEST = 120
 
 /** All code of the repository, but the old releases that tests run against as they were built. */
-const FILES = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.ts', '*.js', '*.mjs', '.ci/*'], {
-  cwd: ROOT,
-  encoding: 'utf8',
-})
-  .split('\n')
-  .filter((path) => path !== '' && !path.startsWith('test/compatibility/'))
+const FILES = listed('*.ts', '*.js', '*.mjs', '.ci/*').filter((path) => !path.startsWith('test/compatibility/'))
+
+/** All pages but those that TypeDoc writes. */
+const PAGES = listed('*.md').filter((path) => !path.startsWith('docs/api/'))
+
+function listed(...patterns: string[]): string[] {
+  const paths = execFileSync('git', ['ls-files', '-co', '--exclude-standard', ...patterns], {
+    cwd: ROOT,
+    encoding: 'utf8',
+  })
+  return paths.split('\n').filter((path) => path !== '')
+}
 
 /**
  * The lines that are too wide though they could be broken, as `file:line`: Biome wraps code, but no comments. What may
@@ -43,6 +49,33 @@ function literalsOf(text: string): [number, number][] {
   visit(ts.createSourceFile('code.ts', text, ts.ScriptTarget.ES2023, true))
   return found
 }
+
+/**
+ * The lines of prose that are too wide, as `file:line`. What may be wide is a table, what stands between fences, such
+ * as a line of the log, and a line with a link to another site.
+ */
+function tooWideProse(path: string, text: string): string[] {
+  let isFenced = false
+  return text.split('\n').flatMap((line, i) => {
+    if (/^\s*```/.test(line)) isFenced = !isFenced
+    const mayBeWide = isFenced || line.startsWith('|') || /https?:\/\/\S/.test(line)
+    return line.length <= WIDEST || mayBeWide ? [] : [`${path}:${i + 1}`]
+  })
+}
+
+describe('lines of pages', () => {
+  it(`are at most ${WIDEST} characters wide where they are prose`, () => {
+    expect(PAGES.length).toBeGreaterThan(50)
+    expect(PAGES.flatMap((path) => tooWideProse(path, readFileSync(join(ROOT, path), 'utf8')))).toEqual([])
+  })
+
+  it('are too wide in a sentence and in a link to a file, and not in a table, a log line or a link to a site', () => {
+    const wide = 'word '.repeat(30)
+    const fence = '```'
+    const page = [wide, `[${wide}](a.md)`, `| ${wide} |`, `${fence}json`, wide, fence, `https://example.com/ ${wide}`]
+    expect(tooWideProse('a.md', [...page, wide].join('\n'))).toEqual(['a.md:1', 'a.md:2', 'a.md:8'])
+  })
+})
 
 describe('lines of code and comments', () => {
   it(`are at most ${WIDEST} characters wide`, () => {

@@ -90,7 +90,7 @@ export const ELSEWHERE: readonly Elsewhere[] = [
     now: 'Sluice has the last word',
     test: [
       'test/authorize/upstream.test.ts',
-      'is passed on to a REST API: principal, policy, usage key and context, in which Sluice’s own keys win',
+      'reaches a REST API: principal, policy, usage key, context; Sluice’s own keys win',
     ],
   },
   {

@@ -33,7 +33,7 @@ test('an HTTP request over the limit can be passed to the backend, which answers
   expect(answer).toMatchObject({ isAuthorized: true, context: { allowed: false, rateLimited: true } })
 })
 
-test('no other denied request reaches the backend, also not where the gateway can answer 429', () => {
+test('no other denied request reaches the backend, even where the gateway can answer 429', () => {
   const undecided = { ...denied, context: toContext({ reason: 'unavailable', now: NOW }), denials: 'backend' as const }
   expect(toAnswer(fromEvent(httpRequest), undecided)).toMatchObject({ isAuthorized: false })
   expect(toAnswer(undefined, { ...denied, denials: 'backend' as const })).toMatchObject({

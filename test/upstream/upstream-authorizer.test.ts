@@ -145,7 +145,7 @@ describe('the context', () => {
     expect(({} as { admin?: unknown }).admin).toBeUndefined()
   })
 
-  it('is bounded: an answer with a larger one is invalid, since a part of it could mislead a backend', async () => {
+  it('is bounded: an answer with a larger one is invalid, not cut short', async () => {
     const keys = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, i]))
     const kindOf = async (context: object) => (await setUp({ answer: allowing({ context }) }).ask(restEvent())).kind
     expect(await kindOf(keys(100))).toBe('granted')
