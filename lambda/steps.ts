@@ -54,7 +54,7 @@ export function checkAddress(
   return { ip, address, access, ...(access === 'block' && { outcome: { reason: 'blocked' } }) }
 }
 
-/** Calls the upstream authorizer. A request that is not blocked passes only if it grants it. */
+/** Calls the upstream authorizer, where there is one. A request passes only if that grants it. */
 export async function askUpstream(trace: RequestTrace, { upstream: asked, log }: AuthorizerParts): Promise<Found> {
   const upstream = (await asked?.check(trace.event, trace.request!)) ?? NO_UPSTREAM
   if (upstream.kind === 'unavailable') log('error', 'upstream_unavailable', errorDetails(upstream.cause))
@@ -120,7 +120,7 @@ export function selectTier(trace: TraceWith<Known | 'identity'>, parts: Assemble
   if (credentials.includes('required')) {
     const { unchecked } = identity as { readonly unchecked?: string }
     if (unchecked === 'unavailable') return { tier, outcome: unverified(parts) }
-    // a caller with invalid credentials must not cause errors
+    // no error is logged for an address that shows many wrong credentials: it could fill the log
     const reason = unchecked === 'limited' ? 'unavailable' : 'unauthorized'
     return { tier, outcome: { ...aboutCaller({ ...trace, tier }), reason } }
   }
@@ -228,7 +228,7 @@ export function undecided({ failOpen }: AuthorizerParts, failureMode?: Tier['fai
   return { reason: allowed ? 'uncounted' : 'unavailable', degraded: true }
 }
 
-/** The outcome of a request whose caller cannot be verified: refused, unless no caller has to be. */
+/** The outcome of a request whose caller cannot be verified: denied, except where the deployment verifies nobody. */
 export function unverified(parts: AuthorizerParts): Outcome {
   if (parts.authentication === 'none') return undecided(parts)
   parts.log('error', 'identity_unverifiable', {})

@@ -6,10 +6,11 @@ interface Routed {
 
 interface Node<R> {
   readonly literals: Map<string, Node<R>>
+  /** Where a parameter leads, which any segment matches. */
   one?: Node<R>
   /** Routes that end at this node. */
   readonly here: R[]
-  /** Routes that continue from this node in any way. */
+  /** Routes that match this node's path with anything behind it. */
   readonly rest: R[]
 }
 
@@ -25,7 +26,7 @@ const newNode = <R>(): Node<R> => ({ literals: new Map(), here: [], rest: [] })
 export class RouteTable<R extends Routed> {
   private readonly exact: Node<R>
   private folded: Node<R> | undefined
-  /** Whether a path in lower case finds the same routes either way. */
+  /** Whether no literal has letters with case: then a path without them finds the same routes either way. */
   private readonly lowerCase: boolean
   private readonly connect: readonly R[]
 

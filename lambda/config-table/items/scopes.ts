@@ -27,7 +27,9 @@ interface ScopePattern {
 export interface Scope {
   /** Separates the item's counts from those of all others: its word `@shop`, or its own name where it has no word. */
   readonly variant: string
-  /** At least one; none for an item of which only the key is known: it holds for all requests, and before any other. */
+  /**
+   * Empty only for an invalid item whose `apis` cannot be parsed: it holds for all requests, and before any other item.
+   */
   readonly apis: readonly ScopePattern[]
 }
 
@@ -40,7 +42,7 @@ export interface Scoped {
 const PATTERN = /^(?:([^/*]{1,255})|\*)(?:\/(?:([\w$-]{1,128})|\*))?$/
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/
 
-/** The form of ids that API Gateway makes. A label or a name of this form could become another API's id. */
+/** The form of ids that API Gateway makes. A label or a name of this form could be the id of another API. */
 const ID = /^[a-z0-9]{10}$/
 
 const LABEL = {
@@ -77,14 +79,16 @@ function toPattern(text: string): ScopePattern | undefined {
   return { ...(api !== undefined && { api }), ...(stage !== undefined && { stage }) }
 }
 
-/** An item's name and its word: `free @shop` is another tier `free`, for some APIs. */
+/** Splits an item's key into its name and its word: `free @shop` is another tier `free`, for some APIs. */
 export function splitVariant(text: string): readonly [base: string, word: string | undefined] {
   const at = text.lastIndexOf(' @')
   return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 2)]
 }
 
 /**
- * The scope of an item; `undefined` for one that holds for all requests. @param apis as the field has them, checked.
+ * The scope of an item; `undefined` for one that holds for all requests.
+ *
+ * @param apis the item's field, which was checked.
  */
 export function toScope(text: string, apis: unknown, place: Place, issues: Mistake[]): Scope | undefined {
   const [base, word] = splitVariant(text)
@@ -113,7 +117,7 @@ export function scopeOfInvalid(text: string, apis: unknown): Scope | undefined {
   }
 }
 
-/** No word has a space in front. */
+/** `@shop` for an item with a word, `@ free` for one without: no word begins with a space, so these never meet. */
 const variantOf = (base: string, word: string | undefined): string => (word === undefined ? `@ ${base}` : `@${word}`)
 
 /** An item's name with its word, as it was written. */
@@ -121,8 +125,8 @@ export const scopedName = (base: string, scope: Scope | undefined): string =>
   scope === undefined || scope.variant.startsWith('@ ') ? base : `${base} ${scope.variant}`
 
 /**
- * APIs by what operators may call them. A word means the API with this id, else the one with this label, else those
- * with this name: a name never takes a word from an API that has it as id or label.
+ * Finds APIs by what operators may call them. A word means the API with this id, else the one with this label, else
+ * those with this name: a name never takes a word from an API that has it as id or label.
  */
 export class Apis {
   private readonly byId: ReadonlyMap<string, Api>
@@ -155,6 +159,7 @@ export class Apis {
   }
 }
 
+/** Above any other fit: an invalid item, of which nobody knows for which requests it is, holds for all. */
 const UNKNOWN = 4
 
 /** How well a scope fits a request; 0: not at all. A match of the API outweighs one of the stage. */

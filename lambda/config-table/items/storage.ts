@@ -29,20 +29,20 @@ export function checkItemSizes(set: Shared, place: Place, issues: Mistake[]): vo
 }
 
 /**
- * Policies that are stored under another attribute prefix, because theirs belongs to another policy: how many times
- * each was moved, by the policy and its place.
+ * Policies that are stored under another attribute prefix, because theirs is that of another policy: how often each was
+ * given another one, by `idAt` of the policy and its place.
  */
 export type Displaced = ReadonlyMap<string, number>
 
 /**
- * Prefixes are short enough that two may collide by chance, and long enough that several collisions in a row are very
- * unlikely.
+ * How often policies whose prefixes collide get another one, which may collide, too. Prefixes are short enough that two
+ * may collide by chance, and long enough that this is very unlikely to happen several times in a row.
  */
 const MOST_ROUNDS = 5
 
 /**
- * Reports policies of one subject whose attribute prefixes collide, and gives one of each pair another prefix. Whoever
- * reads the same set gives the same ones, so all of the policies are enforced in every request.
+ * Reports policies of one subject whose attribute prefixes collide, and gives one of each pair another prefix. All
+ * instances that read a set give the same ones, so each policy is enforced in every request.
  *
  * @param most places that are compared, where there is no time for all.
  */
@@ -56,7 +56,7 @@ export function checkAttributePrefixes(set: Shared, place: Place, issues: Mistak
       left -= stored.length
       if (left < 0) break
       for (const [one, other] of collisions(stored, displaced)) {
-        given.push([idAt(one), idAt(other)].sort()[1]!) // whichever comes first in the set
+        given.push([idAt(one), idAt(other)].sort()[1]!) // the same one in whatever order they are read
         const sentence = `policies ${described(other)} and ${described(one)} happen to share an attribute prefix, rename one of them`
         if (round === 0 && !told.has(sentence)) report(issues, 'state_collision', sentence, place)
         told.add(sentence)
@@ -68,7 +68,10 @@ export function checkAttributePrefixes(set: Shared, place: Place, issues: Mistak
   return displaced
 }
 
-/** What separates a policy's state within a subject: its route or word, and whether it had to take another prefix. */
+/**
+ * What separates a policy's state within a subject: its route or its scope's word (`@shop`), and whether it got another
+ * prefix.
+ */
 export function scopeIn({ displaced }: { readonly displaced?: Displaced }, policy: TierPolicy, route: string): string {
   const scope = placeOf(policy, route)
   const times = displaced?.get(idAt({ policy, scope }))
@@ -139,25 +142,25 @@ function placesOf(policy: TierPolicy, scopes: readonly string[], anonymous: bool
 }
 
 function* collisions(stored: readonly Stored[], displaced: Displaced): Iterable<readonly [one: Stored, other: Stored]> {
-  const byCode = new Map<string, Stored>()
+  const byPrefix = new Map<string, Stored>()
   for (const one of stored) {
     const times = displaced.size === 0 ? undefined : displaced.get(idAt(one))
-    const code = codeAt(times === undefined ? one : { ...one, scope: elsewhere(one.scope, times) })
-    const other = byCode.get(code)
-    if (!other) byCode.set(code, one)
+    const prefix = prefixAt(times === undefined ? one : { ...one, scope: elsewhere(one.scope, times) })
+    const other = byPrefix.get(prefix)
+    if (!other) byPrefix.set(prefix, one)
     else if (idAt(other) !== idAt(one)) yield [one, other]
   }
 }
 
-const codes = new WeakMap<Policy, Map<string, string>>()
+const prefixes = new WeakMap<Policy, Map<string, string>>()
 
-/** Cached: a set is checked again and again while its changes are put in order. */
-function codeAt({ policy, scope }: Stored): string {
-  const known = codes.get(policy) ?? new Map<string, string>()
-  codes.set(policy, known)
-  const code = known.get(scope) ?? prefixOf(policy.name, policy.stateSchema, scope)
-  known.set(scope, code)
-  return code
+/** Cached, because the command line checks a set again and again while it puts its changes in order. */
+function prefixAt({ policy, scope }: Stored): string {
+  const known = prefixes.get(policy) ?? new Map<string, string>()
+  prefixes.set(policy, known)
+  const prefix = known.get(scope) ?? prefixOf(policy.name, policy.stateSchema, scope)
+  known.set(scope, prefix)
+  return prefix
 }
 
 const described = ({ policy, scope }: Stored): string =>
