@@ -1,8 +1,8 @@
 import type { Reply } from './child'
 
 /**
- * The other end of `Child.ask`: answers each question by its number, a failure by its message, and ends with the
- * channel.
+ * The other end of `Child.ask`: answers each question under its number, and a failed one with the error's message. The
+ * process ends when the channel closes.
  */
 export function answerParent<Question extends { readonly id: number }>(answer: (question: Question) => unknown): void {
   process.on('message', async (question: Question) => {

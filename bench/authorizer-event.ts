@@ -5,7 +5,7 @@ export interface Asked {
   readonly apiKey?: string
 }
 
-/** What an HTTP API sends to its authorizer. */
+/** The event that an HTTP API sends to its authorizer. */
 export const eventOf = ({ path, ip, apiKey }: Asked) => ({
   version: '2.0',
   type: 'REQUEST',

@@ -9,10 +9,10 @@ import type { StateStore } from '../limiter'
 import type { Clock } from '../limiter/clock'
 import { RateLimiter } from '../limiter/rate-limiter'
 
-/** As the function has it by default, in milliseconds. */
+/** The default of the function, in milliseconds. */
 export const CONFIG_TTL_MS = 30_000
 
-/** One function instance: the real authorizer, on a simulated clock. Whatever it would log as wrong is thrown. */
+/** One function instance: the real authorizer, on a simulated clock. It throws what it would log as an error. */
 export function authorizerInstance({
   store,
   client,

@@ -1,27 +1,27 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 
-/** A file running in a process of its own, which is asked and answers. */
+/** A file that runs in a process of its own and answers questions. */
 export interface Child {
   readonly process: ChildProcess
   /**
-   * Sends the question with a number, and waits for the answer to that number; rejects when it has failed, or the
-   * process ends instead.
+   * Sends a question with a number, and waits for the answer with that number. Rejects when the child failed to answer
+   * it, or ended.
    */
   ask<Answer>(question: object): Promise<Answer>
-  /** Ends it by closing the channel, or by a signal where it would not end by that. */
+  /** Ends the child: closes the channel, or sends a signal where that does not end it. */
   stop(signal?: NodeJS.Signals): Promise<void>
 }
 
 export interface ChildOptions {
   readonly args?: readonly string[]
-  /** All of its environment. @default this process's */
+  /** The child's whole environment. @default this process's */
   readonly env?: NodeJS.ProcessEnv
-  /** A file to be loaded before. */
+  /** A file that Node loads first. */
   readonly preload?: string
 }
 
-/** What comes back over the channel. */
+/** The answer to one question. */
 export type Reply = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: string }
 
 /** Starts a compiled file as it is, and a TypeScript file through tsx, like the bench itself. */
@@ -29,7 +29,7 @@ export function startChild(file: string, { args = [], env, preload }: ChildOptio
   const loader = file.endsWith('.ts') ? ['--require', require.resolve('tsx/cjs')] : []
   const execArgv = [...loader, ...(preload === undefined ? [] : ['--require', preload])]
   const child = fork(file, args, { execArgv, env, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
-  child.stdout?.resume() // whether or not somebody listens
+  child.stdout?.resume() // a full pipe would stop the child
   const waiting = new Map<number, (reply: Reply) => void>()
   let last = 0
   child.on('message', (reply: Reply) => {

@@ -5,15 +5,15 @@ import type { BenchEngine } from './engine'
 export interface FirstDecision {
   /** From the event to the answer; the bundle is loaded beforehand. */
   readonly ms: number
-  /** Processor time of the same stretch, all threads, the engine's not. */
+  /** Processor time from the event to the answer, over all threads, without the engine's. */
   readonly cpuMs: number
   /** Each call to DynamoDB, in order. */
   readonly calls: readonly { readonly operation: string; readonly bytes: number }[]
 }
 
 /**
- * Loads the bundle as Lambda does, decides one request, and says what that took. Node itself tells of every call that
- * is made.
+ * Loads the bundle as Lambda does, decides one request, and prints how long that took. A diagnostics channel of
+ * Node reports each call.
  */
 const SCRIPT = `
 const calls = []

@@ -14,10 +14,10 @@ export interface ConfigSize {
   readonly routes: number
 }
 
-/** DynamoDB's own bound for one `BatchWriteItem`. */
+/** Items that DynamoDB takes in one `BatchWriteItem`. */
 const BATCH = 25
 
-/** Somebody's key, `client-0`'s the first. */
+/** The API key of one client; that of `client-0` comes first. */
 export const apiKeyOf = (client: number): string => `bench key of client ${client}`
 
 /** Makes a config table of that size: the tiers are `anonymous`, `tier-1`, …, and each client has one of them. */
@@ -26,7 +26,7 @@ export async function fillConfigTable(client: CountingClient, table: string, siz
   await putAll(client, table, itemsOfSize(size))
 }
 
-/** Writes items, however many there are. */
+/** Writes any number of items, in batches. */
 export async function putAll(
   client: CountingClient,
   table: string,

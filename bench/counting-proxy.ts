@@ -1,16 +1,16 @@
 import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-/** What has gone through since the proxy was last asked. */
+/** The calls since the counts were last read. */
 export interface CallCounts {
   readonly total: number
-  /** By table; what names none is under `''`. */
+  /** By table; `''` for calls that name none. */
   readonly tables: Readonly<Record<string, number>>
 }
 
 /**
- * What happens to calls on their way. `lose`: the answer to the next write that is applied never arrives. `down`:
- * nobody answers.
+ * What the proxy does to calls. `lose`: it drops the answer to the next write that is applied. `down`: it answers
+ * nothing.
  */
 export type Trouble = 'none' | 'lose' | 'down'
 
@@ -18,8 +18,8 @@ const WRITES = /\.(UpdateItem|PutItem|TransactWriteItems)$/
 const TABLE = /"(?:TableName"\s*:\s*"|RequestItems"\s*:\s*\{\s*")([^"]+)"/
 
 /**
- * Stands between a limiter and its DynamoDB and counts every call, whoever makes it and in whatever language: one
- * measure for all, second tries of an SDK included.
+ * Stands between a limiter and its DynamoDB and counts every call, an SDK's retries included: the same measure for
+ * products in any language.
  */
 export class CountingProxy {
   trouble: Trouble = 'none'
@@ -36,7 +36,7 @@ export class CountingProxy {
   async listen(): Promise<string> {
     const server = createServer((incoming, response) => void this.#pass(incoming, response))
     this.#server = server
-    server.keepAliveTimeout = 60_000 // the engine's patience decides, not this one's
+    server.keepAliveTimeout = 60_000 // longer than the engine's own, so that the engine decides
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
       server.listen(0, '127.0.0.1', resolve)
@@ -44,7 +44,7 @@ export class CountingProxy {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   }
 
-  /** What was counted since the last time this was asked. */
+  /** The counts since this was last called. */
   take(): CallCounts {
     const tables = this.#tables
     this.#tables = {}

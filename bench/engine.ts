@@ -14,7 +14,7 @@ export interface BenchEngine {
 }
 
 /**
- * @param wish the engine asked for by name, which is never replaced by another. @default dynoxide where it runs, else
+ * @param wish the name of an engine, which is never replaced by another. @default dynoxide where it runs, else
  * dynalite
  */
 export async function startBenchEngine(wish: EngineName | undefined): Promise<BenchEngine> {
@@ -48,7 +48,7 @@ const settings = (endpoint: string): DynamoDBClientConfig => ({
   maxAttempts: 1,
 })
 
-/** A client with settings that are the same for all that is compared; it counts the calls it makes. */
+/** A client that counts its calls. All products that are compared have the same settings. */
 export class CountingClient extends DynamoDB {
   calls = 0
 

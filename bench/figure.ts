@@ -1,4 +1,4 @@
-/** What counts as reached. */
+/** Which numbers reach the goal. */
 export type Goal = { readonly atMost: number } | { readonly atLeast: number }
 
 export interface Spread {
@@ -17,7 +17,7 @@ export interface Figure {
   readonly met: boolean | null
   /** Smallest and largest of the rounds that `measured` is the median of. */
   readonly spread?: Spread
-  /** What is needed to read the number right. */
+  /** What a reader has to know to understand the number. */
   readonly notes: readonly string[]
 }
 

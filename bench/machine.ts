@@ -1,4 +1,4 @@
 import { cpus } from 'node:os'
 
-/** What a report says of where it was made. */
+/** The machine, as a report names it. */
 export const machine = () => ({ node: process.version, cpu: cpus()[0]?.model ?? 'unknown', cpus: cpus().length })

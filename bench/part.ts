@@ -2,12 +2,12 @@ import type { BenchEngine } from './engine'
 import type { Figure } from './figure'
 import type { Product } from './product'
 
-/** What a part of the bench works with. */
+/** What each part of the bench gets. */
 export interface Bench {
   readonly engine: BenchEngine
   /** The library, compiled. */
   readonly product: Product
-  /** Fewer rounds and less data, of everything: to see that it runs, not to quote. */
+  /** Fewer rounds and less data: to see that the bench runs, not for numbers to quote. */
   readonly quick: boolean
 }
 

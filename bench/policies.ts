@@ -1,6 +1,6 @@
 import type { PolicyInput } from '../limiter'
 
-/** High enough that nobody is ever denied. */
+/** So high that no request is denied. */
 export const PLENTY = 1_000_000
 
 const WINDOWS = { 'per-second': '1s', 'per-minute': '1m', 'per-hour': '1h', 'per-day': '1d' } as const

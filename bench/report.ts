@@ -8,7 +8,7 @@ export interface PartReport extends Outcome {
   readonly seconds: number
 }
 
-/** Everything that was measured, and on what. */
+/** All measurements, and the machine. */
 export interface Report {
   readonly node: string
   readonly cpu: string
@@ -22,7 +22,7 @@ export interface Report {
 const COLUMNS = ['figure', 'measured', 'goal', 'met'] as const
 const DECIMALS: Readonly<Record<Unit, number>> = { calls: 3, writes: 0, '%': 1, '×': 2, KB: 0, bytes: 0, MB: 1 }
 
-/** A part as text: its table, then what is needed to read it. */
+/** A part as text: its table, then its notes. */
 export function partText({ title, figures, details }: Pick<PartReport, 'title' | 'figures' | 'details'>): string {
   const rows = figures.map((figure) => [
     figure.figure,

@@ -20,7 +20,7 @@ export interface Rival {
  * One `RateLimiterDynamo` for each limit, all in one table. Where there are several, its `RateLimiterUnion` asks them
  * in parallel.
  *
- * The fastest set-up that it has: the table is there beforehand, and `ttlSet` spares the question about TTL.
+ * Its fastest set-up: the table exists beforehand, and with `ttlSet` it makes no call about TTL.
  *
  * @param blocks `inMemoryBlockOnConsumed`, which saves calls for denials: a limiter answers those who are past its
  * limit from memory.

@@ -7,7 +7,7 @@ import { PARTS, type PartName } from './parts'
 import { loadProduct } from './product'
 import { type PartReport, partText, type Report, reportHead } from './report'
 
-/** Runs the parts one after another, on one engine; nothing else of the bench runs meanwhile. */
+/** Runs the parts one after another on one engine. */
 async function main(): Promise<void> {
   const options = parseOptions(process.argv.slice(2))
   if (options.help) return void process.stdout.write(HELP)
@@ -36,7 +36,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** A part that fails says so in its place, and the others still run. */
+/** The report of a part that fails is its error; the other parts still run. */
 async function runPart(part: PartName, bench: Bench): Promise<Outcome> {
   try {
     return await PARTS[part].run(bench)

@@ -22,21 +22,21 @@ export function summary(values: readonly number[]): Summary {
   return { measured: median(values), spread: { min: Math.min(...values), max: Math.max(...values) } }
 }
 
-/** Round by round, so that whatever slowed the machine down in one round slowed both. */
+/** Compared round by round: what slowed the machine down in one round slowed both. */
 export const ratios = (values: readonly number[], to: readonly number[]): number[] =>
   values.map((value, round) => value / to[round]!)
 
 /** What to run, and for how long. */
 export interface Rounds {
   readonly most: number
-  /** Rounds that are run whatever the time. */
+  /** Rounds that are run even if the time is over. */
   readonly least: number
   readonly budgetMs: number
 }
 
 /**
  * Measures each arm once a round, in turns A B C, C B A, …, so that a drift of the machine favours none. One round
- * before them warms up.
+ * of warm-up comes first.
  */
 export async function interleaved<Arm extends string>(
   arms: Readonly<Record<Arm, () => Promise<number>>>,

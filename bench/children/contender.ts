@@ -6,7 +6,7 @@ import type { Answer, Command, LimitSpec, Taken, TakeSpec } from '../peers/conte
 import { createRivalTable, RIVAL_TABLE } from '../rival'
 import { percentile } from '../statistics'
 
-/** `denied` and `allowed` are decisions; whatever is thrown is an error. */
+/** Resolves to a decision; an exception counts as an error. */
 type Outcome = { readonly allowed: boolean; readonly degraded?: boolean }
 type Take = (subject: string, cost: number) => Promise<Outcome>
 
@@ -27,7 +27,7 @@ const SLUICE_FORMS: Readonly<Record<LimitSpec['kind'], PolicyInput['algorithm']>
   log: 'sliding-log',
 }
 
-/** As the README says to set it up, with time enough for a busy machine. */
+/** Set up as its README says, with a deadline that suits a busy machine. */
 function sluice(): Product {
   const client = new DynamoDBClient({ ...connection, maxAttempts: 1 })
   return {
@@ -45,8 +45,8 @@ function sluice(): Product {
 }
 
 /**
- * Its DynamoDB limiter on a client with the SDK's own settings. It has fixed windows only, so that is what a bucket
- * becomes.
+ * Its DynamoDB limiter on a client with the SDK's own settings. It has fixed windows only, so a bucket becomes a fixed
+ * window.
  */
 function flexible(withMemory: boolean): Product {
   const storeClient = new DynamoDB(connection)

@@ -1,6 +1,6 @@
 import { startDynalite } from '../../local/engines/dynalite'
 
-/** dynalite for as long as the bench is there: says where it listens, and ends with the channel to its parent. */
+/** Runs dynalite: tells its parent the URL, and ends when the channel to the parent closes. */
 async function main(): Promise<void> {
   const engine = await startDynalite()
   process.once('disconnect', () => void engine.stop().then(() => process.exit()))

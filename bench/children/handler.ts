@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { answerParent } from '../answer'
 import { eventOf } from '../authorizer-event'
 
-/** What an HTTP API's authorizer answers, as far as it is looked at here. */
+/** The fields of an HTTP API authorizer's answer that the bench reads. */
 type Handler = (
   event: unknown,
 ) => Promise<{ readonly isAuthorized: boolean; readonly context: { readonly degraded: boolean } }>
@@ -13,7 +13,7 @@ const { handler } = require(process.argv[2]!) as { handler: Handler }
 /** One event at a time, as Lambda hands them to an instance. */
 let idle: Promise<unknown> = Promise.resolve()
 
-/** 200 for who may pass, 429 for who may not, 500 for a decision that was not made in the table. */
+/** 200 for an allowed request, 429 for a denied one, 500 for a decision that was made without the table. */
 async function serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const apiKey = String(incoming.headers['x-api-key'])
   const event = eventOf({ path: incoming.url ?? '/', ip: '198.51.100.7', apiKey })
@@ -27,8 +27,8 @@ async function serve(incoming: IncomingMessage, response: ServerResponse): Promi
 }
 
 /**
- * The bundle's handler behind the least of a server, in a process of its own: says its port, and how much processor
- * time it has used in microseconds.
+ * The bundle's handler behind a minimal server, in a process of its own. It tells its parent the port, and
+ * the processor time that it has used, in microseconds.
  */
 const server = createServer((incoming, response) => void serve(incoming, response))
 const listening = new Promise<number>((resolve) => {

@@ -16,8 +16,7 @@ interface Input {
 
 /**
  * Prints by how many bytes the heap has grown once a limiter knows that many subjects. The client answers each write
- * with a fresh copy of one real item, so that nothing is shared that would not be shared in production, and nothing is
- * kept that the limiter does not keep.
+ * with a fresh copy of one real item: in production, too, subjects share none, and nothing but the limiter keeps any.
  */
 async function main({ product, policies, subjects, now, attributes }: Input): Promise<void> {
   let at = now
@@ -37,10 +36,10 @@ async function main({ product, policies, subjects, now, attributes }: Input): Pr
   for (let i = 0; i < 1000; i++) await limiter.take('client:warm')
   const before = heapUsed()
   for (let i = 0; i < subjects; i++) await limiter.take(`client:${i}`)
-  at += HOUR // and all come back when other windows are open
+  at += HOUR // every subject comes again in later windows
   for (let i = 0; i < subjects; i++) await limiter.take(`client:${i}`)
   console.log(heapUsed() - before)
-  await limiter.take('client:0') // the limiter has to be there until here
+  await limiter.take('client:0') // keeps the limiter from being collected before the heap is measured
 }
 
 function heapUsed(): number {

@@ -9,7 +9,7 @@ export type ProxyQuestion =
 
 const proxies = new Map<string, CountingProxy>()
 
-/** Counting proxies in a process of their own, so that their work is nobody else's. */
+/** Runs counting proxies in a process of their own, so that no measured process pays for their work. */
 answerParent<ProxyQuestion>(async (question) => {
   if (question.ask === 'open') {
     const proxy = new CountingProxy(question.endpoint)

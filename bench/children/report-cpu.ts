@@ -1,8 +1,8 @@
 import { answerParent } from '../answer'
 
 /**
- * Loaded before a program that the bench starts: tells how much processor time its process has used, all threads, in
- * microseconds.
+ * Loaded before a program that the bench starts: tells the bench how much processor time the process has used, in
+ * microseconds over all threads.
  */
 answerParent(() => {
   const { user, system } = process.cpuUsage()

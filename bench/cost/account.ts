@@ -21,12 +21,12 @@ import { instancesFor, sampled, type Traffic, toTraffic } from './traffic'
 const GOALS = { allowed: 0.7, halfAbuse: 0.36 } as const
 
 /**
- * Abusers beside those of the options: each instance finds out by itself that what has become free for one of them is
- * gone.
+ * More abusers than the options say: they cost more, since each instance has to find out by a call that the units which
+ * became free for an abuser are used again.
  */
 const MORE_ABUSERS = [5, 25] as const
 
-/** Everything that `npm run cost` says. */
+/** Everything that `npm run cost` prints. */
 export interface Account {
   readonly region: string
   readonly pricesRead: string

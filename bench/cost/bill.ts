@@ -18,11 +18,11 @@ export interface Line {
   readonly usd: number
 }
 
-/** What is not measured here, because only AWS can measure it. */
+/** Assumptions about AWS, which cannot be measured here. */
 export interface Assumptions {
   /** Milliseconds that Lambda bills for a decision that calls DynamoDB. */
   readonly lambdaMs: number
-  /** The same for one from memory. */
+  /** Milliseconds that Lambda bills for a decision from memory. */
   readonly lambdaMsKnown: number
   /** The function's memory in MiB. */
   readonly memoryMb: number

@@ -1,6 +1,6 @@
 import type { Meter, Metered } from './meter'
 
-/** What a stretch of traffic took, for prices to be put on. */
+/** What some traffic used, from which its price is computed. */
 export interface Decisions extends Metered {
   readonly allowed: number
   readonly denied: number

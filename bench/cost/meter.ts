@@ -7,7 +7,7 @@ type Item = Record<string, AttributeValue>
 /** What DynamoDB would bill for. */
 export interface Metered {
   readonly writes: number
-  /** Those of the writes whose condition failed. */
+  /** The writes whose condition failed. */
   readonly refused: number
   readonly writeUnits: number
   readonly reads: number
@@ -40,9 +40,9 @@ type Send = (command: { readonly input: Input }, options?: unknown) => Promise<O
 /**
  * Counts what a client's calls would cost, from the items that they really touch.
  *
- * An engine on this machine does not tell the size of what it wrote, so sizes are known from what comes back, as upper
- * bounds: a write makes an item larger by no more than itself. Where that could be more than one unit, the item is
- * read, unmetered, and measured.
+ * An engine on this machine does not report the size of an item, so the meter keeps an upper bound for each: the size
+ * of what came back, and of what was written since. Where that could be more than one unit, it reads the item,
+ * unmetered, and measures it.
  */
 export class MeteredClient implements Meter {
   private tally = { writes: 0, refused: 0, writeUnits: 0, reads: 0, readUnits: 0 }
@@ -50,7 +50,7 @@ export class MeteredClient implements Meter {
   private readonly underWay = new Set<Promise<unknown>>()
   private readonly send: Send
 
-  /** @param client from now on metered. */
+  /** @param client whose calls are metered from now on. */
   constructor(client: Pick<DynamoDBClient, 'send'>) {
     this.send = client.send.bind(client) as unknown as Send
     client.send = ((command: { readonly input: Input }, options?: unknown) => {
@@ -126,7 +126,7 @@ export class MeteredClient implements Meter {
   }
 }
 
-/** More than a write can add to an item: its key, and every name and value that it says. */
+/** More than a write can add to an item: its key and all names and values of the call. */
 function requestBytes({ Key = {}, UpdateExpression = '', ExpressionAttributeValues = {} }: Input): number {
   return itemBytes(Key) + UpdateExpression.length + itemBytes(ExpressionAttributeValues)
 }

@@ -3,7 +3,7 @@ import type { PolicyInput } from '../../limiter'
 const WINDOWS_IN_MINUTES = { 'per-minute': 1, 'per-second': 1 / 60, 'per-hour': 60, 'per-day': 1440 } as const
 const WRITTEN = { 'per-minute': '1m', 'per-second': '1s', 'per-hour': '1h', 'per-day': '1d' } as const
 
-/** What a second may have of a minute's units, so that it is a bound on bursts. */
+/** The part of a minute's units that one second may take: a limit on bursts. */
 const BURST = 10
 
 /**

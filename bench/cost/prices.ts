@@ -30,8 +30,9 @@ type PriceName = keyof typeof US_EAST_1
 export type Prices = Readonly<Record<PriceName, number>>
 
 /**
- * Another region's prices: those given, and us-east-1's for the rest. Throws an `Error` that names a price that is
- * none, or is no number.
+ * Another region's prices: the given ones, and those of us-east-1 for the rest.
+ *
+ * @throws Error that names a price which does not exist, or is not a number.
  */
 export function withPrices(given: Readonly<Record<string, unknown>>): Prices {
   for (const [name, usd] of Object.entries(given)) {

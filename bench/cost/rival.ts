@@ -7,8 +7,8 @@ import { limitsOf } from './policies'
 import { requests, type Traffic } from './traffic'
 
 /**
- * rate-limiter-flexible on DynamoDB under the same traffic: one `RateLimiterDynamo` for each limit. It asks the system
- * for the time, so that tells simulated time meanwhile.
+ * rate-limiter-flexible on DynamoDB under the same traffic: one `RateLimiterDynamo` for each limit. It reads the
+ * system's clock, which is replaced by simulated time meanwhile.
  *
  * @param blocks whether each instance remembers who is over a limit (`inMemoryBlockOnConsumed`), and answers those
  * without a call.
@@ -30,7 +30,7 @@ export async function measureRival(
   try {
     for (let caller = 0; caller < traffic.clients + traffic.abusers; caller++)
       await isAllowed(fleet[0]!.take(`${run}:${caller}`))
-    now += 30_000 // so that callers are in the middle of their minute
+    now += 30_000 // the middle of each caller's minute
     const meter = new MeteredClient(client)
     const asked = requests(traffic, 1)
     return await decisionsOf([meter], count, async () => {

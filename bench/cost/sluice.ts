@@ -50,8 +50,8 @@ export async function measureSluice(
 }
 
 /**
- * What was used before, unmetered, as if everybody had been there for long: something in the window before the present
- * one of each limit, and of the minute its half by clients and all of it by abusers.
+ * Charges, unmetered, what callers would have used before: something in the previous window of each limit; of the
+ * minute's limit, clients half and abusers all.
  */
 async function chargeThePast(
   store: MemoryStore,

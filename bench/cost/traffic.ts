@@ -8,13 +8,13 @@ export interface Traffic {
   readonly abuse: number
   /** Callers that keep to half of their limit. */
   readonly clients: number
-  /** Callers that never stop. Each of them gets its limit, like everybody, and is refused the rest. */
+  /** Callers that never stop. Each of them gets its limit, like every caller, and is denied the rest. */
   readonly abusers: number
   /** Function instances, which requests reach at random. */
   readonly instances: number
   /** Units a minute that a caller may take. */
   readonly perMinute: number
-  /** Share of the requests that come from abusers: a little more than are refused. */
+  /** Share of the requests that come from abusers: a little more than are denied. */
   readonly abusersShare: number
 }
 
@@ -30,8 +30,8 @@ export const instancesFor = (rps: number, meanMs: number): number => {
 }
 
 /**
- * Spreads requests over callers. With `clients` given, limits are so that they use half of theirs; else there are as
- * many clients as use half of 60 a minute.
+ * Spreads requests over callers, each of which uses half of its limit. With `clients` given, limits follow from their
+ * number; else the limit is 60 a minute, and the number of clients follows from that.
  */
 export function toTraffic(wish: {
   readonly rps: number
@@ -63,7 +63,7 @@ export function sampled(traffic: Traffic, share: number): Traffic {
   return { ...traffic, clients, abusers, rps, abusersShare: (abusers * perAbuser) / rps }
 }
 
-/** Who asks which instance, the same in every run: a client's number, or an abuser's after those. */
+/** Which caller asks which instance, the same in every run. Callers are numbered, clients first, then abusers. */
 export function* requests({ clients, abusers, instances, abusersShare }: Traffic, seed: number) {
   const random = seeded(seed)
   for (;;) {

@@ -2,7 +2,7 @@ import autocannon = require('autocannon')
 
 import { percentile } from '../statistics'
 
-/** Requests to send: who sends the first, the second, and so on. */
+/** Requests to send, in order, each with the client that sends it. */
 export interface Volley {
   readonly url: string
   readonly path: string
@@ -10,7 +10,7 @@ export interface Volley {
   readonly keys: readonly string[]
 }
 
-/** What came back. */
+/** The answers, counted. */
 export interface Answers {
   readonly perSecond: number
   readonly p50Ms: number
@@ -20,12 +20,12 @@ export interface Answers {
   readonly denied: ReadonlyMap<string, number>
 }
 
-/** As many callers as knock at the same time. */
+/** Requests under way at a time. */
 export const CONNECTIONS = 16
 
 /**
- * Sends them all, `CONNECTIONS` at a time, each connection its next as soon as the last is answered. Request `i` leaves
- * by connection `i mod CONNECTIONS`, so neighbours in the list are under way together.
+ * Sends all requests, `CONNECTIONS` at a time: each connection sends its next as soon as its last is answered. Request
+ * `i` leaves by connection `i mod CONNECTIONS`, so neighbours in the list are under way together.
  *
  * @throws when a request has no answer, or one other than 200 and 429.
  */

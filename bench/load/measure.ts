@@ -7,16 +7,16 @@ import { keyOf, pathOf } from './seed'
 import type { Shape } from './shapes'
 import type { Target } from './targets'
 
-/** One shape of traffic as one target took it. */
+/** One shape of traffic at one target. */
 export interface Taken extends Pick<Answers, 'perSecond' | 'p50Ms' | 'p99Ms'> {
   readonly shape: string
-  /** Calls to the state table per decision, and what is wanted of them. */
+  /** Calls to the state table per decision, and their goal. */
   readonly calls: Figure
   readonly configCalls: number
   readonly requests: number
   readonly admitted: number
   readonly due: number
-  /** Each is a sentence; none when what passed was what should. */
+  /** A sentence for each mistake; none where admitted equals expected. */
   readonly wrong: readonly string[]
 }
 
@@ -46,7 +46,7 @@ export async function measureShape({ name, target, proxy }: Measured, shape: Sha
   }
 }
 
-/** What passed is right to the last unit, for each client and in all; only leases may leave some of it unspent. */
+/** Admitted equals expected to the last unit, for each client and in all; only leases may leave some units unspent. */
 function wrongs({ due, utilisation }: Shape, { admitted }: Answers, all: number): string[] {
   const least = Math.ceil(due.all * utilisation)
   const greedy = [...admitted.values()].filter((count) => count > due.each).length
@@ -57,7 +57,7 @@ function wrongs({ due, utilisation }: Shape, { admitted }: Answers, all: number)
   ]
 }
 
-/** What a denied request costs of the same thing as an allowed one, in turns in one run. */
+/** What a denied request costs compared with an allowed one, measured in turns in one run. */
 export async function measureDenials(
   measured: Measured,
   allowed: Shape,

@@ -8,8 +8,8 @@ import type { CountingClient } from '../engine'
 import type { Shape } from './shapes'
 
 /**
- * The route of one shape at one target, so that a policy which all of its requests share is counted for this target
- * alone.
+ * The route of one shape at one target. Each target has its own, so that a policy which all requests share is counted
+ * for one target alone.
  */
 export const pathOf = (target: string, shape: number): string => `/load/${target}/${shape}`
 
@@ -17,13 +17,13 @@ export const pathOf = (target: string, shape: number): string => `/load/${target
 export const keyOf = (target: string, shape: number, client: number): string =>
   `load key ${client} of shape ${shape} at ${target}`
 
-/** What counts everybody would count the requests to all targets as one. */
+/** A policy for all callers would count the requests to all targets together. */
 const ofTarget = (policies: Shape['shared'], target: string) =>
   policies.map((policy) => ({ ...policy, name: `${policy.name}-${target}` }))
 
 /**
- * Writes a tier and a route for each shape, and its clients, into the tables in which `npm start` decides. What that
- * seeds comes beside it.
+ * Writes a tier and a route for each shape, and its clients, into the tables of `npm start`, beside what `npm start`
+ * writes itself.
  */
 export async function seedShapes(
   client: CountingClient,

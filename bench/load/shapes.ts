@@ -2,34 +2,34 @@ import { PLENTY } from '../policies'
 
 type Policy = Readonly<Record<string, unknown>>
 
-/** Who sends how much, and what is right to let through. */
+/** How much each client sends, and how much of it must be admitted. */
 export interface Shape {
   readonly name: string
-  /** What its clients are held to. */
+  /** The limit of each of its clients. */
   readonly policies: readonly Policy[]
-  /** What its route is held to, all clients together. */
+  /** The limit of its route, for all clients together. */
   readonly shared: readonly Policy[]
   readonly clients: number
   readonly requests: number
   /** Which client sends request `i`. */
   readonly sender: (i: number) => number
-  /** What may pass, of each client and in all. */
+  /** The units that may be admitted, of each client and in all. */
   readonly due: { readonly each: number; readonly all: number }
-  /** The share of it that has to pass. */
+  /** The share of these that must be admitted. */
   readonly utilisation: number
   /** Most calls to the state table per decision. */
   readonly goal: { readonly atMost: number }
 }
 
-/** Long enough that no shape meets its end. */
+/** So long that it ends during no run. */
 const WINDOW = '1h'
 const LIMIT = 20
 
 /**
  * The shapes of traffic, with so many requests each: a multiple of 400.
  *
- * Limits are of windows that begin with a client's first request, or of buckets that do not fill up in the time, so
- * that what is due is a number and not a range.
+ * Windows begin with a client's first request, and buckets do not refill during a run, so the expected number is exact
+ * and not a range.
  */
 export function shapes(requests: number): Shape[] {
   const base = { shared: [], requests, utilisation: 1 }

@@ -6,7 +6,7 @@ import { buildAuthorizerBundle } from '../../lib/authorizer-bundle'
 import { startChild } from '../child'
 import { compiled } from '../product'
 
-/** Something that answers requests with 200 and 429. */
+/** A server that answers requests with 200 or 429. */
 export interface Target {
   readonly url: string
   /** Processor time that its process has used, all threads, in microseconds. */
@@ -14,13 +14,13 @@ export interface Target {
   stop(): Promise<void>
 }
 
-/** A busy machine is slow, and a decision that misses its deadline would not be made in the table. */
+/** Longer than the default: on a busy machine decisions would miss that, and be made without the table. */
 const PATIENT = { SLUICE_DEADLINE_MS: '8000' }
 const READY = /listening on (http:\S+)/
 const READY_WITHIN_MS = 60_000
 
 /**
- * What `npm start` runs, as a process on a port of its own, with two authorizer instances and its tables behind the
+ * Starts what `npm start` runs in a process on a port of its own, with two authorizer instances and the tables at the
  * given endpoint.
  */
 export async function startGatewayTarget(endpoint: string): Promise<Target> {

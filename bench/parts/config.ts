@@ -23,7 +23,7 @@ const START = Date.UTC(2026, 0, 15, 12)
 const MINUTE = 60_000
 const A_SECOND = 50
 
-/** What the config table is asked, and whether a large one keeps the first request waiting. */
+/** How often the config table is read, and whether a large one delays the first request. */
 export const config: Part = {
   title: 'Looking up configuration',
 
@@ -64,8 +64,7 @@ interface Traffic {
 }
 
 /**
- * Calls to the config table per decision. What is counted of a subject stays in memory: it is none of this part's
- * business.
+ * Calls to the config table per decision. The state is in memory, since this part does not measure it.
  */
 async function steadily(
   { quick }: Bench,

@@ -10,9 +10,7 @@ const SUBJECTS = 200
 const TABLE = 'bench-cpu'
 type Arm = 'bare' | 'one' | 'four'
 
-/**
- * What deciding costs beside the call that it takes: the processor time of this process, garbage collection included.
- */
+/** What a decision costs beside its call: the processor time of this process, garbage collection included. */
 export const cpu: Part = {
   title: 'CPU per decision, against a bare UpdateItem',
 

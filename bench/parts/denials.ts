@@ -25,7 +25,7 @@ const SETS: readonly (readonly [string, readonly PolicyInput[]])[] = [
   ['sliding-log', [{ name: 'log', limit: 20, window: '1m', algorithm: 'sliding-log' }]],
 ]
 
-/** What it costs to refuse a caller again who goes on asking. */
+/** What it costs to deny a caller that goes on asking. */
 export const denials: Part = {
   title: 'DynamoDB calls per repeated denial',
 

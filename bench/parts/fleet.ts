@@ -83,7 +83,7 @@ const SCENARIOS: readonly Scenario[] = [
   ),
 ]
 
-/** The same when requests reach function instances at random, so that nearly every view of a subject is out of date. */
+/** Calls per decision when requests reach instances at random, so that nearly every view of a subject is outdated. */
 export const fleet: Part = {
   title: 'DynamoDB calls per allowed decision, many instances',
 

@@ -12,7 +12,7 @@ import { interleaved, median, ratios, summary } from '../statistics'
 const TABLE = 'bench-scaling'
 const POLICIES = [1, 4, 10, 20, 30] as const
 const FLAT_CALLS = { atMost: 1.02 }
-/** "Flat": not a quarter slower than with ten. */
+/** A time is "flat" if it is less than a quarter longer than that with ten. */
 const FLAT_TIME = { atMost: 1.25 }
 
 /** Whether a decision takes longer with more policies, and with more subjects. */
@@ -77,7 +77,7 @@ async function byPolicies(
   ]
 }
 
-/** Real items in a real table that stays as large throughout, so that only the number of subjects that come differs. */
+/** Real items in a table whose size stays the same, so that only the number of subjects that come differs. */
 async function bySubjectsInStore(
   { engine, product, quick }: Bench,
   client: CountingClient,
@@ -116,7 +116,7 @@ async function bySubjectsInStore(
   ]
 }
 
-/** All of them known to the limiter, far more than it keeps by default, and nothing but its own work measured. */
+/** Subjects that the limiter knows, far more than by default; only the limiter's own work is measured. */
 async function bySubjectsInMemory({ product, quick }: Bench, details: string[]): Promise<Figure[]> {
   const most = quick ? 10_000 : 1_000_000
   const store = new CountingStore(new product.MemoryStore({ maxSubjects: most }))

@@ -101,7 +101,7 @@ async function remembered({ product, quick }: Bench, client: CountingClient, cou
     onStoreError: 'throw',
   })
   const subject = `${SUBJECT}:${count}`
-  // A request in each window before the present one, so that all that is ever stored is there.
+  // a request in each previous window, so that the item has all that it ever stores
   for (const beforeMs of [86_400_000, 3_600_000, 60_000, 1000, 0]) {
     now = START - beforeMs
     await limiter.take(subject)

@@ -85,7 +85,7 @@ interface Measured {
   readonly decisionCpuMs: number
 }
 
-/** What each stand-in for a part of the SDK is worth: the bundle without it against the bundle as it is. */
+/** What each stand-in for a part of the SDK saves: the bundle without it compared with the bundle as it is. */
 export const standIns: Part = {
   title: 'Stand-ins for parts of the SDK',
 

@@ -22,7 +22,7 @@ const TRAFFIC: readonly Traffic[] = [
 const GOALS: Readonly<Record<1 | 4, Goal>> = { 1: { atLeast: 2 }, 4: { atLeast: 5 } }
 const TABLE = 'bench-throughput'
 
-/** A product in the race: how it takes, and what it has cost. */
+/** One of the compared products: how it charges a request, and how many calls it has made. */
 interface Runner {
   readonly client: CountingClient
   take(subject: string): Promise<unknown>
@@ -73,7 +73,7 @@ async function race(
     let next = 0
     return () => runner.take(`race:${count}:${name}:${next++ % pool}`)
   }
-  // A pool is gone through once beforehand, so that none of its subjects is new when the race begins.
+  // each subject of a pool is charged once beforehand, so that none is new when measuring begins
   if (pool < Infinity) for (const runner of [ours, theirs]) await perSecond(pool, 16, runs(runner))
   const decisions = (quick ? 60 : 200) / count
   const slice = (runner: Runner) => perSecond.bind(undefined, decisions, inFlight, runs(runner))
@@ -111,7 +111,7 @@ function allowed(decision: Decision): void {
     throw new Error(`policy "${decision.policy}" denied a request, or the store was not asked`)
 }
 
-/** Both must have counted what they let pass. */
+/** Fails unless both products have counted what they admitted. */
 async function verify(
   subject: string,
   take: (subject: string) => Promise<Decision>,

@@ -15,7 +15,7 @@ export interface StartSpec {
   readonly command: string
   readonly args: readonly string[]
   readonly env: NodeJS.ProcessEnv
-  /** For one command. Some SDKs try again for long when nobody answers. */
+  /** For one command: some SDKs retry for a long time when nothing answers. */
   readonly answersWithinMs: number
 }
 
@@ -28,7 +28,7 @@ export async function startContender({ name, command, args, env, answersWithinMs
   child.stderr.on('data', (chunk) => {
     complaint = `${complaint}${chunk}`.slice(-2000)
   })
-  child.stdin.on('error', () => {}) // the pipe of a process that is gone; its end is noticed below
+  child.stdin.on('error', () => {}) // the pipe of a process that has ended, which is handled below
   const waiting = new Map<number, (answer: Answer) => void>()
   const lines = createInterface({ input: child.stdout })
   const ready = new Promise<void>((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** A limit, as every contender is told it in its own terms. */
+/** A limit; each contender expresses it in its own terms. */
 export interface LimitSpec {
   readonly name: string
   readonly units: number
@@ -21,13 +21,13 @@ export interface TakeSpec {
   readonly cost: number
 }
 
-/** What a contender is asked, a line of JSON each on its standard input. */
+/** The commands that a contender reads from its standard input, each a line of JSON. */
 export type Command = { readonly id: number } & (
   | ({ readonly do: 'limit' } & LimitSpec)
   | ({ readonly do: 'take' } & TakeSpec)
 )
 
-/** What became of the requests. */
+/** The outcomes of the requests. */
 export interface Taken {
   readonly allowed: number
   readonly denied: number
@@ -35,7 +35,7 @@ export interface Taken {
   readonly errors: number
   /** Allowed or denied without the table, and marked so. */
   readonly degraded: number
-  /** What the first exception said. */
+  /** The message of the first exception. */
   readonly reason: string | null
   readonly elapsedMs: number
   readonly p50Ms: number
@@ -47,7 +47,7 @@ export interface Taken {
 /** A line of JSON for each command, on standard output. */
 export type Answer = { readonly id: number } & ({ readonly value: Taken | null } | { readonly error: string })
 
-/** A product in the race: a process of its own, so that none pays for another's work. */
+/** A compared product, in a process of its own, so that none pays for another's work. */
 export interface Contender {
   readonly name: string
   limit(spec: LimitSpec): Promise<void>

@@ -5,7 +5,7 @@ import type { Contender } from './contender'
 import { startContender } from './contender-process'
 import { ZAE_VERSION, zaePython } from './python'
 
-/** A product with the proxy that counts its calls; or why it is not here. */
+/** A product with the proxy that counts its calls, or the reason why it does not run. */
 export type Entrant = { readonly name: string; readonly version: string } & (
   | { readonly contender: Contender; readonly proxy: EngineProxy }
   | { readonly missing: string }
@@ -22,7 +22,7 @@ const NODE_PRODUCTS = [
   { name: 'rate-limiter-flexible with memory', version: FLEXIBLE },
 ] as const
 
-/** What every process gets of the environment: made-up credentials, which the engine takes. */
+/** The environment of every process: made-up credentials, which the engine accepts. */
 const ENVIRONMENT = {
   PATH: process.env.PATH,
   AWS_REGION: 'us-east-1',

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Contender, LimitSpec } from './contender'
 import type { Present } from './contenders'
 
-/** What an experiment found: the text of the cell, and whether the limit did what it is for. */
+/** The result of an experiment: the text of the cell, and whether the limit held. */
 export interface Finding {
   readonly cell: string
   readonly right: boolean
@@ -19,7 +19,7 @@ export interface Experiment {
 
 const HOUR = 3600
 
-/** Limits are told apart by name, so no experiment meets another's counts. */
+/** Each limit has a name of its own, so that no experiment finds another's counts. */
 async function limited(contender: Contender, spec: LimitSpec) {
   await contender.limit(spec)
   return (requests: number, { cost = 1, inFlight = 1 } = {}) =>
@@ -170,5 +170,5 @@ const outage: Experiment = {
   },
 }
 
-/** In the order in which they are asked: whatever is left over of the last one is nobody's trouble. */
+/** In order: the last one may leave anything behind, since none comes after it. */
 export const EXPERIMENTS: readonly Experiment[] = [denial, cost, lostAnswer, idleBurst, boundary, outage]

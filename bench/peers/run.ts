@@ -49,7 +49,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** Puts every question to everybody. Whoever fails one has its message in the cell; Sluice must be right. */
+/** Runs every experiment on every contender. A cell has the message of one that fails; Sluice must be right. */
 async function ask(present: readonly Present[]): Promise<{ rows: Row[]; wrong: string[] }> {
   const found = new Map<Experiment, Map<string, Finding>>()
   const put = async (experiment: Experiment, entrant: Present): Promise<void> => {

@@ -6,7 +6,7 @@ import type { Present } from './contenders'
 const LIMIT = { name: 'speed', units: PLENTY, seconds: 60, kind: 'window' } as const
 const SUBJECTS = 100
 
-/** How one contender went. */
+/** The speed of one contender. */
 export interface Speed {
   readonly callsPerDecision: number
   /** Decisions a second against Sluice's, round by round: one at a time, and 16 in flight. */
@@ -17,7 +17,7 @@ export interface Speed {
   readonly p99Ms: number
 }
 
-/** The same decisions by each, in turns, on subjects that are known to it; nobody is denied. */
+/** All contenders make the same decisions, in turns, on subjects that they know; no request is denied. */
 export async function measureSpeed(entrants: readonly Present[], quick: boolean): Promise<Map<string, Speed>> {
   const seen = new Map(
     entrants.map(({ name }) => [name, { p50: [] as number[], p99: [] as number[], calls: 0, decisions: 0 }]),
@@ -47,7 +47,7 @@ export async function measureSpeed(entrants: readonly Present[], quick: boolean)
     }
   for (const entrant of entrants) {
     await entrant.contender.limit(LIMIT)
-    await slice(entrant, SUBJECTS, 16)() // all of its subjects are there before it is counted
+    await slice(entrant, SUBJECTS, 16)() // creates all of its subjects before measuring
     Object.assign(seen.get(entrant.name)!, { calls: 0, decisions: 0 })
   }
   const rounds = { most: 20, least: quick ? 2 : 8, budgetMs: quick ? 500 : 30_000 }

@@ -6,7 +6,7 @@ import type { Speed } from './speed'
 /** A question, and each contender's answer to it. */
 export interface Row {
   readonly question: string
-  /** By the contender's name; one that did not run has none. */
+  /** By the contender's name; absent for one that did not run. */
   readonly cells: ReadonlyMap<string, string>
 }
 
@@ -34,7 +34,7 @@ export function speedRows(speeds: ReadonlyMap<string, Speed>): Row[] {
   ]
 }
 
-/** A table in Markdown. Whoever did not run has the reason in each cell. */
+/** A table in Markdown. A contender that did not run has the reason in each cell. */
 export function markdownTable(entrants: readonly Entrant[], rows: readonly Row[]): string {
   const cell = (entrant: Entrant, { cells }: Row) =>
     'missing' in entrant ? `not run: ${entrant.missing}` : cells.get(entrant.name)!
@@ -69,10 +69,4 @@ export function replaceGenerated(document: string, generated: string): string {
   const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)]
   if (from < 0 || to < from) throw new Error(`the document must hold ${BEGIN} and, below it, ${END}`)
   return `${document.slice(0, from)}${BEGIN}\n\n${generated}\n\n${document.slice(to)}`
-}
-
-/** What stands between the markers. */
-export function generatedPart(document: string): string {
-  const [from, to] = [document.indexOf(BEGIN), document.indexOf(END)]
-  return document.slice(from + BEGIN.length, to).trim()
 }

@@ -1,4 +1,4 @@
-/** So many units in each second of the clock, in whatever rhythm. AWS says how many, and not how evenly. */
+/** So many units in each second of the clock, at any moment of it: AWS does not publish how evenly they come. */
 export class PerSecond {
   private second = Number.NaN
   private left = 0

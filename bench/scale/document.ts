@@ -4,7 +4,7 @@ import { minutesToWarm, secondsToScale } from './published-limits'
 const BEGIN = '<!-- npm run bench:scale -- --write -->'
 const END = '<!-- end -->'
 
-/** Puts what was found between the document's marks. Throws an `Error` where it has none. */
+/** Puts the findings between the document's marks. @throws Error where it has none. */
 export function withFindings(document: string, sweeps: readonly Sweep[]): string {
   const [begin, end] = [document.indexOf(BEGIN), document.indexOf(END)]
   if (begin < 0 || end < begin) throw new Error(`the document wants "${BEGIN}" and "${END}"`)
@@ -34,7 +34,7 @@ function breaksTable(sweeps: readonly Sweep[]): string {
   return table(['configuration', 'holds at', 'breaks at', 'what breaks first', 'exact decisions there'], rows)
 }
 
-/** Worked out, not simulated: growing takes AWS minutes, and a simulated second has none. */
+/** Computed, not simulated: AWS takes minutes to grow, and only one second is simulated. */
 function growthTable(sweeps: readonly Sweep[]): string {
   const even = sweeps.find(({ id }) => id === 'even')?.points ?? []
   const rows = even

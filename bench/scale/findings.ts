@@ -13,10 +13,10 @@ export interface Sweep {
   readonly points: readonly { readonly rps: number; readonly second: Second }[]
 }
 
-/** Decided by the store, by a denial that is known, or by a lease. */
+/** Decided by the store, by a cached denial, or by a lease. */
 export const exact = ({ allowed, denied }: Second): number => allowed + denied
 
-/** Of the requests that an answer was found for, or that were turned away before, those with an exact decision. */
+/** The share of all requests, those that AWS turned away included, that got an exact decision. */
 export function exactShare(second: Second): number {
   const { degraded, refusedByGateway, refusedByLambda } = second
   return exact(second) / (exact(second) + degraded + refusedByGateway + refusedByLambda)
@@ -33,7 +33,7 @@ const CAUSES = {
 export interface Break {
   readonly held: number | undefined
   readonly broke?: number
-  /** Of what was refused there, the most frequent. */
+  /** The most frequent reason for which calls or requests were refused there. */
   readonly cause?: string
 }
 

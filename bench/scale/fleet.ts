@@ -10,25 +10,25 @@ import { VirtualTime } from './virtual-time'
 const OVERHEAD_MS = 1.5
 
 const MEASURED_MS = 1000
-/** Whole seconds begin after a quarter of one, in which instances start. */
+/** Instances start in the first quarter of a second; whole seconds begin after it. */
 const FIRST_MS = 250
 /**
- * Until the second that is measured: where units are taken ahead, instances first learn how many, and get over what
- * that did to the item.
+ * How long a simulation runs before the second that is measured. With leases, instances first learn how many units to
+ * lease, and the item recovers from the writes that this takes.
  */
 const warmUpMs = ({ learns }: Scenario): number => FIRST_MS + (learns ? 2000 : 0)
-/** Long after any window of a limit in which something was used. */
+/** Long after any window in which units were charged. */
 const START = Date.UTC(2026, 0, 15, 12, 30, 1) - FIRST_MS
 
 /** One whole second of a scenario at one rate. */
 export interface Second {
   readonly offered: number
-  /** Let pass and turned away by an exact decision: by the store, by a denial that is known, by a lease. */
+  /** Allowed and denied by an exact decision: by the store, by a cached denial, by a lease. */
   readonly allowed: number
   readonly denied: number
   /** Decided without the store, and marked so. */
   readonly degraded: number
-  /** Not decided at all: 429 by API Gateway, 500 for want of an instance. */
+  /** Not decided at all: 429 by API Gateway, 500 where Lambda has no instance left. */
   readonly refusedByGateway: number
   readonly refusedByLambda: number
   /** Calls that DynamoDB refused: for an item's sake, for the table's. */
@@ -117,7 +117,7 @@ class Fleet {
     else void this.serve(limiter, client)
   }
 
-  /** Any idle instance, or a new one: which of them Lambda takes it does not say. */
+  /** Any idle instance, or a new one: Lambda does not publish which one it takes. */
   private instance(): Limiter | undefined {
     const { idle, scenario } = this
     if (idle.length > 0) {

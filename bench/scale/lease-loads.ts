@@ -60,7 +60,7 @@ class LeasedFleet {
   }
 }
 
-/** What a load got, and what it took. */
+/** What was admitted of a load, and the calls that it took. */
 export interface LoadOutcome {
   readonly requests: number
   readonly allowed: number
@@ -97,7 +97,7 @@ export interface EvenLoad {
   readonly seed?: number
 }
 
-/** Requests at random moments, to any of the instances; what happened once they had learnt their pace. */
+/** Requests at random moments, to any of the instances; measured once these have learnt their pace. */
 export const evenLoad = ({
   policies,
   perSecond,

@@ -14,7 +14,7 @@ const TO = 1_000_000
 /** Room below the plot for the names of the lines. */
 const LEGEND_ROW = 22
 
-/** Told apart without their colours, too, and visible on white and on black. */
+/** They differ in more than their colours, and are visible on white and on black. */
 const STYLES = [
   { colour: '#8b8b8b', dashes: '2 4' },
   { colour: '#2f81f7', dashes: 'none' },

@@ -20,10 +20,3 @@ export function popularity(clients: number, skew: number): (random: () => number
     return low
   }
 }
-
-/** The share of all requests that the most popular one makes. */
-export function hottestShare(clients: number, skew: number): number {
-  let sum = 0
-  for (let i = 1; i <= clients; i++) sum += 1 / i ** skew
-  return 1 / sum
-}

@@ -1,5 +1,5 @@
 /**
- * What AWS publishes of its limits, in us-east-1, read 2026-11-21 in stored copies of these pages.
+ * AWS's published limits in us-east-1, read 2026-11-21 in stored copies of these pages.
  *
  * @see https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html a partition, and
  * so an item
@@ -26,7 +26,7 @@ export const PUBLISHED = {
   gatewayBurst: 5000,
 } as const
 
-/** Minutes until a table that starts anew takes so many writes a second, where traffic grows with it. */
+/** Minutes until a new table takes so many writes a second, while traffic grows with it. */
 export const minutesToWarm = (writesPerSecond: number): number =>
   Math.max(0, Math.ceil(Math.log2(writesPerSecond / PUBLISHED.newTable))) * PUBLISHED.doublingMinutes
 

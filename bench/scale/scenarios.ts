@@ -7,7 +7,7 @@ interface Account {
   /** Instances at a time. */
   readonly concurrency: number
   readonly tableWrites: number
-  /** @default one for each item, as a table has that has long split what is hot */
+  /** @default one for each item, as in a table that has already split its hot items */
   readonly partitions?: number
 }
 
@@ -19,14 +19,14 @@ const NEW_ACCOUNT: Account = {
   partitions: PUBLISHED.newTable / PUBLISHED.item,
 }
 
-/** Quotas raised out of the way, and a table that was warmed for it: what is left is what nobody can raise. */
+/** Quotas are raised and the table is warm, so that only the limits remain that cannot be raised. */
 const RAISED: Account = {
   gateway: { perSecond: 10_000_000, burst: 10_000_000 },
   concurrency: 100_000,
   tableWrites: 10_000_000,
 }
 
-/** Who asks for what, in which account. */
+/** The callers, their limit, and the account. */
 export interface Scenario {
   /** In file names and on the command line. */
   readonly id: string
@@ -38,9 +38,9 @@ export interface Scenario {
   readonly policies: readonly PolicyInput[]
   /** Whether a strict subject that is too hot for its item is leased for a while. */
   readonly autoLease: boolean
-  /** Whether units are taken ahead, of which instances have to learn how many. */
+  /** Whether units are leased; instances have to learn how many. */
   readonly learns: boolean
-  /** The highest rate that is worth simulating: past it, it only goes on as it went. */
+  /** The highest rate that is simulated: above it, nothing new happens. */
   readonly upTo: number
   subjectsOf(client: number): SubjectCharge[]
 }

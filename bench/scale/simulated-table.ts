@@ -29,15 +29,15 @@ export interface SimulatedTableOptions {
 const LATENCY = { least: 2, more: 2 } as const
 
 /**
- * A state table in virtual time, with DynamoDB's limits: calls take time, are applied on their way, one after another,
- * and are refused past what an item, or the table, takes in a second. Items are smaller than a kilobyte, so each write
+ * A state table in virtual time, with DynamoDB's limits: calls take time, are applied one after another, and are
+ * refused above what an item, or the table, takes in a second. Items are smaller than a kilobyte, so each write
  * is one unit, whether or not its condition holds.
  */
 export class SimulatedTable implements StateStore {
   /** Calls that were billed. */
   writes = 0
   reads = 0
-  /** Calls that were refused, for an item's sake and for the table's. */
+  /** Calls that were refused: by the limit of an item, and by that of the table. */
   readonly throttled = { item: 0, table: 0 }
   /** The most writes that were sent to one item within a second of the clock, refused ones included. */
   mostWritesPerSecond = 0
@@ -118,7 +118,7 @@ class ItemShare {
   }
 }
 
-/** Which of so many partitions has this key: keys end in a hash, so some of it will do. */
+/** Which of so many partitions has this key, by a part of the hash in which keys end. */
 function partitionOf(key: string, partitions: number): number {
   let sum = 0
   for (let i = 1; i <= 6; i++) sum = (sum * 31 + key.charCodeAt(key.length - i)) >>> 0

@@ -1,6 +1,6 @@
 import { seeded } from '../random'
 
-/** Something that is to happen, at a moment of virtual time. */
+/** An event at a moment of virtual time. */
 class Event {
   cancelled = false
 
@@ -16,16 +16,16 @@ class Event {
   }
 }
 
-/** Events this close together, in milliseconds, happen before any of the promises that they settle are heard of. */
+/** Events this close together, in milliseconds, happen before code that awaits their promises goes on. */
 const AT_ONCE_MS = 0.05
 
-/** The process's own, whatever `install` puts in its place. */
+/** The process's own functions, which `install` replaces. */
 const afterPromises = setImmediate
 
 /**
- * A clock that jumps from event to event, so that a simulation takes as long as its work and no longer. Installed, it
- * is the time of the code that runs in it, too: timers, `performance.now`, `Date.now`, and `Math.random`, so that a run
- * can be repeated to the last digit.
+ * A clock that jumps from event to event, so that a simulation takes only as long as its work. `install` puts it in the
+ * place of the process's timers, `performance.now`, `Date.now` and `Math.random`, so that a run can be repeated
+ * exactly.
  */
 export class VirtualTime {
   private readonly heap: Event[] = []
@@ -50,7 +50,7 @@ export class VirtualTime {
     return new Promise((resolve) => this.after(ms, resolve))
   }
 
-  /** Lets everything happen that happens before `ms` from the start. */
+  /** Runs all events before `ms` from the start. */
   async runUntil(ms: number): Promise<void> {
     for (let next = this.heap[0]; next && next.at < ms; next = this.heap[0]) {
       const until = Math.min(ms, next.at + AT_ONCE_MS)
@@ -65,7 +65,7 @@ export class VirtualTime {
     this.elapsed = Math.max(this.elapsed, ms)
   }
 
-  /** Takes the place of the process's time. Returns how to give it back. */
+  /** Replaces the process's time. @returns what restores it. */
   install(seed: number): () => void {
     const real = { setTimeout, clearTimeout, dateNow: Date.now, random: Math.random }
     globalThis.setTimeout = ((run: () => void, ms = 0) => this.after(ms, run)) as unknown as typeof setTimeout

@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** How this process stands. */
+/** This process's use of memory and descriptors. */
 export interface Health {
   /** After garbage collection, in bytes. */
   readonly heap: number
@@ -11,9 +11,9 @@ export interface Health {
   readonly descriptors: number | undefined
 }
 
-/** Growth since the warm-up that is a leak. */
+/** Growth since the warm-up that counts as a leak. */
 const MOST_GROWTH = 0.05
-/** What a heap differs by from one collection to the next, and a process by what its allocator holds back, in bytes. */
+/** By how many bytes a heap differs between two collections, and a process because its allocator keeps memory. */
 const HEAP_NOISE = 512 * 1024
 const RSS_NOISE = 8 * 2 ** 20
 /** Connections and files that come and go. */

@@ -3,7 +3,7 @@ import { type Sent, WINDOW_MS } from './traffic'
 interface Tally {
   readonly limit: number
   readonly consistency: 'strict' | 'leased'
-  /** Admitted within the window for certain, and on an edge of it. */
+  /** Units admitted within the window for certain, and around an edge of it. */
   sure: number
   edge: number
   asked: number
@@ -11,16 +11,16 @@ interface Tally {
   degraded: number
 }
 
-/** A strict caller who asks for so many times the limit should get all of it. */
+/** A caller of a strict limit that asks for so many times the limit must get all of it. */
 const AMPLE = 1.5
 
 /**
- * Counts from outside what was admitted, by counter and window, and holds it to the limits. Forgets windows that it has
- * judged.
+ * Counts from outside what was admitted, by counter and window, and compares it with the limits. It forgets windows
+ * that it has judged.
  */
 export class Ledger {
   private readonly windows = new Map<number, Map<string, Tally>>()
-  /** Windows of counters that were judged, and those that were used to the last unit, as they had to be. */
+  /** Windows that were judged, and those of them that were used to the last unit, as they had to be. */
   judged = 0
   exact = 0
   readonly problems: string[] = []
@@ -44,7 +44,7 @@ export class Ledger {
     }
   }
 
-  /** Judges the windows that are over for good. @param since the first window that was whole. */
+  /** Judges the windows whose last answers have come. @param since the first window that was whole. */
   judge(now: number, since: number): void {
     const current = Math.floor(now / WINDOW_MS)
     for (const [window, tallies] of this.windows) {

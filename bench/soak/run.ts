@@ -22,17 +22,16 @@ type Handler = (
 
 const TABLES = { SLUICE_STATE_TABLE: 'soak-state', SLUICE_CONFIG_TABLE: 'soak-config' } as const
 /**
- * Requests that fill what is bounded, so that what grows afterwards has no bound: the unknown keys that an instance
- * remembers are 10,000.
+ * Requests that fill the bounded caches, such as the 10,000 unknown keys that an instance remembers. What grows after
+ * them has no bound.
  */
 const FILLING = 11_000
 const TICK_MS = 10
 /**
- * Of all decisions, so many may have been made without the store: a machine that does other things is late now and
- * then.
+ * The share of decisions that may be made without the store, since a busy machine misses a deadline now and then.
  */
 const MOST_DEGRADED = 0.02
-/** Of the time, so much is for warming up. */
+/** The share of the time that is for warming up. */
 const WARM_UP = 0.3
 
 async function main(): Promise<void> {
@@ -65,7 +64,7 @@ async function fill(endpoint: string, items: readonly object[]): Promise<void> {
   client.destroy()
 }
 
-/** What an interval has seen. */
+/** The counts of one interval. */
 interface Interval {
   readonly latencies: number[]
   allowed: number
@@ -73,7 +72,7 @@ interface Interval {
   degraded: number
 }
 
-/** Sends requests at a steady rate, whether answers come or not. Returns what was wrong. */
+/** Sends requests at a steady rate, whether answers come or not. @returns what was wrong. */
 async function soak(handler: Handler, traffic: Traffic, totalMs: number, rate: number): Promise<string[]> {
   const ledger = new Ledger()
   const failures = new Map<string, number>()

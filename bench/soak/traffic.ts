@@ -12,7 +12,7 @@ const WINDOW = '10s'
 const fixed = (name: string, limit: number, more: Partial<PolicyInput> = {}) =>
   ({ name, algorithm: 'fixed-window', limit, window: WINDOW, ...more }) as const
 
-/** Whoever asks, of whom there are so many, at what share of the requests. */
+/** A kind of caller: how many there are, and their share of the requests. */
 interface Callers {
   readonly kind: 'steady' | 'abusive' | 'unknown' | 'hot'
   readonly count: number
@@ -26,11 +26,11 @@ const CALLERS: readonly Callers[] = [
   { kind: 'hot', count: 20, share: 0.15 },
 ]
 
-/** A request, and what bounds it. */
+/** A request, and the limits that it is counted by. */
 export interface Sent {
   readonly kind: Callers['kind']
   readonly asked: Asked
-  /** What it is counted by, each with its limit in a window. */
+  /** The counters that it is counted by, each with its limit in a window. */
   readonly bounds: readonly {
     readonly counter: string
     readonly limit: number
@@ -39,7 +39,7 @@ export interface Sent {
 }
 
 /**
- * Requests of clients with four policies, of some who ask far too often, of made-up keys, and of a route that all
+ * Requests of clients with four policies, of clients that ask far too often, with unknown keys, and to a route that all
  * share; all under a global limit.
  */
 export class Traffic {
@@ -67,7 +67,7 @@ export class Traffic {
     }
   }
 
-  /** What the config table has to hold. */
+  /** The items of the config table. */
   items(): object[] {
     const { limits } = this
     const roomy = [
@@ -110,7 +110,7 @@ export class Traffic {
     return CALLERS[0]!
   }
 
-  /** Somebody with a key that nobody has. */
+  /** A caller with an unknown key. */
   anonymous(who: number): Sent {
     const asked = { path: '/hello', ip: `198.51.100.${who}`, apiKey: `made up ${this.made++}` }
     return {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { EXPERIMENTS, mostWithin } from '../../bench/peers/experiments'
 import { parsePeersOptions } from '../../bench/peers/options'
-import { generatedPart, howText, markdownTable, replaceGenerated, speedRows } from '../../bench/peers/table'
+import { howText, markdownTable, replaceGenerated, speedRows } from '../../bench/peers/table'
 import { formatMarkdown } from '../../tools/format-markdown'
 
 const PAGE = readFileSync(join(__dirname, '..', '..', 'docs', 'comparison.md'), 'utf8')
@@ -19,6 +19,11 @@ function tableOf(text: string, head: string): string[][] {
       .map((cell) => cell.trim()),
   )
 }
+
+const [BEGIN, END] = ['<!-- bench:peers -->', '<!-- /bench:peers -->']
+
+/** What the bench wrote into a page: the part between its markers. */
+const generatedPart = (page: string): string => page.slice(page.indexOf(BEGIN) + BEGIN.length, page.indexOf(END)).trim()
 
 const QUESTIONS = [...speedRows(new Map()), ...EXPERIMENTS].map(({ question }) => question)
 

@@ -6,7 +6,7 @@ import { findingsText, withFindings } from '../../bench/scale/document'
 import { exactShare, firstBreak, type Sweep } from '../../bench/scale/findings'
 import { type Second, simulateSecond } from '../../bench/scale/fleet'
 import { plotOf } from '../../bench/scale/plot'
-import { hottestShare, popularity } from '../../bench/scale/popularity'
+import { popularity } from '../../bench/scale/popularity'
 import { minutesToWarm, secondsToScale } from '../../bench/scale/published-limits'
 import { SCENARIOS } from '../../bench/scale/scenarios'
 import { SimulatedTable } from '../../bench/scale/simulated-table'
@@ -143,6 +143,12 @@ describe('the simulated table', () => {
 
 describe('popularity', () => {
   test('is alike, or falls off as Zipf says', () => {
+    const hottestShare = (clients: number, skew: number, draws = 100_000) => {
+      const pick = popularity(clients, skew)
+      return (
+        Array.from({ length: draws }, (_, i) => pick(() => (i + 0.5) / draws)).filter((n) => n === 0).length / draws
+      )
+    }
     expect(hottestShare(100_000, 1)).toBeCloseTo(0.0827, 4)
     expect(hottestShare(4, 0)).toBe(0.25)
     const counts = [0, 0, 0]
