@@ -50,13 +50,13 @@ export async function findFunction(
       `function ${text} is in ${named.region}, not in ${region}: use --region ${named.region} for an API there`,
     )
   }
-  // By its name, which is one of the account whose APIs these credentials see.
-  const { FunctionArn, Environment } = await configurationOf(lookup, text.split(':function:').at(-1)!)
+  const { FunctionArn, Environment } = await configurationOf(lookup, text)
   const target = parseFunctionArn(FunctionArn ?? '')
   if (!target) throw new UserError(`function ${printed(text)} has an invalid ARN: ${printed(FunctionArn)}`)
-  if (named && named.account !== target.account) {
+  const account = /(\d{12}):function:/.exec(text)?.[1] ?? target.account
+  if (account !== target.account) {
     throw new UserError(
-      `function ${text} is in account ${named.account}, and these credentials and their APIs are in ${target.account}: function and API must be in one account`,
+      `function ${text} is in account ${account}, and these credentials and their APIs are in ${target.account}: function and API must be in one account`,
     )
   }
   const table = Environment?.Variables?.SLUICE_CONFIG_TABLE
@@ -107,14 +107,16 @@ async function fromStack(
   return chooseLimiter(candidates, limiter, stack === undefined ? region : `stack ${stack}`).functionArn!
 }
 
-async function configurationOf({ lambda, calls, region }: Lookup, FunctionName: string) {
+/** Looks a function up by its name alone, which is one of the account whose APIs these credentials see. */
+async function configurationOf({ lambda, calls, region }: Lookup, text: string) {
+  const FunctionName = text.split(':function:').at(-1)
   try {
-    return await calls.make('lambda:GetFunctionConfiguration', `function ${FunctionName}`, () =>
+    return await calls.make('lambda:GetFunctionConfiguration', `function ${text}`, () =>
       lambda.send(new GetFunctionConfigurationCommand({ FunctionName })),
     )
   } catch (error) {
     if ((error as Error).name !== 'ResourceNotFoundException') throw error
-    throw new UserError(`there is no function ${printed(FunctionName)} in ${region}`)
+    throw new UserError(`there is no function ${printed(text)} in ${region} in the account of these credentials`)
   }
 }
 

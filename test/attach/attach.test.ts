@@ -532,6 +532,12 @@ describe.each(KINDS)('a foreign $kind API', ({ kind, id, open, taken, preflight 
         'is in account 999999999999, and these credentials and their APIs are in 123456789012',
       ],
       [
+        'the same in short',
+        () => {},
+        ['--function', '999999999999:function:sluice-authorizer'],
+        'function 999999999999:function:sluice-authorizer is in account 999999999999',
+      ],
+      [
         'another function',
         () => Object.assign(aws, { environment: {} }),
         [],
