@@ -10,7 +10,7 @@ import { errorDetails, type Log } from '../telemetry/log'
 import { type Client, parseClientItem } from './items/client-item'
 import { clientKey, fromAttributes } from './items/config-items'
 import { readWithRetry } from './read-with-retry'
-import { REFRESH_SHARE } from './refresher'
+import { endOf, isUnderWay, REFRESH_SHARE, type Reading } from './refresher'
 
 export interface ClientsOptions {
   readonly client: Pick<DynamoDBClient, 'send'>
@@ -52,12 +52,6 @@ interface Times {
   readonly forMs: number
 }
 
-/** One call for one or more credentials. */
-interface LookUp {
-  readonly startedAt: EpochMs
-  done: Promise<void>
-}
-
 /** Credentials remembered. Known and unknown ones are bounded apart, so that made-up keys push no client out. */
 const MOST_KEYS = 10_000
 
@@ -74,7 +68,7 @@ const MOST_AT_ONCE = 100
 export class Clients {
   private readonly clients = new BoundedMap<string, Known>(MOST_KEYS)
   private readonly unknown = new BoundedMap<string, Known>(MOST_KEYS)
-  private readonly looking = new Map<string, LookUp>()
+  private readonly looking = new Map<string, Reading>()
   private readonly circuit: CircuitBreaker
 
   constructor(private readonly options: ClientsOptions) {
@@ -118,15 +112,14 @@ export class Clients {
   }
 
   /** The look-up in progress. One past its deadline was frozen with its instance, and its result would be too old. */
-  private lookUpUnderWay(credential: string): LookUp | undefined {
+  private lookUpUnderWay(credential: string): Reading | undefined {
     const lookUp = this.looking.get(credential)
-    const age = this.options.clock() - (lookUp?.startedAt ?? 0)
-    return age >= 0 && age <= this.options.deadlineMs ? lookUp : undefined
+    return lookUp && isUnderWay(lookUp, this.options) ? lookUp : undefined
   }
 
-  private lookUp(credential: string, awaited: boolean, isKnown: boolean): LookUp {
+  private lookUp(credential: string, awaited: boolean, isKnown: boolean): Reading {
     const along = isKnown ? this.dueForRefresh(credential) : [] // a new caller waits for its own look-up only
-    const lookUp: LookUp = { startedAt: this.options.clock(), done: Promise.resolve() }
+    const lookUp: Reading = { startedAt: this.options.clock(), done: Promise.resolve() }
     const all = [credential, ...along]
     for (const one of all) this.looking.set(one, lookUp)
     lookUp.done = this.read(all, lookUp, awaited).finally(() => {
@@ -136,7 +129,7 @@ export class Clients {
   }
 
   /** Without those for which a later look-up has begun. */
-  private thoseOf(lookUp: LookUp, credentials: readonly string[]): string[] {
+  private thoseOf(lookUp: Reading, credentials: readonly string[]): string[] {
     return credentials.filter((one) => this.looking.get(one) === lookUp)
   }
 
@@ -153,7 +146,7 @@ export class Clients {
     return old
   }
 
-  private async read(credentials: readonly string[], lookUp: LookUp, awaited: boolean): Promise<void> {
+  private async read(credentials: readonly string[], lookUp: Reading, awaited: boolean): Promise<void> {
     const { tableName, log, ttlMs } = this.options
     if (!this.circuit.allows()) return // who is known stays so, and is asked about with the next request again
     const items = new Map<string, Record<string, AttributeValue>>()
@@ -165,7 +158,7 @@ export class Clients {
     } catch (error) {
       log('error', 'client_unreadable', { table: tableName, ...errorDetails(error) })
     }
-    this.circuit.report(left.length === 0, this.endOf(lookUp))
+    this.circuit.report(left.length === 0, endOf(lookUp, this.options))
     for (const credential of this.thoseOf(lookUp, credentials)) {
       if (!left.includes(credential)) {
         this.take(credential, items.get(clientKey(credential).pk), lookUp.startedAt)
@@ -173,13 +166,9 @@ export class Clients {
       }
       const known = this.known(credential)
       const forMs = Math.min(RETRY_AFTER_MS, ttlMs)
-      if (known) this.remember(credential, known.client, { since: this.endOf(lookUp), refreshMs: forMs, forMs })
+      if (known)
+        this.remember(credential, known.client, { since: endOf(lookUp, this.options), refreshMs: forMs, forMs })
     }
-  }
-
-  /** One that was frozen with its instance ended at its deadline: nothing is paused when the instance goes on. */
-  private endOf({ startedAt }: LookUp): EpochMs {
-    return Math.min(this.options.clock(), startedAt + this.options.deadlineMs)
   }
 
   /**

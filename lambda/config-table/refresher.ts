@@ -19,10 +19,21 @@ export interface RefresherOptions<T> {
   readonly onError: (error: unknown) => void
 }
 
-interface Reading {
+/** A call to the config table. One that exceeds its deadline was frozen with its instance. */
+export interface Reading {
   readonly startedAt: EpochMs
   done: Promise<void>
 }
+
+type Times = Pick<RefresherOptions<unknown>, 'clock' | 'deadlineMs'>
+
+/** Whether its result still counts. One in the future began before the clock was set back, and is ignored. */
+export const isUnderWay = ({ startedAt }: Reading, { clock, deadlineMs }: Times): boolean =>
+  clock() >= startedAt && clock() - startedAt <= deadlineMs
+
+/** A frozen one ended at its deadline: nothing is paused when the instance goes on. */
+export const endOf = ({ startedAt }: Reading, { clock, deadlineMs }: Times): EpochMs =>
+  Math.min(clock(), startedAt + deadlineMs)
 
 /** Pause after a failed reading, in milliseconds, so that a failing table is not queried with every request. */
 const RETRY_AFTER_MS = 1000
@@ -74,7 +85,7 @@ export class Refresher<T> {
     // another request that waited at the same time may have begun the pause
     if (this.readAt !== before || this.isWithin(this.waitPauseMs, this.waitedAt)) return
     this.waitPauseMs = Math.min(LONGEST_PAUSE_MS, this.waitPauseMs * 2 || RETRY_AFTER_MS)
-    this.waitedAt = this.endOf(reading)
+    this.waitedAt = endOf(reading, this.options)
   }
 
   /** Makes the next request start a reading in the background. */
@@ -83,8 +94,8 @@ export class Refresher<T> {
   }
 
   private begin(awaited: boolean): void {
-    const { clock, maxAgeMs, deadlineMs } = this.options
-    if (this.reading && this.isWithin(deadlineMs + 1, this.reading.startedAt)) return
+    const { clock, maxAgeMs } = this.options
+    if (this.reading && isUnderWay(this.reading, this.options)) return
     if (this.isWithin(Math.min(RETRY_AFTER_MS, maxAgeMs), this.failedAt)) return
     const reading: Reading = { startedAt: clock(), done: Promise.resolve() }
     this.reading = reading
@@ -99,10 +110,10 @@ export class Refresher<T> {
       const isUsable = await this.options.apply(result, isSuperseded)
       if (isSuperseded()) return
       if (isUsable) this.succeed(reading)
-      else this.failedAt = this.endOf(reading)
+      else this.failedAt = endOf(reading, this.options)
     } catch (error) {
       if (isSuperseded()) return
-      this.failedAt = this.endOf(reading)
+      this.failedAt = endOf(reading, this.options)
       this.options.onError(error)
     } finally {
       if (isSuperseded())
@@ -115,11 +126,6 @@ export class Refresher<T> {
     this.readAt = startedAt
     this.hasValue = true
     this.waitPauseMs = 0
-  }
-
-  /** A reading that was frozen with its instance ended at its deadline: nothing is paused when the instance goes on. */
-  private endOf({ startedAt }: Reading): EpochMs {
-    return Math.min(this.options.clock(), startedAt + this.options.deadlineMs)
   }
 
   /** A moment in the future was recorded before the clock was set back, and is ignored. */
