@@ -74,7 +74,7 @@ function sdkFailure(error: SdkError): ReturnType<typeof failureOf> {
   if (/CredentialsProviderError|TokenProviderError/.test(name)) {
     return {
       code: EXIT.mistake,
-      message: `no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (${firstLine(message)})`,
+      message: `no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; or with npm start SLUICE_DYNAMODB_ENDPOINT (${firstLine(message)})`,
     }
   }
   const cause = firstLine((error.errors?.[0] ?? error).message || name).replace(WRAPPER, '')

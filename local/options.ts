@@ -27,6 +27,7 @@ export const HELP = `Runs Sluice behind a local API Gateway, on a DynamoDB engin
 
   PORT                         port to listen on
   SLUICE_DYNAMODB_ENDPOINT     URL of a DynamoDB to use instead of the embedded engine
+  SLUICE_LOG_LEVEL             what the authorizer logs: info prints each denial, debug each decision (default: warn)
   SLUICE_DEADLINE_MS           time limit for one decision, passed to the authorizer (default: the authorizer’s)
 `
 

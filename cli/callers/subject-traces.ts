@@ -97,7 +97,8 @@ export async function heldTo(asked: Asked, request: Requested, parts: ReadOnlyPa
     async find(credential, isGuess) {
       const found = await parts.clients.find(credential, isGuess)
       if (typeof found === 'object') return { ...found, disabled: false, expiresAt: undefined }
-      const { id, tier }: Readonly<Record<string, unknown>> = record?.item ?? {} // an invalid one names its client all the same
+      // an invalid record names its client all the same
+      const { id, tier }: Readonly<Record<string, unknown>> = record?.item ?? {}
       return typeof id === 'string' && typeof tier === 'string' ? { id, tier, overrides: {}, disabled: false } : found
     },
   }

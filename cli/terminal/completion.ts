@@ -20,9 +20,9 @@ interface Word {
 }
 
 /**
- * A script that completes commands, options, and values of which there are few, made from the commands themselves; also
- * behind `npx`, unless something else completes that. Names of tiers and clients are not completed: each Tab would ask a
- * table.
+ * A script that completes commands, options, and values of which there are few, made from the commands themselves;
+ * also behind `npx`, unless something else completes that. Names of tiers and clients are not completed: each Tab would
+ * ask a table.
  */
 export function completionScript(program: Command, shell: Shell): string {
   const nodes = nodesOf(program)

@@ -31,7 +31,7 @@ describe('an error ends with', () => {
     [
       named('CredentialsProviderError', 'Could not load credentials from any providers'),
       1,
-      'no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (Could not load credentials from any providers)',
+      'no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; or with npm start SLUICE_DYNAMODB_ENDPOINT (Could not load credentials from any providers)',
     ],
     [
       named('Error', 'Region is missing'),

@@ -17,7 +17,7 @@ const named = ({ algorithm = 'sliding-window' }: Partial<PolicyInput>): string =
 const LISTS: readonly (readonly [list: string, algorithms: readonly string[]])[] = [
   ['test/algorithms/any-algorithm.ts', NAMES.map((name) => first(anyQuotaOf(name)).algorithm.name)],
   ['everyAlgorithm of test/limiter/limiters.ts', everyAlgorithm(10).map(named)],
-  ['EVERY_COUNT of test/limiter/lost-answers.ts', Object.values(COUNTINGS).map(named)],
+  ['COUNTINGS of test/limiter/lost-answers.ts', Object.values(COUNTINGS).map(named)],
   ['KINDS of test/limiter/histories.ts', Object.values(KINDS).map((shape) => named(first(shape)))],
   ['SHAPES of test/model/generate.ts', Object.values(SHAPES).map((shape) => named(first(shape)))],
   [

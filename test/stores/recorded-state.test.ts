@@ -46,10 +46,6 @@ describe.each(RECORDINGS)('the recorded state in %s', (file) => {
       expect(toRecorded(await limiter.peek('client:another', { cost }))).not.toEqual(decision)
     }
   })
-
-  test('covers every algorithm', () => {
-    expect(new Set(cases.map(({ policy }) => policy.algorithm)).size).toBe(8)
-  })
 })
 
 /** A decision as JSON keeps it. */
