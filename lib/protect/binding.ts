@@ -129,12 +129,17 @@ export class Binding {
   }
 
   private report(): void {
-    const { api, noun } = this.props
+    const { api, noun, contents } = this.props
     const all = this.bound.size + this.skipped.length
+    const isChanged =
+      noun === 'method' && contents.some(Boolean) && this.skipped.some(({ because }) => because !== 'except')
+    const note = isChanged
+      ? '; what their own authorizers deny is a 429 now, the one answer of a REST API for denials'
+      : ''
     const list = this.skipped.map(({ route, because }) => `${route} (${because})`).join(', ')
     if (this.skipped.length > 0)
       Annotations.of(this.scope).addInfo(
-        `protect() leaves ${this.skipped.length} of ${all} ${noun}s of ${api.node.path} as they are, without limits: ${list}`,
+        `protect() leaves ${this.skipped.length} of ${all} ${noun}s of ${api.node.path} as they are, without limits: ${list}${note}`,
       )
     warnOfUnprotected(this)
   }

@@ -45,7 +45,8 @@ describe('protect(api, { skipAuthorized: true })', () => {
     api.root.addMethod('DELETE', undefined, IAM)
     expect(printedFor(stack, 'info')).toEqual([
       expect.stringContaining(
-        'protect() leaves 2 of 3 methods of Stack/Api as they are, without limits: GET /orders/{id} (except), DELETE / (AWS_IAM)',
+        'protect() leaves 2 of 3 methods of Stack/Api as they are, without limits: GET /orders/{id} (except), DELETE / (AWS_IAM)' +
+          '; what their own authorizers deny is a 429 now, the one answer of a REST API for denials',
       ),
     ])
     expect(skippedIn(stack, 'AWS::ApiGateway::Authorizer')).toEqual([
