@@ -178,6 +178,16 @@ describe('a hash of the log', () => {
     expect((await at.sluice(['reset', hash], now)).out).toBe('client:acme (tier free): all limits are reset\n')
   })
 
+  it('of an IPv6 network on a list is taken for that network', async () => {
+    await at.put({ pk: 'policy-set', sk: 'allow#ip#2001:db8:1:2ff::9' })
+    const hash = hashOf('ip:2001:db8:1:200::/56')
+    await spend(at, 'ip:2001:db8:1:200::/56', 3, SECRET)
+    const { code, err, out } = await at.sluice(['usage', hash], now)
+    expect([code, err]).toEqual([0, `${hash} is ip:2001:db8:1:200::/56 (block or allow list)\n`])
+    expect(out).toMatch(/^ip:2001:db8:1:200::\/56 \(tier anonymous/)
+    expect((await at.sluice(['peek', hash], now)).code).toBe(0)
+  })
+
   it('of a former secret leads to the counters of today', async () => {
     await at.put(
       hmacKeyItem([
