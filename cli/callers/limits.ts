@@ -86,7 +86,8 @@ async function subjectOf(
   if (!hash) return named(text)
   const found = await whoHas(hash, table, known, parts.ipv6Prefix)
   if (found.name !== undefined) session.print.note(`${text} is ${foundText(found)}`)
-  if (found.name !== undefined && isSubjectName(found.name)) return named(found.name.replace(/^(ip:.*)\/\d+$/, '$1')) // an address stands for its network
+  const name = found.name?.replace(/^(ip:.*)\/\d+$/, '$1') // an address stands for its network
+  if (name !== undefined && isSubjectName(name)) return named(name)
   const why = found.name === undefined ? found.why : `${found.name} is not a single caller`
   return unknownSubject(hash, why, options, known, (key) => store.read(key), parts)
 }
