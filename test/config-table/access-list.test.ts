@@ -1,7 +1,7 @@
 import fc from 'fast-check'
-import { AccessList, parseAccess } from '../../lambda/config-table/items/access-list'
+import { AccessList, parseAccess, strictBlock } from '../../lambda/config-table/items/access-list'
 import { parseIpAddress } from '../../lambda/ip-address'
-import type { Mistake } from '../../limiter/errors'
+import { Mistake } from '../../limiter/errors'
 
 const NOW = Date.UTC(2026, 0, 1)
 
@@ -108,6 +108,37 @@ describe('a list of clients', () => {
   })
 })
 
+describe('a block whose item is invalid stays in force', () => {
+  const of = (words: string, address: string) =>
+    new AccessList([strictBlock(words)!]).ofAddress(parseIpAddress(address), Number.MAX_SAFE_INTEGER)
+
+  it('without an end', () => {
+    expect(strictBlock('client#a#b')).toEqual({ access: 'block', whom: { client: 'a#b' }, expiresAt: Infinity })
+    expect(of('ip#203.0.113.0/24', '203.0.113.9')).toBe('block')
+  })
+
+  it('for the whole range where bits are set behind its prefix', () => {
+    expect(of('ip#203.0.113.7/24', '203.0.113.9')).toBe('block')
+    expect(of('ip#203.0.113.7/24', '203.0.114.9')).toBeUndefined()
+  })
+
+  it.each(['', 'client', 'client#', 'ip#nobody', 'ip#', 'country#de', 'IP#203.0.113.7', 'other#203.0.113.7'])(
+    'unless nobody knows whom it means: %j',
+    (words) => expect(strictBlock(words)).toBeUndefined(),
+  )
+})
+
+test('an entry is parsed although another one had a mistake', () => {
+  const issues = [new Mistake('invalid_value', 'one from before')]
+  expect(parseAccess('allow', 'client#a#b', { note: 'a friend', expiresAt: '2027-01-31' }, [], issues)).toEqual({
+    access: 'allow',
+    whom: { client: 'a#b' },
+    expiresAt: Date.UTC(2027, 0, 31),
+  })
+  expect(parseAccess('allow', 'client#a', {}, [], issues)?.expiresAt).toBe(Infinity)
+  expect(issues).toHaveLength(1)
+})
+
 test.each([
   ['ip#203.0.113.7/24', {}, 'ip has bits set behind its prefix, the range is 203.0.113.0/24, got "203.0.113.7/24"'],
   ['ip#2001:db8::1/32', {}, 'ip has bits set behind its prefix, the range is 2001:db8::/32, got "2001:db8::1/32"'],
@@ -120,6 +151,7 @@ test.each([
     'ip must be an IP address or a range such as "203.0.113.0/24" or "2001:db8::/32", got "[::1]:80"',
   ],
   ['country#de', {}, 'sk must name "ip#…" or "client#…" behind its first "#", got "country"'],
+  ['', {}, 'sk must name "ip#…" or "client#…" behind its first "#", got ""'],
   ['client#', {}, 'sk must name "ip#…" or "client#…" behind its first "#", got "client"'],
   ['ip#203.0.113.7', { util: 'x' }, 'unknown field "util", known are note, expiresAt'],
   [

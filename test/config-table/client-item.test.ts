@@ -1,5 +1,5 @@
 import { clientAt, numbersOf, parseClientItem } from '../../lambda/config-table/items/client-item'
-import type { Mistake } from '../../limiter/errors'
+import { Mistake } from '../../limiter/errors'
 
 const ITEM = { pk: 'client#abc', sk: 'client', id: 'acme', tier: 'pro' }
 
@@ -43,6 +43,9 @@ test.each([
   [{ expiresAt: '2027-01-31T12:00:00' }, /^expiresAt must be a date/], // whose noon?
   [{ expiresAt: '2027-13-31' }, /^expiresAt must be a date/],
   [{ expiresAt: 1_800_000_000 }, /^expiresAt must be a date/],
+  [{ overrides: null }, /^overrides must be numbers by the name of a policy.*, got null/],
+  [{ overrides: 'a' }, /^overrides must be numbers by the name of a policy.*, got "a"/],
+  [{ overrides: { a: 5 } }, /^an override must be an object, got 5 \(client, override "a"\)$/],
   [{ overrides: [] }, /^overrides must be numbers by the name of a policy.*, got a list \(client\)$/],
   [{ overrides: { a: { limit: 0 } } }, /^limit must be a positive integer, got 0 \(client, override "a"\)$/],
   [
@@ -66,7 +69,19 @@ test.each([
   expect(issues.map(String)).toEqual([expect.stringMatching(sentence)])
 })
 
+test('a client is parsed although another item had a mistake, and may have a hundred overrides', () => {
+  const issues = [new Mistake('invalid_value', 'one from before')]
+  const overrides = Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`p${i}`, { limit: 1 }]))
+  expect(parseClientItem({ ...ITEM, overrides }, issues)?.overrides).toEqual(overrides)
+  expect(issues).toHaveLength(1)
+})
+
 describe('an override', () => {
+  it('of a limit replaces it, and the burst if it has one', () => {
+    expect(numbersOf({ limit: 5 }, { limit: 60, burst: 9 })).toEqual({ limit: 5 })
+    expect(numbersOf({ limit: 5, burst: 2 }, { limit: 60 })).toEqual({ limit: 5, burst: 2 })
+  })
+
   it('ends to the millisecond, and other overrides stay in force', () => {
     const { client } = parsed({ overrides: { a: { limit: 5, until: '2027-01-31T12:00:00Z' }, b: { factor: 2 } } })
     const end = Date.UTC(2027, 0, 31, 12)

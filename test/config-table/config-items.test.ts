@@ -1,12 +1,17 @@
 import fc from 'fast-check'
 import { parseClientItem } from '../../lambda/config-table/items/client-item'
 import {
+  apiKey,
   clientKey,
   fromAttributes,
+  lastValidKey,
   parsePolicyItem,
+  partsOf,
   routeKey,
   settingsKey,
+  switchKey,
   tierKey,
+  toPlaceholder,
 } from '../../lambda/config-table/items/config-items'
 import { Mistake } from '../../limiter/errors'
 import { itemsOf, tierItem } from './fake-table'
@@ -16,6 +21,9 @@ describe('keys of the config table', () => {
     expect(tierKey('free')).toEqual({ pk: 'policy-set', sk: 'tier#free' })
     expect(routeKey('GET /search')).toEqual({ pk: 'policy-set', sk: 'route#GET /search' })
     expect(settingsKey()).toEqual({ pk: 'policy-set', sk: 'settings' })
+    expect(switchKey()).toEqual({ pk: 'policy-set', sk: 'switch' })
+    expect(apiKey('abc')).toEqual({ pk: 'policy-set', sk: 'api#abc' })
+    expect(lastValidKey('tier#free')).toEqual({ pk: 'last-valid', sk: 'tier#free' })
     expect(clientKey('abc')).toEqual({ pk: 'client#abc', sk: 'client' })
   })
 })
@@ -37,6 +45,74 @@ describe('an item', () => {
       pattern: { text: 'GET /users/{id}' },
       cost: 3,
     })
+  })
+
+  it.each([
+    ['global', { policies: [] }, { global: [] }],
+    ['switch', { mode: 'off' }, { modeSwitch: { mode: 'off' } }],
+    ['api#abc123', { label: 'Shop' }, { api: { id: 'abc123', label: 'Shop' } }],
+    ['block#client#a#b', {}, { access: { access: 'block', whom: { client: 'a#b' }, expiresAt: Infinity } }],
+    ['allow#client#a', {}, { access: { access: 'allow', whom: { client: 'a' }, expiresAt: Infinity } }],
+    [
+      'settings @dev',
+      { apis: ['*/dev'], mode: 'off' },
+      { scopedSettings: { scope: { variant: '@dev', apis: [{ stage: 'dev' }] }, mode: 'off' } },
+    ],
+  ])('under the key %j is what the key says', (sk, fields, expected) => {
+    const issues: Mistake[] = []
+    expect(parsePolicyItem({ pk: 'policy-set', sk, ...fields }, issues)).toEqual(expected)
+    expect(issues).toEqual([])
+    expect(parsePolicyItem({ pk: 'policy-set', sk: 'settings', mode: 'off' }, []).settings?.mode).toBe('off')
+  })
+
+  it('with a mistake is named in its message', () => {
+    const issues: Mistake[] = []
+    parsePolicyItem({ pk: 'policy-set', sk: 'switch', mode: 'enforce' }, issues)
+    parsePolicyItem({ pk: 'policy-set', sk: 'tiers' }, issues)
+    expect(issues.map(String)).toEqual([
+      'mode must be observe or off, got "enforce" (item "switch")',
+      'sk must be "global", "settings" or "switch", or begin with "tier#", "route#", "settings @", "api#", "block#" or "allow#", got "tiers"',
+    ])
+    expect(issues[1]?.code).toBe('invalid_item_key')
+  })
+
+  it('that is invalid and has no valid version has a stand-in where its key says enough', () => {
+    expect(toPlaceholder('tier#anonymous')).toMatchObject({ tier: { name: 'anonymous', credentials: 'unknown' } })
+    expect(toPlaceholder('tier#anonymous @dev', { apis: ['*/dev'] })).toMatchObject({
+      tier: { scope: { variant: '@dev', apis: [{ stage: 'dev' }] } },
+    })
+    expect(toPlaceholder('tier#free')).toEqual({ tier: undefined })
+    expect(toPlaceholder('route#GET /a#b')).toEqual({ route: undefined })
+    expect(toPlaceholder('route#GET /a', { apis: 7 })).toMatchObject({
+      route: { pattern: { text: 'GET /a' }, cost: 1, credentials: 'unknown', scope: { apis: [] } },
+    })
+    expect(toPlaceholder('block#client#a#b')).toMatchObject({ access: { whom: { client: 'a#b' } } })
+    expect(toPlaceholder('allow#client#a')).toEqual({})
+    expect(toPlaceholder('settings')).toEqual({})
+  })
+
+  it('is one part of the policy set', () => {
+    const [tier, route] = [{ name: 'free' }, { cost: 3 }] as never[]
+    const items = [
+      {},
+      { tier },
+      { route },
+      { global: [] },
+      { settings: 1 },
+      { scopedSettings: 2 },
+      { modeSwitch: 3 },
+      { api: 4 },
+    ]
+    expect(partsOf(items as never)).toEqual({
+      tiers: [tier],
+      routes: [route],
+      global: [],
+      settings: 1,
+      scopedSettings: [2],
+      modeSwitch: 3,
+      apis: [4],
+    })
+    expect(partsOf([])).toEqual({ tiers: [], routes: [], scopedSettings: [], apis: [] })
   })
 
   it.each([undefined, null, 7, '', 'tier', 'tiers#free', 'global#x', 'settings#', '#', '__proto__#x', 'constructor#x'])(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import fc from 'fast-check'
 import { hmacKeyItem, parseHmacKeys } from '../../lambda/config-table/items/hmac-key-item'
 import { SubjectKeys } from '../../lambda/config-table/subject-keys'
-import type { Mistake } from '../../limiter/errors'
+import { Mistake } from '../../limiter/errors'
 import { subjectKey, withSecret } from '../../limiter/subject-key'
 
 const SECRET = Buffer.alloc(32, 7)
@@ -23,6 +23,17 @@ describe('the item of the secrets', () => {
       { secret: OTHER, activeFrom: 1_700_000_000_000, carriedFrom: 1_600_000_000_000 },
     ]
     expect(parse(hmacKeyItem(keys))).toEqual({ keys: new SubjectKeys(keys), issues: [] })
+    expect(hmacKeyItem(keys).keys).toEqual([
+      { key: SECRET.toString('base64'), activeFrom: 0 },
+      { key: OTHER.toString('base64'), activeFrom: 1_700_000_000_000, carriedFrom: 1_600_000_000_000 },
+    ])
+  })
+
+  it('may have eight, and is parsed although another item had a mistake', () => {
+    const keys = Array.from({ length: 8 }, (_, i) => ({ secret: SECRET, activeFrom: i, carriedFrom: undefined }))
+    const issues = [new Mistake('invalid_value', 'one from before')]
+    expect(parseHmacKeys(hmacKeyItem(keys), issues)).toEqual(new SubjectKeys(keys))
+    expect(issues).toHaveLength(1)
   })
 
   const key = SECRET.toString('base64')
@@ -49,6 +60,47 @@ describe('the item of the secrets', () => {
       { keys: [{ key, activeFrom: '0' }] },
       'activeFrom must be epoch milliseconds, got "0" (item "hmac-key", key 1)',
     ],
+    ['keys that are a text', { keys: key }, 'keys must be a list of 1 to 8 keys, got a text (item "hmac-key")'],
+    [
+      'a key that is a text',
+      { keys: [key] },
+      'it must be an object of key and activeFrom, got a text (item "hmac-key", key 1)',
+    ],
+    [
+      'a key that is null',
+      { keys: [null] },
+      'it must be an object of key and activeFrom, got null (item "hmac-key", key 1)',
+    ],
+    [
+      'a key that is a list',
+      { keys: [{ key, activeFrom: 0 }, [key]] },
+      'it must be an object of key and activeFrom, got a list (item "hmac-key", key 2)',
+    ],
+    [
+      'another field of a key',
+      { keys: [{ key, activeFrom: 0, note: 'x' }] },
+      'unknown field "note", known are key, activeFrom, carriedFrom (item "hmac-key", key 1)',
+    ],
+    [
+      'a secret that is no text',
+      { keys: [{ key: 7, activeFrom: 0 }] },
+      'key must be 32 bytes in base64, got something else (item "hmac-key", key 1)',
+    ],
+    [
+      'text behind a secret',
+      { keys: [{ key: `${key}=`, activeFrom: 0 }] },
+      'key must be 32 bytes in base64, got something else (item "hmac-key", key 1)',
+    ],
+    [
+      'a time before 1970',
+      { keys: [{ key, activeFrom: -1 }] },
+      'activeFrom must be epoch milliseconds, got -1 (item "hmac-key", key 1)',
+    ],
+    [
+      'a fraction of a millisecond',
+      { keys: [{ key, activeFrom: 5, carriedFrom: 0.5 }] },
+      'carriedFrom must be epoch milliseconds, got 0.5 (item "hmac-key", key 1)',
+    ],
     [
       'times out of order',
       {
@@ -60,7 +112,7 @@ describe('the item of the secrets', () => {
       'activeFrom must be later than that of the key before, got 5 (item "hmac-key", key 2)',
     ],
   ])('with %s is wrong, and is not taken for none', (_, item, sentence) =>
-    expect(parse(item).issues).toEqual([sentence]),
+    expect(parse(item)).toEqual({ keys: new SubjectKeys(), issues: [sentence] }),
   )
 
   it('never has any part of a secret in the message of a mistake', () => {
@@ -74,6 +126,7 @@ describe('the item of the secrets', () => {
     fc.assert(
       fc.property(mangled, mangled, (one, two) => {
         const items = [
+          { keys: typeof one === 'string' ? one : [one] },
           { keys: [one] },
           { keys: [{ key: one, activeFrom: 'never' }] },
           { keys: [{ key: [two], activeFrom: 0 }] },

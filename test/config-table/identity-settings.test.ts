@@ -1,5 +1,5 @@
 import { ADDRESS, DEFAULT_IDENTITY, parseIdentity } from '../../lambda/config-table/items/identity-settings'
-import type { Mistake } from '../../limiter/errors'
+import { Mistake } from '../../limiter/errors'
 
 const PLACE = ['settings']
 
@@ -42,6 +42,43 @@ describe('the sources of identity', () => {
       viewerAddress: false,
     })
     expect(parsed([]).sources).toEqual([ADDRESS])
+    expect(parsed(['ip', 'client-certificate'].toReversed()).sources).toEqual([
+      { source: 'client-certificate' },
+      ADDRESS,
+    ])
+    expect(parsed([{ source: 'ip', viewerAddress: true }]).sources).toEqual([{ ...ADDRESS, viewerAddress: true }])
+  })
+
+  it('have defaults each, and may be sixteen', () => {
+    expect(parsed(['api-key']).sources).toEqual([{ source: 'api-key', header: 'x-api-key' }, ADDRESS])
+    expect(parsed(Array(16).fill('api-key'))).toMatchObject({ issues: [], sources: { length: 17 } })
+  })
+
+  it('may be several issuers of tokens, whose users are kept apart', () => {
+    const jwt = (name: string) => ({ source: 'jwt', issuer: `https://${name}.example`, audience: 'api' })
+    const { sources, issues } = parsed(['api-key', jwt('one'), 'client-certificate', jwt('two')])
+    expect(issues).toEqual([])
+    expect(sources.map((one) => [one.source, 'namespace' in one ? one.namespace : undefined])).toEqual([
+      ['api-key', undefined],
+      ['jwt', ''],
+      ['client-certificate', undefined],
+      ['jwt', 'https%3A%2F%2Ftwo.example'],
+      ['ip', undefined],
+    ])
+  })
+
+  it('are parsed although another item had a mistake, and without those that are invalid', () => {
+    const issues = [new Mistake('invalid_value', 'one from before')]
+    expect(parseIdentity(['client-certificate', 'cookie', { source: 'path' }], PLACE, issues)).toEqual([
+      { source: 'client-certificate' },
+      ADDRESS,
+    ])
+    expect(issues.slice(1).map(String)).toEqual([
+      expect.stringMatching(/^source must be one of .* \(settings, source 2\)$/),
+      expect.stringMatching(/^name is missing, .* \(settings, source 3\)$/),
+      expect.stringMatching(/^trusted is missing, .* \(settings, source 3\)$/),
+    ])
+    expect(parseIdentity('api-key', PLACE, issues)).toBe(DEFAULT_IDENTITY)
   })
 
   it.each([
@@ -52,6 +89,8 @@ describe('the sources of identity', () => {
     [['cookie'], /^source must be one of api-key, .*, got "cookie" \(settings, source 1\)$/],
     [['api-key', null], /^source must be one of .*, got null \(settings, source 2\)$/],
     [['constructor'], /^source must be one of /],
+    [[{ name: 'x' }], /^source must be one of .*, got an object/],
+    [['ip', 'api-key', 'ip'], /^identity must have "ip" once/],
     [['header'], /^name is missing, /],
     [
       [{ source: 'header', name: 'x-user' }],

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { COST_FIELD } from '../../lambda/config-table/items/cost'
 import { BY_FIELD } from '../../lambda/config-table/items/counted-by'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
@@ -10,6 +11,7 @@ import { issuesOf, policy, RUBBISH } from '../policies/issues'
 import { runs } from '../runs'
 
 const anonymous = { by: 'ip', policies: [policy()] }
+const COST = `cost must be ${COST_FIELD.wanted}`
 const BY = `by must be ${BY_FIELD.wanted}`
 
 /** The set of a file whose tier `anonymous` is right. */
@@ -96,15 +98,9 @@ describe('mistakes in a file', () => {
       /^a route must be a method and a path such as .* \(tiers\.yaml, route "search"\)$/,
     )
     expect(issuesInRoute(null)).toEqual(['a route must be an object, got null (tiers.yaml, route "GET /search")'])
-    expect(issuesInRoute({ cost: -1 })).toEqual([
-      'cost must be an integer from 0, got -1 (tiers.yaml, route "GET /search")',
-    ])
-    expect(issuesInRoute({ cost: 1.5 })).toEqual([
-      'cost must be an integer from 0, got 1.5 (tiers.yaml, route "GET /search")',
-    ])
-    expect(issuesInRoute({ cost: '5' })).toEqual([
-      'cost must be an integer from 0, got "5" (tiers.yaml, route "GET /search")',
-    ])
+    expect(issuesInRoute({ cost: -1 })).toEqual([`${COST}, got -1 (tiers.yaml, route "GET /search")`])
+    expect(issuesInRoute({ cost: 1.5 })).toEqual([`${COST}, got 1.5 (tiers.yaml, route "GET /search")`])
+    expect(issuesInRoute({ cost: '5' })).toEqual([`${COST}, got "5" (tiers.yaml, route "GET /search")`])
     expect(issuesInRoute({ policies: null })).toEqual([
       'policies must be a list, got null (tiers.yaml, route "GET /search")',
     ])
@@ -153,7 +149,7 @@ describe('mistakes in a file', () => {
       `${BY}, got "nobody" (f, tier "a b")`,
       expect.stringMatching(/^window must be .* got "x" \(f, tier "a b", policy "per-minute"\)$/),
       expect.stringMatching(/^a route must be a method and a path .* \(f, route "GET a"\)$/),
-      'cost must be an integer from 0, got -1 (f, route "GET a")',
+      `${COST}, got -1 (f, route "GET a")`,
       expect.stringMatching(/^name must be .* got "" \(f, route "GET a", policy ""\)$/),
       'a policy must be an object, got null (f, route "GET /b", policy 1)',
     ])

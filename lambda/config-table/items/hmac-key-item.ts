@@ -33,7 +33,7 @@ export function parseHmacKeys(item: Readonly<Record<string, unknown>> | undefine
   if (!Array.isArray(keys) || keys.length < 1 || keys.length > MOST_HMAC_KEYS) {
     wrong(
       issues,
-      `keys must be a list of 1 to ${MOST_HMAC_KEYS} keys, got ${Array.isArray(keys) ? keys.length : printed(keys)}`,
+      `keys must be a list of 1 to ${MOST_HMAC_KEYS} keys, got ${Array.isArray(keys) ? keys.length : printedOrSecret(keys)}`,
       place,
     )
     return new SubjectKeys()
@@ -52,11 +52,7 @@ export function parseHmacKeys(item: Readonly<Record<string, unknown>> | undefine
 
 function parseKey(input: unknown, place: Place, issues: Mistake[]): HmacKey | undefined {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    wrong(
-      issues,
-      `it must be an object of key and activeFrom, got ${typeof input === 'string' ? 'a text' : printed(input)}`,
-      place,
-    )
+    wrong(issues, `it must be an object of key and activeFrom, got ${printedOrSecret(input)}`, place)
     return undefined
   }
   const { key, activeFrom, carriedFrom, ...others } = input as Readonly<Record<string, unknown>>
@@ -75,6 +71,9 @@ function parseKey(input: unknown, place: Place, issues: Mistake[]): HmacKey | un
     carriedFrom: carriedFrom as number | undefined,
   }
 }
+
+/** A text may be a secret in the wrong place, and is not shown. */
+const printedOrSecret = (value: unknown): string => (typeof value === 'string' ? 'a text' : printed(value))
 
 const isTime = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
