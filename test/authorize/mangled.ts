@@ -19,7 +19,7 @@ export function expectAnswer(answer: unknown): void {
     ruled: ['Allow', 'Deny', true, false].includes(ruling as string),
     short: JSON.stringify(answer).length < 8192,
   }
-  expect(told).toEqual({ keys: 20, flat: true, ruled: true, short: true })
+  expect(told).toEqual({ keys: 21, flat: true, ruled: true, short: true })
 }
 
 /** Nothing like an event. */
