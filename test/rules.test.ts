@@ -95,7 +95,7 @@ describe('a WebSocket that connects', () => {
   it('is held to the rules of $connect only', () => {
     const routes = { 'GET /': { cost: 0 }, 'ANY /*': { cost: 0 }, 'GET /$connect': { cost: 0 } }
     expect(rules(routes)).toMatchObject({ routes: [], costs: [1] })
-    expect(rules({ ...routes, $connect: { cost: 3 } })).toMatchObject({ costs: [0, 3], scopes: ['$connect'] })
+    expect(rules({ ...routes, $connect: { cost: 3 } })).toMatchObject({ costs: [3], scopes: ['$connect'] })
   })
 
   it('has rules that hold for no path', () => {
