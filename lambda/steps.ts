@@ -81,7 +81,7 @@ function matchRoutes({ request, configuration }: TraceWith<'request' | 'configur
 const isPreflight = ({ preflight }: GatewayRequest, { routes }: Rules): boolean =>
   preflight && !routes.some(({ pattern }) => pattern.method === 'OPTIONS')
 
-async function decidePreflight(trace: TraceWith<Known>, parts: Assembled): Promise<Found> {
+async function decidePreflight(trace: TraceWith<FirstFindings>, parts: Assembled): Promise<Found> {
   const { verified, configuration, address, access, keyOf } = trace
   if (!verified) return {}
   const about = { subject: keyOf(address) }
@@ -93,9 +93,9 @@ async function decidePreflight(trace: TraceWith<Known>, parts: Assembled): Promi
 }
 
 /** What is known after the first steps. */
-type Known = 'request' | 'configuration' | 'sources' | 'keyOf' | 'address' | 'rules'
+type FirstFindings = 'request' | 'configuration' | 'sources' | 'keyOf' | 'address' | 'rules'
 
-async function identifyCaller(trace: TraceWith<Known>, parts: Assembled): Promise<Found> {
+async function identifyCaller(trace: TraceWith<FirstFindings>, parts: Assembled): Promise<Found> {
   const { request, configuration, sources, address, now } = trace
   const { policies, access, identityUnknown } = configuration
   if (identityUnknown && parts.authentication !== 'none') return { outcome: unverified(parts) }
@@ -111,7 +111,7 @@ async function identifyCaller(trace: TraceWith<Known>, parts: Assembled): Promis
   return { identity, ...(ofClient && { access: ofClient }) }
 }
 
-export function selectTier(trace: TraceWith<Known | 'identity'>, parts: Assembled): Found {
+export function selectTier(trace: TraceWith<FirstFindings | 'identity'>, parts: Assembled): Found {
   const { configuration, rules, identity } = trace
   const known = knownIn(trace)
   const tier = tierOf(configuration, known)
@@ -135,7 +135,7 @@ const aboutCaller = (trace: TraceWith<'tier' | 'keyOf' | 'address'>) => ({
   subject: trace.keyOf(knownIn(trace)?.caller ?? trace.address),
 })
 
-export function planCharges(trace: TraceWith<Known | 'tier'>, { plans }: Assembled): Found {
+export function planCharges(trace: TraceWith<FirstFindings | 'tier'>, { plans }: Assembled): Found {
   const { request, configuration, access, tier, rules, now } = trace
   const { client, claims = {} } = knownIn(trace) ?? {}
   const passes = passesUncounted(configuration, access)
@@ -147,7 +147,7 @@ export function planCharges(trace: TraceWith<Known | 'tier'>, { plans }: Assembl
 }
 
 /** What the subjects of a request are made from. */
-export const inputsOf = (trace: TraceWith<Known>): SubjectInputs => ({
+export const inputsOf = (trace: TraceWith<FirstFindings>): SubjectInputs => ({
   ...knownIn(trace),
   address: trace.address,
   headers: trustedHeaders(trace),
@@ -155,7 +155,10 @@ export const inputsOf = (trace: TraceWith<Known>): SubjectInputs => ({
   stageName: trace.request.stageName,
 })
 
-async function decideCharges(trace: TraceWith<Known | 'tier' | 'plan' | 'cost'>, parts: Assembled): Promise<Found> {
+async function decideCharges(
+  trace: TraceWith<FirstFindings | 'tier' | 'plan' | 'cost'>,
+  parts: Assembled,
+): Promise<Found> {
   const { configuration, keyOf, tier, plan, cost } = trace
   const inputs = inputsOf(trace)
   const keys = plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route)))
@@ -204,7 +207,7 @@ async function decided(
  * The headers by which policies may count. A header that the settings do not trust is ignored, whatever a policy says.
  * So is one with several values: a caller that can add a value could get a quota for each.
  */
-function trustedHeaders({ request, configuration }: TraceWith<Known>): ReadonlyMap<string, string> {
+function trustedHeaders({ request, configuration }: TraceWith<FirstFindings>): ReadonlyMap<string, string> {
   return new Map(
     configuration.policies.settings.trustedHeaders.flatMap((name) => {
       const value = request.headers.get(name)?.trim()

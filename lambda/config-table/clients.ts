@@ -28,7 +28,7 @@ export interface ClientsOptions {
 /** `undefined`: the credential is unknown. `unavailable`: the table did not answer, or its item is invalid. */
 type Found = Client | undefined | 'unavailable'
 
-interface Known {
+interface CachedLookUp {
   readonly client: Found
   /** When the look-up began. */
   readonly since: EpochMs
@@ -66,8 +66,8 @@ const MOST_AT_ONCE = 100
  * not a hundred.
  */
 export class Clients {
-  private readonly clients = new BoundedMap<string, Known>(MOST_KEYS)
-  private readonly unknown = new BoundedMap<string, Known>(MOST_KEYS)
+  private readonly clients = new BoundedMap<string, CachedLookUp>(MOST_KEYS)
+  private readonly unknown = new BoundedMap<string, CachedLookUp>(MOST_KEYS)
   private readonly looking = new Map<string, Reading>()
   private readonly circuit: CircuitBreaker
 
@@ -102,7 +102,7 @@ export class Clients {
     return known !== undefined && (typeof known.client === 'object' || (now >= known.since && now < known.until))
   }
 
-  private known(credential: string): Known | undefined {
+  private known(credential: string): CachedLookUp | undefined {
     return this.clients.get(credential) ?? this.unknown.get(credential)
   }
 

@@ -50,5 +50,5 @@ const sumOf = (stored: readonly Stored[]): number => stored.reduce((sum, one) =>
 const kilobytes = (bytes: number): string => `${Math.ceil(bytes / 1024)} KB`
 
 /** What tells policies of one item apart: those of the same name that count in the same state are one. */
-export const idAt = ({ policy: { name, stateSchema: form }, scope }: Stored): string =>
-  JSON.stringify([name, form, scope])
+export const idAt = ({ policy: { name, stateSchema }, scope }: Stored): string =>
+  JSON.stringify([name, stateSchema, scope])

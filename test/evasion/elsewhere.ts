@@ -11,7 +11,7 @@ export interface Elsewhere {
 export const ELSEWHERE: readonly Elsewhere[] = [
   {
     tried: '`attach --replace --yes` on methods locked by Cognito’s scopes or IAM',
-    before: 'open for strangers',
+    before: 'open to anonymous callers',
     now: 'refused, unless `--open` names the method',
     test: [
       'test/attach/authentication.test.ts',

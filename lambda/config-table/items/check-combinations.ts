@@ -102,11 +102,8 @@ function checkStateCollisions(others: readonly Group[], groups: readonly Group[]
  * Each subject that a policy counts with the place of its state, as one text; two policies with the same text would
  * share stored state.
  */
-function countsOf(
-  { name, stateSchema: form, variant, by: { who, perRoute } }: TierPolicy,
-  { anonymous }: Group,
-): string[] {
-  return possibleSubjects(who, anonymous).map((one) => `${one} ${perRoute} ${name} ${form} ${variant}`)
+function countsOf({ name, stateSchema, variant, by: { who, perRoute } }: TierPolicy, { anonymous }: Group): string[] {
+  return possibleSubjects(who, anonymous).map((one) => `${one} ${perRoute} ${name} ${stateSchema} ${variant}`)
 }
 
 /** A tier that does not exist has no callers: most likely its name is misspelled. */
