@@ -1,3 +1,0 @@
-const fc = require('fast-check')
-
-fc.configureGlobal({ numRuns: 30 })
