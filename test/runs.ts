@@ -6,3 +6,6 @@
  * @param thorough times with `THOROUGH=1`.
  */
 export const runs = (everyday: number, thorough: number): number => (process.env.THOROUGH ? thorough : everyday)
+
+/** A test that takes a second or more: skipped in `npm test`, and run with `THOROUGH=1`. */
+export const thoroughly = process.env.THOROUGH ? it : it.skip

@@ -69,8 +69,8 @@ const EDITS: [string, Edit][] = [
   ],
 ]
 
-/** One of them between any two calls in `npm test`, each of them in `.ci/run`. */
-const SOME = EDITS.slice(0, runs(1, EDITS.length))
+/** One of them before every third call in `npm test`, each of them before every call in `.ci/run`. */
+const [SOME, STEP] = [EDITS.slice(0, runs(1, EDITS.length)), runs(3, 1)]
 
 interface Run {
   /** The call that the edit came right before; `undefined` when there were fewer calls. */
@@ -119,7 +119,7 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
 
     it.each(SOME)('keeps the edit in attach and in the detach after it, when somebody %s', async (_, edit) => {
       let windows = 0
-      for (let n = 1; ; n++) {
+      for (let n = 1; ; n += STEP) {
         jest.restoreAllMocks()
         aws = new FakeAws()
         const original = locked(kind, key)!
@@ -146,12 +146,12 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
         await aws.sluice(['detach', kind.id, '--yes'])
         expect([n, call, locked(kind, key)]).toEqual([n, call, without(wanted, original)])
       }
-      expect(windows).toBe(1)
+      expect([1, STEP === 1 ? 1 : 0]).toContain(windows) // a third of the calls may miss it
     })
 
     it.each(SOME)('keeps the edit in detach and in the next detach, when somebody %s', async (_, edit) => {
       let windows = 0
-      for (let n = 1; ; n++) {
+      for (let n = 1; ; n += STEP) {
         jest.restoreAllMocks()
         aws = new FakeAws()
         const original = locked(kind, key)!
@@ -169,7 +169,7 @@ describe.each(KINDS)('somebody edits a method of a $kind API between any two cal
           expect([n, call, locked(kind, key)]).toEqual([n, call, without(wanted, original)])
         }
       }
-      expect(windows).toBe(1)
+      expect([1, STEP === 1 ? 1 : 0]).toContain(windows) // a third of the calls may miss it
     })
   })
 
@@ -194,7 +194,7 @@ describe('somebody maps a header of Sluice’s between any two calls', () => {
     ['detach', ['detach', id, '--yes']],
   ] as const)('%s keeps it, and so does the detach after it', async (command, args) => {
     let windows = 0
-    for (let n = 1; ; n++) {
+    for (let n = 1; ; n += STEP) {
       jest.restoreAllMocks()
       aws = new FakeAws()
       if (command === 'detach') await aws.sluice(['attach', id, '--yes', '--headers', '200,404'])
@@ -219,7 +219,7 @@ describe('somebody maps a header of Sluice’s between any two calls', () => {
       await aws.sluice(['detach', id, '--yes'])
       expect([n, call, mappings()]).toEqual([n, call, theirs])
     }
-    expect(windows).toBe(1)
+    expect([1, STEP === 1 ? 1 : 0]).toContain(windows) // a third of the calls may miss it
   })
 })
 

@@ -5,6 +5,7 @@ import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file
 import { rulesOf } from '../../lambda/rules'
 import { FakeLog } from '../config-table/fake-table'
 import { policy } from '../policies/issues'
+import { thoroughly } from '../runs'
 
 const FILE = {
   settings: { trustedHeaders: ['x-device'] },
@@ -146,7 +147,7 @@ describe('a plan', () => {
     expect(all(plan).map(({ name }) => name)).toEqual(['all', 'device', 'search', 'find'])
   })
 
-  it('is remembered for a bounded number of kinds of requests', () => {
+  thoroughly('is remembered for a bounded number of kinds of requests', () => {
     const first = planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit: 1 } }))
     for (let limit = 2; limit < 6000; limit++) planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit } }))
     expect(planFor('pro', 'GET', '/', plans, client({ 'per-minute': { limit: 1 } }))).not.toBe(first)

@@ -2,6 +2,7 @@ import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file
 import { StoreUnavailableError } from '../../limiter/errors'
 import { CountingStore } from '../limiter/limiters'
 import { policy } from '../policies/issues'
+import { thoroughly } from '../runs'
 import { Gateway, KEYS, times } from './gateway'
 
 const setOf = (file: object) =>
@@ -39,7 +40,7 @@ describe('a request that is held to a client’s limits and to global ones', () 
     expect(store.calls).toBe(40)
   })
 
-  it('is not charged to the global limit when the client’s denies it', async () => {
+  thoroughly('is not charged to the global limit when the client’s denies it', async () => {
     const gateway = new Gateway({ set: setOf({ global: { policies: [policy({ name: 'all', limit: 1500 })] } }) })
     expect(await gateway.allowed(times(1100, { key: free }))).toBe(1000)
     let others = 0

@@ -210,7 +210,7 @@ describe('applying', () => {
           expect(readPolicySet([...after.values()]).issues).toEqual([])
         }
       }),
-      { numRuns: runs(8, 50) },
+      { numRuns: runs(4, 50) },
     )
   })
 
@@ -227,7 +227,7 @@ describe('applying', () => {
           expect(readPolicySet([...applied(tableOf(items), steps.slice(0, count)).values()]).issues).toEqual([])
         }
       }),
-      { numRuns: runs(8, 50) },
+      { numRuns: runs(4, 50) },
     )
   })
 

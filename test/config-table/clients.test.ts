@@ -1,6 +1,7 @@
 import { unmarshall } from '@aws-sdk/util-dynamodb'
 import { Clients } from '../../lambda/config-table/clients'
 import { hashApiKey } from '../../lambda/identity/api-key'
+import { thoroughly } from '../runs'
 import { FakeClock, FakeLog, FakeTable, isSettled, itemsOf, settled } from './fake-table'
 
 const TTL_MS = 30_000
@@ -124,7 +125,7 @@ describe('an unknown key', () => {
     expect(table.calls).toHaveLength(2)
   })
 
-  it('pushes no client out of memory, and the number of remembered keys is bounded', async () => {
+  thoroughly('pushes no client out of memory, and the number of remembered keys is bounded', async () => {
     const hashes = Array.from({ length: 100 }, (_, i) => hashApiKey(`client ${i}`))
     for (const [i, hash] of hashes.entries()) await findNow(found({ id: `client-${i}`, tier: 'free' }), hash)
     table.answers = () => NOTHING
@@ -141,7 +142,7 @@ describe('an unknown key', () => {
     expect(remembered(clients)).toEqual([100, 10_000, 0])
   })
 
-  it('has a bound of its own: known clients are bounded apart from it', async () => {
+  thoroughly('has a bound of its own: known clients are bounded apart from it', async () => {
     table.answers = (call) => found({ id: String(unmarshall(call.input.Key as never).pk), tier: 'free' })
     for (let client = 0; client < 10_001; client++) await clients.find(`client ${client}`)
     expect(remembered(clients)).toEqual([10_000, 0, 0])

@@ -3,7 +3,7 @@ import { MemoryStore, type PolicyInput } from '../../limiter'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { toUpdate } from '../../limiter/stores/expressions'
 import type { Item, ItemWrite } from '../../limiter/stores/store'
-import { runs } from '../runs'
+import { runs, thoroughly } from '../runs'
 import { DYNAMODB, operatorsIn } from '../stores/expression-size'
 import { anyHistory, anyPolicies, type Event, INSTANCES } from './histories'
 import { runHistory } from './run-history'
@@ -99,7 +99,7 @@ describe('with any policies and any history', () => {
     })
   }
 
-  it('an item does not grow with time', async () => {
+  thoroughly('an item does not grow with time', async () => {
     const policies = thirty({ window: '1s' })
     const sizes: number[] = []
     const store = new Measuring()

@@ -1,5 +1,6 @@
 import * as fc from 'fast-check'
 import { createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
+import { runs } from '../runs'
 
 const RULES = [
   { algorithm: 'gcra' },
@@ -35,5 +36,6 @@ it('gcra, a greedy token bucket and a leaky bucket as a meter admit the same req
         }
       },
     ),
+    { numRuns: runs(25, 100) },
   )
 })

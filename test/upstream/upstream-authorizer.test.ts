@@ -3,6 +3,7 @@ import type { Invoked } from '../../lambda/upstream/invoke'
 import { UpstreamAuthorizer, type UpstreamOptions } from '../../lambda/upstream/upstream-authorizer'
 import { httpEvent, restEvent } from '../authorize/gateway'
 import { FakeClock } from '../config-table/fake-table'
+import { thoroughly } from '../runs'
 
 const allowing = (more: object = {}) => ({
   principalId: 'user-7',
@@ -258,7 +259,7 @@ describe('an answer', () => {
     expect(invoke).toHaveBeenCalledTimes(2)
   })
 
-  it('is removed for newer ones: ten thousand are cached', async () => {
+  thoroughly('is removed for newer ones: ten thousand are cached', async () => {
     const { invoke, ask } = setUp({ answer: allowing() }, caching)
     for (let i = 0; i <= 10_000; i++) await ask(withToken(restEvent(), `t${i}`))
     expect(invoke).toHaveBeenCalledTimes(10_001)
