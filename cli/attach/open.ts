@@ -6,6 +6,7 @@ import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import type { Session } from '../command'
 import { UserError } from '../exit'
 import type { Connection, TableOptions } from '../tables/connection'
+import { LimiterChoiceError, NoLimiterError } from '../tables/limiters'
 import { readPolicySet } from '../tiers/read-policy-set'
 import { ApiLabel } from './api-label'
 import type { ApiControl, Authorizer } from './api-state'
@@ -48,16 +49,25 @@ export interface Clients {
   sluices(authorizers: readonly Authorizer[]): Promise<readonly FoundSluice[]>
 }
 
-/** Opens the clients that `attach`, `detach` and `status` need for one API, and closes them after the work. */
+/**
+ * Opens the clients that `attach`, `detach` and `status` need for one API, and closes them after the work.
+ *
+ * @param withoutLimiter makes the error where no limiter is found that could name the tables. @default one that asks for
+ * their names
+ */
 export function withApi<T>(
   session: Session,
   where: TableOptions,
   apiId: string,
   work: (opened: OpenedApi) => Promise<T>,
+  withoutLimiter?: (clients: Clients) => Promise<Error>,
 ): Promise<T> {
-  return withClients(session, where, apiId, async ({ connection, lambda, cloudFormation, ...clients }) => {
-    const { calls, control, region, sluices } = clients
-    const table = await connection.configTable()
+  return withClients(session, where, apiId, async (clients) => {
+    const { connection, lambda, cloudFormation, calls, control, region, sluices } = clients
+    const table = await connection.configTable().catch(async (error) => {
+      const isGone = error instanceof NoLimiterError && !(error instanceof LimiterChoiceError)
+      throw isGone && withoutLimiter ? await withoutLimiter(clients) : error
+    })
     const journal = new JournalStore(table, calls)
     return work({
       control,

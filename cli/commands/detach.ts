@@ -1,5 +1,6 @@
 import { gather, toMethodKey } from '../arguments'
 import type { ApiControl, ApiState } from '../attach/api-state'
+import { limiterGone } from '../attach/limiter-gone'
 import { rejectOpening } from '../attach/losses'
 import { type OpenedApi, withApi } from '../attach/open'
 import { adviceText, ownerText, readsTable } from '../attach/other-sluice'
@@ -46,7 +47,13 @@ export const addDetach: AddCommand = (group, session) => {
     .action(async (apiId: string, options: Options) => {
       if (options.functionGone && !(await isRecorded(session, options, apiId)))
         return recover(session, options, apiId, (options.open ?? []).map(toMethodKey))
-      await withApi(session, options, apiId, (opened) => detach(session, apiId, options, opened))
+      await withApi(
+        session,
+        options,
+        apiId,
+        (opened) => detach(session, apiId, options, opened),
+        limiterGone(apiId, options),
+      )
     })
 }
 

@@ -2,6 +2,7 @@ import { printed } from '../../limiter/errors'
 import { Calls, readAll } from '../attach/calls'
 import { driftOf } from '../attach/drift'
 import { JournalStore } from '../attach/journal'
+import { limiterGone } from '../attach/limiter-gone'
 import { existing, type OpenedApi, withApi } from '../attach/open'
 import { adviceText, type FoundSluice, ownerText, readsTable } from '../attach/other-sluice'
 import { parseFunctionArn } from '../attach/wanted'
@@ -18,7 +19,13 @@ export const addStatus: AddCommand = (group, session) => {
   ).action((apiId: string | undefined, options: OutputOptions) =>
     apiId === undefined
       ? list(session, options)
-      : withApi(session, options, apiId, (opened) => compare(session, apiId, options, opened)),
+      : withApi(
+          session,
+          options,
+          apiId,
+          (opened) => compare(session, apiId, options, opened),
+          limiterGone(apiId, options),
+        ),
   )
 }
 

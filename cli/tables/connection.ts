@@ -159,7 +159,7 @@ const noLimiter = (stack: string | undefined, region: string): UserError =>
     ? new NoLimiterError(
         `no table: no stack in ${region} has the outputs of a limiter; use --table and --state-table, or --endpoint`,
       )
-    : new UserError(`stack "${stack}" has no outputs of a limiter: use --table and --state-table`)
+    : new NoLimiterError(`stack "${stack}" has no outputs of a limiter: use --table and --state-table`)
 
 interface Credentials {
   readonly accessKeyId: string
@@ -208,7 +208,9 @@ async function stacksOf(client: CloudFormationClient, name: string | undefined):
 
 function toStackError(error: unknown, stack: string | undefined): unknown {
   if (error instanceof Error && error.name === 'ValidationError' && stack !== undefined)
-    return new UserError(`there is no stack "${stack}" here: if it was deleted, name its config table with --table`)
+    return new NoLimiterError(
+      `there is no stack "${stack}" here: if it was deleted, name its config table with --table`,
+    )
   if (error instanceof Error && /AccessDenied/.test(error.name)) {
     return new UserError(`cannot list stacks, use --table and --state-table: ${failureOf(error).message}`)
   }

@@ -17,6 +17,9 @@ export interface Limiter {
 /** No limiter could be found, or none chosen, and nothing said where the tables are. */
 export class NoLimiterError extends UserError {}
 
+/** There are limiters, and none of them is chosen. */
+export class LimiterChoiceError extends NoLimiterError {}
+
 /** The limiters of a stack: those that the construct names, else the one of the stack that this repository deploys. */
 export function limitersIn({ StackName: stack = '', Outputs = [], StackStatus }: Stack): Limiter[] {
   if (StackStatus?.startsWith('DELETE')) return []
@@ -49,14 +52,14 @@ function readOutput(stack: string, value: string): Limiter[] {
  * Chooses one of the limiters.
  *
  * @param name `stack/path`, or one of the two if that is enough; undefined: there must be only one.
- * @throws NoLimiterError
+ * @throws LimiterChoiceError
  */
 export function chooseLimiter(all: readonly Limiter[], name: string | undefined, where: string): Limiter {
   const named = name === undefined ? all : all.filter((one) => one.name === name)
   const found = named.length > 0 ? named : all.filter(({ stack, path }) => stack === name || path === name)
   if (found.length === 1) return found[0]!
   const names = (found.length > 0 ? found : all).map((one) => one.name).join(', ')
-  throw new NoLimiterError(
+  throw new LimiterChoiceError(
     found.length > 1
       ? `there are ${found.length} limiters in ${where}, choose one with --limiter: ${names}`
       : `there is no limiter ${printed(name)} in ${where}: ${names === '' ? 'there is none' : `there is ${names}`}`,
