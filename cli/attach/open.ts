@@ -52,8 +52,7 @@ export interface Clients {
 /**
  * Opens the clients that `attach`, `detach` and `status` need for one API, and closes them after the work.
  *
- * @param withoutLimiter makes the error where no limiter is found that could name the tables. @default one that asks for
- * their names
+ * @param withoutLimiter makes the error where no limiter is found. @default one that asks for the tables' names
  */
 export function withApi<T>(
   session: Session,

@@ -77,25 +77,22 @@ describe.each([
     ['status', '', []],
     ['detach', '--dry-run', []],
     ['detach', '--yes', ['--stack', 'Sluice']],
-  ])(
-    'makes %s %s without --table say what fails, and both ways to restore it',
-    async (command, more, stack) => {
-      jest.spyOn(global, 'fetch').mockRejectedValue(new Error('connection refused'))
-      await attach(id)
-      destroy()
-      const before = aws.dump()
-      const said = await sluice([command, id, '--region', 'us-east-1', ...stack, ...(more ? [more] : [])])
-      expect([said.code, said.out]).toEqual([1, ''])
-      expect(said.err).toContain(`calls function ${FUNCTION}, which was deleted: every request to its methods fails`)
-      expect(said.err).toContain(`sluice detach ${id} --function-gone`)
-      expect(said.err).toContain('name it with --table (aws dynamodb list-tables lists the tables)')
-      expect(said.err).not.toContain('--state-table')
-      expect(said.err.trimEnd().split('\n')).toHaveLength(1)
-      expect(aws.dump()).toBe(before)
-      const restored = await sluice(['detach', id, '--function-gone', '--dry-run', '--region', 'us-east-1', ...stack])
-      expect(restored.err).toContain('dry run: nothing was changed')
-    },
-  )
+  ])('makes %s %s without --table say what fails, and both ways to restore it', async (command, more, stack) => {
+    jest.spyOn(global, 'fetch').mockRejectedValue(new Error('connection refused'))
+    await attach(id)
+    destroy()
+    const before = aws.dump()
+    const said = await sluice([command, id, '--region', 'us-east-1', ...stack, ...(more ? [more] : [])])
+    expect([said.code, said.out]).toEqual([1, ''])
+    expect(said.err).toContain(`calls function ${FUNCTION}, which was deleted: every request to its methods fails`)
+    expect(said.err).toContain(`sluice detach ${id} --function-gone`)
+    expect(said.err).toContain('name it with --table (aws dynamodb list-tables lists the tables)')
+    expect(said.err).not.toContain('--state-table')
+    expect(said.err.trimEnd().split('\n')).toHaveLength(1)
+    expect(aws.dump()).toBe(before)
+    const restored = await sluice(['detach', id, '--function-gone', '--dry-run', '--region', 'us-east-1', ...stack])
+    expect(restored.err).toContain('dry run: nothing was changed')
+  })
 
   it('is not said to be deleted while its function is there, or nothing calls it', async () => {
     jest.spyOn(global, 'fetch').mockRejectedValue(new Error('connection refused'))
