@@ -37,11 +37,14 @@ export function moment(text: string, option: string, clock: Clock): string {
 /** ISO 8601 text of a moment; whole seconds. */
 export const iso = (at: EpochMs): string => new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z')
 
-/** Epoch milliseconds of ISO 8601 text; a date begins at midnight UTC. */
+/** Epoch milliseconds of ISO 8601 text; a date begins at midnight UTC, and must be one that the calendar has. */
 export function parseTime(text: string): EpochMs | undefined {
   const at = ISO_8601.test(text) ? Date.parse(text) : Number.NaN
-  return Number.isNaN(at) ? undefined : at
+  return Number.isNaN(at) || !isDate(text.slice(0, 10)) ? undefined : at
 }
+
+/** `Date.parse` takes 30 February for 2 March. */
+const isDate = (date: string): boolean => new Date(`${date}T00:00:00Z`).toISOString().startsWith(date)
 
 /** Epoch milliseconds of a moment, for an option. */
 export function instant(text: string): EpochMs {

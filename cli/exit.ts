@@ -77,6 +77,8 @@ function sdkFailure(error: SdkError): ReturnType<typeof failureOf> {
       message: `no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; or with npm start SLUICE_DYNAMODB_ENDPOINT (${firstLine(message)})`,
     }
   }
+  if (/exceeded the configured \d+ ms requestTimeout/.test(message))
+    return { code: EXIT.service, message: 'the service did not answer in time' }
   const cause = firstLine((error.errors?.[0] ?? error).message || name).replace(WRAPPER, '')
   const isTheirs =
     error.$metadata?.httpStatusCode !== undefined || error.code !== undefined || /^(Timeout|Abort)Error$/.test(name)

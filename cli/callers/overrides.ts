@@ -8,6 +8,7 @@ import { rulesOfRoute } from '../../lambda/rules'
 import type { EpochMs } from '../../limiter/clock'
 import { type Mistake, printed } from '../../limiter/errors'
 import { suggestion } from '../../limiter/policies/report'
+import type { StoredItem } from '../../provisioning/documents'
 import { endOf } from '../ends'
 import { UserError } from '../exit'
 import type { ConfigTable } from '../tables/config-table'
@@ -30,13 +31,16 @@ const TIMES = /^(\d{1,7}(?:\.\d{1,3})?)x$/
 export interface OverrideOptions {
   readonly override?: readonly string[]
   readonly until?: string
-  readonly timezone: string
+  readonly timezone?: string
 }
 
 export const withUntil = (command: Command): Command =>
   command
-    .option('--until <when>', 'when these overrides end: a time, a duration, or the end of a date or weekday')
-    .option('--timezone <name>', 'time zone of the days in --until', 'UTC')
+    .option(
+      '--until <when>',
+      'when these overrides end: a time, a duration, or the end of a date or weekday (of next week, if that is today)',
+    )
+    .option('--timezone <name>', 'time zone of the days in --until (default: UTC)')
 
 /**
  * `per-minute=600` or `per-minute=600:50`: another limit, and another burst, than the tier's; `per-minute=2x`: so many
@@ -46,9 +50,12 @@ export function parseOverrides(
   { override: texts = [], until: when, timezone }: OverrideOptions,
   now: EpochMs,
 ): Record<string, WrittenOverride> {
-  const until = when === undefined ? undefined : endOf(when, '--until', timezone, now)
+  if (timezone !== undefined && when === undefined)
+    throw new UserError('--timezone needs --until: it is the time zone of its days')
+  const until = when === undefined ? undefined : endOf(when, '--until', timezone ?? 'UTC', now)
   if (until !== undefined && texts.length === 0)
     throw new UserError('--until needs --override: it is the end of an override')
+  const named = new Set<string>()
   return Object.fromEntries(
     texts.map((text) => {
       const [, name, numbers = ''] = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.+)$/.exec(text) ?? []
@@ -59,6 +66,8 @@ export function parseOverrides(
           '--override must be a policy and its limit such as "per-minute=600", "per-second=10:20" or "per-minute=2x"'
         throw new UserError(`${wanted}, got ${printed(text)}`)
       }
+      if (named.has(name)) throw new UserError(`--override ${printed(name)} is given twice: give one`)
+      named.add(name)
       const written =
         limit === undefined
           ? { factor }
@@ -138,9 +147,43 @@ export function afterwards(policySet: PolicySet, tier: string, overrides: unknow
       if (until === undefined || Date.parse(until) <= now) return []
       const own = policiesOf(policySet, tier).filter((policy) => policy.name === name)
       const numbers = new Set(own.map(({ written }) => numbersText(written)))
-      return [`${name} ${numbers.size === 0 ? 'nothing' : [...numbers].join(' or ')} from ${until} on`]
+      return numbers.size === 0 ? [] : [`${name} ${[...numbers].join(' or ')} from ${until} on`]
     })
     .join(', ')
+}
+
+/** Names of overrides in force that no policy has to which a client of the tier is held: they change nothing. */
+export function withoutPolicy(policySet: PolicySet, tier: string, overrides: unknown, now: EpochMs): string[] {
+  const names = new Set(policiesOf(policySet, tier).map(({ name }) => name))
+  return entriesOf(overrides).flatMap(([name, { until }]) =>
+    names.has(name) || (until !== undefined && Date.parse(until) <= now) ? [] : [name],
+  )
+}
+
+/** More clients are counted, and not named. */
+const MOST_NAMED = 10
+
+/** Sentences about clients whose overrides change nothing, because their tier has no such policy. */
+export function overridesOfNothing(clients: readonly StoredItem[], policySet: PolicySet, now: EpochMs): string[] {
+  const ids = new Map<string, Set<string>>()
+  for (const { item } of clients) {
+    const tier = String(item.tier)
+    if (!policySet.tiers.has(tier)) continue
+    for (const name of withoutPolicy(policySet, tier, item.overrides, now)) {
+      const sentence = `overrides of ${printed(name)} change nothing, because tier ${printed(tier)} has no such policy`
+      ids.set(sentence, (ids.get(sentence) ?? new Set()).add(String(item.id)))
+    }
+  }
+  return [...ids].map(([sentence, all]) => `${sentence}: ${namesText([...all].sort())}`)
+}
+
+const namesText = (ids: readonly string[]): string =>
+  `${ids.slice(0, MOST_NAMED).join(', ')}${ids.length > MOST_NAMED ? ` and ${ids.length - MOST_NAMED} more` : ''}`
+
+/** A sentence about clients whose tier will be gone. */
+export function clientsOfNoTier(clients: readonly StoredItem[], gone: readonly string[]): string[] {
+  const ids = new Set(clients.filter(({ item }) => gone.includes(String(item.tier))).map(({ item }) => String(item.id)))
+  return ids.size === 0 ? [] : [`clients whose tier is deleted, ${ids.size}: ${namesText([...ids].sort())}`]
 }
 
 /** As they are stored: whoever writes them in a console may have written anything. */

@@ -1,5 +1,6 @@
+import { printed } from '../../limiter/errors'
 import { credentialOf, recordsOf, stateOf } from '../callers/client-records'
-import { afterwards, overridesText } from '../callers/overrides'
+import { afterwards, overridesText, withoutPolicy } from '../callers/overrides'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { readPolicySet } from '../tiers/read-policy-set'
 
@@ -30,6 +31,12 @@ export const addClientsGet: AddCommand = (group, session) => {
       ['name', name],
       ['overrides', overridesText(overrides, io.clock())],
       ['afterwards', afterwards(policies, String(tier), overrides, io.clock())],
+      [
+        'warning',
+        withoutPolicy(policies, String(tier), overrides, io.clock())
+          .map((policy) => `override ${printed(policy)} names no policy of tier ${printed(tier)}`)
+          .join(', '),
+      ],
       ['notes', notes],
       ...records.map(({ item }, i) => [
         i === 0 ? 'credential' : '',

@@ -3,7 +3,7 @@ import type { StoredItem } from '../../provisioning/documents'
 import { gather, moment } from '../arguments'
 import { changeClient, tell } from '../callers/client-changes'
 import { checkTier, recordsOf } from '../callers/client-records'
-import { checkOverrides, type OverrideOptions, parseOverrides, withUntil } from '../callers/overrides'
+import { checkOverrides, type OverrideOptions, overridesText, parseOverrides, withUntil } from '../callers/overrides'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 
@@ -49,7 +49,8 @@ export const addClientsSet: AddCommand = (group, session) => {
           'give what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable',
         )
       }
-      const added = parseOverrides(options, session.io.clock())
+      const now = session.io.clock()
+      const added = parseOverrides(options, now)
       const expiresAt =
         options.expires === 'never'
           ? undefined
@@ -60,8 +61,9 @@ export const addClientsSet: AddCommand = (group, session) => {
         ...(options.overrides === false ? {} : (item.overrides as object | undefined)),
         ...added,
       })
+      const [{ item }] = (await recordsOf(table, id)) as [StoredItem]
+      const before = item.overrides
       if (options.tier !== undefined || options.override) {
-        const [{ item }] = (await recordsOf(table, id)) as [StoredItem]
         await checkOverrides(table, id, options.tier ?? String(item.tier), ofRecord(item), Object.keys(added))
       }
       await changeClient(session, table, id, (item, all) => {
@@ -76,9 +78,19 @@ export const addClientsSet: AddCommand = (group, session) => {
           ...(options.enable && { disabled: undefined }),
         }
       })
-      tell(session, options, `client ${printed(id)} is changed`, { id, changed: true })
+      const [{ item: after }] = (await recordsOf(table, id)) as [StoredItem]
+      const isAboutOverrides = options.override !== undefined || options.overrides === false
+      const said = isAboutOverrides ? `, its overrides are now ${overridesText(after.overrides, now) || 'none'}` : ''
+      const endless = Object.keys(added).filter((name) => hadEnd(before, name) && added[name]!.until === undefined)
+      const note = endless.length > 0 ? `; the end of ${endless.join(', ')} is removed: give --until for another` : ''
+      tell(session, options, `client ${printed(id)} is changed${said}${note}`, { id, changed: true })
     })
 }
+
+/** Whether the override of a policy had an end. */
+const hadEnd = (overrides: unknown, name: string): boolean =>
+  (overrides as Readonly<Record<string, { readonly until?: unknown } | undefined>> | undefined)?.[name]?.until !==
+  undefined
 
 /**
  * A client's own end, but for a key that ends before the others: that is in the grace of a rotation, which must not be

@@ -61,7 +61,7 @@ async function examine(
     await checkTable(client, stateTable, 'state'),
     await checkTimeToLive(client, stateTable, endpoint !== undefined && isLoopback(endpoint)),
     ...(await checkConfiguration(table)),
-    await checkClients(table),
+    await checkClients(table, io.clock),
     await checkHmacKey(table, io.clock),
     await checkClock(client, configTable, io.clock),
   ]

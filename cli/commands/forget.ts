@@ -1,6 +1,8 @@
-import { namedBy } from '../callers/asked'
+import { printed } from '../../limiter/errors'
+import { KINDS, namedBy } from '../callers/asked'
 import { eachOf, type Mentions, mentionsOf, nameOfCredential, recordsAbout } from '../callers/forget'
 import { foundText, isSubjectName, whoHas } from '../callers/hashed-subject'
+import { hint } from '../callers/hints'
 import { knownNames, PLACE } from '../callers/known-names'
 import { ipv6Prefix } from '../callers/limits'
 import { allKeysOf, type StoredHash, toHash } from '../callers/stored-hash'
@@ -132,6 +134,8 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
     })
     const named = parts.map(({ name }) => name)
     const records = await recordsAbout(table, named)
+    for (const text of given.filter((one) => !KINDS.test(one) && one !== 'global'))
+      if (!records.some(({ item }) => item.id === text)) print.note(await withoutRecord(text))
     const more = records.flatMap((record) =>
       [`client:${String(record.item.id)}`, nameOfCredential(record) ?? []].flat(),
     )
@@ -139,6 +143,12 @@ async function forget(texts: readonly string[], options: Options, session: Sessi
     const ids = all.flatMap((name) => /^client:(.*)$/s.exec(name)?.[1] ?? [])
     const addresses = parts.flatMap(({ kind, id }) => (kind === 'ip' ? [id] : []))
     return { ...(await mentionsOf(table, records, ids, addresses)), ...knownNames(all, policies) }
+  }
+
+  /** A misspelt id must not look like one about whom nothing is stored. */
+  async function withoutRecord(id: string): Promise<string> {
+    const ids = (await table.clients()).map(({ item }) => String(item.id)).sort()
+    return `no client record has the id ${printed(id)}${hint(id, ids, 'sluice clients list')}`
   }
 
   function report(

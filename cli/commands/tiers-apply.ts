@@ -3,7 +3,6 @@ import type { StoredItem } from '../../provisioning/documents'
 import type { Change, TiersFile } from '../../provisioning/tiers-file'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
-import type { ConfigTable } from '../tables/config-table'
 import { confirm } from '../terminal/question'
 import { type ApplyPlan, exportedAfter, planApply } from '../tiers/apply-plan'
 import { countsText } from '../tiers/diff-text'
@@ -38,9 +37,9 @@ export const addTiersApply: AddCommand = (group, session) => {
       const stored = await table.policySet()
       const items = stored.map(({ item }) => item)
       const plan = planApply(items, file, options.prune === true)
-      const warnings = await warningsOf(plan, table)
+      const warnings = await warningsOf(plan, table, session.io.clock())
       if (!options.json) printPlan(plan, warnings, session.print)
-      await check(plan, table, options, session)
+      check(plan, options)
 
       const done: Change[] = []
       if (plan.changes.length > 0) {
@@ -65,27 +64,13 @@ export const addTiersApply: AddCommand = (group, session) => {
     })
 }
 
-async function check(
-  { conflicts, issues, changes }: ApplyPlan,
-  table: ConfigTable,
-  options: Options,
-  { print }: Session,
-): Promise<void> {
+function check({ conflicts, issues }: ApplyPlan, options: Options): void {
   if (issues.length > 0) throw new ConfigError(issues)
   if (conflicts.length > 0 && !options.force) {
     throw new UserError(
       `nothing was written: somebody edited ${titlesOf(conflicts)} after the export: export again and merge, or overwrite with --force`,
     )
   }
-  const going = changes
-    .filter(({ kind, sk }) => kind === 'remove' && sk.startsWith('tier#'))
-    .map(({ sk }) => sk.slice('tier#'.length))
-  if (going.length === 0) return
-  const left = (await table.clients())
-    .filter(({ item }) => going.includes(String(item.tier)))
-    .map(({ item }) => String(item.id))
-  if (left.length > 0)
-    print.note(`clients whose tier is deleted, ${new Set(left).size}: ${[...new Set(left)].slice(0, 10).join(', ')}`)
 }
 
 /**

@@ -15,7 +15,7 @@ export const addTiersDiff: AddCommand = (group, session) => {
       const table = await session.connect(options).configTable()
       const items = (await table.policySet()).map(({ item }) => item)
       const plan = planApply(items, file, options.prune === true)
-      const warnings = await warningsOf(plan, table)
+      const warnings = await warningsOf(plan, table, session.io.clock())
       if (options.json) session.print.json(planJson(plan, warnings))
       else printPlan(plan, warnings, session.print, Infinity)
     })

@@ -61,6 +61,8 @@ export class Connection {
     private readonly tell: (text: string) => void = () => {},
   ) {
     this.endpoint = endpointOf(where, env)
+    if (this.endpoint !== undefined && !where.endpoint && where.region)
+      tell(`tables at ${this.endpoint}, by SLUICE_DYNAMODB_ENDPOINT`)
     this.settings = settingsOf(where, env, this.endpoint)
     this.client = new DynamoDBClient({ ...this.settings, endpoint: this.endpoint, requestHandler: TIMEOUTS })
     onlyDynamoDb(this.client, this.endpoint)
@@ -140,7 +142,13 @@ export class Connection {
       if (!isNamed) this.tell(`limiter ${found.name} in ${region}`)
       return found
     } catch (error) {
-      throw toStackError(error, stack)
+      const known = toStackError(error, stack)
+      if (this.endpoint === undefined || known instanceof UserError) throw known
+      const option = stack === undefined ? '--limiter' : '--stack'
+      const way = this.where.endpoint ? 'leave one of the two out' : 'unset SLUICE_DYNAMODB_ENDPOINT, or leave it out'
+      throw new UserError(
+        `${option} asks CloudFormation, which does not answer at ${this.endpoint} (${failureOf(error).message}): ${way}`,
+      )
     } finally {
       client.destroy()
     }

@@ -8,6 +8,7 @@ import { Mistake, printed } from '../../limiter/errors'
 import { STATE_TABLE } from '../../limiter/stores/table-schema'
 import type { StoredItem } from '../../provisioning/documents'
 import { isInFile } from '../../provisioning/tiers-file'
+import { overridesOfNothing } from '../callers/overrides'
 import { unreadCredentials } from '../callers/unread-credentials'
 import { failureOf, UserError } from '../exit'
 import { counted, duration } from '../terminal/output'
@@ -177,7 +178,7 @@ function sourceText(settings: SourceSettings): string {
 }
 
 /** Checks that client records are valid and their tiers exist. */
-export function checkClients(table: ConfigTable): Promise<Check> {
+export function checkClients(table: ConfigTable, clock: Clock): Promise<Check> {
   return checked('clients', 'allow dynamodb:Scan on the config table', async () => {
     const items = (await table.policySet()).map(({ item }) => item)
     const tiers = new Set(items.map(({ sk }) => splitVariant(sk)[0]))
@@ -191,14 +192,18 @@ export function checkClients(table: ConfigTable): Promise<Check> {
         )
       return issues
     })
-    const { settings } = readPolicySet(items).configuration.policies
-    const unread = unreadCredentials(settings.identity, clients)
-    if (wrong.length === 0 && unread.length > 0)
-      return {
-        status: 'warning',
-        found: unread.join('; '),
-        remedy: 'add the source to settings.identity (docs/identity.md), or delete these credentials',
-      }
+    const { policies } = readPolicySet(items).configuration
+    const unread = unreadCredentials(policies.settings.identity, clients)
+    const idle = overridesOfNothing(clients, policies, clock())
+    if (wrong.length === 0 && unread.length + idle.length > 0) {
+      const remedies = [
+        ...(unread.length > 0
+          ? ['add the source to settings.identity (docs/identity.md), or delete these credentials']
+          : []),
+        ...(idle.length > 0 ? ['override a policy of the tier: sluice clients set ID --override POLICY=LIMIT'] : []),
+      ]
+      return { status: 'warning', found: [...unread, ...idle].join('; '), remedy: remedies.join('; ') }
+    }
     if (wrong.length === 0) return { status: 'ok', found: counted(clients.length, 'credential') }
     const more = wrong.length > 5 ? `; and ${wrong.length - 5} more` : ''
     return { status: 'FAILED', found: wrong.slice(0, 5).join('; ') + more, remedy: 'sluice clients set ID --tier NAME' }

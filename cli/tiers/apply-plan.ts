@@ -1,4 +1,5 @@
 import type { SourceSettings } from '../../lambda/config-table/items/identity-settings'
+import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import type { Mistake } from '../../limiter/errors'
 import {
   type Change,
@@ -24,6 +25,8 @@ export interface ApplyPlan {
   readonly issues: readonly Mistake[]
   /** Who is asked afterwards who a caller is. */
   readonly identity: readonly SourceSettings[]
+  /** As the table has it now, and as it will be. */
+  readonly policies: { readonly before: PolicySet; readonly after: PolicySet }
 }
 
 /**
@@ -35,7 +38,8 @@ export function planApply(items: readonly PolicySetItem[], file: TiersFile, prun
   const held = items.filter(isInFile)
   const all = diff(held, itemsOf(file))
   const changes = all.filter(({ kind }) => kind !== 'remove' || prune)
-  const wrong = new Set(readPolicySet(items).issues.map(String))
+  const now = readPolicySet(items)
+  const wrong = new Set(now.issues.map(String))
   const after = applied(new Map(items.map((item) => [item.sk, item])), changes)
   const read = readPolicySet([...after.values()])
   return {
@@ -44,6 +48,7 @@ export function planApply(items: readonly PolicySetItem[], file: TiersFile, prun
     conflicts: file.exported ? changes.filter((change) => isConflict(change, file.exported!)).map(({ sk }) => sk) : [],
     issues: read.issues.filter(({ message }) => !wrong.has(message)),
     identity: read.configuration.policies.settings.identity,
+    policies: { before: now.configuration.policies, after: read.configuration.policies },
   }
 }
 

@@ -28,11 +28,14 @@ export async function switchTo(mode: ModeSwitch['mode'], session: Session, optio
   const table = await session.connect(options).configTable()
   const before = switchOf(await table.policySet())
   const { item } = before ?? {}
-  const note = options.note ?? (item?.note as string | undefined)
-  const since = item?.mode === mode ? item.since : iso(session.io.clock())
+  const was = item?.mode as ModeSwitch['mode'] | undefined
+  const note = options.note ?? (was === mode ? (item?.note as string | undefined) : undefined)
+  const since = was === mode ? item?.since : iso(session.io.clock())
   const after = { ...switchKey(), mode, since, ...(note && { note }) }
   await session.io.interrupts.during(() => table.write([{ key: switchKey(), before: before?.exact, after }]))
-  tell(session, options, `${saidOf(mode)}; ${NOTICED}; turn limits on with sluice on`, {
+  const instead =
+    was === undefined ? '' : was === mode ? `; so it was already since ${since}` : `; before, ${SAID[was][0]}`
+  tell(session, options, `${saidOf(mode)}${instead}; ${NOTICED}; turn limits on with sluice on`, {
     mode,
     since,
     note: note || null,

@@ -1,3 +1,5 @@
+import type { EpochMs } from '../../limiter/clock'
+import { clientsOfNoTier, overridesOfNothing } from '../callers/overrides'
 import { isOwnIdentity, unreadCredentials } from '../callers/unread-credentials'
 import type { ConfigTable } from '../tables/config-table'
 import type { Printer } from '../terminal/output'
@@ -38,6 +40,20 @@ export function planJson({ changes, kept, conflicts, issues }: ApplyPlan, warnin
   return { added: keys('add'), changed: keys('change'), removed: keys('remove'), kept, conflicts, issues, warnings }
 }
 
-/** What is valid, and makes clients anonymous. Clients are read only where the settings say who is asked. */
-export const warningsOf = async ({ identity }: ApplyPlan, table: ConfigTable): Promise<string[]> =>
-  isOwnIdentity(identity) ? unreadCredentials(identity, await table.clients()) : []
+/**
+ * What is valid, and does to clients what nobody may want: makes them anonymous, or takes their tier or their own
+ * limits away. Clients are read only where that may be.
+ */
+export async function warningsOf(plan: ApplyPlan, table: ConfigTable, now: EpochMs): Promise<string[]> {
+  const { identity, changes, policies } = plan
+  const takes = changes.some(({ kind, sk }) => kind !== 'add' && !sk.startsWith('settings'))
+  if (!takes && !isOwnIdentity(identity)) return []
+  const clients = await table.clients()
+  const before = new Set(overridesOfNothing(clients, policies.before, now))
+  const gone = [...policies.before.tiers.keys()].filter((tier) => !policies.after.tiers.has(tier))
+  return [
+    ...(isOwnIdentity(identity) ? unreadCredentials(identity, clients) : []),
+    ...clientsOfNoTier(clients, gone),
+    ...overridesOfNothing(clients, policies.after, now).filter((sentence) => !before.has(sentence)),
+  ]
+}

@@ -30,19 +30,15 @@ describe('an entry', () => {
     expect(entryKey('block', text)).toEqual({ pk: 'policy-set', sk })
   })
 
-  it.each([
-    '1.2.3',
-    '1.2.3.4/33',
-    '1.2.3.4/0',
-    '::1/129',
-    '::/0',
-    'ip:acme',
-    'acme/24',
-    '::ffff:1.2.3.4/24',
-    'ip:',
-    '1:2:3',
-  ])('%s is not an address', (text) => {
-    expect(() => entryKey('block', text)).toThrow('an address must be such as')
+  it.each(['1.2.3', '1.2.3.4/33', '::1/129', 'ip:acme', 'acme/24', '::ffff:1.2.3.4/24', 'ip:', '1:2:3'])(
+    '%s is not an address',
+    (text) => {
+      expect(() => entryKey('block', text)).toThrow('an address must be such as')
+    },
+  )
+
+  it.each(['1.2.3.4/0', '0.0.0.0/0', '::/0'])('%s is refused, because it is every address', (text) => {
+    expect(() => entryKey('block', text)).toThrow(`"${text}" is every address: there is no entry for all of them`)
   })
 
   it.each([

@@ -1,3 +1,6 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { ENGINES } from '../stores'
 import { type Deployment, deploy, TIERS } from './command-line'
@@ -89,6 +92,14 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     ],
     [['create', 'x', '--tier', 'pro', '--until', '30d'], '--until needs --override: it is the end of an override\n'],
     [
+      ['create', 'x', '--tier', 'pro', '--override', 'per-minute=5', '--timezone', 'Europe/Berlin'],
+      '--timezone needs --until: it is the time zone of its days\n',
+    ],
+    [
+      ['create', 'x', '--tier', 'pro', '--override', 'per-minute=5', '--override', 'per-minute=6'],
+      '--override "per-minute" is given twice: give one\n',
+    ],
+    [
       ['create', 'x', '--tier', 'pro', '--override', 'per-minute=5', '--until', 'someday'],
       '--until must be a time such as "2027-01-31T12:00:00Z", a duration such as "30d", a date or a weekday, got "someday"\n',
     ],
@@ -126,6 +137,45 @@ describe.each(ENGINES)('clients on %s', (engine) => {
     await change('--name', '', '--no-overrides', '--expires', 'never')
     const { credentials: _, ...fields } = await at.json(['clients', 'get', 'change'])
     expect(fields).toEqual({ id: 'change', tier: 'pro' })
+  })
+
+  it('that are changed are shown with the ends of their overrides, and an end that is lost is named', async () => {
+    await at.json(['clients', 'create', 'raised', '--tier', 'pro'])
+    const set = async (...more: string[]) =>
+      (await at.sluice(['clients', 'set', 'raised', ...more], { now: NOW })).out.trimEnd()
+    expect(await set('--override', 'per-minute=2x', '--until', 'friday')).toBe(
+      'client "raised" is changed, its overrides are now per-minute 2x until 2026-11-28T00:00:00Z',
+    )
+    expect(await set('--override', 'per-minute=3x')).toBe(
+      'client "raised" is changed, its overrides are now per-minute 3x; the end of per-minute is removed: give --until for another',
+    )
+    expect(await set('--no-overrides')).toBe('client "raised" is changed, its overrides are now none')
+    expect(await set('--name', 'R')).toBe('client "raised" is changed')
+  })
+
+  it('whose override names no policy of their tier are warned of by clients get, doctor, and what takes the policy away', async () => {
+    await at.json(['clients', 'create', 'bereft', '--tier', 'pro', '--override', 'per-minute=2x'])
+    const file = { pk: 'policy-set', sk: 'tier#pro', policies: [{ name: 'per-min', limit: 600, window: '1m' }] }
+    const before = (await at.sluice(['clients', 'get', 'bereft'])).out
+    expect(before).not.toContain('warning')
+    const renamed = JSON.stringify({ tiers: { pro: { policies: file.policies } } })
+    const sentence = /overrides of "per-minute" change nothing, because tier "pro" has no such policy: .*bereft/
+    const anonymous = { by: 'ip', policies: [] }
+    const path = join(mkdtempSync(join(tmpdir(), 'sluice-clients-')), 'tiers.json')
+    writeFileSync(path, JSON.stringify({ tiers: { ...JSON.parse(renamed).tiers, anonymous } }))
+    expect((await at.sluice(['tiers', 'diff', path])).err).toMatch(sentence)
+    expect((await at.json(['tiers', 'diff', path])).warnings).toEqual([expect.stringMatching(sentence)])
+    await at.put(file)
+    expect((await at.sluice(['clients', 'get', 'bereft'])).out).toContain(
+      'override "per-minute" names no policy of tier "pro"',
+    )
+    const { checks } = JSON.parse((await at.sluice(['doctor', '--json'])).out)
+    expect(checks.find(({ name }: { name: string }) => name === 'clients')).toMatchObject({
+      status: 'warning',
+      found: expect.stringMatching(sentence),
+    })
+    await at.put(...TIERS)
+    await at.sluice(['clients', 'delete', 'bereft', '--yes'])
   })
 
   it('can have overrides until the end of a day, and clients get shows when they end', async () => {

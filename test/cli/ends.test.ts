@@ -7,6 +7,7 @@ describe('an end given as text', () => {
     ['2026-11-27T09:00:00+02:00', 'UTC', '2026-11-27T07:00:00Z'],
     ['36h', 'UTC', '2026-11-23T00:00:00Z'],
     ['2026-11-27', 'UTC', '2026-11-28T00:00:00Z'],
+    ['2028-02-29', 'UTC', '2028-03-01T00:00:00Z'],
     ['2026-11-27', 'America/New_York', '2026-11-28T05:00:00Z'],
     ['2026-11-21', 'UTC', '2026-11-22T00:00:00Z'], // today, to its end
     ['sunday', 'UTC', '2026-11-23T00:00:00Z'],
@@ -19,6 +20,8 @@ describe('an end given as text', () => {
   it.each([
     ['fri', 'UTC', /^--until must be a time .*, got "fri"$/],
     ['2026-02-30T00:00', 'UTC', /^--until must be a time/],
+    ['2027-02-30', 'UTC', /^--until must be a time .*, got "2027-02-30"$/],
+    ['2027-04-31T12:00:00+02:00', 'UTC', /^--until must be a time/],
     ['friday', 'Berlin', /^--timezone must be an IANA time zone such as "Europe\/Berlin", got "Berlin"$/],
     ['2026-11-21T12:00:00Z', 'UTC', /^--until "2026-11-21T12:00:00Z" is in the past/],
   ])('%s in %s is rejected', (text, timezone, sentence) =>

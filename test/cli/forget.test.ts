@@ -152,6 +152,14 @@ describe('sluice forget', () => {
     })
   })
 
+  it('of an id that no record has names the one that looks like it, and writes nothing', async () => {
+    const ids = (await at.json(['clients', 'list'])).map(({ id }: { id: string }) => id)
+    const { out, err } = await at.sluice(['forget', `${ids[0]}x`, '--yes'])
+    expect(out).toMatch(/^nothing is stored\n/)
+    expect(err).toContain(`no client record has the id "${ids[0]}x": did you mean "${ids[0]}"?\n`)
+    expect(err).not.toContain('written:')
+  })
+
   it('shows what it will erase, and asks first', async () => {
     const before = [await keysOf('state'), await keysOf('config')]
     expect((await at.sluice(['forget', 'acme', '--dry-run'])).out).toContain(

@@ -118,6 +118,20 @@ describe('the limiter that a command means', () => {
     expect([...new Set(asked)]).toEqual(['mine', 'set', 'Shop-Limiter-config'])
   })
 
+  it('is not asked of an engine that is no CloudFormation: the variable that leads there is named', async () => {
+    jest
+      .spyOn(CloudFormationClient.prototype, 'send')
+      .mockRejectedValue(failure('UnknownError', 400, 'Unknown') as never)
+    const env = { SLUICE_DYNAMODB_ENDPOINT: 'http://127.0.0.1:8000' }
+    const { code, err } = await list(['--limiter', 'Limiter'], env)
+    expect(code).toBe(1)
+    expect(err).toContain('--limiter asks CloudFormation, which does not answer at http://127.0.0.1:8000')
+    expect(err).toContain('unset SLUICE_DYNAMODB_ENDPOINT')
+    expect((await list(['--region', 'eu-west-1'], env)).err).toContain(
+      'tables at http://127.0.0.1:8000, by SLUICE_DYNAMODB_ENDPOINT',
+    )
+  })
+
   it('is not guessed where a local gateway runs as well: both are named', async () => {
     stacks = [own('Shop', 'Limiter')]
     gateway = async () => ({ total: 0, routes: {} })

@@ -51,6 +51,15 @@ describe.each(ENGINES)('sluice off, on and observe, on %s', (engine) => {
     expect(await asked(3, '198.51.100.1')).toBe('ADD')
   })
 
+  it('a second time, or after another switch, says what was before; a note is of one switch', async () => {
+    await at.sluice(['off', '--note', 'incident 4711'], now)
+    const again = await at.sluice(['off'], { now: NOW + 60_000 })
+    expect(again.out).toContain('; so it was already since 2026-11-21T12:00:00Z; ')
+    const other = await at.json(['observe', 'on'], { now: NOW + 60_000 })
+    expect(other).toEqual({ mode: 'observe', since: '2026-11-21T12:01:00Z', note: null })
+    expect((await at.sluice(['off'], now)).out).toContain('; before, limits only observe; ')
+  })
+
   it('observe on counts requests over a limit and allows them', async () => {
     await at.sluice(['observe', 'on'], now)
     expect(await asked(9, '198.51.100.2')).toBe('AAAAAAAAA')

@@ -79,7 +79,7 @@ describe('the binary', () => {
     })
     expect(noCredentials).toMatchObject({ code: 1, out: '' })
     expect(noCredentials.err).toMatch(
-      /^no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY \(.*\)\n$/,
+      /^no AWS credentials: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY; or with npm start SLUICE_DYNAMODB_ENDPOINT \(.*\)\n$/,
     )
   })
 
