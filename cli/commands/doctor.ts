@@ -2,13 +2,23 @@ import { readFileSync } from 'node:fs'
 import { printed } from '../../limiter/errors'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
+import { checkFunction } from '../attach/function-check'
 import { decideEvent, type EventDecision } from '../callers/decide-event'
 import { EXAMPLE_EVENT } from '../callers/example-event'
 import { ipv6Prefix } from '../callers/limits'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
+import { type Check, notChecked } from '../tables/check'
 import type { Connection } from '../tables/connection'
-import { type Check, checkClients, checkClock, checkConfiguration, checkTable, checkTimeToLive } from '../tables/health'
+import { checkConnection } from '../tables/connection-check'
+import {
+  checkClients,
+  checkClock,
+  checkConfiguration,
+  checkTable,
+  checkTimeToLive,
+  OF_SETTINGS,
+} from '../tables/health'
 import { checkHmacKey } from '../tables/hmac-key'
 import { isLoopback } from '../tables/local-engine'
 
@@ -17,13 +27,13 @@ interface Options extends OutputOptions {
   readonly exampleEvent?: boolean
 }
 
-const COLOURS = { ok: 'green', warning: 'yellow', FAILED: 'red' } as const
+const COLOURS = { ok: 'green', warning: 'yellow', FAILED: 'red', skipped: 'dim' } as const
 
 export const addDoctor: AddCommand = (group, session) => {
   describeTableCommand(
     group,
     'doctor',
-    'Check tables, time to live, configuration, clients and clock. The exit code is 1 if a check fails.',
+    'Check tables, time to live, function, configuration, clients and clock. The exit code is 1 if a check fails.',
     ['sluice doctor', 'sluice doctor --example-event > event.json', 'sluice doctor --event event.json'],
   )
     .option('--event <file>', 'explain how this authorizer event (a JSON file) would be decided; nothing is charged')
@@ -34,9 +44,11 @@ export const addDoctor: AddCommand = (group, session) => {
       const connection = session.connect(options)
       const configTable = await connection.tableName('config')
       const stateTable = await connection.tableName('state')
-      const checks = await examine(connection, configTable, stateTable, session)
-      const decision = event && (await decide(event.content, connection, configTable, stateTable, session))
-      if (decision) checks.push(asCheck(decision))
+      const { checks: examined, canDecide } = await examine(connection, configTable, stateTable, session)
+      const decision =
+        event && canDecide ? await decide(event.content, connection, configTable, stateTable, session) : undefined
+      const ofEvent = decision ? [asCheck(decision)] : notChecked(event ? ['event'] : [], 'see config table')
+      const checks = [...examined, ...ofEvent]
       if (options.json) session.print.json({ healthy: isHealthy(checks), checks, ...(decision && { event: decision }) })
       else {
         for (const check of checks) show(check, session)
@@ -46,26 +58,44 @@ export const addDoctor: AddCommand = (group, session) => {
     })
 }
 
+/** @returns also whether requests can be decided with what the tables say. */
 async function examine(
   connection: Connection,
   configTable: string,
   stateTable: string,
-  { io }: Session,
-): Promise<Check[]> {
+  { io, print }: Session,
+): Promise<{ readonly checks: readonly Check[]; readonly canDecide: boolean }> {
   const { client, endpoint } = connection
   const table = await connection.configTable()
   const where = endpoint ?? `DynamoDB in ${await connection.region()}`
-  return [
-    { name: 'connection', status: 'ok', found: `${where}; tables named by ${connection.foundBy()}` },
-    await checkTable(client, configTable, 'config'),
-    await checkTable(client, stateTable, 'state'),
-    await checkTimeToLive(client, stateTable, endpoint !== undefined && isLoopback(endpoint)),
-    ...(await checkConfiguration(table)),
-    await checkClients(table, io.clock),
-    await checkHmacKey(table, io.clock),
-    await checkClock(client, configTable, io.clock),
+  const found = `${where}; tables named by ${connection.foundBy()}`
+  const connected = await checkConnection(client, configTable, found, endpoint)
+  const authorizer = await checkFunction(connection, (text) => print.note(text))
+  if (connected.status === 'FAILED') {
+    const names = ['config table', 'state table', ...OF_STATE_TABLE, ...OF_CONFIG_TABLE, 'clock']
+    return { checks: [connected, ...authorizer, ...notChecked(names, 'see connection')], canDecide: false }
+  }
+  const [config, hasConfig] = await checkTable(client, configTable, 'config')
+  const [state, hasState] = await checkTable(client, stateTable, 'state')
+  const isOwn = endpoint !== undefined && isLoopback(endpoint)
+  const checks = [
+    connected,
+    ...authorizer,
+    config,
+    state,
+    ...(hasState ? [await checkTimeToLive(client, stateTable, isOwn)] : notChecked(OF_STATE_TABLE, 'see state table')),
+    ...(hasConfig
+      ? [...(await checkConfiguration(table)), await checkClients(table, io.clock), await checkHmacKey(table, io.clock)]
+      : notChecked(OF_CONFIG_TABLE, 'see config table')),
+    ...(hasConfig || hasState
+      ? [await checkClock(client, hasConfig ? configTable : stateTable, io.clock)]
+      : notChecked(['clock'], 'see the tables')),
   ]
+  return { checks, canDecide: hasConfig }
 }
+
+const OF_STATE_TABLE = ['time to live']
+const OF_CONFIG_TABLE = ['configuration', ...OF_SETTINGS, 'clients', 'HMAC key']
 
 function decide(
   event: unknown,

@@ -98,6 +98,11 @@ export class Connection {
     return new DynamoDbStore({ client: this.client, tableName: await this.tableName('state') })
   }
 
+  /** The limiter whose outputs named the tables; `undefined` where something else named both. */
+  async foundLimiter(): Promise<Limiter | undefined> {
+    return this.limiter
+  }
+
   /** Where the names of the tables come from, in words. */
   foundBy(): string {
     if (this.limiterUsed !== undefined) return `the outputs of limiter ${this.limiterUsed}`

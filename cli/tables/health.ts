@@ -10,22 +10,14 @@ import type { StoredItem } from '../../provisioning/documents'
 import { isInFile } from '../../provisioning/tiers-file'
 import { overridesOfNothing } from '../callers/overrides'
 import { unreadCredentials } from '../callers/unread-credentials'
-import { failureOf, UserError } from '../exit'
+import { UserError } from '../exit'
 import { counted, duration } from '../terminal/output'
 import { switchText } from '../tiers/mode-switch'
 import { readPolicySet } from '../tiers/read-policy-set'
 import { titleOf } from '../tiers/titles'
 import { apisIn, unknownWords } from './api-labels'
+import { type Check, checked, notChecked } from './check'
 import type { ConfigTable } from './config-table'
-
-/** The result of one check. */
-export interface Check {
-  readonly name: string
-  readonly status: 'ok' | 'warning' | 'FAILED'
-  readonly found: string
-  /** What to do about it. */
-  readonly remedy?: string
-}
 
 /**
  * From the first on, `Retry-After` is wrong by seconds; from the second on, this machine is in other windows than the
@@ -34,30 +26,28 @@ export interface Check {
 const CLOCK_WARNING_MS = 2000
 const CLOCK_FAILURE_MS = 60_000
 
-/** Runs a check; an error becomes a failed check. */
-async function checked(name: string, remedy: string, look: () => Promise<Omit<Check, 'name'>>): Promise<Check> {
-  try {
-    return { name, ...(await look()) }
-  } catch (error) {
-    return { name, status: 'FAILED', found: failureOf(error).message, remedy }
-  }
-}
-
-/** Checks that a table exists, answers, and has the right key. */
-export function checkTable(
+/**
+ * Checks that a table exists, answers, and has the right key.
+ *
+ * @returns also whether further checks of it make sense: it is there, and of the right kind, as far as can be seen.
+ */
+export async function checkTable(
   client: Pick<DynamoDBClient, 'send'>,
   tableName: string,
   kind: 'config' | 'state',
-): Promise<Check> {
+): Promise<readonly [check: Check, isUsable: boolean]> {
+  let isUsable = true
   const option = kind === 'config' ? '--table' : '--state-table'
   const wanted = kind === 'config' ? [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey] : [STATE_TABLE.partitionKey]
-  const remedy = `name it with ${option}, deploy the stack, or allow dynamodb:DescribeTable`
-  return checked(`${kind} table`, remedy, async () => {
+  const remedy = `name it with ${option}, check the Region, deploy the stack, or allow dynamodb:DescribeTable`
+  const check = await checked(`${kind} table`, remedy, async () => {
     const { Table } = await client.send(new DescribeTableCommand({ TableName: tableName })).catch((error) => {
-      throw error.name === 'ResourceNotFoundException' ? new UserError(`there is no table ${tableName}`) : error
+      isUsable = error.name !== 'ResourceNotFoundException'
+      throw isUsable ? error : new UserError(`there is no table ${tableName}`)
     })
     const keys = (Table?.KeySchema ?? []).map(({ AttributeName }) => AttributeName)
     if (keys.join() !== wanted.join()) {
+      isUsable = false
       return {
         status: 'FAILED',
         found: `${tableName} has the keys ${keys.join(', ')}, not ${wanted.join(', ')}`,
@@ -68,6 +58,7 @@ export function checkTable(
       return { status: 'FAILED', found: `${tableName} is ${Table?.TableStatus}`, remedy: 'wait until it is ACTIVE' }
     return { status: 'ok', found: `${tableName} is reachable` }
   })
+  return [check, isUsable]
 }
 
 /**
@@ -94,6 +85,9 @@ export function checkTimeToLive(client: Pick<DynamoDBClient, 'send'>, tableName:
   })
 }
 
+/** Checks that show what the settings say. */
+export const OF_SETTINGS = ['identity', 'base paths'] as const
+
 /** Checks that tiers, routes and settings are valid, and shows the order of identity sources. */
 export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   const remedy = 'sluice tiers export > tiers.yaml, fix the fields named above, sluice tiers apply tiers.yaml'
@@ -101,8 +95,10 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   let basePaths: readonly string[] = []
   let scopes: Check[] = []
   let mode: Check[] = []
+  let isRead = false
   const configuration = await checked('configuration', remedy, async () => {
     const stored = await table.policySet()
+    isRead = true
     const items = stored.map(({ item }) => item)
     scopes = checkApis(stored)
     const switched = switchText(items)
@@ -121,6 +117,7 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     if (issues.length > 0) return { status: 'FAILED', found: issues.join('; '), remedy }
     return { status: 'ok', found: `${counted(tiers.size + ofSome, 'tier')}, ${counted(routes.length, 'route')}` }
   })
+  if (!isRead) return [configuration, ...notChecked(OF_SETTINGS, 'the configuration cannot be read')]
   const order = identity.map(sourceText).join(', then ')
   const said =
     identity === DEFAULT_IDENTITY ? 'the default order, because settings has no identity' : 'as configured in settings'

@@ -11,9 +11,10 @@ import type { StoredItem } from '../../provisioning/documents'
 import { WriteConflictError } from '../../provisioning/guarded-writes'
 import { moment } from '../arguments'
 import { failureOf, UserError } from '../exit'
+import type { Check } from './check'
 import type { ConfigTable } from './config-table'
 import type { Connection } from './connection'
-import { type Check, checkClock } from './health'
+import { checkClock } from './health'
 
 /**
  * Reads the secrets under which the authorizer stores subjects, and their item.
@@ -99,7 +100,10 @@ export async function checkHmacKey(table: ConfigTable, clock: Clock): Promise<Ch
       name,
       status: 'FAILED',
       found: failureOf(error).message,
-      remedy: 'restore the item "hmac-key"; without it new instances reject every request',
+      remedy:
+        error instanceof UserError
+          ? 'restore the item "hmac-key"; without it new instances reject every request'
+          : 'allow dynamodb:GetItem on the config table',
     }
   }
 }

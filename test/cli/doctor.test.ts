@@ -1,13 +1,19 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
 import { DeleteItemCommand } from '@aws-sdk/client-dynamodb'
+import { LambdaClient } from '@aws-sdk/client-lambda'
+import { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
 import { checkTimeToLive } from '../../cli/tables/health'
 import { LOCAL_TABLES } from '../../cli/tables/local-engine'
 import { HMAC_KEY_ITEM, hmacKeyItem } from '../../lambda/config-table/items/hmac-key-item'
 import { dynoxideBinary } from '../../local/engines/dynoxide'
 import { newHmacKey } from '../../provisioning/make-hmac-key'
-import { type Deployment, deploy, TIERS } from './command-line'
+import { failure } from '../attach/fake-service'
+import { type Deployment, deploy, sluice, TIERS } from './command-line'
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-cli-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -115,7 +121,8 @@ describe('the doctor', () => {
     try {
       expect((await other.sluice(['doctor'])).out).toContain('ok      time to live: enabled on attribute')
       const wrong = await other.sluice(['doctor', '--state-table', 'sluice-config'])
-      expect(wrong.out).toMatch(/^warning time to live: DISABLED$/m)
+      expect(wrong.out).toMatch(/^FAILED {2}state table: .* has the keys pk, sk, not pk$/m)
+      expect(await checkTimeToLive(other.client, 'sluice-config', true)).toMatchObject({ status: 'warning' })
       expect(await checkTimeToLive(other.client, 'sluice-config', false)).toMatchObject({
         status: 'FAILED',
         found: 'DISABLED',
@@ -155,12 +162,13 @@ describe('the doctor', () => {
     expect(await statuses('--state-table', 'nowhere')).toEqual({
       ...HEALTHY,
       'state table': 'FAILED',
-      'time to live': 'FAILED',
+      'time to live': 'skipped',
     })
-    expect(await statuses('--table', 'sluice-state')).toMatchObject({
+    expect(await statuses('--table', 'sluice-state')).toEqual({
+      ...HEALTHY,
       'config table': 'FAILED',
-      configuration: 'FAILED',
-      'state table': 'ok',
+      ...{ configuration: 'skipped', identity: 'skipped', 'base paths': 'skipped' },
+      ...{ clients: 'skipped', 'HMAC key': 'skipped' },
     })
     const empty = await deploy('dynalite')
     const { code, out } = await empty.sluice(['doctor'])
@@ -180,6 +188,122 @@ describe('the doctor', () => {
     const { out } = await at.sluice(['doctor', '--json'], { now: Date.now() + off })
     const clock = JSON.parse(out).checks.find(({ name }: { name: string }) => name === 'clock')
     expect(clock).toMatchObject({ status, found: expect.stringContaining(`${word} the service`) })
+  })
+})
+
+/** Everything is skipped but the checks named. */
+const skippedBut = (some: Record<string, string>) => ({
+  ...Object.fromEntries(Object.keys(HEALTHY).map((name) => [name, 'skipped'])),
+  ...some,
+})
+
+describe('the doctor, where nothing can be read,', () => {
+  const { AWS_MAX_ATTEMPTS } = process.env
+  beforeAll(() => {
+    process.env.AWS_MAX_ATTEMPTS = '1' // the SDK would ask again, later and later
+  })
+  afterAll(() => {
+    if (AWS_MAX_ATTEMPTS === undefined) delete process.env.AWS_MAX_ATTEMPTS
+    else process.env.AWS_MAX_ATTEMPTS = AWS_MAX_ATTEMPTS
+  })
+  const example = async () => {
+    const file = join(folder, 'unread.json')
+    writeFileSync(file, (await sluice(['doctor', '--example-event'])).out)
+    return file
+  }
+  const outcomes = ({ out }: { readonly out: string }): Record<string, string> =>
+    Object.fromEntries(JSON.parse(out).checks.map((one: { name: string; status: string }) => [one.name, one.status]))
+
+  it('fails once for an endpoint that is no DynamoDB, and says of all else that it was not checked', async () => {
+    const gateway = createServer((request, response) => {
+      request.resume()
+      response.writeHead(404, { 'content-type': 'application/json' }).end('{}')
+    })
+    await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve))
+    const { port } = gateway.address() as AddressInfo
+    try {
+      const args = ['doctor', '--event', await example(), '--endpoint', `http://127.0.0.1:${port}`]
+      const { code, out, err } = await sluice(args)
+      expect([code, err]).toEqual([1, 'checks failed\n'])
+      expect(out.match(/does not answer as DynamoDB does/g)).toHaveLength(1)
+      expect(out).not.toMatch(/^ok|hmac-key;|has no identity|^route/m)
+      expect(out).toMatch(/^skipped identity: not checked: see connection$/m)
+      expect(outcomes(await sluice([...args, '--json']))).toEqual(
+        skippedBut({ connection: 'FAILED', event: 'skipped' }),
+      )
+    } finally {
+      await new Promise((resolve) => gateway.close(resolve))
+    }
+  })
+
+  it('fails once for a port where nobody listens', async () => {
+    const { code, out } = await sluice(['doctor', '--endpoint', 'http://127.0.0.1:1'])
+    expect(code).toBe(1)
+    expect(out.match(/ECONNREFUSED/g)).toHaveLength(1)
+    expect(out.match(/^FAILED .*\n {8}do: .*$/gm)).toEqual([expect.stringContaining('do: check --endpoint')])
+  })
+
+  it('fails for the tables alone where another Region or table is named', async () => {
+    expect(await statuses('--table', 'none', '--state-table', 'nowhere')).toEqual(
+      skippedBut({ connection: 'ok', 'config table': 'FAILED', 'state table': 'FAILED' }),
+    )
+  })
+
+  it('says what the settings have only where they were read', async () => {
+    const send = jest.spyOn(DynamoDBDocumentClient.prototype, 'send')
+    send.mockRejectedValue(failure('AccessDeniedException', 400, 'not authorized') as never)
+    try {
+      const { out } = await at.sluice(['doctor'])
+      expect(out).toMatch(/^FAILED {2}configuration: AWS rejects/m)
+      expect(out).toMatch(/^skipped identity: not checked: the configuration cannot be read$/m)
+      expect(out).toMatch(/^FAILED {2}HMAC key: .*\n {8}do: allow dynamodb:GetItem/m)
+    } finally {
+      send.mockRestore()
+    }
+  })
+})
+
+describe('the doctor, where a stack names the function,', () => {
+  const ARN = 'arn:aws:lambda:us-east-1:123456789012:function:shop-limiter'
+  beforeEach(() => {
+    const Outputs = [
+      { OutputKey: 'ConfigTableName', OutputValue: LOCAL_TABLES.config },
+      { OutputKey: 'StateTableName', OutputValue: LOCAL_TABLES.state },
+      { OutputKey: 'AuthorizerFunctionArn', OutputValue: ARN },
+    ]
+    jest
+      .spyOn(CloudFormationClient.prototype, 'send')
+      .mockImplementation((async () => ({ Stacks: [{ StackName: 'Shop', Outputs }] })) as never)
+  })
+  afterEach(() => jest.restoreAllMocks())
+  const lambda = (answer: () => Promise<unknown>) =>
+    jest.spyOn(LambdaClient.prototype, 'send').mockImplementation(answer as never)
+
+  it('sees that it exists', async () => {
+    const send = lambda(async () => ({ FunctionArn: ARN }))
+    expect(await statuses('--stack', 'Shop')).toEqual({ ...HEALTHY, function: 'ok' })
+    expect(send.mock.calls.map(([{ input }]) => input)).toEqual([{ FunctionName: ARN }])
+  })
+
+  it('fails where it was deleted, and points to what restores the APIs', async () => {
+    lambda(async () => {
+      throw failure('ResourceNotFoundException', 404, 'Function not found')
+    })
+    const { code, out } = await at.sluice(['doctor', '--stack', 'Shop'])
+    expect(code).toBe(1)
+    expect(out).toContain(`FAILED  function: ${ARN} was deleted: every request to the APIs that it protects fails\n`)
+    expect(out).toMatch(/ {8}do: sluice status lists .* sluice detach ID$/m)
+  })
+
+  it('does not fail where it may not be looked at, and names the right', async () => {
+    lambda(async () => {
+      throw failure('AccessDeniedException', 403, 'no')
+    })
+    const { code, out } = await at.sluice(['doctor', '--stack', 'Shop'])
+    expect(code).toBe(0)
+    expect(out).toContain(
+      `skipped function: not checked: missing right: lambda:GetFunctionConfiguration on function ${ARN}\n`,
+    )
   })
 })
 
