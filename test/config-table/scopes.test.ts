@@ -1,7 +1,9 @@
 import fc from 'fast-check'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
+import { toPolicySet } from '../../lambda/config-table/items/policy-set'
 import { setFor } from '../../lambda/config-table/items/scoped-set'
 import { type ApiStage, Apis, mostSpecific, type Scope, scopedName } from '../../lambda/config-table/items/scopes'
+import { parseTier, type Tier, unknownTier } from '../../lambda/config-table/items/tiers'
 import { issuesOf, policy } from '../policies/issues'
 import { runs } from '../runs'
 import { issuesAmong, setFrom } from './scoped'
@@ -104,6 +106,89 @@ describe('routes and settings for some APIs', () => {
       (one) => setFor(set, one).settings.mode,
     )
     expect(modes).toEqual(['enforce', 'observe', 'off', 'enforce'])
+  })
+})
+
+describe('the set of one API', () => {
+  const plain = { 'tier#anonymous': anonymous, 'tier#free': anonymous, 'route#GET /a': {}, 'route#GET /b': {} }
+
+  it('is the whole set where nothing is for some APIs only', () => {
+    const set = setFrom(plain)
+    expect(setFor(set, at('a1', 'prod'))).toBe(set)
+  })
+
+  it('shares the routes where all of them hold', () => {
+    const set = setFrom({ ...plain, 'tier#beta': { apis: ['a1'], policies: [] } })
+    expect(setFor(set, at('a1', 'prod')).routes).toBe(set.routes)
+  })
+
+  it('is another one where only a route differs', () => {
+    const set = setFrom({ ...plain, 'route#GET /a @x': { apis: ['x'], cost: 2 }, 'route#GET /a @y': { apis: ['y'] } })
+    expect(['x', 'y'].map((id) => setFor(set, at(id, 'prod')).routes[0]!.scope?.variant)).toEqual(['@x', '@y'])
+    const two = setFrom({ ...plain, 'route#GET /a @x': { apis: ['x'] }, 'route#GET /b @x': { apis: ['y'] } })
+    expect(['x', 'y'].map((id) => setFor(two, at(id, 'prod')).routes.map(({ scope }) => scope?.variant))).toEqual([
+      ['@x', undefined],
+      [undefined, '@x'],
+    ])
+  })
+
+  it('lists the tiers that its callers may be in, each once', () => {
+    const set = setFrom({
+      ...plain,
+      'tier#beta': { apis: ['a1'], policies: [] },
+      'tier#free @a': { apis: ['a1'], policies: [] },
+    })
+    expect([...setFor(set, at('a1', 'prod')).tiers.keys()].sort()).toEqual(['anonymous', 'beta', 'free'])
+    expect([...setFor(set, at('b2', 'prod')).tiers.keys()].sort()).toEqual(['anonymous', 'free'])
+  })
+
+  it('is remembered for a thousand pairs of API and stage, then all are forgotten', () => {
+    const set = setFrom({ ...plain, 'tier#beta': { apis: ['a1'], policies: [] } })
+    const first = setFor(set, at('a1', 'prod'))
+    for (let i = 1; i < 1000; i++) setFor(set, at('a1', `s${i}`))
+    expect(setFor(set, at('a1', 'prod'))).toBe(first)
+    const next = setFor(set, at('a1', 's1000'))
+    expect(next).not.toBe(first)
+    expect(next).toEqual(first)
+    expect(setFor(set, at('a1', 'prod'))).toBe(next)
+  })
+})
+
+describe('two tiers of one name for the same API, which is a mistake', () => {
+  const free = (word: string, more: object = {}) =>
+    parseTier(`free @${word}`, { apis: ['a1'], policies: [policy({ name: word })], ...more }, [], [])!
+  const heldTo = (tiers: Tier[], name = 'free') =>
+    setFor(toPolicySet({ tiers, routes: [] }, [], []), at('a1', 'prod')).tiers.get(name)!
+
+  it('hold their callers to the policies of both', () => {
+    expect(heldTo([free('x'), free('y')]).policies.map(({ name }) => name)).toEqual(['x', 'y'])
+  })
+
+  it('require credentials and deny in an outage where one of them does', () => {
+    const strict = free('y', { credentials: 'required', failureMode: 'deny' })
+    for (const both of [
+      [free('x'), strict],
+      [strict, free('z', { failureMode: 'allow' })],
+    ])
+      expect(heldTo(both)).toMatchObject({ credentials: 'required', failureMode: 'deny' })
+  })
+
+  it('do neither where none of them does', () => {
+    const both = [free('x', { failureMode: 'allow' }), free('y', { failureMode: 'local' })]
+    expect(heldTo(both)).toMatchObject({ credentials: 'optional', failureMode: 'allow' })
+    expect(heldTo([free('x'), free('y')])).not.toHaveProperty('failureMode')
+  })
+
+  it('require what nobody knows where one of them is invalid', () => {
+    const invalid = unknownTier('anonymous @x', ['a1'])!
+    const valid = parseTier('anonymous @y', { apis: ['a1'], policies: [] }, [], [])!
+    expect(heldTo([invalid, valid], 'anonymous').credentials).toBe('unknown')
+    expect(heldTo([invalid, { ...valid, credentials: 'required' }], 'anonymous').credentials).toBe('required')
+  })
+
+  it('are one that is left as it is where the other is for another API', () => {
+    const mine = free('x')
+    expect(heldTo([mine, free('y', { apis: ['b2'] })])).toBe(mine)
   })
 })
 

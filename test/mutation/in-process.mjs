@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import path from 'node:path'
 import vm from 'node:vm'
@@ -193,6 +193,6 @@ class Modules {
   }
 }
 
-const isFile = (file) => statSync(file, { throwIfNoEntry: false })?.isFile() === true
+const isFile = (file) => existsSync(file) && statSync(file).isFile()
 
 export const strykerPlugins = [declareClassPlugin(PluginKind.TestRunner, 'in-process', InProcessTestRunner)]
