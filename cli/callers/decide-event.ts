@@ -1,9 +1,12 @@
 import { apiOf, makeDecider } from '../../lambda/authorize'
 import type { Client } from '../../lambda/config-table/items/client-item'
 import { scopedName } from '../../lambda/config-table/items/scopes'
-import type { RequestTrace } from '../../lambda/request-trace'
+import type { RequestTrace, TraceWith } from '../../lambda/request-trace'
 import { type AuthorizerContext, toContext } from '../../lambda/responses/context'
 import { type Deciding, readOnlyParts } from './read-only-parts'
+
+/** What is looked at only where nothing decides before. */
+type Step = 'identity' | 'tier' | 'route' | 'policies'
 
 /** What the authorizer would answer to an event, and why. */
 export interface EventDecision {
@@ -21,6 +24,8 @@ export interface EventDecision {
   readonly context: AuthorizerContext | undefined
   /** That it would be a 500, since callers cannot be verified. */
   readonly unverified: boolean
+  /** What the trace did not reach, and why; empty where it reached all. */
+  readonly notLookedAt: Readonly<Partial<Record<Step, string>>>
   /** What the authorizer would log meanwhile. */
   readonly logged: readonly string[]
 }
@@ -42,6 +47,7 @@ export async function decideEvent(event: unknown, deciding: Deciding): Promise<E
     route: routes || undefined,
     policies: plan?.groups.flatMap(({ policies }) => policies.map(({ name }) => name)) ?? [],
     context: isBare ? undefined : context,
+    notLookedAt: unreached(trace),
     unverified: isBare === true && context.reason === 'unverified',
     logged,
   }
@@ -53,4 +59,27 @@ function identityText({ request, identity }: RequestTrace): string {
   const shown = credential?.includes(':') ? credential.split(':', 1)[0] : credential && 'API key'
   if (client) return `client ${client.id}, by its ${shown}`
   return `address ${request?.sourceIp ?? 'unknown'}${shown ? `, because its ${shown} is unknown` : ''}`
+}
+
+/** The steps that found nothing because another one decided before, each with what that was. */
+function unreached(trace: TraceWith<'outcome'>): EventDecision['notLookedAt'] {
+  const { identity, tier, rules, plan } = trace
+  const why = decidedBy(trace)
+  const found = { identity, tier, route: rules, policies: plan } as const
+  const names = (Object.keys(found) as Step[]).filter((name) => found[name] === undefined)
+  return Object.fromEntries(names.map((name) => [name, why]))
+}
+
+/** What ended the trace, as a clause. */
+function decidedBy({ configuration, identity, rules, plan, outcome }: TraceWith<'outcome'>): string {
+  if (!configuration) return 'the configuration cannot be read'
+  if (plan) return 'a preflight has no credentials, and is counted by address'
+  const { reason } = outcome
+  if (reason === 'blocked') return `the ${identity ? 'client' : 'address'} is blocked`
+  if (reason === 'unauthorized')
+    return identity?.kind === 'rejected' ? 'the credentials are rejected' : 'valid credentials are required'
+  if (reason === 'exempt') return 'the caller is on the allow list'
+  if (reason === 'uncounted' && configuration.policies.settings.mode === 'off') return 'limits are off'
+  if (reason === 'malformed' && !rules) return 'the path can be taken in too many ways'
+  return 'the request cannot be decided'
 }

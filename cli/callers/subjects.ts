@@ -14,6 +14,7 @@ import { printed } from '../../limiter/errors'
 import type { StoredItem } from '../../provisioning/documents'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { UserError } from '../exit'
+import { isLikeApiId } from '../tables/api-labels'
 import type { ConfigTable } from '../tables/config-table'
 import { readHmacKeys } from '../tables/hmac-key'
 import { switchText } from '../tiers/mode-switch'
@@ -237,14 +238,20 @@ export function addressName(text: string, settings: Settings, ipv6Prefix: number
 }
 
 /**
- * The API of `shop` or `shop/prod`, by its id, label or name.
+ * The API of `shop` or `shop/prod`, by its id, label or name. An id needs no label: most APIs have none.
  *
- * @throws UserError when several are called so.
+ * @throws UserError when none or several are called so.
  */
 function placeNamed(text: string, what: string, apis: Apis | undefined): ApiStage {
   const [, word, stageName] = /^([^/]+)(?:\/([\w$-]+))?$/.exec(text) ?? []
   if (word === undefined)
     throw new UserError(`${what} must name an API or its stage, such as shop or shop/prod, got ${printed(text)}`)
+  const known = apis?.list ?? []
+  const words = known.flatMap(({ label, name, id }) => [label, name, id]).filter((one) => one !== undefined)
+  if (!words.includes(word) && !isLikeApiId(word))
+    throw new UserError(
+      `${what} names API ${printed(word)}, and no API has this id, label or name${hint(word, words, 'sluice apis list')}`,
+    )
   const ids = [...(apis?.idsOf(word) ?? [word])]
   if (ids.length > 1)
     throw new UserError(`${what} must name one API, and ${printed(word)} matches several: ${ids.join(', ')}`)

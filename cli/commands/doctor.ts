@@ -145,17 +145,23 @@ function show({ name, status, found, remedy }: Check, { print }: Session): void 
   if (remedy !== undefined) print.line(`        ${print.style('bold', 'do')}: ${remedy}`)
 }
 
-function explain({ request, api, identity, tier, route, policies, context }: EventDecision, { print }: Session): void {
+function explain(decision: EventDecision, { print }: Session): void {
+  const { request, api, identity, tier, route, policies, context, notLookedAt } = decision
   if (request === undefined) return
+  const unless = (step: keyof typeof notLookedAt, found: string) =>
+    notLookedAt[step] === undefined ? found : `not looked at: ${notLookedAt[step]}`
   print.table(
     ['event', ''],
     [
       ['request', request],
       ['API', api ?? 'not in the event'],
-      ['identity', identity],
-      ['tier', tier || '-'],
-      ['route', route ?? 'none is configured for it'],
-      ['policies', policies.join(', ') || '-'],
+      [
+        'identity',
+        notLookedAt.identity === undefined ? identity : `${identity}; credentials ${unless('identity', '')}`,
+      ],
+      ['tier', unless('tier', tier || '-')],
+      ['route', unless('route', route ?? 'none is configured for it')],
+      ['policies', unless('policies', policies.join(', ') || '-')],
       ['decided by', context?.policy || '-'],
       ['remaining', context?.policy ? `${context.remaining} of ${context.limit}` : '-'],
     ],

@@ -52,6 +52,12 @@ export function labelWrites(
   ]
 }
 
+/** Whether a word can be the id of an API that has no label: one that API Gateway makes, or that of `npm start`. */
+export const isLikeApiId = (word: string): boolean => /^[a-z0-9]{10}$/.test(word) || word === LOCAL_API_ID
+
+/** As local/gateway says it in its events. */
+const LOCAL_API_ID = 'sluicelocal'
+
 /**
  * Words of `apis` that no API is known by and that do not look like an id: most likely misspelled, or of an API that
  * has no label yet.
@@ -62,7 +68,7 @@ export function unknownWords(items: readonly StoredItem[]): readonly { readonly 
     if (pk !== CONFIG_TABLE.policySet || !Array.isArray(apis)) return []
     const named = apis.flatMap((text) => (typeof text === 'string' ? text.split('/', 1) : []))
     return named
-      .filter((word) => word !== '*' && !words.has(word) && !/^[a-z0-9]{10}$/.test(word!))
+      .filter((word) => word !== '*' && !words.has(word) && !isLikeApiId(word!))
       .map((word) => ({ sk, word: word! }))
   })
 }

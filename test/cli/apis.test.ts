@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { API_IDS } from '../../local/gateway/api'
 import { restEvent } from '../authorize/gateway'
 import { newAuthorizer } from './authorizer'
 import { type Deployment, deploy } from './command-line'
@@ -99,6 +100,30 @@ describe('limits of some APIs', () => {
       '--api must name an API or its stage',
     )
     expect((await at.sluice(['usage', 'stage:shop'], now)).err).toContain('a subject must be')
+  })
+
+  it.each([
+    [
+      ['usage', 'acme', '--api', 'shpo'],
+      '--api names API "shpo", and no API has this id, label or name: did you mean "shop"?\n',
+    ],
+    [
+      ['peek', 'acme', '--api', 'shpo/prod'],
+      '--api names API "shpo", and no API has this id, label or name: did you mean "shop"?\n',
+    ],
+    [
+      ['reset', 'api:foo'],
+      'a subject names API "foo", and no API has this id, label or name: known are shop, a1b2c3d4e5, cart, ',
+    ],
+    [['usage', 'stage:foo/prod'], 'a subject names API "foo", and no API has this id, label or name: known are '],
+  ])('a misspelt API is refused, not taken for one without limits of its own: %j', async (args, said) => {
+    const { code, out, err } = await at.sluice(args, now)
+    expect([code, out, err]).toEqual([1, '', expect.stringContaining(said)])
+  })
+
+  it.each([API_IDS.apiId, 'z9y8x7w6v5'])('an API without a label is named by its id: %s', async (id) => {
+    expect(await of('acme', '--api', id)).toEqual([['per-hour', 0, 10]])
+    expect((await at.json(['peek', 'acme', '--api', `${id}/prod`], now)).allowed).toBe(true)
   })
 
   it('the doctor warns of limits that name an unknown API', async () => {

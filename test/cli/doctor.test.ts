@@ -345,6 +345,59 @@ describe('an event', () => {
     expect(out).not.toContain('made up')
   })
 
+  describe('says what was not looked at, and why:', () => {
+    const explained = async (file: string) => {
+      const { out } = await at.sluice(['doctor', '--event', file])
+      return Object.fromEntries(
+        [...out.matchAll(/^(identity|tier|route|policies) +(.*)$/gm)].map(([, name, said]) => [name, said]),
+      )
+    }
+    beforeEach(() => at.put({ pk: 'policy-set', sk: 'route#GET /search', cost: 2 }))
+
+    it('of a blocked address, its credentials, tier, route and policies', async () => {
+      await at.sluice(['block', 'add', '203.0.113.7'])
+      const why = 'not looked at: the address is blocked'
+      expect(await explained(event({}, '/search'))).toEqual({
+        ...{ identity: `address 203.0.113.7; credentials ${why}`, tier: why, route: why, policies: why },
+      })
+      const because = 'the address is blocked'
+      expect((await decide(event({}, '/search'))).notLookedAt).toEqual({
+        ...{ identity: because, tier: because, route: because, policies: because },
+      })
+    })
+
+    it('of a blocked client, its tier and policies, but not its route', async () => {
+      const { apiKey } = await at.json(['clients', 'create', 'acme', '--tier', 'free'])
+      await at.sluice(['block', 'add', 'client:acme'])
+      const why = 'not looked at: the client is blocked'
+      expect(await explained(event({ 'X-Api-Key': apiKey }, '/search'))).toEqual({
+        ...{ identity: 'client acme, by its API key', tier: why, route: 'GET /search', policies: why },
+      })
+    })
+
+    it('of a request while limits are off, and of an exempt caller, the policies', async () => {
+      await at.sluice(['off'])
+      expect(await explained(event({}))).toMatchObject({
+        ...{ tier: 'anonymous', route: 'none is configured for it', policies: 'not looked at: limits are off' },
+      })
+      await at.sluice(['on'])
+      await at.sluice(['block', 'add', '203.0.113.7', '--allow'])
+      expect(await explained(event({}))).toMatchObject({ policies: 'not looked at: the caller is on the allow list' })
+    })
+
+    it('of a caller without the credentials that its tier requires, the policies', async () => {
+      await at.put({ ...TIERS[0], credentials: 'required' })
+      expect(await explained(event({}))).toMatchObject({ policies: 'not looked at: valid credentials are required' })
+    })
+
+    it('of a preflight, its credentials and tier', async () => {
+      const headers = { Origin: 'https://shop.example', 'Access-Control-Request-Method': 'GET' }
+      const said = await explained(event(headers, '/search', 'OPTIONS'))
+      expect(said.tier).toBe('not looked at: a preflight has no credentials, and is counted by address')
+      expect(said.policies).not.toContain('not looked at')
+    })
+  })
+
   it('that is invalid, or whose file is missing, is a failed check', async () => {
     const file = join(folder, 'none.json')
     writeFileSync(file, '7')
