@@ -1,4 +1,6 @@
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
+import { checkNoneRequired } from '../../lambda/config-table/items/policy-set-checks'
+import type { Mistake } from '../../limiter/errors'
 import { issuesOf, policy } from '../policies/issues'
 
 const anonymous = { by: 'ip', policies: [policy({ limit: 20 })] }
@@ -109,6 +111,26 @@ describe('credentials', () => {
       ['free', 'optional'],
     ])
     expect(routes.map(({ credentials }) => credentials)).toEqual(['required', 'optional', 'optional'])
+  })
+
+  it('may be required nowhere, for all APIs or for some, where nobody has to show any', () => {
+    const issuesWith = (credentials: string) => {
+      const issues: Mistake[] = []
+      const set = setOf({
+        tiers: { anonymous: { ...anonymous, credentials }, 'free @x': { apis: ['x'], credentials, policies: [] } },
+        routes: { 'GET /a': { credentials }, 'GET /a @x': { apis: ['x'], credentials } },
+      })
+      checkNoneRequired(set, ['here'], issues)
+      return issues.map(String)
+    }
+    const wrong = 'credentials must not be "required" where the deployment has authentication "none"'
+    expect(issuesWith('required')).toEqual([
+      `${wrong} (here, tier "anonymous")`,
+      `${wrong} (here, tier "free @x")`,
+      `${wrong} (here, route "GET /a")`,
+      `${wrong} (here, route "GET /a @x")`,
+    ])
+    expect(issuesWith('optional')).toEqual([])
   })
 
   it('are refused with any other value', () => {

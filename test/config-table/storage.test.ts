@@ -1,10 +1,10 @@
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
-import { checkAttributePrefixes, scopeIn } from '../../lambda/config-table/items/storage'
+import { checkAttributePrefixes, scopeIn, tooLargeWith } from '../../lambda/config-table/items/storage'
 import { parseRoute } from '../../lambda/config-table/items/tiers'
 import { ConfigError, createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
 import { Mistake } from '../../limiter/errors'
 import { prefixOf } from '../../limiter/stores/attribute-prefix'
-import { issuesOf, policy } from '../policies/issues'
+import { issuesOf, parsed, policy } from '../policies/issues'
 
 const log = (name: string, limit: number, more: object = {}): PolicyInput => ({
   name,
@@ -102,6 +102,94 @@ describe('what one subject can store', () => {
   })
 })
 
+describe('what one subject can store where tiers are for some APIs only', () => {
+  const tierOf = (name: string, count: number, more: object = {}) => ({
+    policies: Array.from({ length: count }, (_, i) => log(`${name}-${i}`, 10_000)),
+    ...more,
+  })
+  const beta = tierOf('beta', 3, { apis: ['x'] })
+
+  it('includes the default tier, in which callers of such a tier are at all other APIs', () => {
+    const tiers = { anonymous, beta, free: tierOf('free', 2) }
+    expect(issuesIn({ tiers })).toEqual([])
+    expect(issuesIn({ tiers, settings: { defaultTier: 'free' } })).toEqual([
+      expect.stringMatching(/^a subject by client could store 440 KB/),
+    ])
+    expect(issuesIn({ tiers: { ...tiers, free: tierOf('free', 1) }, settings: { defaultTier: 'free' } })).toEqual([])
+  })
+
+  it('does not include the default tier where the tier is at all APIs, too', () => {
+    const tiers = { anonymous, beta: { policies: [] }, 'beta @x': beta, free: tierOf('free', 2) }
+    expect(issuesIn({ tiers, settings: { defaultTier: 'free' } })).toEqual([])
+  })
+
+  it('adds up all tiers of one name', () => {
+    expect(issuesIn({ tiers: { anonymous, beta: tierOf('all', 2), 'beta @x': beta } })).toEqual([
+      expect.stringMatching(/^a subject by client could store 440 KB/),
+    ])
+  })
+})
+
+describe('a message about what is stored', () => {
+  it('is given once, whatever the number of subjects that it holds for', () => {
+    const global = { by: 'client', policies: logs(5, 10_000) }
+    expect(issuesIn({ tiers: { anonymous: { policies: [] } }, global })).toHaveLength(1)
+  })
+
+  it('speaks of a route where all its callers are counted together', () => {
+    expect(issuesIn({ routes: { 'GET /a': { by: 'route', policies: logs(5, 10_000) } } })[0]).toMatch(
+      /^a route could store 440 KB/,
+    )
+  })
+
+  it.each([
+    ['header:x-client', 1],
+    ['header:client', 1],
+    ['client', 0],
+    ['user', 0],
+    [['client', 'ip'], 0],
+    [['ip', 'user'], 0],
+    [['user', 'header:x-client'], 0],
+  ])('adds up the tiers of subjects by %j only where they may have several: %d', (by, count) => {
+    const tiers = {
+      anonymous: { policies: [] },
+      free: { by, policies: logs(2, 10_000) },
+      pro: { by, policies: [log('x', 10_000), log('y', 10_000), log('z', 10_000)] },
+    }
+    expect(issuesIn({ tiers, settings: { trustedHeaders: ['x-client', 'client'] } })).toHaveLength(count)
+  })
+})
+
+describe('the overrides of one client', () => {
+  const five = (name: string) => Array.from({ length: 5 }, (_, i) => log(`${name}-${i}`, 1000))
+  const { tiers, routes, global } = parseTiersFile(
+    {
+      tiers: { anonymous, pro: { policies: five('tier') } },
+      routes: { 'GET /a': { by: 'client', policies: five('route') } },
+      global: { by: 'client', policies: five('global') },
+    },
+    'tiers.yaml',
+  )
+  /** With this limit for policies of these names. */
+  const wrongWith = (limit: number, names: RegExp) =>
+    tooLargeWith({ tiers: [...tiers.values()], routes, global }, (one) =>
+      names.test(one.name) ? parsed({ ...log(one.name, limit) }) : one,
+    )
+
+  it('may fill an item', () => {
+    expect(wrongWith(1000, /./)).toBeUndefined()
+    expect(wrongWith(10_000, /tier-[01]|route-0/)).toBeUndefined()
+  })
+
+  it.each(['tier', 'route', 'global'])('do not fit where they make the policies of a %s too large', (name) => {
+    expect(wrongWith(10_000, new RegExp(name))).toMatch(/^could store [45]\d\d KB, and an item of DynamoDB holds/)
+  })
+
+  it('are added up over the tier, the route and the global policies', () => {
+    expect(wrongWith(10_000, /-0|tier-1/)).toMatch(/^could store 4\d\d KB.* "(tier|route|global)-0" 88 KB/)
+  })
+})
+
 describe('attribute prefixes', () => {
   const form = 'sliding-window 60000'
   /** Names of two policies that happen to have one code. */
@@ -120,6 +208,36 @@ describe('attribute prefixes', () => {
     expect(
       issuesIn({ tiers: { anonymous: { policies: [both[0]] }, free: { by: 'ip', policies: [both[1]] } } }),
     ).toHaveLength(1)
+  })
+
+  it('shared by several subjects are reported once', () => {
+    const both = [one, other].map((name) => policy({ name, limit: 2 }))
+    expect(issuesIn({ tiers: { anonymous: { policies: [] } }, global: { by: 'client', policies: both } })).toEqual([
+      `${shared} (tiers.yaml)`,
+    ])
+  })
+
+  it('are compared where there are no tiers yet, and no more of them than asked for', () => {
+    const routes = [one, other].map(
+      (name, i) => parseRoute(`GET /${i}`, { by: 'user', policies: [policy({ name, limit: 2 })] }, [], [])!,
+    )
+    const displacedOf = (most: number) => checkAttributePrefixes({ tiers: [], routes, global: [] }, [], [], most).size
+    expect([1, 2, 3].map(displacedOf)).toEqual([0, 1, 1])
+  })
+
+  it('are compared with those of a tier of the same name that is for some APIs only', () => {
+    const [plain, scoped] = collision(
+      (name) => prefixOf(name, form),
+      (name) => prefixOf(name, form, ' @shop'),
+    )
+    const tiers = {
+      anonymous,
+      free: { policies: [policy({ name: plain })] },
+      'free @shop': { apis: ['shop'], policies: [policy({ name: scoped })] },
+    }
+    expect(issuesIn({ tiers })).toEqual([
+      `policies "${plain}" and "${scoped}" of "@shop" happen to share an attribute prefix, rename one of them (tiers.yaml)`,
+    ])
   })
 
   it('that collide make one of the two policies use another prefix, the same one in every set', () => {
