@@ -9,7 +9,7 @@ export const hasEscape = (path: string): boolean => /%[0-9a-f]{2}/i.test(path)
 export const decodeNeeded = (path: string): string =>
   unescaped(path, (character, written, after) => {
     if (character === '/') return '%2F'
-    return /[\w.~!$&'()*+,;=:@\\?#-]/.test(character) || (character === '%' && /^[0-9a-f]{2}/i.test(after))
+    return /[\w.~!$&'()*+,;=:@\\?#-]/.test(character) || (character === '%' && /[0-9a-f]{2}/i.test(after))
       ? written
       : character
   })
@@ -21,6 +21,7 @@ export const decodeSegments = (path: string): string =>
 /** Decodes as a backend does that splits at slashes afterwards. */
 export const decodeWhole = (path: string): string => unescaped(path, (character) => character)
 
+/** @param after the two characters behind it, or fewer at the end. */
 type Unescape = (character: string, written: string, after: string) => string
 
 /** Decodes once: the result is not decoded again. Bytes of invalid UTF-8 stay as they are. */

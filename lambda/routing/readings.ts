@@ -55,14 +55,14 @@ const UNREADABLE =
  *
  * @param basePaths with a leading slash: what an API's custom domains may put in front.
  */
-export function readingsOf(target: RequestTarget, basePaths: readonly string[] = []): Readings | undefined {
+export function readingsOf(target: RequestTarget, basePaths: readonly string[]): Readings | undefined {
   const { path, stage } = target
   if (UNREADABLE.test(path)) return undefined
   const chosen = chosenPath(target)
   const base = chosen?.told ? basePathOf(path, chosen.path) : ''
   const own = path.slice(base.length) || '/'
   const bases = stage === undefined ? basePaths : [...basePaths, `/${stage}`]
-  if (base === '' && bases.length === 0 && (!chosen || chosen.path === path) && (path === '/' || !SPECIAL.test(path))) {
+  if (bases.length === 0 && (!chosen || chosen.path === path) && (path === '/' || !SPECIAL.test(path))) {
     return { served: [toSegments(path)], aliases: [] }
   }
 
@@ -152,57 +152,48 @@ interface Room {
  */
 function closure(paths: readonly string[], bases: readonly string[], room: Room): ReadonlySet<string> | undefined {
   const found = new Set<string>()
-  const fits = (path: string): boolean => {
-    if (found.has(path)) return true
-    found.add(path)
-    room.readings--
-    room.characters -= path.length
-    return room.readings >= 0 && room.characters >= 0
-  }
   let fresh = paths.map(decodeNeeded)
-  for (let decoded = 0; decoded <= 2; decoded++) {
-    const begun = found.size
-    if (!fresh.every(fits)) return undefined
-    const all = [...found]
-    for (let i = begun; i < all.length; i++) {
-      for (const other of waysToRead(all[i]!, bases)) {
-        const before = found.size
-        if (!fits(other)) return undefined
-        if (found.size > before) all.push(other)
-      }
+  for (let decoded = 0; ; decoded++) {
+    const round: string[] = []
+    const fits = (path: string): boolean => {
+      if (found.has(path)) return true
+      found.add(path)
+      round.push(path)
+      room.readings--
+      room.characters -= path.length
+      return room.readings >= 0 && room.characters >= 0
     }
-    fresh =
-      decoded === 2
-        ? []
-        : all
-            .slice(begun)
-            .filter(hasEscape)
-            .flatMap((path) => [decodeSegments(path), decodeWhole(path)])
-    if (fresh.length === 0) break
+    if (!fresh.every(fits)) return undefined
+    // those that are found meanwhile are read in their turn
+    for (const path of round) if (!waysToRead(path, bases).every(fits)) return undefined
+    if (decoded === 2 || round.length === 0) return found
+    fresh = round.filter(hasEscape).flatMap((path) => [decodeSegments(path), decodeWhole(path)])
   }
-  return found
 }
 
-/** Other readings of a path, one step each. */
+/** Other readings of a path, one step each, and the path itself for each step that changes nothing. */
 function waysToRead(path: string, bases: readonly string[]): string[] {
-  const others = bases.flatMap((base) => withoutBase(path, base))
-  if (!SPECIAL.test(path)) return others
-  // Java frameworks drop `;jsessionid=…` from its segment. Fastify ends the path there.
-  if (path.includes(';')) others.push(path.replace(/;[^/]*/g, ''), path.slice(0, path.indexOf(';')))
-  if (/[?#]/.test(path)) others.push(path.slice(0, path.search(/[?#]/)))
-  if (path.includes('\\')) others.push(path.replaceAll('\\', '/'))
-  if (path.includes('//')) others.push(path.replace(/\/{2,}/g, '/'))
-  if (path.startsWith('//')) others.push(path.replace(/^\/+[^/]*/, '')) // `new URL('//x/y', base)` takes x for a host
-  if (path.endsWith('/')) others.push(withoutTrailing(path))
-  if (DOTS.test(path)) others.push(withoutDots(path))
-  if (CONTROLS.test(path)) others.push(withoutControls(path))
+  const others = bases.map((base) => withoutBase(path, base))
+  if (SPECIAL.test(path))
+    others.push(
+      // Java frameworks drop `;jsessionid=…` from its segment. Fastify ends the path there.
+      path.replace(/;[^/]*/g, ''),
+      path.replace(/;.*/s, ''),
+      path.replace(/[?#].*/s, ''),
+      path.replaceAll('\\', '/'),
+      path.replace(/\/{2,}/g, '/'),
+      path.replace(/^\/{2,}[^/]*/, ''), // `new URL('//x/y', base)` takes x for a host
+      withoutTrailing(path),
+      DOTS.test(path) ? withoutDots(path) : path,
+      withoutControls(path),
+    )
   return others.map((other) => other || '/')
 }
 
-function withoutBase(path: string, base: string): string[] {
+function withoutBase(path: string, base: string): string {
+  const rest = path.slice(base.length)
   const begins = path.slice(0, base.length).toLowerCase() === base.toLowerCase()
-  if (begins && path.length === base.length) return ['/']
-  return begins && path[base.length] === '/' ? [path.slice(base.length)] : []
+  return begins && (rest === '' || rest.startsWith('/')) ? rest : path
 }
 
 const DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i
@@ -210,24 +201,22 @@ const DOTS = /\/(?:\.|%2e){1,2}(?:\/|$)/i
 /** RFC 3986 §5.2.4, with `%2e` as a dot as in WHATWG's URLs. */
 function withoutDots(path: string): string {
   const kept: string[] = []
-  const names = path.slice(1).split('/')
+  const names = path.split('/')
   for (const [i, name] of names.entries()) {
-    const dots = name[0] === '.' || (name[0] === '%' && name.length <= 6) ? name.replace(/%2e/gi, '.') : name
+    const dots = name.replace(/%2e/gi, '.')
     if (dots !== '.' && dots !== '..') kept.push(name)
     else {
-      if (dots === '..') kept.pop()
+      if (dots === '..' && kept.length > 1) kept.pop()
       if (i === names.length - 1) kept.push('')
     }
   }
-  return `/${kept.join('/')}`
+  return kept.join('/')
 }
-
-const CONTROLS = /[^!-~\u0080-\uffff]/
 
 /** WHATWG's URLs drop tabs and line breaks, and control characters and spaces at the end. */
 function withoutControls(path: string): string {
   const text = path.replace(/[\t\n\r]/g, '')
   let end = text.length
-  while (end > 0 && text[end - 1]! <= ' ') end--
+  while (text[end - 1]! <= ' ') end--
   return text.slice(0, end)
 }

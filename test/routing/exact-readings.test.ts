@@ -37,9 +37,25 @@ describe('a path has these readings and no other', () => {
     ['/%c3%a9%2f', ['/é%2F', '/é/', '/é']],
     ['/%80%2f', ['/%80%2F', '/%80/', '/%80']],
     ['/a%ffb%fe', ['/a%FFb%FE']],
+    ['/a%20bc', ['/a bc']],
+    ['/%25az', ['/%az']],
+    ['//ab/c', ['//ab/c', '/ab/c', '/c']],
+    ['/undefined/a', ['/undefined/a']],
+    ['/a/../../b', ['/a/../../b', '/b']],
+    ['/a/%2e%2e/b', ['/a/%2e%2e/b', '/b', '/a/../b']],
   ])('%j', (path, served) => {
     expect(readings(path)).toEqual({ served, aliases: [] })
   })
+})
+
+it('the path `/` has no segment, also where it is what is left of another', () => {
+  const segments = (path: string, basePaths: string[]) =>
+    readingsOf({ method: 'GET', path, resource: '$default', pathParameters: new Map() }, basePaths)!.served
+  expect(segments('/', [])).toEqual([[]])
+  expect(segments('/', ['/v1'])).toEqual([[]])
+  expect(segments('//', [])).toEqual([['', ''], []])
+  expect(segments('/v1', ['/v1'])).toEqual([['v1'], []])
+  expect(segments('/v1/', ['/v1'])).toEqual([['v1', ''], [], ['v1']])
 })
 
 describe('behind a base path', () => {
@@ -85,6 +101,20 @@ describe('behind a base path', () => {
     })
     expect(readings('/x/y', { resource: '/a/{proxy+}' })).toEqual({ served: ['/x/y'], aliases: ['/a/{proxy+}'] })
     expect(readings('/a/{id}', { resource: '/a/{id}' })).toEqual({ served: ['/a/{id}'], aliases: [] })
+  })
+
+  it('an alias that is served as well is named once', () => {
+    expect(readings('/v1/users', { resource: '/users' }, ['/v1'])).toEqual({
+      served: ['/users'],
+      aliases: ['/v1/users'],
+    })
+  })
+
+  it('a route whose parameters are only slashes shows none', () => {
+    expect(readings('/v1//', { resource: '/{proxy+}', pathParameters: parameters({ proxy: '/' }) })).toEqual({
+      served: ['/v1//', '//', '/v1/', '/v1', '/'],
+      aliases: [],
+    })
   })
 
   it('a path that does not end like its route is served as both', () => {

@@ -88,7 +88,10 @@ describe('a path that backends read differently has all their readings', () => {
     expect(readings('/V1/x', ['/v1'])).toContain('/x')
     expect(readings('/v1', ['/v1'])).toEqual(['/', '/v1'])
     expect(readings('/v10/admin', ['/v1'])).toEqual(['/v10/admin'])
-    expect(readingsOf(target('/prod/admin', { stage: 'prod' }))!.served.map(textOf)).toEqual(['/prod/admin', '/admin'])
+    expect(readingsOf(target('/prod/admin', { stage: 'prod' }), [])!.served.map(textOf)).toEqual([
+      '/prod/admin',
+      '/admin',
+    ])
   })
 })
 
@@ -96,6 +99,7 @@ describe('the route that API Gateway chose', () => {
   const chosen = (path: string, resource: string, parameters: Record<string, string> = {}) => {
     const { served, aliases } = readingsOf(
       target(path, { resource, pathParameters: new Map(Object.entries(parameters)) }),
+      [],
     )!
     return { served: served.map(textOf).sort(), aliases: aliases.map(textOf).sort() }
   }
@@ -177,12 +181,12 @@ describe('whatever the path', () => {
     '/a/%ef%bf%BD',
     '/%25EF%25bf%25bd',
   ])('it is not read where it says what no client means: %p', (path) =>
-    expect(readingsOf(target(path))).toBeUndefined(),
+    expect(readingsOf(target(path), [])).toBeUndefined(),
   )
 
   it.each(['/a%C3%80', '/%c3%a9%e2%82%ac%f0%9f%99%82', '/%e0la', '/%c0%20la', '/100%users', '/%ff'])(
     'it is read where somebody may mean it: %p',
-    (path) => expect(readingsOf(target(path))).toBeDefined(),
+    (path) => expect(readingsOf(target(path), [])).toBeDefined(),
   )
 
   it('it is read in at most 256 ways, or not at all', () => {
@@ -215,9 +219,10 @@ describe('whatever the path', () => {
       'é',
     ]) {
       const path = `/${unit.repeat(10_240 / unit.length)}`
-      const startedAt = performance.now()
+      const before = process.cpuUsage() // computing time: the machine's own pauses do not count
       readingsOf(target(path), ['/a', '/b'])
-      expect(performance.now() - startedAt).toBeLessThan(250) // 2 ms or so, but for the machine's own pauses
+      const { user, system } = process.cpuUsage(before)
+      expect(user + system).toBeLessThan(250_000) // microseconds; 50,000 at most
     }
   })
 
@@ -230,7 +235,7 @@ describe('whatever the path', () => {
     fc.assert(
       fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
         const path = `/${parts.join('')}`
-        expect(readingsOf(target(path))).toEqual(readingsOf(target(path)))
+        expect(readingsOf(target(path), [])).toEqual(readingsOf(target(path), []))
       }),
     )
   })

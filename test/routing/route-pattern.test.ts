@@ -11,7 +11,7 @@ function pattern(text: string): RoutePattern {
 }
 
 const segmentsOf = (path: string) =>
-  readingsOf({ method: 'GET', path, resource: '', pathParameters: new Map() })!.served
+  readingsOf({ method: 'GET', path, resource: '', pathParameters: new Map() }, [])!.served
 const matchesRoute = (one: RoutePattern, method: string, names: readonly string[]): boolean =>
   new RouteTable([{ pattern: one }]).find(method, names)[0]!.length > 0
 /** Whether any reading of the path does. */
