@@ -3,6 +3,8 @@ import type { Client } from '../../lambda/config-table/items/client-item'
 import { scopedName } from '../../lambda/config-table/items/scopes'
 import type { RequestTrace, TraceWith } from '../../lambda/request-trace'
 import { type AuthorizerContext, toContext } from '../../lambda/responses/context'
+import type { PolicySetItem } from '../../provisioning/tiers-file'
+import { decidingEntry, type ListEntry } from './deciding-entry'
 import { type Deciding, readOnlyParts } from './read-only-parts'
 
 /** What is looked at only where nothing decides before. */
@@ -24,14 +26,24 @@ export interface EventDecision {
   readonly context: AuthorizerContext | undefined
   /** That it would be a 500, since callers cannot be verified. */
   readonly unverified: boolean
+  /** The entry of a list because of which it is blocked or exempt. */
+  readonly entry: ListEntry | undefined
   /** What the trace did not reach, and why; empty where it reached all. */
   readonly notLookedAt: Readonly<Partial<Record<Step, string>>>
   /** What the authorizer would log meanwhile. */
   readonly logged: readonly string[]
 }
 
-/** Has the authorizer's own steps decide about an event, with a limiter that charges nothing. */
-export async function decideEvent(event: unknown, deciding: Deciding): Promise<EventDecision> {
+/**
+ * Has the authorizer's own steps decide about an event, with a limiter that charges nothing.
+ *
+ * @param items reads the policy set, to name the entry of a list that decides.
+ */
+export async function decideEvent(
+  event: unknown,
+  deciding: Deciding,
+  items: () => Promise<readonly PolicySetItem[]>,
+): Promise<EventDecision> {
   const { logged, ...parts } = readOnlyParts(deciding)
   const trace = await makeDecider(parts)(event)
   const { request, tier, rules, plan, outcome } = trace
@@ -47,6 +59,7 @@ export async function decideEvent(event: unknown, deciding: Deciding): Promise<E
     route: routes || undefined,
     policies: plan?.groups.flatMap(({ policies }) => policies.map(({ name }) => name)) ?? [],
     context: isBare ? undefined : context,
+    entry: ['blocked', 'exempt'].includes(context.reason) ? decidingEntry(await items(), trace) : undefined,
     notLookedAt: unreached(trace),
     unverified: isBare === true && context.reason === 'unverified',
     logged,

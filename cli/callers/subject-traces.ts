@@ -80,11 +80,12 @@ export async function decideFor(
   }
 }
 
-/** Why limits do not decide a subject's requests, as the authorizer says it; `undefined` where they do. */
-export async function reasonBeforeLimits(asked: Asked, request: Requested, parts: ReadOnlyParts) {
-  const { outcome } = await run(asked, request, parts, [...upTo(planCharges), stop])
-  return outcome.reason
-}
+/** What comes before the limits of a subject's requests; its outcome has a reason only where they do not decide. */
+export const traceBeforeLimits = (
+  asked: Asked,
+  request: Requested,
+  parts: ReadOnlyParts,
+): Promise<TraceWith<'outcome'>> => run(asked, request, parts, [...upTo(planCharges), stop])
 
 /** What limits hold a subject to, as if nothing stood before them: no block, no disabled or expired record. */
 export async function heldTo(asked: Asked, request: Requested, parts: ReadOnlyParts): Promise<Held> {

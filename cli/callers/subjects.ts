@@ -22,9 +22,10 @@ import { readPolicySet } from '../tiers/read-policy-set'
 import { ipv6PrefixIn } from './address-names'
 import { type Asked, askedAddress, askedPart, claimFor, claimWith, namedBy, WANTED } from './asked'
 import { isTurnedAway, stateOf } from './client-records'
+import { decidingEntry, type ListEntry } from './deciding-entry'
 import { hint, noSuchClient } from './hints'
 import type { ReadOnlyParts } from './read-only-parts'
-import { heldTo, OTHER_REQUEST, reasonBeforeLimits } from './subject-traces'
+import { heldTo, OTHER_REQUEST, traceBeforeLimits } from './subject-traces'
 import { unreadCredentials } from './unread-credentials'
 
 /** A subject, with what is needed to compute its counters. */
@@ -47,6 +48,8 @@ export interface Subject {
   readonly remark: string | undefined
   /** Why limits do not decide its requests, as the authorizer says it: `blocked`, `exempt`. */
   readonly beforeLimits: Outcome['reason']
+  /** The entry of a list because of which it is blocked or exempt. */
+  readonly entry: ListEntry | undefined
   /** That no source of identity reads its credentials, in a sentence. */
   readonly unread: string | undefined
   /** What `sluice off` or `sluice observe on` did, in a line. */
@@ -208,6 +211,7 @@ export async function toSubject(
     throw new UserError(`there is no valid tier ${printed(missing)} for ${name}${hint(missing, tiers)}`)
   const client = identity?.kind === 'known' ? identity.client : undefined
   const state = record && stateOf(record.item, now)
+  const before = hash === undefined ? await traceBeforeLimits(asked, OTHER_REQUEST, parts) : undefined
   const remarks = [
     state === 'active' ? undefined : state,
     tier && wanted !== undefined && tier.name !== wanted ? `its tier ${printed(wanted)} does not exist` : undefined,
@@ -223,7 +227,8 @@ export async function toSubject(
     inputs,
     client: client && clientAt(client, now),
     remark: remarks.join(', ') || undefined,
-    beforeLimits: hash === undefined ? await reasonBeforeLimits(asked, OTHER_REQUEST, parts) : undefined,
+    beforeLimits: before?.outcome.reason,
+    entry: before && decidingEntry(items, before),
     unread: record && unreadCredentials(configuration.policies.settings.identity, [record])[0],
     switched: switchText(items),
   }

@@ -1,5 +1,6 @@
 import { entryKey, entryOf, rangeOf } from '../callers/block-entries'
 import { tell } from '../callers/client-changes'
+import { entryFor, entryText } from '../callers/deciding-entry'
 import { hint } from '../callers/hints'
 import { listable } from '../callers/listed'
 import { toHash } from '../callers/stored-hash'
@@ -35,17 +36,16 @@ export const addBlockRemove: AddCommand = (group, session) => {
       const others = stored.filter((one) => one !== before).map(({ item }) => item)
       const { access } = readPolicySet(others).configuration
       const now = session.io.clock()
-      const left = spelled.startsWith('ip:')
-        ? access.ofAddress(rangeOf(spelled).first, now)
-        : access.ofClient(spelled.slice('client:'.length), now)
-      const still = left
-        ? `; it is still ${left === 'block' ? 'blocked' : 'allowed'} by another entry: sluice block list`
-        : ''
+      const whom = spelled.startsWith('ip:') ? rangeOf(spelled).first : spelled.slice('client:'.length)
+      const left = typeof whom === 'string' ? access.ofClient(whom, now) : access.ofAddress(whom, now)
+      const by = left && entryFor(others, left, whom, now)
+      const still = by ? `; it is still ${left === 'block' ? 'blocked' : 'allowed'} by ${entryText(by)}` : ''
       tell(session, options, `${spelled} was removed from the ${list} list${still}`, {
         list,
         who: spelled,
         removed: true,
         still: left ?? null,
+        ...(by && { by }),
       })
     })
 }

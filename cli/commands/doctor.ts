@@ -4,6 +4,7 @@ import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { checkFunction } from '../attach/function-check'
 import { decideEvent, type EventDecision } from '../callers/decide-event'
+import { entryText } from '../callers/deciding-entry'
 import { EXAMPLE_EVENT } from '../callers/example-event'
 import { ipv6Prefix } from '../callers/limits'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
@@ -99,19 +100,21 @@ const OF_CONFIG_TABLE = ['configuration', ...OF_SETTINGS, 'clients', 'HMAC key']
 
 function decide(
   event: unknown,
-  { client }: Connection,
+  connection: Connection,
   configTable: string,
   tableName: string,
   session: Session,
 ): Promise<EventDecision> {
   const { clock } = session.io
+  const { client } = connection
+  const items = async () => (await (await connection.configTable()).policySet()).map(({ item }) => item)
   const limiter = new RateLimiter({
     store: new DynamoDbStore({ client, tableName }),
     clock,
     deadlineMs: 10_000,
     onStoreError: 'throw',
   })
-  return decideEvent(event, { client, configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) })
+  return decideEvent(event, { client, configTable, limiter, clock, ipv6Prefix: ipv6Prefix(session) }, items)
 }
 
 /** A denial is a valid result; being unable to decide is a failed check. */
@@ -146,7 +149,7 @@ function show({ name, status, found, remedy }: Check, { print }: Session): void 
 }
 
 function explain(decision: EventDecision, { print }: Session): void {
-  const { request, api, identity, tier, route, policies, context, notLookedAt } = decision
+  const { request, api, identity, tier, route, policies, context, entry, notLookedAt } = decision
   if (request === undefined) return
   const unless = (step: keyof typeof notLookedAt, found: string) =>
     notLookedAt[step] === undefined ? found : `not looked at: ${notLookedAt[step]}`
@@ -162,7 +165,7 @@ function explain(decision: EventDecision, { print }: Session): void {
       ['tier', unless('tier', tier || '-')],
       ['route', unless('route', route ?? 'none is configured for it')],
       ['policies', unless('policies', policies.join(', ') || '-')],
-      ['decided by', context?.policy || '-'],
+      ['decided by', context?.policy || (entry ? `the ${entry.list} list: ${entryText(entry)}` : '-')],
       ['remaining', context?.policy ? `${context.remaining} of ${context.limit}` : '-'],
     ],
   )

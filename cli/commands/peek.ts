@@ -2,6 +2,7 @@ import { costOf, NO_FACTS } from '../../lambda/cost'
 import { rulesOf } from '../../lambda/rules'
 import { wholeNumber } from '../arguments'
 import { requestedBy } from '../callers/counted'
+import { entryText } from '../callers/deciding-entry'
 import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
 import { decideFor, type Verdict } from '../callers/subject-traces'
 import type { Subject } from '../callers/subjects'
@@ -66,6 +67,7 @@ function asJson(subject: Subject, { context, decision, cost, unasked }: Verdict)
     cost,
     mode: subject.configuration.policies.settings.mode,
     reason: decision ? null : reason,
+    ...(subject.entry && { entry: subject.entry }),
     ...decision,
     allowed,
     ...(!decision && allowed && { retryAfterMs: 0 }),
@@ -77,7 +79,7 @@ function linesOf(subject: Subject, verdict: Verdict, print: Printer): string[] {
   const { context, decision, cost, unasked } = verdict
   const { allowed, observed } = context
   const said = allowed ? print.style('green', 'would be allowed') : print.style('red', 'would be denied')
-  const why = decision ? '' : whyOf(verdict)
+  const why = decision ? '' : whyOf(subject, verdict)
   const first = `${nameOf(subject)}: a request of cost ${cost} ${said}${why}`
   if (!decision) return [first]
   const { policy, limit, remaining, retryAfterMs } = decision
@@ -89,7 +91,7 @@ function linesOf(subject: Subject, verdict: Verdict, print: Printer): string[] {
 }
 
 /** What becomes of a request that is not held to limits. */
-function whyOf({ context: { reason, detail }, trace }: Verdict): string {
+function whyOf({ entry }: Subject, { context: { reason, detail }, trace }: Verdict): string {
   const uncounted =
     trace.configuration?.policies.settings.mode === 'off'
       ? 'limits are off'
@@ -97,9 +99,9 @@ function whyOf({ context: { reason, detail }, trace }: Verdict): string {
         ? 'its route costs nothing'
         : 'no policy is for it'
   const why: Readonly<Partial<Record<typeof reason, string>>> = {
-    blocked: ', it is blocked',
+    blocked: `, it is blocked${entry ? ` by ${entryText(entry)}` : ''}`,
     unauthorized: ' with 401',
-    exempt: ' without counting, because it is on the allow list',
+    exempt: ` without counting, because it is on the allow list${entry ? `: ${entryText(entry)}` : ''}`,
     uncounted: ` without counting, because ${uncounted}`,
   }
   return why[reason] ?? ` (${reason}): ${detail}`

@@ -2,6 +2,7 @@ import type { EpochMs } from '../../limiter/clock'
 import { NO_ITEM } from '../../limiter/stores/store'
 import { durationMs } from '../arguments'
 import { type Counted, countedOf } from '../callers/counted'
+import { entryText } from '../callers/deciding-entry'
 import { checkPoliciesKnown } from '../callers/hashed-subject'
 import {
   type AboutSubject,
@@ -114,6 +115,7 @@ function print(
       tier: subject.tier?.name ?? null,
       mode,
       reason: subject.beforeLimits ?? null,
+      ...(subject.entry && { entry: subject.entry }),
       policies: usage,
     }
     if (watch) print.raw(`${JSON.stringify(value)}\n`)
@@ -133,7 +135,9 @@ function print(
       duration(resetAfterMs),
     ]),
   )
-  const lines = [nameOf(subject), ...text.split('\n'), ...periodLines(print, usage)]
+  const { entry } = subject
+  const listed = entry ? [`${entry.list === 'block' ? 'blocked' : 'allowed'} by ${entryText(entry)}`] : []
+  const lines = [nameOf(subject), ...listed, ...text.split('\n'), ...periodLines(print, usage)]
   if (print.isTerminal && drawn > 0) print.raw(`\u001b[${drawn}A\u001b[J`)
   for (const line of lines) print.line(line)
   return lines.length

@@ -211,7 +211,7 @@ describe('the block list', () => {
     await at.json(['block', 'add', '203.0.113.0/24'])
     await at.json(['block', 'add', '203.0.113.7'])
     expect((await at.sluice(['block', 'remove', '203.0.113.7'])).out).toBe(
-      'ip:203.0.113.7 was removed from the block list; it is still blocked by another entry: sluice block list\n',
+      'ip:203.0.113.7 was removed from the block list; it is still blocked by ip:203.0.113.0/24 without an end\n',
     )
     await at.json(['block', 'add', 'acme'])
     expect((await at.sluice(['block', 'add', 'acme', '--allow'])).out).toBe(

@@ -366,6 +366,13 @@ describe('an event', () => {
       })
     })
 
+    it('and by which entry of a list', async () => {
+      await at.sluice(['block', 'add', '203.0.113.0/24', '--note', 'scraper'])
+      const { out } = await at.sluice(['doctor', '--event', event({})])
+      expect(out).toMatch(/^decided by +the block list: ip:203\.0\.113\.0\/24 without an end, note "scraper"$/m)
+      expect((await decide(event({}))).entry).toEqual({ list: 'block', who: 'ip:203.0.113.0/24', note: 'scraper' })
+    })
+
     it('of a blocked client, its tier and policies, but not its route', async () => {
       const { apiKey } = await at.json(['clients', 'create', 'acme', '--tier', 'free'])
       await at.sluice(['block', 'add', 'client:acme'])

@@ -277,7 +277,7 @@ describe('peek', () => {
     expect(await peek('is-blocked')).toEqual([
       false,
       'blocked',
-      'client:is-blocked (tier free, blocked): a request of cost 1 would be denied, it is blocked\n',
+      'client:is-blocked (tier free, blocked): a request of cost 1 would be denied, it is blocked by client:is-blocked without an end\n',
     ])
     expect(await peek('is-disabled')).toEqual([
       false,
@@ -291,6 +291,29 @@ describe('peek', () => {
     expect((await at.sluice(['usage', 'is-blocked'], NOW_IN)).out).toContain('client:is-blocked (tier free, blocked)')
     for (const who of ['client:is-blocked', '203.0.113.0/24'])
       expect((await at.sluice(['block', 'remove', who])).code).toBe(0)
+  })
+
+  it('names the entry that decides, the narrowest, with its end and note; so do usage and block remove', async () => {
+    const entry = { list: 'block', who: 'ip:192.0.2.0/24', expiresAt: '2026-11-22T12:00:00Z', note: 'scraper' }
+    const text = 'ip:192.0.2.0/24 until 2026-11-22T12:00:00Z, note "scraper"'
+    await at.sluice(['block', 'add', '192.0.2.0/24', '--expires', '24h', '--note', 'scraper'], NOW_IN)
+    await at.sluice(['block', 'add', '192.0.0.0/16'], NOW_IN)
+    await at.sluice(['block', 'add', '192.0.2.7', '--expires', '1h'], { now: NOW_IN.now - 7_200_000 })
+    expect((await peek('ip:192.0.2.7'))[2]).toContain(`would be denied, it is blocked by ${text}\n`)
+    expect(await at.json(['peek', 'ip:192.0.2.7'], NOW_IN)).toMatchObject({ reason: 'blocked', entry })
+    const { out } = await at.sluice(['usage', 'ip:192.0.2.7'], NOW_IN)
+    expect(out).toContain(`blocked)\nblocked by ${text}\n`)
+    expect(await at.json(['usage', 'ip:192.0.2.7'], NOW_IN)).toMatchObject({ reason: 'blocked', entry })
+    const removed = await at.sluice(['block', 'remove', '192.0.2.7'], NOW_IN)
+    expect(removed.out).toBe(`ip:192.0.2.7 was removed from the block list; it is still blocked by ${text}\n`)
+    await at.sluice(['block', 'add', '192.0.2.9', '--allow'], NOW_IN)
+    expect((await peek('ip:192.0.2.9'))[2]).toContain('on the allow list: ip:192.0.2.9 without an end\n')
+    expect(await at.json(['peek', 'ip:198.18.0.1'], NOW_IN)).not.toHaveProperty('entry')
+    // a block with a mistake stays in force, without an end
+    await at.put({ pk: 'policy-set', sk: 'block#ip#192.0.2.8', expiresAt: 'soon' })
+    expect((await peek('ip:192.0.2.8'))[2]).toContain('blocked by ip:192.0.2.8 without an end\n')
+    for (const who of ['192.0.2.0/24', '192.0.0.0/16', '192.0.2.8']) await at.sluice(['block', 'remove', who])
+    await at.sluice(['block', 'remove', '192.0.2.9', '--allow'])
   })
 
   it('treats a client as valid while one of its keys is', async () => {
