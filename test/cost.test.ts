@@ -1,8 +1,9 @@
 import fc from 'fast-check'
+import { parseCost } from '../lambda/config-table/items/cost'
 import { parseTiersFile } from '../lambda/config-table/items/parse-tiers-file'
 import { type CostFacts, costOf, NO_FACTS } from '../lambda/cost'
 import { rulesOf } from '../lambda/rules'
-import { ConfigError } from '../limiter/errors'
+import { ConfigError, type Mistake } from '../limiter/errors'
 import { runs } from './runs'
 
 const set = (cost: unknown) =>
@@ -114,5 +115,36 @@ describe('a cost that is a mistake', () => {
       expect((error as Error).message).toContain(sentence)
       expect((error as Error).message).toContain('route "GET /a"')
     }
+  })
+})
+
+describe('a written cost', () => {
+  const parse = (input: unknown) => {
+    const issues: Mistake[] = []
+    return { cost: parseCost(input, ['here'], issues), issues }
+  }
+
+  it('keeps the case of a parameter, and not of a header', () => {
+    expect(parse({ query: 'Rows', max: 5 }).cost).toMatchObject({ name: 'Rows' })
+    expect(parse({ header: 'X-Rows', max: 5 }).cost).toMatchObject({ name: 'x-rows' })
+  })
+
+  it('may have its maximum as default', () => {
+    expect(parse({ query: 'rows', max: 5, default: 5 }).issues).toEqual([])
+  })
+
+  it.each([
+    [{ max: 5 }, 'invalid_value'],
+    [{ query: 'rows', max: 5, default: 6 }, 'invalid_value'],
+    [{ query: 'rows', max: 5, roundUp: true }, 'field_not_applicable'],
+  ])('that is wrong is none, and its mistake has a code: %j', (input, code) => {
+    const { cost, issues } = parse(input)
+    expect(cost).toBeUndefined()
+    expect(issues.map((one) => one.code)).toEqual([code])
+    expect(String(issues[0])).toMatch(/\(here, cost\)$/)
+  })
+
+  it('of which a field is wrong has no other mistakes reported', () => {
+    expect(parse({ max: 0 }).issues).toHaveLength(1)
   })
 })

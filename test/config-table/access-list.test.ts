@@ -164,3 +164,17 @@ test.each([
   expect(parseAccess('block', words, input, [], issues)).toBeUndefined()
   expect(issues.map(String)).toEqual([sentence])
 })
+
+test('a block wins over an allowance of the same range, in whatever order they are read', () => {
+  const words = ['allow ip#203.0.113.0/24', 'block ip#203.0.113.0/24']
+  for (const list of [listOf(...words), listOf(...words.toReversed())])
+    expect(list.ofAddress(parseIpAddress('203.0.113.7'), NOW)).toBe('block')
+  const expired = listOf(words[0]!, [words[1]!, '2025-12-31'])
+  expect(expired.ofAddress(parseIpAddress('203.0.113.7'), NOW)).toBe('allow')
+})
+
+test('mistakes in whom an entry is for have one code', () => {
+  const issues: Mistake[] = []
+  for (const words of ['user#x', 'ip#x']) parseAccess('allow', words, {}, [], issues)
+  expect(issues.map(({ code }) => code)).toEqual(['invalid_access_entry', 'invalid_access_entry'])
+})

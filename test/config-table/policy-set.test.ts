@@ -1,5 +1,5 @@
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
-import { checkNoneRequired } from '../../lambda/config-table/items/policy-set-checks'
+import { checkAnonymous, checkDefaultTier, checkNoneRequired } from '../../lambda/config-table/items/policy-set-checks'
 import type { Mistake } from '../../limiter/errors'
 import { issuesOf, policy } from '../policies/issues'
 
@@ -121,6 +121,7 @@ describe('credentials', () => {
         routes: { 'GET /a': { credentials }, 'GET /a @x': { apis: ['x'], credentials } },
       })
       checkNoneRequired(set, ['here'], issues)
+      expect(issues.every(({ code }) => code === 'credentials_disabled')).toBe(true)
       return issues.map(String)
     }
     const wrong = 'credentials must not be "required" where the deployment has authentication "none"'
@@ -213,6 +214,13 @@ describe('settings', () => {
       'trustedHeaders must be a list of at most 32 names of headers, got a list (tiers.yaml, settings)',
     ])
   })
+})
+
+test('mistakes in what tiers there are have codes', () => {
+  const issues: Mistake[] = []
+  checkAnonymous(['free'], [], issues)
+  checkDefaultTier({ ...setOf({}).settings, defaultTier: 'pro' }, ['free'], [], issues)
+  expect(issues.map(({ code }) => code)).toEqual(['missing_anonymous_tier', 'unknown_tier'])
 })
 
 test('accept the fields that an export adds', () =>

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { toPolicySet } from '../../lambda/config-table/items/policy-set'
+import { byVariant } from '../../lambda/config-table/items/scoped-parts'
 import { setFor } from '../../lambda/config-table/items/scoped-set'
 import { type ApiStage, Apis, mostSpecific, type Scope, scopedName } from '../../lambda/config-table/items/scopes'
 import { parseTier, type Tier, unknownTier } from '../../lambda/config-table/items/tiers'
@@ -152,6 +153,14 @@ describe('the set of one API', () => {
     expect(next).toEqual(first)
     expect(setFor(set, at('a1', 'prod'))).toBe(next)
   })
+})
+
+test('items for all APIs come before those for some, which are ordered by their words', () => {
+  const items = [{ scope: { variant: '@b', apis: [] } }, {}, { scope: { variant: '@a', apis: [] } }]
+  const inOrder = ['', '@a', '@b']
+  for (const list of [items, items.toReversed(), items.toSorted(byVariant)])
+    expect([...list].sort(byVariant).map(({ scope }) => scope?.variant ?? '')).toEqual(inOrder)
+  expect([byVariant({}, {}), byVariant(items[0]!, items[0]!)]).toEqual([0, 0])
 })
 
 describe('two tiers of one name for the same API, which is a mistake', () => {

@@ -1,5 +1,5 @@
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
-import { checkAttributePrefixes, scopeIn, tooLargeWith } from '../../lambda/config-table/items/storage'
+import { checkAttributePrefixes, checkItemSizes, scopeIn, tooLargeWith } from '../../lambda/config-table/items/storage'
 import { parseRoute } from '../../lambda/config-table/items/tiers'
 import { ConfigError, createLimiter, MemoryStore, type PolicyInput } from '../../limiter'
 import { Mistake } from '../../limiter/errors'
@@ -99,6 +99,21 @@ describe('what one subject can store', () => {
         routes: routes([...logs(3, 10_000, { tiers: ['free'] }), log('for-pro', 10_000, { tiers: ['pro'] })]),
       }),
     ).toEqual([])
+  })
+
+  it('includes what anonymous callers are counted by, where a client has no other name than its address', () => {
+    const tiers = { anonymous: { by: 'ip', policies: [log('x', 10_000), log('y', 10_000)] } }
+    const byClient = { by: 'client', policies: logs(3, 10_000) }
+    const wrong = [expect.stringMatching(/^a subject by ip could store 440 KB/)]
+    expect(issuesIn({ tiers, global: byClient })).toEqual(wrong)
+    expect(issuesIn({ tiers, routes: { 'GET /a': byClient } })).toEqual(wrong)
+  })
+
+  it('has a code of its own where it is too much', () => {
+    const issues: Mistake[] = []
+    const route = parseRoute('GET /a', { by: 'ip', policies: logs(5, 10_000) }, [], [])!
+    checkItemSizes({ tiers: [], routes: [route], global: [] }, [], issues)
+    expect(issues.map(({ code }) => code)).toEqual(['state_too_large'])
   })
 })
 
@@ -247,10 +262,13 @@ describe('attribute prefixes', () => {
       const issues: Mistake[] = []
       const displaced = checkAttributePrefixes({ tiers: [], routes: parsed, global: [] }, [], issues)
       expect(issues.map(String)).toEqual([expect.stringContaining('happen to share an attribute prefix')])
+      expect(issues[0]!.code).toBe('state_collision')
       const policies = parsed.flatMap((route) => route.policies)
       return policies.map((each) => [each.name, scopeIn({ displaced }, each, '')]).sort()
     }
     const scopes = scopesIn(first, second)
+    const [unknown] = parseRoute('GET /a', { policies: [policy()] }, [], [])!.policies
+    expect([{}, { displaced: new Map() }].map((set) => scopeIn(set, unknown!, 'GET /a'))).toEqual(['GET /a', 'GET /a'])
     expect(scopes).toEqual(scopesIn(second, first))
     expect(scopes.map(([, scope]) => scope).sort()).toEqual(['', ' elsewhere'])
     expect(new Set(scopes.map(([name, scope]) => prefixOf(name!, form, scope))).size).toBe(2)
