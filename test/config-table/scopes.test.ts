@@ -3,7 +3,14 @@ import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file
 import { toPolicySet } from '../../lambda/config-table/items/policy-set'
 import { byVariant } from '../../lambda/config-table/items/scoped-parts'
 import { setFor } from '../../lambda/config-table/items/scoped-set'
-import { type ApiStage, Apis, mostSpecific, type Scope, scopedName } from '../../lambda/config-table/items/scopes'
+import {
+  type ApiStage,
+  Apis,
+  mostSpecific,
+  type Scope,
+  scopedName,
+  scopeOfInvalid,
+} from '../../lambda/config-table/items/scopes'
 import { parseTier, type Tier, unknownTier } from '../../lambda/config-table/items/tiers'
 import { issuesOf, policy } from '../policies/issues'
 import { runs } from '../runs'
@@ -153,6 +160,21 @@ describe('the set of one API', () => {
     expect(next).toEqual(first)
     expect(setFor(set, at('a1', 'prod'))).toBe(next)
   })
+})
+
+test('an invalid item holds for the APIs that it names, and for all requests where these are invalid, too', () => {
+  expect(scopeOfInvalid('free', undefined)).toBeUndefined()
+  expect(scopeOfInvalid('free', ['shop/prod'])).toEqual({ variant: '@ free', apis: [{ api: 'shop', stage: 'prod' }] })
+  expect(scopeOfInvalid('free @x', ['*/dev'])).toEqual({ variant: '@x', apis: [{ stage: 'dev' }] })
+  for (const apis of [undefined, 1, ['*']]) expect(scopeOfInvalid('free @x', apis)).toEqual({ variant: '@x', apis: [] })
+  const [unknown, exact] = [{ scope: scopeOfInvalid('free @x', 1)! }, { scope: scopeOfInvalid('free @y', ['a1'])! }]
+  expect(mostSpecific([exact, unknown], at('a1', 'prod'), new Apis())).toEqual([unknown])
+  expect(mostSpecific([exact, unknown], at(), new Apis())).toEqual([unknown])
+})
+
+test('an API is shown by its label, or its id', () => {
+  const apis = new Apis([{ id: 'a1', label: 'shop' }, { id: 'b2' }])
+  expect(['a1', 'b2', 'c3'].map((id) => apis.labelOf(id))).toEqual(['shop', 'b2', 'c3'])
 })
 
 test('items for all APIs come before those for some, which are ordered by their words', () => {
