@@ -1,5 +1,6 @@
 import { costOf, NO_FACTS } from '../../lambda/cost'
 import { rulesOf } from '../../lambda/rules'
+import type { Decision } from '../../limiter/decision'
 import { wholeNumber } from '../arguments'
 import { requestedBy } from '../callers/counted'
 import { entryText } from '../callers/deciding-entry'
@@ -77,17 +78,30 @@ function asJson(subject: Subject, { context, decision, cost, unasked }: Verdict)
 
 function linesOf(subject: Subject, verdict: Verdict, print: Printer): string[] {
   const { context, decision, cost, unasked } = verdict
-  const { allowed, observed } = context
+  const { allowed } = context
   const said = allowed ? print.style('green', 'would be allowed') : print.style('red', 'would be denied')
-  const why = decision ? '' : whyOf(subject, verdict)
+  const why = decision ? observedText(subject, decision) : whyOf(subject, verdict)
   const first = `${nameOf(subject)}: a request of cost ${cost} ${said}${why}`
   if (!decision) return [first]
   const { policy, limit, remaining, retryAfterMs } = decision
   const when =
     retryAfterMs === Infinity ? 'it can never be allowed' : `it would be allowed in ${duration(retryAfterMs)}`
-  const more = allowed ? (observed ? ', past a limit that is not enforced' : '') : `, ${when}`
+  const more = allowed ? '' : `, ${when}`
   const left = unaskedText(unasked)
   return [first, `policy ${policy}: ${remaining} of ${limit} left${more}`, ...(left ? [`not considered${left}`] : [])]
+}
+
+/** That a request is past a limit, and passes because nothing denies it there; else empty. */
+function observedText({ configuration }: Subject, { observed, policies }: Decision): string {
+  if (!observed) return ''
+  const past = Object.keys(policies).filter((name) => policies[name]!.exceeded === 'observe')
+  const why =
+    configuration.policies.settings.mode === 'observe'
+      ? 'limits only observe'
+      : past.length === 1
+        ? 'that policy only observes'
+        : 'these policies only observe'
+  return `, although it is over the limit of ${past.join(', ')}: ${why}`
 }
 
 /** What becomes of a request that is not held to limits. */
