@@ -68,20 +68,6 @@ export async function readAll<T extends Readonly<Record<string, () => Promise<un
   return found as never
 }
 
-/** Gathers the pages of a list. */
-export async function pages<T>(
-  read: (from: string | undefined) => Promise<{ items?: T[]; next?: string }>,
-): Promise<T[]> {
-  const all: T[] = []
-  let from: string | undefined
-  do {
-    const { items = [], next } = await read(from)
-    all.push(...items)
-    from = next
-  } while (from)
-  return all
-}
-
 /** Reads something that may be gone. */
 export async function ifThere<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {

@@ -7,9 +7,10 @@ import {
   RemovePermissionCommand,
 } from '@aws-sdk/client-lambda'
 import { printed } from '../../limiter/errors'
+import { pages } from '../../provisioning/pages'
 import { UserError } from '../exit'
 import { chooseLimiter, limitersIn } from '../tables/limiters'
-import { type Calls, ifThere, pages, unlessGone } from './calls'
+import { type Calls, ifThere, unlessGone } from './calls'
 import type { Upstream, Verification } from './losses'
 import { nameOf } from './other-sluice'
 import { type FunctionName, parseFunctionArn } from './wanted'

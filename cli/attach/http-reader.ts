@@ -9,8 +9,9 @@ import {
   GetRoutesCommand,
   GetStagesCommand,
 } from '@aws-sdk/client-apigatewayv2'
+import { pages } from '../../provisioning/pages'
 import type { ApiReader, ApiState, Authorizer, Integration, Method, PendingEdits, Served, Stage } from './api-state'
-import { type Calls, ifThere, MissingRights, pages, readAll } from './calls'
+import { type Calls, ifThere, MissingRights, readAll } from './calls'
 import { compareExports, type ExportedRoutes, readExport } from './http-export'
 import { toMethod } from './http-wire'
 

@@ -8,8 +8,9 @@ import {
   GetResourcesCommand,
   GetStagesCommand,
 } from '@aws-sdk/client-api-gateway'
+import { pages } from '../../provisioning/pages'
 import type { ApiReader, ApiState, Authorizer, GatewayResponse, Method, PendingEdits, Served, Stage } from './api-state'
-import { type Calls, ifThere, pages, readAll } from './calls'
+import { type Calls, ifThere, readAll } from './calls'
 import { type ApiSummary, compareDeployment, typesIn } from './rest-deployment'
 import { toAuthorizer, toMethod } from './rest-wire'
 

@@ -1,6 +1,8 @@
 import { APIGatewayClient, GetAuthorizersCommand, GetRestApisCommand } from '@aws-sdk/client-api-gateway'
 import { ApiGatewayV2Client, GetApisCommand, GetAuthorizersCommand as GetV2 } from '@aws-sdk/client-apigatewayv2'
 
+import { pages } from '../../provisioning/pages'
+
 /** An authorizer that calls a function, by whatever right. */
 interface CallingAuthorizer {
   readonly apiId: string
@@ -76,18 +78,4 @@ async function unlessGone<T>(read: () => Promise<T[]>): Promise<T[]> {
     if ((error as Error).name !== 'NotFoundException') throw error
     return []
   }
-}
-
-/** Gathers the pages of a list. */
-export async function pages<T>(
-  read: (from: string | undefined) => Promise<{ readonly items?: readonly T[]; readonly next?: string }>,
-): Promise<T[]> {
-  const all: T[] = []
-  let from: string | undefined
-  do {
-    const { items = [], next } = await read(from)
-    all.push(...items)
-    from = next
-  } while (from)
-  return all
 }

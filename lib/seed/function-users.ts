@@ -4,7 +4,8 @@ import {
   ListAliasesCommand,
   ListVersionsByFunctionCommand,
 } from '@aws-sdk/client-lambda'
-import { authorizersOf, pages } from './api-authorizers'
+import { pages } from '../../provisioning/pages'
+import { authorizersOf } from './api-authorizers'
 
 /** Something outside the limiter's stack that calls the limiter's function, or may. */
 interface FunctionUser {
