@@ -154,10 +154,10 @@ export function afterwards(policySet: PolicySet, tier: string, overrides: unknow
 
 /** Names of overrides in force that no policy has to which a client of the tier is held: they change nothing. */
 export function withoutPolicy(policySet: PolicySet, tier: string, overrides: unknown, now: EpochMs): string[] {
-  const names = new Set(policiesOf(policySet, tier).map(({ name }) => name))
-  return entriesOf(overrides).flatMap(([name, { until }]) =>
-    names.has(name) || (until !== undefined && Date.parse(until) <= now) ? [] : [name],
-  )
+  const inForce = entriesOf(overrides).filter(([, { until }]) => until === undefined || Date.parse(until) > now)
+  if (inForce.length === 0) return [] // as of most clients, of which there may be many
+  const known = new Set(policiesOf(policySet, tier).map(({ name }) => name))
+  return inForce.flatMap(([name]) => (known.has(name) ? [] : [name]))
 }
 
 /** More clients are counted, and not named. */

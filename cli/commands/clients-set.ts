@@ -61,13 +61,15 @@ export const addClientsSet: AddCommand = (group, session) => {
         ...(options.overrides === false ? {} : (item.overrides as object | undefined)),
         ...added,
       })
-      const [{ item }] = (await recordsOf(table, id)) as [StoredItem]
-      const before = item.overrides
       if (options.tier !== undefined || options.override) {
+        const [{ item }] = (await recordsOf(table, id)) as [StoredItem]
         await checkOverrides(table, id, options.tier ?? String(item.tier), ofRecord(item), Object.keys(added))
       }
+      let before: unknown
+      let after: unknown
       await changeClient(session, table, id, (item, all) => {
         const overrides = ofRecord(item)
+        if (item === all[0]) [before, after] = [item.overrides, overrides]
         return {
           ...item,
           ...(options.tier !== undefined && { tier: options.tier }),
@@ -78,9 +80,8 @@ export const addClientsSet: AddCommand = (group, session) => {
           ...(options.enable && { disabled: undefined }),
         }
       })
-      const [{ item: after }] = (await recordsOf(table, id)) as [StoredItem]
       const isAboutOverrides = options.override !== undefined || options.overrides === false
-      const said = isAboutOverrides ? `, its overrides are now ${overridesText(after.overrides, now) || 'none'}` : ''
+      const said = isAboutOverrides ? `, its overrides are now ${overridesText(after, now) || 'none'}` : ''
       const endless = Object.keys(added).filter((name) => hadEnd(before, name) && added[name]!.until === undefined)
       const note = endless.length > 0 ? `; the end of ${endless.join(', ')} is removed: give --until for another` : ''
       tell(session, options, `client ${printed(id)} is changed${said}${note}`, { id, changed: true })
