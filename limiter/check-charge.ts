@@ -1,9 +1,12 @@
 import type { EpochMs } from './clock'
 import { ChargedAtError, CostError } from './errors'
 
-/** @throws CostError unless the cost is a whole number of units, `least` or more. */
-export function checkCost(cost: number, least: 0 | 1): void {
-  if (!Number.isSafeInteger(cost) || cost < least) throw new CostError(cost, least)
+/**
+ * @param name of one of several costs.
+ * @throws CostError unless the cost is a whole number of units, `least` or more.
+ */
+export function checkCost(cost: number, least: 0 | 1, name?: string): void {
+  if (!Number.isSafeInteger(cost) || cost < least) throw new CostError(cost, least, name)
 }
 
 /** How far clocks may differ, in milliseconds. */

@@ -12,6 +12,8 @@ export interface CompiledPolicy {
   readonly name: string
   readonly limit: number
   readonly windowMs: number
+  /** The name of the cost that it counts; absent where it counts requests. */
+  readonly costName: string | undefined
   readonly counter: Counter
   /** The numbers that the counter is bound to, to compare. */
   readonly quota: object
@@ -58,6 +60,7 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     name,
     limit,
     windowMs,
+    costName: written.cost,
     counter,
     quota,
     stateSchema,

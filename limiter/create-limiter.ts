@@ -34,6 +34,11 @@ export interface LimiterOptions extends RateLimiterOptions {
 export interface TakeOptions {
   /** Whole units that the request takes; 0 peeks. @default 1 */
   readonly cost?: number
+  /**
+   * Whole units that it takes of the policies that say `cost`, by the name that they say: `{ tokens: 500 }`. A policy of
+   * which it takes 0 is not asked. @default 1 each
+   */
+  readonly costs?: Readonly<Record<string, number>>
 }
 
 /** One of several subjects of a request. */
@@ -56,13 +61,14 @@ export interface Limiter {
   peek(subject: string, options?: TakeOptions): Promise<Decision>
   /**
    * Gives units back, as far as they were charged in windows that still count: `refund(subject, 1, { chargedAt:
-   * decision.chargedAt })`. Without `chargedAt` they are taken for charged now.
+   * decision.chargedAt })`. Without `chargedAt` they are taken for charged now. Of policies that say `cost`, it gives
+   * back what `costs` says, or 1 unit.
    *
    * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell
    * any more: the units may still be charged. They are never given back twice, so after `in-doubt` do not call it
    * again.
    */
-  refund(subject: string, units?: number, options?: RefundOptions): Promise<void>
+  refund(subject: string, units?: number, options?: RefundOptions & Pick<TakeOptions, 'costs'>): Promise<void>
   /**
    * For a program that stops: gives back units that consistency `leased` took ahead, and tells the store what
    * `eventual` has counted. The limiter can be used on.
@@ -139,23 +145,28 @@ export function createLimiter<Window extends string, MaxDelay extends string = s
 
   const policies = distinct(parsed.map((policy) => compile(policy, '', options.autoLease)))
   const limiter = new RateLimiter(options)
-  const charge = (subject: string, cost = 1): Charge => ({ key: subjectKey(subject, secret), policies, cost })
+  const checkCosts = costsChecker(policies)
+  const charge = (subject: string, { cost = 1, costs }: TakeOptions = {}): Charge => {
+    if (costs !== undefined) checkCosts(costs)
+    return { key: subjectKey(subject, secret), policies, cost, costs }
+  }
   const some = remembered((names: readonly string[]) => named(policies, names))
 
   return {
-    take: async (subject, { cost } = {}) => limiter.decide([charge(subject, cost)]),
-    takeAll: async (subjects, { cost } = {}) => {
+    take: async (subject, options) => limiter.decide([charge(subject, options)]),
+    takeAll: async (subjects, { cost, costs } = {}) => {
       if (subjects.length === 0)
         throw new ConfigError([new Mistake('missing_field', 'takeAll needs at least one subject, got none')])
       return limiter.decide(
         subjects.map((one) => ({
-          ...charge(one.subject, one.cost ?? cost),
+          ...charge(one.subject, { cost: one.cost ?? cost, costs: one.costs ?? costs }),
           policies: one.policies ? some(one.policies) : policies,
         })),
       )
     },
-    peek: async (subject, { cost } = {}) => limiter.peek([charge(subject, cost)]),
-    refund: async (subject, units = 1, options) => limiter.refund(charge(subject, units), options),
+    peek: async (subject, options) => limiter.peek([charge(subject, options)]),
+    refund: async (subject, cost = 1, { costs, ...charged } = {}) =>
+      limiter.refund(charge(subject, { cost, costs }), charged),
     close: async () => limiter.close(),
     reset: async (subject) => limiter.reset(subjectKey(subject, secret)),
   }
@@ -176,6 +187,20 @@ function secretOf(given: unknown, issues: Mistake[]): Uint8Array | undefined {
     ),
   )
   return undefined
+}
+
+/** Refuses costs that no policy counts: a misspelt one would be charged as 1 unit. */
+function costsChecker(policies: readonly CompiledPolicy[]): (costs: unknown) => void {
+  const known = [...new Set(policies.flatMap(({ costName }) => costName ?? []))]
+  return (costs) => {
+    const isRecord = typeof costs === 'object' && costs !== null && !Array.isArray(costs)
+    const unknown = isRecord ? Object.keys(costs).filter((name) => !known.includes(name)) : [costs]
+    if (unknown.length === 0) return
+    const wanted = known.length > 0 ? `some of ${known.join(', ')}` : 'left out, for no policy has a `cost`'
+    throw new ConfigError([
+      new Mistake('invalid_value', `costs must be ${wanted}, got ${unknown.map(printed).join(', ')}`),
+    ])
+  }
 }
 
 function named(policies: readonly CompiledPolicy[], names: readonly string[]): CompiledPolicy[] {

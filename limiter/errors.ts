@@ -93,8 +93,11 @@ export class CostError extends SluiceError {
   constructor(
     readonly cost: unknown,
     readonly least: 0 | 1 = 0,
+    name?: string,
   ) {
-    super(`cost must be an integer from ${least} to ${Number.MAX_SAFE_INTEGER}, got ${printed(cost)}`)
+    super(
+      `${name === undefined ? 'cost' : `costs.${name}`} must be an integer from ${least} to ${Number.MAX_SAFE_INTEGER}, got ${printed(cost)}`,
+    )
   }
 }
 

@@ -10,7 +10,8 @@ import { EvictedCounts } from './evicted-counts'
 import { admit, count, type LocalCount, verdictOf } from './local-count'
 import { type LateWriter, PendingCharges } from './pending-charges'
 import { refundsOf } from './refunds'
-import { allStepsAllow, charged, type States, statesAfter, stepAll, verdictsOf } from './steps'
+import { allStepsAllow, charged, type States, standAll, statesAfter, stepAll, verdictsOf } from './steps'
+import { NO_UNITS, takesNone, unitsOf } from './units'
 
 /**
  * What to answer when the store cannot be asked; every such decision says `degraded`.
@@ -64,8 +65,9 @@ export class Fallback {
       return decision
     }
     const allowed = mode === 'allow'
-    const answers = charges.map(({ policies, cost }) => {
-      const whole = stepAll([], policies, allowed ? cost : 0, this.subjects.now())
+    const answers = charges.map((charge) => {
+      const { policies } = charge
+      const whole = stepAll([], policies, allowed ? charge : NO_UNITS, this.subjects.now())
       const verdicts: Verdicts = whole.map(({ verdict }, i) =>
         allowed || policies[i]!.nonBlocking
           ? { ...verdict, allowed: true, retryAfterMs: 0 }
@@ -131,28 +133,30 @@ export class Fallback {
     const after: (() => void)[] = []
     const current = new Map<string, Fields>() // a subject may be charged more than once
     for (const charge of charges) {
-      const { key, policies, cost } = charge
+      const { key, policies } = charge
       const own = this.shareOf(policies, share)
       const local = this.localCount(key)
       this.seedFromCache(charge, local, own, share, now)
       const states = own.map(({ prefix }) => current.get(`${key} ${prefix}`) ?? local.counts.get(prefix)!.fields)
-      const steps = stepAll(states, own, cost, now)
+      const steps = stepAll(states, own, charge, now)
       const verdicts = verdictsOf(steps, states, own, now).map((verdict) =>
-        cost > 0 ? charged(verdict, now) : verdict,
+        takesNone(charge) ? verdict : charged(verdict, now),
       )
       answers.push({
         policies,
-        verdicts: verdicts.map((verdict, i) => (cost > policies[i]!.limit ? verdict : passable(verdict))),
+        verdicts: verdicts.map((verdict, i) =>
+          unitsOf(charge, policies[i]!) > policies[i]!.limit ? verdict : passable(verdict),
+        ),
       })
       if (!allStepsAllow(steps)) {
         for (const [i, { verdict, write }] of steps.entries())
           if (!verdict.allowed && write) count(local, own[i]!, apply(write, states[i]!))
         return compose([...before, answers.at(-1)!], true, answers.length < charges.length)
       }
-      before.push({ policies, verdicts: stepAll(states, own, 0, now).map(({ verdict }) => verdict) })
+      before.push({ policies, verdicts: standAll(states, own, now) })
       const counted = statesAfter(states, steps)
       for (const [i, { prefix }] of own.entries()) current.set(`${key} ${prefix}`, counted[i]!)
-      if (cost > 0) after.push(() => admit(local, charge, own, counted, now))
+      if (!takesNone(charge)) after.push(() => admit(local, charge, own, counted, now))
     }
     for (const admitted of after) admitted()
     return compose(answers, true)

@@ -2,6 +2,7 @@ import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import { allStepsAllow, statesOf, stepAll } from './steps'
 import type { View } from './subject-cache'
+import type { Units } from './units'
 
 /** A clock that is further ahead than this says nothing of the others. */
 const MOST_AHEAD_MS = 5000
@@ -32,11 +33,11 @@ export class FleetClock {
   }
 
   /** Whether one of several requests that a view denies by our clock may pass by theirs. */
-  mayAdmit(view: View, policies: readonly CompiledPolicy[], costs: readonly number[], now: EpochMs): boolean {
+  mayAdmit(view: View, policies: readonly CompiledPolicy[], requests: readonly Units[], now: EpochMs): boolean {
     const aheadMs = Math.max(this.aheadAt(now), this.observe(view, policies))
     if (aheadMs === 0 || Math.abs(now - view.seenAt) < YOUNG_MS) return false
     const states = statesOf(view, policies)
-    return costs.some((cost) => allStepsAllow(stepAll(states, policies, cost, now + aheadMs)))
+    return requests.some((request) => allStepsAllow(stepAll(states, policies, request, now + aheadMs)))
   }
 
   private aheadAt(now: EpochMs): number {

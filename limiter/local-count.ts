@@ -5,6 +5,7 @@ import type { CompiledPolicy } from './compiled-policy'
 import type { Charge } from './consistency/strategy'
 import type { PendingCharges } from './pending-charges'
 import type { States } from './steps'
+import { unitsOf } from './units'
 
 /** What this instance admitted of a subject by itself. */
 export interface LocalCount {
@@ -27,14 +28,14 @@ export const count = (local: LocalCount, policy: CompiledPolicy, fields: Fields)
 /** Counts a charge that was admitted, which is pending until the store has it. */
 export function admit(
   local: LocalCount,
-  { policies, cost }: Charge,
+  charge: Charge,
   own: readonly CompiledPolicy[],
   counted: States,
   now: EpochMs,
 ): void {
-  for (const [i, policy] of policies.entries()) {
+  for (const [i, policy] of charge.policies.entries()) {
     count(local, own[i]!, counted[i]!)
-    local.pending.add(policy, cost, now)
+    local.pending.add(policy, unitsOf(charge, policy), now)
   }
   local.admittedAt = now
 }

@@ -14,10 +14,10 @@ import {
 } from './steps'
 import type { Item, PolicyWrite } from './stores/store'
 import type { View } from './subject-cache'
+import { NO_UNITS, sumOf, type Units } from './units'
 
 /** One of several requests that are decided together. */
-export interface Pending {
-  readonly cost: number
+export interface Pending extends Units {
   /** Its place among the answers. */
   readonly position: number
 }
@@ -38,7 +38,7 @@ export interface Knowledge {
   /** This instance lost its last writes to others, so a read before the next one is cheaper. */
   readonly readFirst: boolean
   /** Whether a request that this view denies by our clock may pass by that of another instance. */
-  mayAdmit(view: View, costs: readonly number[]): boolean
+  mayAdmit(view: View, requests: readonly Units[]): boolean
 }
 
 /**
@@ -78,7 +78,7 @@ export function planFor(
   const { view, isTrusted, readFirst } = knowledge
   const states = statesOf(view, policies)
   const admitted = pending.length === 1 ? pending : thatFit(states, policies, pending, now)
-  const total = admitted.reduce((sum, { cost }) => sum + cost, 0)
+  const total = sumOf(admitted)
   const steps = stepAll(states, policies, total, now)
   if (admitted.length === 0 || !allStepsAllow(steps)) return planDenials(knowledge, states, policies, pending, now)
 
@@ -98,10 +98,10 @@ function planDenials(
   pending: readonly Pending[],
   now: EpochMs,
 ): Plan {
-  const costs = pending.map(({ cost }) => cost)
-  if (!view || !isTrusted || (!isFresh && mayAdmit(view, costs))) return READ
-  const denials = pending.map(({ cost, position }) => {
-    const steps = stepAll(states, policies, cost, now)
+  if (!view || !isTrusted || (!isFresh && mayAdmit(view, pending))) return READ
+  const denials = pending.map((request) => {
+    const { position } = request
+    const steps = stepAll(states, policies, request, now)
     const records = steps.flatMap(({ verdict, write }, i): PolicyWrite[] =>
       !verdict.allowed && write ? [{ prefix: policies[i]!.prefix, write }] : [],
     )
@@ -124,8 +124,9 @@ export function answersFrom(
   now: EpochMs,
 ): Answered[] {
   let truth: States = statesOf({ item }, policies)
-  return admitted.map(({ cost, position }) => {
-    const steps = stepAll(truth, policies, isBefore ? cost : 0, now)
+  return admitted.map((request) => {
+    const { position } = request
+    const steps = stepAll(truth, policies, isBefore ? request : NO_UNITS, now)
     truth = statesAfter(truth, steps)
     const verdicts = steps.map(({ verdict }) =>
       charged(verdict.allowed ? verdict : { ...verdict, allowed: true, retryAfterMs: 0 }, now),

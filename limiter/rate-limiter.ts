@@ -1,17 +1,17 @@
-import type { Verdicts } from './algorithms/algorithm'
 import { checkChargedAt, checkCost } from './check-charge'
 import { type Clock, type EpochMs, systemClock } from './clock'
 import { compose, type SubjectVerdicts } from './compose'
-import { type Part, Strategies } from './consistency/strategies'
-import type { Charge } from './consistency/strategy'
+import { Strategies } from './consistency/strategies'
+import type { Charge, ChargeTime, Part } from './consistency/strategy'
 import { waitAtMost } from './deadline'
 import type { Decision } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
 import type { OnEvent } from './events'
 import { type FailureMode, Fallback } from './fallback'
-import { allAllow, chargedOf, isCharged } from './steps'
+import { allowedByAll, giveBack, oneByOne, peek, take, uncharged } from './parts'
 import type { StateStore } from './stores/store'
 import { TakeLoop } from './take-loop'
+import { evenly, namedUnits, takesNone } from './units'
 
 export type { Charge }
 
@@ -94,8 +94,8 @@ export class RateLimiter {
    * that was never there, or that never let us in, are mistakes of the set-up and thrown. A failure of one subject's
    * item is that subject's: its requests are denied, whatever the mode, but for policies that never deny.
    */
-  async decide(charges: readonly Charge[], withoutStore: WithoutStore = {}): Promise<Decision> {
-    for (const { cost } of charges) checkCost(cost, 0)
+  async decide(given: readonly Charge[], withoutStore: WithoutStore = {}): Promise<Decision> {
+    const charges = given.map(toUnits)
     const [askedAt, startedAt] = [this.loop.now(), performance.now()]
     try {
       const { answers, isWhole } = await this.ask(charges)
@@ -114,23 +114,20 @@ export class RateLimiter {
   }
 
   /** What `decide` would say, taking nothing. */
-  async peek(charges: readonly Charge[]): Promise<Decision> {
-    for (const { cost } of charges) checkCost(cost, 0)
+  async peek(given: readonly Charge[]): Promise<Decision> {
+    const charges = given.map(toUnits)
     return compose(await Promise.all(this.partsOf(charges).map((part) => peek(part))))
   }
 
   /** Gives back units that were charged just now, or when the options say so. */
   async refund(charge: Charge, { chargedAt, delayMs }: RefundOptions = {}): Promise<void> {
-    checkCost(charge.cost, 1)
+    const even = evenly(toUnits(charge))
+    if (!charge.costs) checkCost(charge.cost, 1)
     const now = this.loop.now()
     checkChargedAt(chargedAt, delayMs, now)
     if (chargedAt === null) return
     const charged = { at: chargedAt ?? now, delayMs }
-    const left = charge.cost - this.fallback.giveBack(charge, charged)
-    if (left === 0) return
-    const refunds = this.strategies
-      .partsOf({ ...charge, cost: left })
-      .map((part) => part.strategy.giveBack(part, charged))
+    const refunds = even.flatMap((one) => this.giveBack(one, charged))
     const failed = (await Promise.allSettled(refunds)).find((refund) => refund.status === 'rejected')
     if (failed) throw failed.reason
   }
@@ -154,6 +151,14 @@ export class RateLimiter {
     await Promise.all([this.strategies.close(), this.fallback.close()])
   }
 
+  /** Gives back as many units of each policy. */
+  private giveBack(charge: Charge, charged: ChargeTime): Promise<void>[] {
+    if (takesNone(charge)) return []
+    const left = charge.cost - this.fallback.giveBack(charge, charged)
+    if (left === 0) return []
+    return this.strategies.partsOf({ ...charge, cost: left }).map((part) => part.strategy.giveBack(part, charged))
+  }
+
   private partsOf(charges: readonly Charge[]): Part[] {
     return charges.flatMap((charge) => this.strategies.partsOf(charge))
   }
@@ -165,7 +170,7 @@ export class RateLimiter {
     const parts = this.partsOf(charges)
     if (parts.length === 1) return { answers: [await take(parts[0]!)], isWhole: true }
     const denied = parts.flatMap((part): SubjectVerdicts[] => {
-      const verdicts = part.cost > 0 ? part.strategy.cachedDenial(part) : undefined
+      const verdicts = takesNone(part) ? undefined : part.strategy.cachedDenial(part)
       return verdicts ? [{ policies: part.policies, verdicts }] : []
     })
     if (denied.length > 0) return { answers: denied, isWhole: denied.length === parts.length }
@@ -199,51 +204,8 @@ export class RateLimiter {
   }
 }
 
-async function take(part: Part): Promise<SubjectVerdicts> {
-  const { strategy, policies, cost } = part
-  return { policies, verdicts: await (cost === 0 ? strategy.peek(part) : strategy.take(part)) }
+function toUnits(charge: Charge): Charge {
+  checkCost(charge.cost, 0)
+  for (const [name, cost] of Object.entries(charge.costs ?? {})) checkCost(cost, 0, name)
+  return namedUnits(charge)
 }
-
-/**
- * Takes from each subject once the one before it has answered, and no more once one fails: with the circuit open a
- * single call is let through.
- */
-async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledResult<SubjectVerdicts>[]> {
-  const results: PromiseSettledResult<SubjectVerdicts>[] = []
-  for (const part of parts) {
-    const [result] = await Promise.allSettled([take(part)])
-    results.push(result)
-    if (result.status === 'rejected') break
-  }
-  return results
-}
-
-async function peek(part: Part): Promise<SubjectVerdicts> {
-  return { policies: part.policies, verdicts: await part.strategy.peek(part) }
-}
-
-const allowedByAll = (answers: readonly SubjectVerdicts[]): boolean =>
-  answers.every(({ verdicts }) => allAllow(verdicts))
-
-/** Of a request that is denied, how a subject stands that would have allowed it. */
-const uncharged = (part: Part, answer: SubjectVerdicts): SubjectVerdicts =>
-  allAllow(answer.verdicts) ? { ...answer, verdicts: part.strategy.standing(part) ?? answer.verdicts } : answer
-
-/** What cannot be given back leaves the subject with less than its due, never with more. */
-async function giveBack(
-  parts: readonly Part[],
-  results: readonly PromiseSettledResult<SubjectVerdicts>[],
-): Promise<void> {
-  const refunds = results.map(async (result, i) => {
-    const part = parts[i]!
-    const verdicts = verdictsIn(result)
-    const charged = chargedOf(verdicts)
-    if (!charged) return // it failed, was denied, only looked, or passed uncharged
-    const policies = part.policies.filter((_, j) => isCharged(verdicts[j]!))
-    await part.strategy.giveBack({ ...part, policies }, charged)
-  })
-  await Promise.allSettled(refunds)
-}
-
-const verdictsIn = (result: PromiseSettledResult<SubjectVerdicts>): Verdicts =>
-  result.status === 'fulfilled' ? result.value.verdicts : []

@@ -4,6 +4,7 @@ import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import type { PolicyWrite } from './stores/store'
 import type { View } from './subject-cache'
+import { NO_UNITS, type Units, unitsOf } from './units'
 
 export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
 
@@ -27,8 +28,12 @@ export type States = readonly (Fields | undefined)[]
 export const statesOf = (view: Pick<View, 'item'> | undefined, policies: readonly CompiledPolicy[]): States =>
   policies.map((policy) => fieldsOf(view?.item, policy))
 
-export const stepAll = (states: States, policies: readonly CompiledPolicy[], cost: number, now: EpochMs): Step[] =>
-  policies.map(({ counter }, i) => counter.step(states[i], cost, now))
+export const stepAll = (states: States, policies: readonly CompiledPolicy[], units: Units, now: EpochMs): Step[] =>
+  policies.map((policy, i) => policy.counter.step(states[i], unitsOf(units, policy), now))
+
+/** How policies stand, charging nothing. */
+export const standAll = (states: States, policies: readonly CompiledPolicy[], now: EpochMs): Verdicts =>
+  stepAll(states, policies, NO_UNITS, now).map(({ verdict }) => verdict)
 
 export const allStepsAllow = (steps: readonly Step[]): boolean => steps.every(({ verdict }) => verdict.allowed)
 
@@ -53,7 +58,7 @@ export const statesAfter = (states: States, steps: readonly Step[]): States =>
   steps.map(({ write }, i) => (write ? apply(write, states[i] ?? {}) : states[i]))
 
 /** Those of several requests that fit one after another, in their order, and can share a write. */
-export function thatFit<R extends { readonly cost: number }>(
+export function thatFit<R extends Units>(
   states: States,
   policies: readonly CompiledPolicy[],
   requests: readonly R[],
@@ -61,8 +66,8 @@ export function thatFit<R extends { readonly cost: number }>(
 ): R[] {
   let current = states
   let before: Step[] | undefined
-  return requests.filter(({ cost }) => {
-    const steps = stepAll(current, policies, cost, now)
+  return requests.filter((request) => {
+    const steps = stepAll(current, policies, request, now)
     const canMerge = policies.every(({ counter }, i) => !before || counter.canMerge(before[i]!, steps[i]!))
     const fits = allStepsAllow(steps) && canMerge
     if (fits) [current, before] = [statesAfter(current, steps), steps]
@@ -71,18 +76,18 @@ export function thatFit<R extends { readonly cost: number }>(
 }
 
 /**
- * The writes that charge `cost` to every policy but those that let it pass uncharged. Where others write the subject
+ * The writes that charge these units to every policy but those that let it pass uncharged. Where others write the subject
  * too, their guards may follow a guess at its present state: that only changes how often the write succeeds, never what
  * it may do.
  *
- * @param steps from what is known, for this very cost.
+ * @param steps from what is known, for these very units.
  * @param guessing for the first try only: what a refusal brought back is no guess, and a write made from it succeeds.
  */
 export function chargeWrites(
   steps: readonly Step[],
   view: View | undefined,
   policies: readonly CompiledPolicy[],
-  cost: number,
+  units: Units,
   now: EpochMs,
   guessing: boolean,
 ): PolicyWrite[] {
@@ -91,7 +96,7 @@ export function chargeWrites(
     const step = steps[i]!
     const seen = guessing && view?.shared ? fieldsOf(view.item, policy) : undefined
     const guess = seen && counter.extrapolate(seen, view!.seenAt, now)
-    const guessed = guess && guess !== seen ? counter.step(guess, cost, now) : step
+    const guessed = guess && guess !== seen ? counter.step(guess, unitsOf(units, policy), now) : step
     const write = (counter.canMerge(step, guessed) && guessed.write) || step.write
     return write ? [{ prefix, write }] : []
   })

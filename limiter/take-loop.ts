@@ -9,7 +9,7 @@ import { purge } from './item-maintenance'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
 import { answersFrom, type Knowledge, type Pending, type Plan, planFor } from './plan'
 import { Refunds } from './refunds'
-import { statesOf, stepAll, verdictsOf } from './steps'
+import { standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { afterWrite } from './stores/memory-store'
 import { type Item, isPassed, type PolicyWrite, type WriteId } from './stores/store'
@@ -84,21 +84,22 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     return this.cache.get(key)
   }
 
-  cachedDenial({ key, policies, cost }: Charge): Verdicts | undefined {
+  cachedDenial(charge: Charge): Verdicts | undefined {
+    const { key, policies } = charge
     const now = this.now()
     const view = this.cache.get(key)
-    if (!view || !this.trusts(view, now) || this.fleet.mayAdmit(view, policies, [cost], now)) return undefined
+    if (!view || !this.trusts(view, now) || this.fleet.mayAdmit(view, policies, [charge], now)) return undefined
     const states = statesOf(view, policies)
-    const steps = stepAll(states, policies, cost, now)
+    const steps = stepAll(states, policies, charge, now)
     // the denial itself has to be recorded
     if (steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined
     return steps.every(({ verdict }) => verdict.allowed) ? undefined : verdictsOf(steps, states, policies, now)
   }
 
-  async decideBatch({ key, policies, costs }: Batch, deadline = this.deadline()): Promise<Verdicts[]> {
+  async decideBatch({ key, policies, requests }: Batch, deadline = this.deadline()): Promise<Verdicts[]> {
     let begunAt = this.now()
     const answers: Verdicts[] = []
-    let pending: readonly Pending[] = costs.map((cost, position) => ({ cost, position }))
+    let pending: readonly Pending[] = requests.map((request, position) => ({ ...request, position }))
     let wasRefused = false
 
     for (let round = 0; round < MOST_ROUNDS && deadline.leftMs > 0; round++) {
@@ -147,15 +148,16 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     throw contention()
   }
 
-  async peek({ key, policies, cost }: Charge): Promise<Verdicts> {
+  async peek(charge: Charge): Promise<Verdicts> {
+    const { key, policies } = charge
     const view = await this.items.read(key, this.calls.deadline())
     const states = statesOf(view, policies)
-    return verdictsOf(stepAll(states, policies, cost, view.seenAt), states, policies, view.seenAt)
+    return verdictsOf(stepAll(states, policies, charge, view.seenAt), states, policies, view.seenAt)
   }
 
   standing({ key, policies }: Subject): Verdicts | undefined {
     const view = this.cache.get(key)
-    return view && stepAll(statesOf(view, policies), policies, 0, this.now()).map(({ verdict }) => verdict)
+    return view && standAll(statesOf(view, policies), policies, this.now())
   }
 
   /**

@@ -4,7 +4,8 @@ import type { EpochMs } from '../clock'
 import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
 import { type LateWriter, lateWrite, PendingCharges } from '../pending-charges'
-import { allStepsAllow, isCharged, type States, statesAfter, stepAll, verdictsOf } from '../steps'
+import { allStepsAllow, isCharged, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
+import { unitsOf } from '../units'
 import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject } from './strategy'
 
 /** What is counted here of one subject under one policy. */
@@ -55,30 +56,30 @@ export class Eventual implements Strategy {
   ) {}
 
   cachedDenial(charge: Charge): Verdicts | undefined {
-    const { key, policies, cost } = charge
+    const { key, policies } = charge
     const local = this.counts.get(key)
     if (!local) return undefined
     const now = this.subjects.now()
     const states = this.statesOf(charge, local)
-    const steps = stepAll(states, policies, cost, now)
+    const steps = stepAll(states, policies, charge, now)
     if (allStepsAllow(steps)) return undefined
     this.syncIfDue(charge, local)
     return verdictsOf(steps, states, policies, now)
   }
 
   async take(charge: Charge): Promise<Verdicts> {
-    const { key, policies, cost } = charge
+    const { key, policies } = charge
     const local = this.countsOf(key)
     this.throwIfStale(charge, local)
     const now = this.subjects.now()
     const states = this.statesOf(charge, local)
-    const steps = stepAll(states, policies, cost, now)
+    const steps = stepAll(states, policies, charge, now)
     const allowed = allStepsAllow(steps)
     if (allowed) {
       const after = statesAfter(states, steps)
       for (const [i, policy] of policies.entries()) {
         local.entries.set(policy.prefix, { policy, fields: after[i] })
-        if (isCharged(steps[i]!.verdict)) local.pending.add(policy, cost, now)
+        if (isCharged(steps[i]!.verdict)) local.pending.add(policy, unitsOf(charge, policy), now)
       }
     }
     this.syncIfDue(charge, local)
@@ -88,12 +89,12 @@ export class Eventual implements Strategy {
   }
 
   async peek(charge: Charge): Promise<Verdicts> {
-    const { key, policies, cost } = charge
+    const { key, policies } = charge
     const local = this.counts.get(key)
     if (!local) return this.subjects.peek(charge)
     const now = this.subjects.now()
     const states = this.statesOf(charge, local)
-    return verdictsOf(stepAll(states, policies, cost, now), states, policies, now)
+    return verdictsOf(stepAll(states, policies, charge, now), states, policies, now)
   }
 
   /** How the store stood when it was last seen, and what was admitted here since. */
@@ -120,7 +121,7 @@ export class Eventual implements Strategy {
     const local = this.counts.get(subject.key)
     if (!local) return undefined
     const states = this.statesOf(subject, local)
-    return stepAll(states, subject.policies, 0, this.subjects.now()).map(({ verdict }) => verdict)
+    return standAll(states, subject.policies, this.subjects.now())
   }
 
   /** Writes what is pending, as far as the store can be asked: for a program that stops. */

@@ -3,16 +3,12 @@ import type { OnEvent } from '../events'
 import type { LateWriter } from '../pending-charges'
 import type { Consistency } from '../policies/policy'
 import type { States } from '../steps'
+import { evenly } from '../units'
 import { Eventual } from './eventual'
 import { Leased } from './leased'
-import type { Charge, StoredSubjects, Strategy, Subject } from './strategy'
+import type { Charge, Part, StoredSubjects, Strategy, Subject } from './strategy'
 import { Strict } from './strict'
 import { WriteCoalescer } from './write-coalescer'
-
-/** The part of a charge that one strategy counts. */
-export interface Part extends Charge {
-  readonly strategy: Strategy
-}
 
 type PartOfAll = Pick<Part, 'strategy' | 'policies'>
 
@@ -32,10 +28,15 @@ export class Strategies {
   }
 
   /** The lists of policies are the same arrays for the same charge's, so that requests can share writes. */
-  partsOf({ key, policies, cost }: Charge): Part[] {
+  partsOf({ key, policies, cost, costs }: Charge): Part[] {
     const lists = this.lists.get(policies) ?? this.split(policies)
     this.lists.set(policies, lists)
-    return lists.map((list) => ({ ...list, key, cost }))
+    if (!costs) return lists.map((list) => ({ ...list, key, cost }))
+    // units that are leased, or given back to memory, are as many of each policy
+    return lists.flatMap((list): Part[] => {
+      const part = { ...list, key, cost, costs }
+      return list.strategy === this.strategies.strict ? [part] : evenly(part)
+    })
   }
 
   /** What was last seen of a subject in the store, and counted here since. */

@@ -3,6 +3,7 @@ import type { EpochMs } from '../clock'
 import type { CompiledPolicy } from '../compiled-policy'
 import type { Deadline } from '../deadline'
 import type { View } from '../subject-cache'
+import type { Units } from '../units'
 
 /** A subject under some of its policies. */
 export interface Subject {
@@ -12,14 +13,12 @@ export interface Subject {
 }
 
 /** Units that one request takes from one subject. */
-export interface Charge extends Subject {
-  /** Whole units, 0 to peek. */
-  readonly cost: number
-}
+export interface Charge extends Subject, Units {}
 
 /** Several requests of one subject that are decided together. */
 export interface Batch extends Subject {
-  readonly costs: readonly number[]
+  /** What each takes. */
+  readonly requests: readonly Units[]
 }
 
 /** When units were charged that are given back. */
@@ -37,7 +36,7 @@ export interface ChargeTime {
 export interface Strategy {
   /** The denial of a request whose outcome is known without a call; `undefined` where it is not. */
   cachedDenial(charge: Charge): Verdicts | undefined
-  /** Takes the cost, 1 or more, from all the policies or from none. */
+  /** Takes the units, 1 or more, from all the policies or from none. */
   take(charge: Charge): Promise<Verdicts>
   /** The verdicts of a request now, without a charge. */
   peek(charge: Charge): Promise<Verdicts>
@@ -57,6 +56,11 @@ export interface Strategy {
   forget(key: string): void | Promise<void>
 }
 
+/** The part of a charge that one strategy counts. */
+export interface Part extends Charge {
+  readonly strategy: Strategy
+}
+
 /** The subjects as they are stored: what strategies are built on, and the take loop provides. */
 export interface StoredSubjects {
   now(): EpochMs
@@ -70,7 +74,7 @@ export interface StoredSubjects {
    * Decides several requests of one subject in as few writes as it takes.
    *
    * @param deadline of the decision that this is a part of. @default a new one
-   * @returns the verdicts of each request, in the order of their costs.
+   * @returns the verdicts of each request, in their order.
    */
   decideBatch(batch: Batch, deadline?: Deadline): Promise<Verdicts[]>
   /** The verdicts of a request now, by one read and without a charge. */

@@ -2,6 +2,7 @@ import type { Verdicts } from '../algorithms/algorithm'
 import type { EpochMs } from '../clock'
 import { StoreUnavailableError } from '../errors'
 import type { OnEvent } from '../events'
+import type { Units } from '../units'
 import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject, Writes } from './strategy'
 
 /**
@@ -15,7 +16,8 @@ const MOST_HOT = 1000
  * One write for each request that is allowed, and never more than the limit.
  *
  * A subject whose own item is throttled, since it takes 1,000 writes a second, is leased for a while, within the bound
- * of leases; unless one of its policies cannot be leased, or `autoLease` is off.
+ * of leases; unless one of its policies cannot be leased, `autoLease` is off, or the request takes more of one policy
+ * than of another.
  */
 export class Strict implements Strategy {
   private readonly hotUntil = new Map<string, EpochMs>()
@@ -37,7 +39,7 @@ export class Strict implements Strategy {
         return await this.writes.take(charge)
       } catch (error) {
         const isHot = error instanceof StoreUnavailableError && error.reason === 'hot-key'
-        if (!isHot || !charge.policies.every(({ autoLease }) => autoLease)) throw error
+        if (!isHot || !isLeasable(charge)) throw error
         this.remember(charge.key)
       }
     }
@@ -61,8 +63,9 @@ export class Strict implements Strategy {
   }
 
   /** A subject is hot whichever policies found that out, and leased only for those that can be. */
-  private isHot({ key, policies }: Subject): boolean {
-    if (this.hotUntil.size === 0 || !policies.every(({ autoLease }) => autoLease)) return false
+  private isHot(charge: Subject & Partial<Units>): boolean {
+    if (this.hotUntil.size === 0 || !isLeasable(charge)) return false
+    const { key } = charge
     const until = this.hotUntil.get(key)
     if (until === undefined) return false
     const now = this.subjects.now()
@@ -77,3 +80,6 @@ export class Strict implements Strategy {
     this.onEvent({ kind: 'hot-key' })
   }
 }
+
+const isLeasable = ({ policies, costs }: Subject & Partial<Units>): boolean =>
+  !costs && policies.every(({ autoLease }) => autoLease)

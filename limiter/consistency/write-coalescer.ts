@@ -1,5 +1,6 @@
 import type { Verdicts } from '../algorithms/algorithm'
 import type { Deadline } from '../deadline'
+import type { Units } from '../units'
 import type { Charge, StoredSubjects, Subject, Writes } from './strategy'
 
 interface Waiting extends Charge {
@@ -23,7 +24,7 @@ export class WriteCoalescer implements Writes {
   constructor(private readonly subjects: Pick<StoredSubjects, 'cachedDenial' | 'decideBatch'>) {}
 
   async take(charge: Charge, deadline?: Deadline): Promise<Verdicts> {
-    const { key, policies, cost } = charge
+    const { key, policies } = charge
     const line = this.lines.get(key)
     if (line) {
       const denied = this.subjects.cachedDenial(charge)
@@ -31,7 +32,7 @@ export class WriteCoalescer implements Writes {
     }
     this.lines.set(key, [])
     try {
-      return (await this.subjects.decideBatch({ key, policies, costs: [cost] }, deadline))[0]!
+      return (await this.subjects.decideBatch({ key, policies, requests: [unitsIn(charge)] }, deadline))[0]!
     } finally {
       this.next(key)
     }
@@ -46,7 +47,7 @@ export class WriteCoalescer implements Writes {
 
   private async decide({ key, policies }: Subject, batch: readonly Waiting[]): Promise<void> {
     try {
-      const answers = await this.subjects.decideBatch({ key, policies, costs: batch.map(({ cost }) => cost) })
+      const answers = await this.subjects.decideBatch({ key, policies, requests: batch.map(unitsIn) })
       for (const [i, { resolve }] of batch.entries()) resolve(answers[i]!)
     } catch (error) {
       for (const { reject } of batch) reject(error)
@@ -55,6 +56,8 @@ export class WriteCoalescer implements Writes {
     }
   }
 }
+
+const unitsIn = ({ cost, costs }: Units): Units => (costs ? { cost, costs } : { cost })
 
 /**
  * How many requests from the front of the line can be decided together. A denial that is recorded changes the next

@@ -50,6 +50,11 @@ export const POLICY_FIELDS = {
     wanted: 'a duration such as "500ms" or "2s"',
     optional: true,
   },
+  cost: {
+    schema: v.pipe(v.string(), v.regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/)),
+    wanted: 'the name of a cost, such as "tokens": 1 to 32 letters, digits, "_" or "-", a letter first',
+    optional: true,
+  },
   action: { schema: v.picklist(ACTIONS), wanted: `one of ${ACTIONS.join(', ')}`, optional: true },
   delayIn: { schema: v.picklist(DELAY_IN), wanted: '"authorizer" or "backend"', optional: true },
   overrun: {

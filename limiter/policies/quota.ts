@@ -105,11 +105,13 @@ export function checkFit(input: Partial<PolicyInput>, place: Place, issues: Mist
 export function toCounting(input: PolicyInput, place: Place, issues: Mistake[]): Counting | undefined {
   const before = issues.length
   const wrong = (sentence: string): undefined => void report(issues, 'unsuitable_number', sentence, place)
-  const { algorithm = 'sliding-window', window, limit, overrun: share } = input
+  const { algorithm = 'sliding-window', window, limit, cost, overrun: share } = input
   if (limit > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS}, got ${limit}`)
 
   const windowMs = isCalendarUnit(window) ? CALENDAR_WINDOW_MS[window] : parseDuration(window)!
-  const built = BUILD[algorithm](input, windowMs, wrong)
+  const { stateSchema, ...others } = BUILD[algorithm](input, windowMs, wrong)
+  // what counts tokens shares no count with what counts requests
+  const built = { ...others, stateSchema: cost === undefined ? stateSchema : `${stateSchema} ${cost}` }
   if (issues.length > before || !share) return issues.length > before ? undefined : { ...built, windowMs }
 
   const more = Math.max(1, Math.floor((limit * Number.parseInt(share, 10)) / 100))

@@ -57,7 +57,8 @@ function world(policies: readonly CompiledPolicy[] = daily(100), maxSubjects = 1
     await settled()
     world.now += ms
   }
-  const others_ = async (units: number) => void (await others.decideBatch({ key: 'k', policies, costs: [units] }))
+  const others_ = async (units: number) =>
+    void (await others.decideBatch({ key: 'k', policies, requests: [{ cost: units }] }))
   return Object.assign(world, { store, loop, eventual, policies, take, stored, here, later, others: others_ })
 }
 

@@ -12,7 +12,12 @@ const full = (at: number): View => viewOf(policies, [10], at)
 
 /** Whether the item is read again so many milliseconds before our window ends, if it was last read when that began. */
 const looksAgain = (fleet: FleetClock, beforeEndMs: number, at: number, costs = [1]) =>
-  fleet.mayAdmit(full(at), policies, costs, at + 1000 - beforeEndMs)
+  fleet.mayAdmit(
+    full(at),
+    policies,
+    costs.map((cost) => ({ cost })),
+    at + 1000 - beforeEndMs,
+  )
 
 describe('the clocks of other instances', () => {
   it('are ahead by the time by which their newest window precedes ours', () => {
@@ -36,7 +41,9 @@ describe('the clocks of other instances', () => {
   })
 
   it('that agree are no reason to read again, whatever fits', () => {
-    expect(new FleetClock().mayAdmit(viewOf(policies, [1], MIDNIGHT), policies, [1], MIDNIGHT + 500)).toBe(false)
+    expect(new FleetClock().mayAdmit(viewOf(policies, [1], MIDNIGHT), policies, [{ cost: 1 }], MIDNIGHT + 500)).toBe(
+      false,
+    )
   })
 
   it('that are ahead may admit what our window denies, once their window is over', () => {
@@ -63,17 +70,19 @@ describe('the clocks of other instances', () => {
     const fleet = new FleetClock()
     fleet.observe(ahead(300), policies)
     const at = MIDNIGHT + 3000
-    expect(fleet.mayAdmit(viewOf(both, [10, 1], at), both, [1], at + 900)).toBe(true)
-    expect(fleet.mayAdmit(viewOf(both, [10, 10], at), both, [1], at + 900)).toBe(false)
+    expect(fleet.mayAdmit(viewOf(both, [10, 1], at), both, [{ cost: 1 }], at + 900)).toBe(true)
+    expect(fleet.mayAdmit(viewOf(both, [10, 10], at), both, [{ cost: 1 }], at + 900)).toBe(false)
   })
 
   it('are no reason to read again what was seen within 20 ms', () => {
     const fleet = new FleetClock()
     fleet.observe(ahead(300), policies)
     const seen = full(MIDNIGHT + 3900)
-    expect([19, 20].map((ms) => fleet.mayAdmit(seen, policies, [1], seen.seenAt + ms))).toEqual([false, true])
+    expect([19, 20].map((ms) => fleet.mayAdmit(seen, policies, [{ cost: 1 }], seen.seenAt + ms))).toEqual([false, true])
     expect(
-      [19, 20].map((ms) => fleet.mayAdmit({ ...seen, seenAt: seen.seenAt + 2 * ms }, policies, [1], seen.seenAt + ms)),
+      [19, 20].map((ms) =>
+        fleet.mayAdmit({ ...seen, seenAt: seen.seenAt + 2 * ms }, policies, [{ cost: 1 }], seen.seenAt + ms),
+      ),
     ).toEqual([false, true])
   })
 
@@ -95,7 +104,10 @@ describe('the clocks of other instances', () => {
     expect(looksAgain(fleet, 300, MIDNIGHT + 90_000)).toBe(true)
     const seenAt = MIDNIGHT + 40_700
     const view = full(MIDNIGHT + 99_000) // over by then, also by ours
-    expect([59_999, 60_000].map((ms) => fleet.mayAdmit(view, policies, [1], seenAt + ms))).toEqual([true, false])
+    expect([59_999, 60_000].map((ms) => fleet.mayAdmit(view, policies, [{ cost: 1 }], seenAt + ms))).toEqual([
+      true,
+      false,
+    ])
   })
 
   it('that are more than five seconds ahead say nothing about the others', () => {

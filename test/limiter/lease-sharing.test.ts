@@ -48,7 +48,7 @@ describe('a lease of several policies', () => {
     const one = await withLease([...daily(100_000), ...watched])
     await one.take(await one.held())
     // The instance has not seen this charge.
-    await one.others.decideBatch({ key: 'k', policies: watched, costs: [100_000 - (await one.used())] })
+    await one.others.decideBatch({ key: 'k', policies: watched, requests: [{ cost: 100_000 - (await one.used()) }] })
     const [charged, passed] = await one.take()
     expect([charged!.exceeded, passed!.exceeded]).toEqual([undefined, 'observe'])
     const [held, used] = [await one.held(), await one.used()]
@@ -85,7 +85,7 @@ describe('a busy instance, while there is enough for all until the window ends,'
     for (let i = 0; i < 300; i++) {
       one.now++
       await one.take()
-      if (others > 0) await one.others.decideBatch({ key: 'k', policies: theirs, costs: [others] })
+      if (others > 0) await one.others.decideBatch({ key: 'k', policies: theirs, requests: [{ cost: others }] })
     }
     await one.take((await one.held()) + 1)
     return one.taken.at(-1)!

@@ -104,7 +104,7 @@ describe('a lease', () => {
 describe('a cached denial of a leased subject', () => {
   it('applies to what a request needs beyond the lease', async () => {
     const one = await withLease(daily(2000))
-    await one.others.decideBatch({ key: 'k', policies: one.policies, costs: [2000 - (await one.used())] })
+    await one.others.decideBatch({ key: 'k', policies: one.policies, requests: [{ cost: 2000 - (await one.used()) }] })
     await one.leases.peek({ key: 'k', policies: one.policies, cost: 0 })
     const held = await one.held()
     expect(one.leases.cachedDenial({ key: 'k', policies: one.policies, cost: held })).toBeUndefined()
@@ -131,7 +131,7 @@ describe('a lease larger than the units left', () => {
     jest.spyOn(one.loop, 'decideBatch').mockImplementation(async (...args) => {
       const leave = plan.shift()
       if (leave !== undefined && left > leave) {
-        await inner.decideBatch({ key: 'k', policies: one.policies, costs: [left - leave] })
+        await inner.decideBatch({ key: 'k', policies: one.policies, requests: [{ cost: left - leave }] })
         left = leave
       }
       return settle(...args)
@@ -279,7 +279,7 @@ describe('an instance that was idle', () => {
     ] as const) {
       const one = world()
       // if more than half is used, leases follow the last second
-      await one.others.decideBatch({ key: 'k', policies: one.policies, costs: [50_001] })
+      await one.others.decideBatch({ key: 'k', policies: one.policies, requests: [{ cost: 50_001 }] })
       await one.busy(1200)
       for (let i = 0; i < 200 && (await one.held()) < 100; i++) await one.busy(1)
       one.now += idleMs
@@ -518,7 +518,7 @@ describe('an exhausted limit whose units come back', () => {
 
   it('is called at once for the last units if the instance asks for no more than its share', async () => {
     const one = world(pacing)
-    await one.others.decideBatch({ key: 'k', policies: pacing, costs: [998] })
+    await one.others.decideBatch({ key: 'k', policies: pacing, requests: [{ cost: 998 }] })
     expect([(await one.take())[0]!.allowed, (await one.take())[0]!.allowed]).toEqual([true, true])
     expect(one.taken).toEqual([1, 1])
   })

@@ -55,7 +55,7 @@ describe('the charge of an allowed request', () => {
 describe('the verdicts of a request', () => {
   it('show the other policies without the charge if one denies', () => {
     const states = statesOf(viewOf(both, [3, 5], T), both)
-    const told = verdictsOf(stepAll(states, both, 1, T), states, both, T)
+    const told = verdictsOf(stepAll(states, both, { cost: 1 }, T), states, both, T)
     expect(told.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
       [true, 7],
       [false, 0],
@@ -64,7 +64,7 @@ describe('the verdicts of a request', () => {
 
   it('show all policies after the charge if all allow', () => {
     const states = statesOf(viewOf(both, [3, 2], T), both)
-    const told = verdictsOf(stepAll(states, both, 1, T), states, both, T)
+    const told = verdictsOf(stepAll(states, both, { cost: 1 }, T), states, both, T)
     expect(told.map(({ remaining }) => remaining)).toEqual([6, 2])
   })
 })
@@ -113,7 +113,7 @@ describe('the writes of a charge', () => {
     cost: number,
     now: number,
     guessing: boolean,
-  ) => chargeWrites(stepAll(statesOf(view, policies), policies, cost, now), view, policies, cost, now, guessing)
+  ) => chargeWrites(stepAll(statesOf(view, policies), policies, { cost }, now), view, policies, { cost }, now, guessing)
   const gcra = compiled({ name: 'g', algorithm: 'gcra', limit: 100, window: '10s' })
 
   it('are one for each charged policy, under its attribute prefix', () => {

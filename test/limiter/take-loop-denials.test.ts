@@ -57,9 +57,9 @@ describe('a cached denial', () => {
       one.theirClock = ahead
       await one.decide(10)
       one.now += 50
-      await one.theirs.decideBatch({ key: 'b', policies: minute, costs: [1] })
+      await one.theirs.decideBatch({ key: 'b', policies: minute, requests: [{ cost: 1 }] })
       // Learns how far their clocks are ahead.
-      for (let i = 0; i < 2; i++) await one.loop.decideBatch({ key: 'b', policies: minute, costs: [1] })
+      for (let i = 0; i < 2; i++) await one.loop.decideBatch({ key: 'b', policies: minute, requests: [{ cost: 1 }] })
       one.now += 10
       expect(cachedDenial(one)?.[0]?.allowed).toBe(ahead ? undefined : false)
       one.calls()

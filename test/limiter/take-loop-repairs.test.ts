@@ -171,13 +171,15 @@ describe('an item that DynamoDB rejects', () => {
     const fail = (...keys: string[]) => {
       one.plan.push(...keys.map(() => ({ error })))
       return Promise.all(
-        keys.map((key) => one.loop.decideBatch({ key, policies: day, costs: [1] }, frozenDeadline(1)).catch(() => {})),
+        keys.map((key) =>
+          one.loop.decideBatch({ key, policies: day, requests: [{ cost: 1 }] }, frozenDeadline(1)).catch(() => {}),
+        ),
       )
     }
     const isAsked = async (key: string) => {
       one.plan.length = 0
       one.calls()
-      await one.loop.decideBatch({ key, policies: day, costs: [1] }).catch(() => {})
+      await one.loop.decideBatch({ key, policies: day, requests: [{ cost: 1 }] }).catch(() => {})
       return one.calls()[0] === 1
     }
     await fail(...Array.from({ length: 1000 }, (_, i) => `k${i}`))

@@ -163,7 +163,9 @@ describe('a request', () => {
       [0, 0],
     ] as const) {
       expect(
-        await reasonOf(one.loop.decideBatch({ key: 'k', policies: pace, costs: [1] }, frozenDeadline(leftMs))),
+        await reasonOf(
+          one.loop.decideBatch({ key: 'k', policies: pace, requests: [{ cost: 1 }] }, frozenDeadline(leftMs)),
+        ),
       ).toBe(CONTENTION)
       expect(one.calls()).toEqual([writes, 0])
     }

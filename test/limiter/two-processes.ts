@@ -58,12 +58,12 @@ export function world(policies: readonly CompiledPolicy[] = minute, more: Partia
     onEvent: () => {},
   })
   const decide = async (...costs: number[]) => {
-    const answers = await loop.decideBatch({ key: 'k', policies, costs })
+    const answers = await loop.decideBatch({ key: 'k', policies, requests: costs.map((cost) => ({ cost })) })
     expect(Object.keys(answers)).toEqual(Object.keys(costs)) // each request is answered, and nothing else
     return answers
   }
   const other = {
-    take: (cost = 1, of = policies) => theirs.decideBatch({ key: 'k', policies: of, costs: [cost] }),
+    take: (cost = 1, of = policies) => theirs.decideBatch({ key: 'k', policies: of, requests: [{ cost: cost }] }),
     /** The remaining units of each policy in the store. */
     left: async () => (await theirs.peek({ key: 'k', policies, cost: 0 })).map(({ remaining }) => remaining),
     reset: () => theirs.reset('k'),

@@ -23,7 +23,9 @@ function world() {
   const denials = new Map<number, Verdicts>()
   const loop = {
     decideBatch: (batch: Batch, deadline?: Deadline) =>
-      new Promise<Verdicts[]>((answer, fail) => settlings.push({ ...batch, deadline, answer, fail })),
+      new Promise<Verdicts[]>((answer, fail) =>
+        settlings.push({ ...batch, costs: batch.requests.map(({ cost }) => cost), deadline, answer, fail }),
+      ),
     cachedDenial: ({ cost }: Charge) => denials.get(cost),
   }
   return { settlings, denials, writes: new WriteCoalescer(loop) }

@@ -1,0 +1,54 @@
+import type { Verdicts } from './algorithms/algorithm'
+import type { SubjectVerdicts } from './compose'
+import type { Part } from './consistency/strategy'
+import { allAllow, chargedOf, isCharged } from './steps'
+import { evenly, takesNone } from './units'
+
+export async function take(part: Part): Promise<SubjectVerdicts> {
+  const { strategy, policies } = part
+  return { policies, verdicts: await (takesNone(part) ? strategy.peek(part) : strategy.take(part)) }
+}
+
+/**
+ * Takes from each subject once the one before it has answered, and no more once one fails: with the circuit open a
+ * single call is let through.
+ */
+export async function oneByOne(parts: readonly Part[]): Promise<PromiseSettledResult<SubjectVerdicts>[]> {
+  const results: PromiseSettledResult<SubjectVerdicts>[] = []
+  for (const part of parts) {
+    const [result] = await Promise.allSettled([take(part)])
+    results.push(result)
+    if (result.status === 'rejected') break
+  }
+  return results
+}
+
+export async function peek(part: Part): Promise<SubjectVerdicts> {
+  return { policies: part.policies, verdicts: await part.strategy.peek(part) }
+}
+
+export const allowedByAll = (answers: readonly SubjectVerdicts[]): boolean =>
+  answers.every(({ verdicts }) => allAllow(verdicts))
+
+/** Of a request that is denied, how a subject stands that would have allowed it. */
+export const uncharged = (part: Part, answer: SubjectVerdicts): SubjectVerdicts =>
+  allAllow(answer.verdicts) ? { ...answer, verdicts: part.strategy.standing(part) ?? answer.verdicts } : answer
+
+/** What cannot be given back leaves the subject with less than its due, never with more. */
+export async function giveBack(
+  parts: readonly Part[],
+  results: readonly PromiseSettledResult<SubjectVerdicts>[],
+): Promise<void> {
+  const refunds = results.map(async (result, i) => {
+    const part = parts[i]!
+    const verdicts = verdictsIn(result)
+    const charged = chargedOf(verdicts)
+    if (!charged) return // it failed, was denied, only looked, or passed uncharged
+    const policies = part.policies.filter((_, j) => isCharged(verdicts[j]!))
+    for (const even of evenly({ ...part, policies })) await part.strategy.giveBack(even, charged)
+  })
+  await Promise.allSettled(refunds)
+}
+
+const verdictsIn = (result: PromiseSettledResult<SubjectVerdicts>): Verdicts =>
+  result.status === 'fulfilled' ? result.value.verdicts : []

@@ -1,0 +1,87 @@
+/** Units that one request takes from each of several policies. */
+export interface Units {
+  /** Whole units of each policy, 0 to peek. */
+  readonly cost: number
+  /**
+   * Whole units of the policies with a `cost` of their own, by its name; then `cost` is for the others. Absent where
+   * every policy takes the same.
+   */
+  readonly costs?: Readonly<Record<string, number>> | undefined
+}
+
+/** Of a policy, the name of the cost that it counts, such as `tokens`; absent where it counts requests. */
+export interface Counting {
+  readonly costName?: string | undefined
+}
+
+/** Charges nothing. */
+export const NO_UNITS: Units = { cost: 0 }
+
+/** Whether a request only looks. */
+export const takesNone = ({ cost, costs }: Units): boolean => cost === 0 && costs === undefined
+
+/** What a request takes from one policy. */
+export const unitsOf = ({ cost, costs }: Units, { costName }: Counting): number =>
+  costs === undefined || costName === undefined ? cost : costs[costName]!
+
+/** What several requests of the same policies take together. */
+export function sumOf(requests: readonly Units[]): Units {
+  const [first = NO_UNITS, ...others] = requests
+  return others.reduce(plus, first)
+}
+
+function plus(one: Units, other: Units): Units {
+  const cost = one.cost + other.cost
+  const { costs = other.costs } = one
+  if (!costs) return { cost }
+  const sum = (costName: string) => [costName, unitsOf(one, { costName }) + unitsOf(other, { costName })]
+  return { cost, costs: Object.fromEntries(Object.keys(costs).map(sum)) }
+}
+
+/** Units of several policies. */
+type UnitsOfAll<P> = Units & { readonly policies: readonly P[] }
+
+/**
+ * What a request takes from policies of which some count a cost by name: one that the request does not name is 1 unit,
+ * and a policy of which it takes nothing is not asked. The policies are the same array for the same kind of request, so
+ * that requests can share writes.
+ */
+export function namedUnits<P extends Counting, C extends UnitsOfAll<P>>(charge: C): C {
+  const { policies, cost, costs } = charge
+  if (policies.every(({ costName }) => costName === undefined)) return costs ? { ...charge, costs: undefined } : charge
+  const units = policies.map(({ costName }) =>
+    costName === undefined ? cost : costs && Object.hasOwn(costs, costName) ? costs[costName]! : Math.min(cost, 1),
+  )
+  if (units.every((one) => one === units[0])) return { ...charge, cost: units[0], costs: undefined }
+  const own: Record<string, number> = Object.create(null)
+  for (const [i, { costName }] of policies.entries()) if (costName !== undefined) own[costName] = units[i]!
+  const all = { ...charge, costs: own }
+  return units.includes(0) ? split(all, units.map(Math.sign))[1]! : all
+}
+
+/** Splits units that differ from policy to policy into parts of which each takes the same from all its policies. */
+export function evenly<P extends Counting, C extends UnitsOfAll<P>>(charge: C): C[] {
+  if (charge.costs === undefined) return [charge]
+  const units = charge.policies.map((policy) => unitsOf(charge, policy))
+  const amounts = [...new Set(units)]
+  const groups = split(
+    charge,
+    units.map((one) => amounts.indexOf(one)),
+  )
+  return groups.map((group, i) => ({ ...group, cost: amounts[i]!, costs: undefined }))
+}
+
+const lists = new WeakMap<readonly unknown[], Map<string, readonly (readonly unknown[])[]>>()
+
+/** @param group of each policy, counted from 0. */
+function split<P, C extends UnitsOfAll<P>>(charge: C, group: readonly number[]): C[] {
+  const { policies } = charge
+  const shapes = lists.get(policies) ?? new Map<string, readonly (readonly P[])[]>()
+  lists.set(policies, shapes)
+  const shape = group.join()
+  const found =
+    (shapes.get(shape) as readonly (readonly P[])[]) ??
+    Array.from({ length: Math.max(...group) + 1 }, (_, i) => policies.filter((_, j) => group[j] === i))
+  shapes.set(shape, found) // as many shapes as ways for a handful of policies to differ
+  return found.map((some) => ({ ...charge, policies: some }))
+}
