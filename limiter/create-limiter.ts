@@ -35,8 +35,9 @@ export interface TakeOptions {
   /** Whole units that the request takes; 0 peeks. @default 1 */
   readonly cost?: number
   /**
-   * Whole units that it takes of the policies that say `cost`, by the name that they say: `{ tokens: 500 }`. A policy of
-   * which it takes 0 is not asked. @default 1 each
+   * Whole units that it takes of the policies with a `cost`, by the name that they say: `{ tokens: 500 }`. A policy of
+   * which it takes 0 is not asked.
+   * @default 1 each
    */
   readonly costs?: Readonly<Record<string, number>>
 }

@@ -76,9 +76,9 @@ export function thatFit<R extends Units>(
 }
 
 /**
- * The writes that charge these units to every policy but those that let it pass uncharged. Where others write the subject
- * too, their guards may follow a guess at its present state: that only changes how often the write succeeds, never what
- * it may do.
+ * The writes that charge these units to every policy but those that let it pass uncharged. Where others write the
+ * subject too, their guards may follow a guess at its present state: that only changes how often the write succeeds,
+ * never what it may do.
  *
  * @param steps from what is known, for these very units.
  * @param guessing for the first try only: what a refusal brought back is no guess, and a write made from it succeeds.

@@ -33,6 +33,11 @@ export const POLICY_FIELDS = {
     ),
     wanted: `a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of ${CALENDAR_UNITS.join(', ')}`,
   },
+  cost: {
+    schema: v.pipe(v.string(), v.regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/)),
+    wanted: 'the name of a cost, such as "tokens": 1 to 32 letters, digits, "_" or "-", a letter first',
+    optional: true,
+  },
   timezone: {
     schema: v.pipe(v.string(), v.check(isTimezone)),
     wanted: 'an IANA time zone such as "Europe/Berlin"',
@@ -48,11 +53,6 @@ export const POLICY_FIELDS = {
       v.check((text) => parseDuration(text) !== undefined),
     ),
     wanted: 'a duration such as "500ms" or "2s"',
-    optional: true,
-  },
-  cost: {
-    schema: v.pipe(v.string(), v.regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/)),
-    wanted: 'the name of a cost, such as "tokens": 1 to 32 letters, digits, "_" or "-", a letter first',
     optional: true,
   },
   action: { schema: v.picklist(ACTIONS), wanted: `one of ${ACTIONS.join(', ')}`, optional: true },

@@ -50,8 +50,9 @@ export interface PolicyInput {
   /** Leaky bucket: let pass what fits, or space it out. @default 'meter' */
   readonly mode?: 'meter' | 'queue'
   /**
-   * The name of the cost that the policy counts, such as `tokens`: a request says with `costs: { tokens: 500 }` how many
-   * units it takes, and takes 1 where it does not say. @default its units are requests, or the request's `cost`
+   * The name of the cost that the policy counts, such as `tokens`: a request says with `costs: { tokens: 500 }` how
+   * many units it takes, and takes 1 where it does not say.
+   * @default it counts requests, or the `cost` of each
    */
   readonly cost?: string
   /** What becomes of a request past the limit. @default 'deny' */

@@ -17,7 +17,7 @@ const ALGORITHMS =
 const WINDOWS =
   'a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of day, week, month, year'
 const FIELDS =
-  'name, algorithm, limit, window, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, overrun, buckets, countDenied, consistency, syncMs'
+  'name, algorithm, limit, window, cost, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, overrun, buckets, countDenied, consistency, syncMs'
 
 const BY_ITSELF =
   'consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, ' +
