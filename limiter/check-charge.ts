@@ -1,5 +1,7 @@
 import type { EpochMs } from './clock'
+import type { Charge } from './consistency/strategy'
 import { ChargedAtError, CostError } from './errors'
+import { namedUnits } from './units'
 
 /**
  * @param name of one of several costs.
@@ -7,6 +9,13 @@ import { ChargedAtError, CostError } from './errors'
  */
 export function checkCost(cost: number, least: 0 | 1, name?: string): void {
   if (!Number.isSafeInteger(cost) || cost < least) throw new CostError(cost, least, name)
+}
+
+/** What a request takes from each policy. @throws CostError of the first cost that is none. */
+export function toUnits(charge: Charge): Charge {
+  checkCost(charge.cost, 0)
+  for (const [name, cost] of Object.entries(charge.costs ?? {})) checkCost(cost, 0, name)
+  return namedUnits(charge)
 }
 
 /** How far clocks may differ, in milliseconds. */

@@ -1,15 +1,19 @@
 import * as v from 'valibot'
+import { systemClock } from './clock'
 import { type CompiledPolicy, compile, distinct } from './compiled-policy'
 import type { Decision } from './decision'
 import { ConfigError, Mistake, printed } from './errors'
 import { FAILURE_MODES } from './fallback'
+import { secretOf } from './hmac-secret'
 import { checkItemSize } from './policies/item-size'
 import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
 import type { PolicyInput, WrittenPolicy } from './policies/policy'
 import { checkFields, type FieldRules } from './policies/report'
+import { policiesByName } from './policies-by-name'
 import { type Charge, RateLimiter, type RateLimiterOptions, type RefundOptions } from './rate-limiter'
 import { subjectKey } from './subject-key'
+import { checkWaitOptions, type WaitLimits, WaitQueues } from './wait-for'
 
 /** What `createLimiter` wants: a store and policies. */
 export interface LimiterOptions extends RateLimiterOptions {
@@ -42,6 +46,9 @@ export interface TakeOptions {
   readonly costs?: Readonly<Record<string, number>>
 }
 
+/** What a request takes, and how long it waits for that. */
+export interface WaitOptions extends TakeOptions, WaitLimits {}
+
 /** One of several subjects of a request. */
 export interface SubjectCharge extends TakeOptions {
   readonly subject: string
@@ -58,6 +65,17 @@ export interface Limiter {
    * none.
    */
   takeAll(subjects: readonly SubjectCharge[], options?: TakeOptions): Promise<Decision>
+  /**
+   * Takes the request's units as soon as they are there, first come, first served among those who wait for the subject
+   * in this process, whatever they cost. Resolves with the decision that charged them, once its `delayMs` has passed;
+   * with a denial, nothing charged, after `maxWaitMs`, or at once where the slot in a queue is later than that or the
+   * cost can never pass.
+   *
+   * Waiting keeps the process alive. `take` does not wait in line, and other processes are not in it.
+   *
+   * @throws the signal's `reason` once it is aborted; what was charged meanwhile is given back.
+   */
+  waitFor(subject: string, options?: WaitOptions): Promise<Decision>
   /** What `take` would say, taking nothing. */
   peek(subject: string, options?: TakeOptions): Promise<Decision>
   /**
@@ -151,7 +169,12 @@ export function createLimiter<Window extends string, MaxDelay extends string = s
     if (costs !== undefined) checkCosts(costs)
     return { key: subjectKey(subject, secret), policies, cost, costs }
   }
-  const some = remembered((names: readonly string[]) => named(policies, names))
+  const waiting = new WaitQueues(
+    limiter,
+    options.clock ?? systemClock,
+    Math.max(1000, (options.denialTtlMs ?? 5000) + 1),
+  )
+  const some = policiesByName(policies)
 
   return {
     take: async (subject, options) => limiter.decide([charge(subject, options)]),
@@ -165,29 +188,26 @@ export function createLimiter<Window extends string, MaxDelay extends string = s
         })),
       )
     },
+    waitFor: async (subject, options = {}) => {
+      checkWaitOptions(options)
+      return waiting.waitFor(charge(subject, options), options)
+    },
     peek: async (subject, options) => limiter.peek([charge(subject, options)]),
-    refund: async (subject, cost = 1, { costs, ...charged } = {}) =>
-      limiter.refund(charge(subject, { cost, costs }), charged),
-    close: async () => limiter.close(),
-    reset: async (subject) => limiter.reset(subjectKey(subject, secret)),
+    refund: async (subject, cost = 1, { costs, ...charged } = {}) => {
+      const given = charge(subject, { cost, costs })
+      await limiter.refund(given, charged)
+      waiting.wake(given.key)
+    },
+    close: async () => {
+      await waiting.close()
+      await limiter.close()
+    },
+    reset: async (subject) => {
+      const key = subjectKey(subject, secret)
+      await limiter.reset(key)
+      waiting.wake(key)
+    },
   }
-}
-
-const FEWEST_SECRET_BYTES = 16
-
-/** A copy, so that nobody changes it meanwhile. No message says anything of it but its length. */
-function secretOf(given: unknown, issues: Mistake[]): Uint8Array | undefined {
-  const bytes =
-    typeof given === 'string' ? Buffer.from(given) : given instanceof Uint8Array ? Buffer.from(given) : undefined
-  if (bytes && bytes.length >= FEWEST_SECRET_BYTES) return bytes
-  const got = bytes ? `${bytes.length} bytes` : `a value of type ${typeof given}`
-  issues.push(
-    new Mistake(
-      'invalid_hmac_key',
-      `hmacKey must be a string or a Uint8Array of at least ${FEWEST_SECRET_BYTES} bytes, got ${got}`,
-    ),
-  )
-  return undefined
 }
 
 /** Refuses costs that no policy counts: a misspelt one would be charged as 1 unit. */
@@ -201,33 +221,5 @@ function costsChecker(policies: readonly CompiledPolicy[]): (costs: unknown) => 
     throw new ConfigError([
       new Mistake('invalid_value', `costs must be ${wanted}, got ${unknown.map(printed).join(', ')}`),
     ])
-  }
-}
-
-function named(policies: readonly CompiledPolicy[], names: readonly string[]): CompiledPolicy[] {
-  const unknown = names.filter((name) => !policies.some((policy) => policy.name === name))
-  if (unknown.length > 0 || names.length === 0) {
-    const known = policies.map(({ name }) => printed(name)).join(', ')
-    throw new ConfigError([
-      new Mistake(
-        'invalid_value',
-        `policies must be some of ${known}, got ${unknown.map(printed).join(', ') || 'none'}`,
-      ),
-    ])
-  }
-  return policies.filter(({ name }) => names.includes(name))
-}
-
-/** The same list for the same names, so that requests can share writes; bounded by forgetting all. */
-function remembered(
-  find: (names: readonly string[]) => CompiledPolicy[],
-): (names: readonly string[]) => CompiledPolicy[] {
-  const found = new Map<string, CompiledPolicy[]>()
-  return (names) => {
-    const id = names.join('\n')
-    const policies = found.get(id) ?? find(names)
-    if (found.size >= 1000) found.clear()
-    found.set(id, policies)
-    return policies
   }
 }

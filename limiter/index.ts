@@ -13,6 +13,7 @@ export {
   type LimiterOptions,
   type SubjectCharge,
   type TakeOptions,
+  type WaitOptions,
 } from './create-limiter'
 export type { Decision, Standing } from './decision'
 export {

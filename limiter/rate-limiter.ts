@@ -1,4 +1,4 @@
-import { checkChargedAt, checkCost } from './check-charge'
+import { checkChargedAt, checkCost, toUnits } from './check-charge'
 import { type Clock, type EpochMs, systemClock } from './clock'
 import { compose, type SubjectVerdicts } from './compose'
 import { Strategies } from './consistency/strategies'
@@ -11,7 +11,7 @@ import { type FailureMode, Fallback } from './fallback'
 import { allowedByAll, giveBack, oneByOne, peek, take, uncharged } from './parts'
 import type { StateStore } from './stores/store'
 import { TakeLoop } from './take-loop'
-import { evenly, namedUnits, takesNone } from './units'
+import { evenly, takesNone } from './units'
 
 export type { Charge }
 
@@ -202,10 +202,4 @@ export class RateLimiter {
   private isSetupMistake({ reason }: StoreUnavailableError): boolean {
     return !this.loop.reached && SETUP_FAILURES.includes(reason)
   }
-}
-
-function toUnits(charge: Charge): Charge {
-  checkCost(charge.cost, 0)
-  for (const [name, cost] of Object.entries(charge.costs ?? {})) checkCost(cost, 0, name)
-  return namedUnits(charge)
 }
