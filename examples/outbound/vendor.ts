@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 /** What the vendor allows within any two seconds. */
 export const LIMITS = { requests: 40, tokens: 6000, withinMs: 2000 }
 
-/** A stand-in for the vendor, which knows nothing of Sluice: counts what arrives, and answers 429 to what is too much. */
+/** A stand-in for the vendor: counts what arrives, and answers 429 to what is too much. It knows nothing of Sluice. */
 export async function startVendor() {
   let taken: { readonly at: number; readonly tokens: number }[] = []
   const answers: Record<number, number> = {}
