@@ -46,7 +46,10 @@ describe('the sources of identity', () => {
       { source: 'client-certificate' },
       ADDRESS,
     ])
-    expect(parsed([{ source: 'ip', viewerAddress: true }]).sources).toEqual([{ ...ADDRESS, viewerAddress: true }])
+    expect(parsed([{ source: 'ip', viewerAddress: true }])).toEqual({
+      sources: [{ ...ADDRESS, viewerAddress: true }],
+      issues: [],
+    })
   })
 
   it('have defaults each, and may be sixteen', () => {
@@ -89,6 +92,7 @@ describe('the sources of identity', () => {
     [['cookie'], /^source must be one of api-key, .*, got "cookie" \(settings, source 1\)$/],
     [['api-key', null], /^source must be one of .*, got null \(settings, source 2\)$/],
     [['constructor'], /^source must be one of /],
+    [[{ source: ['ip'] }], /^source must be one of .*, got a list/],
     [[{ name: 'x' }], /^source must be one of .*, got an object/],
     [['ip', 'api-key', 'ip'], /^identity must have "ip" once/],
     [['header'], /^name is missing, /],

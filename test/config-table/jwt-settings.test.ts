@@ -1,4 +1,4 @@
-import { isCognito, parseJwtSettings } from '../../lambda/config-table/items/jwt-settings'
+import { isCognito, type JwtSettings, parseJwtSettings } from '../../lambda/config-table/items/jwt-settings'
 import type { Mistake } from '../../limiter/errors'
 import { RUBBISH } from '../policies/issues'
 
@@ -9,9 +9,9 @@ const written = (changes: Readonly<Record<string, unknown>> = {}) => ({
   ...changes,
 })
 
-function parse(input: unknown) {
+function parse(input: unknown, before: readonly JwtSettings[] = []) {
   const issues: Mistake[] = []
-  const settings = parseJwtSettings(input, ['identity 1'], issues)
+  const settings = parseJwtSettings(input, ['identity 1'], issues, before)
   expect(settings === undefined).toBe(issues.length > 0)
   return { settings, issues: issues.map(String) }
 }
@@ -81,6 +81,8 @@ describe('the settings of a JWT source', () => {
     'https://',
     'https://user:secret@issuer.example',
     'https://user@issuer.example',
+    'https://:secret@issuer.example',
+    'https://issuer.example/\ud800',
     'https:issuer.example',
     'HTTPS://issuer.example',
     'https://issuer.example#x',
@@ -137,6 +139,7 @@ describe('the settings of a JWT source', () => {
     ['clientClaim', 'x'.repeat(257)],
     ['tierClaim', 1],
     ['rolesClaim', ['roles']],
+    ['tiersByRole', 'gold'],
     ['tiersByRole', { gold: 1 }],
     ['tiersByRole', [{ role: 'gold' }]],
     ['tiersByRole', [{ role: 'gold', tier: 'pro', more: 1 }]],
@@ -156,6 +159,12 @@ describe('the settings of a JWT source', () => {
     ])
   })
 
+  it('without an issuer are told that it is missing, and of nothing that follows from it', () => {
+    const missing = 'issuer is missing, it must be an https URL without a query (identity 1)'
+    expect(issuesIn({ issuer: undefined, tokenUse: 'id' })).toEqual([missing])
+    expect(parse(written({ issuer: undefined }), [parse(written()).settings!]).issues).toEqual([missing])
+  })
+
   it('are never made from garbage', () => {
     for (const input of RUBBISH) expect(parse(input).settings).toBeUndefined()
     for (const value of RUBBISH) {
@@ -165,12 +174,51 @@ describe('the settings of a JWT source', () => {
   })
 })
 
+describe('the users of several sources', () => {
+  /** The settings of sources one after the other, each of which is valid. */
+  function all(...sources: Record<string, string>[]): readonly JwtSettings[] {
+    const before: JwtSettings[] = []
+    for (const one of sources) before.push(parse(written(one), before).settings!)
+    return before
+  }
+  const TWO = { issuer: 'https://two.example' }
+  const namespaces = (...sources: Record<string, string>[]) => all(...sources).map(({ namespace }) => namespace)
+
+  it('are apart for each issuer', () => {
+    expect(namespaces({}, TWO)).toEqual(['', 'https%3A%2F%2Ftwo.example'])
+    expect(namespaces({ namespace: 'one' }, { ...TWO, namespace: 'two' })).toEqual(['one', 'two'])
+  })
+
+  it('are the same for each source of one issuer', () => {
+    expect(namespaces({}, TWO, { audience: 'b' }, { ...TWO, audience: 'b' })).toEqual([
+      '',
+      'https%3A%2F%2Ftwo.example',
+      '',
+      'https%3A%2F%2Ftwo.example',
+    ])
+    expect(namespaces({ namespace: 'one' }, { header: 'x-b' }, { namespace: 'one' })).toEqual(['one', 'one', 'one'])
+  })
+
+  it('may not be the same for two issuers', () => {
+    expect(parse(written({ ...TWO, namespace: 'one' }), all({ namespace: 'one' })).issues).toEqual([
+      'namespace must differ from that of issuer https://issuer.example, got "one" (identity 1)',
+    ])
+  })
+
+  it('may not be apart for two sources of one issuer', () => {
+    expect(parse(written({ namespace: 'two' }), all({ namespace: 'one' })).issues).toEqual([
+      'namespace must be the same for all sources of an issuer, got "two" and "one" (identity 1)',
+    ])
+  })
+})
+
 it.each([
   ['https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbC', true],
   ['https://issuer-cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbC', true],
   ['https://cognito-idp-fips.us-gov-west-1.amazonaws.com/us-gov-west-1_AbC', true],
   ['https://cognito-idp.cn-north-1.amazonaws.com.cn/cn-north-1_AbC', true],
   ['https://cognito-idp.eu-west-1.amazonaws.com', false],
+  ['https://issuer.example/https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_AbC', false],
   ['https://cognito-idp.eu-west-1.amazonaws.com.example/x', false],
   ['https://cognito-idp.example/.amazonaws.com/x', false],
   ['http://cognito-idp.eu-west-1.amazonaws.com/x', false],

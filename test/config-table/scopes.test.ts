@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { readPolicySet } from '../../cli/tiers/read-policy-set'
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
 import { toPolicySet } from '../../lambda/config-table/items/policy-set'
 import { byVariant } from '../../lambda/config-table/items/scoped-parts'
@@ -90,6 +91,26 @@ describe('a word for an API', () => {
       'label "a1" of API d4 is what API a1 is called, too: each needs its own',
     ])
   })
+})
+
+test('an id means its API although it is not in the table, and whatever the label of another', () => {
+  const apis = new Apis([{ id: 'd4', label: 'a1' }])
+  expect(apis.isCalled('a1', 'a1')).toBe(true)
+  expect(apis.isCalled('b2', 'a1')).toBe(false)
+})
+
+test('an API whose item is invalid is called by nothing but its id', () => {
+  const { configuration, issues } = readPolicySet(
+    Object.entries({
+      'tier#anonymous': anonymous,
+      'tier#free': { policies: [policy({ limit: 1 })] },
+      'tier#free @shop': { apis: ['shop', 'b2'], policies: [policy({ limit: 2 })] },
+      'api#a1': { name: 'shop', label: '' },
+      'api#b2': { name: 'cart', label: '' },
+    }).map(([sk, item]) => ({ pk: 'policy-set', sk, ...item })),
+  )
+  expect(issues).toHaveLength(2)
+  expect(['a1', 'b2'].map((id) => limitOf(configuration.policies, at(id, 'prod')))).toEqual([1, 2])
 })
 
 describe('routes and settings for some APIs', () => {
@@ -243,6 +264,14 @@ describe('mistakes', () => {
       { 'free @a': { apis: ['x/y'], policies: [] }, 'free @b': { apis: ['z', 'x/y'], policies: [] } },
       'apis: tier "free @a" and tier "free @b" are both for "x/y", and both hold there (f)',
     ],
+    [
+      { 'free @a': { apis: ['*/dev'], policies: [] }, 'free @b': { apis: ['x', '*/dev'], policies: [] } },
+      'apis: tier "free @a" and tier "free @b" are both for "*/dev", and both hold there (f)',
+    ],
+    [
+      { ' @a': { apis: ['x'], policies: [] } },
+      'a tier\'s name must be 1 to 64 letters, digits, ".", "_" or "-", got "" (f)',
+    ],
   ])('in tiers: %j', (tiers, issue) => {
     expect(inFile({ tiers })).toEqual([issue])
   })
@@ -265,6 +294,13 @@ describe('mistakes', () => {
     ])
     expect(issuesAmong({ 'tier#anonymous': anonymous, global: { apis: ['a'], policies: [] } })).toEqual([
       expect.stringContaining('unknown field "apis"'),
+    ])
+  })
+
+  it('in settings that are for the same APIs', () => {
+    const settings = { apis: ['*/dev'], mode: 'off' }
+    expect(inFile({ 'settings @a': settings, 'settings @b': settings })).toEqual([
+      'apis: settings @a and settings @b are both for "*/dev", and both hold there (f)',
     ])
   })
 

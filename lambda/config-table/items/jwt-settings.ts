@@ -145,10 +145,7 @@ export function parseJwtSettings(
   if (fields.tiersByRole !== undefined && rolesClaim === undefined)
     report(issues, 'missing_field', 'tiersByRole needs rolesClaim, the claim that holds the roles', place)
   const same = sources.find((one) => one.issuer === issuer)
-  const namespace =
-    fields.namespace ??
-    same?.namespace ??
-    (sources.length === 0 || issuer === undefined ? '' : encodeURIComponent(issuer))
+  const namespace = fields.namespace ?? same?.namespace ?? (sources.length === 0 ? '' : encodeURIComponent(issuer))
   const other = sources.find((one) => one.issuer !== issuer && one.namespace === namespace)
   if (other)
     report(
@@ -201,8 +198,9 @@ function isRoleTier(input: unknown): boolean {
 
 /** HTTPS, or plain HTTP on this machine: keys fetched over plain HTTP from elsewhere could be anyone's. */
 function isEndpoint(url: string): boolean {
-  if (!/^https?:\/\/[^\s#]{1,1000}$/.test(url) || !URL.canParse(url)) return false
+  // encodeURIComponent, which names a namespace, throws for half of a surrogate pair
+  if (!/^https?:\/\/[^\s#\p{Surrogate}]{1,1000}$/u.test(url) || !URL.canParse(url)) return false
   const { protocol, hostname, username, password } = new URL(url)
   if (username !== '' || password !== '') return false
-  return protocol === 'https:' || (protocol === 'http:' && ['localhost', '127.0.0.1', '[::1]'].includes(hostname))
+  return protocol === 'https:' || ['localhost', '127.0.0.1', '[::1]'].includes(hostname)
 }

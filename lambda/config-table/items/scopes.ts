@@ -74,9 +74,8 @@ export const APIS_FIELD = {
 
 /** `undefined` for an invalid pattern; `*` alone is invalid, since an item for all APIs needs no scope. */
 function toPattern(text: string): ScopePattern | undefined {
-  const [found, api, stage] = PATTERN.exec(text) ?? []
-  if (found === undefined || (api === undefined && stage === undefined)) return undefined
-  return { ...(api !== undefined && { api }), ...(stage !== undefined && { stage }) }
+  const [, api, stage] = PATTERN.exec(text) ?? []
+  return api === undefined && stage === undefined ? undefined : { api, stage }
 }
 
 /** Splits an item's key into its name and its word: `free @shop` is another tier `free`, for some APIs. */
@@ -212,7 +211,7 @@ export function checkScopes(
 /** Reports labels that several APIs have, or that are the id of another API. */
 export function checkLabels(apis: Apis, place: Place, issues: Mistake[]): void {
   for (const { id, label } of apis.list) {
-    const other = label !== undefined && [...apis.idsOf(label)].find((one) => one !== id)
+    const other = [...apis.idsOf(label ?? id)].find((one) => one !== id)
     if (other)
       report(
         issues,
