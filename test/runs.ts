@@ -1,11 +1,15 @@
 /**
  * How often a property is tried: seldom in `npm test`, which is run all day, and as often as it deserves with
- * `THOROUGH=1`, as `.ci/run` does.
+ * `THOROUGH=1`, as `.ci/run` does. Under mutation it is tried for each of a thousand mutants, so `test/mutation` says how
+ * often at most.
  *
  * @param everyday times in `npm test`.
  * @param thorough times with `THOROUGH=1`.
  */
-export const runs = (everyday: number, thorough: number): number => (process.env.THOROUGH ? thorough : everyday)
+export function runs(everyday: number, thorough: number): number {
+  const { THOROUGH, MOST_EXAMPLES = Infinity } = process.env
+  return THOROUGH ? thorough : Math.min(everyday, Number(MOST_EXAMPLES))
+}
 
 /** A test that takes a second or more: skipped in `npm test`, and run with `THOROUGH=1`. */
 export const thoroughly = process.env.THOROUGH ? it : it.skip

@@ -3,12 +3,7 @@ import type { Algorithm } from '../../limiter/algorithms/algorithm'
 import { apply, type ConditionalWrite, type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { runs } from '../runs'
 
-// Under mutation testing a few runs find most mutants, and each run has to be the same. Otherwise fast-check also
-// shrinks a counterexample, for whoever reads it.
-const mutated = process.env.STRYKER_MUTATOR_WORKER !== undefined
-if (mutated) fc.configureGlobal({ endOnFailure: true, seed: 20_240_229 })
-
-export const NUM_RUNS = mutated ? 60 : runs(50, 200)
+export const NUM_RUNS = runs(50, 200)
 
 /** What the laws need to know about an algorithm besides its interface: quotas to try, and its definition. */
 export interface AlgorithmSpec<Quota> {

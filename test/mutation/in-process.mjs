@@ -15,8 +15,14 @@ const { ModernFakeTimers } = createRequire(ofJest.resolve('jest-circus'))('@jest
 /** Laws are tried on few examples: they are tried for a thousand mutants. */
 const MOST_EXAMPLES = 30
 
-/** Whose tests are run, where the command line names no files. */
-const SUITES = ['algorithms', 'config-table', 'policies', 'routing'].map((room) => `test/${room}`)
+/**
+ * Whose tests are run, where the command line names no files: those of the mutated folders, and those that stand in
+ * `test` itself, which go through several of these folders.
+ */
+const FOLDERS = ['algorithms', 'config-table', 'policies', 'routing']
+
+/** Stands for all tests of a file: it covers what the file runs outside of its tests, such as in `describe`. */
+const EVERY_TEST = 'every test'
 
 /**
  * Runs Jest's suites in this process, and for each mutant only the tests that cover it, until one fails. The modules of
@@ -40,6 +46,9 @@ class InProcessTestRunner {
 
   async init() {
     globalThis.__stryker__ = this.namespace
+    process.env.MOST_EXAMPLES = String(MOST_EXAMPLES) // see test/runs.ts
+    const fc = createRequire(path.join(this.root, 'test/'))('./fast-check.js')
+    fc.configureGlobal({ ...fc.readConfigureGlobal(), numRuns: MOST_EXAMPLES, endOnFailure: true })
     const timers = new ModernFakeTimers({ config: { rootDir: this.root, fakeTimers: {} }, global: globalThis })
     const mocks = new ModuleMocker(globalThis)
     const { describe, it, test, beforeAll, beforeEach, afterAll, afterEach } = circus
@@ -53,6 +62,9 @@ class InProcessTestRunner {
       getTimerCount: () => timers.getTimerCount(),
     }
     circus.addEventHandler(({ name, test }) => {
+      if (name === 'hook_start') this.namespace.currentTestId ??= EVERY_TEST
+      if (/^hook_(success|failure)$/.test(name) && this.namespace.currentTestId === EVERY_TEST)
+        this.namespace.currentTestId = undefined
       if (name === 'test_start') {
         if (this.isBailing && this.hasFailed) test.mode = 'skip'
         this.namespace.currentTestId = test.idForStryker
@@ -65,41 +77,45 @@ class InProcessTestRunner {
   }
 
   async dryRun({ testFiles }) {
-    const files = testFiles?.map((file) => path.resolve(this.root, file)) ?? SUITES.flatMap((one) => this.suitesIn(one))
-    this.namespace.mutantCoverage = { static: {}, perTest: {} }
+    const files = testFiles?.map((file) => path.resolve(this.root, file)) ?? this.suites()
+    const mutantCoverage = { static: {}, perTest: {} }
+    this.namespace.mutantCoverage = mutantCoverage
     this.isBailing = false
     const tests = []
     for (const file of files) {
       const startedAt = performance.now()
-      tests.push(...(await this.runFile(file)))
+      const ofFile = await this.runFile(file)
       this.found.set(file, { ms: performance.now() - startedAt, kills: 0 })
+      const { [EVERY_TEST]: shared = {}, ...perTest } = mutantCoverage.perTest
+      for (const { id } of ofFile) perTest[id] = { ...shared, ...perTest[id] }
+      mutantCoverage.perTest = perTest
+      tests.push(...ofFile)
     }
-    return { status: DryRunStatus.Complete, tests, mutantCoverage: this.namespace.mutantCoverage }
+    return { status: DryRunStatus.Complete, tests, mutantCoverage }
   }
 
-  async mutantRun({ activeMutant, testFilter, hitLimit, mutantActivation }) {
+  async mutantRun({ activeMutant, testFilter, hitLimit }) {
     const { namespace } = this
     this.isBailing = true
     this.hasFailed = false
     namespace.hitLimit = hitLimit
     namespace.hitCount = hitLimit === undefined ? undefined : 0
-    const worth = (file) => (1 + this.found.get(file).kills) / this.found.get(file).ms
-    const files = [...this.found.keys()]
-      .filter((file) => !testFilter || testFilter.some((id) => id.startsWith(`${this.nameOf(file)}: `)))
-      .sort((a, b) => worth(b) - worth(a))
+    // a worker that was started anew, after a mutant without end, has found nothing
+    const foundOf = (file) => this.found.get(file) ?? this.found.set(file, { ms: 1000, kills: 0 }).get(file)
+    const worth = (file) => (1 + foundOf(file).kills) / foundOf(file).ms
+    const files = [...new Set(testFilter.map((id) => path.resolve(this.root, id.split(': ')[0])))].sort(
+      (a, b) => worth(b) - worth(a),
+    )
     const tests = []
     try {
       for (const file of files) {
-        const activate = () => (namespace.activeMutant = activeMutant.id)
-        if (mutantActivation === 'static') activate()
-        tests.push(...(await this.runFile(file, testFilter && new Set(testFilter), activate)))
+        tests.push(...(await this.runFile(file, new Set(testFilter), activeMutant.id)))
         const timeout = determineHitLimitReached(namespace.hitCount, hitLimit)
         if (timeout) return timeout
         if (this.hasFailed) {
-          this.found.get(file).kills++
+          foundOf(file).kills++
           break
         }
-        namespace.activeMutant = undefined
       }
     } finally {
       namespace.activeMutant = undefined
@@ -107,10 +123,21 @@ class InProcessTestRunner {
     return toMutantRunResult({ status: DryRunStatus.Complete, tests }, false)
   }
 
-  async runFile(file, chosen, activate = () => {}) {
+  async runFile(file, chosen, mutant) {
+    const { namespace } = this
     circus.resetState()
-    new Modules(this.root, this.compiled).load(file)
-    activate()
+    namespace.activeMutant = mutant
+    namespace.currentTestId = EVERY_TEST
+    try {
+      new Modules(this.root, this.compiled, namespace).load(file)
+    } catch (error) {
+      if (mutant === undefined) throw error
+      this.hasFailed = true
+      const [id] = chosen
+      return [{ id, name: id, fileName: file, timeSpentMs: 0, status: TestStatus.Failed, failureMessage: `${error}` }]
+    } finally {
+      namespace.currentTestId = undefined
+    }
     const name = this.nameOf(file)
     const visit = (block) => {
       for (const child of block.children) {
@@ -122,8 +149,7 @@ class InProcessTestRunner {
       }
     }
     visit(circus.getState().rootDescribeBlock)
-    const { testResults, unhandledErrors } = await circus.run()
-    if (unhandledErrors.length > 0) this.hasFailed = true
+    const { testResults } = await circus.run()
     return testResults.map(({ testPath, errors, status, duration }) => {
       const title = testPath.slice(1).join(' ')
       const told = { id: `${name}: ${title}`, name: title, fileName: file, timeSpentMs: duration ?? 0 }
@@ -136,10 +162,10 @@ class InProcessTestRunner {
     return path.relative(this.root, file)
   }
 
-  suitesIn(folder) {
-    return readdirSync(path.join(this.root, folder), { recursive: true })
-      .filter((name) => name.endsWith('.test.ts'))
-      .map((name) => path.join(this.root, folder, name))
+  suites() {
+    return readdirSync(path.join(this.root, 'test'), { recursive: true })
+      .filter((name) => name.endsWith('.test.ts') && (!name.includes('/') || FOLDERS.includes(name.split('/')[0])))
+      .map((name) => path.join(this.root, 'test', name))
   }
 }
 
@@ -149,9 +175,10 @@ const titleOf = ({ name, parent }) => (parent?.parent ? `${titleOf(parent)} ${na
 class Modules {
   loaded = new Map()
 
-  constructor(root, compiled) {
+  constructor(root, compiled, namespace) {
     this.root = root
     this.compiled = compiled
+    this.namespace = namespace
   }
 
   load(file) {
@@ -161,21 +188,26 @@ class Modules {
     this.loaded.set(file, module)
     const ofNode = createRequire(file)
     const require = (wanted) => {
-      if (wanted === 'fast-check') return this.fewExamples()
+      if (wanted === 'fast-check') return ofNode(path.join(this.root, 'test/fast-check.js'))
       if (!wanted.startsWith('.') || wanted.includes('node_modules')) return ofNode(wanted)
       const target = path.resolve(path.dirname(file), wanted)
       const found = [`${target}.ts`, `${target}/index.ts`].find(isFile)
-      return found ? this.load(found) : ofNode(wanted)
+      return found ? this.imported(found) : ofNode(wanted)
     }
     this.scriptOf(file)(module.exports, require, module, file, path.dirname(file))
     return module.exports
   }
 
-  fewExamples() {
-    const all = createRequire(path.join(this.root, 'test/'))('./fast-check.js')
-    const assert = (property, { numRuns = MOST_EXAMPLES, ...more } = {}) =>
-      all.assert(property, { ...more, numRuns: Math.min(numRuns, MOST_EXAMPLES) })
-    return { ...all, assert, __esModule: true, default: { ...all.default, assert } }
+  /** No mutant is active while a module is loaded: what is worked out there once is the same for all tests. */
+  imported(file) {
+    const { namespace } = this
+    const { currentTestId, activeMutant } = namespace
+    Object.assign(namespace, { currentTestId: undefined, activeMutant: undefined })
+    try {
+      return this.load(file)
+    } finally {
+      Object.assign(namespace, { currentTestId, activeMutant })
+    }
   }
 
   scriptOf(file) {
