@@ -135,7 +135,7 @@ describe('waitFor', () => {
           expect(ends.list).toEqual(await firstMoments(policy, requests))
         },
       ),
-      { numRuns: runs(25, 500) },
+      { numRuns: runs(12, 500) },
     )
   })
 })
@@ -387,6 +387,17 @@ describe('units that come back', () => {
   })
 })
 
+it('hundreds of requests that come at once share writes', async () => {
+  const store = new CountingStore()
+  const ends = new Ends(limiterWith([{ ...PER_HOUR, limit: 350 }], { store }))
+  for (let i = 0; i < 400; i++) ends.start(`${i}`, { maxWaitMs: 0 })
+  await pass(0)
+  expect(ends.list.map(({ name, allowed }) => [name, allowed])).toEqual(
+    Array.from({ length: 400 }, (_, i) => [`${i}`, i < 350]),
+  )
+  expect(store.calls).toBeLessThan(20)
+})
+
 describe('requests, aborts, refunds and resets at any time, on a slow store', () => {
   /** Each call is under way for some milliseconds before and after the store has it. */
   const slow = (latencies: readonly number[]) => {
@@ -578,7 +589,7 @@ describe('a store that cannot be asked', () => {
           expect(used).toBeLessThanOrEqual(sum(costs) + sum(doubtful))
         },
       ),
-      { numRuns: runs(30, 500) },
+      { numRuns: runs(15, 500) },
     )
   })
 })

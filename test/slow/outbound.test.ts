@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { LIMITS, startVendor } from '../../examples/outbound/vendor'
 
 const ROOT = join(__dirname, '..', '..')
@@ -35,6 +36,16 @@ describe("examples/outbound: a worker that keeps to a vendor's limits", () => {
     expect(await exit).toBe(1)
     expect(said.err).toBe('interrupted\n')
     expect(said.out).toMatch(/^it answered {"200":\d+}\n$/)
+  }, 60_000)
+
+  it('keeps a program alive that does nothing but wait', async () => {
+    const program = `
+      const { createLimiter, MemoryStore } = require('./limiter')
+      const policies = [{ name: 'second', algorithm: 'anchored-window', limit: 1, window: '1s' }]
+      const limiter = createLimiter({ store: new MemoryStore(), policies })
+      limiter.take('a').then(() => limiter.waitFor('a')).then(({ allowed }) => console.log(allowed))`
+    const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', '-e', program], { cwd: ROOT })
+    expect(stdout).toBe('true\n')
   }, 60_000)
 
   it('would be answered 429 if it did not wait', async () => {
