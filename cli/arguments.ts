@@ -12,6 +12,19 @@ export const wholeNumber =
     throw new InvalidArgumentError(`It must be a whole number from ${least}.`)
   }
 
+/** `tokens=500,images=2`, for an option that may be given several times. */
+export function costsByName(text: string, before: Readonly<Record<string, number>> = {}): Record<string, number> {
+  const costs = new Map(Object.entries(before))
+  for (const one of text.split(',')) {
+    const [, name, units] = /^\s*([A-Za-z][\w-]{0,31})=(\d{1,15})\s*$/.exec(one) ?? []
+    if (name === undefined)
+      throw new InvalidArgumentError('It must be units by the name of a cost, such as "tokens=500".')
+    if (costs.has(name)) throw new InvalidArgumentError(`"${name}" is given twice.`)
+    costs.set(name, Number(units))
+  }
+  return Object.fromEntries(costs)
+}
+
 /** Milliseconds, for an option. */
 export function durationMs(text: string): number {
   const ms = parseDuration(text)

@@ -1,4 +1,5 @@
 import type { AuthorizerParts } from './authorizer-parts'
+import { withEachCost } from './config-table/items/cost-names'
 import { addressKey } from './identity/client-ip'
 import { FailedCredentials } from './identity/failed-credentials'
 import { knownIn, type RequestTrace, type TraceWith } from './request-trace'
@@ -18,7 +19,7 @@ export function makeAuthorizer(parts: AuthorizerParts): (event: unknown) => Prom
   return async (event) => {
     const trace = await decide(event)
     const { request, outcome, upstream, now } = trace
-    const context = toContext({ ...outcome, now })
+    const context = contextOf(trace)
     parts.telemetry?.answered(context, outcome.decision, originOf(trace, context), now)
     return toAnswer(request, {
       allowed: context.allowed,
@@ -29,6 +30,10 @@ export function makeAuthorizer(parts: AuthorizerParts): (event: unknown) => Prom
     })
   }
 }
+
+/** What backends, gateway responses and access logs are told of a request. */
+export const contextOf = ({ outcome, now, configuration }: TraceWith<'outcome'>): AuthorizerContext =>
+  toContext({ ...outcome, now, costs: withEachCost(configuration?.policies.routes, outcome.costs) })
 
 /**
  * Makes the function that decides about any event, step by step, and returns what each step found. It makes no answer

@@ -4,6 +4,7 @@ import { MOST_POLICIES } from '../limiter/policies/parse-policies'
 import type { Policy } from '../limiter/policies/policy'
 import { observing, withNumbers } from '../limiter/policies/variants'
 import type { Charge } from '../limiter/rate-limiter'
+import { takenFrom, type Units } from '../limiter/units'
 import type { Configuration } from './config-table/configuration'
 import { type Client, numbersOf } from './config-table/items/client-item'
 import { type Dimension, isOfEverybody } from './config-table/items/counted-by'
@@ -37,14 +38,22 @@ export class Plan {
   /**
    * What to charge when the groups count these subjects, in the order of the groups, so many units each. Groups with
    * the same subject, such as the caller and the address of an anonymous caller, become one charge. The same kind of
-   * request gets the same arrays of policies, so that requests can share writes.
+   * request gets the same arrays of policies, so that requests can share writes. A subject of which the request takes
+   * nothing is not asked.
    */
-  chargesFor(keys: readonly string[], cost: number): Charge[] {
+  chargesFor(keys: readonly string[], units: Units): Charge[] {
     const firsts = keys.map((key) => keys.indexOf(key))
     const shape = firsts.join()
     const lists = this.merged.get(shape) ?? this.merge(firsts)
     this.merged.set(shape, lists) // as many shapes as ways for a handful of groups to coincide
-    return keys.flatMap((key, i): Charge[] => (firsts[i] === i ? [{ key, policies: lists[i]!, cost }] : []))
+    const all = keys.flatMap((key, i): Charge[] => (firsts[i] === i ? [{ key, policies: lists[i]!, ...units }] : []))
+    const asked = units.cost > 0 && !units.costs ? all : all.filter(({ policies }) => takesFrom(units, policies))
+    return asked.length > 0 ? asked : all
+  }
+
+  /** Whether such a request takes anything of any policy. */
+  takes(units: Units): boolean {
+    return this.groups.some(({ policies }) => takesFrom(units, policies))
   }
 
   private merge(firsts: readonly number[]): readonly (readonly CompiledPolicy[])[] {
@@ -56,6 +65,9 @@ export class Plan {
     )
   }
 }
+
+const takesFrom = (units: Units, policies: readonly CompiledPolicy[]): boolean =>
+  policies.some((policy) => takenFrom(units, policy) > 0)
 
 /** Kinds of requests remembered; only clients with overrides make more than this. */
 const MOST_PLANS = 5000

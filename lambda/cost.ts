@@ -1,4 +1,5 @@
-import type { Cost, CostByValue } from './config-table/items/cost'
+import { takenFrom, type Units } from '../limiter/units'
+import type { Cost, CostByValue, Costs } from './config-table/items/cost'
 import type { RequestFacts } from './identity/source'
 
 /** The parts of a request that its cost may depend on. */
@@ -9,9 +10,23 @@ export interface CostFacts extends Pick<RequestFacts, 'headers' | 'query' | 'pat
 
 export const NO_FACTS: CostFacts = { headers: new Map(), query: new Map(), pathParameters: new Map(), claims: {} }
 
-/** The highest of these costs, in units, for one request. */
-export const costOf = (costs: readonly Cost[], facts: CostFacts): number =>
-  Math.max(...costs.map((cost) => (typeof cost === 'number' ? cost : unitsOf(cost, facts))))
+/** What one request takes: of each policy the most that any of these costs alone would take. */
+export function unitsFor(costs: readonly Costs[], facts: CostFacts): Units {
+  const each = costs.map((one): Units => inUnits(one, facts))
+  if (each.length === 1) return each[0]!
+  const names = new Set(each.flatMap((one) => Object.keys(one.costs ?? {})))
+  const most = (costName?: string) => Math.max(...each.map((one) => takenFrom(one, { costName })))
+  if (names.size === 0) return { cost: most() }
+  return { cost: most(), costs: Object.fromEntries([...names].map((name) => [name, most(name)])) }
+}
+
+function inUnits({ cost, costs }: Costs, facts: CostFacts): Units {
+  if (!costs) return { cost: costOf(cost, facts) }
+  const named = Object.entries(costs).map(([name, one]) => [name, costOf(one, facts)])
+  return { cost: costOf(cost, facts), costs: Object.fromEntries(named) }
+}
+
+const costOf = (cost: Cost, facts: CostFacts): number => (typeof cost === 'number' ? cost : unitsOf(cost, facts))
 
 /**
  * A request without the value costs the default, and one whose value is below 1 costs 1. All else that is no whole

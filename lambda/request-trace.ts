@@ -1,4 +1,5 @@
 import type { EpochMs } from '../limiter/clock'
+import type { Units } from '../limiter/units'
 import type { Plan } from './charge-plans'
 import type { Configuration } from './config-table/configuration'
 import type { Access } from './config-table/items/access-list'
@@ -44,8 +45,8 @@ export interface RequestTrace {
   readonly verified?: true
   /** The policies for the request. */
   readonly plan?: Plan
-  /** Units that the request takes. */
-  readonly cost?: number
+  /** What the request takes, by what its routes say. */
+  readonly units?: Units
   /** The first step that has one is the last. */
   readonly outcome?: Outcome
 }

@@ -1,4 +1,4 @@
-import type { Cost } from './config-table/items/cost'
+import type { Costs } from './config-table/items/cost'
 import type { PolicySet } from './config-table/items/policy-set'
 import type { Route } from './config-table/items/tiers'
 import { type RequestTarget, readingsOf } from './routing/readings'
@@ -13,12 +13,12 @@ export interface Rules extends Pick<Route, 'credentials'> {
    * The routes under which a policy by route counts it: the routes' texts, and `*` where no configured route may match.
    */
   readonly scopes: readonly string[]
-  /** A request takes the highest of these. */
-  readonly costs: readonly Cost[]
+  /** A request takes the most that any of these would, of each policy. */
+  readonly costs: readonly Costs[]
 }
 
 const OTHER_ROUTES = '*'
-const OF_NO_ROUTE: Rules = { routes: [], scopes: [OTHER_ROUTES], costs: [1], credentials: 'optional' }
+const OF_NO_ROUTE: Rules = { routes: [], scopes: [OTHER_ROUTES], costs: [{ cost: 1 }], credentials: 'optional' }
 
 const tables = new WeakMap<readonly Route[], RouteTable<Route>>()
 const ofOne = new WeakMap<Route, Rules>()
@@ -65,7 +65,7 @@ function combined(found: readonly (readonly Route[])[]): Rules {
 }
 
 function strictest(routes: readonly Route[], scopes: readonly string[]): Rules {
-  const costs = [...routes.map(({ cost }) => cost), ...(scopes.includes(OTHER_ROUTES) ? OF_NO_ROUTE.costs : [])]
+  const costs = [...routes, ...(scopes.includes(OTHER_ROUTES) ? OF_NO_ROUTE.costs : [])]
   const wanted = routes.map(({ credentials }) => credentials)
   const credentials = (['required', 'unknown'] as const).find((one) => wanted.includes(one)) ?? 'optional'
   return { routes, scopes, costs, credentials }

@@ -1,11 +1,12 @@
 import type { Charge } from '../limiter/rate-limiter'
 import type { AuthorizerParts } from './authorizer-parts'
+import { chargedBy } from './charged-units'
 import type { Configuration } from './config-table/configuration'
 import { type Client, clientAt } from './config-table/items/client-item'
 import { setFor } from './config-table/items/scoped-set'
 import { ANONYMOUS, type Tier } from './config-table/items/tiers'
 import { SubjectKeys } from './config-table/subject-keys'
-import { costOf } from './cost'
+import { unitsFor } from './cost'
 import { addressKey, addressOf } from './identity/client-ip'
 import type { FailedCredentials } from './identity/failed-credentials'
 import { identify } from './identity/identify'
@@ -88,8 +89,9 @@ async function decidePreflight(trace: TraceWith<FirstFindings>, parts: Assembled
   const reason = passesUncounted(configuration, access)
   if (reason) return { outcome: { ...about, reason } }
   const plan = parts.plans.preflightPlan(configuration)
-  const charges = plan.chargesFor([keyOf(`preflight:${address}`)], 1)
-  return { plan, cost: 1, outcome: { ...about, cost: 1, ...(await decided(charges, parts, configuration)) } }
+  const units = { cost: 1 }
+  const charges = plan.chargesFor([keyOf(`preflight:${address}`)], units)
+  return { plan, units, outcome: { ...about, ...(await decided(charges, parts, configuration)) } }
 }
 
 /** What is known after the first steps. */
@@ -141,9 +143,9 @@ export function planCharges(trace: TraceWith<FirstFindings | 'tier'>, { plans }:
   const passes = passesUncounted(configuration, access)
   if (passes) return { outcome: { ...aboutCaller(trace), reason: passes } }
   const plan = plans.planFor(configuration, tier, rules, client && clientAt(client, now))
-  const cost = costOf(rules.costs, { ...request, claims })
-  const reason = plan.isTooMuch ? 'malformed' : cost === 0 || plan.groups.length === 0 ? 'uncounted' : undefined
-  return { plan, cost, ...(reason && { outcome: { ...aboutCaller(trace), reason } }) }
+  const units = unitsFor(rules.costs, { ...request, claims })
+  const reason = plan.isTooMuch ? 'malformed' : plan.takes(units) ? undefined : 'uncounted'
+  return { plan, units, ...(reason && { outcome: { ...aboutCaller(trace), reason } }) }
 }
 
 /** What the subjects of a request are made from. */
@@ -156,14 +158,14 @@ export const inputsOf = (trace: TraceWith<FirstFindings>): SubjectInputs => ({
 })
 
 async function decideCharges(
-  trace: TraceWith<FirstFindings | 'tier' | 'plan' | 'cost'>,
+  trace: TraceWith<FirstFindings | 'tier' | 'plan' | 'units'>,
   parts: Assembled,
 ): Promise<Found> {
-  const { configuration, keyOf, tier, plan, cost } = trace
+  const { configuration, keyOf, tier, plan, units } = trace
   const inputs = inputsOf(trace)
   const keys = plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route)))
-  const charges = plan.chargesFor(keys, cost)
-  return { outcome: { ...aboutCaller(trace), cost, ...(await decided(charges, parts, configuration, tier)) } }
+  const charges = plan.chargesFor(keys, units)
+  return { outcome: { ...aboutCaller(trace), ...(await decided(charges, parts, configuration, tier)) } }
 }
 
 /** From the event to the outcome: the first step that finds one is the last. */
@@ -187,7 +189,7 @@ async function decided(
   { limiter, failOpen, log }: AuthorizerParts,
   { policies }: Configuration,
   { name: tier = '', failureMode = failOpen ? undefined : 'deny' }: Partial<Tier> = {},
-): Promise<Pick<Outcome, 'decision' | 'reason' | 'shapes'>> {
+): Promise<Pick<Outcome, 'decision' | 'reason' | 'shapes' | 'cost' | 'costs'>> {
   const decision = await limiter.decide(charges, {
     onStoreError: failureMode,
     localShare: policies.settings.localShare,
@@ -196,11 +198,7 @@ async function decided(
   if (degraded) log('warn', 'decision_without_store', { tier, policy, failure })
   // denied by the failure mode or by a refused item, so no limit is to blame, whatever was counted
   const turnedAway = degraded && !decision.allowed && (failureMode === 'deny' || failure === 'item')
-  return {
-    decision,
-    reason: turnedAway ? 'unavailable' : undefined,
-    shapes: charges.flatMap((charge) => charge.policies),
-  }
+  return { decision, reason: turnedAway ? 'unavailable' : undefined, ...chargedBy(decision, charges) }
 }
 
 /**

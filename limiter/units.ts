@@ -24,6 +24,13 @@ export const takesNone = ({ cost, costs }: Units): boolean => cost === 0 && cost
 export const unitsOf = ({ cost, costs }: Units, { costName }: Counting): number =>
   costs === undefined || costName === undefined ? cost : costs[costName]!
 
+/**
+ * What a request takes from a policy by what it says, before `namedUnits`: of a cost that it does not name 1 unit, or
+ * none where it only looks.
+ */
+export const takenFrom = ({ cost, costs }: Units, { costName }: Counting): number =>
+  costName === undefined ? cost : costs && Object.hasOwn(costs, costName) ? costs[costName]! : Math.min(cost, 1)
+
 /** What several requests of the same policies take together. */
 export function sumOf(requests: readonly Units[]): Units {
   const [first = NO_UNITS, ...others] = requests
@@ -47,11 +54,9 @@ type UnitsOfAll<P> = Units & { readonly policies: readonly P[] }
  * that requests can share writes.
  */
 export function namedUnits<P extends Counting, C extends UnitsOfAll<P>>(charge: C): C {
-  const { policies, cost, costs } = charge
+  const { policies, costs } = charge
   if (policies.every(({ costName }) => costName === undefined)) return costs ? { ...charge, costs: undefined } : charge
-  const units = policies.map(({ costName }) =>
-    costName === undefined ? cost : costs && Object.hasOwn(costs, costName) ? costs[costName]! : Math.min(cost, 1),
-  )
+  const units = policies.map((policy) => takenFrom(charge, policy))
   if (units.every((one) => one === units[0])) return { ...charge, cost: units[0], costs: undefined }
   const own: Record<string, number> = Object.create(null)
   for (const [i, { costName }] of policies.entries()) if (costName !== undefined) own[costName] = units[i]!

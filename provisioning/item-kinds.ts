@@ -1,6 +1,7 @@
+import type { GenericSchema } from 'valibot'
 import { ACCESS_FIELDS } from '../lambda/config-table/items/access-list'
 import { CLIENT_FIELDS } from '../lambda/config-table/items/client-item'
-import { COST_FIELDS } from '../lambda/config-table/items/cost'
+import { COST_FIELDS, COST_NAME, MOST_COSTS } from '../lambda/config-table/items/cost'
 import { MOST_SOURCES, SOURCE_FIELDS } from '../lambda/config-table/items/identity-settings'
 import { API_FIELDS } from '../lambda/config-table/items/scopes'
 import {
@@ -25,6 +26,8 @@ import type { FieldRules } from '../limiter/policies/report'
 type Inner =
   /** One object. */
   | { readonly object: FieldRules }
+  /** Values by names that people choose; a value that is an object has these fields. */
+  | { readonly mapOf: FieldRules; readonly names: GenericSchema; readonly most: number }
   /** A list of objects that all have the same fields. */
   | { readonly listOf: FieldRules; readonly most: number }
   /** A list of objects whose fields depend on the word in their field `tag`. */
@@ -63,7 +66,11 @@ export const ITEM_KINDS = {
   route: {
     sk: /^route#/,
     fields: ROUTE_FIELDS,
-    inner: { policies: sharedPolicies, cost: { object: COST_FIELDS } },
+    inner: {
+      policies: sharedPolicies,
+      cost: { object: COST_FIELDS },
+      costs: { mapOf: COST_FIELDS, names: COST_NAME, most: MOST_COSTS },
+    },
     inFile: true,
   },
   global: { sk: 'global', fields: GLOBAL_FIELDS, inner: { policies: sharedPolicies }, inFile: true },
@@ -94,6 +101,10 @@ export function ordered(item: Fields, { fields, inner = {} }: Pick<ItemKind, 'fi
   return inOrder(item, fields, (field, value) => {
     const one = Object.hasOwn(inner, field) ? inner[field] : undefined
     if (one && 'object' in one) return isPlain(value) ? inOrder(value, one.object) : value
+    if (one && 'mapOf' in one)
+      return isPlain(value)
+        ? inOrder(value, {}, (_, each) => (isPlain(each) ? inOrder(each, one.mapOf) : byName(each)))
+        : value
     if (one && Array.isArray(value)) return value.map((element) => orderedElement(element, one))
     return byName(value)
   })
@@ -101,7 +112,7 @@ export function ordered(item: Fields, { fields, inner = {} }: Pick<ItemKind, 'fi
 
 type Fields = Readonly<Record<string, unknown>>
 
-function orderedElement(element: unknown, list: Exclude<Inner, { readonly object: FieldRules }>): unknown {
+function orderedElement(element: unknown, list: Extract<Inner, { readonly listOf: unknown }>): unknown {
   if (!isPlain(element)) return element
   const fields = 'tag' in list ? list.listOf[String(element[list.tag])] : list.listOf
   return inOrder(element, fields ?? {})

@@ -1,15 +1,17 @@
 import fc from 'fast-check'
 import { parseCost } from '../lambda/config-table/items/cost'
+import { costKey } from '../lambda/config-table/items/cost-names'
 import { parseTiersFile } from '../lambda/config-table/items/parse-tiers-file'
-import { type CostFacts, costOf, NO_FACTS } from '../lambda/cost'
+import { type CostFacts, NO_FACTS, unitsFor } from '../lambda/cost'
 import { rulesOf } from '../lambda/rules'
 import { ConfigError, type Mistake } from '../limiter/errors'
+import { takenFrom } from '../limiter/units'
 import { runs } from './runs'
 
 const set = (cost: unknown) =>
   parseTiersFile({ tiers: { anonymous: { policies: [] } }, routes: { 'GET /a': { cost } } }, 'f')
 const costFor = (cost: unknown, facts: Partial<CostFacts>) =>
-  costOf(rulesOf(set(cost), 'GET', '/a').costs, { ...NO_FACTS, ...facts })
+  unitsFor(rulesOf(set(cost), 'GET', '/a').costs, { ...NO_FACTS, ...facts }).cost
 const query = (...entries: [string, string][]) => ({ query: new Map(entries) })
 const ROWS = { query: 'rows', default: 10, max: 1000 }
 
@@ -146,5 +148,76 @@ describe('a written cost', () => {
 
   it('of which a field is wrong has no other mistakes reported', () => {
     expect(parse({ max: 0 }).issues).toHaveLength(1)
+  })
+})
+
+describe('costs by name', () => {
+  const some = fc.constantFrom('tokens', 'images', 'toString')
+  const anyCosts = fc.record(
+    { cost: fc.nat(5), costs: fc.dictionary(some, fc.nat(5), { noNullPrototype: true }) },
+    { requiredKeys: [] },
+  )
+
+  it('of several routes that a request may match: of each policy the most that any of them alone takes', () => {
+    fc.assert(
+      fc.property(fc.array(anyCosts, { minLength: 1, maxLength: 4 }), some, (given, costName) => {
+        const routes = given.map(({ cost = 1, costs }) => ({ cost, costs }))
+        const all = unitsFor(routes, NO_FACTS)
+        for (const policy of [{}, { costName }]) {
+          const alone = routes.map((route) => takenFrom(unitsFor([route], NO_FACTS), policy))
+          expect(takenFrom(all, policy)).toBe(Math.max(...alone))
+        }
+      }),
+      { numRuns: runs(200, 5000) },
+    )
+  })
+
+  const routed = (route: unknown) => () =>
+    parseTiersFile({ tiers: { anonymous: { policies: [] } }, routes: { 'GET /a': route } }, 'f')
+
+  it('may each be by a value of the request', () => {
+    const set = routed({ costs: { tokens: { header: 'X-Tokens', default: 5, max: 100 }, images: 2 } })()
+    const units = (value?: string) =>
+      unitsFor(rulesOf(set, 'GET', '/a').costs, {
+        ...NO_FACTS,
+        ...(value !== undefined && { headers: new Map([['x-tokens', value]]) }),
+      })
+    expect(units()).toEqual({ cost: 1, costs: { tokens: 5, images: 2 } })
+    expect(units('40')).toEqual({ cost: 1, costs: { tokens: 40, images: 2 } })
+    expect(units('-1e9')).toEqual({ cost: 1, costs: { tokens: 100, images: 2 } })
+  })
+
+  it.each<[unknown, string]>([
+    [5, 'costs must be units by the name of a cost, such as { tokens: 500 }, got 5'],
+    [['tokens'], 'costs must be units by the name of a cost, such as { tokens: 500 }, got a list'],
+    [null, 'costs must be units by the name of a cost'],
+    [{ 'to kens': 5 }, 'costs must have names of 1 to 32 letters, digits, "_" or "-", a letter first, got "to kens"'],
+    [JSON.parse('{"__proto__": 5}'), 'a letter first, got "__proto__"'],
+    [{ tokens: '5' }, 'tokens must be an integer from 0, or an object'],
+    [{ tokens: -1 }, 'tokens must be an integer from 0'],
+    [{ tokens: null }, 'tokens must be'],
+    [
+      { tokens: { max: 5 } },
+      'tokens must name one of query, header, path, claim, got none (f, route "GET /a", costs, tokens)',
+    ],
+    [{ tokens: { query: 'n', max: 5, default: 6 } }, 'default must be at most max'],
+    [Object.fromEntries(Array.from({ length: 31 }, (_, i) => [`c${i}`, 1])), 'costs must be at most 30, got 31'],
+    [Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`c${i}`, 1])), 'names of costs must be at most 16'],
+    [{ 'a-b': 1, a_b: 1 }, 'costs "a-b" and "a_b" would both be costAB in the authorizer'],
+    [{ tokens: 1, Tokens: 1 }, 'would both be costTokens'],
+  ])('that are a mistake are named: %j', (costs, sentence) => {
+    expect(routed({ costs })).toThrow(sentence)
+    expect(routed({ costs })).toThrow(ConfigError)
+  })
+
+  it('have keys of letters and digits in the context, whatever their names', () => {
+    expect(['tokens', 'input-tokens', 'a_b', 'T', 'x--9', 'y-'].map(costKey)).toEqual([
+      ...['costTokens', 'costInputTokens', 'costAB', 'costT', 'costX9', 'costY'],
+    ])
+    fc.assert(
+      fc.property(fc.stringMatching(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/), (name) =>
+        /^cost[A-Z0-9]\w*$/.test(costKey(name)),
+      ),
+    )
   })
 })

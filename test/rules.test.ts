@@ -1,7 +1,7 @@
 import { Plans } from '../lambda/charge-plans'
 import { AccessList } from '../lambda/config-table/items/access-list'
 import { parseTiersFile } from '../lambda/config-table/items/parse-tiers-file'
-import { costOf, NO_FACTS } from '../lambda/cost'
+import { NO_FACTS, unitsFor } from '../lambda/cost'
 import { rulesFor, rulesOf } from '../lambda/rules'
 import { policy } from './policies/issues'
 
@@ -19,7 +19,7 @@ describe('of the rules of all readings, the strictest hold', () => {
   })
   const told = (path: string, method = 'GET') => {
     const { costs, credentials } = rulesOf(set, method, path)
-    return `${costOf(costs, NO_FACTS)} ${credentials}`
+    return `${unitsFor(costs, NO_FACTS).cost} ${credentials}`
   }
 
   it.each([
@@ -53,17 +53,21 @@ describe('of the rules of all readings, the strictest hold', () => {
       resource: '/{proxy+}',
       pathParameters: new Map([['proxy', 'public/x']]),
     }
-    expect(rulesFor(set, target)).toMatchObject({ costs: [0] })
+    expect(rulesFor(set, target)).toMatchObject({ costs: [{ cost: 0 }] })
     const both = setOf({ 'ANY /public/*': { cost: 0 }, 'ANY /v1/*': { cost: 3 } })
-    expect(rulesFor(both, target)).toMatchObject({ costs: [0, 3], scopes: ['ANY /public/*', 'ANY /v1/*'] })
+    expect(rulesFor(both, target)).toMatchObject({
+      costs: [{ cost: 0 }, { cost: 3 }],
+      scopes: ['ANY /public/*', 'ANY /v1/*'],
+    })
   })
 
   it('with the base paths of the settings taken off as another reading', () => {
     const routes = { 'ANY /admin/*': { cost: 7 }, 'GET /health': { cost: 0 }, 'GET /v1/health': { cost: 0 } }
     const behind = setOf(routes, { settings: { basePaths: ['/v1', '/v2'] } })
-    expect(rulesOf(behind, 'GET', '/v1/admin/x').costs).toContain(7)
-    expect(rulesOf(behind, 'GET', '/v1/health').costs).toEqual([0, 0])
-    expect(rulesOf(behind, 'GET', '/v2/health').costs).toContain(1) // a client may have made it up
+    const costsOf = (path: string) => rulesOf(behind, 'GET', path).costs.map(({ cost }) => cost)
+    expect(costsOf('/v1/admin/x')).toContain(7)
+    expect(costsOf('/v1/health')).toEqual([0, 0])
+    expect(costsOf('/v2/health')).toContain(1) // a client may have made it up
   })
 })
 
@@ -94,8 +98,8 @@ describe('a WebSocket that connects', () => {
 
   it('is held to the rules of $connect only', () => {
     const routes = { 'GET /': { cost: 0 }, 'ANY /*': { cost: 0 }, 'GET /$connect': { cost: 0 } }
-    expect(rules(routes)).toMatchObject({ routes: [], costs: [1] })
-    expect(rules({ ...routes, $connect: { cost: 3 } })).toMatchObject({ costs: [3], scopes: ['$connect'] })
+    expect(rules(routes)).toMatchObject({ routes: [], costs: [{ cost: 1 }] })
+    expect(rules({ ...routes, $connect: { cost: 3 } })).toMatchObject({ costs: [{ cost: 3 }], scopes: ['$connect'] })
   })
 
   it('has rules that hold for no path', () => {

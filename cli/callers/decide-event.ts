@@ -1,10 +1,12 @@
-import { apiOf, makeDecider } from '../../lambda/authorize'
+import { apiOf, contextOf, makeDecider } from '../../lambda/authorize'
 import type { Client } from '../../lambda/config-table/items/client-item'
 import { scopedName } from '../../lambda/config-table/items/scopes'
 import type { RequestTrace, TraceWith } from '../../lambda/request-trace'
-import { type AuthorizerContext, toContext } from '../../lambda/responses/context'
+import type { AuthorizerContext } from '../../lambda/responses/context'
+import type { Units } from '../../limiter/units'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { decidingEntry, type ListEntry } from './deciding-entry'
+import { eachCost } from './named-costs'
 import { type Deciding, readOnlyParts } from './read-only-parts'
 
 /** What is looked at only where nothing decides before. */
@@ -22,6 +24,8 @@ export interface EventDecision {
   readonly route: string | undefined
   /** Names of what it is held to, in the order of evaluation. */
   readonly policies: readonly string[]
+  /** What it takes of them; `undefined` where something decides before. */
+  readonly units: Required<Units> | undefined
   /** What the backend would be told; `undefined` where the answer is a bare 401 or 500. */
   readonly context: AuthorizerContext | undefined
   /** That it would be a 500, since callers cannot be verified. */
@@ -46,8 +50,9 @@ export async function decideEvent(
 ): Promise<EventDecision> {
   const { logged, ...parts } = readOnlyParts(deciding)
   const trace = await makeDecider(parts)(event)
-  const { request, tier, rules, plan, outcome } = trace
-  const context = toContext({ ...outcome, now: trace.now })
+  const { request, tier, rules, plan, units } = trace
+  const asked = plan?.groups.flatMap(({ policies }) => policies) ?? []
+  const context = contextOf(trace)
   const isBare = request && request.api !== 'http' && ['unauthorized', 'unverified'].includes(context.reason)
   const api = apiOf(trace)
   const routes = rules?.routes.map(({ pattern, scope }) => scopedName(pattern.text, scope)).join(', ')
@@ -57,7 +62,8 @@ export async function decideEvent(
     identity: identityText(trace),
     tier: tier ? scopedName(tier.name, tier.scope) : context.tier,
     route: routes || undefined,
-    policies: plan?.groups.flatMap(({ policies }) => policies.map(({ name }) => name)) ?? [],
+    policies: asked.map(({ name }) => name),
+    units: units && eachCost(units, asked),
     context: isBare ? undefined : context,
     entry: ['blocked', 'exempt'].includes(context.reason) ? decidingEntry(await items(), trace) : undefined,
     notLookedAt: unreached(trace),

@@ -1,14 +1,15 @@
-import { makeDecider } from '../../lambda/authorize'
+import { contextOf, makeDecider } from '../../lambda/authorize'
 import { Plan, type PlanGroup } from '../../lambda/charge-plans'
 import type { Configuration } from '../../lambda/config-table/configuration'
 import { AccessList } from '../../lambda/config-table/items/access-list'
 import type { Dimension } from '../../lambda/config-table/items/counted-by'
 import type { Tier } from '../../lambda/config-table/items/tiers'
 import type { RequestTrace, TraceWith } from '../../lambda/request-trace'
-import { type AuthorizerContext, toContext } from '../../lambda/responses/context'
+import type { AuthorizerContext } from '../../lambda/responses/context'
 import { checkAddress, inputsOf, planCharges, STEPS, type Step, selectTier } from '../../lambda/steps'
 import type { SubjectInputs } from '../../lambda/subjects'
 import type { Decision } from '../../limiter/decision'
+import type { Units } from '../../limiter/units'
 import { UserError } from '../exit'
 import { type Asked, isCounted } from './asked'
 import type { ReadOnlyParts } from './read-only-parts'
@@ -27,8 +28,8 @@ export interface Verdict {
   readonly context: AuthorizerContext
   /** What the limits said; absent where something else decides. */
   readonly decision: Decision | undefined
-  /** In units; `undefined` where the request is denied before that is known. */
-  readonly cost: number | undefined
+  /** What the request takes; `undefined` where it is denied before that is known. */
+  readonly units: Units | undefined
   /** The policies that were asked; absent where something else decides before. */
   readonly plan: Plan | undefined
   /** Policies by something that is not known of the request. */
@@ -52,12 +53,14 @@ type AskedTrace = TraceWith<'outcome'> & { readonly unasked?: readonly PlanGroup
  * What the authorizer would say to a request of a subject: its own steps decide, with a limiter that charges nothing.
  * Policies by what is not known of the request, such as a client's address, are left out.
  *
+ * @param given takes the place of what the request's routes say that it costs.
+ *
  * @throws what the limiter throws.
  */
 export async function decideFor(
   asked: Asked,
   request: Requested,
-  cost: number | undefined,
+  given: Partial<Units>,
   parts: ReadOnlyParts,
 ): Promise<Verdict> {
   let failure: unknown
@@ -66,14 +69,14 @@ export async function decideFor(
       failure = error
       throw error
     })
-  const steps = [...upTo(planCharges), narrowTo(asked, cost), ...after(planCharges)]
+  const steps = [...upTo(planCharges).slice(0, -1), planWith(given), narrowTo(asked, given), ...after(planCharges)]
   const trace = await run(asked, request, { ...parts, limiter: { decide } }, steps)
   if (failure !== undefined) throw failure // the failure mode is for requests, not for whoever looks
   const { outcome, plan, unasked = [] } = trace
   return {
-    context: toContext({ ...outcome, now: trace.now }),
+    context: contextOf(trace),
     decision: outcome.decision,
-    cost: trace.cost ?? cost,
+    units: trace.units,
     plan,
     unasked,
     trace,
@@ -161,11 +164,21 @@ const after = (first: Named) => STEPS.slice(STEPS.indexOf(first as Step) + 1)
 /** Ends a trace before its limits are asked. */
 const stop: Step = () => ({ outcome: {} })
 
+/** Finds the plan, and asks it where only the routes, and not what is given, cost nothing. */
+const planWith =
+  (given: Partial<Units>): Step =>
+  (trace, parts) => {
+    const found = planCharges(trace as Parameters<typeof planCharges>[0], parts)
+    if (found instanceof Promise || found.outcome?.reason !== 'uncounted' || !found.plan || !found.units) return found
+    const units = costing(found.units, given)
+    return found.plan.takes(units) ? { plan: found.plan, units } : found
+  }
+
 /** Leaves out of the plan what counts by something that is not known of the request. */
 const narrowTo =
-  (asked: Asked, cost: number | undefined): Step =>
+  (asked: Asked, given: Partial<Units>): Step =>
   (trace) => {
-    const known = trace as Identified & TraceWith<'plan'>
+    const known = trace as Identified & TraceWith<'plan' | 'units'>
     const inputs = inputsOf(known)
     const isAsked = ({ who, route }: PlanGroup) =>
       asked.kind === 'part'
@@ -176,11 +189,17 @@ const narrowTo =
     const unasked = asked.kind === 'part' ? [] : groups.filter((group) => !isAsked(group))
     return {
       plan,
-      cost: cost ?? trace.cost,
+      units: costing(known.units, given),
       unasked,
       ...(plan.groups.length === 0 && { outcome: { reason: 'uncounted' } as const }),
     }
   }
+
+/** What a request takes by what is given, and else by its routes. */
+export const costing = (ofRoutes: Units, { cost = ofRoutes.cost, costs }: Partial<Units>): Units => ({
+  cost,
+  costs: costs ? { ...ofRoutes.costs, ...costs } : ofRoutes.costs,
+})
 
 /** An anonymous caller is taken to send no header that policies count by. */
 function isUnknown({ kind, name, at }: Asked, dimension: Dimension): boolean {

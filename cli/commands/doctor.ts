@@ -7,6 +7,7 @@ import { decideEvent, type EventDecision } from '../callers/decide-event'
 import { entryText } from '../callers/deciding-entry'
 import { EXAMPLE_EVENT } from '../callers/example-event'
 import { ipv6Prefix } from '../callers/limits'
+import { unitsText } from '../callers/named-costs'
 import { type AddCommand, describeTableCommand, type OutputOptions, type Session } from '../command'
 import { UserError } from '../exit'
 import { type Check, notChecked } from '../tables/check'
@@ -149,7 +150,7 @@ function show({ name, status, found, remedy }: Check, { print }: Session): void 
 }
 
 function explain(decision: EventDecision, { print }: Session): void {
-  const { request, api, identity, tier, route, policies, context, entry, notLookedAt } = decision
+  const { request, api, identity, tier, route, policies, units, context, entry, notLookedAt } = decision
   if (request === undefined) return
   const unless = (step: keyof typeof notLookedAt, found: string) =>
     notLookedAt[step] === undefined ? found : `not looked at: ${notLookedAt[step]}`
@@ -165,6 +166,7 @@ function explain(decision: EventDecision, { print }: Session): void {
       ['tier', unless('tier', tier || '-')],
       ['route', unless('route', route ?? 'none is configured for it')],
       ['policies', unless('policies', policies.join(', ') || '-')],
+      ['cost', unless('policies', units ? unitsText(units) : '-')],
       ['decided by', context?.policy || (entry ? `the ${entry.list} list: ${entryText(entry)}` : '-')],
       ['remaining', context?.policy ? `${context.remaining} of ${context.limit}` : '-'],
     ],

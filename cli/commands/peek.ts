@@ -1,11 +1,13 @@
-import { costOf, NO_FACTS } from '../../lambda/cost'
+import { NO_FACTS, unitsFor } from '../../lambda/cost'
 import { rulesOf } from '../../lambda/rules'
 import type { Decision } from '../../limiter/decision'
-import { wholeNumber } from '../arguments'
+import type { Units } from '../../limiter/units'
+import { costsByName, wholeNumber } from '../arguments'
 import { requestedBy } from '../callers/counted'
 import { entryText } from '../callers/deciding-entry'
 import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
-import { decideFor, type Verdict } from '../callers/subject-traces'
+import { checkCosts, eachCost, unitsText } from '../callers/named-costs'
+import { costing, decideFor, type Verdict } from '../callers/subject-traces'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
 import { UserError } from '../exit'
@@ -13,6 +15,7 @@ import { duration, type Printer } from '../terminal/output'
 
 interface Options extends AboutSubject {
   readonly cost?: number
+  readonly costs?: Readonly<Record<string, number>>
   readonly route?: string
 }
 
@@ -23,7 +26,11 @@ export const addPeek: AddCommand = (group, session) => {
       group,
       'peek <subject>',
       `Show how a request would be decided now, without charging it: ${SUBJECT}.`,
-      ['sluice peek acme', 'sluice peek acme --route "GET /search" --cost 5'],
+      [
+        'sluice peek acme',
+        'sluice peek acme --route "GET /search" --cost 5',
+        'sluice peek acme --route "POST /chat" --costs tokens=500',
+      ],
     ),
   )
     .option(
@@ -31,6 +38,11 @@ export const addPeek: AddCommand = (group, session) => {
       'method, path and query of the request (default: a request without a configured route)',
     )
     .option('--cost <units>', 'cost of the request (default: the route’s cost, else 1)', wholeNumber(0))
+    .option(
+      '--costs <name=units>',
+      'its costs of policies that have a cost; repeatable (default: the route’s costs, else 1)',
+      costsByName,
+    )
     .action(async (text: string, options: Options) => {
       const { subject: found, parts } = await openSubject(session, text, options)
       if (found.hash !== undefined)
@@ -40,8 +52,11 @@ export const addPeek: AddCommand = (group, session) => {
       if (found.unread !== undefined) throw new UserError(`${nameOf(found)} makes no requests: ${found.unread}`)
       const requested = requestedBy(found, options.route)
       const { costs } = rulesOf(found.configuration.policies, requested.method, requested.path)
-      const decided = await decideFor(found.asked, requested, options.cost, parts)
-      const verdict = { ...decided, cost: decided.cost ?? costOf(costs, NO_FACTS) }
+      const decided = await decideFor(found.asked, requested, options, parts)
+      const asked = decided.plan?.groups.flatMap(({ policies }) => policies) ?? []
+      if (decided.plan) checkCosts(options.costs, asked, nameOf(found))
+      const units = eachCost(decided.units ?? costing(unitsFor(costs, NO_FACTS), options), asked)
+      const verdict = { ...decided, units }
       const { tier } = verdict.trace
       const subject = tier?.name ? { ...found, tier } : found
       for (const line of parts.logged) print.note(line)
@@ -60,12 +75,15 @@ function checkIsAbout(subject: Subject, { trace, plan, decision, unasked }: Verd
     throw new UserError(`${name} has no policies there${unaskedText(unasked)}`)
 }
 
-function asJson(subject: Subject, { context, decision, cost, unasked }: Verdict) {
+/** A verdict with what the request takes, each cost apart. */
+type Shown = Verdict & { readonly units: Required<Units> }
+
+function asJson(subject: Subject, { context, decision, units, unasked }: Shown) {
   const { allowed, reason } = context
   return {
     subject: subject.name,
     tier: subject.tier?.name ?? null,
-    cost,
+    ...units,
     mode: subject.configuration.policies.settings.mode,
     reason: decision ? null : reason,
     ...(subject.entry && { entry: subject.entry }),
@@ -76,12 +94,12 @@ function asJson(subject: Subject, { context, decision, cost, unasked }: Verdict)
   }
 }
 
-function linesOf(subject: Subject, verdict: Verdict, print: Printer): string[] {
-  const { context, decision, cost, unasked } = verdict
+function linesOf(subject: Subject, verdict: Shown, print: Printer): string[] {
+  const { context, decision, units, unasked } = verdict
   const { allowed } = context
   const said = allowed ? print.style('green', 'would be allowed') : print.style('red', 'would be denied')
   const why = decision ? observedText(subject, decision) : whyOf(subject, verdict)
-  const first = `${nameOf(subject)}: a request of cost ${cost} ${said}${why}`
+  const first = `${nameOf(subject)}: a request of cost ${unitsText(units)} ${said}${why}`
   if (!decision) return [first]
   const { policy, limit, remaining, retryAfterMs } = decision
   const when =
@@ -109,7 +127,7 @@ function whyOf({ entry }: Subject, { context: { reason, detail }, trace }: Verdi
   const uncounted =
     trace.configuration?.policies.settings.mode === 'off'
       ? 'limits are off'
-      : trace.cost === 0
+      : trace.plan && trace.plan.groups.length > 0
         ? 'its route costs nothing'
         : 'no policy is for it'
   const why: Readonly<Partial<Record<typeof reason, string>>> = {

@@ -1,11 +1,14 @@
 import type { EpochMs } from '../../limiter/clock'
+import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { printed } from '../../limiter/errors'
-import { gather, instant, wholeNumber } from '../arguments'
+import { takenFrom, type Units } from '../../limiter/units'
+import { costsByName, gather, instant, wholeNumber } from '../arguments'
 import { tell } from '../callers/client-changes'
 import { planOf } from '../callers/counted'
 import { checkPoliciesKnown } from '../callers/hashed-subject'
 import { hint } from '../callers/hints'
 import { type AboutSubject, calledOf, countedAs, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
+import { checkCosts, countedCosts } from '../callers/named-costs'
 import { RefundRecorder } from '../callers/refunded-units'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
@@ -14,6 +17,7 @@ import { counted } from '../terminal/output'
 
 interface Options extends AboutSubject {
   readonly route?: string
+  readonly costs?: Readonly<Record<string, number>>
   readonly policy?: readonly string[]
   readonly chargedAt?: EpochMs
   readonly delayMs?: number
@@ -28,9 +32,10 @@ export const addRefund: AddCommand = (group, session) => {
       [
         'sluice refund acme 10',
         'sluice refund acme 1 --policy per-day',
+        'sluice refund acme 0 --costs tokens=380',
         'sluice refund acme 1 --charged-at 2026-11-21T17:05:00Z',
       ],
-    ).argument('<units>', 'number of units', wholeNumber(1)),
+    ).argument('<units>', 'number of units; 0 with --costs alone', wholeNumber(0)),
   )
     .option('--route <request>', 'method and path of the requests (default: requests without a configured route)')
     .option(
@@ -39,13 +44,24 @@ export const addRefund: AddCommand = (group, session) => {
       instant,
     )
     .option('--delay-ms <ms>', 'how long the request was delayed, for policies with action "delay"', wholeNumber(0))
+    .option(
+      '--costs <name=units>',
+      'units of policies that have a cost; repeatable (default: 1 each, or none with 0 units)',
+      costsByName,
+    )
     .option('--policy <name>', 'only this policy; repeatable (default: all)', gather)
     .action(async (text: string, units: number, options: Options) => {
+      const given: Units = { cost: units, costs: options.costs }
       let recorder: RefundRecorder | undefined
       const opened = await openSubject(session, text, options, (store) => (recorder = new RefundRecorder(store)))
       const { subject, limiter } = opened
       checkPoliciesKnown(subject)
       const charges = chosen(subject, options)
+      checkUnits(
+        given,
+        charges.flatMap(({ policies }) => policies),
+        subject,
+      )
       const now = session.io.clock()
       const returned: Returned[] = []
       await session.io.interrupts
@@ -53,9 +69,10 @@ export const addRefund: AddCommand = (group, session) => {
           for (const { name, policies } of charges) {
             const key = subject.stateKeys.keyOfCharge(name, options.chargedAt ?? now)
             try {
-              await limiter.refund({ key, policies, cost: units }, options)
+              await limiter.refund({ key, policies, ...given }, options)
             } finally {
-              for (const one of policies) returned.push({ policy: one.name, units: recorder!.unitsOf(key, one) })
+              for (const one of policies.filter((policy) => takenFrom(given, policy) > 0))
+                returned.push({ policy: one.name, asked: takenFrom(given, one), units: recorder!.unitsOf(key, one) })
             }
           }
         })
@@ -67,12 +84,13 @@ export const addRefund: AddCommand = (group, session) => {
       tell(session, options, sentence(), {
         subject: calledOf(subject),
         units,
+        ...(options.costs && { costs: options.costs }),
         policies: returned.map(({ policy }) => policy),
-        returned,
+        returned: returned.map(({ policy, units }) => ({ policy, units })),
       })
 
       function sentence(): string {
-        return `${nameOf(subject)}: ${returnedText(returned, units)}`
+        return `${nameOf(subject)}: ${returnedText(returned)}`
       }
     })
 }
@@ -80,8 +98,23 @@ export const addRefund: AddCommand = (group, session) => {
 /** What a policy got back. */
 interface Returned {
   readonly policy: string
+  readonly asked: number
   readonly units: number
 }
+
+/** Throws where nothing is to be returned, or where it is not said of what a policy counts. */
+function checkUnits(given: Units, policies: readonly CompiledPolicy[], subject: Subject): void {
+  checkCosts(given.costs, policies, nameOf(subject))
+  const [counted] = countedCosts(policies)
+  if (!given.costs && counted !== undefined && policies.every(({ costName }) => costName !== undefined))
+    throw new UserError(
+      `${namesOf(policies)} counts ${counted} and not requests: say how many with --costs ${counted}=${given.cost}`,
+    )
+  if (policies.every((policy) => takenFrom(given, policy) === 0))
+    throw new UserError(`nothing to return to ${namesOf(policies)}: the units must be 1 or more`)
+}
+
+const namesOf = (policies: readonly { readonly name: string }[]): string => policies.map(({ name }) => name).join(', ')
 
 /** The policies that are meant, by whose state they are in. */
 function chosen(subject: Subject, { route, policy }: Options) {
@@ -97,12 +130,14 @@ function chosen(subject: Subject, { route, policy }: Options) {
 }
 
 /** `5 units returned to per-minute, per-day`; where they differ, how many to each. */
-function returnedText(returned: readonly Returned[], asked: number): string {
+function returnedText(returned: readonly Returned[]): string {
   const names = returned.map(({ policy }) => policy).join(', ')
   if (returned.every(({ units }) => units === 0))
     return `nothing returned: no units charged then are left in a window that still counts, in ${names}`
-  if (returned.every(({ units }) => units === asked)) return `${counted(asked, 'unit')} returned to ${names}`
-  const textOf = ({ policy, units }: Returned) => {
+  const [{ asked: first }] = returned as [Returned]
+  if (returned.every(({ asked, units }) => asked === first && units === asked))
+    return `${counted(first, 'unit')} returned to ${names}`
+  const textOf = ({ policy, asked, units }: Returned) => {
     if (units === 0) return `nothing returned to ${policy}`
     return `${units === asked ? '' : `${rounded(units)} of `}${counted(asked, 'unit')} returned to ${policy}`
   }

@@ -1,4 +1,5 @@
 import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file'
+import { costsOfNothing } from '../callers/named-costs'
 import { unreadKeys } from '../callers/unread-credentials'
 import { type AddCommand, describeCommand } from '../command'
 import { counted } from '../terminal/output'
@@ -12,7 +13,8 @@ export const addTiersValidate: AddCommand = (group, session) => {
     .action((path: string, { json }: { readonly json?: boolean }) => {
       const file = readTiersFile(path)
       const { tiers, routes = {} } = file
-      const warnings = unreadKeys(parseTiersFile(file, path).settings.identity)
+      const set = parseTiersFile(file, path)
+      const warnings = [...unreadKeys(set.settings.identity), ...costsOfNothing(set)]
       const counts = { tiers: Object.keys(tiers).length, routes: Object.keys(routes).length }
       if (json) session.print.json({ valid: true, ...counts, warnings })
       else session.print.line(`${path} is valid: ${counted(counts.tiers, 'tier')}, ${counted(counts.routes, 'route')}`)

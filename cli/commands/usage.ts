@@ -31,6 +31,8 @@ interface Options extends AboutSubject {
 interface Usage {
   readonly policy: string
   readonly route: string | null
+  /** The cost that it counts; null where it counts requests. */
+  readonly cost: string | null
   /** Units per window. */
   readonly limit: number
   /**
@@ -96,7 +98,8 @@ async function usageOf({ limiter, store }: OpenSubject, counted: readonly Counte
     const periods = periodsOf(item, compiled)
     const current = periods?.find(({ end }) => Date.parse(end) > now)
     const used = current?.used ?? Math.max(0, whole - remaining)
-    return { policy, route: route ?? null, limit, used, remaining, resetAfterMs, ...(periods && { periods }) }
+    const cost = compiled.costName ?? null
+    return { policy, route: route ?? null, cost, limit, used, remaining, resetAfterMs, ...(periods && { periods }) }
   })
 }
 
@@ -123,11 +126,22 @@ function print(
     return 0
   }
   const byRoute = usage.some(({ route }) => route !== null)
+  const byCost = usage.some(({ cost }) => cost !== null)
   const text = print.tableText(
-    ['policy', ...(byRoute ? ['route'] : []), '', 'used', 'remaining', 'limit', 'full again in'],
-    usage.map(({ policy, route, limit, used, remaining, resetAfterMs }) => [
+    [
+      'policy',
+      ...(byRoute ? ['route'] : []),
+      ...(byCost ? ['counts'] : []),
+      '',
+      'used',
+      'remaining',
+      'limit',
+      'full again in',
+    ],
+    usage.map(({ policy, route, cost, limit, used, remaining, resetAfterMs }) => [
       policy,
       ...(byRoute ? [route ?? ''] : []),
+      ...(byCost ? [cost ?? 'requests'] : []),
       print.bar(used, used + remaining),
       String(used),
       String(remaining),

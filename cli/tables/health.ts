@@ -18,6 +18,7 @@ import { titleOf } from '../tiers/titles'
 import { apisIn, unknownWords } from './api-labels'
 import { type Check, checked, notChecked } from './check'
 import type { ConfigTable } from './config-table'
+import { checkCosts } from './costs-check'
 
 /**
  * From the first on, `Retry-After` is wrong by seconds; from the second on, this machine is in other windows than the
@@ -93,8 +94,7 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
   const remedy = 'sluice tiers export > tiers.yaml, fix the fields named above, sluice tiers apply tiers.yaml'
   let identity = DEFAULT_IDENTITY
   let basePaths: readonly string[] = []
-  let scopes: Check[] = []
-  let mode: Check[] = []
+  let [scopes, mode, costs]: [Check[], Check[], Check[]] = [[], [], []]
   let isRead = false
   const configuration = await checked('configuration', remedy, async () => {
     const stored = await table.policySet()
@@ -114,6 +114,7 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     const ofSome = scoped ? [...scoped.tiers.values()].flat().length : 0
     identity = settings.identity
     basePaths = settings.basePaths
+    costs = checkCosts(configuration.policies)
     if (issues.length > 0) return { status: 'FAILED', found: issues.join('; '), remedy }
     return { status: 'ok', found: `${counted(tiers.size + ofSome, 'tier')}, ${counted(routes.length, 'route')}` }
   })
@@ -132,6 +133,7 @@ export async function checkConfiguration(table: ConfigTable): Promise<Check[]> {
     { name: 'base paths', status: 'ok', found: bases },
     ...checkAddress(identity),
     ...scopes,
+    ...costs,
   ]
 }
 

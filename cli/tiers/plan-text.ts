@@ -1,4 +1,5 @@
 import type { EpochMs } from '../../limiter/clock'
+import { costsOfNothing } from '../callers/named-costs'
 import { clientsOfNoTier, overridesOfNothing } from '../callers/overrides'
 import { isOwnIdentity, unreadCredentials } from '../callers/unread-credentials'
 import type { ConfigTable } from '../tables/config-table'
@@ -41,17 +42,20 @@ export function planJson({ changes, kept, conflicts, issues }: ApplyPlan, warnin
 }
 
 /**
- * What is valid, and does to clients what nobody may want: makes them anonymous, or takes their tier or their own
- * limits away. Clients are read only where that may be.
+ * What is valid, and what nobody may want: costs that are charged to nothing; clients who become anonymous, or lose
+ * their tier or their own limits. Clients are read only where that may be.
  */
 export async function warningsOf(plan: ApplyPlan, table: ConfigTable, now: EpochMs): Promise<string[]> {
   const { identity, changes, policies } = plan
+  const ofNothing = new Set(costsOfNothing(policies.before))
+  const ofCosts = costsOfNothing(policies.after).filter((sentence) => !ofNothing.has(sentence))
   const takes = changes.some(({ kind, sk }) => kind !== 'add' && !sk.startsWith('settings'))
-  if (!takes && !isOwnIdentity(identity)) return []
+  if (!takes && !isOwnIdentity(identity)) return ofCosts
   const clients = await table.clients()
   const before = new Set(overridesOfNothing(clients, policies.before, now))
   const gone = [...policies.before.tiers.keys()].filter((tier) => !policies.after.tiers.has(tier))
   return [
+    ...ofCosts,
     ...(isOwnIdentity(identity) ? unreadCredentials(identity, clients) : []),
     ...clientsOfNoTier(clients, gone),
     ...overridesOfNothing(clients, policies.after, now).filter((sentence) => !before.has(sentence)),

@@ -19,6 +19,8 @@ export function tiersSchema(): Schema {
   const policies = listOf(tier.inner.policies.most, ref('policy'))
   const shared = listOf(route.inner.policies.most, ref('sharedPolicy'))
   const text = { type: 'string' }
+  const cost = { anyOf: [schemaOf(FIXED_COST), objectOf(route.inner.cost.object)] }
+  const { names, most } = route.inner.costs
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'tiers.yaml of Sluice',
@@ -36,7 +38,8 @@ export function tiersSchema(): Schema {
       tier: objectOf(tier.fields, { policies }),
       route: objectOf(route.fields, {
         policies: shared,
-        cost: { anyOf: [schemaOf(FIXED_COST), objectOf(route.inner.cost.object)] },
+        cost,
+        costs: { type: 'object', maxProperties: most, propertyNames: schemaOf(names), additionalProperties: cost },
       }),
       global: objectOf(global.fields, { policies: shared }),
       scopedSettings: objectOf(scopedSettings.fields),

@@ -48,8 +48,10 @@ export interface Outcome {
   readonly tier?: string
   /** The subject that was counted. Backends and access logs see it. @default '' */
   readonly subject?: string
-  /** Units that the request takes if it is allowed. @default 0 */
+  /** Units that the request takes if it is allowed, of policies that count requests. @default 0 */
   readonly cost?: number
+  /** The same of policies that count another cost, by the cost's key in the context. @default none has a key */
+  readonly costs?: NamedCosts
   /** How much of the decision's delay has passed already, in milliseconds. @default 0 */
   readonly waitedMs?: number
 }
@@ -58,7 +60,9 @@ export interface Outcome {
  * What the authorizer passes to backends, gateway responses and access logs. Every key is always set, since what API
  * Gateway renders for a missing one is not documented.
  */
-export type AuthorizerContext = {
+export type AuthorizerContext = DecisionContext & NamedCosts
+
+type DecisionContext = {
   readonly allowed: boolean
   /** Over the limit: the request that a backend behind an HTTP API should answer with 429 itself. */
   readonly rateLimited: boolean
@@ -69,7 +73,7 @@ export type AuthorizerContext = {
   readonly subject: string
   readonly limit: number
   readonly remaining: number
-  /** Units that this request was charged; 0 when it was denied or not counted. */
+  /** Units that this request was charged, of policies that count requests; 0 when it was denied or not counted. */
   readonly cost: number
   /** Epoch seconds: when a denied request passes, or when the quota is whole again after an allowed one. */
   readonly reset: number
@@ -96,6 +100,9 @@ export type AuthorizerContext = {
   readonly rateLimitPolicy: string
 }
 
+/** The same of policies that count another cost, each under a key of its own: `costTokens` of `tokens`. */
+type NamedCosts = { readonly [key: `cost${Capitalize<string>}`]: number }
+
 /**
  * A flat context whose numbers are finite and whose strings are safe where API Gateway inserts them unescaped: all of
  * them in headers, and all but `rateLimit` and `rateLimitPolicy` between the quotes of a JSON string.
@@ -104,9 +111,10 @@ export type AuthorizerContext = {
  * numbers and booleans only
  */
 export function toContext(outcome: Outcome & { readonly now: EpochMs }): AuthorizerContext {
-  const { decision, shapes = [], waitedMs = 0, now } = outcome
+  const { decision, shapes = [], waitedMs = 0, cost = 0, costs = {}, now } = outcome
   const reason = outcome.reason ?? reasonOf(decision)
   const standing = decision ?? { ...NOTHING_COUNTED, ...WITHOUT_DECISION[reason], degraded: outcome.degraded ?? false }
+  const charged = (units: number) => (standing.chargedAt === null ? 0 : units)
   return {
     allowed: standing.allowed,
     rateLimited: reason === 'over-limit' || reason === 'degraded',
@@ -116,7 +124,7 @@ export function toContext(outcome: Outcome & { readonly now: EpochMs }): Authori
     subject: plain(outcome.subject ?? ''),
     limit: toInteger(standing.limit),
     remaining: toInteger(standing.remaining),
-    cost: standing.chargedAt === null ? 0 : (outcome.cost ?? 0),
+    cost: charged(cost),
     reset: resetSeconds(standing, now),
     resetAfter: toSeconds(standing.resetAfterMs),
     retryAfter: retryAfterSeconds(standing),
@@ -129,6 +137,7 @@ export function toContext(outcome: Outcome & { readonly now: EpochMs }): Authori
     detail: plain(sentence(reason, standing), 512),
     rateLimit: rateLimitList(standing, shapes),
     rateLimitPolicy: rateLimitPolicyList(shapes),
+    ...(Object.fromEntries(Object.entries(costs).map(([key, units]) => [key, charged(units)])) as NamedCosts),
   }
 }
 

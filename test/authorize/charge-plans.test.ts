@@ -100,14 +100,14 @@ describe('a plan', () => {
   })
 
   it('charges each subject once, for all policies that count it', () => {
-    const charges = planFor('free', 'GET', '/search').chargesFor(['g', 'd', 'c', 'a'], 7)
+    const charges = planFor('free', 'GET', '/search').chargesFor(['g', 'd', 'c', 'a'], { cost: 7 })
     expect(charges.map(({ key, policies, cost }) => [key, policies.length, cost])).toEqual([
       ['g', 1, 7],
       ['d', 1, 7],
       ['c', 3, 7],
       ['a', 2, 7],
     ])
-    const stranger = planFor('anonymous', 'GET', '/search').chargesFor(['g', 'ip', 'ip', 'ip'], 1)
+    const stranger = planFor('anonymous', 'GET', '/search').chargesFor(['g', 'ip', 'ip', 'ip'], { cost: 1 })
     expect(stranger.map(({ key, policies }) => [key, policies.map(({ name }) => name)])).toEqual([
       ['g', ['all']],
       ['ip', ['device', 'search', 'search-ip', 'per-minute']],
@@ -120,8 +120,8 @@ describe('a plan', () => {
       ['g', 'ip', 'ip', 'ip'],
     ]) {
       const others = keys.map((key) => `another ${key}`)
-      const charges = planFor('free', 'GET', '/search').chargesFor(keys, 1)
-      const again = planFor('free', 'HEAD', '/search').chargesFor(others, 5)
+      const charges = planFor('free', 'GET', '/search').chargesFor(keys, { cost: 1 })
+      const again = planFor('free', 'HEAD', '/search').chargesFor(others, { cost: 5 })
       expect(again).toHaveLength(charges.length)
       for (const [i, { policies }] of charges.entries()) expect(again[i]!.policies).toBe(policies)
     }

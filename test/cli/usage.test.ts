@@ -131,6 +131,7 @@ describe('usage', () => {
           ...{
             policy: 'monthly',
             route: null,
+            cost: null,
             limit: 10,
             used: 15,
             remaining: 0,
@@ -141,7 +142,7 @@ describe('usage', () => {
             { start: '2026-09-30T22:00:00Z', end: '2026-10-31T23:00:00Z', used: 8, overage: 0 },
           ],
         },
-        { policy: 'hourly', route: null, limit: 100, used: 15, remaining: 85, resetAfterMs: 3_600_000 },
+        { policy: 'hourly', route: null, cost: null, limit: 100, used: 15, remaining: 85, resetAfterMs: 3_600_000 },
       ])
     })
 
@@ -493,7 +494,7 @@ describe('peek, refund and reset', () => {
     )
     await at.json(['refund', 'back', '3', '--policy', 'per-day'], now)
     expect(await used('back')).toMatchObject({ 'per-minute': [15, 45], 'per-day': [12, 988] })
-    expect((await at.sluice(['refund', 'back', '0'])).err).toContain('It must be a whole number from 1.')
+    expect((await at.sluice(['refund', 'back', '0'])).err).toContain('the units must be 1 or more')
     const charged = (chargedAt: string) => at.sluice(['refund', 'back', '5', '--charged-at', chargedAt], now)
     await charged(new Date(now.now - 2 * 86_400_000).toISOString()) // the units of that day are not those of today
     expect(await used('back')).toMatchObject({ 'per-minute': [15, 45], 'per-day': [12, 988] })

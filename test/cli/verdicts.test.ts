@@ -57,6 +57,8 @@ const situations = fc.record({
     policy('all', 2, { by: 'global' }),
     policy('each', 2, { by: 'client' }),
     policy('for-pro', 1, { tiers: ['pro'] }),
+    policy('tokens', 9, { by: 'client', cost: 'tokens' }),
+    policy('own', 9, { by: 'global', cost: 'tokens' }),
   ),
   route: orNone<object>(
     { cost: 2 },
@@ -64,6 +66,11 @@ const situations = fc.record({
     { policies: [policy('search', 1)] },
     { policies: [policy('search', 1, { by: 'route' })], cost: 2 },
     { credentials: 'required' },
+    { costs: { tokens: 4 } },
+    { cost: 0, costs: { tokens: 4 } },
+    { cost: 2, costs: { tokens: 0 } },
+    { cost: 0, costs: { tokens: 0 } },
+    { policies: [policy('search', 5, { cost: 'tokens' })], costs: { tokens: { query: 'n', default: 3, max: 9 } } },
   ),
   routed: fc.boolean(),
 })

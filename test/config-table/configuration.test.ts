@@ -435,7 +435,7 @@ describe('an item for some APIs', () => {
     const free = found.tiers.get('free')!
     expect(free).toMatchObject({ credentials: 'required', failureMode: 'deny' })
     expect(free.policies.map(({ limit }) => limit)).toEqual([1, 2])
-    expect(rulesOf(found, 'GET', '/a').costs).toEqual([0, 5])
+    expect(rulesOf(found, 'GET', '/a').costs).toMatchObject([{ cost: 0 }, { cost: 5 }])
     expect(found.settings.mode).toBe('observe')
     expect(
       setFor(set!, cart)

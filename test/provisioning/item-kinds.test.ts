@@ -64,6 +64,11 @@ describe('a kind of item', () => {
         expect(Object.keys(object)).toEqual(Object.keys(one.object))
         continue
       }
+      if ('mapOf' in one) {
+        const named = ordered({ [field]: { b: backwards(one.mapOf), a: 5 } }, kind)[field] as Record<string, object>
+        expect([Object.keys(named), Object.keys(named.b!)]).toEqual([['a', 'b'], Object.keys(one.mapOf)])
+        continue
+      }
       const alternatives = 'tag' in one ? Object.entries(one.listOf) : [['', one.listOf] as const]
       for (const [word, rules] of alternatives) {
         const element = { ...backwards(rules), ...('tag' in one && { [one.tag]: word }) }

@@ -23,7 +23,7 @@ describe('the repository’s own tiers.yaml', () => {
   })
 
   it('lets a batch cost five, and holds searches to ten a second for each client', () => {
-    expect(rulesOf(set, 'POST', '/batch')).toMatchObject({ costs: [5], routes: [{ policies: [] }] })
+    expect(rulesOf(set, 'POST', '/batch')).toMatchObject({ costs: [{ cost: 5 }], routes: [{ policies: [] }] })
     expect(rulesOf(set, 'GET', '/batch').routes).toEqual([])
     const [search] = rulesOf(set, 'GET', '/search').routes[0]!.policies
     expect(search).toMatchObject({ name: 'search', limit: 10, windowMs: 1000, by: { who: ['client'], perRoute: true } })

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { parseList } from 'structured-headers'
+import { costKey, MOST_COST_NAMES } from '../../lambda/config-table/items/cost-names'
 import { headersFromContext } from '../../lambda/responses/backend-headers'
 import { plain, toContext } from '../../lambda/responses/context'
 import { NEVER_SECONDS } from '../../lambda/responses/headers'
@@ -218,6 +219,14 @@ describe('what API Gateway requires', () => {
   ]
   const keys = Object.keys(toContext({ now: NOW }))
 
+  test('a cost by name has a key of its own, 0 where nothing was charged', () => {
+    const named = { cost: 1, costs: { costTokens: 500, costImages: 0 }, ...FACTS }
+    const charged = { ...ALLOWED, chargedAt: NOW }
+    expect(toContext({ decision: charged, ...named })).toMatchObject({ cost: 1, costTokens: 500, costImages: 0 })
+    for (const uncharged of [{ decision: DENIED }, { decision: { ...ALLOWED, chargedAt: null } }, {}])
+      expect(toContext({ ...uncharged, ...named })).toMatchObject({ cost: 0, costTokens: 0, costImages: 0 })
+  })
+
   test.each(outcomes)(
     '%s: every key is there, letters and digits only, with a value that is flat and finite',
     (_, outcome) => {
@@ -263,8 +272,13 @@ describe('what API Gateway requires', () => {
     const shapes = Array.from({ length: 300 }, (_, index) => ({ name: `"${index}`, limit: 1e15, windowMs: 1e15 }))
     const policies = Object.fromEntries(shapes.map(({ name }) => [name, standing({ remaining: 1e15 })]))
     const decision = { ...decisionOf(shapes[0]!.name, policies), policy: '"'.repeat(1_000) }
-    const context = toContext({ decision, shapes, tier: 'é'.repeat(1_000), subject: 'x'.repeat(1_000), now: NOW })
-    expect(JSON.stringify(context).length).toBeLessThan(7_000)
+    const costs = Object.fromEntries(
+      Array.from({ length: MOST_COST_NAMES }, (_, i) => [costKey(`${'x'.repeat(30)}${i}`), Number.MAX_SAFE_INTEGER]),
+    )
+    const charged = { ...decision, chargedAt: NOW }
+    const [tier, subject] = ['é'.repeat(1_000), 'x'.repeat(1_000)]
+    const context = toContext({ decision: charged, shapes, tier, subject, cost: 1, costs, now: NOW })
+    expect(JSON.stringify(context).length).toBeLessThan(8_000)
   })
 })
 

@@ -1,6 +1,7 @@
 import { type Mistake, printed } from '../../../limiter/errors'
 import { MOST_POLICIES } from '../../../limiter/policies/parse-policies'
 import { type Place, report } from '../../../limiter/policies/report'
+import { checkCostNames } from './cost-names'
 import { headersIn, possibleSubjects } from './counted-by'
 import { scopedName } from './scopes'
 import type { Settings } from './settings'
@@ -44,6 +45,12 @@ export function checkCombinations(
   const ofAll: Group = { title: 'global', place: [...place, 'global'], policies: global, anonymous: true }
 
   checkNumber(ofTiers, ofRoutes, ofAll, issues)
+  checkCostNames(
+    routes,
+    [...ofTiers, ...ofRoutes, ofAll].flatMap(({ policies }) => policies),
+    place,
+    issues,
+  )
   checkItemSizes({ tiers, routes, global, defaultTier: settings.defaultTier }, place, issues)
   checkStateCollisions(ofTiers, [ofAll, ...ofRoutes], issues)
   checkStateCollisions(ofRoutes, [ofAll], issues)

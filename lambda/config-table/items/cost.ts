@@ -1,9 +1,17 @@
 import * as v from 'valibot'
-import type { Mistake } from '../../../limiter/errors'
-import { checkFields, type Place, report } from '../../../limiter/policies/report'
+import { type Mistake, printed } from '../../../limiter/errors'
+import { MOST_POLICIES, POLICY_FIELDS } from '../../../limiter/policies/parse-policies'
+import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 
 /** Units that a request takes: the same for each, or by what the request says. A cost of 0 is not counted. */
 export type Cost = number | CostByValue
+
+/** What the requests of a route cost. */
+export interface Costs {
+  readonly cost: Cost
+  /** Of policies that count another cost than that of requests, by its name. @default 1 unit each */
+  readonly costs?: Readonly<Record<string, Cost>>
+}
 
 /** A cost that a value of the request determines. */
 export interface CostByValue {
@@ -57,13 +65,50 @@ export const COST_FIELD = {
   optional: true,
 } as const
 
-/** Reports what is wrong with a route's cost; `undefined` if something is. */
-export function parseCost(input: unknown, place: Place, issues: Mistake[]): Cost | undefined {
+/** The names that costs may have. */
+export const COST_NAME = POLICY_FIELDS.cost.schema
+
+/** Costs by their names. What is inside is checked by `parseCosts`. */
+export const COSTS_FIELD = {
+  schema: v.custom<Readonly<Record<string, unknown>>>(
+    (costs) => typeof costs === 'object' && costs !== null && !Array.isArray(costs),
+  ),
+  wanted: 'units by the name of a cost, such as { tokens: 500 }',
+  optional: true,
+} as const
+
+/** Most costs of one route: no request is held to more policies. */
+export const MOST_COSTS = MOST_POLICIES
+
+/** Reports what is wrong with a route's costs by name; `undefined` if something is. */
+export function parseCosts(input: unknown, place: Place, issues: Mistake[]): Costs['costs'] | undefined {
+  if (input === undefined) return undefined
+  const here = [...place, 'costs']
+  const before = issues.length
+  const names = Object.keys(input as object)
+  if (names.length > MOST_COSTS)
+    report(issues, 'too_many', `costs must be at most ${MOST_COSTS}, got ${names.length}`, here)
+  const known = names.slice(0, MOST_COSTS).filter((name) => {
+    const isName = v.is(COST_NAME, name)
+    if (!isName) report(issues, 'invalid_name', `costs must have ${COST_NAME_WANTED}, got ${printed(name)}`, here)
+    return isName
+  })
+  const rules: FieldRules = Object.fromEntries(known.map((name) => [name, COST_FIELD]))
+  const given = Object.fromEntries(known.map((name) => [name, (input as Readonly<Record<string, unknown>>)[name]]))
+  const fields = checkFields(given, rules, 'costs', here, issues)!
+  const costs = Object.entries(fields).map(([name, cost]) => [name, parseCost(cost, here, issues, name)])
+  return issues.length > before ? undefined : Object.fromEntries(costs)
+}
+
+const COST_NAME_WANTED = 'names of 1 to 32 letters, digits, "_" or "-", a letter first'
+
+/** Reports what is wrong with a cost of a route; `undefined` if something is. */
+export function parseCost(input: unknown, place: Place, issues: Mistake[], field = 'cost'): Cost | undefined {
   if (input === undefined) return 1
   if (typeof input === 'number') return input
-  const here = [...place, 'cost']
+  const here = [...place, field]
   const before = issues.length
-  const fields = checkFields(input, COST_FIELDS, 'cost', here, issues)
+  const fields = checkFields(input, COST_FIELDS, field, here, issues)
   if (!fields || issues.length > before) return undefined
   const { max, default: otherwise = 1, divide = 1, roundUp = false } = fields as unknown as Partial<CostByValue>
   const named = SOURCES.filter((source) => fields[source] !== undefined)
@@ -71,7 +116,7 @@ export function parseCost(input: unknown, place: Place, issues: Mistake[]): Cost
     report(
       issues,
       'invalid_value',
-      `cost must name one of ${SOURCES.join(', ')}, got ${named.length === 0 ? 'none' : named.join(' and ')}`,
+      `${field} must name one of ${SOURCES.join(', ')}, got ${named.length === 0 ? 'none' : named.join(' and ')}`,
       here,
     )
   if (otherwise > max!)

@@ -4,7 +4,7 @@ import { isLeasable, parsePolicies } from '../../../limiter/policies/parse-polic
 import type { Policy } from '../../../limiter/policies/policy'
 import { checkFields, type FieldRules, type Place, report } from '../../../limiter/policies/report'
 import { parseRoutePattern, type RoutePattern } from '../../routing/route-pattern'
-import { COST_FIELD, type Cost, parseCost } from './cost'
+import { COST_FIELD, COSTS_FIELD, type Costs, parseCost, parseCosts } from './cost'
 import { BY_FIELD, type CountedBy, isOfEverybody, toCountedBy } from './counted-by'
 import { APIS_FIELD, type Scope, type Scoped, scopeOfInvalid, splitVariant, toScope } from './scopes'
 import { type ItemFields, withPresentNames } from './stored-names'
@@ -28,9 +28,8 @@ export interface Tier extends Scoped {
 }
 
 /** Rules for requests of one route, in addition to the caller's tier. */
-export interface Route extends Scoped {
+export interface Route extends Scoped, Costs {
   readonly pattern: RoutePattern
-  readonly cost: Cost
   readonly credentials: CredentialsInForce
   readonly policies: readonly TierPolicy[]
 }
@@ -77,6 +76,7 @@ export const TIER_FIELDS = {
 export const ROUTE_FIELDS = {
   apis: APIS_FIELD,
   cost: COST_FIELD,
+  costs: COSTS_FIELD,
   by,
   credentials,
   policies: { ...unchecked, optional: true },
@@ -136,10 +136,12 @@ export function parseRoute(text: string, input: unknown, place: Place, issues: M
   const by = toCountedBy(fields.by) ?? BY_CLIENT_AND_ROUTE
   const policies = parseTierPolicies(fields.policies, by, scope, here, issues, SHARED_POLICY_EXTRAS)
   const cost = parseCost(fields.cost, here, issues)
+  const costs = parseCosts(fields.costs, here, issues)
   if (issues.length > before) return undefined
   return {
     pattern: pattern as RoutePattern,
     cost: cost!,
+    ...(costs && { costs }),
     credentials: credentialsOf(fields),
     policies,
     ...(scope && { scope }),

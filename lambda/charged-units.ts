@@ -1,0 +1,34 @@
+import type { CompiledPolicy } from '../limiter/compiled-policy'
+import type { Decision } from '../limiter/decision'
+import type { Charge } from '../limiter/rate-limiter'
+import { takenFrom } from '../limiter/units'
+import { costKey } from './config-table/items/cost-names'
+import type { Outcome } from './responses/context'
+
+/**
+ * The policies that were asked, and of each cost the units that the request was charged if it was allowed: none of a
+ * cost whose policies let it pass uncharged, past a limit that is only observed.
+ */
+export function chargedBy(
+  { policies }: Decision,
+  charges: readonly Charge[],
+): Required<Pick<Outcome, 'shapes' | 'cost' | 'costs'>> {
+  const isCharged = ({ name }: CompiledPolicy) => {
+    const { exceeded = 'overrun' } = (Object.hasOwn(policies, name) && policies[name]) || {}
+    return exceeded === 'overrun'
+  }
+  const shapes: CompiledPolicy[] = []
+  const costs: Record<string, number> = {}
+  let cost = 0
+  for (const charge of charges) {
+    for (const policy of charge.policies) {
+      const taken = takenFrom(charge, policy)
+      if (taken === 0) continue
+      shapes.push(policy)
+      const units = isCharged(policy) ? taken : 0
+      if (policy.costName === undefined) cost = Math.max(cost, units)
+      else costs[costKey(policy.costName)] = Math.max(costs[costKey(policy.costName)] ?? 0, units)
+    }
+  }
+  return { shapes, cost, costs }
+}
