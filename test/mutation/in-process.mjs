@@ -3,7 +3,13 @@ import { createRequire } from 'node:module'
 import path from 'node:path'
 import vm from 'node:vm'
 import { declareClassPlugin, PluginKind } from '@stryker-mutator/api/plugin'
-import { DryRunStatus, determineHitLimitReached, TestStatus, toMutantRunResult } from '@stryker-mutator/api/test-runner'
+import {
+  DryRunStatus,
+  determineHitLimitReached,
+  MutantRunStatus,
+  TestStatus,
+  toMutantRunResult,
+} from '@stryker-mutator/api/test-runner'
 import { transformSync } from '@swc/core'
 
 const ofJest = createRequire(createRequire(import.meta.url).resolve('jest-runner'))
@@ -20,6 +26,9 @@ const MOST_EXAMPLES = 30
  * `test` itself, which go through several of these folders.
  */
 const FOLDERS = ['algorithms', 'config-table', 'policies', 'routing']
+
+/** How long a test may compute under a mutant, beyond twice what its file took without one, in milliseconds. */
+const LONGEST_MS = 5000
 
 /** Stands for all tests of a file: it covers what the file runs outside of its tests, such as in `describe`. */
 const EVERY_TEST = 'every test'
@@ -39,6 +48,7 @@ class InProcessTestRunner {
   namespace = {}
   isBailing = false
   hasFailed = false
+  isWithoutEnd = false
 
   capabilities() {
     return { reloadEnvironment: true }
@@ -98,11 +108,10 @@ class InProcessTestRunner {
     const { namespace } = this
     this.isBailing = true
     this.hasFailed = false
+    this.isWithoutEnd = false
     namespace.hitLimit = hitLimit
     namespace.hitCount = hitLimit === undefined ? undefined : 0
-    // a worker that was started anew, after a mutant without end, has found nothing
-    const foundOf = (file) => this.found.get(file) ?? this.found.set(file, { ms: 1000, kills: 0 }).get(file)
-    const worth = (file) => (1 + foundOf(file).kills) / foundOf(file).ms
+    const worth = (file) => (1 + this.foundOf(file).kills) / this.foundOf(file).ms
     const files = [...new Set(testFilter.map((id) => path.resolve(this.root, id.split(': ')[0])))].sort(
       (a, b) => worth(b) - worth(a),
     )
@@ -112,8 +121,9 @@ class InProcessTestRunner {
         tests.push(...(await this.runFile(file, new Set(testFilter), activeMutant.id)))
         const timeout = determineHitLimitReached(namespace.hitCount, hitLimit)
         if (timeout) return timeout
+        if (this.isWithoutEnd) return { status: MutantRunStatus.Timeout }
         if (this.hasFailed) {
-          foundOf(file).kills++
+          this.foundOf(file).kills++
           break
         }
       }
@@ -128,8 +138,9 @@ class InProcessTestRunner {
     circus.resetState()
     namespace.activeMutant = mutant
     namespace.currentTestId = EVERY_TEST
+    const bounded = (call) => (mutant === undefined ? call() : this.bounded(call, file))
     try {
-      new Modules(this.root, this.compiled, namespace).load(file)
+      bounded(() => new Modules(this.root, this.compiled, namespace).load(file))
     } catch (error) {
       if (mutant === undefined) throw error
       this.hasFailed = true
@@ -145,6 +156,8 @@ class InProcessTestRunner {
         else {
           child.idForStryker = `${name}: ${titleOf(child)}`
           if (chosen && !chosen.has(child.idForStryker)) child.mode = 'skip'
+          const { fn } = child
+          if (fn) child.fn = () => bounded(fn)
         }
       }
     }
@@ -158,6 +171,22 @@ class InProcessTestRunner {
     })
   }
 
+  /** A loop without end is left here, where a new worker would take many seconds. What it awaits is not bounded. */
+  bounded(call, file) {
+    this.namespace.call = call
+    try {
+      return CALL.runInThisContext({ timeout: LONGEST_MS + 2 * Math.ceil(this.foundOf(file).ms) })
+    } catch (error) {
+      this.isWithoutEnd ||= error?.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT'
+      throw error
+    }
+  }
+
+  /** A worker that was started anew, after another one crashed, has found nothing. */
+  foundOf(file) {
+    return this.found.get(file) ?? this.found.set(file, { ms: 1000, kills: 0 }).get(file)
+  }
+
   nameOf(file) {
     return path.relative(this.root, file)
   }
@@ -168,6 +197,8 @@ class InProcessTestRunner {
       .map((name) => path.join(this.root, 'test', name))
   }
 }
+
+const CALL = new vm.Script('__stryker__.call()')
 
 const titleOf = ({ name, parent }) => (parent?.parent ? `${titleOf(parent)} ${name}` : name)
 
