@@ -14,6 +14,8 @@ export interface CompiledPolicy {
   readonly windowMs: number
   /** The name of the cost that it counts; absent where it counts requests. */
   readonly costName: string | undefined
+  /** The limiter's own, which is named only when it denies. */
+  readonly isInternal?: boolean
   readonly counter: Counter
   /** The numbers that the counter is bound to, to compare. */
   readonly quota: object
@@ -47,6 +49,9 @@ export interface CompiledPolicy {
   readonly unlimited: () => CompiledPolicy
 }
 
+/** What a policy counts that counts running requests: each is one, whatever it costs. No cost has this name. */
+const RUNNING = '*'
+
 /**
  * Gives a policy the place of its state.
  *
@@ -60,7 +65,7 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     name,
     limit,
     windowMs,
-    costName: written.cost,
+    costName: counter.isEndedByOthers ? RUNNING : written.cost,
     counter,
     quota,
     stateSchema,

@@ -34,12 +34,13 @@ export function compose(
   const policies: Record<string, Standing> = {}
   for (const { policies: asked, verdicts } of answers) {
     for (const [i, verdict] of verdicts.entries()) {
-      const { name, limit, waits } = asked[i]!
+      const { name, limit, waits, isInternal } = asked[i]!
+      if (verdict.chargedAt !== undefined) chargedAt = Math.min(chargedAt, verdict.chargedAt)
+      if (isInternal && verdict.allowed) continue
       const standing = toStanding(limit, verdict, degraded)
       if (!shown || comesBefore(standing, shown.standing)) shown = { name, standing }
       retryAfterMs = Math.max(retryAfterMs, verdict.retryAfterMs)
       delayMs = Math.max(delayMs, standing.delayMs)
-      if (verdict.chargedAt !== undefined) chargedAt = Math.min(chargedAt, verdict.chargedAt)
       if (waits) waitMs = Math.max(waitMs, standing.delayMs)
       if (standing.exceeded) exceeded.add(standing.exceeded)
       const other = Object.hasOwn(policies, name) ? policies[name] : undefined // two subjects may share a name

@@ -1,106 +1,20 @@
 import * as v from 'valibot'
 import { systemClock } from './clock'
 import { type CompiledPolicy, compile, distinct } from './compiled-policy'
-import type { Decision } from './decision'
 import { ConfigError, Mistake, printed } from './errors'
-import { FAILURE_MODES } from './fallback'
+import { FAILURE_MODES } from './failure-mode'
 import { secretOf } from './hmac-secret'
+import { LibraryReservations, type ReserveOptions, type TakeOptions } from './library-reservations'
+import type { Limiter, LimiterOptions } from './limiter'
 import { checkItemSize } from './policies/item-size'
 import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
-import type { PolicyInput, WrittenPolicy } from './policies/policy'
+import type { WrittenPolicy } from './policies/policy'
 import { checkFields, type FieldRules } from './policies/report'
 import { policiesByName } from './policies-by-name'
-import { type Charge, RateLimiter, type RateLimiterOptions, type RefundOptions } from './rate-limiter'
+import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
 import { subjectKey } from './subject-key'
-import { checkWaitOptions, type WaitLimits, WaitQueues } from './wait-for'
-
-/** What `createLimiter` wants: a store and policies. */
-export interface LimiterOptions extends RateLimiterOptions {
-  /** At most 30; each subject is held to all of them. */
-  readonly policies: readonly PolicyInput[]
-  /**
-   * Whether a subject whose item DynamoDB throttles (above 1,000 writes a second) is leased for about a minute, as with
-   * consistency `leased`. If not, the failure mode decides throttled requests.
-   * @default true
-   */
-  readonly autoLease?: boolean
-  /**
-   * A secret of your own, at least 16 bytes of chance, with which subjects are stored under HMAC-SHA256. All processes
-   * that share a table need the same; another one, or none, begins all counters anew.
-   * @default none: SHA-256, which tells whoever has the table which addresses are in it, for there are few enough to
-   * try them all
-   */
-  readonly hmacKey?: string | Uint8Array
-}
-
-/** What a request takes. */
-export interface TakeOptions {
-  /** Whole units that the request takes; 0 peeks. @default 1 */
-  readonly cost?: number
-  /**
-   * Whole units that it takes of the policies with a `cost`, by the name that they say: `{ tokens: 500 }`. A policy of
-   * which it takes 0 is not asked.
-   * @default 1 each
-   */
-  readonly costs?: Readonly<Record<string, number>>
-}
-
-/** What a request takes, and how long it waits for that. */
-export interface WaitOptions extends TakeOptions, WaitLimits {}
-
-/** One of several subjects of a request. */
-export interface SubjectCharge extends TakeOptions {
-  readonly subject: string
-  /** Names of the policies it is held to. @default all */
-  readonly policies?: readonly string[]
-}
-
-/** A rate limiter for any Node program. Subjects are strings such as `client:abc`; they are stored hashed. */
-export interface Limiter {
-  /** Takes the request's units from all policies of the subject, or from none. A denial is a value, not an error. */
-  take(subject: string, options?: TakeOptions): Promise<Decision>
-  /**
-   * The same for a request that several subjects answer for, such as a client and its address: all are charged, or
-   * none.
-   */
-  takeAll(subjects: readonly SubjectCharge[], options?: TakeOptions): Promise<Decision>
-  /**
-   * Takes the request's units as soon as they are there, first come, first served among those who wait for the subject
-   * in this process, whatever they cost. Resolves with the decision that charged them, once its `delayMs` has passed;
-   * with a denial, nothing charged, after `maxWaitMs`, or at once where the slot in a queue is later than that or the
-   * cost can never pass.
-   *
-   * Waiting keeps the process alive. `take` does not wait in line, and other processes are not in it.
-   *
-   * @throws the signal's `reason` once it is aborted; what was charged meanwhile is given back.
-   */
-  waitFor(subject: string, options?: WaitOptions): Promise<Decision>
-  /** What `take` would say, taking nothing. */
-  peek(subject: string, options?: TakeOptions): Promise<Decision>
-  /**
-   * Gives units back, as far as they were charged in windows that still count: `refund(subject, 1, { chargedAt:
-   * decision.chargedAt })`. Without `chargedAt` they are taken for charged now. Of policies that say `cost`, it gives
-   * back what `costs` says, or 1 unit.
-   *
-   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell
-   * any more: the units may still be charged. They are never given back twice, so after `in-doubt` do not call it
-   * again.
-   */
-  refund(subject: string, units?: number, options?: RefundOptions & Pick<TakeOptions, 'costs'>): Promise<void>
-  /**
-   * For a program that stops: gives back units that consistency `leased` took ahead, and tells the store what
-   * `eventual` has counted. The limiter can be used on.
-   */
-  close(): Promise<void>
-  /**
-   * Makes all quotas of the subject whole. Other instances notice within their `denialTtlMs`.
-   *
-   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell
-   * any more. It may be called again.
-   */
-  reset(subject: string): Promise<void>
-}
+import { checkWaitOptions, WaitQueues } from './wait-for'
 
 const positiveMs = {
   schema: v.pipe(v.number(), v.minValue(1), v.maxValue(600_000)),
@@ -175,9 +89,17 @@ export function createLimiter<Window extends string, MaxDelay extends string = s
     Math.max(1000, (options.denialTtlMs ?? 5000) + 1),
   )
   const some = policiesByName(policies)
+  const reservations = new LibraryReservations(limiter)
 
   return {
-    take: async (subject, options) => limiter.decide([charge(subject, options)]),
+    take: async (subject: string, options?: TakeOptions & Partial<ReserveOptions>) => {
+      const one = charge(subject, options)
+      return options?.reserve === undefined
+        ? limiter.decide([one])
+        : reservations.reserve(one, options as ReserveOptions)
+    },
+    settle: async (reservation, used) => reservations.settle(reservation, used),
+    meter: (reservation) => reservations.meter(reservation),
     takeAll: async (subjects, { cost, costs } = {}) => {
       if (subjects.length === 0)
         throw new ConfigError([new Mistake('missing_field', 'takeAll needs at least one subject, got none')])

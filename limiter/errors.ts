@@ -115,6 +115,16 @@ export class ChargedAtError extends SluiceError {
   }
 }
 
+/** A reservation that no decision gave, or that was changed. Nothing was settled. */
+export class ReservationError extends SluiceError {
+  override readonly name = 'ReservationError'
+  readonly code = 'invalid_reservation'
+
+  constructor(readonly got: unknown) {
+    super(`reservation must be what a decision gave as \`reservation\`, unchanged, got ${printed(got)}`)
+  }
+}
+
 /** A clock that tells no time: not a number of milliseconds from 1970 to 2112. Nothing was charged. */
 export class ClockError extends SluiceError {
   override readonly name = 'ClockError'

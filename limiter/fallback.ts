@@ -7,21 +7,12 @@ import type { Charge, ChargeTime, StoredSubjects, Subject } from './consistency/
 import type { Decision } from './decision'
 import { StoreUnavailableError } from './errors'
 import { EvictedCounts } from './evicted-counts'
+import type { FailureMode } from './failure-mode'
 import { admit, count, type LocalCount, verdictOf } from './local-count'
 import { type LateWriter, PendingCharges } from './pending-charges'
-import { refundsOf } from './refunds'
+import { refundsOf } from './refund-writes'
 import { allStepsAllow, charged, type States, standAll, statesAfter, stepAll, verdictsOf } from './steps'
 import { NO_UNITS, takesNone, unitsOf } from './units'
-
-/**
- * What to answer when the store cannot be asked; every such decision says `degraded`.
- * - `local`: the same policies, counted in this instance's memory, which admits its share of each limit.
- * - `allow`: let everything pass.
- * - `deny`: let nothing pass.
- * - `throw`: no answer, the caller gets the `StoreUnavailableError`.
- */
-export type FailureMode = 'local' | 'allow' | 'deny' | 'throw'
-export const FAILURE_MODES: readonly FailureMode[] = ['local', 'allow', 'deny', 'throw']
 
 /** When a caller that is denied for want of a store may ask again, in milliseconds. */
 const RETRY_AFTER_MS = 1000

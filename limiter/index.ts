@@ -7,14 +7,7 @@
 export type { Exceeded } from './algorithms/algorithm'
 export type { Assignment, Clause, Comparison, ConditionalWrite, Fields } from './algorithms/conditional-write'
 export type { Clock, EpochMs } from './clock'
-export {
-  createLimiter,
-  type Limiter,
-  type LimiterOptions,
-  type SubjectCharge,
-  type TakeOptions,
-  type WaitOptions,
-} from './create-limiter'
+export { createLimiter } from './create-limiter'
 export type { Decision, Standing } from './decision'
 export {
   ChargedAtError,
@@ -23,13 +16,17 @@ export {
   CostError,
   type Mistake,
   type MistakeCode,
+  ReservationError,
   SluiceError,
   type StoreFailure,
   StoreUnavailableError,
   SubjectError,
 } from './errors'
 export type { LimiterEvent, OnEvent } from './events'
-export type { FailureMode } from './fallback'
+export type { FailureMode } from './failure-mode'
+export type { ReservedDecision, ReserveOptions, TakeOptions } from './library-reservations'
+export type { Limiter, LimiterOptions, SubjectCharge, WaitOptions } from './limiter'
+export type { Meter, UsedUnits } from './meter'
 export type { AlgorithmName, Consistency, Duration, PolicyInput, WrittenPolicy } from './policies/policy'
 export type { RefundOptions } from './rate-limiter'
 export { DynamoDbStore, type DynamoDbStoreOptions } from './stores/dynamodb-store'

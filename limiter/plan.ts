@@ -5,6 +5,7 @@ import {
   allStepsAllow,
   charged,
   chargeWrites,
+  deniedByRunning,
   type States,
   statesAfter,
   statesOf,
@@ -35,6 +36,8 @@ export interface Knowledge {
   readonly isTrusted: boolean
   /** It was read since the decision began. */
   readonly isFresh: boolean
+  /** It is so recent that no request has ended since, or hardly any. */
+  readonly isYoung: boolean
   /** This instance lost its last writes to others, so a read before the next one is cheaper. */
   readonly readFirst: boolean
   /** Whether a request that this view denies by our clock may pass by that of another instance. */
@@ -92,22 +95,24 @@ export function planFor(
 }
 
 function planDenials(
-  { view, isTrusted, isFresh, mayAdmit }: Knowledge,
+  { view, isTrusted, isFresh, isYoung, mayAdmit }: Knowledge,
   states: States,
   policies: readonly CompiledPolicy[],
   pending: readonly Pending[],
   now: EpochMs,
 ): Plan {
   if (!view || !isTrusted || (!isFresh && mayAdmit(view, pending))) return READ
+  let isCertain = true
   const denials = pending.map((request) => {
     const { position } = request
     const steps = stepAll(states, policies, request, now)
+    isCertain &&= isFresh || isYoung || !deniedByRunning(steps, policies)
     const records = steps.flatMap(({ verdict, write }, i): PolicyWrite[] =>
       !verdict.allowed && write ? [{ prefix: policies[i]!.prefix, write }] : [],
     )
     return { position, records, verdicts: verdictsOf(steps, states, policies, now) }
   })
-  return { kind: 'deny', denials }
+  return isCertain ? { kind: 'deny', denials } : READ
 }
 
 /**

@@ -1,61 +1,21 @@
 import { checkChargedAt, checkCost, toUnits } from './check-charge'
-import { type Clock, type EpochMs, systemClock } from './clock'
+import { type EpochMs, systemClock } from './clock'
+import type { CompiledPolicy } from './compiled-policy'
 import { compose, type SubjectVerdicts } from './compose'
 import { Strategies } from './consistency/strategies'
 import type { Charge, ChargeTime, Part } from './consistency/strategy'
 import { waitAtMost } from './deadline'
 import type { Decision } from './decision'
 import { SETUP_FAILURES, StoreUnavailableError } from './errors'
-import type { OnEvent } from './events'
-import { type FailureMode, Fallback } from './fallback'
+import { Fallback } from './fallback'
+import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
 import { allowedByAll, giveBack, oneByOne, peek, take, uncharged } from './parts'
-import type { StateStore } from './stores/store'
+import { parseReservation, Reservation, withoutReservation } from './reservation'
+import type { ActualUnits } from './settlements'
 import { TakeLoop } from './take-loop'
 import { evenly, takesNone } from './units'
 
-export type { Charge }
-
-export interface RateLimiterOptions {
-  readonly store: StateStore
-  /** @default the system's clock */
-  readonly clock?: Clock
-  /** Time for one decision, in milliseconds. @default 300 */
-  readonly deadlineMs?: number
-  /** Time for the first decision, which has to connect. @default 2000, or the deadline if that is longer */
-  readonly firstDeadlineMs?: number
-  /** How long a denial is answered from memory before the store is read again, in milliseconds. @default 5000 */
-  readonly denialTtlMs?: number
-  /** Subjects whose state is remembered, about a kilobyte each. @default 50,000 */
-  readonly maxSubjects?: number
-  /** @default 'local' */
-  readonly onStoreError?: FailureMode
-  /**
-   * The share of each limit that this instance admits by itself while the store cannot be asked, above 0 and up to 1:
-   * 1 / number of instances.
-   * @default 1
-   */
-  readonly localShare?: number
-  /** Told what happens on the way to decisions, for metrics. @default none */
-  readonly onEvent?: OnEvent
-}
-
-/** What a refund knows of the charge. */
-export interface RefundOptions {
-  /**
-   * `chargedAt` of the decision, in epoch milliseconds; `null`, as denials have it, when there is nothing to give back.
-   * Units whose window is over are not taken from another, and of those that time gives back, only the rest is.
-   * @default now
-   */
-  readonly chargedAt?: EpochMs | null
-  /**
-   * `delayMs` of the decision, for a policy with `action: delay`, which charged the request at its turn. @default not
-   * known: only while no request waits
-   */
-  readonly delayMs?: number
-}
-
-/** How one decision is made where the store cannot be asked; what is not given is as in the limiter's options. */
-export type WithoutStore = Pick<RateLimiterOptions, 'onStoreError' | 'localShare'>
+export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
 
 /**
  * Decides requests over any number of subjects, each with policies of its own. Policies that are the same array can
@@ -108,9 +68,45 @@ export class RateLimiter {
       if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error))
         throw error
       const { reason } = error
-      const decision = this.fallback.decide(charges, reason === 'item' ? 'deny' : onStoreError, localShare)
+      const decision = this.fallback.decide(
+        charges.map(withoutReservation),
+        reason === 'item' ? 'deny' : onStoreError,
+        localShare,
+      )
       return { ...decision, failure: reason }
     }
+  }
+
+  /**
+   * Decides charges that are settled once their true units are known.
+   *
+   * @param forMs how long the reservation lasts, in milliseconds.
+   * @param isSettled whether the units of a policy are settled.
+   */
+  async reserve(
+    charges: readonly Charge[],
+    forMs: number,
+    isSettled: (policy: CompiledPolicy) => boolean,
+    withoutStore: WithoutStore = {},
+  ): Promise<Decision & { readonly reservation?: string }> {
+    const reservation = new Reservation(charges, forMs, isSettled)
+    const decision = await this.decide(reservation.charges, withoutStore)
+    const token = reservation.tokenFor(decision, (key) => this.loop.view(key)?.item)
+    return token === undefined ? decision : { ...decision, reservation: token }
+  }
+
+  /**
+   * Settles a reservation: gives back what was not used, and charges what was used beyond it.
+   *
+   * @returns false when it is not open any more.
+   */
+  async settle(token: string, actual: ActualUnits): Promise<boolean> {
+    const settled = parseReservation(token).map((reserved) =>
+      this.loop.settlements.settle(reserved, actual, this.loop.deadline()),
+    )
+    const failed = (await Promise.allSettled(settled)).find((one) => one.status === 'rejected')
+    if (failed) throw failed.reason
+    return (await Promise.all(settled)).includes(true)
   }
 
   /** What `decide` would say, taking nothing. */

@@ -1,10 +1,10 @@
-import { type Fields, when } from './algorithms/conditional-write'
-import { refundUnlessQueued } from './algorithms/queued'
+import { when } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import { fieldsOf } from './compiled-policy'
 import type { Charge, ChargeTime } from './consistency/strategy'
 import type { Deadline } from './deadline'
 import { contention, StoreUnavailableError } from './errors'
+import { refundsOf } from './refund-writes'
 import type { StoreCalls, Tried } from './store-calls'
 import { inWrites } from './stores/expression-budget'
 import { afterWrite } from './stores/memory-store'
@@ -159,26 +159,6 @@ const refundWrites = (charge: Charge, item: Item, charged: ChargeTime, now: Epoc
     charged,
     now,
   )
-
-/** The writes that give units back to policies in these states; a policy whose window has passed has none. */
-export function refundsOf(
-  { policies, cost: units }: Pick<Charge, 'policies' | 'cost'>,
-  states: readonly Fields[],
-  charged: ChargeTime,
-  now: EpochMs,
-): PolicyWrite[] {
-  const { at, delayMs } = charged
-  const isOneTurn = delayMs !== undefined && policies.filter(({ chargesAtTurn }) => chargesAtTurn).length === 1
-  return policies.flatMap((policy, i): PolicyWrite[] => {
-    const { counter, prefix, chargesAtTurn } = policy
-    const fields = states[i]!
-    const write =
-      chargesAtTurn && !isOneTurn
-        ? refundUnlessQueued(counter, fields, units, at, now)
-        : counter.refund(fields, units, chargesAtTurn ? at + delayMs! : at, now)
-    return write ? [{ prefix, write }] : []
-  })
-}
 
 const isAbsent = ({ marks, policies }: Item): boolean =>
   Object.keys(marks).length === 0 && Object.keys(policies).length === 0

@@ -29,13 +29,17 @@ export const statesOf = (view: Pick<View, 'item'> | undefined, policies: readonl
   policies.map((policy) => fieldsOf(view?.item, policy))
 
 export const stepAll = (states: States, policies: readonly CompiledPolicy[], units: Units, now: EpochMs): Step[] =>
-  policies.map((policy, i) => policy.counter.step(states[i], unitsOf(units, policy), now))
+  policies.map((policy, i) => policy.counter.step(states[i], unitsOf(units, policy), now, now, units.holds))
 
 /** How policies stand, charging nothing. */
 export const standAll = (states: States, policies: readonly CompiledPolicy[], now: EpochMs): Verdicts =>
   stepAll(states, policies, NO_UNITS, now).map(({ verdict }) => verdict)
 
 export const allStepsAllow = (steps: readonly Step[]): boolean => steps.every(({ verdict }) => verdict.allowed)
+
+/** Whether room may come free at any moment: all policies that deny count running requests. */
+export const deniedByRunning = (steps: readonly Step[], policies: readonly CompiledPolicy[]): boolean =>
+  steps.every(({ verdict }, i) => verdict.allowed || policies[i]!.counter.isEndedByOthers)
 
 /**
  * What is reported of one request. A denied request is charged nothing, so the policies that would have allowed it
@@ -96,7 +100,7 @@ export function chargeWrites(
     const step = steps[i]!
     const seen = guessing && view?.shared ? fieldsOf(view.item, policy) : undefined
     const guess = seen && counter.extrapolate(seen, view!.seenAt, now)
-    const guessed = guess && guess !== seen ? counter.step(guess, unitsOf(units, policy), now) : step
+    const guessed = guess && guess !== seen ? counter.step(guess, unitsOf(units, policy), now, now, units.holds) : step
     const write = (counter.canMerge(step, guessed) && guessed.write) || step.write
     return write ? [{ prefix, write }] : []
   })

@@ -50,6 +50,13 @@ export class SubjectCache {
   }
 }
 
+/** How long a denial is trusted that ends when any running request does, in milliseconds. */
+const RUNNING_DENIAL_TTL_MS = 200
+
+/** Whether a view is at most so many milliseconds old, by a clock that may be set. */
+export const isRecent = ({ seenAt }: View, now: EpochMs, ttlMs = RUNNING_DENIAL_TTL_MS): boolean =>
+  Math.abs(now - seenAt) <= ttlMs
+
 /** Whether others have written: our own marks stand in both views, theirs differ. */
 export function othersWrote(known: Item, found: Item): boolean {
   const marks = Object.keys(found.marks)

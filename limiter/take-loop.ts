@@ -9,11 +9,12 @@ import { purge } from './item-maintenance'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
 import { answersFrom, type Knowledge, type Pending, type Plan, planFor } from './plan'
 import { Refunds } from './refunds'
-import { standAll, statesOf, stepAll, verdictsOf } from './steps'
+import { Settlements } from './settlements'
+import { deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { afterWrite } from './stores/memory-store'
 import { type Item, isPassed, type PolicyWrite, type WriteId } from './stores/store'
-import { othersWrote, SubjectCache, type View } from './subject-cache'
+import { isRecent, othersWrote, SubjectCache, type View } from './subject-cache'
 import { SubjectItems } from './subject-items'
 
 export interface TakeLoopOptions extends StoreCallsOptions {
@@ -24,8 +25,8 @@ export interface TakeLoopOptions extends StoreCallsOptions {
 }
 
 /**
- * A write that is refused costs as much as five reads. So an instance that lost this many writes in a row reads before
- * the next one, as happens when one client's requests are spread over many instances.
+ * A refused write costs as much as five reads, so an instance that lost this many in a row reads before the next one,
+ * as happens when one client's requests are spread over many instances.
  */
 const CONFLICTS_BEFORE_READ = 2
 
@@ -44,11 +45,13 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   private readonly items: SubjectItems
   private readonly fleet = new FleetClock()
   private readonly refunds: Refunds
+  readonly settlements: Settlements
 
   constructor(private readonly options: TakeLoopOptions) {
     this.cache = new SubjectCache(options.maxSubjects)
     this.calls = new StoreCalls(options)
     this.items = new SubjectItems(this.calls, this.cache)
+    this.settlements = new Settlements(this.calls, this.cache, this.items)
     this.refunds = new Refunds(
       this.calls,
       this.cache,
@@ -88,11 +91,13 @@ export class TakeLoop implements StoredSubjects, LateWriter {
     const { key, policies } = charge
     const now = this.now()
     const view = this.cache.get(key)
-    if (!view || !this.trusts(view, now) || this.fleet.mayAdmit(view, policies, [charge], now)) return undefined
+    if (!view || !isRecent(view, now, this.options.denialTtlMs) || this.fleet.mayAdmit(view, policies, [charge], now))
+      return undefined
     const states = statesOf(view, policies)
     const steps = stepAll(states, policies, charge, now)
     // the denial itself has to be recorded
     if (steps.some(({ verdict, write }) => !verdict.allowed && write)) return undefined
+    if (deniedByRunning(steps, policies) && !isRecent(view, now)) return undefined
     return steps.every(({ verdict }) => verdict.allowed) ? undefined : verdictsOf(steps, states, policies, now)
   }
 
@@ -208,10 +213,14 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   private knowledge(key: string, policies: readonly CompiledPolicy[], now: EpochMs, begunAt: EpochMs): Knowledge {
     const view = this.cache.get(key)
     if (view) this.fleet.observe(view, policies)
+    const isFresh = view !== undefined && view.seenAt >= begunAt
     return {
       view,
-      isTrusted: view !== undefined && this.trusts(view, now, begunAt),
-      isFresh: view !== undefined && view.seenAt >= begunAt,
+      // a decision's own read is recent enough whatever the settings say
+      isTrusted:
+        view !== undefined && ((isFresh && view.seenAt <= this.now()) || isRecent(view, now, this.options.denialTtlMs)),
+      isFresh,
+      isYoung: view !== undefined && isRecent(view, now),
       readFirst: view !== undefined && view.consecutiveConflicts >= CONFLICTS_BEFORE_READ && view.seenAt < begunAt,
       mayAdmit: (seen, costs) => this.fleet.mayAdmit(seen, policies, costs, now),
     }
@@ -237,13 +246,6 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   /** What was last seen of a subject if that is recent, else what is stored. */
   private async recent(key: string, deadline: Deadline): Promise<View> {
     const view = this.cache.get(key)
-    return view && this.trusts(view, this.now()) ? view : this.items.read(key, deadline)
-  }
-
-  /** @param begunAt when a decision began, whose own read is recent enough whatever the settings say. */
-  private trusts(view: View, now: EpochMs, begunAt = Infinity): boolean {
-    return (
-      (view.seenAt >= begunAt && view.seenAt <= this.now()) || Math.abs(now - view.seenAt) <= this.options.denialTtlMs
-    )
+    return view && isRecent(view, this.now(), this.options.denialTtlMs) ? view : this.items.read(key, deadline)
   }
 }

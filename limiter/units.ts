@@ -1,3 +1,5 @@
+import type { Hold } from './algorithms/algorithm'
+
 /** Units that one request takes from each of several policies. */
 export interface Units {
   /** Whole units of each policy, 0 to peek. */
@@ -7,6 +9,8 @@ export interface Units {
    * every policy takes the same.
    */
   readonly costs?: Readonly<Record<string, number>> | undefined
+  /** What the request holds while it runs, of each policy that counts running requests. */
+  readonly holds?: readonly Hold[] | undefined
 }
 
 /** Of a policy, the name of the cost that it counts, such as `tokens`; absent where it counts requests. */
@@ -40,9 +44,10 @@ export function sumOf(requests: readonly Units[]): Units {
 function plus(one: Units, other: Units): Units {
   const cost = one.cost + other.cost
   const { costs = other.costs } = one
-  if (!costs) return { cost }
+  const holds = one.holds || other.holds ? [...(one.holds ?? []), ...(other.holds ?? [])] : undefined
+  if (!costs) return { cost, holds }
   const sum = (costName: string) => [costName, unitsOf(one, { costName }) + unitsOf(other, { costName })]
-  return { cost, costs: Object.fromEntries(Object.keys(costs).map(sum)) }
+  return { cost, costs: Object.fromEntries(Object.keys(costs).map(sum)), holds }
 }
 
 /** Units of several policies. */

@@ -25,14 +25,31 @@ export interface Algorithm<Quota> {
    * docs/algorithms.md.
    * @param cost whole units, 0 to peek.
    * @param asOf the real time, where `now` is a turn to come. @default now
+   * @param holds what the request will hold while it runs, as many as its cost. @default none: only a verdict
    */
-  step(known: Fields | undefined, quota: Quota, cost: number, now: EpochMs, asOf?: EpochMs): Step
+  step(
+    known: Fields | undefined,
+    quota: Quota,
+    cost: number,
+    now: EpochMs,
+    asOf?: EpochMs,
+    holds?: readonly Hold[],
+  ): Step
 
   /**
    * Gives units back that were charged at `chargedAt`; nothing to write when none of them can be found any more.
    * Never leaves the subject better off than if the units had not been charged then.
+   *
+   * @param holds what the request held.
    */
-  refund(known: Fields, quota: Quota, units: number, chargedAt: EpochMs, now: EpochMs): ConditionalWrite | undefined
+  refund(
+    known: Fields,
+    quota: Quota,
+    units: number,
+    chargedAt: EpochMs,
+    now: EpochMs,
+    holds?: readonly Hold[],
+  ): ConditionalWrite | undefined
 
   /** How long state can matter after its last write, in milliseconds. */
   retentionMs(quota: Quota): number
@@ -67,8 +84,19 @@ export interface Algorithm<Quota> {
    */
   reachedAt?(known: Fields | undefined, quota: Quota, now: EpochMs): EpochMs
 
+  /** Whether room comes free when a request ends, and not by time alone. */
+  readonly isEndedByOthers?: boolean
+
   /** Removes expired fields once so many have gathered that they cost money. */
   purge?(known: Fields, quota: Quota, now: EpochMs): ConditionalWrite | undefined
+}
+
+/** What a running request has, until somebody ends it or its time is over: a slot, or a reservation. */
+export interface Hold {
+  /** Letters and digits that nobody can guess, 128 bits: the name of its field. */
+  readonly id: string
+  /** How long it lasts, in milliseconds, where the quota does not say. */
+  readonly forMs?: number
 }
 
 export interface Step {

@@ -1,5 +1,5 @@
 import type { EpochMs } from '../clock'
-import type { Algorithm, Step } from './algorithm'
+import type { Algorithm, Hold, Step } from './algorithm'
 import type { ConditionalWrite, Fields } from './conditional-write'
 
 /**
@@ -9,8 +9,15 @@ import type { ConditionalWrite, Fields } from './conditional-write'
  * What a policy does past its limit is a decorator around it: `overrun`, `nonBlocking`, `queued`.
  */
 export interface Counter {
-  step(known: Fields | undefined, cost: number, now: EpochMs, asOf?: EpochMs): Step
-  refund(known: Fields, units: number, chargedAt: EpochMs, now: EpochMs): ConditionalWrite | undefined
+  step(known: Fields | undefined, cost: number, now: EpochMs, asOf?: EpochMs, holds?: readonly Hold[]): Step
+  refund(
+    known: Fields,
+    units: number,
+    chargedAt: EpochMs,
+    now: EpochMs,
+    holds?: readonly Hold[],
+  ): ConditionalWrite | undefined
+  readonly isEndedByOthers: boolean
   readonly retentionMs: number
   readonly storedBytes: number
   readonly recordsDenials: boolean
@@ -23,8 +30,9 @@ export interface Counter {
 
 /** Binds an algorithm to its quota; what an algorithm leaves out gets its default here. */
 export const bind = <Quota>(algorithm: Algorithm<Quota>, quota: Quota): Counter => ({
-  step: (known, cost, now, asOf) => algorithm.step(known, quota, cost, now, asOf),
-  refund: (known, units, chargedAt, now) => algorithm.refund(known, quota, units, chargedAt, now),
+  step: (known, cost, now, asOf, holds) => algorithm.step(known, quota, cost, now, asOf, holds),
+  refund: (known, units, chargedAt, now, holds) => algorithm.refund(known, quota, units, chargedAt, now, holds),
+  isEndedByOthers: algorithm.isEndedByOthers ?? false,
   retentionMs: algorithm.retentionMs(quota),
   storedBytes: algorithm.storedBytes(quota),
   recordsDenials: algorithm.recordsDenials?.(quota) ?? false,

@@ -11,8 +11,8 @@ import type { Counter } from './counter'
 export const nonBlocking = (counter: Counter, exceeded: Exclude<Exceeded, 'overrun'>): Counter => ({
   ...counter,
 
-  step(known, cost, now, asOf) {
-    const { verdict, write } = counter.step(known, cost, now, asOf)
+  step(known, cost, now, asOf, holds) {
+    const { verdict, write } = counter.step(known, cost, now, asOf, holds)
     const passed = { ...verdict, ...(exceeded === 'observe' && { delayMs: 0 }) }
     return { verdict: verdict.allowed ? passed : { ...passed, allowed: true, retryAfterMs: 0, exceeded }, write }
   },

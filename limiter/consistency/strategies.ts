@@ -28,13 +28,13 @@ export class Strategies {
   }
 
   /** The lists of policies are the same arrays for the same charge's, so that requests can share writes. */
-  partsOf({ key, policies, cost, costs }: Charge): Part[] {
+  partsOf({ key, policies, cost, costs, holds }: Charge): Part[] {
     const lists = this.lists.get(policies) ?? this.split(policies)
     this.lists.set(policies, lists)
-    if (!costs) return lists.map((list) => ({ ...list, key, cost }))
+    if (!costs) return lists.map((list) => (holds ? { ...list, key, cost, holds } : { ...list, key, cost }))
     // units that are leased, or given back to memory, are as many of each policy
     return lists.flatMap((list): Part[] => {
-      const part = { ...list, key, cost, costs }
+      const part = { ...list, key, cost, costs, holds }
       return list.strategy === this.strategies.strict ? [part] : evenly(part)
     })
   }

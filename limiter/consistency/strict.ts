@@ -81,5 +81,5 @@ export class Strict implements Strategy {
   }
 }
 
-const isLeasable = ({ policies, costs }: Subject & Partial<Units>): boolean =>
-  !costs && policies.every(({ autoLease }) => autoLease)
+const isLeasable = ({ policies, costs, holds }: Subject & Partial<Units>): boolean =>
+  !costs && !holds && policies.every(({ autoLease }) => autoLease)

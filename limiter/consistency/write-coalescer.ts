@@ -57,7 +57,7 @@ export class WriteCoalescer implements Writes {
   }
 }
 
-const unitsIn = ({ cost, costs }: Units): Units => (costs ? { cost, costs } : { cost })
+const unitsIn = ({ cost, costs, holds }: Units): Units => (costs || holds ? { cost, costs, holds } : { cost })
 
 /**
  * How many requests from the front of the line can be decided together. A denial that is recorded changes the next

@@ -52,6 +52,7 @@ const EXPORTED = [
   'CostError',
   'DynamoDbStore',
   'MemoryStore',
+  'ReservationError',
   'SluiceError',
   'StoreUnavailableError',
   'SubjectError',

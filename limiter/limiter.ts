@@ -1,0 +1,96 @@
+import type { Decision } from './decision'
+import type { ReservedDecision, ReserveOptions, TakeOptions } from './library-reservations'
+import type { Meter, UsedUnits } from './meter'
+import type { RateLimiterOptions, RefundOptions } from './options'
+import type { PolicyInput } from './policies/policy'
+import type { WaitLimits } from './wait-for'
+
+/** What `createLimiter` wants: a store and policies. */
+export interface LimiterOptions extends RateLimiterOptions {
+  /** At most 30; each subject is held to all of them. */
+  readonly policies: readonly PolicyInput[]
+  /**
+   * Whether a subject whose item DynamoDB throttles (above 1,000 writes a second) is leased for about a minute, as with
+   * consistency `leased`. If not, the failure mode decides throttled requests.
+   * @default true
+   */
+  readonly autoLease?: boolean
+  /**
+   * A secret of your own, at least 16 bytes of chance, with which subjects are stored under HMAC-SHA256. All processes
+   * that share a table need the same; another one, or none, begins all counters anew.
+   * @default none: SHA-256, which tells whoever has the table which addresses are in it, for there are few enough to
+   * try them all
+   */
+  readonly hmacKey?: string | Uint8Array
+}
+
+/** What a request takes, and how long it waits for that. */
+export interface WaitOptions extends TakeOptions, WaitLimits {}
+
+/** One of several subjects of a request. */
+export interface SubjectCharge extends TakeOptions {
+  readonly subject: string
+  /** Names of the policies it is held to. @default all */
+  readonly policies?: readonly string[]
+}
+
+/** A rate limiter for any Node program. Subjects are strings such as `client:abc`; they are stored hashed. */
+export interface Limiter {
+  /** Takes the request's units from all policies of the subject, or from none. A denial is a value, not an error. */
+  take(subject: string, options: ReserveOptions): Promise<ReservedDecision>
+  take(subject: string, options?: TakeOptions): Promise<Decision>
+  /**
+   * The same for a request that several subjects answer for, such as a client and its address: all are charged, or
+   * none.
+   */
+  takeAll(subjects: readonly SubjectCharge[], options?: TakeOptions): Promise<Decision>
+  /**
+   * Takes the request's units as soon as they are there, first come, first served among those who wait for the subject
+   * in this process, whatever they cost. Resolves with the decision that charged them, once its `delayMs` has passed;
+   * with a denial, nothing charged, after `maxWaitMs`, or at once where the slot in a queue is later than that or the
+   * cost can never pass.
+   *
+   * Waiting keeps the process alive. `take` does not wait in line, and other processes are not in it.
+   *
+   * @throws the signal's `reason` once it is aborted; what was charged meanwhile is given back.
+   */
+  waitFor(subject: string, options?: WaitOptions): Promise<Decision>
+  /**
+   * Settles a reservation to what was really used: gives back what was not, and charges what was used beyond it, past
+   * the limit too, so that nobody passes until that is paid. It counts once, however often it is called. After the
+   * reservation's time it charges what is beyond it, and gives nothing back.
+   *
+   * @param used units of all policies that are reserved, or by the cost's name: `{ costs: { tokens: 812 } }`. What is
+   * not said stays as reserved.
+   * @returns false when it is not open any more: it was settled, the subject was reset, or an hour has passed since its
+   * time.
+   * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
+   */
+  settle(reservation: string, used: UsedUnits): Promise<boolean>
+  /** Debits a reservation while an answer is streamed, and says when to stop. */
+  meter(reservation: string): Meter
+  /** What `take` would say, taking nothing. */
+  peek(subject: string, options?: TakeOptions): Promise<Decision>
+  /**
+   * Gives units back, as far as they were charged in windows that still count: `refund(subject, 1, { chargedAt:
+   * decision.chargedAt })`. Without `chargedAt` they are taken for charged now. Of policies that say `cost`, it gives
+   * back what `costs` says, or 1 unit.
+   *
+   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell
+   * any more: the units may still be charged. They are never given back twice, so after `in-doubt` do not call it
+   * again.
+   */
+  refund(subject: string, units?: number, options?: RefundOptions & Pick<TakeOptions, 'costs'>): Promise<void>
+  /**
+   * For a program that stops: gives back units that consistency `leased` took ahead, and tells the store what
+   * `eventual` has counted. The limiter can be used on.
+   */
+  close(): Promise<void>
+  /**
+   * Makes all quotas of the subject whole. Other instances notice within their `denialTtlMs`.
+   *
+   * @throws StoreUnavailableError when it is not known whether that worked, with reason `in-doubt` when nobody can tell
+   * any more. It may be called again.
+   */
+  reset(subject: string): Promise<void>
+}
