@@ -36,7 +36,7 @@ export function checkCosts(costs: Units['costs'] = {}, policies: readonly Counti
 }
 
 /** What a request takes of these policies, each cost apart. */
-export const eachCost = (units: Units, policies: readonly Counting[]): Required<Units> => ({
+export const eachCost = (units: Units, policies: readonly Counting[]): Required<Omit<Units, 'holds'>> => ({
   cost: units.cost,
   costs: Object.fromEntries(countedCosts(policies).map((costName) => [costName, takenFrom(units, { costName })])),
 })
