@@ -25,7 +25,7 @@ export interface EventDecision {
   /** Names of what it is held to, in the order of evaluation. */
   readonly policies: readonly string[]
   /** What it takes of them; `undefined` where something decides before. */
-  readonly units: Required<Units> | undefined
+  readonly units: Required<Omit<Units, 'holds'>> | undefined
   /** What the backend would be told; `undefined` where the answer is a bare 401 or 500. */
   readonly context: AuthorizerContext | undefined
   /** That it would be a 500, since callers cannot be verified. */

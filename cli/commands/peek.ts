@@ -76,7 +76,7 @@ function checkIsAbout(subject: Subject, { trace, plan, decision, unasked }: Verd
 }
 
 /** A verdict with what the request takes, each cost apart. */
-type Shown = Verdict & { readonly units: Required<Units> }
+type Shown = Verdict & { readonly units: Required<Omit<Units, 'holds'>> }
 
 function asJson(subject: Subject, { context, decision, units, unasked }: Shown) {
   const { allowed, reason } = context
