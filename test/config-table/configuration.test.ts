@@ -452,7 +452,12 @@ describe('an item for some APIs', () => {
     ]
     const set = await readNow(api, tierItem('anonymous', 20), ...twice, tierItem('free @x', 1, { apis: ['cart'] }))
     expect([set!, setFor(set!, shop)].map((one) => rulesOf(one, 'GET', '/a'))).toEqual(
-      Array(2).fill(expect.objectContaining({ costs: expect.arrayContaining([5]), credentials: 'required' })),
+      Array(2).fill(
+        expect.objectContaining({
+          costs: expect.arrayContaining([expect.objectContaining({ cost: 5 })]),
+          credentials: 'required',
+        }),
+      ),
     )
   })
 
