@@ -68,6 +68,77 @@ describe('a refund by an instance that has not seen the charge', () => {
   })
 })
 
+describe.each(['strict', 'leased', 'eventual'] as const)(
+  'tokens beside requests, with consistency %s,',
+  (consistency) => {
+    const both: PolicyInput[] = [
+      { name: 'requests', algorithm: 'fixed-window', limit: 1000, window: '1h' },
+      { name: 'tokens', algorithm: 'fixed-window', limit: 1000, window: '1h', cost: 'tokens', consistency },
+    ]
+    const stored = async (fleet: Fleet) => {
+      await Promise.all(fleet.instances.map(({ limiter }) => limiter.close()))
+      return used(fleet)
+    }
+
+    it('are given back by an instance that has not seen the charge, each in its own units', async () => {
+      const fleet = new Fleet(both, 2)
+      const [first, second] = fleet.instances
+      await first!.limiter.peek('client:a')
+      const { chargedAt } = await second!.limiter.take('client:a', { cost: 2, costs: { tokens: 50 } })
+      await second!.limiter.close()
+      fleet.now += 1000
+      await first!.limiter.refund('client:a', 2, { chargedAt, costs: { tokens: 30 } })
+      expect(await stored(fleet)).toEqual([0, 20])
+    })
+
+    it('are whole again after a reset while charges are under way', async () => {
+      const fleet = new Fleet(both, 1)
+      const { limiter } = fleet.instances[0]!
+      await limiter.take('client:a', { costs: { tokens: 700 } })
+      const held = heldUp(fleet)
+      const late = limiter.take('client:a', { costs: { tokens: 200 } })
+      await quiet()
+      const reset = limiter.reset('client:a')
+      held.go()
+      await Promise.all([late, reset])
+      const [requests, tokens] = await stored(fleet)
+      expect([requests! <= 1, tokens! <= 200]).toEqual([true, true])
+    })
+
+    it('are given back whole where another subject denies', async () => {
+      const fleet = new Fleet(both, 2)
+      const [{ limiter }] = fleet.instances as [Fleet['instances'][number]]
+      await limiter.take('client:full', { cost: 0, costs: { tokens: 995 } })
+      const subjects = ['client:a', 'client:full'].map((subject) => ({ subject, cost: 3, costs: { tokens: 6 } }))
+      expect(await limiter.takeAll(subjects)).toMatchObject({ allowed: false, policy: 'tokens' })
+      expect(await stored(fleet)).toEqual([0, 0])
+    })
+
+    it('are counted to the unit by requests that come at once and differ in what they take', async () => {
+      const fleet = new Fleet(both, 1)
+      const { limiter } = fleet.instances[0]!
+      const costs = [0, 1, 5, 0, 90, 7, 1]
+      const taken = await Promise.all(costs.map((tokens) => limiter.take('client:a', { costs: { tokens } })))
+      expect(taken.every(({ allowed }) => allowed)).toBe(true)
+      expect(await stored(fleet)).toEqual([costs.length, costs.reduce((sum, tokens) => sum + tokens, 0)])
+    })
+
+    it('are told by a peek as the next request has them', async () => {
+      const fleet = new Fleet(both, 1)
+      const { limiter } = fleet.instances[0]!
+      await limiter.take('client:a', { costs: { tokens: 400 } })
+      await quiet()
+      const standings = async (decision: ReturnType<typeof limiter.take>) => {
+        const { policies } = await decision
+        return [policies.requests!.remaining, policies.tokens!.remaining]
+      }
+      const peeked = await standings(limiter.peek('client:a', { costs: { tokens: 50 } }))
+      expect(peeked).toEqual([998, 550])
+      expect(await standings(limiter.take('client:a', { costs: { tokens: 50 } }))).toEqual(peeked)
+    })
+  },
+)
+
 describe('eventual counts in memory', () => {
   const eventual = (window: string): PolicyInput[] => [
     { name: 'a', algorithm: 'fixed-window', limit: 10, window, consistency: 'eventual', syncMs: 1000 },

@@ -1,7 +1,7 @@
 import type { PolicyInput } from '../../limiter'
 import type { Breach } from './laws'
 import { durationMs, gridOf, type Numbers, quotaOf } from './quotas'
-import type { Chronicle, Instance, Request } from './simulation'
+import { type Chronicle, type Instance, type Request, takenBy } from './simulation'
 
 /** Admitted units, and the clock's times between which they were admitted. */
 interface Admitted {
@@ -53,7 +53,7 @@ function ofOnePolicy(chronicle: Chronicle, key: string, policy: PolicyInput, i: 
     limit: Math.max(...all.map(({ limit }) => limit)),
     burst: Math.max(...all.map(({ burst }) => burst)),
   }
-  const admitted = admittedOf(requests, key, start)
+  const admitted = admittedOf(requests, key, start, i)
   const { consistency = 'strict' } = policy
   const isHot = requests.some(({ calls }) => calls.some((call) => call.key === key && call.fate === 'hot'))
   const leased = consistency === 'leased' || isHot
@@ -63,11 +63,11 @@ function ofOnePolicy(chronicle: Chronicle, key: string, policy: PolicyInput, i: 
   const share = ({ limit, burst }: Numbers) =>
     Math.max(1, Math.floor((policy.refill === 'interval' ? burst : limit) * (scenario.localShare ?? 0.5)))
   /** Refunds without `chargedAt` may have taken units of other requests. */
-  const guessed = requests.reduce(
-    (units, { step, keys, units: back, refundOptions }) =>
-      units + (step.do === 'refund' && keys.includes(key) && refundOptions?.chargedAt === undefined ? back : 0),
-    0,
-  )
+  const guessed = requests.reduce((units, request) => {
+    const { step, keys, policies, refundOptions } = request
+    const isGuess = step.do === 'refund' && keys.includes(key) && refundOptions?.chargedAt === undefined
+    return units + (isGuess ? takenBy(request, policies[i]!) : 0)
+  }, 0)
   const excess = (those: readonly Admitted[]): number => {
     const alone =
       new Set(those.filter(({ degraded }) => degraded).map(({ instance }) => instance)).size * share(numbers)
@@ -117,12 +117,14 @@ const withOverrun = (policy: PolicyInput): PolicyInput => {
 }
 
 /** Units that were admitted and not refunded. */
-function admittedOf(requests: readonly Request[], key: string, start: number): Admitted[] {
+function admittedOf(requests: readonly Request[], key: string, start: number, i: number): Admitted[] {
   const refunded = new Set(requests.map(({ refunds }) => refunds))
   return requests
     .filter((request) => request.keys.includes(key) && request.step.do !== 'peek' && !refunded.has(request))
-    .flatMap(({ decisions, startedAt, instance, units }) =>
-      decisions
+    .flatMap((request) => {
+      const { decisions, startedAt, instance, policies } = request
+      const units = takenBy(request, policies[i]!)
+      return decisions
         .filter(({ decision }) => decision.allowed && units > 0)
         .map(({ decision, endedAt }) => ({
           from: start + startedAt,
@@ -130,8 +132,8 @@ function admittedOf(requests: readonly Request[], key: string, start: number): A
           units,
           instance,
           degraded: decision.degraded,
-        })),
-    )
+        }))
+    })
 }
 
 /** For each instance, the most units that it admitted in one sync interval, and while it could not sync. */

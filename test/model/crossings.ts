@@ -85,6 +85,22 @@ const eventual: More = {
   algorithms: ['fixed'],
 }
 
+/** Requests beside tokens, of which there are four. */
+const withTokens = (
+  name: string,
+  steps: readonly Step[],
+  more: More & Pick<PolicyInput, 'consistency'> = {},
+): Crossing => {
+  const { consistency, ...others } = more
+  const { scenario, ...crossing } = pairOf(name, steps, others)
+  const tokensOf = (policy: PolicyInput): PolicyInput => ({
+    ...{ ...policy, name: 'tokens', cost: 'tokens', limit: 4 },
+    ...(consistency && { consistency }),
+  })
+  return { ...crossing, scenario: (policy) => ({ ...scenario(policy), policies: [policy, tokensOf(policy)] }) }
+}
+const tokens = (units: number, cost = 1) => ({ cost, costs: { tokens: units } })
+
 export const CROSSINGS: readonly Crossing[] = [
   pairOf('charges beside charges', [take(0), take(1), take(0), take(1, { cost: 2 })]),
   pairOf('charges of several requests that share writes', [take(0, { times: 3 }), take(1)]),
@@ -175,4 +191,59 @@ export const CROSSINGS: readonly Crossing[] = [
     [take(0), { after: 0, on: 0, do: 'close' }, take(1, { cost: 2, after: 60 })],
     eventual,
   ),
+  withTokens('costs by name beside others', [
+    take(0, tokens(3)),
+    take(1, tokens(2)),
+    take(0, tokens(0)),
+    take(1, tokens(1, 0)),
+  ]),
+  withTokens('costs by name that share writes', [
+    take(0, tokens(1)),
+    take(0, { ...tokens(2), times: 2 }),
+    take(1, tokens(2)),
+  ]),
+  withTokens('costs by name and a refund', [take(0, tokens(3)), refund(0, LATER), take(1, tokens(4, 2))]),
+  withTokens('costs by name, a refund and a crash', [
+    take(0, tokens(3)),
+    refund(0, LATER),
+    crash(0),
+    take(1, tokens(4, 2)),
+  ]),
+  withTokens('costs by name and a reset', [
+    take(0, tokens(3)),
+    reset(1, LATER),
+    take(0, tokens(4)),
+    take(1, tokens(2)),
+  ]),
+  withTokens('costs by name and a limit that changes', [
+    take(0, tokens(2)),
+    change(1, 50, LATER),
+    take(1, tokens(1)),
+    take(0, tokens(2)),
+  ]),
+  withTokens('costs by name while the store is away', [
+    take(0, tokens(1)),
+    outage(0, 400, LATER),
+    take(0, tokens(2)),
+    take(0, { after: 500, ...tokens(2) }),
+    take(1, tokens(2)),
+  ]),
+  withTokens(
+    'costs by name of two subjects',
+    [
+      take(0, { of: 1, ...tokens(3) }),
+      { after: LATER, on: 0, do: 'takeAll', of: [0, 1], ...tokens(2) },
+      take(1, tokens(4)),
+    ],
+    { large: true },
+  ),
+  withTokens(
+    'leased costs by name and a refund',
+    [take(0, tokens(1)), refund(0, LATER), take(0, tokens(2)), take(1, tokens(3))],
+    { consistency: 'leased', algorithms: ['fixed'] },
+  ),
+  withTokens('eventual costs by name and a crash', [take(0, tokens(1)), crash(0, 60), take(1, tokens(3))], {
+    consistency: 'eventual',
+    algorithms: ['fixed'],
+  }),
 ]

@@ -97,7 +97,14 @@ const pause = fc.oneof(
 const subject = fc.constantFrom(0, 0, 0, 1)
 const cost = fc.constantFrom(1, 1, 2, 3)
 
-function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = [] }: LeftOut): fc.Arbitrary<Step> {
+/** What steps take of policies that count another cost than that of requests. @default nothing is said of it */
+type Costs = fc.Arbitrary<Readonly<Record<string, number>> | undefined>
+
+function steps(
+  instances: number,
+  { fates: fatesLeft = [], steps: stepsLeft = [] }: LeftOut,
+  costs: Costs = fc.constant(undefined),
+): fc.Arbitrary<Step> {
   const on = fc.integer({ min: 0, max: instances - 1 })
   const fates = CALL_FAULTS.filter((fate) => !fatesLeft.includes(fate))
   const faults = fc.oneof(
@@ -106,9 +113,15 @@ function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = []
   )
   const base = { after: pause, on }
   const kinds: { [Kind in Step['do']]: [number, fc.Arbitrary<unknown>] } = {
-    take: [24, fc.record({ ...base, do: fc.constant('take'), of: subject, cost, faults })],
-    takeAll: [3, fc.record({ ...base, do: fc.constant('takeAll'), of: fc.constantFrom([0, 1], [1, 0]), cost, faults })],
-    peek: [2, fc.record({ ...base, do: fc.constant('peek'), of: subject, cost: fc.constantFrom(0, 1, 2), faults })],
+    take: [24, fc.record({ ...base, do: fc.constant('take'), of: subject, cost, costs, faults })],
+    takeAll: [
+      3,
+      fc.record({ ...base, do: fc.constant('takeAll'), of: fc.constantFrom([0, 1], [1, 0]), cost, costs, faults }),
+    ],
+    peek: [
+      2,
+      fc.record({ ...base, do: fc.constant('peek'), of: subject, cost: fc.constantFrom(0, 1, 2), costs, faults }),
+    ],
     refund: [
       3,
       fc.record({
@@ -134,6 +147,7 @@ function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = []
     do: fc.constant('take'),
     of: subject,
     cost: fc.constant(1),
+    costs,
     times: fc.integer({ min: 2, max: 6 }),
   })
   const kept = Object.entries(kinds).flatMap(([kind, [weight, arbitrary]]) =>
@@ -146,6 +160,7 @@ function steps(instances: number, { fates: fatesLeft = [], steps: stepsLeft = []
 export const scenarios = (
   leaving: LeftOut = {},
   policies: fc.Arbitrary<PolicyInput[]> = policySets,
+  costs?: Costs,
 ): fc.Arbitrary<Scenario> =>
   fc.integer({ min: 1, max: 3 }).chain((count) =>
     fc.record({
@@ -155,7 +170,7 @@ export const scenarios = (
         minLength: count,
         maxLength: count,
       }),
-      steps: fc.array(steps(count, leaving), { minLength: 1, maxLength: 25, size: 'max' }),
+      steps: fc.array(steps(count, leaving, costs), { minLength: 1, maxLength: 25, size: 'max' }),
       denialTtlMs: fc.constantFrom(5000, 0, 1000),
     }),
   )
@@ -203,3 +218,22 @@ const crowdedSets: fc.Arbitrary<PolicyInput[]> = fc
   .filter(isAccepted)
 
 export const crowdedScenarios = (leaving: LeftOut = {}): fc.Arbitrary<Scenario> => scenarios(leaving, crowdedSets)
+
+/** Policies some of which count another cost than that of requests. */
+const counting = (sets: fc.Arbitrary<PolicyInput[]>): fc.Arbitrary<PolicyInput[]> =>
+  sets.chain((policies) =>
+    fc.tuple(
+      ...policies.map((policy) =>
+        fc.constantFrom(undefined, 'tokens', 'images').map((cost) => clean({ ...policy, cost })),
+      ),
+    ),
+  )
+
+const someCosts: Costs = fc.option(
+  fc.record({ tokens: fc.constantFrom(0, 1, 2, 5), images: fc.constantFrom(0, 1, 3) }, { requiredKeys: [] }),
+  { nil: undefined },
+)
+
+/** Scenarios of costs by name: strict policies, and leased and eventual ones. */
+export const costsScenarios = (leaving: LeftOut = {}): fc.Arbitrary<Scenario> =>
+  fc.oneof(scenarios(leaving, counting(policySets), someCosts), scenarios(leaving, counting(looserSets), someCosts))

@@ -2,10 +2,10 @@ import type { Counter } from '../../limiter/algorithms/counter'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
 import { withNumbers } from '../../limiter/policies/variants'
-import type { RateLimiterOptions } from '../../limiter/rate-limiter'
+import type { Charge, RateLimiterOptions } from '../../limiter/rate-limiter'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite, WriteOutcome } from '../../limiter/stores/store'
-import { type LeftOut, looserScenarios } from './generate'
+import { costsScenarios, type LeftOut, looserScenarios } from './generate'
 import type { Law } from './laws'
 import { runScenarios } from './run'
 import { type Library, NEW, type SimulationOptions } from './simulation'
@@ -179,7 +179,36 @@ const LITTLE_ELSE: LeftOut = {
   steps: ['peek', 'reset', 'close', 'crash', 'freeze', 'change', 'outage', 'clock', 'ttl', 'takeAll'],
 }
 
+/** A library that counts the cost of requests, or of nothing, where a policy counts another. */
+const costsThat = (change: (charge: Charge) => Charge): (() => SimulationOptions) =>
+  limiterThat((options) => {
+    const right = NEW.makeLimiter(options)
+    return wrapped(right, async (charges, ...more) => right.decide(charges.map(change), ...more))
+  })
+
 describe('the judge reports the broken law if', () => {
+  it.each<[string, Law, (charge: Charge) => Charge]>([
+    ['costs by name are ignored', 'numbers are true', ({ costs: _, ...charge }) => charge],
+    [
+      'a policy is asked of which a request takes nothing',
+      'denied only where there is no room',
+      ({ costs, ...charge }) => ({
+        ...charge,
+        costs: costs && Object.fromEntries(Object.entries(costs).map(([name, units]) => [name, Math.max(1, units)])),
+      }),
+    ],
+  ])('%s', async (_, law, change) => {
+    const arbitrary = costsScenarios(LITTLE_ELSE)
+    const running = runScenarios(300, {
+      seed: 2,
+      simulation: costsThat(change),
+      only: law,
+      endOnFailure: true,
+      arbitrary,
+    })
+    await expect(running).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
+  })
+
   for (const [mistake, law, simulation] of MISTAKES) {
     it(mistake, async () => {
       const running = runScenarios(300, { seed: 2, simulation, only: law, endOnFailure: true, leftOut: LITTLE_ELSE })

@@ -1,9 +1,9 @@
-import type { Decision, Standing } from '../../limiter'
+import type { Decision, PolicyInput, Standing } from '../../limiter'
 import { REFUND_MARK } from '../../limiter/stores/store'
 import { keepsBounds } from './bounds'
 import type { Breach, Law } from './laws'
 import { distinct, NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
-import type { Call, Chronicle, Entry, Request } from './simulation'
+import { type Call, type Chronicle, type Entry, isLook, type Request, takenBy } from './simulation'
 import { degradedOnes, localShares } from './without-store'
 
 /** All breaches of laws in a chronicle. */
@@ -122,7 +122,7 @@ class StrictJudge {
   }
 
   private followWrite(entry: Entry, request: Request, key: string): void {
-    const { step, units } = request
+    const { step } = request
     const isPhantom =
       entry.copy &&
       !this.chronicle.entries.some(
@@ -138,7 +138,7 @@ class StrictJudge {
         sameId(write!.id, entry.call.write!.id),
     )
     const burst = step.do === 'take' && step.times !== undefined
-    const onesOwn = request.policies.some(({ countDenied }) => countDenied) // each request makes its own write
+    const onesOwn = askedOf(request).some(({ countDenied }) => countDenied) // each request makes its own write
     if (this.hasDebts(entry)) this.blur(key, entry.seq) // which are sent in writes of their own
     if (burst && isDisturbed(request)) this.blur(key, entry.seq)
 
@@ -146,15 +146,14 @@ class StrictJudge {
       this.blur(key, entry.seq) // a copy of a write that was refused at first belongs to no request now
     else if (again) this.followCopy(entry, again)
     else if (step.do === 'refund') {
-      if (givesBack(entry))
-        this.followRefund(entry, units, before.length === 0, request.refundOptions?.chargedAt ?? undefined)
+      if (givesBack(entry)) this.followRefund(entry, before, request.refundOptions?.chargedAt ?? undefined)
     } else if (burst && !onesOwn) this.followBurst(entry, request, before.length)
-    else if (burst || before.length === 0) this.followCharge(entry, units, request)
+    else if (burst || before.length === 0) this.followCharge(entry, request)
     else if (this.isOverwritten(before[0]!, entry.seq))
       this.blur(key, entry.seq) // and counts twice, as documented
     // After the charge come only purges, and a refund if another subject denied.
     else if (step.do === 'takeAll' && givesBack(entry))
-      this.followRefund(entry, units, before.length === 1, before[0]!.call.write!.at)
+      this.followRefund(entry, before.slice(1), before[0]!.call.write!.at)
   }
 
   /** Whether this instance has admitted requests without the store before. */
@@ -200,12 +199,26 @@ class StrictJudge {
     )
   }
 
-  private followCharge(entry: Entry, units: number, request: Request): void {
+  /** Whether a policy has room for what the request takes of it. */
+  private fits(i: number, tally: Tally, numbers: Numbers, request: Request, now: number): boolean {
+    const units = takenBy(request, request.policies[i]!)
+    return units === 0
+      ? !isLook(request) || this.quotas[i]!.room(tally, numbers, 0, now)
+      : this.quotas[i]!.room(tally, numbers, units, now)
+  }
+
+  /** A policy's state after the request; it is not asked where the request takes nothing of it. */
+  private charged(i: number, tally: Tally, numbers: Numbers, request: Request, now: number, most = Infinity): Tally {
+    const units = takenBy(request, request.policies[i]!)
+    return units === 0 ? tally : this.quotas[i]!.charge(tally, numbers, Math.min(units, most), now)
+  }
+
+  private followCharge(entry: Entry, request: Request): void {
     const { key, write } = entry.call
     const now = write!.at
     const numbers = this.numbersOf(request)
     const { tallies } = this.momentsOf(key).at(-1)!
-    const hasRoom = (i: number) => (tally: Tally) => this.quotas[i]!.room(tally, numbers[i]!, units, now)
+    const hasRoom = (i: number) => (tally: Tally) => this.fits(i, tally, numbers[i]!, request, now)
     const fitting = tallies.map((some, i) => some.filter(hasRoom(i)))
     const nonBlocking = request.policies.map(({ action }) => action === 'observe' || action === 'deprioritize')
     const full = fitting.flatMap((some, i) => (some.length === 0 && !nonBlocking[i] ? [i] : []))
@@ -221,9 +234,7 @@ class StrictJudge {
       const noted = tallies.map((some, i) => {
         if (!mayRecord.includes(i)) return some
         const denying = some.filter((tally) => !hasRoom(i)(tally))
-        const recorded = denying.map((tally) =>
-          this.quotas[i]!.charge(tally, numbers[i]!, Math.min(units, numbers[i]!.limit), now),
-        )
+        const recorded = denying.map((tally) => this.charged(i, tally, numbers[i]!, request, now, numbers[i]!.limit))
         // or another policy denied it
         return this.quotas.length === 1 ? recorded : [...some.filter(hasRoom(i)), ...recorded]
       })
@@ -232,10 +243,10 @@ class StrictJudge {
     }
     if (full.length === 0) {
       const after = fitting.map((some, i) =>
-        some.length > 0 ? some.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, units, now)) : tallies[i]!,
+        some.length > 0 ? some.map((tally) => this.charged(i, tally, numbers[i]!, request, now)) : tallies[i]!,
       )
       this.note(request, entry, true)
-      this.move(entry, this.asTold(after, request, numbers, units, now))
+      this.move(entry, this.asTold(after, request, numbers, now))
       return
     }
     if (!this.isBlurred(key)) {
@@ -243,28 +254,22 @@ class StrictJudge {
       this.breach(
         'never over the limit',
         entry.at,
-        `${units} of ${key} were charged at ${now} to ${names}, where there was no room for them`,
+        `${unitsText(request)} of ${key} were charged at ${now} to ${names}, where there was no room for them`,
       )
     }
     this.note(request, entry, false)
     this.move(
       entry,
-      tallies.map((some, i) => some.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, units, now))),
+      tallies.map((some, i) => some.map((tally) => this.charged(i, tally, numbers[i]!, request, now))),
     )
   }
 
   /** Keeps only those states that agree with the answer. */
-  private asTold(
-    tallies: readonly (readonly Tally[])[],
-    request: Request,
-    numbers: readonly Numbers[],
-    units: number,
-    now: number,
-  ) {
+  private asTold(tallies: readonly (readonly Tally[])[], request: Request, numbers: readonly Numbers[], now: number) {
     const [one] = request.decisions
     if (request.decisions.length !== 1 || !one!.decision.allowed || one!.decision.degraded || request.keys.length > 1)
       return tallies
-    if (request.calls.some(({ fate }) => fate !== 'ok') || units === 0 || this.mixed) return tallies
+    if (request.calls.some(({ fate }) => fate !== 'ok') || isLook(request) || this.mixed) return tallies
     return tallies.map((some, i) => {
       if (request.policies[i]!.overrun) return some
       const told = one!.decision.policies[request.policies[i]!.name]?.remaining
@@ -294,20 +299,16 @@ class StrictJudge {
     let { tallies } = this.momentsOf(key).at(-1)!
     let members = 0
     while (members < (writesBefore === 0 && laterWrites > 0 ? 1 : most)) {
-      const fitting = tallies.map((some, i) =>
-        some.filter((tally) => this.quotas[i]!.room(tally, numbers[i]!, request.units, now)),
-      )
+      const fitting = tallies.map((some, i) => some.filter((tally) => this.fits(i, tally, numbers[i]!, request, now)))
       if (fitting.some((some) => some.length === 0)) break
-      tallies = fitting.map((some, i) =>
-        some.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, request.units, now)),
-      )
+      tallies = fitting.map((some, i) => some.map((tally) => this.charged(i, tally, numbers[i]!, request, now)))
       members++
     }
     if (members === 0 && allowed > charged && !this.isBlurred(key)) {
       this.breach(
         'never over the limit',
         entry.at,
-        `${request.units} of ${key} were charged at ${now} among others, where there was no room`,
+        `${unitsText(request)} of ${key} were charged at ${now} among others, where there was no room`,
       )
     }
     this.charges.set(request, [
@@ -317,23 +318,30 @@ class StrictJudge {
     this.move(entry, tallies)
   }
 
-  private followRefund(entry: Entry, units: number, first: boolean, chargedAt: number | undefined): void {
+  /** @param before what the same request has given back before: units that differ, each in a write of its own. */
+  private followRefund(entry: Entry, before: readonly Entry[], chargedAt: number | undefined): void {
     const { key, write, request } = entry.call
     const { tallies } = this.momentsOf(key).at(-1)!
-    if (!first) {
+    const isPart = (i: number) => isSplit(request!) && !partsOf(entry).has(request!.prefixes[i]!)
+    const isAgain = before.some(
+      (one) => !isSplit(request!) || [...partsOf(one)].some((part) => partsOf(entry).has(part)),
+    )
+    if (isAgain) {
       if (this.isBlurred(key)) return
-      this.breach('given back once', entry.at, `${units} of ${key} were given back a second time by another write`)
+      const text = `${unitsText(request!)} of ${key} were given back a second time by another write`
+      this.breach('given back once', entry.at, text)
       return
     }
     const numbers = this.numbersOf(request!)
     // The charge of a denied request is refunded in full, unless calls failed.
-    const least =
+    const isWhole =
       request!.step.do === 'takeAll' && !request!.instance.old && request!.calls.every(({ fate }) => fate === 'ok')
-        ? units
-        : 0
     const begunAt = Math.floor(this.chronicle.start + request!.startedAt) + request!.skewMs
     const after = tallies.map((some, i) => {
       const { algorithm, countDenied } = request!.policies[i]!
+      const units = takenBy(request!, request!.policies[i]!)
+      if (units === 0 || isPart(i)) return some
+      const least = isWhole ? units : 0
       const counts = countDenied ? [...some, ...some.map((tally) => newest(tally, numbers[i]!.limit))] : some
       // A window that ends while the call is under way was open when the refund was made.
       const at = algorithm === 'anchored-window' ? (chargedAt ?? begunAt) : chargedAt
@@ -351,9 +359,13 @@ class StrictJudge {
       kind === 'refund' || (kind === 'takeAll' && !this.charges.get(request!)?.some((charge) => charge.entry === first))
     const overwritten = this.isOverwritten(first, entry.seq)
     if (gaveBack)
-      this.breach('given back once', entry.at, `the write that gave back ${request!.units} of ${key} was applied twice`)
+      this.breach(
+        'given back once',
+        entry.at,
+        `the write that gave back ${unitsText(request!)} of ${key} was applied twice`,
+      )
     else if (!overwritten && !this.wasReset(key, first.seq, entry.seq)) {
-      this.breach('charged once', entry.at, `the write that charged ${request!.units} to ${key} was applied twice`)
+      this.breach('charged once', entry.at, `the write that charged ${unitsText(request!)} to ${key} was applied twice`)
     }
     if (!gaveBack) this.blur(key, entry.seq)
   }
@@ -438,7 +450,7 @@ class StrictJudge {
     if (step.do !== 'take' && step.do !== 'takeAll' && step.do !== 'peek') return
     for (const { decision, seq } of decisions) {
       if (decision.degraded) continue
-      if (step.do === 'peek' || request.units === 0) this.checkPeek(request, decision, seq)
+      if (step.do === 'peek' || isLook(request)) this.checkPeek(request, decision, seq)
       else if (decision.allowed) this.checkAllowed(request, decision, seq)
       else this.checkDenied(request, decision, seq)
     }
@@ -461,7 +473,7 @@ class StrictJudge {
         this.breach(
           'a denied request takes nothing',
           request.startedAt,
-          `${request.units} of ${keys[0]} were charged and denied`,
+          `${unitsText(request)} of ${keys[0]} were charged and denied`,
         )
       }
     }
@@ -473,9 +485,9 @@ class StrictJudge {
   }
 
   private checkAllowed(request: Request, decision: Decision, seq: number): void {
-    const { step, keys, units } = request
+    const { step, keys } = request
     const charges = this.charges.get(request) ?? []
-    const nonBlocking = request.policies.every(({ action }) => action === 'observe' || action === 'deprioritize')
+    const nonBlocking = askedOf(request).every(({ action }) => action === 'observe' || action === 'deprioritize')
     for (const key of keys) {
       const charge = charges.findLast((one) => one.key === key && one.entry.seq < seq)
       if (!charge && !nonBlocking) {
@@ -483,7 +495,7 @@ class StrictJudge {
           this.breach(
             'an allowed request is charged',
             request.startedAt,
-            `${units} of ${key} were allowed and not charged`,
+            `${unitsText(request)} of ${key} were allowed and not charged`,
           )
         }
         continue
@@ -505,15 +517,15 @@ class StrictJudge {
         this.breach(
           'numbers are true',
           charge.entry.at,
-          `${units} of ${key} were charged at ${at}, and what was told of it is not so: ${this.mismatch(moments[0], request, decision, at)}`,
+          `${unitsText(request)} of ${key} were charged at ${at}, and what was told of it is not so: ${this.mismatch(moments[0], request, decision, at)}`,
         )
       }
     }
   }
 
   private checkPeek(request: Request, decision: Decision, seq: number): void {
-    const [key] = request.keys
-    if (this.mixed || this.clocksSet || !this.isSharp(key!, seq)) return
+    const [key, other] = request.keys
+    if (other !== undefined || this.mixed || this.clocksSet || !this.isSharp(key!, seq)) return
     const moments = this.momentsBetween(key!, request.startSeq, seq, request.startedAt)
     for (const now of clockOf(request, seq, this.chronicle)) {
       if (moments.some((moment) => this.matches(this.asTaken(moment, request, decision, now), request, decision, now)))
@@ -529,23 +541,23 @@ class StrictJudge {
 
   /** The state that a peek would leave behind if it were a request. */
   private asTaken(moment: Moment, request: Request, { allowed }: Decision, now: number): Moment {
-    if (request.units === 0) return moment
+    if (isLook(request)) return moment
     const numbers = this.numbersOf(request)
     const tallies = moment.tallies.map((some, i) => {
       const { countDenied } = request.policies[i]!
-      const charged = (those: readonly Tally[], units: number) =>
-        those.map((tally) => this.quotas[i]!.charge(tally, numbers[i]!, units, now))
-      const hasRoom = (tally: Tally) => this.quotas[i]!.room(tally, numbers[i]!, request.units, now)
-      if (allowed) return charged(some.filter(hasRoom), request.units)
+      const charged = (those: readonly Tally[], most?: number) =>
+        those.map((tally) => this.charged(i, tally, numbers[i]!, request, now, most))
+      const hasRoom = (tally: Tally) => this.fits(i, tally, numbers[i]!, request, now)
+      if (allowed) return charged(some.filter(hasRoom))
       if (!countDenied) return some
       const full = some.filter((tally) => !hasRoom(tally))
-      return [...some.filter(hasRoom), ...charged(full, Math.min(request.units, numbers[i]!.limit))]
+      return [...some.filter(hasRoom), ...charged(full, numbers[i]!.limit)]
     })
     return { ...moment, tallies }
   }
 
   private checkDenied(request: Request, decision: Decision, seq: number): void {
-    const { step, keys, units } = request
+    const { step, keys } = request
     if (keys.some((key) => !this.isSharp(key, seq))) return
     const clocks = clockOf(request, seq, this.chronicle)
     const several = keys.length > 1 || (step as { times?: number }).times !== undefined
@@ -558,7 +570,7 @@ class StrictJudge {
       for (const moment of this.momentsBetween(key, request.startSeq, seq, request.startedAt - reachMs)) {
         for (const now of clocks) {
           const denies = moment.tallies.map((some, i) =>
-            some.some((tally) => !this.roomOf(i, tally, numbers[i]!, request, units, now)),
+            some.some((tally) => !this.roomOf(i, tally, numbers[i]!, request, now)),
           )
           if (!denies.some(Boolean)) continue
           deniedSomewhere = true
@@ -572,7 +584,7 @@ class StrictJudge {
         }
       }
     }
-    const what = `${units} of ${keys.join(', ')} were denied`
+    const what = `${unitsText(request)} of ${keys.join(', ')} were denied`
     if (deniedSomewhere) {
       const [now] = clocks
       const moment = this.momentsBetween(keys[0]!, request.startSeq, seq, request.startedAt).at(-1)
@@ -584,11 +596,9 @@ class StrictJudge {
     } else this.breach('denied only where there is no room', request.startedAt, `${what} where there was room`)
   }
 
-  private roomOf(i: number, tally: Tally, numbers: Numbers, request: Request, units: number, now: number): boolean {
+  private roomOf(i: number, tally: Tally, numbers: Numbers, request: Request, now: number): boolean {
     const { action } = request.policies[i]!
-    return (
-      action === 'observe' || action === 'deprioritize' || this.quotas[i]!.room(strictest(tally), numbers, units, now)
-    )
+    return action === 'observe' || action === 'deprioritize' || this.fits(i, strictest(tally), numbers, request, now)
   }
 
   /** The states at any time of that interval. */
@@ -611,7 +621,8 @@ class StrictJudge {
     if (!standing) return true
     const numbers = this.numbersOf(request)[i]!
     return tallies[i]!.some(
-      (tally) => untrueOf(tally, this.quotas[i]!, numbers, standing, request.units, now) === undefined,
+      (tally) =>
+        untrueOf(tally, this.quotas[i]!, numbers, standing, takenBy(request, request.policies[i]!), now) === undefined,
     )
   }
 
@@ -625,13 +636,25 @@ class StrictJudge {
       const standing = decision.policies[policy.name]
       if (!standing || policy.overrun || policy.action) return []
       const reasons = moment.tallies[i]!.map((tally) =>
-        untrueOf(tally, this.quotas[i]!, numbers[i]!, standing, request.units, now),
+        untrueOf(tally, this.quotas[i]!, numbers[i]!, standing, takenBy(request, policy), now),
       )
       if (reasons.some((reason) => reason === undefined)) return []
       return [`"${policy.name}" ${reasons[0] ?? 'has no room'}`]
     })
   }
 }
+
+const unitsText = ({ units, costs }: Request): string => `${units}${costs ? ` and ${JSON.stringify(costs)}` : ''}`
+
+/** The policies of which a request takes something; of a look all. */
+const askedOf = (request: Request): readonly PolicyInput[] =>
+  request.policies.filter((policy) => isLook(request) || takenBy(request, policy) > 0)
+
+/** Whether a request takes more of one policy than of another. */
+const isSplit = (request: Request): boolean =>
+  new Set(request.policies.map((policy) => takenBy(request, policy)).filter((units) => units > 0)).size > 1
+
+const partsOf = ({ call: { write } }: Entry): ReadonlySet<string> => new Set(write!.parts.map(({ prefix }) => prefix))
 
 /** The first false number of a standing, or `undefined` if all are true. */
 function untrueOf(

@@ -1,11 +1,17 @@
 import { parseArgs } from 'node:util'
 import { OLD } from '../compatibility/old-library'
 import { rollingScenarios } from '../compatibility/rolling-scenarios'
-import { crowdedScenarios, looserScenarios, scenarios } from './generate'
+import { costsScenarios, crowdedScenarios, looserScenarios, scenarios } from './generate'
 import { runScenarios } from './run'
 import { NEW } from './simulation'
 
-const KINDS = { strict: scenarios, looser: looserScenarios, crowded: crowdedScenarios, rolling: rollingScenarios }
+const KINDS = {
+  strict: scenarios,
+  looser: looserScenarios,
+  costs: costsScenarios,
+  crowded: crowdedScenarios,
+  rolling: rollingScenarios,
+}
 
 /** Runs random scenarios for as long as you like: `npm run model -- --minutes 60 --seed 7 --kind strict`. */
 async function main(): Promise<void> {

@@ -26,11 +26,14 @@ export type Step = {
   readonly faults?: readonly CallFault[]
 } & Action
 
+/** Units by the name of a cost, for policies that count it. */
+type Named = { readonly costs?: Readonly<Record<string, number>> }
+
 type Action =
   /** @param times so many simultaneous requests, which may be coalesced. */
-  | { readonly do: 'take'; readonly of: number; readonly cost: number; readonly times?: number }
-  | { readonly do: 'takeAll'; readonly of: readonly number[]; readonly cost: number }
-  | { readonly do: 'peek'; readonly of: number; readonly cost: number }
+  | ({ readonly do: 'take'; readonly of: number; readonly cost: number; readonly times?: number } & Named)
+  | ({ readonly do: 'takeAll'; readonly of: readonly number[]; readonly cost: number } & Named)
+  | ({ readonly do: 'peek'; readonly of: number; readonly cost: number } & Named)
   /**
    * Refunds one of the latest requests of a subject, whichever instance admitted it; `withTime` passes its `chargedAt`.
    */

@@ -62,13 +62,25 @@ export interface Request {
   /** Of a refund: the request whose units it refunds. */
   refunds?: Request
   refundOptions?: RefundOptions
+  /** Of policies that count requests. */
   units: number
+  /** Of those that count another cost, by its name. */
+  costs: Readonly<Record<string, number>> | undefined
+  /** The attribute prefix of each policy. */
+  readonly prefixes: readonly string[]
   /** Absent if its instance crashed before the end. */
   endedAt?: number
   endSeq?: number
   /** Calls to the store that were made for it. */
   readonly calls: Call[]
 }
+
+/** What a request takes of a policy: 1 unit of a cost that it does not name, unless it takes none of requests either. */
+export const takenBy = ({ units, costs }: Pick<Request, 'units' | 'costs'>, { cost }: PolicyInput): number =>
+  cost === undefined ? units : (costs?.[cost] ?? Math.min(units, 1))
+
+/** Whether a request takes nothing of any policy. */
+export const isLook = (request: Request): boolean => request.policies.every((policy) => takenBy(request, policy) === 0)
 
 /** A call to the store. */
 export interface Call {
@@ -338,6 +350,8 @@ export class Simulation {
       decisions: [],
       errors: [],
       units: 'cost' in step ? step.cost : 0,
+      costs: 'costs' in step ? step.costs : undefined,
+      prefixes: compiled.map(({ prefix }) => prefix),
       calls: [],
     }
     if (step.do === 'refund' && !this.findRefund(request)) return
@@ -345,7 +359,7 @@ export class Simulation {
     instance.request = request
     instance.fates.splice(0, Infinity, ...(step.faults ?? []))
     const { limiter } = instance
-    const charge = (key: string) => ({ key, policies: compiled, cost: request.units })
+    const charge = (key: string) => ({ key, policies: compiled, cost: request.units, costs: request.costs })
     const answered = (decision: Decision) => {
       request.decisions.push({ decision, seq: this.entries.length, endedAt: this.time.sinceStart })
       return decision
@@ -405,6 +419,7 @@ export class Simulation {
     const first = take.decisions.find(isAdmitted)!
     request.refunds = take
     request.units = take.units
+    request.costs = take.costs
     const { chargedAt, delayMs } = first.decision
     if (step.withTime) request.refundOptions = { chargedAt, delayMs }
     return true
@@ -528,7 +543,16 @@ function changed(policies: readonly PolicyInput[], percent: number): readonly Po
   }))
 }
 
-function told({ step, instance, keys, decisions, errors, units, refundOptions: { chargedAt } = {} }: Request): string {
+function told({
+  step,
+  instance,
+  keys,
+  decisions,
+  errors,
+  units,
+  costs,
+  refundOptions: { chargedAt } = {},
+}: Request): string {
   const who = `instance ${instance.place}${instance.old ? ' (old)' : ''}`
   const outcomes = decisions.map(({ decision: { allowed, degraded, policies, retryAfterMs } }) => {
     const left = Object.entries(policies).map(([name, { remaining }]) => `${name} ${remaining}`)
@@ -546,5 +570,5 @@ function told({ step, instance, keys, decisions, errors, units, refundOptions: {
   }[step.do as 'take']
   const hits = step.faults ? ` (its calls meet: ${step.faults.join(', ')})` : ''
   const at = chargedAt === undefined ? '' : ` charged at ${chargedAt}`
-  return `${who} ${what} ${step.do === 'reset' ? '' : `${units} `}of ${keys.join(', ')}${at}${hits}: ${told}`
+  return `${who} ${what} ${step.do === 'reset' ? '' : `${units}${costs ? ` and ${JSON.stringify(costs)}` : ''} `}of ${keys.join(', ')}${at}${hits}: ${told}`
 }

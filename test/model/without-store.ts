@@ -1,7 +1,7 @@
 import type { PolicyInput } from '../../limiter'
 import type { Breach } from './laws'
 import { distinct, durationMs, NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
-import type { Chronicle, Instance, Request } from './simulation'
+import { type Chronicle, type Instance, type Request, takenBy } from './simulation'
 
 /** An item that is throttled is not asked again for so long. */
 const COOLING_MS = 100
@@ -52,10 +52,11 @@ function ofOneShare(
   const counts = new Map<string, Tally[]>()
   for (const request of requests) {
     if (request.instance !== instance || request.step.do === 'peek') continue
+    const units = takenBy(request, request.policies[i]!)
     if (request.step.do === 'reset') counts.delete(request.keys[0]!)
     // Units that the store has not been told of are given back here.
     if (request.step.do === 'refund') {
-      const { keys, units, refundOptions, startedAt, endedAt = startedAt, skewMs } = request
+      const { keys, refundOptions, startedAt, endedAt = startedAt, skewMs } = request
       const moments = [startedAt, endedAt].map((at) => Math.floor(at) + skewMs + start)
       const tallies = counts.get(keys[0]!) ?? []
       const left = tallies.flatMap((tally) =>
@@ -64,7 +65,7 @@ function ofOneShare(
       if (tallies.length > 0) counts.set(keys[0]!, distinct([...tallies, ...left]))
     }
     for (const { decision, endedAt } of request.decisions) {
-      if (!decision.degraded || request.units === 0) continue
+      if (!decision.degraded || units === 0) continue
       // Counted from the moment of the answer, or of the question: whichever has room.
       const now = Math.floor(endedAt) + request.skewMs + start
       const moments = [now, now - Math.floor(endedAt - request.startedAt)]
@@ -75,20 +76,20 @@ function ofOneShare(
           continue
         }
         const fitting = moments.flatMap((at) =>
-          tallies.filter((tally) => quota.room(tally, numbers, request.units, at)).map((tally) => ({ tally, at })),
+          tallies.filter((tally) => quota.room(tally, numbers, units, at)).map((tally) => ({ tally, at })),
         )
         if (fitting.length === 0) {
           found.push({
             law: 'one local share for each instance',
             at: endedAt,
-            text: `instance ${instance.place} admitted ${request.units} of ${key} by itself, past its share ${numbers.limit} of "${policy.name}"`,
+            text: `instance ${instance.place} admitted ${units} of ${key} by itself, past its share ${numbers.limit} of "${policy.name}"`,
           })
         }
         const [{ at } = { at: now }] = fitting
         const those = fitting.length > 0 ? fitting.filter((one) => one.at === at).map(({ tally }) => tally) : tallies
         counts.set(
           key,
-          those.map((tally) => quota.charge(tally, numbers, request.units, at)),
+          those.map((tally) => quota.charge(tally, numbers, units, at)),
         )
       }
     }

@@ -21,9 +21,10 @@ const MINUTE = 60_000
  */
 const LEAST_PART = 0.05
 
-/** Histories in memory: as many of these hundred thousand as there is time for, run in portions. */
+/** Histories in memory: as many of these 110,000 as there is time for, run in portions. */
 const IN_MEMORY = [
   { kind: 'crowded', seed: 7, count: 1000, portion: 500 },
+  { kind: 'costs', seed: 5, count: 10_000, portion: 2500 },
   { kind: 'rolling', seed: 4, count: 10_000, portion: 2500 },
   { kind: 'looser', seed: 3, count: 20_000, portion: 5000 },
   { kind: 'strict', seed: 2, count: 69_000, portion: 3000 },
