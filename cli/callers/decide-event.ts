@@ -3,10 +3,9 @@ import type { Client } from '../../lambda/config-table/items/client-item'
 import { scopedName } from '../../lambda/config-table/items/scopes'
 import type { RequestTrace, TraceWith } from '../../lambda/request-trace'
 import type { AuthorizerContext } from '../../lambda/responses/context'
-import type { Units } from '../../limiter/units'
 import type { PolicySetItem } from '../../provisioning/tiers-file'
 import { decidingEntry, type ListEntry } from './deciding-entry'
-import { eachCost } from './named-costs'
+import { type EachCost, eachCost } from './named-costs'
 import { type Deciding, readOnlyParts } from './read-only-parts'
 
 /** What is looked at only where nothing decides before. */
@@ -25,7 +24,7 @@ export interface EventDecision {
   /** Names of what it is held to, in the order of evaluation. */
   readonly policies: readonly string[]
   /** What it takes of them; `undefined` where something decides before. */
-  readonly units: Required<Omit<Units, 'holds'>> | undefined
+  readonly units: EachCost | undefined
   /** What the backend would be told; `undefined` where the answer is a bare 401 or 500. */
   readonly context: AuthorizerContext | undefined
   /** That it would be a 500, since callers cannot be verified. */

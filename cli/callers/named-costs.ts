@@ -35,8 +35,11 @@ export function checkCosts(costs: Units['costs'] = {}, policies: readonly Counti
   throw new UserError(`--costs ${printed(unknown)}: no policy of ${whose} there has this cost${instead}`)
 }
 
+/** What a request takes, with each cost that a policy counts. */
+export type EachCost = Required<Pick<Units, 'cost' | 'costs'>>
+
 /** What a request takes of these policies, each cost apart. */
-export const eachCost = (units: Units, policies: readonly Counting[]): Required<Omit<Units, 'holds'>> => ({
+export const eachCost = (units: Units, policies: readonly Counting[]): EachCost => ({
   cost: units.cost,
   costs: Object.fromEntries(countedCosts(policies).map((costName) => [costName, takenFrom(units, { costName })])),
 })

@@ -1,12 +1,11 @@
 import { NO_FACTS, unitsFor } from '../../lambda/cost'
 import { rulesOf } from '../../lambda/rules'
 import type { Decision } from '../../limiter/decision'
-import type { Units } from '../../limiter/units'
 import { costsByName, wholeNumber } from '../arguments'
 import { requestedBy } from '../callers/counted'
 import { entryText } from '../callers/deciding-entry'
 import { type AboutSubject, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
-import { checkCosts, eachCost, unitsText } from '../callers/named-costs'
+import { checkCosts, type EachCost, eachCost, unitsText } from '../callers/named-costs'
 import { costing, decideFor, type Verdict } from '../callers/subject-traces'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
@@ -76,7 +75,7 @@ function checkIsAbout(subject: Subject, { trace, plan, decision, unasked }: Verd
 }
 
 /** A verdict with what the request takes, each cost apart. */
-type Shown = Verdict & { readonly units: Required<Omit<Units, 'holds'>> }
+type Shown = Verdict & { readonly units: EachCost }
 
 function asJson(subject: Subject, { context, decision, units, unasked }: Shown) {
   const { allowed, reason } = context

@@ -241,6 +241,24 @@ export function describeConfiguration(name: string, start: () => Promise<EngineN
       expect(complaintsOf([old])).toEqual(['config_item_invalid'])
     })
 
+    it('costs by name: old authorizers at work keep the items as they were, and share the other counts to the unit', async () => {
+      await apply('new', TIERS)
+      const batch = { method: 'POST', path: '/batch' }
+      const [old, recent] = [watchful('old'), watchful('new')]
+      expect(await allowedInTurn([old, recent], 2, batch)).toBe(2)
+      const { anonymous } = TIERS.tiers
+      const tokens = { name: 'tokens', algorithm: 'fixed-window', limit: 100, window: 'year', cost: 'tokens' }
+      await apply('new', {
+        ...TIERS,
+        tiers: { ...TIERS.tiers, anonymous: { ...anonymous, policies: [...anonymous.policies, tokens] } },
+        routes: { ...TIERS.routes, 'POST /batch': { cost: 3, costs: { tokens: 5 } } },
+      })
+      await sleep(10)
+      expect(await allowedInTurn([old, recent], 8, batch)).toBe(4) // 18 of 20
+      expect(complaintsOf([recent])).toEqual([])
+      expect(complaintsOf([old])).toEqual(['config_item_invalid'])
+    })
+
     it('items for some APIs: old authorizers hold all APIs to the items without a word, and one that starts has no tier that has `apis`', async () => {
       await apply('new', TIERS)
       const { apiKey: key } = await at.cli('new', 'clients', 'create', 'acme', '--tier', 'gold', '--json')
