@@ -75,7 +75,9 @@ export interface Request {
   readonly calls: Call[]
 }
 
-/** What a request takes of a policy: 1 unit of a cost that it does not name, unless it takes none of requests either. */
+/**
+ * What a request takes of a policy: 1 unit of a cost that it does not name, unless it takes none of requests either.
+ */
 export const takenBy = ({ units, costs }: Pick<Request, 'units' | 'costs'>, { cost }: PolicyInput): number =>
   cost === undefined ? units : (costs?.[cost] ?? Math.min(units, 1))
 
