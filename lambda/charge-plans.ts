@@ -1,6 +1,6 @@
 import { type CompiledPolicy, compile, distinct } from '../limiter/compiled-policy'
 import { Mistake } from '../limiter/errors'
-import { MOST_POLICIES } from '../limiter/policies/parse-policies'
+import { MOST_POLICIES, weightOf } from '../limiter/policies/parse-policies'
 import type { Policy } from '../limiter/policies/policy'
 import { observing, withNumbers } from '../limiter/policies/variants'
 import type { Charge } from '../limiter/rate-limiter'
@@ -153,7 +153,7 @@ export class Plans {
       }
     }
     const made = [...groups.values()].map((group) => ({ ...group, policies: distinct(group.policies, onCollision) }))
-    const count = made.reduce((sum, group) => sum + group.policies.length, 0)
+    const count = weightOf(made.flatMap((group) => group.policies.map(({ written }) => written)))
     return new Plan(made, rules.scopes.length > 1 && count > MOST_POLICIES, onCollision)
   }
 

@@ -73,6 +73,11 @@ export abstract class LimiterMetrics extends Construct {
     return this.metric('Denied', options)
   }
 
+  /** Requests that were denied because their callers are locked out; `metricDenied` counts them, too. */
+  metricLockedOut(options?: DecisionMetricOptions): Metric {
+    return this.metric('LockedOut', options)
+  }
+
   /** Decisions made without DynamoDB, by the failure mode. */
   metricDegraded(options?: DecisionMetricOptions): Metric {
     return this.metric('Degraded', options)

@@ -1,6 +1,7 @@
 import type { Fields } from './algorithms/conditional-write'
 import type { Counter } from './algorithms/counter'
 import { ConfigError, Mistake } from './errors'
+import { parseDuration } from './policies/duration'
 import { isLeasable, syncMsOf } from './policies/parse-policies'
 import type { Consistency, Policy, PolicyInput } from './policies/policy'
 import { withoutLimit, withShare } from './policies/variants'
@@ -25,7 +26,7 @@ export interface CompiledPolicy {
   readonly prefix: string
   /**
    * The smaller the stricter, number by number: whether it is non-blocking, its limit, its burst, its overrun in
-   * percent.
+   * percent; its lock-out, the longer the stricter, and the denials that start one.
    */
   readonly strictness: readonly number[]
   /** Never denies: it observes, or only lowers the priority. */
@@ -70,7 +71,14 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
     quota,
     stateSchema,
     prefix: prefixOf(name, stateSchema, scope),
-    strictness: [Number(nonBlocking), limit, written.burst ?? limit, Number.parseInt(written.overrun ?? '0', 10)],
+    strictness: [
+      Number(nonBlocking),
+      limit,
+      written.burst ?? limit,
+      Number.parseInt(written.overrun ?? '0', 10),
+      -(parseDuration(written.blockFor) ?? 0),
+      written.after ?? 1,
+    ],
     nonBlocking,
     waits,
     chargesAtTurn: written.action === 'delay',

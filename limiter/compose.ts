@@ -73,8 +73,9 @@ interface Named {
 
 /** Overage is reported only if it is recorded, which it is not without the store. */
 const toStanding = (limit: number, verdict: Verdicts[number], degraded: boolean): Standing => {
-  const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, overage, exceeded } = verdict
-  const standing = { allowed, limit, remaining, resetAfterMs, retryAfterMs, delayMs, ...(exceeded && { exceeded }) }
+  const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, overage, exceeded, lockedOut } = verdict
+  const numbers = { allowed, limit, remaining, resetAfterMs, retryAfterMs, delayMs }
+  const standing = { ...numbers, ...(exceeded && { exceeded }), ...(lockedOut && { lockedOut }) }
   return overage === undefined || degraded ? standing : { ...standing, overage }
 }
 

@@ -63,8 +63,14 @@ const OPTIONS = {
  *
  * @throws ConfigError with every mistake in the options and policies; never later, at a request.
  */
-export function createLimiter<Window extends string, MaxDelay extends string = string>(
-  options: Omit<LimiterOptions, 'policies'> & { readonly policies: readonly WrittenPolicy<Window, MaxDelay>[] },
+export function createLimiter<
+  Window extends string,
+  MaxDelay extends string = string,
+  BlockFor extends string = string,
+>(
+  options: Omit<LimiterOptions, 'policies'> & {
+    readonly policies: readonly WrittenPolicy<Window, MaxDelay, BlockFor>[]
+  },
 ): Limiter {
   const issues: Mistake[] = []
   const given = checkFields(options, OPTIONS, 'options', [], issues)

@@ -22,6 +22,8 @@ export interface Standing {
   readonly overage?: number
   /** Allowed past the limit, and why: inside an `overrun`, or by the policy's action. Absent for all others. */
   readonly exceeded?: Exceeded
+  /** Denied because the caller is locked out, until `retryAfterMs` is over at the earliest. Absent for all others. */
+  readonly lockedOut?: true
 }
 
 /** The answer to one request over all its policies; the numbers are those of the policy that it is named after. */

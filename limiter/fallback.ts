@@ -1,5 +1,7 @@
 import type { Verdict, Verdicts } from './algorithms/algorithm'
 import { apply, type Fields } from './algorithms/conditional-write'
+import { unlocked } from './algorithms/counter'
+import { lockedOutAs } from './algorithms/lockout'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import { compose, type SubjectVerdicts } from './compose'
@@ -154,7 +156,7 @@ export class Fallback {
   }
 
   private shareOf(policies: readonly CompiledPolicy[], share: number): readonly CompiledPolicy[] {
-    if (share >= 1) return policies
+    if (share >= 1 && policies.every(({ counter }) => !counter.unlocked)) return policies
     let own = this.shares.get(policies)
     if (own?.share !== share) own = { share, policies: policies.map((policy) => policy.shareOf(share)) }
     this.shares.set(policies, own)
@@ -197,7 +199,7 @@ export class Fallback {
 
   /**
    * An outage begins with this instance's share of what was left when the store was last seen: the count is raised to
-   * that, and never lowered.
+   * that, and never lowered. Who was locked out stays so.
    */
   private seedFromCache(
     subject: Subject,
@@ -216,8 +218,9 @@ export class Fallback {
         known ? Infinity : left - Math.ceil(left * this.evicted.usedOf(`${key} ${mine.prefix}`, now)),
         seen[i] ? part(verdictOf(policies[i]!, seen[i], now).remaining, share) : Infinity,
       )
-      const { write } = mine.counter.step(fields, Math.max(0, left - most), now)
-      count(local, mine, write ? apply(write, fields) : fields)
+      const { write } = unlocked(mine.counter).step(fields, Math.max(0, left - most), now)
+      const counted = write ? apply(write, fields) : fields
+      count(local, mine, seen[i] ? lockedOutAs(seen[i], counted) : counted)
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { Verdict } from './algorithms/algorithm'
 import type { Fields } from './algorithms/conditional-write'
+import { unlocked } from './algorithms/counter'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Charge } from './consistency/strategy'
@@ -17,9 +18,9 @@ export interface LocalCount {
   flushedAt: EpochMs
 }
 
-/** How a policy stands, charging nothing. */
-export const verdictOf = ({ counter }: CompiledPolicy, fields: Fields, now: EpochMs): Verdict =>
-  counter.step(fields, 0, now).verdict
+/** How a policy's count stands, charging nothing, whoever is locked out. */
+export const verdictOf = (policy: CompiledPolicy, fields: Fields, now: EpochMs): Verdict =>
+  unlocked(policy.counter).step(fields, 0, now).verdict
 
 /** Replaces what is counted under one policy. */
 export const count = (local: LocalCount, policy: CompiledPolicy, fields: Fields): void =>

@@ -1,4 +1,5 @@
 import { apply, type ConditionalWrite, type Fields } from './algorithms/conditional-write'
+import { unlocked } from './algorithms/counter'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import type { WriteId } from './stores/store'
@@ -126,7 +127,7 @@ export interface LateCharge {
  */
 export function stillCounting({ policy, units, chargedAt }: LateCharge, now: EpochMs): number {
   if (now <= chargedAt) return units
-  if (now - chargedAt >= Math.max(policy.windowMs, policy.counter.retentionMs)) return 0
+  if (now - chargedAt >= Math.max(policy.windowMs, unlocked(policy.counter).retentionMs)) return 0
   const { counter } = policy.unlimited()
   const { write } = counter.step({}, units, chargedAt)
   if (!write) return units

@@ -101,11 +101,10 @@ export class Refunds {
         await this.makeMark(key, parts, now, deadline)
         continue
       }
-      const witness = seen === undefined ? this.witnessIn(item) : {}
-      const whileMarks = { ...witness, [REFUND_MARK]: seen }
+      const whileMarks = this.marksIn(item)
       const { kind, afterDoubt } = await this.write(key, { parts, id, whileMarks, at: now }, deadline)
       if (kind !== 'refused') return
-      if (afterDoubt) doubted ??= { seen, witness }
+      if (afterDoubt) doubted ??= { seen, witness: whileMarks }
     }
     throw contention()
   }
@@ -126,6 +125,12 @@ export class Refunds {
       item = found
     }
     throw contention()
+  }
+
+  /** Marks that stand as seen while nothing was given back. */
+  marksIn(item: Item): SeenMarks {
+    const seen = item.marks[REFUND_MARK]
+    return seen === undefined ? { ...this.witnessIn(item), [REFUND_MARK]: seen } : { [REFUND_MARK]: seen }
   }
 
   /**

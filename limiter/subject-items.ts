@@ -6,7 +6,7 @@ import { expiryFor } from './expiry'
 import type { StoreCalls } from './store-calls'
 import { fitted } from './stores/expression-budget'
 import { afterWrite } from './stores/memory-store'
-import type { Item, ItemWrite, PolicyWrite, WriteId, WriteOutcome } from './stores/store'
+import type { Item, ItemWrite, PolicyWrite, WriteOutcome } from './stores/store'
 import type { SubjectCache, View } from './subject-cache'
 
 /** How long no write is sent to an item that was the reason why one failed, and how many such items are remembered. */
@@ -68,9 +68,9 @@ export class SubjectItems {
     seen: Item | undefined,
     now: EpochMs,
     deadline: Deadline,
-    id?: WriteId,
+    { id, whileMarks }: Partial<Pick<ItemWrite, 'id' | 'whileMarks'>> = {},
   ): Promise<WriteOutcome> {
-    const write = this.fit(parts, policies, seen, now, id)
+    const write = { ...this.fit(parts, policies, seen, now, id), whileMarks }
     const outcome = await this.write(key, write, deadline)
     this.cache.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, now)
     return outcome

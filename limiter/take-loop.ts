@@ -182,7 +182,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
       })
       if (parts.length === 0) return false
       const policies = late.charges.map(({ policy }) => policy)
-      const { kind, item } = await this.items.charge(key, parts, policies, seen, now, deadline, late.id)
+      const { kind, item } = await this.items.charge(key, parts, policies, seen, now, deadline, { id: late.id })
       if (kind !== 'refused') return true
       if (isPassed(item, late.id)) late.id = this.nextId()
     }
@@ -237,7 +237,8 @@ export class TakeLoop implements StoredSubjects, LateWriter {
   ): Promise<boolean> {
     for (const { records } of denials) {
       if (records.length === 0) continue
-      const { kind } = await this.items.charge(key, records, policies, seen, now, deadline)
+      const whileMarks = this.refunds.marksIn(seen)
+      const { kind } = await this.items.charge(key, records, policies, seen, now, deadline, { whileMarks })
       if (kind === 'refused') return false
     }
     return true

@@ -97,7 +97,7 @@ function linesOf(subject: Subject, verdict: Shown, print: Printer): string[] {
   const { context, decision, units, unasked } = verdict
   const { allowed } = context
   const said = allowed ? print.style('green', 'would be allowed') : print.style('red', 'would be denied')
-  const why = decision ? observedText(subject, decision) : whyOf(subject, verdict)
+  const why = decision ? aboutDecision(subject, decision) : whyOf(subject, verdict)
   const first = `${nameOf(subject)}: a request of cost ${unitsText(units)} ${said}${why}`
   if (!decision) return [first]
   const { policy, limit, remaining, retryAfterMs } = decision
@@ -108,8 +108,9 @@ function linesOf(subject: Subject, verdict: Shown, print: Printer): string[] {
   return [first, `policy ${policy}: ${remaining} of ${limit} left${more}`, ...(left ? [`not considered${left}`] : [])]
 }
 
-/** That a request is past a limit, and passes because nothing denies it there; else empty. */
-function observedText({ configuration }: Subject, { observed, policies }: Decision): string {
+/** That the caller is locked out, or past a limit where nothing denies it; else empty. */
+function aboutDecision({ configuration }: Subject, { observed, policies, lockedOut, policy }: Decision): string {
+  if (lockedOut) return `: policy ${policy} locks it out`
   if (!observed) return ''
   const past = Object.keys(policies).filter((name) => policies[name]!.exceeded === 'observe')
   const why =

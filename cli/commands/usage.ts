@@ -1,4 +1,6 @@
+import { lockedOutMs } from '../../limiter/algorithms/lockout'
 import type { EpochMs } from '../../limiter/clock'
+import { type CompiledPolicy, fieldsOf } from '../../limiter/compiled-policy'
 import { NO_ITEM } from '../../limiter/stores/store'
 import { durationMs } from '../arguments'
 import { type Counted, countedOf } from '../callers/counted'
@@ -42,6 +44,8 @@ interface Usage {
   readonly used: number
   readonly remaining: number
   readonly resetAfterMs: number
+  /** For how long the caller is locked out. Absent where it is not. */
+  readonly lockedOutMs?: number
   /** The windows on record, newest first. Absent where what is past the quota is denied. */
   readonly periods?: readonly Period[]
 }
@@ -75,7 +79,7 @@ export const addUsage: AddCommand = (group, session) => {
 
 /**
  * Policies that allow overage are read from the item itself, which has what no decision tells: earlier windows, and
- * each one's units past the quota.
+ * each one's units past the quota. So are those that lock out, whose units are told whoever is locked out.
  */
 async function usageOf({ limiter, store }: OpenSubject, counted: readonly Counted[], now: EpochMs): Promise<Usage[]> {
   const keys = [...new Set(counted.map(({ key }) => key))]
@@ -87,21 +91,32 @@ async function usageOf({ limiter, store }: OpenSubject, counted: readonly Counte
     await Promise.all(
       keys.map(
         async (key) =>
-          [key, of(key).some(({ compiled }) => allowsOverage(compiled)) ? await store.read(key) : NO_ITEM] as const,
+          [key, of(key).some(({ compiled }) => isReadFromItem(compiled)) ? await store.read(key) : NO_ITEM] as const,
       ),
     ),
   )
   return counted.map(({ policy, route, compiled, key }) => {
     const item = items.get(key)!
-    const { limit, remaining, resetAfterMs } = policies[compiled.name]!
+    const { unlocked } = compiled.counter
+    const fields = fieldsOf(item, compiled)!
+    const { limit } = compiled
+    const { remaining, resetAfterMs } = unlocked?.step(fields, 0, now).verdict ?? policies[compiled.name]!
+    const lockedMs = unlocked ? lockedOutMs(fields, now) : 0
     const whole = compiled.counter.step({}, 0, 0).verdict.remaining
     const periods = periodsOf(item, compiled)
     const current = periods?.find(({ end }) => Date.parse(end) > now)
     const used = current?.used ?? Math.max(0, whole - remaining)
     const cost = compiled.costName ?? null
-    return { policy, route: route ?? null, cost, limit, used, remaining, resetAfterMs, ...(periods && { periods }) }
+    return {
+      ...{ policy, route: route ?? null, cost, limit, used, remaining, resetAfterMs },
+      ...(lockedMs > 0 && { lockedOutMs: lockedMs }),
+      ...(periods && { periods }),
+    }
   })
 }
+
+const isReadFromItem = (compiled: CompiledPolicy): boolean =>
+  allowsOverage(compiled) || compiled.counter.unlocked !== undefined
 
 /** @param drawn lines to draw over. @returns the lines drawn now. */
 function print(
@@ -127,6 +142,7 @@ function print(
   }
   const byRoute = usage.some(({ route }) => route !== null)
   const byCost = usage.some(({ cost }) => cost !== null)
+  const isLocked = usage.some(({ lockedOutMs }) => lockedOutMs !== undefined)
   const text = print.tableText(
     [
       'policy',
@@ -137,8 +153,9 @@ function print(
       'remaining',
       'limit',
       'full again in',
+      ...(isLocked ? ['locked out for'] : []),
     ],
-    usage.map(({ policy, route, cost, limit, used, remaining, resetAfterMs }) => [
+    usage.map(({ policy, route, cost, limit, used, remaining, resetAfterMs, lockedOutMs }) => [
       policy,
       ...(byRoute ? [route ?? ''] : []),
       ...(byCost ? [cost ?? 'requests'] : []),
@@ -147,6 +164,7 @@ function print(
       String(remaining),
       String(limit),
       duration(resetAfterMs),
+      ...(isLocked ? [lockedOutMs === undefined ? '' : duration(lockedOutMs)] : []),
     ]),
   )
   const { entry } = subject

@@ -195,8 +195,10 @@ function sentence(reason: Reason, decision: Decision): string {
     }
     case 'over-limit':
     case 'degraded':
-      return decision.retryAfterMs === Infinity
-        ? `This request costs more than the policy ${policy} ever admits: its limit is ${limit}.`
+      if (decision.retryAfterMs === Infinity)
+        return `This request costs more than the policy ${policy} ever admits: its limit is ${limit}.`
+      return decision.lockedOut
+        ? `The policy ${policy} has locked this caller out. Try again in ${inSeconds(seconds)}.`
         : `The limit of ${limit} units in the policy ${policy} is used up. Try again in ${inSeconds(seconds)}.`
     case 'unavailable':
       return `The limit cannot be checked at the moment. Try again in ${inSeconds(seconds)}.`

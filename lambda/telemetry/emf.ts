@@ -4,6 +4,7 @@ import type { EpochMs } from '../../limiter/clock'
 export type MetricName =
   | 'Allowed'
   | 'Denied'
+  | 'LockedOut'
   | 'Degraded'
   | 'Observed'
   | 'Overrun'

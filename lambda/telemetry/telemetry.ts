@@ -17,6 +17,8 @@ interface DecisionSummary {
   /** Seconds, of a denial. */
   readonly retryAfter?: number
   readonly degraded: boolean
+  /** Denied because the caller is locked out. */
+  readonly lockedOut?: boolean
 }
 
 /** Where a request came from. */
@@ -66,7 +68,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
   const take = makeSampler()
 
   const detailsOf = (
-    { reason, tier, policy, limit, retryAfter, degraded }: DecisionSummary,
+    { reason, tier, policy, limit, retryAfter, degraded, lockedOut }: DecisionSummary,
     { subject, api, method, route, caller }: Origin,
   ) => {
     const whom = options.callers === 'clear' ? caller() : undefined
@@ -77,6 +79,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
       subject,
       limit,
       retryAfter,
+      lockedOut: lockedOut || undefined,
       degraded: degraded || undefined,
       api,
       method,
@@ -86,7 +89,7 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
   }
 
   const sample = (event: LogEvent, told: DecisionSummary, origin: Origin, now: EpochMs, forMs = WINDOW_MS) => {
-    const key = [event, told.reason, told.policy, origin.subject, origin.api].join(' ')
+    const key = [event, told.reason, told.policy, told.lockedOut, origin.subject, origin.api].join(' ')
     const leftOut = take(key, now, Math.max(SHORTEST_MS, forMs))
     if (leftOut)
       write('info', event, {
@@ -121,7 +124,10 @@ export function makeTelemetry(options: TelemetryOptions): Telemetry {
       const { allowed, tier, policy } = told
       metrics.count(allowed ? 'Allowed' : 'Denied', tier, policy, origin.api)
       if (told.degraded) metrics.count('Degraded', tier, policy, origin.api)
-      if (!allowed) sample('request_denied', told, origin, now, decision?.policies[policy]?.resetAfterMs)
+      const lockedOut = !allowed && decision?.lockedOut
+      if (lockedOut) metrics.count('LockedOut', tier, policy, origin.api)
+      if (!allowed)
+        sample('request_denied', { ...told, lockedOut }, origin, now, decision?.policies[policy]?.resetAfterMs)
       else if (decision) passed(told, decision, origin, now)
       if (options.level === 'debug')
         write('debug', 'request_answered', { allowed, remaining: told.remaining, ...detailsOf(told, origin) })

@@ -125,6 +125,8 @@ export interface Verdict {
   readonly overage?: number
   /** Allowed past the limit, and why. Only what lets requests pass there says so. */
   readonly exceeded?: Exceeded
+  /** Denied because the caller is locked out, by this very request or an earlier one. */
+  readonly lockedOut?: true
   /** When an allowed request was charged, if it was: what a refund needs. Set by the limiter, not by an algorithm. */
   readonly chargedAt?: EpochMs
 }

@@ -6,7 +6,7 @@ import type { ConditionalWrite, Fields } from './conditional-write'
  * An algorithm bound to one quota: all that the limiter knows of how a policy counts. Its methods and laws are those of
  * `Algorithm`.
  *
- * What a policy does past its limit is a decorator around it: `overrun`, `nonBlocking`, `queued`.
+ * What a policy does past its limit is a decorator around it: `overrun`, `nonBlocking`, `queued`, `lockingOut`.
  */
 export interface Counter {
   step(known: Fields | undefined, cost: number, now: EpochMs, asOf?: EpochMs, holds?: readonly Hold[]): Step
@@ -26,6 +26,8 @@ export interface Counter {
   reachedAt(known: Fields | undefined, now: EpochMs): EpochMs | undefined
   canMerge(one: Step, next: Step): boolean
   purge(known: Fields, now: EpochMs): ConditionalWrite | undefined
+  /** The same without lock-outs. Absent where there are none. */
+  readonly unlocked?: Counter
 }
 
 /** Binds an algorithm to its quota; what an algorithm leaves out gets its default here. */
@@ -42,3 +44,6 @@ export const bind = <Quota>(algorithm: Algorithm<Quota>, quota: Quota): Counter 
   canMerge: () => true, // costs add up
   purge: (known, now) => algorithm.purge?.(known, quota, now),
 })
+
+/** A counter without its lock-outs. */
+export const unlocked = (counter: Counter): Counter => counter.unlocked ?? counter

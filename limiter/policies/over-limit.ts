@@ -1,3 +1,4 @@
+import { lockingOut } from '../algorithms/lockout'
 import { nonBlocking } from '../algorithms/non-blocking'
 import { queued } from '../algorithms/queued'
 import { type Mistake, printed } from '../errors'
@@ -22,7 +23,7 @@ const DEFAULT_DELAY = '1s'
 
 type Fields = Pick<
   Partial<PolicyInput>,
-  'action' | 'mode' | 'maxDelay' | 'delayIn' | 'overrun' | 'overage' | 'countDenied'
+  'action' | 'mode' | 'maxDelay' | 'delayIn' | 'overrun' | 'overage' | 'countDenied' | 'blockFor' | 'after' | 'extend'
 >
 
 /** A counter, with what happens past the limit around it. */
@@ -34,10 +35,17 @@ export function acting(counting: Counting, fields: Fields): Acting {
     nonBlocking: action === 'observe' || action === 'deprioritize',
     waits: isDelaying(fields) && waiter(fields) === 'authorizer',
   }
-  if (action === 'deny') return acts
+  if (action === 'deny') return withLockout(acts, fields)
   if (action !== 'delay') return { ...acts, counter: nonBlocking(counter, action) }
   const maxWaitMs = parseDuration(maxDelay)! // checked before
-  return { ...acts, counter: queued(counter, maxWaitMs), quota: { ...quota, maxWaitMs } }
+  return withLockout({ ...acts, counter: queued(counter, maxWaitMs), quota: { ...quota, maxWaitMs } }, fields)
+}
+
+function withLockout(acting: Acting, { blockFor, after = 1, extend = false }: Fields): Acting {
+  if (blockFor === undefined) return acting
+  const { counter, quota, windowMs } = acting
+  const lockout = { forMs: parseDuration(blockFor)!, after, windowMs, extend }
+  return { ...acting, counter: lockingOut(counter, lockout), quota: { ...quota, lockout } }
 }
 
 /**
@@ -45,7 +53,7 @@ export function acting(counting: Counting, fields: Fields): Acting {
  * looked at.
  */
 export function checkOverLimit(fields: Fields, place: Place, issues: Mistake[]): void {
-  const { action = 'deny', mode, maxDelay, delayIn, overrun, overage, countDenied } = fields
+  const { action = 'deny', mode, maxDelay, delayIn, overrun, overage, countDenied, blockFor, after, extend } = fields
   const apart = (both: unknown, one: string, other: string) =>
     void (both && report(issues, 'fields_conflict', `${one} does not go with ${other}`, place))
   const [metered, queue, delays] = [overage === 'allow', mode === 'queue', isDelaying(fields)]
@@ -54,6 +62,11 @@ export function checkOverLimit(fields: Fields, place: Place, issues: Mistake[]):
   apart(metered && overrun, 'overrun', admits)
   apart(queue && overrun, 'overrun', queues)
   apart(queue && action !== 'deny' && action !== 'observe', acts, queues)
+  apart(blockFor && metered, 'blockFor', `${admits}, which denies nobody`)
+  apart(blockFor && (action === 'observe' || action === 'deprioritize'), 'blockFor', `${acts}, which denies nobody`)
+  for (const [field, value] of Object.entries({ after, extend }))
+    if (value !== undefined && blockFor === undefined)
+      report(issues, 'field_not_applicable', `${field} applies beside blockFor only`, place)
   apart(countDenied && action === 'delay', 'countDenied', acts)
   apart(delayIn && !delays, 'delayIn', `${acts}, which lets nobody wait`)
   apart(maxDelay && !queue && !delays, 'maxDelay', `${acts}, which lets nobody wait`)

@@ -57,6 +57,20 @@ export const POLICY_FIELDS = {
   },
   action: { schema: v.picklist(ACTIONS), wanted: `one of ${ACTIONS.join(', ')}`, optional: true },
   delayIn: { schema: v.picklist(DELAY_IN), wanted: '"authorizer" or "backend"', optional: true },
+  blockFor: {
+    schema: v.pipe(
+      v.string(),
+      v.check((text) => parseDuration(text) !== undefined),
+    ),
+    wanted: 'a duration such as "30s" or "15m", at most ten years',
+    optional: true,
+  },
+  after: {
+    schema: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)),
+    wanted: 'an integer from 1 to 1000',
+    optional: true,
+  },
+  extend: { schema: v.boolean(), wanted: 'true or false', optional: true },
   overrun: {
     schema: v.pipe(v.string(), v.regex(/^(?:[1-9]\d{0,2}|1000)%$/)),
     wanted: 'a whole percentage from "1%" to "1000%"',
@@ -78,8 +92,16 @@ export const POLICY_FIELDS = {
 
 const COUNTED_FIELDS = Object.keys(POLICY_FIELDS).filter((field) => field !== 'name')
 
-/** One DynamoDB expression holds about three hundred operators; each policy needs up to nine. */
+/** One DynamoDB expression holds about three hundred operators; each policy needs up to nine, and a lock-out three. */
 export const MOST_POLICIES = 30
+
+/** How many of those policies these count as: one with a lock-out counts twice. */
+export const weightOf = (policies: readonly (Pick<PolicyInput, 'blockFor'> | null | undefined)[]): number =>
+  policies.reduce((sum, one) => sum + (one?.blockFor === undefined ? 1 : 2), 0)
+
+/** What a message says of so many policies with that weight. */
+export const twiceFor = (weight: number, count: number): string =>
+  weight > count ? ', where one with blockFor counts twice' : ''
 
 /**
  * Checks a list of policies and collects every mistake in it; the policies are those without one.
@@ -100,8 +122,11 @@ export function parsePolicies(
     report(issues, 'invalid_value', `policies must be a list, got ${printed(input)}`, place)
     return []
   }
-  if (input.length > MOST_POLICIES)
-    report(issues, 'too_many', `policies must be at most ${MOST_POLICIES}, got ${input.length}`, place)
+  const weight = weightOf(input)
+  if (weight > MOST_POLICIES) {
+    const twice = twiceFor(weight, input.length)
+    report(issues, 'too_many', `policies must be at most ${MOST_POLICIES}${twice}, got ${weight}`, place)
+  }
 
   const before: (Record<string, unknown> & { readonly position: number })[] = []
   return [...input.slice(0, MOST_POLICIES)].flatMap((item: unknown, index) => {
@@ -140,7 +165,14 @@ function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, i
     report(issues, 'field_not_applicable', 'syncMs applies to consistency "eventual" only', place)
   if (consistency === 'eventual') checkSync(syncMs, counting.windowMs, place, issues)
   if (consistency === 'strict') return
-  if (!isLeasable(counting)) {
+  if (policy.blockFor !== undefined) {
+    report(
+      issues,
+      'fields_conflict',
+      `consistency must be "strict" with blockFor, which holds on every instance at once, got "${consistency}"`,
+      place,
+    )
+  } else if (!isLeasable(counting)) {
     const those = 'a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow" or action "delay"'
     report(
       issues,

@@ -64,6 +64,15 @@ export interface PolicyInput {
   readonly maxDelay?: string
   /** Who waits. @default 'authorizer' for `action: delay`, 'backend' for a leaky bucket as a queue */
   readonly delayIn?: DelayIn
+  /**
+   * How long who goes on past the limit is refused, whatever becomes free meanwhile: a duration.
+   * @default nobody is locked out
+   */
+  readonly blockFor?: string
+  /** How many denials within a window, from the first of them on, lock out: 1 to 1000. @default 1 */
+  readonly after?: number
+  /** Whether denials prolong a lock-out. @default false */
+  readonly extend?: boolean
   /** The share of the limit by which it may be overrun, such as `10%`; at least one unit. @default none */
   readonly overrun?: string
   /** Sliding buckets: sub-windows per window, 2 to 120. @default 60 */
@@ -119,11 +128,16 @@ export interface Policy extends Acting {
 export type Duration = `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
 
 /**
- * A policy whose `window` and `maxDelay`, where they stand in the code, are durations: `'1 minute'` does not compile. A
- * `string` that comes from elsewhere passes, and is checked when the limiter is made.
+ * A policy whose `window`, `maxDelay` and `blockFor`, where they stand in the code, are durations: `'1 minute'` does
+ * not compile. A `string` that comes from elsewhere passes, and is checked when the limiter is made.
  */
-export type WrittenPolicy<Window extends string, MaxDelay extends string = string> = PolicyInput & {
+export type WrittenPolicy<
+  Window extends string,
+  MaxDelay extends string = string,
+  BlockFor extends string = string,
+> = PolicyInput & {
   readonly window: Window &
     (string extends Window ? string : Window extends string ? Duration | 'day' | 'week' | 'month' | 'year' : never)
   readonly maxDelay?: MaxDelay & (string extends MaxDelay ? string : MaxDelay extends string ? Duration : never)
+  readonly blockFor?: BlockFor & (string extends BlockFor ? string : BlockFor extends string ? Duration : never)
 }

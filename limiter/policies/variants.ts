@@ -6,17 +6,23 @@ import type { Place } from './report'
 
 /** The same policy, which counts on in the same state and never denies: to record what was admitted already. */
 export function withoutLimit(policy: Policy): Policy {
-  const { overrun: _, ...written } = policy.written
+  const { overrun: _, ...written } = withoutLockout(policy.written)
   return withNumbers({ ...policy, written }, mostNumbers(written, policy.windowMs), [], []) ?? policy
 }
 
-/** The same policy, which admits that share of its units, and at least one. */
+/**
+ * The same policy, which admits that share of its units, and at least one. It keeps who is locked out, and locks nobody
+ * out: what a share denies, the policy may not.
+ */
 export function withShare(policy: Policy, share: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units * share))
-  const { limit, burst } = policy.written
-  return (
-    withNumbers(policy, { limit: part(limit), ...(burst !== undefined && { burst: part(burst) }) }, [], []) ?? policy
-  )
+  const { limit, burst, blockFor } = policy.written
+  const numbers = {
+    limit: part(limit),
+    ...(burst !== undefined && { burst: part(burst) }),
+    ...(blockFor !== undefined && { after: Infinity }),
+  }
+  return withNumbers(policy, numbers, [], []) ?? policy
 }
 
 /**
@@ -38,9 +44,13 @@ export function withNumbers(
     : undefined
 }
 
+function withoutLockout({ blockFor: _, after: __, extend: ___, ...others }: PolicyInput): PolicyInput {
+  return others
+}
+
 /** The same policy, counting in the same state, while the whole service only observes. */
 export function observing(policy: Policy): Policy {
-  const { maxDelay, delayIn: _, ...others } = policy.written
+  const { maxDelay, delayIn: _, ...others } = withoutLockout(policy.written)
   const written: PolicyInput = { ...others, ...(others.mode === 'queue' && { maxDelay }), action: 'observe' }
   return { ...policy, ...acting(toCounting(written, [], [])!, written), written }
 }

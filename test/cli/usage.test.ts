@@ -55,6 +55,7 @@ async function spend(
   request: [string, string],
   cost: number,
   when = NOW,
+  allowed = true,
 ): Promise<void> {
   const reading = { client: at.client, clock: () => when, log: () => {}, ttlMs: 1000, deadlineMs: 2000 }
   const configuration = (await new PolicySets({ ...reading, tableName: LOCAL_TABLES.config }).current())!
@@ -69,7 +70,7 @@ async function spend(
     store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }),
     clock: () => when,
   })
-  expect((await limiter.decide([{ key: subjectKey(subject), policies, cost }])).allowed).toBe(true)
+  expect((await limiter.decide([{ key: subjectKey(subject), policies, cost }])).allowed).toBe(allowed)
 }
 
 const used = async (...args: string[]): Promise<Record<string, number[]>> => {
@@ -484,6 +485,43 @@ describe('peek, refund and reset', () => {
       expect.stringContaining('would be denied\npolicy per-minute: 60 of 60 left, it can never be allowed\n'),
     ])
     expect(await used('peeker')).toMatchObject({ 'per-minute': [0, 60], 'per-day': [0, 1000] })
+  })
+
+  it('show who is locked out, whom a refund does not let in, and a reset does', async () => {
+    await at.put({
+      pk: 'policy-set',
+      sk: 'tier#guarded',
+      policies: [{ name: 'login', limit: 2, window: '1m', algorithm: 'fixed-window', blockFor: '15m' }],
+    })
+    await at.json(['clients', 'create', 'guesser', '--tier', 'guarded'])
+    await spend('client:guesser', 'guarded', ['GET', '/x'], 2)
+    const before = await at.sluice(['peek', 'guesser'], now)
+    expect(before.out).toBe(
+      'client:guesser (tier guarded): a request of cost 1 would be denied: policy login locks it out\n' +
+        'policy login: 0 of 2 left, it would be allowed in 15 min\n',
+    )
+    expect((await at.json(['usage', 'guesser'], now)).policies[0].lockedOutMs).toBeUndefined()
+    await spend('client:guesser', 'guarded', ['GET', '/x'], 1, NOW, false)
+    await at.json(['refund', 'guesser', '1'], now)
+    const later = { now: NOW + 60_000 }
+    expect((await at.json(['usage', 'guesser'], later)).policies).toContainEqual({
+      policy: 'login',
+      route: null,
+      limit: 2,
+      used: 0,
+      remaining: 2,
+      resetAfterMs: 0,
+      lockedOutMs: 840_000,
+    })
+    expect((await at.sluice(['usage', 'guesser'], later)).out).toMatch(
+      /full again in +locked out for\nlogin.* 14 min\n/,
+    )
+    expect(await at.json(['peek', 'guesser'], later)).toMatchObject({
+      ...{ allowed: false, lockedOut: true, retryAfterMs: 840_000, remaining: 0 },
+    })
+    await at.sluice(['reset', 'guesser'], later)
+    expect((await at.json(['usage', 'guesser'], later)).policies[0].lockedOutMs).toBeUndefined()
+    expect(await at.json(['peek', 'guesser'], later)).toMatchObject({ allowed: true })
   })
 
   it('refund units to all or some policies, and reset all', async () => {

@@ -64,6 +64,7 @@ const situations = fc.record({
     { cost: 2 },
     { cost: 0 },
     { policies: [policy('search', 1)] },
+    { policies: [policy('search', 1, { blockFor: '2h' })] },
     { policies: [policy('search', 1, { by: 'route' })], cost: 2 },
     { credentials: 'required' },
     { costs: { tokens: 4 } },

@@ -29,6 +29,14 @@ describe('global policies', () => {
     expect(issuesIn({ global: [] })).toEqual(['global must be policies of every request, got a list (tiers.yaml)'])
   })
 
+  it('lock nobody out where callers share them', () => {
+    const login = policy({ name: 'login', blockFor: '15m' })
+    expect(issuesIn({ global: { policies: [login] } })).toEqual([
+      'blockFor does not go with a policy that callers share: one of them would lock out all (tiers.yaml, global, policy "login")',
+    ])
+    expect(setOf({ global: { by: 'client', policies: [login] } }).global).toHaveLength(1)
+  })
+
   it('may not count what a tier or a route counts under the same name', () => {
     const double = (title: string, place: string) => [
       `name must differ from that of a policy of ${title}, or both would count as one (tiers.yaml, ${place}, policy "per-minute")`,
@@ -53,6 +61,10 @@ describe('global policies', () => {
     expect(setOf({ global: { policies: many('g', 29) } }).global).toHaveLength(29)
     expect(issuesIn({ global: { policies: many('g', 30) } })).toEqual([
       'policies must be at most 30 with those of tier "anonymous", got 31 (tiers.yaml, global)',
+    ])
+    const locking = many('g', 15).map((one) => ({ ...one, blockFor: '1m', by: 'client' }))
+    expect(issuesIn({ global: { policies: locking } })).toEqual([
+      'policies must be at most 30 with those of tier "anonymous", where one with blockFor counts twice, got 31 (tiers.yaml, global)',
     ])
     expect(
       issuesIn({ global: { policies: many('g', 20) }, routes: { 'GET /a': { policies: many('r', 10) } } }),

@@ -133,6 +133,23 @@ describe('mistakes in a file', () => {
     ])
   })
 
+  it('of a lock-out that would be one of all callers', () => {
+    const login = policy({ blockFor: '15m' })
+    const shared = 'blockFor does not go with a policy that callers share: one of them would lock out all'
+    for (const by of ['global', 'api', 'stage', ['api', 'stage']]) {
+      expect(issuesInTier({ by, policies: [login] })).toEqual([
+        `${shared} (tiers.yaml, tier "free", policy "per-minute")`,
+      ])
+    }
+    for (const by of ['route', ['global', 'route']])
+      expect(issuesInRoute({ policies: [{ ...login, by }] })).toEqual([
+        `${shared} (tiers.yaml, route "GET /search", policy "per-minute")`,
+      ])
+    for (const by of ['client', 'user', 'ip', 'claim:org', ['ip', 'route'], ['client', 'api']])
+      expect(setOf({ tiers: { free: { by, policies: [login] } } }).tiers.size).toBe(2)
+    expect(setOf({ routes: { 'POST /login': { policies: [login] } } }).tiers.size).toBe(1)
+  })
+
   it('are all reported at once, wherever they are', () => {
     const file = {
       teirs: {},

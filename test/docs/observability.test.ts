@@ -94,7 +94,7 @@ describe('docs/observability.md', () => {
     const names = [...readFileSync(join(LAMBDA, 'telemetry/emf.ts'), 'utf8').matchAll(/^ {2}\| '(\w+)'$/gm)].map(
       ([, name]) => name!,
     )
-    expect(names).toHaveLength(14)
+    expect(names).toHaveLength(15)
     expect(names.filter((name) => !explains(PAGE, name))).toEqual([])
   })
 })

@@ -97,6 +97,13 @@ describe('with any policies and any history', () => {
       const { decisions } = await measured(thirty(more), rounds)
       expect(decisions).toBe(ROUNDS * 50)
     })
+
+    if ('overage' in more) continue
+    it(`so do fifteen ${name} with lock-outs`, async () => {
+      const policies = thirty({ ...more, blockFor: '5m', after: 2 }).slice(0, 15)
+      const { decisions } = await measured(policies, rounds)
+      expect(decisions).toBe(ROUNDS * 50)
+    })
   }
 
   thoroughly('an item does not grow with time', async () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import type { PolicyInput } from '../../limiter'
+import { MOST_POLICIES, weightOf } from '../../limiter/policies/parse-policies'
 import { issuesIn } from '../policies/issues'
 
 /** An event in the history of a subject. */
@@ -34,6 +35,8 @@ const someAction = fc.constantFrom(
   { action: 'deprioritize' },
   { overrun: '20%' },
   { action: 'delay', maxDelay: '1s' },
+  { blockFor: '2m' },
+  { blockFor: '20s', after: 3, extend: true },
 )
 
 /** A shape of policies for each way of counting. */
@@ -75,6 +78,7 @@ export const anyPolicies: fc.Arbitrary<PolicyInput[]> = fc
     return fc.array(anyOne, { minLength: count, maxLength: count })
   })
   .map((found) => found.flatMap((one, i) => (one ? [{ ...one, name: `p${i}` } as PolicyInput] : [])))
+  .map((policies) => policies.slice(0, weightOf(policies) > MOST_POLICIES ? MOST_POLICIES / 2 : MOST_POLICIES))
   .filter((policies) => policies.length > 0)
 
 const instance = fc.nat({ max: INSTANCES - 1 })

@@ -30,6 +30,14 @@ describe('the fields for requests over the limit', () => {
       { ...DELAY, consistency: 'leased' },
       `consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow" or action "delay", got "leased"`,
     ],
+    [{ ...METERED, blockFor: '1m' }, 'blockFor does not go with overage "allow", which denies nobody'],
+    [{ action: 'observe', blockFor: '1m' }, 'blockFor does not go with action "observe", which denies nobody'],
+    [
+      { action: 'deprioritize', blockFor: '1m' },
+      'blockFor does not go with action "deprioritize", which denies nobody',
+    ],
+    [{ after: 3 }, 'after applies beside blockFor only'],
+    [{ extend: false }, 'extend applies beside blockFor only'],
     [{ maxDelay: '1s' }, only('maxDelay')],
     [{ maxDelay: '1s', algorithm: 'leaky-bucket' }, only('maxDelay')],
     [{ maxDelay: '1s', action: 'observe' }, only('maxDelay', 'observe')],
@@ -72,6 +80,11 @@ describe('the fields for requests over the limit', () => {
     { ...QUEUE, maxDelay: '5s', action: 'observe' },
     { ...METERED, action: 'deny' },
     { algorithm: 'sliding-log', countDenied: true, action: 'observe', overrun: '1000%' },
+    { blockFor: '15m' },
+    { blockFor: '3660d', after: 1000, extend: true, overrun: '10%' },
+    { ...DELAY, blockFor: '1s' },
+    { ...QUEUE, blockFor: '1s' },
+    { algorithm: 'sliding-log', countDenied: true, blockFor: '250ms' },
   ])('accept %j', (fields) => {
     expect(issuesIn([policy(fields)])).toEqual([])
   })

@@ -17,8 +17,10 @@ const ALGORITHMS =
 const WINDOWS =
   'a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of day, week, month, year'
 const FIELDS =
-  'name, algorithm, limit, window, cost, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, overrun, buckets, countDenied, consistency, syncMs'
+  'name, algorithm, limit, window, cost, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, blockFor, after, extend, overrun, buckets, countDenied, consistency, syncMs'
 
+const BLOCKS = 'a duration such as "30s" or "15m", at most ten years'
+const AT_ONCE = 'consistency must be "strict" with blockFor, which holds on every instance at once'
 const BY_ITSELF =
   'consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, ' +
   'overage "allow" or action "delay"'
@@ -80,6 +82,14 @@ describe('a mistake is reported in one sentence with the field, what was wanted,
     ['buckets', 2.5, 'buckets must be an integer from 2 to 120, got 2.5', { algorithm: 'sliding-buckets' }],
     ['overage', true, 'overage must be "deny" or "allow", got true', { algorithm: 'fixed-window' }],
     ['countDenied', 'yes', 'countDenied must be true or false, got "yes"', { algorithm: 'sliding-log' }],
+    ['blockFor', '15 minutes', `blockFor must be ${BLOCKS}, got "15 minutes"`],
+    ['blockFor', '0s', `blockFor must be ${BLOCKS}, got "0s"`],
+    ['blockFor', '3661d', `blockFor must be ${BLOCKS}, got "3661d"`],
+    ['after', 0, 'after must be an integer from 1 to 1000, got 0', { blockFor: '1m' }],
+    ['after', 1001, 'after must be an integer from 1 to 1000, got 1001', { blockFor: '1m' }],
+    ['extend', 'yes', 'extend must be true or false, got "yes"', { blockFor: '1m' }],
+    ['consistency', 'leased', `${AT_ONCE}, got "leased"`, { blockFor: '1m' }],
+    ['consistency', 'eventual', `${AT_ONCE}, got "eventual"`, { blockFor: '1m' }],
     ['consistency', 'weak', 'consistency must be one of strict, leased, eventual, got "weak"'],
     ['syncMs', 49, 'syncMs must be an integer from 50 to 60000, in milliseconds, got 49', { consistency: 'eventual' }],
     [
@@ -295,6 +305,11 @@ describe('several mistakes', () => {
     expect(issuesIn(policies)).toEqual([])
     expect(issuesIn([...policies, policy()], ['tier "free"'])).toEqual([
       'policies must be at most 30, got 31 (tier "free")',
+    ])
+    const locking = policies.slice(0, 15).map((one) => ({ ...one, blockFor: '1m' }))
+    expect(issuesIn(locking)).toEqual([])
+    expect(issuesIn([...locking, policy()], ['tier "free"'])).toEqual([
+      'policies must be at most 30, where one with blockFor counts twice, got 31 (tier "free")',
     ])
     expect(issuesIn([...policies.slice(1), { ...policies[0], limit: 0 }, 5, 6])).toEqual([
       'policies must be at most 30, got 32',

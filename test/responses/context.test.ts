@@ -51,6 +51,18 @@ test('a denied request', () => {
   })
 })
 
+test('a request of a caller who is locked out', () => {
+  expect(toContext({ decision: { ...DENIED, lockedOut: true, retryAfterMs: 900_000 }, ...FACTS })).toMatchObject({
+    allowed: false,
+    rateLimited: true,
+    reason: 'over-limit',
+    retryAfter: 900,
+    detail: 'The policy per-minute has locked this caller out. Try again in 900 seconds.',
+  })
+  const never = toContext({ decision: { ...IMPOSSIBLE, lockedOut: true }, ...FACTS })
+  expect(never.detail).toContain('costs more than the policy')
+})
+
 test('a request that can never pass', () => {
   expect(toContext({ decision: IMPOSSIBLE, ...FACTS })).toMatchObject({
     retryAfter: NEVER_SECONDS,

@@ -150,6 +150,22 @@ describe('a request that passes over its limit', () => {
   })
 })
 
+describe('a caller who is locked out', () => {
+  const LOCKED: Decision = { ...DENIED, lockedOut: true }
+
+  it('is counted among the denials and by itself, and logged also after other denials', () => {
+    const { answered, entries, lines } = telling({ flushMs: 0 })
+    answered(DENIED)
+    answered(LOCKED)
+    answered(LOCKED)
+    expect(entries().map(({ event, lockedOut }) => [event, lockedOut])).toEqual([
+      ['request_denied', undefined],
+      ['request_denied', true],
+    ])
+    expect(sums(lines)).toMatchObject({ Denied: 3, LockedOut: 2, 'LockedOut free per-minute': 2 })
+  })
+})
+
 describe('a metric', () => {
   it('counts every answer, as allowed or as denied', () => {
     const { answered, lines } = telling({ flushMs: 0 })

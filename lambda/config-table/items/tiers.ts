@@ -194,6 +194,13 @@ function parseTierPolicies(
   if (input === undefined) return []
   return parsePolicies(input, place, issues, extras, forOtherTiers).map(({ extra, ...policy }) => {
     const by = toCountedBy(extra.by) ?? otherwise
+    if (policy.written.blockFor !== undefined && isOfEverybody(by))
+      report(
+        issues,
+        'fields_conflict',
+        'blockFor does not go with a policy that callers share: one of them would lock out all',
+        [...place, `policy "${policy.name}"`],
+      )
     const leased = policy.written.consistency === undefined && isOfEverybody(by) && isLeasable(policy)
     return {
       ...policy,
