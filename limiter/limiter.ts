@@ -53,6 +53,7 @@ export interface Limiter {
    * Waiting keeps the process alive. `take` does not wait in line, and other processes are not in it.
    *
    * @throws the signal's `reason` once it is aborted; what was charged meanwhile is given back.
+   * @throws ConfigError where a policy has `blockFor`, which would lock out who waits.
    */
   waitFor(subject: string, options?: WaitOptions): Promise<Decision>
   /**

@@ -3,7 +3,7 @@ import { toUnits } from './check-charge'
 import { type Clock, toEpochMs } from './clock'
 import type { Charge } from './consistency/strategy'
 import type { Decision, Standing } from './decision'
-import { ConfigError, type Mistake } from './errors'
+import { ConfigError, Mistake } from './errors'
 import { onAbort } from './on-abort'
 import { checkFields, type FieldRules } from './policies/report'
 import { unitsOf } from './units'
@@ -59,6 +59,7 @@ export class WaitQueues {
 
   /** See `Limiter.waitFor`. */
   async waitFor(given: Charge, { maxWaitMs = Infinity, signal }: WaitLimits): Promise<Decision> {
+    checkLocksNobodyOut(given)
     const charge = { ...given, costs: given.costs && { ...given.costs } } // its caller may change it meanwhile
     const units = toUnits(charge)
     signal?.throwIfAborted()
@@ -118,6 +119,14 @@ export class WaitQueues {
       (policy) => policy.counter.step({}, unitsOf(units, policy), now).verdict.retryAfterMs === Infinity,
     )
   }
+}
+
+/** A request that waits would be denied while it does. */
+function checkLocksNobodyOut({ policies }: Charge): void {
+  const locking = policies.find(({ counter }) => counter.unlocked)
+  if (!locking) return
+  const message = `blockFor does not go with waitFor, which policy "${locking.name}" would lock out: use take`
+  throw new ConfigError([new Mistake('fields_conflict', message)])
 }
 
 /** @returns whether that time has passed; not if the signal was aborted before. */

@@ -271,6 +271,14 @@ describe('policies that lock out', () => {
     expect((await take(0)).allowed).toBe(true)
   })
 
+  it('let nobody wait in line, whom they would lock out', async () => {
+    const { fleet } = fleetOf(1)
+    await expect(fleet.instances[0]!.limiter.waitFor('a')).rejects.toThrow(
+      'blockFor does not go with waitFor, which policy "login" would lock out: use take',
+    )
+    expect(fleet.store.calls).toBe(0)
+  })
+
   it('lock nobody out while all limits only observe', async () => {
     const store = new MemoryStore()
     const [policy] = parsePolicies([login], [], [])
