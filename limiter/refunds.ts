@@ -101,10 +101,11 @@ export class Refunds {
         await this.makeMark(key, parts, now, deadline)
         continue
       }
-      const whileMarks = this.marksIn(item)
+      const witness = seen === undefined ? this.witnessIn(item) : {}
+      const whileMarks = { ...witness, [REFUND_MARK]: seen }
       const { kind, afterDoubt } = await this.write(key, { parts, id, whileMarks, at: now }, deadline)
       if (kind !== 'refused') return
-      if (afterDoubt) doubted ??= { seen, witness: whileMarks }
+      if (afterDoubt) doubted ??= { seen, witness }
     }
     throw contention()
   }
@@ -125,12 +126,6 @@ export class Refunds {
       item = found
     }
     throw contention()
-  }
-
-  /** Marks that stand as seen while nothing was given back. */
-  marksIn(item: Item): SeenMarks {
-    const seen = item.marks[REFUND_MARK]
-    return seen === undefined ? { ...this.witnessIn(item), [REFUND_MARK]: seen } : { [REFUND_MARK]: seen }
   }
 
   /**

@@ -6,7 +6,7 @@ import { expiryFor } from './expiry'
 import type { StoreCalls } from './store-calls'
 import { fitted } from './stores/expression-budget'
 import { afterWrite } from './stores/memory-store'
-import type { Item, ItemWrite, PolicyWrite, WriteOutcome } from './stores/store'
+import { type Item, type ItemWrite, marksOf, type PolicyWrite, type WriteOutcome } from './stores/store'
 import type { SubjectCache, View } from './subject-cache'
 
 /** How long no write is sent to an item that was the reason why one failed, and how many such items are remembered. */
@@ -74,6 +74,26 @@ export class SubjectItems {
     const outcome = await this.write(key, write, deadline)
     this.cache.learn(key, outcome.kind === 'applied' ? afterWrite(outcome.item, write) : outcome.item, now)
     return outcome
+  }
+
+  /**
+   * Writes denials down, for the policies that count those: while the item is as it was seen, since a denial by an older
+   * one may be none. False when it is not.
+   */
+  async record(
+    key: string,
+    denials: readonly { readonly records: readonly PolicyWrite[] }[],
+    policies: readonly CompiledPolicy[],
+    seen: Item,
+    now: EpochMs,
+    deadline: Deadline,
+  ): Promise<boolean> {
+    for (const { records } of denials) {
+      if (records.length === 0) continue
+      const asSeen = { whileMarks: marksOf(seen) }
+      if ((await this.charge(key, records, policies, seen, now, deadline, asSeen)).kind === 'refused') return false
+    }
+    return true
   }
 
   /** Forgets that a subject's item failed. */

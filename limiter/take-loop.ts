@@ -7,13 +7,13 @@ import { contention } from './errors'
 import { FleetClock } from './fleet-clock'
 import { purge } from './item-maintenance'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
-import { answersFrom, type Knowledge, type Pending, type Plan, planFor } from './plan'
+import { answersFrom, type Knowledge, type Pending, planFor } from './plan'
 import { Refunds } from './refunds'
 import { Settlements } from './settlements'
 import { deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { afterWrite } from './stores/memory-store'
-import { type Item, isPassed, type PolicyWrite, type WriteId } from './stores/store'
+import { isPassed, type PolicyWrite, type WriteId } from './stores/store'
 import { isRecent, othersWrote, SubjectCache, type View } from './subject-cache'
 import { SubjectItems } from './subject-items'
 
@@ -118,7 +118,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
         continue
       }
       if (plan.kind === 'deny') {
-        if (!(await this.record(key, plan, policies, known.view!.item, now, deadline))) continue
+        if (!(await this.items.record(key, plan.denials, policies, known.view!.item, now, deadline))) continue
         if (wasRefused) this.cache.recordConflict(key, true)
         for (const { position, verdicts } of plan.denials) answers[position] = verdicts
         return answers
@@ -224,24 +224,6 @@ export class TakeLoop implements StoredSubjects, LateWriter {
       readFirst: view !== undefined && view.consecutiveConflicts >= CONFLICTS_BEFORE_READ && view.seenAt < begunAt,
       mayAdmit: (seen, costs) => this.fleet.mayAdmit(seen, policies, costs, now),
     }
-  }
-
-  /** Writes denials down, for the policies that count those. False when the subject has changed meanwhile. */
-  private async record(
-    key: string,
-    { denials }: Plan & { readonly kind: 'deny' },
-    policies: readonly CompiledPolicy[],
-    seen: Item,
-    now: EpochMs,
-    deadline: Deadline,
-  ): Promise<boolean> {
-    for (const { records } of denials) {
-      if (records.length === 0) continue
-      const whileMarks = this.refunds.marksIn(seen)
-      const { kind } = await this.items.charge(key, records, policies, seen, now, deadline, { whileMarks })
-      if (kind === 'refused') return false
-    }
-    return true
   }
 
   /** What was last seen of a subject if that is recent, else what is stored. */

@@ -1,5 +1,5 @@
 import type { EpochMs } from '../clock'
-import type { Step } from './algorithm'
+import type { Step, Verdict } from './algorithm'
 import {
   absentOrAtMost,
   add,
@@ -31,7 +31,7 @@ export interface Lockout {
 const MOST_AHEAD_MS = 1000
 
 /**
- * Refuses who goes on past a limit for a while, whatever becomes free meanwhile.
+ * Refuses who goes on past a limit for a while, whatever becomes free meanwhile. The counter within records no denials.
  *
  * Fields: `b` the moment at which the lock-out ends; of several denials that start one, `a` the time of the first and
  * `d` how many there were.
@@ -57,8 +57,7 @@ export function lockingOut(counter: Counter, { forMs, after, windowMs, extend }:
     return { verdict: lockedOut(known, cost, now, end), write: when([exactly('b', until)], set('b', end)) }
   }
 
-  const denied = (known: Fields | undefined, cost: number, now: EpochMs, step: Step): Step => {
-    const { guard = [], assignments = [] } = step.write ?? {}
+  const denied = (known: Fields | undefined, cost: number, now: EpochMs, verdict: Verdict): Step => {
     const first = numberOf(known, 'a')
     const isCounting = first > 0 && Math.abs(now - first) < windowMs
     const before = isCounting ? numberOf(known, 'd') : 0
@@ -66,16 +65,16 @@ export function lockingOut(counter: Counter, { forMs, after, windowMs, extend }:
 
     if (before + 1 < after) {
       const counted = isCounting
-        ? when([...guard, free(now), asSeen, absentOrAtMost('d', after - 2)], ...assignments, add('d', 1))
-        : when([...guard, free(now), asSeen], ...assignments, set('a', now), set('d', 1))
-      return { verdict: step.verdict, write: counted }
+        ? when([free(now), asSeen, absentOrAtMost('d', after - 2)], add('d', 1))
+        : when([free(now), asSeen], set('a', now), set('d', 1))
+      return { verdict, write: counted }
     }
     const until = now + forMs
     const asCounted = after > 1 ? [asSeen, exactly('d', before)] : []
     const forgotten = first > 0 ? [remove('a'), remove('d')] : []
     return {
       verdict: lockedOut(known, cost, now, until),
-      write: when([...guard, free(now), ...asCounted], ...assignments, set('b', until), ...forgotten),
+      write: when([free(now), ...asCounted], set('b', until), ...forgotten),
     }
   }
 
@@ -86,7 +85,7 @@ export function lockingOut(counter: Counter, { forMs, after, windowMs, extend }:
       const until = numberOf(known, 'b')
       if (now < until) return whileLockedOut(known, cost, now, until)
       const step = counter.step(known, cost, now, asOf)
-      if (!step.verdict.allowed) return cost === 0 ? step : denied(known, cost, now, step)
+      if (!step.verdict.allowed) return cost === 0 ? step : denied(known, cost, now, step.verdict)
       if (!step.write) return step
       return { ...step, write: { ...step.write, guard: [...step.write.guard, free(now)] } }
     },
@@ -94,6 +93,9 @@ export function lockingOut(counter: Counter, { forMs, after, windowMs, extend }:
     retentionMs: Math.max(counter.retentionMs, forMs + aheadMs, after > 1 ? windowMs : 0),
     storedBytes: counter.storedBytes + numbersBytes(3),
     recordsDenials: true,
+
+    /** A request that is charged and one whose denial is written down are two writes, also where one of them is a guess. */
+    canMerge: (one, next) => one.verdict.allowed === next.verdict.allowed && counter.canMerge(one, next),
 
     /** A lease would be spent by who is locked out meanwhile. */
     leaseExpiresAt: () => undefined,

@@ -62,6 +62,7 @@ export function checkOverLimit(fields: Fields, place: Place, issues: Mistake[]):
   apart(metered && overrun, 'overrun', admits)
   apart(queue && overrun, 'overrun', queues)
   apart(queue && action !== 'deny' && action !== 'observe', acts, queues)
+  apart(blockFor && countDenied, 'blockFor', 'countDenied, which keeps callers out in another way')
   apart(blockFor && metered, 'blockFor', `${admits}, which denies nobody`)
   apart(blockFor && (action === 'observe' || action === 'deprioritize'), 'blockFor', `${acts}, which denies nobody`)
   for (const [field, value] of Object.entries({ after, extend }))

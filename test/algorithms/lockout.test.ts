@@ -5,7 +5,6 @@ import { fixedWindow } from '../../limiter/algorithms/fixed-window'
 import { gcra } from '../../limiter/algorithms/gcra'
 import { type Lockout, lockedOutMs, lockingOut } from '../../limiter/algorithms/lockout'
 import { queued } from '../../limiter/algorithms/queued'
-import { slidingLog } from '../../limiter/algorithms/sliding-log'
 import { epochGrid } from '../../limiter/algorithms/window-grid'
 import { NUM_RUNS, START } from './algorithm-spec'
 import { anyQuotaOf, NAMES } from './any-algorithm'
@@ -90,17 +89,6 @@ describe('a lock-out', () => {
     expect(long.step({ b: 61_000 }, 1, 1001).verdict.retryAfterMs).toBe(61_000)
   })
 
-  it('counts what a sliding log records of denials, until it has begun', () => {
-    const log = bind(slidingLog, { limit: 2, windowMs: 1000, countDenied: true })
-    const state = follow(locking({ after: 2 }, log), [
-      [1000, 2, 'allowed', ''],
-      [1500, 1, 500, ''],
-      [1600, 1, { lockedOut: 5000 }, ''],
-      [1700, 1, { lockedOut: 4900 }, ''],
-    ])
-    expect(state).toEqual({ l: [1500, 1600], t: 1600, v: 3, b: 6600 })
-  })
-
   it('lets nobody wait for its end', () => {
     follow(locking({ forMs: 500 }, queued(bind(gcra, { limit: 10, windowMs: 1000, burst: 1 }), 100)), [
       [1000, 1, 'allowed', ''],
@@ -137,6 +125,13 @@ describe('a lock-out', () => {
 
   it('makes a policy record its denials, and keeps it from being leased', () => {
     expect([locking().recordsDenials, locking().leaseExpiresAt({}, 0)]).toEqual([true, undefined])
+  })
+
+  it('is not started by a write that was made from a guess at the state', () => {
+    const counter = locking()
+    const [charged, denied] = [counter.step({}, 1, 1000), counter.step({ w: 1, '01': 2 }, 1, 1000)]
+    expect(denied.write).toBeDefined()
+    expect([counter.canMerge(charged, charged), counter.canMerge(charged, denied)]).toEqual([true, false])
   })
 
   it('that is stored stays as it is when its length is changed', () => {

@@ -29,6 +29,8 @@ export interface Attack {
   readonly sends: Sent | ((n: number) => Sent)
   /** How often. @default 30 */
   readonly times?: number
+  /** How far apart, in milliseconds. @default at once */
+  readonly everyMs?: number
   /** How many passed at commit 524c9d4, before any of this was looked for. */
   readonly before: number
   /** How many pass. */

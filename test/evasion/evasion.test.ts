@@ -29,6 +29,7 @@ async function passed(attack: Attack, place: number): Promise<number> {
   const gateway = new Gateway({ set: setOf(rules, apis), access: [parseAccess('block', BLOCK, {}, [], [])!], ...parts })
   let count = 0
   for (let n = 0; n < times; n++) {
+    gateway.clock.now += attack.everyMs ?? 0
     const answer = await gateway.authorize(eventOf(attack, place, n)).catch((error: Error) => {
       if (!REFUSALS.includes(error.message)) throw error
     })

@@ -15,6 +15,8 @@ export const ALGORITHMS: Readonly<Record<string, PolicyInput>> = Object.fromEntr
       { name: 'pace', algorithm: 'gcra' },
       { name: 'interval', algorithm: 'token-bucket', refill: 'interval' },
       { name: 'queue', algorithm: 'leaky-bucket', mode: 'queue' },
+      { name: 'locking', algorithm: 'fixed-window', blockFor: '61s' },
+      { name: 'locking-late', algorithm: 'gcra', blockFor: '5m', after: 2, extend: true },
     ] as const
   ).map((one): [string, PolicyInput] => [one.name, { ...one, limit: 2, window: '1m' }]),
 )

@@ -175,6 +175,29 @@ export const scenarios = (
     }),
   )
 
+/** Policies that lock out, beside others. */
+const lockingSets: fc.Arbitrary<PolicyInput[]> = fc
+  .tuple(
+    policySets,
+    fc.array(
+      fc.record({
+        blockFor: fc.constantFrom(undefined, '300ms', '2s', '2s', '30s', '5m'),
+        after: fc.constantFrom(undefined, 1, 2, 3),
+        extend: fc.constantFrom(undefined, undefined, true),
+      }),
+      { minLength: 3, maxLength: 3 },
+    ),
+  )
+  .map(([policies, lockouts]) =>
+    policies.map((policy, i) => {
+      const { blockFor, after, extend } = lockouts[i]!
+      if (blockFor === undefined || policy.overage === 'allow' || policy.countDenied) return policy
+      return clean({ ...policy, blockFor, after: policy.timezone ? undefined : after, extend })
+    }),
+  )
+
+export const lockingScenarios = (leaving: LeftOut = {}): fc.Arbitrary<Scenario> => scenarios(leaving, lockingSets)
+
 /** Shapes that can be leased or eventual. */
 const LOOSER = ['window', 'fixed', 'anchored', 'buckets', 'log', 'gcra', 'token', 'interval', 'leaky'] as const
 

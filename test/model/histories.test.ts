@@ -1,9 +1,11 @@
 import { runs } from '../runs'
-import { costsScenarios, crowdedScenarios, looserScenarios } from './generate'
+import { costsScenarios, crowdedScenarios, lockingScenarios, looserScenarios } from './generate'
 import { runScenarios } from './run'
 
 describe('every law holds in every random history', () => {
   it('of strict policies', () => runScenarios(runs(60, 300), { seed: 1 }))
+
+  it('of policies that lock out', () => runScenarios(runs(40, 300), { seed: 1, arbitrary: lockingScenarios() }))
 
   it('of leased and eventual ones', () => runScenarios(runs(40, 200), { seed: 1, arbitrary: looserScenarios() }))
 

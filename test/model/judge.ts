@@ -75,6 +75,10 @@ class StrictJudge {
       // a clock that is ahead does not owe units
       for (const { key } of requests.flatMap(({ calls }) => calls)) this.blur(key, -1)
     }
+    if (this.mixed && this.quotas.some(({ sharesCounts, deny }) => deny && !sharesCounts)) {
+      // a denial by a smaller burst is written down
+      for (const { key } of requests.flatMap(({ calls }) => calls)) this.blur(key, -1)
+    }
     for (const { step, keys, startedAt, endedAt = Infinity, endSeq = 0 } of requests) {
       if (step.do === 'takeAll' && endedAt - startedAt > PATIENCE_MS) for (const key of keys) this.blur(key, endSeq - 1)
     }
@@ -138,7 +142,8 @@ class StrictJudge {
         sameId(write!.id, entry.call.write!.id),
     )
     const burst = step.do === 'take' && step.times !== undefined
-    const onesOwn = askedOf(request).some(({ countDenied }) => countDenied) // each request makes its own write
+    // each request makes its own write
+    const onesOwn = askedOf(request).some(({ countDenied, blockFor }) => countDenied || blockFor)
     if (this.hasDebts(entry)) this.blur(key, entry.seq) // which are sent in writes of their own
     if (burst && isDisturbed(request)) this.blur(key, entry.seq)
 
@@ -208,9 +213,15 @@ class StrictJudge {
   }
 
   /** A policy's state after the request; it is not asked where the request takes nothing of it. */
-  private charged(i: number, tally: Tally, numbers: Numbers, request: Request, now: number, most = Infinity): Tally {
+  private charged(i: number, tally: Tally, numbers: Numbers, request: Request, now: number): Tally {
     const units = takenBy(request, request.policies[i]!)
-    return units === 0 ? tally : this.quotas[i]!.charge(tally, numbers, Math.min(units, most), now)
+    return units === 0 ? tally : this.quotas[i]!.charge(tally, numbers, units, now)
+  }
+
+  /** The same after a denial that is written down. */
+  private denied(i: number, tally: Tally, numbers: Numbers, request: Request, now: number): Tally {
+    const units = takenBy(request, request.policies[i]!)
+    return units === 0 ? tally : this.quotas[i]!.deny!(tally, numbers, units, now)
   }
 
   private followCharge(entry: Entry, request: Request): void {
@@ -223,9 +234,7 @@ class StrictJudge {
     const nonBlocking = request.policies.map(({ action }) => action === 'observe' || action === 'deprioritize')
     const full = fitting.flatMap((some, i) => (some.length === 0 && !nonBlocking[i] ? [i] : []))
     const { isDenied, isAllowed } = outcomeOf(request)
-    const mayRecord = request.policies.flatMap(({ countDenied }, i) =>
-      countDenied && !tallies[i]!.every(hasRoom(i)) ? [i] : [],
-    )
+    const mayRecord = this.quotas.flatMap(({ deny }, i) => (deny && !tallies[i]!.every(hasRoom(i)) ? [i] : []))
     // either charged or recorded
     if (mayRecord.length > 0 && full.length === 0 && !isDenied && !isAllowed) this.blur(key, entry.seq)
     if (mayRecord.length > 0 && (isDenied || (full.length > 0 && (!isAllowed || this.goesOn(entry))))) {
@@ -234,7 +243,7 @@ class StrictJudge {
       const noted = tallies.map((some, i) => {
         if (!mayRecord.includes(i)) return some
         const denying = some.filter((tally) => !hasRoom(i)(tally))
-        const recorded = denying.map((tally) => this.charged(i, tally, numbers[i]!, request, now, numbers[i]!.limit))
+        const recorded = denying.map((tally) => this.denied(i, tally, numbers[i]!, request, now))
         // or another policy denied it
         return this.quotas.length === 1 ? recorded : [...some.filter(hasRoom(i)), ...recorded]
       })
@@ -544,14 +553,13 @@ class StrictJudge {
     if (isLook(request)) return moment
     const numbers = this.numbersOf(request)
     const tallies = moment.tallies.map((some, i) => {
-      const { countDenied } = request.policies[i]!
-      const charged = (those: readonly Tally[], most?: number) =>
-        those.map((tally) => this.charged(i, tally, numbers[i]!, request, now, most))
+      const charged = (those: readonly Tally[]) =>
+        those.map((tally) => this.charged(i, tally, numbers[i]!, request, now))
       const hasRoom = (tally: Tally) => this.fits(i, tally, numbers[i]!, request, now)
       if (allowed) return charged(some.filter(hasRoom))
-      if (!countDenied) return some
+      if (!this.quotas[i]!.deny) return some
       const full = some.filter((tally) => !hasRoom(tally))
-      return [...some.filter(hasRoom), ...charged(full, numbers[i]!.limit)]
+      return [...some.filter(hasRoom), ...full.map((tally) => this.denied(i, tally, numbers[i]!, request, now))]
     })
     return { ...moment, tallies }
   }
@@ -580,7 +588,7 @@ class StrictJudge {
             this.momentsBetween(key, request.startSeq, seq, request.startedAt - reachMs).some((one) =>
               this.isTrue(policy, one, request, decision, now),
             )
-          if (request.policies.some(({ countDenied }) => countDenied) && this.quotas.every((_, i) => apart(i))) return
+          if (this.quotas.some(({ deny }) => deny) && this.quotas.every((_, i) => apart(i))) return
         }
       }
     }

@@ -25,6 +25,10 @@ export interface Tally {
   readonly missing?: number
   /** Overage: units past the limit, by window. */
   readonly past?: readonly Charged[]
+  /** Lock-outs: when the last one ends. */
+  readonly lockedUntil?: number
+  /** Denials that do not lock out yet: when the first one came, and how many there were. */
+  readonly denied?: { readonly since: number; readonly count: number }
 }
 
 export const NOTHING: Tally = { charged: [], newest: -Infinity }
@@ -67,6 +71,8 @@ export interface Quota {
   /** Whether writers with different limits count in the same units. */
   readonly sharesCounts: boolean
   overage?(tally: Tally, now: number): number
+  /** What is left of a denial, where that is written down. */
+  deny?(tally: Tally, numbers: Numbers, units: number, now: number): Tally
   delayMs?(tally: Tally, now: number): number
   /** The most units that are allowed in any interval of so many milliseconds. */
   mostWithin(numbers: Numbers, ms: number): number
@@ -336,15 +342,56 @@ export function gridOf({
   return undefined
 }
 
+/** Where denials are recorded as units. */
+const withDenials = (quota: Quota): Quota => ({
+  ...quota,
+  deny: (tally, numbers, units, now) => quota.charge(tally, numbers, Math.min(units, numbers.limit), now),
+})
+
+/** A quota that locks out: nothing fits until the time that a denial has set. */
+function withLockouts(quota: Quota, { window, blockFor, after = 1, extend = false }: PolicyInput): Quota {
+  const forMs = durationMs(blockFor!)
+  const isLocked = ({ lockedUntil = -Infinity }: Tally, now: number) => now < lockedUntil
+  const kept =
+    ({ lockedUntil, denied }: Tally) =>
+    (tally: Tally) => ({ ...tally, lockedUntil, denied })
+  const prolonged = (tally: Tally, now: number): Tally =>
+    extend && tally.lockedUntil! < now + forMs
+      ? { ...tally, lockedUntil: now + forMs + Math.min(1000, Math.floor(forMs / 10)) }
+      : tally
+  return {
+    ...quota,
+    room: (tally, numbers, units, now) => !isLocked(tally, now) && quota.room(tally, numbers, units, now),
+    charge: (tally, numbers, units, now) => kept(tally)(quota.charge(tally, numbers, units, now)),
+    remaining: (tally, numbers, now) => (isLocked(tally, now) ? 0 : quota.remaining(tally, numbers, now)),
+    isWhole: (tally, numbers, now) => !isLocked(tally, now) && quota.isWhole(tally, numbers, now),
+    refund: (tally, ...more) => quota.refund(tally, ...more).map(kept(tally)),
+    deny(tally, _numbers, _units, now) {
+      if (isLocked(tally, now)) return prolonged(tally, now)
+      const { denied } = tally
+      const count = denied && Math.abs(now - denied.since) < durationMs(window) ? denied.count + 1 : 1
+      if (count >= after) return { ...tally, lockedUntil: now + forMs, denied: undefined }
+      return { ...tally, denied: { since: count > 1 ? denied!.since : now, count } }
+    },
+  }
+}
+
 const quotas = new Map<string, Quota>()
 
 /** How a policy counts. */
 export function quotaOf(policy: PolicyInput): Quota {
   const { algorithm = 'sliding-window', window, timezone, overage, refill, mode, buckets = 60, maxDelay } = policy
-  const id = [algorithm, window, timezone, overage, refill, mode, buckets, maxDelay].join()
-  const quota = quotas.get(id) ?? made()
+  const { countDenied, blockFor, after, extend } = policy
+  const counts = [algorithm, window, timezone, overage, refill, mode, buckets, maxDelay]
+  const id = [...counts, countDenied, blockFor, after, extend].join()
+  const quota = quotas.get(id) ?? recording()
   quotas.set(id, quota)
   return quota
+
+  function recording(): Quota {
+    if (blockFor) return withLockouts(made(), policy)
+    return countDenied ? withDenials(made()) : made()
+  }
 
   function made(): Quota {
     if (algorithm === 'fixed-window') {

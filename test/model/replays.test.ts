@@ -125,4 +125,21 @@ describe('a history that once broke a law now obeys it:', () => {
       ],
       denialTtlMs: 0,
     }))
+
+  it('a charge whose guard followed a guess at the state locks nobody out', () =>
+    replay({
+      seed: 1,
+      policies: [
+        { name: 'leaky', algorithm: 'leaky-bucket', limit: 1, window: '1s', burst: 2, blockFor: '2s' },
+        { name: 'log', algorithm: 'sliding-log', limit: 1, window: '1s' },
+      ],
+      instances: [{ skewMs: 1500 }, { skewMs: 0 }],
+      steps: [
+        { after: 0, on: 0, do: 'take', of: 0, cost: 1, times: 2 },
+        { after: 0, on: 1, do: 'take', of: 0, cost: 1 },
+        { after: 2999, on: 1, do: 'take', of: 0, cost: 1 },
+        { after: 0, on: 0, do: 'take', of: 0, cost: 1 },
+        { after: 0, on: 0, do: 'refund', of: 0, back: 0, withTime: false },
+      ],
+    }))
 })

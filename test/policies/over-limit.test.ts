@@ -36,6 +36,10 @@ describe('the fields for requests over the limit', () => {
       { action: 'deprioritize', blockFor: '1m' },
       'blockFor does not go with action "deprioritize", which denies nobody',
     ],
+    [
+      { algorithm: 'sliding-log', countDenied: true, blockFor: '1m' },
+      'blockFor does not go with countDenied, which keeps callers out in another way',
+    ],
     [{ after: 3 }, 'after applies beside blockFor only'],
     [{ extend: false }, 'extend applies beside blockFor only'],
     [{ maxDelay: '1s' }, only('maxDelay')],
@@ -84,7 +88,7 @@ describe('the fields for requests over the limit', () => {
     { blockFor: '3660d', after: 1000, extend: true, overrun: '10%' },
     { ...DELAY, blockFor: '1s' },
     { ...QUEUE, blockFor: '1s' },
-    { algorithm: 'sliding-log', countDenied: true, blockFor: '250ms' },
+    { algorithm: 'sliding-log', countDenied: false, blockFor: '250ms' },
   ])('accept %j', (fields) => {
     expect(issuesIn([policy(fields)])).toEqual([])
   })

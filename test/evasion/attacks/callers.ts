@@ -13,7 +13,24 @@ const byHeader = (use: 'by' | 'identity') => ({
 /** No two events have the same address made up. */
 let another = 0
 
+/** Three tries a minute, and then none for an hour. */
+const LOGIN = { name: 'login', algorithm: 'fixed-window', limit: 3, window: '1m', blockFor: '1h' }
+
 export const CALLERS: readonly Attack[] = [
+  {
+    about: 'Addresses and names',
+    tried: 'one password every ten seconds, in every spelling of the path, at a login that locks out',
+    sends: (n) => ({ method: 'POST', path: ['/login', '/login/', '//login', '/%6Cogin'][n % 4]! }),
+    everyMs: 10_000,
+    rules: {
+      tiers: { anonymous: { by: 'ip', policies: [limit('own', 1000)] } },
+      routes: { 'POST /login': { by: 'ip', policies: [LOGIN] } },
+    },
+    before: 18,
+    passes: 6,
+    now: 'who goes on is locked out; the limit by itself goes on for ever',
+  },
+
   {
     about: 'Addresses and names',
     tried: '`X-Forwarded-For` made up',
