@@ -26,7 +26,7 @@ export interface CompiledPolicy {
   readonly prefix: string
   /**
    * The smaller the stricter, number by number: whether it is non-blocking, its limit, its burst, its overrun in
-   * percent; its lock-out, the longer the stricter, and the denials that start one.
+   * percent; its lock-out, the longer the stricter.
    */
   readonly strictness: readonly number[]
   /** Never denies: it observes, or only lowers the priority. */
@@ -77,7 +77,6 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
       written.burst ?? limit,
       Number.parseInt(written.overrun ?? '0', 10),
       -(parseDuration(written.blockFor) ?? 0),
-      written.after ?? 1,
     ],
     nonBlocking,
     waits,

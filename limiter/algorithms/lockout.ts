@@ -2,7 +2,6 @@ import type { EpochMs } from '../clock'
 import type { Step, Verdict } from './algorithm'
 import {
   absentOrAtMost,
-  add,
   type Comparison,
   exactly,
   type Fields,
@@ -58,23 +57,15 @@ export function lockingOut(counter: Counter, { forMs, after, windowMs, extend }:
   }
 
   const denied = (known: Fields | undefined, cost: number, now: EpochMs, verdict: Verdict): Step => {
-    const first = numberOf(known, 'a')
+    const [first, count] = [numberOf(known, 'a'), numberOf(known, 'd')]
     const isCounting = first > 0 && Math.abs(now - first) < windowMs
-    const before = isCounting ? numberOf(known, 'd') : 0
-    const asSeen = first > 0 ? exactly('a', first) : absentOrAtMost('a', 0)
-
-    if (before + 1 < after) {
-      const counted = isCounting
-        ? when([free(now), asSeen, absentOrAtMost('d', after - 2)], add('d', 1))
-        : when([free(now), asSeen], set('a', now), set('d', 1))
-      return { verdict, write: counted }
-    }
+    const nth = isCounting ? count + 1 : 1
+    const asSeen = [free(now), first > 0 ? exactly('a', first) : absentOrAtMost('a', 0), absentOrAtMost('d', count)]
+    if (nth < after) return { verdict, write: when(asSeen, set('a', isCounting ? first : now), set('d', nth)) }
     const until = now + forMs
-    const asCounted = after > 1 ? [asSeen, exactly('d', before)] : []
-    const forgotten = first > 0 ? [remove('a'), remove('d')] : []
     return {
       verdict: lockedOut(known, cost, now, until),
-      write: when([free(now), ...asCounted], set('b', until), ...forgotten),
+      write: when(asSeen, set('b', until), remove('a'), remove('d')),
     }
   }
 

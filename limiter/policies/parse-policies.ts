@@ -18,6 +18,16 @@ import { checkFields, type FieldRules, type Place, report } from './report'
 
 const positiveInteger = { schema: v.pipe(v.number(), v.integer(), v.minValue(1)), wanted: 'a positive integer' }
 
+const duration = {
+  schema: v.pipe(
+    v.string(),
+    v.check((text) => parseDuration(text) !== undefined),
+  ),
+  wanted: 'a duration such as "500ms" or "2s"',
+  optional: true,
+} as const
+const flag = { schema: v.boolean(), wanted: 'true or false', optional: true } as const
+
 /** The fields of a policy, the source of its JSON Schema too. */
 export const POLICY_FIELDS = {
   name: {
@@ -47,30 +57,16 @@ export const POLICY_FIELDS = {
   burst: { ...positiveInteger, optional: true },
   refill: { schema: v.picklist(['greedy', 'interval']), wanted: '"greedy" or "interval"', optional: true },
   mode: { schema: v.picklist(['meter', 'queue']), wanted: '"meter" or "queue"', optional: true },
-  maxDelay: {
-    schema: v.pipe(
-      v.string(),
-      v.check((text) => parseDuration(text) !== undefined),
-    ),
-    wanted: 'a duration such as "500ms" or "2s"',
-    optional: true,
-  },
+  maxDelay: duration,
   action: { schema: v.picklist(ACTIONS), wanted: `one of ${ACTIONS.join(', ')}`, optional: true },
   delayIn: { schema: v.picklist(DELAY_IN), wanted: '"authorizer" or "backend"', optional: true },
-  blockFor: {
-    schema: v.pipe(
-      v.string(),
-      v.check((text) => parseDuration(text) !== undefined),
-    ),
-    wanted: 'a duration such as "30s" or "15m", at most ten years',
-    optional: true,
-  },
+  blockFor: duration,
   after: {
     schema: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1000)),
     wanted: 'an integer from 1 to 1000',
     optional: true,
   },
-  extend: { schema: v.boolean(), wanted: 'true or false', optional: true },
+  extend: flag,
   overrun: {
     schema: v.pipe(v.string(), v.regex(/^(?:[1-9]\d{0,2}|1000)%$/)),
     wanted: 'a whole percentage from "1%" to "1000%"',
@@ -81,7 +77,7 @@ export const POLICY_FIELDS = {
     wanted: 'an integer from 2 to 120',
     optional: true,
   },
-  countDenied: { schema: v.boolean(), wanted: 'true or false', optional: true },
+  countDenied: flag,
   consistency: { schema: v.picklist(CONSISTENCIES), wanted: `one of ${CONSISTENCIES.join(', ')}`, optional: true },
   syncMs: {
     schema: v.pipe(v.number(), v.integer(), v.minValue(50), v.maxValue(60_000)),
@@ -98,10 +94,6 @@ export const MOST_POLICIES = 30
 /** How many of those policies these count as: one with a lock-out counts twice. */
 export const weightOf = (policies: readonly (Pick<PolicyInput, 'blockFor'> | null | undefined)[]): number =>
   policies.reduce((sum, one) => sum + (one?.blockFor === undefined ? 1 : 2), 0)
-
-/** What a message says of so many policies with that weight. */
-export const twiceFor = (weight: number, count: number): string =>
-  weight > count ? ', where one with blockFor counts twice' : ''
 
 /**
  * Checks a list of policies and collects every mistake in it; the policies are those without one.
@@ -123,10 +115,8 @@ export function parsePolicies(
     return []
   }
   const weight = weightOf(input)
-  if (weight > MOST_POLICIES) {
-    const twice = twiceFor(weight, input.length)
-    report(issues, 'too_many', `policies must be at most ${MOST_POLICIES}${twice}, got ${weight}`, place)
-  }
+  if (weight > MOST_POLICIES)
+    report(issues, 'too_many', `policies must be at most ${MOST_POLICIES}, got ${weight}`, place)
 
   const before: (Record<string, unknown> & { readonly position: number })[] = []
   return [...input.slice(0, MOST_POLICIES)].flatMap((item: unknown, index) => {
@@ -165,15 +155,9 @@ function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, i
     report(issues, 'field_not_applicable', 'syncMs applies to consistency "eventual" only', place)
   if (consistency === 'eventual') checkSync(syncMs, counting.windowMs, place, issues)
   if (consistency === 'strict') return
-  if (policy.blockFor !== undefined) {
-    report(
-      issues,
-      'fields_conflict',
-      `consistency must be "strict" with blockFor, which holds on every instance at once, got "${consistency}"`,
-      place,
-    )
-  } else if (!isLeasable(counting)) {
-    const those = 'a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow" or action "delay"'
+  if (!isLeasable(counting)) {
+    const those =
+      'a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow", blockFor or action "delay"'
     report(
       issues,
       'fields_conflict',

@@ -6,7 +6,7 @@ import type { Place } from './report'
 
 /** The same policy, which counts on in the same state and never denies: to record what was admitted already. */
 export function withoutLimit(policy: Policy): Policy {
-  const { overrun: _, ...written } = withoutLockout(policy.written)
+  const { overrun: _, blockFor: __, after: ___, extend: ____, ...written } = policy.written
   return withNumbers({ ...policy, written }, mostNumbers(written, policy.windowMs), [], []) ?? policy
 }
 
@@ -44,13 +44,9 @@ export function withNumbers(
     : undefined
 }
 
-function withoutLockout({ blockFor: _, after: __, extend: ___, ...others }: PolicyInput): PolicyInput {
-  return others
-}
-
 /** The same policy, counting in the same state, while the whole service only observes. */
 export function observing(policy: Policy): Policy {
-  const { maxDelay, delayIn: _, ...others } = withoutLockout(policy.written)
+  const { maxDelay, delayIn: _, ...others } = policy.written
   const written: PolicyInput = { ...others, ...(others.mode === 'queue' && { maxDelay }), action: 'observe' }
   return { ...policy, ...acting(toCounting(written, [], [])!, written), written }
 }

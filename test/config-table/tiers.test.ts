@@ -135,7 +135,7 @@ describe('mistakes in a file', () => {
 
   it('of a lock-out that would be one of all callers', () => {
     const login = policy({ blockFor: '15m' })
-    const shared = 'blockFor does not go with a policy that callers share: one of them would lock out all'
+    const shared = 'blockFor does not go with a policy that callers share'
     for (const by of ['global', 'api', 'stage', ['api', 'stage']]) {
       expect(issuesInTier({ by, policies: [login] })).toEqual([
         `${shared} (tiers.yaml, tier "free", policy "per-minute")`,

@@ -19,11 +19,10 @@ const WINDOWS =
 const FIELDS =
   'name, algorithm, limit, window, cost, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, blockFor, after, extend, overrun, buckets, countDenied, consistency, syncMs'
 
-const BLOCKS = 'a duration such as "30s" or "15m", at most ten years'
-const AT_ONCE = 'consistency must be "strict" with blockFor, which holds on every instance at once'
+const BLOCKS = 'a duration such as "500ms" or "2s"'
 const BY_ITSELF =
   'consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, ' +
-  'overage "allow" or action "delay"'
+  'overage "allow", blockFor or action "delay"'
 
 describe('a mistake is reported in one sentence with the field, what was wanted, what was got and where:', () => {
   it.each<[field: string, got: unknown, sentence: string, others?: Record<string, unknown>]>([
@@ -88,8 +87,8 @@ describe('a mistake is reported in one sentence with the field, what was wanted,
     ['after', 0, 'after must be an integer from 1 to 1000, got 0', { blockFor: '1m' }],
     ['after', 1001, 'after must be an integer from 1 to 1000, got 1001', { blockFor: '1m' }],
     ['extend', 'yes', 'extend must be true or false, got "yes"', { blockFor: '1m' }],
-    ['consistency', 'leased', `${AT_ONCE}, got "leased"`, { blockFor: '1m' }],
-    ['consistency', 'eventual', `${AT_ONCE}, got "eventual"`, { blockFor: '1m' }],
+    ['consistency', 'leased', `${BY_ITSELF}, got "leased"`, { blockFor: '1m' }],
+    ['consistency', 'eventual', `${BY_ITSELF}, got "eventual"`, { blockFor: '1m' }],
     ['consistency', 'weak', 'consistency must be one of strict, leased, eventual, got "weak"'],
     ['syncMs', 49, 'syncMs must be an integer from 50 to 60000, in milliseconds, got 49', { consistency: 'eventual' }],
     [
@@ -309,7 +308,7 @@ describe('several mistakes', () => {
     const locking = policies.slice(0, 15).map((one) => ({ ...one, blockFor: '1m' }))
     expect(issuesIn(locking)).toEqual([])
     expect(issuesIn([...locking, policy()], ['tier "free"'])).toEqual([
-      'policies must be at most 30, where one with blockFor counts twice, got 31 (tier "free")',
+      'policies must be at most 30, got 31 (tier "free")',
     ])
     expect(issuesIn([...policies.slice(1), { ...policies[0], limit: 0 }, 5, 6])).toEqual([
       'policies must be at most 30, got 32',

@@ -1,5 +1,5 @@
 import { type Mistake, printed } from '../../../limiter/errors'
-import { MOST_POLICIES, twiceFor, weightOf } from '../../../limiter/policies/parse-policies'
+import { MOST_POLICIES, weightOf } from '../../../limiter/policies/parse-policies'
 import { type Place, report } from '../../../limiter/policies/report'
 import { checkCostNames } from './cost-names'
 import { headersIn, possibleSubjects } from './counted-by'
@@ -65,15 +65,14 @@ function checkNumber(tiers: readonly Group[], routes: readonly Group[], global: 
   const [longest] = [...tiers].sort((a, b) => weight(b.policies) - weight(a.policies))
   if (!longest) return
   for (const route of [...routes, { ...global, policies: [] }]) {
-    const all = [...route.policies, ...longest.policies, ...global.policies]
-    const total = weight(all)
+    const total = weight([...route.policies, ...longest.policies, ...global.policies])
     if (total > MOST_POLICIES) {
       const others =
         global.policies.length > 0 && route.title !== global.title ? `${longest.title} and global` : longest.title
       report(
         issues,
         'too_many',
-        `policies must be at most ${MOST_POLICIES} with those of ${others}${twiceFor(total, all.length)}, got ${total}`,
+        `policies must be at most ${MOST_POLICIES} with those of ${others}, got ${total}`,
         route.place,
       )
     }

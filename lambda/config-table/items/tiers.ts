@@ -195,12 +195,10 @@ function parseTierPolicies(
   return parsePolicies(input, place, issues, extras, forOtherTiers).map(({ extra, ...policy }) => {
     const by = toCountedBy(extra.by) ?? otherwise
     if (policy.written.blockFor !== undefined && isOfEverybody(by))
-      report(
-        issues,
-        'fields_conflict',
-        'blockFor does not go with a policy that callers share: one of them would lock out all',
-        [...place, `policy "${policy.name}"`],
-      )
+      report(issues, 'fields_conflict', 'blockFor does not go with a policy that callers share', [
+        ...place,
+        `policy "${policy.name}"`,
+      ])
     const leased = policy.written.consistency === undefined && isOfEverybody(by) && isLeasable(policy)
     return {
       ...policy,
