@@ -77,8 +77,8 @@ export class SubjectItems {
   }
 
   /**
-   * Writes denials down, for the policies that count those: while the item is as it was seen, since a denial by an older
-   * one may be none. False when it is not.
+   * Writes denials down, for the policies that count those: while the item is as it was seen, since a denial by an
+   * older one may be none. False when it is not.
    */
   async record(
     key: string,

@@ -72,10 +72,10 @@ export function lockingOut(counter: Counter, { forMs, after, windowMs, extend }:
   return {
     ...counter,
 
-    step(known, cost, now, asOf) {
+    step(known, cost, now, asOf, asked) {
       const until = numberOf(known, 'b')
       if (now < until) return whileLockedOut(known, cost, now, until)
-      const step = counter.step(known, cost, now, asOf)
+      const step = counter.step(known, cost, now, asOf, asked)
       if (!step.verdict.allowed) return cost === 0 ? step : denied(known, cost, now, step.verdict)
       if (!step.write) return step
       return { ...step, write: { ...step.write, guard: [...step.write.guard, free(now)] } }
@@ -85,7 +85,7 @@ export function lockingOut(counter: Counter, { forMs, after, windowMs, extend }:
     storedBytes: counter.storedBytes + numbersBytes(3),
     recordsDenials: true,
 
-    /** A request that is charged and one whose denial is written down are two writes, also where one of them is a guess. */
+    /** A request that is charged and one whose denial is written down are two writes, also where one is a guess. */
     canMerge: (one, next) => one.verdict.allowed === next.verdict.allowed && counter.canMerge(one, next),
 
     /** A lease would be spent by who is locked out meanwhile. */

@@ -65,8 +65,7 @@ export function checkOverLimit(fields: Fields, place: Place, issues: Mistake[]):
   apart(blockFor && countDenied, 'blockFor', 'countDenied')
   apart(blockFor && metered, 'blockFor', admits)
   apart(blockFor && (action === 'observe' || action === 'deprioritize'), 'blockFor', acts)
-  const alone = (field: string) =>
-    report(issues, 'field_not_applicable', `${field} needs blockFor`, place)
+  const alone = (field: string) => report(issues, 'field_not_applicable', `${field} needs blockFor`, place)
   if (!blockFor && after) alone('after')
   if (!blockFor && extend !== undefined) alone('extend')
   apart(countDenied && action === 'delay', 'countDenied', acts)

@@ -507,6 +507,7 @@ describe('peek, refund and reset', () => {
     expect((await at.json(['usage', 'guesser'], later)).policies).toContainEqual({
       policy: 'login',
       route: null,
+      cost: null,
       limit: 2,
       used: 0,
       remaining: 2,
