@@ -10,6 +10,8 @@ export interface Job {
   readonly policies: readonly PolicyInput[]
   readonly requests: number
   readonly lanes: number
+  /** Reservations that each process settles to so many units, all at the same time. @default none */
+  readonly settle?: { readonly reservations: readonly string[]; readonly used: number }
 }
 
 export interface Tally {
@@ -18,6 +20,8 @@ export interface Tally {
   readonly denied: number
   /** Everything that was thrown, and decisions that did not come from the store. */
   readonly failures: readonly string[]
+  /** Reservations that it was the one to settle. */
+  readonly settled: number
   /** Requests that DynamoDB got. */
   readonly calls: number
 }
@@ -30,7 +34,7 @@ process.on('message', async (job: Job) => process.send!(await contend(job)))
 process.on('disconnect', () => process.exit())
 process.send!('ready')
 
-async function contend({ endpoint, tableName, subject, policies, requests, lanes }: Job): Promise<Tally> {
+async function contend({ endpoint, tableName, subject, policies, requests, lanes, settle }: Job): Promise<Tally> {
   const client = connect(endpoint)
   let calls = 0
   client.middlewareStack.add(
@@ -64,6 +68,8 @@ async function contend({ endpoint, tableName, subject, policies, requests, lanes
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
+  let settled = 0
+  for (const reservation of settle?.reservations ?? []) if (await limiter.settle(reservation, settle!.used)) settled++
   client.destroy()
-  return { admitted, denied, failures, calls }
+  return { admitted, denied, failures, calls, settled }
 }

@@ -130,6 +130,36 @@ describe(`${PROCESSES} processes with ${REQUESTS_EACH} requests each for one sub
           expect(remaining(await stranger(opened, policies).peek(name))).toEqual(left)
         })
 
+        it.each([
+          ['less', 2],
+          ['more', 9],
+        ])('reservations that all processes settle to %s at once are settled by one each', async (which, used) => {
+          const tokens = policy({ algorithm: 'fixed-window', limit: 100_000, cost: 'tokens' })
+          const subject = `settled ${which} ${load}`
+          const own = stranger(opened, [tokens])
+          const reservations = await Promise.all(
+            Array.from({ length: 60 }, async () => {
+              const { reservation } = await own.take(subject, { costs: { tokens: 5 }, reserve: '1h' })
+              return reservation!
+            }),
+          )
+          const job: Job = {
+            endpoint: opened.endpoint,
+            tableName: TABLE,
+            subject: `${subject} beside`,
+            policies: [tokens],
+            requests: 0,
+            lanes,
+            settle: { reservations, used },
+          }
+          const tallies = await Promise.all(processes.map((child) => run(child, job)))
+          expect(tallies.flatMap((tally) => tally.failures)).toEqual([])
+          expect(sum(tallies.map((tally) => tally.settled))).toBe(60)
+          expect(remaining(await stranger(opened, [tokens]).peek(subject, { cost: 0 }))).toEqual({
+            'per-year': 100_000 - 60 * used,
+          })
+        })
+
         it('leased: never more than the limit, and nearly all of it', async () => {
           const policies = [policy({ algorithm: 'fixed-window', consistency: 'leased' })]
           const job: Job = {
