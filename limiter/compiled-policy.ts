@@ -91,6 +91,16 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
   }
 }
 
+const external = new WeakMap<readonly CompiledPolicy[], readonly CompiledPolicy[]>()
+
+/** A charge without the limiter's own policies, which are for what the store decides. */
+export function withoutInternal<C extends { readonly policies: readonly CompiledPolicy[] }>(charge: C): C {
+  if (!charge.policies.some(({ isInternal }) => isInternal)) return charge
+  const policies = external.get(charge.policies) ?? charge.policies.filter(({ isInternal }) => !isInternal)
+  external.set(charge.policies, policies)
+  return { ...charge, policies }
+}
+
 const ids = new WeakMap<readonly CompiledPolicy[], string>()
 
 /** Identifies a list of policies by their attribute prefixes, so that equal lists are the same. */

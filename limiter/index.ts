@@ -24,7 +24,6 @@ export {
 } from './errors'
 export type { LimiterEvent, OnEvent } from './events'
 export type { FailureMode } from './failure-mode'
-export type { ReservedDecision, ReserveOptions, TakeOptions } from './library-reservations'
 export type { Limiter, LimiterOptions, SubjectCharge, WaitOptions } from './limiter'
 export type { Meter, UsedUnits } from './meter'
 export type { AlgorithmName, Consistency, Duration, PolicyInput, WrittenPolicy } from './policies/policy'
@@ -44,3 +43,4 @@ export type {
   WriteId,
   WriteOutcome,
 } from './stores/store'
+export type { ReservedDecision, ReserveOptions, TakeOptions } from './take-options'

@@ -1,8 +1,8 @@
 import type { Decision } from './decision'
-import type { ReservedDecision, ReserveOptions, TakeOptions } from './library-reservations'
 import type { Meter, UsedUnits } from './meter'
 import type { RateLimiterOptions, RefundOptions } from './options'
 import type { PolicyInput } from './policies/policy'
+import type { ReservedDecision, ReserveOptions, TakeOptions } from './take-options'
 import type { WaitLimits } from './wait-for'
 
 /** What `createLimiter` wants: a store and policies. */

@@ -2,7 +2,7 @@ import type { Verdicts } from './algorithms/algorithm'
 import type { SubjectVerdicts } from './compose'
 import type { Part } from './consistency/strategy'
 import { allAllow, chargedOf, isCharged } from './steps'
-import { evenly, takesNone } from './units'
+import { takesNone } from './units'
 
 export async function take(part: Part): Promise<SubjectVerdicts> {
   const { strategy, policies } = part
@@ -45,7 +45,7 @@ export async function giveBack(
     const charged = chargedOf(verdicts)
     if (!charged) return // it failed, was denied, only looked, or passed uncharged
     const policies = part.policies.filter((_, j) => isCharged(verdicts[j]!))
-    for (const even of evenly({ ...part, policies })) await part.strategy.giveBack(even, charged)
+    await part.strategy.giveBack({ ...part, policies }, charged)
   })
   await Promise.allSettled(refunds)
 }

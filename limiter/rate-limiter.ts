@@ -1,6 +1,6 @@
 import { checkChargedAt, checkCost, toUnits } from './check-charge'
 import { type EpochMs, systemClock } from './clock'
-import type { CompiledPolicy } from './compiled-policy'
+import { withoutInternal } from './compiled-policy'
 import { compose, type SubjectVerdicts } from './compose'
 import { Strategies } from './consistency/strategies'
 import type { Charge, ChargeTime, Part } from './consistency/strategy'
@@ -10,8 +10,6 @@ import { SETUP_FAILURES, StoreUnavailableError } from './errors'
 import { Fallback } from './fallback'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
 import { allowedByAll, giveBack, oneByOne, peek, take, uncharged } from './parts'
-import { parseReservation, Reservation, withoutReservation } from './reservation'
-import type { ActualUnits } from './settlements'
 import { TakeLoop } from './take-loop'
 import { evenly, takesNone } from './units'
 
@@ -22,7 +20,7 @@ export type { Charge, RateLimiterOptions, RefundOptions, WithoutStore }
  * share a write.
  */
 export class RateLimiter {
-  private readonly loop: TakeLoop
+  readonly loop: TakeLoop
   private readonly strategies: Strategies
   private readonly fallback: Fallback
   private readonly withoutStore: Required<WithoutStore>
@@ -69,44 +67,12 @@ export class RateLimiter {
         throw error
       const { reason } = error
       const decision = this.fallback.decide(
-        charges.map(withoutReservation),
+        charges.map(withoutInternal),
         reason === 'item' ? 'deny' : onStoreError,
         localShare,
       )
       return { ...decision, failure: reason }
     }
-  }
-
-  /**
-   * Decides charges that are settled once their true units are known.
-   *
-   * @param forMs how long the reservation lasts, in milliseconds.
-   * @param isSettled whether the units of a policy are settled.
-   */
-  async reserve(
-    charges: readonly Charge[],
-    forMs: number,
-    isSettled: (policy: CompiledPolicy) => boolean,
-    withoutStore: WithoutStore = {},
-  ): Promise<Decision & { readonly reservation?: string }> {
-    const reservation = new Reservation(charges, forMs, isSettled)
-    const decision = await this.decide(reservation.charges, withoutStore)
-    const token = reservation.tokenFor(decision, (key) => this.loop.view(key)?.item)
-    return token === undefined ? decision : { ...decision, reservation: token }
-  }
-
-  /**
-   * Settles a reservation: gives back what was not used, and charges what was used beyond it.
-   *
-   * @returns false when it is not open any more.
-   */
-  async settle(token: string, actual: ActualUnits): Promise<boolean> {
-    const settled = parseReservation(token).map((reserved) =>
-      this.loop.settlements.settle(reserved, actual, this.loop.deadline()),
-    )
-    const failed = (await Promise.allSettled(settled)).find((one) => one.status === 'rejected')
-    if (failed) throw failed.reason
-    return (await Promise.all(settled)).includes(true)
   }
 
   /** What `decide` would say, taking nothing. */
@@ -117,13 +83,13 @@ export class RateLimiter {
 
   /** Gives back units that were charged just now, or when the options say so. */
   async refund(charge: Charge, { chargedAt, delayMs }: RefundOptions = {}): Promise<void> {
-    const even = evenly(toUnits(charge))
+    const whole = toUnits(charge)
     if (!charge.costs) checkCost(charge.cost, 1)
     const now = this.loop.now()
     checkChargedAt(chargedAt, delayMs, now)
     if (chargedAt === null) return
     const charged = { at: chargedAt ?? now, delayMs }
-    const refunds = even.flatMap((one) => this.giveBack(one, charged))
+    const refunds = this.giveBack(whole, charged)
     const failed = (await Promise.allSettled(refunds)).find((refund) => refund.status === 'rejected')
     if (failed) throw failed.reason
   }
@@ -147,12 +113,14 @@ export class RateLimiter {
     await Promise.all([this.strategies.close(), this.fallback.close()])
   }
 
-  /** Gives back as many units of each policy. */
-  private giveBack(charge: Charge, charged: ChargeTime): Promise<void>[] {
-    if (takesNone(charge)) return []
-    const left = charge.cost - this.fallback.giveBack(charge, charged)
-    if (left === 0) return []
-    return this.strategies.partsOf({ ...charge, cost: left }).map((part) => part.strategy.giveBack(part, charged))
+  /** What this instance admitted by itself is given back there first. */
+  private giveBack(whole: Charge, charged: ChargeTime): Promise<void>[] {
+    const even = evenly(whole).filter((one) => !takesNone(one))
+    const here = even.map((one) => this.fallback.giveBack(one, charged))
+    const left = here.every((units) => units === 0)
+      ? [whole]
+      : even.map((one, i) => ({ ...one, cost: one.cost - here[i]! }))
+    return this.partsOf(left.filter((one) => !takesNone(one))).map((part) => part.strategy.giveBack(part, charged))
   }
 
   private partsOf(charges: readonly Charge[]): Part[] {

@@ -11,7 +11,7 @@ import type { Item } from './stores/store'
 import { namedUnits, type Units, unitsOf } from './units'
 
 /** Units that one request takes from one subject. */
-interface Charge extends Units {
+export interface ReservedCharge extends Units {
   readonly key: string
   readonly policies: readonly CompiledPolicy[]
 }
@@ -76,7 +76,7 @@ type Hint = readonly [uncharged: readonly number[], expiresAtSeconds?: number, f
  */
 export class Reservation {
   /** The same charges, each with what it holds. */
-  readonly charges: readonly Charge[]
+  readonly charges: readonly ReservedCharge[]
   private readonly text: string
   private readonly id: string
 
@@ -84,7 +84,7 @@ export class Reservation {
    * @param forMs how long units are reserved, in milliseconds.
    * @param isSettled whether the units of a policy are settled.
    */
-  constructor(charges: readonly Charge[], forMs: number, isSettled: (policy: CompiledPolicy) => boolean) {
+  constructor(charges: readonly ReservedCharge[], forMs: number, isSettled: (policy: CompiledPolicy) => boolean) {
     const held = charges.map((charge) => {
       const named = namedUnits(charge)
       const policies = named.policies.filter((policy) => policy.counter.isEndedByOthers || isSettled(policy))
@@ -166,21 +166,12 @@ export function parseReservation(token: unknown): Reserved[] {
 }
 
 const lists = new WeakMap<readonly CompiledPolicy[], readonly CompiledPolicy[]>()
-const others = new WeakMap<readonly CompiledPolicy[], readonly CompiledPolicy[]>()
 
 /** The same array for the same policies, so that requests can share writes. */
 function withReservations(policies: readonly CompiledPolicy[]): readonly CompiledPolicy[] {
   const list = lists.get(policies) ?? [...policies, RESERVATIONS]
   lists.set(policies, list)
   return list
-}
-
-/** The charge without its reservation, for what is decided without the store. */
-export const withoutReservation = (charge: Charge): Charge => {
-  if (!charge.policies.some(({ isInternal }) => isInternal)) return charge
-  const policies = others.get(charge.policies) ?? charge.policies.filter(({ isInternal }) => !isInternal)
-  others.set(charge.policies, policies)
-  return { ...charge, policies }
 }
 
 const nameOf = (text: string): string =>

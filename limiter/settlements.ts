@@ -14,7 +14,7 @@ import type { Item, PolicyWrite, WriteOutcome } from './stores/store'
 export type ActualUnits = (entry: ReservedUnits) => number | undefined
 
 /** Writes what fits DynamoDB's limits to a subject's item, and remembers what that is then. */
-export interface ItemWriter {
+interface ItemWriter {
   charge(
     key: string,
     parts: readonly PolicyWrite[],
@@ -23,6 +23,14 @@ export interface ItemWriter {
     now: EpochMs,
     deadline: Deadline,
   ): Promise<WriteOutcome>
+}
+
+/** The subjects as they are stored. */
+export interface SettledSubjects {
+  now(): EpochMs
+  /** What was last seen of a subject. */
+  view(key: string): { readonly item: Item } | undefined
+  readonly items: ItemWriter
 }
 
 /** No time: a write under this guard is refused, and brings the item back. */
@@ -36,11 +44,7 @@ const NEVER = -1
  * It takes `UpdateItem` alone: where nothing is known of a subject, a write that is refused says what is stored.
  */
 export class Settlements {
-  constructor(
-    private readonly clock: { now(): EpochMs },
-    private readonly cache: { get(key: string): { readonly item: Item } | undefined },
-    private readonly items: ItemWriter,
-  ) {}
+  constructor(private readonly subjects: SettledSubjects) {}
 
   /**
    * @returns false when nothing is held any more: it was settled before, reset, or forgotten after its time.
@@ -49,13 +53,13 @@ export class Settlements {
   async settle(reserved: Reserved, actual: ActualUnits, deadline: Deadline): Promise<boolean> {
     const { key, entries, holders, hint } = reserved
     const policies = [...holders, ...entries.map(({ policy }) => policy)]
-    const known = this.cache.get(key)?.item
+    const known = this.subjects.view(key)?.item
     let guess = [known, hint].find((item) => item && endsIn(item, reserved).length > 0)
     for (let round = 0; round === 0 || deadline.leftMs > 0; round++) {
-      const now = this.clock.now()
+      const now = this.subjects.now()
       const parts = guess ? settlement(reserved, actual, guess, now) : lookFor(reserved)
       if (parts.length === 0) return false
-      const { kind, item } = await this.items.charge(key, parts, policies, guess, now, deadline)
+      const { kind, item } = await this.subjects.items.charge(key, parts, policies, guess, now, deadline)
       if (kind !== 'refused') return true
       guess = item
     }

@@ -9,7 +9,6 @@ import { purge } from './item-maintenance'
 import { type LateCharges, type LateWriter, lateWrite } from './pending-charges'
 import { answersFrom, type Knowledge, type Pending, planFor } from './plan'
 import { Refunds } from './refunds'
-import { Settlements } from './settlements'
 import { deniedByRunning, standAll, statesOf, stepAll, verdictsOf } from './steps'
 import { StoreCalls, type StoreCallsOptions } from './store-calls'
 import { afterWrite } from './stores/memory-store'
@@ -42,16 +41,14 @@ const MOST_ROUNDS = 100
 export class TakeLoop implements StoredSubjects, LateWriter {
   private readonly cache: SubjectCache
   private readonly calls: StoreCalls
-  private readonly items: SubjectItems
+  readonly items: SubjectItems
   private readonly fleet = new FleetClock()
   private readonly refunds: Refunds
-  readonly settlements: Settlements
 
   constructor(private readonly options: TakeLoopOptions) {
     this.cache = new SubjectCache(options.maxSubjects)
     this.calls = new StoreCalls(options)
     this.items = new SubjectItems(this.calls, this.cache)
-    this.settlements = new Settlements(this.calls, this.cache, this.items)
     this.refunds = new Refunds(
       this.calls,
       this.cache,
