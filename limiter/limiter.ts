@@ -36,8 +36,9 @@ export interface SubjectCharge extends TakeOptions {
 
 /** A rate limiter for any Node program. Subjects are strings such as `client:abc`; they are stored hashed. */
 export interface Limiter {
-  /** Takes the request's units from all policies of the subject, or from none. A denial is a value, not an error. */
+  /** Takes units as `take` does, and reserves them until `settle` says what was really used. */
   take(subject: string, options: ReserveOptions): Promise<ReservedDecision>
+  /** Takes the request's units from all policies of the subject, or from none. A denial is a value, not an error. */
   take(subject: string, options?: TakeOptions): Promise<Decision>
   /**
    * The same for a request that several subjects answer for, such as a client and its address: all are charged, or
