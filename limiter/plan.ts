@@ -1,4 +1,4 @@
-import type { Verdicts } from './algorithms/algorithm'
+import type { Step, Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import {
@@ -6,6 +6,7 @@ import {
   charged,
   chargeWrites,
   deniedByRunning,
+  isCharged,
   type States,
   statesAfter,
   statesOf,
@@ -13,6 +14,7 @@ import {
   thatFit,
   verdictsOf,
 } from './steps'
+import { inWrites } from './stores/expression-budget'
 import type { Item, PolicyWrite } from './stores/store'
 import type { View } from './subject-cache'
 import { NO_UNITS, sumOf, type Units } from './units'
@@ -80,15 +82,22 @@ export function planFor(
 ): Plan {
   const { view, isTrusted, readFirst } = knowledge
   const states = statesOf(view, policies)
-  const admitted = pending.length === 1 ? pending : thatFit(states, policies, pending, now)
-  const total = sumOf(admitted)
-  const steps = stepAll(states, policies, total, now)
+  let admitted = pending.length === 1 ? pending : thatFit(states, policies, pending, now)
+  let total = sumOf(admitted)
+  let steps = stepAll(states, policies, total, now)
   if (admitted.length === 0 || !allStepsAllow(steps)) return planDenials(knowledge, states, policies, pending, now)
 
   // admitted without a charge, which needs a view as recent as a denial does
   const passesUncharged = steps.some(({ write }) => !write)
   if (passesUncharged && !isTrusted) return READ
-  const parts = chargeWrites(steps, view, policies, total, now, guessing)
+  let parts = chargeWrites(steps, view, policies, total, now, guessing)
+  // each hold is in both expressions, which other units are not
+  while (total.holds && admitted.length > 1 && inWrites(parts).length > 1) {
+    admitted = admitted.slice(0, Math.ceil(admitted.length / 2))
+    total = sumOf(admitted)
+    steps = stepAll(states, policies, total, now)
+    parts = chargeWrites(steps, view, policies, total, now, guessing)
+  }
   if (parts.length === 0) return { kind: 'answer', admitted, item: view!.item }
   if (readFirst) return READ
   return { kind: 'write', admitted, parts, verdicts: steps.map(({ verdict }) => charged(verdict, now)) }
@@ -118,8 +127,11 @@ function planDenials(
 /**
  * Answers requests that share a write, one after another, from the item that it found.
  *
+ * A policy that let them pass uncharged did so by what was known before the write, whatever the item says of it.
+ *
  * @param isBefore whether the item is as it was before the write; one that has the write in it tells how the policies
  * stand, and each request's units are in it already.
+ * @param planned what the policies said before the write; the same for all the requests that share it.
  */
 export function answersFrom(
   item: Item,
@@ -127,11 +139,17 @@ export function answersFrom(
   admitted: readonly Pending[],
   policies: readonly CompiledPolicy[],
   now: EpochMs,
+  planned?: Verdicts,
 ): Answered[] {
   let truth: States = statesOf({ item }, policies)
   return admitted.map((request) => {
     const { position } = request
-    const steps = stepAll(truth, policies, isBefore ? request : NO_UNITS, now)
+    const steps = stepAll(truth, policies, isBefore ? request : NO_UNITS, now).map((step, i): Step => {
+      const said = planned?.[i]
+      if (!said || isCharged(said)) return step
+      const { verdict } = policies[i]!.counter.step(truth[i], 0, now)
+      return { verdict: { ...verdict, exceeded: said.exceeded! } }
+    })
     truth = statesAfter(truth, steps)
     const verdicts = steps.map(({ verdict }) =>
       charged(verdict.allowed ? verdict : { ...verdict, allowed: true, retryAfterMs: 0 }, now),

@@ -139,7 +139,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
         const told =
           asKnown && plan.admitted.length === 1
             ? [{ position: plan.admitted[0]!.position, verdicts: plan.verdicts }]
-            : answersFrom(item, kind === 'applied', plan.admitted, policies, now)
+            : answersFrom(item, kind === 'applied', plan.admitted, policies, now, plan.verdicts)
         for (const { position, verdicts } of told) answers[position] = verdicts
         // the only writer of an item purges as it writes
         if (!asKnown) await purge(this.calls, this.cache, key, policies, after, now, deadline)

@@ -30,8 +30,11 @@ const RETRY_AFTER_MS = 1000
 /** How far clocks may differ without ending a hold before its time. */
 const CLOCKS_DIFFER_MS = 1000
 
-/** Holds that one write removes whose time is over, and how many may stand before one does so without need. */
-const REMOVED_AT_ONCE = 20
+/**
+ * Holds that one write removes whose time is over, as many as there is room for beside 30 policies, and how many may
+ * stand before one does so without need.
+ */
+const REMOVED_AT_ONCE = 4
 const TOLERATED = 8
 
 /** The bytes of a hold: a policy's prefix, an id of 25 characters, and a time of 13 digits. */
@@ -64,12 +67,14 @@ export const holds: Algorithm<HoldsQuota> = {
       retryAfterMs: allowed ? 0 : cost > limit ? Infinity : RETRY_AFTER_MS,
     }
     if (!allowed || cost === 0 || asked.length < cost) return { verdict }
-    // a write of ours whose answer was lost
-    if (held.length > 0)
+    // those of a write of ours whose answer was lost stand already
+    const fresh = asked.filter(({ id }) => !held.some((hold) => hold.id === id))
+    if (fresh.length === 0)
       return { verdict, write: when(held.map(asSeen), ...held.map(({ id, until }) => set(id, until))) }
 
+    const more = cost - held.length
     const over = stored.filter(isOver).sort((one, other) => one.until - other.until)
-    const missing = numberOf(known, 'n') + cost - limit
+    const missing = numberOf(known, 'n') + more - limit
     const old = over.filter(({ until }) => until + keptMs + CLOCKS_DIFFER_MS <= now)
     const gone =
       missing > 0
@@ -81,12 +86,13 @@ export const holds: Algorithm<HoldsQuota> = {
       verdict,
       write: when(
         [
-          absentOrAtMost('n', limit - cost + gone.length),
-          ...asked.map(({ id }) => absentOrAtMost(id, -1)),
+          absentOrAtMost('n', limit - more + gone.length),
+          ...held.map(asSeen),
+          ...fresh.map(({ id }) => absentOrAtMost(id, -1)),
           ...gone.map(asSeen),
         ],
-        add('n', cost - gone.length),
-        ...asked.map(({ id, forMs }) => set(id, now + (timeoutMs ?? forMs ?? 0))),
+        add('n', more - gone.length),
+        ...fresh.map(({ id, forMs }) => set(id, now + (timeoutMs ?? forMs ?? 0))),
         ...gone.map(({ id }) => remove(id)),
       ),
     }

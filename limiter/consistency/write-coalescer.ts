@@ -10,6 +10,8 @@ interface Waiting extends Charge {
 
 /** Requests that share one write: enough that a write is hardly ever the bottleneck, few enough to answer soon. */
 const MOST_AT_ONCE = 200
+/** Of those that hold something: each hold takes its room in the write. */
+const MOST_HOLDING = 40
 
 /**
  * Lets requests for one subject that arrive while a write for it is under way share the next write.
@@ -66,5 +68,5 @@ const unitsIn = ({ cost, costs, holds }: Units): Units => (costs || holds ? { co
 function mergeable(line: readonly Waiting[], first: Waiting): number {
   if (first.policies.some(({ counter }) => counter.recordsDenials)) return 1
   const other = line.findIndex(({ policies }) => policies !== first.policies)
-  return Math.min(MOST_AT_ONCE, other < 0 ? line.length : other)
+  return Math.min(first.holds ? MOST_HOLDING : MOST_AT_ONCE, other < 0 ? line.length : other)
 }
