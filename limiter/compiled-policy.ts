@@ -51,7 +51,7 @@ export interface CompiledPolicy {
 }
 
 /** What a policy counts that counts running requests: each is one, whatever it costs. No cost has this name. */
-const RUNNING = '*'
+export const RUNNING = '*'
 
 /**
  * Gives a policy the place of its state.

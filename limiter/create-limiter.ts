@@ -96,7 +96,7 @@ export function createLimiter<
     Math.max(1000, (options.denialTtlMs ?? 5000) + 1),
   )
   const some = policiesByName(policies)
-  const reservations = new LibraryReservations(limiter)
+  const reservations = new LibraryReservations(limiter, policies)
 
   return {
     take: async (subject: string, options?: TakeOptions & Partial<ReserveOptions>) => {

@@ -9,9 +9,13 @@ import type { ReservedDecision, ReserveOptions } from './take-options'
 
 const SHORTEST_MS = 1000
 
-/** Reserves units for a request, and settles them: what the library offers of `RateLimiter.reserve`. */
+/** Reserves units for a request, and settles them: what the library offers of `reserve` and `settle`. */
 export class LibraryReservations {
-  constructor(private readonly limiter: ReservingLimiter) {}
+  /** @param own all policies of the limiter. */
+  constructor(
+    private readonly limiter: ReservingLimiter,
+    private readonly own: readonly CompiledPolicy[],
+  ) {}
 
   async reserve(charge: Charge, { reserve: duration, cost, costs }: ReserveOptions): Promise<ReservedDecision> {
     const forMs = parseDuration(duration)
@@ -26,29 +30,32 @@ export class LibraryReservations {
   }
 
   async settle(token: string, used: UsedUnits): Promise<boolean> {
-    return settle(this.limiter, token, actualOf(used, entriesOf(token)))
+    return settle(this.limiter, token, actualOf(used, this.entriesOf(token)), this.own)
   }
 
   meter(token: string): Meter {
     const [reserved] = parseReservation(token)
     const { key } = reserved!
-    const entries = entriesOf(token)
+    const entries = this.entriesOf(token)
     return meterOf(
       entries,
       {
         takeMore: async (some, units) => {
           const policies = some.map(({ policy }) => policy)
           const costs = Object.fromEntries(policies.flatMap(({ costName }) => (costName ? [[costName, units]] : [])))
-          return (await this.limiter.decide([{ key, policies, cost: units, costs }])).allowed
+          const { allowed, chargedAt } = await this.limiter.decide([{ key, policies, cost: units, costs }])
+          return { allowed, isCharged: chargedAt !== null }
         },
-        settle: (actual) => settle(this.limiter, token, actual),
+        settle: (actual) => settle(this.limiter, token, actual, this.own),
       },
       (used) => actualOf(used, entries),
     )
   }
-}
 
-const entriesOf = (token: string): ReservedUnits[] => parseReservation(token).flatMap(({ entries }) => entries)
+  private entriesOf(token: string): ReservedUnits[] {
+    return parseReservation(token, this.own).flatMap(({ entries }) => entries)
+  }
+}
 
 /** Units counted in memory, or leased, are in no item that a settlement could correct. */
 function checkSettled({ name, consistency, chargesAtTurn }: CompiledPolicy): void {
@@ -71,6 +78,8 @@ function actualOf(used: unknown, entries: readonly ReservedUnits[]): (entry: Res
     return () => units
   }
   const { cost, costs = {} } = used as Exclude<UsedUnits, number>
+  if (typeof costs !== 'object' || costs === null)
+    throw wrong(`used.costs must be units by name, got ${printed(costs)}`)
   const unknown = [...Object.keys(used).filter((field) => field !== 'cost' && field !== 'costs')]
   if (cost !== undefined && !names.includes(undefined)) unknown.push('cost')
   unknown.push(...Object.keys(costs).filter((name) => !names.includes(name)))

@@ -22,8 +22,11 @@ export interface Meter {
 
 /** What a meter asks of the limiter. */
 export interface MeteredLimiter {
-  /** Takes units of some reserved policies; false when they do not have so many. */
-  takeMore(entries: readonly ReservedUnits[], units: number): Promise<boolean>
+  /** Takes units of some reserved policies, which may have them and not be charged: without the store, or observing. */
+  takeMore(
+    entries: readonly ReservedUnits[],
+    units: number,
+  ): Promise<{ readonly allowed: boolean; readonly isCharged: boolean }>
   settle(actual: (entry: ReservedUnits) => number): Promise<boolean>
 }
 
@@ -57,8 +60,9 @@ export function meterOf(
       tally.used += used(tally.entries[0]!) ?? 0
       const missing = tally.used - tally.reserved - tally.taken
       if (missing <= 0 || isOver) continue
-      if (await limiter.takeMore(tally.entries, missing)) tally.taken += missing
-      else isOver = true
+      const { allowed, isCharged } = await limiter.takeMore(tally.entries, missing)
+      if (!allowed) isOver = true
+      else if (isCharged) tally.taken += missing
     }
     return { stop: isOver }
   }

@@ -2,11 +2,13 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Fields } from './algorithms/conditional-write'
 import { bind } from './algorithms/counter'
 import { holds } from './algorithms/holds'
-import { type CompiledPolicy, compile } from './compiled-policy'
+import { type CompiledPolicy, compile, RUNNING } from './compiled-policy'
 import type { Decision } from './decision'
 import { ReservationError } from './errors'
+import { CALLER_WAITS } from './policies/over-limit'
 import { POLICY_FIELDS, parsePolicies } from './policies/parse-policies'
 import type { PolicyInput } from './policies/policy'
+import { isPrefix } from './stores/attribute-prefix'
 import type { Item } from './stores/store'
 import { namedUnits, type Units, unitsOf } from './units'
 
@@ -95,10 +97,13 @@ export class Reservation {
     this.text = JSON.stringify([randomBytes(16).toString('base64url'), forMs, holding])
     this.id = nameOf(this.text)
     this.charges = charges.map((charge, i) => {
+      const { costs } = charge
       if (held[i]!.length === 0) return charge
       const reserves = held[i]!.some(([, , written]) => written.algorithm !== holds.name)
       const policies = reserves ? withReservations(charge.policies) : charge.policies
-      return { ...charge, policies, holds: [{ id: this.id, forMs }] }
+      // what takes units of a named cost alone is a request that holds, too
+      const all = costs && Object.values(costs).some((units) => units > 0) ? { ...costs, [RUNNING]: 1 } : costs
+      return { ...charge, policies, costs: all, holds: [{ id: this.id, forMs }] }
     })
   }
 
@@ -137,28 +142,39 @@ const MOST_HINT = 300
 /** The longest token that is read. */
 const MOST_TOKEN = 20_000
 
-/** @throws ReservationError where it is none. */
-export function parseReservation(token: unknown): Reserved[] {
+/**
+ * Reads what anybody may have written: all of it is checked that goes into an expression. The guard is no protection
+ * against a list, which is written back whole, nor against names with other words of an expression in them.
+ *
+ * @param own policies as they are now: units are settled by these where they still count in the same place.
+ * @throws ReservationError where it is none.
+ */
+export function parseReservation(token: unknown, own: readonly CompiledPolicy[] = []): Reserved[] {
   try {
     if (typeof token !== 'string' || token.length > MOST_TOKEN) throw new TypeError('no text')
     const [text, hintText] = token.split('.').map(fromText) as [string, string]
     const [, forMs, subjects] = JSON.parse(text) as [string, number, WrittenSubject[]]
     const hints = JSON.parse(hintText) as Hint[]
     const id = nameOf(text)
+    if (subjects.length === 0) throw new TypeError('no subjects')
     return subjects.map(([key, written], i): Reserved => {
+      if (typeof key !== 'string' || written.length === 0) throw new TypeError('nothing is held')
       const [uncharged, expiresAtSeconds = 0, fields] = hints[i]!
       const entries = written.map(([prefix, units, policy], j): ReservedUnits => {
-        if (!Number.isSafeInteger(units)) throw new TypeError('no units')
-        const own = { ...policyOf(policy), prefix }
-        return { policy: own, units, isUncharged: own.nonBlocking && uncharged[j] === 1 }
+        if (!Number.isSafeInteger(units) || !isPrefix(prefix)) throw new TypeError('no units')
+        const then = { ...policyOf(policy), prefix }
+        const now = own.find((one) => one.prefix === prefix && one.costName === then.costName && !one.chargesAtTurn)
+        return { policy: now ?? then, units, isUncharged: then.nonBlocking && uncharged[j] === 1 }
       })
       const [slots, settled] = [true, false].map((isSlot) =>
         entries.filter(({ policy }) => policy.counter.isEndedByOthers === isSlot),
       ) as [ReservedUnits[], ReservedUnits[]]
       const holders = [...(settled.length > 0 ? [RESERVATIONS] : []), ...slots.map(({ policy }) => policy)]
       const prefixes = [RESERVATIONS.prefix, ...written.map(([prefix]) => prefix)]
-      const policies = fields && Object.fromEntries(prefixes.map((prefix, j) => [prefix, fields[j]!]))
-      return { key, id, forMs, entries: settled, holders, hint: policies && { policies, marks: {}, expiresAtSeconds } }
+      const policies = Object.fromEntries(prefixes.map((prefix, j) => [prefix, fields?.[j] ?? {}]))
+      const isUsable = Number.isSafeInteger(expiresAtSeconds) && Object.values(policies).every(areNumbers)
+      const hint = isUsable ? { policies, marks: {}, expiresAtSeconds } : undefined
+      return { key, id, forMs, entries: settled, holders, hint }
     })
   } catch {
     throw new ReservationError(token)
@@ -179,6 +195,9 @@ const nameOf = (text: string): string =>
     .toString(36)
     .padStart(25, '0')
 
+const areNumbers = (fields: Fields): boolean =>
+  Object.entries(fields).every(([name, value]) => /^\w{1,32}$/.test(name) && Number.isSafeInteger(value))
+
 const toText = (json: string): string => Buffer.from(json).toString('base64url')
 const fromText = (text: string): string => Buffer.from(text, 'base64url').toString()
 
@@ -189,7 +208,7 @@ function shortForm({ written }: CompiledPolicy): Partial<PolicyInput> {
 }
 
 function policyOf(written: Partial<PolicyInput>): CompiledPolicy {
-  const [policy] = parsePolicies([written], [], [])
+  const [policy] = parsePolicies([written], [], [], {}, undefined, CALLER_WAITS)
   if (!policy) throw new TypeError('no policy')
   return compile(policy)
 }

@@ -33,12 +33,18 @@ export async function reserve(
 /**
  * Settles a reservation: gives back what was not used, and charges what was used beyond it.
  *
+ * @param own policies as they are now, of which some were reserved.
  * @returns false when it is not open any more.
  * @throws ReservationError, StoreUnavailableError
  */
-export async function settle({ loop }: ReservingLimiter, token: string, actual: ActualUnits): Promise<boolean> {
+export async function settle(
+  { loop }: ReservingLimiter,
+  token: string,
+  actual: ActualUnits,
+  own: readonly CompiledPolicy[] = [],
+): Promise<boolean> {
   const settlements = new Settlements(loop)
-  const settled = parseReservation(token).map((reserved) => settlements.settle(reserved, actual, loop.deadline()))
+  const settled = parseReservation(token, own).map((reserved) => settlements.settle(reserved, actual, loop.deadline()))
   const failed = (await Promise.allSettled(settled)).find((one) => one.status === 'rejected')
   if (failed) throw failed.reason
   return (await Promise.all(settled)).includes(true)

@@ -98,12 +98,25 @@ function settlement(reserved: Reserved, actual: ActualUnits, item: Item, now: Ep
   return [...ends, ...differences]
 }
 
-/** Units beyond the reservation are charged when it was made, while that counts, and else now. */
-const debt = (
+/** How far clocks may differ, in milliseconds. */
+const CLOCKS_DIFFER_MS = 1000
+
+/**
+ * Units beyond the reservation are charged when it was made, while that counts, and else now.
+ *
+ * Where others have come further, a clock that is behind has charged the reservation where they were.
+ */
+function debt(
   fields: Fields,
   { policy }: ReservedUnits,
   units: number,
   chargedAt: EpochMs,
   now: EpochMs,
-): ConditionalWrite | undefined =>
-  lateWrite(fields, { policy, units, chargedAt }, now) ?? lateWrite(fields, { policy, units, chargedAt: now }, now)
+): ConditionalWrite | undefined {
+  const isOvertaken = (policy.counter.reachedAt(fields, now) ?? 0) > chargedAt
+  const at = isOvertaken ? Math.max(chargedAt, Math.min(now, chargedAt + CLOCKS_DIFFER_MS)) : chargedAt
+  return (
+    lateWrite(fields, { policy, units, chargedAt: at }, now) ??
+    lateWrite(fields, { policy, units, chargedAt: now }, now)
+  )
+}

@@ -26,5 +26,8 @@ export function prefixOf(name: string, stateSchema: string, scope = ''): string 
   return `${pick(LETTERS, 0)}${pick(DIGITS, 4)}${pick(LETTERS + DIGITS, 8)}${pick(LETTERS + DIGITS, 12)}`
 }
 
+/** Whether this is the prefix of some policy. */
+export const isPrefix = (text: unknown): boolean => typeof text === 'string' && /^[A-Za-z]\d[A-Za-z\d]{2}$/.test(text)
+
 /** The scope of a policy whose own prefix belongs to another, so many times over. */
 export const elsewhere = (scope: string, times = 1): string => scope + ' elsewhere'.repeat(times)

@@ -1,0 +1,192 @@
+import { createLimiter, type PolicyInput, ReservationError, StoreUnavailableError } from '../../limiter'
+import { toUpdate } from '../../limiter/stores/expressions'
+import { MemoryStore } from '../../limiter/stores/memory-store'
+import type { ItemWrite } from '../../limiter/stores/store'
+import { thoroughly } from '../runs'
+
+const T = Date.UTC(2026, 0, 1)
+const TOKENS: PolicyInput = { name: 'tokens', algorithm: 'fixed-window', limit: 1000, window: '1h', cost: 'tokens' }
+
+/** Refuses what DynamoDB would, and takes a moment, so that requests share writes. */
+class StrictStore extends MemoryStore {
+  readonly updates: string[] = []
+
+  override async write(key: string, write: ItemWrite) {
+    const { ConditionExpression, UpdateExpression } = toUpdate(write)
+    this.updates.push(`${ConditionExpression} ${UpdateExpression}`)
+    await new Promise(setImmediate)
+    return super.write(key, write)
+  }
+
+  /** What is stored of the policy that has such a field. */
+  async fieldsWith(key: string, field: string) {
+    const { policies } = await this.read(key)
+    return Object.values(policies).find((fields) => field in fields)!
+  }
+}
+
+function scene(policies: readonly PolicyInput[] = [TOKENS], more: object = {}) {
+  const store = new StrictStore()
+  const time = { now: T }
+  const limiter = (own = policies) =>
+    createLimiter({ store, policies: own, clock: () => time.now, onStoreError: 'throw', denialTtlMs: 0, ...more })
+  const one = limiter()
+  const left = async (by = limiter()) => (await by.peek('a', { cost: 0 })).policies.tokens!.remaining
+  const reserve = async (tokens: number, by = one) =>
+    (await by.take('a', { costs: { tokens }, reserve: '2m' })).reservation!
+  return { store, time, limiter, one, left, reserve }
+}
+
+const said = (token: string) => token.split('.').map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()))
+const token = (...parts: unknown[]) =>
+  parts.map((part) => Buffer.from(JSON.stringify(part)).toString('base64url')).join('.')
+
+describe('a reservation whose hint was changed', () => {
+  it('cannot put a log in the place of the one that is stored', async () => {
+    const { one, limiter, store, left, reserve } = scene([{ ...TOKENS, algorithm: 'sliding-log', limit: 60 }])
+    await one.take('a', { costs: { tokens: 50 } })
+    const [text] = said(await reserve(10))
+    const [key] = text[2][0]
+    const { t, v } = await store.fieldsWith(key, 'l')
+    const hint = [[[0], 0, [await store.fieldsWith(key, 'n'), { t, v, l: [t] }]]]
+    await limiter().settle(token(text, hint), 0)
+    expect(await left()).toBe(10)
+  })
+
+  it('brings no words of its own into an expression', async () => {
+    const { limiter, store, reserve } = scene()
+    const [text, [[uncharged, expiry, [held, counted]]]] = said(await reserve(500))
+    const hint = [[uncharged, expiry, [held, { ...counted, '00,p6J8g17': 5 }]]]
+    expect(await limiter().settle(token(text, hint), 600)).toBe(true)
+    expect(store.updates.join()).not.toContain('p6J8g17')
+  })
+
+  it.each([
+    ['nothing held', (subject: unknown[]) => [[subject[0], []]]],
+    ['no subject', () => []],
+    ['a key that is none', (subject: unknown[]) => [[5, subject[1]]]],
+    [
+      'a prefix that is none',
+      ([key, entries]: unknown[]) => [[key, [['a OR b1cd', ...(entries as unknown[][])[0]!.slice(1)]]]],
+    ],
+  ])('or that has %s, is refused', async (_, forge) => {
+    const { one, reserve } = scene()
+    const [[chance, forMs, [subject]], hint] = said(await reserve(500))
+    const forged = token([chance, forMs, forge(subject)], hint)
+    await expect(one.settle(forged, 0)).rejects.toThrow(ReservationError)
+    expect(() => one.meter(forged)).toThrow(ReservationError)
+  })
+})
+
+describe('what is reserved can be settled', () => {
+  it('where a request takes units of a named cost alone', async () => {
+    const { one, left } = scene([TOKENS, { name: 'requests', limit: 5, window: '1m' }])
+    const { reservation } = await one.take('a', { cost: 0, costs: { tokens: 500 }, reserve: '2m' })
+    expect(await one.settle(reservation!, 100)).toBe(true)
+    expect(await left()).toBe(900)
+  })
+
+  it('where requests wait for their turn as long as only a program does', async () => {
+    const queue: PolicyInput = { ...TOKENS, algorithm: 'leaky-bucket', mode: 'queue', delayIn: 'authorizer' }
+    const { one, reserve } = scene([{ ...queue, maxDelay: '10m' }])
+    expect(await one.settle(await reserve(10), 1)).toBe(true)
+  })
+
+  it('by the limit in force then, not by one from which it was lowered', async () => {
+    const policy: PolicyInput = { ...TOKENS, algorithm: 'token-bucket', limit: 3600, burst: 36 }
+    const { limiter, reserve, time, left } = scene([policy])
+    const lowered = limiter([{ ...policy, limit: 36 }])
+    const reservation = await reserve(1)
+    await lowered.take('a', { costs: { tokens: 34 } })
+    await lowered.settle(reservation, 2)
+    time.now += 37_000
+    expect(await left(lowered)).toBe(0)
+  })
+
+  it('in full where the clock of the process that reserved it was behind', async () => {
+    const { store, limiter, time, left } = scene([{ ...TOKENS, algorithm: 'sliding-window', limit: 60, window: '10s' }])
+    const behind = createLimiter({
+      store,
+      policies: [{ ...TOKENS, algorithm: 'sliding-window', limit: 60, window: '10s' }],
+      clock: () => time.now - 1000,
+    })
+    time.now += 10_300
+    await limiter().take('a', { costs: { tokens: 2 } })
+    const { reservation } = await behind.take('a', { costs: { tokens: 20 }, reserve: '1m' })
+    time.now += 1700
+    await limiter().settle(reservation!, 40)
+    expect(await left()).toBe(18)
+  })
+
+  it('and not where used says no units', async () => {
+    const { one, reserve } = scene()
+    await expect(one.settle(await reserve(1), { costs: null as never })).rejects.toThrow('used.costs must be units')
+  })
+})
+
+describe('a policy that observes gives nothing back of a request that it let pass uncharged', () => {
+  it('when others have given units back since it was seen', async () => {
+    const { one, limiter, left, reserve } = scene([{ ...TOKENS, action: 'observe' }], { denialTtlMs: 5000 })
+    await one.take('a', { costs: { tokens: 900 } })
+    await limiter().refund('a', 0, { costs: { tokens: 500 } })
+    const reservation = await reserve(500)
+    const before = await left()
+    await one.settle(reservation, 0)
+    expect(await left()).toBe(before)
+  })
+
+  it('when the answer was lost', async () => {
+    const { one, left, reserve, store } = scene([{ ...TOKENS, action: 'observe' }])
+    await one.take('a', { costs: { tokens: 900 } })
+    const write = store.write.bind(store)
+    jest.spyOn(store, 'write').mockImplementationOnce(async (...call) => {
+      await write(...call)
+      throw new StoreUnavailableError('timeout', 'lost')
+    })
+    await one.settle(await reserve(500), 0)
+    expect(await left()).toBe(100)
+  })
+})
+
+it('what a meter was let use without the store, uncharged, is charged when it settles', async () => {
+  const { one, left, reserve, store, time } = scene([TOKENS], { onStoreError: 'allow' })
+  const meter = one.meter(await reserve(100))
+  const away = jest.spyOn(store, 'write').mockRejectedValue(new StoreUnavailableError('unreachable', 'away'))
+  expect(await meter.debit(300)).toEqual({ stop: false })
+  away.mockRestore()
+  time.now += 60_000
+  expect(await meter.settle()).toBe(true)
+  expect(await left()).toBe(700)
+})
+
+describe('every write fits the limits of DynamoDB', () => {
+  it('where many requests reserve at once', async () => {
+    const { reserve } = scene()
+    const all = await Promise.all(Array.from({ length: 150 }, () => reserve(1)))
+    expect(all.filter(Boolean)).toHaveLength(150)
+  })
+
+  const heavy = Array.from(
+    { length: 29 },
+    (_, i): PolicyInput => ({ name: `p${i}`, algorithm: 'sliding-window', limit: 2000, window: '1m' }),
+  )
+
+  it('where they have thirty policies', async () => {
+    const { reserve } = scene([TOKENS, ...heavy])
+    expect((await Promise.all(Array.from({ length: 20 }, () => reserve(1)))).filter(Boolean)).toHaveLength(20)
+  })
+
+  thoroughly('where they have thirty policies, and the time of 1,000 others is over', async () => {
+    const { reserve, limiter, time, store } = scene()
+    const key = said(await reserve(1))[0][2][0][0]
+    for (let i = 0; i < 999; i++) await reserve(1)
+    const many = limiter([{ ...TOKENS, limit: 5000 }, ...heavy])
+    for (const afterMs of [125_000, 4_000_000]) {
+      time.now += afterMs
+      expect(await reserve(1, many)).toBeDefined()
+      await Promise.all(Array.from({ length: 5 }, () => reserve(1, many)))
+      const { n, ...stored } = await store.fieldsWith(key, 'n')
+      expect(n).toBe(Object.keys(stored).length)
+    }
+  })
+})
