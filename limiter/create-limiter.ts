@@ -107,7 +107,9 @@ export function createLimiter<
     },
     settle: async (reservation, used) => reservations.settle(reservation, used),
     meter: (reservation) => reservations.meter(reservation),
-    takeAll: async (subjects, { cost, costs } = {}) => {
+    takeAll: async (subjects, options = {}) => {
+      for (const one of [options, ...subjects]) refuseReserve(one, 'takeAll')
+      const { cost, costs } = options
       if (subjects.length === 0)
         throw new ConfigError([new Mistake('missing_field', 'takeAll needs at least one subject, got none')])
       return limiter.decide(
@@ -121,7 +123,10 @@ export function createLimiter<
       checkWaitOptions(options)
       return waiting.waitFor(charge(subject, options), options)
     },
-    peek: async (subject, options) => limiter.peek([charge(subject, options)]),
+    peek: async (subject, options) => {
+      refuseReserve(options, 'peek')
+      return limiter.peek([charge(subject, options)])
+    },
     refund: async (subject, cost = 1, { costs, ...charged } = {}) => {
       const given = charge(subject, { cost, costs })
       await limiter.refund(given, charged)
@@ -137,6 +142,12 @@ export function createLimiter<
       waiting.wake(key)
     },
   }
+}
+
+/** What looks as if it reserved, and does not, would never be settled. */
+function refuseReserve(options: object | undefined, method: string): void {
+  if (options && 'reserve' in options && options.reserve !== undefined)
+    throw new ConfigError([new Mistake('field_not_applicable', `reserve applies to take only, got it in ${method}`)])
 }
 
 /** Refuses costs that no policy counts: a misspelt one would be charged as 1 unit. */

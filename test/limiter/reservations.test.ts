@@ -163,6 +163,17 @@ describe('a reservation', () => {
     expect(await left()).toBe(500)
   })
 
+  it('is refused where nothing would be reserved', async () => {
+    const { one, write } = scene()
+    const options = { costs: { tokens: 1 }, reserve: '2m' } as const
+    const refused = 'reserve applies to take only'
+    await expect(one.peek('a', options)).rejects.toThrow(refused)
+    await expect(one.takeAll([{ subject: 'a' }], options)).rejects.toThrow(refused)
+    await expect(one.takeAll([{ subject: 'a', ...options }])).rejects.toThrow(refused)
+    await expect(one.waitFor('a', options)).rejects.toThrow('reserve')
+    expect(write).not.toHaveBeenCalled()
+  })
+
   it.each(['leased', 'eventual'] as const)('is refused for policies with consistency %s', async (consistency) => {
     const { one } = scene([{ ...TOKENS, consistency }])
     await expect(one.take('a', { costs: { tokens: 1 }, reserve: '1m' })).rejects.toThrow(
