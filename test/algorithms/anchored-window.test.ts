@@ -118,6 +118,7 @@ describe('anchored window', () => {
     })
 
     it('nothing when nothing is charged', () => {
+      expect(anchoredWindow.refund({ s: 1700, c: 0 }, quota, 1, 1700, 1700)).toBeUndefined()
       expect(anchoredWindow.refund({}, quota, 1, 1700, 1700)).toBeUndefined()
     })
   })

@@ -91,6 +91,31 @@ describe('requests that hold', () => {
     })
   })
 
+  it('are the oldest that are removed: four, or as many as the limit lacks, and none while there is room', () => {
+    const limit = 30
+    const ids = Array.from({ length: limit }, (_, i) => i)
+    for (const order of [ids, ids.toReversed()]) {
+      const full: Fields = { n: limit, ...Object.fromEntries(order.map((i) => [`id${i}`, T + i])) }
+      const leftBy = (cost: number) => {
+        const asked = Array.from({ length: cost }, (_, i) => hold(100 + i))
+        const { write } = holds.step(full, { ...QUOTA, limit }, cost, T + 60_000, T, asked)
+        expect(holdsGuard(write!.guard, full)).toBe(true)
+        const after = apply(write!, full)
+        expect(after.n).toBe(limit - Object.keys(full).filter((id) => !(id in after)).length + cost)
+        return ids.filter((i) => after[`id${i}`] !== undefined)
+      }
+      expect(leftBy(1)).toEqual(ids.slice(4))
+      expect(leftBy(25)).toEqual(ids.slice(25))
+    }
+    const two = { n: 2, id1: T, id2: T }
+    expect(apply(begin(two, T + 60_000, 3).write!, two)).toEqual({ n: 3, id1: T, id2: T, id3: T + 70_000 })
+  })
+
+  it('may be as many as the limit once the others have ended; a peek holds nothing', () => {
+    expect(begin(stateAfter({}, [T, 1]), T + 1, 4, 5, 6).verdict).toMatchObject({ allowed: false, retryAfterMs: 1000 })
+    expect(begin({}, T).verdict).toEqual({ allowed: true, remaining: 3, resetAfterMs: 0, retryAfterMs: 0 })
+  })
+
   it('whose answer was lost are found, and count once', () => {
     const { verdict, write } = begin(FULL, T + 5, 3)
     expect(verdict).toMatchObject({ allowed: true, remaining: 0 })

@@ -4,7 +4,7 @@ import { apply, type ConditionalWrite, type Fields, holds } from '../../limiter/
 import { bind } from '../../limiter/algorithms/counter'
 import { fixedWindow } from '../../limiter/algorithms/fixed-window'
 import { gcra } from '../../limiter/algorithms/gcra'
-import { queued as decorated } from '../../limiter/algorithms/queued'
+import { queued as decorated, refundUnlessQueued } from '../../limiter/algorithms/queued'
 import { slidingLog } from '../../limiter/algorithms/sliding-log'
 import { epochGrid } from '../../limiter/algorithms/window-grid'
 import { NUM_RUNS, START } from './algorithm-spec'
@@ -272,5 +272,36 @@ describe('a queue', () => {
         { numRuns: NUM_RUNS },
       )
     })
+  })
+})
+
+describe('a refund of a request whose wait is not known', () => {
+  const window = bind(fixedWindow, { limit: 3, grid: epochGrid(1000) })
+  const state: Fields = { w: 2, '02': 3 }
+
+  it('is not made once somebody has been charged at a later turn', () => {
+    expect(refundUnlessQueued(window, state, 1, 1999, 1999)).toBeUndefined()
+  })
+
+  it('is made while nobody has, and only then', () => {
+    for (const chargedAt of [2000, 2500]) {
+      const write = refundUnlessQueued(window, state, 1, chargedAt, 2500)!
+      expect(applyWrite(write, state)).toEqual({ w: 2, '02': 2 })
+      expect(holds(write.guard, { w: 2, '02': 2 })).toBe(true)
+      expect(holds(write.guard, { w: 3, '02': 3 })).toBe(false)
+      expect(holds(write.guard, { w: 2, '02': 0 })).toBe(false)
+    }
+  })
+
+  it('has nothing to write when none of its units can be found', () => {
+    expect(refundUnlessQueued(window, { w: 2, '01': 1 }, 1, 2500, 2500)).toBeUndefined()
+  })
+
+  it('is made as ever where the state has no newest window, and says itself when there is room', () => {
+    const pace = bind(gcra, { limit: 10, windowMs: 1000, burst: 3 })
+    const known = { t: 1_200_000, e: 100_000 }
+    const write = refundUnlessQueued(pace, known, 1, 1000, 1000)
+    expect(write).toEqual(pace.refund(known, 1, 1000, 1000))
+    expect(applyWrite(write!, known)).toEqual({ t: 1_100_000, e: 100_000 })
   })
 })

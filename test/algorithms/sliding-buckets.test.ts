@@ -102,6 +102,15 @@ describe('sliding buckets', () => {
     expect(slidingBuckets.step(state, quota, 3, 1500).verdict.resetAfterMs).toBe(750)
   })
 
+  it('finds the oldest and the newest bucket in whichever order they are stored', () => {
+    const quota = { limit: 4, windowMs: 1000, buckets: 2 }
+    for (const state of [
+      { w: 12, o: 11, n: 4, '0b': 3, '0c': 1 },
+      { w: 12, o: 11, n: 4, '0c': 1, '0b': 3 },
+    ])
+      expect(slidingBuckets.step(state, quota, 1, 6400).verdict).toMatchObject({ retryAfterMs: 100, resetAfterMs: 600 })
+  })
+
   it('keeps its state for one window', () => {
     expect(slidingBuckets.retentionMs({ limit: 3, windowMs: 1000, buckets: 4 })).toBe(1000)
   })
@@ -126,6 +135,31 @@ describe('sliding buckets', () => {
     it('drops no slot for its age where the limit bounds their number', () => {
       const small = { limit: 2, windowMs: 1000, buckets: 1 }
       expect(takeAt(slidingBuckets, small, [10_000, 90_000])).toEqual({ w: 90, o: 10, n: 2, '0a': 1, [slot(90)]: 1 })
+    })
+
+    it('drops no slot for its age up to a limit of two for each bucket', () => {
+      const small = { limit: 4, windowMs: 2000, buckets: 2 }
+      expect(takeAt(slidingBuckets, small, [10_000, 90_000])).toEqual({ w: 90, o: 10, n: 2, '0a': 1, [slot(90)]: 1 })
+    })
+
+    it('is added to only where no slot in it is two windows old', () => {
+      const { write } = slidingBuckets.step({}, quota, 1, 12_000)
+      expect(holds(write!.guard, { w: 11, o: 10, n: 2, '0a': 1, '0b': 1 })).toBe(false)
+      expect(holds(write!.guard, { w: 11, o: 11, n: 1, '0b': 1 })).toBe(true)
+    })
+
+    it('no longer includes what a charge removes, as far as that has been seen', () => {
+      const seen = { w: 12, o: 12, n: 1, '0a': 1, '0c': 1 }
+      expect(takeAt(slidingBuckets, quota, [12_500], seen)).toEqual({ w: 12, o: 12, n: 2, '0c': 2 })
+    })
+
+    it('drops expired slots while others charge the present one, and not if they refund or drop them too', () => {
+      const seen = { w: 11, o: 10, n: 3, '0a': 2, '0b': 1 }
+      const write = slidingBuckets.step(seen, quota, 2, 11_500).write!
+      expect(applyWrite(write, { ...seen, n: 4, '0b': 2 })).toEqual({ w: 11, o: 11, n: 4, '0b': 4 })
+      expect(holds(write.guard, { ...seen, n: 5, '0b': 3 })).toBe(false)
+      expect(holds(write.guard, { ...seen, v: 1 })).toBe(false)
+      expect(holds(write.guard, { ...seen, o: 11 })).toBe(false)
     })
 
     it('is not reduced by a slot that was charged after the view, even if it had been refunded before', () => {
@@ -177,6 +211,13 @@ describe('sliding buckets', () => {
         '0a': 1,
         '0c': 1,
       })
+    })
+
+    it('nothing once others have dropped expired slots since the view', () => {
+      const seen = { w: 12, o: 10, n: 4, '0a': 1, '0b': 2, '0c': 1 }
+      const write = slidingBuckets.refund(seen, quota, 1, 5500, 6000)!
+      expect(holds(write.guard, seen)).toBe(true)
+      expect(holds(write.guard, { ...seen, o: 11 })).toBe(false)
     })
 
     it('only once from the same view', () => {

@@ -181,6 +181,17 @@ describe('sliding window', () => {
       expect(holds(guard, stored(100, 50))).toBe(false)
     })
 
+    it('has its steps between what the view weighs and what fits', () => {
+      const guard = guardOf({ w: 4, [slot(4)]: 60 }, 1, 5500) // weighs 30, and 50 at most: the second step is 33
+      expect(holds(guard, stored(66, 66))).toBe(true)
+      expect(holds(guard, stored(66, 67))).toBe(false)
+    })
+
+    it('takes the view of no state for none of the second window since 1970 either', () => {
+      const guard = guardOf({}, 1, 1500)
+      expect(holds(guard, { w: 1, '00': 50, '01': 74 })).toBe(true)
+    })
+
     it('has at most nine alternatives, none of them twice', () => {
       const choices = (guard: readonly Clause[]) =>
         guard.flatMap((clause) => ('anyOf' in clause ? [clause.anyOf.length] : []))

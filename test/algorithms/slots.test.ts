@@ -34,6 +34,10 @@ describe('the name of a slot', () => {
       }),
     ))
 
+  it('has no minus where its window began before 1970', () => {
+    expect([-1, -36].map(slot)).toEqual(['_1', '_10'])
+  })
+
   it('has at least two characters', () => {
     expect([0, 35, 36, 1295, 1296].map(slot)).toEqual(['00', '0z', '10', 'zz', '100'])
     expect(['w', 'n', 'o', 'v', 't'].some(isSlot)).toBe(false)
@@ -51,6 +55,11 @@ describe('a write removes', () => {
     expect(removed({ w: 49, ...slots(48) }, 50)).toEqual([slot(48), slot(49)])
     expect(removed({}, 50)).toEqual([slot(48), slot(49)])
     expect(removed(undefined, 50)).toEqual([slot(48), slot(49)])
+  })
+
+  it('the newest first, since others may have removed the older ones already', () => {
+    const names = removeExpired({ w: 50, ...slots(7, 40, 50) }, 50)
+    expect(names).toEqual([slot(40), slot(7)].map((field) => ({ field, purge: true })))
   })
 
   it('no slot before the first', () => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Fields } from '../../limiter/algorithms/conditional-write'
+import { type Fields, holds } from '../../limiter/algorithms/conditional-write'
 import { type TokenBucketQuota, tokenBucket } from '../../limiter/algorithms/token-bucket'
 import vectors from '../vectors/token-bucket.json'
 import worked from '../vectors/worked-examples.json'
@@ -195,6 +195,27 @@ describe('token bucket', () => {
       expect(applyWrite(writeAt({ k: 1, u: 8 }, 2, 3400)!, { k: 1, u: 8 })).toEqual({ k: 3, u: 2 })
       // after three refills, whatever was left
       expect(applyWrite(writeAt(drained, 2, 4400)!, { k: 1, u: 3 })).toEqual({ k: 4, u: 2 })
+    })
+
+    it('writes with a guard that holds on all that leaves room, and gives the same', () => {
+      const write = (known: Fields, cost: number, at: number) => tokenBucket.step(known, quota, cost, at).write!
+      const fits = (known: Fields, cost: number, at: number, stored: Fields) =>
+        holds(write(known, cost, at).guard, stored)
+      // in the same interval, whoever charged first
+      expect(applyWrite(write({ k: 1, u: 0 }, 1, 1400), { k: 1, u: 3 })).toEqual({ k: 1, u: 4 })
+      // an interval later: four have come back, and it must be known whether more were missing
+      expect([4, 5, 12, 13].map((u) => fits({ k: 1, u: 9 }, 2, 2400, { k: 1, u }))).toEqual([false, true, true, false])
+      // three intervals later, when all twelve have come back: an item that is gone is a full bucket too
+      expect(applyWrite(write({ k: 1, u: 9 }, 2, 4400), {})).toEqual({ k: 4, u: 2 })
+      expect(applyWrite(write({ k: 1, u: 12 }, 2, 4400), {})).toEqual({ k: 4, u: 2 })
+      expect(applyWrite(write({ k: 1, u: 15 }, 2, 4400), { k: 1, u: 15 })).toEqual({ k: 4, u: 5 })
+      expect(fits({ k: 1, u: 9 }, 2, 4400, { k: 1, u: 13 })).toBe(false)
+    })
+
+    it('refunds all that was missing, and no more where others charged meanwhile', () => {
+      const write = tokenBucket.refund({ k: 1, u: 3 }, quota, 3, 1300, 1400)!
+      expect(applyWrite(write, { k: 1, u: 5 })).toEqual({ k: 1, u: 2 })
+      expect(holds(write.guard, { k: 1, u: 2 })).toBe(false)
     })
 
     it('admits nothing until a bucket that was drained below its new, smaller size has refilled past that', () => {
