@@ -280,7 +280,7 @@ describe('a refund of a request whose wait is not known', () => {
   const state: Fields = { w: 2, '02': 3 }
 
   it('is not made once somebody has been charged at a later turn', () => {
-    expect(refundUnlessQueued(window, state, 1, 1999, 1999)).toBeUndefined()
+    expect(refundUnlessQueued(window, { ...state, '01': 3 }, 1, 1999, 1999)).toBeUndefined()
   })
 
   it('is made while nobody has, and only then', () => {
