@@ -50,7 +50,7 @@ describe('a pace that became quicker', () => {
     const owed = { t: 108 * S, e: 2.2 * S }
     // 7 s · 0.7 / 2.2 = 2.227272727… s
     expect(applyWrite(gcra.step(owed, uneven, 1, NOW).write!, owed)).toEqual({ t: 103_927_273, e: 700_000 })
-    // Room for one of five is four units, 2.8 s: one second of it by the stored pace, 1.8 s by 2.2 / 0.7: 5.657142857 s.
+    // Room for one of five is four units, 2.8 s: one second by the stored pace, 1.8 s by 2.2 / 0.7: 5.657142857 s.
     const full = { t: 101 * S + 1 + S + 5_657_142, e: 2.2 * S }
     const few = { ...uneven, burst: 5 }
     expect(gcra.step(full, few, 1, NOW).verdict.retryAfterMs).toBe(1001)
