@@ -163,6 +163,19 @@ describe('a reservation', () => {
     expect(await left()).toBe(500)
   })
 
+  it('is settled while its subject is locked out, which it neither ends nor prolongs', async () => {
+    const { one, limiter, time, reserve, left } = scene([{ ...TOKENS, window: '7d', blockFor: '1m' }])
+    const [more, less] = [(await reserve(300)).reservation, (await reserve(300)).reservation]
+    expect(await one.take('a', { costs: { tokens: 401 } })).toMatchObject({ allowed: false, lockedOut: true })
+    time.now += 10_000
+    expect(await limiter().settle(more, 500)).toBe(true)
+    expect(await limiter().settle(less, 50)).toBe(true)
+    expect(await limiter().take('a', { costs: { tokens: 1 } })).toMatchObject({ lockedOut: true, retryAfterMs: 50_000 })
+    time.now += 50_000
+    expect(await left()).toBe(450)
+    expect((await limiter().take('a', { costs: { tokens: 450 } })).allowed).toBe(true)
+  })
+
   it('is refused where nothing would be reserved', async () => {
     const { one, write } = scene()
     const options = { costs: { tokens: 1 }, reserve: '2m' } as const
