@@ -589,6 +589,10 @@ describe('a variant of a policy', () => {
   it('for a share admits that part of its units, and at least one', () => {
     expect(withShare(parsed({ limit: 10 }), 0.25).limit).toBe(2)
     expect(withShare(parsed({ limit: 3 }), 0.1).limit).toBe(1)
+    const locking = { algorithm: 'fixed-window', limit: 4, blockFor: '10s' } as const
+    expect(parsed(locking).quota).toMatchObject({ lockout: { forMs: 10_000, after: 1, extend: false } })
+    expect(withShare(parsed(locking), 0.5).quota).toMatchObject({ limit: 2, lockout: { after: Infinity } })
+    expect(withShare(parsed({ limit: 4 }), 0.5).written).not.toHaveProperty('after')
     expect(withShare(parsed({ algorithm: 'gcra', limit: 60, burst: 10 }), 0.5)).toMatchObject({
       limit: 30,
       quota: { burst: 5 },
