@@ -8,6 +8,8 @@ export interface GatewayContext {
   readonly delayMs: number
   /** The request is over its limit, and is to be served only with spare capacity. */
   readonly lowPriority: boolean
+  /** What settles the request; empty where it holds nothing. */
+  readonly reservation: string
   /** Whether API Gateway makes a response of any value that the function returns: payload 2.0 of an HTTP API. */
   readonly infersResponse: boolean
 }
@@ -21,11 +23,14 @@ export interface GatewayContext {
 export function fromEvent(event: unknown): GatewayContext {
   const { version, requestContext } = fields(event)
   const { authorizer } = fields(requestContext)
-  const values = fields('lambda' in fields(authorizer) ? fields(authorizer).lambda : authorizer)
+  const { lambda } = fields(authorizer)
+  // a value of an authorizer's context is never an object, so this one is API Gateway's own: payload 2.0
+  const values = fields(typeof lambda === 'object' && lambda !== null ? lambda : authorizer)
   return {
     values,
     turnedAway: isTrue(values.rateLimited) && !isTrue(values.allowed),
     delayMs: Number(values.delayMs) || 0,
+    reservation: typeof values.reservation === 'string' ? values.reservation : '',
     lowPriority: values.priority === 'low',
     infersResponse: version === '2.0',
   }

@@ -1,9 +1,12 @@
 /**
- * For the functions behind an API that Sluice protects. It has no dependencies.
+ * For the functions behind an API that Sluice protects. It has no dependencies; where it settles what requests hold, it
+ * loads `@aws-sdk/client-dynamodb`, which Lambda's Node.js brings.
  *
  * @module sluice/backend
  */
 export { headersFromContext } from '../lambda/responses/backend-headers'
-export { type RateLimitMiddleware, rateLimit } from './middleware'
+export { type RateLimitMiddleware, type RateLimitOptions, rateLimit } from './middleware'
 export type { TooManyRequests } from './responses'
+export type { UsedUnits } from './settler'
+export { type CostNow, handOn, reportCost, type SettleOptions } from './settling'
 export { type BackendOptions, type Handler, type WithRateLimitOptions, withRateLimit } from './with-rate-limit'

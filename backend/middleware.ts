@@ -1,5 +1,6 @@
 import { fromEvent } from './gateway-context'
 import { type TooManyRequests, tooManyRequests, withHeaders } from './responses'
+import { beginSettling, type CostNow, prepareToSettle, type RequestSettling } from './settling'
 import { waitForTurn } from './turn'
 import type { BackendOptions } from './with-rate-limit'
 
@@ -13,32 +14,55 @@ interface Request {
   response: unknown
 }
 
+/** How `rateLimit` treats requests that are let through. */
+export interface RateLimitOptions extends BackendOptions {
+  /**
+   * What a request has really used, as for `withRateLimit`. @default not known
+   */
+  readonly cost?: (event: never, response: never) => CostNow
+}
+
 /** A middleware of middy: `middy(handler).use(rateLimit())`. */
 export interface RateLimitMiddleware {
   /** Answers a request that is over the limit with 429, and delays one that has a delay. */
   before(request: Request): Promise<TooManyRequests | undefined>
-  /** Adds the headers of the decision to the response. */
-  after(request: Request): void
-  /** Adds the headers of the decision to the response that another middleware made from an error. */
-  onError(request: Request): void
+  /** Adds the headers of the decision to the response, and settles what the request holds. */
+  after(request: Request): Promise<void>
+  /** Adds the headers of the decision to the response that another middleware made from an error, and settles. */
+  onError(request: Request): Promise<void>
 }
 
 /**
  * `withRateLimit` for handlers that are built with middy. Use it first: then responses that other middlewares make from
  * errors get the headers, too, and a request over the limit does not run the others.
+ *
+ * Where another middleware answers early, middy runs no more of them: that request is not settled. Where one does so,
+ * wrap what `middy` returns with `withRateLimit`.
  */
-export function rateLimit({ maxDelayMs }: BackendOptions = {}): RateLimitMiddleware {
+export function rateLimit(options: RateLimitOptions = {}): RateLimitMiddleware {
+  prepareToSettle(options)
+  const settlings = new WeakMap<Request, RequestSettling>()
   const addHeaders = (request: Request) => {
     request.response = withHeaders(request.response, fromEvent(request.event))
   }
   return {
-    async before({ event, context }) {
+    async before(request) {
+      const { event, context } = request
       const decision = fromEvent(event)
       if (decision.turnedAway) return tooManyRequests(decision)
-      await waitForTurn(decision.delayMs, context, maxDelayMs)
+      const settling = beginSettling(decision, options)
+      if (settling) settlings.set(request, settling)
+      await waitForTurn(decision.delayMs, [context], options.maxDelayMs)
       return undefined
     },
-    after: addHeaders,
-    onError: addHeaders,
+    async after(request) {
+      const { event, response } = request
+      addHeaders(request)
+      await settlings.get(request)?.end(() => options.cost?.(event as never, response as never))
+    },
+    async onError(request) {
+      addHeaders(request)
+      await settlings.get(request)?.end()
+    },
   }
 }

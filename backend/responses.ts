@@ -2,20 +2,33 @@ import { headersFromContext } from '../lambda/responses/backend-headers'
 import { PROBLEM_KEYS } from '../lambda/responses/header-table'
 import type { GatewayContext } from './gateway-context'
 
-/** The answer to a request over the limit. */
-export interface TooManyRequests {
-  readonly statusCode: 429
+/** The answer to a request that is denied. */
+export interface ProblemResponse<Status extends number> {
+  readonly statusCode: Status
   readonly headers: Record<string, string>
   readonly body: string
 }
 
+/** The answer to a request over the limit. */
+export interface TooManyRequests extends ProblemResponse<429> {}
+
 /** The same headers and problem body as a REST API's gateway response (RFC 9457), in which numbers are strings, too. */
-export function tooManyRequests({ values }: GatewayContext): TooManyRequests {
+export function tooManyRequests({ values }: Pick<GatewayContext, 'values'>): TooManyRequests {
+  return problemResponse(429, 'Too Many Requests', values, headersFromContext(values))
+}
+
+/** An answer whose body says what a context says of a denial. */
+export function problemResponse<Status extends number>(
+  statusCode: Status,
+  title: string,
+  values: GatewayContext['values'],
+  headers: Readonly<Record<string, string>>,
+): ProblemResponse<Status> {
   const told = Object.fromEntries(PROBLEM_KEYS.map((key) => [key, String(values[key] ?? '')]))
-  const problem = { type: 'about:blank', title: 'Too Many Requests', status: 429, ...told }
+  const problem = { type: 'about:blank', title, status: statusCode, ...told }
   return {
-    statusCode: 429,
-    headers: { 'Content-Type': 'application/problem+json', ...headersFromContext(values) },
+    statusCode,
+    headers: { 'Content-Type': 'application/problem+json', ...headers },
     body: JSON.stringify(problem),
   }
 }

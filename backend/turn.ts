@@ -11,13 +11,17 @@ interface LambdaContext {
 /**
  * Delays the request by the `delayMs` of its decision, but at most by `maxDelayMs`, and never into the function's last
  * second. Lambda bills the function while it waits.
+ *
+ * @param given what the handler gets; one of it is Lambda's context, behind the stream where the answer is streamed.
  */
 export async function waitForTurn(
   delayMs: number,
-  context: unknown,
+  given: readonly unknown[],
   maxDelayMs: number = LONGEST_WAIT_MS,
 ): Promise<void> {
-  const left = (context as LambdaContext | undefined)?.getRemainingTimeInMillis?.() ?? Infinity
+  const contexts = given as readonly (LambdaContext | null | undefined)[]
+  const context = contexts.find((one) => typeof one?.getRemainingTimeInMillis === 'function')
+  const left = context?.getRemainingTimeInMillis?.() ?? Infinity
   const waitMs = Math.min(delayMs, maxDelayMs, left - SPARE_MS)
   if (waitMs > 0) await new Promise((resolve) => setTimeout(resolve, waitMs))
 }

@@ -1,12 +1,13 @@
 import { fromEvent } from './gateway-context'
 import { type TooManyRequests, tooManyRequests, withHeaders } from './responses'
+import { beginSettling, type CostNow, prepareToSettle, type SettleOptions } from './settling'
 import { waitForTurn } from './turn'
 
 /** A Lambda handler: the event first, then the context. What it returns may be a promise. */
 export type Handler<Args extends unknown[], Result> = (...args: Args) => Result
 
 /** What `withRateLimit` and `rateLimit` have in common. */
-export interface BackendOptions {
+export interface BackendOptions extends SettleOptions {
   /** The longest delay of a request, in milliseconds. @default 10000 */
   readonly maxDelayMs?: number
 }
@@ -18,6 +19,14 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
    * @default the handler serves them like all others
    */
   readonly lowPriority?: Handler<Args, Result>
+  /**
+   * What a request has really used, of everything that `settle` reserves or by the name of each cost. It is asked once
+   * the handler has answered.
+   *
+   * @returns `undefined` where it is not known: the request stays charged as it was reserved.
+   * @default not known
+   */
+  readonly cost?: (event: Args[0], result: Awaited<Result>) => CostNow
 }
 
 /**
@@ -25,18 +34,30 @@ export interface WithRateLimitOptions<Args extends unknown[], Result> extends Ba
  * over the limit that an HTTP API passed on is answered 429 without calling the handler. A request with a delay waits
  * first.
  *
+ * Once the handler has ended, by an error too, a request that holds units or a slot is settled. That never makes an
+ * answer fail, and delays it by `settleWithinMs` at most. Where wrappers are nested, the outermost settles.
+ *
  * Errors pass through, and so do requests that did not pass Sluice.
  */
 export function withRateLimit<Args extends unknown[], Result>(
   handler: Handler<Args, Result>,
   options: WithRateLimitOptions<Args, Result> = {},
 ): (...args: Args) => Promise<Awaited<Result> | TooManyRequests> {
+  prepareToSettle(options)
   return async (...args): Promise<Awaited<Result> | TooManyRequests> => {
-    const [event, context] = args
+    const [event, ...others] = args
     const decision = fromEvent(event)
     if (decision.turnedAway) return tooManyRequests(decision)
-    await waitForTurn(decision.delayMs, context, options.maxDelayMs)
-    const serve = decision.lowPriority ? (options.lowPriority ?? handler) : handler
-    return withHeaders<Awaited<Result>>(await serve(...args), decision)
+    const settling = beginSettling(decision, options)
+    let cost: (() => CostNow) | undefined
+    try {
+      await waitForTurn(decision.delayMs, others, options.maxDelayMs)
+      const serve = decision.lowPriority ? (options.lowPriority ?? handler) : handler
+      const result = await serve(...args)
+      cost = () => options.cost?.(event, result)
+      return withHeaders<Awaited<Result>>(result, decision)
+    } finally {
+      await settling?.end(cost)
+    }
   }
 }

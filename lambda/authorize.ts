@@ -10,17 +10,21 @@ import { type Assembled, askUpstream, STEPS, undecided, unverified } from './ste
 import { errorDetails } from './telemetry/log'
 import type { Origin } from './telemetry/telemetry'
 
+/** The parts, and what another front than API Gateway does differently. */
+export interface DeciderParts extends AuthorizerParts, Pick<Assembled, 'steps'> {
+  /** Reads an event; `undefined` where it is no request. @default as API Gateway sends them */
+  readonly toRequest?: typeof fromEvent
+}
+
 /**
  * Makes the authorizer: it answers any event. It throws only two errors, because that is how a REST or WebSocket API is
  * made to answer 401, and 500 where a caller cannot be verified.
  */
 export function makeAuthorizer(parts: AuthorizerParts): (event: unknown) => Promise<AuthorizerAnswer> {
-  const decide = makeDecider(parts)
+  const decide = makeRecordingDecider(parts)
   return async (event) => {
-    const trace = await decide(event)
-    const { request, outcome, upstream, now } = trace
-    const context = contextOf(trace)
-    parts.telemetry?.answered(context, outcome.decision, originOf(trace, context), now)
+    const { trace, context } = await decide(event)
+    const { request, outcome, upstream } = trace
     return toAnswer(request, {
       allowed: context.allowed,
       context,
@@ -28,6 +32,19 @@ export function makeAuthorizer(parts: AuthorizerParts): (event: unknown) => Prom
       denials: parts.denials,
       grant: upstream?.kind === 'granted' && outcome.reason !== 'blocked' ? upstream.grant : undefined,
     })
+  }
+}
+
+/** Makes the function that decides about any event, counts and logs it, and says what backends are told. */
+export function makeRecordingDecider(
+  parts: DeciderParts,
+): (event: unknown) => Promise<{ readonly trace: TraceWith<'outcome'>; readonly context: AuthorizerContext }> {
+  const decide = makeDecider(parts)
+  return async (event) => {
+    const trace = await decide(event)
+    const context = contextOf(trace)
+    parts.telemetry?.answered(context, trace.outcome.decision, originOf(trace, context), trace.now)
+    return { trace, context }
   }
 }
 
@@ -39,12 +56,11 @@ export const contextOf = ({ outcome, now, configuration }: TraceWith<'outcome'>)
  * Makes the function that decides about any event, step by step, and returns what each step found. It makes no answer
  * yet.
  */
-export function makeDecider(
-  made: AuthorizerParts & Pick<Assembled, 'steps'>,
-): (event: unknown) => Promise<TraceWith<'outcome'>> {
+export function makeDecider(made: DeciderParts): (event: unknown) => Promise<TraceWith<'outcome'>> {
+  const { toRequest = fromEvent } = made
   const parts: Assembled = { ...made, failedCredentials: new FailedCredentials(made.clients, made.clock) }
   return async (event) => {
-    const trace = await traceSteps({ event, request: fromEvent(event), now: parts.clock() }, parts)
+    const trace = await traceSteps({ event, request: toRequest(event), now: parts.clock() }, parts)
     if (!trace.request || trace.outcome.reason === 'blocked') return trace
     // whatever the steps came to: nothing passes without the upstream authorizer's yes
     const { upstream, outcome } = trace.upstream ? trace : { ...trace, ...(await askUpstream(trace, parts)) }

@@ -1,5 +1,5 @@
 import type { Clock } from '../limiter/clock'
-import type { RateLimiter } from '../limiter/rate-limiter'
+import type { ReservingLimiter } from '../limiter/reserving'
 import type { Plans } from './charge-plans'
 import type { Configuration } from './config-table/configuration'
 import type { Client } from './config-table/items/client-item'
@@ -12,7 +12,7 @@ import type { Checker } from './upstream/check'
 
 /** What an authorizer is made of. */
 export interface AuthorizerParts {
-  readonly limiter: Pick<RateLimiter, 'decide'>
+  readonly limiter: ReservingLimiter
   readonly configuration: { current(): Promise<Configuration | undefined> }
   /** The secrets with which subjects' keys are hashed; `undefined` while they are unknown. @default no secret */
   readonly subjectKeys?: { current(): Promise<SubjectKeys | undefined> }

@@ -4,11 +4,13 @@ import { MOST_POLICIES, weightOf } from '../limiter/policies/parse-policies'
 import type { Policy } from '../limiter/policies/policy'
 import { observing, withNumbers } from '../limiter/policies/variants'
 import type { Charge } from '../limiter/rate-limiter'
+import type { IsSettled } from '../limiter/reservation'
 import { takenFrom, type Units } from '../limiter/units'
 import type { Configuration } from './config-table/configuration'
 import { type Client, numbersOf } from './config-table/items/client-item'
 import { type Dimension, isOfEverybody } from './config-table/items/counted-by'
 import type { PolicySet } from './config-table/items/policy-set'
+import { settles } from './config-table/items/settling'
 import { scopeIn, tooLargeWith } from './config-table/items/storage'
 import { ANONYMOUS, type Tier, type TierPolicy } from './config-table/items/tiers'
 import { type Rules, rulesOfRoute } from './rules'
@@ -22,6 +24,13 @@ export interface PlanGroup {
   readonly policies: readonly CompiledPolicy[]
 }
 
+/** Units that a request holds until it ends, and what it takes of policies that count running requests. */
+export interface Holding {
+  /** How long units stay reserved, in milliseconds. */
+  readonly forMs: number
+  readonly isSettled: IsSettled
+}
+
 /** The policies for one kind of request, in the order of evaluation. */
 export class Plan {
   private readonly merged = new Map<string, readonly (readonly CompiledPolicy[])[]>()
@@ -32,6 +41,8 @@ export class Plan {
      * Whether the request has too many policies, because it can match several routes: such a request is not decided.
      */
     readonly isTooMuch = false,
+    /** What the request holds until it ends. @default nothing */
+    readonly holding?: Holding,
     private readonly onCollision?: (sentence: string) => void,
   ) {}
 
@@ -65,6 +76,12 @@ export class Plan {
     )
   }
 }
+
+/** A route that takes no units of a policy has nothing to settle. */
+const isSettledIn =
+  (settled: ReadonlySet<object>): IsSettled =>
+  ({ written }, units) =>
+    units > 0 && settled.has(written)
 
 const takesFrom = (units: Units, policies: readonly CompiledPolicy[]): boolean =>
   policies.some((policy) => takenFrom(units, policy) > 0)
@@ -131,6 +148,9 @@ export class Plans {
     const ownOf = client ? this.numbersOf(client, policies, tier) : (policy: TierPolicy) => policy
     const onCollision = (sentence: string) =>
       this.log('error', 'state_collision', { issues: [new Mistake('state_collision', sentence)] }, 'ConfigErrors')
+    /** Policies whose units are settled, as they are written, and how long all of them stay reserved. */
+    const settled = new Set<object>()
+    let forMs = 0
     const groups = new Map<
       string,
       { who: readonly Dimension[]; route: string | undefined; policies: CompiledPolicy[] }
@@ -143,18 +163,24 @@ export class Plans {
         const id = route ?? who.join()
         const group = groups.get(id) ?? { who, route, policies: [] }
         groups.set(id, group)
-        group.policies.push(
-          compile(
-            settings.mode === 'observe' ? observing(own) : own,
-            scopeIn(policies, policy, scope),
-            settings.autoLease,
-          ),
+        const compiled = compile(
+          settings.mode === 'observe' ? observing(own) : own,
+          scopeIn(policies, policy, scope),
+          settings.autoLease,
         )
+        group.policies.push(compiled)
+        for (const { settleMs } of [policy, ...rules.routes.filter((one) => settles(one, policy))]) {
+          if (settleMs === undefined) continue
+          settled.add(compiled.written)
+          forMs = Math.max(forMs, settleMs)
+        }
       }
     }
     const made = [...groups.values()].map((group) => ({ ...group, policies: distinct(group.policies, onCollision) }))
     const count = weightOf(made.flatMap((group) => group.policies.map(({ written }) => written)))
-    return new Plan(made, rules.scopes.length > 1 && count > MOST_POLICIES, onCollision)
+    const holds = forMs > 0 || made.some((group) => group.policies.some(({ counter }) => counter.isEndedByOthers))
+    const holding = holds ? { forMs, isSettled: isSettledIn(settled) } : undefined
+    return new Plan(made, rules.scopes.length > 1 && count > MOST_POLICIES, holding, onCollision)
   }
 
   /**

@@ -1,5 +1,7 @@
+import { isCharged } from '../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../limiter/compiled-policy'
 import type { Decision } from '../limiter/decision'
+import { RUNNING } from '../limiter/policies/policy'
 import type { Charge } from '../limiter/rate-limiter'
 import { takenFrom } from '../limiter/units'
 import { costKey } from './config-table/items/cost-names'
@@ -13,10 +15,7 @@ export function chargedBy(
   { policies }: Decision,
   charges: readonly Charge[],
 ): Required<Pick<Outcome, 'shapes' | 'cost' | 'costs'>> {
-  const isCharged = ({ name }: CompiledPolicy) => {
-    const { exceeded = 'overrun' } = (Object.hasOwn(policies, name) && policies[name]) || {}
-    return exceeded === 'overrun'
-  }
+  const wasCharged = ({ name }: CompiledPolicy) => !Object.hasOwn(policies, name) || isCharged(policies[name]!)
   const shapes: CompiledPolicy[] = []
   const costs: Record<string, number> = {}
   let cost = 0
@@ -25,7 +24,8 @@ export function chargedBy(
       const taken = takenFrom(charge, policy)
       if (taken === 0) continue
       shapes.push(policy)
-      const units = isCharged(policy) ? taken : 0
+      const units = wasCharged(policy) ? taken : 0
+      if (policy.costName === RUNNING) continue
       if (policy.costName === undefined) cost = Math.max(cost, units)
       else costs[costKey(policy.costName)] = Math.max(costs[costKey(policy.costName)] ?? 0, units)
     }

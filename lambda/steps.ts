@@ -1,5 +1,8 @@
 import type { Charge } from '../limiter/rate-limiter'
+import { reserve } from '../limiter/reserving'
+import type { ReservedDecision } from '../limiter/take-options'
 import type { AuthorizerParts } from './authorizer-parts'
+import type { Holding } from './charge-plans'
 import { chargedBy } from './charged-units'
 import type { Configuration } from './config-table/configuration'
 import { type Client, clientAt } from './config-table/items/client-item'
@@ -69,7 +72,7 @@ const NO_UPSTREAM: Check = { kind: 'granted', grant: { context: {} } }
  */
 const refusalOf = ({ kind }: Check) => (kind === 'denied' ? 'unauthorized' : 'unverified')
 
-function matchRoutes({ request, configuration }: TraceWith<'request' | 'configuration'>): Found {
+export function matchRoutes({ request, configuration }: TraceWith<'request' | 'configuration'>): Found {
   const rules = rulesFor(configuration.policies, request)
   if (!rules) return { outcome: { reason: 'malformed' } }
   return { rules, ...(isPreflight(request, rules) && { verified: true }) }
@@ -165,7 +168,7 @@ async function decideCharges(
   const inputs = inputsOf(trace)
   const keys = plan.groups.map(({ who, route }) => keyOf(subjectOf(who, inputs, route)))
   const charges = plan.chargesFor(keys, units)
-  return { outcome: { ...aboutCaller(trace), ...(await decided(charges, parts, configuration, tier)) } }
+  return { outcome: { ...aboutCaller(trace), ...(await decided(charges, parts, configuration, tier, plan.holding)) } }
 }
 
 /** From the event to the outcome: the first step that finds one is the last. */
@@ -181,7 +184,7 @@ export const STEPS = [
   decideCharges,
 ] as readonly Step[]
 
-const passesUncounted = ({ policies }: Configuration, access: RequestTrace['access']) =>
+export const passesUncounted = ({ policies }: Configuration, access: RequestTrace['access']) =>
   access === 'allow' ? 'exempt' : policies.settings.mode === 'off' ? 'uncounted' : undefined
 
 async function decided(
@@ -189,16 +192,15 @@ async function decided(
   { limiter, failOpen, log }: AuthorizerParts,
   { policies }: Configuration,
   { name: tier = '', failureMode = failOpen ? undefined : 'deny' }: Partial<Tier> = {},
-): Promise<Pick<Outcome, 'decision' | 'reason' | 'shapes' | 'cost' | 'costs'>> {
-  const decision = await limiter.decide(charges, {
-    onStoreError: failureMode,
-    localShare: policies.settings.localShare,
-  })
+  holding?: Holding,
+): Promise<Pick<Outcome, 'decision' | 'shapes' | 'cost' | 'costs' | 'reservation'>> {
+  const withoutStore = { onStoreError: failureMode, localShare: policies.settings.localShare }
+  const { reservation, ...decision }: ReservedDecision = holding
+    ? await reserve(limiter, charges, holding.forMs, holding.isSettled, withoutStore)
+    : await limiter.decide(charges, withoutStore)
   const { degraded, policy, failure } = decision
   if (degraded) log('warn', 'decision_without_store', { tier, policy, failure })
-  // denied by the failure mode or by a refused item, so no limit is to blame, whatever was counted
-  const turnedAway = degraded && !decision.allowed && (failureMode === 'deny' || failure === 'item')
-  return { decision, reason: turnedAway ? 'unavailable' : undefined, ...chargedBy(decision, charges) }
+  return { decision, reservation, ...chargedBy(decision, charges) }
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Counter } from './algorithms/counter'
 import { ConfigError, Mistake } from './errors'
 import { parseDuration } from './policies/duration'
 import { isLeasable, syncMsOf } from './policies/parse-policies'
-import type { Consistency, Policy, PolicyInput } from './policies/policy'
+import { type AnyPolicyInput, type Consistency, type Policy, RUNNING } from './policies/policy'
 import { withoutLimit, withShare } from './policies/variants'
 import { elsewhere, prefixOf } from './stores/attribute-prefix'
 import type { Item } from './stores/store'
@@ -41,7 +41,7 @@ export interface CompiledPolicy {
   /** Consistency `eventual`: milliseconds from one sync to the next. */
   readonly syncMs: number
   /** As it was configured. */
-  readonly written: PolicyInput
+  readonly written: AnyPolicyInput
   /** The same policy, stored in another place. */
   readonly elsewhere: () => CompiledPolicy
   /** The same policy with that share of its units. */
@@ -49,9 +49,6 @@ export interface CompiledPolicy {
   /** The same policy without a limit. */
   readonly unlimited: () => CompiledPolicy
 }
-
-/** What a policy counts that counts running requests: each is one, whatever it costs. No cost has this name. */
-export const RUNNING = '*'
 
 /**
  * Gives a policy the place of its state.
@@ -93,9 +90,10 @@ export function compile(policy: Policy, scope = '', autoLease = true): CompiledP
 
 const external = new WeakMap<readonly CompiledPolicy[], readonly CompiledPolicy[]>()
 
-/** A charge without the limiter's own policies, which are for what the store decides. */
+/** A charge without the limiter's own policies, which are for what the store decides, unless it has no others. */
 export function withoutInternal<C extends { readonly policies: readonly CompiledPolicy[] }>(charge: C): C {
-  if (!charge.policies.some(({ isInternal }) => isInternal)) return charge
+  if (charge.policies.every(({ isInternal }, _, all) => Boolean(isInternal) === Boolean(all[0]!.isInternal)))
+    return charge
   const policies = external.get(charge.policies) ?? charge.policies.filter(({ isInternal }) => !isInternal)
   external.set(charge.policies, policies)
   return { ...charge, policies }

@@ -34,10 +34,10 @@ export function compose(
   const policies: Record<string, Standing> = {}
   for (const { policies: asked, verdicts } of answers) {
     for (const [i, verdict] of verdicts.entries()) {
-      const { name, limit, waits, isInternal } = asked[i]!
+      const { name, waits, isInternal } = asked[i]!
       if (verdict.chargedAt !== undefined) chargedAt = Math.min(chargedAt, verdict.chargedAt)
-      if (isInternal && verdict.allowed) continue
-      const standing = toStanding(limit, verdict, degraded)
+      if (isInternal && verdict.allowed && !verdict.exceeded && answers.some(hasExternal)) continue
+      const standing = toStanding(asked[i]!, verdict, degraded)
       if (!shown || comesBefore(standing, shown.standing)) shown = { name, standing }
       retryAfterMs = Math.max(retryAfterMs, verdict.retryAfterMs)
       delayMs = Math.max(delayMs, standing.delayMs)
@@ -66,23 +66,32 @@ export function compose(
   }
 }
 
+/** Whether policies were asked that somebody wrote: of a request that reserves 0 units of all policies none is. */
+const hasExternal = ({ policies }: SubjectVerdicts): boolean => policies.some(({ isInternal }) => !isInternal)
+
 interface Named {
   readonly name: string
   readonly standing: Standing
 }
 
 /** Overage is reported only if it is recorded, which it is not without the store. */
-const toStanding = (limit: number, verdict: Verdicts[number], degraded: boolean): Standing => {
+const toStanding = (
+  { limit, windowMs, counter }: CompiledPolicy,
+  verdict: Verdicts[number],
+  degraded: boolean,
+): Standing => {
   const { allowed, remaining, resetAfterMs, retryAfterMs, delayMs = 0, overage, exceeded, lockedOut } = verdict
-  const numbers = { allowed, limit, remaining, resetAfterMs, retryAfterMs, delayMs }
-  const standing = { ...numbers, ...(exceeded && { exceeded }), ...(lockedOut && { lockedOut }) }
+  const numbers = { allowed, limit, windowMs, remaining, resetAfterMs, retryAfterMs, delayMs }
+  const counts = counter.isEndedByOthers && { counts: 'running' as const }
+  const standing = { ...numbers, ...counts, ...(exceeded && { exceeded }), ...(lockedOut && { lockedOut }) }
   return overage === undefined || degraded ? standing : { ...standing, overage }
 }
 
 /** The first denial stays; among those that allow, the tighter one. */
 const comesBefore = (one: Standing, shown: Standing): boolean => shown.allowed && tighter(one, shown)
 
-function tighter(one: Standing, other: Standing): boolean {
+/** Whether a standing leaves less than another: a denial less than any that allows. */
+export function tighter(one: Standing, other: Standing): boolean {
   if (one.allowed !== other.allowed) return !one.allowed
   const less =
     other.remaining - one.remaining ||

@@ -1,7 +1,7 @@
 import * as v from 'valibot'
 import { systemClock } from './clock'
 import { type CompiledPolicy, compile, distinct } from './compiled-policy'
-import { ConfigError, Mistake, printed } from './errors'
+import { ConfigError, Mistake, type MistakeCode, printed } from './errors'
 import { FAILURE_MODES } from './failure-mode'
 import { secretOf } from './hmac-secret'
 import { LibraryReservations } from './library-reservations'
@@ -9,12 +9,13 @@ import type { Limiter, LimiterOptions } from './limiter'
 import { checkItemSize } from './policies/item-size'
 import { CALLER_WAITS } from './policies/over-limit'
 import { parsePolicies } from './policies/parse-policies'
-import type { WrittenPolicy } from './policies/policy'
+import type { WrittenConcurrency, WrittenPolicy } from './policies/policy'
 import { checkFields, type FieldRules } from './policies/report'
 import { policiesByName } from './policies-by-name'
 import { type Charge, RateLimiter, type RateLimiterOptions } from './rate-limiter'
 import { subjectKey } from './subject-key'
 import type { ReserveOptions, TakeOptions } from './take-options'
+import { costNames } from './units'
 import { checkWaitOptions, WaitQueues } from './wait-for'
 
 const positiveMs = {
@@ -68,9 +69,10 @@ export function createLimiter<
   Window extends string,
   MaxDelay extends string = string,
   BlockFor extends string = string,
+  Timeout extends string = string,
 >(
   options: Omit<LimiterOptions, 'policies'> & {
-    readonly policies: readonly WrittenPolicy<Window, MaxDelay, BlockFor>[]
+    readonly policies: readonly (WrittenPolicy<Window, MaxDelay, BlockFor> | WrittenConcurrency<Timeout>)[]
   },
 ): Limiter {
   const issues: Mistake[] = []
@@ -86,6 +88,14 @@ export function createLimiter<
   const policies = distinct(parsed.map((policy) => compile(policy, '', options.autoLease)))
   const limiter = new RateLimiter(options)
   const checkCosts = costsChecker(policies)
+  const running = policies.find(({ counter }) => counter.isEndedByOthers)
+  const refuseRunning = (method: string) => {
+    if (running)
+      throw wrong(
+        'field_not_applicable',
+        `${method} does not go with policy ${printed(running.name)}, which counts running requests: call acquire`,
+      )
+  }
   const charge = (subject: string, { cost = 1, costs }: TakeOptions = {}): Charge => {
     if (costs !== undefined) checkCosts(costs)
     return { key: subjectKey(subject, secret), policies, cost, costs }
@@ -99,19 +109,27 @@ export function createLimiter<
   const reservations = new LibraryReservations(limiter, policies)
 
   return {
+    countsRunning: running !== undefined,
     take: async (subject: string, options?: TakeOptions & Partial<ReserveOptions>) => {
+      refuseRunning('take')
       const one = charge(subject, options)
       return options?.reserve === undefined
         ? limiter.decide([one])
         : reservations.reserve(one, options as ReserveOptions)
     },
+    acquire: async (subject, options = {}) => {
+      if (!running)
+        throw wrong('field_not_applicable', 'acquire needs a policy with algorithm "concurrency", got none: call take')
+      return reservations.acquire(charge(subject, options), options)
+    },
+    release: async (reservation) => reservations.settle(reservation, {}),
     settle: async (reservation, used) => reservations.settle(reservation, used),
     meter: (reservation) => reservations.meter(reservation),
     takeAll: async (subjects, options = {}) => {
+      refuseRunning('takeAll')
       for (const one of [options, ...subjects]) refuseReserve(one, 'takeAll')
       const { cost, costs } = options
-      if (subjects.length === 0)
-        throw new ConfigError([new Mistake('missing_field', 'takeAll needs at least one subject, got none')])
+      if (subjects.length === 0) throw wrong('missing_field', 'takeAll needs at least one subject, got none')
       return limiter.decide(
         subjects.map((one) => ({
           ...charge(one.subject, { cost: one.cost ?? cost, costs: one.costs ?? costs }),
@@ -120,6 +138,7 @@ export function createLimiter<
       )
     },
     waitFor: async (subject, options = {}) => {
+      refuseRunning('waitFor')
       checkWaitOptions(options)
       return waiting.waitFor(charge(subject, options), options)
     },
@@ -147,19 +166,19 @@ export function createLimiter<
 /** What looks as if it reserved, and does not, would never be settled. */
 function refuseReserve(options: object | undefined, method: string): void {
   if (options && 'reserve' in options && options.reserve !== undefined)
-    throw new ConfigError([new Mistake('field_not_applicable', `reserve applies to take only, got it in ${method}`)])
+    throw wrong('field_not_applicable', `reserve applies to take and acquire only, got it in ${method}`)
 }
 
 /** Refuses costs that no policy counts: a misspelt one would be charged as 1 unit. */
 function costsChecker(policies: readonly CompiledPolicy[]): (costs: unknown) => void {
-  const known = [...new Set(policies.flatMap(({ costName }) => costName ?? []))]
+  const known = costNames(policies)
   return (costs) => {
     const isRecord = typeof costs === 'object' && costs !== null && !Array.isArray(costs)
     const unknown = isRecord ? Object.keys(costs).filter((name) => !known.includes(name)) : [costs]
     if (unknown.length === 0) return
     const wanted = known.length > 0 ? `some of ${known.join(', ')}` : 'left out, for no policy has a `cost`'
-    throw new ConfigError([
-      new Mistake('invalid_value', `costs must be ${wanted}, got ${unknown.map(printed).join(', ')}`),
-    ])
+    throw wrong('invalid_value', `costs must be ${wanted}, got ${unknown.map(printed).join(', ')}`)
   }
 }
+
+const wrong = (code: MistakeCode, sentence: string): ConfigError => new ConfigError([new Mistake(code, sentence)])

@@ -7,6 +7,10 @@ export interface Standing {
   readonly allowed: boolean
   /** Units per window, as the policy was configured. */
   readonly limit: number
+  /** The policy's window, in milliseconds; of one on running requests, its timeout. */
+  readonly windowMs: number
+  /** What the policy counts, where that is not requests or units in time. */
+  readonly counts?: 'running'
   /** Whole units still permitted at this instant, after this request; never negative. */
   readonly remaining: number
   /** Time until the quota is whole again if nobody asks; 0 when it is. */
@@ -51,6 +55,11 @@ export interface Decision extends Standing {
    * every failure mode. Absent where it could.
    */
   readonly failure?: StoreFailure
+  /**
+   * The failure mode that decided: the limiter's, and `deny` where the subject's own item is refused. Absent where the
+   * store could be asked.
+   */
+  readonly failureMode?: 'local' | 'allow' | 'deny'
   /** The part of `delayMs` that who asked for the decision waits himself, for policies with `delayIn: authorizer`. */
   readonly waitMs: number
   /** Allowed in the share by which a limit may be overrun. */

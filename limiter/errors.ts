@@ -176,6 +176,9 @@ export type StoreFailure =
 /** Failures that do not pass by themselves: until the store has answered once, the set-up is wrong. */
 export const SETUP_FAILURES: readonly StoreFailure[] = ['unusable-client', 'missing-table', 'refused']
 
+/** Failures after which a write may have been applied, or may yet be. */
+export const IN_DOUBT_FAILURES: readonly StoreFailure[] = ['timeout', 'unreachable', 'malformed']
+
 /** The state of a subject cannot be read or written. */
 export class StoreUnavailableError extends SluiceError {
   override readonly name = 'StoreUnavailableError'

@@ -1,6 +1,5 @@
 import type { Verdict, Verdicts } from './algorithms/algorithm'
 import { apply, type Fields } from './algorithms/conditional-write'
-import { unlocked } from './algorithms/counter'
 import { lockedOutAs } from './algorithms/lockout'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
@@ -10,7 +9,7 @@ import type { Decision } from './decision'
 import { StoreUnavailableError } from './errors'
 import { EvictedCounts } from './evicted-counts'
 import type { FailureMode } from './failure-mode'
-import { admit, count, type LocalCount, verdictOf } from './local-count'
+import { admit, count, end, type LocalCount, verdictOf, withUnits } from './local-count'
 import { type LateWriter, PendingCharges } from './pending-charges'
 import { refundsOf } from './refund-writes'
 import { allStepsAllow, charged, type States, standAll, statesAfter, stepAll, verdictsOf } from './steps'
@@ -110,6 +109,12 @@ export class Fallback {
       count(local, policy, apply(write, fields))
     }
     return units
+  }
+
+  /** Ends what a request holds that was admitted here; false where it holds nothing. */
+  end(key: string, id: string): boolean {
+    const local = this.locals.get(key)
+    return local !== undefined && end(local, id)
   }
 
   /** Forgets a subject that is reset. Resolves once nothing of it is on its way to the store. */
@@ -218,8 +223,7 @@ export class Fallback {
         known ? Infinity : left - Math.ceil(left * this.evicted.usedOf(`${key} ${mine.prefix}`, now)),
         seen[i] ? part(verdictOf(policies[i]!, seen[i], now).remaining, share) : Infinity,
       )
-      const { write } = unlocked(mine.counter).step(fields, Math.max(0, left - most), now)
-      const counted = write ? apply(write, fields) : fields
+      const counted = withUnits(mine, fields, seen[i], Math.max(0, left - most), now)
       count(local, mine, seen[i] ? lockedOutAs(seen[i], counted) : counted)
     }
   }

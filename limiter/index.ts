@@ -25,9 +25,19 @@ export {
 export type { LimiterEvent, OnEvent } from './events'
 export type { FailureMode } from './failure-mode'
 export type { Limiter, LimiterOptions, SubjectCharge, WaitOptions } from './limiter'
-export type { Meter, UsedUnits } from './meter'
-export type { AlgorithmName, Consistency, Duration, PolicyInput, WrittenPolicy } from './policies/policy'
+export type { Meter } from './meter'
+export type {
+  AlgorithmName,
+  AnyPolicyInput,
+  ConcurrencyInput,
+  Consistency,
+  Duration,
+  PolicyInput,
+  WrittenConcurrency,
+  WrittenPolicy,
+} from './policies/policy'
 export type { RefundOptions } from './rate-limiter'
+export type { AcquiredDecision, AcquireOptions, AsyncDispose, Slot } from './slot'
 export { DynamoDbStore, type DynamoDbStoreOptions } from './stores/dynamodb-store'
 export { MemoryStore, type MemoryStoreOptions } from './stores/memory-store'
 export { createStateTable } from './stores/state-table'
@@ -43,4 +53,4 @@ export type {
   WriteId,
   WriteOutcome,
 } from './stores/store'
-export type { ReservedDecision, ReserveOptions, TakeOptions } from './take-options'
+export type { ReservedDecision, ReserveOptions, TakeOptions, UsedUnits } from './take-options'

@@ -1,42 +1,81 @@
 import type { CompiledPolicy } from './compiled-policy'
 import type { Charge } from './consistency/strategy'
-import { ConfigError, CostError, Mistake, printed } from './errors'
-import { type Meter, meterOf, type UsedUnits } from './meter'
+import type { Decision } from './decision'
+import { ConfigError, Mistake, printed, SETUP_FAILURES, StoreUnavailableError } from './errors'
+import { type Meter, meterOf } from './meter'
 import { parseDuration } from './policies/duration'
-import { LONGEST_RESERVATION_MS, parseReservation, type ReservedUnits } from './reservation'
-import { type ReservingLimiter, reserve, settle } from './reserving'
-import type { ReservedDecision, ReserveOptions } from './take-options'
+import { LONGEST_HOLD_MS, SHORTEST_HOLD_MS } from './policies/quota'
+import { parseReservation, Reservation } from './reservation'
+import { type ReservingLimiter, reserve, type SettlingLimiter, settle } from './reserving'
+import type { AcquireOptions, Slot } from './slot'
+import type { ReservedDecision, ReserveOptions, UsedUnits } from './take-options'
+import { actualOf, entriesOf } from './used-units'
 
-const SHORTEST_MS = 1000
+/** What acquiring slots, and reserving and settling units, ask of a `RateLimiter`. */
+interface AcquiringLimiter extends ReservingLimiter, SettlingLimiter {
+  /** Ends what a request holds that this process admitted without the store; false where it holds nothing. */
+  endHere(key: string, id: string): boolean
+}
 
-/** Reserves units for a request, and settles them: what the library offers of `reserve` and `settle`. */
+/** Reserves units and slots for a request, and ends that: what the library offers of both. */
 export class LibraryReservations {
   /** @param own all policies of the limiter. */
   constructor(
-    private readonly limiter: ReservingLimiter,
+    private readonly limiter: AcquiringLimiter,
     private readonly own: readonly CompiledPolicy[],
   ) {}
 
-  async reserve(charge: Charge, { reserve: duration, cost, costs }: ReserveOptions): Promise<ReservedDecision> {
-    const forMs = parseDuration(duration)
-    if (forMs === undefined || forMs < SHORTEST_MS || forMs > LONGEST_RESERVATION_MS)
-      throw wrong(`reserve must be a duration from "1s" to "24h", got ${printed(duration)}`)
-    const isNamed = ({ costName }: CompiledPolicy) =>
-      costName === undefined ? cost !== undefined || !costs : costs !== undefined && Object.hasOwn(costs, costName)
-    const settled = charge.policies.filter(isNamed)
-    if (settled.length === 0) throw wrong('reserve needs units that a policy counts: `costs` of a policy with a `cost`')
-    for (const policy of settled) checkSettled(policy)
-    return reserve(this.limiter, [charge], forMs, isNamed)
+  async reserve(charge: Charge, options: ReserveOptions): Promise<ReservedDecision> {
+    const { forMs, isSettled } = reservedBy(charge, options)
+    const { reservation, ...decision } = await reserve(this.limiter, [charge], forMs, isSettled)
+    return decision.degraded || reservation === undefined ? decision : { ...decision, reservation }
+  }
+
+  async acquire(charge: Charge, options: AcquireOptions): Promise<Slot> {
+    const { reserve: duration } = options
+    const { forMs, isSettled } =
+      duration === undefined ? NOTHING : reservedBy(charge, { ...options, reserve: duration })
+    const reservation = new Reservation([charge], forMs, isSettled)
+    const decision = await this.limiter.decide(reservation.charges)
+    const token = reservation.tokenFor(decision, (key) => this.limiter.lastSeen?.(key))
+    let isOver = !decision.allowed
+    const release = async (used: UsedUnits = {}): Promise<boolean> => {
+      if (isOver) return false
+      const released =
+        token === undefined ? await this.releaseHere(reservation, decision) : await this.settle(token, used)
+      if (isOver) return false
+      isOver = true
+      return released
+    }
+    const dispose = async () => void (await release().catch(ignoreUnavailable))
+    return {
+      ...decision,
+      ...(token !== undefined && { reservation: token }),
+      release,
+      [Symbol.asyncDispose]: dispose,
+    }
+  }
+
+  /** Ends what a request holds that was decided without the store; in the store too, where the answer was lost. */
+  private async releaseHere(reservation: Reservation, { degraded, failure }: Decision): Promise<boolean> {
+    if (!degraded) return false
+    const [{ key }] = reservation.charges as [Charge]
+    const isReleased = this.limiter.endHere(key, reservation.id)
+    const isInDoubt = failure && !SETUP_FAILURES.includes(failure)
+    const token = isInDoubt ? reservation.tokenInDoubt : undefined
+    if (token !== undefined) await this.settle(token, {}).catch(ignoreUnavailable)
+    return isReleased
   }
 
   async settle(token: string, used: UsedUnits): Promise<boolean> {
-    return settle(this.limiter, token, actualOf(used, this.entriesOf(token)), this.own)
+    const reserved = parseReservation(token, this.own)
+    return settle(this.limiter, reserved, actualOf(used, entriesOf(reserved)))
   }
 
   meter(token: string): Meter {
-    const [reserved] = parseReservation(token)
-    const { key } = reserved!
-    const entries = this.entriesOf(token)
+    const reserved = parseReservation(token, this.own)
+    const { key } = reserved[0]!
+    const entries = entriesOf(reserved)
     return meterOf(
       entries,
       {
@@ -46,15 +85,32 @@ export class LibraryReservations {
           const { allowed, chargedAt } = await this.limiter.decide([{ key, policies, cost: units, costs }])
           return { allowed, isCharged: chargedAt !== null }
         },
-        settle: (actual) => settle(this.limiter, token, actual, this.own),
+        settle: (actual) => settle(this.limiter, reserved, actual),
       },
       (used) => actualOf(used, entries),
     )
   }
+}
 
-  private entriesOf(token: string): ReservedUnits[] {
-    return parseReservation(token, this.own).flatMap(({ entries }) => entries)
-  }
+/** No units are reserved. */
+const NOTHING = { forMs: 0, isSettled: (_policy: CompiledPolicy): boolean => false }
+
+/** What `reserve` says, checked. */
+function reservedBy({ policies }: Charge, { reserve: duration, cost = 0, costs }: ReserveOptions): typeof NOTHING {
+  const forMs = parseDuration(duration)
+  if (forMs === undefined || forMs < SHORTEST_HOLD_MS || forMs > LONGEST_HOLD_MS)
+    throw wrong(`reserve must be a duration from "1s" to "24h", got ${printed(duration)}`)
+  const isSettled = ({ costName }: CompiledPolicy) =>
+    costName === undefined ? !costs || cost > 0 : costs !== undefined && Object.hasOwn(costs, costName)
+  const settled = policies.filter(isSettled)
+  if (settled.length === 0) throw wrong('reserve needs units that a policy counts: `costs` of a policy with a `cost`')
+  for (const policy of settled) checkSettled(policy)
+  return { forMs, isSettled }
+}
+
+/** What a program that goes on cannot mend: a slot that was not released lasts until its timeout. */
+function ignoreUnavailable(error: unknown): void {
+  if (!(error instanceof StoreUnavailableError)) throw error
 }
 
 /** Units counted in memory, or leased, are in no item that a settlement could correct. */
@@ -62,36 +118,6 @@ function checkSettled({ name, consistency, chargesAtTurn }: CompiledPolicy): voi
   if (consistency !== 'strict')
     throw wrong(`reserve needs policies with consistency "strict", policy ${printed(name)} has "${consistency}"`)
   if (chargesAtTurn) throw wrong(`reserve does not go with action "delay", which policy ${printed(name)} has`)
-}
-
-/** @throws CostError, ConfigError */
-function actualOf(used: unknown, entries: readonly ReservedUnits[]): (entry: ReservedUnits) => number | undefined {
-  const names = [...new Set(entries.map(({ policy }) => policy.costName))]
-  const check = (units: unknown, name?: string): number | undefined => {
-    if (units === undefined) return undefined
-    if (!Number.isSafeInteger(units) || (units as number) < 0) throw new CostError(units, 0, name)
-    return units as number
-  }
-  if (typeof used !== 'object' || used === null) {
-    const units = check(used ?? Number.NaN)
-    if (names.length > 1) throw wrong(`used must say which units by the names of costs, got ${printed(used)}`)
-    return () => units
-  }
-  const { cost, costs = {} } = used as Exclude<UsedUnits, number>
-  if (typeof costs !== 'object' || costs === null)
-    throw wrong(`used.costs must be units by name, got ${printed(costs)}`)
-  const unknown = [...Object.keys(used).filter((field) => field !== 'cost' && field !== 'costs')]
-  if (cost !== undefined && !names.includes(undefined)) unknown.push('cost')
-  unknown.push(...Object.keys(costs).filter((name) => !names.includes(name)))
-  if (unknown.length > 0) {
-    const known = names.map((name) => name ?? 'cost').join(', ')
-    throw wrong(`used must be units of ${known}, which are reserved, got ${unknown.map(printed).join(', ')}`)
-  }
-  const units = new Map([
-    [undefined, check(cost)],
-    ...Object.entries(costs).map(([name, one]) => [name, check(one, name)] as const),
-  ] as const)
-  return ({ policy }) => units.get(policy.costName)
 }
 
 const wrong = (sentence: string): ConfigError => new ConfigError([new Mistake('invalid_value', sentence)])

@@ -1,14 +1,15 @@
 import type { Decision } from './decision'
-import type { Meter, UsedUnits } from './meter'
+import type { Meter } from './meter'
 import type { RateLimiterOptions, RefundOptions } from './options'
-import type { PolicyInput } from './policies/policy'
-import type { ReservedDecision, ReserveOptions, TakeOptions } from './take-options'
+import type { AnyPolicyInput } from './policies/policy'
+import type { AcquireOptions, Slot } from './slot'
+import type { ReservedDecision, ReserveOptions, TakeOptions, UsedUnits } from './take-options'
 import type { WaitLimits } from './wait-for'
 
 /** What `createLimiter` wants: a store and policies. */
 export interface LimiterOptions extends RateLimiterOptions {
   /** At most 30; each subject is held to all of them. */
-  readonly policies: readonly PolicyInput[]
+  readonly policies: readonly AnyPolicyInput[]
   /**
    * Whether a subject whose item DynamoDB throttles (above 1,000 writes a second) is leased for about a minute, as with
    * consistency `leased`. If not, the failure mode decides throttled requests.
@@ -36,10 +37,25 @@ export interface SubjectCharge extends TakeOptions {
 
 /** A rate limiter for any Node program. Subjects are strings such as `client:abc`; they are stored hashed. */
 export interface Limiter {
+  /** Whether a policy counts running requests: then `acquire`, and not `take`. */
+  readonly countsRunning: boolean
   /** Takes units as `take` does, and reserves them until `settle` says what was really used. */
   take(subject: string, options: ReserveOptions): Promise<ReservedDecision>
   /** Takes the request's units from all policies of the subject, or from none. A denial is a value, not an error. */
   take(subject: string, options?: TakeOptions): Promise<Decision>
+  /**
+   * Takes units as `take` does, and a slot of each policy on running requests: the request has it until `release`, or
+   * until the policy's timeout. `take`, `takeAll` and `waitFor` refuse such policies.
+   */
+  acquire(subject: string, options?: AcquireOptions): Promise<Slot>
+  /**
+   * Frees what another process acquired, by the `reservation` of its slot; what it reserved stays charged. `settle`
+   * frees it, too.
+   *
+   * @returns false when nothing is held any more.
+   * @throws StoreUnavailableError when it is not known whether that worked. It may be called again.
+   */
+  release(reservation: string): Promise<boolean>
   /**
    * The same for a request that several subjects answer for, such as a client and its address: all are charged, or
    * none.

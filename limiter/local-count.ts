@@ -1,6 +1,7 @@
 import type { Verdict } from './algorithms/algorithm'
-import type { Fields } from './algorithms/conditional-write'
+import { apply, type Fields } from './algorithms/conditional-write'
 import { unlocked } from './algorithms/counter'
+import { endHolds, withHolds } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import type { Charge } from './consistency/strategy'
@@ -25,6 +26,26 @@ export const verdictOf = (policy: CompiledPolicy, fields: Fields, now: EpochMs):
 /** Replaces what is counted under one policy. */
 export const count = (local: LocalCount, policy: CompiledPolicy, fields: Fields): void =>
   void local.counts.set(policy.prefix, { policy, fields })
+
+/** Ends what a request holds; false where it holds nothing. */
+export function end(local: LocalCount, id: string): boolean {
+  const held = [...local.counts.values()].filter(({ fields }) => id in fields)
+  for (const { policy, fields } of held) count(local, policy, apply(endHolds(fields, [{ id }])!, fields))
+  return held.length > 0
+}
+
+/** A policy's count with so many units more, which others were seen to take; nobody is locked out by them. */
+export function withUnits(
+  { counter, windowMs }: CompiledPolicy,
+  fields: Fields,
+  seen: Fields | undefined,
+  units: number,
+  now: EpochMs,
+): Fields {
+  if (counter.isEndedByOthers) return withHolds(fields, seen, units, now + windowMs)
+  const { write } = unlocked(counter).step(fields, units, now)
+  return write ? apply(write, fields) : fields
+}
 
 /** Counts a charge that was admitted, which is pending until the store has it. */
 export function admit(

@@ -1,7 +1,5 @@
 import type { ReservedUnits } from './reservation'
-
-/** Units that were used, of everything that is reserved or by the name of each cost. */
-export type UsedUnits = number | { readonly cost?: number; readonly costs?: Readonly<Record<string, number>> }
+import type { UsedUnits } from './take-options'
 
 /** Debits units of a reservation while they are used, such as the tokens of an answer that is streamed. */
 export interface Meter {

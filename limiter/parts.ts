@@ -1,7 +1,7 @@
-import type { Verdicts } from './algorithms/algorithm'
+import { isCharged, type Verdicts } from './algorithms/algorithm'
 import type { SubjectVerdicts } from './compose'
 import type { Part } from './consistency/strategy'
-import { allAllow, chargedOf, isCharged } from './steps'
+import { allAllow, chargedOf } from './steps'
 import { takesNone } from './units'
 
 export async function take(part: Part): Promise<SubjectVerdicts> {

@@ -1,4 +1,4 @@
-import type { Step, Verdicts } from './algorithms/algorithm'
+import { isCharged, type Step, type Verdicts } from './algorithms/algorithm'
 import type { EpochMs } from './clock'
 import type { CompiledPolicy } from './compiled-policy'
 import {
@@ -6,7 +6,6 @@ import {
   charged,
   chargeWrites,
   deniedByRunning,
-  isCharged,
   type States,
   statesAfter,
   statesOf,

@@ -10,6 +10,7 @@ import { SETUP_FAILURES, StoreUnavailableError } from './errors'
 import { Fallback } from './fallback'
 import type { RateLimiterOptions, RefundOptions, WithoutStore } from './options'
 import { allowedByAll, giveBack, oneByOne, peek, take, uncharged } from './parts'
+import type { Item } from './stores/store'
 import { TakeLoop } from './take-loop'
 import { evenly, takesNone } from './units'
 
@@ -66,13 +67,15 @@ export class RateLimiter {
       if (!(error instanceof StoreUnavailableError) || onStoreError === 'throw' || this.isSetupMistake(error))
         throw error
       const { reason } = error
-      const decision = this.fallback.decide(
-        charges.map(withoutInternal),
-        reason === 'item' ? 'deny' : onStoreError,
-        localShare,
-      )
-      return { ...decision, failure: reason }
+      const failureMode = reason === 'item' ? 'deny' : onStoreError
+      const decision = this.fallback.decide(charges.map(withoutInternal), failureMode, localShare)
+      return { ...decision, failure: reason, failureMode }
     }
+  }
+
+  /** What was last seen of a subject in the store. */
+  lastSeen(key: string): Item | undefined {
+    return this.loop.view(key)?.item
   }
 
   /** What `decide` would say, taking nothing. */
@@ -92,6 +95,11 @@ export class RateLimiter {
     const refunds = this.giveBack(whole, charged)
     const failed = (await Promise.allSettled(refunds)).find((refund) => refund.status === 'rejected')
     if (failed) throw failed.reason
+  }
+
+  /** Ends what a request holds that was admitted here without the store; false where it holds nothing. */
+  endHere(key: string, id: string): boolean {
+    return this.fallback.end(key, id)
   }
 
   /** Forgets a subject: all its quotas are whole. Other instances notice within their `denialTtlMs`. */

@@ -1,16 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto'
+import { isCharged } from './algorithms/algorithm'
 import type { Fields } from './algorithms/conditional-write'
-import { bind } from './algorithms/counter'
-import { holds } from './algorithms/holds'
-import { type CompiledPolicy, compile, RUNNING } from './compiled-policy'
+import { bind, type Counter } from './algorithms/counter'
+import { holds, LONGEST_KEPT_MS } from './algorithms/holds'
+import { nonBlocking } from './algorithms/non-blocking'
+import { type CompiledPolicy, compile } from './compiled-policy'
 import type { Decision } from './decision'
 import { ReservationError } from './errors'
 import { CALLER_WAITS } from './policies/over-limit'
 import { POLICY_FIELDS, parsePolicies } from './policies/parse-policies'
-import type { PolicyInput } from './policies/policy'
+import type { AnyPolicyInput } from './policies/policy'
+import { LONGEST_HOLD_MS, MOST_SLOTS } from './policies/quota'
 import { isPrefix } from './stores/attribute-prefix'
 import type { Item } from './stores/store'
-import { namedUnits, type Units, unitsOf } from './units'
+import { takenFrom, type Units } from './units'
 
 /** Units that one request takes from one subject. */
 export interface ReservedCharge extends Units {
@@ -18,31 +21,31 @@ export interface ReservedCharge extends Units {
   readonly policies: readonly CompiledPolicy[]
 }
 
-/** Reservations of one subject that are open at one time. */
-const MOST_RESERVATIONS = 1000
-/** The longest that a reservation lasts, in milliseconds. */
-export const LONGEST_RESERVATION_MS = 24 * 3_600_000
-/** How long a reservation whose time is over is remembered, so that a late settlement charges what is beyond it. */
-const KEPT_MS = 3_600_000
+/** A reservation whose time is over is remembered, so that a late settlement charges what is beyond it. */
+const QUOTA = { limit: MOST_SLOTS, keptMs: LONGEST_KEPT_MS, longestMs: LONGEST_HOLD_MS }
 
-const QUOTA = { limit: MOST_RESERVATIONS, keptMs: KEPT_MS, longestMs: LONGEST_RESERVATION_MS }
-
-/** The policy under which a subject's open reservations are stored. */
-export const RESERVATIONS: CompiledPolicy = {
+const reservationsBy = (counter: Counter, isObserved: boolean): CompiledPolicy => ({
   ...compile({
     name: 'reservations',
-    limit: MOST_RESERVATIONS,
-    windowMs: LONGEST_RESERVATION_MS,
-    counter: bind(holds, QUOTA),
+    limit: MOST_SLOTS,
+    windowMs: LONGEST_HOLD_MS,
+    counter,
     quota: QUOTA,
     stateSchema: 'reservations',
-    nonBlocking: false,
+    nonBlocking: isObserved,
     waits: false,
     consistency: 'strict',
-    written: { name: 'reservations', limit: MOST_RESERVATIONS, window: '1d' },
+    written: { name: 'reservations', limit: MOST_SLOTS, window: '1d' },
   }),
+  prefix: 'r0__', // no other policy can have it
   isInternal: true,
-}
+})
+
+/** The policy under which a subject's open reservations are stored. */
+export const RESERVATIONS = reservationsBy(bind(holds, QUOTA), false)
+
+/** The same where all that is reserved only observes: a subject that has too many open is not denied for that. */
+const OBSERVED = reservationsBy(nonBlocking(bind(holds, QUOTA), 'observe'), true)
 
 /** What a request holds of one subject: units that are reserved, slots, or both. */
 export interface Reserved {
@@ -65,9 +68,12 @@ export interface ReservedUnits {
   readonly isUncharged: boolean
 }
 
-type WrittenEntry = readonly [prefix: string, units: number, written: Partial<PolicyInput>]
+type WrittenEntry = readonly [prefix: string, units: number, written: Partial<AnyPolicyInput>]
 type WrittenSubject = readonly [key: string, entries: readonly WrittenEntry[]]
 type Hint = readonly [uncharged: readonly number[], expiresAtSeconds?: number, fields?: readonly Fields[]]
+
+/** Whether units of a policy are settled; a request may take none of it now, and some in the end. */
+export type IsSettled = (policy: CompiledPolicy, units: number) => boolean
 
 /**
  * What a request asks to hold: units that it is charged now, and settled when their true number is known, and slots of
@@ -79,31 +85,35 @@ type Hint = readonly [uncharged: readonly number[], expiresAtSeconds?: number, f
 export class Reservation {
   /** The same charges, each with what it holds. */
   readonly charges: readonly ReservedCharge[]
+  readonly id: string
+  /** The policies of which each subject holds units. */
+  private readonly names: readonly (readonly string[])[]
   private readonly text: string
-  private readonly id: string
 
   /**
    * @param forMs how long units are reserved, in milliseconds.
-   * @param isSettled whether the units of a policy are settled.
+   * @param isSettled whether the units of a policy are settled, so many as the request takes.
    */
-  constructor(charges: readonly ReservedCharge[], forMs: number, isSettled: (policy: CompiledPolicy) => boolean) {
-    const held = charges.map((charge) => {
-      const named = namedUnits(charge)
-      const policies = named.policies.filter((policy) => policy.counter.isEndedByOthers || isSettled(policy))
-      return policies.map((policy): WrittenEntry => [policy.prefix, unitsOf(named, policy), shortForm(policy)])
-    })
+  constructor(charges: readonly ReservedCharge[], forMs: number, isSettled: IsSettled) {
+    const policies = charges.map((charge) =>
+      charge.policies.filter((policy) => {
+        const units = takenFrom(charge, policy)
+        return policy.counter.isEndedByOthers ? units > 0 : isSettled(policy, units)
+      }),
+    )
+    const held = policies.map((some, i) =>
+      some.map((policy): WrittenEntry => [policy.prefix, takenFrom(charges[i]!, policy), shortForm(policy)]),
+    )
     const subjects = charges.map(({ key }, i): WrittenSubject => [key, held[i]!])
     const holding = subjects.filter(([, entries]) => entries.length > 0)
     this.text = JSON.stringify([randomBytes(16).toString('base64url'), forMs, holding])
     this.id = nameOf(this.text)
+    this.names = policies.filter((some) => some.length > 0).map((some) => some.map(({ name }) => name))
     this.charges = charges.map((charge, i) => {
-      const { costs } = charge
       if (held[i]!.length === 0) return charge
-      const reserves = held[i]!.some(([, , written]) => written.algorithm !== holds.name)
-      const policies = reserves ? withReservations(charge.policies) : charge.policies
-      // what takes units of a named cost alone is a request that holds, too
-      const all = costs && Object.values(costs).some((units) => units > 0) ? { ...costs, [RUNNING]: 1 } : costs
-      return { ...charge, policies, costs: all, holds: [{ id: this.id, forMs }] }
+      const reserved = policies[i]!.filter(({ counter }) => !counter.isEndedByOthers)
+      const all = reserved.length > 0 ? withReservations(charge.policies, reserved) : charge.policies
+      return { ...charge, policies: all, holds: [{ id: this.id, forMs }] }
     })
   }
 
@@ -116,11 +126,11 @@ export class Reservation {
     const { allowed, degraded, chargedAt, policies } = decision
     const [, , subjects] = JSON.parse(this.text) as [string, number, WrittenSubject[]]
     if (!allowed || degraded || chargedAt === null || subjects.length === 0) return undefined
-    const hints = subjects.map(([key, entries]): Hint => {
+    const hints = subjects.map(([key, entries], i): Hint => {
       const item = itemOf(key)
-      const uncharged = entries.map(([, , { name }]) => {
-        const { exceeded = 'overrun' } = policies[name!] ?? {}
-        return Number(exceeded !== 'overrun')
+      const uncharged = this.names[i]!.map((name) => {
+        const own = policies[name]
+        return Number(own !== undefined && !isCharged(own))
       })
       if (!item) return [uncharged]
       const fields = [RESERVATIONS.prefix, ...entries.map(([prefix]) => prefix)].map((prefix) => {
@@ -133,6 +143,16 @@ export class Reservation {
         ? [uncharged]
         : [uncharged, item.expiresAtSeconds, fields]
     })
+    return this.token(hints)
+  }
+
+  /** What ends it where the answer of the store was lost, and it may stand there; `undefined` where nothing is held. */
+  get tokenInDoubt(): string | undefined {
+    if (this.names.length === 0) return undefined
+    return this.token(this.charges.map(() => [[]]))
+  }
+
+  private token(hints: readonly Hint[]): string {
     return `${toText(this.text)}.${toText(JSON.stringify(hints))}`
   }
 }
@@ -181,12 +201,20 @@ export function parseReservation(token: unknown, own: readonly CompiledPolicy[] 
   }
 }
 
-const lists = new WeakMap<readonly CompiledPolicy[], readonly CompiledPolicy[]>()
+const lists = new WeakMap<CompiledPolicy, WeakMap<readonly CompiledPolicy[], readonly CompiledPolicy[]>>([
+  [RESERVATIONS, new WeakMap()],
+  [OBSERVED, new WeakMap()],
+])
 
 /** The same array for the same policies, so that requests can share writes. */
-function withReservations(policies: readonly CompiledPolicy[]): readonly CompiledPolicy[] {
-  const list = lists.get(policies) ?? [...policies, RESERVATIONS]
-  lists.set(policies, list)
+function withReservations(
+  policies: readonly CompiledPolicy[],
+  reserved: readonly CompiledPolicy[],
+): readonly CompiledPolicy[] {
+  const added = reserved.every(({ nonBlocking }) => nonBlocking) ? OBSERVED : RESERVATIONS
+  const known = lists.get(added)!
+  const list = known.get(policies) ?? [...policies, added]
+  known.set(policies, list)
   return list
 }
 
@@ -201,14 +229,14 @@ const areNumbers = (fields: Fields): boolean =>
 const toText = (json: string): string => Buffer.from(json).toString('base64url')
 const fromText = (text: string): string => Buffer.from(text, 'base64url').toString()
 
-/** What a policy is, as short as it can be said. */
-function shortForm({ written }: CompiledPolicy): Partial<PolicyInput> {
-  const { consistency: _, ...fields } = written
+/** What a policy is, as short as it can be said: its prefix says which. */
+function shortForm({ written }: CompiledPolicy): Partial<AnyPolicyInput> {
+  const { name: _, consistency: __, ...fields } = written
   return Object.fromEntries(Object.entries(fields).filter(([name]) => name in POLICY_FIELDS))
 }
 
-function policyOf(written: Partial<PolicyInput>): CompiledPolicy {
-  const [policy] = parsePolicies([written], [], [], {}, undefined, CALLER_WAITS)
+function policyOf(written: Partial<AnyPolicyInput>): CompiledPolicy {
+  const [policy] = parsePolicies([{ ...written, name: 'p' }], [], [], {}, undefined, CALLER_WAITS)
   if (!policy) throw new TypeError('no policy')
   return compile(policy)
 }

@@ -1,6 +1,6 @@
 import type { ConditionalWrite, Fields } from './algorithms/conditional-write'
 import { exactly, numberOf, when } from './algorithms/conditional-write'
-import { endHolds } from './algorithms/holds'
+import { CLOCKS_DIFFER_MS, endHolds } from './algorithms/holds'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
 import type { Deadline } from './deadline'
@@ -97,9 +97,6 @@ function settlement(reserved: Reserved, actual: ActualUnits, item: Item, now: Ep
   })
   return [...ends, ...differences]
 }
-
-/** How far clocks may differ, in milliseconds. */
-const CLOCKS_DIFFER_MS = 1000
 
 /**
  * Units beyond the reservation are charged when it was made, while that counts, and else now.

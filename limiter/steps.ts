@@ -1,4 +1,4 @@
-import type { Step, Verdict, Verdicts } from './algorithms/algorithm'
+import { isCharged, type Step, type Verdict, type Verdicts } from './algorithms/algorithm'
 import { apply, type Fields } from './algorithms/conditional-write'
 import type { EpochMs } from './clock'
 import { type CompiledPolicy, fieldsOf } from './compiled-policy'
@@ -7,9 +7,6 @@ import type { View } from './subject-cache'
 import { NO_UNITS, type Units, unitsOf } from './units'
 
 export const allAllow = (verdicts: Verdicts): boolean => verdicts.every(({ allowed }) => allowed)
-
-/** Whether an allowed request was charged: a policy that only observes lets it pass uncharged. */
-export const isCharged = ({ exceeded = 'overrun' }: Verdict): boolean => exceeded === 'overrun'
 
 /** An allowed request's verdict with the moment at which it was charged, if it was. */
 export const charged = (verdict: Verdict, at: EpochMs): Verdict =>

@@ -1,7 +1,7 @@
 import { CircuitBreaker } from './circuit-breaker'
 import { type Clock, type EpochMs, systemClock, toEpochMs } from './clock'
 import { Deadline } from './deadline'
-import { type StoreFailure, StoreUnavailableError } from './errors'
+import { IN_DOUBT_FAILURES, type StoreFailure, StoreUnavailableError } from './errors'
 import type { OnEvent } from './events'
 import { ServerTime } from './server-time'
 import {
@@ -30,8 +30,6 @@ export interface StoreCallsOptions {
 const WORTH_ANOTHER_TRY: readonly StoreFailure[] = ['timeout', 'unreachable', 'malformed', 'throttled']
 /** Failures that say nothing about the table as a whole. */
 const OF_ONE_ITEM: readonly StoreFailure[] = ['hot-key', 'contention', 'item']
-/** Failures after which a write may have been applied, or may yet be. */
-const AMBIGUOUS: readonly StoreFailure[] = ['timeout', 'unreachable', 'malformed']
 const MOST_TRIES = 3
 const FIRST_PAUSE_MS = 15
 
@@ -162,7 +160,7 @@ export class StoreCalls {
         } catch (error) {
           if (!(error instanceof StoreUnavailableError)) throw error
           const { reason } = error
-          if (AMBIGUOUS.includes(reason)) onDoubt()
+          if (IN_DOUBT_FAILURES.includes(reason)) onDoubt()
           answered = OF_ONE_ITEM.includes(reason)
           if (!answered) this.lastFailure = error
           const pauseMs = reason === 'throttled' ? FIRST_PAUSE_MS * tries * (1 + Math.random()) : 0

@@ -141,8 +141,7 @@ export class TakeLoop implements StoredSubjects, LateWriter {
             ? [{ position: plan.admitted[0]!.position, verdicts: plan.verdicts }]
             : answersFrom(item, kind === 'applied', plan.admitted, policies, now, plan.verdicts)
         for (const { position, verdicts } of told) answers[position] = verdicts
-        // the only writer of an item purges as it writes
-        if (!asKnown) await purge(this.calls, this.cache, key, policies, after, now, deadline)
+        await purge(this.calls, this.cache, key, policies, after, now, deadline, asKnown)
       }
       pending = pending.filter(({ position }) => answers[position] === undefined)
       if (pending.length === 0) return answers

@@ -1,4 +1,5 @@
 import type { Hold } from './algorithms/algorithm'
+import { RUNNING } from './policies/policy'
 
 /** Units that one request takes from each of several policies. */
 export interface Units {
@@ -18,6 +19,11 @@ export interface Counting {
   readonly costName?: string | undefined
 }
 
+/** The names of the costs that policies count, and a request may name. */
+export const costNames = (policies: readonly Counting[]): string[] => [
+  ...new Set(policies.flatMap(({ costName = RUNNING }) => (costName === RUNNING ? [] : costName))),
+]
+
 /** Charges nothing. */
 export const NO_UNITS: Units = { cost: 0 }
 
@@ -30,10 +36,13 @@ export const unitsOf = ({ cost, costs }: Units, { costName }: Counting): number 
 
 /**
  * What a request takes from a policy by what it says, before `namedUnits`: of a cost that it does not name 1 unit, or
- * none where it only looks.
+ * none where it only looks; of running requests 1, where it takes anything.
  */
-export const takenFrom = ({ cost, costs }: Units, { costName }: Counting): number =>
-  costName === undefined ? cost : costs && Object.hasOwn(costs, costName) ? costs[costName]! : Math.min(cost, 1)
+export function takenFrom({ cost, costs = {} }: Units, { costName }: Counting): number {
+  if (costName === undefined) return cost
+  if (costName === RUNNING) return Number(cost > 0 || Object.values(costs).some((units) => units > 0))
+  return Object.hasOwn(costs, costName) ? costs[costName]! : Math.min(cost, 1)
+}
 
 /** What several requests of the same policies take together. */
 export function sumOf(requests: readonly Units[]): Units {

@@ -5,7 +5,7 @@ import type { Charge } from './consistency/strategy'
 import type { Decision, Standing } from './decision'
 import { ConfigError, Mistake } from './errors'
 import { onAbort } from './on-abort'
-import { checkFields, type FieldRules } from './policies/report'
+import { checkOptions, type FieldRules } from './policies/report'
 import { unitsOf } from './units'
 import { type Charger, WaitQueue } from './wait-queue'
 
@@ -39,11 +39,7 @@ const RULES = {
 } as const satisfies FieldRules
 
 /** @throws ConfigError with every mistake in the options. */
-export function checkWaitOptions(options: unknown): void {
-  const issues: Mistake[] = []
-  checkFields(options, RULES, 'options', [], issues)
-  if (issues.length > 0) throw new ConfigError(issues)
-}
+export const checkWaitOptions = (options: unknown): void => checkOptions(options, RULES)
 
 /** Lets requests wait for their turn, a queue for each subject. */
 export class WaitQueues {

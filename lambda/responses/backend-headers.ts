@@ -1,7 +1,7 @@
 import { DECISION_HEADERS } from './header-table'
 
 /**
- * The headers that a backend adds to its response; none if the request was not counted or did not pass Sluice.
+ * The headers of a response; none if the request was allowed uncounted or did not pass Sluice.
  *
  * @param context `event.requestContext.authorizer` of a REST API, where every value arrives as a string, or
  * `….authorizer.lambda` of an HTTP API.
@@ -9,7 +9,7 @@ import { DECISION_HEADERS } from './header-table'
 export function headersFromContext(context: unknown): Record<string, string> {
   const values: Readonly<Record<string, unknown>> = { ...(context as object | undefined) }
   const headers: Record<string, string> = {}
-  if (typeof values.policy !== 'string' || values.policy === '') return headers
+  if (typeof values.policy !== 'string' || (values.policy === '' && isTrue(values.allowed))) return headers
   for (const header of DECISION_HEADERS) {
     const value = headerValue(header, values)
     if (typeof value !== 'string' && typeof value !== 'number') continue

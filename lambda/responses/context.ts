@@ -23,7 +23,7 @@ import {
  * - `unverified`: whether credentials are required, or valid, could not be found out.
  * - `malformed`: not an event that an authorizer gets.
  */
-type Reason =
+export type Reason =
   | 'ok'
   | 'over-limit'
   | 'degraded'
@@ -52,6 +52,8 @@ export interface Outcome {
   readonly cost?: number
   /** The same of policies that count another cost, by the cost's key in the context. @default none has a key */
   readonly costs?: NamedCosts
+  /** What settles the request once it has ended. @default nothing is held */
+  readonly reservation?: string | undefined
   /** How much of the decision's delay has passed already, in milliseconds. @default 0 */
   readonly waitedMs?: number
 }
@@ -62,7 +64,8 @@ export interface Outcome {
  */
 export type AuthorizerContext = DecisionContext & NamedCosts
 
-type DecisionContext = {
+/** What it says of every request. */
+export type DecisionContext = {
   readonly allowed: boolean
   /** Over the limit: the request that a backend behind an HTTP API should answer with 429 itself. */
   readonly rateLimited: boolean
@@ -92,6 +95,8 @@ type DecisionContext = {
   /** Overage of `policy` that is recorded for its current window, in units; 0 when there is none. */
   readonly overage: number
   readonly degraded: boolean
+  /** What `sluice/backend` settles the request by, for the backend alone; empty where the request holds nothing. */
+  readonly reservation: string
   /** A sentence for people. */
   readonly detail: string
   /** The value of `RateLimit`, for headers only: its quotes would end a JSON string. */
@@ -101,7 +106,7 @@ type DecisionContext = {
 }
 
 /** The same of policies that count another cost, each under a key of its own: `costTokens` of `tokens`. */
-type NamedCosts = { readonly [key: `cost${Capitalize<string>}`]: number }
+export type NamedCosts = { readonly [key: `cost${Capitalize<string>}`]: number }
 
 /**
  * A flat context whose numbers are finite and whose strings are safe where API Gateway inserts them unescaped: all of
@@ -134,6 +139,7 @@ export function toContext(outcome: Outcome & { readonly now: EpochMs }): Authori
     observed: standing.observed,
     overage: recordedOverage(standing),
     degraded: standing.degraded,
+    reservation: outcome.reservation ?? '',
     detail: plain(sentence(reason, standing), 512),
     rateLimit: rateLimitList(standing, shapes),
     rateLimitPolicy: rateLimitPolicyList(shapes),
@@ -156,6 +162,7 @@ const NOTHING_COUNTED: Decision = {
   allowed: false,
   policy: '',
   limit: 0,
+  windowMs: 0,
   remaining: 0,
   resetAfterMs: 0,
   retryAfterMs: 0,
@@ -179,7 +186,10 @@ const WITHOUT_DECISION: Readonly<Partial<Record<Reason, Partial<Decision>>>> = {
 
 function reasonOf(decision: Decision | undefined): Reason {
   if (decision === undefined) return 'malformed'
-  return decision.allowed ? 'ok' : decision.degraded ? 'degraded' : 'over-limit'
+  const { allowed, degraded, failureMode } = decision
+  if (allowed) return 'ok'
+  // denied by the failure mode or for a refused item, so no limit is to blame, whatever was counted
+  return failureMode === 'deny' ? 'unavailable' : degraded ? 'degraded' : 'over-limit'
 }
 
 function sentence(reason: Reason, decision: Decision): string {

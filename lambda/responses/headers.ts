@@ -6,6 +6,8 @@ export interface AdvertisedPolicy {
   readonly name: string
   readonly limit: number
   readonly windowMs: number
+  /** How it counts: running requests have no window. */
+  readonly counter?: { readonly isEndedByOthers: boolean }
 }
 
 /** The `Retry-After` of a request that can never pass, a year, since the header has no value for "never". */
@@ -71,14 +73,16 @@ export function rateLimitList(decision: Decision, shapes: readonly AdvertisedPol
 
 /**
  * The value of `RateLimit-Policy`: `"per-minute";q=60;w=60` for each policy. A window is rounded up to whole seconds,
- * so that the header never promises more than the policy admits.
+ * so that the header never promises more than the policy admits. What counts running requests has none:
+ * `"running";q=4;qu="concurrent-requests"`.
  *
  * @see https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-ratelimit-headers-10
  */
 export function rateLimitPolicyList(shapes: readonly AdvertisedPolicy[]): string {
   return list(
     shapes,
-    ({ name, limit, windowMs }) => `${quoted(name)};q=${toInteger(limit)};w=${windowSeconds(windowMs)}`,
+    ({ name, limit, windowMs, counter }) =>
+      `${quoted(name)};q=${toInteger(limit)};${counter?.isEndedByOthers ? 'qu="concurrent-requests"' : `w=${windowSeconds(windowMs)}`}`,
   )
 }
 

@@ -138,3 +138,6 @@ export interface Verdict {
  * - `deprioritize`: it passes with low priority; nothing is charged to the policy.
  */
 export type Exceeded = 'overrun' | 'observe' | 'deprioritize'
+
+/** Whether an allowed request was charged: a policy that only observes lets it pass uncharged. */
+export const isCharged = ({ exceeded = 'overrun' }: Pick<Verdict, 'exceeded'>): boolean => exceeded === 'overrun'

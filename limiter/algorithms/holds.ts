@@ -1,5 +1,5 @@
 import type { EpochMs } from '../clock'
-import type { Algorithm, Hold } from './algorithm'
+import type { Algorithm, Hold, Verdict } from './algorithm'
 import {
   absentOrAtMost,
   add,
@@ -27,8 +27,8 @@ export interface HoldsQuota {
 /** When a denied request may ask again: nobody knows when a request ends. */
 const RETRY_AFTER_MS = 1000
 
-/** How far clocks may differ without ending a hold before its time. */
-const CLOCKS_DIFFER_MS = 1000
+/** How far clocks may differ, in milliseconds, without ending a hold before its time. */
+export const CLOCKS_DIFFER_MS = 1000
 
 /**
  * Holds that one write removes whose time is over, as many as there is room for beside 30 policies, and how many may
@@ -36,6 +36,15 @@ const CLOCKS_DIFFER_MS = 1000
  */
 const REMOVED_AT_ONCE = 4
 const TOLERATED = 8
+
+/** Holds that a write removes which does nothing else. */
+const REMOVED_ALONE = 50
+
+/** How long a hold is of use to anybody after its time, in milliseconds. */
+export const LONGEST_KEPT_MS = 3_600_000
+
+/** As `Hold.id` is written. */
+const ID = /^[0-9a-z]{25}$/
 
 /** The bytes of a hold: a policy's prefix, an id of 25 characters, and a time of 13 digits. */
 const HOLD_BYTES = 4 + 25 + 8
@@ -75,6 +84,7 @@ export const holds: Algorithm<HoldsQuota> = {
     const more = cost - held.length
     const over = stored.filter(isOver).sort((one, other) => one.until - other.until)
     const missing = numberOf(known, 'n') + more - limit
+    if (missing > Math.max(more, REMOVED_ALONE)) return { verdict: denied(verdict, cost), write: removal(over) }
     const old = over.filter(({ until }) => until + keptMs + CLOCKS_DIFFER_MS <= now)
     const gone =
       missing > 0
@@ -108,6 +118,31 @@ export const holds: Algorithm<HoldsQuota> = {
   isEndedByOthers: true,
 }
 
+/** Where a limit was lowered, more are stored than a request can remove: a denial removes some of them. */
+const denied = (verdict: Verdict, cost: number): Verdict => ({
+  ...verdict,
+  allowed: false,
+  remaining: verdict.remaining + cost,
+  retryAfterMs: RETRY_AFTER_MS,
+})
+
+const removal = (over: readonly StoredHold[]): ConditionalWrite => {
+  const gone = over.slice(0, REMOVED_ALONE)
+  return when(gone.map(asSeen), add('n', -gone.length), ...gone.map(({ id }) => remove(id)))
+}
+
+/**
+ * The write that removes holds from a subject that nobody asks for any more, once so many have gathered that they cost
+ * money; `undefined` where they have not. Whether these are holds, and not another algorithm's fields, their ids tell.
+ */
+export function purgeHolds(known: Fields, now: EpochMs): ConditionalWrite | undefined {
+  if (Object.keys(known).length <= TOLERATED) return undefined
+  const old = storedIn(known).filter(
+    ({ id, until }) => ID.test(id) && until + LONGEST_KEPT_MS + CLOCKS_DIFFER_MS <= now,
+  )
+  return old.length > TOLERATED ? removal(old) : undefined
+}
+
 /** A hold that is stored. */
 interface StoredHold {
   readonly id: string
@@ -130,4 +165,22 @@ export function endHolds(known: Fields, ended: readonly Pick<Hold, 'id'>[]): Con
   const found = storedIn(known).filter(({ id }) => ended.some((hold) => hold.id === id))
   if (found.length === 0) return undefined
   return when(found.map(asSeen), add('n', -found.length), ...found.map(({ id }) => remove(id)))
+}
+
+/** The requests that are running: when each began, and how long it may run yet, in milliseconds; the oldest first. */
+export const runningIn = (known: Fields, timeoutMs: number, now: EpochMs): { sinceMs: EpochMs; leftMs: number }[] =>
+  storedIn(known)
+    .map(({ until }) => ({ sinceMs: until - timeoutMs, leftMs: Math.max(0, until - now) }))
+    .filter(({ leftMs }) => leftMs > 0)
+    .sort((one, other) => one.sinceMs - other.sinceMs)
+
+/**
+ * Fields in which so many more holds stand: those that were seen and last longest, or, where none was seen, some that
+ * last until then.
+ */
+export function withHolds(known: Fields, seen: Fields | undefined, more: number, otherwiseUntil: EpochMs): Fields {
+  const others = storedIn(seen).filter(({ id }) => !(id in known))
+  const longest = others.sort((one, other) => other.until - one.until).slice(0, more)
+  const rest = Array.from({ length: more - longest.length }, (_, i) => ({ id: `seen${i}`, until: otherwiseUntil }))
+  return { ...known, ...Object.fromEntries([...longest, ...rest].map(({ id, until }) => [id, until])) }
 }

@@ -1,10 +1,10 @@
-import type { Verdicts } from '../algorithms/algorithm'
+import { isCharged, type Verdicts } from '../algorithms/algorithm'
 import { apply, type Fields } from '../algorithms/conditional-write'
 import type { EpochMs } from '../clock'
 import { type CompiledPolicy, fieldsOf } from '../compiled-policy'
 import type { StoreUnavailableError } from '../errors'
 import { type LateWriter, lateWrite, PendingCharges } from '../pending-charges'
-import { allStepsAllow, isCharged, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
+import { allStepsAllow, type States, standAll, statesAfter, stepAll, verdictsOf } from '../steps'
 import { unitsOf } from '../units'
 import type { Charge, ChargeTime, StoredSubjects, Strategy, Subject } from './strategy'
 

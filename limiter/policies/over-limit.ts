@@ -3,7 +3,7 @@ import { nonBlocking } from '../algorithms/non-blocking'
 import { queued } from '../algorithms/queued'
 import { type Mistake, printed } from '../errors'
 import { parseDuration } from './duration'
-import type { Acting, Counting, DelayIn, PolicyInput } from './policy'
+import type { Acting, AnyPolicyInput, Counting, DelayIn } from './policy'
 import { type Place, report } from './report'
 
 /** Who waits for a request's turn, and for how many milliseconds at most. */
@@ -22,7 +22,7 @@ export const CALLER_WAITS: Waiters = { authorizer: CALLER, backend: CALLER }
 const DEFAULT_DELAY = '1s'
 
 type Fields = Pick<
-  Partial<PolicyInput>,
+  Partial<AnyPolicyInput>,
   'action' | 'mode' | 'maxDelay' | 'delayIn' | 'overrun' | 'overage' | 'countDenied' | 'blockFor' | 'after' | 'extend'
 >
 

@@ -7,6 +7,8 @@ import {
   ACTIONS,
   type Acting,
   ALGORITHM_NAMES,
+  type AnyPolicyInput,
+  CONCURRENCY,
   CONSISTENCIES,
   type Counting,
   DELAY_IN,
@@ -26,6 +28,7 @@ const duration = {
   wanted: 'a duration such as "500ms" or "2s"',
   optional: true,
 } as const
+const ALGORITHMS = [...ALGORITHM_NAMES, CONCURRENCY] as const
 const flag = { schema: v.boolean(), wanted: 'true or false', optional: true } as const
 
 /** The fields of a policy, the source of its JSON Schema too. */
@@ -34,7 +37,7 @@ export const POLICY_FIELDS = {
     schema: v.pipe(v.string(), v.regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/)),
     wanted: 'a name of 1 to 64 letters, digits, ".", "_" or "-"',
   },
-  algorithm: { schema: v.picklist(ALGORITHM_NAMES), wanted: `one of ${ALGORITHM_NAMES.join(', ')}`, optional: true },
+  algorithm: { schema: v.picklist(ALGORITHMS), wanted: `one of ${ALGORITHMS.join(', ')}`, optional: true },
   limit: positiveInteger,
   window: {
     schema: v.pipe(
@@ -43,6 +46,7 @@ export const POLICY_FIELDS = {
     ),
     wanted: `a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of ${CALENDAR_UNITS.join(', ')}`,
   },
+  timeout: { ...duration, wanted: 'a duration from "1s" to "24h", such as "60s"' },
   cost: {
     schema: v.pipe(v.string(), v.regex(/^[A-Za-z][A-Za-z0-9_-]{0,31}$/)),
     wanted: 'the name of a cost, such as "tokens": 1 to 32 letters, digits, "_" or "-", a letter first',
@@ -86,6 +90,13 @@ export const POLICY_FIELDS = {
   },
 } as const satisfies FieldRules
 
+const { window, timeout } = POLICY_FIELDS
+const CONCURRENCY_FIELDS = {
+  ...POLICY_FIELDS,
+  window: { ...window, optional: true },
+  timeout: { schema: timeout.schema, wanted: timeout.wanted },
+} as const satisfies FieldRules
+
 const COUNTED_FIELDS = Object.keys(POLICY_FIELDS).filter((field) => field !== 'name')
 
 /** One DynamoDB expression holds about three hundred operators; each policy needs up to nine, and a lock-out three. */
@@ -123,7 +134,8 @@ export function parsePolicies(
     const issuesBefore = issues.length
     const given = (item ?? {}) as Readonly<Record<string, unknown>>
     const here = [...place, typeof given.name === 'string' ? `policy ${printed(given.name)}` : `policy ${index + 1}`]
-    const fields = checkFields(item, { ...POLICY_FIELDS, ...extraFields }, 'a policy', here, issues)
+    const own = given.algorithm === CONCURRENCY ? CONCURRENCY_FIELDS : POLICY_FIELDS
+    const fields = checkFields(item, { ...own, ...extraFields }, 'a policy', here, issues)
     if (!fields) return []
     const { name } = fields
     const double = before.find((other) => other.name === name && !apart(fields, other))
@@ -132,16 +144,17 @@ export function parsePolicies(
     else if (name !== undefined) before.push({ ...fields, position: index + 1 })
 
     const isRight = (field: string) => given[field] === undefined || fields[field] !== undefined
-    const policy = fields as unknown as PolicyInput
+    const policy = fields as unknown as AnyPolicyInput
     if (isRight('algorithm')) {
       checkFit(policy, here, issues)
       checkLongestDelay(policy, waiters, here, issues)
     }
-    const isCountable = policy.limit !== undefined && policy.window !== undefined && COUNTED_FIELDS.every(isRight)
+    const span = policy.algorithm === CONCURRENCY ? policy.timeout : policy.window
+    const isCountable = policy.limit !== undefined && span !== undefined && COUNTED_FIELDS.every(isRight)
     const plain = isCountable && toCounting(policy, here, issues)
     const counting = plain && acting(plain, policy)
     const { consistency = 'strict' } = policy
-    if (counting) checkConsistency({ ...policy, consistency }, counting, here, issues)
+    if (counting) checkConsistency({ ...(policy as PolicyInput), consistency }, counting, here, issues)
     const extra = Object.fromEntries(Object.keys(extraFields).map((field) => [field, fields[field]]))
     return counting && issues.length === issuesBefore
       ? [{ name: policy.name, limit: policy.limit, consistency, written: policy, ...counting, extra }]
@@ -157,7 +170,7 @@ function checkConsistency(policy: PolicyInput, counting: Acting, place: Place, i
   if (consistency === 'strict') return
   if (!isLeasable(counting)) {
     const those =
-      'a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow", blockFor or action "delay"'
+      'a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow", blockFor, action "delay" or concurrency'
     report(
       issues,
       'fields_conflict',

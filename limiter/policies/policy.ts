@@ -1,6 +1,6 @@
 import type { Counter } from '../algorithms/counter'
 
-/** How requests are counted; the list of what `algorithm` may say. @useDeclaredType */
+/** How requests are counted in time; beside these, `algorithm` may say `concurrency`. @useDeclaredType */
 export type AlgorithmName = (typeof ALGORITHM_NAMES)[number]
 export const ALGORITHM_NAMES = [
   'fixed-window',
@@ -12,6 +12,11 @@ export const ALGORITHM_NAMES = [
   'leaky-bucket',
   'gcra',
 ] as const
+
+/** Counts the requests that are running. */
+export const CONCURRENCY = 'concurrency'
+/** The cost that it counts: each request is one, whatever it costs. No other cost has this name. */
+export const RUNNING = '*'
 
 /**
  * What becomes of a request past the limit:
@@ -92,6 +97,28 @@ export interface PolicyInput {
   readonly syncMs?: number
 }
 
+/** Fields that a policy on running requests has not. */
+type Unread = {
+  readonly [Field in Exclude<keyof PolicyInput, 'name' | 'algorithm' | 'limit' | 'action' | 'consistency'>]?: undefined
+}
+
+/** A policy on how many requests are running at once, as it is written. Each takes a slot, whatever it costs. */
+export interface ConcurrencyInput extends Unread {
+  /** As that of every policy. */
+  readonly name: string
+  readonly algorithm: typeof CONCURRENCY
+  /** Requests that run at one time, 1 to 1000. */
+  readonly limit: number
+  /** After which time a slot that nobody released is free: a duration from `1s` to `24h`. */
+  readonly timeout: string
+  /** What becomes of a request past the limit. @default 'deny' */
+  readonly action?: 'deny' | 'observe'
+  readonly consistency?: 'strict'
+}
+
+/** A policy as it is written: on requests in time, or on those that are running. */
+export type AnyPolicyInput = PolicyInput | ConcurrencyInput
+
 /** How instances agree on the count of a policy. */
 export type Consistency = 'strict' | 'leased' | 'eventual'
 export const CONSISTENCIES: readonly Consistency[] = ['strict', 'leased', 'eventual']
@@ -101,7 +128,10 @@ export interface Counting {
   readonly counter: Counter
   /** The numbers that the counter is bound to, to compare and to show; only the algorithm knows their shape. */
   readonly quota: object
-  /** Nominal length of the window, in milliseconds; of a calendar window, its longest by the calendar. */
+  /**
+   * Nominal length of the window, in milliseconds; of a calendar window, its longest by the calendar; of a policy on
+   * running requests, its timeout.
+   */
   readonly windowMs: number
   /** Two policies with the same name may share stored state only when this is the same. */
   readonly stateSchema: string
@@ -121,7 +151,7 @@ export interface Policy extends Acting {
   readonly limit: number
   readonly consistency: Consistency
   /** As it was configured. */
-  readonly written: PolicyInput
+  readonly written: AnyPolicyInput
 }
 
 /** Such as `250ms`, `30s`, `1m`, `12h`, `7d`: a whole number and its unit. */
@@ -140,4 +170,10 @@ export type WrittenPolicy<
     (string extends Window ? string : Window extends string ? Duration | 'day' | 'week' | 'month' | 'year' : never)
   readonly maxDelay?: MaxDelay & (string extends MaxDelay ? string : MaxDelay extends string ? Duration : never)
   readonly blockFor?: BlockFor & (string extends BlockFor ? string : BlockFor extends string ? Duration : never)
+  readonly timeout?: undefined
+}
+
+/** The same for the `timeout` of a policy on running requests. */
+export type WrittenConcurrency<Timeout extends string> = ConcurrencyInput & {
+  readonly timeout: Timeout & (string extends Timeout ? string : Timeout extends string ? Duration : never)
 }

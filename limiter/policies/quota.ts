@@ -3,6 +3,7 @@ import { anchoredWindow } from '../algorithms/anchored-window'
 import { bind } from '../algorithms/counter'
 import { fixedWindow } from '../algorithms/fixed-window'
 import { gcra } from '../algorithms/gcra'
+import { holds } from '../algorithms/holds'
 import { leakyBucket } from '../algorithms/leaky-bucket'
 import { meteredWindow } from '../algorithms/metered-window'
 import { overrun } from '../algorithms/overrun'
@@ -15,7 +16,15 @@ import type { Mistake } from '../errors'
 import { CALENDAR_WINDOW_MS, calendarGrid, isCalendarUnit } from './calendar'
 import { parseDuration } from './duration'
 import { checkOverLimit } from './over-limit'
-import type { AlgorithmName, Counting, PolicyInput } from './policy'
+import {
+  ALGORITHM_NAMES,
+  type AlgorithmName,
+  type AnyPolicyInput,
+  CONCURRENCY,
+  type ConcurrencyInput,
+  type Counting,
+  type PolicyInput,
+} from './policy'
 import { type Place, report } from './report'
 
 type Build = (input: PolicyInput, windowMs: number, wrong: (sentence: string) => void) => Omit<Counting, 'windowMs'>
@@ -70,7 +79,14 @@ export const gridOf = ({ window, timezone = 'UTC' }: Pick<PolicyInput, 'window' 
   isCalendarUnit(window) ? calendarGrid(window, timezone) : epochGrid(parseDuration(window)!)
 
 /** Fields that only some algorithms read. */
-const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
+const READ_BY: Readonly<Record<string, readonly AnyPolicyInput['algorithm'][]>> = {
+  ...Object.fromEntries(
+    ['window', 'cost', 'maxDelay', 'delayIn', 'blockFor', 'after', 'extend', 'overrun', 'syncMs'].map((field) => [
+      field,
+      ALGORITHM_NAMES,
+    ]),
+  ),
+  timeout: [CONCURRENCY],
   timezone: ['fixed-window'],
   overage: ['fixed-window'],
   burst: ['token-bucket', 'leaky-bucket', 'gcra'],
@@ -80,17 +96,30 @@ const READ_BY: Readonly<Record<string, readonly AlgorithmName[]>> = {
   countDenied: ['sliding-log'],
 }
 
+/** Requests of one subject that hold something at one time: 37 KB of its item. */
+export const MOST_SLOTS = 1000
+/** How long a request holds what it took, in milliseconds. */
+export const SHORTEST_HOLD_MS = 1000
+export const LONGEST_HOLD_MS = 24 * 3_600_000
+
 /** An item of DynamoDB holds 400 KB; a log this long takes a quarter of it, and a hundred write units a request. */
 const LONGEST_LOG = 10_000
 
 /** Reports fields that the algorithm does not read. Fields that are absent or invalid by themselves are not checked. */
-export function checkFit(input: Partial<PolicyInput>, place: Place, issues: Mistake[]): void {
+export function checkFit(input: Partial<AnyPolicyInput>, place: Place, issues: Mistake[]): void {
   const wrong = (sentence: string) => void report(issues, 'field_not_applicable', sentence, place)
   const { algorithm = 'sliding-window', window, timezone } = input
   for (const [field, readers] of Object.entries(READ_BY)) {
     if (input[field as keyof PolicyInput] !== undefined && !readers.includes(algorithm)) {
-      wrong(`${field} does not apply to algorithm "${algorithm}", only to ${readers.join(', ')}`)
+      const others = readers === ALGORITHM_NAMES ? '' : `, only to ${readers.join(', ')}`
+      wrong(`${field} does not apply to algorithm "${algorithm}"${others}`)
     }
+  }
+  if (algorithm === CONCURRENCY) {
+    const { action = 'deny' } = input
+    if (action !== 'deny' && action !== 'observe')
+      wrong(`action must be "deny" or "observe" for algorithm "${CONCURRENCY}", got "${action}"`)
+    return
   }
   checkOverLimit(input, place, issues)
   const fixed = algorithm === 'fixed-window'
@@ -102,9 +131,10 @@ export function checkFit(input: Partial<PolicyInput>, place: Place, issues: Mist
 }
 
 /** Puts a policy whose fields are right by themselves together, or says which numbers go too far. */
-export function toCounting(input: PolicyInput, place: Place, issues: Mistake[]): Counting | undefined {
+export function toCounting(input: AnyPolicyInput, place: Place, issues: Mistake[]): Counting | undefined {
   const before = issues.length
   const wrong = (sentence: string): undefined => void report(issues, 'unsuitable_number', sentence, place)
+  if (input.algorithm === CONCURRENCY) return running(input, wrong)
   const { algorithm = 'sliding-window', window, limit, cost, overrun: share } = input
   if (limit > MOST_UNITS) return wrong(`limit must be at most ${MOST_UNITS}, got ${limit}`)
 
@@ -128,6 +158,17 @@ export function toCounting(input: PolicyInput, place: Place, issues: Mistake[]):
   }
 }
 
+/** Slots stand with the time when they are over, so that other timeouts count in the same state. */
+function running({ limit, timeout }: ConcurrencyInput, wrong: (sentence: string) => undefined): Counting | undefined {
+  const windowMs = parseDuration(timeout)!
+  if (limit > MOST_SLOTS)
+    return wrong(`limit must be at most ${MOST_SLOTS} for algorithm "${CONCURRENCY}", got ${limit}`)
+  if (windowMs < SHORTEST_HOLD_MS || windowMs > LONGEST_HOLD_MS)
+    return wrong(`timeout must be from "1s" to "24h", got "${timeout}"`)
+  const quota = { limit, timeoutMs: windowMs, keptMs: 0, longestMs: windowMs }
+  return { counter: bind(holds, quota), quota, windowMs, stateSchema: CONCURRENCY }
+}
+
 function counting<Quota extends object>(
   algorithm: Algorithm<Quota>,
   quota: Quota,
@@ -137,7 +178,8 @@ function counting<Quota extends object>(
 }
 
 /** The largest numbers with which a policy still counts in the same way. */
-export function mostNumbers(input: PolicyInput, windowMs: number): Pick<PolicyInput, 'limit' | 'burst'> {
+export function mostNumbers(input: AnyPolicyInput, windowMs: number): Pick<PolicyInput, 'limit' | 'burst'> {
+  if (input.algorithm === CONCURRENCY) return { limit: MOST_SLOTS }
   const { algorithm = 'sliding-window', limit, refill } = input
   if (!READ_BY.burst!.includes(algorithm)) return { limit: MOST_UNITS }
   return { limit, burst: refill === 'interval' ? mostRefilled(limit, windowMs) : mostAtPace(limit, windowMs) }

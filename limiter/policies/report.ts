@@ -1,5 +1,5 @@
 import * as v from 'valibot'
-import { Mistake, type MistakeCode, printed } from '../errors'
+import { ConfigError, Mistake, type MistakeCode, printed } from '../errors'
 
 /** Where a mistake stands, outermost first: `['tiers.yaml', 'tier "free"', 'policy "per-minute"']`. */
 export type Place = readonly string[]
@@ -53,6 +53,13 @@ export function checkFields(
       report(issues, 'invalid_value', `${field} must be ${wanted}, got ${printed(value)}${meant(value, schema)}`, place)
   }
   return right
+}
+
+/** @throws ConfigError with every mistake in the options of a call. */
+export function checkOptions(options: unknown, rules: FieldRules): void {
+  const issues: Mistake[] = []
+  checkFields(options, rules, 'options', [], issues)
+  if (issues.length > 0) throw new ConfigError(issues)
 }
 
 /** A field for people: a note, a name. */

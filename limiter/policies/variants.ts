@@ -1,12 +1,13 @@
 import type { Mistake } from '../errors'
 import { acting } from './over-limit'
-import type { Policy, PolicyInput } from './policy'
+import type { AnyPolicyInput, Policy, PolicyInput } from './policy'
 import { checkFit, mostNumbers, toCounting } from './quota'
 import type { Place } from './report'
 
 /** The same policy, which counts on in the same state and never denies: to record what was admitted already. */
 export function withoutLimit(policy: Policy): Policy {
-  const { overrun: _, blockFor: __, after: ___, extend: ____, ...written } = policy.written
+  const { overrun: _, blockFor: __, after: ___, extend: ____, ...others } = policy.written
+  const written = others as AnyPolicyInput
   return withNumbers({ ...policy, written }, mostNumbers(written, policy.windowMs), [], []) ?? policy
 }
 
@@ -36,7 +37,7 @@ export function withNumbers(
   issues: Mistake[],
 ): Policy | undefined {
   const before = issues.length
-  const written = { ...policy.written, ...numbers }
+  const written = { ...policy.written, ...numbers } as AnyPolicyInput
   checkFit(written, place, issues)
   const counting = toCounting(written, place, issues)
   return counting && issues.length === before
@@ -47,6 +48,7 @@ export function withNumbers(
 /** The same policy, counting in the same state, while the whole service only observes. */
 export function observing(policy: Policy): Policy {
   const { maxDelay, delayIn: _, ...others } = policy.written
-  const written: PolicyInput = { ...others, ...(others.mode === 'queue' && { maxDelay }), action: 'observe' }
+  const queued = others.mode === 'queue' && { maxDelay }
+  const written = { ...others, ...queued, action: 'observe' } as AnyPolicyInput
   return { ...policy, ...acting(toCounting(written, [], [])!, written), written }
 }

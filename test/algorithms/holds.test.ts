@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { apply, type Fields, holds as holdsGuard } from '../../limiter/algorithms/conditional-write'
-import { endHolds, type HoldsQuota, holds } from '../../limiter/algorithms/holds'
+import { endHolds, type HoldsQuota, holds, purgeHolds, runningIn, withHolds } from '../../limiter/algorithms/holds'
 import { runs } from '../runs'
 
 const T = 1_000_000
@@ -192,4 +192,47 @@ it('however writers’ views are out of date, no more hold than the limit, and `
     ),
     { numRuns: runs(100, 5000) },
   )
+})
+
+describe('holds of a limit that was lowered', () => {
+  const old = Object.fromEntries(Array.from({ length: 80 }, (_, i) => [`id${i}`, T - 60_000 + i]))
+  const stored: Fields = { n: 80, ...old }
+
+  it('are removed by denials, fifty at a time, until a request can do it', () => {
+    const { verdict, write } = begin(stored, T, 100)
+    expect(verdict).toEqual({ allowed: false, remaining: 3, resetAfterMs: 10_000, retryAfterMs: 1000 })
+    expect(holdsGuard(write!.guard, stored)).toBe(true)
+    const after = apply(write!, stored)
+    expect([after.n, Object.keys(after).length]).toEqual([30, 31])
+    const next = begin(after, T + 1, 100)
+    expect(next.verdict).toMatchObject({ allowed: true, remaining: 2 })
+    expect(apply(next.write!, after)).toMatchObject({ n: 3, id100: T + 10_001 })
+  })
+})
+
+it('holds are purged an hour after their time, fifty at a time, if there are more than eight, and are holds', () => {
+  const named = (count: number) => ({
+    n: count,
+    ...Object.fromEntries(Array.from({ length: count }, (_, i) => [String(i).padStart(25, '0'), T])),
+  })
+  const after = T + 3_601_000
+  expect([purgeHolds(named(9), after - 1), purgeHolds(named(8), after)]).toEqual([undefined, undefined])
+  expect(apply(purgeHolds(named(9), after)!, named(9))).toEqual({ n: 0 })
+  expect(apply(purgeHolds(named(80), after)!, named(80)).n).toBe(30)
+  const others = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [i.toString(36), T]))
+  expect(purgeHolds(others, after)).toBeUndefined()
+})
+
+it('running requests are told the oldest first, without those that are over', () => {
+  expect(runningIn({ n: 3, id1: T + 5000, id2: T + 2000, id3: T }, 10_000, T)).toEqual([
+    { sinceMs: T - 8000, leftMs: 2000 },
+    { sinceMs: T - 5000, leftMs: 5000 },
+  ])
+})
+
+it('holds that others were seen to have are added, those that last longest first', () => {
+  const seen = { n: 3, id1: T + 1, id2: T + 3, id3: T + 2 }
+  expect(withHolds({ id2: T + 3 }, seen, 1, T + 9)).toEqual({ id2: T + 3, id3: T + 2 })
+  expect(withHolds({}, undefined, 2, T + 9)).toEqual({ seen0: T + 9, seen1: T + 9 })
+  expect(withHolds({ id9: T }, seen, 0, T + 9)).toEqual({ id9: T })
 })

@@ -183,6 +183,10 @@ describe('settings', () => {
     expect(issuesIn({ settings: { preflight: { ...preflight, name: 'x' } } })).toEqual([
       'preflight has no name of its own (tiers.yaml, settings)',
     ])
+    const running = { algorithm: 'concurrency', limit: 5, timeout: '1m' }
+    expect(issuesIn({ settings: { preflight: running } })).toEqual([
+      'preflight does not go with algorithm "concurrency": no backend ends it (tiers.yaml, settings)',
+    ])
     expect(issuesIn({ settings: { preflight: { limit: 0, window: '1m' } } })).toEqual([
       `limit must be a positive integer, got 0 ${place}`,
     ])

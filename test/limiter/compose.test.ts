@@ -2,7 +2,7 @@ import type { Verdict } from '../../limiter/algorithms/algorithm'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { compose } from '../../limiter/compose'
 
-const policy = (name: string, limit: number) => ({ name, limit }) as CompiledPolicy
+const policy = (name: string, limit: number) => ({ name, limit, counter: { isEndedByOthers: false } }) as CompiledPolicy
 const allow = (remaining: number, resetAfterMs = 1000): Verdict => ({
   allowed: true,
   remaining,

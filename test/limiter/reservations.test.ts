@@ -34,6 +34,15 @@ describe('a reservation', () => {
     expect([await left(), await left('requests')]).toEqual([700, 49])
   })
 
+  it('of no units yet is charged what was used, beside a policy that it takes units of', async () => {
+    const { one, reserve, left, limiter } = scene([TOKENS, REQUESTS])
+    const { reservation } = await reserve(0)
+    expect([await left(), await left('requests')]).toEqual([1000, 49])
+    expect(await limiter().settle(reservation, { costs: { tokens: 70 } })).toBe(true)
+    expect([await left(), await left('requests')]).toEqual([930, 49])
+    expect(await one.settle(reservation, 70)).toBe(false)
+  })
+
   it('is settled once, however often that is asked, by whichever process', async () => {
     const { one, limiter, reserve, left } = scene()
     const { reservation } = await reserve(500)
@@ -179,7 +188,7 @@ describe('a reservation', () => {
   it('is refused where nothing would be reserved', async () => {
     const { one, write } = scene()
     const options = { costs: { tokens: 1 }, reserve: '2m' } as const
-    const refused = 'reserve applies to take only'
+    const refused = 'reserve applies to take and acquire only'
     await expect(one.peek('a', options)).rejects.toThrow(refused)
     await expect(one.takeAll([{ subject: 'a' }], options)).rejects.toThrow(refused)
     await expect(one.takeAll([{ subject: 'a', ...options }])).rejects.toThrow(refused)
@@ -372,5 +381,50 @@ describe('a meter', () => {
       ),
       { numRuns: runs(5, 500) },
     )
+  })
+})
+
+describe('a reservation of 0 units, where no policy counts anything else,', () => {
+  it('is held, and settled to what was used', async () => {
+    const { one, reserve, left } = scene()
+    const { reservation, allowed } = await reserve(0)
+    expect([allowed, await left()]).toEqual([true, 1000])
+    expect([await one.settle(reservation, 300), await left()]).toEqual([true, 700])
+    expect(await one.settle(reservation, 300)).toBe(false)
+  })
+
+  it.each(['local', 'allow', 'deny'] as const)(
+    'is decided by failure mode %s without the store',
+    async (onStoreError) => {
+      const store = new MemoryStore()
+      jest.spyOn(store, 'write').mockRejectedValue(new StoreUnavailableError('unreachable', 'away'))
+      const limiter = createLimiter({ store, policies: [TOKENS], onStoreError, deadlineMs: 20 })
+      const decision = await limiter.take('a', { costs: { tokens: 0 }, reserve: '2m' })
+      expect(decision).toMatchObject({ allowed: onStoreError !== 'deny', degraded: true })
+      expect(decision.reservation).toBeUndefined()
+    },
+  )
+})
+
+describe('reservations whose time has long been over', () => {
+  it('are purged by takes that reserve nothing, also of the only writer, and by nobody before an hour', async () => {
+    const { one, reserve, store, time } = scene([TOKENS, REQUESTS])
+    for (let i = 0; i < 20; i++) await reserve(1)
+    const stored = async () => {
+      const [key] = [...(store as unknown as { items: Map<string, unknown> }).items.keys()]
+      const { policies } = await store.read(key!)
+      const { n, ...held } = Object.values(policies).find((fields) =>
+        Object.keys(fields).some((id) => id.length === 25),
+      )!
+      return [n, Object.keys(held).length]
+    }
+    time.now += 3_600_000
+    await one.take('a')
+    expect(await stored()).toEqual([20, 20])
+    time.now += 122_000
+    await one.take('a')
+    await expect(stored()).rejects.toThrow(TypeError) // only `n` is left, which is 0
+    await reserve(1)
+    expect(await stored()).toEqual([1, 1])
   })
 })

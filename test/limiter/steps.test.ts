@@ -1,10 +1,10 @@
 import type { Step, Verdict } from '../../limiter/algorithms/algorithm'
+import { isCharged } from '../../limiter/algorithms/algorithm'
 import { set, when } from '../../limiter/algorithms/conditional-write'
 import {
   allAllow,
   chargedOf,
   chargeWrites,
-  isCharged,
   statesAfter,
   statesOf,
   stepAll,

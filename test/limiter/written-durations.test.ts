@@ -1,4 +1,11 @@
-import { ConfigError, createLimiter, type LimiterOptions, MemoryStore, type PolicyInput } from '../../limiter'
+import {
+  type AnyPolicyInput,
+  ConfigError,
+  createLimiter,
+  type LimiterOptions,
+  MemoryStore,
+  type PolicyInput,
+} from '../../limiter'
 
 const store = new MemoryStore()
 
@@ -72,6 +79,44 @@ describe('the longest delay of a policy', () => {
         }),
       () => createLimiter<'1m'>({ store, policies: [policy] }),
       () => createLimiter({ store, policies: [policy, widened] }),
+      () => createLimiter({ store, policies: listed }),
+    ])
+      expect(make).not.toThrow()
+  })
+})
+
+describe('the timeout of a policy on running requests', () => {
+  it.each([
+    // @ts-expect-error
+    () => createLimiter({ store, policies: [{ name: 'a', algorithm: 'concurrency', limit: 1, timeout: '1 minute' }] }),
+    // @ts-expect-error
+    () => createLimiter({ store, policies: [{ name: 'a', algorithm: 'concurrency', limit: 1 }] }),
+    () =>
+      createLimiter({
+        store,
+        // @ts-expect-error
+        policies: [{ name: 'a', algorithm: 'concurrency', limit: 1, timeout: '1m', window: '1m' }],
+      }),
+    () =>
+      createLimiter({
+        store,
+        // @ts-expect-error
+        policies: [{ name: 'a', algorithm: 'concurrency', limit: 1, timeout: '1m', action: 'delay' }],
+      }),
+    // @ts-expect-error
+    () => createLimiter({ store, policies: [{ name: 'a', limit: 1, window: '1m', timeout: '1m' }] }),
+  ])('that is no duration does not compile, nor one beside a window', (make) => {
+    expect(make).toThrow(ConfigError)
+  })
+
+  it('compiles where it is one, beside policies with windows, and where it comes from elsewhere', () => {
+    const window = { name: 'minute', limit: 1, window: '1m' } as const
+    const running = { name: 'running', algorithm: 'concurrency', limit: 1, timeout: '1m' } as const
+    const listed: readonly AnyPolicyInput[] = [running, window]
+    const elsewhere: string = '1m'
+    for (const make of [
+      () => createLimiter({ store, policies: [running, window] }),
+      () => createLimiter({ store, policies: [{ ...running, timeout: elsewhere }] }),
       () => createLimiter({ store, policies: listed }),
     ])
       expect(make).not.toThrow()

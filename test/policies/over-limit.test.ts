@@ -28,7 +28,7 @@ describe('the fields for requests over the limit', () => {
     ],
     [
       { ...DELAY, consistency: 'leased' },
-      `consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow", blockFor or action "delay", got "leased"`,
+      `consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, overage "allow", blockFor, action "delay" or concurrency, got "leased"`,
     ],
     [{ ...METERED, blockFor: '1m' }, 'blockFor does not go with overage "allow"'],
     [{ action: 'observe', blockFor: '1m' }, 'blockFor does not go with action "observe"'],

@@ -13,16 +13,16 @@ import { issuesIn, issuesOf, parsed, policy, RUBBISH } from './issues'
 const HERE = '(policy "per-minute")'
 const NAMES = 'a name of 1 to 64 letters, digits, ".", "_" or "-"'
 const ALGORITHMS =
-  'one of fixed-window, anchored-window, sliding-window, sliding-buckets, sliding-log, token-bucket, leaky-bucket, gcra'
+  'one of fixed-window, anchored-window, sliding-window, sliding-buckets, sliding-log, token-bucket, leaky-bucket, gcra, concurrency'
 const WINDOWS =
   'a duration such as "250ms", "30s", "1m", "12h" or "7d", at most ten years, or one of day, week, month, year'
 const FIELDS =
-  'name, algorithm, limit, window, cost, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, blockFor, after, extend, overrun, buckets, countDenied, consistency, syncMs'
+  'name, algorithm, limit, window, timeout, cost, timezone, overage, burst, refill, mode, maxDelay, action, delayIn, blockFor, after, extend, overrun, buckets, countDenied, consistency, syncMs'
 
 const BLOCKS = 'a duration such as "500ms" or "2s"'
 const BY_ITSELF =
   'consistency must be "strict" where each unit is charged by itself: a leaky-bucket in mode "queue", a sliding-log with countDenied, ' +
-  'overage "allow", blockFor or action "delay"'
+  'overage "allow", blockFor, action "delay" or concurrency'
 
 describe('a mistake is reported in one sentence with the field, what was wanted, what was got and where:', () => {
   it.each<[field: string, got: unknown, sentence: string, others?: Record<string, unknown>]>([
@@ -243,6 +243,67 @@ describe('fields that do not go together', () => {
     { timezone: undefined, burst: undefined, algorithm: undefined },
   ])('at a bound are accepted: %j', (fields) => {
     expect(issuesIn([policy(fields)])).toEqual([])
+  })
+})
+
+describe('a policy on running requests', () => {
+  const running = (fields: Record<string, unknown> = {}) =>
+    policy({ algorithm: 'concurrency', limit: 4, window: undefined, timeout: '60s', ...fields })
+  const TIMEOUT = 'a duration from "1s" to "24h", such as "60s"'
+  const none = (field: string) => `${field} does not apply to algorithm "concurrency"`
+
+  it.each<Record<string, unknown>>([
+    {},
+    { limit: 1, timeout: '1s' },
+    { limit: 1000, timeout: '24h' },
+    { action: 'observe' },
+    { action: 'deny', consistency: 'strict' },
+  ])('is accepted: %j', (fields) => {
+    expect(issuesIn([running(fields)])).toEqual([])
+  })
+
+  it.each<[fields: Record<string, unknown>, ...sentences: string[]]>([
+    [{ timeout: undefined }, `timeout is missing, it must be ${TIMEOUT}`],
+    [{ timeout: 60 }, `timeout must be ${TIMEOUT}, got 60`],
+    [{ timeout: '999ms' }, 'timeout must be from "1s" to "24h", got "999ms"'],
+    [{ timeout: '25h' }, 'timeout must be from "1s" to "24h", got "25h"'],
+    [{ limit: 0 }, 'limit must be a positive integer, got 0'],
+    [{ limit: 1001 }, 'limit must be at most 1000 for algorithm "concurrency", got 1001'],
+    [{ window: '1m' }, none('window')],
+    [{ window: 'day' }, none('window')],
+    [{ window: undefined, cost: 'tokens' }, none('cost')],
+    [{ blockFor: '1m', after: 2, extend: true }, none('blockFor'), none('after'), none('extend')],
+    [{ overrun: '10%' }, none('overrun')],
+    [{ burst: 5 }, `${none('burst')}, only to token-bucket, leaky-bucket, gcra`],
+    [{ overage: 'allow' }, `${none('overage')}, only to fixed-window`],
+    [{ action: 'deprioritize' }, 'action must be "deny" or "observe" for algorithm "concurrency", got "deprioritize"'],
+    [
+      { action: 'delay', maxDelay: '1s' },
+      none('maxDelay'),
+      'action must be "deny" or "observe" for algorithm "concurrency", got "delay"',
+    ],
+    [{ consistency: 'leased' }, `${BY_ITSELF}, got "leased"`],
+    [{ consistency: 'eventual' }, `${BY_ITSELF}, got "eventual"`],
+    [{ syncMs: 500 }, none('syncMs'), 'syncMs applies to consistency "eventual" only'],
+  ])('is rejected: %j', (fields, ...sentences) => {
+    expect(issuesIn([running(fields)])).toEqual(sentences.map((sentence) => `${sentence} ${HERE}`))
+  })
+
+  it('has a timeout, which no other has', () => {
+    expect(issuesIn([policy({ timeout: '60s' })])).toEqual([
+      `timeout does not apply to algorithm "sliding-window", only to concurrency ${HERE}`,
+    ])
+  })
+
+  it('counts in the same state whatever its numbers, and apart from what counts in time', () => {
+    const schema = ({ stateSchema }: { readonly stateSchema: string }) => stateSchema
+    const [one] = parsePolicies([running()], [], [])
+    const [other] = parsePolicies([running({ limit: 9, timeout: '5m', action: 'observe' })], [], [])
+    expect(schema(one!)).toBe(schema(other!))
+    expect(schema(one!)).not.toBe(schema(parsed({})))
+    expect(withShare(one!, 0.5)).toMatchObject({ limit: 2, written: { timeout: '60s' } })
+    expect(withShare(one!, 0.1)).toMatchObject({ limit: 1 })
+    expect(withoutLimit(one!)).toMatchObject({ limit: 1000 })
   })
 })
 

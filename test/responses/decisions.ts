@@ -20,10 +20,19 @@ export const PLAIN = {
 } as const
 
 export function standing(given: Partial<Standing> = {}): Standing {
-  return { allowed: true, limit: 60, remaining: 59, resetAfterMs: 59_001, retryAfterMs: 0, delayMs: 0, ...given }
+  return {
+    allowed: true,
+    limit: 60,
+    windowMs: 60_000,
+    remaining: 59,
+    resetAfterMs: 59_001,
+    retryAfterMs: 0,
+    delayMs: 0,
+    ...given,
+  }
 }
 
-const perDay = standing({ limit: 10_000, remaining: 8_123, resetAfterMs: 30_125_750 })
+const perDay = standing({ limit: 10_000, windowMs: 86_400_000, remaining: 8_123, resetAfterMs: 30_125_750 })
 
 /** Allowed, the day's quota being one that allows overage. */
 export const OVER: Decision = decisionOf('per-day', {

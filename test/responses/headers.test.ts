@@ -107,6 +107,8 @@ test('empty lists are not sent', () => {
 
 test('a window is at least a second', () => {
   expect(items(rateLimitPolicyList([{ name: 'burst', limit: 5, windowMs: 100 }]))).toEqual([['burst', { q: 5, w: 1 }]])
+  const running = { name: 'running', limit: 4, windowMs: 60_000, counter: { isEndedByOthers: true } }
+  expect(items(rateLimitPolicyList([running]))).toEqual([['running', { q: 4, qu: 'concurrent-requests' }]])
   expect(items(rateLimitPolicyList([{ name: 'burst', limit: 5, windowMs: 1_001 }]))).toEqual([
     ['burst', { q: 5, w: 2 }],
   ])
@@ -165,6 +167,7 @@ describe('laws', () => {
   const numbers = fc.record({
     allowed: fc.boolean(),
     limit: ms,
+    windowMs: ms,
     remaining: ms,
     resetAfterMs: ms,
     retryAfterMs: ms,

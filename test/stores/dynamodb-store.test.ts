@@ -72,6 +72,15 @@ describe('the DynamoDB store', () => {
     expect(dynamodb.commandCalls(GetItemCommand, { ConsistentRead: true })).toHaveLength(1)
   })
 
+  it('takes it for a missing item where nothing but writing is permitted, and reads no more', async () => {
+    const fresh = new DynamoDbStore({ client, tableName: 'state' })
+    dynamodb.on(UpdateItemCommand).rejects(Object.assign(new Error('no'), { name: 'ConditionalCheckFailedException' }))
+    dynamodb.on(GetItemCommand).rejects(Object.assign(new Error('not you'), { name: 'AccessDeniedException' }))
+    for (let i = 0; i < 2; i++)
+      expect(await fresh.write('k', write)).toMatchObject({ kind: 'refused', item: { policies: {} } })
+    expect(dynamodb.commandCalls(GetItemCommand)).toHaveLength(1)
+  })
+
   it('deletes the item of a subject only while its marks are as seen', async () => {
     dynamodb.on(DeleteItemCommand).resolves({ Attributes: { pk: { S: 'k' }, r1: { N: '5' } } })
     expect(await store.delete('k', { r0: undefined, r1: 5 })).toMatchObject({

@@ -5,6 +5,7 @@ import { checkCostNames } from './cost-names'
 import { headersIn, possibleSubjects } from './counted-by'
 import { scopedName } from './scopes'
 import type { Settings } from './settings'
+import { checkSettlingRoute } from './settling'
 import { checkItemSizes } from './storage'
 import { ANONYMOUS, type Route, type Tier, type TierPolicy } from './tiers'
 
@@ -51,6 +52,16 @@ export function checkCombinations(
     place,
     issues,
   )
+  for (const [i, route] of routes.entries()) {
+    if (route.settleMs === undefined) continue
+    const others = [...ofTiers, ofRoutes[i]!, ofAll]
+    checkSettlingRoute(
+      route,
+      others.flatMap(({ policies }) => policies),
+      ofRoutes[i]!.place,
+      issues,
+    )
+  }
   checkItemSizes({ tiers, routes, global, defaultTier: settings.defaultTier }, place, issues)
   checkStateCollisions(ofTiers, [ofAll, ...ofRoutes], issues)
   checkStateCollisions(ofRoutes, [ofAll], issues)

@@ -170,6 +170,13 @@ function parsePreflight(input: unknown, place: Place, issues: Mistake[]): Policy
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
   if (isObject && 'name' in input) report(issues, 'field_not_applicable', 'preflight has no name of its own', place)
   const [policy] = parsePolicies([isObject ? { ...input, name: 'preflight' } : input], place, issues)
+  if (policy?.counter.isEndedByOthers)
+    report(
+      issues,
+      'field_not_applicable',
+      'preflight does not go with algorithm "concurrency": no backend ends it',
+      place,
+    )
   if (!policy) return undefined
   const { extra: _, ...others } = policy
   return others

@@ -2,6 +2,7 @@ import { type Mistake, printed } from '../../../limiter/errors'
 import { idAt, type Stored, tooLarge } from '../../../limiter/policies/item-size'
 import type { Policy } from '../../../limiter/policies/policy'
 import { type Place, report } from '../../../limiter/policies/report'
+import { RESERVATIONS } from '../../../limiter/reservation'
 import { elsewhere, prefixOf } from '../../../limiter/stores/attribute-prefix'
 import { possibleSubjects } from './counted-by'
 import { ANONYMOUS, placeOf, type Route, type Tier, type TierPolicy } from './tiers'
@@ -21,12 +22,20 @@ export interface Shared {
 export function checkItemSizes(set: Shared, place: Place, issues: Mistake[]): void {
   const told = new Set<string>()
   for (const [who, stored] of itemsOf(set)) {
-    const wrong = tooLarge(stored)
+    const wrong = tooLarge(withReservations(set, stored))
     if (wrong && !told.has(wrong))
       report(issues, 'state_too_large', `${who === '' ? 'a route' : `a subject by ${who}`} ${wrong}`, place)
     if (wrong) told.add(wrong)
   }
 }
+
+/** What is stored of a subject, with its open reservations where anything is settled. */
+const withReservations = ({ tiers, routes, global }: Shared, stored: readonly Stored[]): readonly Stored[] =>
+  [...routes, ...global, ...[...tiers, ...routes].flatMap(({ policies }) => policies)].some(
+    ({ settleMs }) => settleMs !== undefined,
+  )
+    ? [...stored, { policy: RESERVATIONS, scope: '' }]
+    : stored
 
 /**
  * Policies that are stored under another attribute prefix, because theirs is that of another policy: how often each was
@@ -87,7 +96,7 @@ export function tooLargeWith(set: Shared, own: (policy: TierPolicy) => Policy): 
     global: set.global.map(numbered),
   }
   for (const [, stored] of itemsOf(ofClient)) {
-    const wrong = tooLarge(stored)
+    const wrong = tooLarge(withReservations(set, stored))
     if (wrong) return wrong
   }
   return undefined

@@ -7,9 +7,10 @@ import { parseRoutePattern, type RoutePattern } from '../../routing/route-patter
 import { COST_FIELD, COSTS_FIELD, type Costs, parseCost, parseCosts } from './cost'
 import { BY_FIELD, type CountedBy, isOfEverybody, toCountedBy } from './counted-by'
 import { APIS_FIELD, type Scope, type Scoped, scopeOfInvalid, splitVariant, toScope } from './scopes'
+import { checkSettled, SETTLE_FIELD, type Settling, toSettleMs } from './settling'
 import { type ItemFields, withPresentNames } from './stored-names'
 
-export interface TierPolicy extends Policy {
+export interface TierPolicy extends Policy, Settling {
   readonly by: CountedBy
   /** On a route or a global policy: the tiers whose callers it holds for. @default all */
   readonly tiers?: readonly string[]
@@ -28,7 +29,7 @@ export interface Tier extends Scoped {
 }
 
 /** Rules for requests of one route, in addition to the caller's tier. */
-export interface Route extends Scoped, Costs {
+export interface Route extends Scoped, Costs, Settling {
   readonly pattern: RoutePattern
   readonly credentials: CredentialsInForce
   readonly policies: readonly TierPolicy[]
@@ -77,14 +78,15 @@ export const ROUTE_FIELDS = {
   apis: APIS_FIELD,
   cost: COST_FIELD,
   costs: COSTS_FIELD,
+  settle: SETTLE_FIELD,
   by,
   credentials,
   policies: { ...unchecked, optional: true },
 } as const satisfies FieldRules
 export const GLOBAL_FIELDS = { by, policies: unchecked } as const satisfies FieldRules
-export const POLICY_EXTRAS = { by } as const satisfies FieldRules
+export const POLICY_EXTRAS = { by, settle: SETTLE_FIELD } as const satisfies FieldRules
 export const SHARED_POLICY_EXTRAS = {
-  by,
+  ...POLICY_EXTRAS,
   tiers: {
     schema: v.pipe(v.array(v.pipe(v.string(), v.minLength(1))), v.minLength(1), v.maxLength(200)),
     wanted: 'a list of names of tiers',
@@ -138,10 +140,12 @@ export function parseRoute(text: string, input: unknown, place: Place, issues: M
   const cost = parseCost(fields.cost, here, issues)
   const costs = parseCosts(fields.costs, here, issues)
   if (issues.length > before) return undefined
+  const settleMs = toSettleMs(fields.settle)
   return {
     pattern: pattern as RoutePattern,
     cost: cost!,
     ...(costs && { costs }),
+    ...(settleMs !== undefined && { settleMs }),
     credentials: credentialsOf(fields),
     policies,
     ...(scope && { scope }),
@@ -199,14 +203,19 @@ function parseTierPolicies(
         ...place,
         `policy "${policy.name}"`,
       ])
-    const leased = policy.written.consistency === undefined && isOfEverybody(by) && isLeasable(policy)
-    return {
+    const settleMs = toSettleMs(extra.settle)
+    const leased =
+      policy.written.consistency === undefined && settleMs === undefined && isOfEverybody(by) && isLeasable(policy)
+    const own: TierPolicy = {
       ...policy,
       ...(leased && { consistency: 'leased' }),
       by,
+      ...(settleMs !== undefined && { settleMs }),
       ...(extra.tiers !== undefined && { tiers: extra.tiers as string[] }),
       ...(scope && { variant: scope.variant }),
     }
+    checkSettled(own, [...place, `policy "${policy.name}"`], issues)
+    return own
   })
 }
 

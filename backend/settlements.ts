@@ -1,0 +1,108 @@
+import type { Settler, UsedUnits } from './settler'
+
+/** Where settlements go: the settler is loaded where a function has a table to settle in. */
+export interface SettlerSource {
+  /** `undefined` where the function has no table. */
+  load(): Promise<Settler | undefined>
+  warn(event: string, message: string): void
+}
+
+/** Settlements that did not get through are sent again with later requests, so many of them at most, so often. */
+const MOST_UNFINISHED = 100
+const MOST_TRIES = 3
+/** Between two warnings of one kind, in milliseconds. */
+const WARN_EVERY_MS = 60_000
+
+/** How a request ends. */
+export interface Ending {
+  /** What was really used. @default what is reserved */
+  readonly used?: UsedUnits
+  /** Another process settles its units. @default false */
+  readonly isHandedOn?: boolean
+}
+
+interface Unfinished {
+  readonly ending: Ending
+  tries: number
+}
+
+/**
+ * Settles what requests hold, and never makes an answer fail. What takes longer than its request may wait for it goes
+ * on in the background. Lambda freezes that after the answer, and lets it go on with the function's next request.
+ */
+export class Settlements {
+  private readonly unfinished = new Map<string, Unfinished>()
+  private readonly warnedAt = new Map<string, number>()
+
+  constructor(private readonly source: SettlerSource) {}
+
+  /** Loads what settling needs, while the function starts or its handler works. */
+  prepare(): void {
+    this.source.load().catch((error) => this.warn('settler_unavailable', error))
+  }
+
+  /** Settles a request, and what did not get through of those before it. Never rejects. */
+  async settle(reservation: string, ending: Ending): Promise<void> {
+    await Promise.all([this.attempt(reservation, { ending, tries: 0 }), this.retry()])
+  }
+
+  /** Sends again what did not get through, for which an earlier request had no time. Never rejects. */
+  async retry(): Promise<void> {
+    const again = [...this.unfinished]
+    this.unfinished.clear()
+    await Promise.all(again.map(([reservation, one]) => this.attempt(reservation, one)))
+  }
+
+  private async attempt(reservation: string, one: Unfinished): Promise<void> {
+    one.tries++
+    try {
+      const settler = await this.source.load()
+      if (settler) await endWith(settler, reservation, one.ending)
+      else this.warn('not_granted', 'the function has no SLUICE_STATE_TABLE: grantSettle() of the construct sets it')
+    } catch (error) {
+      const { code, reason } = (error ?? {}) as { readonly code?: string; readonly reason?: string }
+      this.warn('settlement_failed', error)
+      const isPassing = code === 'store_unavailable' && reason !== 'refused' && reason !== 'missing-table'
+      if (isPassing && one.tries < MOST_TRIES && this.unfinished.size < MOST_UNFINISHED)
+        this.unfinished.set(reservation, one)
+      // what its units came to is not known, but it is over
+      else if (one.ending.used !== undefined && code !== 'store_unavailable') {
+        const { used: _, ...ending } = one.ending
+        await this.attempt(reservation, { ending, tries: MOST_TRIES })
+      }
+    }
+  }
+
+  /** Tells operators, once in a minute of each kind. */
+  warn(event: string, error: unknown): void {
+    const now = Date.now()
+    if (Math.abs(now - (this.warnedAt.get(event) ?? -Infinity)) < WARN_EVERY_MS) return
+    this.warnedAt.set(event, now)
+    this.source.warn(event, textOf(error))
+  }
+}
+
+const endWith = (settler: Settler, reservation: string, { used, isHandedOn }: Ending): Promise<boolean> =>
+  isHandedOn && used === undefined ? settler.release(reservation) : settler.settle(reservation, used)
+
+/** Anything may be thrown, also what cannot be made a text. */
+function textOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error)
+  } catch {
+    return 'an error without a message'
+  }
+}
+
+/** What the promise resolves with, or `late` after so many milliseconds. */
+export async function within<T, Late>(ms: number, promise: Promise<T>, late: Late): Promise<T | Late> {
+  let timer: NodeJS.Timeout | undefined
+  const timeout = new Promise<Late>((resolve) => {
+    timer = setTimeout(() => resolve(late), ms)
+  })
+  try {
+    return await Promise.race([promise, timeout])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,67 @@
+import { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { systemClock } from '../limiter/clock'
+import { parseReservation, type Reserved } from '../limiter/reservation'
+import { type SettlingLimiter, settle } from '../limiter/reserving'
+import { StoreCalls } from '../limiter/store-calls'
+import { DynamoDbStore } from '../limiter/stores/dynamodb-store'
+import type { StateStore } from '../limiter/stores/store'
+import { SubjectCache } from '../limiter/subject-cache'
+import { SubjectItems } from '../limiter/subject-items'
+import type { UsedUnits } from '../limiter/take-options'
+import { actualOf, entriesOf } from '../limiter/used-units'
+import type { SettlingTable } from './environment'
+
+export type { UsedUnits }
+
+/** Time for one settlement in the background, in milliseconds: a connection may have to be made. */
+const DEADLINE_MS = 2000
+
+/** Settles what requests hold, in the state table: the part of the backend that needs an AWS client. */
+export class Settler {
+  private readonly limiter: SettlingLimiter
+
+  constructor(store: StateStore, clock = systemClock) {
+    const options = { store, clock, deadlineMs: DEADLINE_MS, firstDeadlineMs: DEADLINE_MS }
+    const calls = new StoreCalls({ ...options, onEvent: () => {} })
+    const subjects = new SubjectCache(1000)
+    this.limiter = {
+      loop: {
+        now: () => calls.now(),
+        view: (key) => subjects.get(key),
+        items: new SubjectItems(calls, subjects),
+        deadline: () => calls.deadline(),
+      },
+    }
+  }
+
+  /**
+   * @param used what was really used; `undefined` leaves it at what is reserved, and a slot alone uses nothing.
+   * @returns false when nothing is held any more.
+   * @throws ReservationError, CostError, ConfigError, StoreUnavailableError
+   */
+  async settle(reservation: string, used: UsedUnits | undefined): Promise<boolean> {
+    const reserved = parseReservation(reservation)
+    const entries = entriesOf(reserved)
+    const isAsReserved = used === undefined || entries.length === 0
+    return settle(this.limiter, reserved, isAsReserved ? () => undefined : actualOf(used, entries))
+  }
+
+  /** Frees what a request holds of policies that count running requests: it has ended, and is settled by others. */
+  async release(reservation: string): Promise<boolean> {
+    const reserved = parseReservation(reservation).map((one): Reserved => {
+      const holders = one.holders.filter(({ isInternal }) => !isInternal)
+      return { ...one, entries: [], holders }
+    })
+    const holding = reserved.filter(({ holders }) => holders.length > 0)
+    return settle(this.limiter, holding, () => undefined)
+  }
+}
+
+export function settlerFor({ name: tableName, endpoint }: SettlingTable): Settler {
+  const client = new DynamoDBClient({
+    endpoint,
+    maxAttempts: 1, // the settler tries again by itself
+    requestHandler: { connectionTimeout: 1000 },
+  })
+  return new Settler(new DynamoDbStore({ client, tableName }))
+}

@@ -1,0 +1,135 @@
+import { settlingTable } from './environment'
+import { fromEvent, type GatewayContext } from './gateway-context'
+import { Settlements, within } from './settlements'
+import type { Settler, UsedUnits } from './settler'
+
+/** How a request is settled. */
+export interface SettleOptions {
+  /**
+   * The longest that settling delays an answer, in milliseconds. A settlement that takes longer goes on in the
+   * background, with the function's next request where Lambda freezes it. @default 20
+   */
+  readonly settleWithinMs?: number
+}
+
+const SETTLE_WITHIN_MS = 20
+const LONGEST_MS = 10_000
+
+let settler: Settler | undefined
+
+/** Most functions settle nothing, and should not load an AWS client for it. */
+const loadSettler = () => require('./settler') as typeof import('./settler')
+
+/** One for all handlers of a function: they share its client. */
+const settlements = new Settlements({
+  load: async () => {
+    const table = settlingTable()
+    if (!table) return undefined
+    settler ??= loadSettler().settlerFor(table)
+    return settler
+  },
+  warn: (event, message) =>
+    process.stderr.write(`${JSON.stringify({ level: 'warn', event, message, source: 'sluice/backend' })}\n`),
+})
+
+/** How a request that is being served ends, as far as it is known. */
+interface Served {
+  used?: UsedUnits
+  isHandedOn?: boolean
+  /** Wrappers that have not ended yet: it is settled by the last. */
+  wrappers: number
+}
+
+/**
+ * By the reservation; so many at most, since a middleware that answers early ends the request without a word. One that
+ * is forgotten is settled all the same, and a report of its handler at once.
+ */
+const served = new Map<string, Served>()
+const MOST_SERVED = 1000
+
+/** What a request has really used, as far as it is known. */
+export type CostNow = UsedUnits | undefined | Promise<UsedUnits | undefined>
+
+/** Settles what one request holds, once its handler has ended. */
+export interface RequestSettling {
+  /**
+   * Ends it with what the handler has reported, else with what `cost` says. Where neither is known, the request stays
+   * charged as it was reserved. An error of `cost` is logged.
+   */
+  end(cost?: () => CostNow): Promise<void>
+}
+
+/** Loads what settling needs while the function starts, which Lambda does with a whole processor. */
+export function prepareToSettle({ settleWithinMs = SETTLE_WITHIN_MS }: SettleOptions): void {
+  if (!(settleWithinMs >= 0 && settleWithinMs <= LONGEST_MS))
+    throw new TypeError(`settleWithinMs must be milliseconds from 0 to ${LONGEST_MS}, got ${String(settleWithinMs)}`)
+  if (settlingTable()) settlements.prepare()
+}
+
+/** Begins to serve a request; `undefined` where it holds nothing. */
+export function beginSettling(
+  { reservation }: GatewayContext,
+  { settleWithinMs = SETTLE_WITHIN_MS }: SettleOptions,
+): RequestSettling | undefined {
+  void settlements.retry()
+  if (reservation === '') return undefined
+  const request: Served = served.get(reservation) ?? { wrappers: 0 }
+  request.wrappers++
+  served.set(reservation, request)
+  if (served.size > MOST_SERVED) served.delete(served.keys().next().value!)
+  let hasEnded = false
+  const settled = async (cost: () => CostNow) => {
+    const units = request.isHandedOn || request.used !== undefined ? undefined : await known(cost)
+    request.used ??= units
+    if (--request.wrappers > 0) return
+    served.delete(reservation)
+    await settlements.settle(reservation, request)
+  }
+  return {
+    end: async (cost = () => undefined) => {
+      if (hasEnded) return
+      hasEnded = true
+      const done = settled(cost)
+      if (settleWithinMs > 0) await within(settleWithinMs, done, undefined)
+    },
+  }
+}
+
+/** What `cost` says within ten seconds. */
+async function known(cost: () => CostNow): Promise<UsedUnits | undefined> {
+  try {
+    return await within(LONGEST_MS, Promise.resolve(cost()), undefined)
+  } catch (error) {
+    settlements.warn('cost_failed', error)
+    return undefined
+  }
+}
+
+/**
+ * Reports what a request has really used: `withRateLimit` and `rateLimit` settle it to that once the handler ends, and
+ * of several reports the last one counts. In a handler without them, and in another process such as the worker of a
+ * queue, this settles it at once. It never rejects: what could not be settled stays charged as it was reserved.
+ *
+ * @param request the event of the request, or its reservation as `handOn` gives it.
+ * @param used units of everything that is reserved, or by the name of each cost: `{ costs: { tokens: 812 } }`.
+ */
+export async function reportCost(request: unknown, used: UsedUnits): Promise<void> {
+  const reservation = typeof request === 'string' ? request : fromEvent(request).reservation
+  if (reservation === '') return
+  const running = served.get(reservation)
+  if (running) running.used = used
+  else await within(LONGEST_MS, settlements.settle(reservation, { used }), undefined)
+}
+
+/**
+ * The reservation of a request whose true cost another process will report, to hand to it and to nobody else. What it
+ * reserves stays open when the handler ends.
+ *
+ * @returns `undefined` where nothing is reserved.
+ */
+export function handOn(event: unknown): string | undefined {
+  const { reservation } = fromEvent(event)
+  const request = served.get(reservation)
+  if (request) request.isHandedOn = true
+  return reservation || undefined
+}

@@ -1,0 +1,61 @@
+import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
+import { systemClock } from '../limiter/clock'
+import { RateLimiter } from '../limiter/rate-limiter'
+import { DynamoDbStore } from '../limiter/stores/dynamodb-store'
+import type { AuthorizerParts } from './authorizer-parts'
+import { Plans } from './charge-plans'
+import { Clients } from './config-table/clients'
+import { PolicySets } from './config-table/configuration'
+import { HmacKeys } from './config-table/hmac-keys'
+import type { JwtSettings } from './config-table/items/jwt-settings'
+import { LastValid } from './config-table/last-valid'
+import type { Config } from './environment'
+import { Sources } from './identity/sources'
+import type { TokenVerifier } from './identity/token-verifier'
+import type { Telemetry } from './telemetry/telemetry'
+
+/** What the parts are made with. */
+export interface AssemblyOptions
+  extends Pick<
+    Config,
+    | 'stateTable'
+    | 'configTable'
+    | 'configTtlMs'
+    | 'negativeTtlMs'
+    | 'deadlineMs'
+    | 'failureMode'
+    | 'ipv6Prefix'
+    | 'authentication'
+  > {
+  /** With `maxAttempts: 1`: the take loop retries by itself, within the deadline and without counting twice. */
+  readonly client: Pick<DynamoDBClient, 'send'>
+  readonly telemetry: Telemetry
+  readonly verifierOf: (settings: JwtSettings) => TokenVerifier
+}
+
+/** The parts that read the tables, which live as long as the process. */
+export function assembleParts(options: AssemblyOptions): AuthorizerParts & { readonly limiter: RateLimiter } {
+  const { client, stateTable, configTable, telemetry, verifierOf } = options
+  const { configTtlMs: ttlMs, negativeTtlMs, deadlineMs, failureMode, ipv6Prefix, authentication } = options
+  const { log, onEvent } = telemetry
+  const reading = { client, tableName: configTable, clock: systemClock, log, deadlineMs: 2000 }
+  return {
+    limiter: new RateLimiter({
+      store: new DynamoDbStore({ client, tableName: stateTable }),
+      deadlineMs,
+      onStoreError: failureMode,
+      onEvent,
+    }),
+    configuration: new PolicySets({ ...reading, ttlMs, authentication, lastValid: new LastValid(reading) }),
+    subjectKeys: new HmacKeys(reading),
+    plans: new Plans(log),
+    clients: new Clients({ ...reading, ttlMs, negativeTtlMs, deadlineMs }),
+    sources: new Sources(verifierOf, deadlineMs),
+    clock: systemClock,
+    log,
+    telemetry,
+    ipv6Prefix,
+    authentication,
+    failOpen: failureMode !== 'deny',
+  }
+}
