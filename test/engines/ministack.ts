@@ -31,7 +31,11 @@ export interface MiniStack {
   /** Sends a request to a deployed API, by the URL that AWS would have given it. */
   send(
     url: string,
-    options?: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> },
+    options?: {
+      readonly method?: string
+      readonly headers?: Readonly<Record<string, string>>
+      readonly body?: string
+    },
   ): Promise<Answer>
   /** Opens a connection to a deployed WebSocket API, closes it again, and returns the status: 101 if it was opened. */
   connect(url: string): Promise<number>
@@ -82,7 +86,7 @@ export async function startMiniStack(): Promise<MiniStack> {
       }
     },
 
-    send(url, { method = 'GET', headers = {} } = {}) {
+    send(url, { method = 'GET', headers = {}, body } = {}) {
       const { pathname, search } = new URL(url)
       const host = hostOf(url)
       return new Promise((resolve, reject) => {
@@ -97,7 +101,7 @@ export async function startMiniStack(): Promise<MiniStack> {
             incoming.on('end', () => resolve({ status: incoming.statusCode ?? 0, headers: incoming.headers, body }))
           },
         )
-        outgoing.on('error', reject).end()
+        outgoing.on('error', reject).end(body)
       })
     },
 

@@ -5,6 +5,7 @@ import { CREDENTIALS } from './attacks/credentials'
 import { DOORS } from './attacks/doors'
 import { EVENTS } from './attacks/events'
 import { GATEWAY } from './attacks/gateway'
+import { HELD } from './attacks/held'
 import { METHODS } from './attacks/methods'
 import { PATHS } from './attacks/paths'
 
@@ -15,6 +16,7 @@ export const ATTACKS: readonly Attack[] = [
   ...APIS,
   ...CALLERS,
   ...CREDENTIALS,
+  ...HELD,
   ...DOORS,
   ...EVENTS,
 ]

@@ -1,7 +1,7 @@
 import { httpApi } from '../../local/gateway/http-api'
 import type { IncomingRequest } from '../../local/gateway/incoming-request'
 import { restApi } from '../../local/gateway/rest-api'
-import { matchRoute } from '../../local/gateway/routes'
+import { matchSample } from '../../local/gateway/routes'
 import type { Attack, Sent } from './attack'
 
 /** Nobody's (RFC 5737): the last hop before API Gateway. */
@@ -29,7 +29,7 @@ export function eventOf(attack: Attack, place: number, n: number): Record<string
     headers: [...Object.entries(headers).filter(([name]) => name !== 'X-Forwarded-For'), ['X-Forwarded-For', hops]],
     sourceIp: HOP,
     protocol: 'HTTP/1.1',
-    route: matchRoute(method, path),
+    ...matchSample(method, path)!,
     receivedAt: 1_785_944_274_000,
   }
   if (api === 'http') return event(httpApi.authorizerEvent(request) as Record<string, unknown>)

@@ -116,9 +116,12 @@ const withOverrun = (policy: PolicyInput): PolicyInput => {
   return { ...policy, limit: policy.limit + more, burst: (policy.burst ?? policy.limit) + more }
 }
 
-/** Units that were admitted and not refunded. */
+/** Units that were admitted, and neither refunded nor given back by a settlement. */
 function admittedOf(requests: readonly Request[], key: string, start: number, i: number): Admitted[] {
   const refunded = new Set(requests.map(({ refunds }) => refunds))
+  const settledTo = requests.flatMap(({ step, ends }) =>
+    step.do === 'settle' && 'reserve' in ends!.request.step ? { decision: ends!.held.decision, used: step.used } : [],
+  )
   return requests
     .filter((request) => request.keys.includes(key) && request.step.do !== 'peek' && !refunded.has(request))
     .flatMap((request) => {
@@ -129,7 +132,7 @@ function admittedOf(requests: readonly Request[], key: string, start: number, i:
         .map(({ decision, endedAt }) => ({
           from: start + startedAt,
           to: start + endedAt,
-          units,
+          units: Math.min(units, ...settledTo.flatMap((one) => (one.decision === decision ? one.used : []))),
           instance,
           degraded: decision.degraded,
         }))

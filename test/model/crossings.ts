@@ -30,7 +30,7 @@ interface Crossing {
   readonly scenario: (policy: PolicyInput) => Scenario
   /** The ways of counting that it applies to. @default all */
   readonly algorithms?: readonly string[]
-  /** Whether it has thousands of orders. */
+  /** Whether it has thousands of orders, or is near enough to another one, and is left to `.ci/run`. */
   readonly large?: boolean
 }
 
@@ -70,6 +70,8 @@ const reset = (on: number, after = 0): Step => ({ after, on, do: 'reset', of: 0 
 const change = (on: number, percent: number, after = 0): Step => ({ after, on, do: 'change', percent })
 const crash = (on: number, after = 0): Step => ({ after, on, do: 'crash' })
 const freeze = (on: number, ms: number, after = 0): Step => ({ after, on, do: 'freeze', ms })
+const settle = (on: number, used: number, after = 0, back = 0): Step => ({ after, on, do: 'settle', of: 0, back, used })
+const release = (on: number, after = 0, back = 0): Step => ({ after, on, do: 'release', of: 0, back })
 const outage = (on: number, ms: number, after = 0): Step => ({ after, on, do: 'outage', ms })
 
 /** By then earlier charges have been answered. */
@@ -103,7 +105,96 @@ const withTokens = (
 }
 const tokens = (units: number, cost = 1) => ({ cost, costs: { tokens: units } })
 
+/** Units that are reserved for longer than the scenario takes. */
+const reserved = (on: number, more: Parameters<typeof take>[1] = {}): Step =>
+  take(on, { reserve: 10 * ONE_WINDOW, ...more })
+
+/** Slots beside units; without a policy of another kind units would say nothing. */
+const slots = (name: string, steps: readonly Step[], more: More = {}): Crossing =>
+  pairOf(name, steps, {
+    running: { name: 'running', algorithm: 'concurrency', limit: 1, timeout: '10s' },
+    algorithms: ['fixed', 'pace'],
+    ...more,
+  })
+
+/** Ways of counting whose units are settled each in another way. */
+const SETTLED = ['window', 'anchored', 'log', 'pace', 'interval']
+const settling = (name: string, steps: readonly Step[], more: More = {}): Crossing =>
+  pairOf(name, steps, { algorithms: SETTLED, ...more })
+
+const HOLDING: readonly Crossing[] = [
+  settling('a settlement beside charges', [reserved(0, { cost: 2 }), settle(0, 1, LATER), take(1), take(0)]),
+  settling('a settlement by another instance', [reserved(0), settle(1, 2, LATER), take(0), take(1)], { large: true }),
+  settling('two settlements at once', [reserved(0, { cost: 2 }), settle(0, 1, LATER), settle(1, 0), take(1)]),
+  settling('a settlement beside a refund', [take(0), reserved(1, { after: LATER }), settle(0, 0, LATER), refund(1)], {
+    large: true,
+  }),
+  settling('a settlement beside a reset', [reserved(0), settle(0, 2, LATER), reset(1), take(1)]),
+  settling('a settlement and a crash', [reserved(0, { cost: 2 }), settle(0, 0, LATER), crash(0, 1), settle(0, 0, 500)]),
+  settling(
+    'a settlement and a frozen instance',
+    [reserved(0, { cost: 2 }), settle(0, 1, LATER), freeze(0, 1000), take(1)],
+    { large: true },
+  ),
+  settling(
+    'a settlement while the store is away',
+    [reserved(0, { cost: 2 }), outage(0, 400, LATER), settle(0, 0), settle(0, 0, 2000), take(1, { cost: 2 })],
+    { large: true },
+  ),
+  settling(
+    'a settlement and a limit that changes',
+    [reserved(0), change(1, 200, LATER), settle(1, 3), take(0), take(1)],
+    { large: true },
+  ),
+  settling(
+    'a settlement after its window',
+    [reserved(0, { cost: 2 }), take(1, { after: ONE_WINDOW }), settle(0, 1), take(1)],
+    { large: true },
+  ),
+  settling('a settlement after its time', [reserved(0, { cost: 2, reserve: 1000 }), settle(0, 0, 2000), take(1)]),
+  settling(
+    'a settlement by a clock that is behind',
+    [reserved(0), take(1, { after: LATER }), settle(1, 3), settle(0, 0)],
+    { instances: [{ skewMs: 0 }, { skewMs: -500 }] },
+  ),
+  settling(
+    'a settlement of two subjects',
+    [
+      { after: 0, on: 0, do: 'takeAll', of: [0, 1], cost: 2, reserve: ONE_WINDOW },
+      settle(1, 1, LATER),
+      take(1, { of: 1 }),
+    ],
+    { large: true },
+  ),
+  slots('slots beside slots', [take(0), take(1), release(0, LATER), take(1)]),
+  slots('a release by another instance', [take(0), release(1, LATER), take(0), take(1)], { large: true }),
+  slots('two releases at once', [take(0), release(0, LATER), release(1), take(1), take(0)]),
+  slots('a release and a crash', [take(0), release(0, LATER), crash(0), take(1)]),
+  slots('a release and a frozen instance', [take(0), release(0, LATER), freeze(0, 1000), take(1)], { large: true }),
+  slots('a release beside a reset', [take(0), release(0, LATER), reset(1), take(1), take(0)], { large: true }),
+  slots('a release beside a refund', [take(0), refund(0, LATER), release(1), take(1)], { large: true }),
+  slots(
+    'a release while the store is away',
+    [take(0), outage(0, 400, LATER), release(0), release(0, 500), take(1, { after: 2000 })],
+    { large: true },
+  ),
+  slots('slots and a limit that is lowered', [take(0), take(1), change(1, 50, LATER), release(0), take(1)], {
+    running: { name: 'running', algorithm: 'concurrency', limit: 2, timeout: '10s' },
+  }),
+  slots('a slot whose time is over', [take(0), take(1, { after: 10_000 }), take(1, { after: 1001 }), release(0)], {
+    large: true,
+  }),
+  slots('a slot by a clock that is behind', [take(0), take(1, { after: 10_499 }), release(0), take(1)], {
+    instances: [{ skewMs: 0 }, { skewMs: -500 }],
+  }),
+  slots('a slot that is settled', [reserved(0, { cost: 2 }), settle(1, 1, LATER), release(0), take(1)]),
+  slots('slots of two subjects', [take(0, { of: 1 }), takeAll(0, [0, 1], LATER), release(1, 300), take(1)], {
+    large: true,
+  }),
+]
+
 export const CROSSINGS: readonly Crossing[] = [
+  ...HOLDING,
   pairOf('charges beside charges', [take(0), take(1), take(0), take(1, { cost: 2 })]),
   pairOf('charges of several requests that share writes', [take(0, { times: 3 }), take(1)]),
   pairOf('a refund beside charges', [take(0), refund(0, LATER), take(1, { cost: 2 }), take(0)]),

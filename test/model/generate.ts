@@ -104,6 +104,7 @@ function steps(
   instances: number,
   { fates: fatesLeft = [], steps: stepsLeft = [] }: LeftOut,
   costs: Costs = fc.constant(undefined),
+  holding = false,
 ): fc.Arbitrary<Step> {
   const on = fc.integer({ min: 0, max: instances - 1 })
   const fates = CALL_FAULTS.filter((fate) => !fatesLeft.includes(fate))
@@ -112,11 +113,35 @@ function steps(
     { arbitrary: fc.array(fc.constantFrom(...fates), { minLength: 1, maxLength: 3 }), weight: 2 },
   )
   const base = { after: pause, on }
-  const kinds: { [Kind in Step['do']]: [number, fc.Arbitrary<unknown>] } = {
-    take: [24, fc.record({ ...base, do: fc.constant('take'), of: subject, cost, costs, faults })],
+  const reserve = holding ? fc.constantFrom(undefined, 1000, 10_000, 60_000) : fc.constant(undefined)
+  const back = fc.constantFrom(0, 0, 1, 2)
+  const ends: { [Kind in 'settle' | 'release']: [number, fc.Arbitrary<unknown>] } = {
+    settle: [
+      7,
+      fc.record({
+        ...base,
+        do: fc.constant('settle'),
+        of: subject,
+        back,
+        used: fc.constantFrom(0, 1, 2, 3, 7),
+        faults,
+      }),
+    ],
+    release: [5, fc.record({ ...base, do: fc.constant('release'), of: subject, back, faults })],
+  }
+  const kinds: { [Kind in Exclude<Step['do'], keyof typeof ends>]: [number, fc.Arbitrary<unknown>] } = {
+    take: [24, fc.record({ ...base, do: fc.constant('take'), of: subject, cost, costs, reserve, faults })],
     takeAll: [
       3,
-      fc.record({ ...base, do: fc.constant('takeAll'), of: fc.constantFrom([0, 1], [1, 0]), cost, costs, faults }),
+      fc.record({
+        ...base,
+        do: fc.constant('takeAll'),
+        of: fc.constantFrom([0, 1], [1, 0]),
+        cost,
+        costs,
+        reserve,
+        faults,
+      }),
     ],
     peek: [
       2,
@@ -128,7 +153,7 @@ function steps(
         ...base,
         do: fc.constant('refund'),
         of: subject,
-        back: fc.constantFrom(0, 0, 1, 2),
+        back,
         withTime: fc.boolean(),
         faults,
       }),
@@ -148,19 +173,24 @@ function steps(
     of: subject,
     cost: fc.constant(1),
     costs,
+    reserve,
     times: fc.integer({ min: 2, max: 6 }),
   })
-  const kept = Object.entries(kinds).flatMap(([kind, [weight, arbitrary]]) =>
+  const kept = Object.entries(holding ? { ...kinds, ...ends } : kinds).flatMap(([kind, [weight, arbitrary]]) =>
     stepsLeft.includes(kind as Step['do']) ? [] : [{ weight, arbitrary }],
   )
   return fc.oneof(...kept, { weight: 2, arbitrary: burst }).map((step) => clean(step as object) as Step)
 }
+
+/** What requests hold: units, and slots where there is a policy on running requests. */
+type Holding = fc.Arbitrary<Scenario['running']>
 
 /** Scenarios with all kinds of steps and faults. */
 export const scenarios = (
   leaving: LeftOut = {},
   policies: fc.Arbitrary<PolicyInput[]> = policySets,
   costs?: Costs,
+  holding?: Holding,
 ): fc.Arbitrary<Scenario> =>
   fc.integer({ min: 1, max: 3 }).chain((count) =>
     fc.record({
@@ -170,8 +200,13 @@ export const scenarios = (
         minLength: count,
         maxLength: count,
       }),
-      steps: fc.array(steps(count, leaving, costs), { minLength: 1, maxLength: 25, size: 'max' }),
+      steps: fc.array(steps(count, leaving, costs, holding !== undefined), {
+        minLength: 1,
+        maxLength: 25,
+        size: 'max',
+      }),
       denialTtlMs: fc.constantFrom(5000, 0, 1000),
+      ...(holding && { running: holding }),
     }),
   )
 
@@ -260,3 +295,20 @@ const someCosts: Costs = fc.option(
 /** Scenarios of costs by name: strict policies, and leased and eventual ones. */
 export const costsScenarios = (leaving: LeftOut = {}): fc.Arbitrary<Scenario> =>
   fc.oneof(scenarios(leaving, counting(policySets), someCosts), scenarios(leaving, counting(looserSets), someCosts))
+
+const running: Holding = fc.option(
+  fc.record({
+    name: fc.constant('running'),
+    algorithm: fc.constant('concurrency' as const),
+    limit: fc.constantFrom(1, 2, 3),
+    timeout: fc.constantFrom('1s', '10s', '1m'),
+  }),
+  { nil: undefined },
+)
+
+/** Scenarios of units that are reserved and settled, and of slots that requests hold while they run. */
+export const holdingScenarios = (leaving: LeftOut = {}): fc.Arbitrary<Scenario> =>
+  fc.oneof(
+    { weight: 3, arbitrary: scenarios(leaving, policySets, undefined, running) },
+    { weight: 1, arbitrary: scenarios(leaving, counting(looserSets), someCosts, running) },
+  )

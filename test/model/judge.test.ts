@@ -5,7 +5,7 @@ import { withNumbers } from '../../limiter/policies/variants'
 import type { Charge, RateLimiterOptions } from '../../limiter/rate-limiter'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { ItemWrite, WriteOutcome } from '../../limiter/stores/store'
-import { costsScenarios, type LeftOut, looserScenarios } from './generate'
+import { costsScenarios, holdingScenarios, type LeftOut, looserScenarios } from './generate'
 import type { Law } from './laws'
 import { runScenarios } from './run'
 import { type Library, NEW, type SimulationOptions } from './simulation'
@@ -186,7 +186,64 @@ const costsThat = (change: (charge: Charge) => Charge): (() => SimulationOptions
     return wrapped(right, async (charges, ...more) => right.decide(charges.map(change), ...more))
   })
 
+/** Whether a write ends something that a request holds. */
+const isEnd = ({ parts }: ItemWrite): boolean =>
+  parts.some(({ write: { assignments } }) => assignments.some((one) => 'remove' in one && one.field.length === 25))
+
+/** Mistakes with what requests hold. */
+const MISTAKES_OF_HOLDS: readonly [string, Law, () => SimulationOptions][] = [
+  [
+    'a settlement does not ask whether the reservation stands',
+    'a settlement counts once',
+    storeThat((store, key, write) => store.write(key, isEnd(write) ? withoutGuards(write) : write)),
+  ],
+  [
+    'a settlement ends the reservation, and changes no units',
+    'settled as if known at the beginning',
+    storeThat((store, key, write) =>
+      store.write(key, isEnd(write) ? { ...write, parts: write.parts.slice(0, 1) } : write),
+    ),
+  ],
+  [
+    'a settlement gives back one unit more',
+    'settled as if known at the beginning',
+    libraryThat(({ counter }) => ({
+      refund: (known, units, chargedAt, now) => counter.refund(known, units + 1, chargedAt, now),
+    })),
+  ],
+  [
+    'a slot is taken whatever the count of slots',
+    'never more slots than the limit',
+    libraryThat(({ counter }) =>
+      counter.isEndedByOthers
+        ? {
+            step: (known, ...asked) => {
+              const { verdict, write } = counter.step(known, ...asked)
+              const guard = write?.guard.filter((clause) => !JSON.stringify(clause).includes('"n"')) ?? []
+              return { verdict, write: write && { ...write, guard } }
+            },
+          }
+        : {},
+    ),
+  ],
+  [
+    'a slot that nobody has counts',
+    'a slot is denied only where none is free',
+    libraryThat(({ counter }) =>
+      counter.isEndedByOthers
+        ? { step: (known, cost, now, ...more) => counter.step({ ...known, ghost: now + 5000 }, cost, now, ...more) }
+        : {},
+    ),
+  ],
+]
+
 describe('the judge reports the broken law if', () => {
+  it.each(MISTAKES_OF_HOLDS)('%s', async (_, law, simulation) => {
+    const arbitrary = holdingScenarios(LITTLE_ELSE)
+    const running = runScenarios(300, { seed: 2, simulation, only: law, endOnFailure: true, arbitrary })
+    await expect(running).rejects.toMatchObject({ cause: { message: expect.stringContaining(law.toUpperCase()) } })
+  })
+
   it.each<[string, Law, (charge: Charge) => Charge]>([
     ['costs by name are ignored', 'numbers are true', ({ costs: _, ...charge }) => charge],
     [

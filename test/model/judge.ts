@@ -1,6 +1,7 @@
 import type { Decision, PolicyInput, Standing } from '../../limiter'
 import { REFUND_MARK } from '../../limiter/stores/store'
 import { keepsBounds } from './bounds'
+import { holdsLaws, isDeniedBySlots } from './holds-laws'
 import type { Breach, Law } from './laws'
 import { distinct, NOTHING, type Numbers, type Quota, quotaOf, type Tally } from './quotas'
 import { type Call, type Chronicle, type Entry, isLook, type Request, takenBy } from './simulation'
@@ -10,6 +11,7 @@ import { degradedOnes, localShares } from './without-store'
 export function judge(chronicle: Chronicle): Breach[] {
   return [
     ...new StrictJudge(chronicle).breaches(),
+    ...holdsLaws(chronicle),
     ...keepsBounds(chronicle),
     ...answers(chronicle),
     ...degradedOnes(chronicle),
@@ -127,6 +129,10 @@ class StrictJudge {
 
   private followWrite(entry: Entry, request: Request, key: string): void {
     const { step } = request
+    if (step.do === 'settle' || step.do === 'release') {
+      if (changesUnits(entry)) this.blur(key, entry.seq) // which settled-units.ts follows
+      return
+    }
     const isPhantom =
       entry.copy &&
       !this.chronicle.entries.some(
@@ -208,7 +214,7 @@ class StrictJudge {
   private fits(i: number, tally: Tally, numbers: Numbers, request: Request, now: number): boolean {
     const units = takenBy(request, request.policies[i]!)
     return units === 0
-      ? !isLook(request) || this.quotas[i]!.room(tally, numbers, 0, now)
+      ? !isLook(request) || isReserved(request) || this.quotas[i]!.room(tally, numbers, 0, now)
       : this.quotas[i]!.room(tally, numbers, units, now)
   }
 
@@ -566,7 +572,7 @@ class StrictJudge {
 
   private checkDenied(request: Request, decision: Decision, seq: number): void {
     const { step, keys } = request
-    if (keys.some((key) => !this.isSharp(key, seq))) return
+    if (keys.some((key) => !this.isSharp(key, seq)) || isDeniedBySlots(request, decision)) return
     const clocks = clockOf(request, seq, this.chronicle)
     const several = keys.length > 1 || (step as { times?: number }).times !== undefined
     const numbers = this.numbersOf(request)
@@ -752,6 +758,16 @@ const isDisturbed = ({ endedAt, calls, decisions, errors }: Request): boolean =>
 
 /** Refunds share a mark; in the old release they did not. */
 const givesBack = ({ call: { write, instance } }: Entry): boolean => write!.id.mark === REFUND_MARK || instance.old
+
+/** Whether a settlement changes units. */
+const changesUnits = ({ call: { write, request } }: Entry): boolean =>
+  write!.parts.some(
+    ({ prefix, write: { assignments } }) =>
+      assignments.length > 0 && request!.prefixes.slice(0, request!.policies.length).includes(prefix),
+  )
+
+/** What reserves units is held, and so takes something even where it takes nothing of any policy. */
+const isReserved = ({ step }: Request): boolean => 'reserve' in step && step.reserve !== undefined
 
 /** Whether a write only changes a mark. */
 const changesNothing = ({ call: { write } }: Entry): boolean =>

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { OLD } from '../compatibility/old-library'
 import { rollingScenarios } from '../compatibility/rolling-scenarios'
-import { costsScenarios, crowdedScenarios, looserScenarios, scenarios } from './generate'
+import { costsScenarios, crowdedScenarios, holdingScenarios, looserScenarios, scenarios } from './generate'
 import { runScenarios } from './run'
 import { NEW } from './simulation'
 
@@ -10,6 +10,7 @@ const KINDS = {
   looser: looserScenarios,
   costs: costsScenarios,
   crowded: crowdedScenarios,
+  holding: holdingScenarios,
   rolling: rollingScenarios,
 }
 

@@ -2,6 +2,33 @@ import { replay } from './replay'
 
 /** Scenarios that once broke a law, as the model printed them. */
 describe('a history that once broke a law now obeys it:', () => {
+  it('a request that reserves nothing has no reservation, where its answer was lost either', () =>
+    replay({
+      seed: 1,
+      policies: [{ name: 'anchored', algorithm: 'anchored-window', limit: 3, window: '3s', consistency: 'leased' }],
+      instances: [{ skewMs: 0 }],
+      steps: [
+        { after: 0, on: 0, do: 'outage', ms: 100 },
+        { after: 0, on: 0, do: 'take', of: 0, cost: 1, reserve: 10_000 },
+        { after: 1998, on: 0, do: 'settle', of: 0, back: 0, used: 0 },
+      ],
+    }))
+
+  it('a request that reserves nothing yet passes a policy that is past a lowered limit', () =>
+    replay({
+      seed: 1,
+      policies: [{ name: 'log', algorithm: 'sliding-log', limit: 2, window: '3s', cost: 'tokens' }],
+      instances: [{ skewMs: 0 }],
+      steps: [
+        { after: 0, on: 0, do: 'take', of: 0, cost: 1 },
+        { after: 0, on: 0, do: 'take', of: 0, cost: 1 },
+        { after: 7, on: 0, do: 'change', percent: 50 },
+        { after: 0, on: 0, do: 'take', of: 0, cost: 1, costs: { tokens: 0 }, reserve: 1000 },
+        { after: 0, on: 0, do: 'take', of: 0, cost: 1 },
+      ],
+      denialTtlMs: 5000,
+    }))
+
   it('a copy of a charge that arrives after newer charges is not applied', () =>
     replay({
       seed: 1,

@@ -1,4 +1,5 @@
 import type { PolicyInput } from '../../limiter'
+import type { ConcurrencyInput } from '../../limiter/policies/policy'
 
 /** The fault of one call to the store. */
 export const CALL_FAULTS = [
@@ -29,15 +30,22 @@ export type Step = {
 /** Units by the name of a cost, for policies that count it. */
 type Named = { readonly costs?: Readonly<Record<string, number>> }
 
+/** For how many milliseconds units are reserved that are settled later. */
+type Reserving = { readonly reserve?: number }
+
 type Action =
   /** @param times so many simultaneous requests, which may be coalesced. */
-  | ({ readonly do: 'take'; readonly of: number; readonly cost: number; readonly times?: number } & Named)
-  | ({ readonly do: 'takeAll'; readonly of: readonly number[]; readonly cost: number } & Named)
+  | ({ readonly do: 'take'; readonly of: number; readonly cost: number; readonly times?: number } & Named & Reserving)
+  | ({ readonly do: 'takeAll'; readonly of: readonly number[]; readonly cost: number } & Named & Reserving)
   | ({ readonly do: 'peek'; readonly of: number; readonly cost: number } & Named)
   /**
    * Refunds one of the latest requests of a subject, whichever instance admitted it; `withTime` passes its `chargedAt`.
    */
   | { readonly do: 'refund'; readonly of: number; readonly back: number; readonly withTime: boolean }
+  /** Settles one of the latest requests of a subject that hold something, whichever instance admitted it. */
+  | { readonly do: 'settle'; readonly of: number; readonly back: number; readonly used: number }
+  /** Frees the slot of one of them; what it reserved stays charged. */
+  | { readonly do: 'release'; readonly of: number; readonly back: number }
   | { readonly do: 'reset'; readonly of: number }
   | { readonly do: 'close' }
   /** The instance ends without closing, and a new one takes its place. */
@@ -56,6 +64,8 @@ type Action =
 export interface Scenario {
   readonly seed: number
   readonly policies: readonly PolicyInput[]
+  /** A policy on how many requests of a subject run at once: each holds a slot until it is released. */
+  readonly running?: ConcurrencyInput
   readonly instances: readonly { readonly skewMs: number; readonly old?: boolean }[]
   readonly steps: readonly Step[]
   readonly denialTtlMs?: number

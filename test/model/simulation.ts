@@ -1,9 +1,9 @@
-import { type Clock, type Decision, type PolicyInput, StoreUnavailableError } from '../../limiter'
+import { type AnyPolicyInput, type Clock, type Decision, type PolicyInput, StoreUnavailableError } from '../../limiter'
 import { type CompiledPolicy, compile, distinct } from '../../limiter/compiled-policy'
 import type { Mistake } from '../../limiter/errors'
 import type { LimiterEvent } from '../../limiter/events'
 import { parsePolicies } from '../../limiter/policies/parse-policies'
-import { RateLimiter, type RateLimiterOptions, type RefundOptions } from '../../limiter/rate-limiter'
+import { type Charge, RateLimiter, type RateLimiterOptions, type RefundOptions } from '../../limiter/rate-limiter'
 import { toUpdate } from '../../limiter/stores/expressions'
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import {
@@ -15,6 +15,7 @@ import {
   type WriteOutcome,
 } from '../../limiter/stores/store'
 import { DYNAMODB, operatorsIn } from '../stores/expression-size'
+import { decideHolding, end, type Held } from './holding'
 import type { CallFault, Scenario, Step } from './scenario'
 import { VirtualTime } from './virtual-time'
 
@@ -26,7 +27,7 @@ export interface Library {
   readonly makeLimiter: (
     options: RateLimiterOptions,
   ) => Pick<RateLimiter, 'decide' | 'peek' | 'refund' | 'reset' | 'close'>
-  readonly compileAll: (policies: readonly PolicyInput[]) => readonly CompiledPolicy[]
+  readonly compileAll: (policies: readonly AnyPolicyInput[]) => readonly CompiledPolicy[]
   /** The error by which its own code reports that the store failed. */
   readonly unavailable: (reason: StoreUnavailableError['reason'], message: string) => Error
 }
@@ -47,7 +48,7 @@ export interface Request {
   readonly step: Step
   readonly position: number
   readonly instance: Instance
-  readonly keys: readonly string[]
+  keys: readonly string[]
   /** Milliseconds of virtual time since the start. */
   readonly startedAt: number
   readonly startSeq: number
@@ -62,6 +63,14 @@ export interface Request {
   /** Of a refund: the request whose units it refunds. */
   refunds?: Request
   refundOptions?: RefundOptions
+  /** What each of its decisions holds that was allowed. */
+  readonly held: Held[]
+  /** Of a settlement or a release: whose, and of which of its decisions. */
+  ends?: { readonly request: Request; readonly held: Held }
+  /** Of a settlement or a release: whether it ended anything. */
+  ended?: boolean
+  /** The policy on running requests, as the instance had it. */
+  readonly running: AnyPolicyInput | undefined
   /** Of policies that count requests. */
   units: number
   /** Of those that count another cost, by its name. */
@@ -270,13 +279,16 @@ export class Simulation {
   /** The policies of an instance at this moment. Always the same array for the same numbers. */
   private policiesOf({ percent, library }: Instance): {
     written: readonly PolicyInput[]
+    running: AnyPolicyInput | undefined
     compiled: readonly CompiledPolicy[]
   } {
-    const written = changed(this.scenario.policies, percent)
+    const { policies, running: asWritten } = this.scenario
+    const written = changed(policies, percent)
+    const [running] = changed(asWritten ? [asWritten] : [], percent)
     const id = `${library === NEW} ${percent}`
-    const compiled = this.compiled.get(id) ?? library.compileAll(written)
+    const compiled = this.compiled.get(id) ?? library.compileAll([...written, ...(running ? [running] : [])])
     this.compiled.set(id, compiled)
-    return { written, compiled }
+    return { written, running, compiled }
   }
 
   private keyOf(subject: number): string {
@@ -336,7 +348,7 @@ export class Simulation {
   }
 
   private async request(step: Step, position: number, instance: Instance): Promise<void> {
-    const { written, compiled } = this.policiesOf(instance)
+    const { written, running, compiled } = this.policiesOf(instance)
     const of = step.do === 'takeAll' ? [...new Set(step.of)] : 'of' in step ? [step.of] : []
     const keys = of.map((subject) => this.keyOf(subject))
     const request: Request = {
@@ -351,12 +363,15 @@ export class Simulation {
       circuitOpen: isOpen(instance.events),
       decisions: [],
       errors: [],
+      held: [],
+      running,
       units: 'cost' in step ? step.cost : 0,
       costs: 'costs' in step ? step.costs : undefined,
       prefixes: compiled.map(({ prefix }) => prefix),
       calls: [],
     }
     if (step.do === 'refund' && !this.findRefund(request)) return
+    if ((step.do === 'settle' || step.do === 'release') && !this.findHeld(request, step)) return
     this.requests.push(request)
     instance.request = request
     instance.fates.splice(0, Infinity, ...(step.faults ?? []))
@@ -369,15 +384,31 @@ export class Simulation {
     const failed = (error: unknown) => {
       request.errors.push(error)
     }
+    const decide = async (charges: readonly Charge[], forMs: number | undefined) => {
+      if (forMs === undefined && !running) return limiter.decide(charges)
+      const held = await decideHolding(limiter as RateLimiter, charges, forMs)
+      if (held.decision.allowed) request.held.push(held)
+      return held.decision
+    }
     switch (step.do) {
       case 'take':
         await Promise.all(
-          Array.from({ length: step.times ?? 1 }, () => limiter.decide([charge(keys[0]!)]).then(answered, failed)),
+          Array.from({ length: step.times ?? 1 }, () =>
+            decide([charge(keys[0]!)], step.reserve).then(answered, failed),
+          ),
         )
         break
       case 'takeAll':
-        await limiter.decide(keys.map(charge)).then(answered, failed)
+        await decide(keys.map(charge), step.reserve).then(answered, failed)
         break
+      case 'settle':
+      case 'release': {
+        const used = step.do === 'settle' ? step.used : undefined
+        await end(limiter as RateLimiter, compiled, request.ends!.held, used).then((ended) => {
+          request.ended = ended
+        }, failed)
+        break
+      }
       case 'peek':
         await limiter.peek([charge(keys[0]!)]).then(answered, failed)
         break
@@ -413,7 +444,8 @@ export class Simulation {
     const isAdmitted = ({ decision }: Request['decisions'][number]) =>
       decision.allowed && !(decision.degraded && request.instance.old)
     const takes = this.requests.filter(
-      ({ step, keys: [key], decisions }) => step.do === 'take' && key === keys[0] && decisions.some(isAdmitted),
+      ({ step, keys: [key], decisions }) =>
+        step.do === 'take' && step.reserve === undefined && key === keys[0] && decisions.some(isAdmitted),
     )
     const refunded = new Set(this.requests.map(({ refunds }) => refunds))
     const take = takes.filter((one) => !refunded.has(one)).at(-1 - step.back)
@@ -424,6 +456,16 @@ export class Simulation {
     request.costs = take.costs
     const { chargedAt, delayMs } = first.decision
     if (step.withTime) request.refundOptions = { chargedAt, delayMs }
+    return true
+  }
+
+  /** What was held is settled and released as often as the scenario says. */
+  private findHeld(request: Request, { back }: { readonly back: number }): boolean {
+    const holding = this.requests.filter(({ keys, held }) => keys.includes(request.keys[0]!) && held.length > 0)
+    const found = holding.at(-1 - back)
+    if (!found) return false
+    request.ends = { request: found, held: found.held[0]! }
+    request.keys = found.keys
     return true
   }
 
@@ -535,7 +577,7 @@ function isOpen(events: readonly LimiterEvent[]): boolean {
 }
 
 /** The same policies with other numbers. */
-function changed(policies: readonly PolicyInput[], percent: number): readonly PolicyInput[] {
+function changed<P extends AnyPolicyInput>(policies: readonly P[], percent: number): readonly P[] {
   if (percent === 100) return policies
   const part = (units: number) => Math.max(1, Math.floor((units * percent) / 100))
   return policies.map((policy) => ({
@@ -554,6 +596,8 @@ function told({
   units,
   costs,
   refundOptions: { chargedAt } = {},
+  ends,
+  ended,
 }: Request): string {
   const who = `instance ${instance.place}${instance.old ? ' (old)' : ''}`
   const outcomes = decisions.map(({ decision: { allowed, degraded, policies, retryAfterMs } }) => {
@@ -561,16 +605,24 @@ function told({
     const what = allowed ? 'allowed' : `denied, retry in ${retryAfterMs} ms`
     return `${what}${degraded ? ', degraded' : ''} [${left.join(', ')} left]`
   })
-  const told = [...outcomes, ...errors.map((error) => `threw ${(error as Error)?.message}`)].join('; ') || 'done'
+  const ending = ended === undefined ? [] : [ended ? 'ended' : 'nothing to end']
+  const told =
+    [...outcomes, ...ending, ...errors.map((error) => `threw ${(error as Error)?.message}`)].join('; ') || 'done'
   const what = {
     take: 'takes',
     takeAll: 'takes from each',
     peek: 'peeks at',
     refund: 'gives back',
     reset: 'resets',
+    settle: 'settles',
+    release: 'releases',
     close: 'closes',
   }[step.do as 'take']
   const hits = step.faults ? ` (its calls meet: ${step.faults.join(', ')})` : ''
   const at = chargedAt === undefined ? '' : ` charged at ${chargedAt}`
+  if (ends) {
+    const used = step.do === 'settle' ? ` to ${step.used}` : ''
+    return `${who} ${what} step ${ends.request.position}${used} of ${keys.join(', ')}${hits}: ${told}`
+  }
   return `${who} ${what} ${step.do === 'reset' ? '' : `${units}${costs ? ` and ${JSON.stringify(costs)}` : ''} `}of ${keys.join(', ')}${at}${hits}: ${told}`
 }
