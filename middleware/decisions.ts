@@ -1,0 +1,45 @@
+import { tighter } from '../limiter/compose'
+import type { Decision, Standing } from '../limiter/decision'
+
+const decisions = new WeakMap<object, Decision>()
+
+/**
+ * What the middlewares have decided about a request: for a handler that serves `priority: 'low'` from a cache, or gives
+ * units back. Of several middlewares it is one decision over all their policies.
+ *
+ * @param request what the framework hands to its middlewares: `req`, `request`, `c` or `ctx`.
+ * @returns `undefined` where none has counted the request.
+ */
+export function decisionOf(request: object): Decision | undefined {
+  return decisions.get(request)
+}
+
+/** Adds a decision to those about the same request. Returns that over all their policies. */
+export function remember(request: object, decision: Decision): Decision {
+  const before = decisions.get(request)
+  const all = before ? combined(before, decision) : decision
+  decisions.set(request, all)
+  return all
+}
+
+/** One decision of two: the numbers are those of the denial, else of the tighter one. */
+function combined(first: Decision, second: Decision): Decision {
+  const shown = tighter(second, first) ? second : first
+  const policies: Record<string, Standing> = { ...first.policies }
+  for (const [name, standing] of Object.entries(second.policies)) {
+    const other = Object.hasOwn(policies, name) ? policies[name] : undefined
+    if (!other || tighter(standing, other)) policies[name] = standing
+  }
+  const chargedAt = [first.chargedAt, second.chargedAt].filter((at) => at !== null)
+  return {
+    ...shown,
+    chargedAt: shown.allowed && chargedAt.length > 0 ? Math.min(...chargedAt) : null,
+    delayMs: shown.allowed ? Math.max(first.delayMs, second.delayMs) : 0,
+    waitMs: shown.allowed ? Math.max(first.waitMs, second.waitMs) : 0,
+    degraded: first.degraded || second.degraded,
+    overrun: shown.allowed && (first.overrun || second.overrun),
+    observed: shown.allowed && (first.observed || second.observed),
+    priority: shown.allowed && [first, second].some(({ priority }) => priority === 'low') ? 'low' : 'normal',
+    policies,
+  }
+}

@@ -1,0 +1,42 @@
+import { connectionOf, type NodeResponse, setHeaders } from './connection'
+import type { RateLimitOptions } from './options'
+import { RequestLimiter } from './request-limiter'
+
+/** As much of Express's request as is used here; any server that calls `(req, res, next)` has it. */
+export interface ExpressRequest {
+  readonly ip?: string | undefined
+  readonly socket: { readonly remoteAddress?: string | undefined }
+}
+
+/**
+ * For Express and whatever calls middlewares as it does: `app.use(expressRateLimit({ limiter }))`. The address is
+ * `req.ip`, which follows Express's setting `trust proxy`.
+ *
+ * @throws ConfigError with every mistake in the options.
+ */
+export function expressRateLimit<Request extends ExpressRequest = ExpressRequest>(
+  options: RateLimitOptions<Request>,
+): (req: Request, res: NodeResponse, next: (error?: unknown) => void) => Promise<void> {
+  const limiter = new RequestLimiter(options, ({ ip, socket }) => ip ?? socket.remoteAddress)
+  const passes = async (req: Request, res: NodeResponse): Promise<boolean> => {
+    const outcome = await limiter.decide(req, connectionOf(res))
+    if (outcome.kind === 'passes') setHeaders(res, outcome.headers)
+    if (outcome.kind === 'denied') {
+      const { statusCode, headers, body } = outcome.response
+      res.statusCode = statusCode
+      setHeaders(res, { ...headers, 'Content-Length': String(Buffer.byteLength(body)) })
+      res.end(body as never)
+    }
+    return outcome.kind === 'passes'
+  }
+  return async (req, res, next) => {
+    let goesOn: boolean
+    try {
+      goesOn = await passes(req, res)
+    } catch (error) {
+      next(error)
+      return
+    }
+    if (goesOn) next()
+  }
+}

@@ -1,0 +1,11 @@
+/**
+ * Rate limiting in Express, Fastify, Hono and Koa. It depends on none of them.
+ *
+ * @module sluice/middleware
+ */
+export { decisionOf } from './decisions'
+export { expressRateLimit } from './express'
+export { fastifyRateLimit } from './fastify'
+export { honoRateLimit } from './hono'
+export { koaRateLimit } from './koa'
+export type { ByRequest, RateLimitOptions } from './options'

@@ -1,0 +1,55 @@
+import { connectionOf, type NodeResponse, setHeaders } from './connection'
+import type { RateLimitOptions } from './options'
+import { RequestLimiter } from './request-limiter'
+
+/** As much of Koa's context as is used here. */
+export interface KoaContext {
+  readonly ip: string
+  readonly res: NodeResponse & { writeHead: (...args: never[]) => unknown }
+  status: number
+  body: unknown
+  set(headers: Record<string, string>): unknown
+}
+
+/**
+ * For Koa: `app.use(koaRateLimit({ limiter }))`. The address is `ctx.ip`, which follows `app.proxy`; then set
+ * `app.maxIpsCount` to the number of your proxies, or callers choose their address.
+ *
+ * @throws ConfigError with every mistake in the options.
+ */
+export function koaRateLimit<Context extends KoaContext = KoaContext>(
+  options: RateLimitOptions<Context>,
+): (ctx: Context, next: () => Promise<unknown>) => Promise<void> {
+  const limiter = new RequestLimiter(options, ({ ip }) => ip)
+  return async (ctx, next) => {
+    const connection = connectionOf(ctx.res)
+    const outcome = await limiter.decide(ctx, connection)
+    if (outcome.kind === 'left') return
+    if (outcome.kind === 'denied') {
+      const { statusCode, headers, body } = outcome.response
+      ctx.set(headers)
+      ctx.status = statusCode
+      ctx.body = body
+      return
+    }
+    ctx.set({ ...outcome.headers })
+    try {
+      await next()
+    } catch (error) {
+      keep(outcome.headers, ctx.res)
+      throw error
+    } finally {
+      connection.handled()
+    }
+  }
+}
+
+/** Adds headers again when the response begins: Koa removes all before it answers an error. */
+function keep(headers: Readonly<Record<string, string>>, response: KoaContext['res']): void {
+  const { writeHead } = response
+  response.writeHead = (...args) => {
+    const missing = Object.entries(headers).filter(([name]) => !response.headersSent && !response.hasHeader(name))
+    setHeaders(response, Object.fromEntries(missing))
+    return writeHead.apply(response, args)
+  }
+}

@@ -1,0 +1,97 @@
+import * as v from 'valibot'
+import { assembleParts } from '../lambda/assemble-parts'
+import { JwtVerifier } from '../lambda/identity/jwt-verifier'
+import { makeTelemetry } from '../lambda/telemetry/telemetry'
+import { systemClock } from '../limiter/clock'
+import { checkOptions, type FieldRules } from '../limiter/policies/report'
+import type { DynamoDbStoreOptions } from '../limiter/stores/dynamodb-store'
+import { type TieredLimiter, tieredLimiter } from './tiered-limiter'
+
+/** The tables of a deployment, and what the authorizer's environment says beside them. */
+export interface TieredLimiterOptions {
+  /** With `maxAttempts: 1`: retries are the limiter's own, within its deadline and without counting twice. */
+  readonly client: DynamoDbStoreOptions['client']
+  /** Name or ARN of the table with tiers, routes, settings and clients. */
+  readonly configTable: string
+  /** Name or ARN of the table with the counts. */
+  readonly stateTable: string
+  /** What happens while the state table cannot be asked, where the tier does not say. @default 'local' */
+  readonly failureMode?: 'local' | 'allow' | 'deny'
+  /**
+   * `none`: no caller has to show credentials, so the failure mode decides while the config table cannot be read;
+   * `config`: a caller that cannot be verified is refused.
+   * @default 'config'
+   */
+  readonly authentication?: 'config' | 'none'
+  /** Time for one decision, in milliseconds, 20 to 9000. @default 300 */
+  readonly deadlineMs?: number
+  /** Bits of an IPv6 address that identify one caller, where the settings do not say; 1 to 128. @default 56 */
+  readonly ipv6Prefix?: number
+  /**
+   * Takes each line of the log and of the metrics, as the authorizer writes them, without a line break.
+   * @default stdout, where Lambda and CloudWatch read them
+   */
+  readonly write?: (line: string) => void
+}
+
+const TABLE = {
+  schema: v.pipe(v.string(), v.regex(/^[\w.:/-]{3,1024}$/)),
+  wanted: 'the name or ARN of a table',
+} as const
+const integer = (least: number, most: number) =>
+  ({
+    schema: v.pipe(v.number(), v.integer(), v.minValue(least), v.maxValue(most)),
+    wanted: `an integer from ${least} to ${most}`,
+    optional: true,
+  }) as const
+const oneOf = <const Words extends readonly string[]>(words: Words) =>
+  ({ schema: v.picklist(words), wanted: `one of ${words.join(', ')}`, optional: true }) as const
+
+const OPTIONS = {
+  client: {
+    schema: v.custom<TieredLimiterOptions['client']>(
+      (client) => typeof (client as { send?: unknown } | undefined)?.send === 'function',
+    ),
+    wanted: 'a DynamoDBClient',
+  },
+  configTable: TABLE,
+  stateTable: TABLE,
+  failureMode: oneOf(['local', 'allow', 'deny']),
+  authentication: oneOf(['config', 'none']),
+  deadlineMs: integer(20, 9000),
+  ipv6Prefix: integer(1, 128),
+  write: {
+    schema: v.custom((write) => typeof write === 'function'),
+    wanted: 'a function that takes a line',
+    optional: true,
+  },
+} as const satisfies FieldRules
+
+/**
+ * Makes the authorizer's decisions available to a program: the same tiers, routes, settings and clients, from the same
+ * tables. Make it once for a process.
+ *
+ * @throws ConfigError with every mistake in the options.
+ */
+export function createTieredLimiter(options: TieredLimiterOptions): TieredLimiter {
+  checkOptions(options, OPTIONS)
+  const { client, configTable, stateTable, write = toStdout } = options
+  const { failureMode = 'local', authentication = 'config', deadlineMs = 300, ipv6Prefix = 56 } = options
+  const verifier = new JwtVerifier({ clock: systemClock })
+  const parts = assembleParts({
+    client,
+    configTable,
+    stateTable,
+    failureMode,
+    authentication,
+    deadlineMs,
+    ipv6Prefix,
+    configTtlMs: 30_000,
+    negativeTtlMs: 30_000,
+    telemetry: makeTelemetry({ write, clock: systemClock }),
+    verifierOf: (settings) => ({ verify: (token, forMs) => verifier.verify(token, settings, forMs) }),
+  })
+  return tieredLimiter(parts, () => parts.limiter.close())
+}
+
+const toStdout = (line: string) => void process.stdout.write(`${line}\n`)

@@ -1,0 +1,9 @@
+/**
+ * The authorizer's tiers, routes and identities for programs that have no API Gateway in front.
+ *
+ * @module sluice/tiered
+ */
+export type { AuthorizerContext, DecisionContext, NamedCosts, Reason } from '../lambda/responses/context'
+export { createTieredLimiter, type TieredLimiterOptions } from './create-tiered-limiter'
+export type { TieredDecision, TieredLimiter } from './tiered-limiter'
+export type { NamedValues, TieredRequest } from './tiered-request'

@@ -1,0 +1,129 @@
+import * as v from 'valibot'
+import { apiKeySource } from '../lambda/identity/api-key'
+import { type Claim, isIdentity, NO_CREDENTIAL, type Source } from '../lambda/identity/source'
+import { fromEvent, type GatewayRequest } from '../lambda/responses/request'
+import { ConfigError, type Mistake } from '../limiter/errors'
+import { checkFields, type FieldRules, report } from '../limiter/policies/report'
+
+/** Headers or parameters by name; a list is several values. */
+export type NamedValues = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** Who is calling: at most one of these. */
+interface Caller {
+  /** As the caller has sent it: whether it is known, the config table says. One that is not known is anonymous. */
+  readonly apiKey?: string
+  /** A client that the program has verified, by the id under which `sluice clients create --credential` has it. */
+  readonly clientId?: string
+  /** A user whom the program has verified. */
+  readonly user?: string
+}
+
+/** What is decided about. */
+export interface TieredRequest extends Caller {
+  /** `GET`, in any case. */
+  readonly method: string
+  /** Begins with a slash, and has no query. */
+  readonly path: string
+  /**
+   * The caller's IP address, or the TCP peer where `headers` have the caller's and the settings say how many proxies
+   * stand in front.
+   * @default unknown: anonymous callers without one count as one caller
+   */
+  readonly address?: string
+  /**
+   * From which the settings' sources of identity tell the caller where none is named here; costs and policies may
+   * depend on them.
+   * @default none
+   */
+  readonly headers?: NamedValues
+  /** The parameters of the query. @default none */
+  readonly query?: NamedValues
+  /** The API and the stage for which tiers, routes and settings may hold apart. @default those of no API */
+  readonly apiId?: string
+  readonly stage?: string
+  /** Whole units that the request takes. @default as its route says */
+  readonly cost?: number
+  /** Whole units by the name of a cost: `{ tokens: 500 }`. @default as its route says, for each that is missing */
+  readonly costs?: Readonly<Record<string, number>>
+}
+
+/** A request as the authorizer's steps know it, and who the program says is calling. */
+interface KnownRequest extends GatewayRequest {
+  readonly claim: Claim | undefined
+}
+
+const text = { schema: v.string(), wanted: 'a text', optional: true } as const
+const identity = { schema: v.custom(isIdentityText), wanted: 'a text of 1 to 256 characters', optional: true } as const
+const values = {
+  schema: v.pipe(v.custom(isPlain), v.record(v.string(), v.optional(v.union([v.string(), v.array(v.string())])))),
+  wanted: 'a plain object of texts or lists of texts, such as Object.fromEntries(headers)',
+  optional: true,
+} as const
+const units = v.pipe(v.number(), v.safeInteger(), v.minValue(0))
+
+const FIELDS = {
+  method: { schema: v.string(), wanted: 'a text such as "GET"' },
+  path: { schema: v.string(), wanted: 'a text such as "/orders"' },
+  apiKey: text,
+  clientId: identity,
+  user: identity,
+  address: text,
+  headers: values,
+  query: values,
+  apiId: text,
+  stage: text,
+  cost: { schema: units, wanted: 'an integer from 0', optional: true },
+  costs: { schema: v.record(v.string(), units), wanted: 'an object of integers from 0', optional: true },
+} as const satisfies FieldRules
+
+/** What `Object.entries` lists: not a `Headers` or a `Map`, which would seem empty. */
+function isPlain(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+function isIdentityText(value: unknown): boolean {
+  return typeof value === 'string' && isIdentity(value)
+}
+
+/** @throws ConfigError with every mistake of the program; what a caller can get wrong is denied instead. */
+export function checkRequest(request: TieredRequest): void {
+  const issues: Mistake[] = []
+  checkFields(request, FIELDS, 'request', [], issues)
+  const named = (['apiKey', 'clientId', 'user'] as const).filter((field) => request?.[field] !== undefined)
+  if (named.length > 1)
+    report(issues, 'fields_conflict', `a request has one of apiKey, clientId and user, got ${named.join(' and ')}`, [])
+  if (issues.length > 0) throw new ConfigError(issues)
+}
+
+/** Reads a request as the authorizer reads an event; `undefined` where its method or path is none. */
+export function toRequest(event: unknown): KnownRequest | undefined {
+  const { method, path, address, headers, query, apiId, stage, ...caller } = event as TieredRequest
+  const request = fromEvent({
+    httpMethod: method,
+    path,
+    resource: '$default', // no route of API Gateway's was matched
+    headers,
+    queryStringParameters: query,
+    requestContext: { apiId, stage, identity: { sourceIp: address } },
+  })
+  return request && { ...request, stage: undefined, claim: claimOf(caller) } // the path does not begin with the stage
+}
+
+/** The source of identity of what the program says. */
+export const programSource: Source = {
+  resolve: (request) => (request as KnownRequest).claim ?? NO_CREDENTIAL,
+}
+
+const KEY = 'key'
+
+/** What the sources for keys, and for trusted values with `lookup`, make of them. */
+function claimOf({ apiKey, clientId, user }: Caller): Claim | undefined {
+  if (apiKey !== undefined) {
+    const found = apiKeySource(KEY).resolve({ headers: new Map([[KEY, apiKey]]) } as never)
+    return 'kind' in found && found.kind === 'claim' ? found : undefined
+  }
+  const caller = clientId !== undefined ? `client:${clientId}` : user !== undefined ? `user:${user}` : undefined
+  return caller === undefined ? undefined : { kind: 'claim', caller, credential: caller }
+}
