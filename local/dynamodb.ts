@@ -5,7 +5,7 @@ import { LOCAL_TABLES, localAwsEnvironment } from '../cli/tables/local-engine'
 export const TABLES = LOCAL_TABLES
 
 /** The part of Lambda's environment with which the SDK signs. */
-export const awsEnvironment = (env: NodeJS.ProcessEnv = process.env) => localAwsEnvironment(env)
+export const awsEnvironment = (env: Parameters<typeof localAwsEnvironment>[0] = process.env) => localAwsEnvironment(env)
 
 /** A client that reads its configuration from `awsEnvironment` only, and does not retry. */
 export function connect(endpoint: string): DynamoDBClient {

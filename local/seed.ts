@@ -1,47 +1,110 @@
-import { readFile } from 'node:fs/promises'
-import path from 'node:path'
 import type { DynamoDBClient } from '@aws-sdk/client-dynamodb'
-import { parse } from 'yaml'
+import type { DynamoDBDocumentClient } from '@aws-sdk/lib-dynamodb'
+import { planApply } from '../cli/tiers/apply-plan'
 import { CONFIG_TABLE, clientKey } from '../lambda/config-table/items/config-items'
+import { ANONYMOUS } from '../lambda/config-table/items/tiers'
 import { hashApiKey } from '../lambda/identity/api-key'
 import { seedHmacKey, seedItems } from '../lib/seed/seed-items'
+import { ConfigError } from '../limiter/errors'
 import { createStateTable, createTable } from '../limiter/stores/state-table'
-import { documentsOf } from '../provisioning/documents'
-import { tryWrite } from '../provisioning/guarded-writes'
-import { checkTiersFile, itemsOf, type TiersFile } from '../provisioning/tiers-file'
+import { documentsOf, keepExact, readPartition } from '../provisioning/documents'
+import {
+  fitOneTransaction,
+  type GuardedWrite,
+  tryWrite,
+  writeAlone,
+  writeTogether,
+} from '../provisioning/guarded-writes'
+import { itemsOf, type TiersFile } from '../provisioning/tiers-file'
+import { reasonOf, StartError } from './start-error'
 
-/** Keys to try the local gateway with. They are in clear because they give access to nothing. */
-export const SAMPLE_KEYS = [
-  { apiKey: 'demo-free-key', id: 'demo-free', tier: 'free' },
-  { apiKey: 'demo-pro-key', id: 'demo-pro', tier: 'pro' },
-  { apiKey: 'demo-enterprise-key', id: 'demo-enterprise', tier: 'enterprise' },
-] as const
+interface Tables {
+  readonly state: string
+  readonly config: string
+}
 
-const TIERS_FILE = path.join(__dirname, '..', 'tiers.yaml')
+/**
+ * A key of each tier but the anonymous one, to try the local gateway with. They are in clear because they give access
+ * to nothing.
+ */
+export const keysOf = ({ tiers }: TiersFile) =>
+  Object.keys(tiers)
+    .filter((tier) => tier !== ANONYMOUS)
+    .map((tier) => ({ apiKey: `demo-${tier}-key`, id: `demo-${tier}`, tier }))
 
 /**
  * Creates both tables where they are missing, and seeds the config table as a deployment does: the tiers and routes of
- * `tiers.yaml`, a secret for the hashes of subjects where there are no tiers yet, and the sample keys. Edited items are
+ * the file, a secret for the hashes of subjects where there are no tiers yet, and the keys to try. Edited items are
  * kept.
  *
  * @returns the sort keys of items that were kept because they were edited, and differ from those of the file.
- * @throws ConfigError with every mistake in `tiers.yaml`; nothing is written then.
  */
-export async function seed(
-  client: DynamoDBClient,
-  tables: { readonly state: string; readonly config: string },
-): Promise<string[]> {
-  const file: unknown = parse(await readFile(TIERS_FILE, 'utf8'))
-  checkTiersFile(file, 'tiers.yaml')
-
+export async function seed(client: DynamoDBClient, tables: Tables, file: TiersFile): Promise<string[]> {
   await createStateTable(client, tables.state)
   await createTable(client, tables.config, [CONFIG_TABLE.partitionKey, CONFIG_TABLE.sortKey])
   const documents = documentsOf(client)
   await seedHmacKey(documents, tables.config)
-  const report = await seedItems(documents, tables.config, itemsOf(file as TiersFile))
-  for (const { apiKey, ...sample } of SAMPLE_KEYS) {
-    const key = clientKey(hashApiKey(apiKey))
-    await tryWrite(documents, tables.config, { key, after: { ...key, ...sample } })
-  }
+  const report = await seedItems(documents, tables.config, itemsOf(file))
+  await seedKeys(client, tables, file)
   return Object.keys(report).filter((sk) => report[sk] === 'kept')
+}
+
+/**
+ * Writes a file that was saved while the gateway runs: what it has, and away with what it no longer has. Clients, the
+ * block list and the switch stay. In one transaction, where the engine has any.
+ *
+ * @returns how many items were changed.
+ * @throws ConfigError where the table would be invalid, WriteConflictError where somebody edited an item meanwhile.
+ */
+export async function replaceTiers(client: DynamoDBClient, tables: Tables, file: TiersFile): Promise<number> {
+  const documents = documentsOf(client)
+  const stored = await readPartition(documents, tables.config, CONFIG_TABLE.policySet)
+  const { changes, issues } = planApply(
+    stored.map(({ item }) => item),
+    file,
+    true,
+  )
+  if (issues.length > 0) throw new ConfigError(issues)
+  const before = new Map(stored.map((one) => [one.item.sk, one]))
+  const writes = changes.map(
+    ({ sk, after }): GuardedWrite => ({
+      key: { pk: CONFIG_TABLE.policySet, sk },
+      before: before.get(sk)?.exact,
+      after: after && keepExact(after, before.get(sk)),
+    }),
+  )
+  const isDone =
+    writes.length > 0 && fitOneTransaction(writes) && (await writeTogether(documents, tables.config, writes))
+  if (!isDone) await writeOneByOne(documents, tables.config, writes)
+  await seedKeys(client, tables, file)
+  for (const { sk, kind } of changes) if (kind === 'remove') await removeKey(client, tables, sk)
+  return writes.length
+}
+
+/** An instance that reads the table in between keeps what it has if that is invalid. */
+async function writeOneByOne(
+  documents: DynamoDBDocumentClient,
+  table: string,
+  writes: readonly GuardedWrite[],
+): Promise<void> {
+  for (const [done, write] of writes.entries()) {
+    await writeAlone(documents, table, write).catch((error) => {
+      throw new StartError(`${done} of ${writes.length} changes were written: ${reasonOf(error)}. Save the file again`)
+    })
+  }
+}
+
+async function seedKeys(client: DynamoDBClient, { config }: Tables, file: TiersFile): Promise<void> {
+  for (const { apiKey, ...sample } of keysOf(file)) {
+    const key = clientKey(hashApiKey(apiKey))
+    await tryWrite(documentsOf(client), config, { key, after: { ...key, ...sample } })
+  }
+}
+
+/** The key of a tier that is gone, unless somebody has made another client of it. */
+async function removeKey(client: DynamoDBClient, { config }: Tables, sk: string): Promise<void> {
+  for (const { apiKey, ...sample } of keysOf({ tiers: { [sk.replace(/^tier#/, '')]: {} } })) {
+    const key = clientKey(hashApiKey(apiKey))
+    if (sk.startsWith('tier#')) await tryWrite(documentsOf(client), config, { key, before: { ...key, ...sample } })
+  }
 }

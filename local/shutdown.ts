@@ -21,30 +21,3 @@ export class Shutdown {
     return this.#done
   }
 }
-
-/**
- * npm passes Ctrl-C on, so that it may reach this process twice: a second signal within this time is the same key
- * press.
- */
-const SAME_KEY_PRESS_MS = 300
-
-/**
- * Ends the process on a signal: with exit code 0 when everything has stopped, and at once with code 1 on a second
- * signal.
- */
-export function stopOnSignals(shutdown: Shutdown): void {
-  let firstAt: number | undefined
-  const onSignal = () => {
-    if (firstAt === undefined) {
-      firstAt = Date.now()
-      shutdown.run().then(
-        () => process.exit(0),
-        (error) => {
-          console.error(error)
-          process.exit(1)
-        },
-      )
-    } else if (Date.now() - firstAt > SAME_KEY_PRESS_MS) process.exit(1)
-  }
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, onSignal)
-}

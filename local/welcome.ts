@@ -1,83 +1,118 @@
-import { parse } from 'yaml'
+import { counted } from '../cli/terminal/output'
+import { ANONYMOUS } from '../lambda/config-table/items/tiers'
+import { checkTiersFile, type TiersFile } from '../provisioning/tiers-file'
 import { TABLES } from './dynamodb'
 import type { Engine } from './engines/engine'
-import type { Options } from './options'
-import { SAMPLE_KEYS } from './seed'
+import type { Route } from './gateway/routes'
+import type { DevOptions } from './options'
+import { keysOf } from './seed'
 
-/** The fields of a tier in tiers.yaml that are printed here. */
+/** The fields of a tier that are printed here. */
 interface Tier {
-  readonly policies: readonly { readonly name: string; readonly limit: number; readonly window: string }[]
+  readonly policies: readonly { readonly name: string; readonly limit: number; readonly window?: string }[]
 }
 
 export interface Running {
   readonly url: string
   readonly engine: Engine
-  readonly options: Options
+  readonly options: DevOptions
   /** Sort keys of items that were kept because they were edited. @default none */
   readonly kept?: readonly string[]
-  /** The text of tiers.yaml. */
-  readonly tiersYaml: string
+  readonly tiers: TiersFile
+  /** @default those of the sample API */
+  readonly routes?: readonly Route[]
 }
 
 /**
  * The text after the ready line: who can call, with which limits, where decisions are made, and which commands to try.
  */
-export function welcome({ url, engine, options, kept = [], tiersYaml }: Running): string {
-  const tiers = (parse(tiersYaml) as { tiers: Record<string, Tier> }).tiers
-  const enough = Math.min(...(tiers.anonymous?.policies ?? []).map(({ limit }) => limit)) + 5
+export function welcome({ url, engine, options, kept = [], tiers: file, routes }: Running): string {
+  const tiers = file.tiers as unknown as Readonly<Record<string, Tier>>
+  const header = keyHeader(file)
+  const keys = new Map(header === undefined ? [] : keysOf(file).map(({ tier, apiKey }) => [tier, apiKey]))
+  const named = Object.keys(tiers)
   return [
     '',
-    'Tiers and their keys, to send as X-Api-Key (without a known one the tier is anonymous, by IP address)',
-    ...table(Object.entries(tiers).map(([name, tier]) => [name, keyOf(name), limitsOf(tier)])),
+    header === undefined
+      ? 'Tiers'
+      : `Tiers and their keys, to send as ${header} (without a known one the tier is ${ANONYMOUS}, by IP address)`,
+    ...table(named.map((name) => [name, keys.get(name) ?? '', limitsOf(tiers[name]!)])),
     ...(kept.length > 0
       ? [
-          `Kept as somebody edited them, other than tiers.yaml: ${kept.map((sk) => sk.replace('#', ' ')).join(', ')}`,
+          `Kept as somebody edited them, other than ${options.tiers}: ${kept.map((sk) => sk.replace('#', ' ')).join(', ')}`,
           'Those in force: sluice tiers list, as below',
         ]
       : []),
     '',
-    'Routes: GET /hello, GET /search, POST /batch (cost 5), and any other path',
-    `API: ${API_NAMES[options.api]}, ${options.instances} authorizer instance${options.instances === 1 ? '' : 's'}`,
+    `Routes: ${routes === undefined ? 'GET /hello, GET /search, POST /batch (cost 5), POST /chat (settled), and any other path' : routesText(routes, options)}`,
+    `Backend: ${options.backend ?? 'a sample, in this process'}`,
+    `API: ${API_NAMES[options.api]}, ${counted(options.instances, 'authorizer instance')}`,
     `DynamoDB: ${engine.name} at ${engine.endpoint}, tables ${TABLES.state} and ${TABLES.config}`,
+    `Save ${options.tiers}, and it is in force.`,
     '',
     'Try',
-    `  curl -i ${url}/hello`,
-    `  curl -i -H 'X-Api-Key: ${keyOf('free')}' '${url}/search?q=water'`,
-    `  curl -i -H 'X-Api-Key: ${keyOf('pro')}' -X POST ${url}/batch`,
-    ...(Number.isFinite(enough)
-      ? [`  curl -i '${url}/hello?[1-${enough}]'        # that many requests: the last ones are denied`]
-      : []),
+    ...(options.backend === undefined ? sampleCalls(url, keys, tiers) : ownCalls(url, keys, header)),
     `  curl ${url}/_local/backend-calls        # what reached the backend`,
     '',
     'Manage tiers and clients, in another terminal',
-    ...commandLines(engine.endpoint).map((line) => `  ${line}`),
+    ...commandLines(engine.endpoint, file).map((line) => `  ${line}`),
     '',
     'Ctrl-C stops it.',
     '',
   ].join('\n')
 }
 
+function sampleCalls(url: string, keys: ReadonlyMap<string, string>, tiers: Readonly<Record<string, Tier>>): string[] {
+  const enough = Math.min(...(tiers[ANONYMOUS]?.policies ?? []).map(({ limit }) => limit)) + 5
+  const [one, other = one] = [...keys.values()]
+  return [
+    `  curl -i ${url}/hello`,
+    ...(one === undefined ? [] : [`  curl -i -H "X-Api-Key: ${one}" "${url}/search?q=water"`]),
+    ...(other === undefined ? [] : [`  curl -i -H "X-Api-Key: ${other}" -X POST ${url}/batch`]),
+    `  curl -i -X POST "${url}/chat?tokens=812"        # 500 tokens are reserved, and settled to 812`,
+    ...(Number.isFinite(enough) && enough <= 1000
+      ? [`  curl -i "${url}/hello?[1-${enough}]"        # that many requests: the last ones are denied`]
+      : []),
+  ]
+}
+
+function ownCalls(url: string, keys: ReadonlyMap<string, string>, header: string | undefined): string[] {
+  const [key] = keys.values()
+  return [`  curl -i ${url}/`, ...(key === undefined ? [] : [`  curl -i -H "${header}: ${key}" ${url}/`])]
+}
+
 /** Commands that work against this engine as printed; their changes are in force within half a minute. */
-export function commandLines(endpoint: string): string[] {
-  const [free] = SAMPLE_KEYS
+export function commandLines(endpoint: string, file: TiersFile): string[] {
+  const [sample] = keysOf(file)
   return [
     `npx sluice tiers list --endpoint ${endpoint}`,
     `npx sluice tiers export --endpoint ${endpoint} > my-tiers.yaml`,
     `npx sluice tiers apply my-tiers.yaml --endpoint ${endpoint}`,
-    `npx sluice clients create acme --tier ${free.tier} --endpoint ${endpoint}`,
-    `npx sluice usage ${free.id} --watch --endpoint ${endpoint}`,
+    ...(sample
+      ? [
+          `npx sluice clients create acme --tier ${sample.tier} --endpoint ${endpoint}`,
+          `npx sluice usage ${sample.id} --watch --endpoint ${endpoint}`,
+        ]
+      : []),
     `npx sluice doctor --endpoint ${endpoint}`,
   ]
 }
 
 const API_NAMES = { rest: 'REST', http: 'HTTP (a denial is a plain 403)' } as const
 
-function keyOf(tier: string): string {
-  return SAMPLE_KEYS.find((sample) => sample.tier === tier)?.apiKey ?? ''
+/** The header in which an API key is sent; `undefined` where the tiers read none. */
+function keyHeader(file: TiersFile): string | undefined {
+  const source = checkTiersFile(file, '').settings.identity.find((one) => one.source === 'api-key')
+  return source?.header.replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase())
 }
 
-function limitsOf({ policies }: Tier): string {
-  return policies.map(({ name, limit, window }) => `${limit} per ${window} (${name})`).join(', ')
+const routesText = (routes: readonly Route[], { openapi }: DevOptions): string =>
+  openapi === undefined ? 'one for all paths' : `${counted(routes.length, 'method')} of ${openapi}`
+
+function limitsOf({ policies = [] }: Tier): string {
+  const text = ({ limit, window }: Tier['policies'][number]) =>
+    window === undefined ? `${limit} at a time` : `${limit} per ${window}`
+  return policies.map((policy) => `${text(policy)} (${policy.name})`).join(', ')
 }
 
 function table(rows: readonly (readonly string[])[]): string[] {

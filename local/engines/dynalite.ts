@@ -1,18 +1,34 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StartError } from '../start-error'
 import type { Engine } from './engine'
+
+/** Whether the package is installed. */
+export function hasDynalite(): boolean {
+  try {
+    require.resolve('dynalite')
+    return true
+  } catch {
+    return false
+  }
+}
 
 /**
  * dynalite, pure JavaScript, in this process and in memory: runs wherever Node runs.
  *
  * It never returns the item that failed a condition, so the authorizer reads that item: a call more than on AWS.
+ *
+ * @param wanted the port to listen on. @default any free one
  */
-export async function startDynalite(): Promise<Engine> {
+export async function startDynalite(wanted = 0): Promise<Engine> {
+  if (!hasDynalite()) throw new StartError('dynalite is not installed: npm install --save-dev dynalite')
   const { default: dynalite } = await import('dynalite')
   const server = dynalite({ createTableMs: 0, deleteTableMs: 0, updateTableMs: 0 })
+  const underWay = followRequests(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
+    server.listen(wanted, '127.0.0.1', resolve)
   })
   const { port } = server.address() as AddressInfo
   let stopped: Promise<void> | undefined
@@ -20,14 +36,35 @@ export async function startDynalite(): Promise<Engine> {
     name: 'dynalite',
     endpoint: `http://127.0.0.1:${port}`,
     stop: () => {
-      stopped ??= close(server)
+      stopped ??= close(server, underWay)
       return stopped
     },
   }
 }
 
+/** How long requests under way may take when the engine stops. */
+const FINISH_WITHIN_MS = 2000
+
+/**
+ * Counts the requests that dynalite still works on: also those whose client is gone, which it fails on with an uncaught
+ * error once its database is closed.
+ */
+function followRequests(server: Server): () => number {
+  let underWay = 0
+  server.prependListener('request', (_, response) => {
+    underWay++
+    const end = response.end
+    response.end = ((...args: Parameters<typeof end>) => {
+      underWay--
+      return end.apply(response, args)
+    }) as typeof end
+  })
+  return () => underWay
+}
+
 /** Closes the connections first, since the server's own `close` waits for those that clients keep alive. */
-async function close(server: Server): Promise<void> {
+async function close(server: Server, underWay: () => number): Promise<void> {
+  for (const until = Date.now() + FINISH_WITHIN_MS; underWay() > 0 && Date.now() < until; ) await sleep(5)
   await new Promise<void>((resolve) => {
     server.close(() => resolve())
     server.closeAllConnections()

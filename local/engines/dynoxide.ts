@@ -5,11 +5,16 @@ import type { Engine } from './engine'
 import { startEngineProcess } from './engine-process'
 import { freePort } from './free-port'
 
+/** The package with dynoxide's binary for this system and processor. */
+export const DYNOXIDE_PACKAGE = `@dynoxide/${process.platform}-${process.arch}`
+
 /** The binary from the optional package, or `undefined` where it is not installed or does not run. */
 export function dynoxideBinary(): string | undefined {
   try {
-    const binary = join(dirname(require.resolve('@dynoxide/linux-x64/package.json')), 'dynoxide')
-    return spawnSync(binary, ['--version'], { stdio: 'ignore', timeout: 5000 }).status === 0 ? binary : undefined
+    const name = process.platform === 'win32' ? 'dynoxide.exe' : 'dynoxide'
+    const binary = join(dirname(require.resolve(`${DYNOXIDE_PACKAGE}/package.json`)), name)
+    const { status } = spawnSync(binary, ['--version'], { stdio: 'ignore', timeout: 5000, windowsHide: true })
+    return status === 0 ? binary : undefined
   } catch {
     return undefined
   }
@@ -18,9 +23,11 @@ export function dynoxideBinary(): string | undefined {
 /**
  * dynoxide, a static binary, as a child process and in memory: of the embedded engines the closest to AWS's conditions,
  * and the fastest.
+ *
+ * @param wanted the port to listen on. @default any free one
  */
-export async function startDynoxide(binary: string): Promise<Engine> {
-  const port = await freePort()
+export async function startDynoxide(binary: string, wanted = 0): Promise<Engine> {
+  const port = wanted === 0 ? await freePort() : wanted
   try {
     return await startEngineProcess({
       name: 'dynoxide',

@@ -7,14 +7,18 @@ const STOPS_WITHIN_MS = 2000
 
 /**
  * Runs the engine until its standard input ends. The pipe ends however this process ends, so the engine never outlives
- * it; `wait` ends the shell when the engine ends by itself.
+ * it. Node itself does this, since not every system has a shell that could.
  */
 const UNTIL_STDIN_ENDS = `
-  exec 3<&0
-  "$0" "$@" & engine=$!
-  (read -r _ <&3; kill "$engine") 2>/dev/null & watcher=$!
-  wait "$engine"
-  kill "$watcher" 2>/dev/null`
+  const [command, ...args] = process.argv.slice(1)
+  const engine = require('node:child_process').spawn(command, args, { stdio: 'ignore', windowsHide: true })
+  engine.once('error', () => process.exit(1))
+  engine.once('exit', (code) => process.exit(code ?? 1))
+  const stop = () => {
+    engine.kill()
+    setTimeout(() => engine.kill('SIGKILL'), ${STOPS_WITHIN_MS}).unref()
+  }
+  process.stdin.once('end', stop).once('error', stop).resume()`
 
 /** An engine to run as a child process, and where it will listen. */
 export interface EngineCommand extends Pick<Engine, 'name' | 'endpoint'> {
@@ -39,10 +43,11 @@ export async function startEngineProcess({
   env,
   answersWithinMs,
 }: EngineCommand): Promise<Engine> {
-  const child = spawn('/bin/sh', ['-c', UNTIL_STDIN_ENDS, command, ...args], {
+  const child = spawn(process.execPath, ['-e', UNTIL_STDIN_ENDS, '--', command, ...args], {
     cwd,
     env,
     stdio: ['pipe', 'ignore', 'ignore'],
+    windowsHide: true,
     // A group of its own: Ctrl-C goes to the whole group of the terminal, and requests under way still need the engine.
     detached: true,
   })
@@ -63,15 +68,5 @@ async function stop(child: ChildProcess): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   const exited = once(child, 'exit')
   child.stdin?.end()
-  const impatience = setTimeout(() => killGroup(child.pid as number), STOPS_WITHIN_MS)
   await exited
-  clearTimeout(impatience)
-}
-
-function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {
-    // Gone in the meantime.
-  }
 }

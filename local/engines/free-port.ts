@@ -1,13 +1,33 @@
 import { type AddressInfo, createServer } from 'node:net'
+import { StartError } from '../start-error'
 
 /**
  * A port on the loopback interface that was free a moment ago, for an engine that cannot choose and report one itself.
  */
-export async function freePort(): Promise<number> {
+export const freePort = (): Promise<number> => tryPort(0)
+
+/**
+ * Rejects with a `StartError` where somebody listens on a port of the loopback interface, or may not. Port 0 is free.
+ *
+ * @param option by which another port is chosen.
+ */
+export async function assertFree(port: number, option: string): Promise<void> {
+  await tryPort(port).catch((error) => {
+    throw portError(error, port, option)
+  })
+}
+
+/** What to tell the user of a port on which nothing can listen. */
+export function portError(error: NodeJS.ErrnoException, port: number, option: string): Error {
+  const why = error.code === 'EADDRINUSE' ? 'is taken' : error.code === 'EACCES' ? 'needs privileges' : undefined
+  return why === undefined ? error : new StartError(`port ${port} ${why}: choose another with ${option}`)
+}
+
+async function tryPort(wanted: number): Promise<number> {
   const server = createServer()
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
-    server.listen(0, '127.0.0.1', resolve)
+    server.listen(wanted, '127.0.0.1', resolve)
   })
   const { port } = server.address() as AddressInfo
   await new Promise((resolve) => server.close(resolve))

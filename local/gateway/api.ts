@@ -1,4 +1,4 @@
-import type { IncomingRequest } from './incoming-request'
+import type { IncomingRequest, UnroutedRequest } from './incoming-request'
 
 /** The parts of an HTTP response that this gateway makes. */
 export interface GatewayResponse {
@@ -8,13 +8,17 @@ export interface GatewayResponse {
 }
 
 /** What the authorizer's answer means for the request. */
-type Outcome =
+type Outcome = {
+  /** What the authorizer said of its decision. */
+  readonly context: Readonly<Record<string, unknown>>
+} & (
   | {
       readonly allowed: true
       /** The event that the backend gets. */
       readonly event: BackendEvent
     }
   | { readonly allowed: false; readonly response: GatewayResponse }
+)
 
 /** The fields that the sample backend reads, which both kinds of API pass to a backend function. */
 export interface BackendEvent {
@@ -30,8 +34,10 @@ export interface Api {
   outcome(answer: unknown, request: IncomingRequest): Outcome
   /** The response when the authorizer threw, timed out or returned an invalid answer. */
   failure(error: unknown): GatewayResponse
+  /** The response to a request for which the API has no route. */
+  readonly noRoute: GatewayResponse
   /** The headers that every response of such an API carries. */
-  identify(request: IncomingRequest): Readonly<Record<string, string>>
+  identify(request: UnroutedRequest): Readonly<Record<string, string>>
 }
 
 /** The authorizer returned something that API Gateway does not understand. */

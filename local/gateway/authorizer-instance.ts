@@ -1,7 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { transformSync } from 'esbuild'
 import { AuthorizerError } from './authorizer'
 import type { WorkerData, WorkerMessage } from './authorizer-worker'
 
@@ -17,7 +16,7 @@ export interface InstanceOptions {
 }
 
 const TIMEOUT_MS = 10_000
-const WORKER_SOURCE = join(__dirname, 'authorizer-worker.ts')
+const WORKER = join(__dirname, 'authorizer-worker')
 
 /**
  * One execution environment of the function: a thread that takes one event at a time, and is restarted after a crash or
@@ -90,8 +89,16 @@ export class AuthorizerInstance {
 
 let code: string | undefined
 
-/** A thread is not started through the loader that runs this file, so its source is turned into JavaScript here. */
+/**
+ * The package has the thread's code compiled. In a clone esbuild compiles it, since a thread is not started through the
+ * loader that runs this file.
+ */
 function workerCode(): string {
-  code ??= transformSync(readFileSync(WORKER_SOURCE, 'utf8'), { loader: 'ts', format: 'cjs', target: 'node20' }).code
+  code ??= existsSync(`${WORKER}.js`) ? readFileSync(`${WORKER}.js`, 'utf8') : compiled(`${WORKER}.ts`)
   return code
+}
+
+function compiled(path: string): string {
+  const { transformSync } = require('esbuild') as typeof import('esbuild')
+  return transformSync(readFileSync(path, 'utf8'), { loader: 'ts', format: 'cjs', target: 'node20' }).code
 }

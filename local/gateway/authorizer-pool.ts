@@ -9,6 +9,8 @@ export interface AuthorizerPool {
    * there are requests.
    */
   warmUp(event: object): Promise<unknown[]>
+  /** Ends the instances when they have answered what they were given. To be called when no more requests come. */
+  retire(): Promise<void>
   /** Ends all instances, whatever they are doing. */
   stop(): Promise<void>
 }
@@ -36,7 +38,11 @@ export function createAuthorizerPool(instances: number, options: InstanceOptions
     const next = waiting.shift()
     if (next === undefined) idle.push(instance)
     else next(instance)
+    if (idle.length === all.length) allIdle()
   }
+
+  let allIdle = () => {}
+  const stop = async () => void (await Promise.all(all.map((instance) => instance.stop())))
 
   return {
     async authorize(event) {
@@ -50,8 +56,15 @@ export function createAuthorizerPool(instances: number, options: InstanceOptions
 
     warmUp: (event) => Promise.all(all.map((instance) => instance.invoke(event))),
 
-    async stop() {
-      await Promise.all(all.map((instance) => instance.stop()))
+    async retire() {
+      if (idle.length < all.length) {
+        await new Promise<void>((resolve) => {
+          allIdle = resolve
+        })
+      }
+      await stop()
     },
+
+    stop,
   }
 }

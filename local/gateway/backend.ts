@@ -1,36 +1,58 @@
-import { headersFromContext } from '../../lambda/responses/backend-headers'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { withRateLimit } from '../../backend'
 import { type BackendEvent, type GatewayResponse, jsonResponse } from './api'
-import { type Route, routeKey } from './routes'
+import type { IncomingRequest } from './incoming-request'
+import { routeKey } from './routes'
+import { readBody, send, TOO_LONG } from './send'
 
-/** How often the backend ran; denied requests do not count. */
-interface BackendCalls {
-  readonly total: number
-  /** By `GET /hello` and so on. */
-  readonly routes: Readonly<Record<string, number>>
+/** An allowed request, and where its answer goes. */
+export interface Exchange {
+  readonly incoming: IncomingMessage
+  readonly response: ServerResponse
+  readonly request: IncomingRequest
+  readonly event: BackendEvent
+  /** What the authorizer said of its decision; empty for a method without the authorizer. */
+  readonly context: Readonly<Record<string, unknown>>
+  /** The headers that every response of the API carries. */
+  readonly headers: Readonly<Record<string, string>>
 }
 
-/** The function behind the sample API, and how often it was called. */
+/** What is behind the API. Only allowed requests reach it. */
 export interface Backend {
-  handle(route: Route, event: BackendEvent): GatewayResponse
-  calls(): BackendCalls
+  /** Returns when the head of the answer is sent, or the client is gone. */
+  serve(exchange: Exchange): Promise<void>
 }
 
+/** The function behind the sample API, wrapped as one in Lambda is. */
 export function createBackend(): Backend {
-  const counts = new Map<string, number>()
+  const handler = withRateLimit(answer, { cost: (_event, { used }) => used && { costs: { tokens: used } } })
   return {
-    handle(route, event) {
-      const key = routeKey(route)
-      counts.set(key, (counts.get(key) ?? 0) + 1)
-      return jsonResponse(200, answer(key, event), { 'Access-Control-Allow-Origin': '*', ...rateLimitHeaders(event) })
+    async serve({ incoming, response, request, event, headers }) {
+      const fits = await readBody(incoming, response)
+      const { statusCode, body, headers: own } = fits ? await handler(event, routeKey(request.route)) : TOO_LONG
+      send(response, { statusCode, body, headers: { ...own, ...headers } })
     },
-    calls: () => ({
-      total: [...counts.values()].reduce((sum, count) => sum + count, 0),
-      routes: Object.fromEntries(counts),
-    }),
   }
 }
 
-function answer(key: string, event: BackendEvent): unknown {
+interface Answer extends GatewayResponse {
+  /** Tokens that the answer has used. */
+  readonly used?: number
+}
+
+async function answer(event: BackendEvent, key: string): Promise<Answer> {
+  const cors = { 'Access-Control-Allow-Origin': '*' }
+  if (key !== 'POST /chat') return jsonResponse(200, message(key, event), cors)
+  const { tokens, seconds } = event.queryStringParameters ?? {}
+  const used = numberIn(tokens, 300, 100_000)
+  await new Promise((resolve) => setTimeout(resolve, numberIn(seconds, 0, 20) * 1000))
+  return { ...jsonResponse(200, { answer: 'water', usage: { total_tokens: used } }, cors), used }
+}
+
+const numberIn = (text: string | undefined, otherwise: number, most: number): number =>
+  /^\d{1,6}$/.test(text ?? '') ? Math.min(most, Number(text)) : otherwise
+
+function message(key: string, event: BackendEvent): unknown {
   switch (key) {
     case 'GET /hello':
       return { message: 'hello' }
@@ -41,9 +63,4 @@ function answer(key: string, event: BackendEvent): unknown {
     default:
       return { message: `served by ${key}` }
   }
-}
-
-/** A REST API passes the context on as it is, an HTTP API under `lambda`. */
-function rateLimitHeaders({ requestContext: { authorizer } }: BackendEvent): Record<string, string> {
-  return headersFromContext('lambda' in authorizer ? authorizer.lambda : authorizer)
 }

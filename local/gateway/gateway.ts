@@ -2,60 +2,133 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Api, type GatewayResponse, isUnauthorized, jsonResponse } from './api'
 import { type Authorize, AuthorizerError } from './authorizer'
 import type { Backend } from './backend'
-import { type IncomingRequest, toIncomingRequest } from './incoming-request'
+import { type IncomingRequest, toUnroutedRequest, type UnroutedRequest } from './incoming-request'
 import { type LoopbackServer, listenOnLoopback } from './loopback-server'
+import { matchSample, type Router, routeKey } from './routes'
+import { dropBody, MAX_BODY_BYTES, send, TOO_LONG } from './send'
+
+/** A decision about a request, and the status of the response. */
+export interface Decided {
+  readonly method: string
+  readonly path: string
+  readonly status: number
+  /** `undefined` where the authorizer gave no answer. */
+  readonly context?: Readonly<Record<string, unknown>>
+}
 
 export interface GatewayOptions {
   readonly api: Api
   readonly authorize: Authorize
   readonly backend: Backend
+  /** @default the routes of the sample API, whose `OPTIONS` methods are mocks */
+  readonly router?: Router
   /** 0 picks a free one. */
   readonly port: number
   /** Gets the reason for each 5xx response. */
   readonly log: (text: string) => void
+  /** Gets each decision when the head of its response is sent. */
+  readonly decided?: (decided: Decided) => void
+  /** What `GET /_local/gateway` answers: where the command line finds the tables. @default nothing */
+  readonly about?: object
 }
 
-/** @see https://docs.aws.amazon.com/apigateway/latest/developerguide/limits.html */
-const MAX_BODY_BYTES = 10 * 1024 * 1024
-
 /**
- * API Gateway in front of a sample backend: calls the authorizer for every request, and the backend only for allowed
- * ones. A REST API has `OPTIONS` methods of its own, which have no authorizer; on an HTTP API the `$default` route
- * handles them like all other methods.
+ * API Gateway in front of a backend: calls the authorizer for every request, and the backend only for allowed ones.
  *
- * `GET /_local/backend-calls` is the gateway's own: neither authorized nor counted.
+ * `GET /_local/backend-calls` and `GET /_local/gateway` are the gateway's own: neither authorized nor counted. An
+ * `OPTIONS` method that the API names has no authorizer, as constructs and `sluice attach` leave it; on a REST API with
+ * the sample routes it is a mock.
  */
 export function startGateway(options: GatewayOptions): Promise<LoopbackServer> {
+  const calls = new BackendCalls()
   return listenOnLoopback(options.port, (incoming, response) => {
-    serve(incoming, response, options).catch((error: unknown) => {
-      if (incoming.destroyed && !incoming.complete) return // the client went away
+    serve(incoming, response, options, calls).catch((error: unknown) => {
+      if (isClientGone(incoming, response)) return
       options.log(`gateway: ${error instanceof Error ? error.stack : error}\n`)
-      if (!response.headersSent) send(response, jsonResponse(500, { message: 'Internal server error' }))
+      if (response.headersSent) response.destroy()
+      else send(response, jsonResponse(500, { message: 'Internal server error' }))
     })
   })
 }
 
-async function serve(incoming: IncomingMessage, response: ServerResponse, options: GatewayOptions): Promise<void> {
-  const request = toIncomingRequest(incoming)
-  const fits = await readAway(incoming)
-  const answer = fits ? await respond(request, options) : jsonResponse(413, { message: 'Request Too Long' })
-  send(response, { ...answer, headers: { ...answer.headers, ...options.api.identify(request) } })
+const isClientGone = (incoming: IncomingMessage, response: ServerResponse): boolean =>
+  response.destroyed || (incoming.destroyed && !incoming.complete)
+
+async function serve(
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  options: GatewayOptions,
+  calls: BackendCalls,
+): Promise<void> {
+  const { api, backend, router = matchSample, decided = () => {} } = options
+  const unrouted = toUnroutedRequest(incoming)
+  const { method, path } = unrouted
+  const headers = api.identify(unrouted)
+  const answer = async (made: GatewayResponse) => {
+    await dropBody(incoming, response)
+    send(response, { ...made, headers: { ...made.headers, ...headers } })
+  }
+
+  const own = ownAnswer(unrouted, incoming, options, calls)
+  if (own !== undefined) return answer(own)
+  const match = router(method, path)
+  if (match === undefined) return answer(api.noRoute)
+  const request: IncomingRequest = { ...unrouted, ...match }
+  const pass = async (event: object, context: Readonly<Record<string, unknown>>) => {
+    calls.add(routeKey(request.route))
+    await backend.serve({ incoming, response, request, event: event as never, context, headers })
+  }
+  if (request.route.method === 'OPTIONS') return pass(api.authorizerEvent(request), {})
+
+  const outcome = await decide(request, options)
+  const { context } = outcome
+  if (outcome.allowed) await pass(outcome.event, outcome.context)
+  else await answer(outcome.response)
+  decided({ method, path, status: response.statusCode, ...(context && { context }) })
 }
 
-async function respond(
-  request: IncomingRequest,
-  { api, authorize, backend, log }: GatewayOptions,
-): Promise<GatewayResponse> {
-  if (request.method === 'OPTIONS' && api.name === 'rest') return PREFLIGHT
-  if (request.method === 'GET' && request.path === '/_local/backend-calls') return jsonResponse(200, backend.calls())
+/** What the authorizer's answer means; a denial without a context where there is none, or an invalid one. */
+async function decide(request: IncomingRequest, { api, authorize, log }: GatewayOptions) {
   try {
-    const outcome = api.outcome(await authorize(api.authorizerEvent(request)), request)
-    return outcome.allowed ? backend.handle(request.route, outcome.event) : outcome.response
+    return api.outcome(await authorize(api.authorizerEvent(request)), request)
   } catch (error) {
     if (!isUnauthorized(error)) log(`authorizer: ${error instanceof AuthorizerError ? error.trace : error}\n`)
-    return api.failure(error)
+    return { allowed: false, context: undefined, response: api.failure(error) } as const
   }
 }
+
+/** What the gateway answers without a route or an authorizer; `undefined` for all other requests. */
+function ownAnswer(
+  { method, path }: UnroutedRequest,
+  { headers }: IncomingMessage,
+  { api, router, about = {} }: GatewayOptions,
+  calls: BackendCalls,
+): GatewayResponse | undefined {
+  if (Number(headers['content-length']) > MAX_BODY_BYTES) return TOO_LONG
+  if (headers.upgrade?.toLowerCase() === 'websocket') return NO_WEBSOCKETS
+  if (method === 'GET' && path === '/_local/backend-calls') return jsonResponse(200, calls.toJSON())
+  if (method === 'GET' && path === '/_local/gateway') return jsonResponse(200, about)
+  return method === 'OPTIONS' && api.name === 'rest' && router === undefined ? PREFLIGHT : undefined
+}
+
+/** How often the backend was called; denied requests do not count. */
+class BackendCalls {
+  private readonly counts = new Map<string, number>()
+
+  add(key: string): void {
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1)
+  }
+
+  /** `routes` are by `GET /hello` and so on. */
+  toJSON(): { readonly total: number; readonly routes: Readonly<Record<string, number>> } {
+    const total = [...this.counts.values()].reduce((sum, count) => sum + count, 0)
+    return { total, routes: Object.fromEntries(this.counts) }
+  }
+}
+
+const NO_WEBSOCKETS = jsonResponse(501, {
+  message: 'the local gateway passes on HTTP requests and no WebSocket: connect to the backend itself',
+})
 
 /** The answer of the mock integration of a CORS `OPTIONS` method, which has no authorizer. */
 const PREFLIGHT: GatewayResponse = {
@@ -66,22 +139,4 @@ const PREFLIGHT: GatewayResponse = {
     'Access-Control-Allow-Headers': 'Content-Type,Authorization,X-Api-Key',
   },
   body: '',
-}
-
-/**
- * Reads and drops the body. Neither the authorizer nor the sample backend needs it, but the connection cannot be used
- * again before it is read.
- */
-async function readAway(incoming: IncomingMessage): Promise<boolean> {
-  let bytes = 0
-  for await (const chunk of incoming) bytes += (chunk as Buffer).length
-  return bytes <= MAX_BODY_BYTES
-}
-
-function send(response: ServerResponse, { statusCode, headers, body }: GatewayResponse): void {
-  response.writeHead(statusCode, {
-    ...headers,
-    ...(statusCode !== 204 && { 'Content-Length': Buffer.byteLength(body) }),
-  })
-  response.end(body)
 }

@@ -18,10 +18,12 @@ export const httpApi: Api = {
 
   outcome(answer, request) {
     const { isAuthorized, context } = parseSimpleAnswer(answer)
-    if (!isAuthorized) return { allowed: false, response: jsonResponse(403, { message: 'Forbidden' }) }
+    const told = { context: context ?? {} }
+    if (!isAuthorized) return { allowed: false, ...told, response: jsonResponse(403, { message: 'Forbidden' }) }
     const { identitySource: _, routeArn: __, type: ___, ...event } = authorizerEvent(request)
     return {
       allowed: true,
+      ...told,
       event: { ...event, requestContext: { ...event.requestContext, authorizer: { lambda: context } } },
     }
   },
@@ -32,6 +34,8 @@ export const httpApi: Api = {
       : jsonResponse(500, { message: 'Internal Server Error' })
   },
 
+  noRoute: jsonResponse(404, { message: 'Not Found' }),
+
   identify: ({ id }) => ({ 'Apigw-Requestid': id }),
 }
 
@@ -40,7 +44,8 @@ function authorizerEvent(request: IncomingRequest) {
   const path = asDelivered(request.path)
   const headers = joinEach(groupHeaders(request.headers, 'lower-case'))
   const { cookie, ...withoutCookie } = headers
-  const key = route.method === 'ANY' ? '$default' : routeKey(route)
+  const key = route.isDefault ? '$default' : routeKey(route)
+  const parameters = route.isDefault ? [] : Object.entries(request.pathParameters)
   return {
     version: '2.0',
     type: 'REQUEST',
@@ -52,6 +57,9 @@ function authorizerEvent(request: IncomingRequest) {
     ...(cookie !== undefined && { cookies: cookie.split(/;\s*/) }),
     headers: withoutCookie,
     ...(rawQuery !== '' && { queryStringParameters: joinEach(groupQuery(rawQuery)) }),
+    ...(parameters.length > 0 && {
+      pathParameters: Object.fromEntries(parameters.map(([name, value]) => [name, decoded(value)])),
+    }),
     requestContext: {
       accountId: API_IDS.accountId,
       apiId: API_IDS.apiId,
@@ -68,10 +76,12 @@ function authorizerEvent(request: IncomingRequest) {
 }
 
 /** An HTTP API decodes the path once, and a decoded question mark then begins the query. */
-function asDelivered(path: string): string {
-  const bytes = path.replace(/%[0-9a-f]{2}/gi, (escaped) => String.fromCharCode(Number.parseInt(escaped.slice(1), 16)))
-  const decoded = path.includes('%') ? Buffer.from(bytes, 'latin1').toString('utf8') : path
-  return decoded.split('?', 1)[0]!
+const asDelivered = (path: string): string => decoded(path).split('?', 1)[0]!
+
+function decoded(text: string): string {
+  if (!text.includes('%')) return text
+  const bytes = text.replace(/%[0-9a-f]{2}/gi, (escaped) => String.fromCharCode(Number.parseInt(escaped.slice(1), 16)))
+  return Buffer.from(bytes, 'latin1').toString('utf8')
 }
 
 /** The context may contain lists and objects, unlike on a REST API. */

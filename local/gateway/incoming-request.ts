@@ -1,9 +1,9 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import { matchRoute, type Route } from './routes'
+import type { RouteMatch } from './routes'
 
 /** A request as API Gateway has it after parsing. It is the same for both kinds of API, whose events differ in form. */
-export interface IncomingRequest {
+export interface IncomingRequest extends RouteMatch {
   readonly id: string
   readonly method: string
   /** Starts with `/`, percent-encoding as sent. */
@@ -17,11 +17,13 @@ export interface IncomingRequest {
   /** The peer of the TCP connection. */
   readonly sourceIp: string
   readonly protocol: string
-  readonly route: Route
   readonly receivedAt: number
 }
 
-export function toIncomingRequest(incoming: IncomingMessage): IncomingRequest {
+/** What is known of a request before its route is. */
+export type UnroutedRequest = Omit<IncomingRequest, keyof RouteMatch>
+
+export function toUnroutedRequest(incoming: IncomingMessage): UnroutedRequest {
   const method = incoming.method ?? 'GET'
   const [path, rawQuery] = splitTarget(incoming.url ?? '/')
   const sourceIp = (incoming.socket.remoteAddress ?? '').replace(/^::ffff:/, '')
@@ -34,7 +36,6 @@ export function toIncomingRequest(incoming: IncomingMessage): IncomingRequest {
     headers: forwardedHeaders(incoming, sourceIp, receivedAt),
     sourceIp,
     protocol: `HTTP/${incoming.httpVersion}`,
-    route: matchRoute(method, path),
     receivedAt,
   }
 }

@@ -28,6 +28,9 @@ export async function listenOnLoopback(port: number, listener: RequestListener):
 
 async function listen(host: string, port: number, listener: RequestListener): Promise<LoopbackServer> {
   const server = createServer(listener)
+  // A client that waits for 100 Continue gets it when its body is wanted, or else the final answer.
+  server.on('checkContinue', listener)
+  server.on('connect', (_, socket: Socket) => socket.end(NO_TUNNELS))
   const connections = followConnections(server)
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -45,6 +48,14 @@ async function listen(host: string, port: number, listener: RequestListener): Pr
   }
 }
 
+const NO_TUNNELS = [
+  'HTTP/1.1 405 Method Not Allowed',
+  'Content-Type: application/json',
+  'Connection: close',
+  '',
+  '{"message":"CONNECT is for proxies: this is an API, so ask for its paths"}',
+].join('\r\n')
+
 /**
  * Tracks idle connections. Node's own `closeIdleConnections` does not close connections without any request yet, and
  * browsers open such ones ahead of need. Here a connection is idle when no request is in progress on it.
@@ -59,14 +70,15 @@ function followConnections(server: Server): { closeWhenIdle(): void } {
     underWay.set(socket, 0)
     socket.once('close', () => underWay.delete(socket))
   })
-  server.on('request', ({ socket }, response) => {
+  const follow: RequestListener = ({ socket }, response) => {
     underWay.set(socket, (underWay.get(socket) ?? 0) + 1)
     response.once('close', () => {
       if (!underWay.has(socket)) return
       underWay.set(socket, (underWay.get(socket) ?? 1) - 1)
       closeIfIdle(socket)
     })
-  })
+  }
+  server.on('request', follow).on('checkContinue', follow)
   return {
     closeWhenIdle() {
       closing = true

@@ -19,10 +19,11 @@ export const restApi: Api = {
   outcome(answer, request) {
     const policy = parsePolicyAnswer(answer)
     if (!permits(policy.statements, methodArn(STAGE, request)))
-      return { allowed: false, response: accessDenied(policy) }
+      return { allowed: false, context: policy.context, response: accessDenied(policy) }
     const event = authorizerEvent(request)
     return {
       allowed: true,
+      context: policy.context,
       event: { ...event, requestContext: { ...event.requestContext, authorizer: toBackend(policy) } },
     }
   },
@@ -33,12 +34,18 @@ export const restApi: Api = {
       : jsonResponse(500, { message: null }, { 'x-amzn-ErrorType': 'AuthorizerConfigurationException' })
   },
 
+  noRoute: jsonResponse(
+    403,
+    { message: 'Missing Authentication Token' },
+    { 'x-amzn-ErrorType': 'MissingAuthenticationTokenException' },
+  ),
+
   identify: ({ id }) => ({ 'x-amzn-RequestId': id }),
 }
 
 /** @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-lambda-authorizer-input.html */
 function authorizerEvent(request: IncomingRequest): APIGatewayRequestAuthorizerEvent {
-  const { method, path, route, sourceIp } = request
+  const { method, path, route, pathParameters, sourceIp } = request
   const headers = groupHeaders(request.headers, 'as-sent')
   const query = groupQuery(request.rawQuery)
   const userAgent = request.headers.find(([name]) => name.toLowerCase() === 'user-agent')?.[1] ?? null
@@ -52,7 +59,7 @@ function authorizerEvent(request: IncomingRequest): APIGatewayRequestAuthorizerE
     multiValueHeaders: Object.fromEntries(headers),
     queryStringParameters: lastOfEach(query),
     multiValueQueryStringParameters: Object.fromEntries(query),
-    pathParameters: route.resource === '/{proxy+}' ? { proxy: path.slice(1).replace(/\/$/, '') } : {},
+    pathParameters,
     stageVariables: {},
     requestContext: {
       ...API_IDS,

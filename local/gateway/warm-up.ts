@@ -4,7 +4,7 @@ import { reasonOf, StartError } from '../start-error'
 import type { Api } from './api'
 import type { AuthorizerPool } from './authorizer-pool'
 import type { IncomingRequest } from './incoming-request'
-import { matchRoute } from './routes'
+import { CATCH_ALL } from './routes'
 
 /**
  * On a busy machine the first decisions of an instance may miss their deadline, and are then made without the table.
@@ -29,21 +29,27 @@ function uncounted(answer: unknown): string | undefined {
   const context = (answer as Partial<AuthorizerAnswer> | null)?.context
   if (context === undefined) return 'no context'
   if (context.degraded) return 'degraded'
-  return ['ok', 'over-limit'].includes(context.reason) ? undefined : context.reason
+  return ['ok', 'over-limit', 'uncounted', 'exempt', 'blocked'].includes(context.reason) ? undefined : context.reason
 }
 
-/** From a documentation address (RFC 5737), so that it is not charged to any real caller. */
+/**
+ * A preflight, which is counted for itself and not by anybody's tier, from a documentation address (RFC 5737): nothing
+ * that the user looks at is charged.
+ */
 function nobodysRequest(): IncomingRequest {
-  const [method, path] = ['GET', '/_local/warm-up']
   return {
     id: randomUUID(),
-    method,
-    path,
+    method: 'OPTIONS',
+    path: '/_local/warm-up',
     rawQuery: '',
-    headers: [],
+    headers: [
+      ['Origin', 'http://localhost'],
+      ['Access-Control-Request-Method', 'GET'],
+    ],
     sourceIp: '192.0.2.1',
     protocol: 'HTTP/1.1',
-    route: matchRoute(method, path),
+    route: CATCH_ALL[1]!,
+    pathParameters: { proxy: '_local/warm-up' },
     receivedAt: Date.now(),
   }
 }

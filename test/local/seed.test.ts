@@ -1,11 +1,15 @@
+import { join } from 'node:path'
 import { DeleteCommand, PutCommand } from '@aws-sdk/lib-dynamodb'
+import { readTiersFile } from '../../cli/tiers/tiers-yaml'
 import { HMAC_KEY_ITEM } from '../../lambda/config-table/items/hmac-key-item'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import { connect, TABLES } from '../../local/dynamodb'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
-import { SAMPLE_KEYS, seed } from '../../local/seed'
+import { keysOf, seed } from '../../local/seed'
 import { documentsOf, readPartition } from '../../provisioning/documents'
+
+const TIERS = readTiersFile(join(__dirname, '..', '..', 'tiers.yaml'))
 
 describe('npm start on a DynamoDB that it was started on before', () => {
   let engine: Engine
@@ -24,25 +28,25 @@ describe('npm start on a DynamoDB that it was started on before', () => {
     (await readPartition(documentsOf(client), TABLES.config, pk)).map(({ item }) => item)
 
   it('keeps edited tiers and clients, and reports which tiers', async () => {
-    expect(await seed(client, TABLES)).toEqual([])
+    expect(await seed(client, TABLES, TIERS)).toEqual([])
     const free = { pk: 'policy-set', sk: 'tier#free', policies: [{ name: 'per-minute', limit: 7, window: '1m' }] }
-    const [{ apiKey }] = SAMPLE_KEYS
+    const [{ apiKey } = { apiKey: '' }] = keysOf(TIERS)
     const demo = { pk: `client#${hashApiKey(apiKey)}`, sk: 'client', id: 'demo-free', tier: 'pro', notes: 'mine' }
     await put(free)
     await put(demo)
-    expect(await seed(client, TABLES)).toEqual(['tier#free'])
+    expect(await seed(client, TABLES, TIERS)).toEqual(['tier#free'])
     expect((await itemsOf('policy-set')).find(({ sk }) => sk === 'tier#free')).toEqual(free)
     expect(await itemsOf(demo.pk)).toEqual([demo])
   })
 
   it('keeps the secret, and makes none for counters that have none', async () => {
-    await seed(client, TABLES)
+    await seed(client, TABLES, TIERS)
     const [secret] = await itemsOf('hmac-key')
     expect(secret).toBeDefined()
-    await seed(client, TABLES)
+    await seed(client, TABLES, TIERS)
     expect(await itemsOf('hmac-key')).toEqual([secret])
     await documentsOf(client).send(new DeleteCommand({ TableName: TABLES.config, Key: HMAC_KEY_ITEM }))
-    await seed(client, TABLES)
+    await seed(client, TABLES, TIERS)
     expect(await itemsOf('hmac-key')).toEqual([])
   })
 })

@@ -1,7 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Interrupts } from '../../cli/terminal/io'
+import { readTiersFile } from '../../cli/tiers/tiers-yaml'
 import { connect, TABLES } from '../../local/dynamodb'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
@@ -9,13 +10,15 @@ import { seed } from '../../local/seed'
 import { commandLines, welcome } from '../../local/welcome'
 import { sluice } from '../cli/command-line'
 
+const TIERS = readTiersFile(join(__dirname, '..', '..', 'tiers.yaml'))
+
 describe('the command lines that npm start prints', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-welcome-'))
   let engine: Engine
   beforeAll(async () => {
     engine = await startEngine({ engine: 'dynalite' })
     const client = connect(engine.endpoint)
-    await seed(client, TABLES)
+    await seed(client, TABLES, TIERS)
     client.destroy()
   })
   afterAll(async () => {
@@ -24,7 +27,7 @@ describe('the command lines that npm start prints', () => {
   })
 
   it('work as printed, one after another', async () => {
-    for (const line of commandLines(engine.endpoint)) {
+    for (const line of commandLines(engine.endpoint, TIERS)) {
       const [words, file] = line.split(' > ')
       const args = words!
         .split(' ')
@@ -44,10 +47,9 @@ describe('the command lines that npm start prints', () => {
   })
 
   it('are part of its output', () => {
-    const options = { help: false, port: 3000, api: 'rest', instances: 1 } as const
-    const tiersYaml = readFileSync(join(__dirname, '../../tiers.yaml'), 'utf8')
-    const text = welcome({ url: 'http://localhost:3000', engine, options, tiersYaml })
-    for (const line of commandLines(engine.endpoint)) {
+    const options = { tiers: 'tiers.yaml', port: 3000, api: 'rest', instances: 1 } as const
+    const text = welcome({ url: 'http://localhost:3000', engine, options, tiers: TIERS })
+    for (const line of commandLines(engine.endpoint, TIERS)) {
       expect(line).toMatch(/^npx sluice /)
       expect(text).toContain(`\n  ${line}\n`)
     }

@@ -1,0 +1,195 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type DynamoDBClient, DynamoDBServiceException } from '@aws-sdk/client-dynamodb'
+import { failureOf, UserError } from '../cli/exit'
+import { isLoopback } from '../cli/tables/local-engine'
+import { parseTiers } from '../cli/tiers/tiers-yaml'
+import { decisionLine } from './decision-line'
+import { awsEnvironment, connect, TABLES } from './dynamodb'
+import { assertFree, portError } from './engines/free-port'
+import { startEngine } from './engines/start-engine'
+import { createAuthorizerPool } from './gateway/authorizer-pool'
+import { type Backend, createBackend } from './gateway/backend'
+import { startGateway } from './gateway/gateway'
+import { httpApi } from './gateway/http-api'
+import { readOpenApi } from './gateway/openapi-routes'
+import { backendUrl, createProxy } from './gateway/proxy-backend'
+import { createReplaceablePool, type ReplaceablePool } from './gateway/replaceable-pool'
+import { restApi } from './gateway/rest-api'
+import { CATCH_ALL, routerOf } from './gateway/routes'
+import { warmUp } from './gateway/warm-up'
+import { type DevOptions, enginePort } from './options'
+import { replaceTiers, seed } from './seed'
+import { Shutdown } from './shutdown'
+import { reasonOf, StartError } from './start-error'
+import { watchText } from './watched-file'
+import { welcome } from './welcome'
+
+/** Longer than the authorizer's timeout. */
+const FINISH_WITHIN_MS = 12_000
+
+/** What the gateway sees of its process. */
+interface DevIo {
+  readonly env: Readonly<Record<string, string | undefined>>
+  /** Prints a line for whoever watches. */
+  line(text: string): void
+  /** Prints a problem. */
+  note(text: string): void
+  /** The user wants it to end. */
+  readonly stop: AbortSignal
+}
+
+/**
+ * Starts engine, tables, authorizer instances and gateway, in this order; prints the ready line when a request would be
+ * served, and returns when it was stopped.
+ *
+ * @throws StartError, UserError or ConfigError for what the user can correct. Nothing runs any more then.
+ */
+export async function runDev(options: DevOptions, io: DevIo): Promise<void> {
+  const shutdown = new Shutdown()
+  const stopped = new Promise<void>((resolve) => {
+    if (io.stop.aborted) resolve()
+    else io.stop.addEventListener('abort', () => resolve(), { once: true })
+  })
+  try {
+    const started = start(options, io, shutdown)
+    started.catch(() => {}) // what was still starting loses what it stands on
+    await Promise.race([started, stopped])
+    await stopped
+  } finally {
+    await shutdown.run()
+  }
+}
+
+async function start(options: DevOptions, io: DevIo, shutdown: Shutdown): Promise<void> {
+  const api = { rest: restApi, http: httpApi }[options.api]
+  const text = readTiers(options.tiers)
+  const tiers = parseTiers(text, options.tiers)
+  const url = options.backend === undefined ? undefined : backendUrl(options.backend)
+  const routes = options.openapi === undefined ? url && CATCH_ALL : readOpenApi(options.openapi)
+  const router = routes && routerOf(routes, options.api === 'rest')
+  await assertFree(options.port, '--port')
+
+  const engine = await startEngine({ engine: options.engine, endpoint: options.endpoint, port: enginePort(options) })
+  shutdown.add(() => engine.stop())
+  const client = connect(engine.endpoint)
+  shutdown.add(() => client.destroy())
+  const kept = await seed(client, TABLES, tiers).catch((error) => {
+    throw error instanceof DynamoDBServiceException
+      ? new StartError(`cannot create the tables at ${engine.endpoint}: ${reasonOf(error)}`)
+      : error
+  })
+
+  const bundle = authorizerBundle(shutdown)
+  const log = (printed: string) => io.note(printed.replace(/\n$/, ''))
+  const pool = await createReplaceablePool(async () => {
+    const instances = createAuthorizerPool(options.instances, {
+      bundle,
+      env: lambdaEnvironment(engine.endpoint, io.env),
+      log: (printed) => {
+        const shown = io.env.SLUICE_METRICS_FLUSH_MS === undefined ? printed.replace(METRICS, '') : printed
+        if (shown !== '') log(shown)
+      },
+    })
+    shutdown.add(() => instances.stop())
+    await warmUp(instances, api)
+    return instances
+  })
+
+  const gateway = await startGateway({
+    api,
+    authorize: pool.authorize,
+    backend: url === undefined ? sampleBackend(engine.endpoint) : createProxy(url, log),
+    ...(router && { router }),
+    port: options.port,
+    log,
+    ...(!options.quiet && { decided: (decided) => io.line(decisionLine(decided)) }),
+    about: { dynamodb: engine.endpoint, stateTable: TABLES.state, configTable: TABLES.config },
+  }).catch((error) => {
+    throw portError(error, options.port, '--port')
+  })
+  shutdown.add(() => gateway.close(FINISH_WITHIN_MS))
+  if (shutdown.begun) return
+
+  io.line(`Sluice is listening on http://localhost:${gateway.port}`)
+  io.line(welcome({ url: `http://localhost:${gateway.port}`, engine, options, kept, tiers, routes }))
+  if (isLoopback(engine.endpoint)) shutdown.add(watchTiers(text, options, { client, pool, io }))
+  else io.line(`${options.tiers} is not watched, since that DynamoDB is not on this machine`)
+}
+
+/** The sample is a function in this process, which settles in the state table as `grantSettle()` would let it. */
+function sampleBackend(endpoint: string): Backend {
+  const settling = { SLUICE_STATE_TABLE: TABLES.state, SLUICE_DYNAMODB_ENDPOINT: endpoint }
+  Object.assign(process.env, awsEnvironment(), settling)
+  return createBackend()
+}
+
+interface InForce {
+  readonly client: DynamoDBClient
+  readonly pool: ReplaceablePool
+  readonly io: DevIo
+}
+
+/** Puts the tiers file in force whenever it is saved. @returns what ends it. */
+function watchTiers(text: string, { tiers: path }: DevOptions, { client, pool, io }: InForce): () => void {
+  return watchText(path, text, {
+    gone: () => io.note(`${path} is gone: the tiers stay as they are until it is there again`),
+    async saved(now) {
+      try {
+        const tiers = parseTiers(now, path)
+        await replaceTiers(client, TABLES, tiers)
+      } catch (error) {
+        return io.note(`${failureOf(error).message}\n${path} is not in force: the tiers stay as they are`)
+      }
+      try {
+        await pool.replace()
+        io.line(`${path} is in force`)
+      } catch (error) {
+        io.note(`${failureOf(error).message}\n${path} is in force within half a minute`)
+      }
+    },
+  })
+}
+
+function readTiers(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT')
+      throw new UserError(`${path} cannot be read: ${reasonOf(error)}`)
+    throw new UserError(`there is no file ${path}: name yours with --tiers, or make one with sluice init`)
+  }
+}
+
+/** The file that Lambda would load: the package has it built, in a clone it is built from the source. */
+function authorizerBundle(shutdown: Shutdown): string {
+  const published = join(__dirname, '..', 'authorizer', 'index.js')
+  if (existsSync(published)) return published
+  const { buildAuthorizerBundle } = require('../lib/authorizer-bundle') as typeof import('../lib/authorizer-bundle')
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+  shutdown.add(() => rmSync(folder, { recursive: true, force: true }))
+  return buildAuthorizerBundle(folder)
+}
+
+/** Lines of metrics for CloudWatch, which are printed only on request. */
+const METRICS = /^\{"_aws":.*\n/gm
+
+/** Variables by which the user may configure the log and the metrics. */
+const TELEMETRY = /^SLUICE_(LOG|METRICS)_/
+
+/** The whole environment of the authorizer, as in Lambda. */
+function lambdaEnvironment(endpoint: string, env: DevIo['env']): Record<string, string> {
+  const told = Object.entries(env).filter(([name, value]) => TELEMETRY.test(name) && value !== undefined)
+  return {
+    ...awsEnvironment(env),
+    // The SDK's warning about Node versions, once for each thread; in Lambda the stack chooses the runtime.
+    AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+    SLUICE_STATE_TABLE: TABLES.state,
+    SLUICE_CONFIG_TABLE: TABLES.config,
+    SLUICE_DYNAMODB_ENDPOINT: endpoint,
+    SLUICE_LOG_LEVEL: 'warn',
+    ...(Object.fromEntries(told) as Record<string, string>),
+    ...(env.SLUICE_DEADLINE_MS && { SLUICE_DEADLINE_MS: env.SLUICE_DEADLINE_MS }),
+  }
+}
