@@ -4,8 +4,10 @@
  * @module sluice
  */
 
+export type { Dimension } from '../lambda/config-table/items/counted-by'
 export type { JwtSettingsInput, RoleTier } from '../lambda/config-table/items/jwt-settings'
 export { ConfigError, Mistake, type MistakeCode } from '../limiter/errors'
+export { accessLogFormat } from './access-log-format'
 export type { AuthorizerFunctionOptions } from './authorizer-options'
 export type { ConcurrencyAlarms, ConcurrencyAlarmsOptions } from './concurrency'
 export { type AddressSource, type IdentitySource, jwt, type TrustedValueSource } from './identity'
@@ -19,3 +21,14 @@ export type { ProtectWebSocketApiOptions, WebSocketApiProtection } from './prote
 export { RateLimiter, type RateLimiterProps } from './rate-limiter'
 export type { DeletionGuardOptions } from './seed/deletion-guard'
 export type { LabelOptions } from './seed/label-resource'
+export type {
+  CostProp,
+  CountedByProp,
+  RouteProps,
+  RunningPolicyProps,
+  SharedPolicyProps,
+  TierPolicyProps,
+  TierProps,
+  TiersInCode,
+  WindowPolicyProps,
+} from './tiers-in-code'

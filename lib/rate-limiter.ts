@@ -12,6 +12,7 @@ import { checkApiPlace, checkProps } from './check-props'
 import { tableMistakes } from './check-tables'
 import { ConcurrencyAlarms, type ConcurrencyAlarmsOptions, warnOfSharedConcurrency } from './concurrency'
 import { vpcOf } from './function-parts'
+import { grantSettle } from './grant-settle'
 import type { IdentitySource } from './identity'
 import { invokeRoleFor, permissionMistakes } from './invoke-role'
 import { LimiterMetrics } from './limiter-metrics'
@@ -28,16 +29,21 @@ import { type DeletionGuardOptions, guardDeletion } from './seed/deletion-guard'
 import { checkLabel, labelApi } from './seed/label-resource'
 import { SeedFunction } from './seed/seed-function'
 import { seedTiers } from './seed/tiers-seed'
+import type { TiersInCode } from './tiers-in-code'
 import { warnOfUpstreamAccount } from './warn-of-upstream'
 import { warnOfMissingEndpoint, warnOfUnreachableGuard } from './warn-of-vpc'
 
 /** What a `RateLimiter` is made with; every prop has a default. */
-export interface RateLimiterProps extends LimiterTablesOptions, AuthorizerFunctionOptions, DeletionGuardOptions {
+export interface RateLimiterProps
+  extends LimiterTablesOptions,
+    AuthorizerFunctionOptions,
+    DeletionGuardOptions,
+    TiersInCode {
   /**
    * A YAML file with initial tiers and routes, relative to the working directory of the synth. An error in it fails the
    * synth. Later edits of operators in the table are kept.
    *
-   * @default none: nothing is limited until the config table has tiers
+   * @default `tiers`; without either, nothing is limited until the config table has some
    */
   readonly tiersFile?: string
   /**
@@ -105,7 +111,11 @@ export class RateLimiter extends LimiterMetrics {
     this.deniesInBackend = props.denials === 'backend-429'
     this.reserved = props.functionOptions?.reservedConcurrentExecutions ?? props.reservedConcurrentExecutions
     if (this.reserved === undefined) warnOfSharedConcurrency(this, props.decisionDeadline)
-    if (props.tiersFile !== undefined || props.identity !== undefined)
+    if (
+      [props.tiersFile, props.identity, props.tiers, props.routes, props.global, props.settings].some(
+        (prop) => prop !== undefined,
+      )
+    )
       this.seeds.push(seedTiers(this.seedFunction(), props))
     const seed = this.seedFunction()
     this.guard = guardDeletion(this, seed, {
@@ -207,6 +217,17 @@ export class RateLimiter extends LimiterMetrics {
     if (options.as !== undefined) checkLabel(api, api.restApiId, this.configTable, options.as)
     // its name is not known here
     return this.called(options.as, api.restApiId, undefined, new ImportedRestApiProtection(api, this.access(), options))
+  }
+
+  /**
+   * Lets a function settle what its requests hold, by `withRateLimit` of `sluice/backend`: `dynamodb:UpdateItem` on the
+   * state table, whose name it gets in its environment. docs/security.md says what that lets a function do.
+   *
+   * @throws where the function is in another account or Region than the limiter, settles for another one, or has an
+   * environment that cannot be set, such as an alias or a function that is imported.
+   */
+  grantSettle(fn: LambdaFunction): void {
+    grantSettle(fn, this.stateTable, Stack.of(this))
   }
 
   /**

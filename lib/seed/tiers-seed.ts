@@ -8,10 +8,11 @@ import { ConfigError, Mistake } from '../../limiter/errors'
 import { checkTiersFile, itemsOf, type TiersFile } from '../../provisioning/tiers-file'
 import type { AuthorizerFunctionOptions } from '../authorizer-options'
 import { checkable, type IdentitySource, identityOf } from '../identity'
+import { type TiersInCode, tiersInCode } from '../tiers-in-code'
 import { SERVICE_TIMEOUT, type SeedFunction } from './seed-function'
 import { SEED_PARTITION } from './seed-partition'
 
-export interface TiersSeedProps extends Pick<AuthorizerFunctionOptions, 'authentication'> {
+export interface TiersSeedProps extends Pick<AuthorizerFunctionOptions, 'authentication'>, TiersInCode {
   /**
    * A YAML or JSON file, relative to where the synth runs.
    * @default no tiers, no routes
@@ -62,14 +63,13 @@ export function seedTiers(seed: SeedFunction, props: TiersSeedProps): CustomReso
  * @throws ConfigError with every mistake in the file or in the identity, so that none of them gets as far as a
  * deployment.
  */
-function itemsFrom({
-  tiersFile: path,
-  identity: sources,
-  authentication,
-}: Pick<TiersSeedProps, 'tiersFile' | 'identity' | 'authentication'>) {
+function itemsFrom(props: TiersSeedProps) {
+  const { tiersFile, identity: sources, authentication } = props
   const identity = sources === undefined ? undefined : identityOf(sources)
-  if (path === undefined) return itemsOf({ tiers: {}, settings: { identity } })
-  const file = withIdentity(read(path), identity, path)
+  const inCode = tiersInCode(props)
+  if (tiersFile === undefined && !inCode) return itemsOf({ tiers: {}, settings: { identity } })
+  const path = tiersFile ?? 'tiers'
+  const file = withIdentity(inCode ?? read(path), identity, path)
   const set = checkTiersFile(checkable(file), path)
   const issues: Mistake[] = []
   if (authentication === 'none') checkNoneRequired(set, [path], issues)
@@ -80,7 +80,7 @@ function itemsFrom({
     throw new ConfigError([
       new Mistake(
         'too_many',
-        `tiersFile must be at most ${MOST_CHARACTERS} characters long as JSON, got ${length} (${path})`,
+        `the tiers must be at most ${MOST_CHARACTERS} characters long as JSON, got ${length} (${path})`,
       ),
     ])
   return items
@@ -98,7 +98,7 @@ function withIdentity(file: unknown, identity: readonly IdentitySource[] | undef
     throw new ConfigError([
       new Mistake(
         'fields_conflict',
-        `identity must be set once, by the prop or in the settings of the tiers file, got both (${path})`,
+        `identity must be set once, by the prop or in the settings beside the tiers, got both (${path})`,
       ),
     ])
   return { ...file, settings: { ...settings, identity } }

@@ -303,7 +303,7 @@ describe('the seed in a stack', () => {
     [
       'a file that CloudFormation would not carry',
       () => fileWith(large()),
-      'tiersFile must be at most 200000 characters',
+      'the tiers must be at most 200000 characters',
     ],
   ])('is refused for %s', (_, file, words) =>
     expect(issues(() => limiterWith(file()))).toEqual([expect.stringContaining(words)]),
@@ -384,7 +384,7 @@ describe('the identity of a limiter', () => {
   it('must not be set twice', () => {
     const tiersFile = tiersWith('settings: { identity: [api-key] }')
     expect(issues(() => template({ tiersFile, identity: 'api-key' }))).toEqual([
-      `identity must be set once, by the prop or in the settings of the tiers file, got both (${tiersFile})`,
+      `identity must be set once, by the prop or in the settings beside the tiers, got both (${tiersFile})`,
     ])
   })
 

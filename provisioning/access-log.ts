@@ -1,0 +1,33 @@
+/**
+ * What an access log says of each request, by the names that `sluice simulate` reads. No field has an API key, a token
+ * or a header: a caller is named as its state is stored, by a hash, and by its address.
+ *
+ * API Gateway writes `-` for a variable that the kind of API, or the request, does not have.
+ *
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/api-gateway-variables-for-access-logging.html
+ * @see https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-logging-variables.html
+ */
+const FIELDS = {
+  time: '$context.requestTimeEpoch',
+  requestId: '$context.requestId',
+  apiId: '$context.apiId',
+  stage: '$context.stage',
+  domain: '$context.domainName',
+  method: '$context.httpMethod',
+  path: '$context.path',
+  resourcePath: '$context.resourcePath',
+  routeKey: '$context.routeKey',
+  eventType: '$context.eventType',
+  ip: '$context.identity.sourceIp',
+  status: '$context.status',
+  durationMs: '$context.responseLatency',
+  subject: '$context.authorizer.subject',
+  tier: '$context.authorizer.tier',
+  cost: '$context.authorizer.cost',
+  allowed: '$context.authorizer.allowed',
+  policy: '$context.authorizer.policy',
+  reason: '$context.authorizer.reason',
+} as const
+
+/** The format of an access log that `sluice simulate` reads: a JSON object in one line. */
+export const ACCESS_LOG_LINE = JSON.stringify(FIELDS)
