@@ -3,13 +3,14 @@ import type { Clock, EpochMs } from '../limiter/clock'
 import { parseDuration } from '../limiter/policies/duration'
 import { UserError } from './exit'
 
-/** A whole number from `least`, for an option or an argument. */
+/** A whole number in these bounds, for an option or an argument. */
 export const wholeNumber =
-  (least: number) =>
+  (least: number, most = Number.MAX_SAFE_INTEGER) =>
   (text: string): number => {
     const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN
-    if (number >= least) return number
-    throw new InvalidArgumentError(`It must be a whole number from ${least}.`)
+    if (number >= least && number <= most) return number
+    const upTo = most === Number.MAX_SAFE_INTEGER ? '' : ` to ${most}`
+    throw new InvalidArgumentError(`It must be a whole number from ${least}${upTo}.`)
   }
 
 /** `tokens=500,images=2`, for an option that may be given several times. */

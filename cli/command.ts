@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { Connection, type TableOptions, withTableOptions } from './tables/connection'
+import { type LocalGateway, meantGateway } from './tables/local-gateway'
 import type { Io } from './terminal/io'
 import { Printer } from './terminal/output'
 
@@ -7,6 +8,7 @@ import { Printer } from './terminal/output'
 export class Session {
   readonly print: Printer
   private readonly connections: Connection[] = []
+  private gateway: LocalGateway | undefined
 
   constructor(
     readonly io: Io,
@@ -15,7 +17,17 @@ export class Session {
     this.print = new Printer(io)
   }
 
-  connect(where: TableOptions): Connection {
+  /**
+   * Looks for a local gateway that a command means whose options do not say where the tables are. Its tables are those
+   * of `connect` then.
+   */
+  async findLocalGateway(where: TableOptions): Promise<void> {
+    this.gateway = await meantGateway(where, this.io.env)
+    if (this.gateway) this.print.note(`tables of the local gateway at ${this.gateway.address}`)
+  }
+
+  connect(said: TableOptions): Connection {
+    const where = this.gateway ? { ...said, endpoint: this.gateway.dynamodb } : said
     const connection = new Connection(where, this.io.env, (text) => this.print.note(text))
     this.connections.push(connection)
     return connection

@@ -3,7 +3,7 @@ import { WriteConflictError } from '../provisioning/guarded-writes'
 import { titleOf } from './tiers/titles'
 
 /** What the process ends with; 130 is what shells call ended by Ctrl-C. */
-export const EXIT = { done: 0, mistake: 1, service: 2, interrupted: 130 } as const
+export const EXIT = { done: 0, mistake: 1, service: 2, gate: 3, interrupted: 130 } as const
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 
 /** An error that the user can fix: printed without a stack, exit code 1. */
@@ -14,6 +14,11 @@ export class UserError extends Error {
 /** A failure of DynamoDB or CloudFormation: exit code 2. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
+}
+
+/** A condition of `--fail-if` holds: exit code 3. */
+export class GateError extends Error {
+  override readonly name = 'GateError'
 }
 
 /** Ctrl-C while there was still something to do: exit code 130. */
@@ -37,6 +42,7 @@ const WRAPPER = /^AWS SDK error wrapper for (\w*Error: )?/
 export function failureOf(error: unknown): { readonly code: ExitCode; readonly message: string } {
   if (!(error instanceof Error)) return { code: EXIT.service, message: String(error) }
   if (error instanceof UserError) return { code: EXIT.mistake, message: error.message }
+  if (error instanceof GateError) return { code: EXIT.gate, message: error.message }
   if (error instanceof InterruptedError) return { code: EXIT.interrupted, message: error.message }
   if (error instanceof ServiceError) return { code: EXIT.service, message: error.message }
   if (error instanceof WriteConflictError) return { code: EXIT.mistake, message: conflictText(error) }

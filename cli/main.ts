@@ -8,7 +8,8 @@ import { type Io, processIo } from './terminal/io'
  * Runs one command line.
  *
  * @param args what stands after `sluice`.
- * @returns the exit code: 0 done, 1 the user's mistake, 2 the service's failure, 130 ended by Ctrl-C with something
+ * @returns the exit code: 0 done, 1 the user's mistake, 2 the service's failure, 3 a condition of
+ * `--fail-if` holds, 130 ended by Ctrl-C with something
  * left to do.
  */
 export async function run(args: readonly string[], io: Io, version = ''): Promise<number> {

@@ -17,6 +17,7 @@ import { addClientsRotateKey } from './commands/clients-rotate-key'
 import { addClientsSet } from './commands/clients-set'
 import { addCompletion } from './commands/completion'
 import { addDetach } from './commands/detach'
+import { addDev } from './commands/dev'
 import { addDoctor } from './commands/doctor'
 import { addForget } from './commands/forget'
 import { addHmacKeyCarry } from './commands/hmac-key-carry'
@@ -24,12 +25,14 @@ import { addHmacKeyEnable } from './commands/hmac-key-enable'
 import { addHmacKeyPurge } from './commands/hmac-key-purge'
 import { addHmacKeyRotate } from './commands/hmac-key-rotate'
 import { addHmacKeyStatus } from './commands/hmac-key-status'
+import { addInit } from './commands/init'
 import { addObserve } from './commands/observe'
 import { addOff } from './commands/off'
 import { addOn } from './commands/on'
 import { addPeek } from './commands/peek'
 import { addRefund } from './commands/refund'
 import { addReset } from './commands/reset'
+import { addSimulate } from './commands/simulate'
 import { addStatus } from './commands/status'
 import { addTiersApply } from './commands/tiers-apply'
 import { addTiersDiff } from './commands/tiers-diff'
@@ -86,6 +89,9 @@ const GROUPS = [
 ] as const
 
 const SINGLE = [
+  addInit,
+  addDev,
+  addSimulate,
   addUsage,
   addWhois,
   addPeek,
@@ -101,6 +107,9 @@ const SINGLE = [
   addDoctor,
   addCompletion,
 ] as const
+
+/** Commands about APIs in AWS, which a local gateway does not have. */
+const AWS_ONLY = new Set(['attach', 'detach', 'status'])
 
 /** The whole tree of commands. */
 export function buildProgram(session: Session): Command {
@@ -122,5 +131,9 @@ export function buildProgram(session: Session): Command {
     for (const add of commands) add(group, session)
   }
   for (const add of SINGLE) add(program, session)
+  program.hook('preAction', async (_, command) => {
+    const asksTables = command.options.some(({ long }) => long === '--endpoint')
+    if (asksTables && !AWS_ONLY.has(command.name())) await session.findLocalGateway(command.opts())
+  })
   return program
 }

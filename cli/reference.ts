@@ -3,15 +3,17 @@ import { examplesOf } from './command'
 
 const INTRODUCTION = `# The command line
 
-\`npm i\` installs it, \`npx sluice\` runs it. This page is written by \`npm run docs:cli\` from the commands themselves; each says the same with \`--help\`.
+In a project that has the package, and in a clone after \`npm ci\`, \`npx sluice\` runs it. This page is written by \`npm run docs:cli\` from the commands themselves; each says the same with \`--help\`.
 
 **Where the tables are.** \`--table\` and \`--state-table\` name them, else \`SLUICE_CONFIG_TABLE\` and \`SLUICE_STATE_TABLE\`. With \`--endpoint\` (or
-\`SLUICE_DYNAMODB_ENDPOINT\`) they are those of \`npm start\`, which prints its engine's address. Else they are found in CloudFormation: the stack that has the
-outputs \`ConfigTableName\` and \`StateTableName\`, or the one that \`--stack\` names. Region and credentials are AWS's usual ones: \`AWS_PROFILE\`, \`AWS_REGION\`,
-access keys, roles. On one's own machine made-up ones do, the same as with \`npm start\`.
+\`SLUICE_DYNAMODB_ENDPOINT\`) they are those of \`sluice dev\`, which prints its engine's address. Where nothing says it and there is no AWS Region or no credentials, they are those of the local gateway
+that runs on port 3000. Else they are found in CloudFormation: the stack that has the
+outputs of a limiter, or the one that \`--stack\` names; where a local gateway runs as well, nothing is done and both are named. Region and credentials are AWS's usual ones: \`AWS_PROFILE\`, \`AWS_REGION\`,
+access keys, roles. On one's own machine made-up ones do, the same as with \`sluice dev\`.
 
 **Answers.** Tables for people, \`--json\` for scripts. Data goes to standard output, all else to standard error. Colours only on a terminal, and not with
-\`NO_COLOR\`. Exit codes: 0 done, 1 the user's mistake, 2 the service's failure, 130 stopped by Ctrl-C with something left to do.
+\`NO_COLOR\`. Exit codes: 0 done, 1 the user's mistake, 2 the service's failure, 3 a condition of
+\`simulate --fail-if\` holds, 130 stopped by Ctrl-C with something left to do.
 
 **Writing.** A write is refused when the item is no longer what it was when it was looked at. \`tiers apply\` writes up to 100 changes in one transaction, all or
 nothing. More, or on an engine without transactions such as dynalite, are written one after another in an order in which the table is valid after each; when it

@@ -1,14 +1,9 @@
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { scopedName } from '../../lambda/config-table/items/scopes'
 import { printed } from '../../limiter/errors'
-import { type Counting, takenFrom, type Units } from '../../limiter/units'
+import { type Counting, costNames, takenFrom, type Units } from '../../limiter/units'
 import { UserError } from '../exit'
 import { hint } from './hints'
-
-/** The names of the costs that policies count. */
-export const countedCosts = (policies: readonly Counting[]): string[] => [
-  ...new Set(policies.flatMap(({ costName }) => costName ?? [])),
-]
 
 /** The names of the costs that any policy of a set counts. */
 function countedIn({ global, routes, tiers, scoped }: PolicySet): string[] {
@@ -19,7 +14,7 @@ function countedIn({ global, routes, tiers, scoped }: PolicySet): string[] {
     ...(scoped ? [...scoped.tiers.values()].flat() : []),
   ]
   const policies = [...global, ...all.flatMap((one) => one.policies)]
-  return countedCosts(policies.map(({ written: { cost } }) => ({ costName: cost })))
+  return costNames(policies.map(({ written: { cost } }) => ({ costName: cost })))
 }
 
 /**
@@ -28,7 +23,7 @@ function countedIn({ global, routes, tiers, scoped }: PolicySet): string[] {
  * @param whose the subject, as it is shown.
  */
 export function checkCosts(costs: Units['costs'] = {}, policies: readonly Counting[], whose: string): void {
-  const known = countedCosts(policies)
+  const known = costNames(policies)
   const unknown = Object.keys(costs).find((name) => !known.includes(name))
   if (unknown === undefined) return
   const instead = known.length === 0 ? '' : hint(unknown, known)
@@ -41,7 +36,7 @@ export type EachCost = Required<Pick<Units, 'cost' | 'costs'>>
 /** What a request takes of these policies, each cost apart. */
 export const eachCost = (units: Units, policies: readonly Counting[]): EachCost => ({
   cost: units.cost,
-  costs: Object.fromEntries(countedCosts(policies).map((costName) => [costName, takenFrom(units, { costName })])),
+  costs: Object.fromEntries(costNames(policies).map((costName) => [costName, takenFrom(units, { costName })])),
 })
 
 /** `1, tokens 500`. */

@@ -17,8 +17,9 @@ export interface Period {
 
 /** The windows on record, newest first; `undefined` for a policy that denies what is past its quota. */
 export function periodsOf(item: Item, compiled: CompiledPolicy): Period[] | undefined {
-  if (!allowsOverage(compiled)) return undefined
-  const recorded = usageOf(fieldsOf(item, compiled)!, { grid: gridOf(compiled.written) })
+  const { written } = compiled
+  if (written.overage !== 'allow') return undefined
+  const recorded = usageOf(fieldsOf(item, compiled)!, { grid: gridOf(written) })
   return recorded.map(({ startAt, endsAt, used, overage }) => ({
     start: isoTime(startAt),
     end: isoTime(endsAt),
@@ -29,4 +30,5 @@ export function periodsOf(item: Item, compiled: CompiledPolicy): Period[] | unde
 
 export const allowsOverage = ({ written }: CompiledPolicy): boolean => written.overage === 'allow'
 
-const isoTime = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z')
+/** As ISO 8601 in UTC, to the second where it is a whole one. */
+export const isoTime = (at: number): string => new Date(at).toISOString().replace('.000Z', 'Z')

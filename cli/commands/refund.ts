@@ -1,14 +1,14 @@
 import type { EpochMs } from '../../limiter/clock'
 import type { CompiledPolicy } from '../../limiter/compiled-policy'
 import { printed } from '../../limiter/errors'
-import { takenFrom, type Units } from '../../limiter/units'
+import { costNames, takenFrom, type Units } from '../../limiter/units'
 import { costsByName, gather, instant, wholeNumber } from '../arguments'
 import { tell } from '../callers/client-changes'
 import { planOf } from '../callers/counted'
 import { checkPoliciesKnown } from '../callers/hashed-subject'
 import { hint } from '../callers/hints'
 import { type AboutSubject, calledOf, countedAs, nameOf, openSubject, SUBJECT, withTier } from '../callers/limits'
-import { checkCosts, countedCosts } from '../callers/named-costs'
+import { checkCosts } from '../callers/named-costs'
 import { RefundRecorder } from '../callers/refunded-units'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand } from '../command'
@@ -105,7 +105,7 @@ interface Returned {
 /** Throws where nothing is to be returned, or where it is not said of what a policy counts. */
 function checkUnits(given: Units, policies: readonly CompiledPolicy[], subject: Subject): void {
   checkCosts(given.costs, policies, nameOf(subject))
-  const [counted] = countedCosts(policies)
+  const [counted] = costNames(policies)
   if (!given.costs && counted !== undefined && policies.every(({ costName }) => costName !== undefined))
     throw new UserError(
       `${namesOf(policies)} counts ${counted} and not requests: say how many with --costs ${counted}=${given.cost}`,
@@ -124,9 +124,15 @@ function chosen(subject: Subject, { route, policy }: Options) {
   const unknown = policy?.find((name) => !known.includes(name))
   if (unknown !== undefined)
     throw new UserError(`${nameOf(subject)} has no policy ${printed(unknown)} there${hint(unknown, known)}`)
-  return charges
+  const meant = charges
     .map((charge) => ({ ...charge, policies: charge.policies.filter(({ name }) => policy?.includes(name) ?? true) }))
+    .map((charge) => ({ ...charge, policies: charge.policies.filter(({ counter }) => !counter.isEndedByOthers) }))
     .filter(({ policies }) => policies.length > 0)
+  if (meant.length === 0)
+    throw new UserError(
+      `${(policy ?? known).join(', ')} counts running requests, which have no units: sluice reset frees them`,
+    )
+  return meant
 }
 
 /** `5 units returned to per-minute, per-day`; where they differ, how many to each. */

@@ -1,3 +1,4 @@
+import { runningIn } from '../../limiter/algorithms/holds'
 import { lockedOutMs } from '../../limiter/algorithms/lockout'
 import type { EpochMs } from '../../limiter/clock'
 import { type CompiledPolicy, fieldsOf } from '../../limiter/compiled-policy'
@@ -16,7 +17,7 @@ import {
   SUBJECT,
   withTier,
 } from '../callers/limits'
-import { allowsOverage, type Period, periodsOf } from '../callers/periods'
+import { allowsOverage, isoTime, type Period, periodsOf } from '../callers/periods'
 import type { Subject } from '../callers/subjects'
 import { type AddCommand, describeTableCommand, type Session } from '../command'
 import { UserError } from '../exit'
@@ -46,16 +47,29 @@ interface Usage {
   readonly resetAfterMs: number
   /** For how long the caller is locked out. Absent where it is not. */
   readonly lockedOutMs?: number
+  /** Requests that are running, the oldest first. Absent where the policy does not count them. */
+  readonly running?: readonly RunningRequest[]
   /** The windows on record, newest first. Absent where what is past the quota is denied. */
   readonly periods?: readonly Period[]
 }
+
+/** A request that has a slot. */
+interface RunningRequest {
+  /** When it got it, as ISO 8601 in UTC. */
+  readonly since: string
+  /** How long it has it yet, unless somebody releases it. */
+  readonly leftMs: number
+}
+
+/** Running requests of a policy that are shown. */
+const MOST_SHOWN = 10
 
 export const addUsage: AddCommand = (group, session) => {
   withTier(
     describeTableCommand(
       group,
       'usage <subject>',
-      `Show the usage of every policy of a caller, and recorded periods of policies with overage: ${SUBJECT}. Nothing is charged.`,
+      `Show the usage of each policy of a caller, recorded periods and running requests: ${SUBJECT}. Nothing is charged.`,
       ['sluice usage acme', 'sluice usage ip:203.0.113.7 --watch'],
     ),
   )
@@ -79,7 +93,8 @@ export const addUsage: AddCommand = (group, session) => {
 
 /**
  * Policies that allow overage are read from the item itself, which has what no decision tells: earlier windows, and
- * each one's units past the quota. So are those that lock out, whose units are told whoever is locked out.
+ * each one's units past the quota. So are those that lock out, whose units are told whoever is locked out, and those
+ * that count running requests.
  */
 async function usageOf({ limiter, store }: OpenSubject, counted: readonly Counted[], now: EpochMs): Promise<Usage[]> {
   const keys = [...new Set(counted.map(({ key }) => key))]
@@ -106,17 +121,20 @@ async function usageOf({ limiter, store }: OpenSubject, counted: readonly Counte
     const periods = periodsOf(item, compiled)
     const current = periods?.find(({ end }) => Date.parse(end) > now)
     const used = current?.used ?? Math.max(0, whole - remaining)
-    const cost = compiled.costName ?? null
+    const { counter, costName = null, windowMs } = compiled
+    const cost = counter.isEndedByOthers ? null : costName
+    const running = counter.isEndedByOthers && runningIn(fields, windowMs, now)
     return {
       ...{ policy, route: route ?? null, cost, limit, used, remaining, resetAfterMs },
       ...(lockedMs > 0 && { lockedOutMs: lockedMs }),
+      ...(running && { running: running.map(({ sinceMs, leftMs }) => ({ since: isoTime(sinceMs), leftMs })) }),
       ...(periods && { periods }),
     }
   })
 }
 
 const isReadFromItem = (compiled: CompiledPolicy): boolean =>
-  allowsOverage(compiled) || compiled.counter.unlocked !== undefined
+  allowsOverage(compiled) || compiled.counter.unlocked !== undefined || compiled.counter.isEndedByOthers
 
 /** @param drawn lines to draw over. @returns the lines drawn now. */
 function print(
@@ -169,10 +187,28 @@ function print(
   )
   const { entry } = subject
   const listed = entry ? [`${entry.list === 'block' ? 'blocked' : 'allowed'} by ${entryText(entry)}`] : []
-  const lines = [nameOf(subject), ...listed, ...text.split('\n'), ...periodLines(print, usage)]
+  const lines = [
+    nameOf(subject),
+    ...listed,
+    ...text.split('\n'),
+    ...runningLines(print, usage),
+    ...periodLines(print, usage),
+  ]
   if (print.isTerminal && drawn > 0) print.raw(`\u001b[${drawn}A\u001b[J`)
   for (const line of lines) print.line(line)
   return lines.length
+}
+
+/** A table of the requests that are running; no lines where no policy counts them, or none is. */
+function runningLines(print: Session['print'], usage: readonly Usage[]): string[] {
+  const rows = usage.flatMap(({ policy, route, running = [] }) => {
+    const name = [policy, route].filter(Boolean).join(' ')
+    const shown = running.slice(0, MOST_SHOWN).map(({ since, leftMs }) => [name, since, duration(leftMs)])
+    const others = running.length - shown.length
+    return others > 0 ? [...shown, [name, `and ${others} more`, '']] : shown
+  })
+  if (rows.length === 0) return []
+  return ['', ...print.tableText(['running', 'since', 'free again in'], rows).split('\n')]
 }
 
 /** A table of the windows on record; no lines where no policy keeps any. */

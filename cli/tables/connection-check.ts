@@ -24,7 +24,7 @@ export async function checkConnection(
     const remedy =
       endpoint === undefined
         ? 'check the Region (--region, AWS_REGION), the credentials and the network'
-        : 'check --endpoint, or SLUICE_DYNAMODB_ENDPOINT: it is the DynamoDB address that npm start prints'
+        : 'check --endpoint, or SLUICE_DYNAMODB_ENDPOINT: it is the DynamoDB address that sluice dev prints'
     if (!isAnswer(error)) return { name, status: 'FAILED', found: `${found}: ${failureOf(error).message}`, remedy }
   }
   return { name, status: 'ok', found }

@@ -9,7 +9,7 @@ import type { Io } from '../terminal/io'
 import { ConfigTable } from './config-table'
 import { chooseLimiter, type Limiter, limitersIn, NoLimiterError } from './limiters'
 import { isLoopback, LOCAL_TABLES, localAwsEnvironment } from './local-engine'
-import { runningGateway } from './local-gateway'
+import { type LocalGateway, runningGateway } from './local-gateway'
 import { onlyDynamoDb } from './only-dynamodb'
 import { onWritten } from './write-targets'
 
@@ -26,7 +26,7 @@ export interface TableOptions {
 type TableKind = 'config' | 'state'
 
 const OPTIONS = [
-  ['--endpoint <url>', 'URL of another DynamoDB, such as the one that npm start prints (SLUICE_DYNAMODB_ENDPOINT)'],
+  ['--endpoint <url>', 'URL of another DynamoDB, such as the one that sluice dev prints (SLUICE_DYNAMODB_ENDPOINT)'],
   ['--region <name>', 'AWS Region (default: AWS_REGION, or the profile)'],
   ['--table <name>', 'name of the config table (default: SLUICE_CONFIG_TABLE, or the stack’s)'],
   ['--state-table <name>', 'name of the state table (default: SLUICE_STATE_TABLE, or the stack’s)'],
@@ -110,7 +110,7 @@ export class Connection {
       ? 'the command line'
       : this.env.SLUICE_CONFIG_TABLE
         ? 'the environment'
-        : 'the names that npm start uses'
+        : 'the names that sluice dev uses'
   }
 
   async tableName(kind: TableKind): Promise<string> {
@@ -160,11 +160,11 @@ export class Connection {
   }
 }
 
-function besideGateway(gateway: string, all: readonly Limiter[], region: string): string {
-  const endpoint = '--endpoint (the DynamoDB address that npm start printed)'
+function besideGateway({ address, dynamodb }: LocalGateway, all: readonly Limiter[], region: string): string {
+  const endpoint = `--endpoint ${dynamodb}`
   return all.length === 0
-    ? `no table: there is no limiter in ${region}, and a local gateway runs at ${gateway}: use ${endpoint}`
-    : `a local gateway runs at ${gateway}, and in ${region} there is ${all.map(({ name }) => name).join(', ')}: choose with ${endpoint}, or with --limiter`
+    ? `no table: there is no limiter in ${region}, and a local gateway runs at ${address}: use ${endpoint}`
+    : `a local gateway runs at ${address}, and in ${region} there is ${all.map(({ name }) => name).join(', ')}: choose with ${endpoint}, or with --limiter`
 }
 
 const noLimiter = (stack: string | undefined, region: string): UserError =>
@@ -191,7 +191,7 @@ function endpointOf({ endpoint }: TableOptions, env: Io['env']): string | undefi
   return url
 }
 
-/** For a local engine the credentials of `npm start`; else those that the SDK finds: environment, profile, role. */
+/** For a local engine the credentials of `sluice dev`; else those that the SDK finds: environment, profile, role. */
 function settingsOf({ region }: TableOptions, env: Io['env'], endpoint: string | undefined): Connection['settings'] {
   if (endpoint === undefined || !isLoopback(endpoint)) {
     const known = region ?? (env.AWS_REGION || env.AWS_DEFAULT_REGION)

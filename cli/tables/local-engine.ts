@@ -1,4 +1,4 @@
-/** The tables of a DynamoDB on one's own machine: those that `npm start` makes. */
+/** The tables of a DynamoDB on one's own machine: those that `sluice dev` makes. */
 export const LOCAL_TABLES = { state: 'sluice-state', config: 'sluice-config' } as const
 
 /**

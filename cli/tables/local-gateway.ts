@@ -1,16 +1,57 @@
-/** Where `npm start` serves the local gateway, if nothing else is said. */
+import { CloudFormationClient } from '@aws-sdk/client-cloudformation'
+import type { Io } from '../terminal/io'
+import { isLoopback } from './local-engine'
+
+/** Where `sluice dev` serves the local gateway, if nothing else is said. */
 const ADDRESS = 'http://localhost:3000'
 
 /** A gateway on this machine answers at once. */
 const TIMEOUT_MS = 300
 
-/** The address of a local gateway that runs on its usual port; undefined where there is none. */
-export async function runningGateway(): Promise<string | undefined> {
+/** Options by which a command says where its tables are. */
+type Where = { readonly [name in 'endpoint' | 'region' | 'table' | 'stateTable' | 'stack' | 'limiter']?: string }
+
+/** A local gateway that runs. */
+export interface LocalGateway {
+  readonly address: string
+  /** URL of its DynamoDB, on this machine. */
+  readonly dynamodb: string
+}
+
+/** The local gateway that runs on the usual port; undefined where there is none. */
+export async function runningGateway(): Promise<LocalGateway | undefined> {
   try {
-    const answer = await fetch(`${ADDRESS}/_local/backend-calls`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
-    const { total } = (await answer.json()) as { readonly total?: unknown }
-    return typeof total === 'number' ? ADDRESS : undefined
+    const answer = await fetch(`${ADDRESS}/_local/gateway`, { signal: AbortSignal.timeout(TIMEOUT_MS) })
+    const { dynamodb } = (await answer.json()) as { readonly dynamodb?: unknown }
+    const isOurs = typeof dynamodb === 'string' && /^https?:\/\//.test(dynamodb) && isLoopback(dynamodb)
+    return isOurs ? { address: ADDRESS, dynamodb } : undefined
   } catch {
     return undefined
+  }
+}
+
+/**
+ * The local gateway whose tables a command means: where neither options nor the environment say where the tables are,
+ * and there is no AWS to ask, for lack of a Region or of credentials. With both, `Connection` names what it could be.
+ */
+export async function meantGateway(where: Where, env: Io['env']): Promise<LocalGateway | undefined> {
+  const { endpoint, region, table, stateTable, stack, limiter } = where
+  const said = [endpoint, region, table, stateTable, stack, limiter, env.SLUICE_DYNAMODB_ENDPOINT]
+  if ([...said, env.SLUICE_CONFIG_TABLE, env.SLUICE_STATE_TABLE].some(Boolean)) return undefined
+  const gateway = await runningGateway()
+  return gateway === undefined || (await isAwsSetUp(env)) ? undefined : gateway
+}
+
+async function isAwsSetUp(env: Io['env']): Promise<boolean> {
+  const region = env.AWS_REGION || env.AWS_DEFAULT_REGION
+  const client = new CloudFormationClient(region ? { region } : {})
+  try {
+    await client.config.region()
+    await client.config.credentials()
+    return true
+  } catch {
+    return false
+  } finally {
+    client.destroy()
   }
 }

@@ -45,7 +45,7 @@ const isDynamoDb = ({ $metadata }: Answered, raw: RawAnswer | undefined): boolea
 function notDynamoDb(endpoint: string | undefined, { $metadata, $response }: Answered): UserError {
   const status = $metadata?.httpStatusCode ?? $response?.statusCode
   const advice =
-    endpoint === undefined ? '' : '; use a DynamoDB endpoint, such as the one that npm start prints, not the API’s'
+    endpoint === undefined ? '' : '; use a DynamoDB endpoint, such as the one that sluice dev prints, not the API’s'
   return new UserError(
     `${endpoint ?? 'the endpoint'} does not answer as DynamoDB does (status ${status ?? 'unknown'})${advice}`,
   )

@@ -59,8 +59,26 @@ export class Interrupts {
 /** The process itself. */
 export function processIo(): Io {
   const interrupts = new Interrupts(() => process.exit(EXIT.interrupted))
-  process.on('SIGINT', () => interrupts.press())
+  // A terminal that is closed and whoever stops a process mean the same as Ctrl-C.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => interrupts.press())
+  if (process.env.npm_lifecycle_event !== undefined) pressWhenOrphaned(interrupts)
   process.stdout.on('error', () => {}) // the reader of a pipe may go away, `head` for one
   const { stdin, stdout, stderr, env } = process
   return { stdin, stdout, stderr, env, clock: Date.now, interrupts }
+}
+
+const LOOK_FOR_PARENT_MS = 250
+
+/**
+ * npm and npx start commands through a shell, which need not pass on the signal that ends it: that it is gone means the
+ * same.
+ */
+function pressWhenOrphaned(interrupts: Interrupts): void {
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    interrupts.press()
+  }, LOOK_FOR_PARENT_MS)
+  timer.unref()
 }

@@ -2,6 +2,7 @@ import { toJsonSchema } from '@valibot/to-json-schema'
 import { FIXED_COST } from '../../lambda/config-table/items/cost'
 import { FILE_FIELDS } from '../../lambda/config-table/items/parse-tiers-file'
 import { SCOPED_SETTINGS } from '../../lambda/config-table/items/settings'
+import { CONCURRENCY } from '../../limiter/policies/policy'
 import type { FieldRules } from '../../limiter/policies/report'
 import { ITEM_KINDS } from '../../provisioning/item-kinds'
 
@@ -33,8 +34,8 @@ export function tiersSchema(): Schema {
     }),
     patternProperties: { [`^${SCOPED_SETTINGS}`]: ref('scopedSettings') },
     definitions: {
-      policy: objectOf(tier.inner.policies.listOf),
-      sharedPolicy: objectOf(route.inner.policies.listOf),
+      policy: policyOf(tier.inner.policies.listOf),
+      sharedPolicy: policyOf(route.inner.policies.listOf),
       tier: objectOf(tier.fields, { policies }),
       route: objectOf(route.fields, {
         policies: shared,
@@ -48,6 +49,17 @@ export function tiersSchema(): Schema {
         preflight: objectOf(preflight.object),
       }),
     },
+  }
+}
+
+/** A policy has a window, or counts what runs and has a timeout. */
+function policyOf(rules: FieldRules): Schema {
+  const { required, ...object } = objectOf(rules)
+  const running = { properties: { algorithm: { const: CONCURRENCY } }, required: ['algorithm', 'timeout'] }
+  return {
+    ...object,
+    required: (required as string[]).filter((field) => field !== 'window'),
+    anyOf: [{ required: ['window'] }, running],
   }
 }
 

@@ -10,9 +10,16 @@ import { withLines } from './yaml-lines'
  *
  * @throws UserError when it cannot be read or is no YAML, ConfigError with every mistake in it.
  */
-export function readTiersFile(path: string): TiersFile {
+export const readTiersFile = (path: string): TiersFile => parseTiers(textOf(path), path)
+
+/**
+ * The same of a text that was read already.
+ *
+ * @param path what to call it.
+ */
+export function parseTiers(text: string, path: string): TiersFile {
   const lineCounter = new LineCounter()
-  const document = parseDocument(textOf(path), { prettyErrors: true, lineCounter })
+  const document = parseDocument(text, { prettyErrors: true, lineCounter })
   const [error] = document.errors
   if (error) throw new UserError(`${path}: ${error.message.split('\n')[0]}`)
   const file: unknown = contentOf(document, path)

@@ -24,6 +24,7 @@ export interface Situation {
   readonly now?: number
   readonly interrupts?: Interrupts
   readonly onOut?: (text: string) => void
+  readonly onErr?: (text: string) => void
   /** The command line to run. @default this release's */
   readonly run?: typeof run
 }
@@ -47,6 +48,7 @@ export async function sluice(args: readonly string[], situation: Situation = {})
     stderr: {
       write: (text) => {
         err += text
+        situation.onErr?.(text)
       },
     },
     env: situation.env ?? {},

@@ -13,8 +13,13 @@ let stacks: Stack[]
 let asked: unknown[]
 let gateway: () => Promise<unknown>
 
+/** What the SDK finds on a machine that is set up for AWS. */
+const CREDENTIALS = { AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 'b' }
+const before = { ...process.env }
+
 beforeEach(() => {
   jest.restoreAllMocks()
+  Object.assign(process.env, CREDENTIALS)
   ;[stacks, asked] = [[], []]
   gateway = async () => {
     throw new Error('connection refused')
@@ -38,7 +43,10 @@ beforeEach(() => {
     return { Items: [] }
   }) as never)
 })
-afterAll(() => jest.restoreAllMocks())
+afterAll(() => {
+  jest.restoreAllMocks()
+  process.env = before
+})
 
 /** A stack of one's own app, as the construct's output describes its limiters. */
 const own = (StackName: string, ...paths: string[]): Stack => ({
@@ -134,17 +142,57 @@ describe('the limiter that a command means', () => {
 
   it('is not guessed where a local gateway runs as well: both are named', async () => {
     stacks = [own('Shop', 'Limiter')]
-    gateway = async () => ({ total: 0, routes: {} })
+    gateway = async () => ({ dynamodb: 'http://127.0.0.1:13000' })
     expect(await list()).toEqual({
       code: 1,
       out: '',
-      err: 'a local gateway runs at http://localhost:3000, and in us-east-1 there is Shop/Limiter: choose with --endpoint (the DynamoDB address that npm start printed), or with --limiter\n',
+      err: 'a local gateway runs at http://localhost:3000, and in us-east-1 there is Shop/Limiter: choose with --endpoint http://127.0.0.1:13000, or with --limiter\n',
     })
     expect(asked).toEqual([])
     expect((await list(['--limiter', 'Shop'])).code).toBe(0)
     stacks = []
     expect((await list()).err).toContain(
-      'no limiter in us-east-1, and a local gateway runs at http://localhost:3000: use --endpoint',
+      'no limiter in us-east-1, and a local gateway runs at http://localhost:3000: use --endpoint http://127.0.0.1:13000',
+    )
+  })
+
+  describe('where there is no AWS to ask', () => {
+    const used = 'tables of the local gateway at http://localhost:3000\n'
+    beforeEach(() => {
+      for (const name of [...Object.keys(CREDENTIALS), 'AWS_PROFILE']) delete process.env[name]
+      Object.assign(process.env, {
+        AWS_EC2_METADATA_DISABLED: 'true',
+        AWS_CONFIG_FILE: '/nowhere',
+        AWS_SHARED_CREDENTIALS_FILE: '/nowhere',
+      })
+      gateway = async () => ({ dynamodb: 'http://127.0.0.1:13000' })
+    })
+
+    it('is that of the local gateway, and the command says so', async () => {
+      for (const env of [{ AWS_REGION: 'us-east-1' }, { AWS_REGION: '' }]) {
+        expect(await list([], env)).toMatchObject({ code: 0, err: expect.stringContaining(used) })
+      }
+      expect(asked).toEqual(['sluice-config', 'sluice-config'])
+      expect(CloudFormationClient.prototype.send).not.toHaveBeenCalled()
+    })
+
+    it.each([
+      [['--table', 'mine'], {}],
+      [['--endpoint', 'http://127.0.0.1:8000'], {}],
+      [['--region', 'eu-west-1', '--limiter', 'a'], {}],
+      [[], { SLUICE_DYNAMODB_ENDPOINT: 'http://127.0.0.1:8000' }],
+      [[], { SLUICE_CONFIG_TABLE: 'mine' }],
+    ])('is not that of the local gateway with %j and %j', async (args, env) => {
+      expect((await list(args, env as Record<string, string>)).err).not.toContain(used)
+      expect(fetch).not.toHaveBeenCalled()
+    })
+
+    it.each(['https://dynamodb.us-east-1.amazonaws.com', 'nonsense', 5])(
+      'is not what claims to have its DynamoDB at %j',
+      async (dynamodb) => {
+        gateway = async () => ({ dynamodb })
+        expect((await list()).err).not.toContain(used)
+      },
     )
   })
 

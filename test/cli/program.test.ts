@@ -39,7 +39,7 @@ const ALL = [
   ],
   ...['apis list', 'apis label', 'apis remove', 'block add', 'block remove', 'block list', 'block export'],
   ...['hmac-key status', 'hmac-key enable', 'hmac-key carry', 'hmac-key purge', 'hmac-key rotate'],
-  ...['usage', 'whois', 'peek', 'refund', 'reset', 'forget', 'off', 'on', 'observe'],
+  ...['init', 'dev', 'simulate', 'usage', 'whois', 'peek', 'refund', 'reset', 'forget', 'off', 'on', 'observe'],
   ...['attach', 'detach', 'status', 'doctor', 'completion'],
 ]
 const nameOf = (command: Command): string =>

@@ -27,7 +27,7 @@ describe('a file', () => {
   it('is validated without a table', async () => {
     expect(await sluice(['tiers', 'validate', 'tiers.yaml'])).toEqual({
       code: 0,
-      out: 'tiers.yaml is valid: 4 tiers, 2 routes\n',
+      out: 'tiers.yaml is valid: 4 tiers, 3 routes\n',
       err: '',
     })
     const file = write(

@@ -3,6 +3,7 @@ import { Interrupts } from '../../cli/terminal/io'
 import { Plans } from '../../lambda/charge-plans'
 import { PolicySets } from '../../lambda/config-table/configuration'
 import { rulesOf } from '../../lambda/rules'
+import { createLimiter } from '../../limiter'
 import { RateLimiter } from '../../limiter/rate-limiter'
 import { DynamoDbStore } from '../../limiter/stores/dynamodb-store'
 import { subjectKey } from '../../limiter/subject-key'
@@ -485,6 +486,55 @@ describe('peek, refund and reset', () => {
       expect.stringContaining('would be denied\npolicy per-minute: 60 of 60 left, it can never be allowed\n'),
     ])
     expect(await used('peeker')).toMatchObject({ 'per-minute': [0, 60], 'per-day': [0, 1000] })
+  })
+
+  it('show which requests are running, which a refund leaves alone, and a reset frees', async () => {
+    await at.put({
+      pk: 'policy-set',
+      sk: 'tier#slow',
+      policies: [
+        { name: 'minute', limit: 60, window: '1m', algorithm: 'fixed-window' },
+        { name: 'running', algorithm: 'concurrency', limit: 12, timeout: '5m' },
+      ],
+    })
+    await at.json(['clients', 'create', 'patient', '--tier', 'slow'])
+    const policies = [{ name: 'running', algorithm: 'concurrency', limit: 12, timeout: '5m' }] as const
+    const time = { now: NOW - 60_000 }
+    const own = createLimiter({
+      store: new DynamoDbStore({ client: at.client, tableName: LOCAL_TABLES.state }),
+      policies,
+      clock: () => time.now,
+    })
+    await own.acquire('client:patient')
+    time.now = NOW - 30_000
+    const slots = await Promise.all(Array.from({ length: 11 }, () => own.acquire('client:patient')))
+    const { running, ...usage } = (await at.json(['usage', 'patient'], now)).policies[1]
+    expect(usage).toEqual({
+      ...{ policy: 'running', route: null, cost: null, limit: 12, used: 12, remaining: 0, resetAfterMs: 270_000 },
+    })
+    expect(running).toHaveLength(12)
+    expect(running.slice(0, 2)).toEqual([
+      { since: '2026-11-21T11:59:00Z', leftMs: 240_000 },
+      { since: '2026-11-21T11:59:30Z', leftMs: 270_000 },
+    ])
+    expect((await at.sluice(['usage', 'patient'], now)).out).toMatch(
+      /\nrunning +since +free again in\nrunning +2026-11-21T11:59:00Z +4 min\n(running .*\n){9}running +and 2 more\n/,
+    )
+    expect(await at.json(['peek', 'patient'], now)).toMatchObject({
+      allowed: false,
+      policy: 'running',
+      cost: 1,
+      costs: {},
+    })
+    await at.json(['refund', 'patient', '5'], now)
+    await expect(at.json(['refund', 'patient', '5', '--policy', 'running'], now)).rejects.toThrow(
+      'running counts running requests, which have no units: sluice reset frees them',
+    )
+    expect(await slots[0]!.release()).toBe(true)
+    expect((await at.json(['usage', 'patient'], now)).policies[1]).toMatchObject({ used: 11, remaining: 1 })
+    await at.sluice(['reset', 'patient'], now)
+    expect((await at.json(['usage', 'patient'], now)).policies[1]).toMatchObject({ used: 0, running: [] })
+    expect(await slots[1]!.release()).toBe(false)
   })
 
   it('show who is locked out, whom a refund does not let in, and a reset does', async () => {

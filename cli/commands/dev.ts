@@ -1,0 +1,66 @@
+import { Option } from 'commander'
+import type { DevOptions } from '../../local/options'
+import { wholeNumber } from '../arguments'
+import { type AddCommand, describeCommand } from '../command'
+import { UserError } from '../exit'
+
+const PORT = 3000
+
+interface Options extends Omit<DevOptions, 'port' | 'endpoint'> {
+  readonly port?: number
+}
+
+export const addDev: AddCommand = (group, session) => {
+  describeCommand(
+    group,
+    'dev',
+    'Run a local API Gateway with Sluice before your server, on a DynamoDB in memory, with your tiers. The saved tiers file is in force at once.',
+    [
+      'sluice dev --backend http://localhost:4000',
+      'sluice dev --tiers my-tiers.yaml --backend http://localhost:4000 --openapi api.yaml',
+      'sluice dev --api http --port 3001 --quiet',
+    ],
+  )
+    .option('--tiers <file>', 'the tiers file, which is watched', 'tiers.yaml')
+    .option('--backend <url>', 'your server, which gets the allowed requests (default: a sample that answers itself)')
+    .option('--openapi <file>', 'the API’s methods and paths (default: one route for all paths)')
+    .option('--port <number>', 'port to listen on, 0 for any free one (default: PORT, else 3000)', port)
+    .option('--dynamodb-port <number>', 'port of the DynamoDB engine (default: 10000 above the other)', port)
+    .addOption(
+      new Option('--engine <name>', 'DynamoDB engine (default: dynoxide where it runs, else dynalite)').choices([
+        'dynoxide',
+        'dynalite',
+      ]),
+    )
+    .addOption(
+      new Option('--api <kind>', 'kind of API: on an HTTP API every denial is a plain 403, as on AWS')
+        .choices(['rest', 'http'])
+        .default('rest'),
+    )
+    .option('--instances <number>', 'authorizer instances at a time, 1 to 64', wholeNumber(1, 64), 2)
+    .option('--quiet', 'print no line for each decision')
+    .action(async (options: Options) => {
+      const { print, io } = session
+      // Loaded only here: the other commands start without it.
+      const { runDev } = require('../../local/dev') as typeof import('../../local/dev')
+      await io.interrupts.during((stop) =>
+        runDev(
+          {
+            ...options,
+            port: options.port ?? portOf(io.env.PORT),
+            ...(io.env.SLUICE_DYNAMODB_ENDPOINT && { endpoint: io.env.SLUICE_DYNAMODB_ENDPOINT }),
+          },
+          { env: io.env, line: (text) => print.line(text), note: (text) => print.note(text), stop },
+        ),
+      )
+    })
+}
+
+const MOST_PORT = 65_535
+const port = wholeNumber(0, MOST_PORT)
+
+function portOf(text: string | undefined): number {
+  if (!text) return PORT
+  if (/^\d{1,5}$/.test(text) && Number(text) <= MOST_PORT) return Number(text)
+  throw new UserError(`PORT must be a whole number from 0 to ${MOST_PORT}, got "${text}"`)
+}

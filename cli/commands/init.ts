@@ -1,0 +1,128 @@
+import { existsSync, writeFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { Option } from 'commander'
+import { wholeNumber } from '../arguments'
+import { type AddCommand, describeCommand, type Session } from '../command'
+import { InterruptedError, UserError } from '../exit'
+import { CALLERS, type Starter, starterLines, starterTiers, TARGETS } from '../tiers/starter'
+
+const MOST_UNITS = 1_000_000_000
+
+interface Options {
+  readonly for?: Starter['target']
+  readonly callers?: Starter['callers']
+  readonly limit?: number
+  readonly file: string
+  readonly force?: boolean
+}
+
+export const addInit: AddCommand = (group, session) => {
+  describeCommand(
+    group,
+    'init',
+    'Write a tiers file to start from, with comments, and print the lines that put it to work. Asks three questions, unless options answer them.',
+    ['sluice init', 'sluice init --for cdk --callers api-key --limit 60'],
+  )
+    .addOption(
+      new Option(
+        '--for <what>',
+        'an API of your CDK app, an HTTP API that exists, or the library in a program',
+      ).choices(TARGETS),
+    )
+    .addOption(new Option('--callers <how>', 'what tells callers apart').choices(CALLERS))
+    .option('--limit <number>', 'requests a minute of each caller', wholeNumber(1, MOST_UNITS))
+    .option('--file <file>', 'the tiers file to write; the library needs none', 'tiers.yaml')
+    .option('--force', 'overwrite the file')
+    .action(async (options: Options) => {
+      const { file, force = false } = options
+      if (options.for !== 'library') checkNew(file, force)
+      const starter = await complete(options, session)
+      if (starter.target !== 'library') {
+        checkNew(file, force)
+        write(file, starterTiers(starter), force)
+        session.print.note(`written: ${file}`)
+      }
+      session.print.raw(starterLines(starter, file))
+    })
+}
+
+function checkNew(file: string, force: boolean): void {
+  if (!force && existsSync(file)) throw new UserError(taken(file))
+}
+
+const taken = (file: string): string =>
+  `nothing was written: there is a file ${file} already: choose another with --file, or overwrite it with --force`
+
+function write(file: string, text: string, force: boolean): void {
+  try {
+    writeFileSync(file, text, { flag: force ? 'w' : 'wx' })
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw new UserError(code === 'EEXIST' ? taken(file) : `nothing was written: ${message}`)
+  }
+}
+
+interface Question {
+  readonly option: string
+  readonly text: string
+  /** Taken for an empty line. */
+  readonly otherwise: string
+  /** What an answer means; `undefined` for none that is possible. */
+  read(answer: string): string | number | undefined
+}
+
+const chosen = (choices: readonly string[]) => (answer: string) =>
+  choices.find((choice) => choice === answer) ?? choices[Number(answer) - 1]
+
+const QUESTIONS = {
+  target: {
+    option: `--for ${TARGETS.join('|')}`,
+    text: 'What do you protect? 1 cdk: an API of your CDK app, 2 http-api: an HTTP API that exists, 3 library: work of a program',
+    otherwise: 'cdk',
+    read: chosen(TARGETS),
+  },
+  callers: {
+    option: `--callers ${CALLERS.join('|')}`,
+    text: 'What tells callers apart? 1 api-key: keys that Sluice makes, 2 address: the IP address',
+    otherwise: 'api-key',
+    read: chosen(CALLERS),
+  },
+  limit: {
+    option: '--limit NUMBER',
+    text: 'How many requests a minute may each caller send?',
+    otherwise: '60',
+    read: (answer) => (/^[1-9]\d{0,8}$/.test(answer) ? Number(answer) : undefined),
+  },
+} as const satisfies Record<keyof Starter, Question>
+
+/** Asks what the options do not say. */
+async function complete({ for: target, callers, limit }: Options, { io }: Session): Promise<Starter> {
+  const said: Partial<Record<keyof Starter, string | number>> = { target, callers, limit }
+  const open = (Object.keys(QUESTIONS) as (keyof Starter)[]).filter((name) => said[name] === undefined)
+  if (open.length === 0) return said as unknown as Starter
+  if (io.stdin.isTTY !== true) {
+    const options = open.map((name) => QUESTIONS[name].option).join(', ')
+    throw new UserError(`nothing was written: there is no terminal to ask on, say ${options}`)
+  }
+  const input = createInterface({ input: io.stdin, terminal: false })
+  const lines = input[Symbol.asyncIterator]()
+  try {
+    return await io.interrupts.during(async (pressed) => {
+      const stopped = new Promise<never>((_, reject) => {
+        pressed.addEventListener('abort', () => reject(new InterruptedError('\nnothing was written')), { once: true })
+      })
+      for (const name of open) {
+        const { text, otherwise, read }: Question = QUESTIONS[name]
+        while (said[name] === undefined) {
+          io.stderr.write(`${text} [${otherwise}] `)
+          const { value, done } = await Promise.race([lines.next(), stopped])
+          if (done) throw new UserError('\nnothing was written')
+          said[name] = read(String(value).trim() || otherwise)
+        }
+      }
+      return said as unknown as Starter
+    })
+  } finally {
+    input.close()
+  }
+}

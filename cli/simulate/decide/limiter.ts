@@ -1,0 +1,34 @@
+import type { Exceeded } from '../../../limiter/algorithms/algorithm'
+import type { EpochMs } from '../../../limiter/clock'
+import type { CompiledPolicy } from '../../../limiter/compiled-policy'
+import type { Charge } from '../../../limiter/rate-limiter'
+
+/** What one policy said of a request. */
+export interface PolicyAnswer {
+  readonly policy: CompiledPolicy
+  readonly verdict: {
+    readonly allowed: boolean
+    readonly remaining: number
+    readonly resetAfterMs: number
+    readonly retryAfterMs: number
+    readonly delayMs?: number
+    readonly exceeded?: Exceeded
+    readonly lockedOut?: true
+    readonly overage?: number
+  }
+}
+
+/** What all policies of a request said. */
+export interface Answer {
+  readonly allowed: boolean
+  /** The policy that the decision is named after, where it is a denial. */
+  readonly deniedBy: CompiledPolicy | undefined
+  /** All that were asked. */
+  readonly policies: readonly PolicyAnswer[]
+}
+
+/** Decides charges in the order of their times. */
+export interface SimulatedLimiter {
+  /** @param durationMs how long the request runs, where something is held meanwhile and the log says it. */
+  decide(parts: readonly Charge[], now: EpochMs, durationMs?: number): Answer | Promise<Answer>
+}

@@ -1,0 +1,38 @@
+import type { Configuration } from '../../../lambda/config-table/configuration'
+import type { PolicySet } from '../../../lambda/config-table/items/policy-set'
+import type { TierPolicy } from '../../../lambda/config-table/items/tiers'
+import type { Policy } from '../../../limiter/policies/policy'
+
+/** The rules of one side of a comparison. */
+export interface RuleSet {
+  /** Where they come from, in words. */
+  readonly title: string
+  readonly configuration: Configuration
+  /** Whether anybody is blocked, or passes uncounted. */
+  readonly hasAccess: boolean
+}
+
+/** All policies of a set, whichever APIs they are for. */
+export function policiesIn({ global, routes, tiers, scoped, settings }: PolicySet): readonly (Policy | TierPolicy)[] {
+  const allRoutes = scoped ? [...routes, ...scoped.routes] : routes
+  const allTiers = [...tiers.values(), ...(scoped ? [...scoped.tiers.values()].flat() : [])]
+  return [
+    ...global,
+    ...allRoutes.flatMap((route) => route.policies),
+    ...allTiers.flatMap((tier) => tier.policies),
+    settings.preflight,
+  ]
+}
+
+/** Names of the costs that policies of a set count. */
+export function costNamesIn(set: PolicySet): string[] {
+  return [...new Set(policiesIn(set).flatMap(({ written }) => written.cost ?? []))]
+}
+
+/** Whether all policies are strict, so that a request is decided in one step. */
+export const isStrict = (set: PolicySet): boolean =>
+  policiesIn(set).every(({ consistency }) => consistency === 'strict')
+
+/** Whether requests may be charged at a later turn than they come. */
+export const queues = (set: PolicySet): boolean =>
+  policiesIn(set).some(({ written }) => written.action === 'delay' || written.mode === 'queue')

@@ -1,0 +1,84 @@
+import { UserError } from '../../exit'
+import { clfLine, isClf } from './clf-line'
+import { csvLine, csvValues } from './csv-line'
+import type { FieldMap } from './field-map'
+import { jsonLine } from './json-line'
+import { CsvSplitter, DocumentSplitter, LineSplitter, type Splitter } from './records'
+import type { Parse, ToRequest } from './to-request'
+
+/** How a log is written. */
+export type Format = (typeof FORMATS)[number]
+export const FORMATS = ['json', 'clf', 'csv', 'document'] as const
+
+/** How to take a log apart, and how to read each part. */
+export interface Reader {
+  readonly format: Format
+  readonly splitter: Splitter
+  /** @param text of the first record: of CSV its headings, which make no request. */
+  parser(text: string): { readonly parse: Parse; readonly isHeading: boolean }
+}
+
+/** A document of `aws logs`, which spreads its entries over lines, has nothing but a bracket on its first line. */
+const DOCUMENT = /^\s*(?:\[|\{\s*(?:\r?\n|$)|\{\s*"(?:events|results|queryLanguage|searchedLogStreams|statistics)"\s*:)/
+
+/**
+ * Finds the format of a log by how it begins.
+ *
+ * @param start the first lines, or the whole where it is shorter.
+ * @throws UserError where it is none that is read.
+ */
+export function readerFor(start: string, file: string, map: FieldMap, toRequest: ToRequest, said?: Format): Reader {
+  const format = said ?? formatOf(start, map)
+  if (format === undefined) {
+    throw new UserError(
+      `${file} is in no format that is read: JSON lines, the Common Log Format, CSV whose first line has a heading for the time (${map.namesOf('time').join(', ')}; --map time=… names another), or what "aws logs filter-log-events" and "get-query-results" print. Its first line: ${shown(start)}`,
+    )
+  }
+  switch (format) {
+    case 'json':
+      return { format, splitter: new LineSplitter(), parser: () => ({ parse: jsonLine(toRequest), isHeading: false }) }
+    case 'clf':
+      return { format, splitter: new LineSplitter(), parser: () => ({ parse: clfLine(toRequest), isHeading: false }) }
+    case 'document':
+      return {
+        format,
+        splitter: new DocumentSplitter(),
+        parser: () => ({ parse: jsonLine(toRequest), isHeading: false }),
+      }
+    case 'csv':
+      return { format, splitter: new CsvSplitter(), parser: (text) => csvParser(text, file, map, toRequest) }
+  }
+}
+
+function formatOf(start: string, map: FieldMap): Format | undefined {
+  if (DOCUMENT.test(start)) return 'document'
+  const lines = start.split(/\r?\n/).filter((line) => line.trim() !== '')
+  const headings = csvValues(lines[0] ?? '', commaIn(lines[0] ?? ''))
+  if (headings && headings.length > 1 && map.hasTime(trimmed(headings))) return 'csv'
+  if (lines.some((line) => line.trimStart().startsWith('{'))) return 'json'
+  return lines.some(isClf) ? 'clf' : undefined
+}
+
+function csvParser(text: string, file: string, map: FieldMap, toRequest: ToRequest): ReturnType<Reader['parser']> {
+  const comma = commaIn(text)
+  const headings = trimmed(csvValues(text, comma) ?? [])
+  const twice = headings.find((name, i) => headings.indexOf(name) < i)
+  if (twice !== undefined) throw new UserError(`${file}: two columns have the heading ${JSON.stringify(twice)}`)
+  if (!map.hasTime(headings) && !headings.includes('@message'))
+    throw new UserError(
+      `${file}: no column is the time (${map.namesOf('time').join(', ')}): name it with --map time=…, the headings are ${headings.join(', ')}`,
+    )
+  for (const [field, name] of map.given)
+    if (!headings.includes(name) && !headings.includes('@message'))
+      throw new UserError(
+        `${file}: there is no column "${name}", which --map takes for ${field}: the headings are ${headings.join(', ')}`,
+      )
+  return { parse: csvLine(headings, comma, toRequest), isHeading: true }
+}
+
+const commaIn = (heading: string): string => (heading.includes('\t') && !heading.includes(',') ? '\t' : ',')
+
+const trimmed = (headings: readonly string[]) => headings.map((name) => name.trim())
+
+/** The beginning of a text, for an error. */
+const shown = (text: string): string => JSON.stringify(text.trimStart().split(/\r?\n/)[0]!.slice(0, 80))

@@ -1,0 +1,103 @@
+import { clfLine } from './clf-line'
+import type { Parse, Parsed, ToRequest, Value } from './to-request'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/**
+ * Reads a JSON object: a line of an access log, an event of CloudWatch Logs with such a line as its `message`, or a row
+ * of Logs Insights.
+ */
+export function jsonLine(toRequest: ToRequest): Parse {
+  return (text) => {
+    let given: unknown
+    try {
+      given = JSON.parse(text)
+    } catch {
+      return 'it is no JSON'
+    }
+    const row = Array.isArray(given) ? rowOf(given) : given
+    if (typeof row !== 'object' || row === null || Array.isArray(row)) return 'it is no JSON object'
+    const fields = row as Fields
+    const names = Object.keys(fields)
+    const twice = Array.isArray(given) ? undefined : nameTwice(text, names)
+    if (twice !== undefined) return `it has ${JSON.stringify(twice.slice(0, 40))} twice`
+    return fromFields(fields, names, toRequest)
+  }
+}
+
+/** A row whose message is a line of the log itself, as text or, where somebody has parsed it, as an object. */
+function fromFields(fields: Fields, names: readonly string[], toRequest: ToRequest): Parsed {
+  const message = own(fields, 'message') ?? own(fields, '@message')
+  const time = own(fields, 'timestamp') ?? own(fields, '@timestamp')
+  if (typeof message === 'string') return fromMessage(message.trim(), time, toRequest)
+  if ('searchedCompletely' in fields) return null // a log stream, behind the events
+  return toRequest((name) => valueAt(fields, name), undefined, names)
+}
+
+/** @param time when CloudWatch Logs says that it came, where the line itself has no time. */
+export function fromMessage(message: string, time: unknown, toRequest: ToRequest): Parsed {
+  if (!message.startsWith('{')) return clfLine(toRequest)(message)
+  try {
+    const fields = JSON.parse(message) as Fields
+    const names = Object.keys(fields)
+    const twice = nameTwice(message, names)
+    if (twice !== undefined) return `it has ${JSON.stringify(twice.slice(0, 40))} twice`
+    const stamp = typeof time === 'string' && /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/.test(time) ? `${time}Z` : time
+    return toRequest((name) => valueAt(fields, name), stamp, names)
+  } catch {
+    return 'its message is no JSON'
+  }
+}
+
+/** `[{ field: '@message', value: '…' }]`, as Logs Insights answers. */
+function rowOf(row: readonly unknown[]): Fields | undefined {
+  const entries = row.flatMap((one): [string, unknown][] => {
+    const { field, value } = (one ?? {}) as { readonly field?: unknown; readonly value?: unknown }
+    return typeof field === 'string' ? [[field, value]] : []
+  })
+  return entries.length === row.length && new Set(entries.map(([name]) => name)).size === entries.length
+    ? Object.fromEntries(entries)
+    : undefined
+}
+
+const own = (fields: Fields, name: string): unknown => (Object.hasOwn(fields, name) ? fields[name] : undefined)
+
+/** The value under a name, or where the name is a path such as `identity.user`, inside objects. */
+function valueAt(fields: Fields, name: string): ReturnType<Value> {
+  if (Object.hasOwn(fields, name)) return fields[name]
+  if (!name.includes('.')) return undefined
+  let at: unknown = fields
+  for (const part of name.split('.')) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, part)) return undefined
+    at = (at as Fields)[part]
+  }
+  return at
+}
+
+const NAME = /"((?:[^"\\]|\\.)*)"\s*:|[{}[\]]|"(?:[^"\\]|\\.)*"/g
+
+/**
+ * A name that the object itself has twice. `JSON.parse` takes the last one, another reader the first: somebody who can
+ * write into a value of a log that escapes nothing could be whom he likes.
+ */
+function nameTwice(text: string, parsed: readonly string[]): string | undefined {
+  if (colons(text) === parsed.length && !/"\s+:/.test(text)) return undefined // flat, and each name once
+  const names = new Set<string>()
+  let depth = 0
+  for (const [found, name] of text.matchAll(NAME)) {
+    if (found === '{' || found === '[') depth++
+    else if (found === '}' || found === ']') depth--
+    else if (depth === 1 && name !== undefined) {
+      if (names.has(name)) return name
+      names.add(name)
+    }
+  }
+  return undefined
+}
+
+/** How often a quote and a colon follow each other, as behind each name. */
+function colons(text: string): number {
+  let count = 0
+  for (let at = text.indexOf('":'); at >= 0; at = text.indexOf('":', at + 2)) count++
+  return count
+}

@@ -1,0 +1,193 @@
+import type { EpochMs } from '../../../limiter/clock'
+import type { CompiledPolicy } from '../../../limiter/compiled-policy'
+import type { Answer, PolicyAnswer } from '../decide/limiter'
+import type { Prepared, Reason } from '../decide/preparer'
+import { Nearness } from './nearness'
+import { Series } from './series'
+
+/** What became of a caller's requests. */
+export interface ClientTally {
+  readonly client: string
+  tier: string
+  requests: number
+  /** By a limit. */
+  denied: number
+  /** Not let in, whatever the limits are. */
+  refused: number
+  firstDeniedAt: EpochMs | undefined
+  /** The policy that denied the first of them. */
+  firstDeniedBy: string | undefined
+}
+
+/** What became of the requests that one policy of a tier was asked about. */
+export interface PolicyTally {
+  readonly tier: string
+  readonly policy: string
+  readonly limit: number
+  readonly window: string | undefined
+  /** Requests that passed, and that the policy counted. */
+  allowed: number
+  /** Requests that were denied, and whose denial names this policy. */
+  denied: number
+  /** Allowed past the limit: only observed, given a low priority, or inside an overrun. */
+  observed: number
+  deprioritized: number
+  overrun: number
+  /** Denied because the caller was locked out. */
+  lockedOut: number
+  /** Denied because the request costs more than the policy ever admits. */
+  tooExpensive: number
+  /** Allowed after a wait. */
+  delayed: number
+  /** By subject. */
+  readonly near: Map<string, Nearness>
+}
+
+interface Slot {
+  readonly tally: PolicyTally
+  readonly near: Nearness
+}
+
+/** Where the counts go of a request that comes to the same as others. */
+export interface Slots {
+  readonly client: ClientTally
+  readonly route: { allowed: number; denied: number }
+  readonly tier: { allowed: number; denied: number }
+  readonly byPolicy: ReadonlyMap<CompiledPolicy, Slot>
+}
+
+const NO_POLICY: ReadonlyMap<CompiledPolicy, Slot> = new Map()
+
+/** Counts what becomes of requests. */
+export class Tally {
+  requests = 0
+  allowed = 0
+  /** Denied by a limit. */
+  denied = 0
+  /** Requests that no limit decides, by why. */
+  readonly undecided = new Map<Reason, number>()
+  readonly clients = new Map<string, ClientTally>()
+  readonly policies = new Map<string, PolicyTally>()
+  readonly routes = new Map<string, { allowed: number; denied: number }>()
+  readonly tiers = new Map<string, { allowed: number; denied: number }>()
+  readonly series = new Series()
+
+  slotsFor(client: string, { tier, route, charges }: Prepared): Slots {
+    const none = () => ({ allowed: 0, denied: 0 })
+    return {
+      client: this.client(client, tier),
+      route: made(this.routes, route, none),
+      tier: made(this.tiers, tier, none),
+      byPolicy:
+        typeof charges === 'string'
+          ? NO_POLICY
+          : new Map(
+              charges.flatMap(({ key, policies }) =>
+                policies.map((policy) => [policy, this.slotFor(tier, policy, key)] as const),
+              ),
+            ),
+    }
+  }
+
+  /** @returns whether the request passes. */
+  add(slots: Slots, at: EpochMs, answer: Answer | Reason): boolean {
+    const { client, route, tier } = slots
+    this.requests++
+    client.requests++
+    if (typeof answer === 'string') {
+      this.undecided.set(answer, (this.undecided.get(answer) ?? 0) + 1)
+      const passes = answer === 'uncounted' || answer === 'exempt'
+      if (!passes) {
+        client.refused++
+        return false
+      }
+      this.allowed++
+      route.allowed++
+      tier.allowed++
+      this.series.add(at, true)
+      return true
+    }
+    const { allowed, deniedBy, policies } = answer
+    if (allowed) {
+      this.allowed++
+      route.allowed++
+      tier.allowed++
+    } else {
+      this.denied++
+      route.denied++
+      tier.denied++
+      client.denied++
+      if (client.firstDeniedAt === undefined) {
+        client.firstDeniedAt = at
+        client.firstDeniedBy = deniedBy?.name
+      }
+    }
+    this.series.add(at, allowed)
+    for (const one of policies) {
+      const slot = slots.byPolicy.get(one.policy)
+      if (slot) count(slot, one, allowed, one.policy === deniedBy)
+    }
+    return allowed
+  }
+
+  private client(client: string, tier: string): ClientTally {
+    const known = made(this.clients, client, () => ({
+      client,
+      tier,
+      requests: 0,
+      denied: 0,
+      refused: 0,
+      firstDeniedAt: undefined,
+      firstDeniedBy: undefined,
+    }))
+    if (tier !== '') known.tier = tier
+    return known
+  }
+
+  private slotFor(tier: string, { name, limit, written }: CompiledPolicy, key: string): Slot {
+    const tally = made(this.policies, `${tier}\n${name}`, () => ({
+      tier,
+      policy: name,
+      limit,
+      window: written.window,
+      allowed: 0,
+      denied: 0,
+      observed: 0,
+      deprioritized: 0,
+      overrun: 0,
+      lockedOut: 0,
+      tooExpensive: 0,
+      delayed: 0,
+      near: new Map(),
+    }))
+    return { tally, near: made(tally.near, key, () => new Nearness()) }
+  }
+}
+
+function count({ tally, near }: Slot, { policy, verdict }: PolicyAnswer, passes: boolean, isNamed: boolean): void {
+  const { allowed, exceeded, remaining } = verdict
+  if (passes) {
+    tally.allowed++
+    if (exceeded === 'observe') tally.observed++
+    else if (exceeded === 'deprioritize') tally.deprioritized++
+    else if (exceeded === 'overrun') tally.overrun++
+    if ((verdict.delayMs ?? 0) > 0) tally.delayed++
+  } else if (isNamed) {
+    tally.denied++
+    if (verdict.lockedOut) tally.lockedOut++
+    if (verdict.retryAfterMs === Infinity) tally.tooExpensive++
+  }
+  if (!allowed || exceeded) near.add(1)
+  else if (passes) {
+    const most = policy.written.burst ?? policy.limit
+    near.add(Math.min(1, Math.max(0, 1 - remaining / most)))
+  }
+}
+
+function made<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key)
+  if (known !== undefined) return known
+  const fresh = make()
+  map.set(key, fresh)
+  return fresh
+}

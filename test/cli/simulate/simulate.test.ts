@@ -1,0 +1,282 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { sluice } from '../command-line'
+
+const T = 1_800_000_000_000
+const TIERS = `
+tiers:
+  anonymous: { by: ip, policies: [{ name: per-minute, limit: 2, window: 1m, algorithm: fixed-window }] }
+  free: { policies: [{ name: per-minute, limit: 3, window: 1m, algorithm: fixed-window }] }
+routes:
+  "POST /batch": { cost: 3 }
+`
+const line = (fields: object) => JSON.stringify(fields)
+const requests = (count: number, fields: object = { client: 'acme', tier: 'free' }) =>
+  Array.from({ length: count }, (_, i) => line({ time: T + i, ...fields })).join('\n')
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'simulate-'))
+  writeFileSync(join(folder, 'tiers.yaml'), TIERS)
+  writeFileSync(join(folder, 'looser.yaml'), TIERS.replace('limit: 3', 'limit: 100'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const file = (name: string, content: string | Buffer) => {
+  writeFileSync(join(folder, name), content)
+  return join(folder, name)
+}
+const simulate = (args: readonly string[], typed?: string) =>
+  sluice(['simulate', '--tiers', join(folder, 'tiers.yaml'), ...args], { ...(typed !== undefined && { typed }) })
+const log = (content: string | Buffer, ...args: string[]) => simulate(['--log', file('log', content), ...args])
+const json = async (content: string | Buffer, ...args: string[]) => {
+  const { code, out, err } = await log(content, '--json', ...args)
+  if (code !== 0) throw new Error(err)
+  return JSON.parse(out)
+}
+
+describe('logs of each format', () => {
+  const CLF = [0, 1, 2, 3].map((i) => `198.51.100.7 - bob [15/Jan/2027:08:00:0${i} +0000] "GET /x?y=1 HTTP/1.1" 200 12`)
+  const EVENTS = {
+    events: [0, 1, 2, 3].map((i) => ({ timestamp: T + i, message: line({ client: 'acme', tier: 'free' }) })),
+  }
+  const ROWS = [0, 1, 2, 3].map((i) => [
+    { field: '@timestamp', value: `2027-01-15 08:00:00.00${i}` },
+    { field: '@message', value: line({ client: 'acme', tier: 'free' }) },
+  ])
+
+  it.each([
+    ['JSON lines', requests(4)],
+    ['JSON lines, CRLF and a BOM', `\ufeff${requests(4).replaceAll('\n', '\r\n')}\r\n`],
+    ['gzip of several members', Buffer.concat([gzipSync(`${requests(2)}\n`), gzipSync(requests(2))])],
+    [
+      'filter-log-events',
+      JSON.stringify(
+        { ...EVENTS, searchedLogStreams: [{ logStreamName: 'a', searchedCompletely: true }] },
+        undefined,
+        4,
+      ),
+    ],
+    ['the same in one line', JSON.stringify(EVENTS)],
+    [
+      'two pages of it',
+      `${JSON.stringify({ events: EVENTS.events.slice(0, 2) })}\n${JSON.stringify({ events: EVENTS.events.slice(2) })}`,
+    ],
+    [
+      'get-query-results',
+      JSON.stringify(
+        { queryLanguage: 'CWLI', results: ROWS, statistics: { bytesScanned: 1 }, status: 'Complete' },
+        undefined,
+        4,
+      ),
+    ],
+    [
+      'CSV',
+      `ts,client,tier\n${[0, 1, 2, 3].map((i) => `${T + i},"acme","fr""ee"`).join('\n')}`.replaceAll('fr""ee', 'free'),
+    ],
+    [
+      'CSV of Logs Insights',
+      `@timestamp,@message\n${[0, 1, 2, 3].map((i) => `2027-01-15 08:00:00.00${i},"${line({ client: 'acme', tier: 'free' }).replaceAll('"', '""')}"`).join('\n')}`,
+    ],
+  ])('%s', async (_, content) => {
+    expect(await json(content)).toMatchObject({
+      requests: 4,
+      allowed: 3,
+      denied: 1,
+      unreadable: 0,
+      policies: [{ tier: 'free', policy: 'per-minute', allowed: 3, denied: 1 }],
+      clients: [{ client: 'client:acme', requests: 4, denied: 1, firstDeniedBy: 'per-minute' }],
+    })
+  })
+
+  it('the Common Log Format, whose times are in whole seconds, which is said', async () => {
+    const report = await json(CLF.join('\n'), '--tier', 'free')
+    expect(report).toMatchObject({ requests: 4, denied: 1, wholeSeconds: 4, clients: [{ client: 'user:bob' }] })
+    expect(report.notes.join()).toContain('whole seconds')
+  })
+
+  it('standard input, and several files by time', async () => {
+    expect((await simulate(['--log', '-', '--json'], requests(4))).out).toContain('"denied": 1')
+    const [a, b] = [
+      file('a', `${line({ time: T, client: 'a', tier: 'free' })}\n${line({ time: T + 90_000, client: 'a' })}`),
+      file('b', line({ time: T + 5, client: 'b' })),
+    ]
+    const { out } = await simulate(['--log', a, b, '--json', '--reorder', '0'])
+    expect(JSON.parse(out)).toMatchObject({ requests: 3, from: '2027-01-15T08:00:00Z', to: '2027-01-15T08:01:30Z' })
+  })
+
+  it.each([
+    ['seconds', T / 1000],
+    ['seconds with a fraction', T / 1000 + 0.25],
+    ['milliseconds as text', String(T)],
+    ['microseconds', T * 1000],
+    ['ISO 8601', '2027-01-15T08:00:00.000Z'],
+    ['ISO 8601 with an offset', '2027-01-15T09:00:00.5+01:00'],
+    ['in summer time', '15/Jul/2026:01:30:00 +0200'],
+  ])('a time in %s', async (name, time) => {
+    const { from } = await json(line({ time, client: 'a', tier: 'free' }))
+    expect(from).toBe(name === 'in summer time' ? '2026-07-14T23:30:00Z' : '2027-01-15T08:00:00Z')
+  })
+
+  it('an hour that clocks go through twice has two different times', async () => {
+    const times = ['25/Oct/2026:02:30:00 +0200', '25/Oct/2026:02:30:00 +0100']
+    const { from, to } = await json(times.map((time) => line({ time, client: 'a' })).join('\n'))
+    expect([from, to]).toEqual(['2026-10-25T00:30:00Z', '2026-10-25T01:30:00Z'])
+  })
+})
+
+describe('what cannot be read', () => {
+  const good = requests(2)
+  it.each([
+    ['no JSON', 'nonsense {', 'it is no JSON'],
+    ['a name twice', `{"time":${T},"client":"a","client":"b"}`, 'it has "client" twice'],
+    ['a name twice, with a space', `{"time":${T},"client" :"a","client":"b"}`, 'it has "client" twice'],
+    ['no time', '{"client":"a"}', 'it has no time'],
+    ['no zone', '{"time":"2027-01-15T08:00:00"}', 'has no time zone'],
+    ['a day that is none', '{"time":"2027-02-30T08:00:00Z"}', 'is in no calendar'],
+    ['a line of a megabyte', `{"time":${T},"x":"${'x'.repeat(1e6)}"}`, 'it is too long'],
+  ])('%s is counted and shown with its number', async (_, bad, why) => {
+    const report = await json(`${good}\n${bad}\n${line({ time: T + 9, client: 'b' })}`)
+    expect(report).toMatchObject({ requests: 3, unreadable: 1, unreadableLines: [{ line: 3 }] })
+    expect(report.unreadableLines[0].why).toContain(why)
+  })
+
+  it.each<readonly [string, () => string | Buffer, readonly string[], RegExp]>([
+    [
+      'a truncated gzip',
+      () => gzipSync(requests(2000)).subarray(0, 400),
+      [],
+      /ends in the middle.*nothing is reported/,
+    ],
+    [
+      'a truncated document',
+      () => '{\n "events": [\n {"timestamp": 1800000000000, "message": "{}"}',
+      [],
+      /ends in the middle of its JSON/,
+    ],
+    ['an empty log', () => '', [], /has no request/],
+    ['a log of empty lines', () => '\n\r\n\n', [], /has no request/],
+    [
+      'lines of which none can be read',
+      () => '{"a":1}\n{"a":2}',
+      [],
+      /none of 2 lines of .* can be read, such as\n.*:1: it has no time/,
+    ],
+    ['no known format', () => 'hello\nworld', [], /is in no format that is read/],
+    [
+      'a log out of order',
+      () => `${line({ time: T + 61_001 })}\n${line({ time: T })}`,
+      [],
+      /line 2: its time .* is 61 s before that of line 1/,
+    ],
+    ['two columns of one name', () => 'time,client,client\n1,2,3', [], /two columns have the heading "client"/],
+    ['a field that --map misspells', () => requests(1), ['--map', 'tme=x'], /there is no field "tme"/],
+    ['a gate with a typo', () => requests(1), ['--fail-if', 'newly-denied-client > 0'], /--fail-if must compare/],
+    ['a gate of no comparison', () => requests(1), ['--fail-if', 'denied < 1'], /--fail-if must compare/],
+    ['a gate that needs --against', () => requests(1), ['--fail-if', 'newly-denied-clients > 0'], /needs --against/],
+    ['a zone whose clocks change', () => requests(1), ['--timezone', 'Europe/Berlin'], /must be UTC or an offset/],
+  ])('%s is an error, and nothing is reported', async (_, content, args, message) => {
+    const { code, out, err } = await log(content(), ...args)
+    expect([code, out]).toEqual([1, ''])
+    expect(err).toMatch(message)
+  })
+
+  it('a quote of CSV that never ends takes no more than its own lines', async () => {
+    const lines = Array.from({ length: 3000 }, (_, i) => `${T + i},client-number-${i},free`)
+    const report = await json(`time,client,tier\n${T},"acme,free\n${lines.join('\n')}`)
+    expect(report.unreadable).toBeGreaterThan(0)
+    expect(report.requests).toBeGreaterThan(500)
+  })
+})
+
+describe('callers, tiers and routes', () => {
+  it('a caller may have any name', async () => {
+    const names = ['__proto__', 'constructor', '<b>&"x"', '\u001b[31m', 'ä'.repeat(200)]
+    const content = names.map((client, i) => line({ time: T + i, client, tier: 'free' })).join('\n')
+    const page = join(folder, 'page.html')
+    const report = await json(content, '--html', page)
+    expect(report.clients.map((one: { client: string }) => one.client)).toEqual(names.map((name) => `client:${name}`))
+    const html = readFileSync(page, 'utf8')
+    expect(html).not.toContain('<b>')
+    expect(html).toContain('client:&#60;b&#62;')
+    expect(html).not.toMatch(/<script|<link|<img|url\(|https?:\/\//)
+  })
+
+  it('a key that may be a secret is shown by its hash', async () => {
+    const { out } = await log(line({ time: T, key: 'slc_topsecret', tier: 'free' }), '--json')
+    expect(out).not.toContain('topsecret')
+  })
+
+  it('a tier that the file does not have is named, and decided as the authorizer does', async () => {
+    const report = await json(requests(3, { client: 'a', tier: 'gold', ip: '198.51.100.1' }))
+    expect(report).toMatchObject({ denied: 1, policies: [{ tier: 'anonymous' }] })
+    expect(report.notes.join()).toContain('tier "gold" is not in')
+  })
+
+  it('who was not let in then takes nothing', async () => {
+    const content = `${requests(9, { ip: '198.51.100.1', reason: 'unauthorized' })}\n${requests(2, { ip: '198.51.100.1' })}`
+    expect(await json(content)).toMatchObject({ requests: 11, allowed: 2, denied: 0, undecided: { unauthorized: 9 } })
+  })
+
+  it('costs are those of the route', async () => {
+    const content = requests(2, { client: 'a', tier: 'free', method: 'POST', path: '/batch' })
+    expect(await json(content)).toMatchObject({ allowed: 1, denied: 1, routes: [{ route: 'POST /batch' }] })
+  })
+})
+
+describe('comparing', () => {
+  const looser = () => join(folder, 'looser.yaml')
+
+  it('names who is newly denied, with the first moment, and a gate exits with 3', async () => {
+    const content = `${requests(5)}\n${requests(2, { client: 'calm', tier: 'free' })}`
+    const report = await json(content, '--against', looser())
+    expect(report).toMatchObject({
+      against: { denied: 0 },
+      newlyDeniedClients: 1,
+      newlyDeniedRequests: 2,
+      newlyDenied: [
+        { client: 'client:acme', requests: 2, firstDeniedAt: new Date(T + 3).toISOString(), policy: 'per-minute' },
+      ],
+      noLongerDeniedClients: 0,
+    })
+    const { code, out, err } = await log(content, '--against', looser(), '--fail-if', 'newly-denied-clients > 0')
+    expect([code, err.trim()]).toEqual([3, '--fail-if "newly-denied-clients > 0": it is 1'])
+    expect(out).toContain('1 client newly denied')
+  })
+
+  it.each([
+    ['denied > 1', 3],
+    ['denied > 2', 0],
+    ['denied >= 2', 3],
+    ['denied = 2', 3],
+    ['denied-share >= 40%', 3],
+    ['denied-share > 40', 0],
+    ['client:acme > 0', 3],
+    ['client:client:acme = 2', 3],
+    ['client:nobody > 0', 0],
+    ['unreadable > 0', 0],
+  ])('--fail-if "%s" exits with %d', async (gate, code) => {
+    expect((await log(requests(5), '--fail-if', gate)).code).toBe(code)
+  })
+
+  it('suggests the lowest limit that nobody would have met', async () => {
+    const { suggestions } = await json(`${requests(7)}\n${requests(2, { client: 'calm', tier: 'free' })}`, '--suggest')
+    expect(suggestions).toEqual([{ tier: 'free', policy: 'per-minute', limit: 3, suggested: 7, met: 0, subjects: 2 }])
+  })
+})
+
+describe('patterns', () => {
+  it('have the same result each time', async () => {
+    const pattern = ['--pattern', '1/s for 10s, then 2/s for 5s', '--clients', '2', '--tier', 'free', '--json']
+    const { out } = await simulate(pattern)
+    expect(JSON.parse(out)).toMatchObject({ requests: 20, allowed: 6, denied: 14, clientCount: 2 })
+    expect((await simulate(pattern)).out).toBe(out)
+  })
+
+  it.each(['20 for 5m', '20/s', '20/s for 5 minutes', '0/s for 1m'])('%s is an error', async (pattern) => {
+    const { code, err } = await simulate(['--pattern', pattern])
+    expect([code, err]).toEqual([1, expect.stringContaining('--pattern')])
+  })
+})
