@@ -24,9 +24,9 @@ export interface ChildOptions {
 /** The answer to one question. */
 export type Reply = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: string }
 
-/** Starts a compiled file as it is, and a TypeScript file through tsx, like the bench itself. */
+/** Starts compiled files as they are, and with TypeScript among them through tsx, like the bench itself. */
 export function startChild(file: string, { args = [], env, preload }: ChildOptions = {}): Child {
-  const loader = file.endsWith('.ts') ? ['--require', require.resolve('tsx/cjs')] : []
+  const loader = [file, preload].some((path) => path?.endsWith('.ts')) ? ['--require', require.resolve('tsx/cjs')] : []
   const execArgv = [...loader, ...(preload === undefined ? [] : ['--require', preload])]
   const child = fork(file, args, { execArgv, env, stdio: ['ignore', 'pipe', 'inherit', 'ipc'] })
   child.stdout?.resume() // a full pipe would stop the child

@@ -20,7 +20,16 @@ export interface Report {
 }
 
 const COLUMNS = ['figure', 'measured', 'goal', 'met'] as const
-const DECIMALS: Readonly<Record<Unit, number>> = { calls: 3, writes: 0, '%': 1, '×': 2, KB: 0, bytes: 0, MB: 1 }
+const DECIMALS: Readonly<Record<Unit, number>> = {
+  calls: 3,
+  writes: 0,
+  '%': 1,
+  '×': 2,
+  KB: 0,
+  bytes: 0,
+  MB: 1,
+  'lines/s': 0,
+}
 
 /** A part as text: its table, then its notes. */
 export function partText({ title, figures, details }: Pick<PartReport, 'title' | 'figures' | 'details'>): string {

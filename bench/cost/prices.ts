@@ -1,11 +1,11 @@
-/** When the pages below were last looked up, in stored copies. Look at them again before you rely on a bill. */
-export const PRICES_READ = '2026-11-21'
+import { DYNAMODB_USD } from '../../cli/simulate/report/prices'
+
+export { PRICES_READ } from '../../cli/simulate/report/prices'
 
 /**
  * US dollars in us-east-1, without free tiers, volume discounts and taxes. `-- --region-prices file.json` replaces any
  * of them by name.
  *
- * @see https://aws.amazon.com/dynamodb/pricing/on-demand/ on-demand prices were halved on 2024-11-01
  * @see https://aws.amazon.com/lambda/pricing/ arm64, first tier
  * @see https://aws.amazon.com/api-gateway/pricing/ first tier
  * @see https://aws.amazon.com/cloudwatch/pricing/ standard log class
@@ -13,8 +13,7 @@ export const PRICES_READ = '2026-11-21'
  * @see https://upstash.com/docs/redis/overall/billing pay as you go, $0.20 for 100,000 commands
  */
 export const US_EAST_1 = {
-  dynamodbMillionWriteUnits: 0.625,
-  dynamodbMillionReadUnits: 0.125,
+  ...DYNAMODB_USD,
   lambdaMillionRequests: 0.2,
   lambdaGbSecond: 0.0000133334,
   restApiMillionRequests: 3.5,

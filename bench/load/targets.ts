@@ -25,8 +25,8 @@ const READY_WITHIN_MS = 60_000
  */
 export async function startGatewayTarget(endpoint: string): Promise<Target> {
   const root = join(__dirname, '..', '..')
-  const child = startChild(join(root, 'local', 'start.ts'), {
-    args: ['--port', '0'],
+  const child = startChild(join(root, 'bin', 'sluice.js'), {
+    args: ['dev', '--tiers', join(root, 'tiers.yaml'), '--port', '0', '--quiet'],
     env: { ...process.env, ...PATIENT, PORT: undefined, SLUICE_DYNAMODB_ENDPOINT: endpoint },
     preload: join(root, 'bench', 'children', 'report-cpu.ts'),
   })

@@ -1,4 +1,4 @@
-import { createStateTable, type PolicyInput } from '../../limiter'
+import { type AnyPolicyInput, createStateTable, type Limiter, type PolicyInput } from '../../limiter'
 import { CountingClient } from '../engine'
 import { type Figure, toFigure } from '../figure'
 import type { Bench, Part } from '../part'
@@ -35,6 +35,7 @@ export const calls: Part = {
     for (const [i, [name, policies]] of sets.entries())
       figures.push(await callsPerAllowed(bench, client, name, policies, i))
     figures.push(await callsPerSettled(bench, client))
+    figures.push(await callsPerRunning(bench, client))
     client.destroy()
     return {
       figures,
@@ -42,6 +43,7 @@ export const calls: Part = {
         `${SUBJECTS} subjects at 80 % of 60 a minute, at random moments (Poisson) by a simulated clock, through the SDK on ${bench.engine.name}.`,
         'Every call counts, the first of a subject too: writes, reads, second tries, clearing away.',
         'Settled: 500 tokens reserved, and settled a second later by another process, off the path of the request.',
+        'Running: a slot of four beside a limit, released a second later by another process.',
       ],
     }
   },
@@ -77,30 +79,49 @@ async function callsPerAllowed(
 }
 
 /** A request of which the true cost is known afterwards: the call that admits it, and the one that settles it. */
-async function callsPerSettled({ product, quick }: Bench, client: CountingClient) {
+async function callsPerSettled(bench: Bench, client: CountingClient) {
   const random = seeded(7)
+  const tokens = { name: 'tokens', limit: 100_000, window: '1m', cost: 'tokens' }
+  return callsPerHeld('reserved and settled', tokens, bench, client, async (gateway, backend, i, wait) => {
+    const { reservation } = await gateway.take(`settled:${i}`, { costs: { tokens: 500 }, reserve: '2m' })
+    wait()
+    if (!(await backend.settle(reservation!, below(random, 1000)))) throw new Error('a reservation was not settled')
+  })
+}
+
+/** A request of which some may run at once: the call that admits it, and the one that frees its slot. */
+async function callsPerRunning(bench: Bench, client: CountingClient) {
+  const running = { name: 'running', algorithm: 'concurrency', limit: 4, timeout: '1m' } as const
+  return callsPerHeld('slot taken and freed', running, bench, client, async (gateway, backend, i, wait) => {
+    const { reservation } = await gateway.acquire(`running:${i % SUBJECTS}`)
+    wait()
+    if (!(await backend.release(reservation!))) throw new Error('a slot was not released')
+    wait()
+  })
+}
+
+/** A request that one process admits and another one ends, a second later. */
+async function callsPerHeld(
+  name: string,
+  policy: AnyPolicyInput,
+  { product, quick }: Bench,
+  client: CountingClient,
+  serve: (gateway: Limiter, backend: Limiter, i: number, wait: () => void) => Promise<void>,
+) {
   let now = START
-  const limiterOf = () =>
-    product.createLimiter({
-      store: new product.DynamoDbStore({ client, tableName: 'bench-calls' }),
-      policies: [
-        { name: 'requests', limit: 60, window: '1m' },
-        { name: 'tokens', limit: 100_000, window: '1m', cost: 'tokens' },
-      ],
-      clock: () => now,
-      deadlineMs: 60_000,
-      onStoreError: 'throw',
-    })
+  const store = () => new product.DynamoDbStore({ client, tableName: 'bench-calls' })
+  const policies = [{ name: 'requests', limit: 60, window: '1m' }, policy]
+  const options = { policies, clock: () => now, deadlineMs: 60_000, onStoreError: 'throw' } as const
+  const limiterOf = () => product.createLimiter({ ...options, store: store() })
   const [gateway, backend] = [limiterOf(), limiterOf()]
+  const wait = () => {
+    now += 1000
+  }
   const before = client.calls
   const requests = quick ? 50 : 500
-  for (let i = 0; i < requests; i++) {
-    const { reservation } = await gateway.take(`settled:${i}`, { costs: { tokens: 500 }, reserve: '2m' })
-    now += 1000
-    if (!(await backend.settle(reservation!, below(random, 1000)))) throw new Error('a reservation was not settled')
-  }
+  for (let i = 0; i < requests; i++) await serve(gateway, backend, i, wait)
   const goal = { atMost: 2.02 }
-  return toFigure('reserved and settled', { measured: (client.calls - before) / requests, unit: 'calls', goal })
+  return toFigure(name, { measured: (client.calls - before) / requests, unit: 'calls', goal })
 }
 
 const nameOf = ({ algorithm, ...form }: (typeof EACH_ALGORITHM)[number]): string =>
