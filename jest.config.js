@@ -18,6 +18,7 @@ module.exports = {
   transform: { '^.+\\.ts$': SWC, '/(temporal-[a-z]+|@middy)/.+\\.js$': SWC },
   transformIgnorePatterns: ['/node_modules/(?!temporal-|@middy/)'], // which come as ES modules only
   moduleNameMapper: {
+    '^sluice/tiered$': '<rootDir>/tiered/index.ts', // as the examples import it
     '^fast-check$': '<rootDir>/test/fast-check.js', // the same examples each time
     '^@middy/(core|util)$': '<rootDir>/node_modules/@middy/$1/index.js', // which name no file for `require`
   },

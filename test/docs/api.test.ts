@@ -26,6 +26,12 @@ describe('docs/api', () => {
     ['sluice', ['RateLimiter', 'RateLimiterProps', 'ConfigError']],
     ['sluice.limiter', ['createLimiter', 'Limiter', 'DynamoDbStore', 'PolicyInput']],
     ['sluice.backend', ['withRateLimit', 'rateLimit', 'headersFromContext']],
+    [
+      'sluice.middleware',
+      ['expressRateLimit', 'fastifyRateLimit', 'honoRateLimit', 'koaRateLimit', 'RateLimitOptions'],
+    ],
+    ['sluice.express-rate-limit', ['ExpressRateLimitStore', 'ExpressRateLimitStoreOptions', 'HitCount']],
+    ['sluice.tiered', ['createTieredLimiter', 'TieredLimiterOptions', 'TieredRequest', 'TieredDecision']],
     ['sluice.store-contract', ['storeContract']],
   ])('%s has what is exported', (page, names) => {
     for (const name of names) expect(section(page, name)).not.toBe('')

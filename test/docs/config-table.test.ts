@@ -9,7 +9,7 @@ import { rulesOf } from '../../lambda/rules'
 import { EVENTS } from '../../lambda/telemetry/events'
 import type { Mistake } from '../../limiter/errors'
 import { POLICY_FIELDS } from '../../limiter/policies/parse-policies'
-import { ALGORITHM_NAMES } from '../../limiter/policies/policy'
+import { ALGORITHM_NAMES, CONCURRENCY } from '../../limiter/policies/policy'
 import { FakeClock, FakeLog, FakeTable, itemsOf } from '../config-table/fake-table'
 import { examplesIn, explains, pageOf } from './examples'
 
@@ -102,7 +102,9 @@ describe('docs/config-table.md', () => {
     expect(new Set(policies.flatMap((policy) => Object.keys(policy)))).toEqual(
       new Set([...Object.keys(POLICY_FIELDS), ...Object.keys(POLICY_EXTRAS)]),
     )
-    expect(new Set(policies.flatMap(({ algorithm = [] }) => algorithm))).toEqual(new Set(ALGORITHM_NAMES))
+    expect(new Set(policies.flatMap(({ algorithm = [] }) => algorithm))).toEqual(
+      new Set([...ALGORITHM_NAMES, CONCURRENCY]),
+    )
     expect(policies.some(({ overage }) => overage === 'allow')).toBe(true)
   })
 

@@ -3,7 +3,7 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, wri
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { MINISTACK, type MiniStack, startMiniStack } from '../engines/ministack'
+import { MINISTACK, type MiniStack, minuteWith, startMiniStack } from '../engines/ministack'
 
 const ROOT = join(__dirname, '..', '..')
 const EXAMPLES = join(ROOT, 'examples')
@@ -88,6 +88,37 @@ describe("a stranger's apps, with the package from its tarball", () => {
     expect(plain).toEqual([200, 200, 200, 200, 200, 403, 403])
     expect(await served(`${outputs.ApiUrl}/status`)).toBe(5 + 1 + 5 + 1)
     await aws.cdk(join(home, 'http-api'), 'destroy', '--force', '--app', 'cdk.out')
+  })
+
+  test('llm-gateway: tokens are settled to what was used, a debt denies, and two of a caller run at once', async () => {
+    const [url] = Object.values(await deploy('llm-gateway'))
+    const chat = (asked: object) => aws.send(`${url}chat`, { method: 'POST', body: JSON.stringify(asked) })
+    const left = ({ headers }: Awaited<ReturnType<typeof chat>>) =>
+      Object.fromEntries(
+        [...String(headers.ratelimit).matchAll(/"([\w-]+)";r=(\d+)/g)].map(([, name, units]) => [name, Number(units)]),
+      )
+    const first = await chat({ prompt: 'a'.repeat(40), words: 90 })
+    expect([first.status, JSON.parse(first.body).usage]).toEqual([200, { total_tokens: 100 }])
+    expect(left(first)).toMatchObject({ 'tokens-per-day': 19_500, running: 1 })
+
+    await minuteWith(30_000)
+    const second = await chat({ words: 40 })
+    expect(left(second)).toMatchObject({ 'tokens-per-day': 20_000 - 100 - 500, running: 1 })
+    expect((await chat({ prompt: 'fail' })).status).toBe(502)
+    expect(left(await chat({ words: 0 }))).toMatchObject({
+      'tokens-per-day': 20_000 - 100 - 40 - 500 - 500,
+      running: 1,
+    })
+
+    const slow = { words: 20, wordsPerSecond: 4 }
+    const atOnce = await Promise.all([slow, slow, slow, slow].map(chat))
+    expect(atOnce.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429])
+    const refused = atOnce.find(({ status }) => status === 429)!
+    // MiniStack shows gateway responses as they are written, and fills nothing in
+    expect(JSON.parse(refused.body)).toMatchObject({ status: 429, policy: '$context.authorizer.policy' })
+    expect((await chat({ words: 2900, wordsPerSecond: 1e6 })).status).toBe(200)
+    expect((await chat({ words: 1 })).status).toBe(429)
+    await aws.cdk(join(home, 'llm-gateway'), 'destroy', '--force', '--app', 'cdk.out')
   })
 
   test.each(APPS)('%s: cfn-lint finds nothing in the template that was deployed', async (example) => {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { build } from 'esbuild'
-import { createLimiter, type Decision, type PolicyInput, type Standing } from '../../limiter'
+import { createLimiter, type Decision, DynamoDbStore, type PolicyInput, type Standing } from '../../limiter'
 import type { Engine } from '../../local/engines/engine'
 import { startEngine } from '../../local/engines/start-engine'
 import { startDynamoDbLocal } from '../engines/dynamodb-local'
@@ -158,6 +158,33 @@ describe(`${PROCESSES} processes with ${REQUESTS_EACH} requests each for one sub
           expect(remaining(await stranger(opened, [tokens]).peek(subject, { cost: 0 }))).toEqual({
             'per-year': 100_000 - 60 * used,
           })
+        })
+
+        it('never more run at once than the limit, and all slots are free in the end', async () => {
+          const policies = [{ name: 'running', algorithm: 'concurrency', limit: 3, timeout: '24h' }] as const
+          const subject = `running ${load}`
+          const job: Job = {
+            endpoint: opened.endpoint,
+            tableName: TABLE,
+            subject,
+            policies,
+            requests: REQUESTS_EACH,
+            lanes,
+            runMs: 3,
+          }
+          const tallies = await Promise.all(processes.map((child) => run(child, job)))
+          expect(tallies.flatMap((tally) => tally.failures)).toEqual([])
+          const ran = tallies.flatMap((tally) => tally.ran)
+          expect(ran.length).toBeGreaterThan(3)
+          calls.push(`running ${sum(tallies.map((tally) => tally.calls))} for ${ran.length}`)
+          const atOnce = ran.map(([at]) => ran.filter(([from, to]) => from <= at && at < to).length)
+          expect(Math.max(...atOnce)).toBeLessThanOrEqual(3)
+          const one = createLimiter({
+            store: new DynamoDbStore({ client: opened.client, tableName: TABLE }),
+            policies,
+            deadlineMs: 60_000,
+          })
+          expect(await one.peek(subject, { cost: 0 })).toMatchObject({ remaining: 3 })
         })
 
         it('leased: never more than the limit, and nearly all of it', async () => {

@@ -20,6 +20,9 @@ const OPTIONS: ts.CompilerOptions = {
     sluice: [join(ROOT, 'lib', 'index.ts')],
     'sluice/limiter': [join(ROOT, 'limiter', 'index.ts')],
     'sluice/backend': [join(ROOT, 'backend', 'index.ts')],
+    'sluice/middleware': [join(ROOT, 'middleware', 'index.ts')],
+    'sluice/express-rate-limit': [join(ROOT, 'middleware', 'express-rate-limit-store.ts')],
+    'sluice/tiered': [join(ROOT, 'tiered', 'index.ts')],
     'sluice/store-contract': [join(ROOT, 'limiter', 'stores', 'store-contract.ts')],
   },
 }
