@@ -45,6 +45,12 @@ type Report = (law: Law, at: number, text: string) => void
 /** Reads the store's journal. */
 function follow(chronicle: Chronicle, breach: Report): Holding[] {
   const all: Holding[] = []
+  // what they admitted without the store is written while others are answered
+  const aloneBy = new Set(
+    chronicle.requests.flatMap(({ instance, decisions }) =>
+      decisions.some(({ decision }) => decision.degraded) ? [instance] : [],
+    ),
+  )
   for (const entry of chronicle.entries) {
     const { call, at, outcome } = entry
     if (outcome !== 'applied' || call.kind === 'read') continue
@@ -81,7 +87,12 @@ function follow(chronicle: Chronicle, breach: Report): Holding[] {
       if (stored > 0 && request?.running && prefix === request.prefixes.at(-1))
         neverTooMany(chronicle, entry, prefix, all, breach)
     }
-    if (isSettlement(request) && changesUnits(entry) && !removed.has(idOf(request!.ends!.held.token!)))
+    if (
+      isSettlement(request) &&
+      changesUnits(entry) &&
+      !aloneBy.has(call.instance) &&
+      !removed.has(idOf(request!.ends!.held.token!))
+    )
       breach('a settlement counts once', at, `${who(request)} changed units of ${call.key} beside no reservation`)
   }
   return all
@@ -90,10 +101,7 @@ function follow(chronicle: Chronicle, breach: Report): Holding[] {
 const who = (request: Request | undefined): string => `step ${request?.position} (${request?.step.do})`
 
 const isSettlement = (request: Request | undefined): boolean =>
-  request?.step.do === 'settle' &&
-  request.ends!.held.token !== undefined &&
-  // what was admitted without the store is written while others are answered
-  !request.decisions.some(({ decision }) => decision.degraded)
+  request?.step.do === 'settle' && request.ends!.held.token !== undefined
 
 /** Units are added to a strict policy, or taken from it; a removal alone may be a purge, others count in memory too. */
 const changesUnits = ({ call: { request, write, instance } }: Entry): boolean => {
@@ -116,8 +124,12 @@ function mayEnd({ call: { request, instance } }: Entry, { owner, id }: Holding):
     const { token } = request.ends.held
     return token === undefined || idOf(token) === id
   }
-  // given back by a request that another policy or subject denied, which may go on beside the next requests
-  return owner.instance === instance && !owner.held.some(({ token }) => token !== undefined && idOf(token) === id)
+  // given back by a request that another policy or subject denied, or that was decided without the store meanwhile;
+  // that may go on beside the next requests
+  const keeps = owner.held.some(
+    ({ token, decision }) => !decision.degraded && token !== undefined && idOf(token) === id,
+  )
+  return owner.instance === instance && !keeps
 }
 
 /** Never more slots of a subject that are neither released nor over than the limit. */

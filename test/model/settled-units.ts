@@ -9,6 +9,8 @@ import { type Chronicle, type Entry, type Request, takenBy } from './simulation'
 interface Charge {
   readonly request: Request
   readonly at: number
+  /** The prefixes of the policies that were charged: a denial may count in some. */
+  readonly prefixes: ReadonlySet<string>
   settled?: { readonly used: number; readonly at: number }
 }
 
@@ -39,10 +41,12 @@ export function settledAsKnown(chronicle: Chronicle): Breach[] {
       else if (call.request && call.kind === 'write') {
         const { request } = call
         if (request.step.do === 'settle') settle(charges, entry)
-        else if (addsUnits(entry)) {
+        else {
+          const prefixes = chargedBy(entry)
+          if (prefixes.size === 0) continue
           if (charges.some((one) => one.request === request)) break // counts twice, as documented
           found.push(...atCharge(charges, entry, request, mixed))
-          charges.push({ request, at: call.write!.at })
+          charges.push({ request, at: call.write!.at, prefixes })
         }
       }
     }
@@ -65,14 +69,17 @@ function doubtfulFrom({ requests, entries }: Chronicle, key: string): number {
   return Math.min(Infinity, ...unknown, ...refunds)
 }
 
-/** Whether a write charges units; a removal alone is a purge. */
-const addsUnits = ({ call: { request, write } }: Entry): boolean =>
-  (request!.step.do === 'take' || request!.step.do === 'takeAll') &&
-  write!.parts.some(
+/** The prefixes of the policies that a write charges; a removal alone is a purge. */
+const chargedBy = ({ call: { request, write } }: Entry): ReadonlySet<string> => {
+  const { step, prefixes, policies } = request!
+  if (step.do !== 'take' && step.do !== 'takeAll') return new Set()
+  const charged = write!.parts.filter(
     ({ prefix, write: { assignments } }) =>
-      request!.prefixes.slice(0, request!.policies.length).includes(prefix) &&
+      prefixes.slice(0, policies.length).includes(prefix) &&
       assignments.some((one) => !('remove' in one) && !('purge' in one)),
   )
+  return new Set(charged.map(({ prefix }) => prefix))
+}
 
 function settle(charges: readonly Charge[], { call: { request, write } }: Entry): void {
   const { step, ends } = request!
@@ -115,10 +122,12 @@ function atCharge(before: readonly Charge[], entry: Entry, request: Request, mix
 }
 
 /** The tally with what a request used in the end. */
-function asKnown(tally: Tally, { request, at, settled }: Charge, quota: Quota, i: number): Tally {
+function asKnown(tally: Tally, { request, at, prefixes, settled }: Charge, quota: Quota, i: number): Tally {
   const policy = request.policies[i]!
   const reserved = takenBy(request, policy)
-  return reserved === 0 ? tally : quota.charge(tally, quota.numbersOf(policy), settled?.used ?? reserved, at)
+  return reserved === 0 || !prefixes.has(request.prefixes[i]!)
+    ? tally
+    : quota.charge(tally, quota.numbersOf(policy), settled?.used ?? reserved, at)
 }
 
 const owes = ({ request, settled }: Charge, i: number): boolean =>

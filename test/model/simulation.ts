@@ -90,8 +90,9 @@ export interface Request {
 export const takenBy = ({ units, costs }: Pick<Request, 'units' | 'costs'>, { cost }: PolicyInput): number =>
   cost === undefined ? units : (costs?.[cost] ?? Math.min(units, 1))
 
-/** Whether a request takes nothing of any policy. */
-export const isLook = (request: Request): boolean => request.policies.every((policy) => takenBy(request, policy) === 0)
+/** Whether a request takes nothing of any policy, and no slot. */
+export const isLook = (request: Request): boolean =>
+  (!request.running || request.step.do === 'peek') && request.policies.every((policy) => takenBy(request, policy) === 0)
 
 /** A call to the store. */
 export interface Call {
