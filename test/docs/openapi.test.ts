@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parse } from 'yaml'
 import { ACCESS_DENIED, ACCESS_DENIED_PARAMETERS } from '../../provisioning/gateway-response'
+import { RESPONSE_MAPPING } from '../../provisioning/response-mapping'
 import { examplesIn, pageOf } from './examples'
 
 const template = (name: string) =>
@@ -54,5 +55,27 @@ describe('the SAM template of examples/sam', () => {
     expect(response.StatusCode).toBe(ACCESS_DENIED.statusCode)
     expect(response.ResponseParameters.Headers).toEqual(ACCESS_DENIED.headers)
     expect(bodyOf(ACCESS_DENIED.templates)).toMatchObject(bodyOf(response.ResponseTemplates))
+  })
+})
+
+// test/slow/terraform.test.ts compares all of the modules, where they are applied.
+describe('the Terraform modules', () => {
+  const assignmentsIn = (path: string) =>
+    readFileSync(join(__dirname, '..', '..', 'terraform', path), 'utf8').replace(/ +=/g, ' =')
+  const lines = (values: Readonly<Record<string, string>>) =>
+    Object.entries(values).map(([name, value]) => `${JSON.stringify(name)} = ${JSON.stringify(value)}`)
+
+  it('answer a denial of a REST API as the construct does', () => {
+    const text = assignmentsIn('rest-api/main.tf')
+    for (const line of lines({ ...ACCESS_DENIED_PARAMETERS, ...ACCESS_DENIED.templates })) expect(text).toContain(line)
+    expect(text.match(/"gatewayresponse\.header\.[\w-]+" =/g)).toHaveLength(
+      Object.keys(ACCESS_DENIED_PARAMETERS).length,
+    )
+  })
+
+  it('add the headers to responses of an HTTP API that the construct adds', () => {
+    const text = assignmentsIn('http-api/main.tf')
+    for (const line of lines(RESPONSE_MAPPING)) expect(text).toContain(line)
+    expect(text.match(/"overwrite:header\.[\w-]+" =/g)).toHaveLength(Object.keys(RESPONSE_MAPPING).length)
   })
 })

@@ -20,6 +20,7 @@ const SHIPPED = [
   /^dist\/(backend|middleware|tiered)\/[a-z-]+\.(js|d\.ts)$/,
   /^dist\/lib\/((protect|seed)\/)?[a-z-]+\.(js|d\.ts)$/,
   /^dist\/(authorizer|seed)\/(index|jwt-verifier|lambda-upstream)\.js$/,
+  /^terraform\/((rest|http)-api\/)?[a-z]+\.tf$/,
   /^dist\/(authorizer|seed)\/THIRD-PARTY-NOTICES\.txt$/,
 ]
 /** What only a clone can run. */

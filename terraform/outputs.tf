@@ -1,0 +1,27 @@
+output "limiter" {
+  description = "What the modules rest-api and http-api ask for."
+  value = {
+    function_arn = aws_lambda_function.authorizer.arn
+    invoke_arn   = aws_lambda_function.authorizer.invoke_arn
+  }
+}
+
+output "function_arn" {
+  description = "For other ways to an authorizer, and for sluice attach."
+  value       = aws_lambda_function.authorizer.arn
+}
+
+output "config_table" {
+  description = "For the command line: SLUICE_CONFIG_TABLE, or --table."
+  value       = aws_dynamodb_table.config.name
+}
+
+output "state_table" {
+  description = "For the command line: SLUICE_STATE_TABLE, or --state-table."
+  value       = aws_dynamodb_table.state.name
+}
+
+output "log_group" {
+  description = "Where the function logs."
+  value       = aws_cloudwatch_log_group.authorizer.name
+}
