@@ -55,14 +55,17 @@ export async function openOn({ endpoint, stop }: Engine): Promise<OpenEngine> {
 
 const openMemory = async (): Promise<OpenStore> => ({ store: new MemoryStore(), close: async () => {} })
 
+/** The stores of `npm test`: the engines are all asked with `THOROUGH=1`, and by the store contract. */
+const EVERYDAY: readonly string[] = ['memory', ENGINES[0]!]
+
 /**
  * Runs tests once for each store that runs on this machine, and says why one does not.
  *
- * @param everyday the stores of `npm test`, where an engine hardly differs. @default all
+ * @param everyday the stores of `npm test`. @default memory and one engine
  */
 export function describeStores(
   tests: (opened: () => OpenStore, name: string) => void,
-  everyday?: readonly string[],
+  everyday: readonly string[] = EVERYDAY,
 ): void {
   const stores = [
     { name: 'memory', open: openMemory },
@@ -73,7 +76,7 @@ export function describeStores(
       gap: UNDER_MUTATION || (dynoxideBinary() === undefined && 'its binary is for Linux on x64'),
     },
   ]
-  const chosen = stores.filter(({ name }) => process.env.THOROUGH || !everyday || everyday.includes(name))
+  const chosen = stores.filter(({ name }) => process.env.THOROUGH || everyday.includes(name))
   for (const { name, open, gap } of chosen) {
     const group = gap ? describe.skip : describe
     group(`on ${name}${gap ? ` (skipped: ${gap})` : ''}`, () => {

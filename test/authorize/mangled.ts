@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import { codePoint } from '../code-point'
 import { httpEvent, KEYS, restEvent } from './gateway'
 
 /** Every key of the context must be there, and flat, whatever came in. */
@@ -68,7 +69,7 @@ const hostileTexts = fc
       fc.oneof(
         brokenText,
         fc.nat({ max: 200_000 }).map((length) => 'x'.repeat(length)),
-        fc.string({ unit: 'binary' }),
+        fc.string({ unit: codePoint }),
       ),
     ),
     { maxLength: 12 },

@@ -387,7 +387,7 @@ describe('law', () => {
         expect(found?.scope).toEqual(slowly(made, asked))
         expect(found !== undefined).toBe(hasPlain || slowly(made, asked) !== undefined)
       }),
-      { numRuns: runs(700, 3000) },
+      { numRuns: runs(250, 3000) },
     )
   })
 

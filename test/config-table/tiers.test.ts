@@ -345,7 +345,7 @@ describe('whatever is written', () => {
         }
         if (set) expect(set.tiers.has('anonymous')).toBe(true)
       }),
-      { numRuns: runs(150, 500) },
+      { numRuns: runs(60, 500) },
     )
   })
 
@@ -367,7 +367,7 @@ describe('whatever is written', () => {
           expect(parseOne(name, input, [], issues) === undefined).toBe(issues.length > 1)
         }
       }),
-      { numRuns: runs(150, 500) },
+      { numRuns: runs(60, 500) },
     )
   })
 

@@ -3,6 +3,7 @@ import { parseTiersFile } from '../../lambda/config-table/items/parse-tiers-file
 import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { StateStore } from '../../limiter/stores/store'
 import { Gateway, PREFLIGHT } from '../authorize/gateway'
+import { codePoint } from '../code-point'
 import { policy } from '../policies/issues'
 import httpRequest from '../responses/events/http-request.json'
 import restRequest from '../responses/events/rest-request.json'
@@ -61,7 +62,7 @@ const pathPart = fc.oneof(
     '__proto__',
   ),
   fc.string({ maxLength: 6 }),
-  fc.string({ unit: 'binary', maxLength: 3 }),
+  fc.string({ unit: codePoint, maxLength: 3 }),
 )
 const path = fc.oneof(
   { weight: 30, arbitrary: fc.array(pathPart, { maxLength: 12 }).map((parts) => `/${parts.join('')}`) },

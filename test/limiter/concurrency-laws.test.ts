@@ -61,7 +61,7 @@ it('never more run than the limit that are neither released nor over, whatever i
       for (let i = 0; i < LIMIT + 1; i++) slots.push(await last.acquire('a'))
       expect(slots.map(({ allowed }) => allowed)).toEqual([true, true, true, false])
     }),
-    { numRuns: runs(150, 5000) },
+    { numRuns: runs(60, 3000) },
   )
 })
 
@@ -97,7 +97,7 @@ it('a release counts once, and frees nobody else, whatever is lost', async () =>
       expect(remaining).toBe(LIMIT - 1 - more)
       expect(await stays.release()).toBe(true)
     }),
-    { numRuns: runs(150, 5000) },
+    { numRuns: runs(60, 3000) },
   )
 })
 

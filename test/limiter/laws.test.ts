@@ -52,7 +52,7 @@ function expectAsGood(decision: Decision, truth: Decision): void {
 
 describe('laws of the take loop', () => {
   describeStores((opened, name) => {
-    const numRuns = name === 'memory' ? runs(5, 60) : runs(1, 3)
+    const numRuns = name === 'memory' ? runs(3, 60) : runs(1, 3)
     for (const policies of policySets) {
       it(`an instance that missed other instances’ writes decides as one that saw everything: ${policies.map((policy) => policy.name).join(', ')}`, async () => {
         await fc.assert(
@@ -96,7 +96,7 @@ describe('laws of the take loop', () => {
           }
         },
       ),
-      { numRuns: runs(8, 150) },
+      { numRuns: runs(5, 150) },
     )
   })
 
@@ -117,7 +117,7 @@ describe('laws of the take loop', () => {
           clock.at = at
         }
       }),
-      { numRuns: runs(8, 150) },
+      { numRuns: runs(5, 150) },
     )
   })
 
@@ -153,7 +153,7 @@ describe('laws of the take loop', () => {
             expect(admitted.filter((at) => at > end - 3000 && at <= end).length).toBeLessThanOrEqual(5)
         },
       ),
-      { numRuns: runs(12, 200) },
+      { numRuns: runs(8, 200) },
     )
   })
 })

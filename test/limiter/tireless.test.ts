@@ -17,7 +17,7 @@ async function hammer(size: number, perSecond: number, seconds: number) {
 }
 
 it('a client that never stops gets its full limit, and costs reads and not writes', async () => {
-  const seconds = runs(4, 10)
+  const seconds = runs(2, 10)
   const { allowed, refused, writes, reads } = await hammer(20, 1000, seconds)
   expect(allowed).toBeGreaterThanOrEqual(20 * (seconds - 1))
   expect(writes).toBe(allowed + refused)

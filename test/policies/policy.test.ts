@@ -510,7 +510,7 @@ describe('any input', () => {
           expect(Number.isSafeInteger(Math.ceil((1_700_000_000_000 + counter.retentionMs) / 1000))).toBe(true)
         }
       }),
-      { numRuns: runs(200, 600) },
+      { numRuns: runs(100, 600) },
     )
   })
 

@@ -8,6 +8,7 @@ import {
   toSeconds,
 } from '../../lambda/responses/headers'
 import type { Decision } from '../../limiter/decision'
+import { codePoint } from '../code-point'
 import vectors from '../vectors/headers.json'
 import { ALLOWED, DENIED, decisionOf, IMPOSSIBLE, NOW, PLAIN, SHAPES, standing } from './decisions'
 import { draft10, retryAfter, xRateLimit } from './expected-headers'
@@ -173,7 +174,7 @@ describe('laws', () => {
     retryAfterMs: ms,
     delayMs: ms,
   })
-  const policies = fc.dictionary(fc.string({ unit: 'binary' }), numbers, {
+  const policies = fc.dictionary(fc.string({ unit: codePoint }), numbers, {
     minKeys: 1,
     maxKeys: 5,
     noNullPrototype: false,

@@ -195,7 +195,7 @@ describe('whatever the path', () => {
         const found = readingsOf(target(`/${parts.join('')}`), bases)
         if (found) expect(found.served.length).toBeLessThanOrEqual(256)
       }),
-      { numRuns: runs(500, 2000) },
+      { numRuns: runs(200, 2000) },
     )
   })
 

@@ -12,6 +12,7 @@ import { MemoryStore } from '../../limiter/stores/memory-store'
 import type { StateStore } from '../../limiter/stores/store'
 import { Gateway, restEvent } from '../authorize/gateway'
 import { deep, expectAnswer, garbage, hostile, mangled } from '../authorize/mangled'
+import { codePoint } from '../code-point'
 import { FakeClock, FakeLog, FakeTable } from '../config-table/fake-table'
 
 /** Every source of identity, every way of counting, a global policy and routes. */
@@ -88,7 +89,7 @@ test('100,000 random events: each is answered, no map grows without bound, and n
       'User-Agent',
       'CloudFront-Viewer-Address',
     ),
-    fc.string({ unit: 'binary', maxLength: 300 }),
+    fc.string({ unit: codePoint, maxLength: 300 }),
   )
   const event = fc.oneof(
     mangled,

@@ -131,12 +131,13 @@ describe('each request is decided as the authorizer decided it, from its own acc
     ['several subjects, lock-outs and credentials', SEVERAL_SUBJECTS],
     ['running requests, and units that are settled', HOLDING],
   ])('%s', async (_, yaml) => {
-    for (const [seed, meanGapMs] of [
+    const paces = [
       [1, 40],
       [2, 200],
       [3, 5],
-    ] as const) {
-      const { set, lines, said } = await traffic(yaml, { seed, meanGapMs, count: runs(300, 3000) })
+    ] as const
+    for (const [seed, meanGapMs] of paces.slice(0, runs(1, 3))) {
+      const { set, lines, said } = await traffic(yaml, { seed, meanGapMs, count: runs(400, 3000) })
       const { decided } = await replay(requestsFrom(lines, set), set)
       expect(decided.map(wordOf)).toEqual(said)
       expect(new Set(said).size).toBeGreaterThan(3)
@@ -152,8 +153,8 @@ tiers:
   free: { policies: [{ name: all, by: global, algorithm: fixed-window, limit: 100, window: 1m, consistency: ${consistency} }] }
 `)
   const START = 1_800_000_000_000 - (1_800_000_000_000 % 60_000)
-  const requests = Array.from({ length: 4000 }, (_, i) => ({
-    at: START + i * 30,
+  const requests = Array.from({ length: 2000 }, (_, i) => ({
+    at: START + i * 60,
     wholeSecond: false,
     client: `c${i % 7}`,
     tier: 'free',
@@ -175,8 +176,8 @@ tiers:
 
   it('eventual ones exceed it by what instances admit in one interval at most', async () => {
     expect(await allowedIn('eventual', 1)).toEqual([100, 100])
-    // 33 requests a second over 5 instances, which sync each second
-    for (const allowed of await allowedIn('eventual', 5)) expect(allowed).toBeLessThanOrEqual(100 + 34 * 2)
+    // 17 requests a second over 5 instances, which sync each second
+    for (const allowed of await allowedIn('eventual', 5)) expect(allowed).toBeLessThanOrEqual(100 + 17 * 2)
   })
 })
 
