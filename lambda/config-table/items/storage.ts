@@ -21,21 +21,22 @@ export interface Shared {
  */
 export function checkItemSizes(set: Shared, place: Place, issues: Mistake[]): void {
   const told = new Set<string>()
+  const reservations = reservationsIn(set)
   for (const [who, stored] of itemsOf(set)) {
-    const wrong = tooLarge(withReservations(set, stored))
+    const wrong = tooLarge([...stored, ...reservations])
     if (wrong && !told.has(wrong))
       report(issues, 'state_too_large', `${who === '' ? 'a route' : `a subject by ${who}`} ${wrong}`, place)
     if (wrong) told.add(wrong)
   }
 }
 
-/** What is stored of a subject, with its open reservations where anything is settled. */
-const withReservations = ({ tiers, routes, global }: Shared, stored: readonly Stored[]): readonly Stored[] =>
+/** The open reservations of a subject, which are stored beside its policies where anything is settled. */
+const reservationsIn = ({ tiers, routes, global }: Shared): readonly Stored[] =>
   [...routes, ...global, ...[...tiers, ...routes].flatMap(({ policies }) => policies)].some(
     ({ settleMs }) => settleMs !== undefined,
   )
-    ? [...stored, { policy: RESERVATIONS, scope: '' }]
-    : stored
+    ? [{ policy: RESERVATIONS, scope: '' }]
+    : []
 
 /**
  * Policies that are stored under another attribute prefix, because theirs is that of another policy: how often each was
@@ -95,8 +96,9 @@ export function tooLargeWith(set: Shared, own: (policy: TierPolicy) => Policy): 
     routes: set.routes.map((route) => ({ ...route, policies: route.policies.map(numbered) })),
     global: set.global.map(numbered),
   }
+  const reservations = reservationsIn(set)
   for (const [, stored] of itemsOf(ofClient)) {
-    const wrong = tooLarge(withReservations(set, stored))
+    const wrong = tooLarge([...stored, ...reservations])
     if (wrong) return wrong
   }
   return undefined
