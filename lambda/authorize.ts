@@ -1,5 +1,6 @@
 import type { AuthorizerParts } from './authorizer-parts'
 import { withEachCost } from './config-table/items/cost-names'
+import { hashApiKey } from './identity/api-key'
 import { addressKey } from './identity/client-ip'
 import { FailedCredentials } from './identity/failed-credentials'
 import { knownIn, type RequestTrace, type TraceWith } from './request-trace'
@@ -31,8 +32,21 @@ export function makeAuthorizer(parts: AuthorizerParts): (event: unknown) => Prom
       principalId: outcome.subject ?? '',
       denials: parts.denials,
       grant: upstream?.kind === 'granted' && outcome.reason !== 'blocked' ? upstream.grant : undefined,
+      usageIdentifierKey: usageKeyOf(trace),
     })
   }
+}
+
+/**
+ * The API Gateway key that the client's record names; for `true` the header whose hash is the credential, so that
+ * neither the table nor a trace has the key itself.
+ */
+function usageKeyOf(trace: RequestTrace): string | undefined {
+  const known = knownIn(trace)
+  const named = known?.client?.usageIdentifierKey
+  if (named !== true) return named
+  const shown = [...trace.request!.headers.values()].map((value) => value.trim())
+  return shown.find((value) => hashApiKey(value) === known!.credential)
 }
 
 /** Makes the function that decides about any event, counts and logs it, and says what backends are told. */

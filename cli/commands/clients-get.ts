@@ -1,6 +1,7 @@
 import { printed } from '../../limiter/errors'
 import { credentialOf, recordsOf, stateOf } from '../callers/client-records'
 import { afterwards, overridesText, withoutPolicy } from '../callers/overrides'
+import { usageKeyText, withoutSecrets } from '../callers/usage-key'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { readPolicySet } from '../tiers/read-policy-set'
 
@@ -21,9 +22,9 @@ export const addClientsGet: AddCommand = (group, session) => {
         disabled: item.disabled === true,
         expiresAt: item.expiresAt ?? null,
       }))
-      return print.json({ ...fields, credentials })
+      return print.json({ ...withoutSecrets(fields), credentials })
     }
-    const { tier, name, notes, overrides } = records[0]!.item
+    const { tier, name, notes, overrides, usageIdentifierKey } = records[0]!.item
     const { policies } = readPolicySet((await table.policySet()).map(({ item }) => item)).configuration
     const rows = [
       ['id', id],
@@ -37,6 +38,7 @@ export const addClientsGet: AddCommand = (group, session) => {
           .map((policy) => `override ${printed(policy)} names no policy of tier ${printed(tier)}`)
           .join(', '),
       ],
+      ['usage key', usageKeyText(usageIdentifierKey)],
       ['notes', notes],
       ...records.map(({ item }, i) => [
         i === 0 ? 'credential' : '',

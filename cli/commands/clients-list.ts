@@ -1,5 +1,6 @@
 import { credentialOf, stateOf } from '../callers/client-records'
 import { overridesText } from '../callers/overrides'
+import { withoutSecrets } from '../callers/usage-key'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 
 interface Options extends OutputOptions {
@@ -20,7 +21,9 @@ export const addClientsList: AddCommand = (group, session) => {
         .filter(({ tier }) => options.tier === undefined || tier === options.tier)
         .sort((a, b) => String(a.id).localeCompare(String(b.id)) || (a.pk < b.pk ? -1 : 1))
       if (options.json)
-        return print.json(items.map(({ pk, sk: _sk, ...fields }) => ({ ...fields, credential: credentialOf({ pk }) })))
+        return print.json(
+          items.map(({ pk, sk: _sk, ...fields }) => ({ ...withoutSecrets(fields), credential: credentialOf({ pk }) })),
+        )
       if (items.length === 0) return print.note('no clients')
       print.table(
         ['id', 'tier', 'name', 'overrides', 'credential', 'state'],

@@ -4,10 +4,11 @@ import { gather, moment } from '../arguments'
 import { changeClient, tell } from '../callers/client-changes'
 import { checkTier, recordsOf } from '../callers/client-records'
 import { checkOverrides, type OverrideOptions, overridesText, parseOverrides, withUntil } from '../callers/overrides'
+import { readUsageKey, type UsageKeyOption, withUsageKey } from '../callers/usage-key'
 import { type AddCommand, describeTableCommand, type OutputOptions } from '../command'
 import { UserError } from '../exit'
 
-interface Options extends OutputOptions, OverrideOptions {
+interface Options extends OutputOptions, OverrideOptions, UsageKeyOption {
   readonly tier?: string
   readonly name?: string
   readonly notes?: string
@@ -17,10 +18,10 @@ interface Options extends OutputOptions, OverrideOptions {
   readonly enable?: boolean
 }
 
-const CHANGES = ['tier', 'name', 'notes', 'override', 'until', 'expires', 'enable'] as const
+const CHANGES = ['tier', 'name', 'notes', 'override', 'until', 'expires', 'enable', 'usageIdentifierKey'] as const
 
 export const addClientsSet: AddCommand = (group, session) => {
-  withUntil(
+  const command = withUntil(
     describeTableCommand(
       group,
       'set <id>',
@@ -43,49 +44,51 @@ export const addClientsSet: AddCommand = (group, session) => {
     .option('--no-overrides', 'remove all overrides but those given with --override')
     .option('--expires <when>', 'when its credentials expire, a duration or a time; "never" removes it')
     .option('--enable', 'allow it again after clients disable')
-    .action(async (id: string, options: Options) => {
-      if (options.overrides !== false && CHANGES.every((change) => options[change] === undefined)) {
-        throw new UserError(
-          'give what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable',
-        )
-      }
-      const now = session.io.clock()
-      const added = parseOverrides(options, now)
-      const expiresAt =
-        options.expires === 'never'
-          ? undefined
-          : options.expires && moment(options.expires, '--expires', session.io.clock)
-      const table = await session.connect(options).configTable()
-      if (options.tier !== undefined) await checkTier(table, options.tier)
-      const ofRecord = (item: Fields) => ({
-        ...(options.overrides === false ? {} : (item.overrides as object | undefined)),
-        ...added,
-      })
-      if (options.tier !== undefined || options.override) {
-        const [{ item }] = (await recordsOf(table, id)) as [StoredItem]
-        await checkOverrides(table, id, options.tier ?? String(item.tier), ofRecord(item), Object.keys(added))
-      }
-      let before: unknown
-      let after: unknown
-      await changeClient(session, table, id, (item, all) => {
-        const overrides = ofRecord(item)
-        if (item === all[0]) [before, after] = [item.overrides, overrides]
-        return {
-          ...item,
-          ...(options.tier !== undefined && { tier: options.tier }),
-          ...(options.name !== undefined && { name: options.name || undefined }),
-          ...(options.notes !== undefined && { notes: options.notes || undefined }),
-          overrides: Object.keys(overrides).length > 0 ? overrides : undefined,
-          ...(options.expires !== undefined && { expiresAt: expiryOf(item, all, expiresAt) }),
-          ...(options.enable && { disabled: undefined }),
-        }
-      })
-      const isAboutOverrides = options.override !== undefined || options.overrides === false
-      const said = isAboutOverrides ? `, its overrides are now ${overridesText(after, now) || 'none'}` : ''
-      const endless = Object.keys(added).filter((name) => hadEnd(before, name) && added[name]!.until === undefined)
-      const note = endless.length > 0 ? `; the end of ${endless.join(', ')} is removed: give --until for another` : ''
-      tell(session, options, `client ${printed(id)} is changed${said}${note}`, { id, changed: true })
+  withUsageKey(command).action(async (id: string, options: Options) => {
+    if (options.overrides !== false && CHANGES.every((change) => options[change] === undefined)) {
+      throw new UserError(
+        'give what to change: --tier, --name, --notes, --override, --no-overrides, --expires, --enable or --usage-identifier-key',
+      )
+    }
+    const now = session.io.clock()
+    const added = parseOverrides(options, now)
+    const expiresAt =
+      options.expires === 'never'
+        ? undefined
+        : options.expires && moment(options.expires, '--expires', session.io.clock)
+    const usageIdentifierKey = await readUsageKey(options, session.io)
+    const table = await session.connect(options).configTable()
+    if (options.tier !== undefined) await checkTier(table, options.tier)
+    const ofRecord = (item: Fields) => ({
+      ...(options.overrides === false ? {} : (item.overrides as object | undefined)),
+      ...added,
     })
+    if (options.tier !== undefined || options.override) {
+      const [{ item }] = (await recordsOf(table, id)) as [StoredItem]
+      await checkOverrides(table, id, options.tier ?? String(item.tier), ofRecord(item), Object.keys(added))
+    }
+    let before: unknown
+    let after: unknown
+    await changeClient(session, table, id, (item, all) => {
+      const overrides = ofRecord(item)
+      if (item === all[0]) [before, after] = [item.overrides, overrides]
+      return {
+        ...item,
+        ...(options.tier !== undefined && { tier: options.tier }),
+        ...(options.name !== undefined && { name: options.name || undefined }),
+        ...(options.notes !== undefined && { notes: options.notes || undefined }),
+        overrides: Object.keys(overrides).length > 0 ? overrides : undefined,
+        ...(options.expires !== undefined && { expiresAt: expiryOf(item, all, expiresAt) }),
+        ...(options.enable && { disabled: undefined }),
+        ...(usageIdentifierKey !== undefined && { usageIdentifierKey: usageIdentifierKey ?? undefined }),
+      }
+    })
+    const isAboutOverrides = options.override !== undefined || options.overrides === false
+    const said = isAboutOverrides ? `, its overrides are now ${overridesText(after, now) || 'none'}` : ''
+    const endless = Object.keys(added).filter((name) => hadEnd(before, name) && added[name]!.until === undefined)
+    const note = endless.length > 0 ? `; the end of ${endless.join(', ')} is removed: give --until for another` : ''
+    tell(session, options, `client ${printed(id)} is changed${said}${note}`, { id, changed: true })
+  })
 }
 
 /** Whether the override of a policy had an end. */

@@ -11,6 +11,10 @@ export interface AnswerInput {
   readonly denials?: 'gateway' | 'backend'
   /** What the upstream authorizer has granted. @default there is no upstream authorizer */
   readonly grant?: Grant
+  /**
+   * The API key to which a usage plan counts an allowed request; REST APIs only. @default the upstream authorizer's
+   */
+  readonly usageIdentifierKey?: string
 }
 
 /** What an upstream authorizer returns when it allows a request. */
@@ -68,6 +72,8 @@ export function toAnswer(request: GatewayRequest | undefined, input: AnswerInput
     return { isAuthorized: isAuthorized || (denials === 'backend' && context.rateLimited), context }
   if (context.reason === 'unauthorized') unauthorized()
   if (context.reason === 'unverified') throw new Error(UNVERIFIED)
+  const own = isAuthorized && request.api === 'rest' ? input.usageIdentifierKey : undefined
+  const usageIdentifierKey = own ?? grant?.usageIdentifierKey
   return {
     principalId: grant?.principalId ?? (plain(principalId) || 'unknown'),
     policyDocument: (isAuthorized && (grant?.policyDocument as PolicyAnswer['policyDocument'])) || {
@@ -81,7 +87,7 @@ export function toAnswer(request: GatewayRequest | undefined, input: AnswerInput
       ],
     },
     context,
-    ...(grant?.usageIdentifierKey !== undefined && { usageIdentifierKey: grant.usageIdentifierKey }),
+    ...(usageIdentifierKey !== undefined && { usageIdentifierKey }),
   }
 }
 

@@ -6,7 +6,16 @@ export type Place = readonly string[]
 
 /** Fields of a configured object: how each is checked, and in words what is wanted. */
 export type FieldRules = Readonly<
-  Record<string, { readonly schema: v.GenericSchema; readonly wanted: string; readonly optional?: true }>
+  Record<
+    string,
+    {
+      readonly schema: v.GenericSchema
+      readonly wanted: string
+      readonly optional?: true
+      /** Whether mistakes are reported without any part of the value. */
+      readonly isSecret?: true
+    }
+  >
 >
 
 /** How many unknown fields of one object are reported one by one. */
@@ -44,13 +53,15 @@ export function checkFields(
     report(issues, 'unknown_field', `${unknown.length - MOST_UNKNOWN} more unknown fields`, place)
 
   const right: Record<string, unknown> = {}
-  for (const [field, { schema, optional, wanted }] of Object.entries(rules)) {
+  for (const [field, { schema, optional, wanted, isSecret }] of Object.entries(rules)) {
     const value = given.get(field)
     if (value === undefined) {
       if (!optional) report(issues, 'missing_field', `${field} is missing, it must be ${wanted}`, place)
     } else if (v.is(schema, value)) right[field] = value
-    else
-      report(issues, 'invalid_value', `${field} must be ${wanted}, got ${printed(value)}${meant(value, schema)}`, place)
+    else {
+      const got = isSecret ? 'something else' : `${printed(value)}${meant(value, schema)}`
+      report(issues, 'invalid_value', `${field} must be ${wanted}, got ${got}`, place)
+    }
   }
   return right
 }

@@ -112,11 +112,33 @@ describe.each(ENGINES)('clients on %s', (engine) => {
       '--expires must be a duration such as "24h" or a time such as "2027-01-31T00:00:00Z", got "soon"\n',
     ],
     [['get', 'x'], 'there is no client "x": list them with sluice clients list\n'],
-    [['set', 'x'], 'give what to change: --tier, --name, --notes, --override, --no-overrides, --expires or --enable\n'],
+    [
+      ['set', 'x'],
+      'give what to change: --tier, --name, --notes, --override, --no-overrides, --expires, --enable or --usage-identifier-key\n',
+    ],
     [['rotate-key', 'x'], 'there is no client "x": list them with sluice clients list\n'],
     [['delete', 'x', '--yes'], 'there is no client "x": list them with sluice clients list\n'],
   ])('%j is rejected with one line', async (args, err) => {
     expect(await at.sluice(['clients', ...args])).toEqual({ code: 1, out: '', err })
+  })
+
+  it('have an API Gateway key for usage plans that is read from standard input, and that nothing shows', async () => {
+    const secret = 'wJalrXUtnFEMI7MDENGbPxRfiCYEXAMPLEKEY'
+    await at.json(['clients', 'create', 'metered', '--tier', 'free'])
+    const set = (from: string, typed?: string) =>
+      at.sluice(['clients', 'set', 'metered', '--usage-identifier-key', from], { typed })
+    const said = [await set('-', `${secret}\n`), await set('-', `${secret} ${secret}\n`), await set(secret)]
+    expect(said.map(({ code }) => code)).toEqual([0, 1, 1])
+    const shown = `key ${hashApiKey(secret).slice(0, 12)}`
+    expect(await at.json(['clients', 'get', 'metered'])).toMatchObject({ usageIdentifierKey: shown })
+    for (const args of [['get', 'metered'], ['get', 'metered', '--json'], ['list'], ['list', '--json']])
+      said.push(await at.sluice(['clients', ...args]))
+    expect(said[3]!.out).toContain(`usage key   ${shown}`)
+    expect(JSON.stringify(said)).not.toContain(secret)
+    await set('shown')
+    expect(await at.json(['clients', 'get', 'metered'])).toMatchObject({ usageIdentifierKey: true })
+    await set('none')
+    expect(await at.json(['clients', 'get', 'metered'])).not.toHaveProperty('usageIdentifierKey')
   })
 
   it('are changed in all their records; fields without an option stay', async () => {

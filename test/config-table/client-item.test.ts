@@ -8,6 +8,23 @@ function parsed(more: Record<string, unknown>) {
   return { client: parseClientItem({ ...ITEM, ...more }, issues), issues: issues.map(String) }
 }
 
+const SECRET = '0123456789abcdefghij'
+
+test.each([SECRET, 'x'.repeat(128), true])('a client may have the usage identifier key %s', (usageIdentifierKey) =>
+  expect(parsed({ usageIdentifierKey })).toMatchObject({ client: { usageIdentifierKey }, issues: [] }),
+)
+
+test.each([SECRET.slice(1), `${SECRET}\n`, 'x'.repeat(129), false])(
+  'no part of the usage identifier key %j is shown where it is a mistake',
+  (usageIdentifierKey) =>
+    expect(parsed({ usageIdentifierKey })).toEqual({
+      client: undefined,
+      issues: [
+        'usageIdentifierKey must be the value of an API Gateway key, 20 to 128 characters, or true, got something else (client)',
+      ],
+    }),
+)
+
 test('a client is an id and a tier', () => {
   expect(parsed({})).toEqual({ client: { id: 'acme', tier: 'pro', overrides: {}, disabled: false }, issues: [] })
 })

@@ -14,6 +14,8 @@ export interface Client {
   readonly disabled: boolean
   /** From when on its credentials are no longer accepted. */
   readonly expiresAt?: EpochMs
+  /** The API Gateway key to which usage plans count its requests; `true`: the API key that a request shows. */
+  readonly usageIdentifierKey?: string | true
 }
 
 /**
@@ -69,6 +71,13 @@ export const CLIENT_FIELDS = {
   },
   disabled: { schema: v.boolean(), wanted: 'true or false', optional: true },
   expiresAt: DATE,
+  usageIdentifierKey: {
+    // as long as API Gateway's own keys are
+    schema: v.union([v.literal(true), v.pipe(v.string(), v.regex(/^[!-~]{20,128}$/))]),
+    wanted: 'the value of an API Gateway key, 20 to 128 characters, or true',
+    optional: true,
+    isSecret: true,
+  },
   notes: TEXT,
 } as const satisfies FieldRules
 
@@ -87,8 +96,17 @@ export function parseClientItem(item: Readonly<Record<string, unknown>>, issues:
     name,
     disabled = false,
     expiresAt,
-  } = fields as { id: string; tier: string; name?: string; disabled?: boolean; expiresAt?: string }
-  return { id, tier, name, overrides, disabled, ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }) }
+    usageIdentifierKey,
+  } = fields as Pick<Client, 'id' | 'tier' | 'name' | 'usageIdentifierKey'> & { disabled?: boolean; expiresAt?: string }
+  return {
+    id,
+    tier,
+    name,
+    overrides,
+    disabled,
+    ...(expiresAt !== undefined && { expiresAt: Date.parse(expiresAt) }),
+    ...(usageIdentifierKey !== undefined && { usageIdentifierKey }),
+  }
 }
 
 function parseOverrides(given: object, issues: Mistake[]): Record<string, Override> {
