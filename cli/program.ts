@@ -11,7 +11,9 @@ import { addBlockRemove } from './commands/block-remove'
 import { addClientsCreate } from './commands/clients-create'
 import { addClientsDelete } from './commands/clients-delete'
 import { addClientsDisable } from './commands/clients-disable'
+import { addClientsExport } from './commands/clients-export'
 import { addClientsGet } from './commands/clients-get'
+import { addClientsImport } from './commands/clients-import'
 import { addClientsList } from './commands/clients-list'
 import { addClientsRotateKey } from './commands/clients-rotate-key'
 import { addClientsSet } from './commands/clients-set'
@@ -69,6 +71,8 @@ const GROUPS = [
       addClientsRotateKey,
       addClientsDisable,
       addClientsDelete,
+      addClientsImport,
+      addClientsExport,
     ],
   },
   {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { clientKey } from '../../lambda/config-table/items/config-items'
+import type { PolicySet } from '../../lambda/config-table/items/policy-set'
 import { splitVariant } from '../../lambda/config-table/items/scopes'
 import { hashApiKey } from '../../lambda/identity/api-key'
 import type { EpochMs } from '../../limiter/clock'
@@ -89,7 +90,14 @@ export async function checkTier(table: ConfigTable, tier: string): Promise<void>
   const named = (await table.policySet()).flatMap(({ item: { sk } }) =>
     sk.startsWith('tier#') ? splitVariant(sk.slice('tier#'.length))[0] : [],
   )
-  const tiers = [...new Set(named)]
+  checkTierName([...new Set(named)], tier)
+}
+
+/** The same among those that were read. */
+export const checkTierIn = ({ tiers, scoped }: PolicySet, tier: string): void =>
+  checkTierName([...new Set([...tiers.keys(), ...(scoped?.tiers.keys() ?? [])])].sort(), tier)
+
+function checkTierName(tiers: readonly string[], tier: string): void {
   if (!tiers.includes(tier)) {
     throw new UserError(
       `there is no tier ${printed(tier)}: ${tiers.length === 0 ? 'none is configured yet' : `known are ${tiers.join(', ')}`}`,

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { Plans } from '../../lambda/charge-plans'
+import type { Configuration } from '../../lambda/config-table/configuration'
 import { parseClientItem } from '../../lambda/config-table/items/client-item'
 import { isOfEverybody } from '../../lambda/config-table/items/counted-by'
 import type { PolicySet } from '../../lambda/config-table/items/policy-set'
@@ -90,6 +91,17 @@ export async function checkOverrides(
   added: readonly string[],
 ): Promise<void> {
   const { configuration } = readPolicySet((await table.policySet()).map(({ item }) => item))
+  checkOverridesIn(configuration, id, tier, overrides, added)
+}
+
+/** The same by a configuration that was read. */
+export function checkOverridesIn(
+  configuration: Configuration,
+  id: string,
+  tier: string,
+  overrides: WrittenOverrides,
+  added: readonly string[],
+): void {
   const { policies } = configuration
   const known = policiesOf(policies, tier)
   for (const name of added) {

@@ -1,4 +1,4 @@
-import { type DynamoDBDocumentClient, GetCommand, ScanCommand } from '@aws-sdk/lib-dynamodb'
+import { type DynamoDBDocumentClient, GetCommand, ScanCommand, type ScanCommandOutput } from '@aws-sdk/lib-dynamodb'
 import { CONFIG_TABLE } from '../../lambda/config-table/items/config-items'
 import { allPages, type ItemKey, readPartition, type StoredItem, toStoredItem } from '../../provisioning/documents'
 import { fitOneTransaction, type GuardedWrite, writeAlone, writeTogether } from '../../provisioning/guarded-writes'
@@ -61,6 +61,27 @@ export class ConfigTable {
         ),
       ),
     )
+  }
+
+  /** The records of all clients, a page after another as they are read: tables may have more than fit into memory. */
+  async *clientPages(): AsyncGenerator<StoredItem[], void> {
+    let ExclusiveStartKey: ScanCommandOutput['LastEvaluatedKey']
+    do {
+      const page: ScanCommandOutput = await this.named(() =>
+        this.documents.send(
+          new ScanCommand({
+            TableName: this.name,
+            FilterExpression: 'begins_with(#pk, :client)',
+            ExpressionAttributeNames: { '#pk': CONFIG_TABLE.partitionKey },
+            ExpressionAttributeValues: { ':client': 'client#' },
+            ConsistentRead: true,
+            ExclusiveStartKey,
+          }),
+        ),
+      )
+      yield (page.Items ?? []).map(toStoredItem)
+      ExclusiveStartKey = page.LastEvaluatedKey
+    } while (ExclusiveStartKey)
   }
 
   /**

@@ -27,6 +27,9 @@ export class LineSplitter implements Splitter {
   private line = 1
   private skipping = false
 
+  /** @param keepAll whether empty lines are records too, and `\r` is a part of a line. */
+  constructor(private readonly keepAll = false) {}
+
   push(text: string): Record[] {
     const records: Record[] = []
     let from = 0
@@ -56,9 +59,9 @@ export class LineSplitter implements Splitter {
     const { line, skipping } = this
     this.skipping = false
     if (skipping) return
-    const one = text.endsWith('\r') ? text.slice(0, -1) : text
+    const one = this.keepAll ? text : withoutReturn(text)
     if (one.length > LONGEST_LINE) records.push({ text: one.slice(0, 200), line, tooLong: true })
-    else if (one.trim() !== '') records.push({ text: one, line })
+    else if (this.keepAll || one.trim() !== '') records.push({ text: one, line })
   }
 }
 
@@ -136,7 +139,7 @@ export class DocumentSplitter implements Splitter {
 
 /** One record a line, but where a quoted value of CSV spans several (RFC 4180). */
 export class CsvSplitter implements Splitter {
-  private readonly lines = new LineSplitter()
+  private readonly lines = new LineSplitter(true)
   private open: { text: string; line: number } | undefined
 
   push(text: string): Record[] {
@@ -156,11 +159,14 @@ export class CsvSplitter implements Splitter {
     const line = open?.line ?? record.line
     this.open = undefined
     if (record.tooLong || text.length > MOST_QUOTED) return [{ text: text.slice(0, 200), line, tooLong: true }]
-    if (isBalanced(text)) return [{ text, line }]
+    if (!open && text.trim() === '') return []
+    if (isBalanced(text)) return [{ text: withoutReturn(text), line }]
     this.open = { text, line }
     return []
   }
 }
+
+const withoutReturn = (text: string): string => (text.endsWith('\r') ? text.slice(0, -1) : text)
 
 /** A quote that is never closed must not swallow the rest of a log. */
 const MOST_QUOTED = 64 * 1024

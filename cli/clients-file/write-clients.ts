@@ -1,0 +1,64 @@
+import { type GuardedWrite, WriteConflictError } from '../../provisioning/guarded-writes'
+import type { Session } from '../command'
+import { EXIT, failureOf, InterruptedError, ServiceError, UserError } from '../exit'
+import type { ConfigTable } from '../tables/config-table'
+
+/** Clients under way at once: some thousand items a second. */
+const AT_ONCE = 16
+
+/** Clients that are told by name. */
+const MOST_TOLD = 20
+
+interface ClientWrites {
+  readonly id: string
+  readonly writes: readonly GuardedWrite[]
+}
+
+/**
+ * Writes many clients, several at once, each client's records together. What somebody else has changed meanwhile is
+ * left as it is. Ctrl-C stops after the writes under way.
+ *
+ * @returns how many clients were written, where all were.
+ * @throws an error that says how many were written, and whose were not because somebody changed them.
+ */
+export async function writeClients(
+  session: Session,
+  table: ConfigTable,
+  clients: readonly ClientWrites[],
+): Promise<number> {
+  const left = [...clients].reverse()
+  const conflicts: string[] = []
+  let written = 0
+  let failure: unknown
+  await session.io.interrupts.during(async (pressed) => {
+    const work = async () => {
+      while (failure === undefined && !pressed.aborted) {
+        const client = left.pop()
+        if (!client) return
+        try {
+          await table.write(client.writes)
+          written++
+        } catch (error) {
+          if (error instanceof WriteConflictError) conflicts.push(client.id)
+          else failure ??= error
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, work))
+    if (failure === undefined && left.length > 0 && pressed.aborted) failure = new InterruptedError('stopped')
+  })
+  const progress = `written: ${written} of ${clients.length} clients`
+  const others = conflicts.sort().slice(0, MOST_TOLD)
+  const more = conflicts.length > others.length ? ` and ${conflicts.length - others.length} more` : ''
+  const changed =
+    conflicts.length === 0
+      ? []
+      : [`left as they are, because somebody changed them just now: ${others.join(', ')}${more}`]
+  const advice = 'Run the same command again to continue: what is written already stays.'
+  if (failure === undefined && conflicts.length === 0) return written
+  if (failure === undefined) throw new UserError([progress, ...changed, advice].join('\n'))
+  const { code, message } = failureOf(failure)
+  const sentence = [message, progress, ...changed, advice].join('\n')
+  if (code === EXIT.interrupted) throw new InterruptedError(sentence)
+  throw code === EXIT.service ? new ServiceError(sentence) : new UserError(sentence)
+}

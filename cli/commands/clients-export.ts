@@ -1,0 +1,63 @@
+import { parseClientItem } from '../../lambda/config-table/items/client-item'
+import type { Mistake } from '../../limiter/errors'
+import { credentialOf } from '../callers/client-records'
+import { toLine } from '../clients-file/cells'
+import { cellsOf, EXPORTED } from '../clients-file/columns'
+import { type AddCommand, describeCommand } from '../command'
+import { UserError } from '../exit'
+import { type TableOptions, withTableOptions } from '../tables/connection'
+
+interface Options extends TableOptions {
+  readonly tier?: string
+  readonly usageKeys?: boolean
+}
+
+/** Invalid records that are told one by one. */
+const MOST_TOLD = 10
+
+export const addClientsExport: AddCommand = (group, session) => {
+  const command = describeCommand(
+    group,
+    'export',
+    'Print all clients as CSV, one line per credential, for clients import. API keys are hashes, as in the table. This reads the whole config table.',
+    ['sluice clients export > clients.csv', 'sluice clients export --tier pro'],
+  )
+  withTableOptions(command)
+    .option('--tier <name>', 'only clients of this tier')
+    .option(
+      '--usage-keys',
+      'also print usage identifier keys, which are secrets; without it, an import leaves them as they are',
+    )
+    .action(async (options: Options) => {
+      const { print } = session
+      const columns = options.usageKeys ? ([...EXPORTED, 'usageIdentifierKey'] as const) : EXPORTED
+      const table = await session.connect(options).configTable()
+      const invalid: string[] = []
+      let count = 0
+      let hidden = 0
+      print.raw(toLine(columns))
+      for await (const page of table.clientPages()) {
+        const lines: string[] = []
+        for (const { item } of page) {
+          const issues: Mistake[] = []
+          const client = parseClientItem(item, issues)
+          if (!client) {
+            invalid.push(`${credentialOf(item)}: ${issues.join('; ')}`)
+            continue
+          }
+          if (options.tier !== undefined && client.tier !== options.tier) continue
+          count++
+          if (client.usageIdentifierKey !== undefined) hidden++
+          lines.push(toLine(cellsOf(item, columns)))
+        }
+        print.raw(lines.join(''))
+      }
+      if (hidden > 0 && !options.usageKeys)
+        print.note(`${hidden} of ${count} have a usage identifier key, which is left out: --usage-keys prints it`)
+      if (invalid.length > 0) {
+        const more = invalid.length > MOST_TOLD ? [`and ${invalid.length - MOST_TOLD} more`] : []
+        const told = [...invalid.slice(0, MOST_TOLD), ...more].join('\n')
+        throw new UserError(`${invalid.length} invalid records are left out:\n${told}`)
+      }
+    })
+}
