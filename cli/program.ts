@@ -27,6 +27,7 @@ import { addHmacKeyEnable } from './commands/hmac-key-enable'
 import { addHmacKeyPurge } from './commands/hmac-key-purge'
 import { addHmacKeyRotate } from './commands/hmac-key-rotate'
 import { addHmacKeyStatus } from './commands/hmac-key-status'
+import { addImportUsagePlans } from './commands/import-usage-plans'
 import { addInit } from './commands/init'
 import { addObserve } from './commands/observe'
 import { addOff } from './commands/off'
@@ -90,6 +91,11 @@ const GROUPS = [
     description: 'Manage the secret of the hashes under which callers are stored.',
     commands: [addHmacKeyStatus, addHmacKeyEnable, addHmacKeyCarry, addHmacKeyPurge, addHmacKeyRotate],
   },
+  {
+    name: 'import',
+    description: 'Bring limits and clients from elsewhere.',
+    commands: [addImportUsagePlans],
+  },
 ] as const
 
 const SINGLE = [
@@ -113,7 +119,7 @@ const SINGLE = [
 ] as const
 
 /** Commands about APIs in AWS, which a local gateway does not have. */
-const AWS_ONLY = new Set(['attach', 'detach', 'status'])
+const AWS_ONLY = new Set(['attach', 'detach', 'status', 'usage-plans'])
 
 /** The whole tree of commands. */
 export function buildProgram(session: Session): Command {

@@ -19,7 +19,7 @@ import type { AttachJournal } from './steps'
 import { parseFunctionArn } from './wanted'
 
 /** A first connection takes longer than any call after it. */
-const TIMEOUTS = { connectionTimeout: 5000, requestTimeout: 30_000, throwOnRequestTimeout: true }
+export const TIMEOUTS = { connectionTimeout: 5000, requestTimeout: 30_000, throwOnRequestTimeout: true }
 
 export interface OpenedApi {
   readonly control: ApiControl | undefined

@@ -6,7 +6,7 @@ import type { ItemKey } from '../../provisioning/documents'
 import { UserError } from '../exit'
 
 /** The columns by which a row says whose credential it is: one of them has a value. */
-export const CREDENTIALS = ['key', 'keyHash', 'credential'] as const
+const CREDENTIALS = ['key', 'keyHash', 'credential'] as const
 
 /** The columns that are fields of a client's item. */
 export const FIELDS = [
@@ -22,7 +22,7 @@ export const FIELDS = [
 export type Field = (typeof FIELDS)[number]
 type Column = Field | (typeof CREDENTIALS)[number]
 
-export const COLUMNS: readonly Column[] = [...FIELDS.slice(0, 2), ...CREDENTIALS, ...FIELDS.slice(2)]
+const COLUMNS: readonly Column[] = [...FIELDS.slice(0, 2), ...CREDENTIALS, ...FIELDS.slice(2)]
 
 /** What is exported: a key itself is nowhere, and a usage identifier key only where somebody asks for it. */
 export const EXPORTED: readonly Column[] = COLUMNS.filter((name) => name !== 'key' && name !== 'usageIdentifierKey')

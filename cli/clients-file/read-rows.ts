@@ -1,5 +1,5 @@
 import { parseClientItem } from '../../lambda/config-table/items/client-item'
-import { type Mistake, printed } from '../../limiter/errors'
+import type { Mistake } from '../../limiter/errors'
 import type { ItemKey } from '../../provisioning/documents'
 import { UserError } from '../exit'
 import { csvValues } from '../simulate/lines/csv-line'
@@ -115,6 +115,3 @@ function toRow(line: number, cells: Cells, mistakes: Mistakes): Row | undefined 
 
 /** Sentences about a field begin with its name; the others are about an override. */
 const columnOf = (message: string): string => FIELDS.find((name) => message.startsWith(`${name} `)) ?? 'overrides'
-
-/** How a row is called in sentences. */
-export const called = ({ line, id }: Row): string => `line ${line}, client ${printed(id)}`

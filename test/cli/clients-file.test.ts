@@ -219,9 +219,7 @@ test.each(['an outage', 'Ctrl-C'])('%s stops it, which says how far it came; a s
   ])
   expect(written).toBeLessThan(30)
   jest.restoreAllMocks()
-  expect((await importing(text)).out).toContain(
-    `${30 - written} credentials to add, 0 to change, ${written} unchanged`,
-  )
+  expect((await importing(text)).out).toContain(`${30 - written} credentials to add, 0 to change, ${written} unchanged`)
   expect(await stored()).toHaveLength(30)
 })
 

@@ -1,0 +1,109 @@
+import { clientKey } from '../../lambda/config-table/items/config-items'
+import type { ItemKey, StoredItem } from '../../provisioning/documents'
+import type { GuardedWrite } from '../../provisioning/guarded-writes'
+import type { ApiKey } from './read-plans'
+import type { Left, Tiers } from './to-tiers'
+
+/** What becomes of API keys. */
+export interface ClientsPlan {
+  readonly added: readonly NewClient[]
+  readonly unchanged: number
+  readonly left: readonly Left[]
+}
+
+interface NewClient {
+  readonly id: string
+  readonly tier: string
+  readonly disabled: boolean
+  readonly keyId: string
+  readonly writes: readonly GuardedWrite[]
+}
+
+export interface ClientOptions {
+  /** Whether clients are identified by their key's value, as its hash, or by its id. */
+  readonly by: 'value' | 'id'
+  /** Whether usage plans go on counting them. */
+  readonly metering: boolean
+}
+
+/**
+ * Makes a client of each key. A record that the table has already stays as it is, so a second run changes nothing and
+ * nobody's edit is undone.
+ *
+ * @param pages the records of all clients.
+ */
+export async function planClients(
+  keys: readonly ApiKey[],
+  { tierOf, closed }: Tiers,
+  { by, metering }: ClientOptions,
+  pages: AsyncIterable<readonly StoredItem[]>,
+): Promise<ClientsPlan> {
+  const [records, taken] = await recordsOf(pages)
+  const left: Left[] = []
+  const added: NewClient[] = []
+  let unchanged = 0
+  const wanted = keys.filter((key) => tierOf.has(key.id))
+  const names = new Map<string, number>()
+  for (const { name } of wanted) names.set(name, (names.get(name) ?? 0) + 1)
+  for (const key of keys) {
+    const tier = tierOf.get(key.id)
+    const what = `API key ${key.id}`
+    const credential = by === 'id' ? `api-gateway-key:${key.id}` : key.hash
+    if (tier === undefined) {
+      left.push({ what, why: 'it is in no plan that is imported' })
+      continue
+    }
+    if (credential === undefined) {
+      left.push({ what, why: 'API Gateway did not tell its value' })
+      continue
+    }
+    const record: ItemKey = clientKey(credential)
+    const disabled = !key.enabled || closed.has(key.id)
+    const stored = records.get(record.pk)
+    if (stored) {
+      if (stored.tier === tier && (stored.disabled === true) === disabled) unchanged++
+      else left.push({ what, why: `client "${stored.id}" has it already, with other settings, which are kept` })
+      continue
+    }
+    const other = records.get(clientKey(`api-gateway-key:${key.id}`).pk)
+    const id = other?.id ?? idOf(key, names.get(key.name) === 1 && !taken.has(key.name))
+    taken.add(id)
+    const notes = [`API Gateway key ${key.id}`, key.description].filter((text) => text !== '').join(': ')
+    const after = {
+      ...record,
+      id,
+      tier,
+      ...(key.name !== '' && { name: key.name }),
+      notes: notes.slice(0, 1024),
+      ...(disabled && { disabled }),
+      ...(metering && { usageIdentifierKey: true }),
+    }
+    added.push({ id, tier, disabled, keyId: key.id, writes: [{ key: record, after }] })
+  }
+  return { added, unchanged, left }
+}
+
+interface Stored {
+  readonly id: string
+  readonly tier: unknown
+  readonly disabled: unknown
+}
+
+async function recordsOf(
+  pages: AsyncIterable<readonly StoredItem[]>,
+): Promise<[ReadonlyMap<string, Stored>, Set<string>]> {
+  const records = new Map<string, Stored>()
+  const taken = new Set<string>()
+  for await (const page of pages) {
+    for (const { item } of page) {
+      const id = String(item.id)
+      records.set(item.pk, { id, tier: item.tier, disabled: item.disabled })
+      taken.add(id)
+    }
+  }
+  return [records, taken]
+}
+
+/** Its name where that is its alone; names need not be unique, and clients with one id share a quota. */
+const idOf = ({ id, name }: ApiKey, isOwn: boolean): string =>
+  isOwn && name !== '' && name.length <= 256 ? name : [name.slice(0, 200), id].filter((text) => text !== '').join('-')
