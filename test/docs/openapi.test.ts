@@ -5,9 +5,9 @@ import { ACCESS_DENIED, ACCESS_DENIED_PARAMETERS } from '../../provisioning/gate
 import { RESPONSE_MAPPING } from '../../provisioning/response-mapping'
 import { examplesIn, pageOf } from './examples'
 
-const template = (name: string) =>
-  parse(readFileSync(join(__dirname, '..', '..', 'examples', name, 'template.yaml'), 'utf8'), { logLevel: 'silent' })
-    .Resources.Api.Properties
+const example = (path: string) =>
+  parse(readFileSync(join(__dirname, '..', '..', 'examples', path), 'utf8'), { logLevel: 'silent' })
+const template = (name: string, file = 'template.yaml') => example(`${name}/${file}`).Resources.Api.Properties
 
 /** A 429's body when every variable is a text. */
 const bodyOf = (templates: Record<string, string>) => JSON.parse(templates['application/json']!)
@@ -32,9 +32,12 @@ describe.each([
   })
 })
 
+const openapi = (file: string) => readFileSync(join(__dirname, '..', '..', 'examples', 'openapi', file), 'utf8')
+
 describe.each([
   ['docs/deploy.md', examplesIn(pageOf('deploy.md'), 'yaml').join('\n')],
-  ['examples/openapi', readFileSync(join(__dirname, '..', '..', 'examples', 'openapi', 'template.yaml'), 'utf8')],
+  ['examples/openapi', openapi('template.yaml')],
+  ['examples/openapi, of an HTTP API', openapi('http-api.yaml')],
 ])('the permission in %s', (_, text) => {
   it('is for one authorizer', () => {
     expect(text.match(/\/authorizers\/\S+/g)).toEqual([`/authorizers/$${'{AuthorizerId}'}`])
@@ -55,6 +58,44 @@ describe('the SAM template of examples/sam', () => {
     expect(response.StatusCode).toBe(ACCESS_DENIED.statusCode)
     expect(response.ResponseParameters.Headers).toEqual(ACCESS_DENIED.headers)
     expect(bodyOf(ACCESS_DENIED.templates)).toMatchObject(bodyOf(response.ResponseTemplates))
+  })
+})
+
+describe('HTTP APIs', () => {
+  const asked = {
+    authorizerPayloadFormatVersion: '2.0',
+    enableSimpleResponses: true,
+    authorizerResultTtlInSeconds: 0,
+  }
+
+  it('of an OpenAPI document ask about every request, remember no answer, and name no identity source', () => {
+    const { components, paths } = template('openapi', 'http-api.yaml').Body
+    const { authorizerUri: _, ...authorizer } = components.securitySchemes.sluice['x-amazon-apigateway-authorizer']
+    expect(authorizer).toEqual({ type: 'request', ...asked })
+    expect(paths['/items'].get.security).toEqual([{ sluice: [] }])
+    expect(paths['/health'].get.security).toBeUndefined()
+  })
+
+  it('of SAM do so, too', () => {
+    const { DefaultAuthorizer, Authorizers } = template('sam', 'http-api.yaml').Auth
+    expect(Authorizers[DefaultAuthorizer]).toMatchObject({
+      AuthorizerPayloadFormatVersion: '2.0',
+      EnableSimpleResponses: true,
+      Identity: { ReauthorizeEvery: 0 },
+    })
+  })
+})
+
+// test/slow/templates.test.ts looks at what the framework makes of it.
+describe('the service of examples/serverless', () => {
+  it('answers a denial as the construct does', () => {
+    const { Properties } = example('serverless/serverless.yml').resources.Resources.TooManyRequests
+    expect(Properties).toMatchObject({
+      ResponseType: ACCESS_DENIED.type,
+      StatusCode: ACCESS_DENIED.statusCode,
+      ResponseParameters: ACCESS_DENIED_PARAMETERS,
+    })
+    expect(bodyOf(ACCESS_DENIED.templates)).toMatchObject(bodyOf(Properties.ResponseTemplates))
   })
 })
 
